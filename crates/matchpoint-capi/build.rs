@@ -1,4 +1,4 @@
-//! Gives the shared library the name that programs remember it by: that of the interface's version, not of a release.
+//! Sets the SONAME of the shared library, which has the version of the interface, not of a release.
 
 use std::env::var;
 

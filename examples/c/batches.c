@@ -1,5 +1,5 @@
-/* Batches: messages that came together are matched together, and what is done with each that finds its receive, here a copy,
- * is done by the threads that match.
+/* Batches: messages that arrive together are matched together. The matching threads also deliver each matched
+ * message, here by a copy.
  *
  *     cc -std=c99 batches.c $(pkg-config --cflags --libs matchpoint) -o batches && ./batches optimistic_parallel:threads=4
  */
@@ -11,11 +11,11 @@
 
 enum { MESSAGES = 512, WINDOW = 128, ROOM = 256, PEERS = 8, ROUNDS = 20 };
 
-/* A receive's buffer, and how often it was filled; a message's payload as it lies in the network's memory. */
+/* A receive's buffer and its number of deliveries; a message's payload in the network's memory. */
 static struct { char buffer[ROOM]; int filled; } requests[MESSAGES];
 static char payloads[MESSAGES][ROOM];
 
-/* What a delivery has to know. It is only read while a batch lasts. */
+/* Data for deliveries, read-only during a batch. */
 struct window {
     size_t first;
 };
@@ -25,8 +25,8 @@ static void give_up(const char *what, int64_t status) {
     exit(EXIT_FAILURE);
 }
 
-/* Called for several messages at once, in threads of the library's. No two messages take the same receive, so that two copies
- * never meet in one request, and nothing has to be guarded. It calls no engine, and returns. */
+/* Called concurrently for several messages, in threads of the library. No two messages take the same receive,
+ * so no two copies write to one request, and no lock is needed. The function calls no engine, and returns. */
 static void deliver(void *user, size_t number, uint64_t receive) {
     const struct window *window = user;
     memcpy(requests[receive].buffer, payloads[window->first + number], ROOM);
@@ -37,13 +37,13 @@ static void post(mp_engine *engine, uint64_t request) {
     mp_outcome outcome = mp_post_exact(engine, request, mp_pair(0, request % PEERS), request);
     if (outcome.status < 0) give_up("post", outcome.status);
     if (outcome.status == MP_MATCHED) {
-        /* The message was unexpected: no other thread copies now. */
+        /* The message was unexpected. No other thread copies now. */
         memcpy(requests[request].buffer, payloads[outcome.id], ROOM);
         requests[request].filled++;
     }
 }
 
-/* What the network has is handed over, a window at a time. */
+/* Hands over the network's messages, a window at a time. */
 static size_t progress(mp_engine *engine) {
     size_t first, at, done, matched = 0;
     mp_message batch[WINDOW];

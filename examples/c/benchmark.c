@@ -1,8 +1,7 @@
-/* Nanoseconds for a post and the arrival that matches it, through the C interface, for every engine of the library.
- * Queues of 0, 64 and 1024 receives that do not match are ahead. The least and the median of 31 runs.
+/* Nanoseconds per post and matching arrival through the C interface, for every engine of the library. Behind
+ * 0, 64 and 1024 receives that do not match. Minimum and median of 31 runs.
  *
- *     cc -std=c99 -O2 benchmark.c $(pkg-config --cflags --libs matchpoint) -o benchmark && ./benchmark
- */
+ *     cc -std=c99 -O2 benchmark.c $(pkg-config --cflags --libs matchpoint) -o benchmark && ./benchmark */
 #define _POSIX_C_SOURCE 199309L
 
 #include <stdio.h>

@@ -1,7 +1,6 @@
-/* The whole life of an engine in an MPI library. Ids are the addresses of requests and packets.
+/* The complete life of an engine in an MPI library. Ids are the addresses of requests and packets.
  *
- *     cc -std=c99 engine_life.c $(pkg-config --cflags --libs matchpoint) -o engine_life && ./engine_life
- */
+ *     cc -std=c99 engine_life.c $(pkg-config --cflags --libs matchpoint) -o engine_life && ./engine_life */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,14 +1,17 @@
-/* An engine of your own behind matchpoint's C interface, for `matchpoint check`: two linked lists.
- * It has the functions that an engine needs; docs/reference/check.md lists the others.
+/* A user's engine behind matchpoint's C interface, for `matchpoint check`: two linked lists. It has the
+ * required functions; docs/reference/check.md lists the others.
  *
  *     cc -std=c99 -fPIC -shared -I ../../crates/matchpoint-capi/include foreign_list.c -o libforeign_list.so
  *     matchpoint check --library ./libforeign_list.so
  *
- * Each of these options adds a mistake. -DBUG_DIRECTED_FIRST: a receive that names the source wins over an older one from any
- * source, as in libfabric's util_srx. -DBUG_LIFO: the unexpected queue is a stack. -DBUG_STALE_CANCEL: a cancel always finds the
- * receive. -DBUG_STATUS: a probe returns a number that is no status. -DBUG_CRASH: to cancel a receive that is not posted crashes.
- * -DBUG_SHARED: all engines have the same two queues, as those of a shim around an MPI library's global queues would.
- */
+ * Each of these options adds a mistake.
+ * * -DBUG_DIRECTED_FIRST: a directed receive wins over an older any-source receive, as in libfabric's
+ *   util_srx.
+ * * -DBUG_LIFO: the unexpected queue is a stack.
+ * * -DBUG_STALE_CANCEL: a cancel always finds the receive.
+ * * -DBUG_STATUS: a probe returns an invalid status.
+ * * -DBUG_CRASH: a cancel of a receive that is not posted crashes.
+ * * -DBUG_SHARED: all engines share two queues, as with a shim around an MPI library's global queues. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -26,18 +29,18 @@ struct entry {
 
 struct queue {
     struct entry *first;
-    struct entry **end; /* where the next entry is linked; read only if there is a first one */
+    struct entry **end; /* the link for the next entry; read only if there is a first one */
     uint64_t length;
 };
 
-/* What an mp_engine pointer points to. */
+/* The object behind an mp_engine pointer. */
 struct engine {
-    mp_engine head; /* its functions, and where its lengths are */
+    mp_engine head; /* its functions, and the addresses of its lengths */
     struct queue posted, unexpected;
 };
 
 #ifdef BUG_SHARED
-static struct engine shared; /* emptied when the last engine ends, so that a single engine is right */
+static struct engine shared; /* emptied when the last engine is destroyed, so that a single engine is right */
 static int engines;
 #endif
 
@@ -140,7 +143,7 @@ static mp_outcome matched_probe(mp_engine *head, uint64_t pair, uint64_t tag, ui
     return outcome(MP_FOUND, take(&engine->unexpected, link));
 }
 
-/* An engine with a hash table looks where pair, tag and ignore lead. Here the id is enough. */
+/* An engine with a hash table searches by pair, tag and ignore. Here the id suffices. */
 static int32_t cancel(mp_engine *head, uint64_t receive, uint64_t pair, uint64_t tag, uint64_t ignore) {
     struct engine *engine = (struct engine *)head;
     struct entry **link = &engine->posted.first;

@@ -1,7 +1,6 @@
-/* How an MPI library uses an engine: requests and payloads are the library's, matching is the engine's.
+/* Use of an engine in an MPI library. The library owns requests and payloads; the engine matches.
  *
- *     cc -std=c99 matching.c $(pkg-config --cflags --libs matchpoint) -o matching && ./matching
- */
+ *     cc -std=c99 matching.c $(pkg-config --cflags --libs matchpoint) -o matching && ./matching */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,9 +8,9 @@
 
 #include <matchpoint.h>
 
-/* The library's own: a receive is a request, a message that waits is a copy of its payload. Ids handed to the engine
- * are places in these tables with the number of the place's owner above them, so that a cancel that comes too late
- * finds nothing instead of the place's next owner. */
+/* State of the library: a receive is a request, and an unexpected message is a copy of its payload. Ids are
+ * slots of these tables, with the number of the slot's owner in the upper bits. A late cancel therefore finds
+ * no receive instead of the slot's next owner. */
 enum { PLACES = 64, ROOM = 32 };
 
 struct request {
@@ -69,13 +68,13 @@ static uint64_t receive(char *buffer, uint32_t source, uint64_t tag, uint64_t ig
     return id;
 }
 
-/* MPI_Cancel: with the words that the receive was posted with. */
+/* MPI_Cancel: with the words of the posted receive. */
 static int32_t cancel(uint64_t id) {
     const struct request *request = &requests[id & UINT32_MAX];
     return mp_cancel(engine, id, request->pair, request->tag, request->ignore);
 }
 
-/* What the network calls when a message is here. */
+/* Called by the network for an arriving message. */
 static void arrive(const char *payload, uint32_t source, uint64_t tag) {
     mp_outcome outcome;
     uint64_t place = 0;
@@ -114,7 +113,7 @@ int main(int count, char **arguments) {
         return EXIT_FAILURE;
     }
 
-    /* A message nobody waits for waits itself; any source, any tag takes the earliest. */
+    /* A message without a receive is queued. A receive with any source and any tag takes the oldest. */
     arrive(hello, 3, 7);
     arrive(there, 4, 7);
     assert(mp_unexpected_len(engine) == 2);
@@ -124,18 +123,18 @@ int main(int count, char **arguments) {
     id = receive(second, 4, 7, 0);
     assert(is_complete(id) && strcmp(second, "there") == 0);
 
-    /* An earlier receive from any source goes before a later one that names the source. */
+    /* An older any-source receive precedes a younger directed receive. */
     id = receive(first, MP_ANY_SOURCE, 7, 0);
     receive(second, 3, 7, 0);
     arrive(there, 3, 7);
     assert(is_complete(id) && strcmp(first, "there") == 0);
 
-    /* Too late to cancel the first; in time for a third, whose tag counts in its upper bits only. */
+    /* Too late to cancel the first receive, in time for a third, of which only the upper tag bits count. */
     assert(cancel(id) == MP_NONE);
     id = receive(first, 3, 0x100, 0xff);
     assert(cancel(id) == MP_FOUND);
 
-    /* MPI_Comm_free: what is left comes back. */
+    /* MPI_Comm_free: the remaining entries are returned. */
     arrive(hello, 9, 9);
     assert(mp_close(engine, 0, drained, counts) == MP_OK);
     assert(counts[MP_DRAINED_RECEIVE] == 1 && counts[MP_DRAINED_MESSAGE] == 1);

@@ -1,4 +1,4 @@
-// The C++ wrapper, in a page.
+// The C++ wrapper on one page.
 //
 //     c++ -std=c++17 matching.cpp $(pkg-config --cflags --libs matchpoint) -o matching_cpp && ./matching_cpp
 #include <cassert>

@@ -1,5 +1,5 @@
-/* Matching in a thread of its own: the application hands in receives and goes on computing, the thread of the network hands in
- * messages, and what came of both the application learns when it polls.
+/* Matching in a separate thread. The application posts receives and continues to compute, the network's
+ * thread delivers messages, and the application polls completions.
  *
  *     cc -std=c99 -pthread offload.c $(pkg-config --cflags --libs matchpoint) -o offload && ./offload offload:engine=hybrid
  */
@@ -21,7 +21,8 @@ static void give_up(const char *what, int64_t status) {
     exit(EXIT_FAILURE);
 }
 
-/* The thread of the network: of each source one message a round. A ring that is full has room again once the application polls. */
+/* The network's thread: one message of each source per round. A full ring has space again after the
+ * application polls. */
 static void *brings(void *user) {
     uint64_t at;
     (void)user;
@@ -33,7 +34,7 @@ static void *brings(void *user) {
     return NULL;
 }
 
-/* What the application has been told: each receive is completed once, by the message of its source and tag. */
+/* Completions: each receive completes once, with the message of its source and tag. */
 static char completed[MESSAGES];
 static size_t count;
 
@@ -66,12 +67,13 @@ int main(int argc, char **arguments) {
     for (at = 0; at < MESSAGES; at++) {
         const uint64_t pair = mp_pair(0, at % SOURCES);
         int64_t status;
-        /* A receive and the message of the same number match here. */
+        /* A receive and the message with the same number match here. */
         while ((status = mp_post_exact(engine, at, pair, at / SOURCES).status) == MP_AGAIN) hears(engine);
         if (status != MP_OK) give_up("post", status);
         if (at % SOURCES == SOURCES - 1) hears(engine);
     }
-    /* Of a source that sends nothing: whether or not the engine came to it, it is withdrawn. */
+    /* A receive from a source without messages can be cancelled, before or after the engine has processed it.
+     */
     const uint64_t never = mp_pair(0, SOURCES);
     while (mp_post_exact(engine, MESSAGES, never, 0).status == MP_AGAIN) hears(engine);
     if (mp_cancel(engine, MESSAGES, never, 0, 0) != MP_FOUND) give_up("cancel", MP_INVALID);

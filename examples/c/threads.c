@@ -1,5 +1,5 @@
-/* Several threads of an application receive at once, as under MPI_THREAD_MULTIPLE, while the thread that drains the network hands
- * in batches: one engine, and no lock around it.
+/* Several application threads receive concurrently, as with MPI_THREAD_MULTIPLE, while the network's thread
+ * delivers batches: one engine, and no lock around it.
  *
  *     cc -std=c99 -pthread threads.c $(pkg-config --cflags --libs matchpoint) -o threads && ./threads sharded:engine=hybrid
  */
@@ -13,7 +13,7 @@
 
 enum { THREADS = 4, WINDOW = 16, ROUNDS = 50, ROOM = 64, MESSAGES = WINDOW * ROUNDS };
 
-/* A request, and what guards it: its own thread waits for it, whichever thread completes it. */
+/* A request and its lock. One thread waits for the request; any thread may complete it. */
 struct request {
     char buffer[ROOM];
     int completions;
@@ -34,11 +34,11 @@ static void give_up(const char *what, int64_t status) {
     exit(EXIT_FAILURE);
 }
 
-/* Receives and messages have names of one kind here: a thread, and a number of its own. */
+/* Ids of receives and messages: a thread, and a number. */
 static uint64_t name(uint64_t thread, uint64_t number) { return thread * MESSAGES + number; }
 
-/* Whoever is told of a match completes the request. No thread calls the engine while it has this guard: that call might wait for
- * the batch in which a delivery waits for the guard. */
+/* The thread that gets a match completes the request. No thread calls the engine with this lock held: the
+ * call might wait for a batch with a delivery that waits for the lock. */
 static void complete(uint64_t receive, uint64_t message) {
     struct application *to = &applications[receive / MESSAGES];
     struct request *request = &to->requests[receive % MESSAGES];
@@ -60,14 +60,14 @@ static void post(uint64_t thread, uint64_t number, uint64_t tag) {
     if (outcome.status == MP_MATCHED) complete(name(thread, number), outcome.id);
 }
 
-/* A thread of the application: it posts some receives, changes its mind about one, and waits for the others. */
+/* An application thread: posts some receives, cancels one, and waits for the others. */
 static void *receives(void *user) {
     struct application *own = user;
     uint64_t thread = (uint64_t)(own - applications), first, at;
 
     for (first = 0; first < MESSAGES; first += WINDOW) {
         for (at = first; at < first + WINDOW; at++) post(thread, at, at);
-        /* Of a tag that nobody sends: it can always be withdrawn. */
+        /* A receive with an unused tag can always be cancelled. */
         uint64_t spare = name(THREADS, thread), pair = mp_pair(0, thread);
         if (mp_post_exact(engine, spare, pair, MESSAGES).status != MP_QUEUED) give_up("spare", MP_INVALID);
         if (mp_cancel(engine, spare, pair, MESSAGES, 0) != MP_FOUND) give_up("cancel", MP_INVALID);
@@ -80,7 +80,7 @@ static void *receives(void *user) {
     return NULL;
 }
 
-/* The thread of the network: of each source some messages at a time, in the order in which they were sent. */
+/* The network's thread: some messages of each source at a time, in sending order. */
 static void *drains(void *user) {
     uint64_t first, thread, at;
     (void)user;
@@ -126,7 +126,7 @@ int main(int count, char **arguments) {
         return EXIT_FAILURE;
     }
     if (mp_posted_len(engine) != 0 || mp_unexpected_len(engine) != 0) return EXIT_FAILURE;
-    /* No other thread uses it any more. */
+    /* No other thread uses the engine any more. */
     if (mp_destroy(engine) != MP_OK) return EXIT_FAILURE;
     printf("%s: %d threads, %d messages, all as it should be\n", kind, THREADS + 1, THREADS * MESSAGES);
     return EXIT_SUCCESS;

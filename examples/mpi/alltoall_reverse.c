@@ -1,9 +1,9 @@
-/* All-to-all by messages, in the worst order: receives are posted for source 0, block 0 first, and messages are sent to
- * the last rank, last block first. What transposes by hand look like, and a standard worst case for a list of posted
- * receives.
+/* All-to-all by messages in the worst order. Receives are posted for source 0, block 0 first. Messages are
+ * sent to the last rank, last block first. Manual transposes look like this, and it is a standard worst case
+ * for a list of posted receives.
  *
- * Matching: ranks times blocks receives are posted before the first message is sent, and of each source the one posted
- * last is matched first. Every receive names source and tag.
+ * Matching: ranks times blocks receives are posted before the first message is sent. Of each source, the
+ * receive posted last matches first. Every receive is directed and has a tag.
  *
  * The blocks are those of a matrix, which is transposed, and transposed back. */
 #include "example.h"
@@ -19,7 +19,7 @@ static void exchange(int ranks, double *out, double *in, MPI_Request *requests) 
     for (int from = 0; from < ranks; from++)
         for (long b = 0; b < blocks; b++, request++)
             MPI_Irecv(block_at(in, from, b), length, MPI_DOUBLE, from, (int)b, MPI_COMM_WORLD, request);
-    /* Without this, messages would arrive before the receives are posted. */
+    /* Without this barrier, messages could arrive before the posts. */
     MPI_Barrier(MPI_COMM_WORLD);
     for (int to = ranks - 1; to >= 0; to--)
         for (long b = blocks - 1; b >= 0; b--, request++)
@@ -37,7 +37,7 @@ static void transpose_blocks(double *buffer, long count) {
             }
 }
 
-/* What row i, column j of block b holds that goes from one rank to another. */
+/* Element in row i, column j of block b from one rank to another. */
 static double element(int from, int to, long b, long i, long j) {
     return (((double)from * 1000 + to) * 1000 + (double)b) * 1000 + (double)(i * edge + j);
 }

@@ -1,10 +1,11 @@
-/* Algebraic multigrid by hypre (BoomerAMG): the Poisson equation in three dimensions, set up and solved by the library
- * that codes at Livermore and many others use.
+/* Algebraic multigrid by hypre (BoomerAMG): the Poisson equation in three dimensions, set up and solved by
+ * the library that codes at Livermore and many others use.
  *
- * Matching: all messages are hypre's own. Setting up the hierarchy asks unknown neighbours by probes; the coarser the
- * level, the more neighbours, and the smaller their messages. This program cannot count them: there is no --count.
+ * Matching: all messages are hypre's. The setup finds unknown neighbours by probes. Coarser levels have more
+ * neighbours and smaller messages. This program cannot count them: there is no --count.
  *
- * Its right side is made of a known solution, which must be found. amg_hypre [CELLS along each edge of the cube] */
+ * The right side comes from a known solution, which must be found. amg_hypre [CELLS along each edge of the
+ * cube] */
 #include <HYPRE.h>
 #include <HYPRE_IJ_mv.h>
 #include <HYPRE_parcsr_ls.h>
@@ -17,7 +18,7 @@ static HYPRE_BigInt cells = 24;
 
 static double solution(HYPRE_BigInt row) { return 1 + (double)(row % 11); }
 
-/* The seven points of a row; returns how many there are. */
+/* The seven points of a row; returns their number. */
 static HYPRE_Int stencil(HYPRE_BigInt row, HYPRE_BigInt *columns, double *values) {
     const HYPRE_BigInt stride[3] = {1, cells, cells * cells};
     HYPRE_Int length = 0;
@@ -31,7 +32,7 @@ static HYPRE_Int stencil(HYPRE_BigInt row, HYPRE_BigInt *columns, double *values
     return length;
 }
 
-/* The matrix and the right side of our rows. */
+/* The matrix and right side of this rank's rows. */
 static void fill(HYPRE_IJMatrix matrix, HYPRE_IJVector right, HYPRE_BigInt first, HYPRE_BigInt last) {
     for (HYPRE_BigInt row = first; row <= last; row++) {
         HYPRE_BigInt columns[7];

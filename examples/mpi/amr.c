@@ -1,18 +1,18 @@
-/* Adaptive refinement, as in p4est: the leaves of a quadtree, in Morton order and shared out evenly,
- * refined where a circle passes that moves. In every step each rank
+/* Adaptive refinement, as in p4est: the leaves of a quadtree, in Morton order and distributed evenly. A
+ * moving circle determines the refinement. In every step each rank
  *
  *   1. refines and coarsens its leaves,
- *   2. hands leaves to the ranks that own them from now on,
- *   3. sends those at a neighbour's border there, and
+ *   2. sends leaves to their new owners,
+ *   3. sends leaves at a neighbour's border to this neighbour, and
  *   4. lets heat flow between neighbouring leaves.
  *
- * Matching: a rank knows to whom it has to send, but not from whom messages come, nor how long they are. In 2 it knows
- * how many: MPI_Mprobe of any source, and MPI_Mrecv, so many times. In 3 it does not even know that: synchronous sends,
- * MPI_Improbe and MPI_Imrecv until a nonblocking barrier says that nobody has anything left (the NBX of Hoefler,
- * Siebert and Lumsdaine).
+ * Matching: a rank knows its receivers, but not its senders or the lengths of messages. In 2 it knows their
+ * number: MPI_Mprobe of any source, and MPI_Mrecv, once per message. In 3 the number is unknown: synchronous
+ * sends, MPI_Improbe and MPI_Imrecv until a nonblocking barrier completes (the NBX of Hoefler, Siebert and
+ * Lumsdaine).
  *
- * Leaves must tile the domain, each side of each leaf must have neighbours, no heat may be lost, and none may be hotter
- * than the hottest was. */
+ * Leaves must tile the domain, each side of each leaf must have neighbours, no heat may be lost, and no leaf
+ * may be hotter than the initial maximum. */
 #include "example.h"
 
 #include <math.h>
@@ -22,7 +22,7 @@ enum { COARSEST = 2, LEAVES = 1, BORDER = 2 };
 static long levels = 6, steps = 10;
 static int ranks, rank;
 
-/* A square; its key is the Morton order of its first cell, and cells are the squares of the finest level. */
+/* A square. Its key is the Morton order of its first cell. Cells are the squares of the finest level. */
 struct leaf {
     long key, level;
     double heat;
@@ -42,7 +42,7 @@ static void push(struct leaves *leaves, struct leaf leaf) {
     leaves->at[leaves->length++] = leaf;
 }
 
-/* Room for so many at the end, of which the first is given. */
+/* Extends by `length` leaves and returns the first. */
 static struct leaf *extend(struct leaves *leaves, long length) {
     for (long i = 0; i < length; i++) push(leaves, (struct leaf){0, 0, 0});
     return leaves->at + leaves->length - length;
@@ -65,7 +65,7 @@ static long key_of(long x, long y) {
     return key;
 }
 
-/* Whether the circle of that step passes through the square. */
+/* Returns true if the circle of the step passes through the square. */
 static bool is_of_interest(long key, long level, long step) {
     double edge = (double)edge_of(level), whole = (double)edge_of(0), angle = 0.3 * (double)step;
     double x = whole * (0.5 + 0.2 * cos(angle)) - (double)x_of(key);
@@ -84,7 +84,7 @@ static void refine(struct leaves *to, struct leaf leaf, long step) {
         refine(to, (struct leaf){leaf.key + child * cells_of(leaf.level + 1), leaf.level + 1, leaf.heat / 4}, step);
 }
 
-/* Whether four leaves are what a leaf was refined into, and nobody needs that any more. */
+/* Returns true if the four leaves are the children of one leaf and no longer needed. */
 static bool can_merge(const struct leaf *four, long step) {
     long level = four->level;
     if (level <= COARSEST || four->key % cells_of(level - 1) != 0) return false;
@@ -153,7 +153,7 @@ static void share_out(struct leaves *leaves) {
     free(sends_to);
 }
 
-/* The key at which each rank begins, and at the end that of the last rank's end. */
+/* First key of each rank, and at the end the last rank's end. */
 static long *find_borders(const struct leaves *leaves) {
     long *first = ALLOCATE(long, ranks + 1), mine = leaves->length ? leaves->at->key : -1;
     MPI_Allgather(&mine, 1, MPI_LONG, first, 1, MPI_LONG, MPI_COMM_WORLD);
@@ -163,7 +163,7 @@ static long *find_borders(const struct leaves *leaves) {
     return first;
 }
 
-/* The square beside a leaf's side; false where the domain ends. */
+/* The square next to a leaf's side; false at the end of the domain. */
 static bool beside(const struct leaf *leaf, int side, long *x, long *y) {
     static const int step[4][2] = {{-1, 0}, {1, 0}, {0, -1}, {0, 1}};
     *x = x_of(leaf->key) + step[side][0] * edge_of(leaf->level);
@@ -171,7 +171,7 @@ static bool beside(const struct leaf *leaf, int side, long *x, long *y) {
     return *x >= 0 && *y >= 0 && *x < edge_of(0) && *y < edge_of(0);
 }
 
-/* Puts each leaf into the bundles of the ranks that have leaves beside it. */
+/* Adds each leaf to the bundles of ranks with neighbouring leaves. */
 static struct leaves *bundle_borders(const struct leaves *leaves) {
     struct leaves *bundles = ALLOCATE(struct leaves, ranks);
     long *first = find_borders(leaves), x, y;
@@ -203,8 +203,8 @@ static void take_arrived(struct leaves *borders) {
     MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
-/* The leaves of other ranks beside our own. A rank that is done cannot begin the next exchange before all are: there
- * are collective calls in between, so no message of the next is taken for one of this. */
+/* Neighbouring leaves of other ranks. Collective calls separate two exchanges, so no message belongs to the
+ * wrong exchange. */
 static struct leaves exchange_borders(const struct leaves *leaves) {
     struct leaves *bundles = bundle_borders(leaves), borders = {0};
     MPI_Request *requests = ALLOCATE(MPI_Request, ranks), barrier = MPI_REQUEST_NULL;
@@ -233,7 +233,7 @@ static void paint(double *picture, const struct leaves *leaves) {
             picture[leaf->key + i] = leaf->heat / (double)cells_of(leaf->level);
 }
 
-/* Heat flows through the sides, which are compared cell by cell. Returns how many had no neighbour. */
+/* Heat flows through the sides, compared cell by cell. Returns the number of sides without a neighbour. */
 static long flow(struct leaves *leaves, const struct leaves *borders) {
     double *picture = ALLOCATE(double, cells_of(0));
     long missing = 0, x, y;
@@ -258,7 +258,7 @@ static long flow(struct leaves *leaves, const struct leaves *borders) {
     return missing;
 }
 
-/* Cells, heat, and the hottest, of all ranks together. */
+/* Cells, heat, and maximum, over all ranks. */
 struct sums {
     double cells, heat, hottest;
 };
@@ -287,7 +287,7 @@ int main(int argc, char **argv) {
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (levels <= COARSEST || levels > 10) refuse("amr: --levels %ld is not between 3 and 10", levels);
-    /* Rank 0 begins with all there is, twice as hot in the middle as elsewhere. */
+    /* Rank 0 starts with all leaves, twice as hot in the middle. */
     if (rank == 0) refine(&leaves, (struct leaf){0, 0, (double)cells_of(0)}, 0);
     for (long i = 0; i < leaves.length; i++) leaves.at[i].heat *= i / (leaves.length / 4 + 1) == 1 ? 2 : 1;
     struct sums before = add_up(&leaves), now = before;

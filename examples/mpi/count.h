@@ -1,18 +1,18 @@
-/* Counts what a program does with MPI, in the program itself: included after mpi.h, it makes each call of the
- * point-to-point chapter, and each other call in the list below, a call that counts and then calls. The kernels need no
- * other change. `--count PREFIX` on the command line is taken out of it by MPI_Init, and MPI_Finalize writes
- * PREFIX.RANK.json:
+/* Counts a program's MPI calls in the program itself. Included after mpi.h, it replaces each call of the
+ * point-to-point chapter, and each other call in the list below, by a call that counts and then calls. The
+ * kernels need no other change. MPI_Init removes `--count PREFIX` from the command line, and MPI_Finalize
+ * writes PREFIX.RANK.json:
  *
  *   {"rank":0,"sends":26,"receives":26,"wildcards":{"none":26,"any_source":0,"any_tag":0,"both":0},
  *    "matched_receives":0,"proc_null":0,"bytes_sent":1664,"calls":{"MPI_Isend":26,…}}
  *
- * The meaning of these is that of `matchpoint analyze` (docs/reference/json.md): messages started and receives posted. A
- * persistent request counts once per start; MPI_Sendrecv is one of each; MPI_PROC_NULL and starts of partitioned
- * requests are neither. Probes are not receives, and nor are MPI_Mrecv and MPI_Imrecv, which post nothing: the probe
- * matched their message. They are `matched_receives`.
+ * The members have the meaning of `matchpoint analyze` (docs/reference/json.md): messages started and
+ * receives posted. A persistent request counts once per start; MPI_Sendrecv is one of each; MPI_PROC_NULL and
+ * starts of partitioned requests are neither. Probes are not receives. MPI_Mrecv and MPI_Imrecv post no
+ * receive, because the probe matched their message. They are `matched_receives`.
  *
- * Count, type, peer and tag are evaluated twice: they may have no side effects. Nothing here is seen by a tool that
- * records calls: what the header calls for itself, it calls by its PMPI_ name. */
+ * Count, type, peer and tag are evaluated twice, so they must have no side effects. A tool that records calls
+ * does not see the header's calls, which use PMPI_ names. */
 #ifndef COUNT_H
 #define COUNT_H
 
@@ -45,7 +45,7 @@ enum {
         COUNTED_LENGTH
 };
 
-/* What a persistent request will do each time it is started. */
+/* Effect of a persistent request at each start. */
 struct counted_request {
     MPI_Request request;
     bool receives;
@@ -117,7 +117,7 @@ static inline void count_lock(void) {
 
 static inline void count_unlock(void) { atomic_flag_clear(&counted.persistent_is_busy); }
 
-/* Where the request being made lies. */
+/* Address of the request under creation. */
 static _Thread_local MPI_Request *counted_made;
 
 static inline int count_init(int result, struct counted_request made) {
@@ -147,7 +147,7 @@ static inline void count_startall(int length, const MPI_Request *requests) {
     for (int i = 0; i < length; i++) count_start(requests[i]);
 }
 
-/* A handle may come again as that of another request. */
+/* A handle may be reused for another request. */
 static inline void count_request_free(MPI_Request request) {
     count_call(COUNTED_Request_free);
     count_lock();

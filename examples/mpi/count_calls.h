@@ -1,5 +1,5 @@
-/* The calls that count.h counts, one macro each. A macro's own name is not expanded in it: MPI_Send within MPI_Send is
- * the function. */
+/* The calls that count.h counts, one macro each. A macro's own name is not expanded in it: MPI_Send within
+ * MPI_Send is the function. */
 
 /* Messages. */
 #define MPI_Send(b, n, t, to, ...) (count_send(COUNTED_Send, n, t, to), MPI_Send(b, n, t, to, __VA_ARGS__))
@@ -32,7 +32,7 @@
 #define MPI_Irecv_c(b, n, t, from, tag, ...)                                                                           \
     (count_receive(COUNTED_Irecv_c, from, tag), MPI_Irecv_c(b, n, t, from, tag, __VA_ARGS__))
 
-/* What a probe matched. */
+/* Receives after a matched probe. */
 #define MPI_Mrecv(b, n, t, m, ...) (count_matched_receive(COUNTED_Mrecv, *(m)), MPI_Mrecv(b, n, t, m, __VA_ARGS__))
 #define MPI_Imrecv(b, n, t, m, ...) (count_matched_receive(COUNTED_Imrecv, *(m)), MPI_Imrecv(b, n, t, m, __VA_ARGS__))
 #define MPI_Mrecv_c(b, n, t, m, ...)                                                                                   \
@@ -66,7 +66,7 @@
     (count_both(COUNTED_Isendrecv_replace_c, n, t, to, from, tag),                                                     \
      MPI_Isendrecv_replace_c(b, n, t, to, s, from, tag, __VA_ARGS__))
 
-/* Persistent requests. They count as messages when they are started. */
+/* Persistent requests. They count as messages at each start. */
 #define COUNTED_TO(n, t, to) ((struct counted_request){.peer = to, .bytes = count_bytes(n, t)})
 #define COUNTED_FROM(from, label) ((struct counted_request){.receives = true, .peer = from, .tag = label})
 #define MPI_Send_init(b, n, t, to, tag, c, r)                                                                          \
@@ -103,13 +103,13 @@
 #define MPI_Startall(n, r) (count_startall(n, r), MPI_Startall(n, r))
 #define MPI_Request_free(r) (count_request_free(*(r)), MPI_Request_free(r))
 
-/* From the first call to the last. */
+/* First and last call. */
 #define MPI_Init(argc, argv) (count_begin(COUNTED_Init, argc, *(argv)), MPI_Init(argc, argv))
 #define MPI_Init_thread(argc, argv, ...)                                                                               \
     (count_begin(COUNTED_Init_thread, argc, *(argv)), MPI_Init_thread(argc, argv, __VA_ARGS__))
 #define MPI_Finalize() (count_end(), MPI_Finalize())
 
-/* All others. */
+/* All other calls. */
 #define MPI_Probe(...) (count_call(COUNTED_Probe), MPI_Probe(__VA_ARGS__))
 #define MPI_Iprobe(...) (count_call(COUNTED_Iprobe), MPI_Iprobe(__VA_ARGS__))
 #define MPI_Mprobe(...) (count_call(COUNTED_Mprobe), MPI_Mprobe(__VA_ARGS__))

@@ -1,4 +1,5 @@
-/* What all examples share: settings from the command line, memory, and how a run ends. MPI comes with it, counted. */
+/* Common part of all examples: settings from the command line, memory, and the end of a run. Includes MPI,
+ * with counts. */
 #ifndef EXAMPLE_H
 #define EXAMPLE_H
 
@@ -6,7 +7,7 @@
 
 #include <stdarg.h>
 
-/* A whole number of the command line, or with `is_flag` an option without one. */
+/* An integer of the command line, or with `is_flag` an option without a value. */
 struct setting {
     const char *name;
     long *value;
@@ -14,7 +15,7 @@ struct setting {
     bool is_flag;
 };
 
-/* Ends all ranks, and says why. */
+/* Ends all ranks with a reason. */
 __attribute__((noreturn, format(printf, 1, 2))) static inline void fail(const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
@@ -36,7 +37,7 @@ static inline void show_settings(const char *program, const struct setting *sett
     fprintf(to, "  %-18s %s\n", "--count PREFIX", "write what each rank did to PREFIX.RANK.json");
 }
 
-/* The same for what all ranks find alike, such as a setting: rank 0 says it. */
+/* The same for an error on all ranks, such as a setting: rank 0 prints the reason. */
 __attribute__((noreturn, format(printf, 1, 2))) static inline void refuse(const char *format, ...) {
     int rank;
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -51,7 +52,7 @@ __attribute__((noreturn, format(printf, 1, 2))) static inline void refuse(const 
     exit(2);
 }
 
-/* Numbers are at least 1. Every rank reads them for itself; rank 0 complains. */
+/* Numbers are at least 1. Every rank reads them; rank 0 reports errors. */
 static inline void read_settings(int argc, char **argv, const struct setting *settings, size_t length) {
     int rank;
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -85,7 +86,7 @@ static inline void *allocate(size_t length, size_t size) {
 
 #define ALLOCATE(type, length) ((type *)allocate((size_t)(length), sizeof(type)))
 
-/* The end of a program: whether all ranks found their results right, said by rank 0 and by the exit status. */
+/* End of a program: rank 0 prints whether the results of all ranks are right. The exit status is the same. */
 __attribute__((format(printf, 2, 3))) static inline int finish(bool is_right, const char *format, ...) {
     int rank, mine = is_right, all;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);

@@ -1,8 +1,9 @@
-/* Every facility of the point-to-point chapter, once: nothing is computed, but every message is looked at. What is
- * sent, posted and matched is the same in every run; how often a test or a probe comes too early is not.
+/* Every feature of the point-to-point chapter, once. The program computes nothing but checks every message.
+ * Sends, posts and matches are the same in every run; the number of early tests and probes is not.
  *
- * With --sessions a message goes over a communicator made without MPI_COMM_WORLD, with --spawn two processes are
- * started, which count as PREFIX.spawned. What an MPI library does not have yet is left out. Needs two ranks. */
+ * With --sessions a message uses a communicator created without MPI_COMM_WORLD. With --spawn two processes
+ * are started, which count as PREFIX.spawned. Features that an MPI library lacks are left out. Needs two
+ * ranks. */
 #include "features_parts.h"
 
 #include "features_mpi4.h"
@@ -18,7 +19,7 @@ static void blocking_sends(void) {
     for (int tag = 0; tag < 4; tag++) {
         fill(out, rank, tag);
         MPI_Irecv(in, LENGTH, MPI_INT, from, tag, MPI_COMM_WORLD, &request);
-        /* A ready send wants its receive to be there. */
+        /* A ready send needs a posted receive. */
         if (tag == 3) MPI_Barrier(MPI_COMM_WORLD);
         if (tag == 0) MPI_Send(out, LENGTH, MPI_INT, to, tag, MPI_COMM_WORLD);
         if (tag == 1) MPI_Bsend(out, LENGTH, MPI_INT, to, tag, MPI_COMM_WORLD);
@@ -68,7 +69,7 @@ static void persistent(void) {
     MPI_Ssend_init(out[2], LENGTH, MPI_INT, to, 22, MPI_COMM_WORLD, &sends[2]);
     MPI_Rsend_init(out[3], LENGTH, MPI_INT, to, 23, MPI_COMM_WORLD, &sends[3]);
     MPI_Send_init(out[4], LENGTH, MPI_INT, to, 24, MPI_COMM_WORLD, &sends[4]);
-    /* Nothing has been started, so nothing is waited for. */
+    /* No request is started, so the wait returns at once. */
     MPI_Waitall(5, receives, MPI_STATUSES_IGNORE);
     for (int round = 0; round < 3; round++) {
         for (int i = 0; i < 5; i++) fill(out[i], rank, 20 + i + 5 * round);
@@ -98,7 +99,7 @@ static void both_at_once(void) {
     EXPECT(says(&status, from, 40) && is_from(in, from, 40));
     MPI_Sendrecv(out, LENGTH, MPI_INT, to, 40, in, LENGTH, MPI_INT, from, 40, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     EXPECT(is_from(in, from, 40));
-    /* Half a chain: nobody to the left of the first, or to the right of the last. */
+    /* Half a chain: the first rank has no left neighbour, the last no right one. */
     int left = rank > 0 ? rank - 1 : MPI_PROC_NULL, right = rank < ranks - 1 ? rank + 1 : MPI_PROC_NULL;
     MPI_Sendrecv(out, LENGTH, MPI_INT, right, 40, in, LENGTH, MPI_INT, left, 40, MPI_COMM_WORLD, &status);
     EXPECT(left == MPI_PROC_NULL ? status.MPI_SOURCE == MPI_PROC_NULL : is_from(in, left, 40));
@@ -106,7 +107,8 @@ static void both_at_once(void) {
     EXPECT(says(&status, from, 41) && is_from(out, from, 40));
 }
 
-/* Messages are there before the receives: the barrier does not promise it, but MPI_Probe waits for them. */
+/* Messages arrive before the receives. The barrier does not guarantee this, but MPI_Probe waits for messages.
+ */
 static void probes(void) {
     int out[5][LENGTH], in[LENGTH], found = 0;
     MPI_Request sends[5], request;
@@ -124,7 +126,7 @@ static void probes(void) {
     EXPECT(says(&status, from, 51));
     MPI_Recv(in, LENGTH, MPI_INT, status.MPI_SOURCE, status.MPI_TAG, MPI_COMM_WORLD, &status);
     EXPECT(is_from(in, from, 51));
-    /* Two matched probes, received in the other order. */
+    /* Two matched probes, received in reverse order. */
     MPI_Message first;
     MPI_Mprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &first, &status);
     EXPECT(says(&status, from, 52));
@@ -174,7 +176,7 @@ static void cancel_and_free(void) {
     MPI_Wait(&request, &status);
     MPI_Test_cancelled(&status, &was_cancelled);
     EXPECT(was_cancelled);
-    /* A persistent one, which then starts again. */
+    /* A persistent receive, which then starts again. */
     MPI_Recv_init(in, LENGTH, MPI_INT, MPI_ANY_SOURCE, 72, MPI_COMM_WORLD, &request);
     MPI_Start(&request);
     MPI_Cancel(&request);
@@ -183,23 +185,23 @@ static void cancel_and_free(void) {
     EXPECT(was_cancelled);
     MPI_Start(&request);
     fill(out, rank, 72);
-    /* Nobody has one left that could be cancelled. */
+    /* No rank has a receive left to cancel. */
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Send(out, LENGTH, MPI_INT, to, 72, MPI_COMM_WORLD);
     MPI_Wait(&request, &status);
     EXPECT(says(&status, from, 72) && is_from(in, from, 72));
     MPI_Request_free(&request);
-    /* The message of a request that is given up arrives all the same. */
+    /* The message of a freed request arrives all the same. */
     fill(out, rank, 71);
     MPI_Isend(out, LENGTH, MPI_INT, to, 71, MPI_COMM_WORLD, &request);
     MPI_Request_free(&request);
     MPI_Recv(in, LENGTH, MPI_INT, from, MPI_ANY_TAG, MPI_COMM_WORLD, &status);
     EXPECT(says(&status, from, 71) && is_from(in, from, 71) && request == MPI_REQUEST_NULL);
-    /* Nobody may change `out` before all have received. */
+    /* `out` must not change before all ranks have received. */
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* Posts two receives and two sends, and hands their requests to one of the eight ways to complete them. */
+/* Posts two receives and two sends, and completes the requests in one of eight ways. */
 static void complete(int way, bool with_status) {
     int out[2][LENGTH], in[2][LENGTH], done = 0, some[4], which, flag;
     MPI_Request requests[4];
@@ -238,7 +240,7 @@ static void completions(void) {
         complete(way, true);
         complete(way, false);
     }
-    /* Asking does not complete. */
+    /* The query does not complete the request. */
     int out[LENGTH], in[LENGTH], is_done = 0;
     MPI_Request request;
     MPI_Status status;
@@ -276,7 +278,8 @@ static void nobody(void) {
     MPI_Request_free(&requests[1]);
 }
 
-/* A column of a square, an indexed choice, a struct and a packed buffer go out; whole numbers in a row come in. */
+/* A column of a square, an indexed selection, a struct and a packed buffer are sent; contiguous integers are
+ * received. */
 static void datatypes(void) {
     int square[LENGTH][LENGTH], in[LENGTH], size, position = 0;
     MPI_Datatype column, chosen, pair;
@@ -309,7 +312,7 @@ static void datatypes(void) {
     MPI_Pack(&rank, 1, MPI_INT, packed, (int)sizeof packed, &position, MPI_COMM_WORLD);
     MPI_Sendrecv(packed, position, MPI_PACKED, to, 113, in, 1, MPI_INT, from, 113, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     EXPECT(in[0] == from);
-    /* No data at all is a message, too. */
+    /* A message without data. */
     MPI_Sendrecv(NULL, 0, MPI_INT, to, 114, NULL, 0, MPI_INT, from, 114, MPI_COMM_WORLD, &status);
     EXPECT(status.MPI_SOURCE == from && status.MPI_TAG == 114);
     MPI_Type_free(&column);
@@ -317,7 +320,7 @@ static void datatypes(void) {
     MPI_Type_free(&pair);
 }
 
-/* A message around the communicator, from any source: those of others must not be taken. */
+/* A message around the communicator, from any source. Messages of other communicators must not match. */
 static void around(MPI_Comm comm, int tag) {
     int here, size, out, in = -1;
     MPI_Comm_rank(comm, &here);
@@ -365,7 +368,7 @@ static void communicators(void) {
     MPI_Comm_free(&comm);
 }
 
-/* Even ranks on one side, odd ones on the other: ranks are those of the other side. */
+/* Even ranks on one side, odd ranks on the other. Ranks are those of the other side. */
 static void sides(void) {
     MPI_Comm local, across, merged, copy;
     int here, others, in = -1;
@@ -388,7 +391,7 @@ static void sides(void) {
     MPI_Comm_free(&local);
 }
 
-/* What one of the two that are started does: answers each of those that started it. */
+/* A spawned process: answers each of its parents. */
 static void spawned(MPI_Comm parent) {
     int in, parents;
     MPI_Comm_remote_size(parent, &parents);

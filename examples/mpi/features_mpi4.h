@@ -1,4 +1,4 @@
-/* The part of features.c that came with MPI 4. */
+/* The MPI 4 part of features.c. */
 #ifndef FEATURES_MPI4_H
 #define FEATURES_MPI4_H
 
@@ -19,7 +19,7 @@ static void both_without_waiting(void) {
     EXPECT(is_from(out, from, 150));
 }
 
-/* Four parts, made ready in three ways, in two rounds. They match by the order of initialisation. */
+/* Four parts, marked ready in three ways, in two rounds. They match by the order of initialization. */
 static void partitioned(void) {
     enum { PARTS = 4 };
     int out[PARTS][LENGTH], in[PARTS][LENGTH];
@@ -74,7 +74,7 @@ static void session(void) { refuse("features: this MPI has no sessions"); }
 
 #if HAS_LARGE_COUNTS
 
-/* The same calls, with counts that could be large. Every mode to the right, into receives that are there. */
+/* The same calls with large counts. Every send mode to the right, into posted receives. */
 static void large_sends(void) {
     int out[LENGTH], in[8][LENGTH];
     MPI_Request receives[8], sends[4];

@@ -1,10 +1,10 @@
-/* What the parts of features.c share: who we are on a ring, messages that say whose they are, and what went wrong. */
+/* Common part of features.c: position on a ring, messages with their sender's data, and errors. */
 #ifndef FEATURES_H
 #define FEATURES_H
 
 #include "example.h"
 
-/* Open MPI 5 calls itself MPI 3.1, and has some of MPI 4. */
+/* Open MPI 5 reports MPI 3.1, and has parts of MPI 4. */
 #if defined OMPI_MAJOR_VERSION
 #define HAS_LARGE_COUNTS (MPI_VERSION >= 4 && OMPI_MAJOR_VERSION > 5)
 #define HAS_MPI4 (OMPI_MAJOR_VERSION >= 5)
@@ -18,7 +18,7 @@ enum { LENGTH = 8 };
 static int rank, ranks, to, from;
 static long wrong;
 
-/* What a rank sends under a tag. */
+/* Fills a rank's data for a tag. */
 static inline void fill(int *data, int of, int tag) {
     for (int i = 0; i < LENGTH; i++) data[i] = (of * 1000 + tag) * 10 + i;
 }

@@ -1,16 +1,16 @@
-/* Output by one rank, as in the Fire Dynamics Simulator: at every step each rank sends, by blocking calls, one small
- * message for each of its meshes to rank 0, which receives them rank by rank and mesh by mesh.
+/* Output by one rank, as in the Fire Dynamics Simulator. At every step each rank sends, by blocking calls,
+ * one small message per mesh to rank 0, which receives them rank by rank and mesh by mesh.
  *
- * Matching: while rank 0 is busy with one rank's messages, those of all others arrive, and wait: its queue of
- * unexpected messages grows with ranks times meshes, and a receive looks for one source among all of them. Every
- * receive names source and tag.
+ * Matching: while rank 0 handles one rank's messages, those of all others arrive unexpectedly. Its unexpected
+ * queue grows with ranks times meshes, and each receive searches it for one source. Every receive is directed
+ * and has a tag.
  *
- * Each mesh is a bar that cools from a known temperature; rank 0 knows what each message must hold. */
+ * Each mesh is a bar that cools from a known temperature; rank 0 checks each message. */
 #include "example.h"
 
 static long meshes = 100, points = 16, steps = 10;
 
-/* The temperature at a point of a mesh after that many steps, each of which takes an eighth of it away. */
+/* Temperature at a point of a mesh after a number of steps. Each step removes an eighth. */
 static double temperature(int rank, long mesh, long point, long step) {
     double value = 300 + rank + 0.5 * (double)mesh + 0.25 * (double)point;
     for (long i = 0; i < step; i++) value -= value / 8;
@@ -24,7 +24,7 @@ static void report(int rank, long step, double *values) {
     }
 }
 
-/* Values that are wrong. */
+/* Number of wrong values. */
 static long collect(int ranks, long step, double *values) {
     long wrong = 0;
     for (int from = 1; from < ranks; from++)

@@ -1,12 +1,14 @@
-/* Halo exchange of a 27-point stencil in three dimensions, as in miniFE, HPCG and every structured-grid code with
- * corners: each rank has a cube of cells, posts a receive from each of 26 neighbours, sends to each, and waits for all.
+/* Halo exchange of a 27-point stencil in three dimensions, as in miniFE, HPCG and every structured-grid code
+ * with corners. Each rank has a cube of cells, posts a receive from each of 26 neighbours, sends to each, and
+ * waits for all.
  *
- * Matching: many receives posted at once, all with source and tag named, each found by its direction's tag; where the
- * grid of ranks is two or one wide, several come from the same rank, or from the rank itself. With --persistent the
- * requests are made once and started together.
+ * Matching: many receives at once, all with source and tag; the tag is the direction. In a grid of ranks that
+ * is two or one wide, several messages are from the same rank, or from the rank itself. With --persistent the
+ * requests are created once and started together.
  *
- * The stencil is the product of (1/4, 1/2, 1/4) in each direction. A plane wave is its eigenvector, so after S steps
- * each cell must hold its initial value times the eigenvalue to the power of S: one wrong corner shows. */
+ * The stencil is the product of (1/4, 1/2, 1/4) in each direction. A plane wave is its eigenvector, so after
+ * S steps each cell must hold its initial value times the eigenvalue to the power of S. One wrong corner is
+ * visible. */
 #include "example.h"
 
 #include <math.h>
@@ -33,7 +35,7 @@ static long face(int direction) {
     return length;
 }
 
-/* Copies the cells at the border in that direction to a buffer, or a buffer to the halo there. */
+/* Copies the border cells of a direction to a buffer, or a buffer to the halo. */
 static void copy(double *u, int direction, double *buffer, bool to_halo) {
     long low[3], high[3];
     for (int axis = 0; axis < 3; axis++) {
@@ -59,7 +61,7 @@ static void find_neighbours(MPI_Comm comm) {
     }
 }
 
-/* What comes from a direction was sent in the opposite one, whose number is the tag. */
+/* A message from a direction was sent in the opposite one, with its number as the tag. */
 static void begin(MPI_Comm comm, bool init) {
     MPI_Request *request = requests;
     for (int direction = 0; direction < DIRECTIONS; direction++) {
@@ -116,7 +118,7 @@ static double eigenvalue(void) {
     return product;
 }
 
-/* The largest difference from `factor` times the wave. Or sets that. */
+/* The maximum difference from `factor` times the wave. With `set`, sets the values instead. */
 static double compare(double *u, double factor, bool set) {
     double worst = 0;
     for (long x = 1; x <= cells; x++)

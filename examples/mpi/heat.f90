@@ -1,11 +1,11 @@
-! The heat equation in two dimensions, in modern Fortran (use mpi_f08): a grid of ranks by MPI_Cart_create, neighbours
-! by MPI_Cart_shift, and the four sides of each rank's part exchanged in every step.
+! The heat equation in two dimensions, in modern Fortran (use mpi_f08): a grid of ranks by MPI_Cart_create,
+! neighbours by MPI_Cart_shift, and an exchange of the four sides of each rank's part in every step.
 !
-! Matching: four receives and four sends a step, with source and tag named; those beyond the border of the domain are
-! MPI_PROC_NULL and no messages. Rows are a derived datatype. Every tenth step is exchanged by MPI_Sendrecv instead.
+! Matching: four receives and four sends per step, with source and tag. Those beyond the border of the domain use
+! MPI_PROC_NULL and are no messages. Rows are a derived datatype. Every tenth step uses MPI_Sendrecv instead.
 !
-! The product of two sines is zero on the border and an eigenvector of the rule, so the values after any number of steps
-! are known. heat [--cells N] [--steps N] [--count PREFIX]
+! The product of two sines is zero on the border and an eigenvector of the step, so the values after any number of
+! steps are known. heat [--cells N] [--steps N] [--count PREFIX]
 program heat
   use, intrinsic :: iso_fortran_env, only: real64, int64, output_unit, error_unit
   use mpi_f08
@@ -77,7 +77,7 @@ program heat
 
 contains
 
-  ! What one cell is of half a period.
+  ! Part of half a period per cell.
   real(real64) function angle(axis)
     integer, intent(in) :: axis
     angle = pi/(grid(axis)*cells + 1)
@@ -116,7 +116,7 @@ contains
     call count_sides()
   end subroutine
 
-  ! One send and one receive for each side where there is somebody.
+  ! One send and one receive for each side with a neighbour.
   subroutine count_sides()
     integer :: there
     there = count(beside /= MPI_PROC_NULL)

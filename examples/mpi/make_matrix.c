@@ -1,8 +1,10 @@
-/* Writes a sparse matrix in Matrix Market form: make_matrix ROWS > FILE. The rule: so many points of the unit square,
- * numbered row of boxes by row of boxes; points within a distance that makes for eight neighbours are connected, with
- * -1 / (distance in units of that distance + 0.1); every fiftieth point is connected to one anywhere, with -1; what is
- * on the diagonal is one more than the sum of the others' sizes. So it is symmetric and positive definite, as matrices
- * of finite elements are, and rows are of different lengths. The same ROWS always give the same matrix. */
+/* Writes a sparse matrix in Matrix Market form: make_matrix ROWS > FILE.
+ *
+ * The matrix connects points of the unit square, numbered row of boxes by row of boxes. Points within a
+ * distance that gives eight neighbours have the entry -1 / (distance in units of that distance + 0.1). Every
+ * fiftieth point has an entry -1 with a random point. A diagonal entry is the sum of the others' absolute
+ * values plus one. The matrix is symmetric and positive definite, as in finite elements, and rows have
+ * different lengths. The same ROWS always give the same matrix. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +14,7 @@ struct point {
     int box;
 };
 
-/* Between 0 and 1 (the generator of POSIX's drand48, written out to be the same everywhere). */
+/* Between 0 and 1: the generator of POSIX's drand48, implemented here to be the same everywhere. */
 static double chance(void) {
     static unsigned long long state = 20180614;
     state = (state * 0x5DEECE66DULL + 0xB) & ((1ULL << 48) - 1);

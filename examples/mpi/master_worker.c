@@ -1,12 +1,12 @@
-/* A master with tasks, and workers who ask for more: the primes below a bound, interval by interval, as parameter
- * studies, tree searches and rendering farms do it.
+/* A master with tasks, and workers that request tasks: the primes below a bound, interval by interval, as in
+ * parameter studies, tree searches and rendering.
  *
- * Matching: the master knows neither who answers next nor how long the answer is. It probes for any source and any tag
- * and receives what it found, by its source and tag; with --iprobe it probes without waiting; with --direct it
- * does not probe, but posts receives with both wildcards. Workers receive from rank 0 with any tag: the tag says
- * whether it is a task or the end.
+ * Matching: the master knows neither the source nor the length of the next answer. It probes for any source
+ * and any tag and receives the found message by source and tag. With --iprobe it probes without waiting. With
+ * --direct it posts receives with both wildcards instead. Workers receive from rank 0 with any tag: the tag
+ * distinguishes tasks from the end.
  *
- * The primes must be those that the sieve of Eratosthenes finds. */
+ * The primes must equal those of the sieve of Eratosthenes. */
 #include "example.h"
 
 enum { TASK, END, READY, PRIMES };
@@ -19,7 +19,7 @@ static bool is_prime(long number) {
     return number >= 2;
 }
 
-/* Works until told to stop. */
+/* Works until the end message. */
 static void work(void) {
     int length = 0, *primes = ALLOCATE(int, interval);
     MPI_Send(NULL, 0, MPI_INT, 0, READY, MPI_COMM_WORLD);
@@ -36,7 +36,7 @@ static void work(void) {
     free(primes);
 }
 
-/* The next message of a worker, of whichever: how many primes it brought, and who it was. */
+/* The next message of any worker: its number of primes, and its rank. */
 static int next_answer(int *primes, int *worker) {
     MPI_Status status;
     int length;
@@ -55,7 +55,7 @@ static int next_answer(int *primes, int *worker) {
     return length;
 }
 
-/* Hands out all tasks, and marks the primes that come back. */
+/* Distributes all tasks, and marks the returned primes. */
 static void manage(int workers, bool *found) {
     int *primes = ALLOCATE(int, interval);
     for (long next = 0; workers > 0; next += interval) {

@@ -16,14 +16,14 @@ struct entry {
     double value;
 };
 
-/* Entries in order of rows, and in these of columns; none twice. Row r has those from start[r] to start[r + 1] - 1. */
+/* Entries sorted by row, then column, without duplicates. Row r has entries start[r] to start[r + 1] - 1. */
 struct matrix {
     int rows, length;
     int *start;
     struct entry *entries;
 };
 
-/* A file on its way to a matrix, and what is wrong with it. */
+/* A file during reading, and its error. */
 struct matrix_file {
     const char *path;
     FILE *file;
@@ -48,7 +48,7 @@ __attribute__((format(printf, 2, 3))) static inline bool matrix_problem(struct m
     return false;
 }
 
-/* The next line that is neither empty nor a comment; false at the end, or if there is a problem. */
+/* Reads the next line that is neither empty nor a comment; false at the end, or after an error. */
 static inline bool matrix_line(struct matrix_file *from) {
     while (fgets(from->text, sizeof from->text, from->file)) {
         from->line++;
@@ -77,7 +77,7 @@ static inline bool matrix_header(struct matrix_file *from) {
     return true;
 }
 
-/* A whole number from low to high at *text, which moves behind it. */
+/* Reads an integer from low to high at *text, and advances *text. */
 static inline bool matrix_number(char **text, long low, long high, long *number) {
     char *end;
     errno = 0;
@@ -103,7 +103,7 @@ static inline bool matrix_sizes(struct matrix_file *from) {
     return true;
 }
 
-/* Memory grows with what is there, not with what the file announces. */
+/* Memory grows with the entries read, not with the announced number. */
 static inline bool matrix_keep(struct matrix_file *from, long row, long column, double value) {
     if (from->length == from->room) {
         from->room = from->room * 2 + 1024;
@@ -140,7 +140,7 @@ static inline int matrix_order(const void *one, const void *other) {
     return (a->column > b->column) - (a->column < b->column);
 }
 
-/* Sorts; adds up entries that are there twice; finds where rows begin. */
+/* Sorts, adds duplicates, and finds the starts of rows. */
 static inline bool matrix_finish(struct matrix_file *from, struct matrix *to) {
     to->rows = from->rows;
     to->length = 0;
@@ -160,7 +160,7 @@ static inline bool matrix_finish(struct matrix_file *from, struct matrix *to) {
     return true;
 }
 
-/* A pattern tells who is connected; the values are those of the graph's Laplacian, plus the identity. */
+/* A pattern has connections only; the values are those of the graph's Laplacian plus the identity. */
 static inline bool matrix_laplacian(struct matrix_file *from) {
     long length = from->length;
     for (long i = 0; i < length; i++) {
@@ -187,7 +187,7 @@ static inline bool matrix_parse(struct matrix_file *from, struct matrix *to) {
     return (!from->is_pattern || matrix_laplacian(from)) && matrix_finish(from, to);
 }
 
-/* Reads the file into *to, or says in `problem` what is wrong, beginning with the path. */
+/* Reads the file into *to, or writes an error to `problem`, starting with the path. */
 static inline bool read_matrix(const char *path, struct matrix *to, char *problem, size_t length) {
     struct matrix_file from = {.path = path, .file = fopen(path, "r")};
     if (!from.file) {

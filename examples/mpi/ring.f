@@ -1,11 +1,11 @@
-C     A sum around a ring, in FORTRAN 77 (include 'mpif.h'), as old
-C     codes have it: rank 0 sends a number to rank 1, each rank adds its
-C     own and hands it on, until it is back.
+C     A sum around a ring, in FORTRAN 77 (include 'mpif.h'), as in old
+C     codes: rank 0 sends a number to rank 1. Each rank adds its number
+C     and sends the sum on, until it is back.
 C
 C     Matching: one blocking receive at a time, from any source with any
-C     tag, as codes that never had two messages under way wrote it; the
-C     status says what came. In the last round receives name both, and
-C     rank 0 posts its receive before it sends.
+C     tag, as in codes with one message in flight; the status has the
+C     source and tag. In the last round, receives have source and tag,
+C     and rank 0 posts its receive before its send.
 C
 C     The sum must be that of all ranks. ring [--count PREFIX]
       PROGRAM RING
@@ -64,8 +64,8 @@ C     The sum must be that of all ranks. ring [--count PREFIX]
       IF (ALL .NE. 0) STOP 1
       END
 
-C     One message and one receive a round; the last of them is named, as
-C     all are if a rank is alone.
+C     One message and one receive per round. The last receive is exact,
+C     and all are if there is one rank.
       SUBROUTINE TELL(RANK, RANKS, ROUNDS)
       INTEGER RANK, RANKS, ROUNDS, NAMED, POSTED
       CHARACTER*1000 OPTION, PREFIX, PATH

@@ -1,12 +1,13 @@
-/* Products of a sparse matrix and a vector, as in HPCG and every Krylov solver: the conjugate gradient method on a
- * matrix read from a Matrix Market file, rows shared out in blocks. Before each product every rank receives the values
- * of the columns that its rows need from whoever has them.
+/* Products of a sparse matrix and a vector, as in HPCG and every Krylov solver: conjugate gradients for a
+ * matrix from a Matrix Market file, with rows distributed in blocks. Before each product every rank receives
+ * the values for its columns from their owners.
  *
- * Matching: who talks to whom follows from the matrix. Each product posts a receive for every rank that has needed
- * columns, sends to all who need some, and waits; sources and tags are named. In between are dot products.
+ * Matching: the matrix determines senders and receivers. Each product posts a receive for every owner of
+ * needed columns, sends to every rank that needs values, and waits; sources and tags are exact. In between
+ * are dot products.
  *
- * spmv FILE [OPTION…]. A matrix that is not symmetric, or --power, is multiplied again and again with a vector of
- * length 1 instead. Rank 0 checks the solution, or repeats all of that by itself. */
+ * spmv FILE [OPTION…]. A matrix that is not symmetric, or --power, is multiplied repeatedly with a vector of
+ * length 1 instead. Rank 0 checks the solution, or repeats the computation alone. */
 #include "example.h"
 #include "matrix_market.h"
 
@@ -17,13 +18,13 @@ enum { WANTED = 1, VALUES = 2 };
 static long most = 200, power = 0;
 static int ranks, rank;
 
-/* The columns that one other rank has and we need, or the other way round. */
+/* Columns that another rank owns and this rank needs, or the reverse. */
 struct partner {
     int rank, length, *columns;
     double *values;
 };
 
-/* Our rows of the matrix, and what has to be exchanged before a product. */
+/* This rank's rows of the matrix, and the exchange before a product. */
 struct part {
     struct matrix whole;
     int first, rows;
@@ -41,7 +42,7 @@ static int owner(int rows, int row) {
     return of;
 }
 
-/* Rank 0 reads, all get the whole: matrices that fill more than a rank's memory are not what this is for. */
+/* Rank 0 reads and broadcasts the whole matrix. Matrices larger than a rank's memory are not supported. */
 static struct matrix read_together(const char *path) {
     struct matrix matrix = {0};
     char problem[1000] = "";
@@ -60,7 +61,8 @@ static struct matrix read_together(const char *path) {
         matrix.entries = ALLOCATE(struct entry, matrix.length);
     }
     MPI_Bcast(matrix.start, matrix.rows + 1, MPI_INT, 0, MPI_COMM_WORLD);
-    /* Bytes, as all ranks are of one kind. A count of them need not fit into an int, one of entries does. */
+    /* Bytes, because all ranks have the same architecture. The number of bytes may exceed an int, the number
+     * of entries does not. */
     MPI_Datatype type;
     MPI_Type_contiguous((int)sizeof(struct entry), MPI_BYTE, &type);
     MPI_Type_commit(&type);
@@ -84,7 +86,7 @@ static struct partner make_partner(int of, int length) {
     return (struct partner){of, length, ALLOCATE(int, length), ALLOCATE(double, length)};
 }
 
-/* Which columns our rows need, in lists by who has them; how many of each goes to *counts. */
+/* Needed columns in lists by owner; their numbers go to *counts. */
 static void find_sources(struct part *part, int *counts) {
     const struct matrix *matrix = &part->whole;
     bool *needed = ALLOCATE(bool, matrix->rows);
@@ -104,7 +106,7 @@ static void find_sources(struct part *part, int *counts) {
     free(needed);
 }
 
-/* Tells everybody what we need of theirs, and learns what they need of ours. */
+/* Sends the list of needed columns to each owner, and receives the lists of other ranks. */
 static struct part set_up(struct matrix matrix) {
     struct part part = {.whole = matrix, .first = first_row(matrix.rows, rank)};
     part.rows = first_row(matrix.rows, rank + 1) - part.first;
@@ -138,7 +140,7 @@ static void product(const struct matrix *matrix, int first, int rows, const doub
     }
 }
 
-/* y = A x, of which every rank has its rows. */
+/* y = A x; every rank has its rows of y. */
 static void multiply(struct part *part, const double *x, double *y) {
     MPI_Request *requests = ALLOCATE(MPI_Request, 2 * ranks), *request = requests;
     for (struct partner *one = part->from; one < part->from + part->sources; one++)
@@ -164,7 +166,7 @@ static double dot(const double *a, const double *b, int length) {
 
 static double right_side(int row) { return 1 + row % 7; }
 
-/* Conjugate gradients from x = 0; steps taken. */
+/* Conjugate gradients from x = 0; returns the number of steps. */
 static long solve(struct part *part, double *x) {
     int rows = part->rows;
     double *residual = ALLOCATE(double, rows), *way = ALLOCATE(double, rows), *image = ALLOCATE(double, rows);
@@ -200,7 +202,7 @@ static void iterate(struct part *part, double *x) {
     free(image);
 }
 
-/* How far from a solution the whole x is, relative to the right side. */
+/* Residual of the whole x, relative to the right side. */
 static double residual_of(const struct matrix *matrix, const double *x) {
     double *image = ALLOCATE(double, matrix->rows), off = 0, size = 0;
     product(matrix, 0, matrix->rows, x, image);
@@ -212,7 +214,7 @@ static double residual_of(const struct matrix *matrix, const double *x) {
     return sqrt(off / size);
 }
 
-/* How far the whole x is from what one rank alone gets. */
+/* Difference of the whole x from the result of one rank alone. */
 static double difference_from_alone(const struct matrix *matrix, const double *x) {
     double *alone = ALLOCATE(double, matrix->rows), *image = ALLOCATE(double, matrix->rows), worst = 0;
     for (int row = 0; row < matrix->rows; row++) alone[row] = right_side(row);
@@ -228,7 +230,7 @@ static double difference_from_alone(const struct matrix *matrix, const double *x
     return worst;
 }
 
-/* The parts of all ranks, on rank 0. */
+/* Collects the parts of all ranks on rank 0. */
 static double *collect(const struct part *part, const double *x) {
     double *whole = ALLOCATE(double, part->whole.rows);
     int *counts = ALLOCATE(int, ranks), *begins = ALLOCATE(int, ranks);

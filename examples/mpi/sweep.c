@@ -1,11 +1,12 @@
 /* Discrete ordinates transport, as in Sweep3D and SNAP: eight wavefronts, one from each corner of the domain,
- * each passing through the grid of ranks block of planes by block of planes (Koch, Baker and Alcouffe), with blocking
+ * pass through the grid of ranks block of planes by block of planes (Koch, Baker and Alcouffe), with blocking
  * calls.
  *
- * Matching: two blocking receives, two blocking sends per block of planes. What arrives early belongs to the next block
- * of the same neighbour, with the same tag, so queues are short and order is all that tells messages apart.
+ * Matching: two blocking receives and two blocking sends per block of planes. An early message belongs to the
+ * next block of the same neighbour and has the same tag, so queues are short and only order separates
+ * messages.
  *
- * Every rank sweeps the whole domain for itself, too, and its part must be the same to the last bit. */
+ * Every rank also sweeps the whole domain alone, and its part must be identical to the last bit. */
 #include "example.h"
 
 #include <math.h>
@@ -14,13 +15,13 @@ enum { OCTANTS = 8 };
 
 static long cells = 8, planes = 16, block = 4, sweeps = 10;
 
-/* A box of the domain: where it begins, how many cells along x, y, z, and its scalar flux. */
+/* A box of the domain: its start, cells along x, y, z, and its scalar flux. */
 struct box {
     long first[3], size[3];
     double *flux;
 };
 
-/* Fluxes that enter a block of planes through its sides, and leave it through the opposite ones. */
+/* Fluxes into a block of planes through its sides, and out of the opposite sides. */
 struct sides {
     double *x, *y, *z;
 };
@@ -48,7 +49,7 @@ static double source(const struct box *box, long x, long y, long z) {
     return 1 + sin((double)(box->first[0] + x) + 2 * (double)(box->first[1] + y) + 3 * (double)(box->first[2] + z));
 }
 
-/* Planes begin … begin + deep - 1 in the direction of the octant, cell by cell: upwind differences. */
+/* Sweeps planes begin … begin + deep - 1 in the direction of the octant, cell by cell: upwind differences. */
 static void pass(struct box *box, int octant, long begin, long deep, struct sides in) {
     const double mu = 0.35 + 0.02 * octant, eta = 0.51 - 0.01 * octant, xi = 0.78, sigma = 1.1;
     const long *size = box->size;
@@ -79,7 +80,7 @@ static void sweep_alone(struct box *box) {
     free_sides(sides);
 }
 
-/* `neighbour` is the ranks below and above along x, and along y; MPI_PROC_NULL where the domain ends. */
+/* `neighbour`: the ranks below and above along x, and along y; MPI_PROC_NULL at the end of the domain. */
 static void sweep_together(struct box *box, const int neighbour[2][2]) {
     struct sides sides = make_sides(box, block);
     for (int octant = 0; octant < OCTANTS; octant++) {
@@ -105,7 +106,7 @@ static void sweep_together(struct box *box, const int neighbour[2][2]) {
     free_sides(sides);
 }
 
-/* Cells of `part` that differ from those of `whole`, which was swept once. */
+/* Number of cells of `part` that differ from `whole`. */
 static long differences(const struct box *part, const struct box *whole) {
     long wrong = 0;
     for (long z = 0; z < part->size[2]; z++)

@@ -1,13 +1,13 @@
-/* A halo exchange by threads: each rank runs several, and each of them exchanges the ends of its own strip with the
- * thread of the same number on the ranks beside it, under MPI_THREAD_MULTIPLE, as hybrid codes do whose threads call
- * MPI themselves.
+/* A halo exchange by threads. Each rank runs several threads. Each thread exchanges the ends of its strip
+ * with the thread of the same number on the neighbouring ranks, with MPI_THREAD_MULTIPLE, as in hybrid codes
+ * with MPI calls in threads.
  *
- * Matching: threads post at once into the same queues, and only tags tell their messages apart; order among threads is
- * different in every run. With --comms each thread has a communicator of its own, which an MPI library may map to a
- * queue of its own.
+ * Matching: threads post concurrently to the same queues, and only tags separate their messages. The order
+ * among threads differs in every run. With --comms each thread has a separate communicator, which an MPI
+ * library may map to a separate queue.
  *
- * The rule of each cell is the mean with its neighbours on a ring, whose eigenvectors are waves. Exits with 77 if the
- * MPI library does not do MPI_THREAD_MULTIPLE. */
+ * Each cell becomes the mean with its neighbours on a ring; the eigenvectors are waves. Exits with 77 if the
+ * MPI library does not support MPI_THREAD_MULTIPLE. */
 #include "example.h"
 
 #include <math.h>
@@ -29,12 +29,12 @@ static double phase(const struct strip *strip, long i) {
     return 2 * M_PI * (strip->number + 1) * (double)(rank * width + i) / (double)(ranks * width);
 }
 
-/* The ends of the strip go left and right, HALO cells of each as messages of their own. */
+/* Sends the ends of the strip to the left and right, HALO cells of each as separate messages. */
 static void exchange(const struct strip *strip, double *u) {
     MPI_Request requests[4 * HALO], *request = requests;
     int left = (rank + ranks - 1) % ranks, right = (rank + 1) % ranks;
     for (int i = 0; i < HALO; i++) {
-        /* To the left is even, to the right odd. */
+        /* Even to the left, odd to the right. */
         int tag = 2 * (strip->number * HALO + i);
         MPI_Irecv(&u[HALO + width + i], 1, MPI_DOUBLE, right, tag, strip->comm, request++);
         MPI_Irecv(&u[i], 1, MPI_DOUBLE, left, tag + 1, strip->comm, request++);
@@ -47,7 +47,7 @@ static void exchange(const struct strip *strip, double *u) {
     MPI_Waitall(4 * HALO, requests, MPI_STATUSES_IGNORE);
 }
 
-/* One exchange is enough for HALO steps, as the halo shrinks by one cell on each side with each of them. */
+/* One exchange suffices for HALO steps, because the halo shrinks by one cell per side and step. */
 static void *run(void *argument) {
     struct strip *strip = argument;
     double *u = ALLOCATE(double, width + 2 * HALO), *next = ALLOCATE(double, width + 2 * HALO);

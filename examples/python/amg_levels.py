@@ -25,7 +25,7 @@ except ImportError as error:
         f"scikit-fem pyamg && venv/bin/python {sys.argv[0]} levels"
     )
 
-# Steel, in units that make the matrix's entries some 1.
+# Steel, in units for which the matrix's entries are about 1.
 YOUNGS_MODULUS = 1.0
 POISSONS_RATIO = 0.3
 
@@ -35,7 +35,7 @@ def elasticity(cells, is_distorted):
     line = numpy.linspace(0.0, 1.0, cells + 1)
     mesh = skfem.MeshTet.init_tensor(line, line, line)
     if is_distorted:
-        # Inner nodes are moved at random, by a quarter of a cell at most, so that no two rows are alike.
+        # Random offsets of inner nodes, at most a quarter of a cell, so that no two rows are equal.
         inner = numpy.setdiff1d(numpy.arange(mesh.p.shape[1]), mesh.boundary_nodes())
         points = mesh.p.copy()
         moves = numpy.random.default_rng(2018).uniform(-0.25, 0.25, (3, inner.size))

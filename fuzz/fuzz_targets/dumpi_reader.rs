@@ -1,5 +1,5 @@
-//! Any bytes are a file of DUMPI, or a text of `dumpi2ascii`: calls are read, or an error, in memory that the bytes
-//! bound.
+//! Arbitrary bytes as a DUMPI file, and as text of `dumpi2ascii`: the result is calls or an error. Memory is
+//! proportional to the bytes.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Any bytes are a stream of events; every engine keeps the laws through it.
+//! Arbitrary bytes as a stream of events: every engine keeps the laws.
 
 #![no_main]
 
@@ -7,7 +7,7 @@ use matchpoint::engines::{self, Variant};
 use matchpoint::event::script;
 use matchpoint_conformance::{generate, run};
 
-/// Some sources are partners from the beginning.
+/// Some sources are partners from the start.
 const PROFILED: &str = concat!(
     "partner:mode=static,profile=",
     env!("CARGO_MANIFEST_DIR"),

@@ -1,5 +1,5 @@
-//! Arbitrary text as each of the files that models read: a matrix, a machine, a network. Wrong ones are errors; none may
-//! panic, hang, or take memory that its size does not justify.
+//! Arbitrary text as each file of the models: a matrix, a machine, a network. Invalid text is an error. No
+//! text causes a panic, a hang, or memory out of proportion to its size.
 
 #![no_main]
 

@@ -1,5 +1,6 @@
-//! Any bytes are a file of our own format: calls are read, or an error. So are they as the calls of a block whose
-//! checksum is true, which arbitrary bytes never have: the writer's functions, by their indices.
+//! Arbitrary bytes as a file of the native format: the result is calls or an error. The same bytes also
+//! become the calls of a block with a valid checksum, which random bytes never have, with the writer's
+//! functions by index.
 
 #![no_main]
 
@@ -13,7 +14,7 @@ fn drain(bytes: &[u8]) {
     let Ok(mut stream) = read_bytes(bytes) else { return };
     let mut call = Call::default();
     while stream.read(&mut call).unwrap_or(false) {
-        // Members are counted, not listed one by one: of a world of 64 there are not many.
+        // Members are counted, not listed one by one: a world of 64 has few members.
         let held = call.requests.capacity() + call.completions.capacity();
         assert!(held <= 64 + 4 * bytes.len(), "{held} elements from {} bytes", bytes.len());
         assert!(call.integers.capacity() <= 1 << 14);

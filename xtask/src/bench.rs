@@ -1,5 +1,5 @@
-//! Speed and memory of `matchpoint analyze`, whole process, on long traces made of the bundled ones: see
-//! `benchmarks/README.md`.
+//! Speed and memory of `matchpoint analyze`, as a whole process, on long traces made of the bundled traces:
+//! see `benchmarks/README.md`.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -14,23 +14,23 @@ use serde_json::{Value, json};
 use crate::repository::root;
 use crate::{Failure, amplify};
 
-/// Between two looks at the memory of the process.
+/// Interval between two reads of the process's memory.
 const SAMPLING: Duration = Duration::from_millis(2);
 
-/// What the command has at its disposal whatever the trace, and for each rank.
+/// Allowed memory of the command: a fixed part, and a part per rank.
 const FIXED_BYTES: u64 = 64 << 20;
 const RANK_BYTES: u64 = 16 << 10;
 
-/// What to measure.
+/// Parameters of the measurement.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Names of bundled traces, or folders of DUMPI traces.
     #[arg(default_values = ["lulesh-27", "fillboundary-27", "cloverleaf-16", "imb-mpi1-4"])]
     traces: Vec<String>,
-    /// Make each trace at least so many calls long.
+    /// Minimum calls of each trace.
     #[arg(long, default_value_t = 4_000_000)]
     calls: u64,
-    /// Measure so many times; one more run before is not counted.
+    /// Number of measured runs, after one warm-up run.
     #[arg(long, default_value_t = 5)]
     runs: usize,
     /// The engine.
@@ -42,7 +42,7 @@ pub struct Arguments {
     /// Name of the record: a word for the machine.
     #[arg(long, default_value = "host")]
     name: String,
-    /// Where records are kept.
+    /// Folder of the records.
     #[arg(long, default_value = "benchmarks/records")]
     records: PathBuf,
 }
@@ -50,7 +50,7 @@ pub struct Arguments {
 /// Measures, prints a table, and writes the record.
 ///
 /// # Errors
-/// A trace cannot be made long, the command fails, or the record cannot be written.
+/// If a trace cannot be extended, if the command fails, or if the record cannot be written.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let binary = build()?;
     println!(
@@ -63,7 +63,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         println!("{}", row(&measured));
         traces.push(measured);
     }
-    let date = said(Command::new("date").args(["-u", "+%Y-%m-%d"]));
+    let date = output_text(Command::new("date").args(["-u", "+%Y-%m-%d"]));
     let record = json!({
         "date": date,
         "commit": commit(),
@@ -82,7 +82,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Builds the command, and says where it is.
+/// Builds the command and returns its path.
 pub(crate) fn build() -> Result<PathBuf, Failure> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let arguments =
@@ -103,12 +103,12 @@ fn measure(binary: &Path, name: &str, arguments: &Arguments) -> Result<Value, Fa
     let times = repetitions(&short, arguments.calls)?;
     amplify::amplify(&short, folder.path(), times)?;
     let bytes = warm_page_cache(folder.path())?;
-    // The first run is not counted: it faults in the binary, and tells what is in the trace.
+    // The first run is not measured: it loads the binary, and its report describes the trace.
     let report = analyze(binary, folder.path(), arguments)?.report;
     let (calls, ranks) = (number(&report["trace"]["calls"]), number(&report["trace"]["ranks"]));
     let mut runs = Vec::new();
     for _ in 0..arguments.runs.max(1) {
-        let load = said(Command::new("cut").args(["-d", " ", "-f", "1", "/proc/loadavg"]));
+        let load = output_text(Command::new("cut").args(["-d", " ", "-f", "1", "/proc/loadavg"]));
         let run = analyze(binary, folder.path(), arguments)?;
         runs.push((run.seconds, run.peak_bytes, load));
     }
@@ -142,7 +142,7 @@ fn repetitions(trace: &Path, calls: u64) -> Result<u32, Failure> {
             short += 1;
         }
     }
-    // Initialisation and finalisation are not repeated: a few calls of each rank.
+    // Initialization and finalization, a few calls per rank, are not repeated.
     let ends = 8 * trace.present().len() as u64;
     let repeated = u64::max(short, ends + 1) - ends;
     Ok(u32::try_from(calls.div_ceil(repeated))?)
@@ -191,7 +191,7 @@ fn analyze(binary: &Path, trace: &Path, arguments: &Arguments) -> Result<Run, Fa
     Ok(Run { seconds, peak_bytes, report: serde_json::from_slice(&output.stdout)? })
 }
 
-/// The largest anonymous memory seen until the process is over.
+/// Maximum anonymous memory until the process ends.
 fn peak(status: &Path, is_over: &AtomicBool) -> u64 {
     let mut peak = 0;
     while !is_over.load(Ordering::Relaxed) {
@@ -207,7 +207,7 @@ fn anonymous_bytes(status: &str) -> Option<u64> {
     Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
 }
 
-/// The middle one; of an even number the mean of both.
+/// The median; for an even number of values the mean of the middle two.
 fn median(sorted: &[f64]) -> f64 {
     let (low, high) = ((sorted.len() - 1) / 2, sorted.len() / 2);
     (sorted[low] + sorted[high]) / 2.0
@@ -235,16 +235,16 @@ fn row(measured: &Value) -> String {
     )
 }
 
-/// What a command says; empty if it fails.
-pub(crate) fn said(command: &mut Command) -> String {
+/// Output of a command, or an empty string after a failure.
+pub(crate) fn output_text(command: &mut Command) -> String {
     let output = command.current_dir(root()).stderr(Stdio::null()).output();
     output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default()
 }
 
 pub(crate) fn commit() -> Value {
-    let changed = said(Command::new("git").args(["status", "--porcelain"]));
+    let changed = output_text(Command::new("git").args(["status", "--porcelain"]));
     json!({
-        "id": said(Command::new("git").args(["rev-parse", "HEAD"])),
+        "id": output_text(Command::new("git").args(["rev-parse", "HEAD"])),
         "changed_files": changed.lines().count(),
     })
 }
@@ -260,8 +260,8 @@ pub(crate) fn host() -> Value {
         "processor": value(&processors, "model name"),
         "cores": thread::available_parallelism().map_or(0, usize::from),
         "memory": value(&memory, "MemTotal"),
-        "kernel": said(Command::new("uname").arg("-sr")),
-        "rust": said(Command::new("rustc").arg("--version")),
+        "kernel": output_text(Command::new("uname").arg("-sr")),
+        "rust": output_text(Command::new("rustc").arg("--version")),
     })
 }
 
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn medians_lie_in_the_middle() {
+    fn median_is_middle_value() {
         assert_eq!(median(&[1.0, 2.0, 9.0]), 2.0);
         assert_eq!(median(&[1.0, 2.0, 4.0, 9.0]), 3.0);
     }

@@ -1,7 +1,7 @@
 //! The manual as a book, for mdBook.
 //!
-//! All pages are copied to `target/book/src` as they are in the repository, so that links between them lead to the same places.
-//! Files that pages link to are copied too. The help of each command becomes a page.
+//! Copies all pages to `target/book/src` with their paths in the repository, so that links between them stay
+//! valid. Copies linked files too. The help of each command becomes a page.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -23,10 +23,10 @@ const SUMMARY: &str = "docs/SUMMARY.md";
 /// Builds the manual as a book in target/book.
 #[derive(Parser)]
 pub struct Arguments {
-    /// The command. Its help becomes a page.
+    /// The matchpoint command, for its help page.
     #[arg(long, default_value = "target/release/matchpoint")]
     matchpoint: PathBuf,
-    /// The mdBook that builds it; by default it is compiled once, into target/tools.
+    /// The mdBook command [default: compiled once into target/tools].
     #[arg(long)]
     mdbook: Option<PathBuf>,
     /// Only compile mdBook.
@@ -34,10 +34,11 @@ pub struct Arguments {
     install: bool,
 }
 
-/// Builds the book, and checks its links.
+/// Builds the book and checks its links.
 ///
 /// # Errors
-/// A command fails, a file cannot be written, a page is not in the table of contents, or a link of the book leads nowhere.
+/// If a command fails, if a file cannot be written, if a page is not in the table of contents, or if a link
+/// is broken.
 pub fn build(arguments: &Arguments) -> Result<Vec<String>, Failure> {
     let mdbook = match &arguments.mdbook {
         Some(mdbook) => mdbook.clone(),
@@ -105,7 +106,7 @@ fn copy_pages(files: &[File], source: &Path) -> Result<(), Failure> {
     Ok(fs::remove_file(source.join(SUMMARY))?)
 }
 
-/// mdBook makes `index.html` of a `README.md`, but does not change links to it.
+/// mdBook converts `README.md` to `index.html`, but does not change links to it.
 fn index(text: &str) -> String {
     text.replace("README.md)", "index.md)").replace("README.md#", "index.md#")
 }
@@ -126,7 +127,7 @@ fn linked_files(page: &File) -> impl Iterator<Item = PathBuf> {
     })
 }
 
-/// The help of the command, and of each of its commands.
+/// The help of the command and of each subcommand.
 fn help(matchpoint: &Path) -> Result<String, Failure> {
     let text = |command: &[&str]| -> Result<String, Failure> {
         let output = Command::new(matchpoint).args(command).arg("--help").env("COLUMNS", "100").output();

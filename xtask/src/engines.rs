@@ -1,5 +1,5 @@
-//! A record of `matchpoint bench`: every engine on every workload, warm, cold and call by call; and the tables of the
-//! engines' pages, made of a record.
+//! A record of `matchpoint bench`: every engine on every workload, warm, cold and call by call. Also the
+//! tables of the engines' pages, made of a record.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,24 +8,24 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 
 use crate::Failure;
-use crate::bench::{build, commit, host, said};
+use crate::bench::{build, commit, host, output_text};
 use crate::repository::root;
 
-/// What to measure.
+/// Parameters of the measurement.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Engines, as name:key=value,…; every engine with its defaults if none is named.
+    /// Engines, as name:key=value,… [default: every engine].
     engines: Vec<String>,
-    /// Seconds that one engine may spend on one workload.
+    /// Time limit of an engine on a workload, in seconds.
     #[arg(long, default_value = "0.4")]
     budget: String,
-    /// Measure so many times: the record has every run.
+    /// Number of runs; the record has every run.
     #[arg(long, default_value_t = 3)]
     runs: usize,
     /// Name of the record: a word for the machine.
     #[arg(long, default_value = "host")]
     name: String,
-    /// Where records are kept.
+    /// Folder of the records.
     #[arg(long, default_value = "benchmarks/records")]
     records: PathBuf,
 }
@@ -33,7 +33,7 @@ pub struct Arguments {
 /// Measures and writes the record.
 ///
 /// # Errors
-/// The command fails (an engine that answers wrongly makes it), or the record cannot be written.
+/// If the command fails, for example because of a wrong engine, or if the record cannot be written.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let binary = build()?;
     let mut runs = Vec::new();
@@ -41,12 +41,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         let times = if options.is_empty() { arguments.runs.max(1) } else { 1 };
         for _ in 0..times {
             println!("matchpoint bench {}", options.join(" "));
-            let load = said(Command::new("cut").args(["-d", " ", "-f", "1", "/proc/loadavg"]));
+            let load = output_text(Command::new("cut").args(["-d", " ", "-f", "1", "/proc/loadavg"]));
             let results = bench(&binary, arguments, options)?;
             runs.push(json!({ "options": options, "load_average_before": load, "results": results }));
         }
     }
-    let date = said(Command::new("date").args(["-u", "+%Y-%m-%d"]));
+    let date = output_text(Command::new("date").args(["-u", "+%Y-%m-%d"]));
     let record = json!({ "date": date, "commit": commit(), "host": host(), "runs": runs });
     let folder = root().join(&arguments.records);
     fs::create_dir_all(&folder)?;
@@ -56,27 +56,27 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Which table to make of a record.
+/// Parameters of a table.
 #[derive(clap::Args)]
 pub struct Table {
     /// The record.
     record: PathBuf,
-    /// Engines, in the order of columns; all of the record if none is named.
+    /// Engines, in the order of columns [default: all of the record].
     #[arg(short, long = "engine")]
     engines: Vec<String>,
-    /// Workloads with their sizes, as last:64, in the order of rows; all of the record if none is named.
+    /// Workloads with their sizes, such as last:64, in the order of rows [default: all of the record].
     #[arg(short, long = "workload")]
     workloads: Vec<String>,
-    /// Of the run with cold caches instead of the warm ones.
+    /// Use the run with cold caches instead of a warm run.
     #[arg(long)]
     cold: bool,
 }
 
-/// Prints a table in Markdown: the median ns of each engine on each workload, and the source of the figures. Of several
-/// warm runs it takes the run with the least sum of medians, because that run was disturbed least.
+/// Prints a table in Markdown: the median ns of each engine on each workload, and the source of the figures.
+/// Of several warm runs it uses the run with the least sum of medians, which was disturbed least.
 ///
 /// # Errors
-/// The record cannot be read, or is none.
+/// If the record cannot be read, or if it is not a record of engines.
 pub fn table(arguments: &Table) -> Result<(), Failure> {
     let record: Value = serde_json::from_str(&fs::read_to_string(&arguments.record)?)?;
     println!("{}", markdown(&record, arguments).ok_or("this is no record of engines with such a run")?);
@@ -114,7 +114,7 @@ fn markdown(record: &Value, asked: &Table) -> Option<String> {
     )
 }
 
-/// Those asked for, or all there are, each once.
+/// The requested names, or all available names, each once.
 fn chosen(asked: &[String], there: impl Iterator<Item = String>) -> Vec<String> {
     let mut all = asked.to_vec();
     for name in there.filter(|_| asked.is_empty()) {

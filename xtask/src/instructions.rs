@@ -1,8 +1,8 @@
-//! Guards hot paths: instructions per message, of engines and of the libfabric provider ([`fabric`]), counted by
-//! valgrind's callgrind and compared with a record. Counts do not depend on how busy the machine is, as times do; they do
-//! depend on the compiler.
+//! Guards the hot paths: instructions per message of engines and of the libfabric provider ([`fabric`]),
+//! counted by valgrind's callgrind and compared with a record. Counts depend on the compiler but, unlike
+//! times, not on the host load.
 //!
-//! Valgrind knows no AVX-512, so engines are counted with the best kernel that remains (AVX2).
+//! Valgrind does not support AVX-512, so engines use the best other kernel (AVX2).
 
 mod fabric;
 
@@ -16,7 +16,7 @@ use matchpoint_bench::instructions::Counted;
 use crate::Failure;
 use crate::repository::root;
 
-/// What every engine is counted on: small, since callgrind is fifty times as slow as the processor.
+/// Workloads for every engine: small, because callgrind is fifty times slower than the processor.
 const WORKLOADS: [&str; 8] = [
     "last:0",
     "last:64",
@@ -28,7 +28,7 @@ const WORKLOADS: [&str; 8] = [
     "halo:26",
 ];
 
-/// What `hybrid` is counted on as well: few that are equal, one message, deep queues, masks, and what nobody waits for.
+/// Additional workloads for `hybrid`: few duplicates, single messages, deep queues, masks, cancel and close.
 const DEEP: [&str; 14] = [
     "identical:2",
     "identical:8",
@@ -46,37 +46,38 @@ const DEEP: [&str; 14] = [
     "close:1024",
 ];
 
-/// Batches that are matched and delivered, by one thread, which counts the same every time; and whom they are compared with.
+/// Engines for matched and delivered batches. With one thread the counts repeat; the other engines are for
+/// comparison.
 const DELIVERING: [&str; 3] = ["list", HYBRID, "optimistic_parallel:threads=1"];
 
 /// Sequences of the message-rate benchmark: the paper's 100 messages, in its window of 128.
 const DELIVERED: [&str; 4] = ["no_conflict:100", "fast_path:100", "slow_path:100", "wildcards:100"];
 
-/// Its name, with a key of the hash function that is the same every time: counts would differ from run to run.
+/// `hybrid` with a fixed key of the hash function, so that counts repeat.
 const HYBRID: &str = "hybrid:seed=0";
 
-/// Engines that are counted beside those of the registry, each with its defaults.
+/// Engines in addition to the registry's, each with its defaults.
 const VARIANTS: [&str; 2] = ["fuzzy:bits=16", "fuzzy:bits=32"];
 
 const RECORD: &str = "benchmarks/instructions.txt";
 
-/// More than this many times the record is a regression, less than its inverse is worth a new record: hashes with keys
-/// drawn at random move counts by a few percent.
+/// A count above this multiple of the record is a regression, below its inverse an improvement that deserves
+/// a new record. Random hash keys change counts by a few percent.
 const TOLERANCE: f64 = 1.1;
 
-/// The same under another compiler than the record's, which may order everything differently.
+/// The same for another compiler than the record's, which may reorder all code.
 const TOLERANCE_OTHER_COMPILER: f64 = 1.5;
 
-/// The function that is counted.
+/// The counted function.
 const FUNCTION: &str = "matchpoint_bench::instructions::counted_rounds";
 
-/// What to do with the counts.
+/// Options of the check.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Write them down as the new record instead of comparing.
+    /// Write a new record instead of comparing.
     #[arg(long)]
     record: bool,
-    /// Print every count, not only those that differ.
+    /// Print every count, not only differences.
     #[arg(long)]
     all: bool,
 }
@@ -86,7 +87,8 @@ type Counts = BTreeMap<(String, String), f64>;
 /// Counts, and compares with the record.
 ///
 /// # Errors
-/// An engine executes more than it did, or the counting fails. Without valgrind nothing is counted, and that is said.
+/// If an engine executes more instructions than in the record, or if counting fails. Without valgrind, the
+/// function reports that it counts nothing.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if Command::new("valgrind").arg("--version").output().is_err() {
         println!("instructions: left out: no valgrind (Debian's package is called valgrind)");
@@ -101,7 +103,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         return Ok(());
     }
     let (recorded, compiler) = parse(&fs::read_to_string(&path).unwrap_or_default());
-    let is_same = compiler == said("rustc");
+    let is_same = compiler == output_text("rustc");
     if !is_same {
         println!(
             "instructions: the record is of `{compiler}`, so only gross differences count; --record renews it"
@@ -158,7 +160,7 @@ fn count() -> Result<Counts, Failure> {
     cells.into_iter().enumerate().map(number).collect()
 }
 
-/// Has callgrind write what it counts whenever `function` of a package's example is left: a file for each time.
+/// Runs callgrind, which writes a file at each return of `function` in a package's example.
 fn dumps<'a>(
     (package, example): (&str, &str),
     function: &str,
@@ -178,12 +180,12 @@ fn dumps<'a>(
     Ok(folder)
 }
 
-/// Messages that one cell matches.
+/// Messages of one cell.
 fn messages((engine, workload): &(String, String)) -> Result<f64, Failure> {
     Ok(Counted::new(engine, workload)?.messages() as f64)
 }
 
-/// What callgrind wrote when the function was left for the nth time.
+/// Callgrind's file for the nth return of the function.
 fn dump(folder: &Path, function: &str, nth: usize) -> Result<String, Failure> {
     let path = folder.join(format!("out.{nth}"));
     let missing = |_| format!("callgrind did not see {function} return for the {nth}th time");
@@ -206,7 +208,7 @@ fn build(package: &str, example: &str) -> Result<PathBuf, Failure> {
     binaries.next_back().ok_or_else(|| "cargo built no example".into())
 }
 
-fn said(command: &str) -> String {
+fn output_text(command: &str) -> String {
     let output = Command::new(command).arg("--version").current_dir(root()).output();
     output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default()
 }
@@ -215,7 +217,7 @@ fn text(counts: &Counts) -> String {
     let mut text = format!(
         "# Instructions per matched message: engine, workload, count. Made by `cargo xtask instructions --record`.\n\
          compiler {}\n",
-        said("rustc")
+        output_text("rustc")
     );
     for ((engine, workload), count) in counts {
         text += &format!("{engine} {workload} {count:.1}\n");
@@ -246,9 +248,9 @@ mod tests {
     }
 
     #[test]
-    fn a_record_reads_back() {
+    fn record_is_read_back() {
         let (read, compiler) = parse(&text(&counts(12.5)));
-        assert_eq!((read, compiler), (counts(12.5), said("rustc")));
+        assert_eq!((read, compiler), (counts(12.5), output_text("rustc")));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Chores of the repository, as functions: `main.rs` runs them by name, and the tests run those that check something.
+//! Repository tasks as functions. `main.rs` runs them by name, and the tests run the checks.
 
 pub mod amplify;
 pub mod bench;
@@ -12,7 +12,7 @@ pub mod run;
 pub mod tidy;
 pub mod truth;
 
-/// Why a chore did not finish.
+/// Error of a task.
 pub type Failure = Box<dyn std::error::Error>;
 
 /// The Rust in the documentation, compiled and run by `cargo test`.

@@ -1,26 +1,26 @@
-//! Licences of the dependencies: each must let us pass our binary on under BSD-3-Clause without further duty than to
-//! name it. `deny.toml` says the same to `cargo deny`.
+//! Licences of the dependencies: each must permit distribution of the binary under BSD-3-Clause with no
+//! further duty than attribution. `deny.toml` has the same rules for `cargo deny`.
 
 use spdx::{Expression, LicenseReq, ParseMode};
 
 use crate::Failure;
 use crate::repository::{metadata, packages, text};
 
-/// Licences that ask for no more than their own text beside a binary.
+/// Licences that demand only their text with a binary.
 const ALLOWED: [&str; 9] =
     ["0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "BSL-1.0", "ISC", "MIT", "Unicode-3.0", "Zlib"];
 
-/// Under other licences, but nothing of them is in what we pass on: `cbindgen` writes `matchpoint.h` in a test,
-/// `tiny-keccak` is of WebAssembly alone.
+/// Dependencies with other licences that are not in the distributed binary: a test runs `cbindgen` to write
+/// `matchpoint.h`, and `tiny-keccak` is for WebAssembly only.
 const TOOLS: [&str; 2] = ["cbindgen", "tiny-keccak"];
 
-/// The one registry that dependencies come from.
+/// The only registry for dependencies.
 const SOURCE: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
-/// Dependencies under other licences or from other places than allowed.
+/// Dependencies with another licence or from another registry.
 ///
 /// # Errors
-/// Cargo cannot tell the dependencies.
+/// If cargo cannot list the dependencies.
 pub fn complaints() -> Result<Vec<String>, Failure> {
     Ok(packages(&metadata(true)?)
         .flat_map(|package| {

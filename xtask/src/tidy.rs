@@ -1,4 +1,4 @@
-//! What no compiler checks. One check is one function and one line of [`CHECKS`]; each is a test too.
+//! Checks that no compiler makes. A check is one function and one line of [`CHECKS`]; each is a test too.
 
 mod architecture;
 mod circles;
@@ -11,18 +11,18 @@ mod returns;
 use crate::Failure;
 use crate::repository::{self, File};
 
-/// Complaints, each beginning with a file's path.
+/// Complaints, each with the path of a file first.
 type Complaints = Result<Vec<String>, Failure>;
 
 /// A check by name.
 pub struct Check {
-    /// What it asks for.
+    /// Name of the check, its requirement.
     pub name: &'static str,
-    /// Complains about files of the repository.
+    /// Returns complaints about files of the repository.
     pub complaints: fn(&[File]) -> Complaints,
 }
 
-/// All of them.
+/// All checks.
 pub const CHECKS: &[Check] = &[
     Check { name: "links lead somewhere", complaints: prose::links },
     Check { name: "nothing of somebody's own machine", complaints: prose::machines },
@@ -42,10 +42,10 @@ pub const CHECKS: &[Check] = &[
     Check { name: "the code map is of what is there", complaints: architecture::map },
 ];
 
-/// What all checks complain about.
+/// Complaints of all checks.
 ///
 /// # Errors
-/// The repository cannot be read.
+/// If the repository cannot be read.
 pub fn complaints() -> Complaints {
     let files = repository::files()?;
     let mut all = Vec::new();
@@ -55,7 +55,7 @@ pub fn complaints() -> Complaints {
     Ok(all)
 }
 
-/// The list in a section of ARCHITECTURE.md: what stands between the first pair of backquotes of each line.
+/// The list in a section of ARCHITECTURE.md: the text between the first pair of backquotes of each line.
 fn listed<'a>(files: &'a [File], section: &str) -> Result<Vec<(&'a str, &'a str)>, Failure> {
     let page =
         files.iter().find(|file| file.path == "ARCHITECTURE.md").ok_or("there is no ARCHITECTURE.md")?;

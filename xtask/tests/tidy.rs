@@ -9,7 +9,7 @@ fn pass(name: &str) {
 }
 
 #[test]
-fn the_import_table_is_right() {
+fn import_table_equals_manifests() {
     pass("imports as ARCHITECTURE.md says");
 }
 
@@ -29,17 +29,17 @@ fn libraries_do_not_print() {
 }
 
 #[test]
-fn crates_say_what_they_are_for() {
+fn crates_have_descriptions() {
     pass("every crate says what it is for");
 }
 
 #[test]
-fn links_lead_somewhere() {
+fn links_have_targets() {
     pass("links lead somewhere");
 }
 
 #[test]
-fn everything_is_tidy() {
+fn repository_has_no_complaints() {
     let complaints = tidy::complaints().unwrap();
     assert!(complaints.is_empty(), "{}", complaints.join("\n"));
 }

@@ -1,5 +1,6 @@
-/* Plays the scripts of the workloads as an MPI library calls an engine: requests of its own, an engine of libmatchpoint behind
- * function pointers. Stand-ins for MPI libraries take the same calls. `src/through_c/player.rs` has the declarations in Rust. */
+/* Runs the scripts of the workloads as an MPI library calls an engine: with a pool of requests and an engine
+ * of libmatchpoint behind function pointers. Stand-ins for MPI libraries take the same calls.
+ * `src/through_c/player.rs` has the declarations in Rust. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,7 +28,7 @@ enum { FORM_WORLD, FORM_CONTEXTS, FORM_MASKS };
 
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 
-/* Added to the sum of answers in place of a number. */
+/* Added to the sum of results instead of a number. */
 #define ANSWER_FULL (UINT64_C(1) << 48)
 #define ANSWER_REFUSED (UINT64_C(1) << 49)
 
@@ -58,7 +59,7 @@ static inline uint64_t masked_tag(struct key key)
     return (uint64_t)key.source << 44 | (uint64_t)key.tag << 32;
 }
 
-/* Makes the words of a receive, as MPI_Irecv makes them of its arguments. */
+/* Creates the words of a receive, as MPI_Irecv does from its arguments. */
 static inline struct words words_of_receive(uint32_t form, struct key key)
 {
     if (form == FORM_CONTEXTS)
@@ -78,7 +79,8 @@ static inline struct words words_of_message(uint32_t form, struct key key)
     return (struct words){mp_pair(0, key.source), key.tag, 0};
 }
 
-/* Returns both requests of a match to the pool. The answer is the number of the other one, plus 1; 0 if the request is queued. */
+/* Returns both requests of a match to the pool. The result is the number of the other request plus 1, or 0 if
+ * the request is queued. */
 static inline uint64_t complete_call(struct player *player, struct request *request, mp_outcome outcome)
 {
     if (outcome.status == MP_QUEUED)
@@ -109,7 +111,7 @@ static ALWAYS_INLINE uint64_t deliver_message(struct player *player, const struc
     return complete_call(player, message, player->matcher->arrive(player->state, message, words.pair, words.tag));
 }
 
-/* Plays a phase. Each caller passes a constant kind, so the loop does not test it. */
+/* Runs a phase. Each caller passes a constant kind, so the loop does not test it. */
 static ALWAYS_INLINE uint64_t play_phase_of_kind(struct player *player, const struct phase *phase, uint32_t kind)
 {
     uint64_t sum = 0;
@@ -170,7 +172,8 @@ static bool create_state(struct player *player, const char *name, char *error, s
     return true;
 }
 
-/* Makes a player of an engine or a stand-in, with so many requests. Returns NULL if that fails, with a reason. */
+/* Creates a player for an engine or a stand-in, with `requests` requests. Returns NULL and a reason if that
+ * fails. */
 struct player *matchpoint_driver_create(const char *name, size_t requests, char *error, size_t error_size)
 {
     struct player *player = calloc(1, sizeof *player);
@@ -183,7 +186,7 @@ struct player *matchpoint_driver_create(const char *name, size_t requests, char 
     return NULL;
 }
 
-/* Plays the call of that number of a phase, and returns its answer. */
+/* Runs one call of a phase and returns its result. */
 uint64_t matchpoint_driver_play_call(struct player *player, const struct phase *phase, size_t call)
 {
     if (phase->kind == PHASE_POSTS)
@@ -193,7 +196,7 @@ uint64_t matchpoint_driver_play_call(struct player *player, const struct phase *
     return call % 2 == 0 ? post_receive(player, phase, call / 2) : deliver_message(player, phase, call / 2);
 }
 
-/* Plays all phases so many times, and returns the sum of the answers. */
+/* Runs all phases `rounds` times and returns the sum of the results. */
 uint64_t matchpoint_driver_play_rounds(struct player *player, const struct phase *phases, size_t count, size_t rounds)
 {
     uint64_t sum = 0;

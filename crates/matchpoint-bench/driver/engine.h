@@ -1,5 +1,5 @@
-/* An engine, called through the inline functions of matchpoint.h. The words are written into each request first: an MPI library
- * needs them to cancel a request and to complete it. */
+/* An engine, called through the inline functions of matchpoint.h. The words are first written to each
+ * request, because an MPI library needs them to cancel and to complete a request. */
 
 static mp_outcome post_to_engine(void *engine, struct request *receive, uint64_t pair, uint64_t tag, uint64_t ignore)
 {

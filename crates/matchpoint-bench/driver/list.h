@@ -1,4 +1,4 @@
-/* Stand-in `c:list`: two linear lists, as MPICH's ch4 has them. */
+/* Stand-in `c:list`: two linear lists, as in MPICH's ch4. */
 
 struct lists {
     struct link posted, unexpected;

@@ -1,4 +1,4 @@
-/* What receives requests and messages: an engine of libmatchpoint or a stand-in. */
+/* Interface of an engine of libmatchpoint or of a stand-in. */
 
 struct matcher {
     const char *name;

@@ -1,7 +1,8 @@
-/* Stand-in `c:rank_array`: in each communicator two queues for each source, and a queue of receives from any source, as Open
- * MPI's ob1 has them. A message scans both queues of receives together, by sequence numbers. A receive from any source searches
- * sources in turn, from the one after the source of the last such match, and stops at the first match. So it takes the oldest
- * message of that source, as MPI demands, and not always the oldest of all. */
+/* Stand-in `c:rank_array`: in each communicator two queues per source and a queue of any-source receives, as
+ * in Open MPI's ob1. A message scans both queues of receives together, by sequence numbers. An any-source
+ * receive searches the sources in turn, starting after the source of the last such match, and stops at the
+ * first match. It takes the oldest message of that source, as MPI demands, and not always the oldest of all.
+ */
 
 struct peer {
     struct link posted, unexpected;
@@ -10,7 +11,7 @@ struct peer {
 struct communicator {
     struct peer **peers; /* by source; NULL until the first message or receive */
     size_t peer_count;
-    size_t last_source; /* of the last message that a receive from any source took */
+    size_t last_source; /* of the last message that an any-source receive took */
     struct link any_source;
 };
 
@@ -54,7 +55,7 @@ static void *need_memory(void *memory)
     return memory;
 }
 
-/* Grows a table of pointers so that it has the place `at`. */
+/* Grows a table of pointers to at least `at + 1` entries. */
 static void **grow_table(void **table, size_t *count, size_t at)
 {
     size_t longer = *count * 2 > at ? *count * 2 : at + 1;
@@ -111,7 +112,7 @@ static inline struct request *find_message(struct peer *peer, uint64_t tag, uint
     return NULL;
 }
 
-/* Whether a receive accepts this tag. */
+/* Returns true if a receive matches this tag. */
 static inline bool accepts_tag(const struct request *receive, uint64_t tag)
 {
     return !((receive->tag ^ tag) & ~receive->ignore);
@@ -143,7 +144,8 @@ static inline struct request *find_receive(struct link *specific, struct link *a
     return NULL;
 }
 
-/* Finds the oldest message with this tag of the first source from `first` to before `end` that has one, or NULL. */
+/* Finds the oldest message with this tag, in the first of the sources `first` to `end` - 1 that has one, or
+ * NULL. */
 static struct request *find_message_of_sources(struct communicator *communicator, size_t first, size_t end, uint64_t tag,
                                                uint64_t ignore)
 {

@@ -1,5 +1,5 @@
-/* Requests, as an MPI library has them: objects of 256 bytes from a pool. The most recently returned one is taken first. The
- * id of a receive or message is the address of its request. */
+/* Requests as in an MPI library: objects of 256 bytes from a pool. The most recently returned one is taken
+ * first. The id of a receive or message is the address of its request. */
 
 /* Intrusive links of a circular list. The head is an element, so no operation has a special case. */
 struct link {

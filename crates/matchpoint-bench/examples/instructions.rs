@@ -1,6 +1,8 @@
-//! Plays engines on workloads, one after another, for a simulator that counts what `counted_rounds` executes:
-//! `cargo xtask instructions` runs it. Arguments: ENGINE WORKLOAD:N, any number of pairs; beside workloads there are
-//! `cancel:N` and `close:N`, and sequences of the message-rate benchmark (`no_conflict:N` and the like).
+//! Runs engines on workloads for a simulator that counts the instructions of `counted_rounds`.
+//!
+//! `cargo xtask instructions` runs this program. Arguments: pairs of ENGINE and WORKLOAD:N. In addition to
+//! workloads there are `cancel:N`, `close:N`, and sequences of the message-rate benchmark such as
+//! `no_conflict:N`.
 
 use matchpoint_bench::instructions::{Counted, counted_rounds};
 

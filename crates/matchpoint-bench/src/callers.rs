@@ -1,7 +1,7 @@
-//! Several application threads that post and receive at once (`MPI_THREAD_MULTIPLE`): what they get done together.
+//! Throughput of several application threads that post and receive concurrently (`MPI_THREAD_MULTIPLE`).
 //!
-//! Every caller has a source of its own, of which it posts a burst of receives and then has their messages arrive. So no two
-//! callers ever want the same; what they share is the engine, and the communicator or not.
+//! Every caller has a separate source. It posts a burst of receives, then delivers their messages. Callers
+//! therefore never compete for an entry. They share the engine and, depending on the case, the communicator.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
@@ -15,22 +15,22 @@ use matchpoint::{
 use crate::full::Full;
 use crate::statistics::{median, percentile};
 
-/// What callers share.
+/// State that callers share.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sharing {
-    /// One communicator, of which nothing was asserted.
+    /// One communicator without hints.
     Communicator,
     /// One communicator, with `no_any_source`.
     Hinted,
-    /// Nothing: each caller has a communicator of its own.
+    /// No communicator: each caller has its own.
     Nothing,
 }
 
 impl Sharing {
-    /// All of them.
+    /// All cases.
     pub const ALL: [Sharing; 3] = [Sharing::Communicator, Sharing::Hinted, Sharing::Nothing];
 
-    /// Its name in files.
+    /// Name in files.
     pub fn name(self) -> &'static str {
         match self {
             Sharing::Communicator => "one_communicator",
@@ -39,7 +39,7 @@ impl Sharing {
         }
     }
 
-    /// Its name for readers.
+    /// Name in reports.
     pub fn title(self) -> &'static str {
         match self {
             Sharing::Communicator => "one communicator",
@@ -49,12 +49,12 @@ impl Sharing {
     }
 }
 
-/// What to measure.
+/// Parameters of a measurement.
 #[derive(Clone, Debug)]
 pub struct CallerOptions {
     /// Names of concurrent engines.
     pub engines: Vec<String>,
-    /// Callers.
+    /// Numbers of callers.
     pub callers: Vec<usize>,
     /// Receives that a caller posts before their messages arrive.
     pub burst: usize,
@@ -64,44 +64,45 @@ pub struct CallerOptions {
     pub repetitions: usize,
 }
 
-/// What a run found.
+/// Result of a measurement.
 #[derive(Clone, Debug)]
 pub struct CallerRates {
-    /// What was asked for.
+    /// The parameters.
     pub options: CallerOptions,
-    /// Processors that this process may use.
+    /// Processors available to the process.
     pub processors: usize,
-    /// Sharing by sharing, callers by callers, and of each engine by engine.
+    /// By sharing, then number of callers, then engine.
     pub rates: Vec<CallerRate>,
 }
 
-/// One engine, so many callers.
+/// One engine with one number of callers.
 #[derive(Clone, Debug)]
 pub struct CallerRate {
-    /// What callers share.
+    /// State that callers share.
     pub sharing: Sharing,
-    /// How many there are.
+    /// Number of callers.
     pub callers: usize,
     /// The engine's name.
     pub engine: String,
-    /// Who matched in the place of an engine inside, if anybody did: see [`Concurrent::substitute`].
+    /// The engine that replaced an inner engine: see [`Concurrent::substitute`].
     pub substitute: Option<String>,
-    /// Million messages matched per second, of all callers together: the median of the repetitions.
+    /// Million matched messages per second of all callers together, median of the repetitions.
     pub median: f64,
-    /// A quarter of the repetitions were slower.
+    /// First quartile.
     pub p25: f64,
-    /// A quarter of the repetitions were faster.
+    /// Third quartile.
     pub p75: f64,
-    /// The engine's table of fixed size was full: when, in words. It goes no further then, and its rates tell nothing.
+    /// The position at which the engine's fixed table was full, in words. The run ends there, and its rates
+    /// are invalid.
     pub full: Option<Full>,
-    /// Every call until then was answered rightly.
+    /// True if every result so far is right.
     pub is_right: bool,
 }
 
-/// Measures; `None` if it was stopped.
+/// Measures. `None` if `progress` stopped the measurement.
 ///
 /// # Errors
-/// An engine's name cannot be understood.
+/// If an engine's name is invalid.
 pub fn callers(
     options: &CallerOptions,
     progress: &mut dyn FnMut(usize, usize, &str) -> bool,
@@ -128,7 +129,7 @@ pub fn callers(
                         continue;
                     }
                     let rate = repeat(&**engine, sharing, callers, options, answers);
-                    // The first warms up.
+                    // The first repetition is the warm-up.
                     if repetition > 0 {
                         samples.push(rate);
                     }
@@ -161,12 +162,12 @@ pub fn callers(
 fn prepare(engine: &dyn Concurrent, sharing: Sharing) {
     if sharing == Sharing::Hinted {
         let hints = Hints { no_any_source: true, ..Hints::default() };
-        // Nothing is queued: if there is no memory, the rates will tell.
+        // No entry is queued. Missing memory shows in the rates.
         let _ = engine.set_hints(ContextId(0), hints);
     }
 }
 
-/// How calls were answered, until one was refused for want of a place.
+/// Results of the calls, up to the refusal by a full table.
 #[derive(Default)]
 struct Answers {
     full: Option<Full>,
@@ -201,7 +202,7 @@ fn repeat(
         let started = Instant::now();
         go.store(true, Ordering::Release);
         for thread in threads {
-            // A caller that panicked has answered wrongly.
+            // A panic of a caller counts as a wrong result.
             let Answers { full, is_wrong } = thread.join().unwrap_or(Answers { full: None, is_wrong: true });
             answers.full = answers.full.take().or(full);
             answers.is_wrong |= is_wrong;
@@ -212,7 +213,7 @@ fn repeat(
     messages as f64 / (elapsed.as_nanos().max(1) as f64 / 1e3)
 }
 
-/// What one caller does, until the table is full.
+/// Runs one caller until the table is full.
 fn call(engine: &dyn Concurrent, sharing: Sharing, caller: usize, options: &CallerOptions) -> Answers {
     let context = ContextId(if sharing == Sharing::Nothing { caller as u32 } else { 0 });
     let source = Rank(caller as u32);

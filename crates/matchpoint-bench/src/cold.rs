@@ -1,9 +1,10 @@
-//! One call at a time, with caches flushed before it: what a call costs that comes after a compute phase (fuzzy paper
-//! §VI-A clears the cache between iterations).
+//! Single calls with flushed caches: the cost of a call after a compute phase (fuzzy paper §VI-A clears the
+//! cache between iterations).
 //!
-//! A buffer of several times the private caches is walked and written. Then the core's first- and second-level data
-//! caches and its TLBs hold nothing of the engine's. A last-level cache of hundreds of megabytes, shared with others,
-//! keeps what it has: a miss costs a trip there, not to memory. Instructions stay in their own first-level cache.
+//! The program writes a buffer of several times the private caches. The core's first- and second-level data
+//! caches and its TLBs then have no data of the engine. A shared last-level cache of hundreds of megabytes
+//! keeps its data, so a miss costs an access there, not to memory. The first-level instruction cache keeps
+//! its instructions.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -12,7 +13,7 @@ use crate::player::{self, Engines};
 use crate::random::{Random, SEED};
 use crate::script::{Call, Phase, Script};
 
-/// The buffer, at least; several times the 2 MiB that today's cores have for themselves.
+/// Minimum size of the buffer: several times the 2 MiB of private caches of current cores.
 const FLUSH_BYTES: usize = 16 << 20;
 
 /// Bytes in a cache line.
@@ -21,7 +22,7 @@ const LINE: usize = 64;
 /// Calls timed per repetition.
 const CALLS: usize = 8;
 
-/// Walks through a buffer.
+/// A buffer to flush the caches.
 pub(crate) struct Flush(Vec<u8>);
 
 impl Flush {
@@ -29,7 +30,7 @@ impl Flush {
         Flush(vec![1; FLUSH_BYTES.max(4 * private_bytes())])
     }
 
-    /// Walks once.
+    /// Writes one word of every cache line.
     pub fn flush(&mut self) {
         for line in self.0.chunks_mut(LINE) {
             line[0] = line[0].wrapping_add(1);
@@ -38,27 +39,27 @@ impl Flush {
     }
 }
 
-/// The second-level cache of a core, as Linux tells it; 0 where nothing is told.
+/// Size of a core's second-level cache from Linux, or 0.
 fn private_bytes() -> usize {
     let text = std::fs::read_to_string("/sys/devices/system/cpu/cpu0/cache/index2/size").unwrap_or_default();
     let kibibytes = text.trim().strip_suffix('K').and_then(|number| number.parse().ok());
     kibibytes.unwrap_or(0_usize) << 10
 }
 
-/// Times of single calls, in nanoseconds, what reading the clock takes subtracted.
+/// Times of single calls in nanoseconds, less the time to read the clock.
 #[derive(Default)]
 pub(crate) struct Singles {
     pub posts: Vec<f64>,
     pub arrivals: Vec<f64>,
 }
 
-/// What two looks at the clock take by themselves.
+/// Time of two clock reads.
 pub(crate) fn clock_ns() -> f64 {
     let shortest = (0..1000).map(|_| Instant::now().elapsed()).min().unwrap_or(Duration::ZERO);
     shortest.as_nanos() as f64
 }
 
-/// Plays a round, of which some calls, at random, are timed cold. Whether all answers were right.
+/// Runs a round and times random calls with cold caches. Returns true if all results are right.
 pub(crate) fn round(
     engines: &mut Engines,
     script: &Script,
@@ -86,7 +87,7 @@ pub(crate) fn round(
                     continue;
                 }
                 flush.flush();
-                // The clock's own page, and what is to be played, are in the caches of whoever calls.
+                // The clock's page and the arguments are in the caches of a real caller too.
                 black_box((Instant::now(), touch(phase, at)));
                 let started = Instant::now();
                 let found = player::step(&mut **engine, phase, at);

@@ -1,5 +1,5 @@
-//! What the contract itself costs: an engine that answers at once, and wrongly. Nothing behind `dyn Engine` can be
-//! faster than this.
+//! Cost of the contract: an engine that returns a wrong result at once. No engine behind `dyn Engine` can be
+//! faster.
 
 use std::time::Instant;
 
@@ -12,7 +12,7 @@ use crate::player;
 use crate::script::{Key, Phase};
 use crate::statistics::median;
 
-/// Remembers the last receive, and gives it to whatever arrives.
+/// Gives the last receive to every message.
 #[derive(Default)]
 pub(crate) struct Floor {
     last: u64,
@@ -72,10 +72,10 @@ impl Engine for Floor {
     }
 }
 
-/// Pairs in one sample: some 100 µs.
+/// Pairs of a sample, about 100 µs.
 const PAIRS: usize = 25_000;
 
-/// Nanoseconds per post and arrival that find an engine with nothing to do: the median of `samples`.
+/// Nanoseconds per post and arrival without work in the engine: median of `samples`.
 pub fn floor_ns(samples: usize) -> f64 {
     let phase = Phase::pairs(vec![Key::new(1, 7); PAIRS], 0);
     let mut engine: Box<dyn Engine> = std::hint::black_box(Box::new(Floor::default()));

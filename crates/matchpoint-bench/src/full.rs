@@ -1,6 +1,6 @@
-//! What ends the part of an engine whose table has a fixed size.
+//! Result of an engine with a full table of fixed size.
 
-/// The engine's table was full: when, in words. A refusal costs less than the work that was refused, so nothing is said of what
-/// calls cost.
+/// Position at which the engine's table was full, in words. A refusal costs less than the refused work, so
+/// costs after it are invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Full(pub String);

@@ -1,5 +1,4 @@
-//! A workload in a form that a simulator of instructions can count: everything that is to be counted happens in one
-//! function, [`counted_rounds`], and everything else outside it.
+//! Workloads for an instruction simulator. All counted work is in [`counted_rounds`].
 
 use std::error::Error;
 use std::hint::black_box;
@@ -12,11 +11,11 @@ use crate::rate::{self, Scenario};
 use crate::script::Script;
 use crate::workloads;
 
-/// Messages matched in a [`counted_rounds`], or receives that end otherwise, at least: what only a first call does
-/// vanishes in them.
+/// Minimum messages matched, or receives removed, in a [`counted_rounds`]. With this number, work of a first
+/// call is negligible.
 const MESSAGES: usize = 4096;
 
-/// An engine, warm, and what it is about to play.
+/// A warm engine and its next work.
 pub struct Counted {
     round: Round,
     rounds: usize,
@@ -24,15 +23,15 @@ pub struct Counted {
 }
 
 enum Round {
-    /// Messages are matched.
+    /// Matches messages.
     Matched { engines: Engines, script: Script },
-    /// So many receives end otherwise.
+    /// Removes this many receives without a match.
     Ended { engine: Box<dyn Engine>, end: End, receives: u64 },
-    /// Messages are matched and delivered, a window at a time.
+    /// Matches and delivers messages, a window at a time.
     Delivered(Sequence),
 }
 
-/// A sequence of the message-rate benchmark: receives are posted, which is not counted, then messages are delivered, which is.
+/// A sequence of the message-rate benchmark: posts, not counted, then deliveries, counted.
 struct Sequence {
     engine: Box<dyn Engine>,
     scenario: Scenario,
@@ -40,11 +39,11 @@ struct Sequence {
     outcomes: Vec<Option<RecvId>>,
 }
 
-/// Messages handed in at once, at most: the window of that benchmark in the paper.
+/// Maximum messages of a window, as in the paper's benchmark.
 const WINDOW: usize = 128;
 
 impl Sequence {
-    /// One whose receives are posted, after as many others as that benchmark has before those that count.
+    /// Creates a sequence with posted receives, after the benchmark's warm-up sequences.
     fn new(engine: &str, scenario: Scenario, messages: usize) -> Result<Self, Box<dyn Error>> {
         let engine = engines::create(engine)?;
         let messages = scenario.messages(messages);
@@ -64,7 +63,7 @@ impl Sequence {
         if right { Ok(()) } else { Err("a receive did not wait as it should") }
     }
 
-    /// Hands the messages in; whether all were taken.
+    /// Delivers the messages. Returns true if all match.
     #[inline(always)]
     fn deliver(&mut self) -> bool {
         let deliver = |_: usize, receive: RecvId| {
@@ -75,11 +74,11 @@ impl Sequence {
     }
 }
 
-/// Posts so many receives and ends them; whether the engine answered rightly.
+/// Posts receives and removes them. Returns true if the engine's results are right.
 type End = fn(&mut dyn Engine, u64) -> bool;
 
-/// What no workload has, since nobody waits for it: receives that are cancelled, from the youngest to the oldest, and those
-/// whose context is closed while as many stand in another.
+/// Cases without a workload, because applications do not wait for them: receives cancelled from the youngest
+/// to the oldest, and receives of a closed context next to as many in another context.
 const ENDS: [(&str, End); 2] = [("cancel", cancelled), ("close", closed)];
 
 fn receive(context: u32, tag: u64) -> Receive {
@@ -104,11 +103,12 @@ fn closed(engine: &mut dyn Engine, receives: u64) -> bool {
 }
 
 impl Counted {
-    /// The engine of this name after two rounds of `what`: a workload and its size, `cancel:N` or `close:N`; or after a hundred
-    /// sequences of so many messages of a [scenario](Scenario) of the message-rate benchmark (`no_conflict:N`).
+    /// Creates the engine and runs a warm-up. `what` is a workload with its size, `cancel:N` or `close:N`,
+    /// with two rounds; or a [scenario](Scenario) of the message-rate benchmark with its messages
+    /// (`no_conflict:N`), with a hundred sequences.
     ///
     /// # Errors
-    /// A name cannot be understood.
+    /// If a name is invalid.
     pub fn new(engine: &str, what: &str) -> Result<Self, Box<dyn Error>> {
         let scenario = what.split_once(':').and_then(|(name, messages)| {
             let scenario = Scenario::ALL.into_iter().find(|scenario| scenario.name() == name)?;
@@ -144,7 +144,7 @@ impl Counted {
         Ok(Counted { round, rounds: MESSAGES.div_ceil(each.max(1)), each })
     }
 
-    /// Whether messages that were delivered took the receives that they should: what takes time, and is not to be counted.
+    /// Returns true if delivered messages took the right receives. Not counted, because the check takes time.
     pub fn is_right(&self) -> bool {
         match &self.round {
             Round::Delivered(sequence) => rate::is_in_order(&sequence.outcomes, sequence.messages.len()),
@@ -152,14 +152,14 @@ impl Counted {
         }
     }
 
-    /// Messages that [`counted_rounds`] matches, or receives that end otherwise.
+    /// Messages that [`counted_rounds`] matches, or receives that it removes.
     pub fn messages(&self) -> usize {
         self.rounds * self.each
     }
 }
 
 impl Round {
-    /// Plays it so often; whether the engine answered rightly.
+    /// Runs `rounds` rounds. Returns true if the engine's results are right.
     #[inline(always)]
     fn play(&mut self, rounds: usize) -> bool {
         match self {
@@ -168,13 +168,13 @@ impl Round {
                 sum == player::sum(script).wrapping_mul(rounds as u64)
             }
             Round::Ended { engine, end, receives } => (0..rounds).all(|_| end(&mut **engine, *receives)),
-            // Its receives are posted once.
+            // The receives are posted once.
             Round::Delivered(sequence) => sequence.deliver(),
         }
     }
 }
 
-/// Plays; whether the engine answered rightly.
+/// Runs the counted work. Returns true if the engine's results are right.
 #[inline(never)]
 pub fn counted_rounds(counted: &mut Counted) -> bool {
     counted.round.play(counted.rounds)
@@ -204,12 +204,12 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_played_is_an_error() {
+    fn unplayable_work_is_error() {
         for (engine, what) in [
             ("list", "no_conflict:many"),
             ("no such", "no_conflict:1"),
             ("list", "no_such:1"),
-            // The table is full of receives before the first is delivered.
+            // Receives fill the table before the first delivery.
             ("optimistic:capacity=8", "no_conflict:9"),
         ] {
             assert!(Counted::new(engine, what).is_err(), "{engine} {what}");

@@ -1,15 +1,15 @@
-//! How long a single call may take: while queues grow to millions of entries, when a class of wildcards is used for
-//! the first time, and while everything is taken out again.
+//! Latency of single calls: while queues grow to millions of entries, at the first use of a wildcard class,
+//! and while queues are emptied.
 //!
-//! Every call is timed by itself. The scenarios are played several times, each time with a new engine, and of each
-//! call the shortest time counts: what the engine does is the same every time, what interrupts it is not.
+//! Every call is timed separately. Each scenario runs several times, each time with a new engine. The result
+//! of a call is its minimum, because the engine's work repeats and interruptions do not.
 
 use std::time::{Duration, Instant};
 
 use matchpoint::Engine;
 use matchpoint::engines::{self, NameError};
 
-use crate::budget::{Spent, told};
+use crate::budget::{Stopwatch, format_duration};
 use crate::measure::is_strict;
 use crate::model::Model;
 use crate::player;
@@ -17,87 +17,88 @@ use crate::random::{Random, SEED};
 use crate::script::{ANY, Call, Key, NONE, Phase};
 use crate::statistics::percentile;
 
-/// What to measure.
+/// Parameters of a measurement.
 #[derive(Clone, Debug)]
 pub struct LatencyOptions {
     /// Names of engines.
     pub engines: Vec<String>,
-    /// Entries that queues grow to.
+    /// Maximum queue length.
     pub entries: usize,
-    /// How often each scenario is played.
+    /// Repetitions of each scenario.
     pub repetitions: usize,
-    /// Time that one engine may take for one stage before it is given up.
+    /// Time limit of an engine for one stage.
     pub budget: Duration,
 }
 
-/// What was found.
+/// Result of a measurement.
 #[derive(Clone, Debug)]
 pub struct Latencies {
-    /// Entries that queues grew to.
+    /// Maximum queue length.
     pub entries: usize,
-    /// How often each scenario was played.
+    /// Repetitions of each scenario.
     pub repetitions: usize,
-    /// What two looks at the clock take; subtracted from every time.
+    /// Time of two clock reads, subtracted from every time.
     pub clock_ns: f64,
-    /// The same loop around nothing: what the clock and the machine's interruptions make of it.
+    /// The loop without an engine: the effect of the clock and of interruptions.
     pub nothing: Percentiles,
-    /// Engine by engine.
+    /// By engine.
     pub engines: Vec<EngineLatency>,
 }
 
-/// Of one engine.
+/// Result of one engine.
 #[derive(Clone, Debug)]
 pub struct EngineLatency {
-    /// Its name.
+    /// Name of the engine.
     pub engine: String,
-    /// Who matched in its place, if anybody did: see [`Engine::substitute`].
+    /// The engine that replaced it: see [`Engine::substitute`].
     pub substitute: Option<String>,
-    /// All calls of all stages that were finished.
+    /// All calls of all complete stages.
     pub all: Percentiles,
-    /// Stage by stage.
+    /// By stage.
     pub stages: Vec<Stage>,
 }
 
 /// Calls of one kind.
 #[derive(Clone, Debug)]
 pub struct Stage {
-    /// What happens, in words.
+    /// Description.
     pub what: &'static str,
-    /// What calls took.
+    /// Times of the calls.
     pub percentiles: Percentiles,
-    /// Why it has not all of its calls, if it has not: `percentiles` are of those before.
+    /// Reason for an incomplete stage. `percentiles` then has the calls before.
     pub ended: Option<Ended>,
 }
 
-/// Why a stage has not all of its calls.
+/// Reason for an incomplete stage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// The stage before it ended early.
+    /// An earlier stage is incomplete.
     NotReached,
-    /// It took longer than the budget: how far it came, in words.
+    /// The time limit was exceeded, at this position in words.
     GivenUp(String),
-    /// The engine's table of fixed size was full: when, in words. A caller would fall back to another engine.
+    /// The engine's fixed table was full, at this position in words. A caller would fall back to another
+    /// engine.
     Full(String),
-    /// An answer differs, as the order that this engine promises permits, or what it demands of applications.
+    /// A result differs, as permitted by the order that the engine promises or by its demands.
     Differs(String),
-    /// An answer is wrong: which, in words.
+    /// A result is wrong, in words.
     Wrong(String),
 }
 
 /// In nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Percentiles {
-    /// How many calls.
+    /// Number of calls.
     pub calls: usize,
-    /// Half of the calls took no longer.
+    /// 50th percentile.
     pub p50_ns: u32,
-    /// 99 % took no longer.
+    /// 99th percentile.
     pub p99_ns: u32,
-    /// 99.99 % took no longer.
+    /// 99.99th percentile.
     pub p9999_ns: u32,
-    /// The longest.
+    /// Maximum.
     pub max_ns: u32,
-    /// As `p9999_ns`, in the first repetition alone, with its interruptions.
+    /// As `p9999_ns`, of the first repetition only, including interruptions.
     pub p9999_once_ns: u32,
 }
 
@@ -116,30 +117,30 @@ impl Percentiles {
     }
 }
 
-/// Sources that messages come from.
+/// Number of sources.
 const SOURCES: usize = 1024;
 
-/// Calls with each kind of wildcard, and calls of cancel.
-const FEW: usize = 1000;
+/// Calls of each wildcard class, and cancels.
+const WILDCARD_CALLS: usize = 1000;
 
-/// Probes that find nothing: by the last of them nobody goes through all that waits any more.
-const FEW_PROBES: usize = 64;
+/// Probes without a match. From about this number on, engines no longer scan the whole queue.
+const PROBES: usize = 64;
 
-/// Calls between two looks at what was spent; and looks while a budget passes once more, after it has passed by the clock.
+/// Calls between two checks of the time limit, and checks during a second budget after the first has elapsed.
 const STRIDE: usize = 1024;
-const LOOKS: u32 = 8;
+const CHECKS: u32 = 8;
 
-/// A stage of a scenario: its calls, and what they answer.
+/// A stage of a scenario: its calls and the right results.
 struct Planned {
     what: &'static str,
     phase: Phase,
     answers: Vec<u32>,
 }
 
-/// Measures; `None` if `go_on` returned false.
+/// Measures. `None` if `go_on` returned false.
 ///
 /// # Errors
-/// An engine's name cannot be understood.
+/// If an engine's name is invalid.
 pub fn latency(
     options: &LatencyOptions,
     go_on: &mut dyn FnMut(usize, usize, &str) -> bool,
@@ -147,7 +148,11 @@ pub fn latency(
     for engine in &options.engines {
         engines::create(engine)?;
     }
-    let scenarios = [late(options.entries), early(options.entries), missed(options.entries)];
+    let scenarios = [
+        arrivals_first(options.entries),
+        posts_first(options.entries),
+        probes_without_match(options.entries),
+    ];
     let clock_ns = crate::cold::clock_ns();
     let mut engines = Vec::new();
     for (done, name) in options.engines.iter().enumerate() {
@@ -187,16 +192,16 @@ fn shuffled(mut keys: Vec<Key>) -> Vec<Key> {
     keys
 }
 
-/// Messages first.
-fn late(entries: usize) -> Vec<Planned> {
+/// Scenario with arrivals before posts.
+fn arrivals_first(entries: usize) -> Vec<Planned> {
     let mut plan = Plan::default();
-    let few = FEW.min(entries / 8);
+    let few = WILDCARD_CALLS.min(entries / 8);
     let tags = entries.div_ceil(SOURCES);
     plan.add("messages arrive, none expected", Phase::arrivals((0..entries).map(key).collect(), 0));
     let open = |source, tag| Key { source, tag };
     let sources = (0..few).map(|at| open(ANY, (at % tags) as u32)).collect();
     plan.add("the first receives from any source", Phase::posts(sources, 0));
-    // From the other end: the first sources have nothing left if tags are few.
+    // From the last source down: with few tags, the first sources have no messages left.
     let last = SOURCES.min(entries) - 1;
     let any_tag = (0..few).map(|at| open((last - at) as u32, ANY)).collect();
     plan.add("the first receives with any tag", Phase::posts(any_tag, few));
@@ -209,12 +214,12 @@ fn late(entries: usize) -> Vec<Planned> {
     plan.stages
 }
 
-/// Receives first.
-fn early(entries: usize) -> Vec<Planned> {
+/// Scenario with posts before arrivals.
+fn posts_first(entries: usize) -> Vec<Planned> {
     let mut plan = Plan::default();
-    let few = FEW.min(entries / 8);
+    let few = WILDCARD_CALLS.min(entries / 8);
     plan.add("receives are posted", Phase::posts((0..entries).map(key).collect(), 0));
-    // Tags that no other receive has, so that every message finds its own.
+    // Tags of no other receive, so that every message matches its receive.
     let tag = |at: usize| (entries + at) as u32;
     let any_source: Vec<Key> = (0..few).map(|at| Key { source: ANY, tag: tag(at) }).collect();
     plan.add("the first receives from any source are posted", Phase::posts(any_source, entries));
@@ -230,15 +235,15 @@ fn early(entries: usize) -> Vec<Planned> {
     plan.stages
 }
 
-/// Messages first, and probes that none of them is for.
-fn missed(entries: usize) -> Vec<Planned> {
+/// Scenario with arrivals and probes without a match.
+fn probes_without_match(entries: usize) -> Vec<Planned> {
     let mut plan = Plan::default();
     let arrivals = Phase::arrivals((0..entries).map(key).collect(), 0);
     plan.add("messages arrive anew, none expected", arrivals);
-    let nobodys = |at: usize| Key { source: ANY, tag: (entries + at) as u32 };
-    let probes = (0..FEW_PROBES).map(|at| Call::Probe(nobodys(at).selector())).collect();
+    let unmatched = |at: usize| Key { source: ANY, tag: (entries + at) as u32 };
+    let probes = (0..PROBES).map(|at| Call::Probe(unmatched(at).selector())).collect();
     let what = "the first probes from any source find nothing";
-    plan.stages.push(Planned { what, phase: Phase::Calls(probes), answers: vec![NONE; FEW_PROBES] });
+    plan.stages.push(Planned { what, phase: Phase::Calls(probes), answers: vec![NONE; PROBES] });
     plan.stages
 }
 
@@ -255,7 +260,7 @@ impl Plan {
         self.stages.push(Planned { what, phase, answers });
     }
 
-    /// Cancels `few` of the first `entries` receives, evenly spread.
+    /// Cancels `few` of the first `entries` receives, evenly spaced.
     fn cancel(&mut self, what: &'static str, entries: usize, few: usize) {
         let ids: Vec<u32> = (0..few).map(|at| (at * (entries / few)) as u32).collect();
         self.model.cancel_all(ids.iter().map(|&id| (id, key(id as usize))));
@@ -264,7 +269,7 @@ impl Plan {
     }
 }
 
-/// Of each call: the shortest of all repetitions, and the first.
+/// Per call: the minimum of all repetitions, and the first repetition.
 struct Times {
     shortest: Vec<u32>,
     once: Vec<u32>,
@@ -283,7 +288,7 @@ fn measured(
     for _ in 0..options.repetitions.max(1) {
         let mut engine = engines::create(name)?;
         for (planned, (ended, kept)) in scenario.iter().zip(&mut stages) {
-            // What ended early once will again, and what comes after it is never reached.
+            // An incomplete stage stays incomplete in later repetitions, and later stages are not reached.
             if ended.is_some() {
                 break;
             }
@@ -315,7 +320,7 @@ fn stage(planned: &Planned, ended: Option<Ended>, times: Times) -> (Stage, Times
     (Stage { what: planned.what, percentiles, ended }, times)
 }
 
-/// Plays a stage, call by call. Why it ended before its last call, if it did.
+/// Runs a stage call by call. Returns the reason for an early end.
 fn timed(
     engine: &mut dyn Engine,
     planned: &Planned,
@@ -325,7 +330,7 @@ fn timed(
     let calls = planned.phase.calls();
     times.clear();
     times.resize(calls, 0);
-    let spent = Spent::start();
+    let spent = Stopwatch::start();
     let (mut sum_elapsed, mut look_at) = (Duration::ZERO, budget);
     for at in 0..calls {
         let started = Instant::now();
@@ -334,19 +339,19 @@ fn timed(
         sum_elapsed += elapsed;
         times[at] = u32::try_from(elapsed.as_nanos()).unwrap_or(u32::MAX);
         if sum == player::FULL {
-            // A refusal costs less than the work that was refused: it is none of the times.
+            // A refusal costs less than the refused work, so its time is removed.
             times.truncate(at);
             return Some(Ended::Full(format!("after {at} of {calls} calls")));
         }
-        if let Some(what) = player::mismatch(at, player::told(sum), planned.answers[at]) {
+        if let Some(what) = player::mismatch(at, player::result_of(sum), planned.answers[at]) {
             times.truncate(at + 1);
             return Some(if is_strict(engine) { Ended::Wrong(what) } else { Ended::Differs(what) });
         }
         if at + 1 < calls && (at % STRIDE == 0 || sum_elapsed > look_at) {
-            look_at = sum_elapsed + budget / LOOKS;
-            if let Some(spent) = spent.beyond(budget) {
+            look_at = sum_elapsed + budget / CHECKS;
+            if let Some(spent) = spent.exceeding(budget) {
                 times.truncate(at + 1);
-                let why = format!("{} of {calls} calls in {}", at + 1, told(spent));
+                let why = format!("{} of {calls} calls in {}", at + 1, format_duration(spent));
                 return Some(Ended::GivenUp(why));
             }
         }
@@ -354,7 +359,7 @@ fn timed(
     None
 }
 
-/// The same loop without an engine.
+/// The loop without an engine.
 fn nothing(options: &LatencyOptions, clock_ns: f64) -> Percentiles {
     let mut once = Vec::new();
     let mut shortest: Vec<u32> = Vec::new();
@@ -383,7 +388,8 @@ mod tests {
     #[test]
     fn wrong_answer_ends_stage() {
         let mut times = Vec::new();
-        let ended = timed(&mut Floor::default(), &late(1000)[0], Duration::from_secs(60), &mut times);
+        let ended =
+            timed(&mut Floor::default(), &arrivals_first(1000)[0], Duration::from_secs(60), &mut times);
         assert_eq!(ended, Some(Ended::Wrong("call 0 found number 0, not nothing".to_owned())));
         assert_eq!(times.len(), 1);
     }

@@ -1,7 +1,7 @@
-//! The standard workloads, and what engines cost on them: time, memory, entries examined.
+//! The standard workloads, and the costs of engines on them: time, memory, attempts.
 //!
-//! [`run()`] plays every workload through every engine, in turn, and returns [`Results`]: plain data. Each answer of each
-//! engine is compared with that of a model which shares no code with any engine; timing is separate from that.
+//! [`run()`] runs every workload on every engine in turn and returns [`Results`]. A model that shares no code
+//! with any engine checks every result, separately from the timing.
 
 pub mod callers;
 pub mod full;

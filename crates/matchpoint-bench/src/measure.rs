@@ -1,50 +1,51 @@
-//! Who plays what, how often, and when.
+//! Schedule of the measurements.
 //!
-//! Engines take turns within every repetition, so that whatever slows the machine hits all alike; a repetition begins
-//! with another engine each time. One that cannot finish a round within its budget is given up, and that is told.
+//! Engines alternate within every repetition, so that a slowdown of the machine affects all engines. Each
+//! repetition starts with another engine. An engine that exceeds its budget in one round is stopped and
+//! reported.
 
 use std::time::Duration;
 
 use matchpoint::engines::{self, NameError, at_process};
 use matchpoint::{Engine, Hints, Order};
 
-use crate::budget::told;
+use crate::budget::format_duration;
 use crate::cold::{self, Flush, Singles};
 use crate::floor::floor_ns;
-use crate::player::{self, Engines, First, Split};
+use crate::player::{self, Engines, FirstRound, Split};
 use crate::reference::reference_ns;
 use crate::results::{Cell, Figures, Outcome, Results};
 use crate::script::Script;
 use crate::statistics::{median, percentile};
 use crate::workloads::Job;
 
-/// What to measure.
+/// Parameters of a measurement.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Names of engines.
     pub engines: Vec<String>,
-    /// Time that one engine may take on one workload.
+    /// Time limit of an engine on one workload.
     pub budget: Duration,
-    /// Flush the caches before every call that is timed.
+    /// True to flush the caches before every timed call.
     pub is_cold: bool,
 }
 
-/// Told how many of how many workloads are done, and what is played; returns false to stop.
+/// Called with completed workloads, all workloads, and the current work. Returns false to stop.
 pub type Progress<'a> = &'a mut dyn FnMut(usize, usize, &str) -> bool;
 
-/// Repetitions, unless the budget ends before.
+/// Maximum repetitions within the budget.
 pub(crate) const REPETITIONS: usize = 31;
 
-/// One repetition lasts at least so long: clock and interrupts vanish in it.
+/// Minimum duration of a repetition, so that clock reads and interrupts are negligible.
 const SAMPLE: Duration = Duration::from_micros(1000);
 
 /// Samples of the reference loop for each workload.
 const REFERENCE_SAMPLES: usize = 9;
 
-/// Measures; `None` if it was stopped.
+/// Measures. `None` if `progress` stopped the measurement.
 ///
 /// # Errors
-/// An engine's name cannot be understood.
+/// If an engine's name is invalid.
 pub fn run(options: &Options, jobs: &[Job], progress: Progress<'_>) -> Result<Option<Results>, NameError> {
     for engine in &options.engines {
         engines::create(engine)?;
@@ -54,7 +55,7 @@ pub fn run(options: &Options, jobs: &[Job], progress: Progress<'_>) -> Result<Op
     measure_rows(jobs, &options.engines, options.is_cold, progress, row)
 }
 
-/// Measures the row of each workload, and the machine before each.
+/// Measures the row of each workload, and the reference loop before each.
 pub(crate) fn measure_rows<E>(
     jobs: &[Job],
     engines: &[String],
@@ -83,7 +84,7 @@ pub(crate) fn measure_rows<E>(
     }))
 }
 
-/// One row of the table; `None` if it was stopped.
+/// One row of the table. `None` if stopped.
 fn workload(
     job: &Job,
     options: &Options,
@@ -96,7 +97,7 @@ fn workload(
         if !go_on(&format!("{job}, {name}")) {
             return Ok(None);
         }
-        contestants.push(Contestant::enter(name, &script, options)?);
+        contestants.push(Candidate::enter(name, &script, options)?);
     }
     let sum = player::sum(&script);
     for repetition in 0..REPETITIONS {
@@ -119,41 +120,42 @@ fn workload(
     Ok(Some(cells.map(|(contestant, name)| contestant.cell(job, name, script.matched)).collect()))
 }
 
-/// Whether an answer other than the right one is wrong: nothing was relaxed, and nothing demanded of the application.
+/// Returns true if a differing result is wrong: the engine relaxes no order and has no demands.
 pub(crate) fn is_strict(engine: &dyn Engine) -> bool {
     engine.order() == Order::Total && engine.demands() == Hints::default()
 }
 
-/// What a first round leads to, unless every answer is right.
-pub(crate) fn given_up(first: First, is_strict: bool, script: &Script) -> Option<Outcome> {
+/// Outcome after a first round with a wrong result.
+pub(crate) fn given_up(first: FirstRound, is_strict: bool, script: &Script) -> Option<Outcome> {
     match first {
-        First::Right => None,
-        First::Wrong(what) if is_strict => Some(Outcome::Wrong(what)),
-        First::Wrong(what) => Some(Outcome::Differs(what)),
-        First::Full { calls: 0 } => Some(Outcome::Full("before the first call of a round".to_owned())),
-        First::Full { calls } => {
+        FirstRound::Right => None,
+        FirstRound::Wrong(what) if is_strict => Some(Outcome::Wrong(what)),
+        FirstRound::Wrong(what) => Some(Outcome::Differs(what)),
+        FirstRound::Full { calls: 0 } => Some(Outcome::Full("before the first call of a round".to_owned())),
+        FirstRound::Full { calls } => {
             Some(Outcome::Full(format!("after {calls} of the {} calls of a round", script.calls())))
         }
-        First::TooSlow { calls, spent } => {
-            let why = format!("{calls} of the {} calls of a round took {}", script.calls(), told(spent));
+        FirstRound::TooSlow { calls, spent } => {
+            let why =
+                format!("{calls} of the {} calls of a round took {}", script.calls(), format_duration(spent));
             Some(Outcome::TooSlow { above_ns: spent.as_nanos() as f64 / script.matched as f64, why })
         }
     }
 }
 
-/// Rounds of one repetition, and repetitions, where a round takes so long.
+/// Rounds per repetition, and repetitions, for a round of this duration.
 pub(crate) fn rounds_and_repetitions(took: Duration, budget: Duration) -> (usize, usize) {
     let rounds = SAMPLE.as_nanos().div_ceil(took.as_nanos()).max(1) as usize;
     let affordable = budget.as_nanos() / (took.as_nanos() * rounds as u128);
     (rounds, (affordable as usize).clamp(1, REPETITIONS))
 }
 
-/// An engine while a workload runs: one for each part of the script.
-struct Contestant {
+/// An engine in a workload: one instance per part of the script.
+struct Candidate {
     engines: Engines,
     given_up: Option<Outcome>,
     attempts_mean: Option<f64>,
-    /// Rounds of one repetition.
+    /// Rounds per repetition.
     rounds: usize,
     repetitions: usize,
     samples: Vec<f64>,
@@ -162,7 +164,7 @@ struct Contestant {
     wrong: bool,
 }
 
-impl Contestant {
+impl Candidate {
     fn enter(name: &str, script: &Script, options: &Options) -> Result<Self, NameError> {
         let mut engines = created(name, script, engines::create)?;
         player::set_up(&mut engines, script);
@@ -174,7 +176,7 @@ impl Contestant {
             took = shortest(options.budget, || player::rounds(&mut engines, script, 1).1);
         }
         let (rounds, repetitions) = rounds_and_repetitions(took, options.budget);
-        Ok(Contestant {
+        Ok(Candidate {
             engines,
             given_up,
             attempts_mean,
@@ -235,7 +237,7 @@ impl Contestant {
 }
 
 impl Singles {
-    /// A message costs a post and an arrival, each of them cold.
+    /// A message costs a post and an arrival, each with cold caches.
     fn figures(&mut self) -> Figures {
         let (post, arrive) = (median(&mut self.posts), median(&mut self.arrivals));
         let both = |share| percentile(&self.posts, share) + percentile(&self.arrivals, share);
@@ -256,7 +258,7 @@ fn created(name: &str, script: &Script, create: fn(&str) -> engines::Built) -> R
     (0..processes).map(|process| create(&of(process))).collect()
 }
 
-/// The shortest of a few rounds: of only one, an interruption would be taken for slowness.
+/// The minimum of a few rounds, because one interruption would make a single round slow.
 pub(crate) fn shortest(budget: Duration, mut play_round: impl FnMut() -> Duration) -> Duration {
     let mut shortest = Duration::MAX;
     for _ in 0..4 {
@@ -268,7 +270,7 @@ pub(crate) fn shortest(budget: Duration, mut play_round: impl FnMut() -> Duratio
     shortest
 }
 
-/// Entries examined per matched message, in the second round: the first may be unlike the others.
+/// Attempts per matched message in the second round. The first round may differ.
 fn attempts(name: &str, script: &Script) -> Result<f64, NameError> {
     let mut engines = created(name, script, engines::create_counting)?;
     let so_far = |engines: &Engines| -> u64 {

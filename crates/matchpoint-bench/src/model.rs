@@ -1,19 +1,20 @@
-//! The answers that are right, found without any engine: every receive and message is in a queue for each way in which
-//! it could be asked for, and what was taken is skipped when it comes to the head.
+//! The right results, without an engine. Every entry is in one queue per possible key; a taken entry is
+//! skipped when it reaches the head of a queue.
 //!
-//! `list` would say the same (a test compares them) but takes seconds for what this does in milliseconds.
+//! `list` returns the same results (a test compares them), but takes seconds where the model takes
+//! milliseconds.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use crate::script::{ANY, Key, Keys, NONE, Part, Phase, Script};
 
-/// Holds both queues of the one context.
+/// Both queues of one context.
 #[derive(Default)]
 pub struct Model {
     clock: u64,
     posted: HashMap<Key, VecDeque<Entry>>,
     unexpected: HashMap<Key, VecDeque<Entry>>,
-    /// Messages taken whose entries are still in some queue, by number.
+    /// By message number: true for taken messages that are still in some queue.
     taken: Vec<bool>,
     messages: HashMap<u64, (u32, Key)>,
     receives: HashMap<u64, (u32, Key)>,
@@ -25,13 +26,13 @@ struct Entry {
     id: u32,
 }
 
-/// The four keys under which something fully specified may be asked for.
-fn askable(key: Key) -> [Key; 4] {
+/// The four keys of an exact entry.
+fn possible_keys(key: Key) -> [Key; 4] {
     [key, Key { source: ANY, ..key }, Key { tag: ANY, ..key }, Key { source: ANY, tag: ANY }]
 }
 
 impl Model {
-    /// The id of the message taken, or [`NONE`].
+    /// Id of the matched message, or [`NONE`].
     pub fn post(&mut self, id: u32, key: Key) -> u32 {
         if let Some(queue) = self.unexpected.get_mut(&key) {
             while let Some(entry) = queue.pop_front() {
@@ -47,9 +48,9 @@ impl Model {
         NONE
     }
 
-    /// The id of the receive taken, or [`NONE`].
+    /// Id of the matched receive, or [`NONE`].
     pub fn arrive(&mut self, id: u32, key: Key) -> u32 {
-        let heads = askable(key).into_iter();
+        let heads = possible_keys(key).into_iter();
         let heads = heads.filter_map(|asked| Some((self.posted.get(&asked)?.front()?.number, asked)));
         if let Some((number, asked)) = heads.min_by_key(|(number, _)| *number) {
             let taken = self.posted.get_mut(&asked).and_then(VecDeque::pop_front);
@@ -58,13 +59,13 @@ impl Model {
         }
         let number = self.tick();
         self.messages.insert(number, (id, key));
-        for asked in askable(key) {
+        for asked in possible_keys(key) {
             self.unexpected.entry(asked).or_default().push_back(Entry { number, id });
         }
         NONE
     }
 
-    /// Withdraws receives that are posted.
+    /// Removes posted receives.
     pub fn cancel_all(&mut self, receives: impl Iterator<Item = (u32, Key)>) {
         let ids: HashSet<u32> = receives
             .map(|(id, key)| {
@@ -83,10 +84,10 @@ impl Model {
         self.clock - 1
     }
 
-    /// Plays a phase and appends the answers of its calls.
+    /// Runs a phase and appends the results.
     ///
     /// # Panics
-    /// On the calls of a trace: those know their answers.
+    /// For calls of a trace, which have recorded results.
     pub fn play(&mut self, phase: &Phase, answers: &mut Vec<u32>) {
         let (Keys { keys, first_id, .. }, posts, arrives) = match phase {
             Phase::Posts(keys) => (keys, true, false),
@@ -104,12 +105,12 @@ impl Model {
         }
     }
 
-    /// Receives that wait, oldest first.
+    /// Posted receives, oldest first.
     pub fn receives(&self) -> Vec<Key> {
         in_order(&self.receives)
     }
 
-    /// Messages that wait, oldest first.
+    /// Unexpected messages, oldest first.
     pub fn messages(&self) -> Vec<Key> {
         in_order(&self.messages)
     }
@@ -121,7 +122,7 @@ fn in_order(waiting: &HashMap<u64, (u32, Key)>) -> Vec<Key> {
     waiting.into_iter().map(|(_, key)| key).collect()
 }
 
-/// A script of one part, with the answers of every call of a round.
+/// A script of one part with the results of every call of a round.
 pub fn answered(part: Part) -> Script {
     let mut model = Model::default();
     let mut answers = Vec::new();

@@ -1,9 +1,9 @@
-//! What an application's thread still pays where matching is done by another: for each post, and for each completion.
+//! Cost in the application's thread if another thread matches: per post, and per completion.
 //!
-//! A sequence: receives are posted; the wire hands in their messages; when all is matched, completions are polled. Posts and
-//! polls are timed by themselves, and compared with the same calls on the engine in the application's own thread, where an
-//! arrival is what the application pays instead of a completion. While the other thread matches, the application computes:
-//! here it waits, which is not timed.
+//! In a sequence, receives are posted, the wire delivers their messages, and after the last match the
+//! application polls completions. Posts and polls are timed. They are compared with the same calls on the
+//! engine in the application's thread, which pays for arrivals instead of completions. During matching the
+//! application would compute; here it waits, untimed.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -17,16 +17,16 @@ use matchpoint::{
 use crate::full::Full;
 use crate::statistics::{median, percentile};
 
-/// What to measure.
+/// Parameters of a measurement.
 #[derive(Clone, Debug)]
 pub struct OffloadOptions {
     /// Names of engines.
     pub engines: Vec<String>,
-    /// Bytes that the matcher may hold.
+    /// Memory budget of the matcher, bytes.
     pub budget_bytes: u64,
     /// Messages of a sequence.
     pub messages: usize,
-    /// Receives that stand in front and match nothing.
+    /// Receives without a match in front of the queue.
     pub depth: usize,
     /// Sequences of a repetition.
     pub repeats: usize,
@@ -34,49 +34,49 @@ pub struct OffloadOptions {
     pub repetitions: usize,
 }
 
-/// Median and quartiles, in nanoseconds for each call.
+/// Median and quartiles, nanoseconds per call.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cost {
-    /// The median of the repetitions.
+    /// Median of the repetitions.
     pub median_ns: f64,
-    /// A quarter of the repetitions were faster.
+    /// First quartile.
     pub p25_ns: f64,
-    /// A quarter of the repetitions were slower.
+    /// Third quartile.
     pub p75_ns: f64,
 }
 
-/// What calls of each kind cost.
+/// Costs by kind of call.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Costs {
-    /// A post in the application's own thread, and handed to the other.
+    /// A post in the application's thread.
     pub post: Cost,
-    /// See [`Costs::post`].
+    /// A post handed to the other thread.
     pub post_offloaded: Cost,
-    /// An arrival in the application's own thread.
+    /// An arrival in the application's thread.
     pub arrive: Cost,
-    /// A completion polled instead.
+    /// A polled completion.
     pub completion_offloaded: Cost,
 }
 
-/// What a run found of one engine.
+/// Result of one engine.
 #[derive(Clone, Debug)]
 pub struct OffloadCost {
     /// The engine's name.
     pub engine: String,
-    /// Who matched in its place, if anybody did: see [`Engine::substitute`].
+    /// The engine that replaced it: see [`Engine::substitute`].
     pub substitute: Option<String>,
-    /// What calls cost.
+    /// Costs of the calls.
     pub costs: Result<Costs, Full>,
-    /// The budget was exhausted, so that the figures are of the fall-back.
+    /// True if the budget was exceeded. The costs are then those of the fallback.
     pub fell_back: bool,
-    /// Every completion until then was the one expected.
+    /// True if every completion so far is right.
     pub is_right: bool,
 }
 
-/// Measures; `None` if it was stopped.
+/// Measures. `None` if `progress` stopped the measurement.
 ///
 /// # Errors
-/// An engine's name cannot be understood, or a thread cannot be had.
+/// If an engine's name is invalid, or if no thread can be created.
 pub fn offload(
     options: &OffloadOptions,
     progress: &mut dyn FnMut(usize, usize, &str) -> bool,
@@ -99,16 +99,17 @@ fn of_engine(
     let mut own = engines::create(name)?;
     let settings = Settings {
         budget_bytes: options.budget_bytes,
-        // All of a sequence fits, so that no call has to be made twice.
+        // A whole sequence fits, so that no call is repeated.
         ring: options.messages.max(2),
     };
     let mut other = engines::create(name)?;
-    let stood = stand(&mut *own, options).and_then(|right| Ok(right & stand(&mut *other, options)?));
+    let stood = post_unmatched(&mut *own, options)
+        .and_then(|right| Ok(right & post_unmatched(&mut *other, options)?));
     let (mut offload, mut wire) = Offload::start(other, settings)
         .map_err(|refused| NameError::new(format!("`{name}` cannot be offloaded"), refused.to_string()))?;
     let mut is_right = true;
     let mut samples: [Vec<f64>; 4] = Default::default();
-    // Whether it came to the end.
+    // Returns true at the end.
     let play = || -> Result<bool, Full> {
         is_right &= stood?;
         for repetition in 0..=options.repetitions {
@@ -117,14 +118,14 @@ fn of_engine(
             }
             let mut took = [Duration::ZERO; 4];
             for _ in 0..options.repeats {
-                let (here, right) = here(&mut *own, options.messages)?;
-                let (there, right_too) = there(&mut offload, &mut wire, options.messages)?;
+                let (here, right) = time_local(&mut *own, options.messages)?;
+                let (there, right_too) = time_offloaded(&mut offload, &mut wire, options.messages)?;
                 is_right &= right && right_too;
                 for (took, more) in took.iter_mut().zip([here.0, there.0, here.1, there.1]) {
                     *took += more;
                 }
             }
-            // The first warms up.
+            // The first repetition is the warm-up.
             if repetition > 0 {
                 let calls = (options.repeats * options.messages) as f64;
                 samples
@@ -166,8 +167,8 @@ fn message(number: usize) -> Message {
     Message::new(MsgId(number as u64), envelope(number))
 }
 
-/// Receives that match nothing; whether all were answered rightly.
-fn stand(engine: &mut dyn Engine, options: &OffloadOptions) -> Result<bool, Full> {
+/// Posts receives without a match. Returns true if all results are right.
+fn post_unmatched(engine: &mut dyn Engine, options: &OffloadOptions) -> Result<bool, Full> {
     let mut right = true;
     for number in 0..options.depth {
         let answer = engine.post(receive((1 << 32) + number));
@@ -185,8 +186,8 @@ fn full_after(number: usize, what: &str) -> Full {
     Full(format!("after {number} {what} of a sequence"))
 }
 
-/// Posts and arrivals in this thread; whether all were answered rightly.
-fn here(engine: &mut dyn Engine, messages: usize) -> Result<((Duration, Duration), bool), Full> {
+/// Posts and arrivals in this thread. Returns true if all results are right.
+fn time_local(engine: &mut dyn Engine, messages: usize) -> Result<((Duration, Duration), bool), Full> {
     let mut right = true;
     let started = Instant::now();
     for number in 0..messages {
@@ -206,8 +207,8 @@ fn here(engine: &mut dyn Engine, messages: usize) -> Result<((Duration, Duration
     Ok(((posted, started.elapsed()), right))
 }
 
-/// Posts handed in, and completions polled; whether all were those expected.
-fn there(
+/// Offloaded posts and polled completions. Returns true if all completions are right.
+fn time_offloaded(
     offload: &mut Offload,
     wire: &mut matchpoint::offload::Wire,
     messages: usize,
@@ -220,7 +221,7 @@ fn there(
     let posted = started.elapsed();
     // So that no message is unexpected, as in this thread.
     offload.wait_processed(wire.message_count());
-    // Told before the messages come: what came of both might have no room in the ring.
+    // Polled before the arrivals, because the ring may not have space for the completions of both.
     if let Some(Completion::ReceiveRefused(RecvId(id), Refused::Full)) = offload.poll() {
         return Err(full_after(id as usize, "receives"));
     }

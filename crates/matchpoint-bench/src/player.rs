@@ -1,16 +1,16 @@
-//! Plays scripts through engines: once with every answer looked at, and then as fast as it goes.
+//! Runs scripts on engines: once with a check of every result, then at full speed.
 
 use std::time::{Duration, Instant};
 
 use matchpoint::{Engine, Message, MsgId, Receive, RecvId, Refused};
 
-use crate::budget::Spent;
+use crate::budget::Stopwatch;
 use crate::script::{Call, Form, Key, Keys, NONE, Part, Phase, Script};
 
-/// Calls between two looks at the clock where an engine may take for ever.
+/// Calls between two clock reads in the first round, which may exceed the budget.
 const STRIDE: usize = 64;
 
-/// Added up in place of an id where an engine's table of fixed size is full, and where it refuses for another reason.
+/// Added to the sum if the engine's fixed table is full, and for other refusals.
 pub(crate) const FULL: u64 = 1 << 48;
 const REFUSED: u64 = 1 << 49;
 
@@ -18,11 +18,11 @@ fn refusal(why: Refused) -> Sum {
     if why == Refused::Full { FULL } else { REFUSED }
 }
 
-/// What engines answered, added up: ids, each one more than it is. The same for every engine that answers rightly. A
-/// wrong engine could hit it by chance, which is why [`first`] compares call by call.
+/// Sum of all results, each id plus 1. Equal for all right engines. A wrong engine may reach the sum by
+/// chance, so [`first`] compares call by call.
 pub(crate) type Sum = u64;
 
-/// The sum that the right answers come to.
+/// Sum of the right results.
 pub(crate) fn sum(script: &Script) -> Sum {
     let found = script.answers.iter().flatten().filter(|answer| **answer != NONE);
     found.map(|answer| u64::from(*answer) + 1).sum()
@@ -62,8 +62,8 @@ fn call(engine: &mut dyn Engine, call: &Call) -> Sum {
     }
 }
 
-// Each loop is a function of its own, so that the code that is timed does not depend on what stands around it; and one of
-// its own for each form, which is known where the loop begins.
+// Each loop is a separate function, so that the timed code does not depend on its surroundings. One function
+// per form, which is constant within a loop.
 
 /// Calls a loop with the form of its keys as a constant.
 macro_rules! by_form {
@@ -108,7 +108,7 @@ fn calls(engine: &mut dyn Engine, calls: &[Call]) -> Sum {
     calls.iter().map(|one| call(engine, one)).sum()
 }
 
-/// Plays a phase.
+/// Runs a phase.
 #[inline]
 pub(crate) fn play(engine: &mut dyn Engine, phase: &Phase) -> Sum {
     match phase {
@@ -119,7 +119,7 @@ pub(crate) fn play(engine: &mut dyn Engine, phase: &Phase) -> Sum {
     }
 }
 
-/// Plays the call of that number of a phase.
+/// Runs one call of a phase.
 #[inline]
 pub(crate) fn step(engine: &mut dyn Engine, phase: &Phase, at: usize) -> Sum {
     match phase {
@@ -137,7 +137,7 @@ pub(crate) fn step(engine: &mut dyn Engine, phase: &Phase, at: usize) -> Sum {
     }
 }
 
-/// Takes out what a round leaves behind.
+/// Removes the entries that a round leaves.
 pub(crate) fn clean(engine: &mut dyn Engine, part: &Part) {
     for &(id, selector) in &part.receives_left {
         engine.cancel(&Receive::new(RecvId(id.into()), selector));
@@ -147,10 +147,10 @@ pub(crate) fn clean(engine: &mut dyn Engine, part: &Part) {
     }
 }
 
-/// An engine for each part of a script.
+/// One engine per part of a script.
 pub(crate) type Engines = Vec<Box<dyn Engine>>;
 
-/// Does what stands before the first round.
+/// Runs the phases before the first round.
 pub(crate) fn set_up(engines: &mut Engines, script: &Script) {
     for (engine, part) in engines.iter_mut().zip(&script.parts) {
         for phase in &part.standing {
@@ -159,10 +159,10 @@ pub(crate) fn set_up(engines: &mut Engines, script: &Script) {
     }
 }
 
-/// Plays so many rounds; what they answered, and how long they took.
+/// Runs rounds. Returns the sum of the results and the time.
 pub(crate) fn rounds(engines: &mut Engines, script: &Script, rounds: usize) -> (Sum, Duration) {
     match (&mut engines[..], &script.parts[..]) {
-        // A clock around all rounds: one of 26 messages is over sooner than two looks at a clock.
+        // One clock interval for all rounds: a round of 26 messages is shorter than two clock reads.
         ([engine], [part]) if !part.leaves() => {
             let started = Instant::now();
             let sum = (0..rounds).map(|_| round(&mut **engine, part)).fold(0, Sum::wrapping_add);
@@ -187,17 +187,17 @@ fn round(engine: &mut dyn Engine, part: &Part) -> Sum {
     part.round.iter().map(|phase| play(engine, phase)).fold(0, Sum::wrapping_add)
 }
 
-/// Time of one round's posts and of its arrivals.
+/// Times of the posts and of the arrivals of one round.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Split {
     pub post_ns: f64,
     pub arrive_ns: f64,
 }
 
-/// Calls of a phase, on average, from which it can be timed by itself: two looks at a clock are 1 % of it.
+/// Minimum mean number of calls of a phase that is timed separately. Two clock reads are 1 % of it.
 const SPLIT_CALLS: usize = 500;
 
-/// Whether posts and arrivals are apart and many.
+/// Returns true if posts and arrivals are separate and long.
 pub(crate) fn can_split(script: &Script) -> bool {
     let mut phases = script.parts.iter().flat_map(|part| &part.round);
     let number = phases.clone().count();
@@ -205,7 +205,7 @@ pub(crate) fn can_split(script: &Script) -> bool {
         && script.calls() >= number * SPLIT_CALLS
 }
 
-/// Plays a round, with a clock between phases.
+/// Runs a round and times each phase.
 pub(crate) fn split(engines: &mut Engines, script: &Script) -> Split {
     let mut split = Split::default();
     for (engine, part) in engines.iter_mut().zip(&script.parts) {
@@ -223,52 +223,52 @@ pub(crate) fn split(engines: &mut Engines, script: &Script) -> Split {
     split
 }
 
-/// How the first round ended.
-pub(crate) enum First {
-    /// Every answer is right.
+/// Result of the first round.
+pub(crate) enum FirstRound {
+    /// Every result is right.
     Right,
-    /// It was given up after so many calls.
+    /// The budget was exceeded after this number of calls.
     TooSlow { calls: usize, spent: Duration },
-    /// An answer is wrong: which, in words.
+    /// A result is wrong, in words.
     Wrong(String),
-    /// A table of fixed size was full before so many calls were made.
+    /// The engine's fixed table was full after this number of calls.
     Full { calls: usize },
 }
 
-/// Plays one round after [`set_up`], and looks at every answer.
-pub(crate) fn first(engines: &mut Engines, script: &Script, budget: Duration) -> First {
-    let (mut calls, spent) = (0, Spent::start());
+/// Runs one round after [`set_up`] and checks every result.
+pub(crate) fn first(engines: &mut Engines, script: &Script, budget: Duration) -> FirstRound {
+    let (mut calls, spent) = (0, Stopwatch::start());
     for ((engine, part), expected) in engines.iter_mut().zip(&script.parts).zip(&script.answers) {
         let mut expected = expected.iter();
         for phase in &part.round {
             for at in 0..phase.calls() {
                 let answer = step(&mut **engine, phase, at);
                 if answer == FULL {
-                    return First::Full { calls };
+                    return FirstRound::Full { calls };
                 }
                 let right = expected.next().copied().unwrap_or(NONE);
-                if let Some(what) = mismatch(calls, told(answer), right) {
-                    return First::Wrong(what);
+                if let Some(what) = mismatch(calls, result_of(answer), right) {
+                    return FirstRound::Wrong(what);
                 }
                 calls += 1;
                 if calls % STRIDE == 0 && calls < script.calls() {
-                    if let Some(spent) = spent.beyond(budget) {
-                        return First::TooSlow { calls, spent };
+                    if let Some(spent) = spent.exceeding(budget) {
+                        return FirstRound::TooSlow { calls, spent };
                     }
                 }
             }
         }
         clean(&mut **engine, part);
     }
-    First::Right
+    FirstRound::Right
 }
 
-/// 0 is nothing, and a refusal is what no call can answer.
-pub(crate) fn told(sum: Sum) -> u32 {
+/// Converts a sum of one call to a result: 0 is no match. A refusal becomes a result of no call.
+pub(crate) fn result_of(sum: Sum) -> u32 {
     if sum == REFUSED { NONE - 1 } else { (sum as u32).wrapping_sub(1) }
 }
 
-/// What is wrong about an answer, in words, if anything is.
+/// Text about a wrong result, or `None`.
 pub(crate) fn mismatch(call: usize, found: u32, right: u32) -> Option<String> {
     (found != right).then(|| format!("call {call} found {}, not {}", named(found), named(right)))
 }
@@ -287,8 +287,8 @@ mod tests {
     use crate::floor::Floor;
     use crate::workloads::parse;
 
-    /// What an engine that always gives the last receive comes to.
-    fn floor(workload: &str) -> First {
+    /// Result of an engine that always returns the last receive.
+    fn floor(workload: &str) -> FirstRound {
         let script = parse(workload).unwrap().pop().unwrap().script();
         let mut engines: Engines = vec![Box::new(Floor::default())];
         set_up(&mut engines, &script);
@@ -297,15 +297,15 @@ mod tests {
 
     #[test]
     fn first_wrong_answer_is_reported() {
-        assert!(matches!(floor("last:8"), First::Right), "here the last receive is the right one");
-        let First::Wrong(what) = floor("reverse:3") else { panic!("it gives the youngest twice") };
+        assert!(matches!(floor("last:8"), FirstRound::Right), "here the last receive is the right one");
+        let FirstRound::Wrong(what) = floor("reverse:3") else { panic!("it gives the youngest twice") };
         assert_eq!(what, "call 4 found number 2, not number 1");
-        let First::Wrong(what) = floor("unexpected:2") else { panic!("it queues no message") };
+        let FirstRound::Wrong(what) = floor("unexpected:2") else { panic!("it queues no message") };
         assert_eq!(what, "call 0 found number 0, not nothing");
     }
 
     #[test]
-    fn sums_tell_wrong_rounds() {
+    fn sum_reveals_wrong_round() {
         let script = parse("reverse:3").unwrap().pop().unwrap().script();
         let mut engines: Engines = vec![Box::new(Floor::default())];
         assert_ne!(rounds(&mut engines, &script, 1).0, sum(&script));

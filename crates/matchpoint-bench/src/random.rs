@@ -1,4 +1,4 @@
-//! Random numbers that are the same everywhere and for ever: a workload is defined by them.
+//! Random numbers that never change, because they define the workloads.
 
 /// The seed of every workload.
 pub const SEED: u64 = 20_190_521;
@@ -7,7 +7,7 @@ pub const SEED: u64 = 20_190_521;
 pub struct Random(u64);
 
 impl Random {
-    /// The sequence that belongs to `seed`.
+    /// Creates the sequence of `seed`.
     pub fn new(seed: u64) -> Self {
         Random(seed)
     }
@@ -20,12 +20,13 @@ impl Random {
         mixed ^ mixed >> 31
     }
 
-    /// A number below `bound`, which is not 0. (Multiply and shift: the bias is below 2⁻³² for the bounds used here.)
+    /// A number below `bound`, which is not 0. Multiply and shift: the bias is below 2⁻³² for the bounds used
+    /// here.
     pub fn below(&mut self, bound: usize) -> usize {
         ((u128::from(self.bits()) * bound as u128) >> 64) as usize
     }
 
-    /// Puts `items` in random order (Fisher and Yates).
+    /// Shuffles `items` (Fisher and Yates).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last + 1));
@@ -38,8 +39,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_numbers_are_those_that_were_published() {
-        // The first outputs of SplitMix64 from 1234567, as in its authors' test vector.
+    fn numbers_equal_published_sequence() {
+        // The first outputs of SplitMix64 from 1234567, from its authors' test vector.
         let mut random = Random::new(1_234_567);
         assert_eq!([random.bits(), random.bits()], [6_457_827_717_110_365_317, 3_203_168_211_198_807_973]);
     }

@@ -1,9 +1,10 @@
-//! The message-rate benchmark of the optimistic paper (§VI), without its network: k messages at hand, in windows, and the
-//! time until the last of them is matched and delivered, which is when the paper's acknowledgement is sent.
+//! The message-rate benchmark of the optimistic paper (§VI) without its network: k messages in windows, and
+//! the time until the last message is matched and delivered. At this time the paper's acknowledgement is
+//! sent.
 //!
-//! A sequence is: receives are posted, not timed; then messages are handed in, a window at a time, and each that finds its
-//! receive costs so much protocol work, in the thread that delivers it. All engines play all scenarios in turn, repetition
-//! by repetition.
+//! In a sequence, receives are posted, untimed. Then messages are delivered, a window at a time. Each matched
+//! message costs protocol work in the thread that delivers it. All engines run all scenarios in turn,
+//! repetition by repetition.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -16,26 +17,27 @@ use matchpoint::{
 use crate::cold::Flush;
 use crate::statistics::{median, percentile};
 
-/// What messages and receives are like.
+/// Keys of messages and receives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scenario {
-    /// Every receive has a source and a tag of its own (the paper's NC).
+    /// Every receive has a distinct source and tag (the paper's NC).
     NoConflict,
-    /// All receives are alike, posted one after the other (WC-FP).
+    /// All receives are duplicates, posted one after the other (WC-FP).
     FastPath,
-    /// All receives are alike, but another was posted, and matched, between each two, so that there is no run of
-    /// compatible receives (WC-SP).
+    /// All receives are duplicates. Between any two, another receive was posted and matched, so that there is
+    /// no run of compatible receives (WC-SP).
     SlowPath,
-    /// Messages alike, for which receives with and without a source wait in turn. Not in the paper.
+    /// Duplicates of a message, for receives that alternate between a source and any source. Not in the
+    /// paper.
     Wildcards,
 }
 
 impl Scenario {
-    /// All of them.
+    /// All scenarios.
     pub const ALL: [Scenario; 4] =
         [Scenario::NoConflict, Scenario::FastPath, Scenario::SlowPath, Scenario::Wildcards];
 
-    /// Its name in files.
+    /// Name in files.
     pub fn name(self) -> &'static str {
         match self {
             Scenario::NoConflict => "no_conflict",
@@ -45,7 +47,7 @@ impl Scenario {
         }
     }
 
-    /// Its name for readers.
+    /// Name in reports.
     pub fn title(self) -> &'static str {
         match self {
             Scenario::NoConflict => "no conflict",
@@ -69,15 +71,15 @@ impl Scenario {
         }
     }
 
-    /// So many messages, one for each receive.
+    /// Messages, one per receive.
     pub(crate) fn messages(self, count: usize) -> Vec<Message> {
         (0..count).map(|number| Message::new(MsgId(number as u64), self.envelope(number))).collect()
     }
 
-    /// Posts so many receives; whether the engine answered rightly.
+    /// Posts receives. Returns true if the engine's results are right.
     ///
     /// # Errors
-    /// The engine refused one.
+    /// If the engine refuses a receive.
     pub(crate) fn post(self, engine: &mut dyn Engine, count: usize) -> Result<bool, Refused> {
         let mut right = true;
         for number in 0..count {
@@ -95,38 +97,38 @@ impl Scenario {
 
 const CONTEXT: ContextId = ContextId(0);
 
-/// What to measure.
+/// Parameters of a measurement.
 #[derive(Clone, Debug)]
 pub struct RateOptions {
-    /// Names of engines; one that has a parameter `threads`, and is not given it, is measured with each of `threads`.
+    /// Names of engines. An engine with an unset parameter `threads` is measured with each of `threads`.
     pub engines: Vec<String>,
-    /// Threads.
+    /// Numbers of threads.
     pub threads: Vec<usize>,
-    /// Messages handed in at once.
+    /// Messages per window.
     pub windows: Vec<usize>,
-    /// Protocol work for each message, in nanoseconds.
+    /// Protocol work per message, nanoseconds.
     pub work_ns: Vec<u32>,
     /// Scenarios.
     pub scenarios: Vec<Scenario>,
-    /// Messages of a sequence, the paper's k; or as many times that as fit into a window.
+    /// Messages of a sequence, the paper's k. A multiple of this number for larger windows.
     pub messages: usize,
-    /// Sequences of a repetition; as many times fewer.
+    /// Sequences of a repetition. Correspondingly fewer for larger windows.
     pub repeats: usize,
-    /// Caches are flushed between posts and messages.
+    /// True to flush the caches between posts and messages.
     pub cold: bool,
-    /// Receives that stand in front and match nothing.
+    /// Receives without a match in front of the queue.
     pub depth: usize,
     /// Repetitions.
     pub repetitions: usize,
 }
 
 impl RateOptions {
-    /// The most threads that an engine is measured with; none if none has several.
+    /// Maximum threads of the measured engines. `None` if no engine has several.
     pub fn threads_most(&self) -> Option<usize> {
         names(&self.engines, &self.threads).into_iter().filter_map(|(_, threads)| threads).max()
     }
 
-    /// Messages of a sequence where windows are of that size.
+    /// Messages of a sequence for this window size.
     pub fn messages_in(&self, window: usize) -> usize {
         self.messages * self.times(window)
     }
@@ -140,67 +142,68 @@ impl RateOptions {
     }
 }
 
-/// The name, among engines, of no matching at all: protocol work only.
+/// Engine name for a run without matching: protocol work only.
 pub const NO_MATCHING: &str = "none";
 
-/// What a run found.
+/// Result of a measurement.
 #[derive(Clone, Debug)]
 pub struct Rates {
-    /// What was asked for.
+    /// The parameters.
     pub options: RateOptions,
-    /// Processors that this process may use.
+    /// Processors available to the process.
     pub processors: usize,
-    /// Window by window, work by work, scenario by scenario, and of each engine by engine.
+    /// By window, then work, then scenario, then engine.
     pub rates: Vec<Rate>,
 }
 
-/// One engine under one scenario.
+/// One engine with one scenario.
 #[derive(Clone, Debug)]
 pub struct Rate {
-    /// Messages handed in at once.
+    /// Messages per window.
     pub window: usize,
     /// Messages of a sequence.
     pub messages: usize,
-    /// Protocol work for each message, in nanoseconds.
+    /// Protocol work per message, nanoseconds.
     pub work_ns: u32,
     /// The scenario.
     pub scenario: Scenario,
-    /// The engine's name as given, its threads apart.
+    /// Name of the engine without its threads.
     pub engine: String,
-    /// Who matched in the engine's place, if anybody did: see [`Engine::substitute`].
+    /// The engine that replaced it: see [`Engine::substitute`].
     pub substitute: Option<String>,
-    /// Its threads, if it has such a parameter.
+    /// Threads, if the engine has this parameter.
     pub threads: Option<usize>,
-    /// Million messages per second: the median of the repetitions.
+    /// Million messages per second, median of the repetitions.
     pub median: f64,
-    /// A quarter of the repetitions were slower.
+    /// First quartile.
     pub p25: f64,
-    /// A quarter of the repetitions were faster.
+    /// Third quartile.
     pub p75: f64,
-    /// Repetitions.
+    /// Number of repetitions.
     pub samples: usize,
-    /// What an engine with threads counts, for each message of the timed sequences.
+    /// Statistics of an engine with threads, per message of the timed sequences.
     pub counted: Vec<(&'static str, f64)>,
-    /// Its table of fixed size was full, in words: nothing was measured, and a caller would fall back to another engine.
+    /// The engine's fixed table was full, in words. There are no figures. A caller would fall back to another
+    /// engine.
     pub full: Option<String>,
-    /// The first wrong answer.
+    /// The first wrong result.
     pub wrong: Option<String>,
 }
 
-/// Told how many of how many cells are done, and what is played; returns false to stop.
+/// Called with completed cells, all cells, and the current work. Returns false to stop.
 pub type Progress<'a> = &'a mut dyn FnMut(usize, usize, &str) -> bool;
 
-/// Sequences before those that are timed: an engine that chooses how it works has chosen by then.
+/// Warm-up sequences, after which an adaptive engine has chosen its method.
 pub(crate) const WARM: usize = 100;
 
-/// So long sequences are played at the beginning of each turn that are not timed: threads of the engine before go to sleep meanwhile,
-/// and those of this one wake.
+/// Duration of untimed sequences at the start of each turn: threads of the previous engine go to sleep, and
+/// threads of this engine wake up.
 const SETTLE: Duration = Duration::from_millis(3);
 
-/// Measures; `None` if it was stopped.
+/// Measures. `None` if `progress` stopped the measurement.
 ///
 /// # Errors
-/// An engine's name cannot be understood.
+/// If an engine's name is invalid.
 pub fn rates(options: &RateOptions, progress: Progress<'_>) -> Result<Option<Rates>, NameError> {
     let step_ns = step_ns();
     let cells = options.windows.len() * options.work_ns.len() * options.scenarios.len();
@@ -226,7 +229,7 @@ pub fn rates(options: &RateOptions, progress: Progress<'_>) -> Result<Option<Rat
     Ok(Some(Rates { options: options.clone(), processors, rates }))
 }
 
-/// Engines with their threads: what is measured in each cell. Those that a name gives are taken from it, too.
+/// Engines and threads of each cell. Threads in a name are separated from it.
 fn names(engines: &[String], threads: &[usize]) -> Vec<(String, Option<usize>)> {
     let mut names = Vec::new();
     for engine in engines {
@@ -246,7 +249,7 @@ fn names(engines: &[String], threads: &[usize]) -> Vec<(String, Option<usize>)> 
     names
 }
 
-/// The name of an engine with so many threads.
+/// Name of an engine with this number of threads.
 fn with_threads(name: &str, threads: Option<usize>) -> String {
     match threads {
         None => name.to_owned(),
@@ -269,7 +272,7 @@ impl Cell<'_> {
         let steps = (f64::from(self.work_ns) / self.step_ns).round() as u32;
         let mut contestants = Vec::new();
         for (name, threads) in names(&self.options.engines, &self.options.threads) {
-            contestants.push(Contestant::enter(self, name, threads, steps)?);
+            contestants.push(Candidate::enter(self, name, threads, steps)?);
         }
         for contestant in &mut contestants {
             if !go_on() {
@@ -292,8 +295,8 @@ impl Cell<'_> {
     }
 }
 
-/// An engine, or none, in one cell.
-struct Contestant {
+/// An engine, or no matching, in one cell.
+struct Candidate {
     name: String,
     threads: Option<usize>,
     engine: Option<Box<dyn Engine>>,
@@ -302,20 +305,21 @@ struct Contestant {
     out: Vec<Option<RecvId>>,
     /// Million messages per second.
     samples: Vec<f64>,
-    /// Of the sequences that were timed.
+    /// Of the timed sequences.
     counts: Vec<(&'static str, f64)>,
     full: Option<String>,
     wrong: Option<String>,
 }
 
-impl Contestant {
+impl Candidate {
     fn enter(cell: &Cell<'_>, name: String, threads: Option<usize>, steps: u32) -> Result<Self, NameError> {
         let mut engine = match name.as_str() {
             NO_MATCHING => None,
             name => Some(engines::create(&with_threads(name, threads))?),
         };
-        let stood = engine.as_mut().map_or(Ok(()), |engine| stand(&mut **engine, cell.options.depth));
-        let mut contestant = Contestant {
+        let stood =
+            engine.as_mut().map_or(Ok(()), |engine| post_unmatched(&mut **engine, cell.options.depth));
+        let mut contestant = Candidate {
             name,
             threads,
             engine,
@@ -333,7 +337,7 @@ impl Contestant {
         Ok(contestant)
     }
 
-    /// It goes no further.
+    /// Records a refusal, after which the engine is not measured further.
     fn refuse(&mut self, refused: Refused) {
         let what = match refused {
             Refused::Full => &mut self.full,
@@ -371,7 +375,7 @@ impl Contestant {
         }
     }
 
-    /// Posts, and what it takes from the first message handed in until all are delivered.
+    /// Posts, then times the deliveries from the first to the last message.
     fn sequence(&mut self, cell: &mut Cell<'_>) -> Duration {
         let steps = self.steps;
         let deliver = move |_: usize, receive: RecvId| work(steps, receive.0);
@@ -417,7 +421,7 @@ impl Contestant {
             .counts
             .iter()
             .map(|(name, count)| (*name, count / messages))
-            // How many there are is in the row, and no count.
+            // The number of threads is a column, not a count.
             .filter(|(name, _)| *name != "threads");
         Rate {
             window: cell.window,
@@ -438,8 +442,8 @@ impl Contestant {
     }
 }
 
-/// Posts so many receives that nothing matches.
-fn stand(engine: &mut dyn Engine, depth: usize) -> Result<(), Refused> {
+/// Posts receives without a match.
+fn post_unmatched(engine: &mut dyn Engine, depth: usize) -> Result<(), Refused> {
     for number in 0..depth as u64 {
         let (source, tag) = (Wild::Is(Rank(((1 << 20) + number) as u32)), Wild::Is(Tag(number)));
         engine.post(Receive::new(RecvId(STANDING + number), Selector::new(CONTEXT, source, tag)))?;
@@ -447,15 +451,15 @@ fn stand(engine: &mut dyn Engine, depth: usize) -> Result<(), Refused> {
     Ok(())
 }
 
-/// Whether so many messages took the receives in order.
+/// Returns true if the messages took the receives in order.
 pub(crate) fn is_in_order(outcomes: &[Option<RecvId>], messages: usize) -> bool {
     outcomes.iter().copied().eq((0..messages as u64).map(|number| Some(RecvId(number))))
 }
 
-/// Ids of receives that stand in front begin here.
+/// First id of the receives without a match.
 const STANDING: u64 = 1 << 40;
 
-/// A receive that ends a run of compatible ones.
+/// A receive that ends a run of compatible receives.
 const BETWEEN: RecvId = RecvId(1 << 41);
 
 fn flush(cell: &mut Cell<'_>) {
@@ -465,12 +469,12 @@ fn flush(cell: &mut Cell<'_>) {
 }
 
 thread_local! {
-    /// What a thread's last work came to.
+    /// Result of a thread's last work.
     static LAST: std::cell::Cell<u64> = const { std::cell::Cell::new(1) };
 }
 
-/// Protocol work: so many multiplications, each of which needs the one before, the first that of the thread's last work: or
-/// a processor would do several works at once, as it does not with copies.
+/// Protocol work: dependent multiplications, which start from the thread's last work. Otherwise a processor
+/// would overlap several works, which it does not with copies.
 #[inline(never)]
 fn work(steps: u32, seed: u64) {
     if steps == 0 {
@@ -486,7 +490,7 @@ fn work(steps: u32, seed: u64) {
     });
 }
 
-/// Nanoseconds that a step of it takes.
+/// Nanoseconds per step of the work.
 fn step_ns() -> f64 {
     const STEPS: u32 = 1_000_000;
     let times = (0..7).map(|_| {
@@ -497,16 +501,17 @@ fn step_ns() -> f64 {
     times.fold(f64::MAX, f64::min).max(1e-3)
 }
 
-/// What the paper's Figure 8 and its data show: BlueField-3 under RDMA traffic, window 128.
+/// Published figures of the paper's Figure 8: BlueField-3 with RDMA traffic, window 128.
 pub mod published {
-    /// A line: its name, million messages per second at each number of threads: medians of the data published with the paper.
+    /// A line: name, and million messages per second by number of threads. Medians of the data published with
+    /// the paper.
     pub const LINES: [(&str, &[(usize, f64)]); 3] = [
         ("no conflict", &[(1, 0.51), (2, 0.94), (4, 1.71), (8, 2.99), (16, 4.02), (32, 4.79)]),
         ("conflict, fast path", &[(1, 0.51), (2, 0.85), (4, 1.47), (8, 1.20), (16, 1.92), (32, 2.55)]),
         ("conflict, slow path", &[(1, 0.51), (2, 0.78), (4, 1.01), (8, 1.16), (16, 1.12), (32, 1.09)]),
     ];
 
-    /// Controls on the host's processor.
+    /// Reference values on the host's processor.
     pub const CONTROLS: [(&str, f64); 2] = [("MPI on the host", 6.12), ("no matching", 7.00)];
 }
 

@@ -1,8 +1,8 @@
-//! The reference: what matching costs where nothing is to be searched, in a form that depends on no engine of ours.
+//! Reference loop: the cost of matching without a search, independent of Matchpoint's engines.
 //!
-//! Two linked lists of preallocated nodes, as C libraries keep them: a post looks through the unexpected list and links
-//! its node into the posted list; an arrival finds it there and unlinks it. No contract, no refusals, no indirect call.
-//! The figures of two machines, or of one on two days, are compared after division by this.
+//! Two linked lists of preallocated nodes, as in C libraries. A post searches the unexpected list and appends
+//! its node to the posted list; an arrival finds and unlinks the node. No contract, no refusals, no indirect
+//! call. Figures of two machines or two days are comparable after division by this time.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -107,10 +107,10 @@ impl Lists {
     }
 }
 
-/// Pairs in one sample: some 100 µs.
+/// Pairs of a sample, about 100 µs.
 const PAIRS: u64 = 25_000;
 
-/// Nanoseconds per post and arrival at depth 0: the median of `samples`.
+/// Nanoseconds per post and arrival at depth 0: median of `samples`.
 pub fn reference_ns(samples: usize) -> f64 {
     let mut lists = black_box(Lists::new(64));
     let mut each: Vec<f64> = (0..samples).map(|_| sample(&mut lists)).collect();

@@ -1,69 +1,69 @@
-//! What a run found: plain data, from which every report is made.
+//! Results of a run, as plain data for all reports.
 
 use crate::statistics::{median, percentile};
 
-/// Of one run.
+/// Results of a run.
 #[derive(Clone, Debug)]
 pub struct Results {
-    /// The reference loop, ns per post and arrival: the median over the whole run.
+    /// Reference loop, ns per post and arrival: median over the run.
     pub reference_ns: f64,
-    /// Its least and greatest figure during the run: how steady the machine was.
+    /// Minimum and maximum of the reference loop during the run, which show the stability of the machine.
     pub reference_range_ns: (f64, f64),
-    /// The same for an engine behind the contract that does nothing: no engine can be faster.
+    /// Time of an engine that does nothing, a lower bound for all engines.
     pub floor_ns: f64,
-    /// Caches were flushed before every call that was timed.
+    /// True if the caches were flushed before every timed call.
     pub is_cold: bool,
     /// Names of the engines, as given.
     pub engines: Vec<String>,
-    /// Workload by workload, and of each workload engine by engine.
+    /// By workload, then engine.
     pub cells: Vec<Cell>,
 }
 
 /// One engine on one workload.
 #[derive(Clone, Debug)]
 pub struct Cell {
-    /// The workload's name.
+    /// Name of the workload.
     pub workload: String,
-    /// Its size.
+    /// Size of the workload.
     pub n: usize,
-    /// The engine's name.
+    /// Name of the engine.
     pub engine: String,
-    /// Who matched in its place, if anybody did: see [`Engine::substitute`](matchpoint::Engine::substitute).
+    /// The engine that replaced it: see [`Engine::substitute`](matchpoint::Engine::substitute).
     pub substitute: Option<String>,
-    /// What came of it.
+    /// Outcome.
     pub outcome: Outcome,
-    /// Entries examined per matched message, posted and unexpected together; `None` if that was too slow to count.
+    /// Attempts per matched message, in both queues; `None` if counting was too slow.
     pub attempts_mean: Option<f64>,
-    /// The largest [`Footprint`](matchpoint::Footprint) of one process, bytes: as far as it came, see
+    /// Maximum [`Footprint`](matchpoint::Footprint) of one process, bytes, up to the end of the run: see
     /// [`bytes_whole`](Self::bytes_whole).
     pub bytes_peak: u64,
 }
 
 impl Cell {
-    /// The memory that the whole workload takes; `None` of an engine that refused a part of it, or was given up: what it
-    /// held by then is nothing to compare others with.
+    /// Memory of the whole workload. `None` for an incomplete run, because its memory is not comparable.
     pub fn bytes_whole(&self) -> Option<u64> {
         matches!(self.outcome, Outcome::Measured(_)).then_some(self.bytes_peak)
     }
 }
 
-/// What came of measuring.
+/// Outcome of a measurement.
 #[derive(Clone, Debug)]
 pub enum Outcome {
     /// Figures.
     Measured(Figures),
-    /// Given up: a round takes longer than the budget, so one message costs more than this.
+    /// A round exceeds the budget. One message therefore costs more than `above_ns`.
     TooSlow {
-        /// Time spent ÷ messages of a whole round.
+        /// Time ÷ messages of a whole round.
         above_ns: f64,
-        /// Why, as a sentence.
+        /// Reason, as a sentence.
         why: String,
     },
-    /// An answer differs, as the order that this engine promises permits, or what it demands of applications.
+    /// A result differs, as permitted by the order that the engine promises or by its demands.
     Differs(String),
-    /// Its table of fixed size was full: when, in words. A caller would fall back to another engine.
+    /// The engine's fixed table was full, at this position in words. A caller would fall back to another
+    /// engine.
     Full(String),
-    /// An answer is wrong.
+    /// A result is wrong.
     Wrong(String),
 }
 
@@ -72,20 +72,20 @@ pub enum Outcome {
 pub struct Figures {
     /// Median over repetitions.
     pub ns_median: f64,
-    /// The least.
+    /// Minimum.
     pub ns_min: f64,
-    /// A quarter of the repetitions were faster.
+    /// First quartile.
     pub ns_p25: f64,
-    /// A quarter of the repetitions were slower.
+    /// Third quartile.
     pub ns_p75: f64,
-    /// Repetitions; of cold runs, calls.
+    /// Repetitions, or calls of a cold run.
     pub samples: usize,
-    /// Medians of posts and of arrivals by themselves, where they can be timed apart.
+    /// Medians of posts and of arrivals, if timed separately.
     pub split: Option<(f64, f64)>,
 }
 
 impl Figures {
-    /// Of repetitions, sorted here: nanoseconds per matched message of each. There is one at least.
+    /// Figures of one or more repetitions, in nanoseconds per matched message. Sorts them.
     pub(crate) fn of_repetitions(samples: &mut [f64]) -> Self {
         let ns_median = median(samples);
         Figures {
@@ -100,7 +100,7 @@ impl Figures {
 }
 
 impl Outcome {
-    /// The median, if there is one.
+    /// Median, if measured.
     pub fn ns(&self) -> Option<f64> {
         match self {
             Outcome::Measured(figures) => Some(figures.ns_median),

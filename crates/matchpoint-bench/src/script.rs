@@ -1,17 +1,18 @@
-//! What a workload does, written down: phases of posts and arrivals, in the least memory that says it.
+//! Calls of a workload in compact form: phases of posts and arrivals.
 //!
-//! A [`Key`] says little by itself: the workload's [`Form`] says what a receive or a message makes of it. The list of calls competes with the engine for the caches. A [`Key`] has 8 bytes where a receive has 40, and the
-//! receive is made just before the call, as a library makes it of the arguments of `MPI_Irecv`.
+//! The list of calls competes with the engine for the caches. A [`Key`] has 8 bytes, a receive 40. The
+//! receive is created just before the call, as a library does from the arguments of `MPI_Irecv`. The
+//! workload's [`Form`] defines the receive or message of a key.
 
 use matchpoint::{ContextId, Envelope, Rank, Selector, Tag, TagMask, Wild};
 
-/// In a [`Key`]: left open.
+/// Wildcard in a [`Key`].
 pub const ANY: u32 = u32::MAX;
 
-/// The one context of every workload but `contexts` and traces.
+/// The context of all workloads except `contexts` and traces.
 pub const WORLD: ContextId = ContextId(0);
 
-/// Source and tag, of a message or of what a receive asks for.
+/// Source and tag of a message or receive.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(C)]
 pub struct Key {
@@ -22,12 +23,12 @@ pub struct Key {
 }
 
 impl Key {
-    /// Of its two fields.
+    /// Creates a key.
     pub fn new(source: usize, tag: usize) -> Self {
         Key { source: source as u32, tag: tag as u32 }
     }
 
-    /// What a receive with this key asks for, where the form is [`Form::World`].
+    /// Selector of a receive with this key in [`Form::World`].
     #[inline]
     pub fn selector(self) -> Selector {
         let source = if self.source == ANY { Wild::Any } else { Wild::Is(Rank(self.source)) };
@@ -35,34 +36,35 @@ impl Key {
         Selector::new(WORLD, source, tag)
     }
 
-    /// What a message with this key says of itself, where the form is [`Form::World`].
+    /// Envelope of a message with this key in [`Form::World`].
     #[inline]
     pub fn envelope(self) -> Envelope {
         Envelope::new(WORLD, Rank(self.source), Tag(self.tag.into()))
     }
 }
 
-/// What is made of keys. In every form a message matches the receives that its key matches.
+/// Mapping of keys to entries. In every form a message matches the receives that its key matches.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Form {
     /// Source and tag, in [`WORLD`].
     #[default]
     World,
-    /// Each source is rank 0 of a context of its own: context 1 + *source*.
+    /// Each source is rank 0 of a separate context, 1 + *source*.
     Contexts,
-    /// The source is rank 0; receives ignore bits of the tag, those of mask *source*: all masks differ, and none is empty.
+    /// The source is rank 0. Receives ignore the tag bits of mask *source*. All masks differ, and none is
+    /// empty.
     Masks,
 }
 
-/// The bits that a receive of source `source` ignores, of the lower half of its tag, which is nobody's name.
+/// Ignored bits of a receive with this source. They are in the lower half of the tag, which no key uses.
 #[inline]
 fn ignored(source: u32) -> u64 {
     u64::from(source) + 1
 }
 
 impl Form {
-    /// What a receive with this key asks for.
-    // Always: where the form is known, what is left is one arm.
+    /// Selector of a receive with this key.
+    // With a constant form, one arm remains.
     #[inline(always)]
     pub fn selector(self, key: Key) -> Selector {
         match self {
@@ -78,54 +80,54 @@ impl Form {
         }
     }
 
-    /// What a message with this key says of itself.
+    /// Envelope of a message with this key.
     #[inline(always)]
     pub fn envelope(self, key: Key) -> Envelope {
         match self {
             Form::World => key.envelope(),
             Form::Contexts => Envelope::new(ContextId(key.source + 1), Rank(0), Tag(key.tag.into())),
-            // All that is ignored is set: an engine that forgets the mask finds nothing.
+            // All ignored bits are set, so an engine that ignores the mask has no match.
             Form::Masks => Envelope::new(WORLD, Rank(0), Tag(named(key) | ignored(key.source))),
         }
     }
 }
 
-/// Source and tag, in the upper half of a tag.
+/// Source and tag in the upper half of a tag.
 #[inline]
 fn named(key: Key) -> u64 {
     u64::from(key.source) << 44 | u64::from(key.tag) << 32
 }
 
-/// The nth key's receive or message has the id `first_id + n`. Ids of all that is queued at once differ, among
-/// receives and among messages.
+/// Keys of a phase. The entry of the nth key has the id `first_id + n`. Ids of queued receives differ, and
+/// ids of queued messages differ.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Keys {
-    /// In order.
+    /// The keys in order.
     pub keys: Vec<Key>,
-    /// The id of the first.
+    /// Id of the first entry.
     pub first_id: u32,
-    /// What is made of them.
+    /// Mapping of the keys.
     pub form: Form,
 }
 
 /// One call of a trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Call {
-    /// A receive of this id.
+    /// Posts a receive with this id.
     Post(u32, Selector),
-    /// A message of this id.
+    /// A message with this id arrives.
     Arrive(u32, Envelope),
     /// `MPI_Iprobe`.
     Probe(Selector),
     /// `MPI_Improbe`.
     MatchedProbe(Selector),
-    /// Of the receive of this id.
+    /// Cancels the receive with this id.
     Cancel(u32, Selector),
-    /// Of the message of this id.
+    /// Retracts the message with this id.
     Retract(u32, Envelope),
 }
 
-/// A run of calls.
+/// A sequence of calls.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Phase {
     /// A post for each key.
@@ -134,7 +136,7 @@ pub enum Phase {
     Arrivals(Keys),
     /// A post and then an arrival for each key.
     Pairs(Keys),
-    /// Whatever a trace had.
+    /// Calls of a trace.
     Calls(Vec<Call>),
 }
 
@@ -154,7 +156,7 @@ impl Phase {
         Phase::Pairs(Keys { keys, first_id: first_id as u32, form: Form::World })
     }
 
-    /// The same, its keys of another form.
+    /// The phase with another form of its keys.
     pub fn of_form(mut self, of: Form) -> Self {
         if let Phase::Posts(keys) | Phase::Arrivals(keys) | Phase::Pairs(keys) = &mut self {
             keys.form = of;
@@ -162,7 +164,7 @@ impl Phase {
         self
     }
 
-    /// How many calls it makes.
+    /// Number of calls.
     pub fn calls(&self) -> usize {
         match self {
             Phase::Posts(keys) | Phase::Arrivals(keys) => keys.keys.len(),
@@ -172,22 +174,21 @@ impl Phase {
     }
 }
 
-/// What one process does, with an engine of its own: what is done once beforehand, and the round that is repeated and
-/// timed.
+/// Calls of one process on one engine: preparation, and a repeated and timed round.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Part {
     /// Not timed.
     pub standing: Vec<Phase>,
-    /// Timed, as a whole.
+    /// Timed as a whole.
     pub round: Vec<Phase>,
-    /// Receives to cancel after each round, not timed, so that the queues are as they were before it.
+    /// Receives to cancel after each round, untimed, so that the queues are as before.
     pub receives_left: Vec<(u32, Selector)>,
-    /// Messages to retract likewise.
+    /// Messages to retract after each round.
     pub messages_left: Vec<(u32, Envelope)>,
 }
 
 impl Part {
-    /// One that nothing stands before and that leaves nothing behind.
+    /// A part without preparation and without remaining entries.
     pub fn of(round: Vec<Phase>) -> Self {
         Part { round, ..Part::default() }
     }
@@ -197,25 +198,25 @@ impl Part {
         self.round.iter().map(Phase::calls).sum()
     }
 
-    /// Whether a round leaves something behind.
+    /// Returns true if a round leaves entries.
     pub fn leaves(&self) -> bool {
         !self.receives_left.is_empty() || !self.messages_left.is_empty()
     }
 }
 
-/// An answer: nothing found, or nothing done.
+/// Result "no match" or "not done".
 pub const NONE: u32 = u32::MAX;
 
-/// A workload of one size, with the right answers.
+/// A workload of one size with the right results.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Script {
-    /// Process by process.
+    /// By process.
     pub parts: Vec<Part>,
-    /// They are all ranks of a job that a trace is of, so that an engine may be made for each of these.
+    /// True if the parts are all ranks of a traced job, so that an engine can be created for each rank.
     pub is_job: bool,
-    /// Of each part, what each call of its round answers: an id, or [`NONE`].
+    /// By part: the result of each call of its round, an id or [`NONE`].
     pub answers: Vec<Vec<u32>>,
-    /// Messages that find their receive in one round, or receives their message.
+    /// Matches of one round.
     pub matched: usize,
 }
 

@@ -1,6 +1,6 @@
-//! Of samples: median, quartiles, percentiles.
+//! Statistics of samples: median, quartiles, percentiles.
 
-/// The middle one; of an even number the mean of both. 0 of none.
+/// The median; for an even number of samples the mean of the middle two. 0 without samples.
 pub fn median(samples: &mut [f64]) -> f64 {
     samples.sort_by(f64::total_cmp);
     match samples.len() {
@@ -9,7 +9,7 @@ pub fn median(samples: &mut [f64]) -> f64 {
     }
 }
 
-/// The least of `sorted` that at least this share of them does not exceed (nearest rank); 0 of none.
+/// Percentile by nearest rank of `sorted`. 0 without samples.
 pub fn percentile<T: Copy + Default>(sorted: &[T], share: f64) -> T {
     let rank = (share * sorted.len() as f64).ceil() as usize;
     sorted.get(rank.clamp(1, sorted.len().max(1)) - 1).copied().unwrap_or_default()
@@ -20,14 +20,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn medians_lie_in_the_middle() {
+    fn median_is_middle_sample() {
         assert_eq!(median(&mut [9.0, 1.0, 2.0]), 2.0);
         assert_eq!(median(&mut [9.0, 1.0, 4.0, 2.0]), 3.0);
         assert_eq!(median(&mut []), 0.0);
     }
 
     #[test]
-    fn percentiles_are_samples() {
+    fn percentile_is_a_sample() {
         let samples: Vec<u32> = (1..=1000).collect();
         assert_eq!(percentile(&samples, 0.5), 500);
         assert_eq!(percentile(&samples, 0.9999), 1000);

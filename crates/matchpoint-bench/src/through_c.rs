@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 use matchpoint::engines;
 
 pub use self::player::{Phases, Player, stand_ins};
-use crate::budget::Spent;
+use crate::budget::Stopwatch;
 use crate::measure::{
     Options, Progress, REPETITIONS, given_up, is_strict, measure_rows, rounds_and_repetitions, shortest,
 };
-use crate::player::{FULL, First, Sum, mismatch, sum, told};
+use crate::player::{FULL, FirstRound, Sum, mismatch, result_of, sum};
 use crate::results::{Cell, Figures, Outcome, Results};
 use crate::script::{NONE, Part, Phase, Script};
 use crate::workloads::Job;
@@ -22,22 +22,22 @@ use crate::workloads::Job;
 /// Calls between two looks at the clock.
 const STRIDE: usize = 64;
 
-/// Whether this name is that of a stand-in.
+/// Returns true if this is the name of a stand-in.
 pub fn is_stand_in(name: &str) -> bool {
     stand_ins().contains(&name)
 }
 
-/// Measures engines, and behind them the stand-ins; `None` if it was stopped. Caches are warm.
+/// Measures engines and then the stand-ins, with warm caches. `None` if `progress` stopped the measurement.
 ///
 /// # Errors
-/// An engine's name is not known, a workload is a trace, or there is no memory: a sentence.
+/// If an engine's name is unknown, if a workload is a trace, or if memory is missing: a sentence.
 pub fn run(options: &Options, jobs: &[Job], progress: Progress<'_>) -> Result<Option<Results>, String> {
     let stand_ins = stand_ins().into_iter().map(str::to_owned);
     let names: Vec<String> = options.engines.iter().cloned().chain(stand_ins).collect();
     measure_rows(jobs, &names, false, progress, |job, go_on| measure_job(job, &names, options.budget, go_on))
 }
 
-/// One row of the table; `None` if it was stopped.
+/// One row of the table. `None` if stopped.
 fn measure_job(
     job: &Job,
     names: &[String],
@@ -52,7 +52,7 @@ fn measure_job(
         if !go_on(&format!("{job}, {name}")) {
             return Ok(None);
         }
-        contestants.push(Contestant::enter(name, &script, part, &round, budget)?);
+        contestants.push(Candidate::enter(name, &script, part, &round, budget)?);
     }
     let sum = sum(&script);
     for repetition in 0..REPETITIONS {
@@ -67,8 +67,8 @@ fn measure_job(
     Ok(Some(contestants.into_iter().map(|contestant| contestant.cell(job)).collect()))
 }
 
-/// An engine or a stand-in while a workload runs.
-struct Contestant {
+/// An engine or a stand-in in a workload.
+struct Candidate {
     name: String,
     substitute: Option<String>,
     player: Player,
@@ -79,7 +79,7 @@ struct Contestant {
     is_wrong: bool,
 }
 
-impl Contestant {
+impl Candidate {
     fn enter(
         name: &str,
         script: &Script,
@@ -105,7 +105,7 @@ impl Contestant {
         }
         let (rounds, repetitions) = rounds_and_repetitions(took, budget);
         let (name, samples) = (name.to_owned(), Vec::new());
-        Ok(Contestant { name, substitute, player, given_up, rounds, repetitions, samples, is_wrong: false })
+        Ok(Candidate { name, substitute, player, given_up, rounds, repetitions, samples, is_wrong: false })
     }
 
     fn repeat(&mut self, repetition: usize, script: &Script, round: &Phases<'_>, sum: Sum) {
@@ -137,38 +137,38 @@ impl Contestant {
     }
 }
 
-/// Plays so many rounds: the sum of the answers, and the time.
+/// Runs rounds. Returns the sum of the results and the time.
 fn play_rounds(player: &mut Player, round: &Phases<'_>, rounds: usize) -> (Sum, Duration) {
     let started = Instant::now();
     let sum = player.play_rounds(round, rounds);
     (sum, started.elapsed())
 }
 
-/// Plays one round, and compares every answer with the model's.
+/// Runs one round and compares every result with the model's.
 fn play_first(
     player: &mut Player,
     script: &Script,
     part: &Part,
     round: &Phases<'_>,
     budget: Duration,
-) -> First {
-    let spent = Spent::start();
+) -> FirstRound {
+    let spent = Stopwatch::start();
     let each = part.round.iter().enumerate();
     let each = each.flat_map(|(at, phase)| (0..phase.calls()).map(move |call| (at, call)));
     let expected = script.answers.iter().flatten().copied().chain(std::iter::repeat(NONE));
     for (calls, ((at, call), right)) in each.zip(expected).enumerate() {
         if calls > 0 && calls % STRIDE == 0 {
-            if let Some(spent) = spent.beyond(budget) {
-                return First::TooSlow { calls, spent };
+            if let Some(spent) = spent.exceeding(budget) {
+                return FirstRound::TooSlow { calls, spent };
             }
         }
         let answer = player.play_call(round, at, call);
         if answer == FULL {
-            return First::Full { calls };
+            return FirstRound::Full { calls };
         }
-        if let Some(what) = mismatch(calls, told(answer), right) {
-            return First::Wrong(what);
+        if let Some(what) = mismatch(calls, result_of(answer), right) {
+            return FirstRound::Wrong(what);
         }
     }
-    First::Right
+    FirstRound::Right
 }

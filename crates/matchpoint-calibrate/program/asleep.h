@@ -1,8 +1,8 @@
-/* Waiting that leaves the core to others: MPI libraries wait by asking again and again. */
+/* Waiting that yields the core to others, because MPI libraries wait by polling. */
 
 enum { NAP_NS = 500000 };
 
-/* Communicates for the benchmark itself, so that what is measured has queues of its own. */
+/* Communicator of the benchmark's control messages, so that the measured communicator has separate queues. */
 static MPI_Comm control;
 
 static void wait_asleep(MPI_Request *request, MPI_Status *status) {

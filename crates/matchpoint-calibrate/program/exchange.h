@@ -1,13 +1,13 @@
-/* Exchanges between the two ranks of a pair, and how long they take. */
+/* Exchanges between the two ranks of a pair, and their times. */
 
 enum { BATCHES_MIN = 5, BATCHES_MAX = 400, TRIALS = 5, REPEATS_MAX = 100000, RESULT_TAG = 1, READY_TAG = 2 };
 
 struct exchange {
     const struct measurement *asked;
     int other, is_first;
-    MPI_Comm side; /* of several pairs: all that send first, or all others */
+    MPI_Comm side; /* for several pairs: all first ranks, or all second ranks */
     int *send_tags, *receive_tags;
-    char *sent, *received; /* room for all messages */
+    char *sent, *received; /* space for all messages */
     MPI_Request *requests;
 };
 
@@ -18,7 +18,7 @@ static uint64_t random_bits(uint64_t *state) {
     return bits ^ bits >> 31;
 }
 
-/* Messages are sent in the order of their tags; receives are posted in one that is equal, reversed or random. */
+/* Messages are sent in the order of their tags. Receives are posted in equal, reverse or random order. */
 static void set_tags(struct exchange *with) {
     int count = with->asked->messages;
     uint64_t state = 2018;
@@ -46,7 +46,7 @@ static void prepare(struct exchange *with, const struct measurement *asked, MPI_
     with->requests = memory(count * sizeof *with->requests);
     with->sent = memory(all);
     with->received = memory(all);
-    /* Pages that are there before the clock runs. */
+    /* Page faults before the measurement. */
     memset(with->sent, 1, all);
     memset(with->received, 2, all);
     set_tags(with);
@@ -93,8 +93,8 @@ static void receive_all(struct exchange *with) {
     wait_for_all(with);
 }
 
-/* Several pairs drift apart: one that is ahead has what they share to itself, and so has the one behind. So they begin
-   together, in each direction. */
+/* Without synchronization, a pair that is ahead or behind has the shared resources to itself. So the pairs
+ * start together, in each direction. */
 static void together(struct exchange *with) {
     if (with->side != MPI_COMM_NULL) {
         MPI_Barrier(with->side);
@@ -125,7 +125,7 @@ static void ping_pong(struct exchange *with) {
     }
 }
 
-/* The first waits until the second is there. */
+/* The first rank waits until the second is ready. */
 static void meet(struct exchange *with) {
     if (with->is_first) {
         MPI_Recv(NULL, 0, MPI_BYTE, with->other, READY_TAG, control, MPI_STATUS_IGNORE);
@@ -134,7 +134,7 @@ static void meet(struct exchange *with) {
     }
 }
 
-/* Seconds of the calls alone that send messages, so many times; their receives are there. Of the second rank 0. */
+/* Seconds of `repeats` sequences of send calls, with posted receives. 0 for the second rank. */
 static double sending_s(struct exchange *with, int repeats) {
     double all = 0;
     for (int at = 0; at < repeats; at++) {
@@ -152,13 +152,13 @@ static double sending_s(struct exchange *with, int repeats) {
     return all;
 }
 
-/* Seconds that the first rank of a pair needs for this many exchanges; of the second 0. */
+/* Seconds of the first rank of a pair for `repeats` exchanges; 0 for the second rank. */
 static double timed(struct exchange *with, int repeats, MPI_Comm taking_part) {
     MPI_Barrier(taking_part);
     if (with->asked->test == BURST) {
         return sending_s(with, repeats);
     }
-    /* A barrier may let one go long before the other. */
+    /* A barrier may release one rank long before the other. */
     meet(with);
     if (with->is_first) {
         together(with);
@@ -184,10 +184,11 @@ static int bounded(double value, int least, int most) {
     return value < least ? least : value > most ? most : (int)value;
 }
 
-/* How long one exchange takes, whatever of it is timed: the shortest of some, for any may have been interrupted. */
+/* Duration of one exchange, including untimed parts: the minimum of several, because any may be interrupted.
+ */
 static double once_s(struct exchange *with, MPI_Comm taking_part) {
     double shortest = 0;
-    /* The first makes connections. */
+    /* The first exchange creates connections. */
     timed(with, 1, taking_part);
     for (int trial = 0; trial < TRIALS && shortest * TRIALS < with->asked->budget_s; trial++) {
         double begin = MPI_Wtime(), timed_s = timed(with, 1, taking_part);
@@ -197,11 +198,11 @@ static double once_s(struct exchange *with, MPI_Comm taking_part) {
     return shortest < 1e-9 ? 1e-9 : shortest;
 }
 
-/* Fills `batches` with seconds in one direction, of the slowest pair; returns how many there are. */
+/* Fills `batches` with seconds per direction of the slowest pair. Returns their number. */
 static int run_batches(struct exchange *with, MPI_Comm taking_part, double *batches) {
     const struct measurement *asked = with->asked;
     double once = once_s(with, taking_part), directions = asked->test == BURST ? 1 : 2;
-    /* Pairs that are to begin together begin once. */
+    /* Pairs that start together make one exchange per batch. */
     int repeats = asked->pair_count > 1 ? 1 : bounded(asked->batch_s / once, 1, REPEATS_MAX);
     int count = bounded(asked->budget_s / (once * repeats), BATCHES_MIN, BATCHES_MAX);
     for (int at = 0; at < count; at++) {
@@ -219,7 +220,7 @@ static void say_measured(const struct measurement *asked, const double *batches,
     fflush(stdout);
 }
 
-/* The lowest rank that takes part knows the result, rank 0 says it. */
+/* The lowest participating rank has the result; rank 0 prints it. */
 static void tell(const struct measurement *asked, const double *batches, int count, int teller) {
     if (rank == teller && rank != 0) {
         MPI_Send(batches, count, MPI_DOUBLE, 0, RESULT_TAG, control);

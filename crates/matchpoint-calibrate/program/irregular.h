@@ -1,26 +1,26 @@
-/* An exchange among several ranks, as sparse matrix products have them: each rank posts the receives of all that comes to
-   it, sends all that goes from it, and waits for both. */
+/* An irregular exchange, as in sparse matrix products: each rank posts its receives, starts its sends, and
+ * waits for both. */
 
 enum { REPETITIONS_MIN = 5, REPETITIONS_MAX = 400 };
 
 struct message {
     int from, to, bytes;
-    int place; /* of its receive, among the receives of its receiver */
+    int place; /* position of its receive among the receives of its receiver */
 };
 
-/* What was said of the next exchange, in the order in which it is sent; every rank has all of it. */
+/* Messages of the next exchange in the order of sending; every rank has all of them. */
 static struct message *said;
 static int said_count, said_room;
 
-/* A rank's part: a message that it sends or receives. */
+/* One rank's side of a message that it sends or receives. */
 struct end_of_message {
     int other, tag, bytes, place;
 };
 
 struct part {
-    struct end_of_message *sends, *receives; /* in the order in which they are begun */
+    struct end_of_message *sends, *receives; /* in the order of their start */
     int send_count, receive_count;
-    char *sent, *received; /* room for all of them */
+    char *sent, *received; /* space for all messages */
     MPI_Request *requests;
 };
 
@@ -28,7 +28,8 @@ static void forget_messages(void) {
     said_count = 0;
 }
 
-/* Adds the messages of a line, as `0>1:800@3`: sender, receiver, bytes, place. Tells whether all of them can be. */
+/* Adds the messages of a line such as `0>1:800@3`: sender, receiver, bytes, position. Returns 0 for an
+ * invalid message. */
 static int add_messages(const char *text) {
     for (int used; *text != '\0' && *text != '\n'; text += used + (text[used] == ' ')) {
         struct message one;
@@ -62,14 +63,14 @@ static char *room_for(const struct end_of_message *ends, int count) {
         all += ends[at].bytes;
     }
     char *room = memory(all);
-    /* Pages that are there before the clock runs. */
+    /* Page faults before the measurement. */
     memset(room, 1, all);
     return room;
 }
 
 static struct part own_part(void) {
     struct part own = {0};
-    /* The tag is the number of the message among those of the same two ranks: at most 32767 (MPI-4.1 §9.1.1). */
+    /* The tag is the number of the message between the same two ranks, at most 32767 (MPI-4.1 §9.1.1). */
     int *to = memory(ranks * sizeof *to), *from = memory(ranks * sizeof *from);
     own.sends = memory(said_count * sizeof *own.sends);
     own.receives = memory(said_count * sizeof *own.receives);
@@ -107,7 +108,7 @@ static void begin_sends(struct part *own, MPI_Request *requests) {
     }
 }
 
-/* Seconds that this rank needs. A rank that the barrier lets go first waits for the others: that is in it. */
+/* Seconds of this rank. Includes the wait of a rank that leaves the barrier early. */
 static double exchanged_s(struct part *own, MPI_Comm taking_part) {
     MPI_Barrier(taking_part);
     double begin = MPI_Wtime();
@@ -121,7 +122,7 @@ static double exchanged_s(struct part *own, MPI_Comm taking_part) {
     return MPI_Wtime() - begin;
 }
 
-/* Those with messages, and rank 0, which tells; all others sleep. */
+/* The ranks with messages, and rank 0, which prints. All others sleep. */
 static MPI_Comm those_taking_part(const struct part *own) {
     MPI_Comm taking_part;
     int takes_part = rank == 0 || own->send_count > 0 || own->receive_count > 0;
@@ -129,13 +130,13 @@ static MPI_Comm those_taking_part(const struct part *own) {
     return taking_part;
 }
 
-/* Fills `seconds` with repetitions until `budget_s` are over, barriers and all; returns how many there are. Where ranks take
-   turns one repetition may take a hundred times as long as another, so what all together took tells for how many more there
-   is time, and at most as many follow as there were. */
+/* Fills `seconds` with repetitions until `budget_s`, including barriers. Returns their number. If ranks share
+ * cores, a repetition may take a hundred times longer than another. The total time so far therefore
+ * determines the number of further repetitions, at most doubling it. */
 static int repeat(struct part *own, MPI_Comm taking_part, double budget_s, double *seconds) {
     int count = 0, more = REPETITIONS_MIN;
     double spent_s = 0;
-    /* The first makes connections. */
+    /* The first exchange creates connections. */
     exchanged_s(own, taking_part);
     while (more > 0) {
         double begin = MPI_Wtime();
@@ -149,7 +150,7 @@ static int repeat(struct part *own, MPI_Comm taking_part, double budget_s, doubl
     return count;
 }
 
-/* exchange NUMBER SECONDS: how long the rank takes that takes longest, repetition by repetition. */
+/* exchange NUMBER SECONDS: time of the slowest rank for each repetition. */
 static int measure_exchange(const char *line) {
     int number;
     double budget_s, seconds[REPETITIONS_MAX], longest[REPETITIONS_MAX];
@@ -175,7 +176,7 @@ static int measure_exchange(const char *line) {
     return 1;
 }
 
-/* The index of a message among the receives of this rank. */
+/* Index of a message among the receives of this rank. */
 static int index_of_receive(const struct part *own, const MPI_Status *status) {
     for (int at = 0; at < own->receive_count; at++) {
         if (own->receives[at].other == status->MPI_SOURCE && own->receives[at].tag == status->MPI_TAG) {
@@ -186,7 +187,7 @@ static int index_of_receive(const struct part *own, const MPI_Status *status) {
     return -1;
 }
 
-/* Receives whatever message is there first, again and again, and fills `order` with which it was (§5 of the paper). */
+/* Receives messages in order of arrival and fills `order` with their indices (§5 of the paper). */
 static void receive_as_they_come(struct part *own, int *order) {
     begin_sends(own, own->requests);
     for (int at = 0; at < own->receive_count; at++) {
@@ -210,7 +211,7 @@ static void say_order(int number, int of, const int *order, int count) {
     printf("\n");
 }
 
-/* The orders of all ranks that take part, said by rank 0, which is the first of them. */
+/* Collects the orders of all participating ranks at rank 0, which prints them. */
 static void tell_orders(int number, const int *order, int count, MPI_Comm taking_part) {
     int taking, own[2] = {rank, count};
     MPI_Comm_size(taking_part, &taking);
@@ -231,7 +232,7 @@ static void tell_orders(int number, const int *order, int count, MPI_Comm taking
     fflush(stdout);
 }
 
-/* arrivals NUMBER: in which order messages come, for each rank that gets any. */
+/* arrivals NUMBER: order of arrival for each receiving rank. */
 static int tell_arrivals(const char *line) {
     int number;
     if (sscanf(line, "arrivals %d", &number) != 1) {

@@ -1,28 +1,27 @@
-/*
- * The benchmark of `matchpoint calibrate` and `matchpoint predict validate`. It decides nothing: rank 0 says on standard
- * output where every rank is, and then reads one measurement after the other from standard input, which launchers hand on
- * to rank 0. All ranks take part in reading them; those that a measurement does not name sleep meanwhile, so that they
- * disturb nobody where there are fewer cores than ranks.
+/* The benchmark of `matchpoint calibrate` and `matchpoint predict validate`.
  *
- *   says:   MPCAL1 hello ranks=4 tick_s=1e-09 mpi=MPICH Version: 5.0.2 ...
- *           MPCAL1 rank 0 node=0 package=0 packages=2 cpus=1 host=n001        one line for each rank
- *           MPCAL1 ready
- *   reads:  measure 7 high_volume reversed 1000 64 0.005 0.2 0-1,2-3          number, test, order, messages, bytes of
- *                                                                            each, seconds of a batch and of all, pairs
- *   says:   MPCAL1 measured 7 1.2e-05 1.1e-05 ...                             seconds in one direction, batch by batch
- *   reads:  send 8 4096 0-1                                                  number, bytes, who sends and who receives
- *   says:   MPCAL1 sent 8 1                                                  1: at once; 0: when the receive was there
- *   reads:  forget                                                           the messages of the exchange before
- *           messages 0>1:800@0 1>0:64@0 ...                                  adds some: from, to, bytes, place of the receive
- *           exchange 8 0.2                                                   number, seconds of all repetitions
- *   says:   MPCAL1 exchanged 8 1.2e-05 1.1e-05 ...                            of the slowest rank, one by one
- *   reads:  arrivals 9
- *   says:   MPCAL1 arrived 9 0 2 0 1                                          number, rank, receives as messages came; one
- *                                                                            line for each rank that receives
- *   reads:  quit, or the end of the input
+ * Rank 0 prints the location of every rank and then reads one request after the other from standard input.
+ * Launchers forward standard input to rank 0. All ranks get each request. Ranks without a part in it sleep,
+ * so that they do not disturb the others on shared cores.
  *
- * What cannot be done is said as `MPCAL1 refused WHY`, and ends the job.
- */
+ *     prints: MPCAL1 hello ranks=4 tick_s=1e-09 mpi=MPICH Version: 5.0.2 ...
+ *             MPCAL1 rank 0 node=0 package=0 packages=2 cpus=1 host=n001      one line per rank
+ *             MPCAL1 ready
+ *     reads:  measure 7 high_volume reversed 1000 64 0.005 0.2 0-1,2-3        number, test, order, messages, bytes of
+ *                                                                             each, seconds of a batch and of all, pairs
+ *     prints: MPCAL1 measured 7 1.2e-05 1.1e-05 ...                           seconds in one direction, by batch
+ *     reads:  send 8 4096 0-1                                                 number, bytes, sender and receiver
+ *     prints: MPCAL1 sent 8 1                                                 1: eager; 0: after the match
+ *     reads:  forget                                                          removes the messages of the last exchange
+ *             messages 0>1:800@0 1>0:64@0 ...                                 adds: from, to, bytes, position of the receive
+ *             exchange 8 0.2                                                  number, seconds of all repetitions
+ *     prints: MPCAL1 exchanged 8 1.2e-05 1.1e-05 ...                          of the slowest rank, by repetition
+ *     reads:  arrivals 9
+ *     prints: MPCAL1 arrived 9 0 2 0 1                                        number, rank, receives in order of arrival;
+ *                                                                             one line per receiving rank
+ *     reads:  quit, or the end of the input
+ *
+ * An invalid request causes `MPCAL1 refused WHY` and ends the job. */
 #define _GNU_SOURCE
 #include <limits.h>
 #include <mpi.h>
@@ -38,7 +37,7 @@
 
 static int rank, ranks;
 
-/* Says why and ends the job. Only rank 0's output is looked at, but all of it is. */
+/* Prints the reason and ends the job. The command reads only rank 0's output. */
 static void refuse(const char *why, const char *what) {
     printf(MARK " refused %s%s\n", why, what);
     fflush(stdout);
@@ -80,7 +79,7 @@ static void say_hello(void) {
     }
 }
 
-/* Does what a line asks for; tells whether it can be done. */
+/* Executes a request. Returns 0 if the request is invalid. */
 static int follow(const char *line) {
     if (strncmp(line, "forget", 6) == 0) {
         forget_messages();

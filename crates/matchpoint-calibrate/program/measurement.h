@@ -1,4 +1,4 @@
-/* What is asked for: one line of the input. */
+/* A measurement request: one line of the input. */
 
 enum test { PING_PONG, HIGH_VOLUME, BURST };
 enum order { EQUAL, REVERSED, RANDOM };
@@ -17,7 +17,7 @@ struct measurement {
     int pair_count;
 };
 
-/* The index of a word among some, or -1. */
+/* Index of a word in a list, or -1. */
 static int index_of(const char *word, const char *const *words, int count) {
     for (int at = 0; at < count; at++) {
         if (strcmp(word, words[at]) == 0) {
@@ -43,7 +43,7 @@ static int parse_pairs(const char *text, struct measurement *into) {
     return into->pair_count > 0;
 }
 
-/* Whether the line is a measurement that can be made here. */
+/* Returns 1 if the line is a valid measurement for these ranks. */
 static int parse(const char *line, struct measurement *into) {
     static const char *const tests[] = {"ping_pong", "high_volume", "burst"};
     static const char *const orders[] = {"equal", "reversed", "random"};
@@ -53,7 +53,7 @@ static int parse(const char *line, struct measurement *into) {
                       &into->bytes, &into->batch_s, &into->budget_s, &used);
     int is_test = read == 7 ? index_of(test, tests, 3) : -1;
     int is_order = read == 7 ? index_of(order, orders, 3) : -1;
-    /* MPI promises tags up to 32767 (MPI-4.1 §9.1.1). */
+    /* MPI guarantees tags up to 32767 (MPI-4.1 §9.1.1). */
     if (is_test < 0 || is_order < 0 || into->messages < 1 || into->messages > 32767 || into->bytes < 0) {
         return 0;
     }
@@ -63,7 +63,7 @@ static int parse(const char *line, struct measurement *into) {
     return parse_pairs(line + used, into);
 }
 
-/* The other rank of one's pair, or -1; `is_first` tells who sends first. */
+/* The other rank of this rank's pair, or -1. `is_first`: this rank sends first. */
 static int partner(const struct measurement *asked, int *is_first) {
     for (int at = 0; at < asked->pair_count; at++) {
         struct pair pair = asked->pairs[at];

@@ -1,17 +1,18 @@
-/* Where ranks are: the node, the package (socket) of the cores that a rank may run on as Linux sees it. */
+/* Location of ranks: the node, and the package (socket) of the cores that a rank may use, according to Linux.
+ */
 
 enum { SEVERAL_PACKAGES = -1, UNKNOWN_PACKAGE = -2, CPUS_MAX = 8192 };
 
 struct place {
-    int node;     /* the lowest rank there */
-    int package;  /* or one of the above */
+    int node;     /* the lowest rank of the node */
+    int package;  /* or a constant above */
     int packages; /* of the node; 0: unknown */
-    int cpus;     /* that the rank may run on */
+    int cpus;     /* that the rank may use */
     char host[64];
-    char boot[40]; /* of the kernel, each time it is started; empty: unknown */
+    char boot[40]; /* boot id of the kernel; empty: unknown */
 };
 
-/* The package of a core, or UNKNOWN_PACKAGE. */
+/* Package of a core, or UNKNOWN_PACKAGE. */
 static int package_of(int cpu) {
     char path[96];
     snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/physical_package_id", cpu);
@@ -90,8 +91,8 @@ static struct place own_place(void) {
     return place;
 }
 
-/* An MPI may be told not to use the memory that ranks share (MPIR_CVAR_NOLOCAL), and then says that each has a node of its
-   own; but one name under one kernel is one node. */
+/* An MPI library may be configured without shared memory (MPIR_CVAR_NOLOCAL) and then reports a node per
+ * rank. Ranks with the same host name and kernel are on one node. */
 static void join_nodes(struct place *all) {
     for (int at = 0; at < ranks; at++) {
         for (int before = 0; before < at; before++) {

@@ -1,9 +1,9 @@
-/* Whether a message is sent at once, or waits for its receive (§2 of the paper). */
+/* Test whether a message is eager (§2 of the paper). */
 
-/* What is not done by then by itself waits. */
+/* A send that has not completed after this time waits for its receive. */
 #define PATIENCE_S 0.02
 
-/* Sends while nobody has posted the receive; tells whether that was done by itself. */
+/* Sends without a posted receive. Returns 1 if the send completes. */
 static int is_sent_at_once(int other, char *room, int bytes) {
     MPI_Request request;
     int done = 0;
@@ -17,7 +17,7 @@ static int is_sent_at_once(int other, char *room, int bytes) {
     return done;
 }
 
-/* Posts the receive when it is told to. Meanwhile the library has its turn, and sees what comes. */
+/* Posts the receive on request. Until then, the wait lets the library make progress on arrivals. */
 static void receive_late(int other, char *room, int bytes) {
     MPI_Request told;
     MPI_Irecv(NULL, 0, MPI_BYTE, other, READY_TAG, control, &told);
@@ -25,7 +25,7 @@ static void receive_late(int other, char *room, int bytes) {
     MPI_Recv(room, bytes, MPI_BYTE, other, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-/* What the first of a pair found, as rank 0 knows it then. */
+/* Transfers the result of the first rank of a pair to rank 0. */
 static int told_to_rank_0(int first, int found) {
     if (first != 0 && rank == first) {
         MPI_Send(&found, 1, MPI_INT, 0, RESULT_TAG, control);

@@ -1,4 +1,4 @@
-//! What is said between this command and the benchmark (`program/matchpoint_calibrate.c` has the words).
+//! Protocol between this command and the benchmark. `program/matchpoint_calibrate.c` lists the messages.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -10,32 +10,32 @@ use crate::irregular::{Arrived, Irregular, arrived};
 use crate::plan::Measurement;
 use crate::ranks::{Pair, RankPlace, Ranks};
 
-/// What lines of the benchmark have, wherever launchers put their own words.
+/// Prefix of the benchmark's lines, to separate them from a launcher's output.
 const MARK: &str = "MPCAL1 ";
 
-/// No measurement takes so long: then the launcher does not hand on standard input.
-const PATIENCE: Duration = Duration::from_secs(300);
+/// Longer than any measurement. After it, the launcher is assumed not to forward standard input.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// What the benchmark says of itself before it measures.
+/// Data that the benchmark reports before the measurements.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hello {
-    /// What the MPI library calls itself.
+    /// Version string of the MPI library.
     pub mpi: String,
-    /// The resolution of its clock.
+    /// Resolution of the library's clock.
     pub tick_s: f64,
-    /// Where the ranks are.
+    /// Location of the ranks.
     pub ranks: Ranks,
 }
 
-/// Both ends of a benchmark that runs. Dropped, it lets the benchmark end.
+/// Both streams of a running benchmark. A drop ends the benchmark.
 pub struct Conversation {
     lines: Receiver<String>,
     input: Box<dyn Write + Send>,
-    patience: Duration,
+    timeout: Duration,
 }
 
 impl Conversation {
-    /// Listens to `output`, in a thread of its own that ends with it. Lines that are not the benchmark's go to `others`.
+    /// Starts a thread that reads `output` until its end. Lines of other programs go to `others`.
     pub fn new(
         output: impl Read + Send + 'static,
         input: impl Write + Send + 'static,
@@ -56,15 +56,15 @@ impl Conversation {
                 line.clear();
             }
         });
-        Conversation { lines, input: Box::new(input), patience: PATIENCE }
+        Conversation { lines, input: Box::new(input), timeout: ANSWER_TIMEOUT }
     }
 
-    /// Waits for the benchmark to be there. There is no limit to that: a batch system may let it wait.
+    /// Waits for the benchmark's start, without a time limit, because a batch system may delay the job.
     ///
     /// # Errors
-    /// It ended, refused, or said something else.
+    /// If the benchmark ends, refuses, or sends an unexpected line.
     pub fn hello(&mut self) -> Result<Hello, CalibrateError> {
-        let first = self.lines.recv().map_err(|_| never_began())?;
+        let first = self.lines.recv().map_err(|_| benchmark_missing())?;
         let words = first.strip_prefix("hello ").ok_or_else(|| unexpected(&first))?;
         let (fields, mpi) = words.split_once("mpi=").ok_or_else(|| unexpected(&first))?;
         let tick_s = field(fields, "tick_s").ok_or_else(|| unexpected(&first))?;
@@ -83,10 +83,10 @@ impl Conversation {
         Ok(Hello { mpi: library(mpi), tick_s, ranks })
     }
 
-    /// Has one measurement made; `number` is for the two to know which they talk about.
+    /// Makes one measurement. The answer repeats `number`.
     ///
     /// # Errors
-    /// The benchmark ended, refused, said something else, or says nothing.
+    /// If the benchmark ends, refuses, sends an unexpected line, or does not answer.
     pub fn measure(
         &mut self,
         number: usize,
@@ -98,11 +98,11 @@ impl Conversation {
         self.seconds("measured", number)
     }
 
-    /// Whether a message of this size is sent at once: by itself, while nobody has posted its receive.
+    /// Returns true if a message of this size is eager: its send completes before a receive is posted.
     ///
     /// # Errors
     /// As [`measure`](Conversation::measure).
-    pub fn is_sent_at_once(&mut self, number: usize, pair: Pair, bytes: u32) -> Result<bool, CalibrateError> {
+    pub fn is_eager(&mut self, number: usize, pair: Pair, bytes: u32) -> Result<bool, CalibrateError> {
         self.ask(&format!("send {number} {bytes} {}-{}\n", pair.0, pair.1))?;
         let answer = self.next()?;
         let said = answer.strip_prefix("sent ").and_then(|words| words.split_once(' '));
@@ -113,8 +113,8 @@ impl Conversation {
         }
     }
 
-    /// Has an exchange carried out again and again, for `budget_s` or so: what the rank took that took longest, in the order
-    /// of repetitions. A rank begins as a barrier lets it go.
+    /// Repeats an exchange for about `budget_s`. Returns the time of the slowest rank for each repetition. A
+    /// rank starts when a barrier releases it.
     ///
     /// # Errors
     /// As [`measure`](Conversation::measure).
@@ -128,8 +128,8 @@ impl Conversation {
         self.seconds("exchanged", number)
     }
 
-    /// Has an exchange carried out once, with no receives posted, and its messages received as they come: in which order
-    /// that is, for every rank that receives any, ascending.
+    /// Makes an exchange once, without posted receives, and receives the messages in order of arrival.
+    /// Returns this order for every receiving rank, ascending.
     ///
     /// # Errors
     /// As [`measure`](Conversation::measure).
@@ -152,7 +152,7 @@ impl Conversation {
         self.input.write_all(lines.as_bytes()).and_then(|()| self.input.flush()).map_err(|_| ended())
     }
 
-    /// The answer `WHAT NUMBER` and times.
+    /// Parses the answer `WHAT NUMBER` and times.
     fn seconds(&mut self, what: &str, number: usize) -> Result<Vec<f64>, CalibrateError> {
         let answer = self.next()?;
         let mut words = answer.split(' ');
@@ -162,12 +162,12 @@ impl Conversation {
     }
 
     fn next(&mut self) -> Result<String, CalibrateError> {
-        let line = self.lines.recv_timeout(self.patience).map_err(|error| match error {
+        let line = self.lines.recv_timeout(self.timeout).map_err(|error| match error {
             RecvTimeoutError::Disconnected => ended(),
             RecvTimeoutError::Timeout => CalibrateError(format!(
                 "the benchmark has said nothing for {} s; it is asked through standard input: does this launcher hand that \
                  on to rank 0?",
-                self.patience.as_secs()
+                self.timeout.as_secs()
             )),
         })?;
         match line.strip_prefix("refused ") {
@@ -179,12 +179,13 @@ impl Conversation {
 
 impl Drop for Conversation {
     fn drop(&mut self) {
-        // That its input ends is not enough: Open MPI's launcher does not tell its ranks. It may have ended already.
+        // Closing the input is not enough: Open MPI's launcher does not forward its end. The benchmark may
+        // have ended already.
         let _ = self.input.write_all(b"quit\n").and_then(|()| self.input.flush());
     }
 }
 
-/// What a library calls itself, without how and when it was built.
+/// Version string of a library without its build options and date.
 fn library(said: &str) -> String {
     let words: Vec<&str> = said.split_whitespace().collect();
     let whole = words.join(" ");
@@ -213,14 +214,14 @@ fn place(line: &str) -> Option<RankPlace> {
         rank: fields.split(' ').next()?.parse().ok()?,
         node: field(fields, "node")?,
         host: host.to_owned(),
-        // Negative: of several, or unknown.
+        // Negative: several packages, or unknown.
         package: u32::try_from(field::<i32>(fields, "package")?).ok(),
         packages: field(fields, "packages")?,
         cpus: field(fields, "cpus")?,
     })
 }
 
-/// The value of `name=value` among words.
+/// Value of `name=value` among words.
 fn field<T: std::str::FromStr>(words: &str, name: &str) -> Option<T> {
     words.split(' ').find_map(|word| word.strip_prefix(name)?.strip_prefix('=')?.parse().ok())
 }
@@ -229,8 +230,9 @@ fn ended() -> CalibrateError {
     CalibrateError("the job ended before all was measured".to_owned())
 }
 
-/// Whoever puts a program behind the launcher has that started, with the benchmark for a word of its command line.
-fn never_began() -> CalibrateError {
+/// If the user gives a program to the launcher, that program starts instead, with the benchmark as an
+/// argument.
+fn benchmark_missing() -> CalibrateError {
     CalibrateError(
         "the job ended before all was measured, and the benchmark never began: the launcher comes without a program, as in \
          -- mpiexec -n 2"
@@ -275,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn the_benchmark_introduces_itself() {
+    fn benchmark_reports_ranks_first() {
         let noise = Arc::new(Mutex::new(String::new()));
         let others = noise.clone();
         let mut conversation =
@@ -289,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_fits_on_one_line() {
+    fn request_fits_on_one_line() {
         assert_eq!(
             request(7, &measurement(), 0.002, 0.1),
             "measure 7 high_volume reversed 10 8 0.002 0.1 0-1,2-3\n"
@@ -297,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_must_be_answers() {
+    fn invalid_answer_is_refused() {
         let asked = |said: &str| heard(said).measure(7, &measurement(), 0.1, 0.1);
         assert_eq!(asked("MPCAL1 measured 7 1e-6 2.5e-6\n").unwrap(), [1e-6, 2.5e-6]);
         for (said, told) in [
@@ -313,8 +315,8 @@ mod tests {
     }
 
     #[test]
-    fn sends_are_tried() {
-        let asked = |said: &str| heard(said).is_sent_at_once(7, (0, 1), 4096);
+    fn eager_send_is_tested() {
+        let asked = |said: &str| heard(said).is_eager(7, (0, 1), 4096);
         assert_eq!((asked("MPCAL1 sent 7 1\n"), asked("MPCAL1 sent 7 0\n")), (Ok(true), Ok(false)));
         for said in ["MPCAL1 sent 8 1\n", "MPCAL1 sent 7\n", "MPCAL1 sent 7 2\n", "MPCAL1 measured 7 1\n", ""]
         {
@@ -323,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn exchanges_are_told_and_answered() {
+    fn exchange_returns_times() {
         let message = |from, to, place| Message { from, to, bytes: 8, place };
         let three = Irregular { messages: vec![message(0, 1, 1), message(2, 1, 0), message(1, 0, 0)] };
         assert_eq!(heard("MPCAL1 exchanged 7 1e-6 2e-6\n").exchange(7, &three, 0.1).unwrap(), [1e-6, 2e-6]);
@@ -346,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_goes_lets_the_benchmark_end() {
+    fn drop_ends_benchmark() {
         let (ours, mut theirs) = std::os::unix::net::UnixStream::pair().unwrap();
         drop(Conversation::new(Cursor::new(Vec::new()), ours, |_| {}));
         let mut heard = String::new();
@@ -355,10 +357,10 @@ mod tests {
     }
 
     #[test]
-    fn silence_is_not_waited_for_without_end() {
+    fn missing_answer_times_out() {
         let (reader, writer) = std::os::unix::net::UnixStream::pair().unwrap();
         let mut conversation = Conversation::new(reader, sink(), |_| {});
-        conversation.patience = Duration::from_millis(10);
+        conversation.timeout = Duration::from_millis(10);
         let error = conversation.measure(0, &measurement(), 0.1, 0.1).unwrap_err();
         assert!(error.to_string().contains("standard input"), "{error}");
         drop(writer);

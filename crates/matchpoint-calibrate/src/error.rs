@@ -1,10 +1,10 @@
-//! What stands in the way of a calibration.
+//! Errors of a calibration.
 
 use std::fmt::{self, Display};
 use std::io;
 use std::path::Path;
 
-/// A sentence for the user: what was read, where, and what to do.
+/// A sentence for the user: content, place, hint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CalibrateError(pub String);
 

@@ -1,33 +1,33 @@
-//! An exchange among several ranks, each of which sends to and receives from several others: what sparse matrix products
-//! have (§5). The benchmark is told every message of it, and decides nothing.
+//! An irregular exchange: ranks that send to and receive from several others, as sparse matrix products do
+//! (§5). The benchmark gets the list of all messages.
 
 use std::fmt::Write;
 
-/// Lines that the benchmark reads are shorter than 64 KiB.
+/// Maximum bytes of a line. The benchmark accepts 64 KiB.
 const LINE_BYTES: usize = 32 << 10;
 
 /// One message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Message {
-    /// The rank that sends it.
+    /// The sending rank.
     pub from: u32,
-    /// Another rank, which receives it.
+    /// The receiving rank, another one.
     pub to: u32,
-    /// Its size; the benchmark counts in an int.
+    /// Size. The benchmark uses an `int`.
     pub bytes: u32,
-    /// The place of its receive among the receives that this rank posts.
+    /// Position of its receive among the posted receives of the receiver.
     pub place: u32,
 }
 
-/// All messages, each rank's in the order in which it sends them.
+/// All messages. Each rank sends in this order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Irregular {
-    /// No two of a receiver have the same place, and places are as many as its receives.
+    /// The positions of a receiver are distinct and cover all its receives.
     pub messages: Vec<Message>,
 }
 
 impl Irregular {
-    /// The same, with the receives of some ranks posted the other way round.
+    /// Reverses the posting order of some ranks.
     pub fn reversed(&self, at: impl Fn(u32) -> bool) -> Irregular {
         let mut reversed = self.clone();
         for message in reversed.messages.iter_mut().filter(|message| at(message.to)) {
@@ -36,12 +36,12 @@ impl Irregular {
         reversed
     }
 
-    /// How many messages a rank receives.
+    /// Number of messages that a rank receives.
     pub fn received(&self, rank: u32) -> u32 {
         self.messages.iter().filter(|message| message.to == rank).count() as u32
     }
 
-    /// The ranks that receive any, ascending.
+    /// Receiving ranks, ascending.
     pub fn receivers(&self) -> Vec<u32> {
         let mut receivers: Vec<u32> = self.messages.iter().map(|message| message.to).collect();
         receivers.sort_unstable();
@@ -49,7 +49,7 @@ impl Irregular {
         receivers
     }
 
-    /// The lines that tell the benchmark.
+    /// Lines that describe the exchange to the benchmark.
     pub(crate) fn lines(&self) -> String {
         let mut lines = "forget".to_owned();
         let mut line_bytes = LINE_BYTES;
@@ -66,16 +66,16 @@ impl Irregular {
     }
 }
 
-/// In which order the messages of a rank came.
+/// Order of arrival at a rank.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Arrived {
     /// The rank.
     pub rank: u32,
-    /// The places of their receives; each is there once.
+    /// Positions of the receives; each occurs once.
     pub places: Vec<u32>,
 }
 
-/// `9 0 2 0 1`: number, rank, places; of messages that the exchange has.
+/// `9 0 2 0 1`: number, rank, positions; of messages of the exchange.
 pub(crate) fn arrived(words: &str, number: usize, of: &Irregular) -> Option<Arrived> {
     let mut words = words.split(' ');
     if words.next()?.parse() != Ok(number) {
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn the_benchmark_is_told_every_message() {
+    fn lines_contain_every_message() {
         assert_eq!(two().lines(), "forget\nmessages 0>1:8@1 2>1:80@0 1>0:0@0\n");
         assert_eq!(Irregular::default().lines(), "forget\n");
         let many = Irregular { messages: two().messages.repeat(10_000) };

@@ -1,12 +1,13 @@
-//! Measures a machine under its own MPI, and fits the parameters of the model of Bienz, Gropp & Olson, *Improving
-//! Performance Models for Irregular Point-to-Point Communication* (EuroMPI 2018), whose sections and equations are cited
-//! here.
+//! Measures a machine under its MPI library and fits the parameters of the model of Bienz, Gropp & Olson.
 //!
-//! A C program that is carried here ([`program`]) runs under the user's launcher, makes one measurement after the other as
-//! it is told ([`conversation`]), and says what each took. What is to be measured follows from where the ranks are
-//! ([`ranks`], [`plan`]). Measurements go to a file of their own ([`raw`], [`session`]), and from it the parameters are
-//! fitted ([`fit`]) and written as the file of a machine ([`machine`]). The same program carries out exchanges that somebody
-//! has predicted ([`irregular`]).
+//! The paper is *Improving Performance Models for Irregular Point-to-Point Communication* (EuroMPI 2018).
+//! Comments cite its sections and equations.
+//!
+//! A C program ([`program`]) runs under the user's launcher. It makes one measurement per request
+//! ([`conversation`]) and reports the times. The location of the ranks determines the measurements
+//! ([`ranks`], [`plan`]). The measurements go to a file ([`raw`], [`session`]). The fit ([`fit`]) reads them,
+//! and the parameters become the file of a machine ([`machine`]). The same program makes exchanges of a
+//! prediction ([`irregular`]).
 //!
 //! Times are in seconds, sizes in bytes.
 

@@ -1,4 +1,4 @@
-//! The parameters as the file of a machine.
+//! Conversion of the parameters to the file of a machine.
 
 use matchpoint_model::Protocol;
 use matchpoint_model::estimate::Estimate;
@@ -11,12 +11,12 @@ use crate::fit::rates::NodeRate;
 use crate::fit::robust::CONFIDENCE;
 use crate::raw::Raw;
 
-/// The machine whose parameters these are.
+/// The machine with these parameters.
 pub fn machine(name: &str, who: &str, raw: &Raw, parameters: &Parameters) -> Machine {
     let mut machine = Machine::new(name, provenance(who, raw, parameters));
     let nodes = raw.head.ranks.nodes();
     machine.node.sockets = nodes.first().map(|node| node[0].packages).filter(|&packages| packages > 0);
-    // On one node there are as many as somebody happened to start, which says nothing of how many others would.
+    // On one node, the number of started processes does not show the processes per node.
     let is_several = nodes.len() > 1;
     machine.node.processes = nodes.iter().map(|node| node.len() as u32).max().filter(|_| is_several);
     for link in &parameters.links {
@@ -42,7 +42,7 @@ fn add(machine: &mut Machine, found: &Link) {
         let largest = (!is_last).then_some(u64::from(segment.bytes.1));
         match segment.protocol {
             Protocol::Short => link.short_max_bytes = largest,
-            // Where nobody tried, the times tell it.
+            // If untested, the fitted sizes determine the limit.
             Protocol::Eager => link.eager_max_bytes = link.eager_max_bytes.or(largest),
             Protocol::Rendezvous => {}
         }
@@ -53,13 +53,13 @@ fn add(machine: &mut Machine, found: &Link) {
     }
 }
 
-/// None, if nothing tells how uncertain it is: without an interval it would be taken for exact.
+/// `None` if the interval is unbounded: without an interval, the value would count as exact.
 fn seconds(range: Range) -> Option<Estimate> {
     range.is_bounded().then(|| Estimate::within(range.value, range.low, range.high))
 }
 
-/// R_b. Where bytes cost nothing that could be measured, the least rate that fits; none, if any would, or if nothing tells how
-/// uncertain it is.
+/// R_b. If the time per byte may be 0, the smallest rate that fits. `None` if any rate fits, or if the
+/// interval is unbounded.
 fn rate(segment: &Segment) -> Option<Estimate> {
     let beta = segment.beta_s_per_byte;
     if beta.high <= 0.0 || !beta.is_bounded() {
@@ -72,7 +72,7 @@ fn rate(segment: &Segment) -> Option<Estimate> {
 
 fn node_rate(rate: &NodeRate) -> Option<Estimate> {
     match rate {
-        // Open above, where bytes may cost nothing.
+        // No upper end if the time per byte may be 0.
         NodeRate::Limit(range) => Some(Estimate::within(range.value, range.low, range.high)),
         NodeRate::NotMet { .. } | NodeRate::Latency => Some(Estimate::exact(f64::INFINITY)),
         NodeRate::NotMeasured => None,
@@ -132,16 +132,16 @@ mod tests {
         })
     }
 
-    /// What is known of nothing else than its value is not written as if it were exact.
+    /// A value without an interval is not written as exact.
     #[test]
-    fn what_has_no_interval_is_left_out() {
+    fn unbounded_value_is_omitted() {
         assert_eq!(seconds(Range { value: 1e-6, low: 0.0, high: f64::INFINITY }), None);
         assert_eq!(rate_of(0.125, 0.0, f64::INFINITY), None);
     }
 
-    /// An interval that is open above says so; what was not measured is not there.
+    /// An interval without an upper end is written as such; an unmeasured value is omitted.
     #[test]
-    fn node_rates_keep_their_open_ends() {
+    fn node_rate_keeps_infinite_end() {
         let open = Range { value: 4e9, low: 1e9, high: f64::INFINITY };
         let written = node_rate(&NodeRate::Limit(open)).unwrap();
         assert_eq!((written.rate(End::Shortest), written.rate(End::Longest)), (f64::INFINITY, 1e9));
@@ -149,9 +149,9 @@ mod tests {
         assert_eq!(node_rate(&NodeRate::NotMeasured), None);
     }
 
-    /// What is written is read again: a rate is never infinite.
+    /// A written file can be read: a rate is never infinite.
     #[test]
-    fn bytes_that_cost_nothing_have_no_rate() {
+    fn free_bytes_have_no_rate() {
         assert_eq!(rate_of(0.0, 0.0, 0.0), None);
         assert_eq!(rate_of(0.0, 0.0, f64::INFINITY), None);
         assert_eq!(rate_of(0.0, 0.0, 0.25), Some(Estimate::within(4.0, 4.0, f64::INFINITY)));

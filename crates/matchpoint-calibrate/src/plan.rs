@@ -1,32 +1,33 @@
-//! What is measured: every measurement there will be, in order, from where the ranks are and what was asked for.
+//! Plan: all measurements in order, for the ranks and the settings.
 
 use matchpoint_model::Locality;
 use serde::{Deserialize, Serialize};
 
 use crate::ranks::{Pair, Ranks};
 
-/// A batch, which is timed as one: much shorter than a turn of the scheduler, so that on a busy host most batches are not
-/// interrupted; much longer than a reading of the clock.
+/// Duration of a batch, which is timed as one. Much shorter than a time slice of the scheduler, so that on a
+/// busy host most batches are not interrupted. Much longer than a read of the clock.
 pub const BATCH_S: f64 = 1e-4;
 
-/// Everything is measured so often, each time in another order. What slows the host for a while then falls on some rounds
-/// of all measurements, and not on all of one; and how far rounds differ tells what a calibration is worth.
+/// Number of rounds. Each round has another order, so a temporary slowdown affects some rounds of all
+/// measurements instead of all rounds of one. The variation between rounds shows the quality of a
+/// calibration.
 pub const ROUNDS: u32 = 5;
 
-/// How much is measured.
+/// Extent of the measurements.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Settings {
-    /// The largest message of the ping-pong.
+    /// Largest message of the ping-pong.
     pub bytes_max: u32,
-    /// The largest number of messages at once.
+    /// Maximum number of concurrent messages.
     pub messages_max: u32,
-    /// Bytes of all messages of a test with many: the same for every number of them (§4.1).
+    /// Sum of bytes of a test with many messages, the same for every number of messages (§4.1).
     pub bytes_total: u32,
-    /// Seconds that a batch, which is timed as one, takes at least.
+    /// Minimum seconds of a batch.
     pub batch_s: f64,
-    /// Seconds that all batches of a measurement take, of all rounds, if five of them in each do not take longer.
+    /// Seconds of all batches of a measurement over all rounds, unless five batches per round take longer.
     pub budget_s: f64,
-    /// How often everything is measured.
+    /// Number of rounds.
     pub rounds: u32,
 }
 
@@ -44,10 +45,10 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The problem, if nothing can be measured so.
+    /// Checks the settings.
     ///
     /// # Errors
-    /// A number is 0, or no time.
+    /// If a number is 0, or if a time is invalid.
     pub fn check(&self) -> Result<(), String> {
         let Settings { bytes_max, messages_max, bytes_total, batch_s, budget_s, rounds } = *self;
         if bytes_max == 0 || messages_max == 0 || bytes_total == 0 || rounds == 0 {
@@ -62,40 +63,40 @@ impl Settings {
     }
 }
 
-/// What a measurement is for.
+/// Purpose of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
     /// Ping-pong of one pair over all sizes: α and R_b (§3).
     Sizes,
-    /// Ping-pong of several pairs between two nodes at once: R_N (equation 2).
+    /// Ping-pong of several concurrent pairs between two nodes: R_N (equation 2).
     Injection,
     /// Many messages, received in different orders: γ (§4.1).
     Queue,
-    /// Of four nodes in a line, the first sends to the third (figure 6), for comparison.
+    /// Of four nodes in a line, the first sends to the third (figure 6), as the reference.
     LineAlone,
-    /// The same while the second sends to the fourth: δ (§4.2).
+    /// Additionally, the second node sends to the fourth: δ (§4.2).
     LineShared,
-    /// Small messages one behind the other: g of LogP.
+    /// Consecutive small messages: g of LogP.
     Gap,
-    /// The calls alone that send them: o of LogP.
+    /// Only their send calls: o of LogP.
     Overhead,
 }
 
-/// In which order receives are posted, compared with that of the messages.
+/// Order of the receives, compared with that of the messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PostOrder {
-    /// The same.
+    /// The same order.
     Equal,
-    /// The opposite.
+    /// The reverse order.
     Reversed,
-    /// One that is random, the same in every exchange.
+    /// A random order, the same in every exchange.
     Random,
 }
 
 impl PostOrder {
-    /// As the benchmark and the raw file call it.
+    /// Name in the benchmark and in the raw file.
     pub fn name(self) -> &'static str {
         match self {
             PostOrder::Equal => "equal",
@@ -105,25 +106,26 @@ impl PostOrder {
     }
 }
 
-/// One measurement that is to be made.
+/// A planned measurement.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Measurement {
-    /// What it is for.
+    /// Purpose.
     pub part: Part,
-    /// How the ranks of each pair are placed; nothing if they are on one node and not bound.
+    /// Locality of each pair. `None` if the ranks are on one node and not bound.
     pub placement: Option<Locality>,
-    /// Who exchanges messages, all pairs at once.
+    /// Pairs that exchange messages concurrently.
     pub pairs: Vec<Pair>,
-    /// In which order receives are posted.
+    /// Order of the receives.
     pub order: PostOrder,
-    /// In each direction, at once.
+    /// Concurrent messages per direction.
     pub messages: u32,
-    /// Of each message.
+    /// Bytes per message.
     pub bytes: u32,
 }
 
 impl Measurement {
-    /// What the benchmark calls the test: one message to and fro, many at once (algorithm 1), or the calls that send many.
+    /// The benchmark's name of the test: one message in each direction, many concurrent messages (algorithm
+    /// 1), or many send calls.
     pub fn test(&self) -> &'static str {
         match self.part {
             Part::Sizes | Part::Injection => "ping_pong",
@@ -133,7 +135,7 @@ impl Measurement {
     }
 }
 
-/// Sizes up to a largest one: three of four within each power of two would say no more than one and a half does.
+/// Sizes up to a maximum, with one intermediate size per power of two.
 fn sizes(bytes_max: u32) -> Vec<u32> {
     let powers = (0..31).map(|power| 1_u32 << power);
     let both = powers.flat_map(|size| [size, size + size / 2]);
@@ -151,7 +153,7 @@ fn counts(messages_max: u32) -> Vec<u32> {
     counts
 }
 
-/// 2, 3, 4, 6, 8, 12, … and the largest: pairs at once.
+/// Numbers of concurrent pairs: 2, 3, 4, 6, 8, 12, … and the maximum.
 fn pairs_at_once(most: usize) -> Vec<usize> {
     let powers = (1..10).map(|power| 1_usize << power);
     let mut counts: Vec<usize> = powers.flat_map(|count| [count, count + count / 2]).collect();
@@ -160,7 +162,7 @@ fn pairs_at_once(most: usize) -> Vec<usize> {
     counts
 }
 
-/// Every measurement that these ranks can make. Empty if there is one rank alone.
+/// All measurements that these ranks can make. Empty for one rank.
 pub fn measurements(ranks: &Ranks, settings: &Settings) -> Vec<Measurement> {
     let mut all = Vec::new();
     for placement in Locality::ALL {
@@ -177,11 +179,11 @@ pub fn measurements(ranks: &Ranks, settings: &Settings) -> Vec<Measurement> {
     all.extend(injection(ranks, settings));
     all.extend(queue(ranks, settings));
     all.extend(line(ranks, settings));
-    all.extend(one_behind_the_other(ranks));
+    all.extend(consecutive_messages(ranks));
     all
 }
 
-/// The same, round by round, each in an order of its own, which is always the same.
+/// All measurements of all rounds, each round in another, reproducible order.
 pub fn rounds(ranks: &Ranks, settings: &Settings) -> Vec<(u32, Measurement)> {
     let once = measurements(ranks, settings);
     let round = |round: u32| {
@@ -192,17 +194,17 @@ pub fn rounds(ranks: &Ranks, settings: &Settings) -> Vec<(u32, Measurement)> {
     (0..settings.rounds).flat_map(round).collect()
 }
 
-/// Of a vector's element: what sparse products send one behind the other.
+/// Bytes of a vector element, which sparse products send consecutively.
 const SMALL_BYTES: u32 = 8;
 
-/// LogP's parameters, of the most distant pair.
-fn one_behind_the_other(ranks: &Ranks) -> Vec<Measurement> {
+/// Measurements for LogP's parameters, of the most distant pair.
+fn consecutive_messages(ranks: &Ranks) -> Vec<Measurement> {
     let Some((placement, pair)) = ranks.farthest_pair() else { return Vec::new() };
     let of = |part: Part, messages: u32| {
         let (pairs, order) = (vec![pair], PostOrder::Equal);
         Measurement { part, placement, pairs, order, messages, bytes: SMALL_BYTES }
     };
-    // So few that libraries have room for all of them.
+    // Small numbers, for which libraries have buffers.
     let gaps = [1, 2, 4, 8, 16, 32, 64].map(|messages| of(Part::Gap, messages));
     let overheads = [1, 2, 4, 8, 16].map(|messages| of(Part::Overhead, messages));
     gaps.into_iter().chain(overheads).collect()
@@ -220,9 +222,9 @@ fn injection(ranks: &Ranks, settings: &Settings) -> Vec<Measurement> {
         messages: 1,
         bytes,
     };
-    // Every fourth size: two for a factor of four.
+    // Every third size from the largest down.
     let some = large.iter().rev().step_by(3).rev();
-    // What it takes so many pairs to begin together: three, for one may have been disturbed.
+    // Three sizes for the time to start the pairs together, because one may be disturbed.
     let some: Vec<u32> = small.iter().take(3).chain(some).copied().collect();
     let of_count = |count| some.iter().map(move |&bytes| (count, bytes));
     pairs_at_once(pairs.len())
@@ -244,7 +246,7 @@ fn queue(ranks: &Ranks, settings: &Settings) -> Vec<Measurement> {
     all
 }
 
-/// Figure 6: all ranks of the first node send to the third, and those of the second to the fourth.
+/// Figure 6: all ranks of the first node send to the third, those of the second to the fourth.
 fn line(ranks: &Ranks, settings: &Settings) -> Vec<Measurement> {
     let (alone, other) = (ranks.pairs_between(0, 2), ranks.pairs_between(1, 3));
     if other.is_empty() {
@@ -291,7 +293,7 @@ mod tests {
         assert!(line.ends_with(&end), "{line:?}");
     }
 
-    /// Every round has everything once, and no two have it in the same order.
+    /// Every round has all measurements once, in another order.
     #[test]
     fn rounds_are_shuffled() {
         let (ranks, settings) = (ranks(&[(1, &[None, None])]), Settings { rounds: 3, ..Settings::default() });

@@ -1,4 +1,4 @@
-//! The benchmark, carried in the command and compiled for the MPI that it runs under.
+//! The benchmark, embedded in the command and compiled for the MPI library in use.
 
 use std::path::Path;
 use std::process::Command;
@@ -28,11 +28,11 @@ const BENCHMARK: Product = Product {
     standard_abi: None,
 };
 
-/// The launcher's words with the benchmark behind them, which is compiled if need be: then `compiles` is told for which
-/// library.
+/// The launcher's command with the benchmark appended, which is compiled if necessary. `compiles` then gets
+/// the name of the library.
 ///
 /// # Errors
-/// There is no such launcher, or no compiler of its MPI.
+/// If the launcher is missing, or a compiler for its MPI library.
 pub fn command(
     words: &[String],
     mpicc: Option<&Path>,

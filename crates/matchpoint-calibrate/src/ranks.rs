@@ -1,40 +1,41 @@
-//! Where the ranks of a calibration are, and which pairs of them stand for which placement (§3).
+//! Location of the ranks of a calibration, and pairs of ranks for each locality (§3).
 
 use matchpoint_model::Locality;
 use serde::{Deserialize, Serialize};
 
-/// Where a rank is, as the benchmark found it.
+/// Location of a rank, as the benchmark reports.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RankPlace {
     /// In `MPI_COMM_WORLD`.
     pub rank: u32,
-    /// The lowest rank that shares memory with it (`MPI_COMM_TYPE_SHARED`, MPI-4.1 §7.4.2), or that runs under the same
-    /// kernel and host name: the name of its node.
+    /// Identifier of the node: the lowest rank with shared memory (`MPI_COMM_TYPE_SHARED`, MPI-4.1 §7.4.2),
+    /// or with the same kernel and host name.
     pub node: u32,
-    /// What the node calls itself.
+    /// Host name.
     pub host: String,
-    /// The package (socket) of the cores that the rank may run on; nothing if they are of several, or Linux does not say.
+    /// Package (socket) of the cores that the rank may use. `None` if several packages, or if Linux does not
+    /// report the package.
     pub package: Option<u32>,
-    /// Packages of the node; 0 if Linux does not say.
+    /// Packages of the node; 0 if Linux does not report the number.
     pub packages: u32,
-    /// Cores that the rank may run on.
+    /// Cores that the rank may use.
     pub cpus: u32,
 }
 
 /// Two ranks; the first sends first.
 pub type Pair = (u32, u32);
 
-/// Where all ranks are, in the order of their numbers.
+/// Location of all ranks, by rank.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Ranks(pub Vec<RankPlace>);
 
-/// A placement that no pair of these ranks has.
+/// A locality without a pair of ranks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Absent {
-    /// Which.
+    /// The locality.
     pub placement: Locality,
-    /// Why, and what would help.
+    /// Reason and hint.
     pub why: String,
 }
 
@@ -51,13 +52,13 @@ impl Ranks {
         nodes
     }
 
-    /// How two ranks are placed, if that can be told.
+    /// Locality of two ranks, if known.
     pub fn placement(one: &RankPlace, other: &RankPlace) -> Option<Locality> {
         if one.node != other.node {
             return Some(Locality::OffNode);
         }
         match (one.package, other.package) {
-            // Unbound, but there is only one that they can be on.
+            // Unbound, but the node has only one package.
             _ if one.packages == 1 => Some(Locality::OnSocket),
             (Some(one), Some(other)) if one == other => Some(Locality::OnSocket),
             (Some(_), Some(_)) => Some(Locality::OnNode),
@@ -65,10 +66,10 @@ impl Ranks {
         }
     }
 
-    /// The first pair with this placement.
+    /// The first pair with this locality.
     ///
     /// # Errors
-    /// There is none: why.
+    /// If there is none, with the reason.
     pub fn pair(&self, placement: Locality) -> Result<Pair, Absent> {
         let pairs = self.0.iter().flat_map(|one| self.0.iter().map(move |other| (one, other)));
         let mut ordered = pairs.filter(|(one, other)| one.rank < other.rank);
@@ -102,8 +103,8 @@ impl Ranks {
         }
     }
 
-    /// The closest pair there is, for what does not depend on the placement. Of two ranks on a node, unbound, it is not known
-    /// which placement they have.
+    /// The nearest pair, for measurements that do not depend on the locality. The locality of two unbound
+    /// ranks on a node is unknown.
     pub fn closest_pair(&self) -> Option<(Option<Locality>, Pair)> {
         let known = Locality::ALL[..2].iter();
         let mut near = known.filter_map(|&placement| Some((Some(placement), self.pair(placement).ok()?)));
@@ -116,14 +117,14 @@ impl Ranks {
         near.next().or_else(unknown).or_else(far)
     }
 
-    /// The most distant pair there is, for what is asked of a network.
+    /// The most distant pair, for measurements of the network.
     pub fn farthest_pair(&self) -> Option<(Option<Locality>, Pair)> {
         let known = Locality::ALL.into_iter().rev();
         let far = known.filter_map(|locality| Some((Some(locality), self.pair(locality).ok()?))).next();
         far.or_else(|| self.closest_pair())
     }
 
-    /// As many disjoint pairs as there can be from one node to another.
+    /// The maximum number of disjoint pairs from one node to another.
     pub fn pairs_between(&self, from: usize, to: usize) -> Vec<Pair> {
         let nodes = self.nodes();
         let (Some(from), Some(to)) = (nodes.get(from), nodes.get(to)) else { return Vec::new() };
@@ -135,7 +136,7 @@ impl Ranks {
 pub(crate) mod tests {
     use super::*;
 
-    /// Ranks node by node; packages of the node, and the package of each rank.
+    /// Ranks by node: packages of the node, and package of each rank.
     pub(crate) fn ranks(nodes: &[(u32, &[Option<u32>])]) -> Ranks {
         let mut places = Vec::new();
         for (index, (packages, ranks)) in nodes.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! The raw measurements: a file of lines, each a JSON object, so that one that was interrupted loses no more than its last
-//! line. `docs/reference/calibrate.md` describes it.
+//! The raw measurements: a file of lines, each a JSON object. An interruption loses at most the last line.
+//! `docs/reference/calibrate.md` describes the file.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -13,13 +13,13 @@ use crate::plan::{Measurement, Settings, measurements, rounds};
 use crate::ranks::{Pair, Ranks};
 use crate::typical::{over_rounds, typical};
 
-/// What the first line says the file is.
+/// Value of `format` in the first line.
 pub const FORMAT: &str = "matchpoint calibration";
 
-/// Raised when the meaning of a member changes.
+/// Incremented when the meaning of a member changes.
 pub const VERSION: u32 = 2;
 
-/// The first line: what the measurements are of.
+/// The first line: environment of the measurements.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Head {
     /// [`FORMAT`].
@@ -28,56 +28,56 @@ pub struct Head {
     pub version: u32,
     /// The launcher and its options.
     pub command: Vec<String>,
-    /// When it began, in RFC 3339.
+    /// Start time in RFC 3339.
     pub started: String,
-    /// What the MPI library calls itself.
+    /// Version string of the MPI library.
     pub mpi: String,
-    /// The resolution of its clock.
+    /// Resolution of the library's clock.
     pub tick_s: f64,
-    /// Processor and cores of the host where the command ran.
+    /// Processor and cores of the host of the command.
     pub host: String,
-    /// What was asked for.
+    /// Requested settings.
     pub settings: Settings,
-    /// Where the ranks were.
+    /// Location of the ranks.
     pub ranks: Ranks,
 }
 
-/// One measurement that was made, in one round.
+/// A measurement in one round.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
-    /// Which round, from 0 on.
+    /// The round, from 0.
     pub round: u32,
-    /// Which.
+    /// The measurement.
     #[serde(flatten)]
     pub measurement: Measurement,
-    /// Of all messages in one direction, of the slowest pair: batch by batch.
+    /// Time of all messages in one direction, of the slowest pair, by batch.
     pub seconds: Vec<f64>,
 }
 
-/// Up to which size messages are sent at once, and do not wait for their receive (§2).
+/// Largest eager message (§2).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SentAtOnce {
-    /// Between ranks that are placed so.
+    /// Locality of the pair.
     pub placement: Locality,
-    /// Who tried.
+    /// The measured pair.
     pub pair: Pair,
-    /// The largest message that was; 0: none, `bytes_max` of the settings: all that were tried.
+    /// Size in bytes; 0: none; `bytes_max` of the settings: all tested sizes.
     pub at_once_max_bytes: u32,
 }
 
 /// A measurement in all rounds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Repeated {
-    /// Which.
+    /// The measurement.
     pub measurement: Measurement,
-    /// Round by round, what its batches agree on; nothing in a round that did not come to it.
+    /// Typical time of each round; `None` for a missing round.
     pub rounds: Vec<Option<f64>>,
-    /// What all rounds come to.
+    /// Typical time of all rounds.
     pub whole_s: f64,
 }
 
 impl Repeated {
-    /// What all rounds come to, or one. Nothing if that did not come to it.
+    /// Typical time of all rounds or of one. `None` if the round is missing.
     pub fn time_s(&self, round: Option<usize>) -> Option<f64> {
         match round {
             Some(round) => self.rounds.get(round).copied().flatten(),
@@ -86,24 +86,24 @@ impl Repeated {
     }
 }
 
-/// The last line of a calibration that came to its end.
+/// The last line of a complete calibration.
 #[derive(Serialize, Deserialize)]
 struct End {
     complete: bool,
 }
 
-/// All of a file.
+/// Content of a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Raw {
     /// The first line.
     pub head: Head,
-    /// The measurements, in the order in which they were made.
+    /// The measurements, in the order of their execution.
     pub measured: Vec<Measured>,
-    /// Up to which size messages are sent at once, where that was tried.
+    /// Largest eager messages, where tested.
     pub sent_at_once: Vec<SentAtOnce>,
-    /// Whether the calibration came to its end.
+    /// True for a complete calibration.
     pub complete: bool,
-    /// Bytes of whole lines: a last line that was cut off is not among them.
+    /// Bytes of whole lines, without a truncated last line.
     whole_bytes: usize,
 }
 
@@ -111,7 +111,7 @@ impl Raw {
     /// Reads a file.
     ///
     /// # Errors
-    /// It cannot be read, is none of ours, or a line of it other than the last is damaged.
+    /// If the file cannot be read, has another format, or has a damaged line other than the last.
     pub fn read(path: &Path) -> Result<Raw, CalibrateError> {
         let bytes = fs::read(path).map_err(|error| CalibrateError::file(path, &error))?;
         let text = String::from_utf8(bytes).map_err(|error| {
@@ -120,12 +120,12 @@ impl Raw {
         Raw::parse(&text, path)
     }
 
-    /// Reads the text of a file; `path` is for errors.
+    /// Parses the text of a file. `path` is for errors.
     ///
     /// # Errors
     /// As [`read`](Raw::read).
     pub fn parse(text: &str, path: &Path) -> Result<Raw, CalibrateError> {
-        // What is behind the last line break was cut off.
+        // Text after the last newline is a truncated line.
         let whole_bytes = text.rfind('\n').map_or(0, |end| end + 1);
         let mut lines = text[..whole_bytes].lines().enumerate();
         let Some((_, first)) = lines.next() else {
@@ -166,11 +166,11 @@ impl Raw {
         Ok(())
     }
 
-    /// Whether this is the beginning of a calibration with this head: of the same ranks at the same places under the same
-    /// MPI, and with the same settings.
+    /// Checks that this file can be continued with this head: same ranks at the same locations, same MPI
+    /// library, same settings.
     ///
     /// # Errors
-    /// What differs.
+    /// The difference.
     pub fn continues(&self, head: &Head) -> Result<(), String> {
         let own = &self.head;
         let differs = [
@@ -183,7 +183,7 @@ impl Raw {
         if all.is_empty() { Ok(()) } else { Err(all.join(", and ")) }
     }
 
-    /// What is still to be measured, and in which round.
+    /// Missing measurements with their rounds.
     pub fn missing(&self) -> Vec<(u32, Measurement)> {
         let is_made = |of: &(u32, Measurement)| {
             self.measured.iter().any(|made| made.round == of.0 && made.measurement == of.1)
@@ -193,7 +193,7 @@ impl Raw {
         all
     }
 
-    /// What was measured, each measurement with all its rounds, in the order in which measurements are planned.
+    /// Measurements with all their rounds, in planned order.
     pub fn repeated(&self) -> Vec<Repeated> {
         let rounds = self.head.settings.rounds as usize;
         let planned = measurements(&self.head.ranks, &self.head.settings);
@@ -210,7 +210,7 @@ impl Raw {
     }
 }
 
-/// What a measurement says must be possible, whoever wrote it.
+/// Checks that a measurement is plausible, whatever its source.
 fn check(measured: &Measured, ranks: usize) -> Result<(), String> {
     let Measured { measurement, seconds, .. } = measured;
     if seconds.is_empty() {
@@ -237,7 +237,7 @@ fn wrong(path: &Path, line: usize, what: &str) -> CalibrateError {
     ))
 }
 
-/// A file that grows by a line for each measurement.
+/// A file that gets one line per measurement.
 #[derive(Debug)]
 pub struct Writer {
     path: PathBuf,
@@ -245,10 +245,10 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Begins a file, in place of one that is there.
+    /// Creates a file, or replaces an existing one.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// If the file cannot be written.
     pub fn begin(path: &Path, head: &Head) -> Result<Writer, CalibrateError> {
         let file = File::create(path).map_err(|error| CalibrateError::file(path, &error))?;
         let mut writer = Writer { path: path.to_owned(), file };
@@ -256,10 +256,10 @@ impl Writer {
         Ok(writer)
     }
 
-    /// Goes on with a file. A last line that was cut off is taken away.
+    /// Continues a file. Removes a truncated last line.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// If the file cannot be written.
     pub fn resume(path: &Path, raw: &Raw) -> Result<Writer, CalibrateError> {
         let failed = |error: io::Error| CalibrateError::file(path, &error);
         let file = File::options().append(true).open(path).map_err(failed)?;
@@ -270,7 +270,7 @@ impl Writer {
     /// Adds a measurement.
     ///
     /// # Errors
-    /// Its times cannot be true, or the file cannot be written.
+    /// If a time is implausible, or if the file cannot be written.
     pub fn add(&mut self, measured: &Measured) -> Result<(), CalibrateError> {
         check(measured, usize::MAX).map_err(|what| {
             let bytes = measured.measurement.bytes;
@@ -282,18 +282,18 @@ impl Writer {
         self.line(measured)
     }
 
-    /// Adds up to which size messages are sent at once.
+    /// Adds a largest eager message.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// If the file cannot be written.
     pub fn add_sent_at_once(&mut self, tried: &SentAtOnce) -> Result<(), CalibrateError> {
         self.line(tried)
     }
 
-    /// Says that the calibration came to its end.
+    /// Marks the calibration as complete.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// If the file cannot be written.
     pub fn end(mut self) -> Result<(), CalibrateError> {
         self.line(&End { complete: true })
     }
@@ -302,7 +302,7 @@ impl Writer {
         let failed = |error: io::Error| CalibrateError::file(&self.path, &error);
         let mut line = serde_json::to_vec(of).map_err(|error| failed(error.into()))?;
         line.push(b'\n');
-        // At once: what is in a buffer is lost with an interrupt.
+        // Written at once, because an interruption would lose a buffer.
         self.file.write_all(&line).map_err(failed)
     }
 }

@@ -1,4 +1,4 @@
-//! A calibration, from the first measurement to the last, or from where it stopped.
+//! A calibration from the first or next missing measurement to the last.
 
 use std::path::PathBuf;
 use std::time::SystemTime;
@@ -11,14 +11,14 @@ use crate::plan::{Measurement, Settings, measurements, rounds};
 use crate::ranks::Pair;
 use crate::raw::{FORMAT, Head, Measured, Raw, SentAtOnce, VERSION, Writer};
 
-/// What is wanted.
+/// Parameters of a calibration.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// Where the raw measurements go.
+    /// File of the raw measurements.
     pub raw: PathBuf,
-    /// Whether to begin anew, if there are some.
+    /// True to replace an existing file.
     pub replace: bool,
-    /// How much is measured.
+    /// Extent of the measurements.
     pub settings: Settings,
     /// The launcher and its options.
     pub command: Vec<String>,
@@ -26,22 +26,22 @@ pub struct Request {
     pub host: String,
 }
 
-/// How far it is.
+/// Progress.
 #[derive(Debug, Clone, Copy)]
 pub struct Step<'a> {
-    /// Measurements that are made, those of an earlier run included.
+    /// Completed measurements, including those of an earlier run.
     pub done: usize,
-    /// All of them.
+    /// All measurements.
     pub total: usize,
-    /// The next.
+    /// The next measurement.
     pub next: &'a Measurement,
 }
 
 impl Request {
-    /// Looks at what is there of an earlier run, before anything is started.
+    /// Checks the file of an earlier run before the job starts.
     ///
     /// # Errors
-    /// It is complete, or damaged, or is to go on with another command.
+    /// If the file is complete or damaged, or if it has another command.
     pub fn earlier(&self) -> Result<Option<Raw>, CalibrateError> {
         if self.replace || !self.raw.exists() {
             return Ok(None);
@@ -67,10 +67,11 @@ impl Request {
         ))
     }
 
-    /// Hears where the ranks of a job are, and looks whether it goes on with `earlier`.
+    /// Reads the ranks of a job, and checks that the job can continue `earlier`.
     ///
     /// # Errors
-    /// The job ended, its ranks cannot measure anything, it is not what `earlier` was, or the file cannot be written.
+    /// If the job ends, if its ranks allow no measurement, if the job differs from `earlier`, or if the file
+    /// cannot be written.
     pub fn begin(
         &self,
         earlier: Option<Raw>,
@@ -114,22 +115,23 @@ impl Request {
     }
 }
 
-/// A calibration that is under way.
+/// A calibration in progress.
 pub struct Session {
     benchmark: Conversation,
     writer: Writer,
     settings: Settings,
     missing: Vec<(u32, Measurement)>,
-    /// Between whom nobody tried yet which messages are sent at once.
+    /// Pairs whose eager limit is untested.
     to_try: Vec<(Locality, Pair)>,
     total: usize,
 }
 
 impl Session {
-    /// Has everything measured that is missing. `goes_on` is told before each measurement, and ends it by saying so.
+    /// Makes all missing measurements. Calls `goes_on` before each one and stops if it returns false.
     ///
     /// # Errors
-    /// The benchmark ended, was ended, or the file cannot be written. What was measured until then is in the file.
+    /// If the benchmark ends, if `goes_on` stops it, or if the file cannot be written. Completed measurements
+    /// are in the file.
     pub fn measure(mut self, goes_on: &mut dyn FnMut(Step<'_>) -> bool) -> Result<(), CalibrateError> {
         let Settings { batch_s, budget_s, rounds, .. } = self.settings;
         let before = self.total - self.missing.len();
@@ -142,10 +144,10 @@ impl Session {
             let seconds = self.benchmark.measure(done, &measurement, batch_s.min(budget_s), budget_s)?;
             self.writer.add(&Measured { round, measurement, seconds })?;
         }
-        // At last: by now all are connected.
+        // Last, because all connections exist by now.
         for (placement, pair) in self.to_try {
             let at_once_max_bytes =
-                at_once_max(&mut self.benchmark, self.total, pair, self.settings.bytes_max)?;
+                eager_max(&mut self.benchmark, self.total, pair, self.settings.bytes_max)?;
             self.writer.add_sent_at_once(&SentAtOnce { placement, pair, at_once_max_bytes })?;
         }
         drop(self.benchmark);
@@ -153,20 +155,21 @@ impl Session {
     }
 }
 
-/// The largest message, up to `most`, that is sent at once, by halves: larger ones are not, if one is not.
-fn at_once_max(
+/// The largest eager message up to `most`, by bisection. This assumes that no larger message than a non-eager
+/// one is eager.
+fn eager_max(
     benchmark: &mut Conversation,
     number: usize,
     pair: Pair,
     most: u32,
 ) -> Result<u32, CalibrateError> {
-    if benchmark.is_sent_at_once(number, pair, most)? {
+    if benchmark.is_eager(number, pair, most)? {
         return Ok(most);
     }
     let (mut at_once, mut waits) = (0, most);
     while waits - at_once > 1 {
         let middle = at_once + (waits - at_once) / 2;
-        if benchmark.is_sent_at_once(number, pair, middle)? {
+        if benchmark.is_eager(number, pair, middle)? {
             at_once = middle;
         } else {
             waits = middle;

@@ -1,16 +1,16 @@
-//! What a measurement comes to: the one estimator of calibrations and of validations.
+//! The estimator of a measurement's typical time, for calibrations and validations.
 
-/// A round has fewer batches than these only where each takes a millisecond or more: as long as a scheduler has another
-/// process run, so that on a busy host most are disturbed.
-const FEW: usize = 16;
+/// Rounds have fewer batches only if a batch takes a millisecond or more. That is a scheduler's time slice,
+/// so on a busy host most of these batches are disturbed.
+const FEW_BATCHES: usize = 16;
 
-/// What the batches of a round agree on: the mean of the half of them that lie closest together (Rousseeuw's shorth). What
-/// disturbs a batch makes it longer, which moves a median well before half of them are disturbed. Of few the least: what
-/// disturbs most of them makes none shorter. Not a number of none.
+/// Typical time of the batches of a round: the mean of the half of them that are closest together
+/// (Rousseeuw's shorth). A disturbance lengthens a batch and would move a median well before half of the
+/// batches are disturbed. For few batches, the minimum: no disturbance shortens a batch. NaN without batches.
 pub fn typical(seconds: &[f64]) -> f64 {
     let sorted = sorted(seconds);
     if let [least, ..] = sorted[..]
-        && sorted.len() < FEW
+        && sorted.len() < FEW_BATCHES
     {
         return least;
     }
@@ -20,14 +20,14 @@ pub fn typical(seconds: &[f64]) -> f64 {
     closest.map_or(f64::NAN, |window| window.iter().sum::<f64>() / half as f64)
 }
 
-/// What several rounds of batches come to: the median of what each does, for what slows the machine for a round makes it no
-/// less one of several; the least of them where all have few batches. Not a number of none.
+/// Typical time of several rounds: the median of the rounds' times, because a slow round is one of several.
+/// The minimum if all rounds have few batches. NaN without rounds.
 pub fn over_rounds(rounds: &[&[f64]]) -> f64 {
     let each: Vec<f64> = rounds.iter().map(|round| typical(round)).collect();
-    if rounds.iter().all(|round| round.len() < FEW) { typical(&each) } else { median(&each) }
+    if rounds.iter().all(|round| round.len() < FEW_BATCHES) { typical(&each) } else { median(&each) }
 }
 
-/// The one in the middle, or the mean of two: of what several rounds came to. Not a number of none.
+/// The median. NaN without values.
 pub fn median(of: &[f64]) -> f64 {
     let sorted = sorted(of);
     let above = sorted.len() / 2;
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_disturbed_does_not_count() {
+    fn disturbed_batches_do_not_count() {
         let many =
             |undisturbed: f64| [vec![undisturbed; 12], vec![0.5, 5.0, 6.0, 7.0, 8.0, 9.0, 9.5, 9.9]].concat();
         assert_eq!(typical(&many(1.0)), 1.0);

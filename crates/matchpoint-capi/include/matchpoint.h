@@ -2,25 +2,25 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * 1. A message matches a receive when their contexts are equal, and source and tag are each equal or open in the receive.
- * 2. An arriving message takes the oldest posted receive that it matches. Without one it joins the unexpected queue.
- * 3. A posted receive takes the oldest unexpected message that it matches. Without one it joins the posted queue.
+ * 1. A message matches a receive if their contexts are equal, and if source and tag are each equal or a wildcard in the receive.
+ * 2. An arriving message takes the oldest posted receive that it matches. Otherwise it joins the unexpected queue.
+ * 3. A posted receive takes the oldest unexpected message that it matches. Otherwise it joins the posted queue.
  *
- * Arguments. The caller chooses ids: any 64-bit numbers but 0x9E3779B97F4A7C15, for instance addresses of requests. No two posted
+ * Arguments. The caller chooses ids: any 64-bit numbers but 0x9E3779B97F4A7C15, such as addresses of requests. No two posted
  * receives have the same id, and no two unexpected messages. `pair` is context and source, made by mp_pair(). `ignore` has a 1
- * for each bit of the tag that does not count. `engine` is not NULL. Pointers for results are not NULL, unless a function says so.
+ * for each bit of the tag that does not count. `engine` is not NULL. Pointers for results are not NULL, unless permitted.
  *
  * Results. A negative status: the call had no effect, except mp_arrive_batch(). Every function may return MP_BUSY and MP_INVALID.
  *
  * Threads. One thread at a time calls an engine, unless mp_create() made it with MP_ANY_THREAD. Different engines are independent.
  *
- * Callbacks run in the calling thread before the call returns, unless a function says so. They return normally, and do not call
- * their own engine: such a call returns MP_BUSY. `user` is the pointer that the caller passed.
+ * Callbacks run in the calling thread before the call returns, unless a function says otherwise. A callback returns normally and
+ * does not call its engine: such a call returns MP_BUSY. `user` is the pointer that the caller passed.
  *
- * Memory. Once queues have been as long as they become, mp_post(), mp_arrive() and probes do not allocate. The engine hybrid
- * may, when the use of wildcards changes, a table grows, or queues were short for long. Without memory, mp_create(),
- * mp_create_offload() and mp_statistics() end the process, and so do mp_close() and mp_fail_source() of engines that were made
- * with MP_ANY_THREAD or by mp_create_offload(). An error inside the library (a Rust panic) ends the process.
+ * Memory. Once queues have had their maximum length, mp_post(), mp_arrive() and probes do not allocate. The engine hybrid
+ * may allocate when the use of wildcards changes, when a table grows, or after queues were short for a long time. Without memory,
+ * mp_create(), mp_create_offload() and mp_statistics() end the process. mp_close() and mp_fail_source() do so too for engines
+ * with MP_ANY_THREAD or from mp_create_offload(). An error inside the library (a Rust panic) ends the process.
  *
  * Versions. A program works with each later library of the same MP_ABI_VERSION. mp_calls and structs with a `size` argument grow
  * at their end: test calls->size before a call that a later version added. Version 0 is the interface before its first release,
@@ -55,12 +55,12 @@
 #define MP_ANY_THREAD 2 /* any thread may call the engine at any time */
 
 /* Wildcards and unknown values. */
-#define MP_ANY_SOURCE UINT32_MAX     /* source of a receive from any source */
-#define MP_UNKNOWN_SOURCE UINT32_MAX /* source of a message that mp_readdress() names later */
+#define MP_ANY_SOURCE UINT32_MAX     /* source of an any-source receive */
+#define MP_UNKNOWN_SOURCE UINT32_MAX /* source of a message that gets its source from mp_readdress() */
 #define MP_ANY_TAG UINT64_MAX        /* `ignore` of a receive with any tag */
 
 /* Hints: promises about a context (MPI-4.1 section 7.4.4). */
-#define MP_HINT_NO_ANY_SOURCE 1    /* no receive from any source (mpi_assert_no_any_source) */
+#define MP_HINT_NO_ANY_SOURCE 1    /* no any-source receive (mpi_assert_no_any_source) */
 #define MP_HINT_NO_ANY_TAG 2       /* no ignored bits (mpi_assert_no_any_tag) */
 #define MP_HINT_EXACT_LENGTH 4     /* mpi_assert_exact_length; does not affect matching */
 #define MP_HINT_ALLOW_OVERTAKING 8 /* matches in any order (mpi_assert_allow_overtaking) */
@@ -78,7 +78,7 @@
 /* Drained entries. */
 #define MP_DRAINED_RECEIVE 0 /* a receive, no longer posted */
 #define MP_DRAINED_MESSAGE 1 /* a message, no longer queued */
-#define MP_DRAINED_PENDING 2 /* a receive from any source, still posted (MPI_ERR_PROC_FAILED_PENDING) */
+#define MP_DRAINED_PENDING 2 /* an any-source receive, still posted (MPI_ERR_PROC_FAILED_PENDING) */
 
 /* Completions of an offloaded engine. */
 #define MP_COMPLETION_MATCHED 0
@@ -130,7 +130,7 @@ typedef struct mp_attempts {
   uint64_t unexpected;
 } mp_attempts;
 
-/* An engine of the library. The texts live as long as the library. */
+/* An engine of the library. The texts are valid as long as the library is loaded. */
 typedef struct mp_engine_info {
   const char *name;
   const char *summary;
@@ -144,7 +144,7 @@ typedef struct mp_parameter_info {
   const char *meaning; /* with its unit */
 } mp_parameter_info;
 
-/* Callbacks: of a drained entry, a message of a batch that matched, the hints of a context, an entry, a statistic. */
+/* Callbacks: for a drained entry, a matched message of a batch, the hints of a context, an entry, a statistic. */
 typedef void (*mp_drain_fn)(void *user, int32_t kind, uint64_t id);
 typedef void (*mp_deliver_fn)(void *user, size_t number, uint64_t receive);
 typedef void (*mp_hints_fn)(void *user, uint32_t context, uint32_t hints);
@@ -158,7 +158,7 @@ typedef struct mp_engine {
   const uint64_t *unexpected; /* the number of unexpected messages, or NULL */
 } mp_engine;
 
-/* The side of an offloaded engine at which messages arrive. */
+/* The side of an offloaded engine that receives messages. */
 typedef struct mp_wire mp_wire;
 
 /* The functions of an engine, for the inline functions below. Read `calls` at each call: it changes while a callback runs. A function
@@ -204,10 +204,10 @@ extern "C" {
 /* The MP_ABI_VERSION of the library. A program that loads the library at run time compares it first. */
 uint32_t mp_abi_version(void);
 
-/* The release of the library, for instance "0.1.0". */
+/* The release of the library, such as "0.1.0". */
 const char *mp_version(void);
 
-/* A status in words, never NULL. */
+/* The text of a status, never NULL. */
 const char *mp_status_text(int64_t status);
 
 /* The number of engines. */
@@ -221,16 +221,16 @@ int32_t mp_engine_describe(size_t index, struct mp_engine_info *info, size_t siz
  * Returns MP_OK, or MP_INVALID if there is no such parameter. */
 int32_t mp_engine_describe_parameter(size_t index, size_t parameter, struct mp_parameter_info *info, size_t size);
 
-/* --- Making and ending engines. --- */
+/* --- Creation and destruction. --- */
 
-/* Makes the engine `name`, written name:key=value,... ("list", "bins:n=64"). NULL and "" are "hybrid". With MP_ANY_THREAD:
+/* Creates the engine `name`, written name:key=value,... ("list", "bins:n=64"). NULL and "" are "hybrid". With MP_ANY_THREAD:
  * "locked:engine=NAME" or "sharded:shards=16,engine=NAME"; NULL and "" are "locked:engine=hybrid".
  * `flags` is 0, MP_COUNT or MP_ANY_THREAD. `error` has room for `error_size` bytes; NULL and 0 are allowed.
- * Returns MP_OK and writes `*engine`. MP_UNKNOWN_NAME, MP_INVALID: `*engine` is NULL, and `error` has the remedy. Without memory
- * the process ends. */
+ * Returns MP_OK and writes `*engine`. With MP_UNKNOWN_NAME and MP_INVALID, `*engine` is NULL, and `error` has a
+ * hint. Without memory the process ends. */
 int32_t mp_create(const char *name, uint32_t flags, struct mp_engine **engine, char *error, size_t error_size);
 
-/* Ends an engine and forgets its entries. NULL is allowed.
+/* Destroys an engine and its entries. NULL is allowed.
  * Returns MP_OK, or MP_BUSY in a callback of the engine. */
 static inline int32_t mp_destroy(mp_engine *engine) {
   return engine ? engine->calls->destroy(engine) : MP_OK;
@@ -272,22 +272,22 @@ static inline mp_outcome mp_arrive(mp_engine *engine, uint64_t message, uint64_t
   return engine->calls->arrive(engine, message, pair, tag);
 }
 
-/* Finds the message that such a receive would take now (MPI_Iprobe).
+/* Finds the message that a receive with these arguments would take (MPI_Iprobe).
  * Returns MP_FOUND (`id` is the message) or MP_NONE, also if a wildcard breaks a hint. */
 static inline mp_outcome mp_probe(mp_engine *engine, uint64_t pair, uint64_t tag, uint64_t ignore) {
   return engine->calls->probe(engine, pair, tag, ignore);
 }
 
-/* Takes the message that such a receive would take now (MPI_Improbe).
+/* Takes the message that a receive with these arguments would take (MPI_Improbe).
  * Returns as mp_probe. With MP_NONE, `id` is the place for mp_queue_receive. */
 static inline mp_outcome mp_matched_probe(mp_engine *engine, uint64_t pair, uint64_t tag, uint64_t ignore) {
   return engine->calls->matched_probe(engine, pair, tag, ignore);
 }
 
-/* --- Search first, queue later: for libraries that make a request or a descriptor only if nothing matched. Engines made with
- * MP_ANY_THREAD or by mp_create_offload return MP_INVALID. --- */
+/* --- Search first, queue later: for libraries that create a request or a descriptor only after a search miss. Engines with
+ * MP_ANY_THREAD or from mp_create_offload return MP_INVALID. --- */
 
-/* Takes the receive that such a message would take now, and queues nothing.
+/* Takes the receive that a message with these arguments would take. Queues nothing.
  * Returns MP_FOUND (`id` is the receive), or MP_NONE (`id` is the place for mp_queue_message). */
 static inline mp_outcome mp_take_receive(mp_engine *engine, uint64_t pair, uint64_t tag) {
   return engine->calls->take_receive(engine, pair, tag);
@@ -306,8 +306,8 @@ static inline mp_outcome mp_queue_receive(mp_engine *engine, uint64_t receive, u
   return engine->calls->queue_receive(engine, receive, pair, tag, ignore, place);
 }
 
-/* Reserves memory for `entries` more entries, in any mix of both queues. Until so many are queued or named, no post, arrival, queue
- * call or mp_readdress returns MP_REFUSED_MEMORY. The memory remains reserved until the next call of mp_reserve. 0 ends the
+/* Reserves memory for `entries` more entries, in any mix of both queues. Until that number is queued or readdressed, no post, arrival,
+ * queue call or mp_readdress returns MP_REFUSED_MEMORY. The memory remains reserved until the next call of mp_reserve. 0 ends the
  * reservation. O(entries reserved and queued). Engines other than "hybrid" and "list" cannot reserve memory.
  * Returns MP_OK or MP_REFUSED_MEMORY; with MP_ANY_THREAD MP_INVALID. */
 static inline int32_t mp_reserve(mp_engine *engine, size_t entries) {
@@ -316,11 +316,11 @@ static inline int32_t mp_reserve(mp_engine *engine, size_t entries) {
 
 /* --- Batches. --- */
 
-/* Messages arrive in turn. `outcomes` has room for `count`. `*done` becomes the number of messages before the first refused one, which
- * have arrived whatever the call returns; it is not written with MP_INVALID and MP_BUSY.
- * `deliver` may be NULL. It is called once for each message that matched: with its number in the batch and the receive. The
- * engine "optimistic_parallel" calls it in several threads at once, in any order; it must not fork or end its thread.
- * Returns MP_OK, or why message `*done` was refused, as mp_arrive. The messages match as by mp_arrive, one after the other. */
+/* Messages arrive in turn. `outcomes` has room for `count`. `*done` becomes the number of messages before the first refused one. These
+ * have arrived, whatever the call returns. `*done` is not written with MP_INVALID and MP_BUSY.
+ * `deliver` may be NULL. It is called once per matched message, with the number of the message in the batch and the receive. The
+ * engine "optimistic_parallel" calls it concurrently in several threads, in any order. It must not fork or end its thread.
+ * Returns MP_OK, or the refusal of message `*done` as mp_arrive. The messages match as by mp_arrive, one after the other. */
 static inline int32_t mp_arrive_batch(mp_engine *engine, const mp_message *messages, size_t count, mp_outcome *outcomes,
                                       size_t *done, mp_deliver_fn deliver, void *user) {
   return engine->calls->arrive_batch(engine, messages, count, outcomes, done, deliver, user);
@@ -328,8 +328,8 @@ static inline int32_t mp_arrive_batch(mp_engine *engine, const mp_message *messa
 
 /* --- Withdrawals. `pair`, `tag` and `ignore` are those with which the entry is queued. --- */
 
-/* Withdraws a posted receive (MPI_Cancel). O(1) for "hybrid" but in the middle of many receives with equal words,
- * and in a ninth class of wildcards; else as the engine's page says.
+/* Withdraws a posted receive (MPI_Cancel). O(1) for "hybrid", except in the middle of many duplicates and from the ninth
+ * wildcard class on. For other engines, see their pages.
  * Returns MP_FOUND if the receive was posted, else MP_NONE. */
 static inline int32_t mp_cancel(mp_engine *engine, uint64_t receive, uint64_t pair, uint64_t tag, uint64_t ignore) {
   return engine->calls->cancel(engine, receive, pair, tag, ignore);
@@ -341,44 +341,44 @@ static inline int32_t mp_retract(mp_engine *engine, uint64_t message, uint64_t p
   return engine->calls->retract(engine, message, pair, tag);
 }
 
-/* Names the source of a message that arrived with MP_UNKNOWN_SOURCE. It takes the oldest posted receive that it matches now.
- * Name older messages first. Until then such a message matches only receives from any source.
- * Returns MP_MATCHED (`id` is the receive); MP_NAMED: it remains queued at its age; MP_NONE: no such message waits for a source;
- * MP_REFUSED_MEMORY or MP_REFUSED_FULL: it remains queued without a source. */
+/* Sets the source of a message that arrived with MP_UNKNOWN_SOURCE. The message takes the oldest posted receive that it matches.
+ * Set the sources of older messages first. Before, such a message matches only any-source receives.
+ * Returns MP_MATCHED (`id` is the receive); MP_NAMED: the message stays queued at its age; MP_NONE: no such message with unknown
+ * source is queued; MP_REFUSED_MEMORY or MP_REFUSED_FULL: the message stays queued with unknown source. */
 static inline mp_outcome mp_readdress(mp_engine *engine, uint64_t message, uint64_t pair, uint64_t tag, uint32_t source) {
   return engine->calls->readdress(engine, message, pair, tag, source);
 }
 
 /* --- Contexts. --- */
 
-/* Replaces the hints of a context by a sum of MP_HINT_... O(entries), of all contexts.
+/* Sets the hints of a context to a sum of MP_HINT_... O(entries of all contexts).
  * Returns MP_OK, MP_REFUSED_HINT if a queued entry breaks a hint, or MP_REFUSED_MEMORY. */
 static inline int32_t mp_set_hints(mp_engine *engine, uint32_t context, uint32_t hints) {
   return engine->calls->set_hints(engine, context, hints);
 }
 
-/* Calls `each` with the hints of each context that has some, in the order of contexts. Not with MP_ANY_THREAD.
+/* Calls `each` with the hints of each context with hints, in the order of contexts. Not with MP_ANY_THREAD.
  * Returns MP_OK. */
 static inline int32_t mp_hints(mp_engine *engine, mp_hints_fn each, void *user) {
   return engine->calls->hints(engine, each, user);
 }
 
-/* Takes all entries of a context out, and forgets its hints. The context may then be used again. In MPI_Comm_free, call it once no
- * operation is pending: MPI completes pending receives. Afterwards `each`, unless NULL, is called with the receives, then the
- * messages, oldest first. O(slots + entries log entries), of all contexts.
+/* Removes all entries and hints of a context. The context may then be used again. In MPI_Comm_free, call it after all pending
+ * operations have completed. Then calls `each`, unless NULL, with the receives, then the messages, oldest first.
+ * O(slots + entries log entries of all contexts).
  * Returns MP_OK, or MP_REFUSED_MEMORY. */
 static inline int32_t mp_close(mp_engine *engine, uint32_t context, mp_drain_fn each, void *user) {
   return engine->calls->close(engine, context, each, user);
 }
 
-/* A process failed (ULFM): takes the receives from this source out, and keeps its messages.
- * Afterwards `each`, unless NULL, is called with these receives, then with those from any source, which remain posted.
+/* A process failed (ULFM): removes the receives from this source, and keeps its messages.
+ * Then calls `each`, unless NULL, with these receives, then with the any-source receives, which remain posted.
  * Returns MP_OK, or MP_REFUSED_MEMORY. */
 static inline int32_t mp_fail_source(mp_engine *engine, uint32_t context, uint32_t source, mp_drain_fn each, void *user) {
   return engine->calls->fail_source(engine, context, source, each, user);
 }
 
-/* --- What an engine holds. --- */
+/* --- State of an engine. --- */
 
 /* The number of posted receives (MPI_T: posted_recvq_length). */
 static inline int64_t mp_posted_len(mp_engine *engine) {
@@ -407,21 +407,21 @@ static inline int32_t mp_footprint_of(mp_engine *engine, mp_footprint *footprint
   return engine->calls->footprint(engine, footprint, size);
 }
 
-/* Writes the compared entries of an engine made with MP_COUNT, else zeros. `size` is sizeof(mp_attempts).
+/* Writes the attempts of an engine with MP_COUNT, otherwise zeros. `size` is sizeof(mp_attempts).
  * Returns MP_OK. */
 static inline int32_t mp_attempts_of(mp_engine *engine, mp_attempts *attempts, size_t size) {
   return engine->calls->attempts(engine, attempts, size);
 }
 
-/* Calls `each` with statistics that only this engine has. Not with MP_ANY_THREAD. Without memory the process ends.
+/* Calls `each` with statistics specific to the engine. Not with MP_ANY_THREAD. Without memory the process ends.
  * Returns MP_OK. */
 static inline int32_t mp_statistics(mp_engine *engine, mp_statistic_fn each, void *user) {
   return engine->calls->statistics(engine, each, user);
 }
 
-/* --- An engine in a thread of its own (docs/explanation/offload.md). --- */
+/* --- An engine in a separate thread (docs/explanation/offload.md). --- */
 
-/* Makes "offload:budget_kib=4608,ring=1024,engine=NAME"; NULL and "" are "offload:engine=hybrid". One thread at a time calls
+/* Creates "offload:budget_kib=4608,ring=1024,engine=NAME"; NULL and "" are "offload:engine=hybrid". One thread at a time calls
  * the engine, and one thread at a time the wire. mp_post and mp_post_exact do not wait: they return MP_OK or MP_AGAIN, and
  * mp_poll returns the outcomes. All other functions wait until the engine has taken the receives posted before. mp_arrive
  * returns MP_INVALID.
@@ -433,7 +433,7 @@ int32_t mp_create_offload(const char *name, struct mp_engine **engine, struct mp
  * Returns MP_OK, or MP_AGAIN. */
 int32_t mp_wire_arrive(struct mp_wire *wire, uint64_t message, uint64_t pair, uint64_t tag);
 
-/* Ends the wire. Messages that arrived are still taken. NULL is allowed. */
+/* Destroys the wire. The engine still handles messages that arrived. NULL is allowed. */
 void mp_wire_destroy(struct mp_wire *wire);
 
 /* Writes at most `room` completions, oldest first. Does not wait.
@@ -442,7 +442,7 @@ static inline int64_t mp_poll(mp_engine *engine, mp_completion *completions, siz
   return engine->calls->poll(engine, completions, room);
 }
 
-/* Returns 1 if the engine needed more memory than its budget, so that mp_post and mp_poll match now; else 0. */
+/* Returns 1 if the engine exceeded its memory budget, so that mp_post and mp_poll match in the calling thread; otherwise 0. */
 static inline int32_t mp_fell_back(mp_engine *engine) {
   return engine->calls->fell_back(engine);
 }

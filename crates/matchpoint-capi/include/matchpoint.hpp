@@ -1,4 +1,4 @@
-// C++17 over matchpoint.h: an engine that ends itself, std::optional for what was taken, exceptions for refusals.
+// C++17 over matchpoint.h: an engine with a destructor, std::optional for matches, exceptions for refusals.
 //
 // SPDX-License-Identifier: BSD-3-Clause
 #ifndef MATCHPOINT_HPP
@@ -26,7 +26,7 @@ private:
     std::int64_t status_;
 };
 
-// What a receive accepts: std::nullopt is any source, or any tag.
+// Selector of a receive: std::nullopt is any source, or any tag.
 struct Selector {
     std::uint64_t pair;
     std::uint64_t tag;
@@ -48,12 +48,12 @@ public:
         engine_.reset(made);
     }
 
-    // The message taken, or none: the receive is queued.
+    // Returns the matched message, or none if the receive is queued.
     std::optional<std::uint64_t> post(std::uint64_t receive, const Selector &asked) {
         return id(mp_post(c_engine(), receive, asked.pair, asked.tag, asked.ignore));
     }
 
-    // The receive taken, or none: the message is queued.
+    // Returns the matched receive, or none if the message is queued.
     std::optional<std::uint64_t> arrive(std::uint64_t message, std::uint64_t pair, std::uint64_t tag) {
         return id(mp_arrive(c_engine(), message, pair, tag));
     }
@@ -63,12 +63,12 @@ public:
         return id(mp_probe(c_engine(), asked.pair, asked.tag, asked.ignore));
     }
 
-    // The same, taken.
+    // Takes the message that a receive would take.
     std::optional<std::uint64_t> matched_probe(const Selector &asked) {
         return id(mp_matched_probe(c_engine(), asked.pair, asked.tag, asked.ignore));
     }
 
-    // Whether the receive was posted.
+    // Returns true if the receive was posted.
     bool cancel(std::uint64_t receive, const Selector &asked) {
         const std::int64_t status = mp_cancel(c_engine(), receive, asked.pair, asked.tag, asked.ignore);
         if (status < 0) throw Error(status);

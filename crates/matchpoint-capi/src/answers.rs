@@ -1,4 +1,4 @@
-//! Arguments and results of C, as the contract has them.
+//! Conversion of C arguments and results to the types of the contract.
 #![allow(unsafe_code)]
 
 use std::ffi::c_void;
@@ -88,7 +88,7 @@ pub(crate) fn failed(context: u32, source: u32) -> Option<(ContextId, Rank)> {
     (Rank(source) != Rank::UNKNOWN).then_some((ContextId(context), Rank(source)))
 }
 
-/// A batch, and room for its outcomes.
+/// A batch, and space for its outcomes.
 #[derive(Clone, Copy)]
 pub(crate) struct Batch<'a> {
     given: &'a [Message],
@@ -97,7 +97,7 @@ pub(crate) struct Batch<'a> {
 }
 
 impl Batch<'_> {
-    /// None if a pointer is NULL that must not be.
+    /// `None` if a required pointer is NULL.
     ///
     /// # Safety
     /// The pointers are NULL or have `count` elements, `done` one, as long as the batch is used.
@@ -115,7 +115,7 @@ impl Batch<'_> {
         Some(Batch { given, outcomes, done })
     }
 
-    /// Calls `arrive` with the messages, and writes the outcomes. `read` and `matched` are kept memory.
+    /// Calls `arrive` with the messages, and writes the outcomes. `read` and `matched` are reused memory.
     pub(crate) fn arrive(
         self,
         read: &mut Vec<matchpoint::Message>,
@@ -175,16 +175,16 @@ pub(crate) unsafe fn drained(drained: &Drained, each: DrainFn, user: *mut c_void
     }
 }
 
-/// Writes as much of a struct as the program knows, and zeros into the rest of its struct.
+/// Writes the part of a struct that the program knows, and zeros to the rest of the program's struct.
 ///
 /// # Safety
-/// `out` is NULL or room for `size` bytes. `T` has no padding.
+/// `out` is NULL or has space for `size` bytes. `T` has no padding.
 pub(crate) unsafe fn write_struct<T: Copy>(value: T, out: *mut T, size: usize) -> i32 {
     if out.is_null() {
         return matchpoint_abi::types::MP_INVALID;
     }
     let known = size.min(size_of::<T>());
-    // SAFETY: `known` is no more than either side has; bytes need no alignment.
+    // SAFETY: `known` is at most the size of either side; bytes need no alignment.
     unsafe {
         let out = out.cast::<u8>();
         out.copy_from_nonoverlapping((&raw const value).cast(), known);

@@ -1,4 +1,4 @@
-//! The functions of an engine as `matchpoint.h` calls them: a table of them for each kind of engine.
+//! Tables of functions for `matchpoint.h`, one per kind of engine.
 #![allow(unsafe_code)]
 
 use std::cell::{Cell, UnsafeCell};
@@ -42,8 +42,8 @@ impl Answer for Outcome {
     }
 }
 
-/// For each function: the method of a kind of engine, the function in its table, and the function in the table of an engine
-/// that is in a callback. A function that a kind lacks returns `MP_INVALID`.
+/// For each function: the method of a kind of engine, the function in its table, and the function in the table of an
+/// engine during a callback. A function that a kind lacks returns `MP_INVALID`.
 macro_rules! calls {
     ($($name:ident($($argument:ident: $type:ty),*) -> $answer:ty;)*) => {
         /// A kind of engine: of one thread, of any thread, offloaded.
@@ -57,7 +57,7 @@ macro_rules! calls {
                 }
             )*
 
-            /// Whether the engine may be destroyed now.
+            /// Returns true if the engine may be destroyed now.
             fn may_end(handle: &Handle<Self>) -> bool {
                 _ = handle;
                 true
@@ -109,7 +109,7 @@ macro_rules! calls {
             }
         }
 
-        /// Of an engine of one thread that is in a callback.
+        /// Table of an engine of one thread during a callback.
         static BUSY: Calls = Calls {
             size: size_of::<Calls>(),
             $($name: Some(of_busy::$name),)*
@@ -155,7 +155,7 @@ impl<K: Kind> Handle<K> {
         let none = || Cell::new(std::ptr::null());
         let (calls, kind) = (Cell::new(std::ptr::from_ref(K::CALLS)), UnsafeCell::new(kind));
         let pointer = Box::into_raw(Box::new(Handle { calls, posted: none(), unexpected: none(), kind }));
-        // SAFETY: it was made just now. The lengths have their places only then.
+        // SAFETY: created above. The addresses of the lengths are final only now.
         let handle = unsafe { &*pointer };
         let [posted, unexpected] = lengths(handle.shared());
         handle.posted.set(posted);
@@ -169,7 +169,7 @@ impl<K: Kind> Handle<K> {
         unsafe { &*self.kind.get() }
     }
 
-    /// The engine, for the only call.
+    /// The engine, for exclusive access.
     ///
     /// # Safety
     /// No other thread is in a call, and the caller is not in a callback, where [`BUSY`] has no call that comes here.
@@ -180,7 +180,7 @@ impl<K: Kind> Handle<K> {
         unsafe { &mut *self.kind.get() }
     }
 
-    /// Calls a function that calls back: calls of this engine return `MP_BUSY` meanwhile.
+    /// Calls a function that runs callbacks. During this, calls of this engine return `MP_BUSY`.
     pub(crate) fn call_back<A>(&self, call: impl FnOnce() -> A) -> A {
         self.calls.set(&raw const BUSY);
         let answer = call();

@@ -1,4 +1,4 @@
-//! Making engines.
+//! Creation of engines.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_char};
@@ -9,7 +9,7 @@ use matchpoint_abi::types::{Engine, MP_ANY_THREAD, MP_COUNT, MP_INVALID, MP_OK, 
 
 use crate::{exclusive, shared};
 
-/// The engines without a name: for one thread, for any thread.
+/// Default engines for one thread and for any thread.
 const DEFAULT: &str = "hybrid";
 const DEFAULT_OF_THREADS: &str = "locked:engine=hybrid";
 
@@ -40,7 +40,7 @@ pub unsafe extern "C" fn mp_create(
     }
 }
 
-/// Makes an engine from a name of C.
+/// Creates an engine from a C string.
 ///
 /// # Safety
 /// As `matchpoint.h` demands of `mp_create`.
@@ -51,7 +51,7 @@ pub(crate) unsafe fn create(
     error: *mut c_char,
     error_size: usize,
 ) -> i32 {
-    // SAFETY: the caller's promise; pointers are not NULL where they are used.
+    // SAFETY: the caller's promise. Used pointers are not NULL.
     unsafe {
         if engine.is_null() {
             return create_nothing("engine is NULL", engine, error, error_size);
@@ -88,10 +88,10 @@ pub(crate) unsafe fn create_nothing(
     MP_INVALID
 }
 
-/// Writes a text as a C string, as far as there is room.
+/// Writes a text as a C string, truncated to the available space.
 ///
 /// # Safety
-/// `error` is NULL or room for `error_size` bytes.
+/// `error` is NULL or has space for `error_size` bytes.
 unsafe fn write_error(text: &str, error: *mut c_char, error_size: usize) {
     if !error.is_null() && error_size > 0 {
         let mut length = text.len().min(error_size - 1);

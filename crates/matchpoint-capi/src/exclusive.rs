@@ -1,4 +1,4 @@
-//! Engines that one thread at a time calls.
+//! Engines for one thread at a time.
 #![allow(unsafe_code)]
 
 use std::ffi::{CString, c_void};
@@ -32,13 +32,13 @@ pub(crate) trait Owner: 'static {
     /// [`Engine::queue_message`], which without a place is an arrival.
     fn arrive(&mut self, message: u64, pair: Pair, tag: Tag, place: Place) -> Outcome;
 
-    /// Where the lengths are: of the posted receives, of the unexpected messages.
+    /// Addresses of the lengths of the posted and of the unexpected queue.
     fn lengths(&self) -> [&u64; 2];
 
-    /// The lengths change by these numbers.
+    /// Adds to the lengths.
     fn add(&mut self, posted: i64, unexpected: i64);
 
-    /// A call changed the lengths by other numbers.
+    /// Reads the lengths again, after a call with another effect.
     fn count(&mut self);
 }
 
@@ -131,7 +131,7 @@ pub(crate) struct Exclusive<O> {
     owner: O,
     /// All hints, for `mp_hints`.
     hints: HintTable,
-    /// Kept, so that batches do not allocate once warm, nor small drains.
+    /// Reused, so that warm batches and small drains do not allocate.
     messages: Vec<Message>,
     matched: Vec<Option<RecvId>>,
     drained: Drained,
@@ -346,7 +346,7 @@ impl<O: Owner> Kind for Exclusive<O> {
         let Some((context, set)) = answers::hints(context, hints) else { return MP_INVALID };
         // SAFETY: as above.
         let Exclusive { owner, hints, .. } = unsafe { handle.exclusive() };
-        // Memory first, so that hints of the engine are in the table, too.
+        // Memory first: a table without memory would lack hints that the engine has.
         let reserved = hints.reserve().and_then(|()| owner.engine().set_hints(context, set));
         done(reserved.and_then(|()| hints.set(context, set)))
     }
@@ -453,14 +453,14 @@ impl<O: Owner> Kind for Exclusive<O> {
 enum Drain {
     /// All entries of a context.
     Close(ContextId),
-    /// Receives of a context that name a source. Receives from any source are listed too.
+    /// Receives of a context from a source. Any-source receives are listed too.
     Fail(ContextId),
 }
 
-/// Ids of each kind that the list keeps room for: 8 KiB each.
+/// Capacity of each list between calls, in ids: 8 KiB each.
 const KEPT: usize = 1024;
 
-/// Makes the empty lists as long as they can become in this call.
+/// Reserves capacity for all ids that this call can drain.
 fn make_room(engine: &(impl Engine + ?Sized), drained: &mut Drained, what: Drain) -> bool {
     let (Drain::Close(context) | Drain::Fail(context)) = what;
     let (mut posted, mut unexpected) = (engine.posted_len(), engine.unexpected_len());
@@ -490,7 +490,7 @@ mod tests {
 
     use super::*;
 
-    /// Closes contexts with these numbers of messages. Returns the longest list, and the list after all.
+    /// Closes contexts with these numbers of messages. Returns the maximum and the final capacity.
     fn kept_after(counts: &[u32]) -> (usize, usize) {
         let mut engine = engines::create("list").unwrap();
         let contexts = counts.iter().zip(0..).flat_map(|(&count, context)| (0..count).map(move |_| context));
@@ -517,7 +517,7 @@ mod tests {
         assert!(most < 8000 && kept <= KEPT, "{most}, {kept}");
     }
 
-    /// Places of the lists that a call makes room in: receives, messages, those that stay.
+    /// Capacity that a call reserves: receives, messages, pending receives.
     fn room(what: Drain) -> [usize; 3] {
         let (mut engine, mut drained) = (engines::create("list").unwrap(), Drained::default());
         for id in 0..5000 {
@@ -535,7 +535,7 @@ mod tests {
     }
 
     #[test]
-    fn room_is_in_filled_lists() {
+    fn reserved_room_is_in_filled_lists() {
         assert_eq!(room(Drain::Close(ContextId(7))), [5000, 3000, 0]);
         assert_eq!(room(Drain::Fail(ContextId(7))), [5000, 0, 5000]);
     }

@@ -1,4 +1,4 @@
-//! Versions, statuses in words, names of engines.
+//! Versions, texts of statuses, names of engines.
 #![allow(unsafe_code)]
 
 use std::ffi::{CString, c_char};

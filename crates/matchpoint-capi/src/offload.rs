@@ -1,4 +1,4 @@
-//! Engines in a thread of their own: an `mp_engine` for receives, and an `mp_wire` for messages.
+//! Engines in a separate thread: an `mp_engine` for receives, and an `mp_wire` for messages.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_char, c_void};
@@ -16,7 +16,7 @@ use crate::answers::{self, done, outcome, was_there, write_struct};
 use crate::calls::{Handle, Kind};
 use crate::create;
 
-/// The engine without a name.
+/// Default engine.
 const DEFAULT: &str = "offload:engine=hybrid";
 
 /// See `matchpoint.h`.
@@ -66,7 +66,7 @@ pub unsafe extern "C" fn mp_wire_arrive(wire: *mut Wire, message: u64, pair: u64
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_wire_destroy(wire: *mut Wire) {
     if !wire.is_null() {
-        // SAFETY: `mp_create_offload` made it, and the caller does not use it again.
+        // SAFETY: created by `mp_create_offload`; the caller does not use it again.
         drop(unsafe { Box::from_raw(wire.cast::<offload::Wire>()) });
     }
 }
@@ -90,7 +90,7 @@ fn completion(news: offload::Completion) -> Completion {
     Completion { receive, message, kind, status }
 }
 
-/// Calls the engine, after it has taken all receives that were handed in. Waits for its thread.
+/// Waits until the engine's thread has taken all submitted receives, then calls the engine.
 ///
 /// # Safety
 /// As [`exclusive`](Handle::exclusive).
@@ -218,7 +218,7 @@ impl Kind for Offload {
         let mut count = 0;
         while count < room {
             let Some(news) = offload.poll() else { break };
-            // SAFETY: there is room for `room` completions.
+            // SAFETY: there is space for `room` completions.
             unsafe { completions.add(count).write(completion(news)) };
             count += 1;
         }

@@ -1,4 +1,4 @@
-//! Engines that any thread calls at any time.
+//! Engines for any thread at any time.
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
@@ -17,14 +17,14 @@ use crate::calls::{Handle, Kind};
 /// An engine for all threads.
 pub(crate) struct Shared(Box<dyn Concurrent>);
 
-/// A callback of this thread, and the callback in which its call was made.
+/// A callback of this thread, and the enclosing callback.
 struct Callback {
     of: *const Shared,
     outer: *const Callback,
 }
 
 thread_local! {
-    /// The innermost. Callbacks run under locks of their engine: a call from there would wait for itself.
+    /// The innermost callback. Callbacks run with locks of their engine held, so a call from a callback would deadlock.
     static INNERMOST: Cell<*const Callback> = const { Cell::new(ptr::null()) };
 }
 
@@ -38,16 +38,16 @@ impl Shared {
     fn call_back<A>(&self, callback: impl FnOnce() -> A) -> A {
         let this = Callback { of: self, outer: INNERMOST.get() };
         INNERMOST.set(&raw const this);
-        // C does not unwind: this is always undone.
+        // C does not unwind, so the reset always runs.
         let answer = callback();
         INNERMOST.set(this.outer);
         answer
     }
 
-    /// Whether this thread is in a callback of this engine.
+    /// Returns true if this thread is in a callback of this engine.
     fn calls_back(&self) -> bool {
         let mut callback = INNERMOST.get();
-        // SAFETY: callbacks of this thread are in frames of its stack below this one.
+        // SAFETY: callbacks of this thread are in older frames of its stack.
         while let Some(Callback { of, outer }) = unsafe { callback.as_ref() } {
             if ptr::eq(*of, self) {
                 return true;
@@ -127,7 +127,7 @@ impl Kind for Shared {
         // SAFETY: the caller's promise.
         let Some(batch) = (unsafe { Batch::new(messages, count, outcomes, done) }) else { return MP_INVALID };
         call(handle, |shared, engine| {
-            // Memory of this call: threads that shared it would wait for each other.
+            // Memory of this call: threads with shared memory would wait for each other.
             batch.arrive(&mut Vec::new(), &mut Vec::new(), |messages, out| match deliver {
                 None => engine.arrive_batch(messages, out),
                 Some(deliver) => {

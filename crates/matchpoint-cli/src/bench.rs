@@ -226,7 +226,7 @@ fn jobs_on_card(arguments: &Bench, progress: &Progress) -> Result<Vec<figures::J
         if of_trace.is_empty() {
             return Err(no_match(name));
         }
-        let is_cut = |job: &figures::Job| matches!(&job.what, figures::What::Recorded { batches, .. } if batches.is_cut);
+        let is_cut = |job: &figures::Job| matches!(&job.what, figures::Subject::Recorded { batches, .. } if batches.is_cut);
         if of_trace.iter().any(is_cut) {
             anstream::eprintln!(
                 "matchpoint: {name}: only batches with {} messages and receives together are matched, not all of them",
@@ -270,7 +270,7 @@ fn measured_now<'a>(
                         if first.is_none() {
                             first = Some(error.clone());
                         }
-                        is_over = error.is_of_the_card().then(|| format!("`{}` failed", job.label));
+                        is_over = error.is_card_failure().then(|| format!("`{}` failed", job.label));
                         error.to_string()
                     }
                 },

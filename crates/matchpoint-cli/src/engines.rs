@@ -15,7 +15,7 @@ use crate::wrap::wrap;
 /// Gives the engines of graphics cards their names, once; the user is told when another has to take the place of one.
 pub fn make_known() {
     register(matchpoint_gpu::engines::SPECS);
-    matchpoint_gpu::engine::listen(|sentence| anstream::eprintln!("matchpoint: {sentence}"));
+    matchpoint_gpu::engine::set_listener(|sentence| anstream::eprintln!("matchpoint: {sentence}"));
 }
 
 /// Tells of every engine, or of those that are named, with its parameters, and of what several threads may call at once.

@@ -1,4 +1,4 @@
-//! Streams made to hurt: each aims at a mistake that some engine has made, or could.
+//! Adversarial streams: each one targets a mistake that an engine made or could make.
 
 mod numbers;
 
@@ -6,10 +6,10 @@ use matchpoint::{
     ContextId, Envelope, Event, Hints, Message, MsgId, Rank, Receive, RecvId, Selector, Tag, TagMask, Wild,
 };
 
-/// One such stream: its name, and how to make it with about `n` entries in a queue.
+/// A stream: its name, and a function that writes it with about `n` entries in a queue.
 pub type Scenario = (&'static str, fn(&mut Script, u64));
 
-/// All of them.
+/// All adversarial streams.
 pub const SCENARIOS: &[Scenario] = &[
     ("all equal", all_equal),
     ("reverse order", reverse_order),
@@ -38,14 +38,14 @@ pub const SCENARIOS: &[Scenario] = &[
     ("recycled ids", numbers::recycled_ids),
 ];
 
-/// The events of one scenario.
+/// Events of one scenario.
 pub fn events(scenario: &Scenario, n: u64) -> Vec<Event> {
     let mut script = Script::default();
     scenario.1(&mut script, n);
     script.events
 }
 
-/// A stream being written.
+/// A stream under construction.
 #[derive(Default)]
 pub struct Script {
     events: Vec<Event>,
@@ -133,7 +133,7 @@ fn reverse_order(script: &mut Script, n: u64) {
     }
 }
 
-/// libfabric's `util_srx`: an earlier receive from any source lost to a later one that named the source.
+/// libfabric's `util_srx`: a directed receive took the message of an earlier any-source receive.
 fn any_source_before_directed(script: &mut Script, n: u64) {
     for at in 0..n {
         script.post(0, ANY_SOURCE, tagged(0));
@@ -192,7 +192,7 @@ fn wildcard_storm(script: &mut Script, n: u64) {
     }
 }
 
-/// Keys that an exclusive or, a sum, a low byte or a low word cannot tell apart.
+/// Keys that collide under exclusive or, under addition, in the low byte, or in the low word.
 fn colliding_keys(script: &mut Script, n: u64) {
     let alike =
         |at: u64| [(at, at ^ 0x55), (at, n - at), (at << 8, 7), (7, at << 8), (at << 32, 0), (0, at << 32)];
@@ -226,7 +226,8 @@ fn contexts_closed_and_reused(script: &mut Script, n: u64) {
     }
 }
 
-/// Open MPI's collectives use negative tags on the user's context: any tag of the user's must keep the sign bit.
+/// Open MPI's collectives use negative tags on the user's context. The application's `MPI_ANY_TAG` must not
+/// match a negative tag.
 fn negative_tags(script: &mut Script, n: u64) {
     let users_any = Wild::Masked(TagMask { value: Tag(0), ignore: u64::MAX >> 1 });
     let negative = |at: u64| (-17i64 - at as i64) as u64;
@@ -271,7 +272,7 @@ fn dead_peers(script: &mut Script, n: u64) {
     }
 }
 
-/// A fork's hash map lost entries when the last was removed.
+/// The hash map of a fork lost entries when the last entry was removed.
 fn down_to_the_last(script: &mut Script, n: u64) {
     for _ in 0..n.div_ceil(4) {
         script.arrive(0, 1, 1);
@@ -320,7 +321,7 @@ fn polling(script: &mut Script, n: u64) {
     }
 }
 
-/// What came first wins, however many others stand between: an index that keeps entries in blocks compares blocks.
+/// The oldest entry wins across many other entries. An index with blocks of entries has to compare blocks.
 fn old_and_young(script: &mut Script, n: u64) {
     let any = (ANY_SOURCE, tagged(5));
     let exact = (from(1), tagged(5));
@@ -346,8 +347,8 @@ fn old_and_young(script: &mut Script, n: u64) {
     }
 }
 
-/// Messages whose source is not known might all be of one: they keep their order among themselves, whatever is named
-/// in between, and so do the receives that may take them.
+/// Messages with an unknown source may have one source, so they keep their order. Receives that match them
+/// keep theirs. Directed receives in between do not change this.
 fn nameless(script: &mut Script, n: u64) {
     let unknown = Rank::UNKNOWN.0;
     for at in 0..n {

@@ -5,40 +5,40 @@ use matchpoint::Order;
 use crate::adversarial::{self, SCENARIOS};
 use crate::choices::Choices;
 use crate::deep;
-use crate::disguise::Disguise;
 use crate::generate::{self, SHAPES};
-use crate::played::{Factory, Report, Violation, check_events};
+use crate::interleave::check_interleaved;
+use crate::relabel::Relabelling;
+use crate::report::{Factory, Report, Violation, check_events};
 use crate::terms::{Calls, Terms};
-use crate::turns::check_by_turns;
 
-/// How hard to look.
+/// Size of a check.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// The first seed. The same seed makes the same streams.
+    /// First seed. The same seed gives the same streams.
     pub seed: u64,
-    /// Random streams of each shape. Every other has its numbers [disguised](Disguise). A tenth as many more, rounded up,
-    /// are played by turns on two engines that are there at once.
+    /// Random streams of each shape. Every second stream is [relabelled](Relabelling). A tenth of this number,
+    /// rounded up, runs interleaved on two engines.
     pub streams: u64,
-    /// Events in each.
+    /// Events of a random stream.
     pub events: usize,
-    /// Entries queued by the adversarial streams: each is played at every one of these.
+    /// Queue lengths of the adversarial streams. Each stream runs at each length.
     pub depths: Vec<u64>,
-    /// Entries queued by the [deep] streams, which are left out if it is 0.
+    /// Queue length of the [deep] streams. 0: no deep streams.
     pub deep: u64,
-    /// Those may be too long for the engine: it may refuse as [`Refused::Full`](matchpoint::Refused::Full) then.
+    /// The engine may refuse the deep streams as [`Refused::Full`](matchpoint::Refused::Full).
     pub deep_may_fill: bool,
-    /// The engine's table has a fixed size: it may refuse as [`Refused::Full`](matchpoint::Refused::Full).
+    /// The engine has a table of fixed size and may refuse as [`Refused::Full`](matchpoint::Refused::Full).
     pub fixed_table: bool,
-    /// The order it is held to; if none is given, the one it promises.
+    /// Required order. `None`: the order that the engine promises.
     pub order: Option<Order>,
-    /// It is for MPI alone: [`is_mpi`](crate::is_mpi) says what it is given then.
+    /// Only events of MPI programs: see [`is_mpi`](crate::is_mpi).
     pub mpi_only: bool,
-    /// The calls it has.
+    /// Calls that the engine has.
     pub calls: Calls,
 }
 
 impl Options {
-    /// A second or so.
+    /// About one second.
     pub fn quick() -> Self {
         Options {
             seed: 1,
@@ -54,22 +54,22 @@ impl Options {
         }
     }
 
-    /// Streams that [`check()`] plays on an engine that keeps the laws.
+    /// Number of streams that [`check()`] runs on a correct engine.
     pub fn streams_total(&self) -> u64 {
-        let [random, by_turns, adversarial, deep] = self.streams_by_kind();
-        random + by_turns + adversarial + deep
+        let [random, interleaved, adversarial, deep] = self.streams_by_kind();
+        random + interleaved + adversarial + deep
     }
 
-    /// The same by kind: random ones, those by turns on two engines, those made to hurt, long ones.
+    /// Number of streams by kind: random, interleaved, adversarial, deep.
     pub fn streams_by_kind(&self) -> [u64; 4] {
         let deep = if self.deep > 0 { deep::SCENARIOS.len() } else { 0 };
         let shapes = SHAPES.len() as u64;
         let adversarial = (SCENARIOS.len() * self.depths.len()) as u64;
-        [self.streams * shapes, self.streams_by_turns() * shapes, adversarial, deep as u64]
+        [self.streams * shapes, self.interleaved_streams() * shapes, adversarial, deep as u64]
     }
 
-    /// Random streams of each shape that two engines get by turns.
-    fn streams_by_turns(&self) -> u64 {
+    /// Random streams of each shape for two interleaved engines.
+    fn interleaved_streams(&self) -> u64 {
         self.streams.div_ceil(10)
     }
 
@@ -79,8 +79,8 @@ impl Options {
     }
 }
 
-/// Plays all adversarial streams, the deep ones if they are wanted, and `options.streams` random ones of each shape, each on
-/// a new engine; and some random ones on two that are there at once.
+/// Runs all adversarial streams, the deep streams if requested, and `options.streams` random streams of each
+/// shape, each on a new engine. Runs some random streams interleaved on two engines.
 ///
 /// # Errors
 /// The first violation, shrunk.
@@ -88,7 +88,7 @@ pub fn check(factory: Factory<'_>, options: &Options) -> Result<Report, Box<Viol
     check_watched(factory, options, &mut |_, _| {})
 }
 
-/// The same; `each` is told before every stream what was looked at so far, and what the stream is called.
+/// As [`check`]. Before each stream, calls `each` with the report so far and the name of the stream.
 ///
 /// # Errors
 /// The first violation, shrunk.
@@ -115,19 +115,19 @@ pub fn check_watched(
             let mut events = generate::stream(*shape, Choices::Seed(seed), options.events);
             let mut name = format!("{name}, seed {seed}");
             if stream % 2 == 1 {
-                Disguise::new(seed).put_on(&mut events);
+                Relabelling::new(seed).apply(&mut events);
                 name += ", disguised";
             }
             each(&report, &name);
             report.take(check_events(factory, events, options.terms(), || name))?;
         }
     }
-    for stream in 0..options.streams_by_turns() {
+    for stream in 0..options.interleaved_streams() {
         for (seed, (name, shape)) in seeds(stream) {
             let events = generate::stream(*shape, Choices::Seed(seed), options.events);
             let name = format!("{name}, seed {seed}, by turns on two engines");
             each(&report, &name);
-            report.take(check_by_turns(factory, &events, options.terms(), &name))?;
+            report.take(check_interleaved(factory, &events, options.terms(), &name))?;
         }
     }
     for (name, scenario) in deep::SCENARIOS.iter().filter(|_| options.deep > 0) {

@@ -1,16 +1,16 @@
-//! Where a generated stream's choices come from: a seed, or the bytes of a fuzzer. One generator serves both.
+//! Source of choices for generated streams: a seed, or the bytes of a fuzzer.
 
-/// A source of choices. Bytes run out; a seed never does.
+/// A source of choices. Bytes run out; a seed does not.
 #[derive(Clone, Debug)]
 pub enum Choices<'a> {
-    /// The state of a SplitMix64 generator (Steele, Lea & Flood 2014): any seed will do.
+    /// State of a SplitMix64 generator (Steele, Lea & Flood 2014). Any seed is valid.
     Seed(u64),
-    /// The bytes not used yet. When none are left, every choice is 0.
+    /// Unused bytes. Without bytes, every choice is 0.
     Bytes(&'a [u8]),
 }
 
 impl Choices<'_> {
-    /// A number below `bound`. Bytes: one for bounds up to 256, else two.
+    /// A number below `bound`. Takes one byte for bounds up to 256, otherwise two.
     pub fn below(&mut self, bound: u64) -> u64 {
         let number = match self {
             Choices::Seed(state) => split_mix(state),
@@ -24,7 +24,7 @@ impl Choices<'_> {
         percent > 0 && self.below(100) >= 100 - percent.min(100)
     }
 
-    /// Whether all bytes have been used.
+    /// Returns true if all bytes are used.
     pub fn is_exhausted(&self) -> bool {
         matches!(self, Choices::Bytes([]))
     }

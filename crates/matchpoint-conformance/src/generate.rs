@@ -5,10 +5,10 @@ use matchpoint::{
 };
 
 use crate::choices::Choices;
-use crate::disguise::Disguise;
 use crate::issued::Issued;
+use crate::relabel::Relabelling;
 
-/// What a random stream looks like. Weights are relative; the sum of all is what counts.
+/// Parameters of a random stream. Weights are relative to their sum.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shape {
     /// Number of contexts.
@@ -17,38 +17,38 @@ pub struct Shape {
     pub sources: u64,
     /// Number of tags.
     pub tags: u64,
-    /// Sources and tags over all their bits, rather than from 0 up.
+    /// Sources and tags use all bits instead of counting from 0.
     pub wide: bool,
-    /// Receives and probes from any source, in percent.
+    /// Percentage of receives and probes with any source.
     pub any_source_percent: u64,
-    /// Those with any tag, in percent.
+    /// Percentage of receives and probes with any tag.
     pub any_tag_percent: u64,
-    /// Those with a masked tag, in percent of the rest.
+    /// Percentage of the other receives and probes with a masked tag.
     pub masked_percent: u64,
-    /// Number of masks: the first few are those that programs use, the others anything.
+    /// Number of masks. The first few are usual in programs, the others random.
     pub masks: u64,
-    /// Messages whose source is not known, in percent.
+    /// Percentage of messages with an unknown source.
     pub unknown_percent: u64,
     /// Weight of posts.
     pub posts: u64,
     /// Weight of arrivals.
     pub arrivals: u64,
-    /// Weight of probes, of either kind.
+    /// Weight of probes and matched probes.
     pub probes: u64,
     /// Weight of cancels, retractions and readdressings.
     pub withdrawals: u64,
     /// Weight of batches.
     pub batches: u64,
-    /// Messages in one, at most.
+    /// Maximum messages in a batch.
     pub batch: u64,
     /// Weight of hints, closings and failures.
-    pub upkeep: u64,
+    pub maintenance: u64,
 }
 
-/// Bits to ignore: the lowest, some, all but a sign, one half, the other, all but the lowest.
+/// Ignored bits: the lowest, some, all but a sign, one half, the other half, all but the lowest.
 const PLAIN: [u64; 6] = [1, 6, u64::MAX >> 1, u32::MAX as u64, !(u32::MAX as u64), u64::MAX ^ 1];
 
-/// A few of everything: the other shapes change what they are about.
+/// Some of each kind. Other shapes change individual fields.
 const MIXED: Shape = Shape {
     contexts: 2,
     sources: 4,
@@ -65,19 +65,19 @@ const MIXED: Shape = Shape {
     withdrawals: 8,
     batches: 2,
     batch: 4,
-    upkeep: 2,
+    maintenance: 2,
 };
 
-/// Many receives under few envelopes.
-const ALIKE: Shape = Shape { contexts: 1, tags: 2, masked_percent: 0, posts: 60, upkeep: 1, ..MIXED };
+/// Many duplicates of receives.
+const ALIKE: Shape = Shape { contexts: 1, tags: 2, masked_percent: 0, posts: 60, maintenance: 1, ..MIXED };
 
-/// The shapes that [`check`](crate::check()) tries, by name.
+/// Shapes that [`check`](crate::check()) uses, by name.
 pub const SHAPES: &[(&str, Shape)] = &[
     ("mixed", MIXED),
     ("one of each", Shape { contexts: 1, sources: 1, tags: 1, ..MIXED }),
     ("wild", Shape { any_source_percent: 45, any_tag_percent: 35, masked_percent: 50, ..MIXED }),
     ("wide", Shape { wide: true, sources: 12, tags: 12, contexts: 3, masked_percent: 30, ..MIXED }),
-    // Pools of receives of a few kinds.
+    // Duplicates of receives of a few kinds.
     ("wild and alike", Shape { sources: 2, any_source_percent: 30, any_tag_percent: 30, ..ALIKE }),
     // Two of these sources are equal in their lower half.
     ("wide and alike", Shape { wide: true, tags: 1, any_source_percent: 50, any_tag_percent: 0, ..ALIKE }),
@@ -87,10 +87,13 @@ pub const SHAPES: &[(&str, Shape)] = &[
     ),
     ("many sources", Shape { sources: 1000, tags: 2, any_source_percent: 5, ..MIXED }),
     ("many tags", Shape { sources: 1, tags: 1000, contexts: 1, ..MIXED }),
-    ("long posted queue", Shape { posts: 70, arrivals: 30, tags: 64, upkeep: 0, withdrawals: 2, ..MIXED }),
+    (
+        "long posted queue",
+        Shape { posts: 70, arrivals: 30, tags: 64, maintenance: 0, withdrawals: 2, ..MIXED },
+    ),
     (
         "long unexpected queue",
-        Shape { posts: 30, arrivals: 70, tags: 64, upkeep: 0, withdrawals: 2, ..MIXED },
+        Shape { posts: 30, arrivals: 70, tags: 64, maintenance: 0, withdrawals: 2, ..MIXED },
     ),
     ("nameless", Shape { unknown_percent: 50, withdrawals: 30, ..MIXED }),
     ("withdrawn", Shape { withdrawals: 60, contexts: 1, sources: 2, tags: 2, ..MIXED }),
@@ -99,12 +102,12 @@ pub const SHAPES: &[(&str, Shape)] = &[
         "many masks",
         Shape { masks: 400, masked_percent: 85, any_tag_percent: 5, tags: 64, contexts: 1, ..MIXED },
     ),
-    ("upkeep", Shape { upkeep: 20, batches: 10, sources: 2, tags: 2, contexts: 3, ..MIXED }),
-    // Some hundred messages want what some hundred receives offer, of which many are alike.
+    ("upkeep", Shape { maintenance: 20, batches: 10, sources: 2, tags: 2, contexts: 3, ..MIXED }),
+    // Batches of some hundred messages for some hundred receives with many duplicates.
     ("in batches", Shape { posts: 90, arrivals: 5, batches: 4, batch: 150, sources: 2, tags: 2, ..MIXED }),
 ];
 
-/// A stream of up to `events` events of this shape; fewer if the choices are used up.
+/// Creates a stream with up to `events` events. It is shorter if the choices run out.
 pub fn stream(shape: Shape, choices: Choices<'_>, events: usize) -> Vec<Event> {
     let issued = Issued::default();
     let mut generator = Generator { shape, choices, receives: 0, messages: 0, issued, probed: None };
@@ -116,15 +119,15 @@ pub fn stream(shape: Shape, choices: Choices<'_>, events: usize) -> Vec<Event> {
     stream
 }
 
-/// The stream that a fuzzer's bytes stand for: the first chooses the shape, the second a [disguise](Disguise) or none,
-/// some three more make an event. Total, and nothing is rejected.
+/// Decodes a stream from a fuzzer's bytes: the first selects the shape, the second a [relabelling](Relabelling)
+/// or none, about three bytes an event. Accepts all bytes.
 pub fn decode(bytes: &[u8]) -> Vec<Event> {
     let mut choices = Choices::Bytes(bytes);
     let shape = SHAPES[choices.below(SHAPES.len() as u64) as usize].1;
-    let disguise = choices.below(256);
+    let relabel = choices.below(256);
     let mut events = stream(shape, choices, usize::MAX);
-    if disguise > 0 {
-        Disguise::new(disguise).put_on(&mut events);
+    if relabel > 0 {
+        Relabelling::new(relabel).apply(&mut events);
     }
     events
 }
@@ -141,15 +144,15 @@ struct Generator<'a> {
 impl Generator<'_> {
     fn event(&mut self) -> Event {
         if let Some(selector) = self.probed.take() {
-            // A probe's word is put to the test at once, most of the time.
+            // Often checks the result of the probe at once.
             match self.choices.below(4) {
                 0 => return Event::Post(self.receive(selector)),
                 1 => return Event::MatchedProbe(selector),
                 _ => {}
             }
         }
-        let Shape { posts, arrivals, probes, withdrawals, batches, upkeep, .. } = self.shape;
-        let weights = [posts, arrivals, probes, withdrawals, batches, upkeep];
+        let Shape { posts, arrivals, probes, withdrawals, batches, maintenance, .. } = self.shape;
+        let weights = [posts, arrivals, probes, withdrawals, batches, maintenance];
         let mut at = self.choices.below(weights.iter().sum());
         let kind = weights.iter().position(|&weight| {
             let here = at < weight;
@@ -166,7 +169,7 @@ impl Generator<'_> {
             Some(4) => Event::ArriveBatch(
                 (0..self.choices.below(self.shape.batch + 1)).map(|_| self.message()).collect(),
             ),
-            Some(5) => self.upkeep(),
+            Some(5) => self.maintenance(),
             _ => Event::Arrive(self.message()),
         }
     }
@@ -186,7 +189,7 @@ impl Generator<'_> {
 
     fn tag(&mut self) -> Tag {
         let at = self.choices.below(self.shape.tags);
-        // Negative tags, as Open MPI's collectives use, are sign-extended.
+        // Negative tags, as in Open MPI's collectives, are sign-extended.
         Tag(if self.shape.wide { [at, !at, at << 32, 1 << 63 | at][at as usize % 4] } else { at })
     }
 
@@ -208,7 +211,7 @@ impl Generator<'_> {
 
     fn masked(&mut self) -> Wild<Tag> {
         let at = self.choices.below(self.shape.masks);
-        // Beyond the plain ones: a bit, all but a bit, and bits at random, of which few tags need to have the same.
+        // After the usual masks: one bit, all but one bit, and random bits, which few tags share.
         let random = Choices::Seed(at).below(u64::MAX);
         let ignore = match (PLAIN.get(at as usize), at % 4) {
             (Some(&plain), _) => plain,
@@ -220,7 +223,7 @@ impl Generator<'_> {
         Wild::Masked(TagMask { value: self.tag(), ignore })
     }
 
-    /// Mostly the next id; sometimes one used before, which a caller may do once its first owner is gone.
+    /// Usually the next id. Sometimes an earlier id, which a caller may reuse after its entry was removed.
     fn id(&mut self, issued: u64) -> u64 {
         if issued > 0 && self.choices.below(16) == 15 { 1 + self.choices.below(issued) } else { issued + 1 }
     }
@@ -253,7 +256,7 @@ impl Generator<'_> {
     }
 
     fn withdrawal(&mut self) -> Event {
-        // One more than were issued: ids that nobody has are asked for, too.
+        // One more than issued: unknown ids are withdrawn too.
         let receive = self.issued.receive(RecvId(1 + self.choices.below(self.receives + 1)));
         let message = self.issued.message(MsgId(1 + self.choices.below(self.messages + 1)));
         match self.choices.below(4) {
@@ -267,7 +270,7 @@ impl Generator<'_> {
         }
     }
 
-    fn upkeep(&mut self) -> Event {
+    fn maintenance(&mut self) -> Event {
         let context = self.context();
         match self.choices.below(8) {
             0 | 1 => Event::Close(context),

@@ -1,12 +1,14 @@
-//! The selectors and envelopes that ids were given: the caller of a withdrawal passes what the entry was queued with.
+//! Selectors and envelopes of issued ids. The caller of a withdrawal passes the selector or envelope of the
+//! entry.
 
 use std::collections::HashMap;
 
 use matchpoint::{ContextId, Envelope, Event, Message, MsgId, Rank, Receive, RecvId, Selector, Tag};
 
-/// What each id was last posted or arrived with, in a stream of events. A message that was named has its new source.
+/// The last selector or envelope of each id in a stream of events. A readdressed message has its new source.
 ///
-/// An id that was never issued gets what the last one issued has: an engine must not withdraw that one instead.
+/// An unknown id gets the selector or envelope of the last issued entry, which an engine must not withdraw
+/// instead.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Issued {
     receives: HashMap<RecvId, Selector>,
@@ -24,7 +26,7 @@ impl Default for Issued {
 }
 
 impl Issued {
-    /// Notes what an event posts, brings or names.
+    /// Records the entries and sources of an event.
     pub fn note(&mut self, event: &Event) {
         match event {
             Event::Post(receive) => self.note_receive(receive),
@@ -51,7 +53,7 @@ impl Issued {
         self.messages.insert(message.id, message.envelope);
     }
 
-    /// The same event; a withdrawal gets what its id was issued with.
+    /// Returns the event. A withdrawal gets the selector or envelope of its id.
     pub fn completed(&self, event: Event) -> Event {
         match event {
             Event::Cancel(receive) => Event::Cancel(self.receive(receive.id)),
@@ -61,12 +63,12 @@ impl Issued {
         }
     }
 
-    /// The receive of that id.
+    /// The receive with this id.
     pub fn receive(&self, id: RecvId) -> Receive {
         Receive::new(id, self.receives.get(&id).copied().unwrap_or(self.last_posted))
     }
 
-    /// The message of that id.
+    /// The message with this id.
     pub fn message(&self, id: MsgId) -> Message {
         Message::new(id, self.messages.get(&id).copied().unwrap_or(self.last_arrived))
     }

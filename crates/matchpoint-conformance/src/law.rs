@@ -1,41 +1,41 @@
-//! The laws, by name.
+//! The laws.
 
 use std::fmt::{self, Display};
 
-/// What an engine promises: the sentences of [`matchpoint::engine`].
+/// Promises of an engine: the rules of [`matchpoint::engine`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Law {
     /// Rule 2.
     Arrive,
     /// Rule 3.
     Post,
-    /// What a probe finds is what a receive would take, left in place.
+    /// A probe finds the message that a receive would take, and leaves it queued.
     Probe,
-    /// What a matched probe takes is what a receive would take.
+    /// A matched probe takes the message that a receive would take.
     MatchedProbe,
-    /// Cancelling is for receives still posted.
+    /// A cancel removes only a posted receive.
     Cancel,
-    /// Retracting is for messages still queued.
+    /// A retraction removes only a queued message.
     Retract,
-    /// A source learned late.
+    /// Readdressing a message with an unknown source.
     Readdress,
-    /// Assertions hold for what is queued, and for what comes.
+    /// Hints hold for queued and later entries.
     Hints,
-    /// Closing empties a context.
+    /// A close empties a context.
     Close,
-    /// What becomes of receives when a peer died.
+    /// Receives after the failure of a source.
     FailSource,
-    /// A batch is its messages one by one.
+    /// A batch equals its messages one by one.
     Batch,
-    /// When a call may be refused.
+    /// Permitted refusals.
     Refusal,
-    /// What the queues hold between calls.
+    /// Queue contents between calls.
     Queues,
-    /// The footprint adds up.
+    /// Consistency of the footprint.
     Footprint,
-    /// No call panics or crashes, or answers what is no answer.
+    /// A call does not panic or crash, and returns a valid result.
     Panic,
-    /// Engines have nothing in common.
+    /// Engines are independent.
     Apart,
 }
 
@@ -87,12 +87,12 @@ impl Law {
     }
 }
 
-/// A law that an outcome broke, and how.
+/// A broken law with the observed outcome.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Broken {
-    /// Which.
+    /// The law.
     pub law: Law,
-    /// What was seen, and what the law permits.
+    /// The observed outcome, and the outcome that the law demands.
     pub how: String,
 }
 

@@ -1,4 +1,4 @@
-//! The laws of MPI message matching, as code that runs on any engine.
+//! The laws of MPI message matching, executable on any engine.
 //!
 //! ```
 //! use matchpoint::engines;
@@ -9,35 +9,35 @@
 //! # Ok::<(), Box<matchpoint_conformance::Violation>>(())
 //! ```
 //!
-//! A [`Judge`] keeps both queues itself, says of each outcome whether the [contract](matchpoint::engine) permits it,
-//! and follows the engine where the contract leaves it a choice. [`check`] makes it watch the engine through streams of
-//! events, [random](generate), [adversarial] and [deep], some of them by turns on two engines, and when a law breaks shrinks the stream to the shortest
-//! script that breaks the same law. Saved in this crate's `scripts/`, with a comment that says what it is about, such a
-//! script is played on every engine from then on.
+//! A [`Oracle`] keeps both queues, checks each outcome against the [contract](matchpoint::engine), and follows
+//! the choices that the contract leaves to the engine. [`check`] runs streams of events on the engine:
+//! [random](generate), [adversarial] and [deep]. Some streams run interleaved on two engines. If a law
+//! breaks, [`check`] shrinks the stream to the shortest script that breaks the same law. A script in this
+//! crate's `scripts/`, with a comment about its purpose, runs on every engine.
 
 pub mod adversarial;
 mod check;
 mod choices;
 pub mod deep;
-mod disguise;
 pub mod generate;
+mod interleave;
 mod issued;
-mod judge;
 mod law;
-mod played;
+mod oracle;
+mod relabel;
 mod renumber;
+mod report;
 mod run;
 mod shrink;
 mod terms;
-mod turns;
 
 pub use check::{Options, check, check_watched};
 pub use choices::Choices;
-pub use disguise::Disguise;
 pub use issued::Issued;
-pub use judge::Judge;
 pub use law::{Broken, Law};
-pub use played::{Report, Substitute, Violation, check_events};
+pub use oracle::Oracle;
+pub use relabel::Relabelling;
+pub use report::{Report, Substitute, Violation, check_events};
 pub use run::{Run, run};
 pub use shrink::shrink;
 pub use terms::{Calls, Terms, is_mpi};

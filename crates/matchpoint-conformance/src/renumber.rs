@@ -1,16 +1,16 @@
-//! A stream with other numbers: one place that knows where in an event which kind of number stands.
+//! Renumbering of streams: the positions of each kind of number in an event.
 
 use matchpoint::{
     ContextId, Envelope, Event, Message, MsgId, Rank, Receive, RecvId, Selector, Tag, TagMask, Wild,
 };
 
-/// What becomes of each kind of number. Unless said otherwise it stays.
+/// New numbers of each kind. The default keeps the number.
 pub(crate) trait Numbers {
     fn context(&mut self, context: ContextId) -> ContextId {
         context
     }
 
-    /// Never asked of a source that is not known.
+    /// Not called for an unknown source.
     fn source(&mut self, source: Rank) -> Rank {
         source
     }
@@ -32,7 +32,7 @@ pub(crate) trait Numbers {
     }
 }
 
-/// The same event with other numbers.
+/// Returns the event with new numbers.
 pub(crate) fn map(event: &Event, to: &mut impl Numbers) -> Event {
     match event {
         Event::Post(posted) => Event::Post(receive(posted, to)),

@@ -1,42 +1,41 @@
-//! One engine, one stream, one judge.
+//! Runs one stream on one engine under an oracle.
 
 use std::error::Error;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use matchpoint::{Drained, Engine, Event, MsgId, Outcome, RecvId};
 
-use crate::judge::{Judge, drained_text};
 use crate::law::{Broken, Law};
+use crate::oracle::{Oracle, drained_text};
 use crate::terms::Terms;
 
-/// What came of a stream of events.
+/// Result of a stream.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Run {
-    /// The events played. A call that no caller may make (an id given twice), or that the engine lacks, is left out. A
-    /// withdrawal of a queued entry has the selector or envelope of that entry.
+    /// Events that ran. Calls that no caller may make, such as a duplicate id, and calls that the engine
+    /// lacks are left out. A withdrawal of a queued entry has its selector or envelope.
     pub played: Vec<Event>,
-    /// Messages matched with receives.
+    /// Matches.
     pub matches: u64,
-    /// The law broken by the last event played, or by closing everything after it.
+    /// Law broken by the last event, or by closing all contexts after it.
     pub broken: Option<Broken>,
-    /// Who matched in the engine's place by then, before everything was closed: see
-    /// [`Engine::substitute`].
+    /// The engine's replacement before all contexts were closed: see [`Engine::substitute`].
     pub substitute: Option<String>,
 }
 
-/// Queues up to this long are compared in full after each event, longer ones after each 64th, or after a call that is rare if it is
-/// the fourth.
+/// Queues up to `SHORT` entries are compared in full after each event. Longer queues are compared after 64
+/// events, and after `RARE` events if the call is rare.
 const SHORT: usize = 32;
 const RARE: usize = 4;
 
-/// Queues longer than this are compared so seldom that it comes to these entries for each event: all of 140,000 after
-/// each event would take hours.
+/// Queues beyond `LONG` entries are compared at a rate of `EACH` entries per event. Comparing 140,000 entries
+/// after each event would take hours.
 const LONG: usize = 4096;
 const EACH: usize = 4;
 
-/// Plays `events` on a new engine under a [`Judge`], up to the first law broken.
+/// Runs `events` on a new engine under a [`Oracle`], up to the first broken law.
 pub fn run(engine: &mut dyn Engine, events: &[Event], terms: impl Into<Terms>) -> Run {
-    let mut watch = Watch::new(engine, terms.into());
+    let mut watch = Checker::new(engine, terms.into());
     let mut played = Vec::with_capacity(events.len());
     let mut broken = None;
     for event in events {
@@ -54,38 +53,38 @@ pub fn run(engine: &mut dyn Engine, events: &[Event], terms: impl Into<Terms>) -
     Run { played, matches: watch.matches(), broken, substitute }
 }
 
-/// Who matches in an engine's place; of one that panics as it is asked nobody is known.
+/// Name of the engine's replacement. `None` also if the query panics.
 pub(crate) fn substitute(engine: &dyn Engine) -> Option<String> {
     guarded(|| engine.substitute().map(str::to_owned)).ok().flatten()
 }
 
-/// A judge beside an engine, and how many events ago it compared both queues in full.
-pub(crate) struct Watch {
-    judge: Judge,
+/// An oracle for an engine, and the number of events since both queues were compared in full.
+pub(crate) struct Checker {
+    oracle: Oracle,
     since: usize,
 }
 
-impl Watch {
-    /// Beside a new engine.
+impl Checker {
+    /// Creates a checker for a new engine.
     pub(crate) fn new(engine: &dyn Engine, terms: Terms) -> Self {
         let terms = Terms { demands: engine.demands(), ..terms };
-        Watch { judge: Judge::new(engine.order(), terms), since: 0 }
+        Checker { oracle: Oracle::new(engine.order(), terms), since: 0 }
     }
 
-    /// The call as a caller may make it, if any caller may.
+    /// The call as a caller may make it, or `None` if no caller may.
     pub(crate) fn admit(&self, event: &Event) -> Option<Event> {
-        self.judge.admit(event)
+        self.oracle.admit(event)
     }
 
-    /// Messages matched with receives so far.
+    /// Matches so far.
     pub(crate) fn matches(&self) -> u64 {
-        self.judge.matches()
+        self.oracle.matches()
     }
 
-    /// Plays an event that is admitted.
+    /// Runs an admitted event.
     pub(crate) fn play(&mut self, engine: &mut dyn Engine, event: &Event) -> Result<(), Broken> {
         self.since += 1;
-        if step(engine, &mut self.judge, event, self.since)? {
+        if step(engine, &mut self.oracle, event, self.since)? {
             self.since = 0;
         }
         Ok(())
@@ -93,17 +92,17 @@ impl Watch {
 
     /// Compares both queues in full.
     pub(crate) fn compare(&self, engine: &dyn Engine) -> Result<(), Broken> {
-        guarded(|| self.judge.compare(engine))?
+        guarded(|| self.oracle.compare(engine))?
     }
 
     /// Compares once more, then closes every context.
     pub(crate) fn close_all(&self, engine: &mut dyn Engine) -> Result<(), Broken> {
-        close_all(engine, &self.judge)
+        close_all(engine, &self.oracle)
     }
 }
 
-/// Makes a call that may panic. Whoever stands between us and an engine of another language panics with an error, boxed, where that
-/// engine's answer is none: the engine did not panic.
+/// Makes a call that may panic. An adapter for an engine of another language panics with a boxed error if the
+/// engine returns an invalid result. This is reported as an invalid result, not as a panic of the engine.
 pub(crate) fn guarded<T>(call: impl FnOnce() -> T) -> Result<T, Broken> {
     catch_unwind(AssertUnwindSafe(call)).map_err(|panic| {
         if let Some(answer) = panic.downcast_ref::<Box<dyn Error + Send + Sync>>() {
@@ -115,11 +114,12 @@ pub(crate) fn guarded<T>(call: impl FnOnce() -> T) -> Result<T, Broken> {
     })
 }
 
-/// Plays one event, the `since`th after both queues were compared in full. Whether they were again.
-fn step(engine: &mut dyn Engine, judge: &mut Judge, event: &Event, since: usize) -> Result<bool, Broken> {
+/// Runs one event, `since` events after the last full comparison. Returns true if both queues were compared
+/// in full.
+fn step(engine: &mut dyn Engine, oracle: &mut Oracle, event: &Event, since: usize) -> Result<bool, Broken> {
     let outcome = guarded(|| event.play(engine))?;
-    judge.judge(event, &outcome)?;
-    let compared = match judge.queued() {
+    oracle.check(event, &outcome)?;
+    let compared = match oracle.queued() {
         queued if queued <= SHORT => true,
         queued if queued <= LONG => {
             let often = if is_frequent(event) { 64 } else { RARE };
@@ -127,7 +127,7 @@ fn step(engine: &mut dyn Engine, judge: &mut Judge, event: &Event, since: usize)
         }
         queued => since * EACH >= queued,
     };
-    guarded(|| if compared { judge.compare(engine) } else { judge.compare_lengths(engine) })??;
+    guarded(|| if compared { oracle.compare(engine) } else { oracle.compare_lengths(engine) })??;
     Ok(compared)
 }
 
@@ -139,10 +139,10 @@ fn is_refusal(outcome: &Outcome) -> bool {
     matches!(outcome, Outcome::Posted(Err(_)) | Outcome::Arrived(Err(_)) | Outcome::Hinted(Err(_)))
 }
 
-/// Compares once more, then closes every context into one [`Drained`] that holds something already.
-fn close_all(engine: &mut dyn Engine, judge: &Judge) -> Result<(), Broken> {
-    guarded(|| judge.compare(engine))??;
-    if !judge.terms().calls.close {
+/// Compares once more, then closes every context into one [`Drained`] that is not empty.
+fn close_all(engine: &mut dyn Engine, oracle: &Oracle) -> Result<(), Broken> {
+    guarded(|| oracle.compare(engine))??;
+    if !oracle.terms().calls.close {
         return Ok(());
     }
     let before = || Drained {
@@ -151,8 +151,8 @@ fn close_all(engine: &mut dyn Engine, judge: &Judge) -> Result<(), Broken> {
         pending: vec![RecvId(u64::MAX)],
     };
     let (mut drained, mut expected) = (before(), before());
-    for context in judge.contexts() {
-        let here = judge.drained_by_close(context);
+    for context in oracle.contexts() {
+        let here = oracle.drained_by_close(context);
         expected.receives.extend(here.receives);
         expected.messages.extend(here.messages);
         guarded(|| engine.close(context, &mut drained))?;

@@ -1,4 +1,4 @@
-//! From a stream that breaks a law to the shortest and plainest one found that still does.
+//! Shrinks a stream that breaks a law to a short and plain stream that still breaks it.
 
 mod long;
 mod numbers;
@@ -12,11 +12,11 @@ use self::numbers::plainer_numbers;
 use self::plainer::{Fails, LONG, leave_out, simpler};
 use crate::issued::Issued;
 
-/// Events played in all before it is content with what it has: about a minute.
+/// Maximum number of events of all attempts, about a minute.
 const BUDGET: usize = 40_000_000;
 
-/// Shortens `events` while `fails` holds for what is left: first by leaving events out (delta debugging, Zeller &
-/// Hildebrandt 2002), then by plainer fields and smaller numbers, until neither helps.
+/// Shrinks `events` while `fails` holds: first by leaving out events (delta debugging, Zeller & Hildebrandt
+/// 2002), then by plainer fields and smaller numbers, until neither helps.
 pub fn shrink(mut events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
     let played = Cell::new(0);
     let fails = |events: &[Event]| {
@@ -39,7 +39,8 @@ pub fn shrink(mut events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
     events
 }
 
-/// Withdrawals get the selectors and envelopes that are left: they may have those of posts and arrivals that became plainer.
+/// Gives withdrawals the selectors and envelopes of the remaining posts and arrivals, which may have become
+/// plainer.
 fn completed(events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
     let mut issued = Issued::default();
     let complete = |event: &Event| {

@@ -1,26 +1,27 @@
-//! What the judge is to grant an engine, and what it cannot ask of it.
+//! Exceptions for an engine, and calls that it lacks.
 
 use matchpoint::{ContextId, Event, Hints, Message, Order, Selector, Wild};
 
-/// The terms under which an engine is judged. The default grants nothing and asks for every call; `true` stands for
-/// the default with a fixed table, `false` for the default.
+/// Terms of a check. The default has no exceptions and all calls. `true` converts to the default with a fixed
+/// table, `false` to the default.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Terms {
-    /// Its table has a fixed size: it may refuse as [`Refused::Full`](matchpoint::Refused::Full) what would wait.
+    /// The engine has a table of fixed size and may refuse entries as
+    /// [`Refused::Full`](matchpoint::Refused::Full).
     pub fixed_table: bool,
-    /// The order it is held to; if none is given, the one it [promises](matchpoint::Engine::order).
+    /// Required order. `None`: the order that the engine [promises](matchpoint::Engine::order).
     pub order: Option<Order>,
-    /// It is for MPI alone, and is given nothing that no MPI program has: see [`is_mpi`].
+    /// Only events of MPI programs: see [`is_mpi`].
     pub mpi_only: bool,
-    /// The calls it has.
+    /// Calls that the engine has.
     pub calls: Calls,
-    /// What it is to refuse in every context, whatever is asserted there: what it
+    /// Receives that the engine refuses in every context without a hint: its
     /// [demands](matchpoint::Engine::demands).
     pub demands: Hints,
 }
 
-/// Whether an MPI library could have made this call: ranks and tags are non-negative `int`s, contexts have 16 bits (as
-/// in MPICH), a tag is left open as a whole or not at all, and sources are known.
+/// Returns true if an MPI library could make this call: ranks and tags are non-negative `int`s, contexts have
+/// 16 bits as in MPICH, tags have no mask, and sources are known.
 pub fn is_mpi(event: &Event) -> bool {
     let int = |number: u64| number <= i32::MAX as u64;
     let context = |context: ContextId| context.0 <= u16::MAX.into();
@@ -51,8 +52,8 @@ impl From<bool> for Terms {
     }
 }
 
-/// The calls that an engine behind another interface may lack: they are not made, and the laws about them go
-/// unchecked. Every [`Engine`](matchpoint::Engine) of ours has all of them.
+/// Calls that an engine behind another interface may lack. A missing call is not made, and its laws are not
+/// checked. Every [`Engine`](matchpoint::Engine) of Matchpoint has all calls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Calls {
     /// [`Engine::retract`](matchpoint::Engine::retract).
@@ -67,7 +68,7 @@ pub struct Calls {
     pub fail_source: bool,
     /// [`Engine::arrive_batch`](matchpoint::Engine::arrive_batch).
     pub arrive_batch: bool,
-    /// [`Engine::visit`](matchpoint::Engine::visit): without it, of the queues only their lengths are compared.
+    /// [`Engine::visit`](matchpoint::Engine::visit). Without it, only the lengths of the queues are compared.
     pub visit: bool,
     /// [`Engine::footprint`](matchpoint::Engine::footprint).
     pub footprint: bool,
@@ -89,7 +90,7 @@ impl Default for Calls {
 }
 
 impl Calls {
-    /// Whether the engine has the call that `event` is.
+    /// Returns true if the engine has the call of `event`.
     pub fn include(&self, event: &Event) -> bool {
         match event {
             Event::Post(_)

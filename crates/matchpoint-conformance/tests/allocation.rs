@@ -1,5 +1,5 @@
-//! Once an engine has met a program's queues it allocates nothing more, however long the program goes on. A program of
-//! its own: what is counted is all that the process allocates.
+//! Engines stop allocating after warm-up, however long the program runs. A separate program, because the
+//! whole process is counted.
 
 use std::alloc::System;
 
@@ -13,24 +13,23 @@ use matchpoint_conformance::Choices;
 #[global_allocator]
 static MEMORY: Cap<System> = Cap::new(System, usize::MAX);
 
-/// Engines that are known to go on allocating under some pattern. Whoever mends one takes it off this list, or the test
-/// fails.
+/// Engines known to allocate under some pattern. The test fails if a listed engine does not.
 const KNOWN: &[&str] = &[];
 
-/// Queues still become longer than ever before now and then, ever more rarely: so many calls in a million may see that.
+/// Allowed allocating calls per million: queues still reach new maximum lengths, ever more rarely.
 const RECORDS: u64 = 50;
 
-/// Calls that warm an engine.
+/// Warm-up calls.
 const WARMING: u64 = 150_000;
 
-/// Calls that are looked at after that. Of an engine's variants, fewer.
+/// Counted calls of an engine, and of each variant.
 const CALLS: u64 = 300_000;
 const VARIED: u64 = 150_000;
 
-/// Entries that wait at most.
+/// Maximum queued entries.
 const DEPTH: usize = 128;
 
-/// A program: how often a receive, in so many of them, leaves something open. 0: never.
+/// A program: one receive of this many has each wildcard. 0: none.
 #[derive(Clone, Copy)]
 struct Pattern {
     name: &'static str,
@@ -50,13 +49,13 @@ const PATTERNS: &[Pattern] = &[
     Pattern { name: "all sorts, rarely", any_source: 997, any_tag: 1499, masked: 4001, cancelled: 701 },
 ];
 
-/// Both queues of one context go up to [`DEPTH`] and down again, as an application's do.
+/// Both queues of one context grow to [`DEPTH`] and shrink, as in applications.
 struct Program {
     pattern: Pattern,
     choices: Choices<'static>,
     next: u64,
     rises: bool,
-    /// What waits, by this program's own account: asking the engine may allocate.
+    /// Queued entries, recorded by the program, because a query of the engine may allocate.
     posted: Vec<Receive>,
     unexpected: Vec<Message>,
 }
@@ -106,7 +105,7 @@ impl Program {
         }
     }
 
-    /// A few calls.
+    /// Makes a few calls.
     fn step(&mut self, engine: &mut dyn Engine) {
         let waiting = self.posted.len() + self.unexpected.len();
         self.rises = if waiting >= DEPTH { false } else { self.rises || waiting < 8 };
@@ -134,7 +133,7 @@ impl Program {
         }
     }
 
-    /// Something that waits is met.
+    /// Matches a queued entry.
     fn meet(&mut self, engine: &mut dyn Engine) {
         self.next += 1;
         if let Some(receive) = self.posted.first() {
@@ -153,12 +152,12 @@ impl Program {
     }
 }
 
-/// Of so many calls, those that allocated, after as many as the program takes to know its engine.
+/// Number of allocating calls of `calls`, after the warm-up.
 fn allocating(name: &str, pattern: Pattern, calls: u64) -> u64 {
     let mut engine = engines::create(name).unwrap_or_else(|error| panic!("{error}"));
     let mut program = Program::new(pattern);
     (0..WARMING).for_each(|_| program.step(&mut *engine));
-    // Growth in place is not part of the total.
+    // The total does not include growth in place.
     let counts = || (MEMORY.total_allocated(), MEMORY.allocated());
     let allocates = |_: &u64| {
         let before = counts();

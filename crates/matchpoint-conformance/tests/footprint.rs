@@ -1,4 +1,5 @@
-//! What engines say they hold, beside what an allocator saw. A program of its own, so that nothing else allocates.
+//! Reported footprints compared with an allocator's count. A separate program, so that nothing else
+//! allocates.
 
 use std::alloc::System;
 
@@ -12,11 +13,11 @@ use matchpoint::{
 #[global_allocator]
 static MEMORY: Cap<System> = Cap::new(System, usize::MAX);
 
-/// A footprint may leave out, or count besides, such a part of what is allocated and so many bytes.
+/// Allowed difference: 1 / `PART` of the allocated bytes plus `SLACK` bytes.
 const PART: usize = 100;
 const SLACK: usize = 256;
 
-/// Puts about so many entries into an engine.
+/// Queues about `n` entries in an engine.
 type Fill = fn(&mut dyn Engine, u64);
 
 const FILLS: &[(&str, Fill)] = &[
@@ -56,7 +57,7 @@ fn open(at: u64) -> (Wild<Rank>, Wild<Tag>) {
     }
 }
 
-/// A table of fixed size may refuse: then less is held.
+/// A fixed table may refuse. The footprint is then smaller.
 fn post(engine: &mut dyn Engine, id: u64, source: Wild<Rank>, tag: Wild<Tag>) {
     let _ = engine.post(Receive::new(RecvId(id), Selector::new(ContextId(0), source, tag)));
 }
@@ -66,14 +67,14 @@ fn arrive(engine: &mut dyn Engine, id: u64, source: u64, tag: u64) {
     let _ = engine.arrive_message(Message::new(MsgId(id), envelope));
 }
 
-/// Compares; returns what is wrong.
+/// Compares, and returns a description of a difference.
 fn compared(when: &str, footprint: Footprint, before: usize) -> Option<String> {
     let (says, has) = (footprint.now_bytes() as usize, MEMORY.allocated() - before);
     let wrong = says.abs_diff(has) > SLACK + has / PART || footprint.peak_bytes < footprint.now_bytes();
     wrong.then(|| format!("{when}: {has} bytes are allocated, and it says {says} ({footprint:?})"))
 }
 
-/// What is wrong with the footprint of an engine that is filled and emptied.
+/// Checks an engine while it is filled and emptied. Returns a description of a difference.
 fn wrong(name: &str, fill: Fill, depth: u64) -> Option<String> {
     let mut drained = Drained::default();
     drained.receives.reserve(2 * depth as usize);
@@ -92,8 +93,8 @@ fn wrong(name: &str, fill: Fill, depth: u64) -> Option<String> {
     idle.or(full).or(empty).or(compared("filled again", engine.footprint(), before))
 }
 
-/// A footprint that leaves out a kilobyte is found out, and so is one that makes it up.
-fn this_can_fail() {
+/// A footprint that omits or adds a kilobyte fails the comparison.
+fn wrong_footprint_is_found() {
     let before = MEMORY.allocated();
     let held = vec![0u8; 10_000];
     let says = |entries_bytes| Footprint { entries_bytes, peak_bytes: 10_000, ..Footprint::default() };
@@ -101,14 +102,14 @@ fn this_can_fail() {
     assert_eq!(compared("", says(held.len() as u64), before), None);
 }
 
-/// Engines with partners from the beginning: near each other, and two of 2^32 processes.
+/// Engines with partners from the start: close together, and two of 2^32 processes.
 const PROFILED: [&str; 2] = [
     concat!("partner:mode=static,profile=", env!("CARGO_MANIFEST_DIR"), "/tests/some.partners"),
     concat!("partner:mode=static,profile=", env!("CARGO_MANIFEST_DIR"), "/tests/far.partners"),
 ];
 
-/// Two partners take some hundred bytes, however far apart they are.
-fn far_partners_take_little() {
+/// Two partners take some hundred bytes at any distance.
+fn distant_partners_take_little_memory() {
     let before = MEMORY.allocated();
     let engine = engines::create(PROFILED[1]).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(engine.statistics().iter().filter(|of| of.0.ends_with("partners") && of.1 == 2.0).count(), 2);
@@ -117,8 +118,8 @@ fn far_partners_take_little() {
 }
 
 fn main() {
-    this_can_fail();
-    far_partners_take_little();
+    wrong_footprint_is_found();
+    distant_partners_take_little_memory();
     let mut found = Vec::new();
     for name in engines::variants().map(|Variant { name, .. }| name).chain(PROFILED.map(str::to_owned)) {
         for &(filled, fill) in FILLS {

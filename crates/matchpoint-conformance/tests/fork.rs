@@ -1,5 +1,5 @@
-//! Engines with threads of their own in a child of `fork`, which has none of them. A program of its own, with one test: what other
-//! threads have locked as it forks stays so.
+//! Engines with worker threads in a child of `fork`, which has none of these threads. A separate program with
+//! one test, because locks held by other threads stay locked in the child.
 
 #![cfg(all(unix, not(miri)))]
 #![allow(unsafe_code)]
@@ -18,20 +18,21 @@ unsafe extern "C" {
     fn _exit(status: i32) -> !;
 }
 
-/// What a child of this process does, which must not panic, end by a signal, or take longer than a minute.
+/// Runs `what` in a child process. The child must not panic, end by a signal, or run longer than a minute.
 fn in_child(what: impl FnOnce()) {
-    // SAFETY: the child calls what is not safe where another thread was in the midst of it, but there is none that matters.
+    // SAFETY: the child calls functions that are unsafe if another thread was inside of them. No relevant
+    // thread is.
     let child = unsafe { fork() };
     assert!(child >= 0, "there is no memory for a child");
     if child == 0 {
-        // SAFETY: it takes a number.
+        // SAFETY: takes a number.
         unsafe { alarm(60) };
         let is_well = catch_unwind(AssertUnwindSafe(what)).is_ok();
-        // SAFETY: the test harness is the parent's.
+        // SAFETY: the child must not run the parent's test harness.
         unsafe { _exit(i32::from(!is_well)) };
     }
     let mut status = 0;
-    // SAFETY: it is a child of this process, and `status` can be written.
+    // SAFETY: a child of this process; `status` is writable.
     assert_eq!(unsafe { waitpid(child, &raw mut status, 0) }, child);
     assert_eq!(status, 0, "it has ended well");
 }

@@ -1,6 +1,6 @@
-//! Memory that cannot be had is refused, never an abort, and leaves the engine as it was: from the first byte on, and
-//! after some at random, in the midst of a call. A program of its own, without the usual harness: the limit holds for all
-//! threads, and one of the harness's would meet it.
+//! Missing memory causes a refusal, never an abort, and leaves the engine unchanged, from the first byte on
+//! or at a random point within a call. A separate program without the usual test harness: the limit holds for
+//! all threads, including the harness's.
 
 mod alone;
 
@@ -13,13 +13,13 @@ use matchpoint::{
     ContextId, Drained, Engine, Entry, Envelope, Event, Message, MsgId, Pair, Queue, Rank, Readdressed,
     Receive, RecvId, Refused, Selector, Tag, TagMask, Wild, concurrent, engines,
 };
-use matchpoint_conformance::{Choices, Judge, generate};
+use matchpoint_conformance::{Choices, Oracle, generate};
 
 #[global_allocator]
 static MEMORY: Cap<System> = Cap::new(System, usize::MAX);
 
-/// Plays an event while no more than so many bytes can be allocated. What the *caller* provides is there already.
-fn starved(engine: &mut dyn Engine, event: &Event, bytes: usize) -> Outcome {
+/// Runs an event with at most `bytes` bytes to allocate. The caller's memory is reserved before.
+fn play_with_limit(engine: &mut dyn Engine, event: &Event, bytes: usize) -> Outcome {
     let entries = engine.posted_len() + engine.unexpected_len();
     let mut drained = Drained {
         receives: Vec::with_capacity(entries),
@@ -67,7 +67,7 @@ fn queued(engine: &dyn Engine) -> Vec<Entry> {
     for queue in [Queue::Posted, Queue::Unexpected] {
         engine.visit(queue, &mut |entry| {
             entries.push(match entry {
-                // An engine may drop them at any time.
+                // An engine may drop these fields.
                 Entry::Message(message) => Entry::Message(Message::new(message.id, message.envelope)),
                 receive => receive,
             });
@@ -77,7 +77,7 @@ fn queued(engine: &dyn Engine) -> Vec<Entry> {
     entries
 }
 
-/// The engine of that name; a concurrent one is called by one thread.
+/// The engine with this name. One thread calls a concurrent engine.
 fn made(name: &str) -> Box<dyn Engine> {
     match name.split_once(":engine=") {
         Some(_) => concurrent::create(name).map(|engine| Box::new(Alone(engine)) as Box<dyn Engine>),
@@ -86,18 +86,19 @@ fn made(name: &str) -> Box<dyn Engine> {
     .unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Plays a stream, each event first without memory and then, if that was refused, with it. Returns the refusals.
+/// Runs a stream, each event first without memory, and again with memory after a refusal. Returns the
+/// refusals.
 fn play(engine: &mut dyn Engine, name: &str, events: &[Event]) -> usize {
-    let mut judge = Judge::new(engine.order(), false);
+    let mut oracle = Oracle::new(engine.order(), false);
     let mut refusals = 0;
     for event in events {
-        let Some(event) = &judge.admit(event) else { continue };
+        let Some(event) = &oracle.admit(event) else { continue };
         let before = queued(engine);
-        let mut outcome = starved(engine, event, 0);
+        let mut outcome = play_with_limit(engine, event, 0);
         if let (Event::ArriveBatch(messages), Outcome::ArrivedBatch(out, result)) = (event, &mut outcome)
             && *result == Err(Refused::Memory)
         {
-            // What arrived before the one refused did arrive.
+            // Messages before the refused message have arrived.
             refusals += 1;
             *result = engine.arrive_batch(&messages[out.len()..], out);
         }
@@ -106,21 +107,22 @@ fn play(engine: &mut dyn Engine, name: &str, events: &[Event]) -> usize {
             assert_eq!(queued(engine), before, "{name}: {event} was refused, but changed what is queued");
             outcome = event.play(engine);
         }
-        if let Err(broken) = judge.judge(event, &outcome).and_then(|()| judge.compare(engine)) {
+        if let Err(broken) = oracle.check(event, &outcome).and_then(|()| oracle.compare(engine)) {
             panic!("{name}: {event}: {broken}");
         }
     }
     refusals
 }
 
-/// Bytes that a call may have, in such steps until it comes through.
+/// Increases the bytes of a call, in steps until the call succeeds.
 fn budget(choices: &mut Choices<'_>, before: usize) -> usize {
-    // Engines allocate from a few bytes to some KiB at once: a step should end between two allocations of a call.
+    // Engines allocate from a few bytes to some KiB at once. A limit should fall between two allocations of a
+    // call.
     before + (1 << choices.below(13)) + choices.below(100) as usize
 }
 
-/// A batch with a little memory, then what is left of it with a little more. Adds the refusals.
-fn batch_denied_at_random(
+/// Runs a batch with little memory, then its rest with a little more. Adds the refusals.
+fn play_batch_with_random_limits(
     engine: &mut dyn Engine,
     name: &str,
     messages: &[Message],
@@ -131,7 +133,9 @@ fn batch_denied_at_random(
     loop {
         let before = queued(engine);
         let rest = Event::ArriveBatch(messages[all.len()..].to_vec());
-        let Outcome::ArrivedBatch(out, result) = starved(engine, &rest, bytes) else { unreachable!() };
+        let Outcome::ArrivedBatch(out, result) = play_with_limit(engine, &rest, bytes) else {
+            unreachable!()
+        };
         if result != Err(Refused::Memory) {
             all.extend(out);
             return Outcome::ArrivedBatch(all, result);
@@ -146,21 +150,22 @@ fn batch_denied_at_random(
     }
 }
 
-/// Plays a stream beside `list`, each event with a little memory, then a little more. Returns the refusals.
-fn denied_at_random(name: &str, events: &[Event], mut choices: Choices<'_>) -> usize {
+/// Runs a stream and compares with `list`, each event with little memory, then a little more. Returns the
+/// refusals.
+fn play_with_random_limits(name: &str, events: &[Event], mut choices: Choices<'_>) -> usize {
     let mut engines = [name, "list"].map(made);
-    let mut judge = Judge::new(engines[0].order(), false);
+    let mut oracle = Oracle::new(engines[0].order(), false);
     let mut refusals = 0;
     for event in events {
-        let Some(event) = &judge.admit(event) else { continue };
+        let Some(event) = &oracle.admit(event) else { continue };
         let (before, mut bytes) = (queued(&*engines[0]), 0);
         let right = event.play(&mut *engines[1]);
         let ours = loop {
             if let Event::ArriveBatch(messages) = event {
                 let engine = &mut *engines[0];
-                break batch_denied_at_random(engine, name, messages, &mut choices, &mut refusals);
+                break play_batch_with_random_limits(engine, name, messages, &mut choices, &mut refusals);
             }
-            let outcome = starved(&mut *engines[0], event, bytes);
+            let outcome = play_with_limit(&mut *engines[0], event, bytes);
             if !is_refused(&outcome) {
                 break outcome;
             }
@@ -169,8 +174,8 @@ fn denied_at_random(name: &str, events: &[Event], mut choices: Choices<'_>) -> u
             assert!(bytes < 1 << 20, "{name}: {event} is refused with {bytes} bytes");
             bytes = budget(&mut choices, bytes);
         };
-        // Where less is promised than the list does, another answer may be as right: the judge knows.
-        judge.judge(event, &ours).unwrap_or_else(|broken| panic!("{name}: {event}: {broken}"));
+        // If the engine promises less order than `list`, other results may be valid too. The oracle decides.
+        oracle.check(event, &ours).unwrap_or_else(|broken| panic!("{name}: {event}: {broken}"));
         if ours != right {
             assert!(engines[0].order() != engines[1].order(), "{name}: {event}: {ours:?}, not {right:?}");
             return refusals;
@@ -179,7 +184,7 @@ fn denied_at_random(name: &str, events: &[Event], mut choices: Choices<'_>) -> u
     refusals
 }
 
-/// Calls that put away what long queues left behind, while nothing can be allocated.
+/// Maintenance after long queues while no memory can be allocated.
 fn drained(engine: &mut dyn Engine, name: &str) {
     let envelope = |at: u64| Envelope::new(ContextId(0), Rank((at % 7) as u32), Tag(at));
     for at in 0..2000 {
@@ -197,13 +202,13 @@ fn drained(engine: &mut dyn Engine, name: &str) {
         Event::Post(Receive::new(RecvId(5000), any)),
         Event::Close(ContextId(0)),
     ] {
-        starved(engine, &event, 0);
+        play_with_limit(engine, &event, 0);
     }
 }
 
-/// A receive that finds the table full while there is too little memory to go on in software: it is refused, and all is in the
-/// tables as before, until there is enough.
-fn moved_without_memory(name: &str) {
+/// A receive finds the table full while memory for the software fallback is missing. The receive is refused,
+/// and the tables are unchanged, until memory suffices.
+fn migrate_without_memory(name: &str) {
     let mut choices = Choices::Seed(5);
     let envelope = |at: u64| Envelope::new(ContextId(0), Rank((at % 3) as u32), Tag(at));
     let receive = |at: u64| Receive::new(RecvId(at), Selector::exactly(&envelope(at)));
@@ -214,13 +219,14 @@ fn moved_without_memory(name: &str) {
         let messages = (100..100 + waiting).map(|at| Message::new(MsgId(at), envelope(at)));
         messages.for_each(|message| assert_eq!(engine.arrive_message(message), Ok(None)));
         let (before, mut bytes) = (queued(&*engine), 0);
-        while starved(&mut *engine, &Event::Post(receive(4)), bytes) == Outcome::Posted(Err(Refused::Memory))
+        while play_with_limit(&mut *engine, &Event::Post(receive(4)), bytes)
+            == Outcome::Posted(Err(Refused::Memory))
         {
             refusals += 1;
             assert_eq!(queued(&*engine), before, "{name} with {bytes} bytes");
             assert_eq!(engine.substitute(), None, "{name} with {bytes} bytes");
             assert!(engine.statistics().contains(&("fell_back", 0.0)), "{name}: it did not fall back");
-            // What was moved before the refusal is nowhere twice.
+            // A refused migration leaves no entry in both engines.
             assert_eq!(engine.queued_in(ContextId(0)), (4, waiting as usize), "{name} with {bytes} bytes");
             bytes = budget(&mut choices, bytes);
         }
@@ -244,8 +250,9 @@ fn moved_without_memory(name: &str) {
     assert!(refusals > 6, "{name} was refused {refusals} times: the test shows little");
 }
 
-/// A message gets its source while an index of messages by their sources has no room for it: it is found all the same.
-fn found_by_its_source_without_memory() {
+/// A message is readdressed while an index by source has no memory for it. Receives find the message all the
+/// same.
+fn find_readdressed_without_memory() {
     let mut engine = engines::create("hybrid:seed=1").unwrap();
     for at in 0..3000 {
         let source = if at < 100 { Rank(1) } else { Rank::UNKNOWN };
@@ -255,11 +262,11 @@ fn found_by_its_source_without_memory() {
     let from = Selector::new(ContextId(0), Wild::Is(Rank(2)), Wild::Any);
     assert_eq!(engine.probe(&from), None);
     let mut named = 0;
-    // Each is then the earliest of its source.
+    // The message is then the oldest of its source.
     for at in (100..3000).rev() {
         let nameless = Envelope::new(ContextId(0), Rank::UNKNOWN, Tag(at));
         let event = Event::Readdress(Message::new(MsgId(at), nameless), Rank(2));
-        match starved(&mut *engine, &event, 0) {
+        match play_with_limit(&mut *engine, &event, 0) {
             Outcome::Readdressed(Ok(Readdressed::SourceSet)) => named += 1,
             Outcome::Readdressed(Err(Refused::Memory)) => {
                 assert_eq!(event.play(&mut *engine), Outcome::Readdressed(Ok(Readdressed::SourceSet)));
@@ -271,12 +278,12 @@ fn found_by_its_source_without_memory() {
     assert!(named > 2000, "{named} had room");
 }
 
-/// What a receive asks for that wants the message of that number, and the earliest that it accepts.
+/// The selector of a receive for message `id`, and the oldest message that it matches.
 type Asks = fn(u64) -> (Selector, MsgId);
 
-/// Where thousands of messages wait, who leaves something open finds those far behind without memory, or with little, as with
-/// enough: an index may stay behind, an answer may not.
-fn found_far_without_memory(name: &str) {
+/// With thousands of queued messages, wildcard receives find distant messages with no, little or enough
+/// memory. An index may be incomplete, a result may not.
+fn find_distant_without_memory(name: &str) {
     const WAITING: u64 = 5000;
     const WORLD: ContextId = ContextId(0);
     let kinds: [Asks; 3] = [
@@ -289,7 +296,7 @@ fn found_far_without_memory(name: &str) {
     ];
     for (asks, bytes) in kinds.into_iter().flat_map(|asks| [0, 900, 5000].map(|bytes| (asks, bytes))) {
         let mut engine = made(name);
-        // Of that kind, and never matched: nothing has to be made for it any more but what finds messages.
+        // Of the same class, without a match: later calls only need memory for the search.
         let selector = asks(1 << 20).0;
         let selector = Selector::new(ContextId(1), selector.source(), selector.tag());
         assert_eq!(engine.post(Receive::new(RecvId(0), selector)), Ok(None), "{name}");
@@ -300,14 +307,15 @@ fn found_far_without_memory(name: &str) {
         for at in [WAITING - 1, 3000, 4000] {
             let (selector, found) = asks(at);
             let probe = Event::Probe(selector);
-            let told = starved(&mut *engine, &probe, bytes);
+            let told = play_with_limit(&mut *engine, &probe, bytes);
             assert_eq!(told, Outcome::Found(Some(found)), "{name}: {probe}, with {bytes} bytes");
         }
     }
 }
 
-/// Few messages stay among many that are received, and memory is denied often: no message is lost, and the order stays.
-fn sparse_log_without_memory() {
+/// A few messages stay among many received ones while memory is denied often. No message is lost, and the
+/// order stays.
+fn receive_around_leaks_without_memory() {
     let mut engine = engines::create("hybrid:seed=1").unwrap();
     let envelope = |at: u64, source| Envelope::new(ContextId(0), Rank(source), Tag(at % 3));
     let mut leaked = Vec::new();
@@ -316,7 +324,9 @@ fn sparse_log_without_memory() {
         let is_leaked = at % 20 == 0;
         let message = Message::new(MsgId(at), envelope(at, if is_leaked { 0 } else { 1 + (at % 5) as u32 }));
         let bytes = [0, 600, 1_200, 2_400, 9_000, 40_000, 200_000][(at / 7 % 7) as usize];
-        if starved(&mut *engine, &Event::Arrive(message), bytes) == Outcome::Arrived(Err(Refused::Memory)) {
+        if play_with_limit(&mut *engine, &Event::Arrive(message), bytes)
+            == Outcome::Arrived(Err(Refused::Memory))
+        {
             refusals += 1;
             assert_eq!(engine.arrive_message(message), Ok(None));
         }
@@ -329,7 +339,7 @@ fn sparse_log_without_memory() {
     }
     assert!(refusals > 100, "{refusals} refusals: the test shows little");
     let bytes = engine.footprint().now_bytes();
-    // A block of 64 messages keeps 1,088 bytes while one of them waits.
+    // A block of 64 messages keeps 1,088 bytes while one of them is queued.
     assert!(bytes < 1_200_000, "{bytes} bytes");
     let any = Selector::new(ContextId(0), Wild::Any, Wild::Any);
     for message in leaked {
@@ -337,7 +347,7 @@ fn sparse_log_without_memory() {
     }
 }
 
-/// Plays calls that allocate no byte.
+/// Makes calls that must not allocate.
 fn without_memory<T>(call: impl FnOnce() -> T) -> T {
     MEMORY.set_limit(MEMORY.allocated()).expect("a limit that is kept as yet");
     let result = call();
@@ -345,7 +355,7 @@ fn without_memory<T>(call: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Takes receives of context 0 and messages of context 1 that have these tags.
+/// Takes receives of context 0 and messages of context 1 with these tags.
 fn take_entries(engine: &mut dyn Engine, tags: std::ops::Range<u64>) {
     for at in tags {
         assert_eq!(engine.arrive(MsgId(at), Pair(at % 3), Tag(at)), Ok(Some(RecvId(at))));
@@ -371,9 +381,10 @@ fn queue_entry(engine: &mut dyn Engine, at: u64, choice: u64) -> Result<bool, Re
     }
 }
 
-/// With reserved memory, so many entries of any mix are queued without another byte.
-fn reserved_entries_need_no_memory(name: &str) {
-    // Entries in each queue: at first, when memory is reserved, after it. How many are then queued.
+/// With reserved memory, the reserved number of entries of any mix is queued without an allocation.
+fn queue_reserved_without_memory(name: &str) {
+    // Entries in each queue: before the reservation, at the reservation, after it; then the number of queued
+    // entries.
     let cases = [
         [0, 0, 0, 1],
         [0, 0, 0, 64],
@@ -396,7 +407,7 @@ fn reserved_entries_need_no_memory(name: &str) {
             take_entries(&mut *engine, reserved..first);
             assert_eq!(engine.reserve(count as usize), Ok(()), "{name}");
             let mut drained = Drained::default();
-            // Memory is given back in the meantime, with memory for smaller tables or without.
+            // Memory is freed in the meantime, with and without memory for smaller tables.
             let mut leave = || {
                 take_entries(&mut *engine, left..reserved);
                 engine.close(ContextId(5), &mut drained);
@@ -424,8 +435,9 @@ fn reserved_entries_need_no_memory(name: &str) {
     assert_eq!(without_memory(|| engine.reserve(0)), Ok(()), "{name}");
 }
 
-/// The last block of the log is full, and no memory is left for another. Receives take all its messages, and it is used again.
-fn full_block_emptied_without_memory() {
+/// The last block of the log is full, and memory for another is missing. Receives take all its messages, and
+/// the block is reused.
+fn reuse_full_block_without_memory() {
     let mut engine = engines::create("hybrid:seed=1").unwrap();
     let envelope = Envelope::new(ContextId(0), Rank(1), Tag(1));
     let arrival = |at| Event::Arrive(Message::new(MsgId(at), envelope));
@@ -434,10 +446,10 @@ fn full_block_emptied_without_memory() {
     for at in 0..63 {
         assert_eq!(arrival(at).play(&mut *engine), Outcome::Arrived(Ok(None)));
     }
-    assert_eq!(starved(&mut *engine, &arrival(63), 0), Outcome::Arrived(Ok(None)));
-    assert_eq!(starved(&mut *engine, &arrival(64), 0), Outcome::Arrived(Err(Refused::Memory)));
+    assert_eq!(play_with_limit(&mut *engine, &arrival(63), 0), Outcome::Arrived(Ok(None)));
+    assert_eq!(play_with_limit(&mut *engine, &arrival(64), 0), Outcome::Arrived(Err(Refused::Memory)));
     for at in 0..64 {
-        assert_eq!(starved(&mut *engine, &exact(at), 0), Outcome::Posted(Ok(Some(MsgId(at)))));
+        assert_eq!(play_with_limit(&mut *engine, &exact(at), 0), Outcome::Posted(Ok(Some(MsgId(at)))));
     }
     for at in 64..164 {
         assert_eq!(arrival(at).play(&mut *engine), Outcome::Arrived(Ok(None)));
@@ -449,13 +461,13 @@ fn full_block_emptied_without_memory() {
 
 fn main() {
     for name in ["list", "hybrid:seed=0", "hybrid"] {
-        reserved_entries_need_no_memory(name);
+        queue_reserved_without_memory(name);
     }
-    found_by_its_source_without_memory();
-    sparse_log_without_memory();
-    full_block_emptied_without_memory();
+    find_readdressed_without_memory();
+    receive_around_leaks_without_memory();
+    reuse_full_block_without_memory();
     for name in ["optimistic:capacity=4,full=software", "optimistic_parallel:capacity=4,full=software"] {
-        moved_without_memory(name);
+        migrate_without_memory(name);
     }
     let profiled =
         concat!("partner:mode=static,profile=", env!("CARGO_MANIFEST_DIR"), "/tests/some.partners");
@@ -469,10 +481,10 @@ fn main() {
                 let events = generate::stream(*shape, Choices::Seed(seed * 100 + stream), 300);
                 let mut engine = made(name);
                 refusals += play(&mut *engine, name, &events);
-                refusals += denied_at_random(name, &events, Choices::Seed(seed + stream));
+                refusals += play_with_random_limits(name, &events, Choices::Seed(seed + stream));
             }
         }
-        found_far_without_memory(name);
+        find_distant_without_memory(name);
         let mut engine = made(name);
         drained(&mut *engine, name);
         assert!(refusals > 0, "{name} never asked for memory: the test shows nothing");

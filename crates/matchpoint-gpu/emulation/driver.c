@@ -1,9 +1,9 @@
-/* A driver of CUDA 12.0 and an NVRTC of 12.9 that run nothing: which calls are made can be asked, and any of them made to fail. A
- * kernel that stays is a thread, which says of each batch that it was matched, and ends when it is told to. What would wait for it
- * for ever, or take its memory away, ends the process.
+/* A fake driver of CUDA 12.0 and a fake NVRTC of 12.9 that run nothing. Tests query the calls and make any of
+ * them fail. A persistent kernel is a thread that marks each batch as matched and ends at the stop flag. A
+ * call that would wait for it forever, or free its memory, ends the process.
  *
- * Preloaded, and found as libcuda.so and libnvrtc.so. Whoever asks for a function that is not here gets one that fails, unless CUDA
- * 12.0 has none of that name. */
+ * Preloaded, and found as libcuda.so and libnvrtc.so. A lookup of a function that is missing here gets a
+ * failing function, unless CUDA 12.0 does not have this function. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -23,7 +23,7 @@ static void impossible(const char *what)
     abort();
 }
 
-/* Calls by name: how many there were, and what they fail with. */
+/* Calls by name: their number and their result. */
 static struct Call {
     char name[64];
     int count, failure;
@@ -52,7 +52,7 @@ static int called(const char *name)
     return failure;
 }
 
-/* How often a function was called. */
+/* Number of calls of a function. */
 int played_calls(const char *name)
 {
     pthread_mutex_lock(&calls_lock);
@@ -61,7 +61,7 @@ int played_calls(const char *name)
     return count;
 }
 
-/* From now on a function, or the start of a kernel, fails with this; 0: it does not. */
+/* Sets the result of later calls of a function, or of later launches of a kernel. 0 means success. */
 void played_failure(const char *name, int failure)
 {
     pthread_mutex_lock(&calls_lock);
@@ -76,16 +76,16 @@ void played_failure(const char *name, int failure)
             return failure; \
     } while (0)
 
-/* Kernels that stay match nothing as long as this is true. */
+/* Persistent kernels ignore batches while this is true. */
 static atomic_bool sleeps;
-/* What kernels that stay die of, which every later call about their stream says. */
+/* Error that ends persistent kernels. Every later call for their stream returns it. */
 static atomic_int fault;
 static atomic_int staying;
-/* Kernels that run for long are ended, says the card. */
+/* The card reports that the driver ends long-running kernels. */
 static atomic_bool watches;
-/* Kernels that feed one that stays do not end, and feed nothing. */
+/* Submitting kernels run forever and submit nothing. */
 static atomic_bool feeds_never;
-/* The compiler does not come to an end as long as this is true. */
+/* The compiler blocks while this is true. */
 static atomic_bool never_compiles;
 
 void played_sleep(int is_asleep)
@@ -113,7 +113,7 @@ void played_fault(int code)
     fault = code;
 }
 
-/* Kernels that stay and have not ended. */
+/* Number of running persistent kernels. */
 int played_staying(void)
 {
     return staying;
@@ -122,7 +122,7 @@ int played_staying(void)
 int cuInit(unsigned flags)
 {
     (void)flags;
-    /* For a program that cannot ask: PLAYED_FAILURE=NAME:ERROR. */
+    /* For a program without access to these functions: PLAYED_FAILURE=NAME:ERROR. */
     const char *const given = getenv("PLAYED_FAILURE"), *const code = given ? strchr(given, ':') : NULL;
     char name[64];
     if (code && (size_t)(code - given) < sizeof name) {
@@ -175,7 +175,7 @@ int cuDeviceGetAttribute(int *value, int attribute, int device)
     case 16: /* multiprocessors */
         *value = 2;
         break;
-    case 17: /* whether kernels that run for long are ended */
+    case 17: /* whether the driver ends long-running kernels */
         *value = watches;
         break;
     case 75: /* compute capability */
@@ -236,7 +236,7 @@ int cuCtxSetCurrent(void *context)
 
 struct Stream {
     atomic_bool is_busy;
-    const char *memory; /* of the kernel that stays */
+    const char *memory; /* of the persistent kernel */
 };
 
 int cuStreamCreate(struct Stream **stream, unsigned flags)
@@ -263,7 +263,7 @@ int cuStreamQuery(struct Stream *stream)
 int cuStreamSynchronize(struct Stream *stream)
 {
     CALLED;
-    /* Another block may be about to end it. */
+    /* Another block may be about to stop the kernel. */
     for (int turn = 0; stream->is_busy; turn++) {
         if (turn > 5000)
             impossible("somebody waits for a kernel that stays");
@@ -324,7 +324,7 @@ int cuMemAllocAsync(void **memory, size_t bytes, struct Stream *stream)
 
 int cuMemFreeAsync(void *memory, struct Stream *stream)
 {
-    /* In its turn: what a kernel has is never given back if it does not end. */
+    /* In stream order: the memory of a kernel without an end is never freed. */
     if (!stream->is_busy)
         free(memory);
     return SUCCESS;
@@ -350,7 +350,7 @@ int cuMemcpyDtoHAsync_v2(void *to, const void *from, size_t bytes, struct Stream
     return cuMemcpyHtoDAsync_v2(to, from, bytes, stream);
 }
 
-/* `Resident` of kernels/resident.cu, as far as it is needed. */
+/* `Resident` of kernels/resident.cu, as far as needed. */
 struct Resident {
     const char *messages;
     void *receives, *opens, *counts, *pairs;
@@ -359,7 +359,7 @@ struct Resident {
     atomic_uint *done;
 };
 
-/* A kernel that stays, if it has a stream. */
+/* A persistent kernel, if it has a stream. */
 static struct Staying {
     struct Resident resident;
     struct Stream *_Atomic stream;
@@ -563,7 +563,7 @@ static Find system_dlsym(void)
     return NULL;
 }
 
-/* Names that CUDA has had since 12.1 or later. */
+/* Functions of CUDA 12.1 or later. */
 static bool is_newer(const char *name)
 {
     static const char *const begins[] = {"cuLogs", "cuCoredump", "cuGreenCtx", "cuMulticast", "cuCtxSetFlags"};

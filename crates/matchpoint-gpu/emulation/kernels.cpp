@@ -1,5 +1,5 @@
-/* The kernels, compiled for a host, behind functions that Rust calls. Each gives false if threads waited for each other in
- * vain. */
+/* The kernels compiled for a host, behind functions for Rust. Each returns false after a deadlock of its
+ * threads. */
 #include "simt.h"
 
 #include "../kernels/batch.h"
@@ -26,13 +26,13 @@
 
 #include "../kernels/wild.cu"
 
-/* How a kernel is run. */
+/* Size of a launch. */
 struct Launch {
     unsigned blocks, threads, shared_bytes, padding;
-    unsigned long long order; /* in which threads run is drawn from this */
+    unsigned long long order; /* seed of the order of threads */
 };
 
-/* Runs a kernel on what it is given: `arguments`, as on a card. */
+/* Runs a kernel with `arguments`, as on a card. */
 template <typename Arguments> static bool run(const Launch &launch, void (*kernel)(Arguments), const void *arguments)
 {
     struct Call {
@@ -46,13 +46,13 @@ template <typename Arguments> static bool run(const Launch &launch, void (*kerne
     return simt::launch(launch.blocks, launch.threads, launch.shared_bytes, launch.order, body, &call);
 }
 
-/* What kernels have done so far: see simt.h. */
+/* Steps of all kernels: see simt.h. */
 extern "C" unsigned long long emulated_steps()
 {
     return simt::steps;
 }
 
-/* What an envelope is found by. */
+/* Hash of an envelope. */
 extern "C" unsigned long long emulated_hash(const Envelope *envelope, unsigned long long seed)
 {
     return mixed(*envelope, seed);

@@ -23,14 +23,14 @@ enum State { READY, WAITING, ENDED };
 struct Thread {
     ucontext_t beginning;
     bool has_begun;
-    jmp_buf point; /* where it waits */
+    jmp_buf point; /* where the thread waits */
     State state;
     Meeting meeting;
     unsigned mask, value, lane, result;
 };
 
 std::vector<Thread> threads;
-/* Of the threads of all launches: to have them anew took most of the time of a small one. */
+/* Stacks of the threads, reused by all launches: their allocation took most of the time of a small launch. */
 std::vector<std::unique_ptr<unsigned char[]>> stacks;
 unsigned current;
 jmp_buf scheduler;
@@ -54,8 +54,8 @@ void run_thread()
     _longjmp(scheduler, 1);
 }
 
-/* Lets a thread run until it waits or ends. A thread begins on a stack of its own by way of a context; after that there are
- * jumps, for to swap contexts is two calls of the system. */
+/* Runs a thread until it waits or ends. A thread starts on its stack with a context; later switches are
+ * jumps, because swapping contexts needs two system calls. */
 void resume(Thread &thread)
 {
     if (_setjmp(scheduler) != 0)
@@ -66,7 +66,7 @@ void resume(Thread &thread)
     setcontext(&thread.beginning);
 }
 
-/* Whether all that `thread` waits for in its warp wait for it, too; then each gets its result. */
+/* Returns true if all lanes that `thread` waits for have arrived, and gives each its result. */
 bool finish_meeting(unsigned thread)
 {
     const unsigned first = thread / LANES * LANES;
@@ -98,7 +98,8 @@ bool finish_meeting(unsigned thread)
     return true;
 }
 
-/* Whether all of the team of `thread` are at its barrier; then they go on. Its size is the value that each came with. */
+/* Returns true if the whole team of `thread` has arrived at its barrier, and releases the team. The team size
+ * is the value of each thread. */
 bool finish_team(unsigned thread)
 {
     const unsigned size = threads[thread].value, first = thread / size * size;
@@ -110,7 +111,8 @@ bool finish_team(unsigned thread)
     return true;
 }
 
-/* Whether all that have not ended are at the barrier; then they go on, and get whether any gave a value. */
+/* Returns true if all running threads have arrived at the barrier, and releases them. Each gets whether any
+ * value was nonzero. */
 bool finish_barrier()
 {
     for (const Thread &thread : threads)
@@ -141,7 +143,7 @@ bool run_block()
     }
     std::vector<unsigned> ready;
     for (;;) {
-        /* Warps are held back at random, so that some get far ahead of others. */
+        /* Random warps are delayed, so that other warps get far ahead. */
         for (unsigned first = 0; first < threads.size(); first += LANES) {
             const bool is_held_back = draw(2) == 0;
             for (unsigned thread = first; thread < first + LANES; thread++)

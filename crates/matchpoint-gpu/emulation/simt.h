@@ -1,8 +1,8 @@
-/* The words of CUDA C++ that the kernels use, for a host: the threads of a block run as coroutines, one block after the
- * other, and go on from a vote, a shuffle or a barrier when all have come there whom it waits for. Between these, the
- * order in which threads run is drawn at random: what needs an order and did not ask for one is found out.
+/* CUDA C++ for a host, as far as the kernels use it. The threads of a block run as coroutines, one block
+ * after the other. A thread continues from a vote, a shuffle or a barrier when all participants have arrived.
+ * Between these, threads run in random order, so that a missing barrier causes a failure.
  *
- * It is for testing the kernels' logic. It tells nothing of time, nor of memory orders weaker than the host's. */
+ * The emulation tests the kernels' logic. It does not model time or memory orders weaker than the host's. */
 #pragma once
 
 #define __global__
@@ -17,22 +17,23 @@ struct Index {
     unsigned x;
 };
 
-/* Of the thread that runs. */
+/* Of the running thread. */
 extern Index thread_index, block_index, block_dim, grid_dim;
-/* Of the block that runs; filled with rubbish before it begins. */
+/* Of the running block. Filled with arbitrary bytes before the start. */
 extern unsigned char *shared;
 
-/* Votes, shuffles, barriers and atomic operations of all threads so far: what work grows like, whatever a host needs for it. */
+/* Votes, shuffles, barriers and atomic operations of all threads so far: a measure of work that does not
+ * depend on the host. */
 extern unsigned long long steps;
 
 enum Meeting { BALLOT, SHUFFLE, MATCH_ANY, WARP_BARRIER, TEAM_BARRIER, BLOCK_BARRIER };
 
-/* Waits for all that take part, and gives what they make of their values. */
+/* Waits for all participants and returns the combined result of their values. */
 unsigned meet(Meeting meeting, unsigned mask, unsigned value, unsigned lane);
 
 using Body = void (*)(const void *arguments);
 
-/* Runs blocks of so many threads, a multiple of 32. False if threads wait for others that never come. */
+/* Runs blocks with `threads` threads, a multiple of 32. Returns false after a deadlock. */
 bool launch(unsigned blocks, unsigned threads, unsigned shared_bytes, unsigned long long seed, Body body, const void *arguments);
 
 } // namespace simt
@@ -72,7 +73,7 @@ static inline bool __syncthreads_or(bool value)
     return simt::meet(simt::BLOCK_BARRIER, 0, value, 0) != 0;
 }
 
-/* Of so many threads that stand together, a block's teams being numbered. */
+/* Barrier of a team of `threads` threads. `team` is its number in the block. */
 static inline void meet_team(unsigned team, unsigned threads)
 {
     (void)team;
@@ -99,7 +100,7 @@ static inline unsigned max(unsigned one, unsigned other)
     return one < other ? other : one;
 }
 
-/* Words that a host shares with a kernel, whole and in order. */
+/* Accesses to words shared with a host, whole and in order. */
 static inline unsigned long long load_acquire(const unsigned long long *at)
 {
     return __atomic_load_n(at, __ATOMIC_ACQUIRE);
@@ -120,7 +121,7 @@ static inline void store_release(unsigned *at, unsigned word)
     __atomic_store_n(at, word, __ATOMIC_RELEASE);
 }
 
-/* The sum of the products of four bytes each, and of `sum`. */
+/* `sum` plus the products of four byte pairs. */
 static inline unsigned __dp4a(unsigned one, unsigned other, unsigned sum)
 {
     for (unsigned shift = 0; shift < 32; shift += 8)
@@ -133,7 +134,7 @@ static inline unsigned __umulhi(unsigned one, unsigned other)
     return static_cast<unsigned>(static_cast<unsigned long long>(one) * other >> 32);
 }
 
-/* One thread runs at a time, and is interrupted only where it meets others. */
+/* One thread runs at a time and switches only at a vote, shuffle or barrier. */
 static inline unsigned atomicCAS(unsigned *at, unsigned expected, unsigned value)
 {
     simt::steps++;

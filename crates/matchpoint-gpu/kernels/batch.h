@@ -1,6 +1,7 @@
-/* What every kernel is given: messages in the order of arrival, receives in the order of posting, and the rule.
+/* Input of every kernel: messages in arrival order, receives in posted order, and the matching rule.
  *
- * CUDA C++ that needs no header, so that NVRTC compiles it as it is; emulation/simt.h has the same words for a host. */
+ * CUDA C++ without headers, so that NVRTC compiles it unchanged. For a host, emulation/simt.h defines the
+ * same identifiers. */
 
 #ifdef WIDE
 /* 24 bytes: any envelope of crates/matchpoint/src/envelope.rs. */
@@ -11,55 +12,55 @@ struct Envelope {
     unsigned padding;
 };
 
-/* 16 bytes: what a receive leaves open. */
-struct Open {
-    unsigned long long ignore; /* bits of the tag that do not count */
+/* 16 bytes: the wildcard mask of a receive. */
+struct WildMask {
+    unsigned long long ignore; /* tag bits that do not count */
     unsigned any_source;
     unsigned padding;
 };
 #else
-/* 8 bytes: an envelope whose context, source and tag fit (src/layout.rs). */
+/* 8 bytes: an envelope with a context, source and tag that fit (src/batch.rs). */
 struct Envelope {
     unsigned long long word;
 };
 
 /* 8 bytes: bits of the word that do not count. */
-struct Open {
+struct WildMask {
     unsigned long long ignore;
 };
 #endif
 
-/* A receive, all of it. */
+/* A receive with its wildcard mask. */
 struct Posted {
     Envelope envelope;
-    Open open;
+    WildMask wild_mask;
 };
 
-/* What is matched with each other: from, and up to but without. */
+/* Ranges of messages and receives that match with each other. Ends are exclusive. */
 struct alignas(16) Segment {
     unsigned message, message_end;
     unsigned receive, receive_end;
 };
 
-/* What a kernel that matches is given, each thread block all of it. */
+/* Argument of every matching kernel, the same for all blocks. */
 struct Batch {
     const Envelope *messages;
     const Envelope *receives;
-    const Open *opens;             /* of receives; null where none leaves anything open */
+    const WildMask *wild_masks;             /* of receives; null without wildcards */
     const Segment *segments;
-    const unsigned *message_order; /* null, or which message of the whole each is, where segments were gathered */
+    const unsigned *message_order; /* null, or the index in the original batch of each message of a divided batch */
     const unsigned *receive_order;
-    unsigned *matched;             /* of each receive of the whole: its message, or NONE */
-    unsigned *held;                /* null, or who has each message of the whole: FREE, TAKEN, or one more than the receive */
-    unsigned *ledger;              /* null, or of each receive what long.cu has: needed where segments are long */
+    unsigned *matched;             /* for each receive of the original batch: its message, or NONE */
+    unsigned *held;                /* null, or the holder of each message of the original batch: FREE, TAKEN, or receive index + 1 */
+    unsigned *ledger;              /* null, or the ledger of long.cu: required for long segments */
     unsigned long long seed;
     unsigned segment_count;
-    unsigned longest;              /* messages or receives of a segment at most: how work is divided goes by it */
+    unsigned longest;              /* length of the longest side of a segment, which determines the division of work */
 };
 
-/* In place of a message: none. */
+/* Index that means "no message". */
 #define NONE 0xffffffffu
-/* In `held`: no receive has the message; a wildcard receive has it, and nobody else may take it. */
+/* Values of `held`: no receive has the message; a wildcard receive has it for good. */
 #define FREE 0xffffffffu
 #define TAKEN 0u
 #define WARP 32u
@@ -74,16 +75,16 @@ static __device__ inline bool is_same(const Envelope &one, const Envelope &other
 #endif
 }
 
-static __device__ inline bool is_wild(const Open &open)
+static __device__ inline bool is_wild(const WildMask &wild_mask)
 {
 #ifdef WIDE
-    return open.ignore != 0 || open.any_source != 0;
+    return wild_mask.ignore != 0 || wild_mask.any_source != 0;
 #else
-    return open.ignore != 0;
+    return wild_mask.ignore != 0;
 #endif
 }
 
-static __device__ inline bool is_open_same(const Open &one, const Open &other)
+static __device__ inline bool is_same_mask(const WildMask &one, const WildMask &other)
 {
 #ifdef WIDE
     return one.ignore == other.ignore && one.any_source == other.any_source;
@@ -92,30 +93,30 @@ static __device__ inline bool is_open_same(const Open &one, const Open &other)
 #endif
 }
 
-/* What is left of an envelope for a receive that leaves so much open. */
-static __device__ inline Envelope masked(const Envelope &envelope, const Open &open)
+/* The fields of an envelope that a mask compares. */
+static __device__ inline Envelope masked(const Envelope &envelope, const WildMask &wild_mask)
 {
     Envelope left = envelope;
 #ifdef WIDE
-    left.source = open.any_source != 0 ? 0 : envelope.source;
-    left.tag = envelope.tag & ~open.ignore;
+    left.source = wild_mask.any_source != 0 ? 0 : envelope.source;
+    left.tag = envelope.tag & ~wild_mask.ignore;
 #else
-    left.word = envelope.word & ~open.ignore;
+    left.word = envelope.word & ~wild_mask.ignore;
 #endif
     return left;
 }
 
-static __device__ inline bool accepts(const Envelope &receive, const Open &open, const Envelope &message)
+static __device__ inline bool accepts(const Envelope &receive, const WildMask &wild_mask, const Envelope &message)
 {
 #ifdef WIDE
-    return receive.context == message.context && (open.any_source != 0 || receive.source == message.source) &&
-           ((receive.tag ^ message.tag) & ~open.ignore) == 0;
+    return receive.context == message.context && (wild_mask.any_source != 0 || receive.source == message.source) &&
+           ((receive.tag ^ message.tag) & ~wild_mask.ignore) == 0;
 #else
-    return ((receive.word ^ message.word) & ~open.ignore) == 0;
+    return ((receive.word ^ message.word) & ~wild_mask.ignore) == 0;
 #endif
 }
 
-/* SplitMix64's last steps. */
+/* Final steps of SplitMix64. */
 static __device__ inline unsigned long long mixed_word(unsigned long long word)
 {
     word = (word ^ (word >> 30)) * 0xbf58476d1ce4e5b9;
@@ -123,8 +124,8 @@ static __device__ inline unsigned long long mixed_word(unsigned long long word)
     return word ^ (word >> 31);
 }
 
-/* Of all of an envelope, and of a seed that a peer does not know. Nothing of an envelope meets another part of it before the seed has:
- * who chooses both could make them cancel each other, whatever the seed. */
+/* Hash of the whole envelope with a seed unknown to peers. Each field is mixed with the seed before the next
+ * field is added. Otherwise a peer could choose fields that cancel each other for every seed. */
 static __device__ inline unsigned long long mixed(const Envelope &envelope, unsigned long long seed)
 {
 #ifdef WIDE
@@ -136,14 +137,15 @@ static __device__ inline unsigned long long mixed(const Envelope &envelope, unsi
     return mixed_word(word);
 }
 
-/* Of so many parts that a batch is divided into, the one that an envelope belongs to. */
+/* Part of an envelope, of `parts` parts. */
 static __device__ inline unsigned part_of(const Envelope &envelope, unsigned long long seed, unsigned parts)
 {
-    /* From the upper half: slots within a part are of the lower. */
+    /* The upper half, because slots within a part use the lower half. */
     return __umulhi((unsigned)(mixed(envelope, seed) >> 32), parts);
 }
 
-/* The envelope of this thread in the part of a segment that begins at `base`: nothing of interest behind its end. */
+/* This thread's envelope of the part of a segment that starts at `base`. Undefined after the segment's end.
+ */
 static __device__ inline Envelope envelope_at(const Envelope *envelopes, unsigned base, unsigned end)
 {
     const unsigned at = base + threadIdx.x;

@@ -1,16 +1,16 @@
-/* Compaction (Klenk et al. 2017, §V-A): what has no partner is put together, in order, at the beginning of its segment, so
- * that the next batch begins with it. By a prefix sum over flags and moves. A block for each segment. */
+/* Compaction (Klenk et al. 2017, §V-A): moves unmatched entries, in order, to the start of their segment. The
+ * next batch starts with them. By a prefix sum over flags, with one block per segment. */
 
 struct Compaction {
     Batch batch;         /* matched */
-    unsigned *is_taken;  /* of each message: filled here */
-    Envelope *messages;  /* what is left of each segment, where the segment began */
+    unsigned *is_taken;  /* per message, filled by the kernel */
+    Envelope *messages;  /* unmatched entries of each segment, at the start of the segment */
     Envelope *receives;
-    Open *opens;         /* null where there are none */
-    Segment *segments;   /* where it lies */
+    WildMask *wild_masks;         /* null without wildcards */
+    Segment *segments;   /* their positions */
 };
 
-/* Shared memory: a word for each warp. */
+/* Shared memory: a word per warp. */
 extern "C" __global__ void BLOCK_OF(1024) compact(const Compaction compaction)
 {
     SHARED(unsigned, sums);
@@ -30,8 +30,8 @@ extern "C" __global__ void BLOCK_OF(1024) compact(const Compaction compaction)
                 compaction.is_taken[message] = 1;
             if (is_left) {
                 compaction.receives[place] = batch.receives[at];
-                if (compaction.opens)
-                    compaction.opens[place] = batch.opens[at];
+                if (compaction.wild_masks)
+                    compaction.wild_masks[place] = batch.wild_masks[at];
             }
         }
         __syncthreads();
@@ -48,7 +48,7 @@ extern "C" __global__ void BLOCK_OF(1024) compact(const Compaction compaction)
     }
 }
 
-/* The same with a warp for each segment, where segments are short. No shared memory. */
+/* The same with one warp per segment, for short segments. No shared memory. */
 extern "C" __global__ void BLOCK_OF(1024) compact_by_warps(const Compaction compaction)
 {
     const Batch &batch = compaction.batch;
@@ -69,8 +69,8 @@ extern "C" __global__ void BLOCK_OF(1024) compact_by_warps(const Compaction comp
                 compaction.is_taken[message] = 1;
             if (left >> lane & 1) {
                 compaction.receives[place] = batch.receives[at];
-                if (compaction.opens)
-                    compaction.opens[place] = batch.opens[at];
+                if (compaction.wild_masks)
+                    compaction.wild_masks[place] = batch.wild_masks[at];
             }
             receives += __popc(left);
         }

@@ -1,14 +1,15 @@
-/* Divides a batch for the whole card: envelopes by hash into parts, each small enough for one block of `match_ordered`, in
- * order within each. Any two of one envelope come into the same part, so that parts have nothing to do with each other.
- * Receives that leave something open are a part of their own, the last (wild.cu).
+/* Divides a batch for the whole card: a hash of the envelope selects one of many parts, each small enough for
+ * one block of `match_ordered`. Each part keeps its order. All entries of an envelope are in one part, so
+ * parts are independent. Receives with a wildcard are a separate part, the last (wild.cu).
  *
- * A counting sort by the number of the part, its low digit first. Each pass has three kernels: `count_digits`, a block for
- * each tile of entries; `sum_digits`, a block for each digit; `move_by_digit`, a block for each tile. Then `find_segments`. */
+ * A counting sort by part number, low digit first. Each pass has three kernels: `count_digits`, one block per
+ * tile of entries; `sum_digits`, one block per digit; `move_by_digit`, one block per tile. After the passes,
+ * `find_segments` runs. */
 
 #define DIGITS 256u
 #define TILE_THREADS 256u
 #define TILE_WARPS (TILE_THREADS / WARP)
-/* Of a tile's entries, shared memory has all that a thread has in so many turns. */
+/* Turns of a thread, which together fill the shared memory with a tile. */
 #ifdef WIDE
 #define TILE_TURNS 4u
 #else
@@ -21,14 +22,14 @@ static __device__ inline unsigned digit_of(unsigned part, unsigned shift)
     return part >> shift & (DIGITS - 1);
 }
 
-/* Messages, or receives. `from_order` is null if what is divided is in its own order. */
+/* Messages, or receives. `from_order` is null in the first pass. */
 struct Side {
     const Envelope *from;
     const unsigned *from_order;
-    const Open *opens; /* in its own order; null where none leaves anything open */
+    const WildMask *wild_masks; /* in original order; null without wildcards */
     Envelope *to;
     unsigned *to_order;
-    unsigned *counts; /* [DIGITS][tiles] of a digit in each tile; after the sums: in the tiles before */
+    unsigned *counts; /* [DIGITS][tiles] entries of a digit in each tile; after the sums: in the tiles before */
     unsigned *totals; /* [DIGITS] */
     unsigned count;
     unsigned tiles;
@@ -37,14 +38,14 @@ struct Side {
 struct Division {
     Side messages, receives;
     unsigned long long seed;
-    Segment *segments; /* of the parts: found last. One more than `parts`, the wildcard receives */
+    Segment *segments; /* of the parts, written last; one more than `parts`, for the wildcard receives */
     unsigned parts;
-    unsigned shift;    /* of the digit in the number of the part */
+    unsigned shift;    /* position of the digit in the part number */
 };
 
 static __device__ inline unsigned part_at(const Division &division, const Side &side, unsigned at, const Envelope &envelope)
 {
-    if (side.opens && is_wild(side.opens[side.from_order ? side.from_order[at] : at]))
+    if (side.wild_masks && is_wild(side.wild_masks[side.from_order ? side.from_order[at] : at]))
         return division.parts;
     return part_of(envelope, division.seed, division.parts);
 }
@@ -56,7 +57,7 @@ static __device__ inline const Side &side_of(const Division &division, unsigned 
     return blockIdx.x < division.messages.tiles ? division.messages : division.receives;
 }
 
-/* Shared memory: a word for each digit. */
+/* Shared memory: a word per digit. */
 extern "C" __global__ void BLOCK_OF(256) count_digits(const Division division)
 {
     SHARED(unsigned, counts);
@@ -73,7 +74,7 @@ extern "C" __global__ void BLOCK_OF(256) count_digits(const Division division)
     side.counts[threadIdx.x * side.tiles + tile] = counts[threadIdx.x];
 }
 
-/* Sums over threads up to each: `sums` has a word for each. */
+/* Inclusive prefix sum over the threads. `sums` has a word per thread. */
 static __device__ inline unsigned sum_up_to(unsigned *sums, unsigned value)
 {
     sums[threadIdx.x] = value;
@@ -87,7 +88,7 @@ static __device__ inline unsigned sum_up_to(unsigned *sums, unsigned value)
     return sums[threadIdx.x];
 }
 
-/* Grid: digits of messages, then of receives. Shared memory: a word for each thread. */
+/* Grid: digits of messages, then of receives. Shared memory: a word per thread. */
 extern "C" __global__ void BLOCK_OF(1024) sum_digits(const Division division)
 {
     SHARED(unsigned, sums);
@@ -108,16 +109,15 @@ extern "C" __global__ void BLOCK_OF(1024) sum_digits(const Division division)
         side.totals[digit] = before;
 }
 
-/* A tile goes through shared memory, where its entries are put together by digit, so that neighbouring threads write to
- * neighbouring places. Shared memory: the envelopes of a tile and a word for each; a word for each digit and warp, and two for
- * each digit. */
+/* Sorts a tile by digit in shared memory, so that neighbouring threads write to neighbouring addresses.
+ * Shared memory: envelopes of a tile and a word each; a word per digit and warp; two words per digit. */
 extern "C" __global__ void BLOCK_OF(256) move_by_digit(const Division division)
 {
     SHARED(Envelope, tile_envelopes);
-    unsigned *const tile_from = (unsigned *)(tile_envelopes + TILE); /* of each: digit, and place before */
-    unsigned *const begins = tile_from + TILE;                       /* [TILE_WARPS][DIGITS], within the tile */
+    unsigned *const tile_from = (unsigned *)(tile_envelopes + TILE); /* of each entry: digit, and index in the tile before the sort */
+    unsigned *const begins = tile_from + TILE;                       /* [TILE_WARPS][DIGITS], index in the tile */
     unsigned *const sums = begins + TILE_WARPS * DIGITS;
-    unsigned *const places = sums + DIGITS; /* of each digit: where its entries of this tile go, less where they are in it */
+    unsigned *const places = sums + DIGITS; /* per digit: destination of its entries minus their index in the tile */
     unsigned tile;
     const Side &side = side_of(division, &tile);
     const unsigned warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
@@ -127,7 +127,7 @@ extern "C" __global__ void BLOCK_OF(256) move_by_digit(const Division division)
     const unsigned begin = sum_up_to(sums, total) - total + side.counts[threadIdx.x * side.tiles + tile];
     __syncthreads();
 
-    /* A warp has a stretch of the tile, 32 entries at a time in order: numbers within warp and digit. */
+    /* A warp has consecutive entries of the tile, 32 at a time, and numbers them within warp and digit. */
     const unsigned stretch = tile * TILE + warp * (TILE / TILE_WARPS) + lane;
     Envelope envelopes[TILE_TURNS];
     unsigned digits[TILE_TURNS], numbers[TILE_TURNS];
@@ -181,7 +181,7 @@ extern "C" __global__ void BLOCK_OF(256) move_by_digit(const Division division)
     }
 }
 
-/* Where each part begins and ends. `from` of both sides is divided. */
+/* Start and end of each part. `from` of both sides is divided. */
 extern "C" __global__ void BLOCK_OF(256) find_segments(const Division division)
 {
     unsigned tile;
@@ -191,7 +191,8 @@ extern "C" __global__ void BLOCK_OF(256) find_segments(const Division division)
         const unsigned at = tile * TILE + turn * TILE_THREADS + threadIdx.x;
         if (at >= side.count)
             return;
-        /* This entry begins all parts after that of the entry before it, up to its own. */
+        /* This entry is the first of its part and of the empty parts before it, if the previous entry is in
+         * an earlier part. */
         const unsigned part = part_at(division, side, at, side.from[at]);
         unsigned first = at == 0 ? 0 : part_at(division, side, at - 1, side.from[at - 1]) + 1;
         const unsigned behind = at + 1 == side.count ? division.parts + 1 : part + 1;

@@ -1,16 +1,18 @@
-/* `gpu_hash`: no wildcards and no order (Klenk et al. 2017, §VI-C), for programs that tell all messages under way apart.
+/* `gpu_hash`: no wildcards and no order (Klenk et al. 2017, §VI-C), for programs with distinct envelopes for
+ * all messages in flight.
  *
- * Two tables, the first five times the second. Receives are put into the first, and what was at their place there goes to the
- * second; messages look in both. What departs from the paper:
- * - It has what finds no place wait for the next round. Here it looks on in the second table, which has a place for everybody,
- *   so that there is one round.
- * - It hashes with Jenkins' function of six shifts, which is most of the instructions that an entry takes. Here it is a
- *   multilinear one, whose coefficients no peer knows.
- * - It has a block for each batch. Here a block is divided into teams of warps, each with a batch and tables of its own: while
- *   one waits at its barrier, or for memory, others go on.
+ * Two tables; the first has five times the size of the second. A receive is written to its slot in the first
+ * table, and the receive that it displaces moves to the second. Messages search both. Differences from the
+ * paper:
+ * - In the paper, a receive without a free slot waits for the next round. Here it probes further slots of the
+ *   second table, which has a slot for every receive. One round suffices.
+ * - The paper hashes with Jenkins' function of six shifts, which needs most of an entry's instructions. Here
+ *   a multilinear function has coefficients unknown to peers.
+ * - The paper uses one block per batch. Here a block is divided into teams of warps, each with its batch and
+ *   tables. While one team waits at its barrier or for memory, other teams continue.
  *
- * A thread has up to ITEMS receives and messages at once. Of longer segments every part of the messages meets every part of
- * the receives: without order it does not matter which is first. */
+ * A thread has up to ITEMS receives and messages at once. In longer segments, every part of the messages is
+ * matched with every part of the receives. Without ordering, the sequence of parts does not matter. */
 
 /* Receives, and messages, of a thread. */
 #ifdef WIDE
@@ -18,15 +20,15 @@
 #else
 #define ITEMS 4u
 #endif
-/* What a slot has: a receive in the lower bits, then bits of its key, and the round in which it was written, so that tables
- * need not be cleared between rounds. */
+/* Content of a slot: a receive in the lower bits, then key bits, and the round of the write. Because of the
+ * round, tables are not cleared between rounds. */
 #define RECEIVE_BITS 12u
 #define KEY_BITS 14u
 #define ROUND_SHIFT (RECEIVE_BITS + KEY_BITS)
-/* After so many a table is cleared. */
+/* Rounds until a table is cleared. */
 #define ROUNDS 63u
 
-/* Of a hash function. */
+/* Coefficients of a hash function. */
 struct Coefficients {
     unsigned long long added;
 #ifdef WIDE
@@ -46,8 +48,8 @@ static __device__ inline Coefficients coefficients_of(unsigned long long seed)
     return coefficients;
 }
 
-/* The upper half of a sum of products modulo 2^64: whatever two envelopes are, one pair of keys is as likely as another
- * (multilinear hashing, strongly universal). */
+/* Upper half of a sum of products modulo 2^64. For any two envelopes, all pairs of keys have the same
+ * probability (multilinear hashing, strongly universal). */
 static __device__ inline unsigned key_of(const Coefficients &coefficients, const Envelope &envelope)
 {
     unsigned long long sum = coefficients.added;
@@ -64,30 +66,30 @@ static __device__ inline unsigned key_of(const Coefficients &coefficients, const
     return (unsigned)(sum >> 32);
 }
 
-/* Written at once. */
+/* Written with one store. */
 struct alignas(16) Four {
     unsigned words[4];
 };
 
-/* The tables of a team, with so many places in the second, a power of two, and five times as many in the first. */
+/* Tables of a team: PLACES slots in the second, a power of two, and five times PLACES in the first. */
 template <unsigned PLACES> struct TwoTables {
     unsigned *first, *second;
-    unsigned round; /* where slots have it */
+    unsigned round; /* in the bits of the round */
 };
 
-/* What a slot says of a key in this round, if its receive is 0. */
+/* Content of a slot for a key in this round and receive 0. */
 template <unsigned PLACES> static __device__ inline unsigned mark_of(const TwoTables<PLACES> &tables, unsigned key)
 {
     return tables.round | (key << RECEIVE_BITS & ((1u << ROUND_SHIFT) - 1));
 }
 
-/* Whether a slot differs from a mark in the receive alone: then the difference is the receive. */
+/* Returns true if slot and mark differ in the receive at most. Then the difference is the receive. */
 static __device__ inline bool is_key_same(unsigned difference)
 {
     return difference >> RECEIVE_BITS == 0;
 }
 
-/* Whether it differs in no more than receive and key. */
+/* Returns true if slot and mark differ in receive and key at most. */
 static __device__ inline bool is_round_same(unsigned difference)
 {
     return difference >> ROUND_SHIFT == 0;
@@ -98,7 +100,8 @@ template <unsigned PLACES> static __device__ inline unsigned *first_place(const 
     return tables.first + __umulhi(key, 5 * PLACES);
 }
 
-/* In the second table, where the mark says how far it is from one place to the next: an odd number, so that all come by. */
+/* In the second table, the mark gives the odd distance between probed slots. An odd distance reaches all
+ * slots. */
 template <unsigned PLACES> static __device__ inline unsigned second_place(unsigned mark)
 {
     return (mark >> RECEIVE_BITS) % PLACES;
@@ -109,7 +112,7 @@ template <unsigned PLACES> static __device__ inline unsigned place_after(unsigne
     return (place + (mark >> (ROUND_SHIFT - 7) | 1)) % PLACES;
 }
 
-/* Puts what was displaced from the first table into the second. */
+/* Moves a receive displaced from the first table to the second. */
 template <unsigned PLACES> static __device__ inline void place_in_second(const TwoTables<PLACES> &tables, unsigned own)
 {
     for (unsigned place = second_place<PLACES>(own);; place = place_after<PLACES>(own, place)) {
@@ -119,7 +122,7 @@ template <unsigned PLACES> static __device__ inline void place_in_second(const T
     }
 }
 
-/* Takes a receive of the message's envelope from the second table. False if there is none. */
+/* Takes a receive with the message's envelope from the second table. Returns false without such a receive. */
 template <unsigned PLACES>
 static __device__ inline bool take_from_second(const TwoTables<PLACES> &tables, unsigned mark, const Envelope *keys,
                                                unsigned *got, const Envelope &message, unsigned name)
@@ -134,7 +137,7 @@ static __device__ inline bool take_from_second(const TwoTables<PLACES> &tables, 
     }
 }
 
-/* Of an array in registers, which cannot be asked by a number. */
+/* Element of an array in registers, which has no dynamic index. */
 template <typename Value> static __device__ inline Value chosen(const Value *values, unsigned item)
 {
     Value value = values[0];
@@ -145,7 +148,8 @@ template <typename Value> static __device__ inline Value chosen(const Value *val
     return value;
 }
 
-/* What a thread has of the part of a segment that begins at `base`: its items whose number, times LANES, is less. */
+/* Entries of a thread in the part of a segment that starts at `base`: the items with `item * LANES` below the
+ * result. */
 static __device__ inline int share_of(unsigned base, unsigned end, unsigned lane)
 {
     return (int)(end - base - lane);
@@ -167,7 +171,7 @@ static __device__ inline void fetch(Envelope *own, const Envelope *envelopes, un
             own[item] = from[item * LANES];
 }
 
-/* A team's part of the work: segments one after the other. */
+/* Work of a team: segments one after the other. */
 template <int LANES>
 static __device__ inline void match_as_team(const Batch &batch, Envelope *keys, unsigned *got, unsigned *table, unsigned team,
                                             unsigned teams)
@@ -202,7 +206,7 @@ static __device__ inline void match_as_team(const Batch &batch, Envelope *keys, 
                 seeks |= has_item<LANES>(share, item) << item;
             }
         }
-        /* What follows: the next part of the receives, or of the messages, or the team's next segment. */
+        /* The next step: the next part of the receives, or of the messages, or the team's next segment. */
         brings_messages = segment.receive_end - receive_base <= WIDTH;
         if (!brings_messages) {
             next_receive += WIDTH;
@@ -260,7 +264,7 @@ static __device__ inline void match_as_team(const Batch &batch, Envelope *keys, 
             marks[item] = mark_of(tables, key);
             differences[item] = *(volatile unsigned *)first_place(tables, key) ^ marks[item];
         }
-        /* All are asked before any claims: what is read after that has to wait for it. */
+        /* All lookups precede the first claim, because later reads wait for a claim. */
         bool finds[ITEMS];
 #pragma unroll
         for (unsigned item = 0; item < ITEMS; item++) {
@@ -271,7 +275,7 @@ static __device__ inline void match_as_team(const Batch &batch, Envelope *keys, 
 #pragma unroll
         for (unsigned item = 0; item < ITEMS; item++)
             if (finds[item])
-                /* Whoever had it before had the same envelope: this thread looks on in its place. */
+                /* The previous claimant had the same envelope, so this thread continues in its place. */
                 names[item] = atomicExch(got + differences[item], names[item]);
 #pragma unroll
         for (unsigned item = 0; item < ITEMS; item++)
@@ -295,7 +299,7 @@ static __device__ inline void match_as_team(const Batch &batch, Envelope *keys, 
     }
 }
 
-/* Divides the block into teams of so many threads, as few as have all of a segment at once. */
+/* Divides the block into teams with the fewest threads that hold a whole segment at once. */
 template <int LANES> static __device__ inline void match_in_teams(const Batch &batch, Envelope *keys)
 {
     if constexpr (LANES < 1024)
@@ -307,7 +311,7 @@ template <int LANES> static __device__ inline void match_in_teams(const Batch &b
     match_as_team<LANES>(batch, keys + team * WIDTH, got + team * WIDTH, tables + 6 * team * WIDTH, team, blockDim.x / LANES);
 }
 
-/* Shared memory, for each item of each thread: an envelope, six slots, and a word. Threads: a power of two. */
+/* Shared memory, per item of each thread: an envelope, six slots, and a word. Threads: a power of two. */
 extern "C" __global__ void BLOCK_OF(1024) match_hash(const Batch batch)
 {
     SHARED(Envelope, keys);

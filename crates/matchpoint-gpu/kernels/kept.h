@@ -1,9 +1,10 @@
-/* What comes before this thread, of those of a block that are kept; `sums` has a word for each warp. Adds all to `total`. */
+/* Exclusive prefix sum of `is_kept` over a block, plus `total`. Adds the block's sum to `total`. `sums` has a
+ * word per warp. */
 static __device__ inline unsigned place_among_kept(unsigned *sums, bool is_kept, unsigned *total)
 {
     const unsigned warp = threadIdx.x / WARP, lane = threadIdx.x % WARP, warps = blockDim.x / WARP;
     const unsigned kept = __ballot_sync(ALL, is_kept);
-    __syncthreads(); /* the sums before are read */
+    __syncthreads(); /* all threads have read the earlier sums */
     if (lane == 0)
         sums[warp] = __popc(kept);
     __syncthreads();

@@ -1,28 +1,29 @@
-/* Long segments of `gpu_ordered`, in time that grows with their length: part by part it would grow with its square, most of
- * all where one envelope has many thousands of entries.
+/* Long segments of `gpu_ordered`, in linear time. Part by part, the time would be quadratic, most of all for
+ * thousands of duplicates.
  *
- * Their slots lie in the card's memory, a ledger: receives are counted by envelope, then written into queues, one for each
- * envelope, and each message takes the next of its queue. A block does so for as many entries at a time as it has threads, in
- * order: within these the envelopes are numbered in shared memory, and the first of each asks the ledger for all of it.
+ * The slots are in the card's memory, in a ledger. Receives are counted by envelope and then written to
+ * queues, one per envelope. Each message takes the next receive of its queue. A block processes as many
+ * entries at a time as it has threads, in order. The block numbers its entries within their envelopes in
+ * shared memory, and the first entry of an envelope accesses the ledger for all of them.
  *
- * No receive leaves anything open. After ordered.cu. */
+ * No receive has a wildcard. After ordered.cu. */
 
-/* Parts that both sides have at least one more of. Up to 64 meetings of parts take no longer than three passes over a ledger
- * that is far away; if one side has few, meetings grow with the other alone. */
+/* Both sides of a long segment have more parts. Up to 64 pairs of parts take no longer than three passes over
+ * a ledger in the card's memory. If one side is short, the number of pairs is linear in the other. */
 #define LONG_PARTS 8u
 
-/* Of a ledger, for each receive. */
+/* Words of a ledger per receive. */
 #define LEDGER_WORDS 6u
 
-/* A slot is that of the receive that came to its place first, and has its number, counted from the first of the segment. */
+/* A slot has the number of the first receive that claimed its place, relative to the segment's start. */
 struct Ledger {
     const Envelope *keys;  /* of receives */
-    unsigned *places;      /* hashed: NONE, or the receive that came first. Two for each receive */
-    unsigned *left;        /* of each slot: receives; then those that no message has */
-    unsigned *placed;      /* of each slot: receives that are in its queue */
-    unsigned *begins;      /* where the receives of each slot begin in `queued` */
+    unsigned *places;      /* hashed: NONE, or the first receive. Two per receive */
+    unsigned *left;        /* per slot: receives; later, receives without a message */
+    unsigned *placed;      /* per slot: receives written to its queue */
+    unsigned *begins;      /* per slot: start of its receives in `queued` */
     unsigned *queued;      /* receives by slot, in order */
-    unsigned count;        /* of receives */
+    unsigned count;        /* receives */
 };
 
 static __device__ inline bool is_long(const Segment &segment)
@@ -43,8 +44,8 @@ static __device__ inline Ledger ledger_of(const Batch &batch, const Segment &seg
     return ledger;
 }
 
-/* The slot of an envelope in the ledger. `stands`: the receive that takes a place for it if there is none; if that is NONE, so
- * is what is not found. Places only ever go from free to taken. */
+/* The slot of an envelope in the ledger. Without a slot, receive `stands` claims one; if `stands` is NONE,
+ * the result is NONE. Places only change from free to taken. */
 static __device__ inline unsigned slot_in_ledger(const Ledger &ledger, const Envelope &envelope, unsigned long long seed,
                                                  unsigned stands)
 {
@@ -61,13 +62,14 @@ static __device__ inline unsigned slot_in_ledger(const Ledger &ledger, const Env
     }
 }
 
-/* An entry among those of a block: the thread that came first for its envelope, and how many of it are before. */
+/* An entry in a block: the first thread with its envelope, and the number of earlier entries with its
+ * envelope. */
 struct Numbered {
     unsigned slot, number;
 };
 
-/* Numbers what threads have within each envelope, in order; `tables.receives` of each slot is how many there are. Who calls it again has
- * met since: before that, others read what is written here. */
+/* Numbers the threads' entries within each envelope, in order. `tables.receives` counts the entries per slot.
+ * Between two calls, the block needs a barrier: other threads read the tables. */
 static __device__ inline Numbered number_in_block(const Tables &tables, bool is_there, const Envelope &envelope,
                                                   unsigned long long seed)
 {
@@ -92,7 +94,7 @@ static __device__ inline Numbered number_in_block(const Tables &tables, bool is_
     return own;
 }
 
-/* Counts the receives of each envelope, in any order, and gives each its place in the queue. */
+/* Counts the receives of each envelope, in any order, and assigns each envelope its range of the queue. */
 static __device__ inline void count_receives(const Tables &tables, const Ledger &ledger, unsigned long long seed)
 {
     const unsigned threads = blockDim.x, lane = threadIdx.x % WARP;
@@ -119,7 +121,7 @@ static __device__ inline void count_receives(const Tables &tables, const Ledger 
     }
 }
 
-/* Writes the receives into the queues of their envelopes. */
+/* Writes the receives to the queues of their envelopes. */
 static __device__ inline void queue_receives(const Tables &tables, const Ledger &ledger, unsigned long long seed)
 {
     for (unsigned base = 0; base < ledger.count; base += blockDim.x) {
@@ -137,8 +139,8 @@ static __device__ inline void queue_receives(const Tables &tables, const Ledger 
     }
 }
 
-/* Matches a segment. If HOLDS, writes down who has each message, and knows those that are taken. Inline:
- * where it is a function by itself, those that call it keep registers in memory. */
+/* Matches a segment. With HOLDS, records the holder of each message and skips taken messages. Inline, because
+ * as a separate function it makes callers spill registers to memory. */
 template <bool HOLDS>
 static __device__ inline void match_long(const Tables &tables, const Batch &batch, const Segment &segment)
 {

@@ -1,29 +1,30 @@
-/* `gpu_matrix`: all of MPI's order, and wildcards (Klenk et al. 2017, §V, algorithms 1 and 2). A block for each segment.
+/* `gpu_matrix`: MPI's order with wildcards (Klenk et al. 2017, §V, algorithms 1 and 2). One block per
+ * segment.
  *
- * Scan: each thread has messages, and each warp votes for one receive after the other: a word of the vote matrix has a bit
- * for each of 32 messages. Reduce: one warp goes through the receives in the order of posting, each lane having one word of
- * the column; the first message that is left in the first word that has any goes to the receive. The two overlap: while one
- * window of receives is reduced, the next is scanned, and the one after that fetched. Queues of fewer than 64 entries are for
- * one warp alone, as in the paper: partitioned.cu.
+ * Scan: each thread has messages, and each warp votes on one receive after the other. A word of the vote
+ * matrix has a bit for each of 32 messages. Reduce: one warp handles the receives in posted order; each lane
+ * has one word of the column. The receive gets the first remaining message of the first nonempty word. Scan
+ * and reduce overlap: the block reduces one window of receives, scans the next, and fetches the one after.
+ * Queues with fewer than 64 entries use one warp, as in the paper: partitioned.cu.
  *
- * More messages than a block votes on at a time are taken in turns, the oldest first. That is the same matching: every
- * receive prefers those of an earlier turn. */
+ * A block votes on a limited number of messages per turn, the oldest first. The result is the same, because
+ * every receive prefers messages of an earlier turn. */
 
 #define WINDOW 64u
-/* Words of votes that a warp that scans has: 32 messages each. One load of a receive serves all of them. */
+/* Vote words of a scanning warp, 32 messages each. One load of a receive serves all words. */
 #define WORDS 4u
-/* A column has a word for each lane of the warp that reduces; one more keeps columns apart in the banks. */
+/* A column has a word per lane of the reducing warp. One more word avoids bank conflicts between columns. */
 #define COLUMN (WARP + 1)
 
-/* Three of these in shared memory: one is reduced, one scanned, one fetched. */
+/* Three windows in shared memory: one is reduced, one scanned, one fetched. */
 struct Window {
     Posted posted[WINDOW];
     unsigned votes[WINDOW * COLUMN];
     unsigned is_left[WINDOW];
-    unsigned got[WINDOW + WARP]; /* of the messages that are voted on; behind the window is for what lanes write in vain */
+    unsigned got[WINDOW + WARP]; /* message index; entries after the window receive unneeded writes of lanes */
 };
 
-/* Votes of one warp on a window of receives. `present` has a bit for each lane that has a message. */
+/* Votes of one warp on a window of receives. `present` has a bit per lane with a message. */
 static __device__ inline void scan(Window *window, const Envelope *own, const unsigned *present, unsigned warp, unsigned lane)
 {
     for (unsigned half = 0; half < WINDOW; half += WARP) {
@@ -33,7 +34,7 @@ static __device__ inline void scan(Window *window, const Envelope *own, const un
             const Posted posted = window->posted[half + at];
 #pragma unroll
             for (unsigned word = 0; word < WORDS; word++) {
-                const unsigned ballot = __ballot_sync(ALL, accepts(posted.envelope, posted.open, own[word]));
+                const unsigned ballot = __ballot_sync(ALL, accepts(posted.envelope, posted.wild_mask, own[word]));
                 if (lane == at)
                     column[word] = ballot;
             }
@@ -44,7 +45,7 @@ static __device__ inline void scan(Window *window, const Envelope *own, const un
     }
 }
 
-/* Gives the receives of a window their messages, in order. `left`: of the messages of word `lane`, those that nobody has. */
+/* Assigns messages to the receives of a window, in order. `left`: remaining messages of word `lane`. */
 static __device__ inline unsigned reduce(Window *window, unsigned words, unsigned left, unsigned lane)
 {
     const unsigned below = (1u << lane) - 1;
@@ -58,7 +59,7 @@ static __device__ inline unsigned reduce(Window *window, unsigned words, unsigne
             column[at] = lane < words ? window->votes[(group + at) * COLUMN + lane] : 0;
 #pragma unroll
         for (unsigned at = 0; at < 8; at++) {
-            /* No branch: a receive waits for the one before it, and for nothing else. */
+            /* No branch: a receive waits only for the receive before it. */
             const unsigned votes = column[at] & left, first = votes & (0 - votes);
             const unsigned bidders = __ballot_sync(ALL, votes != 0);
             const bool wins = votes != 0 && (bidders & below) == 0;
@@ -70,12 +71,12 @@ static __device__ inline unsigned reduce(Window *window, unsigned words, unsigne
     return left;
 }
 
-/* A block of 64 threads at least. */
+/* At least 64 threads per block. */
 extern "C" __global__ void BLOCK_OF(1024) match_matrix(const Batch batch)
 {
     SHARED(Window, windows);
     const unsigned warps = blockDim.x / WARP, warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
-    /* A column has no more words than a warp has lanes. */
+    /* A column has at most as many words as a warp has lanes. */
     const unsigned scanners = min(warps - 1, WARP / WORDS), reducer = warps - 1;
     const unsigned messages_at_once = scanners * WORDS * WARP;
 
@@ -92,9 +93,10 @@ extern "C" __global__ void BLOCK_OF(1024) match_matrix(const Batch batch)
                     own[word] = batch.messages[at];
                 present[word] = __ballot_sync(ALL, is_there);
             }
-            unsigned left = ALL; /* the reducer's: of the messages of word `lane`, those that nobody has */
-            /* A turn fetches a window (asks for it at the beginning, and puts it down at the end), scans the one before, and
-             * reduces the one before that. Receives that have a message already do not take part, nor windows of such. */
+            unsigned left = ALL; /* in the reducer: remaining messages of word `lane` */
+            /* A turn fetches a window (loads at its start, stores at its end), scans the window before, and
+             * reduces the window before that. Matched receives, and windows with only matched receives, take
+             * no part. */
             const unsigned windows_here = (segment.receive_end - segment.receive + WINDOW - 1) / WINDOW;
             bool is_scanned = false, is_reduced = false;
             for (unsigned turn = 0; turn < windows_here + 2; turn++) {
@@ -103,7 +105,7 @@ extern "C" __global__ void BLOCK_OF(1024) match_matrix(const Batch batch)
                 const bool is_left = fetches && (is_first || batch.matched[fetched] == NONE);
                 Posted posted = {};
                 if (is_left)
-                    posted = Posted{batch.receives[fetched], batch.opens ? batch.opens[fetched] : Open{}};
+                    posted = Posted{batch.receives[fetched], batch.wild_masks ? batch.wild_masks[fetched] : WildMask{}};
                 if (warp < scanners && is_scanned)
                     scan(windows + (turn - 1) % 3, own, present, warp, lane);
                 if (warp == reducer && is_reduced) {

@@ -1,44 +1,45 @@
-/* `gpu_ordered`: all of MPI's order, wildcards too, at the speed of hashing (ours). By one block.
+/* `gpu_ordered`: MPI's order with wildcards, at the speed of hashing (Matchpoint). In one block.
  *
- * Without wildcards the k-th receive of an envelope gets its k-th message, and envelopes have nothing to do with each other.
- * So: every envelope that a receive asks for finds a slot, whoever comes first (parallel, in any order); then receives and
- * messages are numbered within their slot, in order; then they meet by number.
+ * Without wildcards, the k-th receive of an envelope gets its k-th message, and envelopes are independent.
+ * First, each envelope of a receive claims a slot, in parallel and in any order. Then receives and messages
+ * are numbered within their slot, in order. Receive and message with the same number match.
  *
- * Numbers in order without going one by one: the lanes of a warp that have the same slot find each other by a vote, and the
- * first of them writes down how many they are, a byte for each slot and warp; what is before an entry is the sum of the bytes
- * of earlier warps, and the lanes before it.
+ * Numbering is parallel. The lanes of a warp with the same slot find each other by a vote, and the first lane
+ * writes their count, a byte per slot and warp. The number of an entry is the sum of the counts of earlier
+ * warps, plus the earlier lanes.
  *
- * Wildcard receives are asked one after the other, all messages at once. What a message needs to know is its partner, the
- * exact receive that it would get: it is still there for a wildcard receive that was posted before the partner. Within an
- * envelope messages go in order, to whomever; so those after the one taken move up by one partner.
+ * Wildcard receives are handled one after the other, each by all messages at once. A message knows its
+ * partner: the exact receive that it would get. A wildcard receive can take the message if the wildcard
+ * receive was posted before the partner. Within an envelope, the messages leave in order, so after a taken
+ * message the later messages each move to an earlier partner.
  *
- * A block has a receive and a message for each thread: what is matched here is a part of the messages with a part of the
- * receives. */
+ * A block has one receive and one message per thread. This file matches a part of the messages with a part of
+ * the receives. */
 
-/* Places for each thread: a power of two. A warp looks as often as the unluckiest of its lanes, so most are free. */
+/* Places per thread, a power of two. A warp probes as often as its slowest lane, so most places are free. */
 #define PLACES_PER_THREAD 8u
 
-/* Words of counts for each slot: a byte for each warp of the largest block. */
+/* Words of counts per slot: a byte per warp of the largest block. */
 #define COUNT_WORDS 8u
 
-/* What a place has: the thread of a receive in the lower bits, and bits of its hash. */
+/* Content of a place: the thread of a receive in the lower bits, and hash bits. */
 #define THREAD_BITS 10u
 #define THREAD_MASK ((1u << THREAD_BITS) - 1)
 
-/* Of a block's shared memory, for `threads` threads. A slot is that of the receive that came to its place first, and has its
- * number. */
+/* Shared memory of a block with `threads` threads. A slot has the number of the first receive that claimed
+ * its place. */
 struct Tables {
     Envelope *keys;                            /* of receives */
-    Open *opens;                               /* of receives */
-    unsigned *places;                          /* hashed: NONE, or the receive that came first */
-    unsigned *got;                             /* of each receive: the message */
-    unsigned *receive_counts, *message_counts; /* [warps / 4][slots]: a byte for each slot and warp */
-    unsigned *receives;                        /* of each slot: how many there are */
-    unsigned *queues;                          /* where the receives of each begin in `queued`, if there are several */
+    WildMask *wild_masks;                               /* of receives */
+    unsigned *places;                          /* hashed: NONE, or the first receive */
+    unsigned *got;                             /* per receive: the message */
+    unsigned *receive_counts, *message_counts; /* [warps / 4][slots]: a byte per slot and warp */
+    unsigned *receives;                        /* per slot: receives */
+    unsigned *queues;                          /* per slot with several receives: start of its receives in `queued` */
     unsigned *queued;                          /* receives by slot, in order */
     unsigned *message_slots, *message_numbers;
-    unsigned *wild;                            /* a word for each warp: which of its receives leave something open */
-    unsigned *oldest;                          /* two for each warp: its message for a wildcard receive */
+    unsigned *wild;                            /* per warp: bits of its wildcard receives */
+    unsigned *oldest;                          /* per warp two words: its message for a wildcard receive */
     unsigned *queue_end;
 };
 
@@ -46,8 +47,8 @@ static __device__ inline Tables tables_of(unsigned long long *memory, unsigned t
 {
     Tables tables;
     tables.keys = (Envelope *)memory;
-    tables.opens = (Open *)(tables.keys + threads);
-    tables.places = (unsigned *)(tables.opens + threads);
+    tables.wild_masks = (WildMask *)(tables.keys + threads);
+    tables.places = (unsigned *)(tables.wild_masks + threads);
     tables.got = tables.places + PLACES_PER_THREAD * threads;
     tables.receive_counts = tables.got + threads;
     tables.message_counts = tables.receive_counts + COUNT_WORDS * threads;
@@ -62,7 +63,7 @@ static __device__ inline Tables tables_of(unsigned long long *memory, unsigned t
     return tables;
 }
 
-/* Writes down how many of this warp have each slot. Returns the lanes that have the same. */
+/* Counts the entries of this warp per slot. Returns the lanes with the same slot. */
 static __device__ inline unsigned count_in_warp(unsigned *counts, unsigned slot, unsigned warp, unsigned lane)
 {
     const unsigned same = __match_any_sync(ALL, slot);
@@ -71,7 +72,7 @@ static __device__ inline unsigned count_in_warp(unsigned *counts, unsigned slot,
     return same;
 }
 
-/* How many of the slot are before this entry: those of earlier warps, and of earlier lanes. */
+/* Number of earlier entries of the slot: those of earlier warps and earlier lanes. */
 static __device__ inline unsigned number_in_slot(const unsigned *counts, unsigned slot, unsigned same, unsigned warp,
                                                  unsigned lane)
 {
@@ -84,18 +85,19 @@ static __device__ inline unsigned number_in_slot(const unsigned *counts, unsigne
     return __dp4a(counts[warp / 4 * blockDim.x + slot] & earlier, 0x01010101u, before);
 }
 
-/* What a place says of a receive: never NONE. */
+/* Content of a place for a receive, never NONE. */
 static __device__ inline unsigned stand(unsigned hash, unsigned thread)
 {
     return (hash >> 1 & ~THREAD_MASK) | thread;
 }
 
-/* The slot of a receive's envelope. Places only ever go from free to taken, so all of one envelope stop at the same. */
+/* The slot of a receive's envelope. Places only change from free to taken, so all receives of an envelope
+ * stop at the same place. */
 static __device__ inline unsigned slot_to_stand(const Tables &tables, unsigned mask, const Envelope &receive, unsigned hash)
 {
     const unsigned own = stand(hash, threadIdx.x);
     for (unsigned place = hash & mask;; place = (place + 1) & mask) {
-        /* Looked at first: where many are of one envelope, they would wait for each other to try. */
+        /* Read first: otherwise the atomic operations of duplicates would wait for each other. */
         unsigned found = *(volatile unsigned *)(tables.places + place);
         if (found == NONE)
             found = atomicCAS(tables.places + place, NONE, own);
@@ -106,7 +108,7 @@ static __device__ inline unsigned slot_to_stand(const Tables &tables, unsigned m
     }
 }
 
-/* The slot of a message's envelope, NONE if no receive asks for it. */
+/* The slot of a message's envelope, or NONE without a receive for it. */
 static __device__ inline unsigned slot_to_find(const Tables &tables, unsigned mask, const Envelope &message, unsigned hash)
 {
     const unsigned own = stand(hash, 0);
@@ -119,7 +121,7 @@ static __device__ inline unsigned slot_to_find(const Tables &tables, unsigned ma
     }
 }
 
-/* The receive that is the `number`-th of a slot, or NONE. */
+/* The `number`-th receive of a slot, or NONE. */
 static __device__ inline unsigned partner_of(const Tables &tables, unsigned slot, unsigned number)
 {
     if (slot == NONE || number >= tables.receives[slot])
@@ -127,10 +129,10 @@ static __device__ inline unsigned partner_of(const Tables &tables, unsigned slot
     return tables.receives[slot] == 1 ? slot : tables.queued[tables.queues[slot] + number];
 }
 
-/* Makes a queue longer by what the lanes of a warp want of it. Returns where each has it. */
+/* Extends a queue by `count` entries per lane. Returns the start of each lane's range. */
 static __device__ inline unsigned extend_queue(unsigned *queue_end, unsigned count, unsigned lane)
 {
-    unsigned sum = count; /* of the lanes up to this */
+    unsigned sum = count; /* inclusive prefix sum over the lanes */
     for (unsigned reach = 1; reach < WARP; reach *= 2) {
         const unsigned before = __shfl_sync(ALL, sum, lane >= reach ? lane - reach : lane);
         if (lane >= reach)
@@ -143,7 +145,7 @@ static __device__ inline unsigned extend_queue(unsigned *queue_end, unsigned cou
     return begin + sum - count;
 }
 
-/* Gives every slot that has several receives its place in the queue. */
+/* Assigns each slot with several receives its range of the queue. */
 static __device__ inline void place_in_queue(const Tables &tables, unsigned slot, unsigned lane)
 {
     const bool is_placed = slot == threadIdx.x && tables.receives[slot] > 1;
@@ -154,8 +156,8 @@ static __device__ inline void place_in_queue(const Tables &tables, unsigned slot
         tables.queues[slot] = begin;
 }
 
-/* Asks the wildcard receives one after the other; `partner` is what the thread's message would get without them. Returns
- * the receive that the message gets. */
+/* Matches the wildcard receives one after the other. `partner` is the receive of the thread's message without
+ * wildcard receives. Returns the receive of the message. */
 static __device__ inline unsigned ask_wildcards(const Tables &tables, bool is_there, const Envelope &message, unsigned slot,
                                                 unsigned number, unsigned lane)
 {
@@ -165,9 +167,10 @@ static __device__ inline unsigned ask_wildcards(const Tables &tables, bool is_th
         for (unsigned bits = tables.wild[word]; bits != 0; bits &= bits - 1, turn++) {
             const unsigned receive = word * WARP + __ffs(bits) - 1;
             const bool bids = is_there && wild == NONE && partner > receive &&
-                              accepts(tables.keys[receive], tables.opens[receive], message);
+                              accepts(tables.keys[receive], tables.wild_masks[receive], message);
             const unsigned bidders = __ballot_sync(ALL, bids);
-            /* Two buffers: when one is written again, everybody has passed the barrier after it was read. */
+            /* Two buffers: before a buffer is written again, all threads have passed the barrier after its
+             * reads. */
             unsigned *const oldest = tables.oldest + turn % 2 * warps;
             if (lane == 0)
                 oldest[warp] = bidders != 0 ? warp * WARP + __ffs(bidders) - 1 : NONE;
@@ -187,8 +190,8 @@ static __device__ inline unsigned ask_wildcards(const Tables &tables, bool is_th
     return wild != NONE ? wild : partner;
 }
 
-/* Who gets whom, where a slot has several receives or a receive leaves something open. `slot`: of the thread's message. All
- * threads together; returns the receive that the message gets. */
+/* Matches if a slot has several receives or a receive has a wildcard. `slot`: of the thread's message. Called
+ * by all threads together. Returns the receive of the message. */
 static __device__ inline unsigned match_by_number(const Tables &tables, bool seeks, const Envelope &message, unsigned slot,
                                                   unsigned receive_slot, unsigned lane)
 {
@@ -217,23 +220,23 @@ static __device__ inline unsigned match_by_number(const Tables &tables, bool see
     return ask_wildcards(tables, seeks, message, slot, number, lane);
 }
 
-/* Of receives that no part of the messages was asked for: no message has been found. */
+/* Marks receives without any compared message as unmatched. */
 static __device__ inline void leave(const Batch &batch, unsigned receive, unsigned receive_end)
 {
     for (unsigned at = receive + threadIdx.x; at < receive_end; at += blockDim.x)
         batch.matched[batch.receive_order ? batch.receive_order[at] : at] = NONE;
 }
 
-/* Messages from `message_base` on and receives from `receive_base` on, as many as there are threads at most. */
+/* Messages from `message_base` and receives from `receive_base`, at most one each per thread. */
 struct Part {
     unsigned message_base, message_end;
     unsigned receive_base, receive_end;
-    bool is_first; /* no receive of this part has met messages yet: each is told whether it got one */
+    bool is_first; /* no message was compared with these receives yet: `matched` is undefined */
 };
 
-/* Matches a part: `matched` of every receive that got a message now, and of all if they are met for the first time. `seeks`:
- * whether the thread has a message that is without a receive. Returns the receive that it got, or NONE, and whether any thread
- * seeks on, if `is_asked`. */
+/* Matches a part. Writes `matched` of receives with a new match, and of all receives in the first part.
+ * `seeks`: the thread's message has no receive. Returns the receive of the message, or NONE. If `is_asked`,
+ * also returns whether a message of the block still has no receive. */
 static __device__ inline unsigned match_part(const Tables &tables, const Batch &batch, const Part &part, bool seeks,
                                              const Envelope &message, const Envelope &receive, bool is_asked,
                                              bool *any_seeks)
@@ -243,36 +246,36 @@ static __device__ inline unsigned match_part(const Tables &tables, const Batch &
     const unsigned posted = part.receive_base + threadIdx.x;
     const unsigned posted_as = posted < part.receive_end && batch.receive_order ? batch.receive_order[posted] : posted;
     const bool waits = posted < part.receive_end && (part.is_first || batch.matched[posted_as] == NONE);
-    const Open open = waits && batch.opens ? batch.opens[posted] : Open{};
-    const bool leaves_open = waits && is_wild(open);
+    const WildMask wild_mask = waits && batch.wild_masks ? batch.wild_masks[posted] : WildMask{};
+    const bool has_wildcard = waits && is_wild(wild_mask);
 #pragma unroll
     for (unsigned turn = 0; turn < PLACES_PER_THREAD; turn++)
         tables.places[turn * threads + threadIdx.x] = NONE;
     tables.keys[threadIdx.x] = receive;
     tables.got[threadIdx.x] = NONE;
-    if (batch.opens)
-        tables.opens[threadIdx.x] = open;
-    const unsigned wild_here = batch.opens ? __ballot_sync(ALL, leaves_open) : 0;
+    if (batch.wild_masks)
+        tables.wild_masks[threadIdx.x] = wild_mask;
+    const unsigned wild_here = batch.wild_masks ? __ballot_sync(ALL, has_wildcard) : 0;
     if (lane == 0)
         tables.wild[warp] = wild_here;
     if (threadIdx.x == 0)
         *tables.queue_end = 0;
-    /* Receives that met messages before may all have one. */
+    /* All receives of a later part may already have a message. */
     if (part.is_first)
         __syncthreads();
     else if (!__syncthreads_or(waits))
         return NONE;
 
     unsigned receive_slot = NONE;
-    if (waits && !leaves_open)
+    if (waits && !has_wildcard)
         receive_slot = slot_to_stand(tables, mask, receive, (unsigned)mixed(receive, batch.seed));
-    const bool is_simple = !__syncthreads_or(leaves_open || (receive_slot != NONE && receive_slot != threadIdx.x));
+    const bool is_simple = !__syncthreads_or(has_wildcard || (receive_slot != NONE && receive_slot != threadIdx.x));
     unsigned slot = NONE;
     if (seeks)
         slot = slot_to_find(tables, mask, message, (unsigned)mixed(message, batch.seed));
     unsigned partner = slot;
     if (is_simple) {
-        /* No slot has a second receive: its oldest message gets the only one. */
+        /* No slot has a second receive. The oldest message of the slot gets its receive. */
         if (slot != NONE)
             atomicMin(tables.got + slot, threadIdx.x);
     } else {

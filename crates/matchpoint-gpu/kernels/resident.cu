@@ -1,52 +1,54 @@
-/* A kernel that stays: one block beside the application's grid, which is fed batches through a ring and keeps what they leave
- * (Klenk et al. 2017, §II-C: one communication kernel on one multiprocessor). Whoever feeds it, host or device, fills a slot
- * of the ring and then raises `fed`; the kernel matches all that it has, writes down the pairs, and raises `done`. Who has told it
- * that it is to stop has it end when all is done that was fed by then, whatever slots are full.
+/* A persistent kernel: one block that runs concurrently with the application's grid, reads batches from a
+ * ring, and keeps their unmatched entries (Klenk et al. 2017, §II-C: one communication kernel on one
+ * multiprocessor). Host or card fills a slot of the ring and then increments `fed`. The kernel matches the
+ * slot with its unmatched entries, writes the pairs, and increments `done`. The stop flag ends the kernel
+ * after all batches counted in the same word, whatever other slots contain.
  *
- * Both words are moved whole, 8 and 4 bytes of their own size on either side: a 64-bit read may be two of 32 bits unless it is one of
- * PTX's memory model (ISA §8), and what one side writes in other sizes than the other reads has no order there at all.
+ * Both words are accessed whole, with the same size on both sides, 8 and 4 bytes. A 64-bit read outside of
+ * PTX's memory model (ISA §8) may be two reads of 32 bits, and accesses with different sizes have no order.
  *
  *     `fed`    released by `Resident::ring_up` and `end` (src/resident.rs), or by `feed_resident`; acquired by `match_resident`
  *     `done`   released by `match_resident`; acquired by `Resident::take`, or by `feed_resident`
  *
- * One thread does so for its block: what others of it wrote before the barrier before is released with it, and what they read after
- * the barrier behind comes after what was acquired (causality order is transitive, over barriers too).
+ * One thread accesses the words for its block. Its release includes the writes of other threads before the
+ * previous barrier. Reads of other threads after the next barrier follow its acquire. Causality order is
+ * transitive over barriers.
  *
  * After ordered.cu and kept.h. */
 
-/* Messages, and receives, that a slot of the ring has at most. */
+/* Maximum messages, and receives, of a slot of the ring. */
 #define SLOT_ENTRIES 1024u
-/* In shared memory, in place of a count of messages: there is no more to come. */
+/* In shared memory, instead of a message count: the kernel stops. */
 #define STOP 0xffffffffu
 
-/* Messages and receives in order, and what each is called: counted from the first on, from 0 again after 2^32. Who feeds the kernel takes
- * care that no more are left than fit. */
+/* Messages and receives in order, with their numbers from the first batch on, modulo 2^32. The host ensures
+ * that unmatched entries fit. */
 struct Queue {
     Envelope *messages, *receives;
-    Open *opens;
+    WildMask *wild_masks;
     unsigned *message_names, *receive_names;
 };
 
 struct Resident {
-    /* The ring: memory of the host or of the card. Slot by slot. */
+    /* The ring, in memory of the host or of the card, by slot. */
     const Envelope *messages;  /* [slots][SLOT_ENTRIES] */
     const Envelope *receives;
-    const Open *opens;
-    const unsigned long long *counts; /* [slots]: of messages, and of receives above them */
-    unsigned *pairs;           /* [slots][2 × SLOT_ENTRIES][2]: receive and message by name, in the order of posting */
+    const WildMask *wild_masks;
+    const unsigned long long *counts; /* [slots]: messages in the lower half, receives in the upper half */
+    unsigned *pairs;           /* [slots][2 × SLOT_ENTRIES][2]: numbers of receive and message, in posted order */
     unsigned *pair_counts;     /* [slots] */
-    const unsigned long long *fed; /* batches that were fed; above them whether to stop */
-    unsigned *done;            /* batches that were matched */
+    const unsigned long long *fed; /* submitted batches; stop flag above them */
+    unsigned *done;            /* matched batches */
     /* Memory of the card. */
-    Queue queues[2];           /* one is matched, and what is left goes to the other */
-    unsigned *matched;         /* of each receive of a queue */
-    unsigned *is_taken;        /* of each message of it */
+    Queue queues[2];           /* one is matched, and its unmatched entries move to the other */
+    unsigned *matched;         /* per receive of a queue */
+    unsigned *is_taken;        /* per message of a queue */
     unsigned long long seed;
     unsigned slots;
     unsigned padding;
 };
 
-/* Shared memory: that of match_ordered. One block. */
+/* Shared memory: as for match_ordered. One block. */
 extern "C" __global__ void BLOCK_OF(1024) match_resident(const Resident resident)
 {
     SHARED(unsigned long long, memory);
@@ -57,10 +59,10 @@ extern "C" __global__ void BLOCK_OF(1024) match_resident(const Resident resident
     for (unsigned turn = 0;; turn++) {
         const Queue &queue = resident.queues[turn % 2], &rest = resident.queues[(turn + 1) % 2];
         const unsigned slot = turn % resident.slots;
-        /* One asks for all: what lies in the host's memory is far away. */
+        /* One thread reads for all, because access to host memory is slow. */
         if (threadIdx.x == 0) {
             unsigned long long fed;
-            /* Partner: whoever feeds. The slot is there with it. */
+            /* Pairs with the release of the submitter. The slot is complete. */
             while (fed = load_acquire(resident.fed), fed == turn)
                 PAUSE();
             if ((unsigned)fed == turn)
@@ -78,10 +80,10 @@ extern "C" __global__ void BLOCK_OF(1024) match_resident(const Resident resident
         }
         for (unsigned at = threadIdx.x; at < new_receives; at += threads) {
             queue.receives[receive_count + at] = resident.receives[slot * SLOT_ENTRIES + at];
-            queue.opens[receive_count + at] = resident.opens[slot * SLOT_ENTRIES + at];
+            queue.wild_masks[receive_count + at] = resident.wild_masks[slot * SLOT_ENTRIES + at];
             queue.receive_names[receive_count + at] = receive_name + at;
         }
-        /* What was left before accepts nothing that was left before. */
+        /* Unmatched entries do not match each other. */
         const unsigned old_messages = message_count, old_receives = receive_count / threads * threads;
         message_count += new_messages;
         receive_count += new_receives;
@@ -91,7 +93,7 @@ extern "C" __global__ void BLOCK_OF(1024) match_resident(const Resident resident
             resident.is_taken[at] = 0;
         __syncthreads();
 
-        const Batch batch{queue.messages,   queue.receives, queue.opens, nullptr,       nullptr, nullptr,
+        const Batch batch{queue.messages,   queue.receives, queue.wild_masks, nullptr,       nullptr, nullptr,
                           resident.matched, nullptr,        nullptr,     resident.seed, 0,       0};
         for (unsigned message_base = 0;; message_base += threads) {
             bool seeks = message_base + threadIdx.x < message_count;
@@ -131,18 +133,19 @@ extern "C" __global__ void BLOCK_OF(1024) match_resident(const Resident resident
                 written[1] = queue.message_names[message];
             } else if (at < receive_count) {
                 rest.receives[left] = queue.receives[at];
-                rest.opens[left] = queue.opens[at];
+                rest.wild_masks[left] = queue.wild_masks[at];
                 rest.receive_names[left] = queue.receive_names[at];
             }
         }
         if (threadIdx.x == 0)
             resident.pair_counts[slot] = pairs;
         __syncthreads();
-        /* Partner: whoever takes, or feeds. The pairs of all threads are there with it, and the slot is read. */
+        /* Pairs with the acquire of the reader. The pairs of all threads are written, and the slot is read.
+         */
         if (threadIdx.x == 0)
             store_release(resident.done, turn + 1);
 
-        /* Who waits for the pairs has them; the rest is put together while the next slot is on its way. */
+        /* The pairs are published. The compaction overlaps with the submission of the next slot. */
         unsigned messages_left = 0;
         for (unsigned base = 0; base < message_count; base += threads) {
             const unsigned at = base + threadIdx.x;
@@ -159,26 +162,26 @@ extern "C" __global__ void BLOCK_OF(1024) match_resident(const Resident resident
     }
 }
 
-/* What `feed` puts into the ring: batches that lie in the card's memory. */
+/* Input of `feed_resident`: batches in the card's memory. */
 struct Feed {
     const Envelope *messages; /* [batches][entries] */
     const Envelope *receives;
-    const Open *opens;
+    const WildMask *wild_masks;
     Envelope *ring_messages;
     Envelope *ring_receives;
-    Open *ring_opens;
+    WildMask *ring_masks;
     unsigned long long *ring_counts;
     unsigned long long *fed;
     const unsigned *done;
     unsigned batches, entries, slots, padding;
 };
 
-/* Feeds a ring from the card: another block of it, as an application's grid would, and stops it. */
+/* Submits batches from the card, as a block of an application's grid would, and sets the stop flag. */
 extern "C" __global__ void BLOCK_OF(1024) feed_resident(const Feed feed)
 {
     for (unsigned batch = 0; batch < feed.batches; batch++) {
         const unsigned slot = batch % feed.slots;
-        /* Partner: the kernel that stays. It has read what this slot had before anything else is written there. */
+        /* Pairs with the release of the persistent kernel, which has read this slot before. */
         if (threadIdx.x == 0)
             while (batch - load_acquire(feed.done) >= feed.slots)
                 PAUSE();
@@ -186,12 +189,13 @@ extern "C" __global__ void BLOCK_OF(1024) feed_resident(const Feed feed)
         for (unsigned at = threadIdx.x; at < feed.entries; at += blockDim.x) {
             feed.ring_messages[slot * SLOT_ENTRIES + at] = feed.messages[batch * feed.entries + at];
             feed.ring_receives[slot * SLOT_ENTRIES + at] = feed.receives[batch * feed.entries + at];
-            feed.ring_opens[slot * SLOT_ENTRIES + at] = feed.opens[batch * feed.entries + at];
+            feed.ring_masks[slot * SLOT_ENTRIES + at] = feed.wild_masks[batch * feed.entries + at];
         }
         if (threadIdx.x == 0)
             feed.ring_counts[slot] = (unsigned long long)feed.entries << 32 | feed.entries;
         __syncthreads();
-        /* Partner: the kernel that stays. What all threads wrote is there with it; whether to stop, with the last batch. */
+        /* Pairs with the acquire of the persistent kernel. The writes of all threads are included, and with
+         * the last batch the stop flag. */
         const unsigned long long is_last = batch + 1 == feed.batches;
         if (threadIdx.x == 0)
             store_release(feed.fed, is_last << 32 | (batch + 1));

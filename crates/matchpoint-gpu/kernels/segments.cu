@@ -1,11 +1,12 @@
-/* `gpu_ordered`, a block for each segment. Of segments longer than a block has threads the parts of the messages, the oldest
- * first, meet the parts of the receives, the oldest first. That is the same matching: every receive prefers messages of an
- * earlier part, and which of a part are left for it depends on earlier receives alone. A part is left when none of its messages
- * seeks any more, and passed over where no receive waits. Where that may be too many parts: long.cu.
+/* `gpu_ordered`, one block per segment. If a segment is longer than a block has threads, the parts of the
+ * messages, oldest first, are matched with the parts of the receives, oldest first. The result is the same:
+ * every receive prefers messages of an earlier part, and the remaining messages of a part depend only on
+ * earlier receives. The block leaves a part of the messages when all have a receive, and skips a part of the
+ * receives when all have a message. For very many parts: long.cu.
  *
  * After ordered.cu and long.cu. */
 
-/* If HOLDS, writes down who has each message, and knows those that are taken. */
+/* With HOLDS, records the holder of each message and skips taken messages. */
 template <bool HOLDS> static __device__ inline void match_segments(const Batch &batch)
 {
     SHARED(unsigned long long, memory);
@@ -20,7 +21,7 @@ template <bool HOLDS> static __device__ inline void match_segments(const Batch &
     for (unsigned index = blockIdx.x; index < batch.segment_count; index += gridDim.x) {
         const Segment segment = next;
         const Envelope first_message = next_message, first_receive = next_receive;
-        /* Asked for now, and needed when this segment is done. */
+        /* Prefetched; needed after this segment. */
         const unsigned following = index + gridDim.x;
         if (following < batch.segment_count) {
             next = batch.segments[following];
@@ -55,7 +56,7 @@ template <bool HOLDS> static __device__ inline void match_segments(const Batch &
                     if (HOLDS)
                         holder = batch.receive_order[got] + 1;
                 }
-                if (!any_seeks) { /* no `break`, for which registers would be kept in memory */
+                if (!any_seeks) { /* no `break`, with which registers spill to memory */
                     if (is_first)
                         leave(batch, receive_base + threads, segment.receive_end);
                     receive_base = segment.receive_end - threads;
@@ -69,13 +70,13 @@ template <bool HOLDS> static __device__ inline void match_segments(const Batch &
     }
 }
 
-/* Shared memory: `Tables`. Threads: a power of two, 64 at least. */
+/* Shared memory: `Tables`. Threads: a power of two, at least 64. */
 extern "C" __global__ void BLOCK_OF(1024) match_ordered(const Batch batch)
 {
     match_segments<false>(batch);
 }
 
-/* The same of segments that were gathered, beside wildcard receives that are in none of them (wild.cu). */
+/* The same for the segments of a divided batch. Wildcard receives are in none of them (wild.cu). */
 extern "C" __global__ void BLOCK_OF(1024) match_held(const Batch batch)
 {
     match_segments<true>(batch);

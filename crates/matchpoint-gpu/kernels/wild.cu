@@ -1,43 +1,45 @@
-/* Wildcard receives of a batch that the whole card matches: exact ones were matched in parts, each by itself, and it is known
- * who has each message (`held`). A wildcard receive takes the oldest message that it accepts and that no earlier receive has.
- * Then that message's part is matched again without it.
+/* Wildcard receives of a batch on the whole card. The exact receives were matched before, in independent
+ * parts, and `held` has the holder of each message. A wildcard receive takes the oldest message that it
+ * matches and that no earlier receive has. Then the part of this message is matched again without the
+ * message.
  *
- * Done in rounds, for a window of the wildcard receives at a time, in the order of posting:
- * - `seek_oldest`, the whole card: the oldest message that each might take as things are.
- * - `settle_wildcards`, one block: who may take it. A message only ever becomes unavailable to a receive, for its holder only
- *   ever becomes earlier, and only because a message of the same envelope was taken. So what a receive has found is right
- *   unless an earlier one may take of that envelope: one that found a message of it, or one that still has to seek and
- *   accepts it. Who waits for an earlier one is asked again in the next round. The earliest never waits.
- * - `match_held`, the whole card: the parts of which a message was taken.
+ * Works in rounds, with a window of wildcard receives in posted order:
+ * - `seek_oldest`, the whole card: the oldest available message for each receive of the window.
+ * - `settle_wildcards`, one block: the receives that may take their message. A message only becomes
+ *   unavailable, because its holder only becomes earlier, and only after a message of the same envelope was
+ *   taken. The found message is therefore right unless an earlier receive may take a message of this
+ *   envelope. Such a receive found a message of the envelope, or it waits and matches the envelope. A receive
+ *   that waits for an earlier one searches again in the next round. The earliest receive never waits.
+ * - `match_held`, the whole card: the parts with a taken message.
  *
  * After kept.h. */
 
-/* Places for each receive of a window, to find those that want the same envelope. */
+/* Places per receive of a window, to find receives for the same envelope. */
 #define PLACES_PER_RECEIVE 8u
 
-/* How far it is: of the card's memory, read by the host. */
+/* Progress, in the card's memory, read by the host. */
 struct Progress {
     unsigned settled; /* wildcard receives */
-    unsigned window;  /* how many are looked at in a round */
+    unsigned window;  /* receives in a round */
     unsigned round;   /* from 1 on */
     unsigned padding;
 };
 
 struct Wildcards {
-    const Envelope *messages; /* of the whole, in their order, and so the receives */
+    const Envelope *messages; /* of the original batch, as the receives */
     const Envelope *receives;
-    const Open *opens;
+    const WildMask *wild_masks;
     unsigned *held;
     unsigned *matched;
-    unsigned *pending;        /* wildcard receives, in their order: those that are settled, then the others */
-    unsigned *oldest;         /* of each of a window: the message that it might take */
+    unsigned *pending;        /* wildcard receives in posted order, the settled ones first */
+    unsigned *oldest;         /* per receive of a window: its candidate message */
     const Segment *segments;  /* of the parts */
-    Segment *changed;         /* of each of a window: the segment that it took a message from, or an empty one */
-    unsigned *changed_in;     /* of each part: the round in which it was changed last */
+    Segment *changed;         /* per receive of a window: the segment of its taken message, or an empty segment */
+    unsigned *changed_in;     /* per part: the round of its last change */
     Progress *progress;
     unsigned long long seed;
     unsigned message_count, count, parts;
-    unsigned window_max;      /* receives of a window at most: a power of two */
+    unsigned window_max;      /* maximum receives of a window, a power of two */
 };
 
 static __device__ inline unsigned window_of(const Wildcards &wildcards)
@@ -45,7 +47,7 @@ static __device__ inline unsigned window_of(const Wildcards &wildcards)
     return min(wildcards.progress->window, wildcards.count - wildcards.progress->settled);
 }
 
-/* All messages are free, nothing is changed, and the first round begins, with windows of `blockDim.x` receives. */
+/* Initializes: all messages free, no changes, and the first round with a window of `blockDim.x` receives. */
 extern "C" __global__ void BLOCK_OF(1024) begin_wildcards(const Wildcards wildcards)
 {
     const unsigned from = blockIdx.x * blockDim.x + threadIdx.x, step = gridDim.x * blockDim.x;
@@ -62,29 +64,30 @@ extern "C" __global__ void BLOCK_OF(1024) begin_wildcards(const Wildcards wildca
 /* A receive of a window, in shared memory. */
 struct Wanted {
     Envelope envelope;
-    Open open;
-    unsigned name;   /* one more than its number, as in `held` */
-    unsigned oldest; /* message that this block found */
+    WildMask wild_mask;
+    unsigned name;   /* receive index + 1, as in `held` */
+    unsigned oldest; /* message found by this block */
     unsigned next;   /* of the same list, or NONE */
     unsigned padding;
 };
 
-/* What receives leave open: so many different masks have lists by what they do ask for. All others are in one list. */
+/* Number of masks with separate lists, hashed by the compared fields. Receives with any other mask share one
+ * list. */
 #define MASKS 8u
 
-/* The receives of a window in lists, so that a message looks at few of them. */
+/* The receives of a window in lists, so that a message is compared with few receives. */
 struct Wants {
     Wanted *wanted;
-    unsigned *lists; /* the first of each, or NONE: `list_count` by hash, and that of all other masks */
+    unsigned *lists; /* first of each list, or NONE: `list_count` lists by hash, and the list of other masks */
     unsigned list_count;
-    unsigned *masks; /* of each: a receive that has it, or NONE */
+    unsigned *masks; /* per mask: a receive that has it, or NONE */
 };
 
-/* The list of those that ask for the same as this message, for one that leaves open what the mask says. */
-static __device__ inline unsigned list_of(const Wants &wants, const Envelope &envelope, const Open &open,
+/* The list of receives with this mask for this envelope. */
+static __device__ inline unsigned list_of(const Wants &wants, const Envelope &envelope, const WildMask &wild_mask,
                                           unsigned long long seed)
 {
-    return (unsigned)mixed(masked(envelope, open), seed) & (wants.list_count - 1);
+    return (unsigned)mixed(masked(envelope, wild_mask), seed) & (wants.list_count - 1);
 }
 
 static __device__ inline void put_into_list(const Wants &wants, unsigned at, unsigned long long seed)
@@ -95,25 +98,27 @@ static __device__ inline void put_into_list(const Wants &wants, unsigned at, uns
         unsigned first = *(volatile unsigned *)(wants.masks + mask);
         if (first == NONE)
             first = atomicCAS(wants.masks + mask, NONE, at);
-        if (first == NONE || is_open_same(wants.wanted[first].open, own.open))
+        if (first == NONE || is_same_mask(wants.wanted[first].wild_mask, own.wild_mask))
             break;
     }
-    const unsigned list = mask < MASKS ? list_of(wants, own.envelope, own.open, seed) : wants.list_count;
+    const unsigned list = mask < MASKS ? list_of(wants, own.envelope, own.wild_mask, seed) : wants.list_count;
     own.next = atomicExch(wants.lists + list, at);
 }
 
-/* Who of a list accepts a message has found it, unless an earlier receive has it. */
+/* Offers a message to the receives of a list. A receive takes the offer if it matches and no earlier receive
+ * holds the message. */
 static __device__ inline void offer(const Wants &wants, unsigned list, const Envelope &envelope, unsigned message,
                                     unsigned holder)
 {
     for (unsigned at = wants.lists[list]; at != NONE; at = wants.wanted[at].next) {
         Wanted &own = wants.wanted[at];
-        if (holder > own.name && message < *(volatile unsigned *)&own.oldest && accepts(own.envelope, own.open, envelope))
+        if (holder > own.name && message < *(volatile unsigned *)&own.oldest && accepts(own.envelope, own.wild_mask, envelope))
             atomicMin(&own.oldest, message);
     }
 }
 
-/* Shared memory, for each receive of the largest window: a Wanted, and two words for lists; then MASKS words and one. */
+/* Shared memory, per receive of the largest window: a Wanted, and two words for lists; then MASKS words and
+ * one. */
 extern "C" __global__ void BLOCK_OF(512) seek_oldest(const Wildcards wildcards)
 {
     SHARED(Wanted, wanted);
@@ -129,7 +134,7 @@ extern "C" __global__ void BLOCK_OF(512) seek_oldest(const Wildcards wildcards)
         wants.lists[at] = NONE; /* and masks, which follow */
     for (unsigned at = threadIdx.x; at < window; at += blockDim.x) {
         const unsigned receive = wildcards.pending[wildcards.progress->settled + at];
-        wanted[at] = Wanted{wildcards.receives[receive], wildcards.opens[receive], receive + 1, NONE, NONE, 0};
+        wanted[at] = Wanted{wildcards.receives[receive], wildcards.wild_masks[receive], receive + 1, NONE, NONE, 0};
     }
     __syncthreads();
     for (unsigned at = threadIdx.x; at < window; at += blockDim.x)
@@ -140,7 +145,7 @@ extern "C" __global__ void BLOCK_OF(512) seek_oldest(const Wildcards wildcards)
         const Envelope envelope = wildcards.messages[message];
         const unsigned holder = wildcards.held[message];
         for (unsigned mask = 0; mask < MASKS && wants.masks[mask] != NONE; mask++)
-            offer(wants, list_of(wants, envelope, wanted[wants.masks[mask]].open, wildcards.seed), envelope, message, holder);
+            offer(wants, list_of(wants, envelope, wanted[wants.masks[mask]].wild_mask, wildcards.seed), envelope, message, holder);
         offer(wants, wants.list_count, envelope, message, holder);
     }
     __syncthreads();
@@ -149,13 +154,13 @@ extern "C" __global__ void BLOCK_OF(512) seek_oldest(const Wildcards wildcards)
             atomicMin(wildcards.oldest + at, wanted[at].oldest);
 }
 
-/* One block, with a thread for each receive of the largest window. Shared memory, for each of them: an envelope, a mask,
- * PLACES_PER_RECEIVE words; and three for each warp. */
+/* One block, with a thread per receive of the largest window. Shared memory, per thread: an envelope, a mask,
+ * PLACES_PER_RECEIVE words; per warp three words. */
 extern "C" __global__ void BLOCK_OF(1024) settle_wildcards(const Wildcards wildcards)
 {
     SHARED(Envelope, envelopes);
-    Open *const opens = (Open *)(envelopes + blockDim.x);
-    unsigned *const places = (unsigned *)(opens + blockDim.x);
+    WildMask *const wild_masks = (WildMask *)(envelopes + blockDim.x);
+    unsigned *const places = (unsigned *)(wild_masks + blockDim.x);
     unsigned *const waiting = places + PLACES_PER_RECEIVE * blockDim.x, *const sums = waiting + blockDim.x / WARP;
     const unsigned warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
     const Progress progress = *wildcards.progress;
@@ -171,18 +176,19 @@ extern "C" __global__ void BLOCK_OF(1024) settle_wildcards(const Wildcards wildc
     const Envelope envelope = finds ? wildcards.messages[message] : Envelope{};
     if (is_there) {
         envelopes[threadIdx.x] = wildcards.receives[receive];
-        opens[threadIdx.x] = wildcards.opens[receive];
+        wild_masks[threadIdx.x] = wildcards.wild_masks[receive];
     }
     for (unsigned at = threadIdx.x; at < PLACES_PER_RECEIVE * blockDim.x; at += blockDim.x)
         places[at] = NONE;
     __syncthreads();
-    /* Who wants a message of an envelope, or of one that has the same place, lets the earliest have it. */
+    /* Of the receives for one envelope, or with a hash collision, only the earliest proceeds. */
     unsigned *const place = places + ((unsigned)mixed(envelope, wildcards.seed) & (PLACES_PER_RECEIVE * blockDim.x - 1));
     if (finds)
         atomicMin(place, threadIdx.x);
     __syncthreads();
     bool waits = finds && *place != threadIdx.x;
-    /* So does who wants what an earlier one may take that waits, until there are no more of them. */
+    /* A receive also waits if an earlier waiting receive matches its message's envelope. Repeated until no
+     * further receive waits. */
     bool is_new = waits;
     for (;;) {
         const unsigned new_here = __ballot_sync(ALL, is_new);
@@ -194,7 +200,7 @@ extern "C" __global__ void BLOCK_OF(1024) settle_wildcards(const Wildcards wildc
         for (unsigned word = 0; word <= warp && finds && !waits; word++)
             for (unsigned bits = waiting[word]; bits != 0 && !waits; bits &= bits - 1) {
                 const unsigned earlier = word * WARP + __ffs(bits) - 1;
-                is_new = earlier < threadIdx.x && accepts(envelopes[earlier], opens[earlier], envelope);
+                is_new = earlier < threadIdx.x && accepts(envelopes[earlier], wild_masks[earlier], envelope);
                 waits = is_new;
             }
         __syncthreads();
@@ -204,7 +210,7 @@ extern "C" __global__ void BLOCK_OF(1024) settle_wildcards(const Wildcards wildc
         if (finds) {
             const unsigned holder = wildcards.held[message];
             wildcards.held[message] = TAKEN;
-            /* Where nobody had it, nobody misses it. */
+            /* Without a holder, no part changes. */
             const unsigned part = part_of(envelope, wildcards.seed, wildcards.parts);
             if (holder != FREE && atomicExch(wildcards.changed_in + part, progress.round) != progress.round)
                 wildcards.changed[threadIdx.x] = wildcards.segments[part];
@@ -215,7 +221,7 @@ extern "C" __global__ void BLOCK_OF(1024) settle_wildcards(const Wildcards wildc
     if (waits)
         wildcards.pending[settled + behind] = receive;
     if (threadIdx.x == 0)
-        /* Where most wait for others, to look at many is in vain. */
+        /* If most receives wait, a smaller window wastes fewer searches. */
         *wildcards.progress =
             Progress{settled, 2 * left > window ? max(window / 2, WARP) : min(2 * progress.window, blockDim.x),
                      progress.round + 1, 0};

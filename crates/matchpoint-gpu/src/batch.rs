@@ -1,9 +1,9 @@
-//! Messages and receives as kernels read them: `kernels/batch.h` in Rust.
+//! Messages and receives in the layout of kernels: `kernels/batch.h` in Rust.
 
 use bytemuck::{Pod, Zeroable};
 use matchpoint::{Envelope, Selector, Wild};
 
-/// In place of a message: none.
+/// Index that means "no message".
 pub const NONE: u32 = u32::MAX;
 
 const CONTEXT_BITS: u32 = 16;
@@ -11,21 +11,21 @@ const SOURCE_BITS: u32 = 24;
 const TAG_BITS: u32 = 24;
 const _: () = assert!(CONTEXT_BITS + SOURCE_BITS + TAG_BITS == u64::BITS);
 
-/// How an envelope is written down for a card.
+/// Encoding of envelopes for a card.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Layout {
-    /// One word: 16 bits of context, 24 of source, 24 of tag. The header fits into 64 bits in every application of the
-    /// paper (Klenk et al. 2017, §IV), and what a kernel does is bound by what it reads.
+    /// One word: 16 bits of context, 24 of source, 24 of tag. Headers fit into 64 bits in every application
+    /// of the paper (Klenk et al. 2017, §IV). Memory reads limit a kernel's speed.
     Packed,
-    /// Three words: any envelope.
+    /// Three words, for any envelope.
     Wide,
 }
 
 impl Layout {
-    /// Both.
+    /// All layouts.
     pub const ALL: [Layout; 2] = [Layout::Packed, Layout::Wide];
 
-    /// Words of 8 bytes for an envelope.
+    /// 8-byte words of an envelope.
     pub fn envelope_words(self) -> usize {
         match self {
             Layout::Packed => 1,
@@ -33,15 +33,15 @@ impl Layout {
         }
     }
 
-    /// Words of 8 bytes for what a receive leaves open.
-    pub fn open_words(self) -> usize {
+    /// 8-byte words of a receive's wildcard mask.
+    pub fn mask_words(self) -> usize {
         match self {
             Layout::Packed => 1,
             Layout::Wide => 2,
         }
     }
 
-    /// Appends an envelope; false, and nothing is appended, if it does not fit.
+    /// Appends an envelope. Returns false and appends nothing if the envelope does not fit.
     fn push_envelope(self, context: u32, source: u32, tag: u64, words: &mut Vec<u64>) -> bool {
         let source = u64::from(source);
         match self {
@@ -59,7 +59,7 @@ impl Layout {
         }
     }
 
-    fn push_open(self, any_source: bool, ignore: u64, words: &mut Vec<u64>) {
+    fn push_mask(self, any_source: bool, ignore: u64, words: &mut Vec<u64>) {
         let low = |bits: u32| (1u64 << bits) - 1;
         match self {
             Layout::Packed => {
@@ -70,35 +70,35 @@ impl Layout {
         }
     }
 
-    /// How many receives leave anything open, as the kernels see it: bits that the layout has not are zero in every message, and
-    /// open in no receive.
-    fn wildcards(self, opens: &[u64]) -> usize {
-        opens.chunks(self.open_words()).filter(|open| open.iter().any(|&word| word != 0)).count()
+    /// Number of receives with a wildcard, as kernels see them. A bit outside the layout is zero in every
+    /// message and in no mask.
+    fn wildcards(self, masks: &[u64]) -> usize {
+        masks.chunks(self.mask_words()).filter(|open| open.iter().any(|&word| word != 0)).count()
     }
 }
 
-/// A context, and a source within it.
+/// A context and a source in it.
 pub(crate) type Source = (u32, u64);
 
-/// Messages in the order of arrival and receives in the order of posting, to be matched with each other.
+/// Messages in arrival order and receives in posted order, to match with each other.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Batch {
     layout: Layout,
     messages: Vec<u64>,
     receives: Vec<u64>,
-    opens: Vec<u64>,
+    masks: Vec<u64>,
     wildcards: usize,
 }
 
 impl Batch {
-    /// Of these, in the packed layout if all fit: O(messages + receives).
+    /// Creates a batch, packed if all entries fit. O(messages + receives).
     pub fn of(envelopes: &[Envelope], selectors: &[Selector]) -> Batch {
         Self::in_layout(Layout::Packed, envelopes, selectors)
             .or_else(|| Self::in_layout(Layout::Wide, envelopes, selectors))
             .expect("everything fits into the wide layout")
     }
 
-    /// Of these in a layout; none if one does not fit.
+    /// Creates a batch in `layout`. Returns `None` if an entry does not fit.
     pub fn in_layout(layout: Layout, envelopes: &[Envelope], selectors: &[Selector]) -> Option<Batch> {
         let mut batch = Batch::empty(layout);
         let fits = envelopes.iter().all(|envelope| batch.push_message(envelope))
@@ -106,17 +106,17 @@ impl Batch {
         fits.then_some(batch)
     }
 
-    /// Of nothing.
+    /// Creates an empty batch.
     pub fn empty(layout: Layout) -> Batch {
-        Batch { layout, messages: Vec::new(), receives: Vec::new(), opens: Vec::new(), wildcards: 0 }
+        Batch { layout, messages: Vec::new(), receives: Vec::new(), masks: Vec::new(), wildcards: 0 }
     }
 
-    /// Adds a message; false, and it is not added, if it does not fit the layout.
+    /// Adds a message. Returns false and adds nothing if the message does not fit the layout.
     pub fn push_message(&mut self, envelope: &Envelope) -> bool {
         self.layout.push_envelope(envelope.context.0, envelope.source.0, envelope.tag.0, &mut self.messages)
     }
 
-    /// Adds a receive; false, and it is not added, if it does not fit the layout.
+    /// Adds a receive. Returns false and adds nothing if the receive does not fit the layout.
     pub fn push_receive(&mut self, selector: &Selector) -> bool {
         let (source, any_source) = match selector.source() {
             Wild::Is(rank) => (rank.0, false),
@@ -131,33 +131,33 @@ impl Batch {
         if !self.layout.push_envelope(selector.context().0, source, tag, &mut self.receives) {
             return false;
         }
-        let at = self.opens.len();
-        self.layout.push_open(any_source, ignore, &mut self.opens);
-        self.wildcards += self.layout.wildcards(&self.opens[at..]);
+        let at = self.masks.len();
+        self.layout.push_mask(any_source, ignore, &mut self.masks);
+        self.wildcards += self.layout.wildcards(&self.masks[at..]);
         true
     }
 
-    /// How its envelopes are written.
+    /// Encoding of the envelopes.
     pub fn layout(&self) -> Layout {
         self.layout
     }
 
-    /// How many messages it has.
+    /// Number of messages.
     pub fn message_count(&self) -> usize {
         self.messages.len() / self.layout.envelope_words()
     }
 
-    /// How many receives it has.
+    /// Number of receives.
     pub fn receive_count(&self) -> usize {
-        self.opens.len() / self.layout.open_words()
+        self.masks.len() / self.layout.mask_words()
     }
 
-    /// How many of its receives leave anything open.
+    /// Number of receives with a wildcard.
     pub fn wildcards(&self) -> usize {
         self.wildcards
     }
 
-    /// All of it as one segment.
+    /// The whole batch as one segment.
     pub fn whole(&self) -> Segment {
         Segment {
             message: 0,
@@ -167,43 +167,44 @@ impl Batch {
         }
     }
 
-    /// The envelopes of messages, of receives, and what receives leave open, as kernels read them.
+    /// Envelopes of messages, envelopes of receives, and wildcard masks, as kernels read them.
     pub fn words(&self) -> (&[u64], &[u64], &[u64]) {
-        (&self.messages, &self.receives, &self.opens)
+        (&self.messages, &self.receives, &self.masks)
     }
 
-    /// The same messages and receives in another order, or fewer of them: `messages[i]` is the index of the `i`-th.
+    /// Copies the selected entries. Entry `i` of the copy is entry `messages[i]` or `receives[i]` of the
+    /// batch.
     ///
     /// # Panics
-    /// An index is beyond the end.
+    /// If an index is out of range.
     pub fn gathered(&self, messages: &[u32], receives: &[u32]) -> Batch {
         let gather = |words: &[u64], width: usize, order: &[u32]| {
             order.iter().flat_map(|&index| words[index as usize * width..][..width].iter().copied()).collect()
         };
         let width = self.layout.envelope_words();
-        let opens: Vec<u64> = gather(&self.opens, self.layout.open_words(), receives);
+        let masks: Vec<u64> = gather(&self.masks, self.layout.mask_words(), receives);
         Batch {
             layout: self.layout,
             messages: gather(&self.messages, width, messages),
             receives: gather(&self.receives, width, receives),
-            wildcards: self.layout.wildcards(&opens),
-            opens,
+            wildcards: self.layout.wildcards(&masks),
+            masks,
         }
     }
 
-    /// Adds the messages and receives of another behind its own.
+    /// Appends the messages and receives of `other`.
     ///
     /// # Panics
-    /// That has another layout.
+    /// If the layouts differ.
     pub fn append(&mut self, other: &Batch) {
         assert_eq!(self.layout, other.layout);
         self.messages.extend(&other.messages);
         self.receives.extend(&other.receives);
-        self.opens.extend(&other.opens);
+        self.masks.extend(&other.masks);
         self.wildcards += other.wildcards;
     }
 
-    /// Context and source of the messages, and of the receives; none in place of a source that is left open.
+    /// Context and source of each message and of each receive. `None` for an any-source receive.
     pub(crate) fn sources(&self) -> (Vec<Source>, Vec<Option<Source>>) {
         let of = |word: &[u64]| match self.layout {
             Layout::Packed => {
@@ -217,34 +218,34 @@ impl Batch {
             Layout::Wide => open[1] != 0,
         };
         let width = self.layout.envelope_words();
-        let receives = self.receives.chunks(width).zip(self.opens.chunks(self.layout.open_words()));
+        let receives = self.receives.chunks(width).zip(self.masks.chunks(self.layout.mask_words()));
         let receives = receives.map(|(word, open)| (!any_source(open)).then(|| of(word)));
         (self.messages.chunks(width).map(of).collect(), receives.collect())
     }
 }
 
-/// What is matched with each other: messages and receives from, and up to but without, counted in their order.
+/// Index ranges of the messages and receives that match with each other.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Pod, Zeroable)]
 pub struct Segment {
-    /// The first message.
+    /// First message.
     pub message: u32,
-    /// The message after the last.
+    /// End of the messages, exclusive.
     pub message_end: u32,
-    /// The first receive.
+    /// First receive.
     pub receive: u32,
-    /// The receive after the last.
+    /// End of the receives, exclusive.
     pub receive_end: u32,
 }
 
 impl Segment {
-    /// Messages, or receives, of which there are more.
-    pub(crate) fn entries(&self) -> usize {
+    /// Length of the longer side.
+    pub(crate) fn longer_side(&self) -> usize {
         (self.message_end - self.message).max(self.receive_end - self.receive) as usize
     }
 
-    /// Messages, or receives, of which there are fewer.
-    pub(crate) fn meeting(&self) -> usize {
+    /// Length of the shorter side.
+    pub(crate) fn shorter_side(&self) -> usize {
         (self.message_end - self.message).min(self.receive_end - self.receive) as usize
     }
 }
@@ -271,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_mask_ignores_need_not_fit() {
+    fn ignored_tag_bits_need_not_fit() {
         let mask = TagMask { value: Tag(1 << 40 | 5), ignore: !0xff };
         let masked = Selector::new(ContextId(0), Wild::Is(Rank(1)), Wild::Masked(mask));
         let batch = Batch::of(&[], &[masked]);
@@ -279,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn sources_are_read_back_in_both_layouts() {
+    fn sources_are_equal_in_both_layouts() {
         let envelopes = [envelope(3, 7, 9), envelope(0, 1, 2)];
         let receives = [
             Selector::new(ContextId(3), Wild::Is(Rank(7)), Wild::Any),

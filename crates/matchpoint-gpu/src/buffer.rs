@@ -1,16 +1,18 @@
-//! Memory of a machine that is kept from batch to batch.
+//! Memory of a machine that is reused for many batches.
 
 use std::fmt;
 
-use crate::machine::{Lasts, Machine, Memory};
+use crate::machine::{FailureDuration, Machine, Memory};
 
-/// Some memory of a machine, which grows with batches that are [matched](Self::settle), and is never given back before the end: asking a
-/// driver for memory takes as long as matching a batch. What a batch took that is refused is [given back](Self::unsettle). It is zero where it was never written; what an earlier batch left there is no kernel's to rely on.
+/// Memory that grows with matched batches and is freed on drop. An allocation by the driver takes as long as
+/// matching a batch. After a [matched](Self::keep_size) batch the memory keeps its size. After a refused batch
+/// it [shrinks](Self::restore_size) to the size before. Unwritten bytes are zero; kernels do not rely on the
+/// content left by an earlier batch.
 pub(crate) struct Buffer<M: Machine> {
     memory: Option<M::Memory>,
     bytes: usize,
-    /// Bytes that it had when the last batch had been matched.
-    settled: usize,
+    /// Size after the last matched batch, bytes.
+    kept: usize,
 }
 
 impl<M: Machine> fmt::Debug for Buffer<M> {
@@ -21,26 +23,26 @@ impl<M: Machine> fmt::Debug for Buffer<M> {
 
 impl<M: Machine> Default for Buffer<M> {
     fn default() -> Self {
-        Buffer { memory: None, bytes: 0, settled: 0 }
+        Buffer { memory: None, bytes: 0, kept: 0 }
     }
 }
 
 impl<M: Machine> Buffer<M> {
-    /// Has room for so many bytes. If it has to grow, to twice what it had at least, and what it held is lost: amortised over
-    /// batches that grow, one allocation for each doubling.
+    /// Provides at least `bytes` bytes. Growth at least doubles the size and loses the content. Over growing
+    /// batches, one allocation per doubling.
     ///
     /// # Errors
-    /// There is not enough memory: it has none then.
+    /// If the machine has not enough memory. The buffer is then empty.
     pub fn reserve(&mut self, machine: &M, bytes: usize) -> Result<(), M::Error> {
         if self.memory.is_some() && bytes <= self.bytes {
             return Ok(());
         }
         let doubled = bytes.max(2 * self.bytes);
-        // First, so that both need not be there at once.
+        // The old memory is freed first, so that both need not fit at once.
         (self.memory, self.bytes) = (None, 0);
         let (memory, bytes) = match machine.allocate(doubled) {
-            // There may be as much as is needed now.
-            Err(error) if doubled > bytes && M::lasts(&error) == Lasts::UntilMemory => {
+            // The exact size may fit.
+            Err(error) if doubled > bytes && M::failure_duration(&error) == FailureDuration::UntilMemory => {
                 (machine.allocate(bytes)?, bytes)
             }
             memory => (memory?, doubled),
@@ -49,55 +51,56 @@ impl<M: Machine> Buffer<M> {
         Ok(())
     }
 
-    /// Keeps what it has: the batch is matched.
-    pub fn settle(&mut self) {
-        self.settled = self.bytes;
+    /// Keeps the current size after a matched batch.
+    pub fn keep_size(&mut self) {
+        self.kept = self.bytes;
     }
 
-    /// Has as much as when it last settled: the batch is refused. None at all, if there is not as much any more.
-    pub fn unsettle(&mut self, machine: &M) {
-        if self.bytes == self.settled {
+    /// Restores the size of the last `keep_size` after a refused batch. The buffer is empty if this allocation
+    /// fails.
+    pub fn restore_size(&mut self, machine: &M) {
+        if self.bytes == self.kept {
             return;
         }
         (self.memory, self.bytes) = (None, 0);
-        if self.settled > 0 {
-            self.memory = machine.allocate(self.settled).ok();
-            self.bytes = if self.memory.is_some() { self.settled } else { 0 };
+        if self.kept > 0 {
+            self.memory = machine.allocate(self.kept).ok();
+            self.bytes = if self.memory.is_some() { self.kept } else { 0 };
         }
     }
 
-    /// The most bytes that were asked of the machine since it last settled: it never grows but once for a batch.
-    pub fn most_bytes(&self) -> u64 {
-        self.bytes.max(self.settled) as u64
+    /// Maximum bytes allocated since the last `keep_size`. A buffer grows at most once per batch.
+    pub fn max_bytes(&self) -> u64 {
+        self.bytes.max(self.kept) as u64
     }
 
-    /// Has these bytes at its beginning, and whatever behind.
+    /// Copies `bytes` to the start. The content after them is undefined.
     ///
     /// # Errors
-    /// There is not enough memory, or the machine failed.
+    /// If the machine fails or has not enough memory.
     pub fn fill(&mut self, machine: &M, bytes: &[u8]) -> Result<(), M::Error> {
         self.reserve(machine, bytes.len())?;
         machine.write(self.memory.as_mut().expect("it was reserved"), bytes)
     }
 
-    /// Copies from its beginning, when what was launched before has ended.
+    /// Copies from the start, after all earlier launches have ended.
     ///
     /// # Errors
-    /// The machine failed, or a kernel that was launched before.
+    /// If the machine or an earlier kernel fails.
     ///
     /// # Panics
-    /// Fewer were reserved.
+    /// If the buffer is smaller than `bytes`.
     pub fn read(&self, machine: &M, bytes: &mut [u8]) -> Result<(), M::Error> {
         assert!(bytes.len() <= self.bytes, "{} of {}", bytes.len(), self.bytes);
         self.memory.as_ref().map_or(Ok(()), |memory| machine.read(memory, bytes))
     }
 
-    /// Where it begins, as kernels see it; 0 if nothing was reserved.
+    /// Start address, as kernels see it. 0 if the buffer is empty.
     pub fn address(&self) -> u64 {
         self.memory.as_ref().map_or(0, Memory::address)
     }
 
-    /// Bytes that were asked of the machine.
+    /// Allocated bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes as u64
     }

@@ -1,4 +1,4 @@
-//! A graphics card, through NVIDIA's driver, which is looked for when it is first needed.
+//! A graphics card behind NVIDIA's driver. The driver is loaded at the first use.
 #![allow(unsafe_code)]
 
 use std::collections::{BTreeMap, HashMap};
@@ -17,33 +17,36 @@ use cudarc::nvrtc::Ptx;
 use crate::batch::Layout;
 use crate::compile::{self, CompileError, compile};
 use crate::kernels::{Kernel, Program};
-use crate::machine::{Grid, Lasts, Machine, Memory};
-use crate::patience::has_come;
+use crate::machine::{FailureDuration, Grid, Machine, Memory};
+use crate::timeout::poll_until;
 
-/// Why a card could not do it.
+/// Reason for a failure of a card.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum CardError {
-    /// There is no driver.
+    /// The driver is not installed.
     NoDriver,
-    /// There is a driver, but no card of that number: how many there are.
+    /// No card has this number. The second field is the number of cards.
     NoCard(usize, i32),
-    /// The driver failed: at what, and what it said.
+    /// The driver failed: the operation, and the driver's text.
     Driver(&'static str, String),
-    /// There was not enough memory: for what, and what the driver said.
+    /// Not enough memory: the operation, and the driver's text.
     Memory(&'static str, String),
     /// A kernel was not compiled.
     Compile(CompileError),
-    /// The driver takes no kernels of the NVRTC that is there: versions of CUDA of NVRTC and of the driver (12, 9), and what it said.
+    /// The driver refuses kernels of the installed NVRTC. CUDA versions of NVRTC and of the driver, such as
+    /// (12, 9), and the driver's text.
     Unloadable((i32, i32), (i32, i32), String),
-    /// The driver waits for the end of every kernel that is started (`CUDA_LAUNCH_BLOCKING`), and of one that stays for ever.
-    IsBlocking,
-    /// The driver ends kernels of this card that run for seconds, as where it drives a display; one that stays would be.
-    IsWatched,
-    /// A kernel that stays was there when another had to be loaded, which waits for all that run.
-    IsStaying(&'static str),
-    /// Of batches whose pairs are known it found so many: how many there are.
-    Wrong(usize, usize),
-    /// The smallest block of a kernel takes more shared memory than one may have on this card: which, and both in bytes.
+    /// The driver waits for the end of every launch (`CUDA_LAUNCH_BLOCKING`). A persistent kernel has no end.
+    BlockingLaunches,
+    /// The driver ends kernels that run for seconds, for example on a card with a display. It would end a
+    /// persistent kernel.
+    KernelTimeLimit,
+    /// A kernel was not loaded because a persistent kernel runs. Loading waits for all running kernels.
+    PersistentKernelRuns(&'static str),
+    /// A self-test with known pairs found another number of pairs: found, expected.
+    PairCount(usize, usize),
+    /// The smallest block of a kernel needs more shared memory than the card has: kernel, needed bytes,
+    /// available bytes.
     SharedMemory(&'static str, u32, u32),
 }
 
@@ -67,20 +70,20 @@ impl Display for CardError {
                  kernels of its own major version or an earlier one; install a newer driver, or NVRTC of CUDA {}",
                 nvrtc.0, nvrtc.1, driver.0, driver.1, driver.0
             ),
-            CardError::IsBlocking => f.write_str(
+            CardError::BlockingLaunches => f.write_str(
                 "CUDA_LAUNCH_BLOCKING has the driver wait for the end of every kernel that is started, and a kernel that stays \
                  would never be fed: unset it",
             ),
-            CardError::IsWatched => f.write_str(
+            CardError::KernelTimeLimit => f.write_str(
                 "the driver ends kernels of this card that run for seconds, as where it drives a display, and one that stays would be \
                  ended with the process's use of the card: take a card without a display, by its number, or do without that kernel",
             ),
-            CardError::IsStaying(kernel) => write!(
+            CardError::PersistentKernelRuns(kernel) => write!(
                 f,
                 "{kernel} cannot be loaded while a kernel stays on the card, for loading waits until that ends: match a batch that \
                  needs it before, or end the kernel that stays"
             ),
-            CardError::Wrong(pairs, expected) => {
+            CardError::PairCount(pairs, expected) => {
                 write!(f, "the card matches wrongly: it finds {pairs} pairs where there are {expected}")
             }
             CardError::SharedMemory(kernel, needed, most) => write!(
@@ -97,9 +100,9 @@ impl Display for CardError {
 impl std::error::Error for CardError {}
 
 impl CardError {
-    /// Whether what is asked of the card next is in vain, or cannot be trusted: the driver has failed, or a kernel was given up that has
-    /// a multiprocessor; or no kernel is to be had at all.
-    pub fn is_of_the_card(&self) -> bool {
+    /// Returns true if later operations of the card fail too or cannot be trusted: the driver failed, a
+    /// kernel that holds a multiprocessor was abandoned, or no kernel is available.
+    pub fn is_card_failure(&self) -> bool {
         match self {
             CardError::NoDriver
             | CardError::NoCard(..)
@@ -108,10 +111,10 @@ impl CardError {
             | CardError::Compile(CompileError::Missing) => true,
             CardError::Memory(..)
             | CardError::Compile(CompileError::Refused(_))
-            | CardError::IsBlocking
-            | CardError::IsWatched
-            | CardError::IsStaying(_)
-            | CardError::Wrong(..)
+            | CardError::BlockingLaunches
+            | CardError::KernelTimeLimit
+            | CardError::PersistentKernelRuns(_)
+            | CardError::PairCount(..)
             | CardError::SharedMemory(..) => false,
         }
     }
@@ -123,35 +126,36 @@ impl From<CompileError> for CardError {
     }
 }
 
-/// Says what was tried when the driver failed.
-pub(crate) fn tried<T>(what: &'static str, result: Result<T, DriverError>) -> Result<T, CardError> {
+/// Adds the operation to an error of the driver.
+pub(crate) fn check<T>(what: &'static str, result: Result<T, DriverError>) -> Result<T, CardError> {
     result.map_err(|error| failed(what, error))
 }
 
 fn failed(what: &'static str, error: DriverError) -> CardError {
     match error.0 {
-        CUresult::CUDA_ERROR_OUT_OF_MEMORY => CardError::Memory(what, said(error)),
-        _ => CardError::Driver(what, said(error)),
+        CUresult::CUDA_ERROR_OUT_OF_MEMORY => CardError::Memory(what, driver_text(error)),
+        _ => CardError::Driver(what, driver_text(error)),
     }
 }
 
-/// What the driver says of an error.
-fn said(error: DriverError) -> String {
+/// Text of the driver for an error.
+fn driver_text(error: DriverError) -> String {
     let text = |found: Result<&CStr, DriverError>| found.map(|text| text.to_string_lossy().into_owned());
     let name = text(error.error_name()).unwrap_or_else(|_| format!("{:?}", error.0));
     format!("{name} ({})", text(error.error_string()).unwrap_or_default())
 }
 
-/// The version of CUDA that the driver has, as 13000.
+/// CUDA version of the driver, such as 13000.
 fn driver_version() -> Result<i32, CardError> {
     let mut version = 0;
-    // SAFETY: the driver writes one number where it is told.
-    tried("asking the driver", unsafe { sys::cuDriverGetVersion(&raw mut version) }.result())?;
+    // SAFETY: the driver writes one number to the given address.
+    check("asking the driver", unsafe { sys::cuDriverGetVersion(&raw mut version) }.result())?;
     Ok(version)
 }
 
-/// Why a module was not loaded: most of all, that driver and NVRTC do not go together.
-fn not_loaded(error: DriverError) -> CardError {
+/// Reason for a module that was not loaded. The most frequent reason is an NVRTC that is newer than the
+/// driver.
+fn load_error(error: DriverError) -> CardError {
     let is_foreign = matches!(
         error.0,
         CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION
@@ -160,70 +164,70 @@ fn not_loaded(error: DriverError) -> CardError {
     );
     match (is_foreign, compile::version(), driver_version()) {
         (true, Some(nvrtc), Ok(driver)) => {
-            CardError::Unloadable(nvrtc, (driver / 1000, driver % 1000 / 10), said(error))
+            CardError::Unloadable(nvrtc, (driver / 1000, driver % 1000 / 10), driver_text(error))
         }
         _ => failed("loading a kernel", error),
     }
 }
 
-/// What a card is: part of every figure measured on it.
+/// Description of a card, part of every measurement.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Description {
-    /// Its name, as the driver has it.
+    /// Name from the driver.
     pub name: String,
-    /// As 9.0.
+    /// Such as 9.0.
     pub compute_capability: (i32, i32),
     /// Streaming multiprocessors.
     pub multiprocessors: u32,
-    /// The highest clock of these in kHz.
+    /// Highest clock of the multiprocessors, kHz.
     pub clock_khz: u32,
-    /// The highest clock of its memory in kHz.
+    /// Highest clock of the memory, kHz.
     pub memory_clock_khz: u32,
-    /// Bytes of cache of the second level.
+    /// Size of the second-level cache, bytes.
     pub l2_bytes: u32,
-    /// Bytes of memory.
+    /// Size of the memory, bytes.
     pub memory_bytes: usize,
-    /// The version of CUDA that the driver has, as 13000.
+    /// CUDA version of the driver, such as 13000.
     pub driver_version: i32,
 }
 
-/// A card. What is called on it, and dropping memory of it, leaves its context the current one of the thread: who uses another card
-/// there too makes that the current one again.
+/// A card. Each call, and each drop of its memory, makes its context the current context of the thread. A
+/// caller that uses another card in this thread sets that card's context again.
 #[derive(Debug)]
 pub struct Card {
     context: Arc<CudaContext>,
     stream: Arc<CudaStream>,
     multiprocessors: u32,
-    shared_bytes_most: u32,
+    shared_bytes_max: u32,
     functions: Arc<Functions>,
 }
 
-/// Kernels of a card.
+/// Loaded kernels of a card.
 #[derive(Debug, Default)]
 struct Functions {
     loaded: Mutex<HashMap<(Kernel, Layout), CudaFunction>>,
-    /// Held while one is compiled: who needs the same waits for it, and who needs one that is there does not.
+    /// Locked during a compilation. A thread that needs a loaded kernel does not take this lock.
     compiling: Mutex<()>,
 }
 
-/// How many kernels stay, by the number of the card. Held while a kernel is loaded, and while one that stays is started: loading waits
-/// for all that run.
-static STAYING: Mutex<BTreeMap<usize, usize>> = Mutex::new(BTreeMap::new());
+/// Number of persistent kernels by card number. Locked while a kernel is loaded and while a persistent kernel
+/// is started, because loading waits for all running kernels.
+static PERSISTENT_KERNELS: Mutex<BTreeMap<usize, usize>> = Mutex::new(BTreeMap::new());
 
-/// What is locked here is whole whoever panicked.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+/// Locks a mutex, poisoned or not: the data is consistent after every panic.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A kernel that stays: as long as this is there, none is loaded.
+/// A running persistent kernel. While this value exists, no kernel is loaded.
 #[derive(Debug)]
-pub(crate) struct Stay {
+pub(crate) struct PersistentKernel {
     ordinal: usize,
 }
 
-impl Drop for Stay {
+impl Drop for PersistentKernel {
     fn drop(&mut self) {
-        let mut staying = locked(&STAYING);
+        let mut staying = lock(&PERSISTENT_KERNELS);
         let count = staying.get_mut(&self.ordinal).expect("it was counted");
         *count -= 1;
     }
@@ -243,45 +247,46 @@ impl Memory for CardMemory {
 }
 
 impl Card {
-    /// The card of a number, from 0.
+    /// Opens the card with this number, from 0.
     ///
     /// # Errors
-    /// There is no driver, or no such card, or it cannot be used.
+    /// If the driver or the card is missing or fails.
     pub fn open(ordinal: usize) -> Result<Card, CardError> {
-        // SAFETY: loads a library of that name, as the first call of the driver would; where there is none that would panic.
+        // SAFETY: loads the library, as the driver's first call does. That call would panic without the
+        // library.
         if !unsafe { sys::is_culib_present() } {
             return Err(CardError::NoDriver);
         }
         let count = match CudaContext::device_count() {
-            // A driver on a machine without a card, and the toolkit's library that stands for a driver where programs are linked.
+            // A driver without a card, and the toolkit's stub library for linking.
             Err(DriverError(CUresult::CUDA_ERROR_NO_DEVICE)) => 0,
             Err(DriverError(CUresult::CUDA_ERROR_STUB_LIBRARY)) => return Err(CardError::NoDriver),
-            count => tried("counting cards", count)?,
+            count => check("counting cards", count)?,
         };
         if ordinal >= count as usize {
             return Err(CardError::NoCard(ordinal, count));
         }
-        let context = tried("opening the card", CudaContext::new(ordinal))?;
-        // SAFETY: everything here runs on one stream, in order, so that nothing need be waited for from another.
+        let context = check("opening the card", CudaContext::new(ordinal))?;
+        // SAFETY: all work runs on one stream, in order. No other stream waits for it.
         unsafe { context.disable_event_tracking() };
-        let stream = tried("opening a stream", context.new_stream())?;
+        let stream = check("opening a stream", context.new_stream())?;
         let attribute = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT;
-        let multiprocessors = tried("asking the card", context.attribute(attribute))? as u32;
-        let shared_bytes_most = tried("asking the card", context.attribute(SHARED_BYTES_MOST))? as u32;
-        Ok(Card { context, stream, multiprocessors, shared_bytes_most, functions: Arc::default() })
+        let multiprocessors = check("asking the card", context.attribute(attribute))? as u32;
+        let shared_bytes_max = check("asking the card", context.attribute(SHARED_BYTES_MAX))? as u32;
+        Ok(Card { context, stream, multiprocessors, shared_bytes_max, functions: Arc::default() })
     }
 
-    /// What it is.
+    /// Describes the card.
     ///
     /// # Errors
-    /// The driver failed.
+    /// If the driver fails.
     pub fn description(&self) -> Result<Description, CardError> {
-        let ask = |attribute| tried("asking the card", self.context.attribute(attribute));
-        let memory = tried("asking the card", self.context.bind_to_thread())
-            .and_then(|()| tried("asking the card", cudarc::driver::result::mem_get_info()))?;
+        let ask = |attribute| check("asking the card", self.context.attribute(attribute));
+        let memory = check("asking the card", self.context.bind_to_thread())
+            .and_then(|()| check("asking the card", cudarc::driver::result::mem_get_info()))?;
         Ok(Description {
-            name: tried("asking the card", self.context.name())?,
-            compute_capability: tried("asking the card", self.context.compute_capability())?,
+            name: check("asking the card", self.context.name())?,
+            compute_capability: check("asking the card", self.context.compute_capability())?,
             multiprocessors: self.multiprocessors,
             clock_khz: ask(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE)? as u32,
             memory_clock_khz: ask(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE)? as u32,
@@ -291,61 +296,62 @@ impl Card {
         })
     }
 
-    /// Nanoseconds between the beginning of what `work` starts and its end, as the card's events tell.
+    /// Nanoseconds between start and end of the operations that `work` enqueues, by the card's events.
     ///
     /// # Errors
-    /// The driver failed, or the work.
+    /// If the driver or `work` fails.
     pub fn timed(&self, work: impl FnOnce() -> Result<(), CardError>) -> Result<f64, CardError> {
-        let begin = self.moment()?;
+        let begin = self.record_event()?;
         work()?;
-        self.between(&begin, &self.moment()?)
+        self.elapsed_ns(&begin, &self.record_event()?)
     }
 
-    /// When the card comes to what is started next.
-    pub(crate) fn moment(&self) -> Result<CudaEvent, CardError> {
+    /// Records an event in front of the next operation.
+    pub(crate) fn record_event(&self) -> Result<CudaEvent, CardError> {
         let event = self.context.new_event(Some(sys::CUevent_flags::CU_EVENT_DEFAULT));
-        let event = tried("making an event", event)?;
-        tried("recording an event", event.record(&self.stream))?;
+        let event = check("making an event", event)?;
+        check("recording an event", event.record(&self.stream))?;
         Ok(event)
     }
 
-    /// Nanoseconds from one moment to another, for which it waits.
-    pub(crate) fn between(&self, begin: &CudaEvent, end: &CudaEvent) -> Result<f64, CardError> {
-        Ok(f64::from(tried("waiting for kernels", begin.elapsed_ms(end))?) * 1e6)
+    /// Waits for both events and returns the nanoseconds between them.
+    pub(crate) fn elapsed_ns(&self, begin: &CudaEvent, end: &CudaEvent) -> Result<f64, CardError> {
+        Ok(f64::from(check("waiting for kernels", begin.elapsed_ms(end))?) * 1e6)
     }
 
-    /// Waits for all that was started here, for so long at most.
-    pub(crate) fn ends_within(&self, patience: Duration, what: &'static str) -> Result<(), CardError> {
-        let ended = has_come(patience, || self.has_ended())?;
+    /// Waits until all enqueued operations have ended, at most `timeout`.
+    pub(crate) fn wait_at_most(&self, timeout: Duration, what: &'static str) -> Result<(), CardError> {
+        let ended = poll_until(timeout, || self.has_ended())?;
         if ended { Ok(()) } else { Err(CardError::Driver(what, "it does not end".to_owned())) }
     }
 
-    /// The same card with a stream of its own: what is started on it waits for nothing that is started here, nor is waited for.
-    pub(crate) fn beside(&self) -> Result<Card, CardError> {
+    /// Returns the same card with a separate stream. Operations of the two streams do not wait for each
+    /// other.
+    pub(crate) fn with_new_stream(&self) -> Result<Card, CardError> {
         Ok(Card {
             context: self.context.clone(),
-            stream: tried("opening a stream", self.context.new_stream())?,
+            stream: check("opening a stream", self.context.new_stream())?,
             multiprocessors: self.multiprocessors,
-            shared_bytes_most: self.shared_bytes_most,
+            shared_bytes_max: self.shared_bytes_max,
             functions: self.functions.clone(),
         })
     }
 
-    /// Whether all that was started here has ended; it waits for nothing.
+    /// Returns true if all enqueued operations have ended. Does not wait.
     pub(crate) fn has_ended(&self) -> Result<bool, CardError> {
         self.bind()?;
-        // SAFETY: a stream that was made and lives.
+        // SAFETY: the stream exists as long as `self`.
         match unsafe { sys::cuStreamQuery(self.stream.cu_stream()) }.result() {
             Err(DriverError(CUresult::CUDA_ERROR_NOT_READY)) => Ok(false),
-            result => tried("waiting for kernels", result).map(|()| true),
+            result => check("waiting for kernels", result).map(|()| true),
         }
     }
 
-    /// Copies to memory that a kernel reads meanwhile which was started elsewhere, word by word.
+    /// Copies words to memory that a kernel of another stream reads concurrently.
     ///
     /// # Panics
-    /// There are more bytes than the memory has from there on.
-    pub(crate) fn write_beside(
+    /// If the memory ends before `from + bytes.len()`.
+    pub(crate) fn write_concurrently(
         &self,
         memory: &CardMemory,
         from: usize,
@@ -353,113 +359,114 @@ impl Card {
     ) -> Result<(), CardError> {
         assert!(from + bytes.len() <= memory.slice.len(), "{from} and {} bytes", bytes.len());
         self.bind()?;
-        // SAFETY: within the memory, which lives until this has waited; the kernel reads words that may change.
+        // SAFETY: the range is within the memory, which exists until `wait` returns. The kernel reads words
+        // that may change.
         let copied = unsafe {
             let at = memory.address + from as u64;
             cudarc::driver::result::memcpy_htod_async(at, bytes, self.stream.cu_stream())
         };
-        tried("copying to the card", copied)?;
+        check("copying to the card", copied)?;
         self.wait()
     }
 
-    /// Loads a kernel before it is needed: loading waits for kernels that run.
+    /// Loads a kernel in advance, because loading waits for running kernels.
     pub(crate) fn load(&self, kernel: Kernel, layout: Layout) -> Result<(), CardError> {
         self.function(kernel, layout).map(|_| ())
     }
 
-    /// Waits for all that was started.
+    /// Waits for all enqueued operations.
     pub(crate) fn wait(&self) -> Result<(), CardError> {
-        tried("waiting for kernels", self.stream.synchronize())
+        check("waiting for kernels", self.stream.synchronize())
     }
 
-    /// Makes it the card of this thread.
+    /// Makes this card the current card of the thread.
     pub(crate) fn bind(&self) -> Result<(), CardError> {
-        tried("opening the card", self.context.bind_to_thread())
+        check("opening the card", self.context.bind_to_thread())
     }
 
-    /// Starts a kernel that stays until it is told to end.
+    /// Starts a persistent kernel.
     ///
     /// # Safety
-    /// As of [`launch`](Machine::launch).
-    pub(crate) unsafe fn launch_to_stay<A: Copy>(
+    /// As for [`launch`](Machine::launch).
+    pub(crate) unsafe fn launch_persistent<A: Copy>(
         &self,
         kernel: Kernel,
         layout: Layout,
         grid: Grid,
         arguments: &A,
-    ) -> Result<Stay, CardError> {
+    ) -> Result<PersistentKernel, CardError> {
         if std::env::var_os("CUDA_LAUNCH_BLOCKING").is_some_and(|value| !value.is_empty() && value != "0") {
-            return Err(CardError::IsBlocking);
+            return Err(CardError::BlockingLaunches);
         }
-        if tried("asking the card", self.context.attribute(IS_WATCHED))? != 0 {
-            return Err(CardError::IsWatched);
+        if check("asking the card", self.context.attribute(HAS_TIME_LIMIT))? != 0 {
+            return Err(CardError::KernelTimeLimit);
         }
         self.load(kernel, layout)?;
         let ordinal = self.context.ordinal();
-        let mut staying = locked(&STAYING);
+        let mut staying = lock(&PERSISTENT_KERNELS);
         // SAFETY: the caller's promise.
         unsafe { self.launch(kernel, layout, grid, arguments)? };
         *staying.entry(ordinal).or_default() += 1;
-        Ok(Stay { ordinal })
+        Ok(PersistentKernel { ordinal })
     }
 
-    /// Whether a kernel stays here, as they are counted.
-    fn has_staying(&self, staying: &BTreeMap<usize, usize>) -> bool {
+    /// Returns true if a persistent kernel runs on this card.
+    fn has_persistent_kernel(&self, staying: &BTreeMap<usize, usize>) -> bool {
         staying.get(&self.context.ordinal()).is_some_and(|&count| count > 0)
     }
 
     fn loaded(&self, kernel: Kernel, layout: Layout) -> Option<CudaFunction> {
-        locked(&self.functions.loaded).get(&(kernel, layout)).cloned()
+        lock(&self.functions.loaded).get(&(kernel, layout)).cloned()
     }
 
     fn function(&self, kernel: Kernel, layout: Layout) -> Result<CudaFunction, CardError> {
         if let Some(function) = self.loaded(kernel, layout) {
             return Ok(function);
         }
-        let _compiling = locked(&self.functions.compiling);
+        let _compiling = lock(&self.functions.compiling);
         if let Some(function) = self.loaded(kernel, layout) {
             return Ok(function);
         }
-        // Compiling takes long, and whoever waits for the end of the other asks often.
+        // Compilation takes long, and callers poll for the end of the persistent kernel.
         if self.is_occupied() {
-            return Err(CardError::IsStaying(kernel.name()));
+            return Err(CardError::PersistentKernelRuns(kernel.name()));
         }
         let program = Program::ALL.into_iter().find(|program| program.kernels().contains(&kernel));
         let program = program.expect("every kernel is of a program");
-        let (major, minor) = tried("asking the card", self.context.compute_capability())?;
+        let (major, minor) = check("asking the card", self.context.compute_capability())?;
         let instructions = compile(program, layout, &format!("sm_{major}{minor}"))?;
-        let staying = locked(&STAYING);
-        if self.has_staying(&staying) {
-            return Err(CardError::IsStaying(kernel.name()));
+        let staying = lock(&PERSISTENT_KERNELS);
+        if self.has_persistent_kernel(&staying) {
+            return Err(CardError::PersistentKernelRuns(kernel.name()));
         }
-        let module = self.context.load_module(Ptx::from_binary(instructions)).map_err(not_loaded)?;
+        let module = self.context.load_module(Ptx::from_binary(instructions)).map_err(load_error)?;
         let load = |&kernel: &Kernel| {
-            let function = tried("loading a kernel", module.load_function(kernel.name()))?;
-            // What a block may have unasked is 48 KiB.
+            let function = check("loading a kernel", module.load_function(kernel.name()))?;
+            // Without this attribute a block gets at most 48 KiB.
             let asked = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-            let most = self.shared_bytes_most as i32;
-            tried("asking for shared memory", function.set_attribute(asked, most))?;
+            let most = self.shared_bytes_max as i32;
+            check("asking for shared memory", function.set_attribute(asked, most))?;
             Ok(((kernel, layout), function))
         };
         let functions = program.kernels().iter().map(load).collect::<Result<HashMap<_, _>, CardError>>()?;
         let function = functions[&(kernel, layout)].clone();
-        locked(&self.functions.loaded).extend(functions);
+        lock(&self.functions.loaded).extend(functions);
         Ok(function)
     }
 }
 
-/// Shared memory that a block may have if it is asked for.
-const SHARED_BYTES_MOST: CUdevice_attribute =
+/// Maximum shared memory of a block with the attribute set.
+const SHARED_BYTES_MAX: CUdevice_attribute =
     CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN;
 
-/// Whether the driver ends kernels that run for long.
-const IS_WATCHED: CUdevice_attribute = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_KERNEL_EXEC_TIMEOUT;
+/// Nonzero if the driver ends long-running kernels.
+const HAS_TIME_LIMIT: CUdevice_attribute = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_KERNEL_EXEC_TIMEOUT;
 
 /// Arguments of a kernel, by value.
 #[repr(transparent)]
 struct ByValue<A>(A);
 
-// SAFETY: `Machine::launch` asks of its caller that they are what the kernel is given.
+// SAFETY: the caller of `Machine::launch` promises that these are the kernel's arguments.
 unsafe impl<A> DeviceRepr for ByValue<A> {}
 
 impl Machine for Card {
@@ -467,8 +474,8 @@ impl Machine for Card {
     type Memory = CardMemory;
 
     fn allocate(&self, bytes: usize) -> Result<CardMemory, CardError> {
-        // The driver knows no memory of no bytes.
-        let slice = tried("asking for memory of the card", self.stream.alloc_zeros::<u8>(bytes.max(1)))?;
+        // The driver refuses allocations of zero bytes.
+        let slice = check("asking for memory of the card", self.stream.alloc_zeros::<u8>(bytes.max(1)))?;
         let address = slice.device_ptr(&self.stream).0;
         Ok(CardMemory { slice, address })
     }
@@ -478,15 +485,15 @@ impl Machine for Card {
             return Ok(());
         }
         let mut part = memory.slice.slice_mut(..bytes.len());
-        tried("copying to the card", self.stream.memcpy_htod(bytes, &mut part))
+        check("copying to the card", self.stream.memcpy_htod(bytes, &mut part))
     }
 
     fn read(&self, memory: &CardMemory, bytes: &mut [u8]) -> Result<(), CardError> {
         if !bytes.is_empty() {
             let part = memory.slice.slice(..bytes.len());
-            tried("copying from the card", self.stream.memcpy_dtoh(&part, bytes))?;
+            check("copying from the card", self.stream.memcpy_dtoh(&part, bytes))?;
         }
-        tried("waiting for kernels", self.stream.synchronize())
+        check("waiting for kernels", self.stream.synchronize())
     }
 
     unsafe fn launch<A: Copy>(
@@ -498,8 +505,8 @@ impl Machine for Card {
     ) -> Result<(), CardError> {
         let function = self.function(kernel, layout)?;
         let shared_mem_bytes = kernel.shared_bytes(grid.threads, layout);
-        if shared_mem_bytes > self.shared_bytes_most {
-            return Err(CardError::SharedMemory(kernel.name(), shared_mem_bytes, self.shared_bytes_most));
+        if shared_mem_bytes > self.shared_bytes_max {
+            return Err(CardError::SharedMemory(kernel.name(), shared_mem_bytes, self.shared_bytes_max));
         }
         let config =
             LaunchConfig { grid_dim: (grid.blocks, 1, 1), block_dim: (grid.threads, 1, 1), shared_mem_bytes };
@@ -507,24 +514,24 @@ impl Machine for Card {
         let mut launch = self.stream.launch_builder(&function);
         launch.arg(&by_value);
         // SAFETY: the caller's promise.
-        tried("starting a kernel", unsafe { launch.launch(config) })?;
+        check("starting a kernel", unsafe { launch.launch(config) })?;
         Ok(())
     }
 
-    fn lasts(error: &CardError) -> Lasts {
+    fn failure_duration(error: &CardError) -> FailureDuration {
         match error {
-            CardError::Memory(..) => Lasts::UntilMemory,
-            CardError::IsStaying(_) => Lasts::WhileOccupied,
-            _ => Lasts::ForGood,
+            CardError::Memory(..) => FailureDuration::UntilMemory,
+            CardError::PersistentKernelRuns(_) => FailureDuration::WhileOccupied,
+            _ => FailureDuration::Permanent,
         }
     }
 
     fn is_occupied(&self) -> bool {
-        self.has_staying(&locked(&STAYING))
+        self.has_persistent_kernel(&lock(&PERSISTENT_KERNELS))
     }
 
-    fn shared_bytes_most(&self) -> u32 {
-        self.shared_bytes_most
+    fn shared_bytes_max(&self) -> u32 {
+        self.shared_bytes_max
     }
 
     fn multiprocessors(&self) -> u32 {

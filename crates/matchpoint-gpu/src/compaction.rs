@@ -1,4 +1,4 @@
-//! What a batch left unmatched, put together: where the next batch begins (Klenk et al. 2017, §V-A).
+//! Compaction of the unmatched entries of a batch, which start the next batch (Klenk et al. 2017, §V-A).
 
 use bytemuck::{Pod, Zeroable};
 
@@ -15,30 +15,30 @@ struct Shape {
     is_taken: u64,
     messages: u64,
     receives: u64,
-    opens: u64,
+    masks: u64,
     segments: u64,
 }
 
-/// What is left of a batch.
+/// Unmatched entries of a batch.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Left {
+pub struct Unmatched {
     /// Envelopes of messages, in words of the layout.
     pub messages: Vec<u64>,
     /// Envelopes of receives.
     pub receives: Vec<u64>,
-    /// Where those of each segment lie.
+    /// Position of each segment's entries.
     pub segments: Vec<Segment>,
 }
 
-/// Memory for what batches leave.
+/// Memory for compactions.
 #[derive(Debug)]
 pub struct Compaction<M: Machine> {
     is_taken: M::Memory,
     messages: M::Memory,
     receives: M::Memory,
-    opens: M::Memory,
+    masks: M::Memory,
     segments: M::Memory,
-    /// Messages, receives and segments of the batches that it is for.
+    /// Messages, receives and segments of the batches.
     counts: [usize; 3],
 }
 
@@ -47,30 +47,30 @@ fn counts<M: Machine>(batch: &Loaded<M>) -> [usize; 3] {
 }
 
 impl<M: Machine> Compaction<M> {
-    /// For batches as large as this one.
+    /// Allocates memory for batches of the size of `batch`.
     ///
     /// # Errors
-    /// There is not enough memory.
+    /// If the machine has not enough memory.
     pub fn new(machine: &M, batch: &Loaded<M>) -> Result<Self, M::Error> {
         let envelope = 8 * batch.layout.envelope_words();
         Ok(Compaction {
             is_taken: machine.allocate(batch.message_count * size_of::<u32>())?,
             messages: machine.allocate(batch.message_count * envelope)?,
             receives: machine.allocate(batch.receive_count * envelope)?,
-            opens: machine.allocate(batch.receive_count * 8 * batch.layout.open_words())?,
+            masks: machine.allocate(batch.receive_count * 8 * batch.layout.mask_words())?,
             segments: machine.allocate(batch.segment_count * size_of::<Segment>())?,
             counts: counts(batch),
         })
     }
 
-    /// Starts putting together what is left of each segment of a batch that was matched: by a block each, or where segments
-    /// are short by a warp each.
+    /// Starts the compaction of each segment of a matched batch. One block compacts a segment; one warp
+    /// compacts a short segment.
     ///
     /// # Errors
-    /// The machine failed.
+    /// If the machine fails.
     ///
     /// # Panics
-    /// The batch is larger or smaller than those that this is for.
+    /// If the batch has another size than in [`new`](Self::new).
     pub fn launch(
         &mut self,
         machine: &M,
@@ -80,30 +80,31 @@ impl<M: Machine> Compaction<M> {
     ) -> Result<(), M::Error> {
         assert_eq!(self.counts, counts(batch), "made for another batch");
         let kernel = if are_short { Kernel::CompactByWarps } else { Kernel::Compact };
-        let has_opens = batch.has_opens();
+        let has_wildcards = batch.has_wildcards();
         let shape = Shape {
             batch: batch.arguments(0),
             is_taken: self.is_taken.address(),
             messages: self.messages.address(),
             receives: self.receives.address(),
-            opens: if has_opens { self.opens.address() } else { 0 },
+            masks: if has_wildcards { self.masks.address() } else { 0 },
             segments: self.segments.address(),
         };
-        // SAFETY: the struct is what the source says, all memory is as large as the batch's, and both are borrowed alone.
+        // SAFETY: the struct has the type in the source. All memory has the size of the batch and is borrowed
+        // exclusively.
         #[allow(unsafe_code)]
         unsafe {
             machine.launch(kernel, batch.layout, grid, &shape)
         }
     }
 
-    /// What is left of each segment.
+    /// Reads the unmatched entries of each segment.
     ///
     /// # Errors
-    /// The machine failed.
+    /// If the machine fails.
     ///
     /// # Panics
-    /// The batch is larger or smaller than those that this is for.
-    pub fn left(&self, machine: &M, batch: &Loaded<M>) -> Result<Left, M::Error> {
+    /// If the batch has another size than in [`new`](Self::new).
+    pub fn read_unmatched(&self, machine: &M, batch: &Loaded<M>) -> Result<Unmatched, M::Error> {
         assert_eq!(self.counts, counts(batch), "made for another batch");
         let width = batch.layout.envelope_words();
         let mut messages = vec![0u64; batch.message_count * width];
@@ -112,6 +113,6 @@ impl<M: Machine> Compaction<M> {
         machine.read(&self.messages, bytemuck::cast_slice_mut(&mut messages))?;
         machine.read(&self.receives, bytemuck::cast_slice_mut(&mut receives))?;
         machine.read(&self.segments, bytemuck::cast_slice_mut(&mut segments))?;
-        Ok(Left { messages, receives, segments })
+        Ok(Unmatched { messages, receives, segments })
     }
 }

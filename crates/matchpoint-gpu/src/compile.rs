@@ -1,4 +1,4 @@
-//! Kernels compiled by NVRTC, which is looked for when it is first needed: nothing of CUDA is needed to build this.
+//! Compilation of kernels by NVRTC. The library is loaded at the first use, so a build needs no part of CUDA.
 #![allow(unsafe_code)]
 
 use std::ffi::CString;
@@ -10,12 +10,12 @@ use cudarc::nvrtc::sys;
 use crate::batch::Layout;
 use crate::kernels::Program;
 
-/// Why a kernel was not compiled.
+/// Reason for a failed compilation.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum CompileError {
-    /// There is no NVRTC.
+    /// NVRTC is not installed.
     Missing,
-    /// It refused the source: what it said.
+    /// NVRTC refused the source. The text is its log.
     Refused(String),
 }
 
@@ -33,14 +33,15 @@ impl Display for CompileError {
 
 impl std::error::Error for CompileError {}
 
-/// Compiles a program for an architecture, as `sm_90`, into instructions of its cards (a CUBIN). Not into PTX, which the driver would
-/// have to compile once more: a driver refuses PTX of a newer CUDA than its own, though of the same major version.
+/// Compiles a program for an architecture such as `sm_90` into machine code (a CUBIN). PTX would be compiled
+/// again by the driver, and a driver refuses PTX of a newer CUDA than its own, even of the same major
+/// version.
 ///
 /// # Errors
-/// There is no NVRTC, or it does not know the architecture or refuses the source.
+/// If NVRTC is missing, does not know the architecture, or refuses the source.
 pub fn compile(program: Program, layout: Layout, architecture: &str) -> Result<Vec<u8>, CompileError> {
-    // Where there is none, the first call of a function of it would panic.
-    // SAFETY: loads a library of that name, as the call below would; NVRTC's initialisation asks nothing of us.
+    // Without this check, the first call of an NVRTC function panics if the library is missing.
+    // SAFETY: loads the library, as the first call does. NVRTC's initialization has no preconditions.
     if !unsafe { sys::is_culib_present() } {
         return Err(CompileError::Missing);
     }
@@ -51,9 +52,9 @@ pub fn compile(program: Program, layout: Layout, architecture: &str) -> Result<V
     let created = result::create_program(&source, Some(&name)).map_err(refused)?;
     let compiled = Compilation(created);
     let options = ["--std=c++17".to_owned(), format!("--gpu-architecture={architecture}")];
-    // SAFETY: a program that was created, and lives.
+    // SAFETY: the program was created and is not destroyed yet.
     if let Err(error) = unsafe { result::compile_program(compiled.0, &options) } {
-        // SAFETY: the same; NVRTC ends a log with a zero.
+        // SAFETY: as for the compilation. NVRTC ends a log with a zero.
         let log = unsafe { result::get_program_log(compiled.0) }.map_err(refused)?;
         let log: Vec<u8> =
             log.into_iter().map(|letter| letter as u8).take_while(|&letter| letter != 0).collect();
@@ -61,30 +62,30 @@ pub fn compile(program: Program, layout: Layout, architecture: &str) -> Result<V
         return Err(if log.is_empty() { refused(error) } else { CompileError::Refused(log) });
     }
     let mut bytes = 0;
-    // SAFETY: as above; it writes one number.
+    // SAFETY: the program is valid; the function writes one number.
     unsafe { sys::nvrtcGetCUBINSize(compiled.0, &raw mut bytes) }.result().map_err(refused)?;
     let mut instructions = vec![0u8; bytes];
-    // SAFETY: as above; it writes as many bytes as it said.
+    // SAFETY: the program is valid; the function writes `bytes` bytes, as the vector has.
     unsafe { sys::nvrtcGetCUBIN(compiled.0, instructions.as_mut_ptr().cast()) }.result().map_err(refused)?;
     Ok(instructions)
 }
 
-/// Major and minor version of CUDA that NVRTC is of, where there is one.
+/// Major and minor version of NVRTC's CUDA, or `None` without NVRTC.
 pub(crate) fn version() -> Option<(i32, i32)> {
     let (mut major, mut minor) = (0, 0);
-    // SAFETY: a library that was looked for first, as above; it writes two numbers.
+    // SAFETY: the library is present; the function writes two numbers.
     let asked = unsafe {
         sys::is_culib_present().then(|| sys::nvrtcVersion(&raw mut major, &raw mut minor).result())
     };
     asked?.ok().map(|()| (major, minor))
 }
 
-/// A program of NVRTC's, which it keeps until this is dropped.
+/// A program of NVRTC, destroyed on drop.
 struct Compilation(sys::nvrtcProgram);
 
 impl Drop for Compilation {
     fn drop(&mut self) {
-        // SAFETY: created, and destroyed once. What it fails at leaves memory behind, and nothing else.
+        // SAFETY: created once, destroyed once. A failure only leaks memory.
         let _ = unsafe { result::destroy_program(self.0) };
     }
 }

@@ -1,4 +1,5 @@
-//! Batches matched by a whole card: divided by a hash of the envelope into parts, which blocks match side by side.
+//! Batches matched by a whole card: a hash of the envelope divides a batch into parts, which blocks match in
+//! parallel.
 
 use bytemuck::{Pod, Zeroable};
 
@@ -9,11 +10,12 @@ use crate::machine::{Grid, Machine};
 use crate::matching::{Arguments, Loaded};
 use crate::wildcards::{Parts, Wildcards};
 
-/// Threads of the blocks that match parts, at most.
+/// Maximum threads of the blocks that match parts.
 const PART_THREADS: u32 = 512;
-/// Entries of either side that a part has on average, for such a block: of parts of this size as good as none outgrows it.
+/// Mean entries of a part on either side, for a block of `PART_THREADS`. Almost no part of this mean size
+/// exceeds the block.
 const PART_ENTRIES: u32 = 384;
-/// Two digits tell parts apart, and what wildcard receives have in place of one.
+/// Two digits number the parts and the extra part of the wildcard receives.
 const PARTS_MAX: usize = (DIGITS * DIGITS) as usize - 1;
 
 /// `Side` of `kernels/divide.cu`.
@@ -22,7 +24,7 @@ const PARTS_MAX: usize = (DIGITS * DIGITS) as usize - 1;
 struct Side {
     from: u64,
     from_order: u64,
-    opens: u64,
+    masks: u64,
     to: u64,
     to_order: u64,
     counts: u64,
@@ -31,7 +33,7 @@ struct Side {
     tiles: u32,
 }
 
-/// `Division` of it.
+/// `Division` of `kernels/divide.cu`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 struct Shape {
@@ -43,7 +45,7 @@ struct Shape {
     shift: u32,
 }
 
-/// Memory for one side: twice what is divided, for a pass reads one and writes the other.
+/// Memory for one side, twice its entries: a pass reads one copy and writes the other.
 #[derive(Debug)]
 struct SideMemory<M: Machine> {
     envelopes: [Buffer<M>; 2],
@@ -68,7 +70,7 @@ impl<M: Machine> Default for SideMemory<M> {
 }
 
 impl<M: Machine> SideMemory<M> {
-    /// For so many entries.
+    /// Reserves memory for `count` entries.
     fn fit(&mut self, machine: &M, count: usize, layout: Layout) -> Result<(), M::Error> {
         let tiles = count.div_ceil(tile(layout) as usize);
         for envelopes in &mut self.envelopes {
@@ -83,7 +85,7 @@ impl<M: Machine> SideMemory<M> {
         Ok(())
     }
 
-    /// All of it.
+    /// All buffers.
     fn buffers(&self) -> impl Iterator<Item = &Buffer<M>> {
         self.envelopes.iter().chain(&self.orders).chain([&self.counts, &self.totals])
     }
@@ -92,14 +94,15 @@ impl<M: Machine> SideMemory<M> {
         self.envelopes.iter_mut().chain(&mut self.orders).chain([&mut self.counts, &mut self.totals])
     }
 
-    /// The first pass reads the batch as it came, the second what the first wrote, and what follows what the second wrote.
-    fn side(&self, pass: usize, batch: &Buffer<M>, opens: u64) -> Side {
+    /// The first pass reads the batch and the second pass reads the output of the first. Later kernels read
+    /// the output of the second.
+    fn side(&self, pass: usize, batch: &Buffer<M>, masks: u64) -> Side {
         let before = pass.checked_sub(1);
         let after = pass % 2;
         Side {
             from: before.map_or(batch.address(), |before| self.envelopes[before].address()),
             from_order: before.map_or(0, |before| self.orders[before].address()),
-            opens,
+            masks,
             to: self.envelopes[after].address(),
             to_order: self.orders[after].address(),
             counts: self.counts.address(),
@@ -110,24 +113,24 @@ impl<M: Machine> SideMemory<M> {
     }
 }
 
-/// What dividing a batch needs beside the batch: some 25 bytes for each message and 50 for each receive in the packed layout. It is
-/// kept for the [next](Self::fit).
+/// Memory to divide a batch, in addition to the batch: in the packed layout, about 25 bytes per message and
+/// 50 per receive. [`fit`](Self::fit) reuses the memory.
 #[derive(Debug)]
 pub struct Division<M: Machine> {
     messages: SideMemory<M>,
     receives: SideMemory<M>,
     segments: Buffer<M>,
     ledger: Buffer<M>,
-    /// Whether there is one for these batches: the memory may be of earlier ones.
+    /// True if these batches have a ledger. The memory may be of earlier batches.
     has_ledger: bool,
-    /// None as long as it is for no batch.
+    /// 0 before the first batch.
     parts: u32,
     part_threads: u32,
     wildcards: Wildcards<M>,
 }
 
 impl<M: Machine> Default for Division<M> {
-    /// For no batch, and without memory.
+    /// Without a batch and without memory.
     fn default() -> Self {
         Division {
             messages: SideMemory::default(),
@@ -143,34 +146,35 @@ impl<M: Machine> Default for Division<M> {
 }
 
 impl<M: Machine> Division<M> {
-    /// Whether the machine has the shared memory to divide batches of a layout: 64 KiB for each block, or 48 in the wide one.
+    /// Returns true if the machine has the shared memory to divide batches of a layout: 64 KiB per block, or
+    /// 48 KiB in the wide layout.
     pub fn fits(machine: &M, layout: Layout) -> bool {
-        Kernel::MoveByDigit.shared_bytes(TILE_THREADS, layout) <= machine.shared_bytes_most()
+        Kernel::MoveByDigit.shared_bytes(TILE_THREADS, layout) <= machine.shared_bytes_max()
     }
 
-    /// For batches as large as this one.
+    /// Creates a division for batches of the size of `batch`.
     ///
     /// # Errors
-    /// There is not enough memory.
+    /// If the machine has not enough memory.
     pub fn new(machine: &M, batch: &Loaded<M>) -> Result<Self, M::Error> {
         let mut division = Division::default();
         division.fit(machine, batch)?;
         Ok(division)
     }
 
-    /// From now on for batches as large as this one, in the same memory where it suffices.
+    /// Adapts the division to batches of the size of `batch`. Reuses the memory if it suffices.
     ///
     /// # Errors
-    /// There is not enough memory: it is for no batch then.
+    /// If the machine has not enough memory. The division is then for no batch.
     pub fn fit(&mut self, machine: &M, batch: &Loaded<M>) -> Result<(), M::Error> {
         self.parts = 0;
         let entries = batch.message_count.max(batch.receive_count);
-        let most = machine.shared_bytes_most();
+        let most = machine.shared_bytes_max();
         self.part_threads = Kernel::MatchOrdered.threads_within(most, PART_THREADS, batch.layout);
         let part_entries = PART_ENTRIES * self.part_threads / PART_THREADS;
         let parts = entries.div_ceil(part_entries as usize).clamp(1, PARTS_MAX);
-        let meeting = batch.message_count.min(batch.receive_count);
-        self.has_ledger = meeting > LONG_PARTS * self.part_threads as usize;
+        let shorter_side = batch.message_count.min(batch.receive_count);
+        self.has_ledger = shorter_side > LONG_PARTS * self.part_threads as usize;
         if self.has_ledger {
             self.ledger.reserve(machine, ledger_bytes(batch.receive_count))?;
         }
@@ -183,7 +187,7 @@ impl<M: Machine> Division<M> {
         Ok(())
     }
 
-    /// All of its memory.
+    /// All buffers.
     pub(crate) fn buffers(&self) -> impl Iterator<Item = &Buffer<M>> {
         let sides = self.messages.buffers().chain(self.receives.buffers());
         sides.chain([&self.segments, &self.ledger]).chain(self.wildcards.buffers())
@@ -194,30 +198,31 @@ impl<M: Machine> Division<M> {
         sides.chain([&mut self.segments, &mut self.ledger]).chain(self.wildcards.buffers_mut())
     }
 
-    /// Starts matching all of a batch with each other, in MPI's order, by the whole machine: O(messages + receives), but all
-    /// entries of an envelope are matched by one block.
+    /// Starts matching the whole batch in MPI's order. O(messages + receives), but one block matches all
+    /// entries of an envelope.
     ///
-    /// With wildcard receives it waits for the machine, and each of these looks at all messages: O(messages × wildcards)
-    /// altogether, in a round for some thousand of them as long as few want messages of the same envelope, and one for
-    /// each if all do.
+    /// With wildcard receives, the function waits for the machine. Each wildcard receive is compared with all
+    /// messages: O(messages × wildcards) in total. A round settles up to a window of receives if few of them
+    /// want the same messages, and one receive if all do.
     ///
     /// # Errors
-    /// The machine failed.
+    /// If the machine fails.
     ///
     /// # Panics
-    /// The batch is another than this is for.
+    /// If the batch has another size than in [`fit`](Self::fit).
     pub fn launch(&mut self, machine: &M, batch: &mut Loaded<M>, seed: u64) -> Result<(), M::Error> {
         assert!(self.parts > 0, "made for no batch");
         assert_eq!(self.wildcards.count(), batch.wildcard_count, "made for another batch");
         let counts = (batch.message_count as u32, batch.receive_count as u32);
         assert_eq!((self.messages.count, self.receives.count), counts, "made for another batch");
         if counts.0 == 0 || counts.1 == 0 {
-            // Nothing meets. Nobody would write where the parts of the empty side begin, and what a batch before left there holds.
+            // No matches. The kernels would not write the starts of the parts of the empty side, so the
+            // starts of an earlier batch would stay.
             return Ok(());
         }
         let shape = |pass: usize| Shape {
             messages: self.messages.side(pass, &batch.messages, 0),
-            receives: self.receives.side(pass, &batch.receives, batch.opens_at()),
+            receives: self.receives.side(pass, &batch.receives, batch.masks_address()),
             seed,
             segments: self.segments.address(),
             parts: self.parts,
@@ -235,7 +240,7 @@ impl<M: Machine> Division<M> {
         let arguments = Arguments {
             messages: self.messages.envelopes[1].address(),
             receives: self.receives.envelopes[1].address(),
-            opens: 0,
+            masks: 0,
             segments: self.segments.address(),
             message_order: self.messages.orders[1].address(),
             receive_order: self.receives.orders[1].address(),
@@ -248,8 +253,8 @@ impl<M: Machine> Division<M> {
         };
         let blocks = self.parts.min(4 * machine.multiprocessors());
         let grid = Grid { blocks, threads: self.part_threads };
-        if batch.has_opens() {
-            // Their part is the last of the receives.
+        if batch.has_wildcards() {
+            // The wildcard receives are the last part.
             let before = (batch.receive_count - batch.wildcard_count) * size_of::<u32>();
             let wildcards_at = self.receives.orders[1].address() + before as u64;
             return self.wildcards.run(machine, batch, &Parts { arguments, grid, wildcards: wildcards_at });
@@ -268,8 +273,8 @@ impl<M: Machine> Division<M> {
         if grid.blocks == 0 {
             return Ok(());
         }
-        // SAFETY: the struct is what the kernel's source says; every address is of memory that this or the batch owns, made
-        // for as many entries; `launch` has both to itself, and steps run one after the other.
+        // SAFETY: the struct has the type in the kernel's source. Every address is memory of `self` or of the
+        // batch, with the size for its entries. `launch` borrows both exclusively, and launches run in order.
         #[allow(unsafe_code)]
         unsafe {
             machine.launch(kernel, batch.layout, grid, arguments)

@@ -1,4 +1,4 @@
-//! The engines of this crate by name, for [`matchpoint::engines::register`].
+//! Specifications of this crate's engines, for [`matchpoint::engines::register`].
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
@@ -10,7 +10,7 @@ use crate::card::{Card, CardError};
 use crate::engine::{Fallback, KernelEngine};
 use crate::matching::Algorithm;
 
-/// All of them: an [`Algorithm`] each.
+/// All engines, one per [`Algorithm`].
 pub static SPECS: &[Spec] = &[
     Spec {
         name: "gpu_matrix",
@@ -38,10 +38,11 @@ pub static SPECS: &[Spec] = &[
     },
 ];
 
-/// In place of the name of an engine: none.
-const NOBODY: &str = "none";
+/// Value of `fallback` that means "no engine".
+const NO_ENGINE: &str = "none";
 
-/// What all of them share. They count no attempts, for a kernel does not say what it compares; who takes their place does.
+/// Common part of all specifications. The engines count no attempts, because kernels do not report
+/// comparisons. A fallback engine counts its attempts.
 const GPU: Spec = Spec {
     name: "",
     summary: "",
@@ -49,7 +50,7 @@ const GPU: Spec = Spec {
         Parameter { key: "card", default: "0", meaning: "the number of the card" },
         Parameter {
             key: "fallback",
-            default: NOBODY,
+            default: NO_ENGINE,
             meaning: "an engine of the processor that takes over where there is no card, or it fails, as `hybrid`; or none",
         },
     ],
@@ -61,7 +62,7 @@ const GPU: Spec = Spec {
 fn build(algorithm: Algorithm, arguments: &Arguments<'_>, is_counting: bool) -> Built {
     let ordinal: usize = arguments.get("card")?;
     let other: String = arguments.get("fallback")?;
-    let other = (other != NOBODY).then_some(&*other);
+    let other = (other != NO_ENGINE).then_some(&*other);
     match (ready(ordinal, algorithm, other.is_some()), other) {
         (Ok(card), _) => Ok(Box::new(Fallback::new(KernelEngine::new(card, algorithm), other, is_counting)?)),
         (Err(error), Some(other)) => {
@@ -75,8 +76,9 @@ fn build(algorithm: Algorithm, arguments: &Arguments<'_>, is_counting: bool) -> 
     }
 }
 
-/// A card that has the algorithm's kernel. Engines of a process share it: a kernel is compiled once, and what engines start
-/// runs one after the other. One that `can_wait` is made while a kernel stays on the card, too, and gets its own later.
+/// Opens a card and loads the algorithm's kernel. Engines of a process share the card, so a kernel is
+/// compiled once and their launches run in order. With `can_wait`, the engine is created even if a persistent
+/// kernel prevents the load; the kernel is then loaded later.
 fn ready(ordinal: usize, algorithm: Algorithm, can_wait: bool) -> Result<Arc<Card>, CardError> {
     static CARDS: LazyLock<Mutex<HashMap<usize, Arc<Card>>>> = LazyLock::new(Mutex::default);
     let mut cards = CARDS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -89,10 +91,10 @@ fn ready(ordinal: usize, algorithm: Algorithm, can_wait: bool) -> Result<Arc<Car
         }
     };
     match card.load(algorithm.kernel(), Layout::Packed) {
-        Err(CardError::IsStaying(_)) if can_wait => {}
+        Err(CardError::PersistentKernelRuns(_)) if can_wait => {}
         loaded => loaded?,
     }
-    // One that failed before fails at everything, also if the kernel is there.
+    // After an earlier failure, every operation of the card fails, even if the kernel is loaded.
     card.has_ended()?;
     Ok(card)
 }

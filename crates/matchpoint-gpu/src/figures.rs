@@ -1,4 +1,4 @@
-//! What `matchpoint bench --gpu` measures: the paper's figures (Klenk et al. 2017), and what goes beyond them.
+//! Measurements of `matchpoint bench --gpu`: the figures of the paper (Klenk et al. 2017) and further ones.
 
 use std::sync::Arc;
 
@@ -7,38 +7,38 @@ use matchpoint::engines::NameError;
 
 use crate::card::{Card, CardError};
 use crate::matching::Algorithm;
-use crate::measure::{Fed, Mix, Posted, Rate, Run, fed, rate, rate_of_recorded, rate_of_whole_card};
+use crate::measure::{Fed, Mix, PostedOrder, Rate, Run, fed, rate, rate_of_recorded, rate_of_whole_card};
 use crate::recorded::Recorded;
 
-/// Launches, or passes, of which the median counts.
+/// Launches, or passes. The result is the median.
 const LAUNCHES: usize = 7;
 
-/// The engine of the processor beside a kernel that is fed.
-const BESIDE: &str = "hybrid";
+/// CPU engine for comparison with a persistent kernel.
+const CPU_ENGINE: &str = "hybrid";
 
 /// A group of measurements.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Figure {
-    /// Figure 4: the matrix against the length of the queue.
+    /// Figure 4: the matrix against the queue length.
     Matrix,
-    /// Figure 5: queues by source, against their length together.
+    /// Figure 5: queues by source against their total length.
     Partitioned,
     /// Figure 6b: hashing without order.
     Hash,
-    /// Ours: numbers within envelopes, with repeated envelopes and wildcards.
+    /// Not in the paper: numbers within envelopes, with duplicates and wildcards.
     Ordered,
-    /// §VI-B and Table II: what unexpected messages and compaction cost.
+    /// §VI-B and Table II: the cost of unexpected messages and compaction.
     Unexpected,
-    /// One batch for the whole card, in MPI's order.
+    /// One batch on the whole card, in MPI's order.
     WholeCard,
-    /// A kernel that stays, fed by host and card.
+    /// A persistent kernel that gets batches from the host, and from the card.
     Fed,
-    /// Batches of recorded applications, in place of the paper's distributions.
+    /// Batches of recorded applications instead of the paper's distributions.
     Recorded,
 }
 
 impl Figure {
-    /// All of them.
+    /// All groups.
     pub const ALL: [Figure; 8] = [
         Figure::Matrix,
         Figure::Partitioned,
@@ -50,7 +50,7 @@ impl Figure {
         Figure::Recorded,
     ];
 
-    /// What it shows.
+    /// Title of the figure.
     pub fn title(self) -> &'static str {
         match self {
             Figure::Matrix => {
@@ -74,25 +74,25 @@ impl Figure {
         }
     }
 
-    /// Matches per second that the paper gives for one multiprocessor of a GeForce GTX 1080 (Table II).
+    /// Matches per second in the paper, for one multiprocessor of a GeForce GTX 1080 (Table II).
     pub fn published(self) -> Option<f64> {
         PUBLISHED.iter().find(|published| published.figure == self).map(|published| published.rate)
     }
 }
 
-/// What the paper's text says of a figure: of its curves it gives no numbers.
+/// Rate from the paper's text. The paper gives no numbers for its curves.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Published {
     /// The figure.
     pub figure: Figure,
-    /// The card, one multiprocessor of which matches.
+    /// The card, of which one multiprocessor matches.
     pub card: &'static str,
-    /// Matches per second, about.
+    /// Approximate matches per second.
     pub rate: f64,
 }
 
 impl Published {
-    /// What was measured.
+    /// Measured algorithm.
     pub fn algorithm(self) -> Option<Algorithm> {
         match self.figure {
             Figure::Matrix => Some(Algorithm::Matrix),
@@ -103,7 +103,7 @@ impl Published {
     }
 }
 
-/// §V-B, §VI-C and Table II. Those of the GTX 1080 come first of each figure.
+/// §V-B, §VI-C and Table II. The GTX 1080 is the first entry of each figure.
 pub const PUBLISHED: &[Published] = &[
     Published { figure: Figure::Matrix, card: "GTX 1080", rate: 6e6 },
     Published { figure: Figure::Matrix, card: "Maxwell M40", rate: 3.5e6 },
@@ -114,20 +114,20 @@ pub const PUBLISHED: &[Published] = &[
     Published { figure: Figure::Hash, card: "Kepler, 1 CTA", rate: 110e6 },
 ];
 
-/// What is measured.
+/// Subject of a measurement.
 #[derive(Clone, PartialEq, Debug)]
-pub enum What {
-    /// Streams of batches, by blocks.
+pub enum Subject {
+    /// Streams of batches, matched by blocks.
     Stream(Run),
-    /// One batch.
+    /// One batch on the whole card.
     WholeCard(Mix),
-    /// Batches of so many entries, handed over one by one.
+    /// Batches with this many entries, submitted one by one.
     Fed(usize),
-    /// Batches of an application, by one block.
+    /// Batches of an application, matched by one block.
     Recorded {
-        /// How it is matched.
+        /// Algorithm.
         algorithm: Algorithm,
-        /// New messages or receives in a batch at most.
+        /// Maximum new messages or receives in a batch.
         entries: usize,
         /// The batches.
         batches: Arc<Recorded>,
@@ -137,53 +137,53 @@ pub enum What {
 /// A measurement.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Job {
-    /// Where it belongs.
+    /// Group of the measurement.
     pub figure: Figure,
-    /// What sets it apart from others of its figure.
+    /// Label within the group.
     pub label: String,
-    /// What is measured.
-    pub what: What,
+    /// Subject.
+    pub what: Subject,
 }
 
-/// What came out.
+/// Result of a measurement.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Measured {
-    /// Of all others.
+    /// For all subjects but [`Subject::Fed`].
     Rate(Rate),
-    /// Of [`What::Fed`].
+    /// For [`Subject::Fed`].
     Fed(Fed),
 }
 
 impl Job {
-    /// Whether a card with so many multiprocessors has one for each block that is to have one to itself.
+    /// Returns true if the card has a multiprocessor for each block.
     pub fn fits(&self, multiprocessors: u32) -> bool {
-        if let What::Stream(run) = &self.what { run.blocks <= multiprocessors.max(1) } else { true }
+        if let Subject::Stream(run) = &self.what { run.blocks <= multiprocessors.max(1) } else { true }
     }
 
-    /// Measures it.
+    /// Measures the subject.
     ///
     /// # Errors
-    /// The card failed.
+    /// If the card fails.
     pub fn measure(&self, card: &Card) -> Result<Measured, CardError> {
         Ok(match &self.what {
-            What::Stream(run) => Measured::Rate(rate(card, *run, LAUNCHES)?),
-            What::WholeCard(mix) => Measured::Rate(rate_of_whole_card(card, *mix, LAUNCHES)?),
-            What::Fed(entries) => Measured::Fed(fed(card, *entries, BESIDE, LAUNCHES)?),
-            What::Recorded { algorithm, batches, .. } => {
+            Subject::Stream(run) => Measured::Rate(rate(card, *run, LAUNCHES)?),
+            Subject::WholeCard(mix) => Measured::Rate(rate_of_whole_card(card, *mix, LAUNCHES)?),
+            Subject::Fed(entries) => Measured::Fed(fed(card, *entries, CPU_ENGINE, LAUNCHES)?),
+            Subject::Recorded { algorithm, batches, .. } => {
                 Measured::Rate(rate_of_recorded(card, *algorithm, batches, LAUNCHES)?)
             }
         })
     }
 }
 
-/// Messages and receives of an application that are measured at most, all batches together.
+/// Maximum messages and receives of an application, over all batches.
 pub const RECORDED_MAX: usize = 1 << 23;
 
-/// Measurements of an application: batches up to several lengths, by each algorithm that they suit. `name` sets it apart from
-/// others; the events are those of its processes.
+/// Measurements of an application: batches up to several lengths, matched by each suitable algorithm. `name`
+/// is part of the labels. `processes` has the events of each process.
 ///
 /// # Errors
-/// There is no engine to replay them.
+/// If the engine for the replay is missing.
 pub fn recorded_jobs(name: &str, processes: &[Vec<Event>]) -> Result<Vec<Job>, NameError> {
     let mut jobs = Vec::new();
     for entries in [64, 256, 1024, 4096] {
@@ -195,23 +195,23 @@ pub fn recorded_jobs(name: &str, processes: &[Vec<Event>]) -> Result<Vec<Job>, N
         for algorithm in Algorithm::ALL.into_iter().filter(|&algorithm| batches.suits(algorithm)) {
             let label =
                 format!("{name}, {} (up to {entries} at once, {mean:.1} on average)", algorithm.name());
-            let what = What::Recorded { algorithm, entries, batches: batches.clone() };
+            let what = Subject::Recorded { algorithm, entries, batches: batches.clone() };
             jobs.push(Job { figure: Figure::Recorded, label, what });
         }
     }
     Ok(jobs)
 }
 
-/// All measurements of the paper's distributions.
+/// All measurements with the paper's distributions.
 pub fn jobs() -> Vec<Job> {
     let mut jobs = Vec::new();
-    let mut add = |figure: Figure, label: String, what: What| jobs.push(Job { figure, label, what });
-    let stream = |algorithm, mix| What::Stream(Run::of(algorithm, mix));
+    let mut add = |figure: Figure, label: String, what: Subject| jobs.push(Job { figure, label, what });
+    let stream = |algorithm, mix| Subject::Stream(Run::of(algorithm, mix));
 
     for entries in [64, 128, 256, 512, 992, 1024, 2048, 4096] {
         add(Figure::Matrix, format!("{entries} entries"), stream(Algorithm::Matrix, Mix::of(entries)));
     }
-    for (order, posted) in [("in order", Posted::InOrder), ("reversed", Posted::Reversed)] {
+    for (order, posted) in [("in order", PostedOrder::InOrder), ("reversed", PostedOrder::Reversed)] {
         for entries in [2048, 4096] {
             let mix = Mix { posted, ..Mix::of(entries) };
             add(Figure::Matrix, format!("{entries} entries {order}"), stream(Algorithm::Matrix, mix));
@@ -219,7 +219,7 @@ pub fn jobs() -> Vec<Job> {
     }
     for queues in [1, 2, 4, 8, 16, 32, 64, 128] {
         for entries in [32, 64, 128, 256, 512, 1024, 2048, 4096] {
-            // Fewer entries than a warp has lanes leave lanes idle (§VI-A).
+            // A queue with fewer entries than a warp has lanes leaves lanes idle (§VI-A).
             if entries >= 32 * queues {
                 let mix = Mix { queues, ..Mix::of(entries) };
                 let label = format!("{entries} entries in {queues} queues");
@@ -232,7 +232,7 @@ pub fn jobs() -> Vec<Job> {
     }
     for blocks in [2, 4, 8, 16, 32] {
         let run = Run { blocks, ..Run::of(Algorithm::Hash, Mix::of(1024)) };
-        add(Figure::Hash, format!("1024 entries, {blocks} multiprocessors"), What::Stream(run));
+        add(Figure::Hash, format!("1024 entries, {blocks} multiprocessors"), Subject::Stream(run));
     }
     for entries in [64, 128, 256, 512, 1024, 2048, 4096] {
         add(Figure::Ordered, format!("{entries} entries"), stream(Algorithm::Ordered, Mix::of(entries)));
@@ -261,23 +261,23 @@ pub fn jobs() -> Vec<Job> {
                 let with = if compacts { ", compacted" } else { "" };
                 let label = format!("{}, {matched_percent} % matched{with}", algorithm.name());
                 let run = Run { compacts, ..Run::of(algorithm, mix) };
-                add(Figure::Unexpected, label, What::Stream(run));
+                add(Figure::Unexpected, label, Subject::Stream(run));
             }
         }
     }
     for power in [10, 12, 14, 16, 18, 20, 22, 24] {
-        add(Figure::WholeCard, format!("2^{power} entries"), What::WholeCard(Mix::of(1 << power)));
+        add(Figure::WholeCard, format!("2^{power} entries"), Subject::WholeCard(Mix::of(1 << power)));
     }
     for (envelopes, what) in [(1 << 20, "each envelope 16 times"), (100_000, "100,000 envelopes")] {
         let mix = Mix { envelopes, ..Mix::of(1 << 24) };
-        add(Figure::WholeCard, format!("2^24 entries, {what}"), What::WholeCard(mix));
+        add(Figure::WholeCard, format!("2^24 entries, {what}"), Subject::WholeCard(mix));
     }
     for percent in [0.01, 0.1, 1.0] {
         let mix = Mix { wildcard_percent: percent / 2.0, ..Mix::of(1 << 20) };
-        add(Figure::WholeCard, format!("2^20 entries, {percent} % wildcards"), What::WholeCard(mix));
+        add(Figure::WholeCard, format!("2^20 entries, {percent} % wildcards"), Subject::WholeCard(mix));
     }
     for entries in [1, 8, 32, 128, 256, 512, 1024] {
-        add(Figure::Fed, format!("batches of {entries}"), What::Fed(entries));
+        add(Figure::Fed, format!("batches of {entries}"), Subject::Fed(entries));
     }
     jobs
 }

@@ -1,30 +1,30 @@
-//! The kernels: their sources, and how much memory each needs.
+//! The kernels: their sources and their shared memory.
 
 use crate::batch::Layout;
 
-/// A source that is compiled by itself.
+/// A source that is compiled separately.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Program {
-    /// All of MPI's order, and wildcards: a matrix of votes (Klenk et al. 2017, §V).
+    /// MPI's order and wildcards, by a matrix of votes (Klenk et al. 2017, §V).
     Matrix,
-    /// The same for each of many short queues, by warps (§VI-A).
+    /// `Matrix` for many short queues, one warp per queue (§VI-A).
     Partitioned,
-    /// No order and no wildcards: two tables (§VI-C).
+    /// No order and no wildcards, by two tables (§VI-C).
     Hash,
-    /// MPI's order, and wildcards: numbered within each envelope (ours).
+    /// MPI's order and wildcards, by numbers within each envelope (Matchpoint).
     Ordered,
-    /// The same by a kernel that stays, and is fed through a ring (§II-C).
+    /// `Ordered` in a persistent kernel that reads batches from a ring (§II-C).
     Resident,
-    /// What has no partner, put together (§V-A).
+    /// Moves the unmatched entries together (§V-A).
     Compact,
-    /// Parts of a batch for the whole card (ours).
+    /// Divides a batch into parts for the whole card (Matchpoint).
     Divide,
-    /// Wildcard receives beside these (ours).
+    /// Wildcard receives of a divided batch (Matchpoint).
     Wild,
 }
 
 impl Program {
-    /// All of them.
+    /// All programs.
     pub const ALL: [Program; 8] = [
         Program::Matrix,
         Program::Partitioned,
@@ -36,7 +36,7 @@ impl Program {
         Program::Wild,
     ];
 
-    /// Its kernels.
+    /// Kernels of the program.
     pub fn kernels(self) -> &'static [Kernel] {
         match self {
             Program::Matrix => &[Kernel::MatchMatrix],
@@ -52,7 +52,7 @@ impl Program {
         }
     }
 
-    /// The whole source for a layout, in CUDA C++ that includes nothing.
+    /// The whole source for a layout, in CUDA C++ without includes.
     pub fn source(self, layout: Layout) -> String {
         let own = match self {
             Program::Matrix => include_str!("../kernels/matrix.cu"),
@@ -85,7 +85,7 @@ impl Program {
     }
 }
 
-/// What CUDA calls what the sources, which a host compiles too, have other words for.
+/// CUDA's definitions of the macros in the sources. A host compiler gets other definitions.
 const PRELUDE: &str = "#define SHARED(type, name) extern __shared__ type name[]\n\
                        #define BLOCK_OF(threads) __launch_bounds__(threads)\n\
                        #define PAUSE() __nanosleep(20)\n\
@@ -97,8 +97,8 @@ const PRELUDE: &str = "#define SHARED(type, name) extern __shared__ type name[]\
                                asm volatile(\"bar.sync %0, %1;\" ::\"r\"(team), \"r\"(threads) : \"memory\");\n\
                        }\n";
 
-/// One word that the host, or another block, writes and reads meanwhile: whole, and what was written before it is there with it. Before
-/// [`Program::Resident`] alone.
+/// Atomic accesses with acquire and release to words that the host or another block accesses concurrently.
+/// Only [`Program::Resident`] needs them.
 const SHARED_WORDS: &str = "static __device__ inline unsigned long long load_acquire(const unsigned long long *at)\n\
                             {\n\
                                 unsigned long long word;\n\
@@ -144,13 +144,13 @@ pub enum Kernel {
 
 /// Threads of a warp.
 pub const WARP: u32 = 32;
-/// Threads of a block of any kernel that may be halved, at least.
+/// Minimum threads of a block, for kernels with a variable block size.
 const THREADS_LEAST: u32 = 2 * WARP;
 /// `DIGITS` of `kernels/divide.cu`.
 pub(crate) const DIGITS: u32 = 256;
-/// `TILE_THREADS` of it.
+/// `TILE_THREADS` of `kernels/divide.cu`.
 pub(crate) const TILE_THREADS: u32 = 256;
-/// `TILE` of it.
+/// `TILE` of `kernels/divide.cu`.
 pub(crate) fn tile(layout: Layout) -> u32 {
     match layout {
         Layout::Packed => 16 * TILE_THREADS,
@@ -159,16 +159,16 @@ pub(crate) fn tile(layout: Layout) -> u32 {
 }
 /// `LONG_PARTS` of `kernels/long.cu`.
 pub(crate) const LONG_PARTS: usize = 8;
-/// `LEDGER_WORDS` of it.
+/// `LEDGER_WORDS` of `kernels/long.cu`.
 const LEDGER_WORDS: usize = 6;
 
-/// Bytes that `match_ordered` needs beside a batch of so many receives if both sides of a segment have more entries than
-/// [`LONG_PARTS`] blocks have threads.
+/// Bytes of extra memory of `match_ordered` for a batch with `receives` receives. Needed if both sides of a
+/// segment have more entries than [`LONG_PARTS`] blocks have threads.
 pub(crate) fn ledger_bytes(receives: usize) -> usize {
     receives * LEDGER_WORDS * size_of::<u32>()
 }
 
-/// Wildcard receives that `kernels/wild.cu` looks at in a round, at most: a power of two.
+/// Maximum wildcard receives in a round of `kernels/wild.cu`, a power of two.
 pub(crate) fn window_max(layout: Layout) -> u32 {
     match layout {
         Layout::Packed => 1024,
@@ -185,7 +185,7 @@ fn hashed_items(layout: Layout) -> u32 {
 }
 
 impl Kernel {
-    /// Its name in what is compiled.
+    /// Name of the function in the compiled program.
     pub fn name(self) -> &'static str {
         match self {
             Kernel::MatchMatrix => "match_matrix",
@@ -207,8 +207,8 @@ impl Kernel {
         }
     }
 
-    /// Threads of a block, where it has `most` bytes of shared memory at most: so many, or half of them, and again, until they
-    /// fit. Of those that fit in no number the least, which a [`Machine`](crate::Machine) refuses.
+    /// Threads of a block with at most `most` bytes of shared memory: `threads`, halved until the block fits.
+    /// If no number fits, the result is the smallest, and a [`Machine`](crate::Machine) refuses the launch.
     pub fn threads_within(self, most: u32, threads: u32, layout: Layout) -> u32 {
         let mut threads = threads;
         while threads > THREADS_LEAST
@@ -220,18 +220,20 @@ impl Kernel {
         threads
     }
 
-    /// Bytes of shared memory for a block of so many threads.
+    /// Bytes of shared memory of a block.
     pub fn shared_bytes(self, threads: u32, layout: Layout) -> u32 {
         let envelope = 8 * layout.envelope_words() as u32;
-        let open = 8 * layout.open_words() as u32;
+        let open = 8 * layout.mask_words() as u32;
         let posted = envelope + open;
         match self {
-            // Three windows of 64 receives, each with a column of 33 words of votes and two words; and a word for each lane.
+            // Three windows of 64 receives. Each receive has a column of 33 vote words and two words. Each
+            // lane has three words.
             Kernel::MatchMatrix => 3 * 64 * (posted + 4 * (WARP + 1) + 2 * 4) + 3 * 4 * WARP,
             Kernel::MatchPartitioned => posted * threads,
-            // For each of a thread's items an envelope, six slots, and a word.
+            // Per item of a thread: an envelope, six slots and a word.
             Kernel::MatchHash => hashed_items(layout) * (envelope + 4 * 7) * threads,
-            // For each thread eight places, sixteen words of counts and six others, three for each warp; then one word.
+            // Per thread: eight slots, sixteen words of counts and six other words. Per warp: three words.
+            // Per block: one word.
             Kernel::MatchOrdered | Kernel::MatchHeld | Kernel::MatchResident => {
                 (posted + 4 * (8 + 16 + 6)) * threads + 12 * (threads / WARP) + 4
             }
@@ -239,7 +241,8 @@ impl Kernel {
             Kernel::CountDigits => 4 * DIGITS,
             Kernel::SumDigits => 4 * threads,
             Kernel::MoveByDigit => (envelope + 4) * tile(layout) + 4 * DIGITS * (TILE_THREADS / WARP + 2),
-            // For each of the largest window its envelope, what it leaves open, and six words; nine words more.
+            // Per receive of the largest window: envelope, wildcard mask and six words. Per block: nine
+            // words.
             Kernel::SeekOldest => window_max(layout) * (posted + 4 * 6) + 4 * 9,
             Kernel::SettleWildcards => (posted + 4 * 8) * threads + 2 * 4 * (threads / WARP),
             Kernel::FeedResident | Kernel::CompactByWarps | Kernel::FindSegments | Kernel::BeginWildcards => {

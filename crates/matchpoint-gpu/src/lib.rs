@@ -1,25 +1,26 @@
-//! Matching on graphics processors, in batches: all messages that arrived against all receives that are posted.
+//! Message matching on graphics processors, in batches of messages and receives.
 //!
-//! After Klenk, Fröning, Eberle and Dennison, "Relaxations for high-performance message passing on massively parallel SIMT
-//! processors" (2017). Kernels in CUDA C++ ([`kernels`]), which NVRTC compiles for the card that is there:
+//! The algorithms follow Klenk, Fröning, Eberle and Dennison, "Relaxations for high-performance message
+//! passing on massively parallel SIMT processors" (2017). The kernels are CUDA C++ ([`kernels`]). NVRTC
+//! compiles each kernel for the present card.
 //!
-//! | [`Algorithm`] | from | order | wildcards |
+//! | [`Algorithm`] | source | order | wildcards |
 //! |---|---|---|---|
 //! | [`Matrix`](Algorithm::Matrix) | §V | MPI's | all |
-//! | [`Partitioned`](Algorithm::Partitioned), by [segments](partition) | §VI-A | MPI's | no receive from any source |
+//! | [`Partitioned`](Algorithm::Partitioned), by [segments](partition) | §VI-A | MPI's | no any-source receive |
 //! | [`Hash`](Algorithm::Hash) | §VI-C | none | none |
-//! | [`Ordered`](Algorithm::Ordered) | ours | MPI's | all |
-//! | the same by the whole card ([`Division`]) | ours | MPI's | all |
+//! | [`Ordered`](Algorithm::Ordered) | Matchpoint | MPI's | all |
+//! | `Ordered` on the whole card ([`Division`]) | Matchpoint | MPI's | all |
 //!
-//! What a batch may be matched in: between the calls of a batch the order of posts and arrivals does not matter. Both sides
-//! prefer what is older, so the receive posted first gets the oldest message that it accepts whenever that came, the next
-//! one the oldest of what is left, and so on: there is no other matching in which nobody could have done better. Probes and
-//! cancels do see what is matched already; they end a batch.
+//! Within a batch, the interleaving of posts and arrivals does not affect the result. Receives prefer older
+//! messages, and messages prefer older receives. The first posted receive therefore gets the oldest message
+//! that it matches. Each next receive gets the oldest remaining message. This is the only stable matching. A
+//! probe or a cancel depends on earlier matches, so it ends the batch.
 //!
-//! [Engines](engine) that match by them keep the contract of every engine, and have [names](engines).
+//! [Engines](engine) with these kernels keep the contract of every engine. Their names are in [`engines`].
 //!
-//! A [`Machine`] runs the kernels: a [`Card`], or in tests the host, where `emulation/` runs the threads of a block as a card
-//! would.
+//! A [`Machine`] runs the kernels. It is a [`Card`], or in tests the host: `emulation/` runs the threads of a
+//! block as a card does.
 
 pub mod batch;
 mod buffer;
@@ -36,9 +37,9 @@ mod matcher;
 pub mod matching;
 pub mod measure;
 pub mod partition;
-mod patience;
 pub mod recorded;
 pub mod resident;
+mod timeout;
 mod wildcards;
 
 pub use batch::Batch;

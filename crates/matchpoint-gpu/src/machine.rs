@@ -1,77 +1,78 @@
-//! What runs kernels: a card, or the host that plays one in tests.
+//! Interface to the device that runs kernels: a card, or the host in tests.
 
 use crate::batch::Layout;
 use crate::kernels::Kernel;
 
-/// How a kernel is run.
+/// Size of a launch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Grid {
-    /// Blocks.
+    /// Number of blocks.
     pub blocks: u32,
-    /// Threads of each.
+    /// Threads per block.
     pub threads: u32,
 }
 
-/// How long a machine that failed at something does.
+/// Duration of a failure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Lasts {
-    /// Until there is memory: who asked for it may ask again.
+pub enum FailureDuration {
+    /// Until memory is free. The caller may retry.
     UntilMemory,
-    /// As long as something has the machine to itself: see [`Machine::is_occupied`].
+    /// While another process uses the machine exclusively: see [`Machine::is_occupied`].
     WhileOccupied,
-    /// Whatever is tried.
-    ForGood,
+    /// Permanent.
+    Permanent,
 }
 
-/// Runs kernels on memory of its own.
+/// Runs kernels on its memory.
 pub trait Machine {
-    /// Why it could not.
+    /// Reason for a failure.
     type Error: std::error::Error + Send + Sync + 'static;
-    /// Memory of its own, given back when dropped.
+    /// Memory of the machine, freed on drop.
     type Memory: Memory + Send;
 
-    /// So many bytes, all zero. Aligned for whatever a kernel reads.
+    /// Allocates zeroed bytes, aligned for every kernel.
     ///
     /// # Errors
-    /// There is not enough.
+    /// If the machine has not enough memory.
     fn allocate(&self, bytes: usize) -> Result<Self::Memory, Self::Error>;
 
-    /// Copies to the beginning of its memory.
+    /// Copies `bytes` to the start of the memory.
     ///
     /// # Errors
-    /// The machine failed.
+    /// If the machine fails.
     ///
     /// # Panics
-    /// There are more bytes than the memory has.
+    /// If the memory is smaller than `bytes`.
     fn write(&self, memory: &mut Self::Memory, bytes: &[u8]) -> Result<(), Self::Error>;
 
-    /// Memory that begins with a copy of these bytes, and has no others.
+    /// Allocates memory with a copy of `bytes`.
     ///
     /// # Errors
-    /// There is not enough, or the machine failed.
+    /// If the machine fails or has not enough memory.
     fn copied(&self, bytes: &[u8]) -> Result<Self::Memory, Self::Error> {
         let mut memory = self.allocate(bytes.len())?;
         self.write(&mut memory, bytes)?;
         Ok(memory)
     }
 
-    /// Copies from the beginning of its memory, when what was launched before has ended.
+    /// Copies from the start of the memory, after all earlier launches have ended.
     ///
     /// # Errors
-    /// The machine failed, or a kernel that was launched before.
+    /// If the machine or an earlier kernel fails.
     ///
     /// # Panics
-    /// As many bytes are wanted as the memory does not have.
+    /// If the memory is smaller than `bytes`.
     fn read(&self, memory: &Self::Memory, bytes: &mut [u8]) -> Result<(), Self::Error>;
 
-    /// Starts a kernel after those that were launched before.
+    /// Starts a kernel after the earlier launches.
     ///
     /// # Errors
-    /// The machine failed.
+    /// If the machine fails.
     ///
     /// # Safety
-    /// `arguments` is what the kernel's source says that it is given, and every address in it is of memory of this machine
-    /// that has what the source says, and that nobody else uses until the kernel has ended.
+    /// `arguments` has the type that the kernel's source declares. Each address in it is memory of this
+    /// machine with the content that the source demands. No other code uses this memory until the kernel has
+    /// ended.
     #[allow(unsafe_code)]
     unsafe fn launch<A: Copy>(
         &self,
@@ -81,25 +82,26 @@ pub trait Machine {
         arguments: &A,
     ) -> Result<(), Self::Error>;
 
-    /// How long what failed does.
-    fn lasts(_error: &Self::Error) -> Lasts {
-        Lasts::ForGood
+    /// Duration of the failure behind an error.
+    fn failure_duration(_error: &Self::Error) -> FailureDuration {
+        FailureDuration::Permanent
     }
 
-    /// Whether something has the machine to itself, for which kernels may be refused that could run later.
+    /// Returns true if another process uses the machine exclusively. Launches may then fail and succeed
+    /// later.
     fn is_occupied(&self) -> bool {
         false
     }
 
-    /// Bytes of shared memory that a block may have; a kernel whose block takes more is refused by [`launch`](Self::launch).
-    fn shared_bytes_most(&self) -> u32;
+    /// Maximum bytes of shared memory of a block. [`launch`](Self::launch) refuses a kernel that needs more.
+    fn shared_bytes_max(&self) -> u32;
 
-    /// How many blocks make it busy: its multiprocessors.
+    /// Multiprocessors of the machine: the number of blocks that occupies it.
     fn multiprocessors(&self) -> u32;
 }
 
 /// Memory of a machine.
 pub trait Memory {
-    /// Where it begins, as kernels see it.
+    /// Start address, as kernels see it.
     fn address(&self) -> u64;
 }

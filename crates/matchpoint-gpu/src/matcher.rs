@@ -1,9 +1,9 @@
-//! Matches batches, those in MPI's order in the way that figures say is the fastest.
+//! Matches batches. In MPI's order, it uses the method with the lowest expected time.
 //!
-//! All ways find the same, and all are compared, whatever the sizes of both sides. What each takes depends on how many messages and
-//! receives there are, and on how many receives leave something open; figures are of an H200, of envelopes that are all different
-//! (`benchmarks/records/2026-11-24-gpu-h200.json` and, of more than 1 % wildcards on the whole card, `2026-11-23-gpu-h200-2.json`).
-//! Between what was measured they are a guess.
+//! All methods find the same pairs, and all are compared for every batch size. The time of a method depends
+//! on the numbers of messages, receives and wildcard receives. The times are from an H200, with distinct
+//! envelopes: `benchmarks/records/2026-11-24-gpu-h200.json`, and `2026-11-23-gpu-h200-2.json` for more than 1
+//! % wildcards on the whole card. Between the measured sizes, the model interpolates without a check.
 
 use crate::batch::Batch;
 use crate::buffer::Buffer;
@@ -13,16 +13,17 @@ use crate::machine::{Grid, Machine};
 use crate::matching::{Algorithm, Loaded};
 use crate::partition::Partition;
 
-/// Queues that sources are divided into at most: applications rarely have more than twenty or thirty peers (§VII-A).
+/// Maximum queues that sources are divided into. Applications rarely have more than twenty or thirty peers
+/// (§VII-A).
 const QUEUES_MAX: usize = 32;
 
-/// Matches a batch in memory of the host, by memory of the machine that is given back. For many batches, keep a [`Matcher`].
+/// Matches one batch with temporary memory of the machine. For many batches, keep a [`Matcher`].
 ///
 /// # Errors
-/// As of [`Matcher::match_batch`].
+/// As for [`Matcher::match_batch`].
 ///
 /// # Panics
-/// As of that.
+/// As for [`Matcher::match_batch`].
 pub fn match_batch<M: Machine>(
     machine: &M,
     algorithm: Algorithm,
@@ -32,33 +33,33 @@ pub fn match_batch<M: Machine>(
     Matcher::default().match_batch(machine, algorithm, batch, seed)
 }
 
-/// Matches batches one after the other in memory of one machine that it keeps.
+/// Matches batches one after the other in reused memory of one machine.
 #[derive(Debug)]
 pub struct Matcher<M: Machine> {
     loaded: Loaded<M>,
     division: Division<M>,
-    /// The most bytes of the machine that it had at once for the last batch.
+    /// Maximum bytes allocated at once for the last batch.
     last_bytes: u64,
 }
 
 impl<M: Machine> Default for Matcher<M> {
-    /// Without any memory.
+    /// Without memory.
     fn default() -> Self {
         Matcher { loaded: Loaded::default(), division: Division::default(), last_bytes: 0 }
     }
 }
 
 impl<M: Machine> Matcher<M> {
-    /// Matches a batch in memory of the host, divided as suits it and the algorithm: for each receive its message, or [`NONE`](crate::batch::NONE).
-    /// What [`Algorithm::Ordered`] is asked for is matched by votes or by the whole machine where that is expected to be faster.
-    /// The machine is the same each time.
+    /// Matches a batch and returns for each receive its message, or [`NONE`](crate::batch::NONE). Divides the
+    /// batch as the algorithm needs. For [`Algorithm::Ordered`], uses votes or the whole card if their
+    /// expected time is lower. `machine` must be the same in every call.
     ///
     /// # Errors
-    /// The machine failed, or has not enough memory: of what the batch took nothing is kept, and what there was before is there, or less
-    /// where the machine has no longer as much.
+    /// If the machine fails or has not enough memory. Memory that grew for the batch shrinks to its size
+    /// before, or less if the machine lacks that memory now.
     ///
     /// # Panics
-    /// A receive leaves open what the algorithm [demands](Algorithm::demands) that none does.
+    /// If a receive has a wildcard that the algorithm's [assertions](Algorithm::demands) exclude.
     pub fn match_batch(
         &mut self,
         machine: &M,
@@ -68,10 +69,10 @@ impl<M: Machine> Matcher<M> {
     ) -> Result<Vec<u32>, M::Error> {
         let matched = self.matched(machine, algorithm, batch, seed);
         // Buffers grow one after the other. After a refusal, the later ones have not grown.
-        self.last_bytes = self.buffers().map(Buffer::most_bytes).sum();
+        self.last_bytes = self.buffers().map(Buffer::max_bytes).sum();
         let is_refused = matched.is_err();
         self.buffers_mut()
-            .for_each(|buffer| if is_refused { buffer.unsettle(machine) } else { buffer.settle() });
+            .for_each(|buffer| if is_refused { buffer.restore_size(machine) } else { buffer.keep_size() });
         matched
     }
 
@@ -86,7 +87,7 @@ impl<M: Machine> Matcher<M> {
         let (messages, receives) = (batch.message_count(), batch.receive_count());
         let entries = messages.max(receives);
         if algorithm == Algorithm::Partitioned {
-            // A warp for each queue, and no fewer entries for it than it has lanes.
+            // One warp per queue, and at least as many entries per queue as a warp has lanes.
             let queues = entries.div_ceil(WARP as usize).clamp(1, QUEUES_MAX);
             let partition = Partition::by_source(batch, queues).expect("every receive names its source");
             loaded.load(machine, &partition.batch, &partition.segments)?;
@@ -97,12 +98,11 @@ impl<M: Machine> Matcher<M> {
         let mut by = algorithm;
         if algorithm == Algorithm::Ordered {
             let has_card = Division::fits(machine, batch.layout());
-            let block =
-                Kernel::MatchOrdered.threads_within(machine.shared_bytes_most(), 1024, batch.layout());
-            match Way::of(messages, receives, batch.wildcards(), block, has_card) {
-                Way::Numbers => {}
-                Way::Votes => by = Algorithm::Matrix,
-                Way::WholeCard => {
+            let block = Kernel::MatchOrdered.threads_within(machine.shared_bytes_max(), 1024, batch.layout());
+            match Method::of(messages, receives, batch.wildcards(), block, has_card) {
+                Method::Numbers => {}
+                Method::Votes => by = Algorithm::Matrix,
+                Method::WholeCard => {
                     division.fit(machine, loaded)?;
                     division.launch(machine, loaded, seed)?;
                     return loaded.matched(machine);
@@ -122,71 +122,74 @@ impl<M: Machine> Matcher<M> {
         self.loaded.buffers_mut().into_iter().chain(self.division.buffers_mut())
     }
 
-    /// Bytes that were asked of the machine, and are kept.
+    /// Allocated bytes.
     pub fn bytes(&self) -> u64 {
         self.buffers().map(Buffer::bytes).sum()
     }
 
-    /// The most bytes of the machine that it had at once for the last batch, also if that was refused.
+    /// Maximum bytes allocated at once for the last batch, refused or not.
     pub fn last_bytes(&self) -> u64 {
         self.last_bytes
     }
 }
 
-/// A way to match in MPI's order.
+/// A method to match in MPI's order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Way {
-    /// One block numbers entries within their envelopes, and asks its wildcard receives one by one.
+enum Method {
+    /// One block numbers entries within their envelopes and searches for its wildcard receives one by one.
     Numbers,
-    /// One block votes on every receive, whatever it leaves open.
+    /// One block votes on every receive, with or without wildcards.
     Votes,
     /// The whole card, in parts.
     WholeCard,
 }
 
-/// Threads of a block that figures are of, and messages that one which votes has at once.
+/// Threads of a measured block. Also the messages that a voting block has at once.
 const BLOCK: f64 = 1024.0;
 
-impl Way {
-    /// The fastest for so many. `block` is how many threads a block has that numbers entries, at most; without a `card` the whole of it
-    /// cannot be had.
-    fn of(messages: usize, receives: usize, wildcards: usize, block: u32, has_card: bool) -> Way {
-        let mut ways = vec![Way::Numbers, Way::Votes];
-        ways.extend(has_card.then_some(Way::WholeCard));
+impl Method {
+    /// Method with the lowest expected time. `block` is the maximum of threads of a numbering block. Without
+    /// `has_card`, the whole card is unavailable.
+    fn of(messages: usize, receives: usize, wildcards: usize, block: u32, has_card: bool) -> Method {
+        let mut ways = vec![Method::Numbers, Method::Votes];
+        ways.extend(has_card.then_some(Method::WholeCard));
         let block = Algorithm::Ordered.threads(1, messages.max(receives)).min(block);
         let [messages, receives, wildcards] = [messages, receives, wildcards].map(|count| count as f64);
-        let expected = |way: &Way| way.microseconds(messages, receives, wildcards, f64::from(block));
-        // Of equals the first.
+        let expected = |way: &Method| way.microseconds(messages, receives, wildcards, f64::from(block));
+        // The first of equal times.
         ways.into_iter()
             .min_by(|one, other| expected(one).total_cmp(&expected(other)))
             .expect("there are some")
     }
 
-    /// What it takes, about. Copies and starts of single blocks are the same for both of these, and left out.
+    /// Estimated time in µs. Excludes copies and the launch of a single block, which `Numbers` and `Votes`
+    /// share.
     fn microseconds(self, messages: f64, receives: f64, wildcards: f64, block: f64) -> f64 {
         let parts = |entries: f64, block: f64| (entries / block).ceil();
         let has_wildcards = wildcards > 0.0;
         match self {
-            // Parts that meet: 64, 1024 and 4096 entries in 1.3, 2.5 and 32.7 µs, which are 1, 1 and 16 of them. As soon as one
-            // receive leaves something open 5 more, and 0.4 for each that does, in each part of the messages anew: 1024 entries
-            // in 11.9, 49.8 and 203 µs with 1, 10 and 50 %. How these two go down with the size of the block is a guess.
-            Way::Numbers => {
+            // The cost is per pair of parts: 64, 1024 and 4096 entries in 1.3, 2.5 and 32.7 µs, which are 1,
+            // 1 and 16 pairs. Wildcards add 5 µs once per call, and 0.4 µs per wildcard receive and part of
+            // the messages: 1024 entries in 11.9, 49.8 and 203 µs with 1, 10 and 50 %. The scaling of both
+            // with the block size is an assumption.
+            Method::Numbers => {
                 let share = block / BLOCK;
-                let meetings = parts(messages, block) * parts(receives, block);
+                let pairs = parts(messages, block) * parts(receives, block);
                 let asked = parts(messages, block) * wildcards;
                 let begins = if has_wildcards { 5.0 * share } else { 0.0 };
-                0.5 + meetings * (0.8 + 1.25 * share) + begins + asked * (0.1 + 0.31 * share)
+                0.5 + pairs * (0.8 + 1.25 * share) + begins + asked * (0.1 + 0.31 * share)
             }
-            // 64, 256, 1024 and 4096 entries in 4.6, 11.3, 67 and 1058 µs: each receive in each part of the messages, by as many
-            // warps as these need.
-            Way::Votes => {
+            // 64, 256, 1024 and 4096 entries in 4.6, 11.3, 67 and 1058 µs. Each receive votes once per part
+            // of the messages, by one warp per 128 messages.
+            Method::Votes => {
                 let receive = 0.03 + 0.0345 * (messages / BLOCK).min(1.0);
                 0.5 + parts(messages, BLOCK) * (2.0 + receives * receive)
             }
             // 2^10, 2^14, 2^20 and 2^24 entries in 38, 52, 149 and 2394 µs.
-            Way::WholeCard if !has_wildcards => 50.0 + messages.max(receives) * 1.2e-4,
-            // And rounds, of which those that wildcards wait for each other are most: 34, 211 and 2697 with 1, 3 and 10 % of 2^20.
-            Way::WholeCard => {
+            Method::WholeCard if !has_wildcards => 50.0 + messages.max(receives) * 1.2e-4,
+            // Additional rounds, most of them for wildcard receives that depend on each other: 34, 211 and
+            // 2697 rounds with 1, 3 and 10 % of 2^20.
+            Method::WholeCard => {
                 let rounds = 3.0 + wildcards * wildcards / (3.5 * messages.min(receives));
                 120.0 + messages.max(receives) * 1e-4 + 30.0 * rounds
             }
@@ -198,65 +201,65 @@ impl Way {
 mod tests {
     use super::*;
 
-    fn of(messages: usize, receives: usize, wildcards: usize) -> Way {
-        Way::of(messages, receives, wildcards, 1024, true)
+    fn of(messages: usize, receives: usize, wildcards: usize) -> Method {
+        Method::of(messages, receives, wildcards, 1024, true)
     }
 
-    /// What was measured both ways, or so that the other cannot be near.
+    /// Measured for both methods, or with a large difference.
     #[test]
-    fn faster_path_is_chosen() {
+    fn faster_method_is_chosen() {
         for (entries, wildcards, way) in [
-            (64, 0, Way::Numbers),
-            (1024, 0, Way::Numbers),
-            (1024, 10, Way::Numbers),
-            (1024, 102, Way::Numbers),
-            (1024, 512, Way::Votes),
-            (4096, 0, Way::Numbers),
-            (1 << 14, 0, Way::WholeCard),
-            (1 << 20, 10_414, Way::WholeCard),
-            (1 << 20, 102_497, Way::WholeCard),
-            // The whole card took 14.5 ms; a third of 4096 entries by votes takes half a millisecond.
-            (3000, 2248, Way::Votes),
+            (64, 0, Method::Numbers),
+            (1024, 0, Method::Numbers),
+            (1024, 10, Method::Numbers),
+            (1024, 102, Method::Numbers),
+            (1024, 512, Method::Votes),
+            (4096, 0, Method::Numbers),
+            (1 << 14, 0, Method::WholeCard),
+            (1 << 20, 10_414, Method::WholeCard),
+            (1 << 20, 102_497, Method::WholeCard),
+            // The whole card took 14.5 ms. A third of 4096 entries takes 0.5 ms by votes.
+            (3000, 2248, Method::Votes),
         ] {
             assert_eq!(of(entries, entries, wildcards), way, "{wildcards} of {entries}");
         }
-        assert_eq!(Way::of(1 << 20, 1 << 20, 0, 1024, false), Way::Numbers);
-        assert_ne!(Way::of(1 << 20, 1 << 20, 10, 1024, false), Way::WholeCard);
+        assert_eq!(Method::of(1 << 20, 1 << 20, 0, 1024, false), Method::Numbers);
+        assert_ne!(Method::of(1 << 20, 1 << 20, 10, 1024, false), Method::WholeCard);
     }
 
-    /// No way is taken that the same figures say is much slower than another, as one block for a million messages.
+    /// The chosen method is never much slower than another, such as one block for a million messages.
     #[test]
-    fn few_on_one_side_do_not_decide() {
+    fn short_side_does_not_select_method() {
         for (messages, receives, wildcards, way) in [
-            (1 << 20, 8000, 0, Way::WholeCard),
-            (4096, 1 << 20, 0, Way::WholeCard),
-            (1 << 20, 1000, 10, Way::WholeCard),
-            (1 << 20, 1, 0, Way::WholeCard),
-            (1 << 20, 1, 1, Way::WholeCard),
-            (4000, 1, 1, Way::Votes),
-            (255, 255, 255, Way::Votes),
-            (100, 100, 100, Way::Votes),
-            (1, 1, 1, Way::Numbers),
-            (1000, 1, 0, Way::Numbers),
-            (0, 5, 0, Way::Numbers),
-            (5, 0, 0, Way::Numbers),
+            (1 << 20, 8000, 0, Method::WholeCard),
+            (4096, 1 << 20, 0, Method::WholeCard),
+            (1 << 20, 1000, 10, Method::WholeCard),
+            (1 << 20, 1, 0, Method::WholeCard),
+            (1 << 20, 1, 1, Method::WholeCard),
+            (4000, 1, 1, Method::Votes),
+            (255, 255, 255, Method::Votes),
+            (100, 100, 100, Method::Votes),
+            (1, 1, 1, Method::Numbers),
+            (1000, 1, 0, Method::Numbers),
+            (0, 5, 0, Method::Numbers),
+            (5, 0, 0, Method::Numbers),
         ] {
             assert_eq!(of(messages, receives, wildcards), way, "{messages}, {receives}, {wildcards}");
         }
     }
 
-    /// A block that is smaller has more parts: of 256 threads, 4096 entries are 256 meetings.
+    /// A smaller block has more parts: with 256 threads, 4096 entries have 256 pairs of parts.
     #[test]
-    fn smaller_blocks_are_given_less() {
-        assert_eq!(Way::of(4096, 4096, 0, 256, true), Way::WholeCard);
-        assert_eq!(Way::of(1024, 1024, 102, 256, true), Way::Votes);
+    fn smaller_blocks_match_smaller_batches() {
+        assert_eq!(Method::of(4096, 4096, 0, 256, true), Method::WholeCard);
+        assert_eq!(Method::of(1024, 1024, 102, 256, true), Method::Votes);
     }
 
-    /// The table of `docs/explanation/gpu.md`: from how many wildcards in a hundred on another way is taken.
+    /// Table of `docs/explanation/gpu.md`: the percentage of wildcards at which the method changes.
     #[test]
-    fn the_page_says_which_way_is_taken() {
-        use Way::{Numbers, Votes, WholeCard};
-        let table: [(usize, &[(f64, Way)]); 7] = [
+    fn methods_equal_table_in_manual() {
+        use Method::{Numbers, Votes, WholeCard};
+        let table: [(usize, &[(f64, Method)]); 7] = [
             (64, &[(0.0, Numbers), (37.6, Votes)]),
             (256, &[(0.0, Numbers), (20.8, Votes)]),
             (1024, &[(0.0, Numbers), (14.5, Votes)]),
@@ -266,7 +269,7 @@ mod tests {
             (1 << 20, &[(0.0, WholeCard)]),
         ];
         for (entries, expected) in table {
-            let mut found: Vec<(f64, Way)> = Vec::new();
+            let mut found: Vec<(f64, Method)> = Vec::new();
             for tenths in 0..=1000 {
                 let way = of(entries, entries, (entries * tenths).div_ceil(1000));
                 if found.last().is_none_or(|&(_, before)| before != way) {
@@ -277,36 +280,36 @@ mod tests {
         }
     }
 
-    /// Times that the model has for what was measured are within a half of that.
+    /// Estimated times are within 50 % of the measured times.
     #[test]
-    fn figures_are_near_what_was_measured() {
+    fn estimates_are_near_measured_times() {
         for (way, entries, wildcards, measured) in [
-            (Way::Numbers, 64.0, 0.0, 64.0 / 45.76),
-            (Way::Numbers, 256.0, 0.0, 256.0 / 150.22),
-            (Way::Numbers, 1024.0, 0.0, 1024.0 / 397.98),
-            (Way::Numbers, 2048.0, 0.0, 2048.0 / 231.06),
-            (Way::Numbers, 4096.0, 0.0, 4096.0 / 124.38),
-            (Way::Numbers, 1024.0, 10.0, 1024.0 / 86.92),
-            (Way::Numbers, 1024.0, 20.0, 1024.0 / 64.12),
-            (Way::Numbers, 1024.0, 102.0, 1024.0 / 21.03),
-            (Way::Numbers, 1024.0, 512.0, 1024.0 / 5.18),
-            (Way::Votes, 64.0, 0.0, 64.0 / 14.09),
-            (Way::Votes, 256.0, 2.0, 256.0 / 22.84),
-            (Way::Votes, 512.0, 0.0, 512.0 / 20.81),
-            (Way::Votes, 1024.0, 512.0, 1024.0 / 14.50),
-            (Way::Votes, 2048.0, 0.0, 2048.0 / 7.75),
-            (Way::Votes, 4096.0, 40.0, 4096.0 / 3.90),
-            (Way::WholeCard, 1024.0, 0.0, 1024.0 / 25.64),
-            (Way::WholeCard, 16_384.0, 0.0, 16_384.0 / 289.92),
-            (Way::WholeCard, 262_144.0, 0.0, 262_144.0 / 3639.27),
-            (Way::WholeCard, 1_048_576.0, 0.0, 1_048_576.0 / 6781.46),
-            (Way::WholeCard, 4_194_304.0, 0.0, 4_194_304.0 / 7516.89),
-            (Way::WholeCard, 16_777_216.0, 0.0, 16_777_216.0 / 7017.45),
-            (Way::WholeCard, 1_048_576.0, 1057.0, 1_048_576.0 / 2897.54),
-            (Way::WholeCard, 1_048_576.0, 10_414.0, 1_048_576.0 / 670.92),
-            (Way::WholeCard, 1_048_576.0, 31_253.0, 7320.2 + 100.0),
-            (Way::WholeCard, 1_048_576.0, 102_497.0, 77_692.1 + 100.0),
-            (Way::WholeCard, 20_000.0, 8747.0, 26_598.8 + 50.0),
+            (Method::Numbers, 64.0, 0.0, 64.0 / 45.76),
+            (Method::Numbers, 256.0, 0.0, 256.0 / 150.22),
+            (Method::Numbers, 1024.0, 0.0, 1024.0 / 397.98),
+            (Method::Numbers, 2048.0, 0.0, 2048.0 / 231.06),
+            (Method::Numbers, 4096.0, 0.0, 4096.0 / 124.38),
+            (Method::Numbers, 1024.0, 10.0, 1024.0 / 86.92),
+            (Method::Numbers, 1024.0, 20.0, 1024.0 / 64.12),
+            (Method::Numbers, 1024.0, 102.0, 1024.0 / 21.03),
+            (Method::Numbers, 1024.0, 512.0, 1024.0 / 5.18),
+            (Method::Votes, 64.0, 0.0, 64.0 / 14.09),
+            (Method::Votes, 256.0, 2.0, 256.0 / 22.84),
+            (Method::Votes, 512.0, 0.0, 512.0 / 20.81),
+            (Method::Votes, 1024.0, 512.0, 1024.0 / 14.50),
+            (Method::Votes, 2048.0, 0.0, 2048.0 / 7.75),
+            (Method::Votes, 4096.0, 40.0, 4096.0 / 3.90),
+            (Method::WholeCard, 1024.0, 0.0, 1024.0 / 25.64),
+            (Method::WholeCard, 16_384.0, 0.0, 16_384.0 / 289.92),
+            (Method::WholeCard, 262_144.0, 0.0, 262_144.0 / 3639.27),
+            (Method::WholeCard, 1_048_576.0, 0.0, 1_048_576.0 / 6781.46),
+            (Method::WholeCard, 4_194_304.0, 0.0, 4_194_304.0 / 7516.89),
+            (Method::WholeCard, 16_777_216.0, 0.0, 16_777_216.0 / 7017.45),
+            (Method::WholeCard, 1_048_576.0, 1057.0, 1_048_576.0 / 2897.54),
+            (Method::WholeCard, 1_048_576.0, 10_414.0, 1_048_576.0 / 670.92),
+            (Method::WholeCard, 1_048_576.0, 31_253.0, 7320.2 + 100.0),
+            (Method::WholeCard, 1_048_576.0, 102_497.0, 77_692.1 + 100.0),
+            (Method::WholeCard, 20_000.0, 8747.0, 26_598.8 + 50.0),
         ] {
             let block = f64::clamp(entries, 64.0, BLOCK);
             let ratio = way.microseconds(entries, entries, wildcards, block) / measured;

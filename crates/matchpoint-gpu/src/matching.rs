@@ -8,25 +8,25 @@ use crate::buffer::Buffer;
 use crate::kernels::{Kernel, LONG_PARTS, ledger_bytes};
 use crate::machine::{Grid, Machine};
 
-/// How a batch is matched.
+/// Matching algorithm.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Algorithm {
-    /// MPI's order, all wildcards, a block for each segment (Klenk et al. 2017, §V).
+    /// MPI's order, all wildcards, one block per segment (Klenk et al. 2017, §V).
     Matrix,
-    /// The same with a warp for each segment: for segments of some sources, no receive leaving its source open (§VI-A).
+    /// `Matrix` with one warp per segment, for segments by source. No any-source receives (§VI-A).
     Partitioned,
-    /// No order and no wildcards, a block for each segment (§VI-C).
+    /// No order and no wildcards, one block per segment (§VI-C).
     Hash,
-    /// MPI's order, all wildcards, a block for each segment (ours).
+    /// MPI's order, all wildcards, one block per segment (Matchpoint).
     Ordered,
 }
 
 impl Algorithm {
-    /// All of them.
+    /// All algorithms.
     pub const ALL: [Algorithm; 4] =
         [Algorithm::Matrix, Algorithm::Partitioned, Algorithm::Hash, Algorithm::Ordered];
 
-    /// Its name.
+    /// Name of the engine.
     pub fn name(self) -> &'static str {
         match self {
             Algorithm::Matrix => "gpu_matrix",
@@ -36,7 +36,7 @@ impl Algorithm {
         }
     }
 
-    /// What it needs an application to assert (§VI).
+    /// Assertions that the application must make (§VI).
     pub fn demands(self) -> Hints {
         match self {
             Algorithm::Matrix | Algorithm::Ordered => Hints::default(),
@@ -56,14 +56,14 @@ impl Algorithm {
         }
     }
 
-    /// Threads of a block that suit so many segments, of so many entries on either side.
+    /// Threads per block for `segments` segments with `entries` entries on either side.
     pub fn threads(self, segments: usize, entries: usize) -> u32 {
         match self {
-            // A warp that scans has 128 messages; one warp more reduces.
+            // A scanning warp has 128 messages. One more warp reduces.
             Algorithm::Matrix => (entries.div_ceil(128).clamp(1, 8) as u32 + 1) * 32,
             Algorithm::Partitioned => 1024,
             Algorithm::Ordered => (entries.next_power_of_two() as u32).clamp(64, 1024),
-            // It matches several segments at once.
+            // One block matches several segments at once.
             Algorithm::Hash => ((entries * segments).next_power_of_two().clamp(64, 1024)) as u32,
         }
     }
@@ -75,7 +75,7 @@ impl Algorithm {
 pub(crate) struct Arguments {
     pub messages: u64,
     pub receives: u64,
-    pub opens: u64,
+    pub masks: u64,
     pub segments: u64,
     pub message_order: u64,
     pub receive_order: u64,
@@ -87,13 +87,13 @@ pub(crate) struct Arguments {
     pub longest: u32,
 }
 
-/// A batch in a machine's memory, and its segments. The memory is kept for the [next](Self::load).
+/// A batch and its segments in a machine's memory. [`load`](Self::load) reuses the memory.
 #[derive(Debug)]
 pub struct Loaded<M: Machine> {
     pub(crate) layout: Layout,
     pub(crate) messages: Buffer<M>,
     pub(crate) receives: Buffer<M>,
-    opens: Buffer<M>,
+    masks: Buffer<M>,
     pub(crate) segments: Buffer<M>,
     pub(crate) matched: Buffer<M>,
     pub(crate) message_count: usize,
@@ -101,23 +101,23 @@ pub struct Loaded<M: Machine> {
     pub(crate) wildcard_count: usize,
     pub(crate) segment_count: usize,
     longest: usize,
-    /// Messages or receives of a segment, whichever are fewer, at most.
-    meeting: usize,
-    /// Whether no receive is of two segments: what a ledger has room for.
+    /// Maximum, over the segments, of the length of the shorter side.
+    shorter_side: usize,
+    /// True if no receive is in two segments. A ledger requires this.
     are_disjoint: bool,
     ledger: Buffer<M>,
-    /// Whether there is one of this batch: the memory may be of an earlier one.
+    /// True if this batch has a ledger. The memory may be of an earlier batch.
     has_ledger: bool,
 }
 
 impl<M: Machine> Default for Loaded<M> {
-    /// Nothing, and no memory for it.
+    /// No batch and no memory.
     fn default() -> Self {
         Loaded {
             layout: Layout::Packed,
             messages: Buffer::default(),
             receives: Buffer::default(),
-            opens: Buffer::default(),
+            masks: Buffer::default(),
             segments: Buffer::default(),
             matched: Buffer::default(),
             message_count: 0,
@@ -125,7 +125,7 @@ impl<M: Machine> Default for Loaded<M> {
             wildcard_count: 0,
             segment_count: 0,
             longest: 0,
-            meeting: 0,
+            shorter_side: 0,
             are_disjoint: true,
             ledger: Buffer::default(),
             has_ledger: false,
@@ -134,26 +134,27 @@ impl<M: Machine> Default for Loaded<M> {
 }
 
 impl<M: Machine> Loaded<M> {
-    /// Copies a batch to the machine. Segments name messages and receives of the batch, each at most once.
+    /// Copies a batch to the machine. A segment lists messages and receives of the batch, each at most once.
     ///
     /// # Errors
-    /// The machine failed, or has not enough memory.
+    /// If the machine fails or has not enough memory.
     ///
     /// # Panics
-    /// As of [`load`](Self::load).
+    /// As for [`load`](Self::load).
     pub fn new(machine: &M, batch: &Batch, segments: &[Segment]) -> Result<Self, M::Error> {
         let mut loaded = Loaded::default();
         loaded.load(machine, batch, segments)?;
         Ok(loaded)
     }
 
-    /// Copies another batch to the machine in place of what is there, into the same memory where it suffices.
+    /// Replaces the batch, and reuses the memory if it suffices.
     ///
     /// # Errors
-    /// The machine failed, or has not enough memory: nothing is there then that may be matched, until another batch is.
+    /// If the machine fails or has not enough memory. Then no batch is loaded.
     ///
     /// # Panics
-    /// A segment goes beyond the batch, or that has 2³¹ messages or receives: kernels count to twice as many.
+    /// If a segment exceeds the batch, or if the batch has 2³¹ messages or receives. Kernels count to twice
+    /// the number of entries.
     pub fn load(&mut self, machine: &M, batch: &Batch, segments: &[Segment]) -> Result<(), M::Error> {
         let (message_count, receive_count) = (batch.message_count(), batch.receive_count());
         assert!(
@@ -165,14 +166,14 @@ impl<M: Machine> Loaded<M> {
             assert!(fits(segment.message, segment.message_end, message_count), "{segment:?}");
             assert!(fits(segment.receive, segment.receive_end, receive_count), "{segment:?}");
         }
-        // What fails halfway leaves no counts beyond the memory that is there.
+        // After a failure below, the counts must not exceed the memory.
         (self.message_count, self.receive_count, self.wildcard_count) = (0, 0, 0);
         (self.segment_count, self.has_ledger) = (0, false);
-        let (messages, receives, opens) = batch.words();
+        let (messages, receives, masks) = batch.words();
         self.messages.fill(machine, bytemuck::cast_slice(messages))?;
         self.receives.fill(machine, bytemuck::cast_slice(receives))?;
         if batch.wildcards() > 0 {
-            self.opens.fill(machine, bytemuck::cast_slice(opens))?;
+            self.masks.fill(machine, bytemuck::cast_slice(masks))?;
         }
         self.segments.fill(machine, bytemuck::cast_slice(segments))?;
         self.matched.fill(machine, bytemuck::cast_slice(&vec![NONE; receive_count]))?;
@@ -180,47 +181,47 @@ impl<M: Machine> Loaded<M> {
         (self.message_count, self.receive_count) = (message_count, receive_count);
         self.wildcard_count = batch.wildcards();
         self.segment_count = segments.len();
-        self.longest = segments.iter().map(Segment::entries).max().unwrap_or(0);
-        self.meeting = segments.iter().map(Segment::meeting).max().unwrap_or(0);
-        self.are_disjoint = have_own_receives(segments);
+        self.longest = segments.iter().map(Segment::longer_side).max().unwrap_or(0);
+        self.shorter_side = segments.iter().map(Segment::shorter_side).max().unwrap_or(0);
+        self.are_disjoint = have_disjoint_receives(segments);
         Ok(())
     }
 
-    /// Whether any receive leaves anything open.
-    pub(crate) fn has_opens(&self) -> bool {
+    /// Returns true if the batch has a wildcard receive.
+    pub(crate) fn has_wildcards(&self) -> bool {
         self.wildcard_count > 0
     }
 
-    /// Where what receives leave open lies, as kernels read it: nowhere, if nothing is.
-    pub(crate) fn opens_at(&self) -> u64 {
-        if self.has_opens() { self.opens.address() } else { 0 }
+    /// Address of the wildcard masks, as kernels see it. 0 without a wildcard.
+    pub(crate) fn masks_address(&self) -> u64 {
+        if self.has_wildcards() { self.masks.address() } else { 0 }
     }
 
-    /// All of its memory.
+    /// All buffers.
     pub(crate) fn buffers(&self) -> [&Buffer<M>; 6] {
-        [&self.messages, &self.receives, &self.opens, &self.segments, &self.matched, &self.ledger]
+        [&self.messages, &self.receives, &self.masks, &self.segments, &self.matched, &self.ledger]
     }
 
     pub(crate) fn buffers_mut(&mut self) -> [&mut Buffer<M>; 6] {
         [
             &mut self.messages,
             &mut self.receives,
-            &mut self.opens,
+            &mut self.masks,
             &mut self.segments,
             &mut self.matched,
             &mut self.ledger,
         ]
     }
 
-    /// Starts matching each segment by itself. `seed` is of the hash functions: unknown to peers. Blocks have fewer threads than
-    /// `grid` says where the machine has not the shared memory for so many, and match long segments in more parts.
+    /// Starts matching each segment separately. `seed`, unknown to peers, is for the hash functions. If the
+    /// machine lacks the shared memory for `grid.threads`, blocks have fewer threads and match long segments
+    /// in more parts.
     ///
     /// # Errors
-    /// The machine failed.
+    /// If the machine fails.
     ///
     /// # Panics
-    /// The algorithm hashes without order, and a receive leaves something open; or segments have receives in common, and are so long
-    /// that blocks keep a ledger of them.
+    /// If the algorithm is `Hash` and a receive has a wildcard. If segments share receives and need a ledger.
     pub fn launch(
         &mut self,
         machine: &M,
@@ -228,21 +229,22 @@ impl<M: Machine> Loaded<M> {
         grid: Grid,
         seed: u64,
     ) -> Result<(), M::Error> {
-        assert!(algorithm != Algorithm::Hash || !self.has_opens(), "hashing knows no wildcards");
+        assert!(algorithm != Algorithm::Hash || !self.has_wildcards(), "hashing knows no wildcards");
         let kernel = algorithm.kernel();
-        let threads = kernel.threads_within(machine.shared_bytes_most(), grid.threads, self.layout);
+        let threads = kernel.threads_within(machine.shared_bytes_max(), grid.threads, self.layout);
         let grid = Grid { threads, ..grid };
-        let is_long = self.meeting > LONG_PARTS * grid.threads as usize;
-        if algorithm == Algorithm::Ordered && is_long && !self.has_opens() {
-            // Two blocks would write into one part of it, and what one reads of the other leads beyond its end.
+        let is_long = self.shorter_side > LONG_PARTS * grid.threads as usize;
+        if algorithm == Algorithm::Ordered && is_long && !self.has_wildcards() {
+            // Two blocks would write to one part of the ledger, and a block would read indices beyond its
+            // end.
             assert!(self.are_disjoint, "segments have receives in common");
             self.ledger.reserve(machine, ledger_bytes(self.receive_count))?;
             self.has_ledger = true;
         }
         let arguments = self.arguments(seed);
-        // SAFETY: the struct is what the kernels that match are given; every address is of memory that this owns, at
-        // least as long as `load` needed it, and segments are within it; `&mut self` says that nobody else uses it, and the machine runs
-        // and reads in order.
+        // SAFETY: the struct has the type in the kernels' sources. Every address is memory of `self`, at
+        // least as large as `load` needs, and segments are within it. `&mut self` excludes other users, and
+        // the machine runs and reads in order.
         #[allow(unsafe_code)]
         unsafe {
             machine.launch(kernel, self.layout, grid, &arguments)
@@ -253,7 +255,7 @@ impl<M: Machine> Loaded<M> {
         Arguments {
             messages: self.messages.address(),
             receives: self.receives.address(),
-            opens: self.opens_at(),
+            masks: self.masks_address(),
             segments: self.segments.address(),
             message_order: 0,
             receive_order: 0,
@@ -266,10 +268,10 @@ impl<M: Machine> Loaded<M> {
         }
     }
 
-    /// For each receive its message, or [`NONE`], when what was launched has ended.
+    /// Waits for the kernels and returns for each receive its message, or [`NONE`].
     ///
     /// # Errors
-    /// The machine failed, or a kernel that was launched.
+    /// If the machine or a kernel fails.
     pub fn matched(&self, machine: &M) -> Result<Vec<u32>, M::Error> {
         let mut matched = vec![NONE; self.receive_count];
         self.matched.read(machine, bytemuck::cast_slice_mut(&mut matched))?;
@@ -277,13 +279,13 @@ impl<M: Machine> Loaded<M> {
     }
 }
 
-/// Whether kernels can count to twice as many, and a block more.
+/// Returns true if kernels can count to twice this number plus one block.
 fn can_be_counted(entries: usize) -> bool {
     entries < 1 << 31
 }
 
-/// Whether no receive is of two segments: O(segments) where they are in order, as they mostly are.
-fn have_own_receives(segments: &[Segment]) -> bool {
+/// Returns true if no receive is in two segments. O(segments) if the segments are sorted, as usual.
+fn have_disjoint_receives(segments: &[Segment]) -> bool {
     let is_some = |segment: &&Segment| segment.receive < segment.receive_end;
     let mut ranges: Vec<(u32, u32)> =
         segments.iter().filter(is_some).map(|segment| (segment.receive, segment.receive_end)).collect();
@@ -298,14 +300,14 @@ mod tests {
     #[test]
     fn shared_receives_are_found_in_any_order() {
         let of = |receive, receive_end| Segment { message: 0, message_end: 9, receive, receive_end };
-        assert!(have_own_receives(&[]));
-        assert!(have_own_receives(&[of(5, 9), of(0, 5), of(3, 3)]));
-        assert!(!have_own_receives(&[of(0, 5), of(7, 9), of(4, 6)]));
-        assert!(!have_own_receives(&[of(0, 9), of(2, 3)]));
+        assert!(have_disjoint_receives(&[]));
+        assert!(have_disjoint_receives(&[of(5, 9), of(0, 5), of(3, 3)]));
+        assert!(!have_disjoint_receives(&[of(0, 5), of(7, 9), of(4, 6)]));
+        assert!(!have_disjoint_receives(&[of(0, 9), of(2, 3)]));
     }
 
     #[test]
-    fn what_cannot_be_counted_is_refused() {
+    fn batch_beyond_counter_is_refused() {
         assert!(can_be_counted((1 << 31) - 1));
         assert!(!can_be_counted(1 << 31));
     }

@@ -1,8 +1,9 @@
-//! How fast a card matches: streams of independent batches that lie in its memory, matched by one multiprocessor or by all.
+//! Matching rate of a card: streams of independent batches in its memory, matched by one multiprocessor or by
+//! all.
 //!
-//! One multiprocessor is what the paper measures (Klenk et al. 2017, §II-C): a kernel that matches beside the application's.
-//! A kernel of one block is given many batches and matches one after the other; its time is what the card's events tell, and
-//! the rate is of matches, not of messages.
+//! The paper measures one multiprocessor (Klenk et al. 2017, §II-C): the matching kernel runs concurrently
+//! with the application's kernels. A kernel of one block matches many batches one after the other. The card's
+//! events measure its time. The rate counts matches, not messages.
 
 use std::collections::HashSet;
 use std::time::Instant;
@@ -15,52 +16,53 @@ use crate::compaction::Compaction;
 use crate::division::Division;
 use crate::machine::Grid;
 use crate::matching::{Algorithm, Loaded};
-use crate::patience::PATIENCE;
 use crate::recorded::Recorded;
 use crate::resident::{self, CAPACITY, Resident};
+use crate::timeout::TIMEOUT;
 
-/// In which order receives are posted, compared with the arrival of the messages.
+/// Order of the receives, compared with the arrivals.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Posted {
-    /// The same.
+pub enum PostedOrder {
+    /// The same order.
     InOrder,
-    /// Any.
+    /// Random order.
     AtRandom,
-    /// The last first.
+    /// Reversed order.
     Reversed,
 }
 
-/// What the batches of a stream are like. Envelopes are at random, as in the paper (§V-B, §VI-C).
+/// Content of the batches of a stream. Envelopes are random, as in the paper (§V-B, §VI-C).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Mix {
-    /// Messages, and receives, of each batch.
+    /// Messages per batch, and receives per batch.
     pub entries: usize,
-    /// Queues that they are divided into, 256 at most: each its own segment, with sources of its own.
+    /// Queues per batch, at most 256. Each is a segment with separate sources.
     pub queues: usize,
-    /// How many different envelopes a queue has: as many as there are entries, or fewer, which then repeat.
+    /// Distinct envelopes per queue. Fewer than the entries means duplicates.
     pub envelopes: usize,
-    /// The order of the receives.
-    pub posted: Posted,
-    /// Of the messages, how many have a receive, in percent; the others, and as many receives, have none.
+    /// Order of the receives.
+    pub posted: PostedOrder,
+    /// Percentage of messages with a receive. The other messages and the same number of receives have no
+    /// match.
     pub matched_percent: u32,
-    /// Of the receives, how many leave the source open and how many the tag, in percent.
+    /// Percentage of receives with any source, and the same percentage with any tag.
     pub wildcard_percent: f64,
 }
 
 impl Mix {
-    /// One queue of so many entries, all different, all matched, in any order.
+    /// One queue of distinct entries in random order, all with a match.
     pub fn of(entries: usize) -> Mix {
         Mix {
             entries,
             queues: 1,
             envelopes: entries,
-            posted: Posted::AtRandom,
+            posted: PostedOrder::AtRandom,
             matched_percent: 100,
             wildcard_percent: 0.0,
         }
     }
 
-    /// `batches` of them after each other, from a seed: the entries and their segments.
+    /// Creates `batches` batches from a seed: the entries and their segments.
     pub fn stream(&self, batches: usize, seed: u64) -> (Batch, Vec<Segment>) {
         let (envelopes, selectors, segments) = self.entries(batches, seed);
         (Batch::of(&envelopes, &selectors), segments)
@@ -104,15 +106,15 @@ impl Mix {
         let mut messages: Vec<Envelope> = (0..entries).map(|at| drawn[at % kinds]).collect();
         rng.shuffle(&mut messages);
         let mut posted = messages.clone();
-        // Nobody sends, nor receives, what these have in their tags.
+        // No entry of the other side has these tags.
         let unmatched = entries - entries * self.matched_percent as usize / 100;
         for at in rng.choose_multiple(0..entries, unmatched) {
             posted[at].tag = Tag(1 << 22 | at as u64);
         }
         match self.posted {
-            Posted::InOrder => {}
-            Posted::AtRandom => rng.shuffle(&mut posted),
-            Posted::Reversed => posted.reverse(),
+            PostedOrder::InOrder => {}
+            PostedOrder::AtRandom => rng.shuffle(&mut posted),
+            PostedOrder::Reversed => posted.reverse(),
         }
         envelopes.extend(messages);
         selectors.extend(posted.iter().map(|envelope| {
@@ -124,14 +126,14 @@ impl Mix {
     }
 }
 
-/// Matches per second, of several launches.
+/// Matches per second over several launches.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Rate {
-    /// The median.
+    /// Median.
     pub median: f64,
-    /// The slowest launch.
+    /// Slowest launch.
     pub least: f64,
-    /// The fastest.
+    /// Fastest launch.
     pub most: f64,
     /// Matches of each launch.
     pub matches: usize,
@@ -150,33 +152,33 @@ impl Rate {
     }
 }
 
-/// A measurement of one multiprocessor, or of several side by side.
+/// A measurement of one or several multiprocessors.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Run {
-    /// How it is matched.
+    /// Algorithm.
     pub algorithm: Algorithm,
-    /// What is matched.
+    /// Content of the batches.
     pub mix: Mix,
-    /// Blocks: each has a multiprocessor for itself, as long as there are enough. None shares one with another of the same measurement.
+    /// Number of blocks. Each block has a multiprocessor to itself if the card has enough.
     pub blocks: u32,
-    /// Whether what is left is put together after each batch, for the next to begin with.
+    /// True if each batch is followed by a compaction of its unmatched entries.
     pub compacts: bool,
 }
 
 impl Run {
-    /// On one multiprocessor, without compaction.
+    /// One multiprocessor, without compaction.
     pub fn of(algorithm: Algorithm, mix: Mix) -> Run {
         Run { algorithm, mix, blocks: 1, compacts: false }
     }
 }
 
-/// Messages that a stream has at least: enough for a launch to be long beside its start.
+/// Minimum messages of a stream, so that a launch takes much longer than its start.
 const STREAM_ENTRIES: usize = 1 << 18;
 
-/// How fast it is, in `launches` launches after one that is not counted.
+/// Measures `launches` launches after one warm-up launch.
 ///
 /// # Errors
-/// The card failed.
+/// If the card fails.
 pub fn rate(card: &Card, run: Run, launches: usize) -> Result<Rate, CardError> {
     let Run { algorithm, mix, blocks, compacts } = run;
     let batches =
@@ -186,13 +188,14 @@ pub fn rate(card: &Card, run: Run, launches: usize) -> Result<Rate, CardError> {
     rate_of_stream(card, algorithm, &stream, Grid { blocks, threads }, compacts, launches)
 }
 
-/// Queues by source that batches of an application are divided into: a warp for each, a block for all of a batch.
+/// Queues by source for batches of an application: one warp per queue, one block per batch.
 const QUEUES: usize = 32;
 
-/// The same of the batches of an application, by one multiprocessor; its receives [suit](Recorded::suits) the algorithm.
+/// Measures the batches of an application on one multiprocessor. The receives must [suit](Recorded::suits)
+/// the algorithm.
 ///
 /// # Errors
-/// The card failed, or did not find as many pairs as there are ([`CardError::Wrong`]).
+/// If the card fails or finds another number of pairs than expected ([`CardError::PairCount`]).
 pub fn rate_of_recorded(
     card: &Card,
     algorithm: Algorithm,
@@ -227,7 +230,8 @@ fn rate_of_stream(
     Ok(Rate::of(matches(&loaded.matched(card)?), nanoseconds))
 }
 
-/// Nanoseconds of each of so many launches, after one that is not counted. Each is told its number: a seed.
+/// Nanoseconds of each of `launches` launches after one warm-up launch. `launch` gets the launch number as
+/// seed.
 fn timed(
     card: &Card,
     launches: usize,
@@ -247,10 +251,10 @@ fn matches(matched: &[u32]) -> usize {
     matched.iter().filter(|&&message| message != NONE).count()
 }
 
-/// How fast the whole card matches one batch that lies in its memory, in MPI's order.
+/// Measures the whole card with one batch in its memory, in MPI's order.
 ///
 /// # Errors
-/// The card failed.
+/// If the card fails.
 pub fn rate_of_whole_card(card: &Card, mix: Mix, launches: usize) -> Result<Rate, CardError> {
     let (batch, _) = mix.stream(1, 1);
     let mut loaded = Loaded::new(card, &batch, &[])?;
@@ -259,37 +263,37 @@ pub fn rate_of_whole_card(card: &Card, mix: Mix, launches: usize) -> Result<Rate
     Ok(Rate::of(matches(&loaded.matched(card)?), nanoseconds))
 }
 
-/// A kernel that stays, fed batch after batch: from outside and in full, with what an engine of the processor needs beside it.
+/// Rates and latencies of a persistent kernel, and the rate of a CPU engine for comparison.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Fed {
-    /// Messages, and receives, of a batch.
+    /// Messages per batch, and receives per batch.
     pub entries: usize,
-    /// Passes over all batches, after one that is not counted: what the rates are of. One, in earlier results.
+    /// Measured passes over all batches, after one warm-up pass. Earlier results have one pass.
     pub passes: usize,
-    /// Fed by the host, as many batches under way as the ring has room for.
+    /// Batches from the host, as many in flight as the ring holds.
     pub by_host: Rate,
-    /// Fed by another block of the card.
+    /// Batches from another block of the card.
     pub by_card: Rate,
-    /// Nanoseconds from handing a batch over to having its pairs, nothing else under way: the median, and the 99th percentile, of all
-    /// that are counted.
+    /// Nanoseconds from the submission of a batch to its pairs, without other batches in flight: median and
+    /// 99th percentile.
     pub latency_ns: (f64, f64),
-    /// An engine of the processor, given the same: its name, and the rate.
+    /// Name and rate of a CPU engine for the same batches.
     pub engine: (String, Rate),
 }
 
-/// Batches handed over one by one in a pass.
+/// Batches that are submitted one by one in a pass.
 const LATENCIES: usize = 1000;
 
-/// Batches of so many entries through a kernel that stays, beside an engine of the processor: each receive is posted before
-/// the messages of its batch arrive, and all are matched; in `passes` passes after one that is not counted.
+/// Measures a persistent kernel and a CPU engine in `passes` passes after one warm-up pass. Each receive is
+/// posted before the messages of its batch arrive, and all entries match.
 ///
 /// # Errors
-/// The card failed, or did not match all ([`CardError::Wrong`]).
+/// If the card fails or does not match all entries ([`CardError::PairCount`]).
 ///
 /// # Panics
-/// More entries than a batch may have; or there is no such engine, or that does not match all.
+/// If a batch is too large, if the engine does not exist, or if it does not match all entries.
 pub fn fed(card: &Card, entries: usize, engine: &str, passes: usize) -> Result<Fed, CardError> {
-    // As many as a card may be fed at once.
+    // Maximum stream for a kernel that gets batches from the card.
     let batches = (CAPACITY / entries).min(4096);
     let matches = batches * entries;
     let mix = Mix::of(entries);
@@ -316,7 +320,7 @@ pub fn fed(card: &Card, entries: usize, engine: &str, passes: usize) -> Result<F
     resident.stop()?;
     let mut by_card = Vec::new();
     for pass in 0..=passes {
-        let (nanoseconds, last) = resident::fed_by_card(card, &stream, entries, 1, PATIENCE)?;
+        let (nanoseconds, last) = resident::match_stream_on_card(card, &stream, entries, 1, TIMEOUT)?;
         found(last, entries)?;
         if pass > 0 {
             by_card.push(nanoseconds);
@@ -334,12 +338,13 @@ pub fn fed(card: &Card, entries: usize, engine: &str, passes: usize) -> Result<F
     })
 }
 
-/// Whether all pairs were found that there are.
+/// Returns an error unless all pairs were found.
 fn found(pairs: usize, expected: usize) -> Result<(), CardError> {
-    if pairs == expected { Ok(()) } else { Err(CardError::Wrong(pairs, expected)) }
+    if pairs == expected { Ok(()) } else { Err(CardError::PairCount(pairs, expected)) }
 }
 
-/// Nanoseconds of batches handed over one by one, and of all of them, as many under way as there is room for. They leave nothing.
+/// Nanoseconds of each batch submitted one by one, and nanoseconds of all batches with a full ring. No entry
+/// stays unmatched.
 fn pass_by_host(
     resident: &mut Resident,
     singles: &[Batch],
@@ -359,7 +364,7 @@ fn pass_by_host(
         }
         resident.feed(batch);
     }
-    while resident.under_way() > 0 {
+    while resident.in_flight() > 0 {
         pairs += resident.take(|_, _| {})?;
     }
     let nanoseconds = begin.elapsed().as_nanos() as f64;
@@ -367,7 +372,7 @@ fn pass_by_host(
     Ok((latencies, nanoseconds))
 }
 
-/// Nanoseconds of an engine of the processor for the same stream.
+/// Nanoseconds of a CPU engine for the same stream.
 fn pass_of_engine(engine: &str, mix: Mix, batches: usize) -> f64 {
     let (envelopes, selectors, segments) = mix.entries(batches, 1);
     let mut engine = matchpoint::engines::create(engine).expect("an engine of that name");
@@ -391,7 +396,7 @@ fn pass_of_engine(engine: &str, mix: Mix, batches: usize) -> f64 {
 mod tests {
     use super::*;
 
-    /// What an engine of the processor finds of each segment.
+    /// Matches of a CPU engine in each segment.
     fn matched(mix: Mix, batches: usize) -> Vec<usize> {
         let (envelopes, selectors, segments) = mix.entries(batches, 3);
         let of = |segment: &Segment| {
@@ -410,8 +415,8 @@ mod tests {
     }
 
     #[test]
-    fn as_many_match_as_a_mix_says() {
-        for posted in [Posted::InOrder, Posted::AtRandom, Posted::Reversed] {
+    fn mix_has_requested_matches() {
+        for posted in [PostedOrder::InOrder, PostedOrder::AtRandom, PostedOrder::Reversed] {
             assert_eq!(matched(Mix { posted, ..Mix::of(100) }, 2), [100, 100]);
             assert_eq!(
                 matched(Mix { posted, matched_percent: 30, envelopes: 7, ..Mix::of(100) }, 2),
@@ -422,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn queues_have_sources_of_their_own() {
+    fn queues_have_separate_sources() {
         let (envelopes, _, segments) = Mix { queues: 40, ..Mix::of(40 * 32) }.entries(1, 3);
         let sources = |segment: &Segment| -> HashSet<Rank> {
             let range = segment.message as usize..segment.message_end as usize;

@@ -1,27 +1,28 @@
-//! Segments by source (Klenk et al. 2017, §VI-A): blocks that match side by side, where no receive leaves its source open.
+//! Segments by source (Klenk et al. 2017, §VI-A): blocks match in parallel if no receive uses
+//! `MPI_ANY_SOURCE`.
 
 use crate::batch::{Batch, NONE, Segment, Source};
 
-/// A batch whose messages and receives were put together by source, and where they came from.
+/// A batch sorted by source, with the original positions of its entries.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Partition {
-    /// The same messages and receives, segment after segment, in order within each.
+    /// The same messages and receives, segment after segment. Each segment keeps its order.
     pub batch: Batch,
-    /// Where each segment lies.
+    /// Position of each segment.
     pub segments: Vec<Segment>,
     message_order: Vec<u32>,
     receive_order: Vec<u32>,
 }
 
-/// A receive from any source: it belongs to no segment. The index of the first.
+/// Index of the first any-source receive, which belongs to no segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AnySource(pub usize);
 
 impl Partition {
-    /// Divides a batch into `parts` segments by context and source: O(messages + receives + parts).
+    /// Divides a batch into `parts` segments by context and source. O(messages + receives + parts).
     ///
     /// # Errors
-    /// A receive leaves its source open.
+    /// If a receive uses `MPI_ANY_SOURCE`.
     pub fn by_source(batch: &Batch, parts: usize) -> Result<Partition, AnySource> {
         let parts = parts.max(1);
         let (messages, receives) = batch.sources();
@@ -46,11 +47,11 @@ impl Partition {
         Ok(Partition { batch, segments, message_order, receive_order })
     }
 
-    /// What `matched` of the divided batch means for the batch as it was: for each receive its message, or
-    /// [`NONE`].
+    /// Converts the result for the divided batch into the result for the original batch: for each receive its
+    /// message, or [`NONE`].
     ///
     /// # Panics
-    /// `matched` is of another batch.
+    /// If `matched` has another number of receives.
     pub fn matched_before(&self, matched: &[u32]) -> Vec<u32> {
         assert_eq!(matched.len(), self.receive_order.len(), "one for each receive");
         let mut before = vec![NONE; matched.len()];
@@ -62,13 +63,13 @@ impl Partition {
     }
 }
 
-/// The upper half of a product by the golden ratio spreads neighbouring ranks evenly (Knuth, TAOCP §6.4).
+/// The upper half of a product with the golden ratio spreads neighbouring ranks evenly (Knuth, TAOCP §6.4).
 fn part(context: u32, source: u64, parts: usize) -> usize {
     let mixed = (source ^ u64::from(context).rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     ((u128::from(mixed) * parts as u128) >> 64) as usize
 }
 
-/// Indices by part, in order within each, and where each part ends.
+/// Indices sorted by part, stable, and the end of each part.
 fn divided(parts_of: impl Iterator<Item = usize> + Clone, parts: usize) -> (Vec<u32>, Vec<u32>) {
     let mut ends = vec![0u32; parts];
     parts_of.clone().for_each(|part| ends[part] += 1);
@@ -131,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_divided_into_empty_segments() {
+    fn empty_batch_gives_empty_segments() {
         let partition = Partition::by_source(&batch(&[], &[]), 3).unwrap();
         assert_eq!(partition.segments, [Segment::default(); 3]);
     }

@@ -1,8 +1,9 @@
-//! Batches of a recorded application: messages and receives as they met at its processes.
+//! Batches from a recorded application.
 //!
-//! At each process posts and arrivals are collected until there are so many of either, or until a call that has to know what is
-//! matched so far: a probe, a cancel. Then they are a batch, with all that waited before them. So batches are as long, as equal
-//! and as wild as the application has them.
+//! For each process, posts and arrivals are collected into a batch. The batch ends at a maximum of new
+//! messages or receives, or before a call that depends on earlier matches: a probe or a cancel. A batch
+//! includes all entries queued before. Batches therefore have the lengths, duplicates and wildcards of the
+//! application.
 
 use std::collections::HashSet;
 
@@ -13,24 +14,24 @@ use crate::batch::{Batch, Segment};
 use crate::matching::Algorithm;
 use crate::partition::Partition;
 
-/// A stream of batches, and what matching them comes to.
+/// A stream of batches, and the number of pairs in them.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Recorded {
     envelopes: Vec<Envelope>,
     selectors: Vec<Selector>,
     segments: Vec<Segment>,
-    /// Pairs that an engine of the processor found in all batches together.
+    /// Pairs that a CPU engine found in all batches.
     pub matches: usize,
-    /// Whether there were more events than it has room for.
+    /// True if events were left out because of the limit.
     pub is_cut: bool,
 }
 
-/// What waits at a process, and what came since the last batch.
+/// Queues of a process, and entries since the last batch.
 struct Process {
     engine: Box<dyn Engine>,
     messages: Vec<Envelope>,
     receives: Vec<Selector>,
-    /// Of those the ones that waited already.
+    /// Messages and receives that were queued at the start of the batch.
     waited: (usize, usize),
     matches: usize,
 }
@@ -46,7 +47,7 @@ impl Process {
         (self.messages.len() - self.waited.0, self.receives.len() - self.waited.1)
     }
 
-    /// Whether a batch of so many entries ends before an event.
+    /// Returns true if a batch with at most `entries` new entries ends before `event`.
     fn ends_before(&self, event: &Event, entries: usize) -> bool {
         let (messages, receives) = self.collected();
         match event {
@@ -67,7 +68,7 @@ impl Process {
         self.matches += usize::from(is_pair);
     }
 
-    /// Begins a batch with what is queued now.
+    /// Starts a batch with the queued entries.
     fn begin(&mut self) {
         let (messages, receives) = (&mut self.messages, &mut self.receives);
         messages.clear();
@@ -88,10 +89,11 @@ impl Process {
 }
 
 impl Recorded {
-    /// Of the events of each process, up to `entries` new messages or receives in a batch, and `limit` of both in all.
+    /// Collects the batches of all processes, with at most `entries` new messages or receives per batch, and
+    /// at most `limit` messages and receives in total.
     ///
     /// # Errors
-    /// There is no engine to replay them.
+    /// If the engine for the replay is missing.
     pub fn of<'a>(
         processes: impl IntoIterator<Item = impl IntoIterator<Item = &'a Event>>,
         entries: usize,
@@ -116,7 +118,7 @@ impl Recorded {
                     process.begin();
                 }
                 process.play(event);
-                // What only looks changes nothing that begins the next batch.
+                // A probe does not change the entries of the next batch.
                 if !is_collected && (ends || !matches!(event, Event::Probe(_))) {
                     process.begin();
                 }
@@ -126,7 +128,8 @@ impl Recorded {
         Ok(recorded)
     }
 
-    /// Adds what a process collected. Where nothing could have met, that is no batch. False: there is no room.
+    /// Adds a batch of `process`, unless it has no new entries or an empty side. Returns false if the limit
+    /// is reached.
     fn add(&mut self, process: &Process, limit: usize) -> bool {
         if process.collected() == (0, 0) || process.messages.is_empty() || process.receives.is_empty() {
             return true;
@@ -145,40 +148,40 @@ impl Recorded {
         true
     }
 
-    /// How many batches there are.
+    /// Number of batches.
     pub fn batches(&self) -> usize {
         self.segments.len()
     }
 
-    /// How many messages they have together: one that waits for several batches is in each of them.
+    /// Sum of messages over all batches. A message that stays queued is in several batches.
     pub fn messages(&self) -> usize {
         self.envelopes.len()
     }
 
-    /// How many receives they have together.
+    /// Sum of receives over all batches.
     pub fn receives(&self) -> usize {
         self.selectors.len()
     }
 
-    /// Of the receives, how many leave something open.
+    /// Number of receives with a wildcard.
     pub fn wildcards(&self) -> usize {
         self.selectors.iter().filter(|selector| selector.exact().is_none()).count()
     }
 
-    /// How many different envelopes the messages have.
+    /// Number of distinct envelopes of the messages.
     pub fn distinct(&self) -> usize {
         self.envelopes.iter().collect::<HashSet<_>>().len()
     }
 
-    /// Messages or receives of a batch, whichever are more, on average.
+    /// Mean length of the longer side of a batch.
     pub fn mean_entries(&self) -> f64 {
         let longer = |of: &Segment| (of.message_end - of.message).max(of.receive_end - of.receive);
         self.segments.iter().map(|segment| f64::from(longer(segment))).sum::<f64>()
             / self.segments.len().max(1) as f64
     }
 
-    /// Whether its receives are such that an algorithm may match them: whether they keep what it
-    /// [demands](Algorithm::demands), order apart.
+    /// Returns true if the receives keep the [assertions](Algorithm::demands) of an algorithm, except for
+    /// order.
     pub fn suits(&self, algorithm: Algorithm) -> bool {
         let Hints { no_any_source, no_any_tag, .. } = algorithm.demands();
         let is_open = |selector: &Selector| {
@@ -188,10 +191,10 @@ impl Recorded {
         !self.selectors.iter().any(is_open)
     }
 
-    /// As a card is given it: one segment for each batch, or where queues are by source so many.
+    /// Batch and segments for a card: one segment per batch, or `queues` segments per batch, by source.
     ///
     /// # Panics
-    /// There are several queues, and a receive leaves its source open.
+    /// If `queues` is not 1 and a receive uses `MPI_ANY_SOURCE`.
     pub fn stream(&self, queues: usize) -> (Batch, Vec<Segment>) {
         let whole = Batch::of(&self.envelopes, &self.selectors);
         if queues == 1 {
@@ -244,7 +247,7 @@ mod tests {
     #[test]
     fn dependent_call_ends_batch() {
         let recorded = recorded(TEXT, 100, 1000);
-        // Two receives and two messages; what is left of them (r1, m2) and r3; r3 and what comes.
+        // Two receives and two messages; then r1, m2 and r3; then r3 and later entries.
         let lengths: Vec<(u32, u32)> = recorded
             .segments
             .iter()

@@ -1,4 +1,4 @@
-//! A kernel that stays on the card, fed batches through a ring that host and card see.
+//! A persistent kernel that receives batches through a ring in memory shared by host and card.
 #![allow(unsafe_code)]
 
 use std::ptr::NonNull;
@@ -9,18 +9,18 @@ use bytemuck::{Pod, Zeroable};
 use cudarc::driver::sys;
 
 use crate::batch::{Batch, Layout};
-use crate::card::{Card, CardError, Stay, tried};
+use crate::card::{Card, CardError, PersistentKernel, check};
 use crate::kernels::Kernel;
 use crate::machine::{Grid, Machine, Memory};
-use crate::patience::{PATIENCE, answered, has_come};
+use crate::timeout::{TIMEOUT, poll_until, wait_for_batch};
 
-/// Messages, and receives, that a batch for the kernel has at most.
+/// Maximum messages, and maximum receives, of a batch for the kernel.
 pub const SLOT_ENTRIES: usize = 1024;
-/// Batches that may be under way.
+/// Maximum batches in flight.
 const SLOTS: usize = 8;
-/// Messages, and receives, that may wait for each other.
+/// Maximum unmatched messages, and maximum unmatched receives.
 pub const CAPACITY: usize = 1 << 16;
-/// Above the count of batches that were fed: the kernel is to stop.
+/// Stop flag, above the count of submitted batches.
 const STOP: u64 = 1 << 32;
 
 /// `Queue` of `kernels/resident.cu`.
@@ -29,18 +29,18 @@ const STOP: u64 = 1 << 32;
 struct Queue {
     messages: u64,
     receives: u64,
-    opens: u64,
+    masks: u64,
     message_names: u64,
     receive_names: u64,
 }
 
-/// `Resident` of it.
+/// `Resident` of `kernels/resident.cu`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 struct Arguments {
     messages: u64,
     receives: u64,
-    opens: u64,
+    masks: u64,
     counts: u64,
     pairs: u64,
     pair_counts: u64,
@@ -54,16 +54,16 @@ struct Arguments {
     padding: u32,
 }
 
-/// `Feed` of it.
+/// `Feed` of `kernels/resident.cu`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 struct Feed {
     messages: u64,
     receives: u64,
-    opens: u64,
+    masks: u64,
     ring_messages: u64,
     ring_receives: u64,
-    ring_opens: u64,
+    ring_masks: u64,
     ring_counts: u64,
     fed: u64,
     done: u64,
@@ -73,11 +73,11 @@ struct Feed {
     padding: u32,
 }
 
-/// Where the parts of a ring lie in its memory, in bytes.
+/// Offsets of the parts of a ring, in bytes.
 #[derive(Clone, Copy, Debug)]
 struct Shape {
     receives: usize,
-    opens: usize,
+    masks: usize,
     counts: usize,
     pairs: usize,
     pair_counts: usize,
@@ -90,18 +90,18 @@ impl Shape {
     fn of(layout: Layout) -> Shape {
         let envelopes = SLOTS * SLOT_ENTRIES * 8 * layout.envelope_words();
         let receives = envelopes;
-        let opens = receives + envelopes;
-        let counts = opens + SLOTS * SLOT_ENTRIES * 8 * layout.open_words();
+        let masks = receives + envelopes;
+        let counts = masks + SLOTS * SLOT_ENTRIES * 8 * layout.mask_words();
         let pairs = counts + SLOTS * 8;
         let pair_counts = pairs + SLOTS * 2 * SLOT_ENTRIES * 8;
-        // Each on a line of its own: one side writes what the other reads again and again.
+        // Separate cache lines: one side writes a word that the other side polls.
         let fed = (pair_counts + SLOTS * 4).next_multiple_of(128);
         let done = fed + 128;
-        Shape { receives, opens, counts, pairs, pair_counts, fed, done, bytes: done + 128 }
+        Shape { receives, masks, counts, pairs, pair_counts, fed, done, bytes: done + 128 }
     }
 }
 
-/// The card's own memory for the kernel.
+/// The kernel's queues in the card's memory.
 #[derive(Debug)]
 struct Queues<M: Machine> {
     memories: Vec<M::Memory>,
@@ -110,8 +110,8 @@ struct Queues<M: Machine> {
 impl<M: Machine> Queues<M> {
     fn new(machine: &M, layout: Layout) -> Result<Self, M::Error> {
         let envelopes = CAPACITY * 8 * layout.envelope_words();
-        let opens = CAPACITY * 8 * layout.open_words();
-        let queue = [envelopes, envelopes, opens, CAPACITY * 4, CAPACITY * 4];
+        let masks = CAPACITY * 8 * layout.mask_words();
+        let queue = [envelopes, envelopes, masks, CAPACITY * 4, CAPACITY * 4];
         let all = queue.into_iter().chain(queue).chain([CAPACITY * 4, CAPACITY * 4]);
         Ok(Queues { memories: all.map(|bytes| machine.allocate(bytes)).collect::<Result<_, _>>()? })
     }
@@ -121,14 +121,14 @@ impl<M: Machine> Queues<M> {
         let queue = |first: usize| Queue {
             messages: at(first),
             receives: at(first + 1),
-            opens: at(first + 2),
+            masks: at(first + 2),
             message_names: at(first + 3),
             receive_names: at(first + 4),
         };
         Arguments {
             messages: ring,
             receives: ring + shape.receives as u64,
-            opens: ring + shape.opens as u64,
+            masks: ring + shape.masks as u64,
             counts: ring + shape.counts as u64,
             pairs: ring + shape.pairs as u64,
             pair_counts: ring + shape.pair_counts as u64,
@@ -144,7 +144,7 @@ impl<M: Machine> Queues<M> {
     }
 }
 
-/// Memory of the host that the card sees under the same address.
+/// Host memory that the card sees at the same address.
 #[derive(Debug)]
 struct Mapped {
     at: NonNull<u8>,
@@ -154,73 +154,72 @@ impl Mapped {
     fn new(bytes: usize) -> Result<Mapped, CardError> {
         let mut at = std::ptr::null_mut();
         let flags = sys::CU_MEMHOSTALLOC_PORTABLE | sys::CU_MEMHOSTALLOC_DEVICEMAP;
-        // SAFETY: the driver writes the address where it is told; the card's context is current.
+        // SAFETY: the driver writes one address. The card's context is current.
         let allocated = unsafe { sys::cuMemHostAlloc(&raw mut at, bytes, flags) }.result();
-        tried("asking for memory that the card sees", allocated)?;
-        // SAFETY: the driver gave so many bytes.
+        check("asking for memory that the card sees", allocated)?;
+        // SAFETY: the driver allocated `bytes` bytes.
         unsafe { std::ptr::write_bytes(at.cast::<u8>(), 0, bytes) };
         Ok(Mapped { at: NonNull::new(at.cast()).expect("the driver gives memory or an error") })
     }
 
-    /// The word at an offset.
+    /// The 32-bit word at an offset.
     fn word(&self, offset: usize) -> &AtomicU32 {
-        // SAFETY: within the memory, aligned as `Shape` lays it out, and only ever used as an atomic word, as by the card.
+        // SAFETY: within the memory and aligned, by `Shape`. Host and card access the word only atomically.
         unsafe { self.at.add(offset).cast().as_ref() }
     }
 
-    /// The long word at an offset: `fed`, or the counts of a slot.
+    /// The 64-bit word at an offset: `fed`, or the counts of a slot.
     fn long_word(&self, offset: usize) -> &AtomicU64 {
-        // SAFETY: as above.
+        // SAFETY: as for `word`.
         unsafe { self.at.add(offset).cast().as_ref() }
     }
 }
 
 impl Drop for Mapped {
     fn drop(&mut self) {
-        // SAFETY: from the driver, and given back once; no kernel uses it, for who owns both gives nothing back before the driver
-        // has said so. A driver that fails here failed before, and said so then.
+        // SAFETY: allocated by the driver, freed once. No kernel uses the memory, because the owner frees it
+        // only after the driver has reported the kernel's end. A failure follows an earlier one.
         let _ = unsafe { sys::cuMemFreeHost(self.at.as_ptr().cast()) };
     }
 }
 
-/// What a kernel has as long as it runs.
+/// Resources of a running kernel.
 #[derive(Debug)]
-struct Lent {
+struct KernelResources {
     card: Card,
     ring: Mapped,
     _queues: Queues<Card>,
-    /// From the start on. Who is given up stays.
-    stay: Option<Stay>,
+    /// Set at the start of the kernel. An abandoned kernel keeps it.
+    stay: Option<PersistentKernel>,
 }
 
-/// A kernel that stays, fed by the host: what it is given is matched with what was left before, in MPI's order. It has a stream of its
-/// own, behind which nothing waits: the card does other work beside it. Not so what the driver waits for all kernels with: to
-/// synchronise the card, to give back memory where it has no pools of it, to load a kernel, which is therefore
-/// [refused](CardError::IsStaying) to engines of this crate.
+/// A persistent kernel. It matches each batch from the host with earlier unmatched entries, in MPI's order.
 ///
-/// Dropped, it ends as [`stop`](Self::stop) says.
+/// Other work of the card runs concurrently, because the kernel has a separate stream. Operations that wait
+/// for all kernels hang: synchronizing the card, freeing memory without pools, loading a kernel, which engines
+/// therefore [refuse](CardError::PersistentKernelRuns). A drop ends the kernel as [`stop`](Self::stop) does.
 #[derive(Debug)]
 pub struct Resident {
     layout: Layout,
     shape: Shape,
-    /// None once it was given back, or up.
-    lent: Option<Lent>,
-    /// Whether a batch was waited for in vain.
+    /// `None` after the resources were freed or abandoned.
+    lent: Option<KernelResources>,
+    /// True if the wait for a batch failed.
     is_lost: bool,
-    /// Batches fed, and taken: counted on, as the kernel does, from 0 again after 2³².
+    /// Submitted and completed batches, modulo 2³², as the kernel counts.
     fed: u32,
     done: u32,
-    waiting: Waiting,
+    waiting: QueueLengths,
 }
 
-/// How many messages and receives the kernel's queues may have: those that no pair has been taken of.
+/// Upper limits of the kernel's queue lengths: entries without a received pair.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-struct Waiting {
+struct QueueLengths {
     messages: usize,
     receives: usize,
 }
 
-impl Waiting {
+impl QueueLengths {
     fn has_room(self, batch: &Batch) -> bool {
         self.messages + batch.message_count() <= CAPACITY && self.receives + batch.receive_count() <= CAPACITY
     }
@@ -237,70 +236,72 @@ impl Waiting {
 }
 
 impl Resident {
-    /// Starts it: one block, which stays on one multiprocessor until this is dropped.
+    /// Starts the kernel: one block, which occupies one multiprocessor until the drop.
     ///
     /// # Errors
-    /// The driver failed; or it would wait for the end of the kernel: as it starts it ([`CardError::IsBlocking`]), or another that stays
-    /// as it loads it ([`CardError::IsStaying`]); or it would end the kernel ([`CardError::IsWatched`]).
+    /// If the driver fails. If the driver would wait for the end of a persistent kernel: at the launch
+    /// ([`CardError::BlockingLaunches`]), or, with another persistent kernel, at the load
+    /// ([`CardError::PersistentKernelRuns`]). If the driver would end the kernel ([`CardError::KernelTimeLimit`]).
     pub fn start(card: &Card, layout: Layout, seed: u64) -> Result<Self, CardError> {
         let shape = Shape::of(layout);
         card.bind()?;
         card.load(Kernel::MatchResident, layout)?;
-        let card = card.beside()?;
+        let card = card.with_new_stream()?;
         let ring = Mapped::new(shape.bytes)?;
         let queues = Queues::new(&card, layout)?;
         let arguments = queues.arguments(ring.at.as_ptr() as u64, shape, seed);
-        let threads = Kernel::MatchResident.threads_within(card.shared_bytes_most(), 1024, layout);
-        // Made before it is started: dropped, it tells the kernel to stop, whatever fails from here on.
+        let threads = Kernel::MatchResident.threads_within(card.shared_bytes_max(), 1024, layout);
+        // Created before the launch: its drop stops the kernel if a later step fails.
         let mut resident = Resident {
             layout,
             shape,
-            lent: Some(Lent { card, ring, _queues: queues, stay: None }),
+            lent: Some(KernelResources { card, ring, _queues: queues, stay: None }),
             is_lost: false,
             fed: 0,
             done: 0,
-            waiting: Waiting::default(),
+            waiting: QueueLengths::default(),
         };
         let lent = resident.lent.as_mut().expect("it has not ended");
         let grid = Grid { blocks: 1, threads };
-        // SAFETY: as the source says; what it uses lives until `end` has seen it end.
+        // SAFETY: the arguments have the types in the source. All memory exists until the kernel ends, or leaks.
         lent.stay =
-            Some(unsafe { lent.card.launch_to_stay(Kernel::MatchResident, layout, grid, &arguments)? });
+            Some(unsafe { lent.card.launch_persistent(Kernel::MatchResident, layout, grid, &arguments)? });
         Ok(resident)
     }
 
-    /// Whether a batch may be fed before another is taken. If none is under way and it may not, too many messages or receives
-    /// wait: more than [`CAPACITY`] with those of the batch.
+    /// Returns true if the kernel accepts the batch now. If it returns false without batches in flight, the
+    /// unmatched entries and the batch together exceed [`CAPACITY`].
     pub fn has_room(&self, batch: &Batch) -> bool {
-        self.under_way() < SLOTS && self.waiting.has_room(batch)
+        self.in_flight() < SLOTS && self.waiting.has_room(batch)
     }
 
-    /// Batches fed and not taken.
-    pub fn under_way(&self) -> usize {
+    /// Batches that were submitted and not taken.
+    pub fn in_flight(&self) -> usize {
         self.fed.wrapping_sub(self.done) as usize
     }
 
-    /// Feeds it a batch: messages and receives are called by their numbers, counted from the first batch on, and from 0 again after
-    /// 2³² of them. No two that wait have the same, for no more than [`CAPACITY`] do.
+    /// Submits a batch. Its entries get consecutive numbers, from the first batch on, modulo 2³². Numbers of
+    /// unmatched entries differ, because at most [`CAPACITY`] exist.
     ///
     /// # Panics
-    /// There is [no room](Self::has_room), or the batch has another layout or more than [`SLOT_ENTRIES`].
+    /// If there is [no room](Self::has_room), if the layout differs, or if a side has more than
+    /// [`SLOT_ENTRIES`] entries.
     pub fn feed(&mut self, batch: &Batch) {
         assert!(self.has_room(batch), "take what is done first");
         assert_eq!(batch.layout(), self.layout);
         let (counts, slot) = ([batch.message_count(), batch.receive_count()], self.fed as usize % SLOTS);
         assert!(counts.iter().all(|&count| count <= SLOT_ENTRIES), "{counts:?}");
-        let (messages, receives, opens) = batch.words();
+        let (messages, receives, masks) = batch.words();
         let envelope_slot = slot * SLOT_ENTRIES * 8 * self.layout.envelope_words();
-        let open_slot = slot * SLOT_ENTRIES * 8 * self.layout.open_words();
+        let open_slot = slot * SLOT_ENTRIES * 8 * self.layout.mask_words();
         self.copy(messages, envelope_slot);
         self.copy(receives, self.shape.receives + envelope_slot);
-        self.copy(opens, self.shape.opens + open_slot);
+        self.copy(masks, self.shape.masks + open_slot);
         self.waiting.fed(batch);
-        self.ring_up(counts[0] as u32, counts[1] as u32);
+        self.publish(counts[0] as u32, counts[1] as u32);
     }
 
-    fn lent(&self) -> &Lent {
+    fn lent(&self) -> &KernelResources {
         self.lent.as_ref().expect("it has not ended")
     }
 
@@ -309,7 +310,7 @@ impl Resident {
     }
 
     fn copy(&self, words: &[u64], offset: usize) {
-        // SAFETY: within the ring, in a slot that the kernel is done with.
+        // SAFETY: within the ring, in a slot that the kernel has finished.
         unsafe {
             std::ptr::copy_nonoverlapping(
                 words.as_ptr(),
@@ -319,27 +320,27 @@ impl Resident {
         }
     }
 
-    fn ring_up(&mut self, messages: u32, receives: u32) {
+    fn publish(&mut self, messages: u32, receives: u32) {
         let counts = self.shape.counts + self.fed as usize % SLOTS * 8;
-        self.ring().long_word(counts).store(of_counts(messages, receives), Ordering::Relaxed);
+        self.ring().long_word(counts).store(pack_counts(messages, receives), Ordering::Relaxed);
         self.fed = self.fed.wrapping_add(1);
-        // Partner: `load_acquire(resident.fed)` of `match_resident`, which reads the slot after it.
+        // Pairs with `load_acquire(resident.fed)` in `match_resident`, which then reads the slot.
         self.ring().long_word(self.shape.fed).store(u64::from(self.fed), Ordering::Release);
     }
 
-    /// Waits for the oldest batch under way; `each` is given the pairs, receive and message, in the order of posting.
+    /// Waits for the oldest batch in flight. Calls `each` with each pair (receive, message), in posted order.
     ///
     /// # Errors
-    /// The driver failed, or the kernel has not answered for ten seconds: the batch may be waited for again.
+    /// If the driver fails, or if the kernel does not answer within ten seconds. The caller may wait again.
     ///
     /// # Panics
-    /// No batch is under way.
+    /// If no batch is in flight.
     pub fn take(&mut self, mut each: impl FnMut(u32, u32)) -> Result<usize, CardError> {
-        assert!(self.under_way() > 0, "nothing is under way");
-        // Partner: `store_release(resident.done, …)` of `match_resident`, which has written the pairs before it.
+        assert!(self.in_flight() > 0, "nothing is under way");
+        // Pairs with `store_release(resident.done, …)` in `match_resident`, after the writes of the pairs.
         let is_done = || self.ring().word(self.shape.done).load(Ordering::Acquire) != self.done;
         let lost = |why: &str| CardError::Driver("matching", why.to_owned());
-        let answered = answered(PATIENCE, is_done, || self.lent().card.has_ended(), lost);
+        let answered = wait_for_batch(TIMEOUT, is_done, || self.lent().card.has_ended(), lost);
         self.is_lost = answered.is_err();
         answered?;
         let slot = self.done as usize % SLOTS;
@@ -356,24 +357,24 @@ impl Resident {
 }
 
 impl Resident {
-    /// Ends it: it matches what it was fed, of which the pairs are lost that were not taken, and then gives back its multiprocessor
-    /// and its memory.
+    /// Ends the kernel, after it has matched all submitted batches, and frees its multiprocessor and memory.
+    /// Pairs that were not taken are lost.
     ///
     /// # Errors
-    /// The driver failed, or the kernel has not ended after ten seconds (at once, if a batch was waited for in vain before): then
-    /// it is given up. It may still write to its memory, which therefore stays allocated, as its stream does, until the process
-    /// ends; it has been told to stop, and does so if it ever gets to.
+    /// If the driver fails, or if the kernel does not end within ten seconds, or at once if an earlier wait
+    /// failed. Then the kernel is abandoned. It may still write to its memory, so memory and stream stay
+    /// allocated until the process ends. The stop flag stays set for it.
     pub fn stop(mut self) -> Result<(), CardError> {
         self.end()
     }
 
     fn end(&mut self) -> Result<(), CardError> {
         let Some(lent) = self.lent.take() else { return Ok(()) };
-        // Partner: as of `ring_up`; the count beside it is what was fed.
+        // Pairs with the same load as in `publish`. The lower half is the count of submitted batches.
         lent.ring.long_word(self.shape.fed).store(STOP | u64::from(self.fed), Ordering::Release);
-        let patience = if self.is_lost { Duration::ZERO } else { PATIENCE };
-        // Asked, and not told by an event: that would wait in a queue of the card's that the application's streams may share.
-        let ended = has_come(patience, || lent.card.has_ended());
+        let timeout = if self.is_lost { Duration::ZERO } else { TIMEOUT };
+        // A query: an event would wait in a hardware queue that the application's streams may share.
+        let ended = poll_until(timeout, || lent.card.has_ended());
         if ended == Ok(true) {
             return Ok(());
         }
@@ -382,27 +383,27 @@ impl Resident {
     }
 }
 
-/// How many messages and receives a slot has, as the kernel reads it: one word.
-fn of_counts(messages: u32, receives: u32) -> u64 {
+/// Message and receive count of a slot in one word, as the kernel reads it.
+fn pack_counts(messages: u32, receives: u32) -> u64 {
     u64::from(receives) << 32 | u64::from(messages)
 }
 
 impl Drop for Resident {
     fn drop(&mut self) {
-        // What failed was said before, or will be by the next call.
+        // An error was returned before, or the next call returns it.
         let _ = self.end();
     }
 }
 
-/// The pairs of batches, receive and message, counted from the first batch on, in the order of posting: of a kernel that finds them
-/// all in its ring as it begins, as many as that has room for, and ends with the last. For machines that do one thing at a time.
+/// Pairs (receive, message) of each batch, numbered from the first batch on, in posted order. The kernel
+/// finds all batches in its ring and ends after the last. For machines that run one operation at a time.
 ///
 /// # Errors
-/// The machine failed.
+/// If the machine fails.
 ///
 /// # Panics
-/// There is no batch, or there are more than eight, or of several layouts, or one has more than [`SLOT_ENTRIES`].
-pub fn fed_at_once<M: Machine>(
+/// For no batch, more than eight, different layouts, or a side with more than [`SLOT_ENTRIES`] entries.
+pub fn match_preloaded_batches<M: Machine>(
     machine: &M,
     threads: u32,
     batches: &[Batch],
@@ -416,19 +417,19 @@ pub fn fed_at_once<M: Machine>(
     for (slot, batch) in batches.iter().enumerate() {
         let counts = [batch.message_count(), batch.receive_count()];
         assert!(counts.iter().all(|&count| count <= SLOT_ENTRIES), "{counts:?}");
-        let (messages, receives, opens) = batch.words();
+        let (messages, receives, masks) = batch.words();
         let envelope_slot = slot * SLOT_ENTRIES * 8 * layout.envelope_words();
         put(envelope_slot, bytemuck::cast_slice(messages));
         put(shape.receives + envelope_slot, bytemuck::cast_slice(receives));
-        put(shape.opens + slot * SLOT_ENTRIES * 8 * layout.open_words(), bytemuck::cast_slice(opens));
-        put(shape.counts + slot * 8, bytemuck::bytes_of(&of_counts(counts[0] as u32, counts[1] as u32)));
+        put(shape.masks + slot * SLOT_ENTRIES * 8 * layout.mask_words(), bytemuck::cast_slice(masks));
+        put(shape.counts + slot * 8, bytemuck::bytes_of(&pack_counts(counts[0] as u32, counts[1] as u32)));
     }
     put(shape.fed, bytemuck::bytes_of(&(STOP | batches.len() as u64)));
     let ring = machine.copied(&bytes)?;
     let queues = Queues::new(machine, layout)?;
     let arguments = queues.arguments(ring.address(), shape, seed);
-    let threads = Kernel::MatchResident.threads_within(machine.shared_bytes_most(), threads, layout);
-    // SAFETY: as the source says; all of it lives until `read` has seen it end.
+    let threads = Kernel::MatchResident.threads_within(machine.shared_bytes_max(), threads, layout);
+    // SAFETY: the arguments have the types in the source. All memory exists until `read` has seen the end.
     unsafe { machine.launch(Kernel::MatchResident, layout, Grid { blocks: 1, threads }, &arguments)? };
     machine.read(&ring, &mut bytes)?;
     let word = |at: usize| u32::from_ne_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
@@ -440,10 +441,9 @@ pub fn fed_at_once<M: Machine>(
     Ok((0..batches.len()).map(of).collect())
 }
 
-/// A ring in the memory of a machine, batches that lie there, and what feeds these into it: for a kernel that stays whose batches come
-/// from the machine itself.
+/// A ring and batches in the machine's memory, for a persistent kernel and a kernel that submits batches.
 #[derive(Debug)]
-struct Lying<M: Machine> {
+struct CardRing<M: Machine> {
     layout: Layout,
     shape: Shape,
     ring: M::Memory,
@@ -453,28 +453,28 @@ struct Lying<M: Machine> {
     feed: Feed,
 }
 
-impl<M: Machine> Lying<M> {
+impl<M: Machine> CardRing<M> {
     /// # Panics
-    /// As of [`fed_by_card`].
+    /// As for [`match_stream_on_card`].
     fn new(machine: &M, stream: &Batch, entries: usize, seed: u64) -> Result<Self, M::Error> {
         assert!(entries <= SLOT_ENTRIES && stream.message_count() == stream.receive_count());
         assert!(stream.message_count() <= CAPACITY, "{} messages", stream.message_count());
         let (layout, batches) = (stream.layout(), stream.message_count() / entries);
         assert!(batches > 0, "nobody would say that it is to stop");
         let shape = Shape::of(layout);
-        let (messages, receives, opens) = stream.words();
+        let (messages, receives, masks) = stream.words();
         let copied = |words: &[u64]| machine.copied(bytemuck::cast_slice(words));
-        let lying = [copied(messages)?, copied(receives)?, copied(opens)?];
+        let lying = [copied(messages)?, copied(receives)?, copied(masks)?];
         let ring = machine.allocate(shape.bytes)?;
         let queues = Queues::new(machine, layout)?;
         let arguments = queues.arguments(ring.address(), shape, seed);
         let feed = Feed {
             messages: lying[0].address(),
             receives: lying[1].address(),
-            opens: lying[2].address(),
+            masks: lying[2].address(),
             ring_messages: arguments.messages,
             ring_receives: arguments.receives,
-            ring_opens: arguments.opens,
+            ring_masks: arguments.masks,
             ring_counts: arguments.counts,
             fed: arguments.fed,
             done: arguments.done,
@@ -483,10 +483,10 @@ impl<M: Machine> Lying<M> {
             slots: SLOTS as u32,
             padding: 0,
         };
-        Ok(Lying { layout, shape, ring, _queues: queues, _batches: lying, arguments, feed })
+        Ok(CardRing { layout, shape, ring, _queues: queues, _batches: lying, arguments, feed })
     }
 
-    /// The pairs of the last batch, once all is done.
+    /// Number of pairs of the last batch, after both kernels have ended.
     fn last(&self, machine: &M) -> Result<usize, M::Error> {
         let mut ring = vec![0; self.shape.pair_counts + SLOTS * 4];
         machine.read(&self.ring, &mut ring)?;
@@ -496,25 +496,25 @@ impl<M: Machine> Lying<M> {
     }
 }
 
-/// The pairs of the last of the batches of one stream, eight at most, which a kernel of the machine puts into the ring before the one
-/// that stays begins: for machines that do one thing at a time.
+/// Number of pairs of the last batch of `stream`. A kernel submits the batches, at most eight, before the
+/// persistent kernel starts. For machines that run one operation at a time.
 ///
 /// # Errors
-/// The machine failed.
+/// If the machine fails.
 ///
 /// # Panics
-/// There are more than eight, or as of [`fed_by_card`].
-pub fn fed_by_itself<M: Machine>(
+/// If there are more than eight batches, or as for [`match_stream_on_card`].
+pub fn match_preloaded_stream<M: Machine>(
     machine: &M,
     threads: u32,
     stream: &Batch,
     entries: usize,
     seed: u64,
 ) -> Result<usize, M::Error> {
-    let lying = Lying::new(machine, stream, entries, seed)?;
+    let lying = CardRing::new(machine, stream, entries, seed)?;
     assert!(lying.feed.batches as usize <= SLOTS, "nobody makes room for more");
     let grid = Grid { blocks: 1, threads };
-    // SAFETY: as the sources say; all of it lives until `last` has seen both end.
+    // SAFETY: the arguments have the types in the sources. All memory exists until `last` has seen both end.
     unsafe {
         machine.launch(Kernel::FeedResident, lying.layout, grid, &lying.feed)?;
         machine.launch(Kernel::MatchResident, lying.layout, grid, &lying.arguments)?;
@@ -522,57 +522,57 @@ pub fn fed_by_itself<M: Machine>(
     lying.last(machine)
 }
 
-/// Nanoseconds that a kernel that stays needs for batches of one stream that another block of the card feeds it, one after
-/// the other; and the pairs of the last. Neither is waited for longer than `patience`: who has not ended by then is given up, as by
-/// [`Resident::stop`].
+/// Time of a persistent kernel for the batches of `stream`, in nanoseconds, and the number of pairs of the
+/// last batch. Another block of the card submits the batches one after the other. The function waits at most
+/// `timeout` for each kernel, then abandons it as [`Resident::stop`] does.
 ///
 /// # Errors
-/// The driver failed, or one of both does not end.
+/// If the driver fails, or if a kernel does not end.
 ///
 /// # Panics
-/// A batch has more than [`SLOT_ENTRIES`], or not as many receives as messages; there is none; or all of them together are more than
-/// [`CAPACITY`], as many as may be left.
-pub fn fed_by_card(
+/// If a batch has more than [`SLOT_ENTRIES`] entries on a side or differing sides, if there is no batch, or
+/// if the stream exceeds [`CAPACITY`].
+pub fn match_stream_on_card(
     card: &Card,
     stream: &Batch,
     entries: usize,
     seed: u64,
-    patience: Duration,
+    timeout: Duration,
 ) -> Result<(f64, usize), CardError> {
     card.load(Kernel::FeedResident, stream.layout())?;
-    // Streams of their own: what is given up has nothing of the caller's behind it.
-    let (staying, feeding) = (card.beside()?, card.beside()?);
-    let lying = Lying::new(&staying, stream, entries, seed)?;
-    // What was copied is there before anything of the other stream begins.
+    // Separate streams: the caller's operations do not wait for an abandoned kernel.
+    let (staying, feeding) = (card.with_new_stream()?, card.with_new_stream()?);
+    let lying = CardRing::new(&staying, stream, entries, seed)?;
+    // The copies end before the other stream starts.
     staying.wait()?;
     let layout = lying.layout;
-    let threads = Kernel::MatchResident.threads_within(card.shared_bytes_most(), 1024, layout);
-    let begin = staying.moment()?;
+    let threads = Kernel::MatchResident.threads_within(card.shared_bytes_max(), 1024, layout);
+    let begin = staying.record_event()?;
     let grid = Grid { blocks: 1, threads };
-    // SAFETY: as the sources say; all of it lives until both have ended, or for ever.
-    let stay = unsafe { staying.launch_to_stay(Kernel::MatchResident, layout, grid, &lying.arguments)? };
+    // SAFETY: the arguments have the types in the sources. All memory exists until both kernels end, or leaks.
+    let stay = unsafe { staying.launch_persistent(Kernel::MatchResident, layout, grid, &lying.arguments)? };
     let feeds = Grid { blocks: 1, threads: 1024 };
     // SAFETY: the same.
     let fed = unsafe { feeding.launch(Kernel::FeedResident, layout, feeds, &lying.feed) };
     let told = match &fed {
-        // Nobody else tells it to stop.
-        Err(_) => feeding.write_beside(&lying.ring, lying.shape.fed, &STOP.to_ne_bytes()),
+        // Without the second kernel, only the host can stop the persistent kernel.
+        Err(_) => feeding.write_concurrently(&lying.ring, lying.shape.fed, &STOP.to_ne_bytes()),
         Ok(()) => Ok(()),
     };
-    let ended = fed.and_then(|()| feeding.ends_within(patience, "feeding a kernel that stays"));
-    // Asked, and not told by an event, which waits for ever. What was not told to end is not waited for.
+    let ended = fed.and_then(|()| feeding.wait_at_most(timeout, "feeding a kernel that stays"));
+    // A query: an event waits without limit. A kernel without a stop flag is not waited for.
     let is_told = told.is_ok() && feeding.has_ended() == Ok(true);
-    let patience = if is_told { patience } else { Duration::ZERO };
-    let end = if ended.is_ok() { Some(staying.moment()) } else { None };
-    if let Err(error) = staying.ends_within(patience, "ending a kernel that stays") {
-        // It may still write to its memory, and what is given back waits for it.
+    let timeout = if is_told { timeout } else { Duration::ZERO };
+    let end = if ended.is_ok() { Some(staying.record_event()) } else { None };
+    if let Err(error) = staying.wait_at_most(timeout, "ending a kernel that stays") {
+        // The kernel may still write to its memory, and freeing memory waits for it.
         std::mem::forget((staying, feeding, lying, stay, begin, end));
         return Err(ended.err().unwrap_or(error));
     }
     drop(stay);
     ended?;
     let end = end.expect("both have ended")?;
-    Ok((staying.between(&begin, &end)?, lying.last(&staying)?))
+    Ok((staying.elapsed_ns(&begin, &end)?, lying.last(&staying)?))
 }
 
 #[cfg(test)]
@@ -586,7 +586,7 @@ mod tests {
         let mut batch = Batch::empty(Layout::Packed);
         let envelope = Envelope::new(ContextId(0), Rank(1), Tag(2));
         assert!((0..SLOT_ENTRIES).all(|_| batch.push_message(&envelope)));
-        let mut waiting = Waiting::default();
+        let mut waiting = QueueLengths::default();
         for _ in 0..CAPACITY / SLOT_ENTRIES {
             assert!(waiting.has_room(&batch));
             waiting.fed(&batch);
@@ -594,7 +594,7 @@ mod tests {
         assert!(!waiting.has_room(&batch));
         waiting.receives = SLOT_ENTRIES;
         waiting.paired(SLOT_ENTRIES);
-        assert_eq!(waiting, Waiting { messages: CAPACITY - SLOT_ENTRIES, receives: 0 });
+        assert_eq!(waiting, QueueLengths { messages: CAPACITY - SLOT_ENTRIES, receives: 0 });
         assert!(waiting.has_room(&batch));
     }
 }

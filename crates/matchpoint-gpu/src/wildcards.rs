@@ -1,4 +1,4 @@
-//! Wildcard receives of a batch that the whole card matches, after the exact ones were matched in parts.
+//! Wildcard receives of a batch on the whole card, matched after the exact receives of all parts.
 
 use bytemuck::{Pod, Zeroable};
 
@@ -8,9 +8,9 @@ use crate::kernels::{Kernel, WARP, window_max};
 use crate::machine::{Grid, Machine};
 use crate::matching::{Arguments, Loaded};
 
-/// Threads of the blocks that look for messages.
+/// Threads of the blocks that search messages.
 const SEEKING_THREADS: u32 = 512;
-/// Rounds that are started before their outcome is looked at, at most.
+/// Maximum rounds between two reads of the progress.
 const ROUNDS_AT_ONCE: u32 = 64;
 
 /// `Wildcards` of `kernels/wild.cu`.
@@ -19,7 +19,7 @@ const ROUNDS_AT_ONCE: u32 = 64;
 struct Shape {
     messages: u64,
     receives: u64,
-    opens: u64,
+    masks: u64,
     held: u64,
     matched: u64,
     pending: u64,
@@ -35,7 +35,7 @@ struct Shape {
     window_max: u32,
 }
 
-/// `Progress` of it.
+/// `Progress` of `kernels/wild.cu`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
 struct Progress {
@@ -45,18 +45,18 @@ struct Progress {
     padding: u32,
 }
 
-/// The parts that a batch was divided into.
+/// The parts of a divided batch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Parts {
-    /// How each is matched with itself: all of them.
+    /// Arguments for matching all parts.
     pub arguments: Arguments,
-    /// By how many blocks of how many threads.
+    /// Blocks and threads for the parts.
     pub grid: Grid,
-    /// Where the wildcard receives are, in order: words.
+    /// Address of the positions of the wildcard receives, in order.
     pub wildcards: u64,
 }
 
-/// What wildcard receives need beside the batch and its parts: four bytes for each message.
+/// Memory for wildcard receives in addition to the batch and its parts: four bytes per message.
 #[derive(Debug)]
 pub(crate) struct Wildcards<M: Machine> {
     held: Buffer<M>,
@@ -83,14 +83,14 @@ impl<M: Machine> Default for Wildcards<M> {
 }
 
 impl<M: Machine> Wildcards<M> {
-    /// For batches as large as this one, and as many parts: nothing is needed if no receive leaves anything open.
+    /// Reserves memory for `batch` in `parts` parts. Nothing without wildcard receives.
     pub fn fit(&mut self, machine: &M, batch: &Loaded<M>, parts: usize) -> Result<(), M::Error> {
         self.count = batch.wildcard_count as u32;
         if self.count == 0 {
             return Ok(());
         }
         let window = self.count.next_power_of_two().clamp(WARP, window_max(batch.layout));
-        let most = machine.shared_bytes_most();
+        let most = machine.shared_bytes_max();
         self.window = Kernel::SettleWildcards.threads_within(most, window, batch.layout);
         let window = self.window as usize;
         self.held.reserve(machine, batch.message_count * size_of::<u32>())?;
@@ -100,12 +100,12 @@ impl<M: Machine> Wildcards<M> {
         self.progress.reserve(machine, size_of::<Progress>())
     }
 
-    /// How many receives it is for.
+    /// Number of wildcard receives.
     pub fn count(&self) -> usize {
         self.count as usize
     }
 
-    /// All of its memory.
+    /// All buffers.
     pub fn buffers(&self) -> [&Buffer<M>; 5] {
         [&self.held, &self.oldest, &self.changed, &self.changed_in, &self.progress]
     }
@@ -114,15 +114,15 @@ impl<M: Machine> Wildcards<M> {
         [&mut self.held, &mut self.oldest, &mut self.changed, &mut self.changed_in, &mut self.progress]
     }
 
-    /// Matches the parts with themselves and then the wildcard receives with what they may take. Waits for the machine.
+    /// Matches the parts, then the wildcard receives. Waits for the machine.
     ///
     /// # Errors
-    /// The machine failed.
+    /// If the machine fails.
     pub fn run(&mut self, machine: &M, batch: &mut Loaded<M>, parts: &Parts) -> Result<(), M::Error> {
         let shape = Shape {
             messages: batch.messages.address(),
             receives: batch.receives.address(),
-            opens: batch.opens_at(),
+            masks: batch.masks_address(),
             held: self.held.address(),
             matched: batch.matched.address(),
             pending: parts.wildcards,
@@ -145,9 +145,9 @@ impl<M: Machine> Wildcards<M> {
         let settling = Grid { blocks: 1, threads: self.window };
         let beginning = Grid { blocks: busy, threads: self.window };
         let layout = batch.layout;
-        // SAFETY: the structs are what the sources say; every address is of memory that this, the batch or its division owns,
-        // made for as many entries, receives of a window and parts; who calls has all of it alone, and steps run one after the
-        // other.
+        // SAFETY: the structs have the types in the sources. Every address is memory of `self`, of the batch
+        // or of its division, with the size for its entries, window and parts. The caller borrows all of it
+        // exclusively, and launches run in order.
         #[allow(unsafe_code)]
         unsafe {
             machine.launch(Kernel::BeginWildcards, layout, beginning, &shape)?;

@@ -1,13 +1,13 @@
-//! What it costs that messages share links of the network (§4.2).
+//! Cost of network links shared by messages (§4.2).
 
 use crate::estimate::End;
 use crate::machine::{Machine, Missing};
 
-/// Equation 7: bytes that have to pass a link, if all that can pass one link do. Processes are taken to fill a cube of
-/// a three-dimensional torus.
+/// Equation 7: bytes on a link if all messages that can use the link do. The processes fill a cube of a
+/// three-dimensional torus.
 ///
-/// `hops` is the mean number of links that a byte passes, `bytes_per_process` what a process sends on average,
-/// `nodes_per_router` the 2 of the paper.
+/// `hops` is the mean number of links of a byte's route, `bytes_per_process` the mean bytes sent by a
+/// process. `nodes_per_router` is 2 in the paper.
 pub fn cube_link_bytes(hops: f64, bytes_per_process: f64, ppn: f64, nodes_per_router: f64) -> f64 {
     nodes_per_router * hops.powi(3) * bytes_per_process * ppn
 }
@@ -18,10 +18,10 @@ pub fn contention_s(delta_s_per_byte: f64, link_bytes: f64) -> f64 {
 }
 
 impl Machine {
-    /// Time that so many bytes on one link cost.
+    /// Time for `link_bytes` bytes on one link.
     ///
     /// # Errors
-    /// The machine has no δ.
+    /// If the machine lacks δ.
     pub fn contention_s(&self, link_bytes: f64, end: End) -> Result<f64, Missing> {
         let delta = self.contention.delta_s_per_byte;
         let delta = delta.ok_or_else(|| self.missing("contention.delta_s_per_byte"))?;

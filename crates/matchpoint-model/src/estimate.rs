@@ -1,4 +1,4 @@
-//! A parameter that somebody measured: its value, and how far it can be trusted.
+//! A measured parameter: value and confidence interval.
 
 use std::fmt;
 
@@ -10,25 +10,25 @@ use serde::de::{self, Deserializer, MapAccess, Visitor};
 /// In TOML it is a number, or `{ value = 4.4e-7, low = 4.2e-7, high = 4.7e-7 }`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Estimate {
-    /// What to compute with.
+    /// The estimate.
     pub value: f64,
-    /// Low and high end of the confidence interval; `None`: nobody gave one.
+    /// Low and high end of the confidence interval, or `None` if unknown.
     pub interval: Option<(f64, f64)>,
 }
 
-/// Which end of the intervals to compute with.
+/// The end of the intervals that a computation uses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum End {
-    /// Where times come out shortest.
+    /// The end with the shortest times.
     Shortest,
-    /// The values themselves.
+    /// The values.
     Value,
-    /// Where times come out longest.
+    /// The end with the longest times.
     Longest,
 }
 
 impl End {
-    /// All three, shortest first.
+    /// All ends, shortest first.
     pub const ALL: [End; 3] = [End::Shortest, End::Value, End::Longest];
 }
 
@@ -43,12 +43,12 @@ impl Estimate {
         Estimate { value, interval: Some((low, high)) }
     }
 
-    /// A time, or a time per something: the more, the longer.
+    /// A time, or a time per unit: a higher parameter gives a longer time.
     pub fn time(&self, end: End) -> f64 {
         self.at(end, false)
     }
 
-    /// A rate: the more, the shorter.
+    /// A rate: a higher parameter gives a shorter time.
     pub fn rate(&self, end: End) -> f64 {
         self.at(end, true)
     }
@@ -62,15 +62,15 @@ impl Estimate {
         }
     }
 
-    /// The problem, if this is no time.
+    /// Error text if the estimate is not a valid time.
     pub(crate) fn time_problem(&self) -> Option<String> {
         self.problem("a time is a number of seconds, 0 or more, not infinite", |number| {
             number.is_finite() && number >= 0.0
         })
     }
 
-    /// The problem, if this is no rate. A limit that was never reached is infinite; of any rate the high end may be, where
-    /// the measurements leave it open.
+    /// Error text if the estimate is not a valid rate. A limit that was never reached is infinite. The high
+    /// end of any rate may be infinite, if the measurements give no upper end.
     pub(crate) fn rate_problem(&self, may_be_infinite: bool) -> Option<String> {
         let rule = if may_be_infinite {
             "a rate is a number of bytes per second above 0, or inf where no limit was seen"
@@ -95,7 +95,7 @@ impl Estimate {
     }
 }
 
-/// As TOML has it.
+/// The TOML form.
 impl fmt::Display for Estimate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.interval {
@@ -144,27 +144,27 @@ struct Fields {
     high: f64,
 }
 
-/// Reads a time that must be there.
+/// Reads a required time.
 pub(crate) fn time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Estimate, D::Error> {
     checked(deserializer, Estimate::time_problem)
 }
 
-/// Reads a time.
+/// Reads an optional time.
 pub(crate) fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Estimate>, D::Error> {
     time(deserializer).map(Some)
 }
 
-/// Reads a rate.
+/// Reads an optional rate.
 pub(crate) fn rate<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Estimate>, D::Error> {
     checked(deserializer, |estimate| estimate.rate_problem(false)).map(Some)
 }
 
-/// Reads a rate that may be infinite.
+/// Reads an optional rate that may be infinite.
 pub(crate) fn limit<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Estimate>, D::Error> {
     checked(deserializer, |estimate| estimate.rate_problem(true)).map(Some)
 }
 
-/// The error is raised while the value is read, so that it has its line.
+/// Reports the error during deserialization, so that it has a line.
 fn checked<'de, D: Deserializer<'de>>(
     deserializer: D,
     problem: impl Fn(&Estimate) -> Option<String>,

@@ -1,15 +1,15 @@
-//! Who sends how much to whom, in one operation.
+//! Messages of one operation: senders, receivers and sizes.
 
-/// Messages from one process to another: one, or several that are sent under one protocol.
+/// Messages from one process to another under one protocol.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Sent {
     /// The sender.
     pub from: u32,
     /// The receiver.
     pub to: u32,
-    /// How many: 1 at least.
+    /// Number of messages, at least 1.
     pub messages: u64,
-    /// Bytes of all of them.
+    /// Sum of their bytes.
     pub bytes: u64,
 }
 
@@ -19,21 +19,21 @@ impl Sent {
         Sent { from, to, messages: 1, bytes }
     }
 
-    /// Their mean size, which tells the protocol.
+    /// Mean size, which determines the protocol.
     pub fn mean_bytes(&self) -> f64 {
         self.bytes as f64 / self.messages.max(1) as f64
     }
 }
 
-/// All messages of one operation: what every process sends at once, and waits for.
+/// All messages of one operation. Each process sends its messages concurrently and waits for all of them.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Exchange {
-    /// The messages, in no particular order; none to its own sender.
+    /// The messages in any order. No process sends to itself.
     pub messages: Vec<Sent>,
 }
 
 impl Exchange {
-    /// The number of messages.
+    /// Number of messages.
     pub fn count(&self) -> u64 {
         self.messages.iter().map(|sent| sent.messages).sum()
     }

@@ -1,20 +1,20 @@
-//! The model curves of the paper's figures 2 to 5, 7 and 9, from the parameters of a machine.
+//! Model curves of the paper's figures 2 to 5, 7 and 9 for a machine.
 //!
-//! The measured dots of these figures are not in the paper's text, and so not here.
+//! The paper's text does not contain the measured points, so the figures here have none.
 
 use crate::estimate::End;
 use crate::machine::{Locality, Machine, Missing};
 use crate::queue::SearchOrder;
 use crate::transport::Knowledge;
 
-/// A figure: time against size, or against the number of messages, both logarithmic.
+/// A figure: time against size or number of messages, both logarithmic.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Figure {
-    /// Its number in the paper.
+    /// Number in the paper.
     pub number: u32,
-    /// What it shows.
+    /// Title.
     pub title: String,
-    /// What is along the bottom; times go up, in seconds.
+    /// Label of the x axis. The y axis is the time in seconds.
     pub x_label: &'static str,
     /// The curves.
     pub curves: Vec<Curve>,
@@ -23,37 +23,39 @@ pub struct Figure {
 /// A curve.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Curve {
-    /// What it is of.
+    /// Label of the curve.
     pub name: String,
-    /// Where it goes through.
+    /// Points of the curve.
     pub points: Vec<(f64, f64)>,
 }
 
-/// Processes of a node that send at once in figures 2 and 3.
+/// Concurrent senders per node in figures 2 and 3.
 const ACTIVE: [u32; 5] = [1, 2, 4, 8, 16];
 
-/// Processes on each node (§3).
+/// Processes per node (§3).
 const PPN: u32 = 16;
 
-/// Bytes that each process sends in all in figures 4, 5, 7 and 9. The figures have several totals; their text names none.
+/// Total bytes per process in figures 4, 5, 7 and 9. The paper's figures have several totals, its text gives
+/// none.
 const TOTALS: [u64; 4] = [10_000, 100_000, 1_000_000, 10_000_000];
 
-/// Most messages of a process in these (§4.1).
+/// Maximum messages of a process in these figures (§4.1).
 const MESSAGES_MAX: u64 = 10_000;
 
-/// The largest message of figures 2 and 3.
+/// Largest message of figures 2 and 3.
 const BYTES_MAX: u64 = 1_000_000;
 
-/// Processes whose bytes all pass the middle link of figure 6: those of two Geminis of two nodes.
+/// Processes whose bytes all use the middle link of figure 6: the processes of two Geminis with two nodes
+/// each.
 const ON_MIDDLE_LINK: f64 = 4.0 * PPN as f64;
 
 const SIZE: &str = "bytes of the message";
 const MESSAGES: &str = "messages, all together of as many bytes";
 
-/// All of them.
+/// All figures.
 ///
 /// # Errors
-/// The machine lacks a parameter.
+/// If the machine lacks a parameter.
 pub fn figures(machine: &Machine) -> Result<Vec<Figure>, Missing> {
     Ok(vec![
         figure_2(machine)?,
@@ -65,7 +67,7 @@ pub fn figures(machine: &Machine) -> Result<Vec<Figure>, Missing> {
     ])
 }
 
-/// Ping-pong under the max-rate model, which knows one set of parameters.
+/// Ping-pong with the max-rate model, which has one set of parameters.
 fn figure_2(machine: &Machine) -> Result<Figure, Missing> {
     let of = |active| {
         curve(format!("{active} per node"), sizes(), |bytes| {
@@ -81,7 +83,7 @@ fn figure_2(machine: &Machine) -> Result<Figure, Missing> {
     })
 }
 
-/// The same, node-aware.
+/// Ping-pong with the node-aware model.
 fn figure_3(machine: &Machine) -> Result<Figure, Missing> {
     let of = |(name, locality, active): (&str, Locality, u32)| {
         curve(name.to_owned(), sizes(), |bytes| machine.message_s(locality, bytes as f64, active, End::Value))
@@ -101,7 +103,7 @@ fn figure_3(machine: &Machine) -> Result<Figure, Missing> {
     })
 }
 
-/// What of a HighVolumePingPong is modelled.
+/// Modelled part of a HighVolumePingPong.
 struct Volume {
     number: u32,
     title: &'static str,

@@ -1,8 +1,10 @@
-//! Performance models of irregular point-to-point communication, after Bienz, Gropp and Olson, "Improving Performance
-//! Models for Irregular Point-to-Point Communication" (EuroMPI 2018): *the paper* in what follows.
+//! Performance models of irregular point-to-point communication.
 //!
-//! A [`Machine`] has the parameters; an [`Exchange`] says who sends how much to whom; [`predict()`](predict::predict)
-//! says what that costs. Times are seconds, sizes bytes, rates bytes per second; names say which.
+//! After Bienz, Gropp and Olson, "Improving Performance Models for Irregular Point-to-Point Communication"
+//! (EuroMPI 2018), called *the paper* below.
+//!
+//! A [`Machine`] has the parameters, an [`Exchange`] the messages. [`predict()`](predict::predict) estimates
+//! the cost. Times are in seconds, sizes in bytes, rates in bytes per second; names end with the unit.
 
 pub mod contention;
 pub mod estimate;

@@ -1,9 +1,10 @@
-//! Where in a TOML file a key stands: for what is found to be wrong once all of it was read.
+//! Lines of keys in a TOML file, for errors found after parsing.
 
-/// The line of a key, counted from 1; of the table itself, if that lacks the key. `""` is what stands before all tables.
+/// Line of a key, counted from 1, or line of its table if the table lacks the key. The name `""` is the part
+/// before all tables.
 ///
-/// It knows tables and keys as they are written by people and by [`Machine::to_toml`](crate::Machine::to_toml): one to a
-/// line. Where a file has them otherwise there is no line to name, or a line too early.
+/// The function expects one table or key per line, as [`Machine::to_toml`](crate::Machine::to_toml) writes.
+/// In other forms the result is `None` or too small.
 pub(crate) fn line_of(text: &str, table: &str, key: &str) -> Option<usize> {
     let (mut within, mut header) = ("", None);
     for (at, line) in text.lines().enumerate() {

@@ -1,7 +1,7 @@
-//! LogP (Culler et al. 1993) and LogGP (Alexandrov et al. 1995): what their parameters are where those of the postal model and
-//! o and g are known, and what they say of messages.
+//! LogP (Culler et al. 1993) and LogGP (Alexandrov et al. 1995), with parameters from those of the postal
+//! model and o and g.
 //!
-//! The postal model's α is all that passes until a message without bytes has been received: o of the sender, L, and o of the
+//! The postal model's α is the whole time of a message without bytes: o of the sender, L, and o of the
 //! receiver. Its 1 ÷ R_b is LogGP's G.
 
 use crate::estimate::{End, Estimate};
@@ -12,14 +12,15 @@ use crate::machine::{Machine, Missing, Protocol};
 pub struct LogP {
     /// L: time on the wire.
     pub latency_s: f64,
-    /// o: time that a process spends on sending or receiving one message.
+    /// o: processor time to send or receive one message.
     pub overhead_s: f64,
-    /// g: least time between two messages of one process.
+    /// g: minimum time between two messages of one process.
     pub gap_s: f64,
 }
 
 impl LogP {
-    /// From α, o and g: L is α − 2 o, and 0 where that is negative, for α and o are measured by different means.
+    /// From α, o and g: L is α − 2 o, and 0 if that is negative. α and o have different measurements, so this
+    /// can happen.
     ///
     /// ```
     /// let network = matchpoint_model::logp::LogP::of(2e-6, 0.5e-6, 0.25e-6);
@@ -29,8 +30,8 @@ impl LogP {
         LogP { latency_s: (alpha_s - 2.0 * overhead_s).max(0.0), overhead_s, gap_s }
     }
 
-    /// From the first call of a sender to the moment when its receiver has the last of `messages` small ones, sent one behind
-    /// the other: o + (n − 1) max(g, o) + L + o (LogP, §3). 0, if there are none.
+    /// Time from the sender's first call until the receiver has the last of `messages` small messages: o + (n
+    /// − 1) max(g, o) + L + o (LogP, §3). 0 without messages.
     pub fn messages_s(&self, messages: f64) -> f64 {
         if messages < 1.0 {
             return 0.0;
@@ -49,20 +50,20 @@ pub struct LogGp {
 }
 
 impl LogGp {
-    /// A message of so many bytes: o + (k − 1) G + L + o (LogGP, §2).
+    /// Time of one message: o + (k − 1) G + L + o (LogGP, §2).
     pub fn message_s(&self, bytes: f64) -> f64 {
         self.small.messages_s(1.0) + (bytes - 1.0).max(0.0) * self.gap_per_byte_s
     }
 }
 
 impl Machine {
-    /// LogP between the most distant processes that the machine's file knows ([`Machine::farthest`]): α is that of the
-    /// smallest messages.
+    /// LogP between the most distant processes in the machine's file ([`Machine::farthest`]). α is that of
+    /// the smallest messages.
     ///
-    /// At either end L is α of that end less twice the o of that end.
+    /// For each end of the intervals, L uses α and o of the same end.
     ///
     /// # Errors
-    /// The machine lacks a parameter.
+    /// If the machine lacks a parameter.
     pub fn as_logp(&self, end: End) -> Result<LogP, Missing> {
         let of = |estimate: Option<Estimate>, key: &str| {
             estimate.map(|estimate| estimate.time(end)).ok_or_else(|| self.missing(key))
@@ -77,10 +78,10 @@ impl Machine {
         ))
     }
 
-    /// LogGP between the same: G is 1 ÷ R_b of the largest messages.
+    /// LogGP between the same processes. G is 1 ÷ R_b of the largest messages.
     ///
     /// # Errors
-    /// The machine lacks a parameter.
+    /// If the machine lacks a parameter.
     pub fn as_loggp(&self, end: End) -> Result<LogGp, Missing> {
         let small = self.as_logp(end)?;
         let farthest = self.farthest();

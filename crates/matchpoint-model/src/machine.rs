@@ -23,11 +23,11 @@ pub const FORMAT: u32 = 1;
 pub struct Machine {
     /// Version of the format: [`FORMAT`].
     pub format: u32,
-    /// What people call it.
+    /// Name of the machine.
     pub name: String,
-    /// Where the numbers come from.
+    /// Origin of the numbers.
     pub provenance: Provenance,
-    /// How processes lie on a node.
+    /// Sockets and processes of a node.
     #[serde(default)]
     pub node: Node,
     /// Between processes of one socket.
@@ -39,41 +39,41 @@ pub struct Machine {
     /// Between nodes.
     #[serde(default)]
     pub off_node: Link,
-    /// What searching the queues costs.
+    /// Cost of queue searches.
     #[serde(default)]
     pub queue_search: QueueSearch,
-    /// What it costs to share links of the network.
+    /// Cost of shared network links.
     #[serde(default)]
     pub contention: Contention,
-    /// What LogP and LogGP have beyond latency and rate.
+    /// Parameters of LogP and LogGP beyond latency and rate.
     #[serde(default)]
     pub logp: LogP,
 }
 
-/// Where the numbers of a machine come from.
+/// Origin of a machine's numbers.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Provenance {
-    /// Who measured.
+    /// Person or organization that measured.
     pub who: String,
-    /// When: a date, as `2026-11-22`.
+    /// Date, such as `2026-11-22`.
     pub when: String,
-    /// On which host or hosts: processor, cores, network, operating system.
+    /// Hosts: processor, cores, network, operating system.
     pub host: String,
-    /// Under which MPI library, with its version and transport.
+    /// MPI library with version and transport.
     pub mpi: String,
-    /// How: which programs, how often, what was fitted.
+    /// Method: programs, repetitions, fitted parameters.
     pub how: String,
-    /// How much confidence the intervals have: 0.95 is 95 %. Needed if there are intervals.
+    /// Confidence of the intervals: 0.95 is 95 %. Required if there are intervals.
     #[serde(default)]
     pub confidence: Option<f64>,
-    /// What a reader should know: full sentences.
+    /// Notes for readers, in full sentences.
     #[serde(default)]
     pub notes: Vec<String>,
 }
 
 impl Provenance {
-    /// Who measured it and when, or when alone where nobody said who.
+    /// Origin and date, or only the date if the origin is unknown.
     pub fn by(&self) -> String {
         if self.who.is_empty() || self.who == "unknown" {
             self.when.clone()
@@ -83,35 +83,35 @@ impl Provenance {
     }
 }
 
-/// How processes lie on a node.
+/// Sockets and processes of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Node {
     /// Sockets of a node.
     #[serde(default)]
     pub sockets: Option<u32>,
-    /// Processes per node, where the user names no other number.
+    /// Default of processes per node.
     #[serde(default)]
     pub processes: Option<u32>,
 }
 
-/// How messages get from one process to another: three protocols, by the size of the message (§2 of the paper).
+/// Transport between two processes: three protocols, by message size (§2 of the paper).
 #[derive(Clone, PartialEq, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Link {
-    /// The largest message sent within its envelope. Absent: no protocol of that kind was told apart.
+    /// Largest message sent within its envelope. Absent if the measurements show no such protocol.
     #[serde(default)]
     pub short_max_bytes: Option<u64>,
-    /// The largest message sent at once; larger ones wait for their receive. Absent: none waits.
+    /// Largest eager message. Absent if no message uses rendezvous.
     #[serde(default)]
     pub eager_max_bytes: Option<u64>,
     /// Sent within the envelope.
     #[serde(default)]
     pub short: Transport,
-    /// Sent at once.
+    /// Sent before the match.
     #[serde(default)]
     pub eager: Transport,
-    /// Sent when the receive is there.
+    /// Sent after the match.
     #[serde(default)]
     pub rendezvous: Transport,
 }
@@ -126,64 +126,64 @@ pub struct Transport {
     /// R_b: rate between two processes, 1 ÷ β of the postal model.
     #[serde(default, deserialize_with = "rate")]
     pub rate_bytes_per_s: Option<Estimate>,
-    /// R_N: rate at which all processes of a node together get data off it; `inf` where no limit was seen. Messages
-    /// within a node need none.
+    /// R_N: rate at which all processes of a node together send to other nodes; `inf` if no limit was
+    /// observed. Messages within a node need no R_N.
     #[serde(default, deserialize_with = "limit")]
     pub node_rate_bytes_per_s: Option<Estimate>,
 }
 
-/// What searching the queues costs.
+/// Cost of queue searches.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct QueueSearch {
-    /// γ of equation 3: n messages, received in the opposite order of their receives, cost γ n².
+    /// γ of equation 3: n messages in the reverse order of their receives cost γ n².
     #[serde(default, deserialize_with = "seconds")]
     pub gamma_s: Option<Estimate>,
-    /// Time to compare one entry. Absent: 2 γ, for that order compares n (n + 1) ÷ 2 entries.
+    /// Time to compare one entry. Default: 2 γ, because that order compares n (n + 1) ÷ 2 entries.
     #[serde(default, deserialize_with = "seconds")]
     pub attempt_s: Option<Estimate>,
-    /// γ as several numbers of messages tell it, ascending: an entry costs more where queues no longer lie in a cache.
-    /// Empty: one γ stands for all, as in the paper.
+    /// γ for several numbers of messages, ascending. An entry costs more if queues exceed a cache. Empty: one
+    /// γ for all, as in the paper.
     #[serde(default)]
     pub by_messages: Vec<GammaAt>,
 }
 
-/// γ as one number of messages at once tells it.
+/// γ for one number of concurrent messages.
 #[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GammaAt {
-    /// So many at once.
+    /// Concurrent messages.
     pub messages: u32,
-    /// γ of equation 3 there.
+    /// γ of equation 3 for this number.
     #[serde(deserialize_with = "time")]
     pub gamma_s: Estimate,
 }
 
-/// What it costs to share links of the network.
+/// Cost of shared network links.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Contention {
-    /// δ of equation 5: time per byte that has to pass one link.
+    /// δ of equation 5: time per byte on one link.
     #[serde(default, deserialize_with = "seconds")]
     pub delta_s_per_byte: Option<Estimate>,
-    /// Nodes that share a router: the 2 of equation 7.
+    /// Nodes per router: the 2 of equation 7.
     #[serde(default)]
     pub nodes_per_router: Option<u32>,
 }
 
-/// What LogP and LogGP have beyond latency and rate.
+/// Parameters of LogP and LogGP beyond latency and rate.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LogP {
-    /// o: time that a processor spends on sending or receiving one message.
+    /// o: processor time to send or receive one message.
     #[serde(default, deserialize_with = "seconds")]
     pub overhead_s: Option<Estimate>,
-    /// g: least time between two messages of one process.
+    /// g: minimum time between two messages of one process.
     #[serde(default, deserialize_with = "seconds")]
     pub gap_s: Option<Estimate>,
 }
 
-/// Where sender and receiver lie.
+/// Relative location of sender and receiver.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Locality {
@@ -196,10 +196,10 @@ pub enum Locality {
 }
 
 impl Locality {
-    /// All, nearest first.
+    /// All localities, nearest first.
     pub const ALL: [Locality; 3] = [Locality::OnSocket, Locality::OnNode, Locality::OffNode];
 
-    /// The table of the file.
+    /// Table in the file.
     pub const fn key(self) -> &'static str {
         match self {
             Locality::OnSocket => "on_socket",
@@ -208,7 +208,7 @@ impl Locality {
         }
     }
 
-    /// For people.
+    /// Name in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Locality::OnSocket => "on-socket",
@@ -218,22 +218,22 @@ impl Locality {
     }
 }
 
-/// How a message is sent, by its size.
+/// Protocol of a message, by its size.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Protocol {
-    /// Within its envelope.
+    /// Within the envelope.
     Short,
-    /// At once.
+    /// Sends before the match.
     Eager,
-    /// When its receive is there.
+    /// Sends after the match.
     Rendezvous,
 }
 
 impl Protocol {
-    /// All, by the size of messages.
+    /// All protocols, by message size.
     pub const ALL: [Protocol; 3] = [Protocol::Short, Protocol::Eager, Protocol::Rendezvous];
 
-    /// The table of the file.
+    /// Table in the file.
     pub const fn key(self) -> &'static str {
         match self {
             Protocol::Short => "short",
@@ -244,7 +244,7 @@ impl Protocol {
 }
 
 impl Link {
-    /// The protocol that sends a message of this size.
+    /// Protocol of a message of this size.
     pub fn protocol(&self, bytes: u64) -> Protocol {
         if self.short_max_bytes.is_some_and(|max| bytes <= max) {
             Protocol::Short
@@ -255,7 +255,7 @@ impl Link {
         }
     }
 
-    /// The parameters of a protocol.
+    /// Parameters of a protocol.
     pub fn transport(&self, protocol: Protocol) -> &Transport {
         match protocol {
             Protocol::Short => &self.short,
@@ -264,7 +264,7 @@ impl Link {
         }
     }
 
-    /// The parameters of a protocol, to fill in.
+    /// Parameters of a protocol, mutable.
     pub fn transport_mut(&mut self, protocol: Protocol) -> &mut Transport {
         match protocol {
             Protocol::Short => &mut self.short,
@@ -275,7 +275,7 @@ impl Link {
 }
 
 impl Machine {
-    /// A machine of which nothing is known yet.
+    /// A machine without parameters.
     pub fn new(name: impl Into<String>, provenance: Provenance) -> Self {
         Machine {
             format: FORMAT,
@@ -291,7 +291,7 @@ impl Machine {
         }
     }
 
-    /// Between processes that lie so.
+    /// Parameters between processes of this locality.
     pub fn link(&self, locality: Locality) -> &Link {
         match locality {
             Locality::OnSocket => &self.on_socket,
@@ -300,7 +300,7 @@ impl Machine {
         }
     }
 
-    /// The same, to fill in.
+    /// Parameters between processes of this locality, mutable.
     pub fn link_mut(&mut self, locality: Locality) -> &mut Link {
         match locality {
             Locality::OnSocket => &mut self.on_socket,
@@ -309,25 +309,25 @@ impl Machine {
         }
     }
 
-    /// What to say of a parameter that is not there.
+    /// Creates the error for a missing parameter.
     pub(crate) fn missing(&self, parameter: impl Into<String>) -> Missing {
         Missing { machine: self.name.clone(), parameter: parameter.into() }
     }
 }
 
-/// A parameter that a model needs and that nobody measured.
+/// A parameter that a model needs and the machine lacks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Missing {
-    /// The machine's name.
+    /// Name of the machine.
     pub machine: String,
-    /// The key in its file.
+    /// Key in the machine's file.
     pub parameter: String,
 }
 
 impl fmt::Display for Missing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Missing { machine, parameter } = self;
-        // The rest is measured.
+        // All other parameters are measured.
         let is_known = ["node.", "contention.nodes_per_router"];
         if is_known.iter().any(|key| parameter.starts_with(key)) {
             return write!(f, "the machine `{machine}` has no {parameter}: add it to the machine's file");
@@ -345,23 +345,23 @@ impl std::error::Error for Missing {}
 /// Reads the file of a machine.
 ///
 /// # Errors
-/// It cannot be read, is no TOML, or a number in it cannot be right; the error says where.
+/// If the file cannot be read, is not TOML, or has an invalid number. The error has the position.
 pub fn read(path: &Path) -> Result<Machine, MachineError> {
     file::read(path)
 }
 
-/// The machine that the paper measured, which is known by the name `blue-waters`.
+/// The machine of the paper, with the name `blue-waters`.
 ///
 /// # Errors
-/// None, as a test makes sure.
+/// None; a test checks this.
 pub fn blue_waters() -> Result<Machine, MachineError> {
     parse(include_str!("../../../machines/blue-waters.toml"), BLUE_WATERS)
 }
 
-/// The name of the paper's machine.
+/// Name of the paper's machine.
 pub const BLUE_WATERS: &str = "blue-waters";
 
-/// Reads a machine from the text of a file; `path` is for errors.
+/// Parses the text of a machine's file. `path` is for errors.
 ///
 /// # Errors
 /// As [`read`].

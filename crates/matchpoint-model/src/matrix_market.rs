@@ -1,17 +1,17 @@
-//! Matrix Market files, entry by entry: positions only, for who needs what does not depend on values.
+//! Reader for Matrix Market files. It reads positions only, because communication does not depend on values.
 //!
-//! The format is that of Boisvert, Pozo and Remington, "The Matrix Market Exchange Formats" (NIST, 1996). Libraries that
-//! read it keep the whole matrix, allocate what the header promises, and do not say at which line a file is wrong; here
-//! memory is a line, and every error has its line.
+//! The format is that of Boisvert, Pozo and Remington, "The Matrix Market Exchange Formats" (NIST, 1996).
+//! Unlike common libraries, the reader does not store the matrix and does not allocate according to the
+//! header. Its memory is one line, and every error has a line.
 
 use std::fmt;
 use std::io::{self, BufRead};
 use std::path::{Path, PathBuf};
 
-/// How a file begins.
+/// Start of a file.
 const BANNER: &str = "%%MatrixMarket matrix";
 
-/// How packed files begin, by what they are packed with, and what unpacks them.
+/// Signatures of compressed files, with the format and the program that decompresses it.
 const PACKED: &[(&[u8], &str, &str)] = &[
     (b"\x1f\x8b", "gzip", "gunzip"),
     (b"BZh", "bzip2", "bunzip2"),
@@ -19,14 +19,14 @@ const PACKED: &[(&[u8], &str, &str)] = &[
     (b"\x28\xb5\x2f\xfd", "zstd", "unzstd"),
 ];
 
-/// A matrix that cannot be read, or not used.
+/// Error in a matrix file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MatrixError {
-    /// Which file.
+    /// The file.
     pub path: PathBuf,
-    /// The line, counted from 1, if one is to blame.
+    /// The line, counted from 1, if known.
     pub line: Option<u64>,
-    /// What was read, and what to do.
+    /// The problem and a hint.
     pub problem: String,
 }
 
@@ -42,36 +42,37 @@ impl fmt::Display for MatrixError {
 
 impl std::error::Error for MatrixError {}
 
-/// What the first lines say.
+/// Header of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Header {
-    /// Rows, 1 at least.
+    /// Rows, at least 1.
     pub rows: u32,
-    /// Columns, 1 at least.
+    /// Columns, at least 1.
     pub columns: u32,
-    /// Entries that the file lists.
+    /// Entries in the file.
     pub entries: u64,
-    /// Whether an entry off the diagonal stands for its mirror image, too: symmetric, skew-symmetric, Hermitian.
+    /// True if an entry off the diagonal also represents its mirror image: symmetric, skew-symmetric,
+    /// Hermitian.
     pub is_symmetric: bool,
     numbers: usize,
 }
 
-/// A file whose header has been read.
+/// A file after its header.
 pub struct Reader<R> {
     input: R,
     path: PathBuf,
     line: u64,
-    /// Read so far.
+    /// Bytes read so far.
     bytes: u64,
     text: Vec<u8>,
     header: Header,
 }
 
-/// The shortest entry, `1 1` and the end of its line.
+/// The shortest entry, `1 1` and a newline.
 const ENTRY_BYTES: u64 = 4;
 
-/// So many entries take some milliseconds.
-const ENTRIES_PER_LOOK: u64 = 1 << 16;
+/// Entries between two calls of `look`, some milliseconds.
+const ENTRIES_PER_CALL: u64 = 1 << 16;
 
 const COMPLETE: &str = "the file is not complete: copy or write it again";
 
@@ -79,7 +80,8 @@ impl<R: BufRead> Reader<R> {
     /// Reads the header. `bytes` is the size of the file, `path` is for errors.
     ///
     /// # Errors
-    /// The file is none, its matrix is dense, or its counts cannot be true.
+    /// If the file is not a Matrix Market file, if the matrix is dense, or if the counts contradict the file
+    /// size.
     pub fn new(input: R, bytes: u64, path: &Path) -> Result<Self, MatrixError> {
         let header = Header { rows: 1, columns: 1, entries: 0, is_symmetric: false, numbers: 0 };
         let mut reader = Reader { input, path: path.to_owned(), line: 0, bytes: 0, text: Vec::new(), header };
@@ -88,11 +90,11 @@ impl<R: BufRead> Reader<R> {
         Ok(reader)
     }
 
-    /// Makes sure that there can be an entry in every row, before anything is kept for each.
+    /// Checks that every row can have an entry, before the caller allocates memory per row.
     ///
     /// # Errors
-    /// There are too few.
-    pub fn must_reach_all_rows(&self) -> Result<(), MatrixError> {
+    /// If the entries are too few.
+    pub fn check_enough_entries(&self) -> Result<(), MatrixError> {
         let Header { rows, entries, is_symmetric, .. } = self.header;
         if entries * if is_symmetric { 2 } else { 1 } >= u64::from(rows) {
             return Ok(());
@@ -102,23 +104,23 @@ impl<R: BufRead> Reader<R> {
         )))
     }
 
-    /// What the first lines say.
+    /// The header.
     pub fn header(&self) -> Header {
         self.header
     }
 
-    /// Calls `each` with row and column of every entry, counted from 0, mirror images included; and `look` now and then
-    /// with the bytes read so far, which goes on while that is true. False: it did not.
+    /// Calls `each` with row and column of every entry, from 0, including mirror images. Periodically calls
+    /// `look` with the bytes read so far, and stops if `look` returns false. Returns false if it stopped.
     ///
     /// # Errors
-    /// An entry cannot be read, lies outside, or there are more or fewer than promised.
+    /// If an entry is invalid or out of range, or if their number differs from the header.
     pub fn entries(
         &mut self,
         mut each: impl FnMut(u32, u32),
         mut look: impl FnMut(u64) -> bool,
     ) -> Result<bool, MatrixError> {
         for number in 0..self.header.entries {
-            if number % ENTRIES_PER_LOOK == 0 && !look(self.bytes) {
+            if number % ENTRIES_PER_CALL == 0 && !look(self.bytes) {
                 return Ok(false);
             }
             if !self.next_line()? {
@@ -231,7 +233,7 @@ impl<R: BufRead> Reader<R> {
         words.next().map_or(Ok(position), |word| Err(format!("`{word}` after the entry")))
     }
 
-    /// The next line that is no comment and not empty; false at the end.
+    /// Reads the next line that is neither a comment nor empty. Returns false at the end.
     fn next_line(&mut self) -> Result<bool, MatrixError> {
         while self.read_line()? {
             let is_comment = self.text.first() == Some(&b'%');
@@ -256,7 +258,7 @@ impl<R: BufRead> Reader<R> {
         std::str::from_utf8(&self.text).unwrap_or("\u{fffd}").split_ascii_whitespace()
     }
 
-    /// The line as far as an error has room for it.
+    /// The start of the line, for an error.
     fn shown(&self) -> String {
         let text = String::from_utf8_lossy(&self.text[..self.text.len().min(60)]);
         format!("`{}`", text.trim_end().escape_debug())

@@ -1,4 +1,4 @@
-//! Which process owns which row.
+//! Distribution of rows to processes.
 
 use std::io::BufRead;
 use std::num::NonZeroU32;
@@ -6,14 +6,14 @@ use std::num::NonZeroU32;
 /// Owners of rows.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Partition {
-    /// Consecutive rows, as evenly as can be; the first processes have one more.
+    /// Consecutive rows, as even as possible; the first processes have one more.
     Contiguous {
         /// Rows.
         rows: u32,
-        /// Processes, no more than rows.
+        /// Processes, at most one per row.
         processes: NonZeroU32,
     },
-    /// Somebody said so, row by row.
+    /// Owner of each row.
     Listed(Vec<u32>),
 }
 
@@ -21,20 +21,20 @@ impl Partition {
     /// Consecutive rows for every process.
     ///
     /// # Errors
-    /// There are more processes than rows.
+    /// If there are more processes than rows.
     pub fn contiguous(rows: u32, processes: NonZeroU32) -> Result<Self, String> {
-        has_enough(rows, processes)?;
+        check_one_row_each(rows, processes)?;
         Ok(Partition::Contiguous { rows, processes })
     }
 
-    /// A list: for each row, in order, a line with the number of its process, counted from 0 (as METIS writes).
+    /// Reads a list: line n has the process of row n, from 0, as METIS writes.
     ///
     /// # Errors
-    /// There are more processes than rows, a line is no number of a process, or there are more or fewer lines than rows; the
-    /// error says which.
+    /// If there are more processes than rows, if a line has no valid process, or if the numbers of lines and
+    /// rows differ. The error has the line.
     pub fn listed(input: impl BufRead, rows: u32, processes: NonZeroU32) -> Result<Self, String> {
-        has_enough(rows, processes)?;
-        // A file with fewer lines pays for what is kept.
+        check_one_row_each(rows, processes)?;
+        // Grows with the lines of the file, not with its announced size.
         let mut owners = Vec::new();
         for (at, line) in input.lines().enumerate() {
             let number = at + 1;
@@ -60,7 +60,7 @@ impl Partition {
         Ok(Partition::Listed(owners))
     }
 
-    /// The process that owns a row.
+    /// Owner of a row.
     pub fn owner(&self, row: u32) -> u32 {
         match self {
             Partition::Listed(owners) => owners[row as usize],
@@ -74,8 +74,8 @@ impl Partition {
     }
 }
 
-/// A row for every process.
-fn has_enough(rows: u32, processes: NonZeroU32) -> Result<(), String> {
+/// Checks that every process has a row.
+fn check_one_row_each(rows: u32, processes: NonZeroU32) -> Result<(), String> {
     if processes.get() <= rows {
         return Ok(());
     }

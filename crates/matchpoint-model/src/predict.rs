@@ -1,8 +1,8 @@
-//! What an exchange costs every process: transport, queue search and contention, added up as in §5.
+//! Cost of an exchange for every process: transport, queue search and contention, added as in §5.
 //!
-//! A process pays for what it sends, one message after the other; for the search of its queues, as many entries as
-//! messages come to it; and, if any of its messages leave the node, for the links that they share. The operation takes as
-//! long as the process that takes longest.
+//! A process pays for its sent messages, one after the other; for the search of its queues, with one entry
+//! per received message; and, if a message leaves the node, for shared links. The operation takes as long as
+//! the slowest process.
 
 use std::collections::HashMap;
 
@@ -15,93 +15,93 @@ use crate::queue::SearchOrder;
 use crate::topology::{Cube, LinkId, Topology};
 use crate::transport::Knowledge;
 
-/// What an exchange is put on.
+/// Environment of an exchange.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting<'a> {
     /// The parameters.
     pub machine: &'a Machine,
-    /// Which process lies where.
+    /// Placement of the processes.
     pub layout: Layout,
     /// The network; `None` is the paper's cube.
     pub topology: Option<&'a Topology>,
-    /// What searching the queues takes.
+    /// Cost model of queue searches.
     pub search: Search<'a>,
 }
 
-/// What searching the queues takes.
+/// Cost model of queue searches.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Search<'a> {
-    /// A list of as many entries as messages come to a process, which come in this order.
+    /// A list with one entry per received message, and the order of the messages.
     Order(SearchOrder),
-    /// It is known, by process and, as [`End::ALL`], by the end of its interval.
+    /// Known times, by process and by end of the interval (as [`End::ALL`]).
     Known(&'a [[f64; 3]]),
 }
 
-/// Time by what it goes to.
+/// Time by cause.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Split {
-    /// Getting messages from process to process.
+    /// Transport of messages.
     pub transport_s: f64,
-    /// Searching queues; 0 if the machine does not tell.
+    /// Queue searches; 0 if the machine lacks the parameters.
     pub queue_s: f64,
-    /// Waiting for links; 0 if the machine does not tell.
+    /// Waiting for links; 0 if the machine lacks the parameters.
     pub contention_s: f64,
 }
 
 impl Split {
-    /// All of it.
+    /// Sum of all causes.
     pub fn total_s(&self) -> f64 {
         self.transport_s + self.queue_s + self.contention_s
     }
 }
 
-/// One process of an exchange.
+/// Cost of one process.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct ProcessCost {
-    /// Messages it sends.
+    /// Sent messages.
     pub sent: u64,
-    /// Their bytes.
+    /// Sent bytes.
     pub sent_bytes: u64,
-    /// Those of them that leave the node.
+    /// Sent bytes that leave the node.
     pub off_node_bytes: u64,
-    /// Links that a byte of these passes, on average; 0 without any.
+    /// Mean links per off-node byte; 0 without such bytes.
     pub hops_mean: f64,
-    /// Messages it receives.
+    /// Received messages.
     pub received: u64,
-    /// Their bytes.
+    /// Received bytes.
     pub received_bytes: u64,
-    /// What it pays.
+    /// Time of the process.
     pub split: Split,
 }
 
-/// An exchange, costed.
+/// Cost of an exchange.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Prediction {
-    /// Every process.
+    /// All processes.
     pub processes: Vec<ProcessCost>,
-    /// The process that takes longest; the first of several.
+    /// The slowest process; the first of several.
     pub worst: u32,
-    /// The longest time of any process, at each end of the intervals (as [`End::ALL`]).
+    /// Time of the slowest process at each end of the intervals (as [`End::ALL`]).
     pub longest: [Split; 3],
-    /// The longest transport of any process, as models see it that know less; `None` if the machine lacks what they need.
+    /// Longest transport time of a process in the postal model; `None` if the machine lacks a parameter.
     pub postal_s: Option<f64>,
-    /// See `postal_s`.
+    /// As `postal_s`, in the max-rate model.
     pub max_rate_s: Option<f64>,
-    /// ℓ: bytes that pass the link that most pass: equation 7's, or counted. 0 if nothing leaves a node.
+    /// ℓ: bytes on the link with the highest load, by equation 7 or counted. 0 without off-node messages.
     pub link_bytes: f64,
-    /// h: links that a byte between nodes passes, on average.
+    /// h: mean links of a byte between nodes.
     pub hops_mean: f64,
-    /// What the machine could not tell, so that it is not in the times.
+    /// Missing parameters, whose costs are not in the times.
     pub missing: Vec<Missing>,
 }
 
 impl Prediction {
-    /// Whether the machine could not tell the time of queue search, or a part of it.
+    /// Returns true if the machine lacks a parameter of queue search.
     pub fn lacks_queue(&self) -> bool {
         self.lacks("queue_search")
     }
 
-    /// The same of contention.
+    /// Returns true if the machine lacks a parameter of contention.
     pub fn lacks_contention(&self) -> bool {
         self.lacks("contention")
     }
@@ -111,13 +111,13 @@ impl Prediction {
     }
 }
 
-/// Costs an exchange.
+/// Estimates the cost of an exchange.
 ///
-/// Linear in the messages, times the length of their routes.
+/// Linear in the messages times the length of their routes.
 ///
 /// # Errors
-/// A process of the exchange, or its node, is not there; or the machine lacks a parameter of transport. Where it lacks γ
-/// or δ, [`Prediction::missing`] says so.
+/// If a process or node is out of range, or if the machine lacks a parameter of transport. A missing γ or δ
+/// is listed in [`Prediction::missing`].
 pub fn predict(setting: &Setting<'_>, exchange: &Exchange) -> Result<Prediction, String> {
     check(setting, exchange)?;
     let counts = Counts::of(setting, exchange);
@@ -160,18 +160,18 @@ fn check(setting: &Setting<'_>, exchange: &Exchange) -> Result<(), String> {
     Ok(())
 }
 
-/// The first of the processes that take longest.
+/// The first of the slowest processes.
 fn longest_of(costs: &[ProcessCost]) -> usize {
     let total = |at: usize| costs[at].split.total_s();
     (1..costs.len()).fold(0, |longest, at| if total(at) > total(longest) { at } else { longest })
 }
 
-/// What does not depend on the parameters.
+/// Values that do not depend on the parameters.
 struct Counts {
     processes: Vec<ProcessCost>,
     /// By node and locality: processes that send such messages.
     active: Vec<[u32; 3]>,
-    /// By node: processes that send any.
+    /// By node: processes that send any message.
     senders: Vec<u32>,
     links: Links,
 }
@@ -205,7 +205,7 @@ impl Counts {
         Counts { processes, active, senders, links }
     }
 
-    /// By process: the sum of its messages' transport.
+    /// By process: sum of the transport times of its messages.
     fn transports(
         &self,
         setting: &Setting<'_>,
@@ -220,7 +220,7 @@ impl Counts {
             let node = setting.layout.node(from) as usize;
             let active = match knowledge {
                 Knowledge::NodeAware => self.active[node][locality as usize],
-                // They take every message for one between nodes.
+                // These models treat every message as off-node.
                 Knowledge::Postal | Knowledge::MaxRate => self.senders[node],
             };
             let each_s = setting.machine.message_known_s(knowledge, locality, bytes, active, end)?;
@@ -269,13 +269,13 @@ impl Counts {
     }
 }
 
-/// What passes the links of the network.
+/// Load of the network links.
 struct Links {
-    /// By process: bytes on the link that most pass, of those that its messages take.
+    /// By process: bytes on the link with the highest load on its routes.
     of_process: Vec<f64>,
     max_bytes: f64,
     hops_mean: f64,
-    /// Whether the loads can be told: equation 7 needs the nodes per router.
+    /// An error if equation 7 lacks the nodes per router.
     load: Result<(), Missing>,
 }
 
@@ -321,12 +321,13 @@ impl Links {
     }
 }
 
-/// Nodes at each router. Where the machine does not say, links are counted as if each node had its own; loads are not told.
+/// Nodes per router. Without this parameter, links are counted as with one node per router, and loads are
+/// unknown.
 fn nodes_per_router(machine: &Machine) -> u32 {
     machine.contention.nodes_per_router.unwrap_or(1)
 }
 
-/// By pair of nodes: links between them, and the bytes on the one of these that most pass.
+/// By pair of nodes: links between them, and bytes on the link with the highest load.
 struct Routes(HashMap<(u32, u32), (u32, f64)>);
 
 impl Routes {
@@ -337,21 +338,21 @@ impl Routes {
                 pairs.keys().map(|&(from, to)| ((from, to), (cube.hops(from, to), 0.0))).collect(),
             );
         };
-        // Destination by destination: the ways to each are found once for all that send there, and once more below.
+        // By destination: the routes to a node are computed once for all its senders, and once more below.
         let mut sorted: Vec<(u32, u32, u64)> =
             pairs.iter().map(|(&(from, to), &bytes)| (to, from, bytes)).collect();
         sorted.sort_unstable();
         let destinations = || sorted.chunk_by(|one, other| one.0 == other.0);
         let mut loads: HashMap<LinkId, u64> = HashMap::new();
         for to_one in destinations() {
-            let ways = topology.ways_to(to_one[0].0);
+            let ways = topology.routes_to(to_one[0].0);
             for &(_, from, bytes) in to_one {
                 ways.route(from, &mut |link| *loads.entry(link).or_default() += bytes);
             }
         }
         let mut routes = HashMap::with_capacity(pairs.len());
         for to_one in destinations() {
-            let ways = topology.ways_to(to_one[0].0);
+            let ways = topology.routes_to(to_one[0].0);
             for &(to, from, _) in to_one {
                 let (mut hops, mut most) = (0, 0);
                 ways.route(from, &mut |link| {

@@ -1,4 +1,4 @@
-//! What it takes to search the queues (§4.1).
+//! Cost of queue searches (§4.1).
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,25 +6,25 @@ use std::str::FromStr;
 use crate::estimate::End;
 use crate::machine::{GammaAt, Machine, Missing, QueueSearch};
 
-/// In which order messages find their receives, or how much is assumed of it.
+/// Order of messages relative to their receives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SearchOrder {
     /// Equation 3, the upper bound: γ n².
     Bound,
-    /// Receives were posted in the opposite order: n (n + 1) ÷ 2 entries are compared.
+    /// Reverse order of the receives: n (n + 1) ÷ 2 entries are compared.
     Reversed,
-    /// As the paper found it in its applications (§5): n² ÷ 3 entries, but no fewer than n.
+    /// The order in the paper's applications (§5): n² ÷ 3 entries, at least n.
     Third,
-    /// Receives were posted in the order of arrival: n entries, the least that a list can do.
+    /// Order of the receives: n entries, the minimum of a list.
     InOrder,
 }
 
 impl SearchOrder {
-    /// All, the costliest first.
+    /// All orders, the most expensive first.
     pub const ALL: [SearchOrder; 4] =
         [SearchOrder::Bound, SearchOrder::Reversed, SearchOrder::Third, SearchOrder::InOrder];
 
-    /// Its name, as users say it.
+    /// Name in options.
     pub const fn name(self) -> &'static str {
         match self {
             SearchOrder::Bound => "bound",
@@ -36,7 +36,7 @@ impl SearchOrder {
 
     /// Entries that a list compares for n messages.
     ///
-    /// The bound has no number of entries of its own: its n² γ are those of n² ÷ 2 entries of 2 γ each.
+    /// The bound has no number of entries. Its γ n² equals n² ÷ 2 entries at 2 γ each.
     pub fn attempts(self, messages: u64) -> f64 {
         let n = messages as f64;
         match self {
@@ -72,8 +72,8 @@ pub fn bound_s(gamma_s: f64, messages: u64) -> f64 {
 }
 
 impl QueueSearch {
-    /// γ of so many messages at once: where it was measured for several numbers, between the two nearest by the logarithm of
-    /// the number, and beyond them that of the nearest. Nothing, if the machine has none.
+    /// γ for `messages` concurrent messages: interpolated by the logarithm between the two nearest measured
+    /// numbers, and constant beyond them. `None` without measurements.
     pub fn gamma_at(&self, messages: u64, end: End) -> Option<f64> {
         let above = self.by_messages.partition_point(|at| u64::from(at.messages) < messages);
         let below = above.checked_sub(1).and_then(|below| self.by_messages.get(below));
@@ -93,10 +93,11 @@ fn between(below: &GammaAt, above: &GammaAt, messages: u64, end: End) -> f64 {
 }
 
 impl Machine {
-    /// Time to compare one entry of the MPI library's queues where so many messages are under way: measured, or 2 γ.
+    /// Time to compare one entry in the queues of the MPI library with `messages` concurrent messages:
+    /// measured, or 2 γ.
     ///
     /// # Errors
-    /// The machine has neither.
+    /// If the machine has neither.
     pub fn attempt_s(&self, messages: u64, end: End) -> Result<f64, Missing> {
         let search = &self.queue_search;
         let of_gamma = || search.gamma_at(messages, end).map(|gamma_s| 2.0 * gamma_s);
@@ -104,10 +105,10 @@ impl Machine {
         attempt_s.ok_or_else(|| self.missing("queue_search.gamma_s, nor queue_search.attempt_s"))
     }
 
-    /// Time to search the queues for n messages that come in this order.
+    /// Time of the queue searches for n messages in this order.
     ///
     /// # Errors
-    /// The machine lacks a parameter; the bound needs γ.
+    /// If the machine lacks a parameter. The bound needs γ.
     pub fn search_s(&self, order: SearchOrder, messages: u64, end: End) -> Result<f64, Missing> {
         if order == SearchOrder::Bound {
             let gamma_s = self.queue_search.gamma_at(messages, end);

@@ -1,17 +1,18 @@
-//! Who needs what of whom, when rows of sparse matrices are spread over processes (§5).
+//! Messages of sparse matrix products with distributed rows (§5).
 //!
-//! In a matrix-vector product the owner of a row needs the vector's elements at the row's columns; in a matrix-matrix
-//! product, the second matrix's rows of these numbers. What other processes own comes in one message from each.
+//! In a matrix-vector product the owner of a row needs the vector's elements of the row's columns. In a
+//! matrix-matrix product it needs the second matrix's rows of these columns. Each other owner sends its part
+//! in one message.
 
 use crate::exchange::{Exchange, Sent};
 use crate::partition::Partition;
 
-/// Bytes of what is sent.
+/// Sizes of transferred data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sizes {
-    /// A number.
+    /// Bytes of a value.
     pub value_bytes: u64,
-    /// The number of a column, and the length of a row.
+    /// Bytes of a column index, and of a row length.
     pub index_bytes: u64,
 }
 
@@ -23,40 +24,40 @@ impl Default for Sizes {
 }
 
 impl Sizes {
-    /// An element of a vector.
+    /// Bytes of a vector element.
     pub fn element(&self) -> u64 {
         self.value_bytes
     }
 
-    /// A row of so many entries: its length, then columns and values.
+    /// Bytes of a row: its length, then columns and values.
     pub fn row(&self, entries: u32) -> u64 {
         self.index_bytes + u64::from(entries) * (self.index_bytes + self.value_bytes)
     }
 }
 
-/// Columns that processes need and do not own, gathered entry by entry. Memory is 8 bytes per such column and process,
-/// times two at most.
+/// Columns that processes need and do not own, collected entry by entry. At most 16 bytes per column and
+/// process.
 #[derive(Clone, Debug)]
 pub struct Needs {
     /// Owners of the rows of the first matrix.
     rows: Partition,
-    /// Owners of what columns name.
+    /// Owners of the columns' elements or rows.
     columns: Partition,
-    /// Process and column; sorted and without repetition up to `distinct`.
+    /// Process and column; sorted and distinct up to `distinct`.
     pairs: Vec<u64>,
     distinct: usize,
 }
 
-/// Pairs are looked through for repetitions at least after so many.
-const LOOK_AFTER: usize = 1 << 16;
+/// Minimum number of new pairs before duplicates are removed.
+const NEW_PAIRS_MIN: usize = 1 << 16;
 
 impl Needs {
-    /// Of a matrix whose rows and columns are owned so.
+    /// Creates an empty collection for a matrix with these owners.
     pub fn new(rows: Partition, columns: Partition) -> Self {
         Needs { rows, columns, pairs: Vec::new(), distinct: 0 }
     }
 
-    /// An entry of the matrix.
+    /// Adds an entry of the matrix.
     pub fn entry(&mut self, row: u32, column: u32) {
         let process = self.rows.owner(row);
         if process == self.columns.owner(column) {
@@ -67,20 +68,20 @@ impl Needs {
             return;
         }
         self.pairs.push(pair);
-        if self.pairs.len() >= 2 * self.distinct.max(LOOK_AFTER) {
-            self.forget_repetitions();
+        if self.pairs.len() >= 2 * self.distinct.max(NEW_PAIRS_MIN) {
+            self.remove_duplicates();
         }
     }
 
-    fn forget_repetitions(&mut self) {
+    fn remove_duplicates(&mut self) {
         self.pairs.sort_unstable();
         self.pairs.dedup();
         self.distinct = self.pairs.len();
     }
 
-    /// The messages, given how many bytes what a column names has.
+    /// The messages. `bytes_of` gives the bytes for a column.
     pub fn exchange(mut self, bytes_of: impl Fn(u32) -> u64) -> Exchange {
-        self.forget_repetitions();
+        self.remove_duplicates();
         let mut messages: Vec<Sent> = Vec::new();
         for &pair in &self.pairs {
             let (to, column) = ((pair >> 32) as u32, pair as u32);
@@ -90,7 +91,7 @@ impl Needs {
                 _ => messages.push(Sent::one(from, to, bytes)),
             }
         }
-        // Owners that are listed come in any order.
+        // Listed owners have any order.
         messages.sort_unstable_by_key(|message| (message.from, message.to));
         messages.dedup_by(|later, first| {
             let is_same = (first.from, first.to) == (later.from, later.to);
@@ -101,17 +102,17 @@ impl Needs {
     }
 }
 
-/// Entries of every row.
+/// Number of entries of every row.
 #[derive(Clone, Debug)]
 pub struct RowSizes(Vec<u32>);
 
 impl RowSizes {
-    /// None yet, of so many rows.
+    /// Rows without entries.
     pub fn new(rows: u32) -> Self {
         RowSizes(vec![0; rows as usize])
     }
 
-    /// An entry.
+    /// Adds an entry.
     pub fn entry(&mut self, row: u32) {
         self.0[row as usize] = self.0[row as usize].saturating_add(1);
     }
@@ -126,7 +127,7 @@ impl RowSizes {
         self.0.iter().map(|&entries| u64::from(entries)).sum()
     }
 
-    /// The first row without entries, counted from 0.
+    /// The first row without entries, from 0.
     pub fn first_empty(&self) -> Option<u32> {
         self.0.iter().position(|&entries| entries == 0).map(|row| row as u32)
     }

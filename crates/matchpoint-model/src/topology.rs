@@ -1,7 +1,7 @@
-//! The network: how many links lie between two nodes, and how many bytes pass each.
+//! The network: links between two nodes, and bytes on each link.
 //!
-//! Without a file the paper's assumption holds: routers fill a cube of a torus (figure 8), and equation 7 gives the load.
-//! With a file (`docs/reference/predict.md` describes it) every message takes its route, and the loads are counted.
+//! Without a file, routers fill a cube of a torus (figure 8), and equation 7 gives the load, as in the paper.
+//! With a file (`docs/reference/predict.md`) every message has a route, and the loads are counted.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -22,11 +22,11 @@ use fat_tree::FatTree;
 use graph::Graph;
 use grid::Grid;
 
-/// A network as its file describes it.
+/// A network from a file.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Topology {
     kind: Kind,
-    /// Routes that the file names, by first and last router.
+    /// Explicit routes of the file, by first and last router.
     routes: HashMap<(u32, u32), Vec<u32>>,
 }
 
@@ -37,7 +37,7 @@ enum Kind {
     Graph(Graph),
 }
 
-/// The file, as it stands there.
+/// Content of the file.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -72,12 +72,12 @@ impl Topology {
     /// Reads the file of a network.
     ///
     /// # Errors
-    /// It cannot be read, or describes no network; the error says where.
+    /// If the file cannot be read or is invalid. The error has the position.
     pub fn read(path: &Path) -> Result<Self, TopologyError> {
         file::read(path)
     }
 
-    /// Reads a network from the text of a file; `path` is for errors.
+    /// Parses the text of a network's file. `path` is for errors.
     ///
     /// # Errors
     /// As [`read`](Topology::read).
@@ -85,7 +85,7 @@ impl Topology {
         file::parse(text, path)
     }
 
-    /// How many nodes it has room for.
+    /// Maximum number of nodes.
     pub fn nodes(&self) -> u64 {
         match &self.kind {
             Kind::Grid(grid) => grid.nodes(),
@@ -94,14 +94,14 @@ impl Topology {
         }
     }
 
-    /// The ways to a node, which is below [`nodes`](Topology::nodes). Of a graph all shortest ways there are found now, in
-    /// time linear in its links: who asks for several should ask destination by destination.
-    pub fn ways_to(&self, to: u32) -> Ways<'_> {
+    /// Routes to a node, which is below [`nodes`](Topology::nodes). For a graph, this computes all shortest
+    /// paths to the node, linear in its links. Callers therefore ask destination by destination.
+    pub fn routes_to(&self, to: u32) -> RoutesTo<'_> {
         let next = match &self.kind {
-            Kind::Graph(graph) => graph.next_on_the_way_to(graph.router(to)),
+            Kind::Graph(graph) => graph.next_routers_towards(graph.router(to)),
             Kind::Grid(_) | Kind::FatTree(_) => Vec::new(),
         };
-        Ways { topology: self, to, next }
+        RoutesTo { topology: self, to, next }
     }
 
     fn router(&self, node: u32) -> u32 {
@@ -113,19 +113,19 @@ impl Topology {
     }
 }
 
-/// How messages get to one node from all others.
+/// Routes to one node from all others.
 #[derive(Clone, Debug)]
-pub struct Ways<'a> {
+pub struct RoutesTo<'a> {
     topology: &'a Topology,
     to: u32,
-    /// Of a graph: from every router the next.
+    /// For a graph: the next router of each router.
     next: Vec<u32>,
 }
 
-impl Ways<'_> {
-    /// Calls `each` with every link between routers that a message from a node passes, in order.
+impl RoutesTo<'_> {
+    /// Calls `each` with every link between routers on the route from a node, in order.
     pub fn route(&self, from: u32, each: &mut dyn FnMut(LinkId)) {
-        let Ways { topology, to, next } = self;
+        let RoutesTo { topology, to, next } = self;
         let (first, last) = (topology.router(from), topology.router(*to));
         match (&topology.kind, topology.routes.get(&(first, last))) {
             (_, Some(routers)) => {

@@ -1,4 +1,4 @@
-//! How long a message is under way: the postal model, the max-rate model, and both by where the processes lie (§2, §3).
+//! Time of a message: the postal model, the max-rate model, and a node-aware model by locality (§2, §3).
 
 use crate::estimate::End;
 use crate::machine::{Locality, Machine, Missing, Protocol, Transport};
@@ -8,9 +8,10 @@ pub fn postal_s(alpha_s: f64, rate_bytes_per_s: f64, bytes: f64) -> f64 {
     alpha_s + bytes / rate_bytes_per_s
 }
 
-/// Equation 2: α + ppn s ÷ min(R_N, ppn R_b), where `active` (ppn) processes of the node send as much at once.
+/// Equation 2: α + ppn s ÷ min(R_N, ppn R_b), if `active` (ppn) processes of the node send this size
+/// concurrently.
 ///
-/// It is the postal model while ppn R_b ≤ R_N.
+/// Equals the postal model while ppn R_b ≤ R_N.
 pub fn max_rate_s(
     alpha_s: f64,
     rate_bytes_per_s: f64,
@@ -21,22 +22,23 @@ pub fn max_rate_s(
     alpha_s + active * bytes / node_rate_bytes_per_s.min(active * rate_bytes_per_s)
 }
 
-/// How much a model of transport knows of the machine.
+/// Parameters that a transport model uses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Knowledge {
-    /// Every message goes as far as one can ([`Machine::farthest`]), and no node is a bottleneck: the postal model.
+    /// The postal model: every message has the greatest distance ([`Machine::farthest`]), and no node is a
+    /// bottleneck.
     Postal,
-    /// Every message goes as far as one can: the max-rate model.
+    /// The max-rate model: every message has the greatest distance.
     MaxRate,
-    /// Messages within sockets and within nodes have parameters of their own (§3).
+    /// Separate parameters within sockets and within nodes (§3).
     NodeAware,
 }
 
 impl Knowledge {
-    /// All, the one that knows least first.
+    /// All models, the simplest first.
     pub const ALL: [Knowledge; 3] = [Knowledge::Postal, Knowledge::MaxRate, Knowledge::NodeAware];
 
-    /// Its name.
+    /// Name of the model.
     pub const fn name(self) -> &'static str {
         match self {
             Knowledge::Postal => "postal",
@@ -47,10 +49,11 @@ impl Knowledge {
 }
 
 impl Machine {
-    /// Time of a message between processes that lie so, while `active` processes of the sender's node send such.
+    /// Time of a message between processes of this locality, while `active` processes of the sender's node
+    /// send such messages.
     ///
     /// # Errors
-    /// The machine lacks a parameter.
+    /// If the machine lacks a parameter.
     pub fn message_s(&self, locality: Locality, bytes: f64, active: u32, end: End) -> Result<f64, Missing> {
         let protocol = self.link(locality).protocol(bytes as u64);
         let (alpha_s, rate) = self.postal(locality, protocol, end)?;
@@ -66,8 +69,8 @@ impl Machine {
         }
     }
 
-    /// What models that know of no nodes take every message for: one between nodes; on a machine of one node, where there is
-    /// none, one between sockets, or within one.
+    /// Locality that the postal and max-rate models use for every message: between nodes. On a machine with
+    /// one node: between sockets, or within a socket.
     pub fn farthest(&self) -> Locality {
         let is_measured = |locality: &Locality| {
             Protocol::ALL.iter().any(|&protocol| self.link(*locality).transport(protocol).alpha_s.is_some())
@@ -84,10 +87,10 @@ impl Machine {
         Ok((alpha_s, rate))
     }
 
-    /// The same as a model sees it that knows so much.
+    /// As `message_s`, in a given model.
     ///
     /// # Errors
-    /// The machine lacks a parameter.
+    /// If the machine lacks a parameter.
     pub fn message_known_s(
         &self,
         knowledge: Knowledge,

@@ -1,5 +1,5 @@
-//! Instructions of the libfabric provider, per message, on a core that is made up: only what our own functions execute is
-//! counted, and what was inlined into them; not what the core does, nor the C library.
+//! Instructions of the libfabric provider per message, with a fake core provider. Counts only Matchpoint's
+//! functions and code inlined into them, not the core provider or the C library.
 
 use super::{Counts, dump, dumps};
 use crate::Failure;
@@ -8,22 +8,22 @@ const PACKAGE: &str = "matchpoint-fabric";
 const EXAMPLE: &str = "fabric_instructions";
 const FUNCTION: &str = "fabric_instructions::counted_messages";
 
-/// Messages that are expected, or not: one at a time, and many, of which the last is matched first; one at a time among many
-/// receives that nothing matches.
+/// Expected or unexpected messages: one at a time; many, matched last to first; and one at a time among many
+/// receives without a match.
 const PATTERNS: [&str; 5] = ["expected:1", "unexpected:1", "expected:1024", "unexpected:1024", "among:8192"];
-/// Of each pattern, as the example has it.
+/// Messages of each pattern, as in the example.
 const MESSAGES: f64 = 1024.0;
 
-/// Our code's files and functions have this in their names, and nothing else does.
+/// Parts of names that only Matchpoint's functions and files have.
 const OURS: [&str; 3] = ["matchpoint_fabric::", "matchpoint_process::", "matchpoint::"];
 const OUR_FILES: [&str; 3] = ["/matchpoint-fabric/src/", "/matchpoint-process/src/", "/matchpoint/src/"];
 
-/// Counts.
+/// Counts all patterns.
 pub(super) fn count() -> Result<Counts, Failure> {
     let environment = [("MATCHPOINT_CORE", "mock"), ("MATCHPOINT_ENGINE", "hybrid:seed=0")];
     let folder = dumps((PACKAGE, EXAMPLE), FUNCTION, PATTERNS, &environment)?;
     let number = |(at, pattern): (usize, &str)| -> Result<_, Failure> {
-        let executed = ours(&dump(folder.path(), FUNCTION, at + 1)?);
+        let executed = own_instructions(&dump(folder.path(), FUNCTION, at + 1)?);
         if executed == 0 {
             return Err(format!("callgrind saw nothing of ours in {pattern}").into());
         }
@@ -32,8 +32,8 @@ pub(super) fn count() -> Result<Counts, Failure> {
     PATTERNS.into_iter().enumerate().map(number).collect()
 }
 
-/// What functions of ours executed themselves, by callgrind's format of dumps.
-fn ours(dump: &str) -> u64 {
+/// Instructions that Matchpoint's functions executed themselves, from callgrind's format.
+fn own_instructions(dump: &str) -> u64 {
     let (mut executed, mut by_function, mut by_file, mut is_call) = (0, false, false, false);
     for line in dump.lines() {
         if let Some(name) = line.strip_prefix("fn=") {
@@ -41,7 +41,7 @@ fn ours(dump: &str) -> u64 {
         } else if let Some(file) = ["fl=", "fi=", "fe="].iter().find_map(|key| line.strip_prefix(key)) {
             by_file = OUR_FILES.iter().any(|ours| file.contains(ours));
         } else if line.starts_with("calls=") {
-            // The next line is what the callee executed.
+            // The next line has the cost of the callee.
             is_call = true;
         } else if line.starts_with(|first: char| first.is_ascii_digit() || "+-*".contains(first)) {
             let cost = line.split(' ').nth(1).and_then(|cost| cost.parse::<u64>().ok()).unwrap_or(0);
@@ -56,7 +56,7 @@ fn ours(dump: &str) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::ours;
+    use super::own_instructions;
 
     #[test]
     fn only_own_functions_count() {
@@ -67,6 +67,6 @@ mod tests {
                     fl=/mock.rs\nfn=mock::core_read\n20 900\n\
                     fl=/rust/library/core/src/iter.rs\nfn=core::iter::fold\n1 50\n\
                     fi=/src/matchpoint/src/engines/list.rs\n3 4\n";
-        assert_eq!(ours(dump), 5 + 2 + 1 + 30 + 4);
+        assert_eq!(own_instructions(dump), 5 + 2 + 1 + 30 + 4);
     }
 }

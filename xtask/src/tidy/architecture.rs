@@ -1,11 +1,11 @@
-//! Checks of ARCHITECTURE.md against what cargo knows.
+//! Checks of ARCHITECTURE.md against cargo's metadata.
 
 use std::collections::BTreeMap;
 
 use super::{Complaints, listed};
 use crate::repository::{File, metadata, packages, root, text};
 
-/// Every package has a description, and its root file says what it is.
+/// Every package has a description, and its root file starts with a summary.
 pub fn descriptions(_: &[File]) -> Complaints {
     let mut complaints = Vec::new();
     for package in packages(&metadata(false)?) {
@@ -23,7 +23,7 @@ pub fn descriptions(_: &[File]) -> Complaints {
     Ok(complaints)
 }
 
-/// The import table lists every package and what it imports of ours, and nothing else.
+/// The import table lists every package and its imports from the workspace, and nothing else.
 pub fn imports(files: &[File]) -> Complaints {
     let table: BTreeMap<&str, Vec<&str>> = listed(files, "Imports")?
         .into_iter()

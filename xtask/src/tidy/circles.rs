@@ -1,17 +1,18 @@
-//! Files of a crate that use each other in a circle: none can be read first.
+//! Check for circles of files in a crate, which have no first file to read.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Complaints;
 use crate::repository::File;
 
-/// Circles that are left: the crate, the first file by name, and how many files. No other may appear, and none may grow.
+/// Remaining circles: the crate, the first file by name, and the number of files. No other circle may appear,
+/// and none may grow.
 const KNOWN: &[(&str, &str, usize)] = &[];
 
 /// A module by its path in the crate: `["engines", "bins"]`. The crate itself has none.
 type Module = Vec<String>;
 
-/// Complains about circles that [`KNOWN`] does not have, and about entries that are no circles any more.
+/// Reports circles that are not in [`KNOWN`], and entries of [`KNOWN`] that are no longer circles.
 pub fn circles(files: &[File]) -> Complaints {
     let mut crates: BTreeMap<&str, BTreeMap<Module, &str>> = BTreeMap::new();
     for file in files {
@@ -53,7 +54,7 @@ fn module_of(path: &str) -> Option<(&str, Module)> {
     (folder == "xtask" || folder.starts_with("crates/")).then_some((folder, module))
 }
 
-/// Sets of two modules or more that reach each other.
+/// Sets of two or more modules that reach each other.
 fn circles_of(modules: &BTreeMap<Module, &str>) -> BTreeSet<Vec<Module>> {
     let edges: BTreeMap<&Module, BTreeSet<Module>> =
         modules.iter().map(|(module, text)| (module, used_by(module, text, modules))).collect();
@@ -77,7 +78,7 @@ fn circles_of(modules: &BTreeMap<Module, &str>) -> BTreeSet<Vec<Module>> {
     modules.keys().map(circle).filter(|circle| circle.len() > 1).collect()
 }
 
-/// Modules that a file uses: those that its paths lead to, but for re-exports and tests.
+/// Modules that a file uses by its paths, without re-exports and tests.
 fn used_by(own: &Module, text: &str, modules: &BTreeMap<Module, &str>) -> BTreeSet<Module> {
     let code = code_of(text);
     let mut used = BTreeSet::new();
@@ -110,7 +111,7 @@ fn used_by(own: &Module, text: &str, modules: &BTreeMap<Module, &str>) -> BTreeS
     used
 }
 
-/// Without comments, strings and the tests at the end.
+/// Code without comments, strings and the tests at the end.
 fn code_of(text: &str) -> String {
     let text = text.split("]\nmod tests {").next().unwrap_or(text);
     let mut code = String::new();
@@ -146,13 +147,13 @@ fn paths_of(code: &str) -> Vec<String> {
     paths
 }
 
-/// Whether an item ends before that place, or an attribute or visibility stands there.
+/// Returns true if an item ends before this position, or an attribute or visibility is before it.
 fn ends_item(statement: &str, at: usize) -> bool {
     let before = statement[..at].trim_end();
     before.ends_with(['}', ']', ')', '{']) || before.ends_with("pub")
 }
 
-/// The paths of a tree of `use`.
+/// The paths of a `use` tree.
 fn expand(before: &str, tree: &str, paths: &mut Vec<String>) {
     let Some((stem, rest)) = tree.split_once('{') else {
         let path = tree.split(" as ").next().unwrap_or(tree).trim();

@@ -5,19 +5,19 @@ use std::collections::BTreeSet;
 use super::{Complaints, listed};
 use crate::repository::File;
 
-/// Lines beyond which a file is two files.
+/// Maximum lines of a file.
 const LINES_MAX: usize = 600;
 
-/// Files that are longer, and why.
+/// Exceptions with reasons.
 const LONG: [(&str, &str); 0] = [];
 
 /// Crates that may print and exit.
 const MAY_PRINT: [&str; 2] = ["crates/matchpoint-cli/", "xtask/"];
 
-/// What prints or exits.
+/// Macros and functions that print or exit.
 const PRINTS: [&str; 6] = ["println!(", "eprintln!(", "print!(", "eprint!(", "dbg!(", "process::exit("];
 
-/// No source file is longer than [`LINES_MAX`] lines, but those listed with a reason.
+/// No source file has more than [`LINES_MAX`] lines, except the listed ones.
 pub fn sizes(files: &[File]) -> Complaints {
     let source = files
         .iter()
@@ -27,7 +27,7 @@ pub fn sizes(files: &[File]) -> Complaints {
     Ok(long.map(|file| format!("{}: more than {LINES_MAX} lines", file.path)).collect())
 }
 
-/// `unsafe` occurs in the files and folders that ARCHITECTURE.md lists, in all of them, and nowhere else.
+/// `unsafe` occurs exactly in the files and folders that ARCHITECTURE.md lists.
 pub fn unsafety(files: &[File]) -> Complaints {
     let listed: BTreeSet<&str> = listed(files, "Unsafe code")?.into_iter().map(|(path, _)| path).collect();
     let found: BTreeSet<&str> = files
@@ -49,11 +49,11 @@ pub fn unsafety(files: &[File]) -> Complaints {
 
 fn has_unsafe(file: &File) -> bool {
     code(file).any(|(_, line)| {
-        // A block, function, impl, trait or extern; not a lint's name, not the word in a text.
+        // A block, function, impl, trait or extern; not the name of a lint or a word in a text.
         line.match_indices("unsafe ").any(|(at, word)| {
             let rest = &line[at + word.len()..];
             let is_word = !line[..at].ends_with(|before: char| before.is_alphanumeric() || before == '_');
-            // The type of a function that is unsafe to call does nothing unsafe.
+            // The type of an unsafe function is not unsafe code.
             let is_type = rest.starts_with("extern \"C\" fn(");
             let is_code = ["{", "fn", "impl", "trait", "extern"].iter().any(|next| rest.starts_with(next));
             is_word && is_code && !is_type
@@ -61,7 +61,7 @@ fn has_unsafe(file: &File) -> bool {
     })
 }
 
-/// Libraries leave it to the commands to print and to exit.
+/// Libraries neither print nor exit.
 pub fn printing(files: &[File]) -> Complaints {
     let libraries = files.iter().filter(|file| {
         file.is("rs")
@@ -78,7 +78,7 @@ pub fn printing(files: &[File]) -> Complaints {
     Ok(complaints)
 }
 
-/// Every fuzz target is one that cargo builds: `cargo fuzz` needs them named one by one.
+/// Every fuzz target is in the manifest, because `cargo fuzz` needs their names.
 pub fn fuzz_targets(files: &[File]) -> Complaints {
     let manifest = files.iter().find(|file| file.path == "fuzz/Cargo.toml");
     let named = |path: &str| manifest.is_some_and(|manifest| manifest.text.contains(&format!("\"{path}\"")));
@@ -89,7 +89,7 @@ pub fn fuzz_targets(files: &[File]) -> Complaints {
         .collect())
 }
 
-/// The lines before the tests at the end of a file, comments left out.
+/// The lines before the tests at the end of a file, without comments.
 fn code(file: &File) -> impl Iterator<Item = (usize, &str)> {
     let until_tests = file.lines().take_while(|(_, line)| *line != "#[cfg(test)]");
     until_tests.map(|(number, line)| (number, line.split("//").next().unwrap_or(line)))

@@ -48,7 +48,7 @@ fn broken(files: &[File], from: &File, target: &str) -> Option<&'static str> {
     (!anchor.is_empty() && !has_heading()).then_some("there is no such heading")
 }
 
-/// Without `..`.
+/// Resolves `..`.
 fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {
@@ -72,9 +72,9 @@ fn slug(heading: &str) -> String {
     kept.flat_map(char::to_lowercase).collect()
 }
 
-/// Paths and names that mean something on one machine only.
+/// Reports paths and names that are valid on one machine only.
 pub fn machines(files: &[File]) -> Complaints {
-    // In pieces, so that this file is not complained about.
+    // In pieces, so that this file passes.
     let words = ["/wo|rk/", "/ro|ot/", "/ho|me/", "pkg|.dev", "regis|try.npm", "artifact|-regis|try"]
         .map(|word| word.replace('|', ""));
     let mut complaints = Vec::new();
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_links_are_told() {
+    fn broken_links_are_reported() {
         let from = page("# What it is\n");
         assert_eq!(broken(&[], &from, "https://example.org"), None);
         assert_eq!(broken(&[], &from, "../Cargo.toml"), None);

@@ -1,6 +1,6 @@
-//! Tests that return before they test.
+//! Check for tests that return without testing.
 //!
-//! A test may return early only after it has reported why: by `leave_out`, or by a function of the tests that calls it.
+//! A test may return early only after a report of the reason: by `leave_out`, or by a helper that calls it.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ struct Function<'a> {
     lines: Vec<&'a str>,
 }
 
-/// Complains about statements `return` of tests that follow no report. Closures are not looked at: what they leave out is one of
+/// Reports `return` statements of tests without a preceding report. Ignores closures, which leave out one of
 /// several cases.
 pub fn early(files: &[File]) -> Complaints {
     let is_test = |file: &&File| file.path.ends_with(".rs") && file.path.contains("/tests/");
@@ -35,7 +35,8 @@ pub fn early(files: &[File]) -> Complaints {
     Ok(found)
 }
 
-/// Functions at the margin, and methods. A function ends at a brace below the `f` of its `fn`, or of its visibility.
+/// Functions without indentation, and methods. A function ends at a brace with the indentation of its `fn` or
+/// visibility.
 fn functions(text: &str) -> Vec<Function<'_>> {
     let lines: Vec<&str> = text.lines().collect();
     let mut all = Vec::new();
@@ -81,12 +82,12 @@ fn has_call(line: &str, names: &BTreeSet<&str>) -> bool {
     })
 }
 
-/// The lines of a test, from its first, that return without a report.
+/// Lines of a test, from its first line, that return without a report.
 fn silent(test: &Function<'_>, reporting: &BTreeSet<&str>) -> Vec<usize> {
     let indent = test.lines[0].len() - test.lines[0].trim_start().len() + 4;
     let indent_of = |line: &str| line.len() - line.trim_start().len();
     let mut found = Vec::new();
-    // A statement of the test itself, and what it contains, one level down.
+    // A statement of the test itself, and its content one level down.
     let mut statement = 0;
     for (at, line) in test.lines.iter().enumerate().skip(1) {
         let code = line.trim();

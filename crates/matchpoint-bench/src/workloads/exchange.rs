@@ -1,4 +1,4 @@
-//! What well-behaved codes do.
+//! Workloads of regular codes.
 
 use crate::random::{Random, SEED};
 use crate::script::{Key, Part, Phase};
@@ -6,11 +6,11 @@ use crate::script::{Key, Part, Phase};
 /// Exchanges in a round.
 const EXCHANGES: usize = 16;
 
-/// Messages of each neighbour in an exchange: one for each field.
+/// Messages per neighbour and exchange: one per field.
 const TAGS: usize = 3;
 
-/// In each exchange all receives are posted neighbour by neighbour, then messages arrive: neighbours in random order
-/// and mixed, those of one neighbour in the order of their tags.
+/// In each exchange, receives are posted neighbour by neighbour. Then messages arrive: neighbours interleaved
+/// at random, messages of one neighbour in the order of their tags.
 pub fn halo(n: usize) -> Part {
     let mut random = Random::new(SEED);
     let receives: Vec<Key> = (0..n * TAGS).map(|at| Key::new(at / TAGS, at % TAGS)).collect();

@@ -1,7 +1,7 @@
-//! The standard workloads, by name: one is one function and one line of [`WORKLOADS`].
+//! The standard workloads: one function and one line of [`WORKLOADS`] each.
 //!
-//! `docs/reference/bench.md` defines each in words. All use one context (but `contexts`), one thread, and the random numbers of
-//! [`SEED`](crate::random::SEED).
+//! `docs/reference/bench.md` defines each workload. All use one context (except `contexts`), one thread, and
+//! the random numbers of [`SEED`](crate::random::SEED).
 
 mod exchange;
 mod posted;
@@ -16,21 +16,21 @@ use crate::script::{Part, Script};
 /// One workload, of any size.
 #[derive(Debug)]
 pub struct Workload {
-    /// Its name.
+    /// Name.
     pub name: &'static str,
-    /// One line: what happens.
+    /// Description in one line.
     pub summary: &'static str,
-    /// What its size counts.
+    /// Meaning of the size.
     pub counts: &'static str,
-    /// The sizes it has unless asked for another.
+    /// Default sizes.
     pub sizes: &'static [usize],
-    /// The sizes it can have.
+    /// Minimum and maximum size.
     pub limits: (usize, usize),
-    /// Makes it.
+    /// Creates the calls.
     pub build: fn(usize) -> Part,
 }
 
-/// Every workload there is.
+/// All workloads.
 pub static WORKLOADS: &[Workload] = &[
     Workload {
         name: "last",
@@ -170,27 +170,27 @@ pub static WORKLOADS: &[Workload] = &[
     },
 ];
 
-/// Something to play.
+/// Work for the engines.
 #[derive(Clone, Debug)]
 pub enum Job {
     /// A workload of one size.
     Standard {
-        /// Which.
+        /// The workload.
         workload: &'static Workload,
-        /// How large.
+        /// Its size.
         n: usize,
     },
     /// A trace.
     Recorded {
         /// `trace:PATH`.
         name: String,
-        /// What its ranks did.
+        /// Calls of its ranks.
         script: Script,
     },
 }
 
 impl Job {
-    /// The workload's name.
+    /// Name of the workload.
     pub fn name(&self) -> &str {
         match self {
             Job::Standard { workload, .. } => workload.name,
@@ -198,7 +198,7 @@ impl Job {
         }
     }
 
-    /// Its size; of a trace the number of its ranks.
+    /// Size of the workload, or number of ranks of a trace.
     pub fn n(&self) -> usize {
         match self {
             Job::Standard { n, .. } => *n,
@@ -206,7 +206,7 @@ impl Job {
         }
     }
 
-    /// What is done, with the right answers.
+    /// Calls with the right results.
     pub fn script(&self) -> Script {
         match self {
             Job::Standard { workload, n } => model::answered((workload.build)(*n)),
@@ -224,10 +224,10 @@ impl Display for Job {
     }
 }
 
-/// What `text` names: `name:N`, or `name` for all its usual sizes.
+/// Parses `name:N`, or `name` for the default sizes.
 ///
 /// # Errors
-/// A sentence: what was read, and what there is instead.
+/// A sentence with the given name and the valid names.
 pub fn parse(text: &str) -> Result<Vec<Job>, String> {
     let (name, size) = text.split_once(':').map_or((text, None), |(name, size)| (name, Some(size)));
     let Some(workload) = WORKLOADS.iter().find(|workload| workload.name == name) else {
@@ -247,7 +247,7 @@ pub fn parse(text: &str) -> Result<Vec<Job>, String> {
     }
 }
 
-/// Every workload in its usual sizes.
+/// Every workload in its default sizes.
 pub fn all() -> Vec<Job> {
     let sized =
         |workload: &'static Workload| workload.sizes.iter().map(move |&n| Job::Standard { workload, n });

@@ -1,4 +1,4 @@
-//! Receives posted first: what an arrival finds in the posted queue.
+//! Workloads with posts before arrivals: searches of the posted queue.
 
 use crate::model::Model;
 use crate::random::{Random, SEED};
@@ -7,18 +7,18 @@ use crate::script::{ANY, Form, Key, Part, Phase};
 /// Pairs of a post and an arrival in a round of [`last`].
 const PAIRS: usize = 256;
 
-/// Receives posted from each source.
+/// Receives per source.
 const PER_SOURCE: usize = 4;
 
-/// Of the receives of [`wild`], one in so many is from any source, and as many have any tag.
+/// One of this many receives of [`wild`] has any source, and one has any tag.
 const WILD: usize = 100;
 
-/// Tags 0…n−1 stand; the receive of tag n and its message come in turn.
+/// Tags 0…n−1 stay posted. The receive of tag n and its message alternate.
 pub fn last(n: usize) -> Part {
     behind((0..n).map(|tag| Key::new(0, tag)).collect(), Key::new(0, n))
 }
 
-/// Sources 0…n−1 stand, all with tag 0.
+/// Sources 0…n−1 stay posted, all with tag 0.
 pub fn last_sources(n: usize) -> Part {
     behind((0..n).map(|source| Key::new(source, 0)).collect(), Key::new(n, 0))
 }
@@ -61,18 +61,18 @@ fn shuffled(mut keys: Vec<Key>) -> Vec<Key> {
     keys
 }
 
-/// Tags 0…n−1 from any source; tag t comes from source t mod 64.
+/// Tags 0…n−1 from any source; tag t has source t mod 64.
 pub fn any_source(n: usize) -> Part {
     let receives = (0..n).map(|tag| Key { source: ANY, ..Key::new(0, tag) }).collect();
     exchange(receives, shuffled((0..n).map(|tag| Key::new(tag % 64, tag)).collect()))
 }
 
-/// Tags 0…3 in each of n communicators, posted communicator by communicator, arriving in random order.
+/// Tags 0…3 in each of n communicators, posted communicator by communicator. Messages arrive in random order.
 pub fn contexts(n: usize) -> Part {
     of_form(exchange(per_source(n), shuffled(per_source(n))), Form::Contexts)
 }
 
-/// 4 receives under each of n masks, posted mask by mask; their messages arrive in random order.
+/// 4 receives with each of n masks, posted mask by mask. Messages arrive in random order.
 pub fn masks(n: usize) -> Part {
     of_form(exchange(per_source(n), shuffled(per_source(n))), Form::Masks)
 }
@@ -91,8 +91,8 @@ pub fn many_sources(n: usize) -> Part {
     exchange(per_source(n), shuffled(per_source(n)))
 }
 
-/// As [`many_sources`], with wildcards in random places. A receive that left something open may take a message that
-/// another receive was meant for: what is then left over on both sides is matched at the end of the round.
+/// As [`many_sources`], with wildcards at random positions. A wildcard receive may take the message of
+/// another receive. The end of the round matches the entries that remain on both sides.
 pub fn wild(n: usize) -> Part {
     let mut receives = per_source(n);
     let mut random = Random::new(SEED ^ 1);

@@ -1,12 +1,12 @@
-//! Messages that arrive first: what a post finds in the unexpected queue.
+//! Workloads with arrivals before posts: searches of the unexpected queue.
 
 use crate::random::{Random, SEED};
 use crate::script::{ANY, Form, Key, Part, Phase};
 
-/// Messages from each source.
+/// Messages per source.
 const PER_SOURCE: usize = 4;
 
-/// The same in [`gather`].
+/// Messages per source in [`gather`].
 const GATHERED: usize = 64;
 
 fn late(messages: Vec<Key>, receives: Vec<Key>) -> Part {
@@ -38,7 +38,7 @@ pub fn any_source(n: usize) -> Part {
     late(messages, receives)
 }
 
-/// Four messages for each of n masks wait; their receives are posted in random order.
+/// Four messages for each of n masks are queued. Their receives are posted in random order.
 pub fn masks(n: usize) -> Part {
     let messages: Vec<Key> =
         (0..n * PER_SOURCE).map(|at| Key::new(at / PER_SOURCE, at % PER_SOURCE)).collect();
@@ -47,7 +47,8 @@ pub fn masks(n: usize) -> Part {
     part
 }
 
-/// Tags 0…63 of each source. Messages of different sources arrive in random order, those of one source in theirs.
+/// Tags 0…63 of each source. Messages of different sources arrive in random order, messages of one source in
+/// the order of tags.
 pub fn gather(n: usize) -> Part {
     gathered(n, |message| message)
 }

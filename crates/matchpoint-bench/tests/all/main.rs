@@ -1,4 +1,4 @@
-//! The benchmark: every test of it, in one program.
+//! Tests of the benchmark.
 
 mod measuring;
 mod through_c;

@@ -1,4 +1,4 @@
-//! What a run finds.
+//! Tests of measurements and their results.
 
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ fn list_compares_entries_up_to_match() {
 }
 
 #[test]
-fn every_engine_answers_every_workload_rightly() {
+fn every_engine_is_right_on_workloads() {
     let names: Vec<&str> = REGISTRY.iter().map(|spec| spec.name).collect();
     let small = ["last:8", "last_sources:8", "in_order:100", "reverse:100", "many_sources:32", "wild:128"];
     let late =
@@ -90,7 +90,7 @@ fn cold_single_calls_have_figures() {
 }
 
 #[test]
-fn whoever_says_stop_is_heard() {
+fn stop_request_ends_run() {
     let mut told = 0;
     let stopped = run(&options(&["list"], 10), &jobs(&["last"]), &mut |done, total, _| {
         assert!(done < total);
@@ -155,7 +155,7 @@ fn slow_engine_stops_before_later_stages() {
     assert_eq!(stages[given_up + 1].ended, Some(Ended::NotReached), "{stages:?}");
 }
 
-/// What was refused is no call that was fast.
+/// A refused call does not count as a fast call.
 #[test]
 fn full_table_ends_stage_before_refused_call() {
     let options = LatencyOptions {

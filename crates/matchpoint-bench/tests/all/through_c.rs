@@ -15,7 +15,7 @@ use matchpoint_bench::{Options, Outcome};
 /// Calls of a random stream.
 const CALLS: usize = 6000;
 
-/// A key in so many has a wildcard where it may have one.
+/// One key of this many has a wildcard where allowed.
 const WILD: usize = 5;
 
 fn form(random: &mut Random) -> Form {
@@ -26,7 +26,7 @@ fn form(random: &mut Random) -> Form {
     }
 }
 
-/// One call. A number is the id of the entry: none is used twice.
+/// One call. A number is the id of the entry and is unique.
 fn phase(random: &mut Random, number: u32) -> Phase {
     let (is_post, form) = (random.below(2) == 0, form(random));
     let mut key = Key::new(random.below(6), random.below(4));
@@ -38,7 +38,7 @@ fn phase(random: &mut Random, number: u32) -> Phase {
     if is_post { Phase::Posts(keys) } else { Phase::Arrivals(keys) }
 }
 
-/// The answer of an engine in Rust, as the driver gives it.
+/// Result of an engine in Rust, as the driver reports it.
 fn answer(engine: &mut dyn Engine, phase: &Phase) -> u64 {
     match phase {
         Phase::Posts(Keys { keys, first_id, form }) => {
@@ -80,8 +80,8 @@ fn stand_ins_answer_random_streams_as_list() {
 
 const RANK_ARRAY: &str = "c:rank_array";
 
-/// A receive takes the oldest message of its source. A receive from any source searches sources in turn, from the one after the
-/// last such match.
+/// A receive takes the oldest message of its source. An any-source receive searches the sources in turn,
+/// starting after the last such match.
 #[derive(Default)]
 struct SourcesInTurn {
     receives: Vec<(u64, Selector)>,

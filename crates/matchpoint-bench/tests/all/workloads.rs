@@ -1,4 +1,4 @@
-//! Workloads do what `docs/reference/bench.md` says, and never anything else.
+//! Workloads equal their description in `docs/reference/bench.md` and never change.
 
 use matchpoint::event::script;
 use matchpoint::{
@@ -19,7 +19,7 @@ fn keys(phase: &Phase) -> &[Key] {
     }
 }
 
-/// Plays a phase, call by call, with nothing of the crate that is tested but the keys.
+/// Runs a phase call by call. Uses only the keys of the tested crate.
 fn play(engine: &mut dyn Engine, phase: &Phase) -> Vec<u32> {
     let (Phase::Posts(list) | Phase::Arrivals(list) | Phase::Pairs(list)) = phase else {
         panic!("a standard workload has keys");
@@ -70,7 +70,7 @@ fn round_has_answers_of_list() {
 }
 
 #[test]
-fn sizes_count_what_they_say() {
+fn sizes_count_documented_units() {
     let part = |text: &str| job(text).script().parts.pop().unwrap();
     assert_eq!(keys(&part("last:64").standing[0]).len(), 64);
     assert_eq!(keys(&part("last:64").round[0])[0], Key::new(0, 64));
@@ -115,7 +115,7 @@ fn gathered_messages_keep_order_per_source() {
     assert!(arriving.windows(2).filter(|pair| pair[0].source != pair[1].source).count() > arriving.len() / 2);
 }
 
-/// What receives ask for and messages say.
+/// Selectors of receives and envelopes of messages, as text.
 fn said(phase: &Phase) -> Vec<String> {
     let (Phase::Posts(list) | Phase::Arrivals(list) | Phase::Pairs(list)) = phase else { return Vec::new() };
     let is_posted = !matches!(phase, Phase::Arrivals(_));
@@ -146,9 +146,9 @@ fn masks_and_communicators_have_requested_number() {
     }
 }
 
-/// Figures are compared over years: no workload may change without another name.
+/// Figures are compared over years, so a changed workload needs another name.
 #[test]
-fn workloads_are_what_they_always_were() {
+fn workloads_are_unchanged() {
     let (first, later) = WORKLOADS.split_at(14);
     assert_eq!(fingerprint(first), 0xAF9B_F9EA_2ADD_A317, "{:#x}", fingerprint(first));
     assert_eq!(fingerprint(later), LATER, "{:#x}", fingerprint(later));
@@ -170,7 +170,7 @@ fn fingerprint(of: &'static [Workload]) -> u64 {
     hash
 }
 
-/// Of the workloads that were added later.
+/// Fingerprint of the workloads that were added later.
 const LATER: u64 = 0x5C76_3C95_4B77_07F7;
 
 #[test]

@@ -1,7 +1,7 @@
-//! From raw measurements to the parameters of the model.
+//! Fit of the model's parameters to raw measurements.
 //!
-//! Every part is a function of what it needs and no more: [`protocols`] of times by size, [`rates`] of those of several
-//! pairs, [`differences`] of pairs of times whose difference is a cost. [`parameters`] puts them together.
+//! [`protocols`] fits times by size, [`rates`] times of several pairs, [`differences`] pairs of times.
+//! [`parameters`] combines them.
 
 pub mod differences;
 pub mod parameters;
@@ -10,27 +10,28 @@ pub mod rates;
 pub mod robust;
 mod squares;
 
-/// A parameter with its interval of confidence ([`robust::CONFIDENCE`]).
+/// A parameter with its confidence interval ([`robust::CONFIDENCE`]).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Range {
     /// The estimate, never negative.
     pub value: f64,
-    /// The low end, never negative.
+    /// Low end, never negative.
     pub low: f64,
-    /// The high end; of a time infinite if nothing tells it: no more measurements than parameters, and one round.
+    /// High end. The high end of a time is infinite without evidence: one round with no more measurements
+    /// than parameters.
     pub high: f64,
 }
 
 impl Range {
-    /// What is `value` once negative ones are cut off, by a fit that gave `centre`.
+    /// `value` is the fitted `centre` with negative values set to 0.
     fn around(value: f64, centre: f64, margin: f64) -> Range {
         Range { value, low: (centre - margin).clamp(0.0, value), high: (centre + margin).max(value) }
     }
 
-    /// The same, at least as wide as several estimates of it tell, one from each round: Student's interval of their mean, about
-    /// the value. (Of so few rounds a bootstrap would be too narrow: it never reaches beyond the most and the least.) How
-    /// well one line describes all times says nothing of how fast the machine was that minute; rounds do. Where there are no
-    /// more times than parameters, which say nothing of the line either, rounds alone tell.
+    /// Widens the interval by the variation of estimates of single rounds: Student's interval of their mean,
+    /// around the value. A bootstrap of few rounds is too narrow, because it never exceeds the extremes. The
+    /// fit of one line to all times does not show the variation of the machine's speed; rounds do. With no
+    /// more times than parameters, only rounds give an interval.
     pub(crate) fn over_rounds(self, estimates: &[f64]) -> Range {
         let count = estimates.len() as f64;
         if count < 2.0 {
@@ -46,22 +47,22 @@ impl Range {
         Range { value: self.value, low: self.low.min(own.low), high: self.high.max(own.high) }
     }
 
-    /// Whether anything tells how uncertain a time is.
+    /// Returns true if the interval is finite.
     pub fn is_bounded(&self) -> bool {
         self.high.is_finite()
     }
 
-    /// Whether it may as well be nothing.
-    pub fn may_be_nothing(&self) -> bool {
+    /// Returns true if the interval contains 0.
+    pub fn may_be_zero(&self) -> bool {
         self.low <= 0.0
     }
 
-    /// One over it.
+    /// Reciprocal.
     pub fn inverse(&self) -> Range {
         Range { value: 1.0 / self.value, low: 1.0 / self.high, high: 1.0 / self.low }
     }
 
-    /// All of it, so many times.
+    /// Multiplies by a factor.
     pub fn scaled(&self, factor: f64) -> Range {
         Range { value: self.value * factor, low: self.low * factor, high: self.high * factor }
     }

@@ -1,4 +1,4 @@
-//! All parameters of a machine, and what the measurements do not tell.
+//! All parameters of a machine, and warnings about missing ones.
 
 use matchpoint_model::Locality;
 
@@ -6,42 +6,42 @@ use super::Range;
 use super::differences::{self, Cost, Difference, extra_attempts};
 use super::protocols::{self, Point, Segment};
 use super::rates::{self, NodeRate, Shared};
-use super::robust::{self, Row, Unfit};
+use super::robust::{self, FitError, Row};
 use crate::plan::{Measurement, Part, PostOrder};
 use crate::raw::{Raw, Repeated};
 use crate::typical::median;
 
-/// How messages get from one process to another.
+/// Transport between two processes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Link {
-    /// Between which processes.
+    /// Locality of the processes.
     pub placement: Locality,
-    /// What was measured.
+    /// Measured times.
     pub points: Vec<Point>,
-    /// The largest message that is sent at once; nothing if nobody tried, or if all are that were tried.
+    /// Largest eager message. `None` if untested, or if all tested messages are eager.
     pub at_once_max_bytes: Option<u32>,
-    /// One for each protocol that was told apart, by size.
+    /// One segment per detected protocol, by size.
     pub segments: Vec<Segment>,
-    /// R_N of each of them; of messages between nodes only, and if several pairs were tried.
+    /// R_N of each segment. Only between nodes, and only if several pairs were measured.
     pub node_rates: Vec<NodeRate>,
 }
 
-/// What searching queues costs.
+/// Cost of queue searches.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Search {
-    /// Seconds for each entry that is compared: 2 γ.
+    /// Seconds per attempt: 2 γ.
     pub attempt_s: Range,
-    /// By entries compared: what is left of each difference, relative to the time of the exchange.
+    /// By number of attempts: residual of each difference, relative to the time of the exchange.
     pub residuals: Vec<(f64, f64)>,
-    /// Messages at once, and seconds for an entry as that number alone tells it.
+    /// Number of concurrent messages, and seconds per attempt for this number alone.
     pub by_messages: Vec<(u32, Range)>,
-    /// What random order costs beyond equal order, as a share of what reversed order does: a half, where one list is
-    /// searched from its beginning.
+    /// Additional cost of random order divided by that of reverse order. It is 0.5 for one list searched from
+    /// its start.
     pub random_share: Option<f64>,
 }
 
-/// An interval this wide, to each side and as a share of its value, tells a number.
-const TELLS: f64 = 0.5;
+/// Maximum half width of an interval, relative to its value, for a useful estimate.
+const USEFUL_HALF_WIDTH: f64 = 0.5;
 
 impl Search {
     /// γ of equation 3.
@@ -49,27 +49,29 @@ impl Search {
         self.attempt_s.scaled(0.5)
     }
 
-    /// γ of those numbers of messages that tell it well, ascending.
+    /// γ for the numbers of messages with a useful estimate, ascending.
     pub fn gamma_by_messages(&self) -> Vec<(u32, Range)> {
-        let tells = |range: &Range| range.value > 0.0 && range.high - range.low <= 2.0 * TELLS * range.value;
+        let tells = |range: &Range| {
+            range.value > 0.0 && range.high - range.low <= 2.0 * USEFUL_HALF_WIDTH * range.value
+        };
         let known = self.by_messages.iter().filter(|(_, attempt_s)| tells(attempt_s));
         known.map(|(messages, attempt_s)| (*messages, attempt_s.scaled(0.5))).collect()
     }
 }
 
-/// What LogP has beyond latency, of messages of few bytes.
+/// Parameters of LogP beyond latency, from small messages.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LogP {
-    /// o: of a call that sends.
+    /// o: time of a send call.
     pub overhead_s: Range,
-    /// g: between two messages of one process.
+    /// g: time between two messages of one process.
     pub gap_s: Range,
 }
 
-/// All that was fitted.
+/// All fitted parameters.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Parameters {
-    /// The closest placement first.
+    /// The nearest locality first.
     pub links: Vec<Link>,
     /// γ.
     pub search: Option<Search>,
@@ -77,18 +79,18 @@ pub struct Parameters {
     pub contention: Option<Cost>,
     /// Of the most distant pair.
     pub logp: Option<LogP>,
-    /// What the measurements do not tell, and what would: full sentences.
+    /// Missing parameters and how to measure them, in full sentences.
     pub warnings: Vec<String>,
 }
 
 impl Parameters {
-    /// Whether there is none at all.
+    /// Returns true without any parameter.
     pub fn is_empty(&self) -> bool {
         self.links.is_empty() && self.search.is_none() && self.contention.is_none() && self.logp.is_none()
     }
 }
 
-/// What was measured, to be looked at as a whole, or round by round.
+/// Measurements, as a whole or by round.
 struct Measurements<'a> {
     raw: &'a Raw,
     all: Vec<Repeated>,
@@ -99,14 +101,14 @@ impl Measurements<'_> {
         self.all.iter().filter(move |one| one.measurement.part == part)
     }
 
-    /// The interval of what all rounds together tell, no narrower than what each tells by itself.
+    /// Widens the interval of all rounds by the variation of single rounds.
     fn over_rounds(&self, whole: Range, tell: impl Fn(usize) -> Option<f64>) -> Range {
         let rounds = 0..self.raw.head.settings.rounds as usize;
         whole.over_rounds(&rounds.filter_map(tell).collect::<Vec<_>>())
     }
 }
 
-/// Fits whatever was measured.
+/// Fits all measured parameters.
 pub fn fit(raw: &Raw) -> Parameters {
     let mut found = Parameters::default();
     let measured = &Measurements { raw, all: raw.repeated() };
@@ -130,7 +132,7 @@ pub fn fit(raw: &Raw) -> Parameters {
     found
 }
 
-/// What the file of the machine lacks because nothing tells how uncertain it is.
+/// Warns of parameters that the machine's file omits because their interval is unbounded.
 fn warn_of_unbounded(found: &mut Parameters) {
     let mut all = Vec::new();
     for link in &found.links {
@@ -153,7 +155,7 @@ fn warn_of_unbounded(found: &mut Parameters) {
     }));
 }
 
-/// Sizes and times of a placement; of one round, if that is said.
+/// Sizes and times of a locality, of all rounds or of one.
 fn points(measured: &Measurements<'_>, placement: Locality, round: Option<usize>) -> Vec<Point> {
     let here = measured.of_part(Part::Sizes).filter(|one| one.measurement.placement == Some(placement));
     let point = |one: &Repeated| Some(Point { bytes: one.measurement.bytes, time_s: one.time_s(round)? });
@@ -162,14 +164,14 @@ fn points(measured: &Measurements<'_>, placement: Locality, round: Option<usize>
     points
 }
 
-/// Times of several pairs, less what it takes as many to begin together.
+/// Times of several pairs, less the time to start them together.
 fn shared(measured: &Measurements<'_>, round: Option<usize>) -> Vec<Shared> {
     let one = |one: &Repeated| {
         let Measurement { pairs, bytes, .. } = &one.measurement;
         Some(Shared { pairs: pairs.len() as u32, bytes: *bytes, time_s: one.time_s(round)? })
     };
     let all: Vec<Shared> = measured.of_part(Part::Injection).filter_map(one).collect();
-    rates::without_beginning(&points(measured, Locality::OffNode, round), &all)
+    rates::without_start(&points(measured, Locality::OffNode, round), &all)
 }
 
 fn link(
@@ -208,12 +210,12 @@ fn link(
     if placement == Locality::OffNode {
         warn_of_rates(&segments, &node_rates, all_shared.is_empty(), warnings);
     }
-    // All that were tried are no limit.
+    // If all tested sizes are eager, the limit is unknown.
     let at_once_max_bytes = tried.filter(|&bytes| bytes < raw.head.settings.bytes_max);
     Ok(Link { placement, points, at_once_max_bytes, segments, node_rates })
 }
 
-/// The line of the same sizes in each round by itself.
+/// The line of the same sizes in each round.
 fn by_round(measured: &Measurements<'_>, placement: Locality, of: &Segment) -> Vec<Option<Segment>> {
     let line = |round: usize| {
         let mut points = points(measured, placement, Some(round));
@@ -235,7 +237,8 @@ fn node_rate(
             NodeRate::NotMet { .. } | NodeRate::Latency | NodeRate::NotMeasured => None,
         };
     match rates::fit(segment, all) {
-        // Of the time that a byte takes: where that may be nothing, the rate is open above, and its low end is not 0.
+        // Interval of the time per byte. If it contains 0, the rate has no upper end, and its low end is not
+        // 0.
         NodeRate::Limit(whole) => {
             NodeRate::Limit(measured.over_rounds(whole.inverse(), time_per_byte).inverse())
         }
@@ -247,16 +250,16 @@ fn interrupted() -> String {
     "they were not measured before the calibration was interrupted".to_owned()
 }
 
-fn why_no_line(unfit: Unfit) -> &'static str {
+fn why_no_line(unfit: FitError) -> &'static str {
     match unfit {
-        Unfit::TooFew | Unfit::Singular => {
+        FitError::TooFew | FitError::Singular => {
             "one size alone does not tell latency and rate apart; measure more, with a larger --max-bytes"
         }
-        Unfit::NoNumber => "a time is not above 0",
+        FitError::NoNumber => "a time is not above 0",
     }
 }
 
-/// What the names of protocols leave open.
+/// Warns of ambiguous protocol names.
 fn warn_of_names(
     placement: Locality,
     tried: Option<u32>,
@@ -278,7 +281,7 @@ fn warn_of_names(
     }
 }
 
-/// Of a protocol whose line misses times by more than this the reader should know.
+/// Residual scale above which the report warns.
 const SCATTER: f64 = 0.25;
 
 fn warn_of_segments(placement: Locality, segments: &[Segment], warnings: &mut Vec<String>) {
@@ -296,8 +299,8 @@ fn warn_of_segments(placement: Locality, segments: &[Segment], warnings: &mut Ve
             ));
         }
         let nothing = [
-            (segment.alpha_s.may_be_nothing(), "latency"),
-            (segment.beta_s_per_byte.may_be_nothing(), "time per byte"),
+            (segment.alpha_s.may_be_zero(), "latency"),
+            (segment.beta_s_per_byte.may_be_zero(), "time per byte"),
         ];
         for (_, what) in nothing.iter().filter(|(is_nothing, _)| *is_nothing) {
             warnings.push(format!("The {what} cannot be told from 0 ({where_})."));
@@ -335,7 +338,7 @@ fn warn_of_rates(segments: &[Segment], rates: &[NodeRate], is_untried: bool, war
     }
 }
 
-/// What an order costs beyond equal order, by number of messages.
+/// Cost of an order beyond equal order, by number of messages.
 fn beyond_equal(
     measured: &Measurements<'_>,
     order: PostOrder,
@@ -354,14 +357,14 @@ fn beyond_equal(
     found.collect()
 }
 
-/// What an entry costs, as one number of messages tells it.
+/// Cost of an entry for one number of messages.
 fn each_s(difference: &Difference) -> f64 {
     (difference.with_s - difference.without_s) / difference.amount
 }
 
 fn search(measured: &Measurements<'_>, warnings: &mut Vec<String>) -> Option<Search> {
     let reversed = beyond_equal(measured, PostOrder::Reversed, None);
-    let telling = mostly_search(&reversed);
+    let telling = dominated_by_search(&reversed);
     let differences: Vec<Difference> = telling.iter().map(|(_, difference)| *difference).collect();
     let cost = match differences::fit(&differences) {
         Ok(cost) if reversed.len() > 1 => cost,
@@ -379,7 +382,7 @@ fn search(measured: &Measurements<'_>, warnings: &mut Vec<String>) -> Option<Sea
         differences::fit(&same).ok().map(|cost| cost.each_s.value)
     };
     let attempt_s = measured.over_rounds(cost.each_s, in_round);
-    if attempt_s.may_be_nothing() {
+    if attempt_s.may_be_zero() {
         warnings.push(why_nothing(&reversed));
     }
     Some(Search {
@@ -390,7 +393,7 @@ fn search(measured: &Measurements<'_>, warnings: &mut Vec<String>) -> Option<Sea
     })
 }
 
-/// Both orders of a round were measured within one round: what the machine was slower by then is in both.
+/// Both orders of a round have the same speed of the machine.
 fn by_messages(measured: &Measurements<'_>, reversed: &[(u32, Difference)]) -> Vec<(u32, Range)> {
     let rounds = 0..measured.raw.head.settings.rounds as usize;
     let by_round: Vec<Vec<(u32, Difference)>> =
@@ -406,10 +409,10 @@ fn by_messages(measured: &Measurements<'_>, reversed: &[(u32, Difference)]) -> V
     reversed.iter().map(of).collect()
 }
 
-/// Why γ may be 0: nothing is searched, or the measurements contradict each other.
+/// Reason for γ = 0: hashed queues, or contradicting measurements.
 fn why_nothing(reversed: &[(u32, Difference)]) -> String {
     let (messages, most) = reversed.last().map_or((0, 1.0), |(count, of)| (*count, of.with_s / of.without_s));
-    if most < MORE {
+    if most < COST_RATIO_MIN {
         return "γ cannot be told from 0: messages in reversed order cost no more than in equal order, as where queues are \
                 hashed."
             .to_owned();
@@ -420,21 +423,21 @@ fn why_nothing(reversed: &[(u32, Difference)]) -> String {
     )
 }
 
-/// Beyond chance.
-const MORE: f64 = 1.5;
+/// Ratio beyond chance.
+const COST_RATIO_MIN: f64 = 1.5;
 
-/// While a receiver searches, the sender may send what is next: what equal order takes may be hidden in what reversed order
-/// takes. Where that is this many times as much, little is.
-const SEARCHES: f64 = 4.0;
+/// While a receiver searches, the sender may prepare the next message. The time of equal order may thus be
+/// hidden in that of reverse order. From this ratio on, little is hidden.
+const SEARCH_RATIO_MIN: f64 = 4.0;
 
-/// Those whose time is mostly search; all, if there are not two of them.
-fn mostly_search(all: &[(u32, Difference)]) -> Vec<(u32, Difference)> {
-    let is_search = |(_, one): &&(u32, Difference)| one.with_s >= SEARCHES * one.without_s;
+/// The differences dominated by search; all differences if fewer than two are.
+fn dominated_by_search(all: &[(u32, Difference)]) -> Vec<(u32, Difference)> {
+    let is_search = |(_, one): &&(u32, Difference)| one.with_s >= SEARCH_RATIO_MIN * one.without_s;
     let some: Vec<(u32, Difference)> = all.iter().filter(is_search).copied().collect();
     if some.len() < 2 { all.to_vec() } else { some }
 }
 
-/// Of the largest number of messages: with it, the search is most of the time.
+/// For the largest number of messages, where search dominates.
 fn random_share(measured: &Measurements<'_>, reversed: &[(u32, Difference)]) -> Option<f64> {
     let random = beyond_equal(measured, PostOrder::Random, None);
     let (messages, most) = reversed.iter().max_by_key(|(messages, _)| *messages)?;
@@ -459,7 +462,7 @@ fn contention(measured: &Measurements<'_>, warnings: &mut Vec<String>) -> Option
         alone.ok().map(|cost| cost.each_s.value)
     };
     cost.each_s = measured.over_rounds(cost.each_s, in_round);
-    if cost.each_s.may_be_nothing() {
+    if cost.each_s.may_be_zero() {
         warnings.push(
             "δ cannot be told from 0: these four nodes share no link, or it is no bottleneck; name four that lie in a line."
                 .to_owned(),
@@ -475,7 +478,7 @@ fn line_differences(measured: &Measurements<'_>, round: Option<usize>) -> Vec<Di
         let same =
             |one: &&&Repeated| (one.measurement.messages, one.measurement.bytes) == (of.messages, of.bytes);
         let without_s = alone.iter().find(same)?.time_s(round)?;
-        // All of them pass the link between the second node and the third.
+        // All of these messages use the link between the second and the third node.
         let amount = of.pairs.len() as f64 * f64::from(of.messages) * f64::from(of.bytes);
         Some(Difference { with_s: shared.time_s(round)?, without_s, amount })
     };
@@ -491,7 +494,7 @@ fn logp(measured: &Measurements<'_>) -> Option<LogP> {
     Some(LogP { overhead_s: of(Part::Overhead)?, gap_s: of(Part::Gap)? })
 }
 
-/// What each further message adds.
+/// Time added by each further message.
 fn each_more(measured: &Measurements<'_>, part: Part, round: Option<usize>) -> Option<Range> {
     let row =
         |one: &Repeated| Some(Row::new(vec![1.0, f64::from(one.measurement.messages)], one.time_s(round)?));
@@ -506,7 +509,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equal_times_are_explained_by_hashing() {
+    fn equal_times_indicate_hashing() {
         let with = |with_s| {
             [
                 (10, Difference { with_s: 1.0, without_s: 1.0, amount: 45.0 }),

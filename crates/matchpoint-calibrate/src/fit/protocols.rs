@@ -1,95 +1,95 @@
-//! Time against size: α and R_b of each protocol, and where the library goes from one to the next (§2, §3).
+//! Time against size: α and R_b of each protocol, and the sizes at which the library changes the protocol
+//! (§2, §3).
 //!
-//! From which size on messages wait for their receive was tried; where else the library changes is seen in the data: of all
-//! ways to cut the sizes into ranges, with a line for each, the one that explains most, every further range being charged
-//! for.
+//! The largest eager size is measured separately. Other changes are estimated: of all divisions of the sizes
+//! into ranges with a line each, the fit selects the best one, with a penalty per range.
 
 use matchpoint_model::Protocol;
 
 use super::Range;
-use super::robust::{self, Fit, Row, Unfit};
+use super::robust::{self, Fit, FitError, Row};
 
-/// The time of one message.
+/// Time of one message.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
-    /// Its size.
+    /// Size.
     pub bytes: u32,
-    /// From sender to receiver.
+    /// Time from sender to receiver.
     pub time_s: f64,
 }
 
-/// A range of sizes with a line of its own: a protocol.
+/// A range of sizes with one line: a protocol.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Segment {
-    /// How these messages are sent.
+    /// Protocol of these messages.
     pub protocol: Protocol,
-    /// Smallest and largest size that were measured of it.
+    /// Smallest and largest measured size.
     pub bytes: (u32, u32),
     /// α, in seconds.
     pub alpha_s: Range,
     /// β = 1 ÷ R_b, in seconds per byte.
     pub beta_s_per_byte: Range,
-    /// Relative, size by size.
+    /// Relative residual of each size.
     pub residuals: Vec<(u32, f64)>,
-    /// Their standard deviation, outliers apart.
+    /// Standard deviation of the residuals, robust against outliers.
     pub scale: f64,
 }
 
 impl Segment {
-    /// What the model says of a message of this size.
+    /// Modelled time of a message of this size.
     pub fn time_s(&self, bytes: u32) -> f64 {
         self.alpha_s.value + self.beta_s_per_byte.value * f64::from(bytes)
     }
 }
 
-/// What is sent at once: short, eager (§2).
+/// Protocols that send before the match: short, eager (§2).
 const AT_ONCE: &[Protocol] = &[Protocol::Short, Protocol::Eager];
 
-/// Two parameters need two sizes, and an interval that means something two more.
+/// Minimum sizes: two for two parameters, two more for a meaningful interval.
 const POINTS_MIN: usize = 4;
 
-/// No difference below this, relative, is evidence for a protocol: caches and the like bend lines, too.
+/// Minimum relative noise. Smaller differences may come from caches and are no evidence for a protocol.
 const NOISE_MIN: f64 = 0.01;
 
-/// What a further segment is charged, in units of ln(points): two parameters and a place, which is searched for and so
-/// counts twice. Half of it, the usual criterion of Schwarz, finds segments in noise.
+/// Penalty of a further segment in units of ln(points): two parameters, and a boundary that is searched and
+/// so counts twice. Schwarz's usual criterion, half of this, finds segments in noise.
 const CHARGE: f64 = 6.0;
 
-/// Fits sizes in ascending order, of which those up to `at_once_max` are sent at once. A side of that size with one size
-/// alone has no line of its own, and is left out. Where it is not known, ranges are named by their order: one is eager, two
-/// are eager and rendezvous.
+/// Fits sizes in ascending order. Sizes up to `eager_max` are eager. A side of this limit with one size has
+/// no line and is left out. Without the limit, ranges are named by order: one is eager, two are eager and
+/// rendezvous.
 ///
 /// # Errors
-/// There are too few sizes, or a time is none.
-pub fn fit(points: &[Point], at_once_max: Option<u32>) -> Result<Vec<Segment>, Unfit> {
+/// If there are too few sizes, or if a time is invalid.
+pub fn fit(points: &[Point], eager_max: Option<u32>) -> Result<Vec<Segment>, FitError> {
     let noise = noise(points).max(NOISE_MIN);
-    let Some(at_once_max) = at_once_max else {
-        return cut(points, noise, &Protocol::ALL).map(named_by_order);
+    let Some(eager_max) = eager_max else {
+        return cut(points, noise, &Protocol::ALL).map(name_by_order);
     };
-    let (at_once, waiting) = points.split_at(points.partition_point(|point| point.bytes <= at_once_max));
+    let (at_once, waiting) = points.split_at(points.partition_point(|point| point.bytes <= eager_max));
     let mut sides = Vec::new();
     for (side, protocols) in [(at_once, AT_ONCE), (waiting, &[Protocol::Rendezvous])] {
         match cut(side, noise, protocols) {
             Ok(segments) => sides.extend(segments),
-            Err(Unfit::TooFew) => {}
+            Err(FitError::TooFew) => {}
             Err(unfit) => return Err(unfit),
         }
     }
-    if sides.is_empty() { Err(Unfit::TooFew) } else { Ok(sides) }
+    if sides.is_empty() { Err(FitError::TooFew) } else { Ok(sides) }
 }
 
-/// Nobody knows which messages wait for their receive: of two ranges the second is taken for those, of one none.
-fn named_by_order(mut segments: Vec<Segment>) -> Vec<Segment> {
+/// Names for an unknown eager limit: the second of two ranges is rendezvous.
+fn name_by_order(mut segments: Vec<Segment>) -> Vec<Segment> {
     if let [only] = &mut segments[..] {
         only.protocol = Protocol::Eager;
     }
     segments
 }
 
-/// Into as many ranges as there are protocols, or fewer, which are then named after the last of them.
-fn cut(points: &[Point], noise: f64, protocols: &[Protocol]) -> Result<Vec<Segment>, Unfit> {
+/// Divides into at most as many ranges as protocols. Ranges are named after the last protocols.
+fn cut(points: &[Point], noise: f64, protocols: &[Protocol]) -> Result<Vec<Segment>, FitError> {
     if points.len() < 2 {
-        return Err(Unfit::TooFew);
+        return Err(FitError::TooFew);
     }
     let whole = line(points)?;
     let costs = Costs::of(points, noise);
@@ -109,17 +109,17 @@ fn cut(points: &[Point], noise: f64, protocols: &[Protocol]) -> Result<Vec<Segme
     ranges.map(|((&start, end), &protocol)| Ok(Segment { protocol, ..line(&points[start..end])? })).collect()
 }
 
-/// α and β of one range of sizes, neither negative; taken for eager.
+/// α and β of one range of sizes, not negative. The segment is named eager.
 ///
 /// # Errors
-/// There are too few sizes, or a time is none.
-pub fn line(points: &[Point]) -> Result<Segment, Unfit> {
+/// If there are too few sizes, or if a time is invalid.
+pub fn line(points: &[Point]) -> Result<Segment, FitError> {
     let rows = |terms: fn(f64) -> Vec<f64>| -> Vec<Row> {
         points.iter().map(|point| Row::new(terms(f64::from(point.bytes)), point.time_s)).collect()
     };
     let free = robust::fit(&rows(|bytes| vec![1.0, bytes]))?;
     let (alpha, beta) = (free.parameters[0], free.parameters[1]);
-    // A negative one says that it is nothing, and the other has to be fitted without it.
+    // A negative parameter becomes 0, and the other is fitted again without it.
     let (fit, values): (Fit, _) = if alpha < 0.0 {
         let fit = robust::fit(&rows(|bytes| vec![bytes]))?;
         let values = [0.0, fit.parameters[0]];
@@ -147,13 +147,13 @@ fn loss(segment: &Segment, noise: f64) -> f64 {
     segment.residuals.iter().map(|(_, residual)| robust::loss(*residual, noise)).sum()
 }
 
-/// How far times scatter, whatever the protocols: by how much each misses the line through its two neighbours.
+/// Scatter of the times, independent of protocols: deviations from the line through both neighbours.
 fn noise(points: &[Point]) -> f64 {
     let misses: Vec<f64> = points.windows(3).map(miss).collect();
     robust::spread(&misses)
 }
 
-/// In standard deviations of one time: the line through two others is uncertain, too.
+/// In standard deviations of one time, including the uncertainty of the neighbours.
 fn miss(three: &[Point]) -> f64 {
     let size = |at: usize| f64::from(three[at].bytes);
     let right = (size(1) - size(0)) / (size(2) - size(0));
@@ -161,7 +161,7 @@ fn miss(three: &[Point]) -> f64 {
     (three[1].time_s - between) / three[1].time_s / (1.0 + right.powi(2) + (1.0 - right).powi(2)).sqrt()
 }
 
-/// What a line through points from one to before another misses.
+/// Loss of a line through consecutive points.
 struct Costs {
     points: usize,
     costs: Vec<f64>,
@@ -184,7 +184,7 @@ impl Costs {
         self.costs[start * (self.points + 1) + end]
     }
 
-    /// The best way to cut all points into so many ranges: where each starts, and its cost.
+    /// Best division into `count` ranges: their starts and the loss.
     fn cut(&self, count: usize) -> Option<(Vec<usize>, f64)> {
         let mut best: Vec<(Vec<usize>, f64)> =
             (0..=self.points).map(|end| (vec![0], self.cost(0, end))).collect();
@@ -194,7 +194,7 @@ impl Costs {
         best.pop().filter(|(_, cost)| cost.is_finite())
     }
 
-    /// One more range, which ends here.
+    /// Adds a range that ends at `end`.
     fn extended(&self, best: &[(Vec<usize>, f64)], end: usize) -> (Vec<usize>, f64) {
         let last = |start: usize| best[start].1 + self.cost(start, end);
         let start = (0..end).min_by(|&one, &other| last(one).total_cmp(&last(other)));

@@ -1,82 +1,82 @@
-//! A linear model of times, fitted so that no single time decides.
+//! A linear model of times, robust against single outliers.
 //!
-//! Minimised is the sum of Huber's ρ over *relative* residuals, (measured − modelled) ÷ unit, by reweighted least squares.
-//! Mostly the unit is what was measured: times of one machine span six powers of ten, and absolute residuals would leave all
-//! but the largest messages out.
-//! The intervals are Student's, from Huber's asymptotic covariance (Huber & Ronchetti, Robust Statistics, §7.6).
+//! Iteratively reweighted least squares minimize the sum of Huber's ρ over *relative* residuals, (measured −
+//! modelled) ÷ unit. The unit is usually the measured time: times span six powers of ten, and absolute
+//! residuals would ignore all but the largest messages. The intervals are Student's, from Huber's asymptotic
+//! covariance (Huber & Ronchetti, Robust Statistics, §7.6).
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use super::squares::{Columns, Solution, solve};
 
-/// Of all intervals.
+/// Confidence of all intervals.
 pub const CONFIDENCE: f64 = 0.95;
 
-/// Huber's k: 95 % as efficient as least squares where residuals are normal.
+/// Huber's k: 95 % of the efficiency of least squares for normal residuals.
 const HUBER: f64 = 1.345;
 
-/// Of a normal distribution, standard deviations in a median absolute deviation.
+/// Standard deviation of a normal distribution divided by its median absolute deviation.
 const MAD: f64 = 1.4826;
 
-/// Reweighting ends where no weight moves any more, and at the latest after so many steps.
+/// Maximum reweighting steps. Iteration ends earlier if the weights are stable.
 const STEPS: usize = 60;
 
-/// What was measured, and what it is to be made of: `time_s` ≈ Σ term × parameter.
+/// A measurement and its model: `time_s` ≈ Σ term × parameter.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
-    /// One for each parameter.
+    /// One term per parameter.
     pub terms: Vec<f64>,
     /// A time, or the difference of two.
     pub time_s: f64,
-    /// What its residual is relative to. Above 0.
+    /// Unit of the residual, above 0.
     pub unit_s: f64,
 }
 
 impl Row {
-    /// A time that was measured.
+    /// A measured time.
     pub fn new(terms: Vec<f64>, time_s: f64) -> Row {
         Row { terms, time_s, unit_s: time_s }
     }
 }
 
-/// Why nothing can be fitted.
+/// Reason for a failed fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unfit {
+pub enum FitError {
     /// Fewer rows than parameters.
     TooFew,
-    /// Rows that do not tell the parameters apart: all of one size, say.
+    /// The rows do not separate the parameters, for example if all sizes are equal.
     Singular,
-    /// A term or a time that is no number, or a unit that is not above 0.
+    /// A term or time is not finite, or a unit is not above 0.
     NoNumber,
 }
 
-/// Parameters that fit.
+/// Fitted parameters.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fit {
     /// In the order of the terms.
     pub parameters: Vec<f64>,
-    /// Half the width of each one's interval; infinite if there are no more rows than parameters.
+    /// Half width of each interval; infinite with no more rows than parameters.
     pub margins: Vec<f64>,
-    /// Relative, row by row.
+    /// Relative residual of each row.
     pub residuals: Vec<f64>,
-    /// The standard deviation of the residuals, outliers apart.
+    /// Standard deviation of the residuals, robust against outliers.
     pub scale: f64,
 }
 
-/// Fits.
+/// Fits the rows.
 ///
 /// # Errors
-/// The rows do not determine the parameters.
-pub fn fit(rows: &[Row]) -> Result<Fit, Unfit> {
+/// If the rows do not determine the parameters.
+pub fn fit(rows: &[Row]) -> Result<Fit, FitError> {
     let parameters = rows.first().map_or(0, |row| row.terms.len());
     let is_number = |row: &Row| {
         row.unit_s > 0.0 && [row.time_s, row.unit_s].iter().chain(&row.terms).all(|number| number.is_finite())
     };
     if !rows.iter().all(is_number) {
-        return Err(Unfit::NoNumber);
+        return Err(FitError::NoNumber);
     }
     if parameters == 0 || rows.len() < parameters {
-        return Err(Unfit::TooFew);
+        return Err(FitError::TooFew);
     }
     let column = |term: usize| rows.iter().map(|row| row.terms[term] / row.unit_s).collect();
     let design: Columns = (0..parameters).map(column).collect();
@@ -86,14 +86,14 @@ pub fn fit(rows: &[Row]) -> Result<Fit, Unfit> {
     Ok(Fit { parameters: solution, margins, residuals, scale })
 }
 
-/// The solution, its residuals, and their scale.
-fn reweighted(design: &Columns, times: &[f64]) -> Result<(Vec<f64>, Vec<f64>, f64), Unfit> {
+/// Solution, residuals and their scale.
+fn reweighted(design: &Columns, times: &[f64]) -> Result<(Vec<f64>, Vec<f64>, f64), FitError> {
     let rows = times.len();
     let free = (rows - design.len()).max(1) as f64;
     let mut weights = vec![1.0; rows];
     let mut step = 0;
     loop {
-        let Solution { parameters, .. } = solve(design, times, &weights).ok_or(Unfit::Singular)?;
+        let Solution { parameters, .. } = solve(design, times, &weights).ok_or(FitError::Singular)?;
         let modelled = |row: usize| -> f64 {
             design.iter().zip(&parameters).map(|(column, parameter)| column[row] * parameter).sum()
         };
@@ -109,11 +109,11 @@ fn reweighted(design: &Columns, times: &[f64]) -> Result<(Vec<f64>, Vec<f64>, f6
     }
 }
 
-/// The standard deviation of these numbers about 0, outliers apart.
+/// Standard deviation about 0, robust against outliers.
 pub fn spread(of: &[f64]) -> f64 {
     let mut sizes: Vec<f64> = of.iter().map(|residual| residual.abs()).collect();
     sizes.sort_by(f64::total_cmp);
-    // What is exact has no outliers, and nothing may be divided by 0.
+    // An exact fit has no outliers; the minimum avoids a division by 0.
     sizes.get(sizes.len() / 2).map_or(0.0, |median| MAD * median).max(1e-12)
 }
 
@@ -123,7 +123,7 @@ fn huber_weight(residual: f64, scale: f64) -> f64 {
 }
 
 /// Huber's covariance: K² σ² (Σψ² ÷ (n − p)) ÷ (Σψ′ ÷ n)² (XᵀX)⁻¹.
-fn margins(design: &Columns, residuals: &[f64], scale: f64) -> Result<Vec<f64>, Unfit> {
+fn margins(design: &Columns, residuals: &[f64], scale: f64) -> Result<Vec<f64>, FitError> {
     let (rows, parameters) = (residuals.len(), design.len());
     if rows == parameters {
         return Ok(vec![f64::INFINITY; parameters]);
@@ -135,17 +135,17 @@ fn margins(design: &Columns, residuals: &[f64], scale: f64) -> Result<Vec<f64>, 
     let share = inner as f64 / rows as f64;
     let correction = 1.0 + parameters as f64 / rows as f64 * (1.0 - share) / share;
     let variance = (correction * scale / share).powi(2) * squares / free;
-    let plain = solve(design, residuals, &vec![1.0; rows]).ok_or(Unfit::Singular)?;
+    let plain = solve(design, residuals, &vec![1.0; rows]).ok_or(FitError::Singular)?;
     let quantile = student(free);
     Ok(plain.variances.iter().map(|of_parameter| quantile * (variance * of_parameter).sqrt()).collect())
 }
 
-/// So many standard errors an interval reaches to either side.
+/// Half width of an interval in standard errors.
 pub fn student(free: f64) -> f64 {
     StudentsT::new(0.0, 1.0, free).map_or(f64::INFINITY, |t| t.inverse_cdf((1.0 + CONFIDENCE) / 2.0))
 }
 
-/// Huber's ρ of a residual, for comparing fits of the same rows by parts.
+/// Huber's ρ of a residual, to compare piecewise fits of the same rows.
 pub fn loss(residual: f64, scale: f64) -> f64 {
     let size = residual.abs() / scale;
     if size <= HUBER { size * size / 2.0 } else { HUBER * (size - HUBER / 2.0) }
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exact_line_is_found_exactly() {
+    fn exact_line_is_found_exactly() {
         let found = fit(&line(&[1.0, 100.0, 1e4, 1e6], 2e-6, 1e-9)).unwrap();
         assert!((found.parameters[0] / 2e-6 - 1.0).abs() < 1e-9, "{found:?}");
         assert!((found.parameters[1] / 1e-9 - 1.0).abs() < 1e-9, "{found:?}");
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn outliers_do_not_decide() {
+    fn outliers_change_fit_little() {
         let sizes: Vec<f64> = (0..30).map(|power| 1.6_f64.powi(power)).collect();
         let mut rows = line(&sizes, 2e-6, 1e-9);
         for (index, row) in rows.iter_mut().enumerate() {
@@ -185,18 +185,18 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_fitted_is_told() {
-        assert_eq!(fit(&[]), Err(Unfit::TooFew));
-        assert_eq!(fit(&line(&[8.0], 1e-6, 1e-9)), Err(Unfit::TooFew));
-        assert_eq!(fit(&line(&[8.0, 8.0, 8.0], 1e-6, 1e-9)), Err(Unfit::Singular));
+    fn invalid_rows_are_reported() {
+        assert_eq!(fit(&[]), Err(FitError::TooFew));
+        assert_eq!(fit(&line(&[8.0], 1e-6, 1e-9)), Err(FitError::TooFew));
+        assert_eq!(fit(&line(&[8.0, 8.0, 8.0], 1e-6, 1e-9)), Err(FitError::Singular));
         for wrong in [f64::NAN, -1e-6, 0.0, f64::INFINITY] {
             let mut rows = line(&[1.0, 2.0, 3.0], 1e-6, 1e-9);
             rows[1] = Row::new(vec![1.0, 2.0], wrong);
-            assert_eq!(fit(&rows), Err(Unfit::NoNumber), "{wrong}");
+            assert_eq!(fit(&rows), Err(FitError::NoNumber), "{wrong}");
         }
         let mut rows = line(&[1.0, 2.0, 3.0], 1e-6, 1e-9);
         rows[1].terms[1] = f64::NAN;
-        assert_eq!(fit(&rows), Err(Unfit::NoNumber));
+        assert_eq!(fit(&rows), Err(FitError::NoNumber));
     }
 
     #[test]
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn students_quantiles_are_those_of_the_tables() {
+    fn student_quantiles_equal_tables() {
         assert!((student(1.0) - 12.706).abs() < 1e-3);
         assert!((student(10.0) - 2.228).abs() < 1e-3);
     }

@@ -1,21 +1,24 @@
-//! Weighted least squares of a few columns, by modified Gram-Schmidt (Björck, Numerical Methods for Least Squares Problems,
-//! §2.4). The libraries that do this ask for a newer compiler and thirty crates; there are never more than two columns here.
+//! Weighted least squares of few columns by modified Gram-Schmidt (Björck, Numerical Methods for Least
+//! Squares Problems, §2.4).
+//!
+//! Libraries for this need a newer compiler and thirty crates. Here there are at most two columns.
 
-/// A model's terms: one column for each parameter, in it one number for each row.
+/// Terms of a model: one column per parameter, one number per row.
 pub type Columns = Vec<Vec<f64>>;
 
-/// What is left of a column that the ones before it make up, as a share of it: below, the two cannot be told apart.
+/// Relative remainder of a column after the earlier ones, below which the columns are dependent.
 const SINGULAR: f64 = 1e-9;
 
-/// Parameters, and what their variances are to that of a residual: the diagonal of (XᵀX)⁻¹.
+/// Parameters and their variances relative to a residual's: the diagonal of (XᵀX)⁻¹.
 pub struct Solution {
-    /// One for each column.
+    /// One per column.
     pub parameters: Vec<f64>,
-    /// One for each column.
+    /// One per column.
     pub variances: Vec<f64>,
 }
 
-/// Minimises Σ weight × (target − Σ column × parameter)². Nothing, if the columns do not determine the parameters.
+/// Minimizes Σ weight × (target − Σ column × parameter)². `None` if the columns do not determine the
+/// parameters.
 pub fn solve(columns: &Columns, target: &[f64], weights: &[f64]) -> Option<Solution> {
     let count = columns.len();
     let weighted = |values: &[f64]| -> Vec<f64> {
@@ -23,7 +26,7 @@ pub fn solve(columns: &Columns, target: &[f64], weights: &[f64]) -> Option<Solut
     };
     let mut orthogonal: Columns = columns.iter().map(|column| weighted(column)).collect();
     let mut rest = weighted(target);
-    // Upper triangle, by row; the target is one more column.
+    // Upper triangle by rows; the target is an additional column.
     let mut triangle = vec![vec![0.0; count]; count];
     let mut right = vec![0.0; count];
     for at in 0..count {
@@ -40,7 +43,7 @@ pub fn solve(columns: &Columns, target: &[f64], weights: &[f64]) -> Option<Solut
         right[at] = without(&mut rest, &unit);
     }
     let parameters = back(&triangle, &right);
-    // Column by column of the inverse of the triangle: the variances are the lengths of its rows.
+    // Columns of the inverse triangle: the variances are the squared lengths of its rows.
     let mut variances = vec![0.0; count];
     for at in 0..count {
         let mut one = vec![0.0; count];
@@ -56,7 +59,7 @@ fn dot(one: &[f64], other: &[f64]) -> f64 {
     one.iter().zip(other).map(|(one, other)| one * other).sum()
 }
 
-/// Takes away what a column has of a unit; returns how much that was.
+/// Removes the projection of a column on a unit vector; returns its length.
 fn without(column: &mut [f64], unit: &[f64]) -> f64 {
     let share = dot(column, unit);
     for (value, part) in column.iter_mut().zip(unit) {
@@ -65,7 +68,7 @@ fn without(column: &mut [f64], unit: &[f64]) -> f64 {
     share
 }
 
-/// Solves an upper triangle.
+/// Solves an upper triangular system.
 fn back(triangle: &Columns, right: &[f64]) -> Vec<f64> {
     let mut solved = right.to_vec();
     for at in (0..solved.len()).rev() {

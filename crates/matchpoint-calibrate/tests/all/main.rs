@@ -1,5 +1,5 @@
-//! Calibration: every test of it, in one program.
+//! Tests of calibration.
 
-mod made_up;
 mod session;
 mod synthetic;
+mod synthetic_machine;

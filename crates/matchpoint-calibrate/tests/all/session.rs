@@ -1,19 +1,19 @@
-//! Whole calibrations with a benchmark that is none: it answers what a made-up machine would.
+//! Complete calibrations with a fake benchmark, which answers for a synthetic machine.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::thread;
 
-use crate::made_up;
-use crate::made_up::{MadeUp, nodes};
+use crate::synthetic_machine;
+use crate::synthetic_machine::{SyntheticMachine, nodes};
 use matchpoint_calibrate::conversation::Conversation;
 use matchpoint_calibrate::plan::{Settings, rounds};
 use matchpoint_calibrate::ranks::Ranks;
 use matchpoint_calibrate::raw::Raw;
 use matchpoint_calibrate::session::{Request, Step};
 
-/// Answers `answers` measurements and then is gone; `wrong` is what it says instead of the time of the third.
+/// Answers `answers` measurements, then exits. `wrong` replaces the time of the third.
 fn benchmark(topology: &Ranks, answers: usize, wrong: Option<&'static str>) -> Conversation {
     let (ours, theirs) = UnixStream::pair().unwrap();
     let topology = topology.clone();
@@ -34,7 +34,7 @@ fn benchmark(topology: &Ranks, answers: usize, wrong: Option<&'static str>) -> C
         for (index, line) in asked.take(answers).take_while(|line| line != "quit").enumerate() {
             let number = line.split(' ').nth(1).unwrap();
             let time = wrong.filter(|_| index == 2).unwrap_or("1e-6 2e-6 3e-6");
-            // Up to ten bytes are sent at once.
+            // Messages up to ten bytes are eager.
             let _ = match line.strip_prefix("send ") {
                 Some(words) => {
                     let bytes: u32 = words.split(' ').nth(1).unwrap().parse().unwrap();
@@ -92,7 +92,7 @@ fn interrupted_session_resumes_where_it_stopped() {
     assert_eq!(run(&again, benchmark(&ranks, usize::MAX, None)).unwrap(), all);
 }
 
-/// Wherever the file was cut off: what is whole is kept, the rest is measured, and nothing twice.
+/// A file may end anywhere: whole lines are kept, the rest is measured, and nothing twice.
 #[test]
 fn session_resumes_from_file_cut_anywhere() {
     let folder = tempfile::tempdir().unwrap();
@@ -116,7 +116,7 @@ fn session_resumes_from_file_cut_anywhere() {
 }
 
 #[test]
-fn another_job_does_not_go_on() {
+fn another_job_cannot_resume() {
     let folder = tempfile::tempdir().unwrap();
     let request = request(folder.path());
     run(&request, benchmark(&nodes(2, 2), 5, None)).unwrap_err();
@@ -126,13 +126,13 @@ fn another_job_does_not_go_on() {
     other.settings.bytes_max = 128;
     let error = run(&other, benchmark(&nodes(2, 2), usize::MAX, None)).unwrap_err();
     assert!(error.contains("what is to be measured"), "{error}");
-    // Neither changed the file.
+    // Neither attempt changed the file.
     assert_eq!(Raw::read(&request.raw).unwrap().measured.len(), 5);
 }
 
-/// Whoever interrupts it has what was measured.
+/// After an interruption, the completed measurements are in the file.
 #[test]
-fn an_interrupt_ends_it_between_two_measurements() {
+fn interrupt_ends_session_between_measurements() {
     let folder = tempfile::tempdir().unwrap();
     let (request, ranks) = (request(folder.path()), nodes(1, 2));
     let session = request.begin(None, benchmark(&ranks, usize::MAX, None)).unwrap();
@@ -151,7 +151,7 @@ fn one_process_cannot_exchange_messages() {
 }
 
 #[test]
-fn times_that_cannot_be_are_refused() {
+fn impossible_times_are_refused() {
     for wrong in ["-1e-6", "0", "nan", "inf", "1e-6 -0.5"] {
         let folder = tempfile::tempdir().unwrap();
         let request = request(folder.path());
@@ -162,7 +162,7 @@ fn times_that_cannot_be_are_refused() {
 }
 
 #[test]
-fn damaged_files_say_which_line() {
+fn damaged_file_reports_line() {
     let folder = tempfile::tempdir().unwrap();
     let request = request(folder.path());
     run(&request, benchmark(&nodes(1, 2), usize::MAX, None)).unwrap();
@@ -196,17 +196,19 @@ fn damaged_files_say_which_line() {
     assert!(Raw::read(&request.raw).unwrap_err().to_string().contains("no text"));
 }
 
-/// What is measured is what the model of the test says, so that all of the way is taken once.
+/// The measurements equal those of the synthetic machine: one test of the complete path.
 #[test]
-fn what_was_said_is_what_is_read() {
-    let raw = MadeUp::blue_waters().raw(nodes(1, 2), Settings::default(), 5);
+fn measured_times_are_read_back() {
+    let raw = SyntheticMachine::blue_waters().raw(nodes(1, 2), Settings::default(), 5);
     assert_eq!(raw.missing(), []);
-    assert!(raw.measured.iter().all(|measured| measured.seconds.len() == made_up::BATCHES as usize));
+    assert!(
+        raw.measured.iter().all(|measured| measured.seconds.len() == synthetic_machine::BATCHES as usize)
+    );
 }
 
-/// Times are written so that they are read as what they were, to the last bit.
+/// Times in the file keep all bits.
 #[test]
-fn any_budget_is_gone_on_with() {
+fn any_budget_can_be_resumed() {
     let topology = nodes(1, 2);
     for part in 1..100 {
         let folder = tempfile::tempdir().unwrap();

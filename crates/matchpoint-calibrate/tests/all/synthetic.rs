@@ -1,6 +1,6 @@
-//! Known parameters, noise and outliers: what is fitted is what was put in.
+//! Known parameters with noise and outliers: the fit finds them.
 
-use crate::made_up::{MadeUp, Turns, nodes};
+use crate::synthetic_machine::{Interruptions, SyntheticMachine, nodes};
 use matchpoint_calibrate::fit::Range;
 use matchpoint_calibrate::fit::parameters::{Link, Parameters, fit};
 use matchpoint_calibrate::fit::protocols::{self, Point};
@@ -21,8 +21,8 @@ fn link(parameters: &Parameters, placement: Locality) -> &Link {
     parameters.links.iter().find(|link| link.placement == placement).unwrap()
 }
 
-/// What was fitted of every protocol is within this share of what was put in.
-fn agrees(parameters: &Parameters, with: &MadeUp, by: f64) {
+/// Asserts that the parameters of every protocol are within this relative error.
+fn agrees(parameters: &Parameters, with: &SyntheticMachine, by: f64) {
     let all = [
         (Locality::OnSocket, &with.on_socket),
         (Locality::OnNode, &with.on_node),
@@ -44,8 +44,8 @@ fn agrees(parameters: &Parameters, with: &MadeUp, by: f64) {
 }
 
 #[test]
-fn the_papers_machine_is_found_again() {
-    let blue_waters = MadeUp::blue_waters();
+fn fit_finds_machine_of_paper() {
+    let blue_waters = SyntheticMachine::blue_waters();
     let found = fit(&blue_waters.raw(nodes(4, 16), Settings::default(), 1));
     agrees(&found, &blue_waters, 1e-6);
     let search = found.search.as_ref().unwrap();
@@ -60,11 +60,11 @@ fn the_papers_machine_is_found_again() {
     assert!(near(&logp.overhead_s, 3e-7, 1e-6) && near(&logp.gap_s, 5e-7, 1e-6), "{logp:?}");
 }
 
-/// An entry costs more where the queue no longer lies in a cache: γ goes with the number of messages, and so does what is
-/// predicted with it.
+/// An entry costs more if the queue exceeds the cache. γ and predictions depend on the number of messages.
 #[test]
 fn message_count_determines_gamma() {
-    let cold = MadeUp { cold: (2000, 2.0), noise: 0.02, outliers: 5, ..MadeUp::blue_waters() };
+    let cold =
+        SyntheticMachine { cold: (2000, 2.0), noise: 0.02, outliers: 5, ..SyntheticMachine::blue_waters() };
     let raw = cold.raw(nodes(1, 2), Settings::default(), 3);
     let found = fit(&raw);
     let by_messages = found.search.as_ref().unwrap().gamma_by_messages();
@@ -81,16 +81,17 @@ fn message_count_determines_gamma() {
     }
 }
 
-/// Messages that take milliseconds, on a host with other work, which interrupts most exchanges, for milliseconds.
+/// Messages that take milliseconds on a host with other load, which interrupts most exchanges for
+/// milliseconds.
 #[test]
 fn interruptions_do_not_hide_latency_and_rate() {
     let (alpha, rate) = (2e-3, 24e6);
     for seed in 0..20 {
-        let busy = MadeUp {
+        let busy = SyntheticMachine {
             off_node: vec![(alpha, rate, u32::MAX)],
-            at_once_max: u32::MAX,
-            turns: Some(Turns { share: 0.7, longest_s: 4e-3 }),
-            ..MadeUp::blue_waters()
+            eager_max: u32::MAX,
+            turns: Some(Interruptions { share: 0.7, longest_s: 4e-3 }),
+            ..SyntheticMachine::blue_waters()
         };
         let settings = Settings { bytes_max: 1 << 19, messages_max: 3, rounds: 3, ..Settings::default() };
         let found = fit(&busy.raw(nodes(2, 1), settings, seed));
@@ -100,10 +101,10 @@ fn interruptions_do_not_hide_latency_and_rate() {
     }
 }
 
-/// A machine that is slower in one round than in another is not known better than that, however well lines describe it.
+/// Variation of the speed between rounds widens the intervals, however well a line fits.
 #[test]
-fn rounds_that_differ_make_intervals_wide() {
-    let drifting = MadeUp { drift: 0.1, noise: 0.01, ..MadeUp::blue_waters() };
+fn differing_rounds_widen_intervals() {
+    let drifting = SyntheticMachine { drift: 0.1, noise: 0.01, ..SyntheticMachine::blue_waters() };
     let (mut alphas, mut gammas) = (0, 0);
     let seeds = 60;
     for seed in 0..seeds {
@@ -119,12 +120,12 @@ fn rounds_that_differ_make_intervals_wide() {
     }
 }
 
-/// Two ranges of sizes are two protocols, but which they are is known only from which messages wait for their receive.
+/// Two ranges of sizes are two protocols. Only the eager limit identifies them.
 #[test]
-fn protocols_are_named_by_what_was_tried() {
+fn eager_limit_names_protocols() {
     let two = vec![(5e-7, 2e9, 512), (2e-6, 4e9, u32::MAX)];
-    let names = |at_once_max: u32| {
-        let made = MadeUp { on_socket: two.clone(), at_once_max, ..MadeUp::blue_waters() };
+    let names = |eager_max: u32| {
+        let made = SyntheticMachine { on_socket: two.clone(), eager_max, ..SyntheticMachine::blue_waters() };
         let raw = made.raw(nodes(1, 4), Settings::default(), 1);
         let found = fit(&raw);
         let names: Vec<Protocol> =
@@ -134,31 +135,35 @@ fn protocols_are_named_by_what_was_tried() {
     let (named, file) = names(u32::MAX);
     assert_eq!(named, [Protocol::Short, Protocol::Eager]);
     assert_eq!((file.short_max_bytes, file.eager_max_bytes), (Some(512), None));
-    // Between two sizes that were measured, the one that was tried counts.
+    // A tested limit between two measured sizes has priority.
     let (named, file) = names(600);
     assert_eq!(named, [Protocol::Eager, Protocol::Rendezvous]);
     assert_eq!((file.short_max_bytes, file.eager_max_bytes), (None, Some(600)));
     assert_eq!((file.protocol(600), file.protocol(601)), (Protocol::Eager, Protocol::Rendezvous));
-    // A library that waits with all of them: no size is sent at once.
+    // A library without eager messages.
     let (named, file) = names(0);
     assert_eq!((named, file.eager_max_bytes), (vec![Protocol::Rendezvous], Some(0)));
 }
 
-/// How many somebody started on one host says nothing of how many a node has.
+/// The number of processes on one host does not determine the processes per node.
 #[test]
 fn unknown_node_parameters_are_not_written() {
     let of = |topology| {
-        let raw = MadeUp::blue_waters().raw(topology, Settings::default(), 1);
+        let raw = SyntheticMachine::blue_waters().raw(topology, Settings::default(), 1);
         machine::machine("made up", "somebody", &raw, &fit(&raw)).node
     };
     assert_eq!((of(nodes(1, 2)).processes, of(nodes(1, 2)).sockets), (None, Some(2)));
     assert_eq!(of(nodes(2, 3)).processes, Some(3));
 }
 
-/// Where bytes cost nothing that could be measured, a rate has no upper end, and none is made up.
+/// If the cost of bytes is not measurable, a rate has no upper end.
 #[test]
 fn undetermined_rate_is_unbounded() {
-    let free = MadeUp { on_socket: vec![(1e-6, 1e15, u32::MAX)], noise: 0.03, ..MadeUp::blue_waters() };
+    let free = SyntheticMachine {
+        on_socket: vec![(1e-6, 1e15, u32::MAX)],
+        noise: 0.03,
+        ..SyntheticMachine::blue_waters()
+    };
     let quick = Settings { bytes_max: 64, messages_max: 10, ..Settings::default() };
     let raw = free.raw(nodes(1, 4), quick, 2);
     let made = machine::machine("made up", "somebody", &raw, &fit(&raw));
@@ -167,11 +172,11 @@ fn undetermined_rate_is_unbounded() {
     assert!(matchpoint_model::machine::parse(&made.to_toml(), "machine.toml").is_ok());
 }
 
-/// Two times tell α and R_b, and not how far they are right: several rounds do. What nothing bounds is not in the file, for
-/// there it would be exact.
+/// Two times give α and R_b without an interval; several rounds give one. An unbounded value is not in the
+/// file, where it would count as exact.
 #[test]
 fn unbounded_parameter_is_reported_and_omitted() {
-    let noisy = MadeUp { noise: 0.02, ..MadeUp::blue_waters() };
+    let noisy = SyntheticMachine { noise: 0.02, ..SyntheticMachine::blue_waters() };
     let of_rounds = |rounds| {
         let two_sizes = Settings { bytes_max: 2, messages_max: 10, rounds, ..Settings::default() };
         let raw = noisy.raw(nodes(1, 4), two_sizes, 5);
@@ -186,7 +191,7 @@ fn unbounded_parameter_is_reported_and_omitted() {
     assert!(told.contains("Any two sizes lie on a line") && !told.contains("Nothing tells"), "{told}");
 }
 
-/// That a limit does not show in what was measured is one thing, that nobody measured it another.
+/// An unreached limit and an unmeasured limit are different results.
 #[test]
 fn unlimited_rate_differs_from_unmeasured_rate() {
     let segment = |alpha_s: f64| {
@@ -198,10 +203,10 @@ fn unlimited_rate_differs_from_unmeasured_rate() {
     assert_eq!(rates::fit(&segment(1e-4), &elsewhere), NodeRate::Latency);
 }
 
-/// Rounds that contradict each other leave R_N open above: the file says so, and can be read.
+/// Contradicting rounds leave R_N without an upper end. The file records this and can be read.
 #[test]
 fn disagreeing_rounds_leave_node_rate_unbounded() {
-    let drifting = MadeUp { drift: 0.3, ..MadeUp::blue_waters() };
+    let drifting = SyntheticMachine { drift: 0.3, ..SyntheticMachine::blue_waters() };
     let two_rounds = Settings { rounds: 2, ..Settings::default() };
     let raw = drifting.raw(nodes(2, 16), two_rounds, 1);
     let made = machine::machine("made up", "somebody", &raw, &fit(&raw));
@@ -211,11 +216,11 @@ fn disagreeing_rounds_leave_node_rate_unbounded() {
 }
 
 #[test]
-fn noise_and_outliers_move_it_little() {
-    let noisy = MadeUp { noise: 0.03, outliers: 4, ..MadeUp::blue_waters() };
+fn noise_and_outliers_change_fit_little() {
+    let noisy = SyntheticMachine { noise: 0.03, outliers: 4, ..SyntheticMachine::blue_waters() };
     for seed in 0..10 {
         let found = fit(&noisy.raw(nodes(4, 16), Settings::default(), seed));
-        // Where α is a hundredth of what the largest message takes, it is seen in the smallest alone.
+        // If α is a hundredth of the largest message's time, only the smallest messages show it.
         for placement in Locality::ALL {
             assert_eq!(link(&found, placement).segments.len(), 3, "seed {seed}: {placement:?}");
         }
@@ -236,7 +241,7 @@ fn noise_and_outliers_move_it_little() {
     }
 }
 
-/// An interval of 95 % misses once in twenty times. It may be somewhat too narrow or too wide, for outliers are not normal.
+/// A 95 % interval misses once in twenty times. The test allows a deviation, because outliers are not normal.
 #[test]
 fn intervals_contain_truth_at_stated_rate() {
     let sizes: Vec<u32> = (0..16).map(|power| 1 << power).collect();
@@ -263,12 +268,18 @@ fn intervals_contain_truth_at_stated_rate() {
     }
 }
 
-/// What a library has not is not found in noise.
+/// Noise does not produce a protocol.
 #[test]
-fn one_protocol_stays_one() {
+fn noise_adds_no_protocol() {
     let one = vec![(2e-6, 1e9, u32::MAX)];
-    let at_once_max = u32::MAX;
-    let plain = MadeUp { on_socket: one, at_once_max, noise: 0.03, outliers: 5, ..MadeUp::blue_waters() };
+    let eager_max = u32::MAX;
+    let plain = SyntheticMachine {
+        on_socket: one,
+        eager_max,
+        noise: 0.03,
+        outliers: 5,
+        ..SyntheticMachine::blue_waters()
+    };
     let mut split = 0;
     for seed in 0..40 {
         let found = fit(&plain.raw(nodes(1, 4), Settings::default(), seed));
@@ -279,20 +290,20 @@ fn one_protocol_stays_one() {
 
 #[test]
 fn unsupported_parameter_is_reported_and_omitted() {
-    let found = fit(&MadeUp::blue_waters().raw(nodes(1, 2), Settings::default(), 1));
+    let found = fit(&SyntheticMachine::blue_waters().raw(nodes(1, 2), Settings::default(), 1));
     let told = found.warnings.join("\n");
     for what in ["No on-socket parameters", "No off-node parameters: all 2 ranks are on one node", "No δ"] {
         assert!(told.contains(what), "{what} is not in:\n{told}");
     }
     assert!(found.contention.is_none());
-    let one_pair = fit(&MadeUp::blue_waters().raw(nodes(2, 1), Settings::default(), 1));
+    let one_pair = fit(&SyntheticMachine::blue_waters().raw(nodes(2, 1), Settings::default(), 1));
     assert!(one_pair.warnings.iter().any(|told| told.starts_with("No R_N")), "{:?}", one_pair.warnings);
     assert_eq!(link(&one_pair, Locality::OffNode).node_rates, []);
 }
 
 #[test]
 fn unreached_rate_is_not_invented() {
-    let wide = MadeUp { node_rate: 1e12, noise: 0.02, ..MadeUp::blue_waters() };
+    let wide = SyntheticMachine { node_rate: 1e12, noise: 0.02, ..SyntheticMachine::blue_waters() };
     let found = fit(&wide.raw(nodes(2, 4), Settings::default(), 3));
     let rates = &link(&found, Locality::OffNode).node_rates;
     assert!(rates.iter().all(|rate| !matches!(rate, NodeRate::Limit(_))), "{rates:?}");
@@ -303,37 +314,41 @@ fn unreached_rate_is_not_invented() {
     );
 }
 
-/// Pairs that begin together pay a barrier, and one pair alone pays none: that is no limit.
+/// Pairs that start together need a barrier, a single pair does not. This is not a limit.
 #[test]
 fn barrier_does_not_limit_node_rate() {
     for noise in [0.0, 0.02] {
         for ranks in [16, 32, 64] {
-            let free = MadeUp {
+            let free = SyntheticMachine {
                 off_node: vec![(1.2e-6, 5e9, 16384), (4e-6, 5e9, u32::MAX)],
-                at_once_max: 16384,
+                eager_max: 16384,
                 node_rate: f64::INFINITY,
                 barrier_stage_s: 0.4e-6,
                 noise,
-                ..MadeUp::blue_waters()
+                ..SyntheticMachine::blue_waters()
             };
             let found = fit(&free.raw(nodes(2, ranks), Settings::default(), 1));
             let rates = &link(&found, Locality::OffNode).node_rates;
             assert!(!rates.iter().any(|rate| matches!(rate, NodeRate::Limit(_))), "{ranks} pairs: {rates:?}");
         }
     }
-    let bound = MadeUp { barrier_stage_s: 0.4e-6, noise: 0.02, ..MadeUp::blue_waters() };
+    let bound = SyntheticMachine { barrier_stage_s: 0.4e-6, noise: 0.02, ..SyntheticMachine::blue_waters() };
     let found = fit(&bound.raw(nodes(2, 16), Settings::default(), 1));
     let rates = &link(&found, Locality::OffNode).node_rates;
     let Some(NodeRate::Limit(rate)) = rates.last() else { panic!("{rates:?}") };
     assert!(near(rate, 6.6e9, 0.05), "{rate:?}");
 }
 
-/// Twice as many pairs pay a longer barrier, and a single pair pays none: that is no shared link.
+/// Twice the pairs need a longer barrier, a single pair none. This is not a shared link.
 #[test]
-fn a_barrier_is_no_contention() {
+fn barrier_is_not_contention() {
     for (delta, within) in [(0.0, 1e-13), (1e-10, 1e-12)] {
         for ranks in [1, 4] {
-            let line = MadeUp { delta_s_per_byte: delta, barrier_stage_s: 50e-6, ..MadeUp::blue_waters() };
+            let line = SyntheticMachine {
+                delta_s_per_byte: delta,
+                barrier_stage_s: 50e-6,
+                ..SyntheticMachine::blue_waters()
+            };
             let found = fit(&line.raw(nodes(4, ranks), Settings::default(), 1));
             let each_s = found.contention.unwrap().each_s;
             assert!((each_s.value - delta).abs() <= within, "{ranks} ranks, {delta}: {each_s:?}");
@@ -343,11 +358,11 @@ fn a_barrier_is_no_contention() {
 
 #[test]
 fn hashed_queues_have_no_measurable_cost() {
-    let hashed = MadeUp { attempt_s: 0.0, noise: 0.02, ..MadeUp::blue_waters() };
+    let hashed = SyntheticMachine { attempt_s: 0.0, noise: 0.02, ..SyntheticMachine::blue_waters() };
     let found = fit(&hashed.raw(nodes(1, 2), Settings::default(), 3));
     let gamma = found.search.as_ref().unwrap().gamma_s();
     assert!(gamma.value < 1e-10, "{gamma:?}");
-    let exact = MadeUp { attempt_s: 0.0, ..MadeUp::blue_waters() };
+    let exact = SyntheticMachine { attempt_s: 0.0, ..SyntheticMachine::blue_waters() };
     let found = fit(&exact.raw(nodes(1, 2), Settings::default(), 3));
     assert!(
         found.warnings.iter().any(|told| told.contains("as where queues are hashed")),
@@ -357,19 +372,19 @@ fn hashed_queues_have_no_measurable_cost() {
 }
 
 #[test]
-fn too_little_to_fit_is_told() {
+fn missing_measurements_are_reported() {
     let few = Settings { bytes_max: 1, messages_max: 1, ..Settings::default() };
-    let found = fit(&MadeUp::blue_waters().raw(nodes(2, 2), few, 1));
+    let found = fit(&SyntheticMachine::blue_waters().raw(nodes(2, 2), few, 1));
     assert_eq!(found.links, []);
     assert!(found.search.is_none());
     let told = found.warnings.join("\n");
     assert!(told.contains("one size alone") && told.contains("No γ"), "{told}");
 }
 
-/// Whatever is fitted can be written and read again.
+/// Every fit can be written and read.
 #[test]
 fn machine_file_can_be_read() {
-    let noisy = MadeUp { noise: 0.05, outliers: 3, ..MadeUp::blue_waters() };
+    let noisy = SyntheticMachine { noise: 0.05, outliers: 3, ..SyntheticMachine::blue_waters() };
     for (seed, topology) in [nodes(4, 16), nodes(1, 2), nodes(2, 1)].into_iter().enumerate() {
         let raw = noisy.raw(topology, Settings::default(), seed as u64);
         let parameters = fit(&raw);
@@ -381,7 +396,7 @@ fn machine_file_can_be_read() {
             made.queue_search.gamma_s.map(|gamma| gamma.value)
         );
     }
-    let raw = MadeUp::blue_waters().raw(nodes(4, 16), Settings::default(), 1);
+    let raw = SyntheticMachine::blue_waters().raw(nodes(4, 16), Settings::default(), 1);
     let made = machine::machine("Blue Waters", "somebody", &raw, &fit(&raw));
     assert_eq!((made.off_node.short_max_bytes, made.off_node.eager_max_bytes), (Some(512), Some(8192)));
     assert_eq!(made.off_node.protocol(8193), Protocol::Rendezvous);

@@ -1,4 +1,4 @@
-//! `include/matchpoint.h`, which is written by hand, declares what the sources define, and nothing else.
+//! The handwritten `include/matchpoint.h` declares exactly the definitions of the sources.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,7 +10,7 @@ use matchpoint_abi::types::MP_ABI_VERSION;
 const SOURCES: [&str; 4] =
     ["../matchpoint-abi/src/types.rs", "src/library.rs", "src/create.rs", "src/offload.rs"];
 
-/// Rust's names, and C's.
+/// Names in Rust and in C.
 const NAMES: [(&str, &str); 15] = [
     ("Engine", "mp_engine"),
     ("Calls", "mp_calls"),
@@ -37,7 +37,7 @@ fn header() -> String {
     fs::read_to_string(root().join("include/matchpoint.h")).unwrap()
 }
 
-/// A header made from the sources.
+/// A header generated from the sources.
 fn generated() -> String {
     let names = NAMES.iter().chain([&("StatisticFn", "mp_statistic_fn")]);
     let config = Config {

@@ -1,4 +1,4 @@
-//! The C interface: every test of it, in one program.
+//! Tests of the C interface.
 
 mod header;
 mod installed;

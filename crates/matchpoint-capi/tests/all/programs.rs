@@ -17,7 +17,7 @@ fn source(name: &str) -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c").join(name)
 }
 
-/// Runs a program with each engine: what it prints.
+/// Runs a program with each engine and returns the output.
 fn runs<'a>(
     program: &'a Path,
     names: impl IntoIterator<Item = impl AsRef<str> + 'a> + 'a,
@@ -64,14 +64,14 @@ fn short_example_runs_with_every_engine() {
     assert_eq!(lost.status.code(), Some(1));
 }
 
-/// What a tool prints of each symbol: its name comes last.
+/// Output of a tool per symbol, with the name last.
 #[cfg(target_os = "linux")]
 fn symbols(options: &[&str], library: &Path) -> Vec<String> {
     let text = stdout(std::process::Command::new("nm").args(options).arg(library));
     text.lines().filter_map(|line| line.split_whitespace().nth(2).map(str::to_owned)).collect()
 }
 
-/// Of another Rust library in the same program nothing may meet ours; and what users install is stripped.
+/// No symbol may collide with another Rust library in the same program. The installed library is stripped.
 #[cfg(target_os = "linux")]
 #[test]
 fn libraries_export_only_interface() {
@@ -108,7 +108,7 @@ fn cpp_wrapper_runs_with_every_engine() {
     }
 }
 
-/// Of every engine, and of the one that delivers in threads of its own, in each of its ways.
+/// Every engine, and the engine with delivery threads in each of its policies.
 fn engines_of_batches() -> impl Iterator<Item = String> {
     let ways = ["pace", "optimism", "shares", "order"].into_iter();
     let parallel = ways.map(|by| format!("optimistic_parallel:threads=4,by={by}"));
@@ -127,7 +127,7 @@ fn batch_example_runs_with_every_engine() {
 }
 
 #[test]
-fn the_benchmark_measures_every_engine() {
+fn benchmark_measures_every_engine() {
     if !tools() {
         return;
     }
@@ -151,7 +151,7 @@ fn every_function_does_what_header_says() {
     }
 }
 
-/// Each kind, with engines of one thread and of several inside.
+/// Each kind, with inner engines of one thread and of several.
 const CONCURRENT: [&str; 4] = [
     "locked:engine=hybrid",
     "locked:engine=optimistic_parallel:threads=3",
@@ -179,8 +179,7 @@ fn threads_share_concurrent_engine() {
     assert_eq!(runs(&program, CONCURRENT).count(), CONCURRENT.len());
 }
 
-/// With engines of one thread and of several inside, and with so little memory that the application falls back at once, or on the
-/// way.
+/// Inner engines of one thread and of several, and a memory budget that causes a fallback at once or later.
 const OFFLOADED: [&str; 5] = [
     "offload:engine=hybrid",
     "offload:ring=8,engine=list",
@@ -190,7 +189,7 @@ const OFFLOADED: [&str; 5] = [
 ];
 
 #[test]
-fn the_example_of_offloading_runs() {
+fn offload_example_runs() {
     if !tools() {
         return;
     }
@@ -210,10 +209,10 @@ fn offload_functions_match_header() {
     assert_eq!(runs(&program, OFFLOADED).count(), OFFLOADED.len());
 }
 
-/// Replaces malloc, which every C library lets a program do, but only glibc tells how to reach the one replaced.
+/// Replaces malloc. Every C library permits this, but only glibc documents access to the replaced function.
 #[cfg(target_env = "gnu")]
 #[test]
-fn a_warm_engine_does_not_allocate() {
+fn warm_engine_does_not_allocate() {
     if !tools() {
         return;
     }
@@ -227,9 +226,9 @@ fn a_warm_engine_does_not_allocate() {
     }
 }
 
-/// Sizes and places of fields are those of the version. A test compares the fields with the header.
+/// Sizes and offsets of fields are those of the version. A test compares the fields with the header.
 #[test]
-fn layouts_are_those_of_the_version() {
+fn layouts_equal_those_of_version() {
     let layouts = [
         ("message", size_of::<Message>(), offset_of!(Message, tag)),
         ("outcome", size_of::<Outcome>(), offset_of!(Outcome, status)),

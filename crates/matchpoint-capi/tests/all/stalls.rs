@@ -10,7 +10,7 @@ use std::process::Command;
 
 use crate::installed::{Installed, built, has, output, stdout};
 
-/// After so many instructions a store is assumed to be in the cache.
+/// Instructions after which a store is assumed to be in the cache.
 const WINDOW: usize = 32;
 
 /// Functions that an MPI library calls for each message.
@@ -46,7 +46,7 @@ fn disassemble(file: &Path) -> Vec<Function> {
     functions
 }
 
-/// Bytes in memory, at a distance from the registers of `base`. `rsp` has its value at the begin of the function.
+/// Bytes in memory, at a distance from the registers of `base`. `rsp` has its value at the start of the function.
 #[derive(Clone)]
 struct Access {
     base: String,
@@ -90,12 +90,12 @@ fn whole_register(part: &str) -> String {
     }
 }
 
-/// What a function does to memory, read up to an instruction.
+/// Memory accesses of a function up to an instruction.
 #[derive(Default)]
 struct Reader {
     /// The number of the instruction, and the bytes.
     stores: Vec<(usize, Access)>,
-    /// Bytes between the stack pointer at the begin of the function and now.
+    /// Bytes between the stack pointer at the start of the function and now.
     pushed: i64,
     stalls: Vec<String>,
 }
@@ -161,7 +161,7 @@ fn find_stalls(function: &Function) -> Vec<String> {
     reader.stalls
 }
 
-/// What a function passes on the stack, or by an address of the stack, in its first call.
+/// Arguments that a function passes on the stack, or by an address of the stack, in its first call.
 fn find_stack_arguments(function: &Function) -> Vec<String> {
     let saved = ["rbx", "rbp", "r12", "r13", "r14", "r15"];
     let mut is_prologue = true;

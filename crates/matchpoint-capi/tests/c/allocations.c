@@ -4,7 +4,7 @@
 
 #include <matchpoint.h>
 
-/* glibc's own, which the functions below stand before. */
+/* glibc's functions, which the functions below replace. */
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
 void *__libc_realloc(void *old, size_t size);

@@ -152,7 +152,7 @@ static void searching_first(mp_engine *engine, const char *name) {
     CHECK(mp_close(engine, 2, NULL, NULL) == MP_OK && lengths_are(engine, 0, 0));
 }
 
-/* Of a batch: each message has places of its own, so that several threads may write at once. */
+/* Results of a batch: each message has separate fields, so that threads may write concurrently. */
 enum { DELIVERIES = 100 };
 
 struct deliveries {

@@ -1,4 +1,4 @@
-/* Matched probes of several threads at once: one of them has each message. */
+/* Concurrent matched probes of several threads: each message goes to one thread. */
 #include <pthread.h>
 
 #include "check.h"

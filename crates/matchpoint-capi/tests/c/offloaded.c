@@ -1,4 +1,4 @@
-/* Every function of an engine in a thread of its own, with valid and invalid arguments. */
+/* Every function of an engine in a separate thread, with valid and invalid arguments. */
 #include <string.h>
 
 #include "check.h"
@@ -74,7 +74,7 @@ static mp_completion next(void) {
     return news;
 }
 
-/* Waits until so many messages are unexpected. */
+/* Waits for this number of unexpected messages. */
 static void wait_for(int64_t messages) {
     mp_completion news;
     while (mp_unexpected_len(engine) != messages) CHECK(mp_poll(engine, &news, 1) == 0);
@@ -127,7 +127,7 @@ static void calls(void) {
     CHECK(mp_close(engine, 0, NULL, NULL) == MP_OK);
 }
 
-/* A program polls only when the rings are full: each receive and each message is there once, in order. */
+/* A program polls only when the rings are full: each receive and each message completes once, in order. */
 static void full_rings(void) {
     enum { ALL = 64 };
     uint64_t posted = 0, arrived = 0, heard = 0, full = 0;

@@ -1,4 +1,4 @@
-/* Calls as the interface avoids them: `tests/all/stalls.rs` must find each. `volatile` keeps the words in memory at all levels of
+/* Calls that the interface avoids: `tests/all/stalls.rs` must find each. `volatile` keeps the words in memory at all levels of
  * optimization. */
 
 #include <matchpoint.h>

@@ -80,7 +80,7 @@ impl Matrix {
     /// # Errors
     /// The file is damaged, or a row has no entry.
     pub fn read(mut self, needs: &mut [Needs]) -> Result<RowSizes, Failure> {
-        self.reader.must_reach_all_rows().map_err(failure)?;
+        self.reader.check_enough_entries().map_err(failure)?;
         let sizes = self.count(needs)?;
         match sizes.first_empty() {
             None => Ok(sizes),

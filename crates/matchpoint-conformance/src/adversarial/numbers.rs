@@ -1,21 +1,22 @@
-//! Streams about numbers: each bit of each field alone, values at the ends of their types, many different ones.
+//! Adversarial streams about numbers: single bits of fields, extreme values, many distinct values.
 
 use matchpoint::{ContextId, Event, Rank, Tag, TagMask, Wild};
 
 use super::{ANY_SOURCE, ANY_TAG, Script, from, tagged};
 use crate::choices::Choices;
 
-/// The bits besides the one that differs: none, all, some; one of these at each depth.
+/// The common bits of two numbers: none, all, or some, depending on the depth.
 fn base(n: u64) -> u64 {
     [0, u64::MAX, 0x5A0F_3C69_A5F0_C396][n as usize % 10 % 3]
 }
 
-/// Two numbers that differ in one bit, for each bit of so many, once.
+/// Pairs of numbers that differ in one bit, for each bit.
 fn pairs(base: u64, bits: u32, each: &mut dyn FnMut(u64, u64)) {
     (0..bits).for_each(|bit| each(base, base ^ 1 << bit));
 }
 
-/// Two envelopes that differ in one bit wait, and the younger is asked for first: who loses the bit takes the older.
+/// Two queued envelopes differ in one bit, and the younger is requested first. An engine that ignores the bit
+/// takes the older.
 fn either(script: &mut Script, one: (u32, u64, u64), other: (u32, u64, u64)) {
     for (context, source, tag) in [one, other] {
         script.post(context, from(source), tagged(tag));
@@ -29,19 +30,19 @@ fn either(script: &mut Script, one: (u32, u64, u64), other: (u32, u64, u64)) {
 }
 
 pub(super) fn every_bit_of_an_envelope(script: &mut Script, n: u64) {
-    // Others wait, too, and are in nobody's way.
+    // Other queued entries, without a match.
     for at in 0..n {
         script.post(77, from(at % 5), tagged(at));
     }
     pairs(base(n), 32, &mut |one, other| either(script, (one as u32, 1, 1), (other as u32, 1, 1)));
-    // The last source of all is the one that is not known.
+    // The greatest source is `Rank::UNKNOWN`.
     let known = |source: u64| source.min(u64::from(u32::MAX) - 1);
     let sources = base(n) & u64::from(u32::MAX);
     pairs(sources, 32, &mut |one, other| either(script, (0, known(one), 1), (0, known(other), 1)));
     pairs(base(n), 64, &mut |one, other| either(script, (0, 1, one), (0, 1, other)));
 }
 
-/// Who keeps less than all of an id withdraws, names or returns another.
+/// An engine that keeps fewer bits of an id withdraws, readdresses or returns another entry.
 pub(super) fn every_bit_of_an_id(script: &mut Script, n: u64) {
     for at in 0..n {
         script.post_as(1 << 62 | at, 77, from(at % 5), tagged(at));
@@ -68,7 +69,7 @@ fn masked(value: u64, ignore: u64) -> Wild<Tag> {
     Wild::Masked(TagMask { value: Tag(value), ignore })
 }
 
-/// All bits but one count, or one alone.
+/// Masks that compare one bit, or all bits but one.
 pub(super) fn every_bit_of_a_mask(script: &mut Script, n: u64) {
     for at in 0..n {
         script.post(77, from(at % 5), tagged(at));
@@ -88,7 +89,7 @@ pub(super) fn every_bit_of_a_mask(script: &mut Script, n: u64) {
     }
 }
 
-/// No two masks are the same: who keeps a table of them runs out of it.
+/// All masks differ: an engine with a table of masks exceeds it.
 pub(super) fn distinct_masks(script: &mut Script, n: u64) {
     let mut choices = Choices::Seed(n);
     let mut random = || choices.below(u64::MAX);
@@ -101,7 +102,7 @@ pub(super) fn distinct_masks(script: &mut Script, n: u64) {
         script.arrive(0, at as u64 % 2, value ^ (noise & ignore));
     }
     for &(value, ignore, noise) in masks.iter().step_by(2) {
-        // A bit that counts is wrong.
+        // Differs in a compared bit.
         let wrong = !ignore & ignore.wrapping_add(1);
         script.arrive(0, 0, value ^ (noise & ignore) ^ wrong);
     }
@@ -110,7 +111,7 @@ pub(super) fn distinct_masks(script: &mut Script, n: u64) {
     }
 }
 
-/// A communicator is duplicated again and again: all are in use, and then half of them are freed.
+/// A communicator is duplicated many times. All duplicates are used, then half are freed.
 pub(super) fn many_contexts(script: &mut Script, n: u64) {
     let context = |at: u64| (at as u32).wrapping_mul(0x9E37_79B1);
     for at in 0..4 * n {
@@ -148,7 +149,7 @@ pub(super) fn strided_ranks(script: &mut Script, n: u64) {
     }
 }
 
-/// Values at the ends of types: what is "any", "none" or "negative" to somebody.
+/// Extreme values of types, which an engine may use for "any", "none" or "negative".
 pub(super) fn remarkable(script: &mut Script, n: u64) {
     const ENDS: [u64; 16] = [
         0,
@@ -168,7 +169,7 @@ pub(super) fn remarkable(script: &mut Script, n: u64) {
         u64::MAX - 1,
         u64::MAX,
     ];
-    // The last source of all is the one that is not known.
+    // The greatest source is `Rank::UNKNOWN`.
     let source = |at: usize| ENDS[at % (ENDS.len() - 1)].min(u64::from(u32::MAX) - 1);
     for round in 0..n.min(3) as usize {
         let context = ENDS[round + 8] as u32;
@@ -199,7 +200,7 @@ pub(super) fn remarkable(script: &mut Script, n: u64) {
     }
 }
 
-/// A table of requests hands out the same few places again and again.
+/// A request table reuses few ids.
 pub(super) fn recycled_ids(script: &mut Script, n: u64) {
     for round in 0..4 * n {
         let (id, tag) = (1 + round % 3, round % 5);

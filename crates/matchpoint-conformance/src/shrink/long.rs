@@ -1,5 +1,5 @@
-//! Streams of a hundred thousand events: what they do is to be done as often as it needs to be, which is found by
-//! halving, and shown by a script that counts ([`script::print`](matchpoint::event::script::print)).
+//! Shrinks streams of a hundred thousand events. Bisection finds the necessary number of repetitions, and the
+//! script has repetition counts ([`script::print`](matchpoint::event::script::print)).
 
 use std::ops::Range;
 
@@ -9,14 +9,14 @@ use super::completed;
 use super::numbers::{Kind, all_alike, plainer_numbers};
 use super::plainer::{Fails, LONG, leave_out, simpler};
 
-/// At first no less than such a part of the stream is left out at once.
+/// The first attempts leave out at least `1 / PART` of the stream.
 const PART: usize = 64;
 
-/// More runs than this are no runs, and fewer than that need no fillers.
+/// A stream with more than `RUNS` runs has no repetition. A stream with at most `FEW` runs needs no fillers.
 const RUNS: usize = 300;
 const FEW: usize = 8;
 
-/// Shortens while that helps, and `events` are many.
+/// Shrinks while this helps and `events` are many.
 pub(super) fn shorten(mut events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
     loop {
         let before = events.len();
@@ -33,7 +33,7 @@ pub(super) fn shorten(mut events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
         if events.len() <= LONG {
             return events;
         }
-        // The last few may be left: each round takes a second.
+        // A further round of a second would save few events.
         if events.len() * 10 > before * 9 {
             events = simpler_runs(alike(events, fails), fails);
             return plainer_numbers(events, fails);
@@ -41,7 +41,7 @@ pub(super) fn shorten(mut events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
     }
 }
 
-/// One envelope for all, else one number of each kind.
+/// One envelope for all entries, otherwise one number of each kind.
 fn alike(events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
     let all: Vec<_> = events.iter().map(|event| with_tag(event, 0, 0)).collect();
     if all == events || fails(&all) {
@@ -51,7 +51,7 @@ fn alike(events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
     kinds.into_iter().fold(events, |events, kind| all_alike(events, kind, fails))
 }
 
-/// The same receive or message in context 0, from source 0, with the tag for receives or that for messages.
+/// The receive or message with context 0, source 0 and the given tag.
 fn with_tag(event: &Event, of_receives: u64, of_messages: u64) -> Event {
     let envelope = |tag| Envelope::new(ContextId(0), Rank(0), Tag(tag));
     match event {
@@ -63,12 +63,12 @@ fn with_tag(event: &Event, of_receives: u64, of_messages: u64) -> Event {
     }
 }
 
-/// A receive or a message that only takes up room: no other asks for it.
+/// A receive or message without a match, which only occupies a queue.
 fn filler(event: &Event) -> Event {
     with_tag(event, 1_000_000, 1_000_001)
 }
 
-/// Makes fillers of all in `range` that need not be more: of all, of half of them, of a quarter and so on.
+/// Replaces events in `range` by fillers: all, then halves, quarters and so on.
 fn fill(events: &mut Vec<Event>, range: Range<usize>, fails: Fails<'_>) {
     let mut tried = events.clone();
     tried[range.clone()].iter_mut().for_each(|event| *event = filler(event));
@@ -84,12 +84,12 @@ fn fill(events: &mut Vec<Event>, range: Range<usize>, fails: Fails<'_>) {
     }
 }
 
-/// The same call with the same fields, but for its id.
-fn goes_on(one: &Event, other: &Event) -> bool {
+/// Returns true if the calls are equal except for their ids.
+fn is_repetition(one: &Event, other: &Event) -> bool {
     match (one, other) {
         (Event::Post(one), Event::Post(other)) => one.selector == other.selector,
         (Event::Arrive(one), Event::Arrive(other)) => one.envelope == other.envelope,
-        // The rest of them follows from the id.
+        // The other fields follow from the id.
         (Event::Cancel(_), Event::Cancel(_)) | (Event::Retract(_), Event::Retract(_)) => true,
         (Event::Probe(one), Event::Probe(other)) => one == other,
         (Event::MatchedProbe(one), Event::MatchedProbe(other)) => one == other,
@@ -97,19 +97,19 @@ fn goes_on(one: &Event, other: &Event) -> bool {
     }
 }
 
-/// Where events go on as they began.
+/// Ranges of repeated events.
 fn runs(events: &[Event]) -> Vec<Range<usize>> {
     let mut runs: Vec<Range<usize>> = Vec::new();
     for (at, event) in events.iter().enumerate() {
         match runs.last_mut() {
-            Some(run) if goes_on(&events[run.start], event) => run.end = at + 1,
+            Some(run) if is_repetition(&events[run.start], event) => run.end = at + 1,
             _ => runs.push(at..at + 1),
         }
     }
     runs
 }
 
-/// The last runs first: where those before them stand does not change then.
+/// Last runs first, so that the positions of earlier runs stay valid.
 fn shorter_runs(mut events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
     if runs(&events).len() > RUNS {
         return events;
@@ -118,7 +118,7 @@ fn shorter_runs(mut events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
         let first = |length| [&events[..run.start + length], &events[run.end..]].concat();
         let length = fewest(run.len(), &|length| fails(&first(length)));
         events = first(length);
-        // One of the last may be what a later event is about.
+        // A later event may need the last event of the run.
         let end = run.start + length;
         let last = |length| [&events[..run.start], &events[end - length..]].concat();
         let length = fewest(length, &|length| fails(&last(length)));
@@ -127,19 +127,19 @@ fn shorter_runs(mut events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
     events
 }
 
-/// The fewest that do, of `all` that do, if more of them always do as well.
-fn fewest(all: usize, do_they: &dyn Fn(usize) -> bool) -> usize {
-    // Mostly all are needed, or none.
-    if all == 0 || do_they(0) {
+/// The smallest sufficient number, at most `all`, if `is_enough` is monotonic.
+fn fewest(all: usize, is_enough: &dyn Fn(usize) -> bool) -> usize {
+    // Usually all or none are necessary.
+    if all == 0 || is_enough(0) {
         return 0;
     }
-    if !do_they(all - 1) {
+    if !is_enough(all - 1) {
         return all;
     }
     let (mut low, mut high) = (1, all - 1);
     while low < high {
         let middle = (low + high) / 2;
-        if do_they(middle) {
+        if is_enough(middle) {
             high = middle;
         } else {
             low = middle + 1;
@@ -148,7 +148,7 @@ fn fewest(all: usize, do_they: &dyn Fn(usize) -> bool) -> usize {
     high
 }
 
-/// All events of a run a little plainer.
+/// Simplifies all events of a run by one step.
 fn simpler_runs(mut events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
     for run in runs(&events).into_iter().take(RUNS) {
         let steps = simpler(&events[run.start]).len();

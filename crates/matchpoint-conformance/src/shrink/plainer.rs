@@ -1,14 +1,14 @@
-//! Fewer events, and plainer ones.
+//! Fewer and plainer events.
 
 use matchpoint::{Event, Hints, Message, Rank, Receive, Selector, Tag, Wild};
 
-/// Streams longer than this are shortened by whole runs of events first: one by one takes the square of their length.
+/// Longer streams are first shortened by whole runs, because single events take quadratic time.
 pub(super) const LONG: usize = 2000;
 
-/// Whether a law is still broken.
+/// Returns true if the law is still broken.
 pub(super) type Fails<'a> = &'a dyn Fn(&[Event]) -> bool;
 
-/// Leaves out halves, quarters and so on, down to this many events at a time.
+/// Leaves out halves, quarters and so on, down to `smallest` events at a time.
 pub(super) fn leave_out(mut events: Vec<Event>, smallest: usize, fails: Fails<'_>) -> Vec<Event> {
     let mut chunk = events.len().div_ceil(2);
     while chunk >= smallest.max(1) {
@@ -27,7 +27,7 @@ pub(super) fn leave_out(mut events: Vec<Event>, smallest: usize, fails: Fails<'_
     events
 }
 
-/// Events a little plainer than this one. Each step goes down: from masked to any to one value, from many to few.
+/// Slightly plainer events, one step each: from masked to any to one value, from many to few.
 pub(super) fn simpler(event: &Event) -> Vec<Event> {
     match event {
         Event::Post(receive) => {

@@ -1,5 +1,5 @@
-//! Engines that several threads call at once: the laws of one thread; and, of short histories of several threads, whether
-//! there is an order of the calls, each at one moment between its beginning and its end, in which `list` answers the same.
+//! Concurrent engines: the laws with one calling thread, and linearizability of short histories with several
+//! threads. `list` replays the calls in the linear order.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,9 +13,9 @@ use matchpoint::{
 use matchpoint_conformance::{Choices, Options, check};
 
 mod full;
-mod naming;
+mod readdress;
 
-use self::naming::{complete, is_left};
+use self::readdress::{complete, is_left};
 
 const NAMES: [&str; 7] = [
     "locked:engine=hybrid",
@@ -31,8 +31,8 @@ fn made(name: &str) -> Box<dyn Concurrent> {
     concurrent::create(name).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// One thread's view: an engine as any other. What it lists of several sources it puts into the order of its own calls,
-/// which a concurrent engine does not promise.
+/// One thread's view of a concurrent engine. Lists of several sources are sorted by the order of its calls,
+/// because a concurrent engine does not promise this order.
 struct OneThread {
     engine: Box<dyn Concurrent>,
     receives: HashMap<RecvId, u64>,
@@ -141,15 +141,15 @@ fn check_one_thread(name: &str, options: Options) {
 }
 
 #[test]
-fn the_laws_hold_for_one_thread() {
+fn laws_hold_for_one_thread() {
     for name in NAMES {
         check_one_thread(name, Options::quick());
     }
 }
 
-/// What is asked of an engine.
+/// A call to an engine.
 #[derive(Clone, Debug)]
-enum Asked {
+enum Request {
     Event(Event),
     Visit(Queue),
 }
@@ -160,33 +160,34 @@ enum Answer {
     Seen(Vec<Entry>),
 }
 
-/// A call of a history: when it began and ended, and what it returned. A batch is its messages, each behind the one before.
+/// A call of a history: times of its start and end, and its result. Each message of a batch is a call that
+/// follows the message before.
 #[derive(Clone, Debug)]
 struct Call {
     began: u64,
     ended: u64,
-    asked: Asked,
+    asked: Request,
     answer: Answer,
     follows: bool,
 }
 
-/// Plays an event in `engine`; the calls it comes to.
-fn play(asked: &Asked, engine: &dyn Concurrent, clock: &AtomicU64) -> Vec<Call> {
+/// Makes the calls of an event and records them.
+fn play(asked: &Request, engine: &dyn Concurrent, clock: &AtomicU64) -> Vec<Call> {
     let now = || clock.fetch_add(1, Ordering::SeqCst);
     let began = now();
     let answer = match asked {
-        Asked::Visit(queue) => {
+        Request::Visit(queue) => {
             let mut seen = Vec::new();
             engine.visit(*queue, &mut |entry| seen.push(entry));
             Answer::Seen(seen)
         }
-        Asked::Event(Event::ArriveBatch(messages)) => return play_batch(messages, engine, began, &now),
-        Asked::Event(event) => Answer::Outcome(event.play_concurrently(engine)),
+        Request::Event(Event::ArriveBatch(messages)) => return play_batch(messages, engine, began, &now),
+        Request::Event(event) => Answer::Outcome(event.play_concurrently(engine)),
     };
     vec![Call { began, ended: now(), asked: asked.clone(), answer, follows: false }]
 }
 
-/// A delivery is an answer: its message has arrived by then. Others may call meanwhile.
+/// A delivery is the end of its message's arrival. Other threads may call concurrently.
 fn play_batch(
     messages: &[Message],
     engine: &dyn Concurrent,
@@ -205,29 +206,29 @@ fn play_batch(
     let call = |(number, found): (usize, Result<Option<RecvId>, Refused>)| Call {
         began,
         ended: ended.min(delivered[number].load(Ordering::SeqCst)),
-        asked: Asked::Event(Event::Arrive(messages[number])),
+        asked: Request::Event(Event::Arrive(messages[number])),
         answer: Answer::Outcome(Outcome::Arrived(found)),
         follows: number > 0,
     };
     answers.enumerate().map(call).collect()
 }
 
-/// What is promised of the order of a list: all of it, or of what is in one context from one source.
+/// Promised order of a list: of all entries, or per context and source.
 struct Listed(Option<HashMap<u64, (ContextId, Option<Rank>)>>);
 
 impl Listed {
-    fn new(name: &str, calls: &[&Asked]) -> Self {
+    fn new(name: &str, calls: &[&Request]) -> Self {
         if !name.starts_with("sharded") {
             return Listed(None);
         }
         let mut keys = HashMap::new();
         for asked in calls {
             match asked {
-                Asked::Event(Event::Post(Receive { id, selector, .. })) => {
+                Request::Event(Event::Post(Receive { id, selector, .. })) => {
                     let named = if let Wild::Is(source) = selector.source() { Some(source) } else { None };
                     keys.insert(id.0, (selector.context(), named));
                 }
-                Asked::Event(Event::Arrive(Message { id, envelope, .. })) => {
+                Request::Event(Event::Arrive(Message { id, envelope, .. })) => {
                     keys.insert(id.0, (envelope.context, Some(envelope.source)));
                 }
                 _ => {}
@@ -236,7 +237,7 @@ impl Listed {
         Listed(Some(keys))
     }
 
-    /// Pairs of what a visit saw, of which the first was in the queue before the second.
+    /// Pairs of visited entries whose order in the queue is promised.
     fn in_order(&self, seen: &[Entry]) -> Vec<(u64, u64)> {
         let id = |entry: &Entry| match entry {
             Entry::Receive(receive) => receive.id.0,
@@ -269,10 +270,10 @@ impl Listed {
     }
 }
 
-fn answer(asked: &Asked, list: &mut dyn Engine) -> Answer {
+fn answer(asked: &Request, list: &mut dyn Engine) -> Answer {
     match asked {
-        Asked::Event(event) => Answer::Outcome(event.play(list)),
-        Asked::Visit(queue) => {
+        Request::Event(event) => Answer::Outcome(event.play(list)),
+        Request::Visit(queue) => {
             let mut seen = Vec::new();
             list.visit(*queue, &mut |entry| seen.push(entry));
             Answer::Seen(seen)
@@ -280,15 +281,17 @@ fn answer(asked: &Asked, list: &mut dyn Engine) -> Answer {
     }
 }
 
-/// For each call, the others that ended before it began, that are before it in its batch, or whose entry is before its own
-/// in what somebody saw.
+/// For each call, the calls that must precede it: calls that ended before its start, earlier messages of its
+/// batch, and calls with an entry that a visit saw before its entry.
 fn earlier(calls: &[Call], listed: &Listed) -> Vec<u128> {
     let mut by_id = HashMap::new();
     let mut in_order = Vec::new();
     for (at, call) in calls.iter().enumerate() {
         match (&call.asked, &call.answer) {
-            (Asked::Event(Event::Post(Receive { id: RecvId(id), .. })), _)
-            | (Asked::Event(Event::Arrive(Message { id: MsgId(id), .. })), _) => drop(by_id.insert(*id, at)),
+            (Request::Event(Event::Post(Receive { id: RecvId(id), .. })), _)
+            | (Request::Event(Event::Arrive(Message { id: MsgId(id), .. })), _) => {
+                _ = by_id.insert(*id, at);
+            }
             (_, Answer::Seen(seen)) => in_order.extend(listed.in_order(seen)),
             _ => {}
         }
@@ -309,29 +312,29 @@ fn earlier(calls: &[Call], listed: &Listed) -> Vec<u128> {
     earlier
 }
 
-/// A search for such an order of the calls (Wing and Gong 1993). `before` has been played already.
+/// Search for a linear order (Wing and Gong 1993). The calls in `before` are already replayed.
 struct Search<'a> {
     before: &'a [Call],
     calls: &'a [Call],
     listed: Listed,
-    /// For each call, which others (a bit each) are before it in every such order.
+    /// For each call, a bit mask of the calls that precede it in every order.
     earlier: Vec<u128>,
-    /// Which calls were made, and what then waited under which hints, if that came to nothing.
-    in_vain: HashSet<(u128, Vec<u64>)>,
-    /// Steps that it may take.
+    /// States without a solution: the calls made, and the queues and hints after them.
+    dead_ends: HashSet<(u128, Vec<u64>)>,
+    /// Remaining steps.
     budget: u64,
 }
 
 impl<'a> Search<'a> {
     fn new(name: &str, before: &'a [Call], calls: &'a [Call], budget: u64) -> Self {
-        let asked: Vec<&Asked> = before.iter().chain(calls).map(|call| &call.asked).collect();
+        let asked: Vec<&Request> = before.iter().chain(calls).map(|call| &call.asked).collect();
         assert!(calls.len() <= 128, "a bit for each call");
         let listed = Listed::new(name, &asked);
         let earlier = earlier(calls, &listed);
-        Search { before, calls, listed, earlier, in_vain: HashSet::new(), budget }
+        Search { before, calls, listed, earlier, dead_ends: HashSet::new(), budget }
     }
 
-    /// Whether there is one; nothing if that was not found out.
+    /// Returns true if an order exists, and `None` if the search ran out of steps.
     fn run(mut self) -> Option<bool> {
         let is_found = self.search(&mut Vec::new());
         (is_found || self.budget > 0).then_some(is_found)
@@ -345,9 +348,9 @@ impl<'a> Search<'a> {
         let made = order.iter().fold(0, |made, &at| made | 1 << at);
         let may_be_next = |at: &usize| made & 1 << at == 0 && self.earlier[*at] & !made == 0;
         let mut next: Vec<usize> = (0..calls.len()).filter(may_be_next).collect();
-        // First what is likely: the rest of a batch, then what ended first.
-        let goes_on = |at: usize| calls[at].follows && order.last() == Some(&(at - 1));
-        next.sort_by_key(|&at| (!goes_on(at), calls[at].ended));
+        // Likely candidates first: the rest of a batch, then the call that ended first.
+        let is_repetition = |at: usize| calls[at].follows && order.last() == Some(&(at - 1));
+        next.sort_by_key(|&at| (!is_repetition(at), calls[at].ended));
         for at in next {
             if self.budget == 0 {
                 return false;
@@ -356,11 +359,11 @@ impl<'a> Search<'a> {
             order.push(at);
             if let Some(state) = self.after(order) {
                 let made = made | 1 << at;
-                if !self.in_vain.contains(&(made, state.clone())) {
+                if !self.dead_ends.contains(&(made, state.clone())) {
                     if self.search(order) {
                         return true;
                     }
-                    self.in_vain.insert((made, state));
+                    self.dead_ends.insert((made, state));
                 }
             }
             order.pop();
@@ -368,8 +371,8 @@ impl<'a> Search<'a> {
         false
     }
 
-    /// What these calls lead to, one after the other, if they are answered as they were: what waits, and which calls that change
-    /// hints came in which order.
+    /// State after these calls in order, if every result is equal: the queued entries, and the order of the
+    /// calls that changed hints.
     fn after(&self, order: &[usize]) -> Option<Vec<u64>> {
         let mut list = engines::create("list").unwrap();
         self.before.iter().for_each(|call| drop(answer(&call.asked, &mut *list)));
@@ -380,7 +383,7 @@ impl<'a> Search<'a> {
             {
                 return None;
             }
-            if matches!(call.asked, Asked::Event(Event::SetHints(..) | Event::Close(_))) {
+            if matches!(call.asked, Request::Event(Event::SetHints(..) | Event::Close(_))) {
                 state.push(at as u64);
             }
         }
@@ -397,19 +400,19 @@ impl<'a> Search<'a> {
     }
 }
 
-/// How threads call.
+/// Parameters of the threads' calls.
 #[derive(Clone, Copy)]
 struct Shape {
-    /// Calls of each.
+    /// Calls of each thread.
     calls: u64,
-    /// No receive is from any source, and that was asserted.
+    /// No any-source receives, and a hint that asserts this.
     is_hinted: bool,
-    /// One in so many calls is rare: close, visit, a source that fails, hints.
+    /// One of this many calls is rare: close, visit, failed source, hints.
     rare: u64,
 }
 
-/// Events of one thread, of few keys, so that they meet those of others.
-fn events(choices: &mut Choices<'_>, thread: u64, shape: Shape) -> Vec<Asked> {
+/// Events of one thread. They use few keys, so that they match entries of other threads.
+fn events(choices: &mut Choices<'_>, thread: u64, shape: Shape) -> Vec<Request> {
     let id = |thread, number| 10_000 * (thread + 1) + 100 * number;
     (0..shape.calls)
         .map(|number| {
@@ -420,7 +423,7 @@ fn events(choices: &mut Choices<'_>, thread: u64, shape: Shape) -> Vec<Asked> {
             if choices.below(shape.rare) == 0 {
                 return rare(choices, context, shape);
             }
-            Asked::Event(match choices.below(25) {
+            Request::Event(match choices.below(25) {
                 0..8 => Event::Post(Receive::new(RecvId(id(thread, number)), selector)),
                 8..14 => Event::Arrive(message(choices, id(thread, number), shape)),
                 14..18 => {
@@ -430,7 +433,7 @@ fn events(choices: &mut Choices<'_>, thread: u64, shape: Shape) -> Vec<Asked> {
                 }
                 18 => Event::Probe(selector),
                 19 => Event::MatchedProbe(selector),
-                // What any of the threads may have.
+                // An entry of any thread.
                 20 => Event::Cancel(Receive::new(RecvId(of_any(choices)), selector)),
                 21 => Event::Retract(Message::new(MsgId(of_any(choices)), envelope)),
                 _ => {
@@ -456,23 +459,23 @@ fn message(choices: &mut Choices<'_>, id: u64, shape: Shape) -> Message {
     Message::new(MsgId(id), Envelope::new(ContextId(context as u32), source, Tag(tag)))
 }
 
-fn rare(choices: &mut Choices<'_>, context: ContextId, shape: Shape) -> Asked {
+fn rare(choices: &mut Choices<'_>, context: ContextId, shape: Shape) -> Request {
     let hints = match choices.below(3) {
         0 => Hints { no_unexpected: true, no_any_source: shape.is_hinted, ..Hints::default() },
         1 => Hints { no_any_tag: true, no_any_source: shape.is_hinted, ..Hints::default() },
         _ => Hints { no_any_source: choices.chance(50), ..Hints::default() },
     };
     match choices.below(5) {
-        0 => Asked::Visit(Queue::Posted),
-        1 => Asked::Visit(Queue::Unexpected),
-        2 => Asked::Event(Event::FailSource(context, Rank(choices.below(2) as u32))),
-        3 => Asked::Event(Event::Close(context)),
-        _ => Asked::Event(Event::SetHints(context, hints)),
+        0 => Request::Visit(Queue::Posted),
+        1 => Request::Visit(Queue::Unexpected),
+        2 => Request::Event(Event::FailSource(context, Rank(choices.below(2) as u32))),
+        3 => Request::Event(Event::Close(context)),
+        _ => Request::Event(Event::SetHints(context, hints)),
     }
 }
 
-/// Plays events in threads at once; the history.
-fn record(engine: &Arc<dyn Concurrent>, of_threads: Vec<Vec<Asked>>) -> Vec<Call> {
+/// Runs the events in concurrent threads and returns the history.
+fn record(engine: &Arc<dyn Concurrent>, of_threads: Vec<Vec<Request>>) -> Vec<Call> {
     let (clock, barrier) = (AtomicU64::new(0), Barrier::new(of_threads.len()));
     let (clock, barrier) = (&clock, &barrier);
     std::thread::scope(|scope| {
@@ -489,7 +492,7 @@ fn record(engine: &Arc<dyn Concurrent>, of_threads: Vec<Vec<Asked>>) -> Vec<Call
     })
 }
 
-/// Histories of that shape, from these seeds: how many were searched to the end.
+/// Checks histories of this shape from these seeds. Returns the number of completed searches.
 fn histories(name: &str, seeds: std::ops::Range<u64>, shape: Shape, budget: u64) -> u64 {
     let spread = Hints { no_any_source: true, ..Hints::default() };
     let mut searched = 0;
@@ -498,25 +501,26 @@ fn histories(name: &str, seeds: std::ops::Range<u64>, shape: Shape, budget: u64)
         let shape = Shape { is_hinted: seed % 2 == 0, ..shape };
         let mut before = Vec::new();
         if shape.is_hinted {
-            before.extend((0..2).map(|context| Asked::Event(Event::SetHints(ContextId(context), spread))));
+            before.extend((0..2).map(|context| Request::Event(Event::SetHints(ContextId(context), spread))));
         }
         before.extend(events(&mut choices, 9, Shape { calls: 4, rare: u64::MAX, ..shape }));
         let mut of_threads: Vec<_> = (0..3).map(|thread| events(&mut choices, thread, shape)).collect();
         if shape.is_hinted && seed % 8 == 0 {
-            // While others call, a context stops being spread.
-            of_threads[0].insert(2, Asked::Event(Event::SetHints(ContextId(0), Hints::default())));
+            // During other calls, the context's queues are merged.
+            of_threads[0].insert(2, Request::Event(Event::SetHints(ContextId(0), Hints::default())));
         }
         searched += u64::from(is_searched(name, seed, &before, of_threads, budget));
     }
     searched
 }
 
-/// Has threads call at once, after the calls `before`, and searches for their order. False: not to the end.
+/// Runs the threads after the calls `before` and searches for a linear order. Returns false if the search is
+/// incomplete.
 fn is_searched(
     name: &str,
     seed: u64,
-    before: &[Asked],
-    mut of_threads: Vec<Vec<Asked>>,
+    before: &[Request],
+    mut of_threads: Vec<Vec<Request>>,
     budget: u64,
 ) -> bool {
     complete(before, &mut of_threads);
@@ -524,9 +528,9 @@ fn is_searched(
     let before: Vec<Call> =
         before.iter().flat_map(|asked| play(asked, &*engine, &AtomicU64::new(0))).collect();
     let mut calls = record(&engine, of_threads);
-    // What is left says which order it was.
+    // The remaining entries restrict the order.
     for queue in [Queue::Posted, Queue::Unexpected] {
-        calls.extend(play(&Asked::Visit(queue), &*engine, &AtomicU64::new(u64::MAX - 2)));
+        calls.extend(play(&Request::Visit(queue), &*engine, &AtomicU64::new(u64::MAX - 2)));
     }
     match Search::new(name, &before, &calls, budget).run() {
         Some(false) => panic!("{name}, history {seed}: {before:#?}, then {calls:#?}"),
@@ -544,7 +548,8 @@ fn histories_of_several_threads_are_linearizable() {
     }
 }
 
-/// More calls of each thread, where the search may end undecided now and then; `MATCHPOINT_HISTORIES` says how many histories (`.ci/deep`).
+/// More calls per thread, so that some searches are incomplete. `MATCHPOINT_HISTORIES` is the number of
+/// histories (`.ci/deep`).
 #[test]
 fn long_histories_of_several_threads_are_linearizable() {
     let asked = std::env::var("MATCHPOINT_HISTORIES").ok().map(|number| number.parse().expect("a number"));
@@ -557,11 +562,11 @@ fn long_histories_of_several_threads_are_linearizable() {
 }
 
 #[test]
-fn a_history_without_an_order_is_told() {
+fn history_without_order_is_rejected() {
     let receive = Receive::new(RecvId(1), Selector::new(ContextId(0), Wild::Any, Wild::Any));
     let message = |id| Message::new(MsgId(id), Envelope::new(ContextId(0), Rank(1), Tag(1)));
     let call = |began, ended, event, outcome| {
-        let (asked, answer) = (Asked::Event(event), Answer::Outcome(outcome));
+        let (asked, answer) = (Request::Event(event), Answer::Outcome(outcome));
         Call { began, ended, asked, answer, follows: false }
     };
     let is_linearizable =

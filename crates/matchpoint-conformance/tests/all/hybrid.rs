@@ -1,4 +1,4 @@
-//! `hybrid`: work that does not grow, memory that returns, and streams long enough for its tables to grow.
+//! `hybrid`: constant work, memory returned after use, and streams that make its tables grow.
 
 use matchpoint::{
     ContextId, Drained, Engine, Envelope, Event, Message, MsgId, Outcome, Rank, Readdressed, Receive, RecvId,
@@ -42,7 +42,7 @@ fn statistic(engine: &dyn Engine, name: &str) -> f64 {
     engine.statistics().iter().find(|(of, _)| *of == name).unwrap().1
 }
 
-/// Queues about so many entries, and matches all of them.
+/// Queues about `n` entries and matches all of them.
 type Workload = fn(&mut dyn Engine, u64);
 
 fn last(engine: &mut dyn Engine, n: u64) {
@@ -95,7 +95,7 @@ fn examined_entries_stay_constant_with_depth() {
             play(&mut *engine, n);
             assert_eq!(engine.posted_len() + engine.unexpected_len(), 0, "{name}");
             let attempts = engine.attempts();
-            // Four calls an entry at most. In `unexpected_any` a scan precedes the first index.
+            // At most four calls per entry. In `unexpected_any` a scan precedes the first index.
             let scans = if name == "unexpected_any" { 192.0 } else { 0.0 };
             let each = (attempts.posted + attempts.unexpected) as f64 / n as f64;
             assert!(each <= 16.0 + scans, "{name}: {each} examined for each of {n} entries");
@@ -103,7 +103,7 @@ fn examined_entries_stay_constant_with_depth() {
     }
 }
 
-/// Patterns of source and tag that a multiplication alone spreads badly under some seeds.
+/// Patterns of source and tag that a plain multiplication spreads unevenly under some seeds.
 #[test]
 fn keys_spread_evenly_for_any_seed() {
     type Pattern = fn(u64) -> (u64, u64);
@@ -150,11 +150,11 @@ fn arrivals_without_receives_examine_nothing() {
     assert_eq!(engine.attempts().posted, before);
 }
 
-/// All tags of this source have the same hash: more keys pass a slot than it can count.
+/// All tags of this source have the same hash: more keys pass a slot than its counter can count.
 #[test]
 fn six_hundred_colliding_keys_are_found() {
     let mut engine = engines::create_counting("hybrid:seed=1").unwrap();
-    // The first seed of the hash function, as `Hashing::of_seed` draws it. The hash of this pair is 0.
+    // The first hash seed of `Hashing::of_seed`. The hash of this pair is 0.
     let word = 0x9E37_79B9_7F4A_7C15_u64.wrapping_add(1);
     let word = (word ^ word >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let word = (word ^ word >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
@@ -188,16 +188,16 @@ fn million_wildcard_receives_take_one_lookup() {
     assert!(examined <= 8 << 10, "{examined} examined by {} searches", 1 << 10);
 }
 
-/// Plays events on an engine and on `list`, which must agree. Returns the largest number of entries.
+/// Runs events on an engine and on `list`, which must agree. Returns the maximum number of entries.
 fn compare_with_list(name: &str, events: &[Event], seed: u64) -> usize {
     let mut engines = [name, "list"].map(|name| engines::create(name).unwrap());
-    let mut judge = matchpoint_conformance::Judge::new(engines[1].order(), false);
+    let mut oracle = matchpoint_conformance::Oracle::new(engines[1].order(), false);
     let mut longest = 0;
     for (number, event) in events.iter().enumerate() {
-        let Some(event) = &judge.admit(event) else { continue };
+        let Some(event) = &oracle.admit(event) else { continue };
         let [ours, right]: [Outcome; 2] = engines.each_mut().map(|engine| event.play(&mut **engine));
         assert_eq!(ours, right, "{name}, seed {seed}: event {number}, {event}");
-        judge.judge(event, &right).unwrap_or_else(|broken| panic!("{broken}"));
+        oracle.check(event, &right).unwrap_or_else(|broken| panic!("{broken}"));
         longest = longest.max(engines[0].posted_len() + engines[0].unexpected_len());
     }
     longest
@@ -207,9 +207,9 @@ fn compare_with_list(name: &str, events: &[Event], seed: u64) -> usize {
 fn long_streams_equal_list() {
     let mut longest = 0;
     for (seed, (name, shape)) in (1..).zip(generate::SHAPES) {
-        // Without closed contexts, which would keep the queues short.
+        // Without closes, which would keep the queues short.
         for (posts, arrivals) in [(shape.posts, shape.arrivals), (1, 12), (12, 1)] {
-            let shape = generate::Shape { posts, arrivals, upkeep: 0, tags: 4096, ..*shape };
+            let shape = generate::Shape { posts, arrivals, maintenance: 0, tags: 4096, ..*shape };
             assert!(posts + arrivals > 0, "{name}");
             let events = generate::stream(shape, Choices::Seed(seed), 20_000);
             longest = longest.max(compare_with_list("hybrid", &events, seed));
@@ -218,7 +218,8 @@ fn long_streams_equal_list() {
     assert!(longest > 10_000, "the longest queues held {longest}: no table has grown");
 }
 
-/// Twelve masks, so that some classes have a table and others share the list; runs of duplicates; entries that are withdrawn.
+/// Twelve masks, so that some classes have a table and others share the list; runs of duplicates;
+/// withdrawals.
 #[test]
 fn many_masks_and_duplicates_equal_list() {
     for seed in 0..40 {
@@ -265,7 +266,7 @@ fn cancel_finds_entries_while_table_grows() {
         let mut engine = engines::create("hybrid").unwrap();
         (0..n).for_each(|id| assert_eq!(engine.post(open(id)), Ok(None)));
         for step in 0..n {
-            // 7919 is prime: each receive is cancelled once.
+            // 7919 is prime, so each receive is cancelled once.
             let id = step * 7919 % n;
             assert!(engine.cancel(&open(id)), "{id} of {n}");
             assert!(!engine.cancel(&open(id)), "{id} of {n} was cancelled twice");
@@ -280,7 +281,7 @@ fn cancel_finds_entries_while_table_grows() {
     }
 }
 
-/// The entries of the last block of the ring, and then of one in the middle, are cancelled.
+/// Cancels the entries of the last block of the ring, then of a middle block.
 #[test]
 fn duplicates_keep_order_after_cancelled_block() {
     let mut engine = engines::create("hybrid").unwrap();
@@ -307,7 +308,7 @@ fn readdressed_messages_are_retracted_by_name() {
     }
 }
 
-/// A search compares each message at most once, and adds a few to an index.
+/// A search compares each message at most once and adds a few to an index.
 #[test]
 fn wildcard_search_examines_no_more_than_list() {
     let mut choices = Choices::Seed(3);
@@ -360,7 +361,7 @@ fn many_masks_take_memory_of_receives() {
     }
 }
 
-/// Under these masks all messages differ, so that each index is as large as possible.
+/// All messages differ under these masks, so that each index has its maximum size.
 #[test]
 fn many_masks_keep_few_indexes() {
     let mut engine = engines::create("hybrid").unwrap();
@@ -380,7 +381,7 @@ fn many_masks_keep_few_indexes() {
     assert!(most < 7 << 20, "{most} bytes of indexes for 6000 messages");
 }
 
-/// A few messages that are never received among a million that are: the log stays small, and the order stays.
+/// A few messages of a million are never received. The log stays small and keeps its order.
 #[test]
 fn leaked_messages_keep_log_small() {
     let mut engine = engines::create("hybrid").unwrap();
@@ -436,7 +437,7 @@ fn memory_returns_after_flood() {
     assert!(engine.footprint().peak_bytes >= full);
 }
 
-/// A program that needs as much memory in each cycle keeps it.
+/// A program with the same memory demand in each cycle keeps its memory.
 #[test]
 fn memory_stays_while_cycles_need_it() {
     let mut engine = engines::create("hybrid:seed=3").unwrap();
@@ -449,7 +450,8 @@ fn memory_stays_while_cycles_need_it() {
     assert!(slots.iter().all(|&of| of == slots[0]), "{slots:?}");
 }
 
-/// At most two keys are queued, so one is displaced at most: the table need not grow, and later searches are short.
+/// At most two keys are queued, so at most one is displaced. The table does not grow, and later searches are
+/// short.
 #[test]
 fn displaced_keys_leave_no_trace() {
     let mut engine = engines::create_counting("hybrid:seed=9").unwrap();
@@ -487,7 +489,7 @@ fn close_of_last_entries_frees_all() {
     assert_eq!(post(&mut *engine, 0, ANY_SOURCE, ANY_TAG), Some(MsgId(0)));
 }
 
-/// Withdrawals give memory back as matches do.
+/// Withdrawals return memory as matches do.
 #[test]
 fn cancelled_flood_gives_memory_back() {
     let mut engine = engines::create("hybrid").unwrap();
@@ -507,7 +509,8 @@ fn cancelled_flood_gives_memory_back() {
     assert!(now * 8 < peak, "{now} bytes of {peak} are kept");
 }
 
-/// A table that grows goes on moving while arrivals take receives with wildcards, and no call adds a key.
+/// A growing table continues to move entries while arrivals take wildcard receives, without calls that add a
+/// key.
 #[test]
 fn growing_table_moves_without_new_keys() {
     let mut engine = engines::create("hybrid:seed=1").unwrap();
@@ -527,7 +530,7 @@ fn growing_table_moves_without_new_keys() {
     assert!(engine.footprint().now_bytes() < grown, "the old slots are kept");
 }
 
-/// Exact receives take messages that an index has. A search removes some of their entries, not all.
+/// Exact receives take messages that are in an index. A search removes some of their index entries, not all.
 #[test]
 fn stale_index_entries_cost_little() {
     let (n, taken) = (50_000, 10_000);
@@ -548,7 +551,8 @@ fn stale_index_entries_cost_little() {
     assert!(engine.attempts().unexpected - before < 8, "earlier probes left entries");
 }
 
-/// Once all messages are taken, the log frees its blocks. The index of the wildcard class remains, as searches use it.
+/// Without messages, the log frees its blocks. The index of the wildcard class remains, because searches use
+/// it.
 #[test]
 fn index_finds_messages_after_log_restarts() {
     let mut engine = engines::create("hybrid").unwrap();
@@ -563,7 +567,7 @@ fn index_finds_messages_after_log_restarts() {
     }
 }
 
-/// A few messages wait while the log frees the blocks of a flood.
+/// A few messages stay queued while the log frees the blocks of a flood.
 #[test]
 fn log_keeps_messages_while_blocks_return() {
     let mut engine = engines::create("hybrid").unwrap();
@@ -577,7 +581,7 @@ fn log_keeps_messages_while_blocks_return() {
     assert_eq!(engine.unexpected_len(), 0);
 }
 
-/// An index of a source has all messages. The last one gets that source.
+/// An index by source has all messages. The last message gets this source.
 #[test]
 fn index_finds_last_readdressed_message() {
     let (mut engine, unknown) = (engines::create("hybrid").unwrap(), Rank::UNKNOWN.0.into());

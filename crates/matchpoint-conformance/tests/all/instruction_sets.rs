@@ -1,4 +1,5 @@
-//! `vector` and `fuzzy` under every instruction set that this processor has, and what is said of the others.
+//! `vector` and `fuzzy` with every instruction set of this processor, and the errors for other instruction
+//! sets.
 
 use std::process::Command;
 
@@ -27,7 +28,7 @@ fn names() -> impl Iterator<Item = String> {
 }
 
 #[test]
-fn every_instruction_set_keeps_the_laws() {
+fn every_instruction_set_keeps_laws() {
     for name in names() {
         let create = || engines::create(&name).unwrap_or_else(|error| panic!("{error}"));
         let options = Options { depths: vec![1, 2, 7, 70, 300], ..Options::quick() };
@@ -37,7 +38,7 @@ fn every_instruction_set_keeps_the_laws() {
 }
 
 #[test]
-fn attempts_are_those_of_a_list() {
+fn attempts_equal_those_of_list() {
     let names: Vec<_> = names().collect();
     for (number, (_, shape)) in (0..).zip(generate::SHAPES) {
         let events: Vec<Event> = generate::stream(*shape, Choices::Seed(number), 1000);
@@ -72,10 +73,10 @@ fn false_positives(engine: &dyn Engine) -> (f64, f64) {
     }
 }
 
-/// A receive, and one more behind it that is found: the first is what may be hit in vain.
-fn hits_in_vain(name: &str, first: (u64, u64), wanted: (u64, u64)) -> f64 {
+/// Verifications without a match for a search that finds the receive after `first`.
+fn count_false_positives(name: &str, first: (u64, u64), wanted: (u64, u64)) -> f64 {
     let mut engine = engines::create_counting(name).unwrap();
-    // The oldest and the newest are compared without a kernel.
+    // The oldest and the newest receive are compared without a kernel.
     post(&mut *engine, 0, Wild::Is(Rank(77)), Wild::Is(Tag(770)));
     for (id, (source, tag)) in [first, wanted, (78, 780)].into_iter().enumerate() {
         post(&mut *engine, 1 + id as u64, Wild::Is(Rank(source as u32)), Wild::Is(Tag(tag)));
@@ -86,38 +87,38 @@ fn hits_in_vain(name: &str, first: (u64, u64), wanted: (u64, u64)) -> f64 {
 
 #[test]
 fn colliding_keys_of_paper_are_distinguished() {
-    // "A message from rank 2 with a tag of 1 becomes a false positive with a message from rank 1 with a tag of 2." So
-    // does, where the tag is the rank, every message with every other.
+    // "A message from rank 2 with a tag of 1 becomes a false positive with a message from rank 1 with a tag
+    // of 2." If the tag is the rank, every message collides with every other.
     for name in ["fuzzy:bits=8", "fuzzy:bits=16", "fuzzy:bits=32", "vector"] {
         for (first, wanted) in
             [((2, 1), (1, 2)), ((2, 2), (1, 1)), ((1, 256), (1, 0)), ((1 << 24, 1), (0, 1))]
         {
-            assert_eq!(hits_in_vain(name, first, wanted), 0.0, "{name}, {first:?}");
+            assert_eq!(count_false_positives(name, first, wanted), 0.0, "{name}, {first:?}");
         }
     }
-    // What is folded into a window may meet what is there: 256 · 1 + 1 and 0.
-    assert_eq!(hits_in_vain("fuzzy:bits=32", (1, 257), (1, 0)), 1.0);
-    assert_eq!(hits_in_vain("fuzzy:bits=32,rank=16,tag=16", (1, 257), (1, 0)), 0.0);
+    // Folding collides: 256 · 1 + 1 and 0.
+    assert_eq!(count_false_positives("fuzzy:bits=32", (1, 257), (1, 0)), 1.0);
+    assert_eq!(count_false_positives("fuzzy:bits=32,rank=16,tag=16", (1, 257), (1, 0)), 0.0);
 }
 
 #[test]
 fn keys_equal_those_of_paper() {
-    // Exclusive or of the lower bits of each, as many as the key has.
+    // Exclusive or of the lower bits of source and tag, as many as the key has.
     let pairs =
         [((2, 1), (1, 2)), ((2, 2), (1, 1)), ((1, 256), (1, 0)), ((1 << 24, 1), (0, 1)), ((3, 1), (1, 2))];
     for (name, expected) in
         [("fuzzy:fold=xor", [1.0, 1.0, 1.0, 1.0, 0.0]), ("fuzzy:bits=16,fold=xor", [1.0, 1.0, 0.0, 1.0, 0.0])]
     {
         for ((first, wanted), expected) in pairs.into_iter().zip(expected) {
-            assert_eq!(hits_in_vain(name, first, wanted), expected, "{name}, {first:?}");
+            assert_eq!(count_false_positives(name, first, wanted), expected, "{name}, {first:?}");
         }
     }
 }
 
-/// The source and the tag of the nth receive.
+/// Source and tag of the nth receive.
 type Keys = fn(u64) -> (u64, u64);
 
-/// By what programs do.
+/// Patterns of real programs.
 const PATTERNS: [(&str, Keys); 14] = [
     ("the tag is the rank", |at| (at, at)),
     ("the tag is the rank and 1", |at| (at, at + 1)),
@@ -136,7 +137,7 @@ const PATTERNS: [(&str, Keys); 14] = [
 ];
 
 #[test]
-fn common_patterns_are_told_apart() {
+fn common_patterns_have_distinct_keys() {
     for (pattern, keys) in PATTERNS {
         for (name, most) in [("fuzzy:bits=8", 32), ("fuzzy:bits=16", 1), ("fuzzy:bits=32", 1)] {
             let mut engine = engines::create_counting(name).unwrap();
@@ -144,7 +145,7 @@ fn common_patterns_are_told_apart() {
             each().for_each(|((source, tag), id)| {
                 post(&mut *engine, id, Wild::Is(Rank(source as u32)), Wild::Is(Tag(tag)));
             });
-            // 64 keys drawn at random from 256 make 8 pairs of equals, each of which is met once.
+            // 64 random keys of 256 give 8 colliding pairs. Each pair causes one verification.
             each().rev().for_each(|((source, tag), id)| {
                 assert_eq!(arrive(&mut *engine, id, source, tag), Some(RecvId(id)));
             });
@@ -168,14 +169,14 @@ fn wildcard_does_not_cause_verification_of_block() {
             assert_eq!(arrive(&mut *engine, tag, 0, tag), Some(RecvId(tag)), "{name}");
         }
         let (posted, _) = false_positives(&*engine);
-        // 120 searches through up to 8 receives with a wildcard among 200: they are seldom looked at. Keys of 8 bits
-        // drawn at random would make 78 pairs of 200.
+        // 120 searches through up to 8 receives with a wildcard among 200. Random keys of 8 bits would give
+        // 78 colliding pairs of 200.
         assert!(posted < 50.0, "{name}: {posted} verified in vain");
     }
 }
 
 #[test]
-fn a_receive_from_any_source_compares_tags() {
+fn any_source_receive_compares_tags() {
     for name in ["fuzzy:bits=8", "fuzzy:bits=16", "fuzzy:bits=32", "vector"] {
         let mut engine = engines::create_counting(name).unwrap();
         (0..200).for_each(|tag| assert_eq!(arrive(&mut *engine, tag, tag * 7 % 13, tag), None));
@@ -202,7 +203,7 @@ fn missing_instruction_set_is_refused() {
 }
 
 #[test]
-fn parameters_that_mean_nothing_are_refused() {
+fn meaningless_parameters_are_refused() {
     for name in [
         "fuzzy:bits=9",
         "fuzzy:bits=32,rank=30",
@@ -218,8 +219,8 @@ fn parameters_that_mean_nothing_are_refused() {
 
 /// Run by the test below, with the variable set.
 #[test]
-#[ignore = "part of the_environment_forces_an_instruction_set"]
-fn what_the_environment_makes() {
+#[ignore = "part of environment_forces_instruction_set"]
+fn child_uses_forced_instruction_set() {
     for name in ["fuzzy", "vector", "fuzzy:isa=scalar"] {
         match engines::create(name) {
             Ok(_) => println!("{name}: made"),
@@ -229,11 +230,16 @@ fn what_the_environment_makes() {
 }
 
 #[test]
-fn the_environment_forces_an_instruction_set() {
+fn environment_forces_instruction_set() {
     let said = |value: &str| {
         let program = std::env::current_exe().expect("a test knows its program");
         let output = Command::new(program)
-            .args(["--exact", "instruction_sets::what_the_environment_makes", "--ignored", "--nocapture"])
+            .args([
+                "--exact",
+                "instruction_sets::child_uses_forced_instruction_set",
+                "--ignored",
+                "--nocapture",
+            ])
             .env("MATCHPOINT_ISA", value)
             .output();
         String::from_utf8_lossy(&output.expect("it runs once more").stdout).into_owned()

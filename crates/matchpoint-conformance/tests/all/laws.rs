@@ -1,4 +1,4 @@
-//! Every engine of the registry, and the parameters worth trying, under all laws.
+//! All laws on every registered engine, with selected parameters.
 
 use matchpoint::engines::{self, Variant};
 use matchpoint::wrap::Counted;
@@ -6,7 +6,7 @@ use matchpoint::{ContextId, Engine, Envelope, Message, MsgId, Order, Rank, RecvI
 use matchpoint_conformance::{Choices, Law, Options, check, check_events, generate};
 use proptest::prelude::*;
 
-/// The registry's engines in all variants, and one that needs a file.
+/// All variants of the registered engines, and an engine that needs a file.
 fn variants() -> impl Iterator<Item = Variant> {
     let profiled = |name: &str| Variant { name: name.to_owned(), is_tight: false };
     engines::variants().chain(PROFILED.map(profiled))
@@ -17,7 +17,7 @@ const PROFILED: [&str; 2] = [
     concat!("partner:mode=static,process=1,profile=", env!("CARGO_MANIFEST_DIR"), "/tests/some.partners"),
 ];
 
-/// How many random streams to play: `long` in `.ci/deep`, and one under Miri.
+/// Number of random streams: `long` in `.ci/deep`, one under Miri.
 pub fn streams(short: u64, long: u64) -> u64 {
     let is_long = std::env::var_os("MATCHPOINT_TEST_LONG").is_some();
     if cfg!(miri) { 1 } else { [short, long][usize::from(is_long)] }
@@ -28,15 +28,15 @@ fn create(name: &str) -> Box<dyn Engine> {
 }
 
 #[test]
-fn every_engine_keeps_the_laws() {
-    // Of engines whose names begin so; under Miri one engine takes long enough.
+fn every_engine_keeps_laws() {
+    // Only engines with this prefix. Under Miri, one engine takes long enough.
     let only = std::env::var("MATCHPOINT_LAWS_OF").unwrap_or_default();
     for Variant { name, is_tight } in variants().filter(|variant| variant.name.starts_with(&only)) {
         let streams = streams(20, 80);
         let mut options = Options { streams, fixed_table: is_tight, ..Options::quick() };
         let mut matches = 150 * streams;
         if cfg!(miri) {
-            // It takes some thousand times as long: each engine once, and who stops it sees how far it came.
+            // Miri is about a thousand times slower, so each engine runs once. The output shows the progress.
             if name.contains(':') && !PROFILED.contains(&&*name) {
                 continue;
             }
@@ -51,8 +51,8 @@ fn every_engine_keeps_the_laws() {
     }
 }
 
-/// Queues of 70,000 entries, which grow, are looked into from all sides and drained; of variants that are not the
-/// default 5,000, to save time.
+/// Queues of 70,000 entries that grow, are searched from all sides, and are drained. Only 5,000 for variants,
+/// to save time.
 #[test]
 fn every_engine_keeps_laws_in_long_queues() {
     for Variant { name, .. } in variants() {
@@ -95,7 +95,7 @@ fn batch_appends_to_outcomes() {
 }
 
 #[test]
-fn engines_relax_the_order_only_when_asked() {
+fn engines_relax_order_only_if_asserted() {
     for spec in engines::REGISTRY {
         assert_eq!(create(spec.name).order(), Order::Total, "{}", spec.name);
     }
@@ -106,7 +106,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn any_seed_will_do(seed: u64, shape in 0..generate::SHAPES.len()) {
+    fn random_stream_keeps_laws(seed: u64, shape in 0..generate::SHAPES.len()) {
         let (name, shape) = generate::SHAPES[shape];
         let events = generate::stream(shape, Choices::Seed(seed), 300);
         for Variant { name: engine, is_tight } in variants() {
@@ -116,7 +116,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_a_stream(bytes in proptest::collection::vec(any::<u8>(), 0..600)) {
+    fn any_bytes_decode_to_stream(bytes in proptest::collection::vec(any::<u8>(), 0..600)) {
         let events = generate::decode(&bytes);
         for Variant { name: engine, is_tight } in variants() {
             let checked = check_events(&|| create(&engine), events.clone(), is_tight, || "bytes".to_owned());

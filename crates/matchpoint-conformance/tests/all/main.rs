@@ -1,14 +1,14 @@
-//! Engines under the laws: every test that needs no process of its own, in one program.
+//! Engines under the laws: all tests that need no separate process.
 
 mod concurrent;
 mod hybrid;
 mod instruction_sets;
-mod judge;
 mod laws;
 mod mutant;
 mod mutants;
 mod offload;
 mod optimistic_parallel;
+mod oracle;
 mod partner;
 mod published;
 mod refusals;

@@ -1,4 +1,4 @@
-//! Tests of the laws themselves: `list` with one fault each, which they must catch, and show in a short script.
+//! Tests of the laws: `list` with one fault each. The laws must find the fault and show it in a short script.
 
 use std::collections::BTreeSet;
 
@@ -7,12 +7,12 @@ use matchpoint::event::script;
 use matchpoint::{Engine, Order};
 use matchpoint_conformance::{Calls, Law, Options, Violation, check};
 
-/// Enough to catch all of them, and little enough to run at each change.
+/// Large enough to find all faults, small enough for each change.
 fn options() -> Options {
     Options { streams: 4, events: 300, depths: vec![1, 2, 7, 30, 70], ..Options::quick() }
 }
 
-/// Long queues alone.
+/// Only long queues.
 fn deep() -> Options {
     Options { streams: 0, depths: Vec::new(), deep: 70_000, ..Options::quick() }
 }
@@ -26,14 +26,14 @@ fn violation(fault: Fault, options: &Options) -> Box<Violation> {
 }
 
 #[test]
-fn the_original_has_no_fault() {
+fn unchanged_list_has_no_fault() {
     let engine = || Box::new(Mutant::new(None)) as Box<dyn Engine>;
     for options in [options(), deep()] {
         check(&engine, &options).unwrap_or_else(|violation| panic!("{violation}"));
     }
 }
 
-/// An engine that keeps ranks and tags as `int`s and knows no masks is right for MPI, and wrong for more.
+/// An engine with ranks and tags of type `int` and without masks is right for MPI only.
 #[test]
 fn mpi_only_check_accepts_mpi_only_engine() {
     for fault in [Fault::MasksTakenForAnyTag, Fault::SourceBit31Ignored] {
@@ -47,7 +47,7 @@ fn mpi_only_check_accepts_mpi_only_engine() {
 }
 
 #[test]
-fn what_is_promised_less_is_required_less() {
+fn weaker_order_weakens_requirements() {
     for (order, fault) in [
         (Order::PerSource, None),
         (Order::None, Some(Fault::UnexpectedTakenLastInFirstOut)),
@@ -60,7 +60,7 @@ fn what_is_promised_less_is_required_less() {
 }
 
 #[test]
-fn only_a_fixed_table_may_be_full() {
+fn only_fixed_table_may_be_full() {
     let engine = || Box::new(Mutant::with_room(4)) as Box<dyn Engine>;
     let fixed = Options { fixed_table: true, ..options() };
     check(&engine, &fixed).unwrap_or_else(|violation| panic!("{violation}"));
@@ -69,7 +69,7 @@ fn only_a_fixed_table_may_be_full() {
 }
 
 #[test]
-fn law_finds_its_fault_by_short_script() {
+fn law_finds_fault_with_short_script() {
     for &(fault, laws, longest) in FAULTS {
         let violation = violation(fault, &options());
         assert!(laws.contains(&violation.broken.law), "{fault:?}\n{violation}");
@@ -77,8 +77,8 @@ fn law_finds_its_fault_by_short_script() {
     }
 }
 
-/// Engines that share something are right one at a time, and found where there are two: also through a library that has
-/// only the functions it must have, so that queues show by their lengths and by what is taken.
+/// Engines with shared state are right one at a time. Two engines show the fault, also through a library with
+/// only the required functions, by queue lengths and matches.
 #[test]
 fn engines_with_shared_state_are_found() {
     let bare = Calls { close: false, visit: false, footprint: false, ..Calls::default() };
@@ -95,8 +95,8 @@ fn engines_with_shared_state_are_found() {
     }
 }
 
-/// Scripts of 65,538 events, in a few lines.
-fn caught_and_shown_in_a_few_lines(faults: &[(Fault, &[Law], usize)]) {
+/// Scripts of 65,538 events in a few lines.
+fn assert_found_in_few_lines(faults: &[(Fault, &[Law], usize)]) {
     for &(fault, laws, longest) in faults {
         let violation = violation(fault, &deep());
         let lines = script::print(&violation.events).lines().count();
@@ -105,20 +105,20 @@ fn caught_and_shown_in_a_few_lines(faults: &[(Fault, &[Law], usize)]) {
     }
 }
 
-// Two tests, since each fault takes seconds: two threads share them.
+// Two tests, so that two threads share the faults. Each fault takes seconds.
 #[test]
 fn faults_of_long_queues_are_caught() {
-    caught_and_shown_in_a_few_lines(&DEEP_FAULTS[..2]);
+    assert_found_in_few_lines(&DEEP_FAULTS[..2]);
 }
 
 #[test]
 fn other_faults_of_long_queues_are_caught() {
-    caught_and_shown_in_a_few_lines(&DEEP_FAULTS[2..]);
+    assert_found_in_few_lines(&DEEP_FAULTS[2..]);
 }
 
-/// The random streams find these by themselves: the numbers in half of them have bits everywhere.
+/// Random streams find these faults, because half of them use all bits of their numbers.
 #[test]
-fn disguised_streams_alone_find_what_loses_bits() {
+fn relabelled_streams_find_lost_bits() {
     for fault in [Fault::IdsIn16Bits, Fault::IdsIn32Bits, Fault::TagBit20Ignored, Fault::SourceBit31Ignored] {
         let options = Options { depths: Vec::new(), streams: 20, ..options() };
         let violation = violation(fault, &options);
@@ -127,7 +127,7 @@ fn disguised_streams_alone_find_what_loses_bits() {
 }
 
 #[test]
-fn every_fault_is_in_a_table_once() {
+fn every_fault_is_listed_once() {
     let all = FAULTS.iter().chain(DEEP_FAULTS);
     let listed: BTreeSet<_> = all.map(|(fault, ..)| *fault).collect();
     assert_eq!(listed.len(), FAULTS.len() + DEEP_FAULTS.len());

@@ -1,5 +1,5 @@
-//! Matching in a thread of its own: the laws, within the budget and beyond it; and what an application sees that does not
-//! wait for answers.
+//! Matching in a separate thread: the laws within and beyond the budget, and calls of an application that
+//! does not wait for results.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
@@ -14,7 +14,7 @@ use matchpoint_conformance::{Options, check};
 use crate::laws::streams;
 use crate::mutant::{Fault, Mutant};
 
-/// An engine each call of which waits for its answer, so that the laws can be checked.
+/// An engine with calls that wait for their result, so that the laws can be checked.
 struct Offloaded {
     offload: Mutex<Offload>,
     wire: Wire,
@@ -119,7 +119,7 @@ impl Engine for Offloaded {
 }
 
 #[test]
-fn the_laws_hold_wherever_matching_is_done() {
+fn laws_hold_within_and_beyond_budget() {
     let streams = streams(3, 10);
     for name in [
         "offload:engine=hybrid",
@@ -133,7 +133,7 @@ fn the_laws_hold_wherever_matching_is_done() {
 }
 
 #[test]
-fn names_say_what_is_inside() {
+fn name_includes_inner_engine() {
     for name in [
         "offload",
         "offload:engine=bins:n=3",
@@ -147,8 +147,8 @@ fn names_say_what_is_inside() {
     }
 }
 
-/// An application that posts, and a wire that brings messages at the same time, in a thread of its own; every receive is
-/// completed once, with a message of its tag, those of one tag in order, whether or not the budget holds.
+/// An application that posts receives, and a wire thread that delivers messages. Every receive completes
+/// once, with a message of its tag. Messages of a tag are in order. Holds within and beyond the budget.
 fn exchange(budget_bytes: u64) -> bool {
     let count: u64 = if cfg!(miri) { 200 } else { 20_000 };
     let settings = Settings { budget_bytes, ring: 64 };
@@ -243,7 +243,7 @@ fn cancel_works_before_and_after_matcher() {
         assert_eq!(offload.with_engine(|engine| engine.posted_len()), 0);
     }
     assert_eq!(offload.poll(), None);
-    // Completions that nobody polled are not lost where room has to be made for others.
+    // Unpolled completions are not lost if other completions need their place.
     for round in 0..if cfg!(miri) { 2 } else { 100 } {
         let mut polled = Vec::new();
         for tag in 0..3 {
@@ -260,7 +260,7 @@ fn cancel_works_before_and_after_matcher() {
 }
 
 #[test]
-fn nobody_waits_for_an_engine_that_panicked() {
+fn panicked_engine_ends_waits() {
     let engine = Mutant::new(Some(Fault::PanicsOnTheThirdEqual));
     let (mut offload, _wire) = Offload::start(Box::new(engine), Settings::default()).unwrap();
     (0..3).for_each(|_| offload.post(receive(0)).unwrap());

@@ -1,4 +1,4 @@
-//! Blocks of messages, matched by several threads, beside the same messages one by one.
+//! Blocks of messages matched by several threads, compared with the same messages one by one.
 
 use std::hint::black_box;
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any, resume_unwind};
@@ -19,7 +19,7 @@ fn engine(name: &str) -> Box<dyn Engine> {
     engines::create(name).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// More threads than messages in a block, fewer, and none but the caller.
+/// More threads than messages in a block, fewer threads, and only the calling thread.
 const NAMES: [&str; 10] = [
     "optimistic_parallel:capacity=0,threads=1",
     "optimistic_parallel:capacity=0,threads=2",
@@ -38,7 +38,7 @@ fn statistic(engine: &dyn Engine, name: &str) -> f64 {
     all.iter().find(|(of, _)| *of == name).unwrap_or_else(|| panic!("{name} is not among {all:?}")).1
 }
 
-/// All that waits, oldest first.
+/// All queued entries, oldest first.
 fn queued(engine: &dyn Engine) -> Vec<u64> {
     let mut ids = Vec::new();
     for queue in [Queue::Posted, Queue::Unexpected] {
@@ -65,32 +65,32 @@ fn laws_hold_with_any_thread_count() {
     }
 }
 
-/// What receives and messages are like: few keys make many conflicts.
-struct Crowd {
+/// Content of a stream: few keys cause many conflicts.
+struct Load {
     contexts: u64,
     keys: u64,
     any_source_percent: u64,
     any_tag_percent: u64,
     masked_percent: u64,
-    /// Receives alike in a row, at most.
+    /// Maximum length of a run of duplicate receives.
     run: u64,
 }
 
-const CROWDS: [Crowd; 9] = [
-    Crowd { contexts: 2, keys: 1, any_source_percent: 0, any_tag_percent: 0, masked_percent: 0, run: 1 },
-    Crowd { contexts: 2, keys: 2, any_source_percent: 0, any_tag_percent: 0, masked_percent: 0, run: 9 },
-    Crowd { contexts: 2, keys: 2, any_source_percent: 50, any_tag_percent: 0, masked_percent: 0, run: 4 },
-    Crowd { contexts: 2, keys: 3, any_source_percent: 20, any_tag_percent: 20, masked_percent: 20, run: 3 },
-    Crowd { contexts: 2, keys: 2, any_source_percent: 10, any_tag_percent: 40, masked_percent: 0, run: 30 },
-    Crowd { contexts: 2, keys: 40, any_source_percent: 3, any_tag_percent: 3, masked_percent: 0, run: 2 },
-    // One communicator, no wildcard: bins are shared out.
-    Crowd { contexts: 1, keys: 20, any_source_percent: 0, any_tag_percent: 0, masked_percent: 0, run: 1 },
-    Crowd { contexts: 1, keys: 4, any_source_percent: 0, any_tag_percent: 0, masked_percent: 0, run: 5 },
-    Crowd { contexts: 1, keys: 1, any_source_percent: 0, any_tag_percent: 0, masked_percent: 0, run: 50 },
+const LOADS: [Load; 9] = [
+    Load { contexts: 2, keys: 1, any_source_percent: 0, any_tag_percent: 0, masked_percent: 0, run: 1 },
+    Load { contexts: 2, keys: 2, any_source_percent: 0, any_tag_percent: 0, masked_percent: 0, run: 9 },
+    Load { contexts: 2, keys: 2, any_source_percent: 50, any_tag_percent: 0, masked_percent: 0, run: 4 },
+    Load { contexts: 2, keys: 3, any_source_percent: 20, any_tag_percent: 20, masked_percent: 20, run: 3 },
+    Load { contexts: 2, keys: 2, any_source_percent: 10, any_tag_percent: 40, masked_percent: 0, run: 30 },
+    Load { contexts: 2, keys: 40, any_source_percent: 3, any_tag_percent: 3, masked_percent: 0, run: 2 },
+    // One communicator without wildcards: threads share the bins.
+    Load { contexts: 1, keys: 20, any_source_percent: 0, any_tag_percent: 0, masked_percent: 0, run: 1 },
+    Load { contexts: 1, keys: 4, any_source_percent: 0, any_tag_percent: 0, masked_percent: 0, run: 5 },
+    Load { contexts: 1, keys: 1, any_source_percent: 0, any_tag_percent: 0, masked_percent: 0, run: 50 },
 ];
 
 struct Stream<'a> {
-    crowd: &'a Crowd,
+    crowd: &'a Load,
     choices: Choices<'static>,
     next: u64,
 }
@@ -118,7 +118,7 @@ impl Stream<'_> {
         Selector::new(ContextId(self.choices.below(self.crowd.contexts) as u32), source, tag)
     }
 
-    /// Runs of receives, about so many in all.
+    /// Runs of receives, about `about` in total.
     fn receives(&mut self, about: u64) -> Vec<Receive> {
         let mut all = Vec::new();
         while (all.len() as u64) < about {
@@ -142,10 +142,10 @@ impl Stream<'_> {
 }
 
 #[test]
-fn crowded_batches_match_like_single_messages() {
+fn conflicting_batches_match_like_single_messages() {
     let rounds = if cfg!(miri) { 3 } else { 300 };
     for name in NAMES {
-        for (seed, crowd) in (0..).zip(&CROWDS) {
+        for (seed, crowd) in (0..).zip(&LOADS) {
             let (mut ours, mut right) = (engine(name), engine("list"));
             let mut stream = Stream { crowd, choices: Choices::Seed(seed), next: 0 };
             for round in 0..rounds {
@@ -215,7 +215,8 @@ fn refused_message_takes_no_receive() {
 fn statistics_count_paths_of_messages() {
     for _ in 0..if cfg!(miri) { 1 } else { 50 } {
         let mut engine = engine("optimistic_parallel:threads=3,by=optimism");
-        // Of five messages alike two find the run, one what was posted behind it, one a later receive, and one nothing.
+        // Of five duplicate messages, two find the run, one a receive posted after the run, one a later
+        // receive, and one none.
         play(
             &mut *engine,
             "post r1 0/1/1 \n post r2 0/1/1 \n post r3 0/*/1 \n post r4 0/1/1 \n post r5 0/*/9
@@ -255,7 +256,7 @@ fn panic_in_delivery_loses_no_match() {
     }
 }
 
-/// Receives and messages that find each other, all different.
+/// Distinct receives and messages that match.
 fn pairs(count: u64) -> (Vec<Receive>, Vec<Message>) {
     let envelope = |at: u64| Envelope::new(ContextId(0), Rank((at % 50) as u32), Tag(at));
     let receives = (0..count).map(|at| Receive::new(RecvId(at), Selector::exactly(&envelope(at))));
@@ -272,11 +273,11 @@ fn delivery_threads_have_default_stack() {
     let (receives, messages) = pairs(8);
     let caller = thread::current().id();
     let has_helped = AtomicBool::new(false);
-    // A tenth of the stack that the standard library gives a thread.
+    // A tenth of the standard library's stack size of a thread.
     let deliver = |number: usize, _| {
         black_box([number as u8; 200 << 10]);
         if thread::current().id() == caller {
-            // So that others come to something.
+            // Lets the workers get a part of the work.
             thread::sleep(Duration::from_millis(1));
         } else {
             assert_eq!(thread::current().name(), Some("matchpoint-worker"));
@@ -293,7 +294,7 @@ fn delivery_threads_have_default_stack() {
     assert!(cfg!(miri) || has_helped.load(Ordering::Relaxed), "a worker is never there");
 }
 
-/// What a delivery panics with.
+/// Payload of a panic in a delivery.
 struct Bomb(usize);
 
 impl Drop for Bomb {
@@ -330,29 +331,29 @@ fn first_panic_of_deliveries_is_reported() {
     }
 }
 
-/// One of these.
+/// A random element.
 fn one<A: Copy>(choices: &mut Choices<'_>, of: &[A]) -> A {
     of[choices.below(of.len() as u64) as usize]
 }
 
-/// How receives and messages of a stream are drawn, itself drawn from few values, so that streams differ much.
-struct Sort {
+/// Parameters of a stream, drawn from few values, so that streams differ much.
+struct StreamShape {
     contexts: u64,
     keys: u64,
     tags: u64,
     any_source_percent: u64,
     any_tag_percent: u64,
     masked_percent: u64,
-    /// Receives alike in a row, and messages, at most.
+    /// Maximum length of runs of duplicate receives and messages.
     receives_alike: u64,
     messages_alike: u64,
-    /// Messages of a batch, at most.
+    /// Maximum messages of a batch.
     batch: u64,
 }
 
-impl Sort {
+impl StreamShape {
     fn draw(choices: &mut Choices<'_>) -> Self {
-        Sort {
+        StreamShape {
             contexts: one(choices, &[1, 1, 1, 2, 3]),
             keys: one(choices, &[1, 2, 3, 5, 40]),
             tags: one(choices, &[1, 2, 3, 40]),
@@ -366,21 +367,28 @@ impl Sort {
     }
 }
 
-/// An engine and `list`, which are told the same and have to answer the same.
-struct Two {
+/// An engine and `list` with the same calls, which must return the same results.
+struct EngineAndList {
     ours: Box<dyn Engine>,
     right: Box<dyn Engine>,
     choices: Choices<'static>,
-    sort: Sort,
+    sort: StreamShape,
     issued: Issued,
     next: u64,
 }
 
-impl Two {
+impl EngineAndList {
     fn new(name: &str, seed: u64) -> Self {
         let mut choices = Choices::Seed(seed);
-        let sort = Sort::draw(&mut choices);
-        Two { ours: engine(name), right: engine("list"), choices, sort, issued: Issued::default(), next: 0 }
+        let sort = StreamShape::draw(&mut choices);
+        EngineAndList {
+            ours: engine(name),
+            right: engine("list"),
+            choices,
+            sort,
+            issued: Issued::default(),
+            next: 0,
+        }
     }
 
     fn same<A: PartialEq + std::fmt::Debug>(&mut self, what: &str, call: impl Fn(&mut dyn Engine) -> A) -> A {
@@ -486,7 +494,7 @@ impl Two {
         });
     }
 
-    /// Mostly of one communicator for a while.
+    /// Messages that mostly use one communicator.
     fn messages(&mut self) -> Vec<Message> {
         let count = 2 + self.choices.below(self.sort.batch - 1) as usize;
         let (stays, mut context) = (self.choices.chance(70), self.context());
@@ -540,7 +548,7 @@ impl Two {
     }
 }
 
-/// All that waits, oldest first, and whose messages they are.
+/// All queued entries, oldest first, with the sources of messages.
 fn waiting(engine: &dyn Engine) -> Vec<(Queue, u64, Option<Rank>)> {
     let mut all = Vec::new();
     for queue in [Queue::Posted, Queue::Unexpected] {
@@ -554,8 +562,8 @@ fn waiting(engine: &dyn Engine) -> Vec<(Queue, u64, Option<Rank>)> {
     all
 }
 
-/// Streams long enough that ways are tried and runs are cut off: a communicator or few, wildcards, few bins, every way, batches
-/// longer than what is matched at once, other calls between them.
+/// Streams long enough to try every path and to cut off runs: one or few communicators, wildcards, few bins,
+/// batches longer than a block, other calls in between.
 #[test]
 fn random_streams_match_like_list() {
     let (turns, rounds) = if cfg!(miri) { (1, 1) } else { (2, 12) };
@@ -570,7 +578,7 @@ fn random_streams_match_like_list() {
                         "optimistic_parallel:capacity=0,bins={bins},by={by},threads={threads},block={block}"
                     );
                     let play = || {
-                        let mut two = Two::new(&name, seed);
+                        let mut two = EngineAndList::new(&name, seed);
                         (0..rounds).for_each(|_| two.round());
                     };
                     if let Err(panic) = catch_unwind(play) {

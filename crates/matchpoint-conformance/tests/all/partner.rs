@@ -1,7 +1,7 @@
-//! `partner` against its paper: what is examined is what Equations 7 to 17 say, memory is what §5.2 says.
+//! `partner` against its paper: attempts as in Equations 7 to 17, memory as in §5.2.
 //!
-//! The paper's levels are kept here as the paper has them, one queue each; the engine has one chain. Both are given the
-//! same entries, and every search that finds nothing must examine just as many.
+//! The model here has one queue per level, as the paper. The engine has one linked queue. Both get the same
+//! entries, and every search miss must examine the same number of entries.
 
 use std::collections::BTreeMap;
 
@@ -10,19 +10,19 @@ use matchpoint::{
     Wild, engines,
 };
 
-/// Contexts and ranks of the streams below, and a tag that nobody uses.
+/// Contexts and ranks of the streams, and a tag without entries.
 const CONTEXTS: u32 = 2;
 const RANKS: u64 = 12;
 const NO_TAG: Tag = Tag(99);
 
 type Key = (u32, u64);
 
-/// §4.3, with the average over all processes and without a bound: lengths only, since nothing is ever found.
+/// §4.3 with the average over all processes and without a bound. Only lengths, because nothing matches.
 struct Paper {
     threshold: usize,
-    /// Who has an entry in the non-partner queue of each level. The base level is level 0.
+    /// Keys of the entries in the non-partner queue of each level. The base level is level 0.
     levels: Vec<Vec<Key>>,
-    /// The level of partnership, and the entries in the partner's own queue.
+    /// Level of the partnership, and entries in the partner's queue.
     partners: BTreeMap<Key, (usize, u64)>,
 }
 
@@ -57,7 +57,7 @@ impl Paper {
         }
     }
 
-    /// Equation 12, or 13 if it is a partner.
+    /// Equation 12, or 13 for a partner.
     fn searched_for(&self, key: Key) -> u64 {
         let non_partner = |levels: &[Vec<Key>]| levels.iter().map(|level| level.len() as u64).sum::<u64>();
         match self.partners.get(&key) {
@@ -66,7 +66,7 @@ impl Paper {
         }
     }
 
-    /// Equation 17, of which partners of other contexts are left out: their keys say that they cannot match.
+    /// Equation 17 without partners of other contexts: their keys cannot match.
     fn searched_for_any(&self, context: u32) -> u64 {
         let own = self.partners.iter().filter(|(key, _)| key.0 == context).map(|(_, (_, entries))| entries);
         self.levels.iter().map(|level| level.len() as u64).sum::<u64>() + own.sum::<u64>()
@@ -79,7 +79,7 @@ impl Paper {
     }
 }
 
-/// A few sources send much, the others little; both change over time, so that several levels come to be.
+/// A few sources send many messages, the others few. Both change over time, so that several levels exist.
 fn senders() -> impl Iterator<Item = Key> {
     let mut state = 7u64;
     (0..1200u64).map(move |at| {
@@ -103,7 +103,7 @@ fn message(id: u64, (context, rank): Key, tag: Tag) -> Message {
     Message::new(MsgId(id), Envelope::new(ContextId(context), Rank(rank as u32), tag))
 }
 
-/// Entries examined by a call.
+/// Entries that a call examines.
 fn examined(engine: &mut dyn Engine, call: impl FnOnce(&mut dyn Engine)) -> Attempts {
     let before = engine.attempts();
     call(engine);
@@ -195,7 +195,7 @@ fn posted_searches_cost_as_equations_predict() {
     assert_eq!(statistic(&*partner, "posted_levels"), paper.levels.len() as f64);
 }
 
-/// Entries examined where `sources` send 64 messages each, in turn, and are received source by source.
+/// Entries examined if `sources` send 64 messages each in turn, and the receives go source by source.
 fn gathered(name: &str, sources: u64) -> u64 {
     let mut engine = engines::create_counting(name).unwrap();
     for id in 0..64 * sources {
@@ -210,12 +210,13 @@ fn gathered(name: &str, sources: u64) -> u64 {
 
 #[test]
 fn collecting_rank_gains_from_partners() {
-    // A list examines (64·sources)² ÷ 4 or so; partners leave a level or two in front of every search.
+    // A list examines about (64·sources)² ÷ 4. Partners leave one or two levels in front of every search.
     let [small, large] = [128, 256].map(|sources| gathered("partner:processes=256,c=0", sources));
     assert!(large < 3 * small, "{small}, {large}");
     let list = gathered("list", 128);
     assert!(list > 30 * small, "{list}, {small}");
-    // With half of the processes partners at most, the others' share of the queue stays what it was.
+    // With at most half of the processes as partners, the share of the other sources in the queue is
+    // unchanged.
     let bounded = gathered("partner:processes=256,c=4", 128);
     assert!(small < bounded && bounded < list, "{small}, {bounded}, {list}");
 }
@@ -232,7 +233,7 @@ fn memory_grows_with_root_of_processes() {
     let root = |processes: u64| format!("partner:c=4,processes={processes}");
     let [small, large] = [1024, 16_384].map(|processes| peers_bytes(&root(processes), processes));
     assert!(large < 5 * small, "16 times the processes, 4 times the memory: {small}, {large}");
-    // 4 × 128 partners of 32 bytes, 128 entries of 4, and what extraction counts in.
+    // 4 × 128 partners of 32 bytes, 128 entries of 4 bytes, and the counters of extraction.
     assert!((512 * 32..512 * 32 + 512 + 8192).contains(&large), "{large}");
     let array = peers_bytes("rank_array", 16_384);
     assert!(array > 6 * large, "{array}, {large}");
@@ -243,7 +244,7 @@ fn memory_grows_with_root_of_processes() {
 #[test]
 fn equal_senders_cause_few_extractions() {
     let mut engine = engines::create_counting("partner:threshold=10,over=senders").unwrap();
-    // Each source once: nobody is above the average of those who send.
+    // Each source once: no source is above the average of the senders.
     for id in 0..10_000 {
         engine.arrive_message(message(id, (0, id), Tag(0))).unwrap();
     }
@@ -260,13 +261,13 @@ fn no_partner_means_no_lookup() {
         engine.arrive_message(message(id, (0, id % 50), Tag(0))).unwrap();
     }
     assert_eq!(statistic(&*engine, "hash_lookups"), 0.0);
-    // The 101st makes partners of the 50: the next look-up is for where the 102nd goes.
+    // The 101st message makes partners of the 50 sources. The next lookup is for the 102nd message.
     for id in 100..102 {
         engine.arrive_message(message(id, (0, id % 50), Tag(0))).unwrap();
     }
     assert_eq!(statistic(&*engine, "unexpected_partners"), 32.0, "8 entries of 4");
     assert_eq!(statistic(&*engine, "hash_lookups"), 1.0);
-    // Found at the base level, nobody asks whose it is (Algorithm 3, lines 1 to 3).
+    // A match at the base level needs no lookup (Algorithm 3, lines 1 to 3).
     let asks = selector(0, Wild::Is(Rank(49)), Tag(0));
     assert_eq!(engine.post(Receive::new(RecvId(0), asks)), Ok(Some(MsgId(49))));
     assert_eq!(statistic(&*engine, "hash_lookups"), 1.0);
@@ -290,7 +291,7 @@ fn closed_context_frees_partner_slots() {
     }
 }
 
-/// An engine of that part of the profile, and how many partners its unexpected queue has.
+/// The number of partners of the unexpected queue, and an engine with these parameters of the profile.
 fn profiled(parameters: &str) -> (u64, Box<dyn Engine>) {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/some.partners");
     let name = format!("partner:mode=static,profile={file},{parameters}");
@@ -302,7 +303,8 @@ fn profiled(parameters: &str) -> (u64, Box<dyn Engine>) {
         let asks = selector(0, Wild::Is(Rank(rank)), NO_TAG);
         examined(&mut *engine, |engine| assert_eq!(engine.probe(&asks), None)).unexpected
     });
-    // In the profile ranks 0 and 2 sent messages that waited; 1 did not, and 3 only elsewhere.
+    // In the profile, messages of ranks 0 and 2 were unexpected; rank 1 had none, rank 3 only in another
+    // context.
     assert_eq!(attempts, [25, 25, 50]);
     (statistic(&*engine, "unexpected_partners") as u64, engine)
 }
@@ -320,7 +322,7 @@ fn profile_makes_partners_before_first_entry() {
     assert_eq!(statistic(&*engine, "unexpected_partners"), 1.0);
 }
 
-/// What the formula says that `rank_array` takes is what it takes, but for its list of communicators.
+/// The memory of `rank_array` equals the formula except for its list of communicators.
 #[test]
 fn memory_stays_below_rank_array() {
     let [_, mut array, mut partner] = three("partner:threshold=10,processes=1024");
@@ -329,7 +331,8 @@ fn memory_stays_below_rank_array() {
             .map(|name| statistic(engine, name))
     };
     assert_eq!(of(&*partner)[1..], [0.0, 0.0]);
-    // The highest rank first, so that the array grows to it at once; and an address, which is in no array.
+    // The highest rank first, so that the array has its final size at once; and an address, which is in no
+    // array.
     let ranks =
         (0..1024).rev().flat_map(|rank| std::iter::repeat_n(rank, if rank % 16 == 0 { 4 } else { 1 }));
     for (id, key) in (0..).zip((0..2).flat_map(|context| ranks.clone().map(move |rank| (context, rank)))) {

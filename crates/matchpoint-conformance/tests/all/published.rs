@@ -1,4 +1,4 @@
-//! What the structures of the literature cost, in entries examined and in bytes, beside what their papers say.
+//! Costs of published structures in attempts and bytes, compared with their papers.
 
 use matchpoint::event::script;
 use matchpoint::{
@@ -52,7 +52,7 @@ fn four_d_searches_one_source() {
         play(&mut *engine, "arrive m1 7/60000/0");
         engine.footprint().peers_bytes
     };
-    // Three arrays of branches and one of leaves, and the room that vectors of them grow by.
+    // Three arrays of branches, one of leaves, and spare capacity of the vectors.
     assert!((320..1024).contains(&peers_bytes("four_d")), "{} bytes", peers_bytes("four_d"));
     assert!(peers_bytes("rank_array") > 480_000);
 }
@@ -76,7 +76,7 @@ fn four_d_frees_memory_of_closed_communicator() {
     assert_eq!(after.peak_bytes, before.peak_bytes);
 }
 
-/// Posts `depth` receives and lets their messages arrive, the last first.
+/// Posts `depth` receives, then delivers their messages in reverse order.
 fn storm(engine: &mut dyn Engine, depth: u64) {
     (0..depth).for_each(|tag| assert_eq!(post(engine, tag, Some(1), Some(tag)), None));
     (0..depth).rev().for_each(|tag| assert_eq!(arrive(engine, tag, 1, tag), Some(RecvId(tag))));
@@ -99,7 +99,7 @@ fn adaptive_window_bounds_attempts_before_migration() {
     let before = engine.attempts().posted;
     storm(&mut *engine, 4096);
     let examined = engine.attempts().posted - before;
-    // The list until 4·256 were examined, by one search as deep as it comes; then 256 bins, of 8 on the average.
+    // The list until 4·256 attempts, with one last search of maximum depth; then 256 bins with a mean of 8.
     assert!(examined < 4 * 256 + 4096 + 4096 * 16, "{examined} examined");
     assert_eq!(statistic(&*engine, "structure"), 1.0);
 }
@@ -127,13 +127,13 @@ fn adaptive_uses_ranks_only_if_asked() {
     assert!(shallow.peak_bytes >= deep.now_bytes());
 }
 
-/// The memory of the paper (§IV-E): 20 bytes a bin in each of three tables, 64 a receive.
-fn memory_of_the_paper(bins: u64, receives: u64) -> u64 {
+/// Memory in the paper (§IV-E): 20 bytes per bin in each of three tables, 64 per receive.
+fn paper_memory(bins: u64, receives: u64) -> u64 {
     3 * bins * 20 + receives * 64
 }
 
-/// An optimistic engine's bytes with `receives` posted, a third of them without a wildcard and a third with either.
-fn memory_of_ours(bins: u64, receives: u64) -> Footprint {
+/// Memory of `optimistic` with `receives` receives: a third without wildcards, a third with each wildcard.
+fn optimistic_memory(bins: u64, receives: u64) -> Footprint {
     let mut engine = engines::create(&format!("optimistic:bins={bins},capacity={receives}")).unwrap();
     for id in 0..receives {
         let source = (id % 3 != 1).then_some(id);
@@ -144,17 +144,17 @@ fn memory_of_ours(bins: u64, receives: u64) -> Footprint {
 
 #[test]
 fn optimistic_memory_is_below_paper() {
-    assert_eq!(memory_of_the_paper(128, 0), 7680, "7.5 KiB");
-    assert_eq!(memory_of_the_paper(128, 8192).div_ceil(1024), 520, "KiB");
+    assert_eq!(paper_memory(128, 0), 7680, "7.5 KiB");
+    assert_eq!(paper_memory(128, 8192).div_ceil(1024), 520, "KiB");
     let empty = engines::create("optimistic").unwrap().footprint();
-    let full = memory_of_ours(128, 8192);
+    let full = optimistic_memory(128, 8192);
     assert_eq!(full.entries_bytes, 8192 * 64, "the paper's 64 bytes a receive");
     let tables = full.fixed_bytes - empty.fixed_bytes;
-    // 4 bytes a bin for the paper's 20, and four communicators' worth of eight indexes' heads.
+    // 4 bytes per bin, where the paper has 20, and the heads of eight indexes for four communicators.
     assert!((3 * 128 * 4..3 * 128 * 4 + 2048).contains(&tables), "{tables} bytes");
-    assert!(full.peak_bytes < memory_of_the_paper(128, 8192));
-    // Bins are what grows where the paper has twice as many of them as receives (§VI).
-    let (ours, paper) = (memory_of_ours(16384, 8192).peak_bytes, memory_of_the_paper(16384, 8192));
+    assert!(full.peak_bytes < paper_memory(128, 8192));
+    // Bins dominate if, as in the paper, their number is twice that of the receives (§VI).
+    let (ours, paper) = (optimistic_memory(16384, 8192).peak_bytes, paper_memory(16384, 8192));
     assert!(ours < paper / 2, "{ours} of {paper} bytes");
 }
 
@@ -189,7 +189,7 @@ fn optimistic_hints_remove_indexes() {
     assert_eq!(all - bytes("set_hints 0 no_any_source"), 128 * 4 + 4, "bins by tag, and the list");
     assert_eq!(all - bytes("set_hints 0 no_any_tag"), 128 * 4 + 4, "bins by source, and the list");
     assert_eq!(all - bytes("set_hints 0 no_any_source,no_any_tag"), 2 * 128 * 4 + 4);
-    // Set late, they give back what was kept, and a later change of mind makes up for it.
+    // Late hints free the indexes; withdrawn hints rebuild them.
     let mut engine = engines::create("optimistic").unwrap();
     play(&mut *engine, "arrive m1 0/1/1\narrive m2 0/2/2");
     let before = engine.footprint();
@@ -200,7 +200,7 @@ fn optimistic_hints_remove_indexes() {
     assert_eq!(post(&mut *engine, 1, None, Some(2)), Some(MsgId(2)));
 }
 
-/// Receives in the bins that arrivals search, on the average.
+/// Mean length of the bins that arrivals search.
 fn bin_depth_mean(bins: u32) -> f64 {
     let mut engine = engine(&format!("optimistic:bins={bins}"));
     storm(&mut *engine, 1024);
@@ -209,9 +209,9 @@ fn bin_depth_mean(bins: u32) -> f64 {
 
 #[test]
 fn optimistic_bins_divide_queue_depth() {
-    // One bin holds the whole queue, which was 1024, 1023, … 1 long.
+    // One bin holds the whole queue, with lengths 1024, 1023, … 1.
     assert_eq!(bin_depth_mean(1), 512.5);
-    // A bin of b holds the receive that is wanted, and its share of the others.
+    // The searched bin holds the wanted receive and its share of the others.
     for bins in [32, 128] {
         let (depth, expected) = (bin_depth_mean(bins), 1.0 + 511.5 / f64::from(bins));
         assert!((0.8..1.25).contains(&(depth / expected)), "{depth} with {bins} bins, expected {expected}");
@@ -265,7 +265,7 @@ fn optimistic_reports_collisions_bins_and_runs() {
 #[test]
 fn optimistic_counts_runs_per_communicator() {
     let mut engine = engine("optimistic");
-    // Two communicators, each of which posts the same receive again and again, in turn.
+    // Two communicators that post the same receive repeatedly, in turn.
     for id in 0..20 {
         let selector = Selector::new(ContextId(id as u32 % 2), Wild::Is(Rank(3)), Wild::Is(Tag(7)));
         assert_eq!(engine.post(Receive::new(RecvId(id), selector)), Ok(None));

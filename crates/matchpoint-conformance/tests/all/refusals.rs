@@ -1,5 +1,4 @@
-//! Which refusal it is where several would be right, and that a refused call takes nothing: in every engine whose table
-//! has a fixed size.
+//! Priority of refusals, and their lack of effects, for every engine with a table of fixed size.
 
 use matchpoint::{
     ContextId, Engine, Envelope, Hints, Message, MsgId, Rank, Receive, RecvId, Refused, Selector, Tag, Wild,
@@ -8,7 +7,7 @@ use matchpoint::{
 
 const HERE: ContextId = ContextId(4);
 
-/// Engines that refuse what their table has no room for, and how much it has.
+/// Engines with a fixed table, and its capacity.
 fn tight() -> impl Iterator<Item = (String, u64)> {
     engines::variants().filter(|variant| variant.is_tight).map(|variant| {
         let capacity = variant.name.split(&[':', ','][..]).find_map(|word| word.strip_prefix("capacity="));
@@ -26,7 +25,7 @@ fn message(id: u64, context: ContextId, tag: u64) -> Message {
     Message::new(MsgId(id), Envelope::new(context, Rank(1), Tag(tag)))
 }
 
-/// One that is full, of receives from rank 1 with tags 0, 1, ….
+/// A full engine, with receives from rank 1 and tags 0, 1, ….
 fn full(name: &str, capacity: u64) -> Box<dyn Engine> {
     let mut engine = engines::create(name).unwrap();
     for tag in 0..capacity {
@@ -44,11 +43,11 @@ fn broken_assertion_precedes_full_table() {
         assert_eq!(engine.post(receive(1000, HERE, Wild::Any, 1000)), Err(Refused::Hint), "{name}");
         assert_eq!(engine.post(receive(1000, HERE, Wild::Is(Rank(1)), 1000)), Err(Refused::Full), "{name}");
         assert_eq!(engine.arrive_message(message(1000, HERE, 1000)), Err(Refused::Hint), "{name}");
-        // Elsewhere nothing was asserted.
+        // Another context has no hint.
         let elsewhere = ContextId(5);
         assert_eq!(engine.post(receive(1000, elsewhere, Wild::Any, 1000)), Err(Refused::Full), "{name}");
         assert_eq!(engine.arrive_message(message(1000, elsewhere, 1000)), Ok(None), "{name}");
-        // What need not wait needs no room, and makes some.
+        // An entry with a match needs no slot, and frees one.
         assert_eq!(engine.post(receive(1000, elsewhere, Wild::Any, 1000)), Ok(Some(MsgId(1000))), "{name}");
         assert_eq!(engine.arrive_message(message(1000, HERE, 0)), Ok(Some(RecvId(0))), "{name}");
         assert_eq!(engine.post(receive(0, HERE, Wild::Any, 0)), Err(Refused::Hint), "{name}");
@@ -58,7 +57,7 @@ fn broken_assertion_precedes_full_table() {
 }
 
 #[test]
-fn what_is_refused_allocates_nothing() {
+fn refused_call_allocates_nothing() {
     for (name, capacity) in tight() {
         let mut engine = full(&name, capacity);
         let hints = Hints { no_any_tag: true, no_unexpected: true, ..Hints::default() };

@@ -1,4 +1,4 @@
-//! Bugs that became tests: each script in `scripts/` on every engine, under the judge.
+//! Regression tests: each script in `scripts/` on every engine, under the oracle.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ fn every_engine_plays_every_script() {
 }
 
 #[test]
-fn every_script_says_what_it_is_about() {
+fn every_script_has_comment() {
     for path in scripts() {
         let text = fs::read_to_string(&path).unwrap();
         assert!(text.starts_with("# "), "{}: the first line is to be a comment", path.display());

@@ -1,4 +1,4 @@
-//! Each engine keeps the laws if a caller searches first and queues later, as network libraries do.
+//! Each engine keeps the laws if a caller first searches and then queues, as network libraries do.
 
 #[path = "../alone/forwarded.rs"]
 mod forwarded;
@@ -11,8 +11,8 @@ use matchpoint::{
 };
 use matchpoint_conformance::{Options, check};
 
-/// Posts by a matched probe and then by queueing, and lets messages arrive in the same way. `SAME`: the probe searches for what is
-/// queued. Otherwise it searches in a context without entries.
+/// Posts by a matched probe followed by queueing; arrivals in the same way. With `SAME`, the probe searches
+/// for the queued entry. Otherwise it searches a context without entries.
 struct SearchingFirst<const SAME: bool>(Box<dyn Engine>);
 
 const UNUSED: u64 = 0x7777 << 32;
@@ -84,7 +84,7 @@ const RANK: Rank = Rank(5);
 const PAIR: Pair = Pair(3 << 32 | 5);
 const TAG: Tag = Tag(9);
 
-/// What accepts a message from `RANK` with `TAG`, or one with another tag.
+/// Selectors for a message from `RANK` with this tag.
 fn selectors(tag: Tag) -> [Selector; 4] {
     [
         Selector::new(CONTEXT, Wild::Is(RANK), Wild::Is(tag)),
@@ -94,7 +94,8 @@ fn selectors(tag: Tag) -> [Selector; 4] {
     ]
 }
 
-/// Calls a function with each engine, a selector that the engine accepts, and a number of entries that are posted or arrive first.
+/// Calls a function with each engine, a selector that the engine accepts, and a number of entries to queue
+/// first.
 fn each_case(mut case: impl FnMut(&mut dyn Engine, &Selector, u64, &str)) {
     for Variant { name, is_tight } in engines::variants() {
         for (selector, count) in
@@ -115,7 +116,8 @@ fn each_case(mut case: impl FnMut(&mut dyn Engine, &Selector, u64, &str)) {
 fn receive_posted_after_search_is_matched() {
     each_case(|engine, selector, count, case| {
         for id in 100..100 + count {
-            // With wildcards, if the engine allows them, of several classes. None accepts the message.
+            // With wildcards of several classes, if the engine allows them. None of the selectors matches the
+            // message.
             let others = selectors(Tag(id));
             let other =
                 Selector::new(ContextId(4), others[id as usize % 4].source(), others[id as usize % 4].tag());
@@ -126,7 +128,7 @@ fn receive_posted_after_search_is_matched() {
         for id in 0..2 {
             assert_eq!(engine.take_receive(PAIR, TAG), None, "{case}");
             assert_eq!(engine.post(Receive::new(RecvId(id), *selector)), Ok(None), "{case}");
-            // A search of another key finds nothing after the post.
+            // A search miss for another key after the post.
             assert_eq!(engine.take_receive(Pair(7 << 32), TAG), None, "{case}");
             let queued = engine.queue_message(MsgId(id), PAIR, TAG, place);
             assert_eq!(queued, Ok(Some(RecvId(id))), "{case}");
@@ -154,7 +156,7 @@ fn message_arrived_after_probe_is_matched() {
 }
 
 #[test]
-fn message_named_after_probe_is_matched() {
+fn message_readdressed_after_probe_is_matched() {
     each_case(|engine, selector, _, case| {
         let nameless = Message::new(MsgId(1), Envelope::new(CONTEXT, Rank::UNKNOWN, TAG));
         if selector.source() != Wild::Is(RANK) || engine.arrive_message(nameless) != Ok(None) {

@@ -1,4 +1,4 @@
-//! Engines that match in software what their tables have no room for: beside `list`, across both moves.
+//! Engines that fall back to software when their table is full, compared with `list` across both migrations.
 
 use matchpoint::{
     ContextId, Drained, Engine, Entry, Envelope, Hints, Message, MsgId, Outcome, Queue, Rank, Receive,
@@ -34,7 +34,7 @@ fn play(engine: &mut dyn Engine, text: &str) -> Vec<Outcome> {
     script::parse(text).unwrap().iter().map(|event| event.play(engine)).collect()
 }
 
-/// Plays a script on an engine and on `list`, which have to answer alike.
+/// Runs a script on an engine and on `list`, which must return the same results.
 fn alike(ours: &mut dyn Engine, right: &mut dyn Engine, text: &str) {
     assert_eq!(play(ours, text), play(right, text), "{text}");
     assert_eq!(queued(ours), queued(right), "{text}");
@@ -50,17 +50,17 @@ fn full_table_falls_back_empty_returns() {
             (ours.substitute().map(str::to_owned), told)
         };
         let software = || Some("hybrid".to_owned());
-        // Two messages wait, one of them nameless; the table is full of receives of every class.
+        // Two messages are queued, one with an unknown source. The table is full of receives of every class.
         let full = "arrive m1 0/9/9 \n arrive m2 0/?/8
              post r1 0/*/1 \n post r2 0/1/1 \n post r3 0/1/* \n post r4 0/*/0x3~0xf0";
         assert_eq!(both(full), (None, [0.0, 0.0]), "{name}");
         assert_eq!(both("post r5 0/1/1"), (software(), [1.0, 6.0]), "{name}");
-        // Batches, probes, names that are learned late, cancelled receives: whatever moved is there.
+        // Batches, probes, readdressing and cancels find every migrated entry.
         let there = "probe 0/9/* \n arrive_batch m3=0/1/1 m4=0/1/1 m5=0/1/1 m6=0/1/7 m7=0/4/0x53
              readdress m2 0/?/8 6 \n probe 0/6/8 \n cancel r3 0/1/* \n retract m1 0/9/9 \n matched_probe 0/*/8";
         assert_eq!(both(there), (software(), [1.0, 6.0]), "{name}");
         assert_eq!(both("post r6 0/*/7 \n arrive m8 0/1/1"), (None, [1.0, 6.0]), "{name}");
-        // In the tables again, until they are full again.
+        // Back in the tables, until the tables are full again.
         assert_eq!(both("post r7 0/9/9 \n post r8 0/*/2"), (None, [1.0, 6.0]), "{name}");
         let again = "post r9 0/1/1 \n post r10 0/1/1 \n post r11 0/1/1 \n arrive m10 0/1/1";
         assert_eq!(both(again), (software(), [2.0, 10.0]), "{name}");
@@ -69,7 +69,7 @@ fn full_table_falls_back_empty_returns() {
 }
 
 #[test]
-fn changing_crowds_match_like_list() {
+fn changing_loads_match_like_list() {
     let rounds = if cfg!(miri) { 4 } else { 400 };
     for name in NAMES {
         let (mut ours, mut right) = (engine(name), engine("list"));
@@ -80,7 +80,8 @@ fn changing_crowds_match_like_list() {
                 next += 1;
                 next
             };
-            // Few keys, so that wildcards and others want the same; now and then more receives than there is room for.
+            // Few keys, so that wildcard and exact receives compete. Sometimes more receives than the table
+            // holds.
             for _ in 0..choices.below(12) {
                 let source =
                     if choices.chance(30) { Wild::Any } else { Wild::Is(Rank(choices.below(3) as u32)) };
@@ -125,7 +126,7 @@ fn post_any_source(engine: &mut dyn Engine, id: u64) -> Result<Option<MsgId>, Re
     engine.post(from_any_source(id))
 }
 
-/// Posts five receives, which are one too many, or takes them back.
+/// Posts five receives, one more than the capacity, or cancels them.
 fn five(engine: &mut dyn Engine, are_posted: bool) {
     for id in 50..55 {
         let selector = Selector::new(ContextId(7), Wild::Is(Rank(1)), Wild::Is(Tag(id)));
@@ -140,10 +141,10 @@ fn five(engine: &mut dyn Engine, are_posted: bool) {
 }
 
 #[test]
-fn assertions_hold_wherever_they_were_made() {
+fn assertions_hold_in_both_engines() {
     let hints = Hints { no_any_source: true, ..Hints::default() };
     for name in NAMES {
-        // In the tables, then in software, and the other way round.
+        // In the tables first, and in software first.
         for is_made_in_software in [false, true] {
             let mut engine = engine(name);
             if is_made_in_software {
@@ -153,7 +154,7 @@ fn assertions_hold_wherever_they_were_made() {
             assert_eq!(post_any_source(&mut *engine, 1), Err(Refused::Hint), "{name}");
             five(&mut *engine, !is_made_in_software);
             assert_eq!(post_any_source(&mut *engine, 1), Err(Refused::Hint), "{name}");
-            // What is forgotten is forgotten in both.
+            // A close removes hints in both.
             engine.close(ContextId(0), &mut Drained::default());
             assert_eq!(post_any_source(&mut *engine, 1), Ok(None), "{name}");
             assert!(engine.cancel(&from_any_source(1)));
@@ -206,7 +207,7 @@ fn message(context: u32, id: u64) -> Message {
     Message::new(MsgId(id), Envelope::new(ContextId(context), Rank((id % 5) as u32), Tag(id)))
 }
 
-/// Messages of a context, all of which wait.
+/// Queues messages of a context without receives.
 fn arrive(engine: &mut dyn Engine, context: u32, count: u64, mut each: impl FnMut(&dyn Engine)) {
     for id in 0..count {
         assert_eq!(engine.arrive_message(message(context, id)), Ok(None));
@@ -214,15 +215,15 @@ fn arrive(engine: &mut dyn Engine, context: u32, count: u64, mut each: impl FnMu
     }
 }
 
-/// Software holds much while the tables hold little, and gives it back; then the tables hold much. What was held at any moment is
-/// never more than the peak that is told in the end; nor is that much more, as if the peaks of both were added.
+/// Software holds much memory while the tables hold little, and frees it. Then the tables hold much. No
+/// sample exceeds the reported peak, and the peak is not the sum of both peaks.
 #[test]
-fn the_peak_is_that_of_both_together() {
+fn peak_covers_both_engines() {
     for name in NAMES {
         let mut engine = engine(name);
         let mut most = 0;
         let mut sample = |engine: &dyn Engine| most = engine.footprint().now_bytes().max(most);
-        // Communicators have tables, which they lose when they are closed while software holds most.
+        // Communicators have tables, which they lose when they are closed during the fallback.
         for context in 100..400 {
             arrive(&mut *engine, context, 1, &mut sample);
             assert!(engine.retract(&message(context, 0)));
@@ -231,7 +232,7 @@ fn the_peak_is_that_of_both_together() {
         arrive(&mut *engine, 1, 9000, &mut sample);
         (100..400).for_each(|context| engine.close(ContextId(context), &mut Drained::default()));
         engine.close(ContextId(1), &mut Drained::default());
-        // It gives back a little with each call.
+        // Each call frees a part.
         for _ in 0..3 {
             arrive(&mut *engine, 2, 100, &mut sample);
             engine.close(ContextId(2), &mut Drained::default());
@@ -244,8 +245,8 @@ fn the_peak_is_that_of_both_together() {
     }
 }
 
-/// While matching is in software, the tables hold what they hold: what software held and gave back between two looks is
-/// in the peak as well.
+/// During the fallback, the memory of the tables is constant. The peak includes memory that software
+/// allocated and freed between two samples.
 #[test]
 fn peak_includes_software_between_checks() {
     for name in NAMES {
@@ -256,7 +257,7 @@ fn peak_includes_software_between_checks() {
             assert_eq!(software.post(Receive::new(RecvId(id), selector)), Ok(None));
         }
         let mut more = 0;
-        // Many receives of a peer that dies: software then becomes smaller, a little with each call.
+        // Many receives from a failed source: the software engine then shrinks a little with each call.
         for engine in [&mut ours, &mut software] {
             for id in 100..9000 {
                 let selector = Selector::new(ContextId(1), Wild::Is(Rank(3)), Wild::Is(Tag(id)));
@@ -281,7 +282,7 @@ fn peak_includes_software_between_checks() {
 }
 
 #[test]
-fn unknown_word_of_full_is_error() {
+fn unknown_value_of_full_is_error() {
     for name in ["optimistic:full=soft", "optimistic_parallel:full="] {
         let error = engines::create(name).map(|_| ()).expect_err(name).to_string();
         assert!(error.contains("is no value for `full`") && error.contains("refuse"), "{error}");

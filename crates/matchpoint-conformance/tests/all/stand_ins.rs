@@ -1,23 +1,23 @@
-//! Engines that stand in for MPI libraries: what each matches, and how many entries each compares in every call.
+//! Engines that represent MPI libraries: the matches, and the number of compared entries of each call.
 //!
-//! A model states which entries the library compares, in which order, after the library's source. It shares no code with
-//! the engine.
+//! A model lists the entries that the library compares, in order, after the library's source. It shares no
+//! code with the engine.
 
 use matchpoint::{
     ContextId, Engine, Envelope, Message, MsgId, Rank, Receive, RecvId, Selector, Tag, Wild, engines,
 };
 
-/// How an MPI library searches: the places of the entries that it compares, in order, as if none matched.
+/// Search of an MPI library: positions of the compared entries, in order, if none matched.
 struct Library {
     engine: &'static str,
     posted: fn(&[Receive], &Envelope) -> Vec<usize>,
-    /// `None`: the engine keeps the order of arrivals, which the library does not.
+    /// `None`: the engine keeps the order of arrivals, the library does not.
     unexpected: fn(&[Message], &Selector) -> Option<Vec<usize>>,
-    /// Every receive takes the message that it takes from a `list`.
+    /// Every receive takes the same message as in `list`.
     has_total_order: bool,
 }
 
-/// Places of entries that meet a condition, oldest first.
+/// Positions of entries that meet a condition, oldest first.
 fn places<T>(queue: &[T], condition: impl Fn(&T) -> bool) -> Vec<usize> {
     (0..queue.len()).filter(|&at| condition(&queue[at])).collect()
 }
@@ -30,7 +30,7 @@ const MPICH: Library = Library {
     has_total_order: true,
 };
 
-/// ob1 merges the receives of the sender and those from any source by sequence number (`match_incoming`).
+/// ob1 merges the receives from the sender and the any-source receives by sequence number (`match_incoming`).
 fn ob1_posted(queue: &[Receive], envelope: &Envelope) -> Vec<usize> {
     places(queue, |receive| {
         let is_of_sender = receive.selector.source() == Wild::Is(envelope.source);
@@ -56,7 +56,7 @@ const OB1: Library = Library {
     has_total_order: false,
 };
 
-/// The stand-in of `analyze`: receives from any source keep the order of arrivals.
+/// The stand-in of `analyze`: any-source receives keep the order of arrivals.
 const OB1_IN_ORDER: Library = Library {
     engine: "rank_array",
     posted: ob1_posted,
@@ -105,7 +105,7 @@ const UCX_UNDER_MPICH: Library = Library {
     has_total_order: true,
 };
 
-/// Both queues of a process under a library, with the engine and a `list` to compare.
+/// Both queues of a process with a library, and the engine and `list` for comparison.
 struct Process<'a> {
     library: &'a Library,
     engine: Box<dyn Engine>,
@@ -144,7 +144,7 @@ impl<'a> Process<'a> {
         };
         let name = self.library.engine;
         assert_eq!(found, expected, "{name}: {}", message.envelope);
-        // The oldest receive is taken in every order.
+        // Every order takes the oldest receive.
         assert_eq!(found, self.list_arrive(message, found), "{name}: {}", message.envelope);
         assert_eq!(
             compared,
@@ -156,7 +156,7 @@ impl<'a> Process<'a> {
         self.compared += compared;
     }
 
-    /// What a `list` answers, where its queues are the same.
+    /// Result of `list`, if its queues are the same.
     fn list_arrive(&mut self, message: Message, found: Option<RecvId>) -> Option<RecvId> {
         if self.library.has_total_order { self.list.arrive_message(message).unwrap() } else { found }
     }
@@ -202,7 +202,7 @@ fn play(library: &Library, seed: u64) -> (u64, u64) {
     for id in 0..4000 {
         let context = ContextId(draw(3) as u32);
         let (source, tag) = (Rank(draw(5) as u32), Tag(draw(6) + 1021 * draw(3)));
-        // Both queues are long by turns.
+        // Posts and arrivals dominate in turn, so both queues become long.
         if draw(100) < if id / 500 % 2 == 0 { 60 } else { 40 } {
             let source = if draw(5) == 0 { Wild::Any } else { Wild::Is(source) };
             let tag = if draw(8) == 0 { Wild::Any } else { Wild::Is(tag) };
@@ -224,7 +224,7 @@ fn stand_in_compares_documented_entries() {
     }
 }
 
-/// MPICH before 4.3 masks two bits of every receive: UCX then has two lists, as `list` has.
+/// MPICH before 4.3 masks two bits of every receive. UCX then has two lists, as `list` has.
 #[test]
 fn masked_receives_cost_ucx_list_searches() {
     let attempts = |name: &str| {

@@ -1,4 +1,4 @@
-//! What an engine behind another interface may lack: not asked for, and everything else is.
+//! Engines that lack calls: missing calls are not made, and all other calls are made.
 
 use matchpoint::{
     ContextId, Drained, Engine, Entry, Footprint, Hints, Message, MsgId, Order, Pair, Queue, Rank,
@@ -6,7 +6,7 @@ use matchpoint::{
 };
 use matchpoint_conformance::{Calls, Law, Options, check};
 
-/// The calls that no library may lack, and panics instead of the others; and what it claims to demand of applications.
+/// An engine with only the required calls, which panics in the others, and with the given demands.
 struct Bare(Box<dyn Engine>, Hints);
 
 impl Engine for Bare {
@@ -95,13 +95,13 @@ fn bare() -> Box<dyn Engine> {
 }
 
 #[test]
-fn what_is_lacking_is_not_asked_for() {
+fn missing_calls_are_not_made() {
     let report = check(&bare, &options(NONE)).unwrap_or_else(|violation| panic!("{violation}"));
     assert!(report.matches > 1000, "{report:?}");
 }
 
 #[test]
-fn what_is_there_is_asked_for() {
+fn present_calls_are_made() {
     let each: [(&str, Calls); 8] = [
         ("no retract", Calls { retract: true, ..NONE }),
         ("no readdress", Calls { readdress: true, ..NONE }),
@@ -128,7 +128,7 @@ fn requested_order_precedes_promised_order() {
 }
 
 #[test]
-fn what_breaks_a_demand_must_be_refused() {
+fn call_against_demand_must_be_refused() {
     let lax = || -> Box<dyn Engine> {
         Box::new(Bare(engines::create("list").unwrap(), Hints { no_any_source: true, ..Hints::default() }))
     };

@@ -1,11 +1,11 @@
-//! What engines cost, in entries examined and in bytes: counted, so that the same holds on any machine.
+//! Costs of engines in attempts and bytes, which are the same on every host.
 
 use matchpoint::event::{Outcome, script};
 use matchpoint::{
     Attempts, ContextId, Drained, Engine, Envelope, Event, Message, MsgId, Queue, Rank, Receive, RecvId,
     Selector, Tag, TagMask, Wild, engines,
 };
-use matchpoint_conformance::{Choices, Judge, generate};
+use matchpoint_conformance::{Choices, Oracle, generate};
 
 fn selector(source: u64, tag: u64) -> Selector {
     Selector::new(ContextId(0), Wild::Is(Rank(source as u32)), Wild::Is(Tag(tag)))
@@ -21,10 +21,10 @@ fn arrive(engine: &mut dyn Engine, id: u64, source: u64, tag: u64) {
         .unwrap();
 }
 
-/// The source and the tag of the nth entry.
+/// Source and tag of the nth entry.
 type Keys = fn(u64) -> (u64, u64);
 
-/// Receives examined by the arrival that matches the last of `depth` + 1 posted ones.
+/// Attempts of the arrival that matches the last of `depth` + 1 posted receives.
 fn last(name: &str, depth: u64, keys: Keys) -> u64 {
     let mut engine = engines::create_counting(name).unwrap();
     for id in 0..=depth {
@@ -38,7 +38,7 @@ fn last(name: &str, depth: u64, keys: Keys) -> u64 {
 }
 
 #[test]
-fn searches_cost_what_the_structure_says() {
+fn searches_cost_as_documented() {
     let [tags, sources]: [Keys; 2] = [|at| (0, at), |at| (at, 0)];
     assert_eq!(last("list", 1024, tags), 1025);
     assert_eq!(last("rank_array", 1024, tags), 1025);
@@ -48,7 +48,7 @@ fn searches_cost_what_the_structure_says() {
         let examined = last("bins", 1024, keys);
         assert!(examined <= 16, "{examined} of 1024 entries in 256 bins");
     }
-    // 1021 tags or sources in a row have a bucket each.
+    // 1021 consecutive tags or sources have a bucket each.
     for (name, keys) in
         [("ucx", tags), ("ucx", sources), ("ucx:tags=mpich", tags), ("ucx:tags=mpich", sources)]
     {
@@ -57,7 +57,7 @@ fn searches_cost_what_the_structure_says() {
 }
 
 #[test]
-fn bins_fill_evenly_whatever_the_keys_pattern() {
+fn bins_fill_evenly_for_patterned_keys() {
     let patterns: [Keys; 7] = [
         |at| (at, at),
         |at| (at, 1023 - at),
@@ -77,14 +77,14 @@ fn bins_fill_evenly_whatever_the_keys_pattern() {
             let (source, tag) = pattern(id);
             arrive(&mut *engine, id, source, tag);
         }
-        // 1024 balls thrown at random into 256 bins: a search for the youngest of its bin examines 3.
+        // 1024 random entries in 256 bins: a search for the youngest of its bin examines 3.
         let examined = engine.attempts().posted;
         assert!(examined < 1024 * 7 / 2, "pattern {number}: {examined} examined by 1024 searches");
     }
 }
 
 #[test]
-fn counting_is_exact_and_off_unless_asked() {
+fn counting_is_exact_and_optional() {
     let (_, shape) = generate::SHAPES[0];
     let events = generate::stream(shape, Choices::Seed(7), 2000);
     for spec in engines::REGISTRY {
@@ -100,7 +100,7 @@ fn counting_is_exact_and_off_unless_asked() {
     }
 }
 
-/// A search examines its own queue alone, and at least the entry it finds; nothing else examines.
+/// A search examines only its queue, and at least the entry it finds. Other calls examine none.
 fn assert_counted(name: &str, event: &Event, outcome: &Outcome, before: Attempts, after: Attempts) {
     let (posted, unexpected) = (after.posted - before.posted, after.unexpected - before.unexpected);
     let plausible = match (event, outcome) {
@@ -115,7 +115,7 @@ fn assert_counted(name: &str, event: &Event, outcome: &Outcome, before: Attempts
 }
 
 #[test]
-fn a_thousand_idle_engines_are_small() {
+fn idle_engine_is_small() {
     for spec in engines::REGISTRY {
         let bytes = engines::create(spec.name).unwrap().footprint().now_bytes();
         assert!(bytes <= 4096, "{}: {bytes} bytes", spec.name);
@@ -135,7 +135,7 @@ fn large_source_needs_no_memory() {
 }
 
 #[test]
-fn once_warm_nothing_is_allocated() {
+fn warm_engine_allocates_nothing() {
     for spec in engines::REGISTRY {
         let mut engine = engines::create(spec.name).unwrap();
         let mut warm = None;
@@ -144,7 +144,7 @@ fn once_warm_nothing_is_allocated() {
             (0..50).rev().for_each(|id| arrive(&mut *engine, id, id % 7, round + id));
             (0..50).for_each(|id| arrive(&mut *engine, id, id % 7, round + id));
             (0..50).rev().for_each(|id| post(&mut *engine, id, id % 7, round + id));
-            // Who adapts to what is queued finds out in the first round.
+            // The first round lets engines adapt.
             if round > 0 {
                 assert_eq!(engine.footprint(), *warm.get_or_insert(engine.footprint()), "{}", spec.name);
             }
@@ -153,7 +153,7 @@ fn once_warm_nothing_is_allocated() {
 }
 
 #[test]
-fn closing_gives_back_what_peers_took() {
+fn close_frees_memory_of_peers() {
     let mut engine = engines::create("rank_array").unwrap();
     for event in script::parse("arrive m1 7/60000/0\npost r1 0/3/0").unwrap() {
         event.play(&mut *engine);
@@ -166,7 +166,7 @@ fn closing_gives_back_what_peers_took() {
     assert_eq!(after.peak_bytes, before.peak_bytes);
 }
 
-/// Receives examined by the arrival that matches the last of so many posted ones, each under a mask of its own.
+/// Attempts of the arrival that matches the last of `masks` posted receives, each with a different mask.
 fn last_mask(name: &str, masks: u64, source: fn(u64) -> u64) -> u64 {
     let mut engine = engines::create_counting(name).unwrap();
     for id in 0..masks {
@@ -175,20 +175,20 @@ fn last_mask(name: &str, masks: u64, source: fn(u64) -> u64) -> u64 {
         engine.post(Receive::new(RecvId(id), selector)).unwrap();
     }
     let last = masks - 1;
-    // The tag that has every bit set which its receive ignores.
+    // A tag with all bits set that its receive ignores.
     let envelope = Envelope::new(ContextId(0), Rank(source(last) as u32), Tag(last << 32 | masks));
     assert_eq!(engine.arrive_message(Message::new(MsgId(0), envelope)), Ok(Some(RecvId(last))), "{name}");
     engine.attempts().posted
 }
 
 #[test]
-fn many_masks_cost_what_the_structure_says() {
+fn many_masks_cost_as_documented() {
     for masks in [8, 64, 1024] {
-        // Of one source, nothing tells them apart.
+        // With one source, no index separates them.
         for name in ["list", "rank_array", "bins", "four_d", "partner", "vector", "fuzzy", "optimistic"] {
             assert_eq!(last_mask(name, masks, |_| 7), masks, "{name}");
         }
-        // Of a source each, those find them who look by source. A bin has them all in one list of wildcards.
+        // With a source each, engines with queues by source find them. `bins` has them in one wildcard list.
         assert_eq!(last_mask("bins", masks, |id| id), masks);
         assert_eq!(last_mask("rank_array", masks, |id| id), 1);
         assert_eq!(last_mask("four_d", masks, |id| id), 1);
@@ -197,7 +197,8 @@ fn many_masks_cost_what_the_structure_says() {
     }
 }
 
-/// Receives examined by the arrival that matches the last of those posted in so many communicators, one in each.
+/// Attempts of the arrival that matches the last of the receives posted in `contexts` communicators, one
+/// each.
 fn last_context(name: &str, contexts: u64) -> (u64, u64) {
     let mut engine = engines::create_counting(name).unwrap();
     for id in 0..contexts {
@@ -212,7 +213,7 @@ fn last_context(name: &str, contexts: u64) -> (u64, u64) {
 
 #[test]
 fn thousand_communicators_cost_as_documented() {
-    // One queue for all: linear, by 64 at a time or not.
+    // One queue for all communicators: linear.
     for name in ["list", "partner", "vector", "fuzzy", "fuzzy:bits=32"] {
         assert_eq!(last_context(name, 1000).0, 1000, "{name}");
     }
@@ -221,7 +222,7 @@ fn thousand_communicators_cost_as_documented() {
     }
     let (examined, _) = last_context("bins", 1000);
     assert!(examined <= 16, "{examined} of 1000 communicators in 256 bins");
-    // What a communicator takes with one entry in it. A table of 128 bins for each is what `optimistic` pays.
+    // Memory of a communicator with one entry. `optimistic` has a table of 128 bins for each.
     for (name, most) in [
         ("list", 80),
         ("bins", 140),
@@ -236,7 +237,7 @@ fn thousand_communicators_cost_as_documented() {
 }
 
 #[test]
-fn keys_tell_a_thousand_communicators_apart() {
+fn keys_separate_thousand_communicators() {
     for (name, most) in [("vector", 0.0), ("fuzzy:bits=32", 0.0), ("fuzzy:bits=16", 20.0), ("fuzzy", 2500.0)]
     {
         let mut engine = engines::create_counting(name).unwrap();
@@ -253,7 +254,7 @@ fn keys_tell_a_thousand_communicators_apart() {
                 "{name}"
             );
         }
-        // 1000 keys of 8 bits drawn at random make 1951 pairs.
+        // 1000 random keys of 8 bits give 1951 colliding pairs.
         let (_, in_vain) = engine.statistics()[0];
         assert!(in_vain <= most, "{name}: {in_vain} verified in vain");
     }
@@ -262,15 +263,15 @@ fn keys_tell_a_thousand_communicators_apart() {
 #[test]
 fn visit_shows_entries_of_context() {
     let (_, shape) = generate::SHAPES[0];
-    // More contexts than an engine counts apart, with ids that programs have.
-    let shape = generate::Shape { contexts: 200, upkeep: 1, ..shape };
+    // More contexts than an engine counts separately, with ids as in programs.
+    let shape = generate::Shape { contexts: 200, maintenance: 1, ..shape };
     for variant in engines::variants().filter(|variant| !variant.is_tight) {
         let mut engine = engines::create(&variant.name).unwrap();
-        let mut judge = Judge::new(engine.order(), false);
+        let mut oracle = Oracle::new(engine.order(), false);
         for (number, event) in generate::stream(shape, Choices::Seed(3), 2000).iter().enumerate() {
-            if let Some(event) = judge.admit(event) {
+            if let Some(event) = oracle.admit(event) {
                 let outcome = event.play(&mut *engine);
-                judge.judge(&event, &outcome).unwrap_or_else(|broken| panic!("{}: {broken}", variant.name));
+                oracle.check(&event, &outcome).unwrap_or_else(|broken| panic!("{}: {broken}", variant.name));
             }
             if number % 100 > 0 {
                 continue;
@@ -290,25 +291,25 @@ fn visit_shows_entries_of_context() {
     }
 }
 
-/// How the entries that a search examines grow with the queue.
+/// Growth of attempts with the queue length.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Growth {
-    /// Not at all.
+    /// Independent of the queue length.
     Constant,
-    /// Twice as many entries queued, twice as many more examined, be it one of 64 or of 256 that are queued.
+    /// Doubling the queue doubles the additional attempts, from 64 or from 256 entries.
     Linear,
 }
 
-/// What waits, what asks for it, and the queue that is searched: what waits is put in, youngest last, and asked for youngest
-/// first, so that who walks a queue walks all of it.
+/// Queued entries, the searches for them, and the searched queue. Entries are queued in order and requested
+/// youngest first, so that a linear search visits the whole queue.
 struct Workload {
     name: &'static str,
     queue: Queue,
-    /// The source and the tag of the nth.
+    /// Source and tag of the nth entry.
     keys: Keys,
-    /// Receives leave the source open.
+    /// Receives use `MPI_ANY_SOURCE`.
     any_source: bool,
-    /// Asked for oldest first.
+    /// Requested oldest first.
     in_order: bool,
 }
 
@@ -338,7 +339,7 @@ const WORKLOADS: [Workload; 8] = [
     Workload { name: "unexpected, in order", queue: Queue::Unexpected, in_order: true, ..POSTED },
 ];
 
-/// Entries examined per search where so many are queued. A round before that counts for nothing lets engines adapt.
+/// Attempts per search with `queued` entries, after one uncounted round for adaptation.
 fn examined_per_search(name: &str, workload: &Workload, queued: u64) -> f64 {
     let mut engine = engines::create_counting(name).unwrap();
     let receive = |engine: &mut dyn Engine, id| {
@@ -380,8 +381,8 @@ fn examined_per_search(name: &str, workload: &Workload, queued: u64) -> f64 {
 mod promised {
     use super::Growth::{self, Constant as C, Linear as L};
 
-    /// What the structure of every engine promises, of queues as long as its tables are wide and longer; where they can be made
-    /// wider than queues are long, of those as well.
+    /// Documented growth of every engine for queues up to and beyond its table size. For adjustable tables,
+    /// also with a table larger than the queues.
     pub const GROWTH: &[(&str, [Growth; 8])] = &[
         // posted: one source, many sources, any source, in order; unexpected: the same.
         ("list", [L, L, L, C, L, L, L, C]),
@@ -406,11 +407,11 @@ mod promised {
     ];
 }
 
-/// What is not so, if anything, of the entries that a search examines at three lengths, each twice the one before.
+/// Returns true if attempts at three queue lengths, each twice the one before, contradict the growth.
 fn disagrees(growth: Growth, [once, twice, four_times]: [f64; 3]) -> bool {
     let (first, second) = (twice - once, four_times - twice);
     match growth {
-        // How many keys share a slot depends on how full a table is just then. The least that is linear grows by six.
+        // Collisions depend on the load of a table. The smallest linear growth is six.
         Growth::Constant => four_times - once >= 2.0,
         Growth::Linear => first < 1.5 || !(1.8..2.2).contains(&(second / first)),
     }
@@ -431,7 +432,7 @@ fn work_grows_with_queue_as_documented() {
 }
 
 #[test]
-fn a_growth_that_is_another_is_told() {
+fn wrong_growth_is_rejected() {
     let (constant, linear, square) = ([1.1, 1.3, 1.2], [2.5, 4.5, 8.5], [1.0, 4.0, 16.0]);
     assert!(!disagrees(Growth::Constant, constant) && !disagrees(Growth::Linear, linear));
     assert!(disagrees(Growth::Linear, constant) && disagrees(Growth::Constant, linear));
@@ -447,7 +448,7 @@ fn page(engine: &str) -> String {
 
 #[test]
 #[cfg(target_pointer_width = "64")]
-fn pages_say_what_one_receive_takes() {
+fn pages_state_memory_of_receive() {
     let [adaptive, bins] = ["adaptive", "bins"].map(|name| {
         let mut engine = engines::create(name).unwrap();
         post(&mut *engine, 0, 0, 0);

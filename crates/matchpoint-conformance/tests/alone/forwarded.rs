@@ -1,4 +1,4 @@
-//! The calls that an engine around another one, its field 0, passes on unchanged.
+//! Calls that a wrapper forwards unchanged to its field 0.
 
 macro_rules! forwarded {
     () => {

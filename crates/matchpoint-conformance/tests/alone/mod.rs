@@ -1,4 +1,4 @@
-//! A concurrent engine that one thread calls, as any other engine. Nothing of its own allocates.
+//! A concurrent engine called by one thread, as any other engine. The wrapper does not allocate.
 
 mod forwarded;
 

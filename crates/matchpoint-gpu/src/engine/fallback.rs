@@ -1,4 +1,4 @@
-//! Engines of the processor in place of a machine that is not there, fails, or cannot match for now.
+//! CPU engines for a machine that is missing, fails or is occupied.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -14,115 +14,117 @@ use crate::machine::Machine;
 use crate::matching::Algorithm;
 
 static LISTENER: OnceLock<fn(&str)> = OnceLock::new();
-static TOLD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+static REPORTED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
-/// Has `listener` told, in a sentence, that a machine cannot match and who does in its place: once, however many engines of that
-/// name this happens to. Whoever calls first is the listener.
-pub fn listen(listener: fn(&str)) {
+/// Sets the function that receives a sentence about each replacement of a machine. Each sentence is passed
+/// once, for any number of engines. Only the first call has an effect.
+pub fn set_listener(listener: fn(&str)) {
     LISTENER.get_or_init(|| listener);
 }
 
-fn tell(sentence: &str) {
+fn report(sentence: &str) {
     if let Some(listener) = LISTENER.get() {
-        if TOLD.lock().unwrap_or_else(PoisonError::into_inner).insert(sentence.to_owned()) {
+        if REPORTED.lock().unwrap_or_else(PoisonError::into_inner).insert(sentence.to_owned()) {
             listener(sentence);
         }
     }
 }
 
-/// An engine whose matching a machine does as long as it can, and then another engine, if there is one for that: with all that
-/// is queued. Where something else has the machine to itself, it is the other only until the first call after that. What the algorithm [demands](Engine::demands) it demands of both, so that an application need not know which it
-/// has.
+/// An engine that matches on a machine, and on a fallback engine after a failure. The fallback engine gets
+/// all queued entries. While another process occupies the machine, the fallback engine matches until the
+/// first call after that. Both engines have the algorithm's [assertions](Engine::demands), so the application
+/// need not know the current engine.
 pub struct Fallback<M: Machine> {
     algorithm: Algorithm,
-    now: Now<M>,
-    /// The engine that matches on the machine, with nothing queued, while the other does what it cannot for now.
+    now: Current<M>,
+    /// The machine's engine, with empty queues, while the fallback engine replaces it temporarily.
     waiting: Option<Box<KernelEngine<M>>>,
-    /// The name of the other, and whether it counts what it compares.
+    /// Name of the fallback engine.
     other: Option<String>,
     is_counting: bool,
-    /// What the other compared while it took over what was queued: no call of the application's.
+    /// Attempts of the fallback engine during the migration, which are not part of a call of the application.
     taking_over: Attempts,
-    /// What others compared that the machine has matched after again.
+    /// Attempts of earlier fallback engines.
     counted: Attempts,
-    /// The most bytes held until then.
+    /// Maximum bytes before the current engine.
     peak_bytes: u64,
 }
 
-enum Now<M: Machine> {
+enum Current<M: Machine> {
     Machine(Box<KernelEngine<M>>),
     Other(Box<dyn Engine>),
 }
 
 impl<M: Machine + Send + Sync + 'static> Fallback<M> {
-    fn of(algorithm: Algorithm, now: Now<M>, other: Option<String>, is_counting: bool) -> Self {
+    fn of(algorithm: Algorithm, now: Current<M>, other: Option<String>, is_counting: bool) -> Self {
         let (counted, taking_over) = (Attempts::default(), Attempts::default());
         Fallback { algorithm, now, waiting: None, other, is_counting, counted, taking_over, peak_bytes: 0 }
     }
 
-    /// Begins with the machine. `other` is the name of an engine: without one, what a machine that failed would have to
-    /// match is refused.
+    /// Creates an engine that starts on the machine. `other` is the name of the fallback engine. Without a
+    /// fallback engine, calls after a failure of the machine are refused.
     ///
     /// # Errors
-    /// No engine has that name.
+    /// If no engine has this name.
     pub fn new(engine: KernelEngine<M>, other: Option<&str>, is_counting: bool) -> Result<Self, NameError> {
         other.map(engines::create).transpose()?;
         let (algorithm, other) = (engine.algorithm, other.map(str::to_owned));
-        let now = Now::Machine(Box::new(engine));
+        let now = Current::Machine(Box::new(engine));
         Ok(Fallback::of(algorithm, now, other, is_counting))
     }
 
-    /// Begins with the other, for there is no machine, and says why.
+    /// Creates an engine that starts on the fallback engine, because the machine is missing, and reports
+    /// `why`.
     ///
     /// # Errors
-    /// No engine has that name.
+    /// If no engine has this name.
     pub fn without_machine(
         algorithm: Algorithm,
         other: &str,
         is_counting: bool,
         why: &str,
     ) -> Result<Self, NameError> {
-        let now = Now::Other(made(other, is_counting)?);
-        tell(&format!("{other} takes the place of {}: {why}", algorithm.name()));
+        let now = Current::Other(create_counting(other, is_counting)?);
+        report(&format!("{other} takes the place of {}: {why}", algorithm.name()));
         let other = Some(other.to_owned());
         Ok(Fallback::of(algorithm, now, other, is_counting))
     }
 
     fn engine(&self) -> &dyn Engine {
         match &self.now {
-            Now::Machine(engine) => &**engine,
-            Now::Other(engine) => &**engine,
+            Current::Machine(engine) => &**engine,
+            Current::Other(engine) => &**engine,
         }
     }
 
     fn engine_mut(&mut self) -> &mut dyn Engine {
         match &mut self.now {
-            Now::Machine(engine) => &mut **engine,
-            Now::Other(engine) => &mut **engine,
+            Current::Machine(engine) => &mut **engine,
+            Current::Other(engine) => &mut **engine,
         }
     }
 
-    /// Makes a call that the machine may be needed for, and if it failed, the same again on the other engine.
+    /// Makes a call on the current engine. If the machine fails, makes the call again on the fallback engine.
     #[inline]
     fn call<T>(&mut self, mut call: impl FnMut(&mut dyn Engine) -> Result<T, Refused>) -> Result<T, Refused> {
         if self.waiting.is_some() {
             self.return_if_free();
         }
         let engine = match &mut self.now {
-            Now::Other(engine) => return call(&mut **engine),
-            Now::Machine(engine) => engine,
+            Current::Other(engine) => return call(&mut **engine),
+            Current::Machine(engine) => engine,
         };
-        // What was in the way of a probe, which was answered without the machine, is no reason why this call is refused.
-        engine.hindrance = None;
+        // An earlier probe may have set a temporary failure. This failure is not the reason for a refusal of this call.
+        engine.temporary_failure = None;
         let answer = call(&mut **engine);
-        if answer.is_err() && self.goes_on()? { call(self.engine_mut()) } else { answer }
+        if answer.is_err() && self.switch_to_fallback()? { call(self.engine_mut()) } else { answer }
     }
 
-    /// Whether the machine has failed, or cannot for now, and another engine has taken over by now.
-    fn goes_on(&mut self) -> Result<bool, Refused> {
-        let Now::Machine(engine) = &self.now else { return Ok(false) };
+    /// Returns true if the machine failed or is occupied and the fallback engine has replaced it.
+    fn switch_to_fallback(&mut self) -> Result<bool, Refused> {
+        let Current::Machine(engine) = &self.now else { return Ok(false) };
         let is_over = engine.failure().is_some();
-        let Some(why) = engine.failure().or(engine.hindrance()) else { return Ok(false) };
+        let Some(why) = engine.failure().or(engine.temporary_failure()) else { return Ok(false) };
         let name = self.algorithm.name();
         let Some(other) = &self.other else {
             let what = if is_over {
@@ -130,28 +132,28 @@ impl<M: Machine + Send + Sync + 'static> Fallback<M> {
             } else {
                 "refuses what it cannot match for now"
             };
-            tell(&format!(
+            report(&format!(
                 "{name} {what}: {why}; with fallback=hybrid an engine of the processor would have gone on"
             ));
             return Ok(false);
         };
-        let taken_over = taken_over(engine, other, self.is_counting)?;
+        let taken_over = migrate(engine, other, self.is_counting)?;
         self.taking_over = taken_over.attempts();
-        // Both hold all that is queued now.
+        // Both engines hold all queued entries now.
         let both = self.footprint().now_bytes() + taken_over.footprint().now_bytes();
         self.peak_bytes = both.max(self.peak_bytes);
         let for_now = if is_over { "" } else { " for now" };
-        tell(&format!("{other} goes on in the place of {name}{for_now}: {why}"));
-        let before = std::mem::replace(&mut self.now, Now::Other(taken_over));
-        if let (Now::Machine(mut engine), false) = (before, is_over) {
+        report(&format!("{other} goes on in the place of {name}{for_now}: {why}"));
+        let before = std::mem::replace(&mut self.now, Current::Other(taken_over));
+        if let (Current::Machine(mut engine), false) = (before, is_over) {
             engine.clear();
             self.waiting = Some(engine);
         }
         Ok(true)
     }
 
-    /// Goes on with the machine, and all that is queued, if nothing has it to itself any more. If there is no memory for that, a
-    /// later call tries again.
+    /// Moves all queued entries back to the machine if it is free again. If memory is missing, a later call
+    /// tries again.
     #[cold]
     fn return_if_free(&mut self) {
         if self.waiting.as_ref().is_none_or(|engine| engine.machine.is_occupied()) {
@@ -165,8 +167,8 @@ impl<M: Machine + Send + Sync + 'static> Fallback<M> {
         }
         self.peak_bytes = peak_bytes;
         (self.counted, self.taking_over) = (self.attempts(), Attempts::default());
-        self.now = Now::Machine(engine);
-        tell(&format!("{} matches again", self.algorithm.name()));
+        self.now = Current::Machine(engine);
+        report(&format!("{} matches again", self.algorithm.name()));
     }
 
     fn admit(&self, selector: &Selector) -> Result<(), Refused> {
@@ -174,17 +176,17 @@ impl<M: Machine + Send + Sync + 'static> Fallback<M> {
     }
 }
 
-fn made(name: &str, is_counting: bool) -> engines::Built {
+fn create_counting(name: &str, is_counting: bool) -> engines::Built {
     if is_counting { engines::create_counting(name) } else { engines::create(name) }
 }
 
-/// An engine of that name with all that is queued in another, and its assertions.
-fn taken_over<M: Machine + Send + Sync>(
+/// Creates an engine with the queued entries and assertions of another engine.
+fn migrate<M: Machine + Send + Sync>(
     from: &KernelEngine<M>,
     name: &str,
     is_counting: bool,
 ) -> Result<Box<dyn Engine>, Refused> {
-    let mut engine = made(name, is_counting).map_err(|_| Refused::Full)?;
+    let mut engine = create_counting(name, is_counting).map_err(|_| Refused::Full)?;
     migrate_entries(&mut *engine, from)?;
     from.hints.iter().try_for_each(|(context, hints)| engine.set_hints(context, hints))?;
     Ok(engine)
@@ -228,7 +230,7 @@ impl<M: Machine + Send + Sync + 'static> Engine for Fallback<M> {
             waiting.hints.reserve()?;
         }
         self.engine_mut().set_hints(context, hints)?;
-        // It has nothing queued that could break them.
+        // The waiting engine has no queued entry that could break the assertion.
         self.waiting.as_mut().map_or(Ok(()), |waiting| waiting.hints.set(context, hints))
     }
 
@@ -260,7 +262,7 @@ impl<M: Machine + Send + Sync + 'static> Engine for Fallback<M> {
     }
 
     fn arrive_batch(&mut self, messages: &[Message], out: &mut Vec<Option<RecvId>>) -> Result<(), Refused> {
-        // A machine that fails does so before anything of the batch is matched.
+        // A machine fails before any message of the batch is matched.
         self.call(|engine| engine.arrive_batch(messages, out))
     }
 
@@ -282,7 +284,7 @@ impl<M: Machine + Send + Sync + 'static> Engine for Fallback<M> {
     }
 
     fn substitute(&self) -> Option<&str> {
-        if let Now::Other(_) = self.now { self.other.as_deref() } else { None }
+        if let Current::Other(_) = self.now { self.other.as_deref() } else { None }
     }
 
     fn attempts(&self) -> Attempts {
@@ -307,7 +309,7 @@ impl<M: Machine + Send + Sync + 'static> Engine for Fallback<M> {
 
     fn statistics(&self) -> Vec<(&'static str, f64)> {
         let mut statistics = self.engine().statistics();
-        statistics.push(("fell_back", f64::from(u8::from(matches!(self.now, Now::Other(_))))));
+        statistics.push(("fell_back", f64::from(u8::from(matches!(self.now, Current::Other(_))))));
         statistics
     }
 }

@@ -1,17 +1,17 @@
-//! Engines whose matching kernels do: the contract of every engine, kept by batches on a [`Machine`].
+//! Engines that match with kernels: the contract of every engine, in batches on a [`Machine`].
 //!
-//! The queues lie on the host, in the order in which entries came. A call that has to find something makes a [`Batch`] of what
-//! it brings and of the queue that it meets, as far as it is of the same context, and a kernel says who gets whom: messages of
-//! [`Engine::arrive_batch`] go together, any other call is a batch of one. Where the queue that is met is empty, nothing is
-//! started. So what a call costs is a copy of that queue to the machine, and a start, none of which was measured on a card; what many
-//! messages at once cost beside that is what [`crate::measure`] measures. An engine keeps the memory of the machine that its largest
-//! batch took, and up to as much again: it is part of the footprint. Calls that nobody waits for (cancel, close and
-//! the like) are answered by the host: O(entries queued).
+//! The host stores the queues, oldest entry first. A call that searches makes a [`Batch`] of its entries and
+//! the queued entries of the same context, and a kernel returns the pairs. [`Engine::arrive_batch`] makes one
+//! batch of its messages; any other call makes a batch of one entry. An empty queue needs no launch. The cost
+//! of a call is a copy of the queue to the machine and a launch. Neither was measured on a card;
+//! [`crate::measure`] measures the rest. An engine keeps the memory of its largest batch and up to the same
+//! again, as part of its footprint. The host handles calls that are not urgent, such as cancel and close:
+//! O(queued entries).
 //!
-//! Memory for the queues that cannot be had is refused as the contract says, and so is memory of the machine; what a batch takes on
-//! the host while it is matched is not, nor is what a driver takes.
+//! A call is refused, as the contract demands, if memory for the queues or of the machine is missing. Missing
+//! host memory for a batch, or missing memory of the driver, is not handled.
 //!
-//! When the machine fails, what is queued is all there: a [`Fallback`] goes on with it.
+//! After a failure of the machine, all entries are still queued, and a [`Fallback`] continues with them.
 
 mod fallback;
 mod queue;
@@ -27,34 +27,35 @@ use matchpoint::{
 
 use self::queue::Queue;
 use crate::batch::{Batch, NONE};
-use crate::machine::{Lasts, Machine};
+use crate::machine::{FailureDuration, Machine};
 use crate::matcher::Matcher;
 use crate::matching::Algorithm;
 
-pub use self::fallback::{Fallback, listen};
+pub use self::fallback::{Fallback, set_listener};
 
-/// An engine whose matching a machine does. Once that has failed, all that would need it is refused as
-/// [`Refused::Full`], for which callers go on with another engine, and probes are answered by the host. As long as something else
-/// [has the machine to itself](Machine::is_occupied), so is what cannot be matched meanwhile; the next call tries again.
+/// An engine that matches on a machine. After a failure of the machine, calls that need it are refused as
+/// [`Refused::Full`], so that callers migrate to another engine. The host answers probes. While another
+/// process [occupies the machine](Machine::is_occupied), calls that need an unavailable kernel are refused
+/// too; the next call tries again.
 pub struct KernelEngine<M: Machine> {
     machine: Arc<M>,
     algorithm: Algorithm,
     posted: Queue<Receive>,
     unexpected: Queue<Message>,
     hints: HintTable,
-    /// Of hash functions: peers do not know it.
+    /// Seed of hash functions, unknown to peers.
     seed: u64,
     batches: u64,
     copied: u64,
     failure: Option<M::Error>,
-    hindrance: Option<M::Error>,
+    temporary_failure: Option<M::Error>,
     matcher: Matcher<M>,
-    /// The most bytes held before anything was given back.
+    /// Maximum bytes held before an earlier reduction.
     peak_bytes: u64,
 }
 
 impl<M: Machine> KernelEngine<M> {
-    /// One with nothing queued.
+    /// Creates an engine with empty queues.
     pub fn new(machine: Arc<M>, algorithm: Algorithm) -> Self {
         KernelEngine {
             machine,
@@ -66,38 +67,39 @@ impl<M: Machine> KernelEngine<M> {
             batches: 0,
             copied: 0,
             failure: None,
-            hindrance: None,
+            temporary_failure: None,
             matcher: Matcher::default(),
             peak_bytes: 0,
         }
     }
 
-    /// Why the machine can match no more.
+    /// Permanent failure of the machine.
     pub fn failure(&self) -> Option<&M::Error> {
         self.failure.as_ref()
     }
 
-    /// Why it could not match when it was last asked to, though it will again.
-    pub fn hindrance(&self) -> Option<&M::Error> {
-        self.hindrance.as_ref()
+    /// Temporary failure of the last use of the machine.
+    pub fn temporary_failure(&self) -> Option<&M::Error> {
+        self.temporary_failure.as_ref()
     }
 
-    /// Bytes held, whatever waits or not, with those of the machine; of which there is as much at each time.
+    /// Bytes of the engine in addition to `of_machine` bytes of the machine.
     fn held_bytes(&self, of_machine: u64) -> u64 {
         let fixed_bytes = size_of::<Self>() as u64 + self.hints.bytes();
         fixed_bytes + self.posted.bytes() + self.unexpected.bytes() + of_machine
     }
 
-    /// Forgets all that is queued, and what was in the way; no assertion.
+    /// Removes all queued entries and the temporary failure. Keeps the assertions.
     fn clear(&mut self) {
         self.peak_bytes = self.peak_bytes.max(self.held_bytes(self.matcher.bytes()));
-        (self.posted, self.unexpected, self.hindrance) = (Queue::default(), Queue::default(), None);
+        (self.posted, self.unexpected, self.temporary_failure) = (Queue::default(), Queue::default(), None);
     }
 
-    /// Queues all that another engine has queued, none of which meets any other, where nothing is queued yet: no batch.
+    /// Queues all entries of another engine, none of which match each other. The queues must be empty. Makes
+    /// no batch.
     ///
     /// # Errors
-    /// There is no memory for it: nothing is queued.
+    /// If memory is missing. Then no entry is queued.
     fn take_over(&mut self, from: &dyn Engine) -> Result<(), Refused> {
         let mut queued = Ok(());
         for queue in [matchpoint::Queue::Posted, matchpoint::Queue::Unexpected] {
@@ -119,7 +121,7 @@ impl<M: Machine> KernelEngine<M> {
         self.hints.admit(selector)
     }
 
-    /// For each of `selectors` the number of its message among `envelopes`, or [`NONE`].
+    /// For each of `selectors` the index of its message in `envelopes`, or [`NONE`].
     fn matched(
         &mut self,
         algorithm: Algorithm,
@@ -132,27 +134,27 @@ impl<M: Machine> KernelEngine<M> {
         self.batches += 1;
         self.copied += (envelopes.len() + selectors.len()) as u64;
         let batch = Batch::of(envelopes, selectors);
-        self.hindrance = None;
+        self.temporary_failure = None;
         let matched = self.matcher.match_batch(&*self.machine, algorithm, &batch, self.seed);
-        // What a batch took that is refused was held, and is given back.
+        // A refused batch held this memory and freed it.
         self.peak_bytes = self.peak_bytes.max(self.held_bytes(self.matcher.last_bytes()));
-        matched.map_err(|error| match M::lasts(&error) {
-            Lasts::UntilMemory => Refused::Memory,
-            Lasts::WhileOccupied => {
-                self.hindrance = Some(error);
+        matched.map_err(|error| match M::failure_duration(&error) {
+            FailureDuration::UntilMemory => Refused::Memory,
+            FailureDuration::WhileOccupied => {
+                self.temporary_failure = Some(error);
                 Refused::Full
             }
-            Lasts::ForGood => {
+            FailureDuration::Permanent => {
                 self.failure = Some(error);
                 Refused::Full
             }
         })
     }
 
-    /// Where the message lies that a receive with `selector` takes.
+    /// Position of the message that a receive with `selector` takes.
     ///
-    /// A receive by itself is asked of all messages by votes where the algorithm of batches would hash them: no table has to
-    /// be filled for it, and a probe says of several messages of its envelope which the next call finds.
+    /// If the algorithm is `Hash`, a single receive is matched by votes: the kernel fills no table for it.
+    /// Also, a probe and the next receive then find the same one of several duplicates.
     fn find_unexpected(&mut self, selector: &Selector) -> Result<Option<usize>, Refused> {
         let here =
             self.unexpected.iter().filter(|(_, message)| message.envelope.context == selector.context());
@@ -166,8 +168,8 @@ impl<M: Machine> KernelEngine<M> {
         Ok((matched[0] != NONE).then(|| places[matched[0] as usize]))
     }
 
-    /// The same of a probe: what is refused to it is found without the machine.
-    fn look_for(&mut self, selector: &Selector) -> Option<usize> {
+    /// Position of the message for a probe. If the batch is refused, the host searches.
+    fn find_for_probe(&mut self, selector: &Selector) -> Option<usize> {
         self.admit(selector).ok()?;
         self.find_unexpected(selector).unwrap_or_else(|_| {
             let mut all = self.unexpected.iter();
@@ -175,9 +177,9 @@ impl<M: Machine> KernelEngine<M> {
         })
     }
 
-    /// Where the receives lie that messages take when they arrive one after the other.
+    /// Positions of the receives that the messages take if they arrive one after the other.
     fn find_posted(&mut self, messages: &[Message]) -> Result<Vec<Option<usize>>, Refused> {
-        // Most batches are of one context. Receives of others may take part in vain.
+        // Most batches have one context. For several contexts, all receives take part.
         let context = messages.first().map(|message| message.envelope.context);
         let is_one = messages.iter().all(|message| Some(message.envelope.context) == context);
         let here =
@@ -194,15 +196,15 @@ impl<M: Machine> KernelEngine<M> {
             found[message as usize] = Some(place);
         }
         if self.algorithm == Algorithm::Hash {
-            earlier_first(&envelopes, &mut found);
+            prefer_earlier_duplicates(&envelopes, &mut found);
         }
         Ok(found)
     }
 }
 
-/// Of equal messages some of which found a receive, those that came first do. As they come one after the other, it is a later
-/// one that finds none, even where nobody asks for order.
-fn earlier_first(envelopes: &[Envelope], found: &mut [Option<usize>]) {
+/// Gives the receives of duplicates to the earliest duplicates. Messages arrive one after the other, so the
+/// later duplicates stay without a receive, even without ordering.
+fn prefer_earlier_duplicates(envelopes: &[Envelope], found: &mut [Option<usize>]) {
     let mut without: HashMap<Envelope, VecDeque<usize>> = HashMap::new();
     for (at, envelope) in envelopes.iter().enumerate() {
         if found[at].is_none() {
@@ -234,11 +236,11 @@ impl<M: Machine + Send + Sync> Engine for KernelEngine<M> {
     }
 
     fn probe(&mut self, selector: &Selector) -> Option<MsgId> {
-        self.look_for(selector).map(|place| self.unexpected.get(place).id)
+        self.find_for_probe(selector).map(|place| self.unexpected.get(place).id)
     }
 
     fn matched_probe(&mut self, selector: &Selector) -> Option<MsgId> {
-        self.look_for(selector).map(|place| self.unexpected.take(place).id)
+        self.find_for_probe(selector).map(|place| self.unexpected.take(place).id)
     }
 
     fn cancel(&mut self, receive: &Receive) -> bool {
@@ -316,7 +318,8 @@ impl<M: Machine + Send + Sync> Engine for KernelEngine<M> {
 
     fn arrive_batch(&mut self, messages: &[Message], out: &mut Vec<Option<RecvId>>) -> Result<(), Refused> {
         out.try_reserve(messages.len()).map_err(|_| Refused::Memory)?;
-        // What a message finds depends on none that comes later: those before one that is refused found what they found.
+        // The receive of a message does not depend on later messages. Messages before a refused message keep
+        // their receives.
         for (message, place) in messages.iter().zip(self.find_posted(messages)?) {
             if place.is_none() {
                 self.hints.admit_unexpected(message.envelope.context)?;
@@ -351,7 +354,7 @@ impl<M: Machine + Send + Sync> Engine for KernelEngine<M> {
     fn footprint(&self) -> Footprint {
         let fixed_bytes = size_of::<Self>() as u64 + self.hints.bytes();
         let entries_bytes = self.posted.bytes() + self.unexpected.bytes() + self.matcher.bytes();
-        // Queues keep the room that they had, and so does what batches are matched in, but for what was noted.
+        // Queues and batch memory keep their capacity, except for reductions that `peak_bytes` has recorded.
         let peak_bytes = self.peak_bytes.max(fixed_bytes + entries_bytes);
         Footprint { fixed_bytes, peers_bytes: 0, entries_bytes, peak_bytes }
     }
@@ -368,11 +371,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn first_of_equal_messages_match() {
+    fn earliest_duplicates_match() {
         let envelope = |tag: u64| Envelope::new(ContextId(0), Rank(1), Tag(tag));
         let envelopes = [1, 2, 1, 1, 2, 1].map(envelope);
         let mut found = [None, Some(20), Some(10), None, None, Some(11)];
-        earlier_first(&envelopes, &mut found);
+        prefer_earlier_duplicates(&envelopes, &mut found);
         assert_eq!(found, [Some(10), Some(20), Some(11), None, None, None]);
     }
 }

@@ -1,8 +1,8 @@
-//! One queue of an engine whose matching kernels do: entries in the order in which they came.
+//! Queue of an engine that matches with kernels: entries, oldest first.
 
 use matchpoint::Refused;
 
-/// Entries by age, with holes where some were taken: what is left stays where it is until the next entry comes.
+/// Entries by age, with holes after removals. Entries stay in place until the next push.
 #[derive(Debug)]
 pub(super) struct Queue<T> {
     places: Vec<Option<T>>,
@@ -16,9 +16,9 @@ impl<T> Default for Queue<T> {
 }
 
 impl<T> Queue<T> {
-    /// Queues an entry behind all others. Amortised O(1).
+    /// Appends an entry. Amortized O(1).
     pub fn push(&mut self, entry: T) -> Result<(), Refused> {
-        // More holes than entries: those move up, each at most once for a hole.
+        // With more holes than entries, the entries move up: at most one move per hole.
         if self.holes > self.places.len() / 2 {
             self.places.retain(Option::is_some);
             self.holes = 0;
@@ -28,24 +28,24 @@ impl<T> Queue<T> {
         Ok(())
     }
 
-    /// Takes out what lies at a place.
+    /// Removes the entry at a position.
     ///
     /// # Panics
-    /// Nothing does.
+    /// If the position has no entry.
     pub fn take(&mut self, place: usize) -> T {
         self.holes += 1;
         self.places[place].take().expect("an entry is taken once")
     }
 
-    /// What lies at a place.
+    /// Returns the entry at a position.
     ///
     /// # Panics
-    /// Nothing does.
+    /// If the position has no entry.
     pub fn get(&self, place: usize) -> &T {
         self.places[place].as_ref().expect("it is queued")
     }
 
-    /// Takes out all that `is_it`, the oldest first.
+    /// Removes all entries for which `is_it` is true, oldest first.
     pub fn drain(&mut self, is_it: impl Fn(&T) -> bool) -> impl Iterator<Item = T> {
         let holes = &mut self.holes;
         self.places.iter_mut().filter_map(move |place| {
@@ -55,22 +55,22 @@ impl<T> Queue<T> {
         })
     }
 
-    /// All entries, to be changed.
+    /// All entries, mutable.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.places.iter_mut().flatten()
     }
 
-    /// All entries, the oldest first, and where they lie: places grow with time.
+    /// All entries with their positions, oldest first. Positions increase with age.
     pub fn iter(&self) -> impl Iterator<Item = (usize, &T)> {
         self.places.iter().enumerate().filter_map(|(place, entry)| Some((place, entry.as_ref()?)))
     }
 
-    /// How many entries there are.
+    /// Number of entries.
     pub fn len(&self) -> usize {
         self.places.len() - self.holes
     }
 
-    /// Bytes allocated.
+    /// Allocated bytes.
     pub fn bytes(&self) -> u64 {
         (self.places.capacity() * size_of::<Option<T>>()) as u64
     }
@@ -86,7 +86,7 @@ mod tests {
         for entry in 0..1000 {
             queue.push(entry).unwrap();
             if entry >= 10 {
-                // The second oldest, whatever its place.
+                // The second oldest, at any position.
                 let (place, &second) = queue.iter().nth(1).unwrap();
                 assert_eq!((queue.take(place), second), (entry - 9, entry - 9));
             }

@@ -1,4 +1,4 @@
-//! What a card matches is what MPI matches.
+//! A card matches as MPI does.
 
 use crate::laws;
 use crate::left_out;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::cases::{CROWDED, Case, EXACT, FOREIGN, LARGE, LONG, Mix, REPEATED, WILD, WITH_WILDCARDS};
 use crate::cases::{
-    divided, first_not_compacted, first_not_hashed_well, first_that_differs, mixes, partitioned, whole,
+    divided, first_different, first_wrong_compaction, first_wrong_hashing, mixes, partitioned, whole,
 };
 use fastrand::Rng;
 use matchpoint_conformance::Options;
@@ -26,30 +26,30 @@ fn card() -> Option<Card> {
 }
 
 #[test]
-fn the_matrix_matches_as_mpi_does() {
+fn matrix_matches_as_mpi() {
     let Some(card) = card() else { return };
     let mut mixes = mixes(WITH_WILDCARDS);
     mixes.extend([REPEATED, Mix { messages: 3000, receives: 3100, any_source: 2, any_tag: 2, ..EXACT }]);
-    let found = first_that_differs(&card, &mixes, 5, |card, case, rng| {
+    let found = first_different(&card, &mixes, 5, |card, case, rng| {
         whole(card, case, rng, Algorithm::Matrix, &[64, 96, 192, 544])
     });
     assert_eq!(found, None);
 }
 
 #[test]
-fn segments_match_as_mpi_does() {
+fn segments_match_as_mpi() {
     let Some(card) = card() else { return };
     for algorithm in [Algorithm::Partitioned, Algorithm::Matrix, Algorithm::Ordered] {
         let mut mixes = mixes(&[(0, 0, 0), (0, 50, 20)]);
         mixes.push(LARGE);
         let found = match algorithm {
-            Algorithm::Partitioned => first_that_differs(&card, &mixes, 3, |card, case, rng| {
+            Algorithm::Partitioned => first_different(&card, &mixes, 3, |card, case, rng| {
                 partitioned(card, case, rng, Algorithm::Partitioned)
             }),
-            Algorithm::Matrix => first_that_differs(&card, &mixes, 3, |card, case, rng| {
+            Algorithm::Matrix => first_different(&card, &mixes, 3, |card, case, rng| {
                 partitioned(card, case, rng, Algorithm::Matrix)
             }),
-            _ => first_that_differs(&card, &mixes, 3, |card, case, rng| {
+            _ => first_different(&card, &mixes, 3, |card, case, rng| {
                 partitioned(card, case, rng, Algorithm::Ordered)
             }),
         };
@@ -66,16 +66,16 @@ fn numbering_within_envelope_matches_as_mpi() {
         LARGE,
         Mix { messages: 3000, receives: 3100, any_source: 2, any_tag: 2, ..EXACT },
     ]);
-    let found = first_that_differs(&card, &mixes, 5, |card, case, rng| {
+    let found = first_different(&card, &mixes, 5, |card, case, rng| {
         whole(card, case, rng, Algorithm::Ordered, &[64, 128, 256, 512, 1024])
     });
     assert_eq!(found, None);
     let long = |card: &_, case: &_, rng: &mut _| whole(card, case, rng, Algorithm::Ordered, &[64]);
-    assert_eq!(first_that_differs(&card, LONG, 5, long), None);
+    assert_eq!(first_different(&card, LONG, 5, long), None);
 }
 
 #[test]
-fn a_whole_card_matches_as_mpi_does() {
+fn whole_card_matches_as_mpi() {
     let Some(card) = card() else { return };
     let mut mixes = mixes(WITH_WILDCARDS);
     let many = Mix { messages: 300_000, receives: 290_000, sources: 2000, tags: 40, ..EXACT };
@@ -97,57 +97,57 @@ fn a_whole_card_matches_as_mpi_does() {
             ..EXACT
         },
     ]);
-    assert_eq!(first_that_differs(&card, &mixes, 2, divided), None);
+    assert_eq!(first_different(&card, &mixes, 2, divided), None);
 }
 
 #[test]
-fn hashing_matches_all_that_there_is() {
+fn hashing_finds_all_pairs() {
     let Some(card) = card() else { return };
     let mut mixes = mixes(&WITH_WILDCARDS[..1]);
     mixes.extend([REPEATED, LARGE, Mix { messages: 3000, receives: 2900, sources: 900, tags: 200, ..EXACT }]);
-    assert_eq!(first_not_hashed_well(&card, &mixes, 5, &[32, 64, 256, 1024]), None);
+    assert_eq!(first_wrong_hashing(&card, &mixes, 5, &[32, 64, 256, 1024]), None);
 }
 
 #[test]
 fn compaction_keeps_order() {
     let Some(card) = card() else { return };
     for are_short in [false, true] {
-        assert_eq!(first_not_compacted(&card, &mixes(&[(0, 0, 0), (0, 30, 20)]), are_short), None);
+        assert_eq!(first_wrong_compaction(&card, &mixes(&[(0, 0, 0), (0, 30, 20)]), are_short), None);
     }
 }
 
-/// Under compute-sanitizer, racecheck above all, the other tests would take hours.
+/// Under compute-sanitizer, in particular racecheck, the other tests take hours.
 #[test]
 #[ignore = "a little of each kernel, for compute-sanitizer"]
-fn a_little_of_each_kernel() {
+fn short_run_of_each_kernel() {
     let Some(card) = card() else { return };
     let exact = Mix { messages: 150, receives: 140, sources: 20, ..EXACT };
     let open = Mix { any_source: 4, any_tag: 4, masked: 4, ..exact };
     let long =
         Mix { messages: 1500, receives: 1400, sources: 40, tags: 10, any_source: 1, any_tag: 1, ..EXACT };
     let right = [
-        first_that_differs(&card, &[exact, open, REPEATED], 1, |card, case, rng| {
+        first_different(&card, &[exact, open, REPEATED], 1, |card, case, rng| {
             whole(card, case, rng, Algorithm::Matrix, &[64, 96])
         }),
-        first_that_differs(&card, &[exact, open, REPEATED], 1, |card, case, rng| {
+        first_different(&card, &[exact, open, REPEATED], 1, |card, case, rng| {
             whole(card, case, rng, Algorithm::Ordered, &[64, 256])
         }),
-        // The ledger of long segments, by itself and with messages that wildcard receives hold.
-        first_that_differs(&card, &LONG[..2], 1, |card, case, rng| {
+        // The ledger of long segments, alone and with messages that wildcard receives hold.
+        first_different(&card, &LONG[..2], 1, |card, case, rng| {
             whole(card, case, rng, Algorithm::Ordered, &[64])
         }),
-        first_that_differs(&card, &[Mix { messages: 4300, receives: 4200, ..CROWDED[2] }], 1, divided),
-        first_that_differs(&card, &[exact, Mix { any_tag: 20, ..exact }], 1, |card, case, rng| {
+        first_different(&card, &[Mix { messages: 4300, receives: 4200, ..CROWDED[2] }], 1, divided),
+        first_different(&card, &[exact, Mix { any_tag: 20, ..exact }], 1, |card, case, rng| {
             partitioned(card, case, rng, Algorithm::Partitioned)
         }),
-        first_that_differs(&card, &[exact, open, long], 1, divided),
-        first_not_hashed_well(&card, &[exact, REPEATED], 2, &[64, 256]),
+        first_different(&card, &[exact, open, long], 1, divided),
+        first_wrong_hashing(&card, &[exact, REPEATED], 2, &[64, 256]),
     ];
     assert_eq!(right, [None; 7]);
-    assert_eq!([false, true].map(|are_short| first_not_compacted(&card, &[exact], are_short)), [None; 2]);
+    assert_eq!([false, true].map(|are_short| first_wrong_compaction(&card, &[exact], are_short)), [None; 2]);
 }
 
-/// Batch by batch, what is left meets what comes: together that is MPI's matching of all.
+/// Unmatched entries of a batch match in later batches. All batches together match as MPI does.
 #[test]
 fn persistent_kernel_keeps_entries_between_batches() {
     let Some(card) = card() else { return };
@@ -177,12 +177,12 @@ fn persistent_kernel_keeps_entries_between_batches() {
                 let (some, others) = receives.split_at(rng.usize(..receives.len().min(1024) + 1));
                 assert!(some.iter().all(|selector| batch.push_receive(selector)));
                 receives = others;
-                if !resident.has_room(&batch) || rng.bool() && resident.under_way() > 0 {
+                if !resident.has_room(&batch) || rng.bool() && resident.in_flight() > 0 {
                     resident.take(&mut note).unwrap();
                 }
                 resident.feed(&batch);
             }
-            while resident.under_way() > 0 {
+            while resident.in_flight() > 0 {
                 resident.take(&mut note).unwrap();
             }
             assert_eq!(matched, expected, "{mix:?}, {layout:?}");
@@ -191,7 +191,7 @@ fn persistent_kernel_keeps_entries_between_batches() {
 }
 
 #[test]
-fn engines_keep_the_laws() {
+fn engines_keep_laws() {
     let Some(card) = card() else { return };
     let card = Arc::new(card);
     let options = Options { streams: 10, ..Options::quick() };

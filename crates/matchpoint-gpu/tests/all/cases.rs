@@ -1,16 +1,16 @@
-//! Batches at random and made to hurt, how a machine matches them, and what the engine that is the rule makes of them.
+//! Random and adversarial batches, their matching by a machine, and the reference result of `list`.
 
 use std::collections::HashMap;
 
 use fastrand::Rng;
 use matchpoint::{ContextId, Envelope, MsgId, Rank, RecvId, Selector, Tag, TagMask, Wild, engines};
 use matchpoint_gpu::batch::{Layout, NONE};
-use matchpoint_gpu::compaction::{Compaction, Left};
+use matchpoint_gpu::compaction::{Compaction, Unmatched};
 use matchpoint_gpu::machine::{Grid, Machine};
 use matchpoint_gpu::partition::Partition;
 use matchpoint_gpu::{Algorithm, Batch, Division, Loaded};
 
-/// What a batch is made of.
+/// Content of a batch.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Mix {
     pub messages: usize,
@@ -18,7 +18,7 @@ pub struct Mix {
     pub contexts: u32,
     pub sources: u64,
     pub tags: u64,
-    /// Of receives, that leave something open, in percent.
+    /// Percentages of receives with each wildcard.
     pub any_source: u32,
     pub any_tag: u32,
     pub masked: u32,
@@ -76,15 +76,15 @@ impl Case {
         Case { envelopes, selectors }
     }
 
-    /// As a batch in either layout.
+    /// As a batch in a random layout.
     fn batch(&self, rng: &mut Rng) -> Batch {
         let layout = Layout::ALL[rng.usize(..2)];
         Batch::in_layout(layout, &self.envelopes, &self.selectors).expect("all is small")
     }
 
-    /// What the engine `list` makes of it, the calls of both sides mixed at random.
+    /// Result of `list`, with posts and arrivals interleaved at random.
     pub fn matched_by_list(&self, rng: &mut Rng) -> Vec<u32> {
-        // As slow as a list is, it is right; with so many the laws of the other have to do.
+        // `list` is the reference but slow. For large cases, `hybrid` replaces it; the laws check `hybrid`.
         let engine = if self.envelopes.len() > 20_000 { "hybrid" } else { "list" };
         let mut engine = engines::create(engine).unwrap();
         let mut matched = vec![NONE; self.selectors.len()];
@@ -110,10 +110,10 @@ impl Case {
     }
 }
 
-/// How a case is matched by kernels: for each receive its message.
+/// Matches a case with kernels. Returns for each receive its message.
 pub type Match<M> = fn(&M, &Case, &mut Rng) -> Vec<u32>;
 
-/// All of a case as one segment, by one block.
+/// The whole case as one segment, by one block.
 pub fn whole<M: Machine>(
     machine: &M,
     case: &Case,
@@ -128,7 +128,7 @@ pub fn whole<M: Machine>(
     loaded.matched(machine).unwrap()
 }
 
-/// Segments of some sources, by fewer blocks than there are segments, or more.
+/// Segments by source, by fewer or more blocks than segments.
 pub fn partitioned<M: Machine>(machine: &M, case: &Case, rng: &mut Rng, algorithm: Algorithm) -> Vec<u32> {
     let partition = Partition::by_source(&case.batch(rng), rng.usize(1..9)).unwrap();
     let grid = Grid { blocks: rng.u32(1..4), threads: [64, 128][rng.usize(..2)] };
@@ -137,7 +137,7 @@ pub fn partitioned<M: Machine>(machine: &M, case: &Case, rng: &mut Rng, algorith
     partition.matched_before(&loaded.matched(machine).unwrap())
 }
 
-/// Sizes around those of warps and windows, and what makes matching hard: few envelopes, many wildcards, nothing to match.
+/// Sizes around those of warps and windows, and difficult content: few envelopes, many wildcards, no matches.
 pub fn mixes(open: &[(u32, u32, u32)]) -> Vec<Mix> {
     let mut mixes = Vec::new();
     for &(any_source, any_tag, masked) in open {
@@ -153,10 +153,11 @@ pub fn mixes(open: &[(u32, u32, u32)]) -> Vec<Mix> {
 pub const WITH_WILDCARDS: &[(u32, u32, u32)] =
     &[(0, 0, 0), (10, 10, 10), (60, 0, 0), (0, 60, 0), (0, 0, 100), (100, 100, 0)];
 
-/// One side of many envelopes, and one of few: chains over many warps beside slots of one.
+/// One side has many duplicates and the other few: linked entries across warps, next to slots with one entry.
 pub const REPEATED: Mix = Mix { messages: 300, receives: 280, sources: 3, tags: 1, contexts: 1, ..EXACT };
 
-/// More than eight parts of small blocks on both sides, of one envelope, of some and of many; and with wildcards.
+/// More than eight parts of small blocks on both sides: of one, some or many envelopes, with and without
+/// wildcards.
 pub const LONG: &[Mix] = &[
     Mix { messages: 700, receives: 650, sources: 1, tags: 1, contexts: 1, ..EXACT },
     Mix { messages: 650, receives: 700, sources: 3, tags: 2, contexts: 1, ..EXACT },
@@ -164,13 +165,13 @@ pub const LONG: &[Mix] = &[
     Mix { messages: 650, receives: 700, sources: 3, tags: 2, contexts: 1, any_tag: 2, ..EXACT },
 ];
 
-/// Most of either side is nothing that the other has: several blocks of 64 threads are left of each batch.
+/// Most entries have no match. Each batch leaves several blocks of 64 threads.
 pub const FOREIGN: Mix = Mix { messages: 1000, receives: 900, sources: 60, tags: 60, ..EXACT };
 
-/// Several tiles, and several parts.
+/// Several tiles and several parts.
 pub const LARGE: Mix = Mix { messages: 9000, receives: 10_000, sources: 300, tags: 10, ..EXACT };
 
-/// Wildcard receives that want the same messages and others, of several parts: few of many, and many of few.
+/// Wildcard receives of several parts that compete for messages: few of many, and many of few.
 pub const WILD: &[Mix] = &[
     Mix { any_source: 3, any_tag: 3, masked: 2, ..REPEATED },
     Mix {
@@ -195,7 +196,8 @@ pub const WILD: &[Mix] = &[
     },
 ];
 
-/// Parts of the whole card that are longer than a block of 256 threads, and than eight of them: few envelopes, some wildcards.
+/// Parts of the whole card longer than a block of 256 threads, and longer than eight such blocks: few
+/// envelopes, some wildcards.
 pub const CROWDED: &[Mix] = &[
     Mix { messages: 700, receives: 650, sources: 2, tags: 1, contexts: 1, any_tag: 1, ..EXACT },
     Mix { messages: 2200, receives: 2150, sources: 1, tags: 1, contexts: 1, ..EXACT },
@@ -211,9 +213,9 @@ pub fn divided<M: Machine>(machine: &M, case: &Case, rng: &mut Rng) -> Vec<u32> 
     loaded.matched(machine).unwrap()
 }
 
-/// Of cases of `mixes`, matched in segments by source, the first of which what is left is not put together in order: by a block
-/// for each segment, or a warp.
-pub fn first_not_compacted<M: Machine>(machine: &M, mixes: &[Mix], are_short: bool) -> Option<Mix> {
+/// First case of `mixes` with an incorrect compaction. Cases are matched in segments by source. The
+/// compaction uses a block or a warp per segment.
+pub fn first_wrong_compaction<M: Machine>(machine: &M, mixes: &[Mix], are_short: bool) -> Option<Mix> {
     mixes.iter().copied().find(|&mix| {
         let rng = &mut Rng::with_seed(7);
         let partition = Partition::by_source(&Case::of(mix, rng).batch(rng), rng.usize(1..9)).unwrap();
@@ -223,7 +225,7 @@ pub fn first_not_compacted<M: Machine>(machine: &M, mixes: &[Mix], are_short: bo
         let mut compaction = Compaction::new(machine, &loaded).unwrap();
         compaction.launch(machine, &mut loaded, are_short, grid).unwrap();
         let matched = loaded.matched(machine).unwrap();
-        let Left { messages, receives, segments } = compaction.left(machine, &loaded).unwrap();
+        let Unmatched { messages, receives, segments } = compaction.read_unmatched(machine, &loaded).unwrap();
         partition.segments.iter().zip(&segments).any(|(whole, left)| {
             let is_free = |&message: &u32| !matched.contains(&message);
             let free: Vec<u32> = (whole.message..whole.message_end).filter(is_free).collect();
@@ -239,8 +241,8 @@ pub fn first_not_compacted<M: Machine>(machine: &M, mixes: &[Mix], are_short: bo
     })
 }
 
-/// Matches cases of `mixes`, `times` each: the first that comes out otherwise than by `list`.
-pub fn first_that_differs<M: Machine>(
+/// Matches `times` cases of each of `mixes`. Returns the first with another result than `list`.
+pub fn first_different<M: Machine>(
     machine: &M,
     mixes: &[Mix],
     times: u64,
@@ -255,9 +257,9 @@ pub fn first_that_differs<M: Machine>(
     })
 }
 
-/// No order: the first case of which a message is matched twice or with what does not accept it, or of which an envelope has
-/// both a message and a receive left.
-pub fn first_not_hashed_well<M: Machine>(
+/// First case of `mixes` with an incorrect result without order: a message with two receives, a pair that
+/// does not match, or an envelope with an unmatched message and an unmatched receive.
+pub fn first_wrong_hashing<M: Machine>(
     machine: &M,
     mixes: &[Mix],
     times: u64,
@@ -267,7 +269,7 @@ pub fn first_not_hashed_well<M: Machine>(
     all.into_iter().find(|&(mix, seed)| {
         let rng = &mut Rng::with_seed(seed);
         let case = Case::of(mix, rng);
-        // One segment, or several side by side.
+        // One segment, or several in parallel.
         let matched = if rng.bool() {
             whole(machine, &case, rng, Algorithm::Hash, threads)
         } else {

@@ -1,4 +1,4 @@
-//! Every kernel is CUDA C++ that NVRTC takes, for every architecture that it is meant for.
+//! NVRTC compiles every kernel for every supported architecture.
 
 use std::path::Path;
 
@@ -13,12 +13,13 @@ use crate::left_out;
 /// Volta, Ampere, Hopper.
 const ARCHITECTURES: [&str; 3] = ["sm_70", "sm_80", "sm_90"];
 
-/// Loads NVRTC from the folder that `MATCHPOINT_NVRTC` names. Without the variable the system has it, or the tests are left out.
+/// Loads NVRTC from the folder in `MATCHPOINT_NVRTC`. Without the variable, the tests use the system's NVRTC
+/// or are skipped.
 #[allow(unsafe_code)]
 fn load_nvrtc() {
     let Some(folder) = std::env::var_os("MATCHPOINT_NVRTC") else { return };
     let path = Path::new(&folder).join("libnvrtc.so.12");
-    // SAFETY: NVIDIA's library, which does nothing as it is loaded. Who loads it by its name later gets this.
+    // SAFETY: NVIDIA's library, without effects at load time. A later load by name gets this library.
     std::mem::forget(
         unsafe { Library::new(&path) }.unwrap_or_else(|error| panic!("{}: {error}", path.display())),
     );
@@ -28,10 +29,10 @@ fn leave_out_nvrtc() {
     left_out::leave_out("no NVRTC", "`scripts/nvrtc`");
 }
 
-/// Of instructions for a card, as ELF has it (`EM_CUDA`).
+/// ELF machine of NVIDIA's instructions (`EM_CUDA`).
 const CUDA: Option<u16> = Some(190);
 
-/// The machine that an ELF file is for.
+/// Machine of an ELF file.
 fn machine(file: &[u8]) -> Option<u16> {
     let machine = file.strip_prefix(b"\x7fELF")?.get(14..16)?;
     Some(u16::from_le_bytes(machine.try_into().expect("two bytes")))
@@ -61,8 +62,8 @@ fn every_kernel_compiles_for_every_architecture() {
     }
 }
 
-/// What host and card move of a ring is one word each, acquired and released: two words of a read have no order, nor has a volatile one
-/// with what else is read.
+/// Host and card exchange one word at a time, with acquire and release. Two words of one read have no order,
+/// nor has a volatile word relative to other reads.
 #[test]
 fn ring_words_move_whole_in_order() {
     load_nvrtc();
@@ -71,7 +72,7 @@ fn ring_words_move_whole_in_order() {
     }
     for (arch, layout) in ARCHITECTURES.into_iter().flat_map(|arch| Layout::ALL.map(|layout| (arch, layout)))
     {
-        // Of an architecture of its own, NVRTC gives the text that instructions are made of.
+        // For a virtual architecture, NVRTC returns PTX, which is text.
         let arch = format!("--gpu-architecture={}", arch.replace("sm", "compute"));
         let options = CompileOptions { options: vec!["--std=c++17".to_owned(), arch], ..Default::default() };
         let text = compile_ptx_with_opts(Program::Resident.source(layout), options).unwrap().to_src();
@@ -85,7 +86,7 @@ fn ring_words_move_whole_in_order() {
                 assert!(kernel.contains(word), "{layout:?} has no {word}");
             }
         }
-        // A table of shared memory is read so by its own block.
+        // A block reads its table in shared memory with volatile accesses.
         let volatile = text.lines().filter(|line| line.contains(".volatile.") && !line.contains(".shared."));
         assert_eq!(volatile.collect::<Vec<_>>(), Vec::<&str>::new(), "{layout:?}");
     }

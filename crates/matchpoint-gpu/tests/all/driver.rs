@@ -1,4 +1,4 @@
-//! What is asked of NVIDIA's driver, and what comes of it when that fails: on a driver that is none, `emulation/driver.c`.
+//! Calls of NVIDIA's driver and reactions to its failures, tested with a fake driver, `emulation/driver.c`.
 #![cfg(target_os = "linux")]
 
 use std::ffi::{CString, c_char, c_int};
@@ -15,22 +15,22 @@ use matchpoint::{
 };
 use matchpoint_gpu::batch::Layout;
 use matchpoint_gpu::card::CardError;
-use matchpoint_gpu::resident::{Resident, fed_by_card};
+use matchpoint_gpu::resident::{Resident, match_stream_on_card};
 use matchpoint_gpu::{Algorithm, Batch, Card, KernelEngine, match_batch};
 
 use crate::left_out::leave_out;
 
-/// Whether this process has that driver.
-const IS_PLAYED: &str = "MATCHPOINT_TEST_DRIVER";
+/// Set in a process with the fake driver.
+const HAS_FAKE_DRIVER: &str = "MATCHPOINT_TEST_DRIVER";
 
-/// Any engine has `post` and `arrive_message`.
+/// Every engine has `post` and `arrive_message`.
 fn any(engine: &mut dyn Engine) -> &mut dyn Engine {
     engine
 }
 
-/// Runs a test of this name in a process of its own, where NVIDIA's driver is the played one.
-fn played(name: &str, test: fn(&Driver)) {
-    if std::env::var_os(IS_PLAYED).is_some() {
+/// Runs the test of this name in a separate process with the fake driver.
+fn with_fake_driver(name: &str, test: fn(&Driver)) {
+    if std::env::var_os(HAS_FAKE_DRIVER).is_some() {
         return test(&Driver(Library::this()));
     }
     let folder = tempfile::tempdir().unwrap();
@@ -46,19 +46,19 @@ fn played(name: &str, test: fn(&Driver)) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     symlink(&driver, folder.path().join("libnvrtc.so")).unwrap();
     let mut process = Command::new(std::env::current_exe().unwrap());
-    process.args(["--exact", &format!("driver::{name}"), "--nocapture"]).env(IS_PLAYED, "1");
+    process.args(["--exact", &format!("driver::{name}"), "--nocapture"]).env(HAS_FAKE_DRIVER, "1");
     let output = process.env("LD_PRELOAD", &driver).env("LD_LIBRARY_PATH", folder.path()).output().unwrap();
     let said = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
     assert!(output.status.success(), "{}\n{}", said[0], said[1]);
     assert!(said[0].contains("1 passed"), "nothing was tested: {}", said[0]);
 }
 
-/// The played driver, in the process that has it.
+/// The fake driver of this process.
 struct Driver(Library);
 
 #[allow(unsafe_code)]
 impl Driver {
-    /// From now on calls of a function, or starts of a kernel, fail with an error of CUDA's; 0: they do not.
+    /// Sets the CUDA error of later calls of a function, or of later launches of a kernel. 0 means success.
     fn fails(&self, name: &str, failure: c_int) {
         let name = CString::new(name).unwrap();
         // SAFETY: the function's signature.
@@ -68,7 +68,7 @@ impl Driver {
         }
     }
 
-    /// How often a function was called.
+    /// Number of calls of a function.
     fn calls(&self, name: &str) -> c_int {
         let name = CString::new(name).unwrap();
         // SAFETY: the function's signature.
@@ -77,37 +77,38 @@ impl Driver {
         }
     }
 
-    /// Whether kernels that stay match nothing from now on.
+    /// Sets whether persistent kernels ignore batches.
     fn sleeps(&self, sleeps: bool) {
         // SAFETY: the function's signature.
         unsafe { self.0.get::<extern "C" fn(c_int)>(b"played_sleep").unwrap()(sleeps.into()) }
     }
 
-    /// Kernels that stay die of an error of CUDA's.
+    /// Ends persistent kernels with a CUDA error.
     fn dies(&self, fault: c_int) {
         // SAFETY: the function's signature.
         unsafe { self.0.get::<extern "C" fn(c_int)>(b"played_fault").unwrap()(fault) }
     }
 
-    /// The compiler does not answer as long as this is true.
+    /// Sets whether the compiler blocks.
     fn compiles_never(&self, never: bool) {
         // SAFETY: the function's signature.
         unsafe { self.0.get::<extern "C" fn(c_int)>(b"played_compiler").unwrap()(never.into()) }
     }
 
-    /// A kernel that feeds another does not end, and feeds nothing; otherwise it ends at once, and feeds nothing either.
+    /// Sets whether a submitting kernel runs forever. Otherwise it ends at once. It submits no batch in
+    /// either case.
     fn feeds_never(&self, never: bool) {
         // SAFETY: the function's signature.
         unsafe { self.0.get::<extern "C" fn(c_int)>(b"played_feeder").unwrap()(never.into()) }
     }
 
-    /// The card says that kernels which run for long are ended.
+    /// Makes the card report that the driver ends long-running kernels.
     fn watches(&self) {
         // SAFETY: the function's signature.
         unsafe { self.0.get::<extern "C" fn(c_int)>(b"played_watchdog").unwrap()(1) }
     }
 
-    /// Kernels that stay and have not ended.
+    /// Number of running persistent kernels.
     fn staying(&self) -> c_int {
         // SAFETY: the function's signature.
         unsafe { self.0.get::<extern "C" fn() -> c_int>(b"played_staying").unwrap()() }
@@ -119,14 +120,14 @@ fn batch() -> Batch {
     Batch::of(&[Envelope::new(ContextId(0), Rank(1), Tag(2))], &[])
 }
 
-/// Eight batches of eight messages, and as many receives.
+/// Eight batches of eight messages and eight receives.
 fn eight_batches() -> Batch {
     let envelopes = [Envelope::new(ContextId(0), Rank(1), Tag(2)); 64];
     Batch::of(&envelopes, &envelopes.map(|envelope| Selector::exactly(&envelope)))
 }
 
-/// More than anything here takes.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Longer than any operation of these tests.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 const OUT_OF_MEMORY: c_int = 2;
 const STUB_LIBRARY: c_int = 34;
@@ -134,10 +135,10 @@ const NO_DEVICE: c_int = 100;
 const NO_BINARY_FOR_GPU: c_int = 209;
 const ILLEGAL_ADDRESS: c_int = 700;
 
-/// The oldest driver that takes what NVRTC of CUDA 12 compiles; PTX of a newer CUDA than its own it refuses.
+/// The oldest driver that loads code from NVRTC 12. It refuses PTX of a newer CUDA than its own.
 #[test]
 fn driver_of_cuda_12_0_suffices() {
-    played("driver_of_cuda_12_0_suffices", |_| {
+    with_fake_driver("driver_of_cuda_12_0_suffices", |_| {
         let card = Card::open(0).unwrap();
         Resident::start(&card, Layout::Packed, 1).unwrap().stop().unwrap();
     });
@@ -145,7 +146,7 @@ fn driver_of_cuda_12_0_suffices() {
 
 #[test]
 fn older_driver_than_nvrtc_is_reported() {
-    played("older_driver_than_nvrtc_is_reported", |driver| {
+    with_fake_driver("older_driver_than_nvrtc_is_reported", |driver| {
         let card = Card::open(0).unwrap();
         driver.fails("cuModuleLoadData", NO_BINARY_FOR_GPU);
         let error = Resident::start(&card, Layout::Packed, 1).unwrap_err();
@@ -158,10 +159,10 @@ fn older_driver_than_nvrtc_is_reported() {
     });
 }
 
-/// An event behind it would wait in a queue that other streams share.
+/// An event after the kernel would wait in a hardware queue that other streams share.
 #[test]
-fn no_work_is_queued_behind_persistent_kernel() {
-    played("no_work_is_queued_behind_persistent_kernel", |driver| {
+fn no_work_follows_persistent_kernel() {
+    with_fake_driver("no_work_follows_persistent_kernel", |driver| {
         let card = Card::open(0).unwrap();
         driver.fails("cuEventRecord", ILLEGAL_ADDRESS);
         let mut resident = Resident::start(&card, Layout::Packed, 1).unwrap();
@@ -173,8 +174,8 @@ fn no_work_is_queued_behind_persistent_kernel() {
 }
 
 #[test]
-fn unstarted_persistent_kernel_leaves_nothing() {
-    played("unstarted_persistent_kernel_leaves_nothing", |driver| {
+fn unstarted_persistent_kernel_frees_memory() {
+    with_fake_driver("unstarted_persistent_kernel_frees_memory", |driver| {
         let card = Card::open(0).unwrap();
         driver.fails("match_resident", OUT_OF_MEMORY);
         let error = Resident::start(&card, Layout::Packed, 1).unwrap_err();
@@ -183,13 +184,13 @@ fn unstarted_persistent_kernel_leaves_nothing() {
     });
 }
 
-/// What the kernel has is given back in turn, which would never come.
+/// The kernel's memory is freed in stream order, which would wait forever.
 #[test]
 fn idle_persistent_kernel_is_ended() {
-    played("idle_persistent_kernel_is_ended", |driver| {
+    with_fake_driver("idle_persistent_kernel_is_ended", |driver| {
         let card = Card::open(0).unwrap();
         driver.fails("feed_resident", OUT_OF_MEMORY);
-        let error = fed_by_card(&card, &eight_batches(), 8, 1, PATIENCE).unwrap_err();
+        let error = match_stream_on_card(&card, &eight_batches(), 8, 1, TIMEOUT).unwrap_err();
         assert!(matches!(error, CardError::Memory("starting a kernel", _)), "{error:?}");
         let begin = Instant::now();
         while driver.staying() > 0 {
@@ -199,47 +200,49 @@ fn idle_persistent_kernel_is_ended() {
     });
 }
 
-/// Who feeds, and who is fed: neither is waited for for ever, and what the caller starts afterwards waits for neither.
+/// The submitting kernel or the persistent kernel may run forever. The caller's later operations wait for
+/// neither.
 #[test]
-fn card_is_waited_for_in_both_directions() {
-    played("card_is_waited_for_in_both_directions", |driver| {
+fn wait_for_either_kernel_ends() {
+    with_fake_driver("wait_for_either_kernel_ends", |driver| {
         let card = Card::open(0).unwrap();
         match_batch(&card, Algorithm::Matrix, &batch(), 1).unwrap();
         for (never, what) in [(true, "feeding a kernel that stays"), (false, "ending a kernel that stays")] {
             driver.feeds_never(never);
             let staying = driver.staying();
-            let error = fed_by_card(&card, &eight_batches(), 8, 1, Duration::from_millis(20)).unwrap_err();
+            let error =
+                match_stream_on_card(&card, &eight_batches(), 8, 1, Duration::from_millis(20)).unwrap_err();
             assert_eq!(error, CardError::Driver(what, "it does not end".to_owned()));
             assert_eq!(driver.staying(), staying + 1, "nobody told it to end");
             match_batch(&card, Algorithm::Matrix, &batch(), 1).unwrap();
         }
-        // It counts as one that stays.
+        // The abandoned kernel counts as a persistent kernel.
         let error = match_batch(&card, Algorithm::Hash, &batch(), 1).unwrap_err();
-        assert_eq!(error, CardError::IsStaying("match_hash"));
+        assert_eq!(error, CardError::PersistentKernelRuns("match_hash"));
     });
 }
 
-/// It would be ended after seconds, with all that the process has on the card.
+/// The driver would end the kernel after seconds, with the whole context of the process.
 #[test]
 fn driver_time_limit_prevents_persistent_kernel() {
-    played("driver_time_limit_prevents_persistent_kernel", |driver| {
+    with_fake_driver("driver_time_limit_prevents_persistent_kernel", |driver| {
         let card = Card::open(0).unwrap();
         driver.watches();
-        assert_eq!(Resident::start(&card, Layout::Packed, 1).unwrap_err(), CardError::IsWatched);
-        let error = fed_by_card(&card, &eight_batches(), 8, 1, PATIENCE).unwrap_err();
-        assert_eq!((&error, driver.staying()), (&CardError::IsWatched, 0));
+        assert_eq!(Resident::start(&card, Layout::Packed, 1).unwrap_err(), CardError::KernelTimeLimit);
+        let error = match_stream_on_card(&card, &eight_batches(), 8, 1, TIMEOUT).unwrap_err();
+        assert_eq!((&error, driver.staying()), (&CardError::KernelTimeLimit, 0));
         assert_eq!((driver.calls("match_resident"), driver.calls("feed_resident")), (0, 0));
         assert_eq!(driver.calls("cuMemHostAlloc"), driver.calls("cuMemFreeHost"));
         let said = error.to_string();
         assert!(said.contains("run for seconds") && said.contains("take a card without a display"), "{said}");
-        // What ends is matched there.
+        // Kernels that end are allowed.
         match_batch(&card, Algorithm::Matrix, &batch(), 1).unwrap();
     });
 }
 
 #[test]
-fn failed_card_is_reported_to_waiting_batch() {
-    played("failed_card_is_reported_to_waiting_batch", |driver| {
+fn failed_card_ends_waiting_batch() {
+    with_fake_driver("failed_card_ends_waiting_batch", |driver| {
         let card = Card::open(0).unwrap();
         let mut resident = Resident::start(&card, Layout::Packed, 1).unwrap();
         driver.sleeps(true);
@@ -251,10 +254,10 @@ fn failed_card_is_reported_to_waiting_batch() {
     });
 }
 
-/// Who was waited for in vain and answers after all is not given up when it is to end.
+/// A kernel that answers after the time limit of a batch is not abandoned at its end.
 #[test]
-fn late_kernel_is_waited_for_at_end() {
-    played("late_kernel_is_waited_for_at_end", |driver| {
+fn late_kernel_is_not_abandoned() {
+    with_fake_driver("late_kernel_is_not_abandoned", |driver| {
         let card = Card::open(0).unwrap();
         let mut resident = Resident::start(&card, Layout::Packed, 1).unwrap();
         driver.sleeps(true);
@@ -269,7 +272,7 @@ fn late_kernel_is_waited_for_at_end() {
         let asked = driver.calls("cuStreamQuery");
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                // It was asked for, and will be again.
+                // The test has queried the driver and does so again.
                 while driver.calls("cuStreamQuery") < asked + 2 && !has_ended.load(Ordering::Relaxed) {
                     std::thread::yield_now();
                 }
@@ -282,30 +285,31 @@ fn late_kernel_is_waited_for_at_end() {
     });
 }
 
-/// Loading waits for all kernels that run.
+/// Loading waits for all running kernels.
 #[test]
-fn nothing_is_loaded_while_a_kernel_stays() {
-    played("nothing_is_loaded_while_a_kernel_stays", |driver| {
+fn persistent_kernel_prevents_loading() {
+    with_fake_driver("persistent_kernel_prevents_loading", |driver| {
         let card = Card::open(0).unwrap();
         let resident = Resident::start(&card, Layout::Packed, 1).unwrap();
         let loaded = driver.calls("cuModuleLoadData");
-        // Of one process, however often it was opened.
+        // Per process, for any number of handles of the card.
         let other = Card::open(0).unwrap();
         let error = Resident::start(&other, Layout::Wide, 1).unwrap_err();
-        assert_eq!(error, CardError::IsStaying("match_resident"));
+        assert_eq!(error, CardError::PersistentKernelRuns("match_resident"));
         assert!(match_batch(&card, Algorithm::Matrix, &batch(), 1).is_err());
         assert_eq!(driver.calls("cuModuleLoadData"), loaded);
-        // What is there is found, whoever stays.
+        // A loaded kernel needs no load.
         Resident::start(&card, Layout::Packed, 1).unwrap().stop().unwrap();
         resident.stop().unwrap();
         Resident::start(&other, Layout::Wide, 1).unwrap().stop().unwrap();
     });
 }
 
-/// What has to be loaded for it waits for the end of the kernel that stays; the engine does not, and goes on with the card then.
+/// Loading the engine's kernel would wait for the persistent kernel. The engine uses its fallback engine, and
+/// later the card.
 #[test]
 fn engine_matches_again_after_persistent_kernel() {
-    played("engine_matches_again_after_persistent_kernel", |driver| {
+    with_fake_driver("engine_matches_again_after_persistent_kernel", |driver| {
         matchpoint::engines::register(matchpoint_gpu::engines::SPECS);
         let card = Card::open(0).unwrap();
         let resident = Resident::start(&card, Layout::Packed, 1).unwrap();
@@ -327,17 +331,17 @@ fn engine_matches_again_after_persistent_kernel() {
             "nothing is compiled that cannot be loaded"
         );
         resident.stop().unwrap();
-        // Nothing is matched on this card.
+        // The fake card matches nothing.
         assert_eq!(engine.arrive_message(Message::new(MsgId(2), envelope(2))), Ok(None));
         assert_eq!((engine.substitute(), engine.posted_len(), engine.unexpected_len()), (None, 1, 1));
         assert_eq!(driver.calls("nvrtcCompileProgram"), compiled + 1);
     });
 }
 
-/// A thread that loads a kernel waits for long: launches of others do not.
+/// During the compilation in one thread, other threads launch kernels.
 #[test]
 fn compiled_kernels_start_during_compilation() {
-    played("compiled_kernels_start_during_compilation", |driver| {
+    with_fake_driver("compiled_kernels_start_during_compilation", |driver| {
         let card = Card::open(0).unwrap();
         match_batch(&card, Algorithm::Matrix, &batch(), 1).unwrap();
         driver.compiles_never(true);
@@ -353,25 +357,25 @@ fn compiled_kernels_start_during_compilation() {
     });
 }
 
-/// Every start would wait for the end of the kernel.
+/// Every launch would wait for the end of the kernel.
 #[test]
 fn serial_launches_prevent_persistent_kernel() {
-    played("serial_launches_prevent_persistent_kernel", |driver| {
-        // SAFETY: no other thread of this process reads its environment now.
+    with_fake_driver("serial_launches_prevent_persistent_kernel", |driver| {
+        // SAFETY: no other thread of this process reads the environment now.
         #[allow(unsafe_code)]
         unsafe {
             std::env::set_var("CUDA_LAUNCH_BLOCKING", "1");
         }
         let card = Card::open(0).unwrap();
         let refused = Resident::start(&card, Layout::Packed, 1).unwrap_err();
-        assert_eq!((refused, driver.staying()), (CardError::IsBlocking, 0));
+        assert_eq!((refused, driver.staying()), (CardError::BlockingLaunches, 0));
     });
 }
 
-/// As on a machine from which jobs are only submitted, and where only the toolkit is.
+/// As on a login node with only the toolkit.
 #[test]
-fn a_driver_without_cards_is_no_failure() {
-    played("a_driver_without_cards_is_no_failure", |driver| {
+fn driver_without_cards_reports_no_card() {
+    with_fake_driver("driver_without_cards_reports_no_card", |driver| {
         driver.fails("cuInit", NO_DEVICE);
         assert_eq!(Card::open(0).unwrap_err(), CardError::NoCard(0, 0));
         driver.fails("cuInit", STUB_LIBRARY);
@@ -382,8 +386,8 @@ fn a_driver_without_cards_is_no_failure() {
 }
 
 #[test]
-fn a_card_without_memory_is_asked_again() {
-    played("a_card_without_memory_is_asked_again", |driver| {
+fn card_without_memory_is_retried() {
+    with_fake_driver("card_without_memory_is_retried", |driver| {
         let card = Arc::new(Card::open(0).unwrap());
         let mut engine = KernelEngine::new(card, Algorithm::Matrix);
         let envelope = Envelope::new(ContextId(0), Rank(1), Tag(2));
@@ -392,7 +396,7 @@ fn a_card_without_memory_is_asked_again() {
         assert_eq!(any(&mut engine).arrive_message(Message::new(MsgId(1), envelope)), Err(Refused::Memory));
         assert_eq!((engine.failure(), engine.unexpected_len()), (None, 0));
         driver.fails("cuMemAllocAsync", 0);
-        // Nothing is matched here.
+        // The fake card matches nothing.
         assert_eq!(any(&mut engine).arrive_message(Message::new(MsgId(1), envelope)), Ok(None));
         driver.fails("match_matrix", ILLEGAL_ADDRESS);
         assert_eq!(any(&mut engine).arrive_message(Message::new(MsgId(2), envelope)), Err(Refused::Full));
@@ -400,10 +404,10 @@ fn a_card_without_memory_is_asked_again() {
     });
 }
 
-/// Its kernels are there, and would never be asked for again.
+/// The kernels of the card are loaded, so no later call would check the card.
 #[test]
 fn failed_card_gives_no_engine() {
-    played("failed_card_gives_no_engine", |driver| {
+    with_fake_driver("failed_card_gives_no_engine", |driver| {
         matchpoint::engines::register(matchpoint_gpu::engines::SPECS);
         matchpoint::engines::create("gpu_ordered").unwrap();
         driver.fails("cuStreamQuery", ILLEGAL_ADDRESS);

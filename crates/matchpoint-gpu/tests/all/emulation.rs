@@ -1,5 +1,5 @@
-//! The kernels compiled for this host, where a block's threads run in an order drawn at random between the points at which
-//! they meet: `emulation/`.
+//! The kernels compiled for the host (`emulation/`). Between barriers, the threads of a block run in random
+//! order.
 #![allow(unsafe_code)]
 
 use std::cell::RefCell;
@@ -18,12 +18,12 @@ use matchpoint_gpu::machine::{Grid, Machine, Memory};
 
 use crate::left_out::leave_out;
 
-/// A library for each layout.
+/// Libraries of both layouts.
 pub struct Emulation {
     libraries: [Library; 2],
-    /// Who has it may run a kernel: a library has one block at a time.
+    /// Locked while a kernel runs: a library runs one block at a time.
     order: Mutex<Rng>,
-    shared_bytes_most: u32,
+    shared_bytes_max: u32,
 }
 
 /// `Launch` of `emulation/kernels.cpp`.
@@ -38,12 +38,12 @@ struct Launch {
 
 type Emulate = unsafe extern "C" fn(*const Launch, *const c_void) -> bool;
 
-/// Why a kernel did not run, or not to its end.
+/// Reason for a failed kernel.
 #[derive(PartialEq, Eq, Debug)]
 pub enum Stopped {
-    /// Threads of a block wait for each other in vain.
+    /// The threads of a block wait for each other.
     Deadlock(Kernel),
-    /// A block has more shared memory than there is.
+    /// A block needs more shared memory than available.
     SharedMemory(Kernel),
 }
 
@@ -58,7 +58,7 @@ impl Display for Stopped {
 
 impl std::error::Error for Stopped {}
 
-/// Large words, so that it is aligned for all that kernels read.
+/// 128-bit words, aligned for all kernels.
 pub struct HostMemory(RefCell<Vec<u128>>);
 
 impl Memory for HostMemory {
@@ -67,37 +67,37 @@ impl Memory for HostMemory {
     }
 }
 
-/// The shared libraries of both layouts.
+/// Shared libraries of both layouts.
 type Compiled = [Vec<u8>; 2];
 
 impl Emulation {
-    /// Compiles the kernels, once in a process: none where there is no C++ compiler.
+    /// Compiles the kernels once per process. `None` without a C++ compiler.
     pub fn built() -> Option<Emulation> {
         static COMPILED: OnceLock<Option<Compiled>> = OnceLock::new();
         COMPILED.get_or_init(|| compile("-O1", "batch.h", "", "")).as_ref().map(Self::loaded)
     }
 
-    /// The same, with a mistake: something in a kernel's source replaced.
+    /// Compiles the kernels with a part of a source replaced.
     pub fn changed(optimisation: &str, file: &str, right: &str, wrong: &str) -> Option<Emulation> {
         compile(optimisation, file, right, wrong).as_ref().map(Self::loaded)
     }
 
-    /// Each emulation has libraries of its own: a library runs one block at a time.
+    /// Each emulation has separate libraries, because a library runs one block at a time.
     fn loaded(compiled: &Compiled) -> Emulation {
         let folder = tempfile::tempdir().unwrap();
-        // Their files are removed with the folder, and stay mapped.
+        // The folder removes the files; the libraries stay mapped.
         let libraries =
             [("libpacked.so", &compiled[0]), ("libwide.so", &compiled[1])].map(|(name, bytes)| {
                 let path = folder.path().join(name);
                 fs::write(&path, bytes).unwrap();
-                // SAFETY: it was made a moment ago, and does nothing as it is loaded.
+                // SAFETY: a library built above, without effects at load time.
                 unsafe { Library::new(&path) }.unwrap()
             });
-        Emulation { libraries, order: Mutex::new(Rng::with_seed(1)), shared_bytes_most: 227 << 10 }
+        Emulation { libraries, order: Mutex::new(Rng::with_seed(1)), shared_bytes_max: 227 << 10 }
     }
 }
 
-/// Compiles both layouts at a time, with something in a kernel's source replaced.
+/// Compiles both layouts in parallel, with a part of a source replaced.
 fn compile(optimisation: &str, file: &str, right: &str, wrong: &str) -> Option<Compiled> {
     let folder = tempfile::tempdir().unwrap();
     for part in ["emulation", "kernels"] {
@@ -116,7 +116,7 @@ fn compile(optimisation: &str, file: &str, right: &str, wrong: &str) -> Option<C
     let compiler = |name: &str, define: &[&str]| {
         let mut compiler = Command::new("c++");
         compiler.args(["-std=c++17", optimisation, "-Wall", "-Wextra", "-Wno-unknown-pragmas", "-fPIC"]);
-        // Jumps between stacks are no mistake here.
+        // Jumps between stacks are intended.
         compiler.args(["-shared", "-U_FORTIFY_SOURCE"]).args(define);
         compiler.current_dir(folder.path()).args(["emulation/kernels.cpp", "emulation/simt.cpp", "-o", name]);
         compiler.stderr(Stdio::piped()).spawn()
@@ -135,16 +135,16 @@ fn compile(optimisation: &str, file: &str, right: &str, wrong: &str) -> Option<C
 }
 
 impl Emulation {
-    /// Of so many bytes of shared memory for a block; before that as many as an H100 has.
+    /// Limits the shared memory of a block. The default is that of an H100.
     pub fn limited(&mut self, bytes: u32) {
-        self.shared_bytes_most = bytes;
+        self.shared_bytes_max = bytes;
     }
 
-    /// What an envelope of these words is found by.
+    /// Hash of an envelope.
     pub fn hash(&self, layout: Layout, words: &[u64], seed: u64) -> u64 {
         assert_eq!(words.len(), layout.envelope_words());
         let library = &self.libraries[usize::from(layout == Layout::Wide)];
-        // SAFETY: the function's signature; it reads an envelope, and nothing else.
+        // SAFETY: the function's signature. It only reads an envelope.
         unsafe {
             let hash = library.get::<extern "C" fn(*const u64, u64) -> u64>(b"emulated_hash");
             hash.expect("it is there")(words.as_ptr(), seed)
@@ -154,7 +154,7 @@ impl Emulation {
     /// Votes, shuffles, barriers and atomic operations of all threads so far.
     pub fn steps(&self) -> u64 {
         let of = |library: &Library| {
-            // SAFETY: the function's signature; it reads a number, while nobody runs a kernel.
+            // SAFETY: the function's signature. It reads a number while no kernel runs.
             unsafe { library.get::<extern "C" fn() -> u64>(b"emulated_steps").expect("it is there")() }
         };
         let _nobody_runs = self.order.lock().unwrap_or_else(PoisonError::into_inner);
@@ -187,7 +187,7 @@ impl Machine for Emulation {
         grid: Grid,
         arguments: &A,
     ) -> Result<(), Stopped> {
-        if kernel.shared_bytes(grid.threads, layout) > self.shared_bytes_most {
+        if kernel.shared_bytes(grid.threads, layout) > self.shared_bytes_max {
             return Err(Stopped::SharedMemory(kernel));
         }
         let mut order = self.order.lock().unwrap_or_else(PoisonError::into_inner);
@@ -200,7 +200,7 @@ impl Machine for Emulation {
             order: order.u64(..),
         };
         let name = format!("emulate_{}", kernel.name());
-        // SAFETY: the function's signature; the arguments are what the caller promised.
+        // SAFETY: the function's signature. The caller promises the arguments.
         let ended = unsafe {
             let emulate =
                 library.get::<Emulate>(name.as_bytes()).expect("there is a function for each kernel");
@@ -209,8 +209,8 @@ impl Machine for Emulation {
         if ended { Ok(()) } else { Err(Stopped::Deadlock(kernel)) }
     }
 
-    fn shared_bytes_most(&self) -> u32 {
-        self.shared_bytes_most
+    fn shared_bytes_max(&self) -> u32 {
+        self.shared_bytes_max
     }
 
     fn multiprocessors(&self) -> u32 {

@@ -1,4 +1,4 @@
-//! Engines whose matching kernels do keep the laws, on the host that plays a card; and what becomes of them when it fails.
+//! Engines with kernels keep the laws on the emulation, also after failures.
 
 use std::fmt::{self, Display};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
@@ -12,59 +12,60 @@ use matchpoint::{
 };
 use matchpoint_conformance::{Options, check};
 use matchpoint_gpu::batch::{Layout, NONE};
-use matchpoint_gpu::engine::{Fallback, listen};
+use matchpoint_gpu::engine::{Fallback, set_listener};
 use matchpoint_gpu::kernels::Kernel;
-use matchpoint_gpu::machine::{Grid, Lasts, Machine};
+use matchpoint_gpu::machine::{FailureDuration, Grid, Machine};
 use matchpoint_gpu::{Algorithm, Batch, Division, KernelEngine, Loaded, Matcher, Recorded, match_batch};
 
-/// Any engine has `post` and `arrive_message`.
+/// Every engine has `post` and `arrive_message`.
 fn any(engine: &mut dyn Engine) -> &mut dyn Engine {
     engine
 }
 
-/// Each of thousands of calls is a kernel, whose threads a host runs one by one: half a minute in all.
+/// Each of thousands of calls launches a kernel, and the host runs its threads one by one: half a minute in
+/// all.
 fn options() -> Options {
     Options { streams: 2, events: 150, depths: vec![9], ..Options::quick() }
 }
 
-fn keeps_the_laws(algorithm: Algorithm, matches: u64) {
+fn keeps_laws(algorithm: Algorithm, matches: u64) {
     let Some(emulation) = Emulation::built() else { return };
     let report = laws::report(&Arc::new(emulation), algorithm, &options());
     assert!(report.matches > matches, "{}: {report:?}", algorithm.name());
 }
 
 #[test]
-fn the_matrix_keeps_the_laws() {
-    keeps_the_laws(Algorithm::Matrix, 1000);
+fn matrix_keeps_laws() {
+    keeps_laws(Algorithm::Matrix, 1000);
 }
 
 #[test]
-fn queues_by_source_keep_the_laws() {
-    keeps_the_laws(Algorithm::Partitioned, 500);
+fn queues_by_source_keep_laws() {
+    keeps_laws(Algorithm::Partitioned, 500);
 }
 
 #[test]
-fn hashing_keeps_the_laws() {
-    keeps_the_laws(Algorithm::Hash, 300);
+fn hashing_keeps_laws() {
+    keeps_laws(Algorithm::Hash, 300);
 }
 
 #[test]
-fn numbers_within_envelopes_keep_the_laws() {
-    keeps_the_laws(Algorithm::Ordered, 1000);
+fn numbers_within_envelopes_keep_laws() {
+    keeps_laws(Algorithm::Ordered, 1000);
 }
 
-/// A machine that starts so many kernels, and fails from then on; or does so while something else has it, some of the time.
+/// A machine that fails after a number of launches, or is occupied at times.
 struct Failing {
     inner: Emulation,
     left: AtomicU32,
-    /// Whether something else has it now.
+    /// True if another process occupies the machine now.
     is_taken: AtomicBool,
-    /// Questions, and starts of kernels, after which something else gets it, and gives it back; 0: never by itself.
+    /// Number of queries and launches between changes of `is_taken`. 0: no changes.
     turns: AtomicU32,
     asked: AtomicU32,
-    /// Bytes that it was asked for, each time.
+    /// Sizes of all allocations, bytes.
     asked_for: Mutex<Vec<usize>>,
-    /// Bytes that it gives at once; more it has not.
+    /// Maximum size of an allocation, bytes.
     most_bytes: AtomicUsize,
 }
 
@@ -140,11 +141,11 @@ impl Machine for Failing {
         Ok(unsafe { self.inner.launch(kernel, layout, grid, arguments) }?)
     }
 
-    fn lasts(error: &Failed) -> Lasts {
+    fn failure_duration(error: &Failed) -> FailureDuration {
         match error {
-            Failed::Gone => Lasts::ForGood,
-            Failed::Taken => Lasts::WhileOccupied,
-            Failed::Memory => Lasts::UntilMemory,
+            Failed::Gone => FailureDuration::Permanent,
+            Failed::Taken => FailureDuration::WhileOccupied,
+            Failed::Memory => FailureDuration::UntilMemory,
         }
     }
 
@@ -152,8 +153,8 @@ impl Machine for Failing {
         self.turn()
     }
 
-    fn shared_bytes_most(&self) -> u32 {
-        self.inner.shared_bytes_most()
+    fn shared_bytes_max(&self) -> u32 {
+        self.inner.shared_bytes_max()
     }
 
     fn multiprocessors(&self) -> u32 {
@@ -161,7 +162,7 @@ impl Machine for Failing {
     }
 }
 
-/// The engine of a machine that fails after so many kernels.
+/// The engine of a machine that fails after a number of launches.
 fn failing(
     machine: &Arc<Failing>,
     algorithm: Algorithm,
@@ -184,7 +185,8 @@ fn machine() -> Option<Arc<Failing>> {
     }))
 }
 
-/// Whenever the machine fails, the laws hold: the other engine has all that was queued, in order, and every assertion.
+/// The laws hold for a failure at any time: the fallback engine gets all queued entries in order and every
+/// assertion.
 #[test]
 fn substitute_takes_all_queued_entries() {
     let Some(machine) = machine() else { return };
@@ -197,7 +199,7 @@ fn substitute_takes_all_queued_entries() {
     }
 }
 
-/// Something else has the machine now and then: the laws hold whoever matches, and who does changes with all that is queued.
+/// The machine is occupied at times. The laws hold across all migrations.
 #[test]
 fn occupied_machine_matches_again_later() {
     let Some(machine) = machine() else { return };
@@ -237,7 +239,7 @@ fn next_call_uses_machine_again() {
     assert_eq!(engine.post(receive(40, Wild::Any, 30)), Err(Refused::Hint), "it was asserted meanwhile");
     assert_eq!(engine.post(receive(40, Wild::Is(Rank(1)), 30)), Ok(Some(MsgId(30))));
     assert_eq!((engine.attempts(), engine.footprint().peak_bytes >= peak), (compared, true));
-    // Once more, and what was forgotten meanwhile is.
+    // Again; the closed context stays closed.
     machine.is_taken.store(true, Ordering::Relaxed);
     assert_eq!(engine.arrive_message(message(6, 6)), Ok(Some(RecvId(6))));
     engine.close(HERE, &mut matchpoint::Drained::default());
@@ -259,7 +261,7 @@ fn call_after_occupation_matches_without_substitute() {
     assert_eq!(engine.arrive_message(message(1, 7)), Ok(Some(RecvId(1))));
 }
 
-/// A probe is answered without the machine; that it was in the way then is no reason for what is refused later.
+/// The host answers a probe while the machine is occupied. This is no reason to refuse a later call.
 #[test]
 fn failed_probe_does_not_stop_later_calls() {
     let Some(machine) = machine() else { return };
@@ -277,9 +279,9 @@ fn failed_probe_does_not_stop_later_calls() {
     assert_eq!((out, engine.unexpected_len(), engine.substitute()), (vec![None], 2, None));
 }
 
-/// To ask a driver for memory takes as long as to match: nothing is asked for again, and what is kept is in the footprint.
+/// A driver's allocation takes as long as matching, so memory is reused and part of the footprint.
 #[test]
-fn machine_memory_is_kept_and_counted() {
+fn machine_memory_is_reused_and_counted() {
     let Some(machine) = machine() else { return };
     machine.left.store(u32::MAX, Ordering::Relaxed);
     for algorithm in Algorithm::ALL {
@@ -302,17 +304,17 @@ fn machine_memory_is_kept_and_counted() {
         for entries in [100, 7, 100] {
             assert_eq!(asked(entries).0, Vec::<usize>::new(), "{}", algorithm.name());
         }
-        // At least twice what there was.
+        // Growth at least doubles.
         let (second, _) = asked(101);
         assert!(second.contains(&1600) && !second.contains(&808), "{second:?}");
-        // As many queues by source as of 101.
+        // The same number of queues by source as for 101.
         assert_eq!(asked(128).0, Vec::<usize>::new(), "{}", algorithm.name());
         assert!(asked(1000).0.contains(&8000), "more than twice, if so much is needed");
     }
 }
 
-/// A refusal changes nothing: what a batch took of the machine before it was refused is given back, what there was is there, and the
-/// most that was held is what was held, then or ever.
+/// A refusal changes nothing. The memory that the batch added is freed, the earlier memory stays, and the
+/// peak includes both.
 #[test]
 fn refused_batch_keeps_machine_memory() {
     let Some(machine) = machine() else { return };
@@ -343,7 +345,7 @@ fn refused_batch_keeps_machine_memory() {
             peak = after.peak_bytes;
         }
         assert_eq!((engine.posted_len(), engine.unexpected_len(), out.len()), (4000, 0, 100));
-        // A receive that nothing meets but the messages of a small batch: the memory of before suffices.
+        // A receive that matches none of a small batch's messages: the earlier memory suffices.
         let mut left = matchpoint::Drained::default();
         engine.close(HERE, &mut left);
         (0..100)
@@ -355,15 +357,16 @@ fn refused_batch_keeps_machine_memory() {
     }
 }
 
-/// What earlier batches left in memory that is kept, larger and smaller, in both layouts and every way, is seen by none.
+/// Reused memory with content of larger and smaller batches, in both layouts and with every method, does not
+/// change results.
 #[test]
-fn kept_memory_matches_like_new_memory() {
+fn reused_memory_matches_like_new_memory() {
     let Some(emulation) = Emulation::built() else { return };
     let rng = &mut fastrand::Rng::with_seed(11);
     let mut matcher = Matcher::default();
     let mut bytes = 0;
     for turn in 0..20 {
-        // The whole card, one block of several parts, and one.
+        // The whole card, one block with several parts, and one block with one part.
         let entries = [9000, 40, 2500, 3, 700][turn % 5] + rng.usize(..40);
         let layout = Layout::ALL[rng.usize(..2)];
         let has_wildcards = rng.bool();
@@ -384,7 +387,7 @@ fn kept_memory_matches_like_new_memory() {
     }
 }
 
-/// Where a side of a batch is empty, nothing is left there of the batch before.
+/// An empty side does not use entries of the batch before.
 #[test]
 fn divided_batch_may_have_empty_side() {
     let Some(emulation) = Emulation::built() else { return };
@@ -440,7 +443,7 @@ fn call_without_substitute_is_refused() {
     assert_eq!(engine.arrive_message(message(2, 7)), Err(Refused::Full));
     assert_eq!(engine.post(receive(2, Wild::Any, 8)), Err(Refused::Full));
     assert_eq!((engine.posted_len(), engine.unexpected_len()), (1, 1));
-    // Probes have no error to give; the host knows.
+    // A probe cannot return an error; the host answers.
     let selector = receive(0, Wild::Any, 8).selector;
     assert_eq!(engine.probe(&selector), Some(MsgId(1)));
     assert_eq!(engine.matched_probe(&selector), Some(MsgId(1)));
@@ -449,7 +452,7 @@ fn call_without_substitute_is_refused() {
     assert_eq!(engine.post(receive(2, Wild::Any, 8)), Err(Refused::Full), "not even what needs no machine");
 }
 
-/// What it searches is counted as if it had been asked for by its own name, from when it takes over.
+/// After the migration, the fallback engine counts attempts as if it were used directly.
 #[test]
 fn substitute_is_named_and_counted() {
     let play = |engine: &mut dyn Engine, from: u64| {
@@ -479,25 +482,25 @@ fn substitute_is_named_and_counted() {
         engine.post(receive(tag, Wild::Is(Rank(1)), tag)).unwrap();
     }
     assert_eq!((engine.substitute(), engine.attempts()), (None, Attempts::default()));
-    // The machine fails here, and all twenty are compared.
+    // The machine fails here. The fallback engine compares all twenty entries.
     assert_eq!(engine.arrive_message(message(0, 0)), Ok(None));
     assert_eq!((engine.substitute(), engine.attempts().posted), (Some("list"), 20));
 }
 
 #[test]
-fn the_user_is_told_once() {
-    static TOLD: Mutex<Vec<String>> = Mutex::new(Vec::new());
-    listen(|sentence| TOLD.lock().unwrap().push(sentence.to_owned()));
+fn replacement_is_reported_once() {
+    static REPORTED: Mutex<Vec<String>> = Mutex::new(Vec::new());
+    set_listener(|sentence| REPORTED.lock().unwrap().push(sentence.to_owned()));
     for _ in 0..3 {
         Fallback::<Failing>::without_machine(Algorithm::Matrix, "list", false, "there is none").unwrap();
     }
-    let told = TOLD.lock().unwrap();
+    let told = REPORTED.lock().unwrap();
     assert_eq!(told.len(), 1, "{told:?}");
     assert!(Fallback::<Failing>::without_machine(Algorithm::Matrix, "no such", false, "").is_err());
 }
 
 #[test]
-fn what_breaks_a_demand_is_refused() {
+fn receive_against_assertion_is_refused() {
     let Some(emulation) = Emulation::built() else { return };
     let machine = Arc::new(emulation);
     let any_tag = Receive::new(RecvId(2), Selector::new(HERE, Wild::Is(Rank(1)), Wild::Any));
@@ -516,7 +519,7 @@ fn what_breaks_a_demand_is_refused() {
             algorithm.name()
         );
         assert_eq!(any(&mut engine).post(any_tag), answer(no_any_tag), "{}", algorithm.name());
-        // To take an assertion back does not help.
+        // Withdrawing an assertion does not help.
         assert_eq!(engine.set_hints(HERE, Hints::default()), Ok(()));
         assert_eq!(
             any(&mut engine).post(receive(3, Wild::Any, 1)),
@@ -553,7 +556,7 @@ fn batch_is_one_kernel() {
     }
 }
 
-/// Batches of an application, one after the other by one block: as many pairs as an engine of the processor finds.
+/// Batches of an application, matched by one block, have as many pairs as with a CPU engine.
 #[test]
 fn application_batches_match_as_recorded() {
     let Some(emulation) = Emulation::built() else { return };

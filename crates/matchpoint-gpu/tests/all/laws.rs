@@ -1,4 +1,4 @@
-//! The laws of every engine, on engines whose matching a machine does.
+//! The laws of every engine, for engines that match on a machine.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use matchpoint_conformance::{Options, Report, check};
 use matchpoint_gpu::machine::Machine;
 use matchpoint_gpu::{Algorithm, KernelEngine};
 
-/// Plays all streams on engines of one algorithm, which share a machine.
+/// Runs all streams on engines of one algorithm, which share a machine.
 pub fn report<M: Machine + Send + Sync + 'static>(
     machine: &Arc<M>,
     algorithm: Algorithm,

@@ -1,4 +1,4 @@
-//! Matching on graphics processors: every test of it, in one program.
+//! Tests of matching on graphics processors.
 
 mod card;
 mod cases;

@@ -1,4 +1,4 @@
-//! The file of a machine: read with every number checked, and written.
+//! The file of a machine: reading with checks, and writing.
 
 use std::fmt::{self, Display, Write};
 use std::io::Read;
@@ -8,19 +8,19 @@ use super::{FORMAT, GammaAt, Link, Locality, Machine, Protocol, Provenance, Queu
 use crate::estimate::Estimate;
 use crate::lines::line_of;
 
-/// No machine has so many parameters.
+/// Maximum file size. No machine has this many parameters.
 const BYTES_MAX: u64 = 1 << 20;
 
-const ADVICE: &str = "docs/reference/machine.md describes the file";
+const HINT: &str = "docs/reference/machine.md describes the file";
 
-/// A file that is no machine.
+/// Error in a machine's file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MachineError {
-    /// Which file.
+    /// The file.
     pub path: PathBuf,
-    /// The line, counted from 1, if one is to blame.
+    /// The line, counted from 1, if known.
     pub line: Option<usize>,
-    /// What is wrong, and what to do.
+    /// The problem and a hint.
     pub problem: String,
 }
 
@@ -42,9 +42,9 @@ pub(super) fn read(path: &Path) -> Result<Machine, MachineError> {
     let file = std::fs::File::open(path)
         .map_err(|error| failed(format!("{error}; name a machine's file, as machines/blue-waters.toml")))?;
     let read = file.take(BYTES_MAX + 1).read_to_string(&mut text);
-    read.map_err(|error| failed(format!("{error}; a machine's file is TOML; {ADVICE}")))?;
+    read.map_err(|error| failed(format!("{error}; a machine's file is TOML; {HINT}")))?;
     if text.len() as u64 > BYTES_MAX {
-        return Err(failed(format!("more than {BYTES_MAX} bytes, which no machine's file has; {ADVICE}")));
+        return Err(failed(format!("more than {BYTES_MAX} bytes, which no machine's file has; {HINT}")));
     }
     parse(&text, path)
 }
@@ -53,7 +53,7 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Machine, MachineError> {
     let failed = |line, problem: String| MachineError {
         path: path.to_owned(),
         line,
-        problem: format!("{}; {ADVICE}", problem.trim_end().replace('\n', ", ")),
+        problem: format!("{}; {HINT}", problem.trim_end().replace('\n', ", ")),
     };
     let machine: Machine = toml::from_str(text).map_err(|error| {
         let line = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
@@ -65,7 +65,7 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Machine, MachineError> {
     }
 }
 
-/// What no single number shows to be wrong, and the key that is to blame.
+/// A problem that involves several numbers, and the key to report.
 struct Problem {
     table: &'static str,
     key: &'static str,
@@ -135,7 +135,7 @@ fn estimates(machine: &Machine) -> impl Iterator<Item = Estimate> + '_ {
 }
 
 impl Machine {
-    /// The text of its file, which [`parse`](super::parse) reads again.
+    /// Text of the file, which [`parse`](super::parse) can read.
     pub fn to_toml(&self) -> String {
         let mut text = format!("format = {FORMAT}\nname = {}\n", quoted(&self.name));
         provenance(&mut text, &self.provenance);
@@ -217,7 +217,7 @@ fn link(text: &mut String, key: &str, of: &Link) {
     }
 }
 
-/// A table of what is there; nothing if nothing is.
+/// Writes a table of the present fields. Writes nothing without fields.
 fn table(text: &mut String, key: &str, fields: &[(&str, Option<String>)]) {
     let mut there = fields.iter().filter_map(|(name, value)| Some((name, value.as_ref()?))).peekable();
     if there.peek().is_some() {

@@ -1,15 +1,15 @@
-//! Fat trees: k-ary n-trees, routed up to the first common switch and down again.
+//! Fat trees: k-ary n-trees with routes up to the first common switch and down again.
 
 use super::link::LinkId;
 
-/// A k-ary n-tree: k^n nodes, n levels of switches, k nodes at each switch of the lowest level.
+/// A k-ary n-tree: k^n nodes, n levels of switches, k nodes per switch of the lowest level.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct FatTree {
     pub arity: u32,
     pub levels: u32,
 }
 
-/// Which way a link leads: a part of its id.
+/// Direction of a link, a part of its id.
 const UP: u64 = 0;
 const DOWN: u64 = 1;
 
@@ -18,13 +18,13 @@ impl FatTree {
         u64::from(self.arity).saturating_pow(self.levels)
     }
 
-    /// The switch of the lowest level.
+    /// Switch of the lowest level.
     pub fn router(&self, node: u32) -> u32 {
         node / self.arity
     }
 
-    /// Upwards every switch takes the port that the next digit of the destination names, so that all messages to a node
-    /// meet on their way and messages to different nodes spread over the tree.
+    /// Upwards, every switch selects the port by the next digit of the destination. Messages to one node
+    /// share links, and messages to different nodes spread over the tree.
     pub fn route(&self, from: u32, to: u32, each: &mut dyn FnMut(LinkId)) {
         let arity = u64::from(self.arity);
         let mut top = 0;
@@ -32,8 +32,8 @@ impl FatTree {
         while below(from, top) != below(to, top) {
             top += 1;
         }
-        // A switch of a level is one of the columns above a part of the nodes; the last digits of the destination choose
-        // the column.
+        // A switch of a level is one of the columns above a part of the nodes. The last digits of the
+        // destination select the column.
         let column = |level: u32| u64::from(to) % arity.pow(level);
         let link = |direction: u64, part: u64, level: u32| {
             ((part << 1) | direction, (u64::from(level) << 32) | column(level + 1))
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_are_twice_the_levels_to_climb() {
+    fn route_has_two_links_per_level() {
         let tree = FatTree { arity: 4, levels: 3 };
         assert_eq!(tree.nodes(), 64);
         for (from, to, expected) in [(0, 0, 0), (0, 3, 0), (0, 4, 2), (5, 15, 2), (0, 16, 4), (63, 0, 4)] {

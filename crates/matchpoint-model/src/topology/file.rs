@@ -1,4 +1,4 @@
-//! The file of a network, checked.
+//! The file of a network, with checks.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -7,28 +7,28 @@ use std::path::{Path, PathBuf};
 use super::{FatTree, File, Graph, Grid, Kind, KindName, Topology};
 use crate::lines::line_of;
 
-/// The version of the format.
+/// Version of the format.
 const FORMAT: u32 = 1;
 
-/// Networks have been drawn link by link in less.
+/// Maximum file size. Known networks listed link by link are smaller.
 const BYTES_MAX: u64 = 64 << 20;
 
-/// More dimensions than any network has.
+/// Maximum dimensions, more than in any network.
 const DIMENSIONS_MAX: usize = 8;
 
-/// Routers that ids of links can tell apart.
+/// Maximum routers that link ids can distinguish.
 const ROUTERS_MAX: u64 = 1 << 31;
 
-const ADVICE: &str = "docs/reference/predict.md describes the file";
+const HINT: &str = "docs/reference/predict.md describes the file";
 
-/// A file that is no network.
+/// Error in a network's file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TopologyError {
-    /// Which file.
+    /// The file.
     pub path: PathBuf,
-    /// The line, counted from 1, if one is to blame.
+    /// The line, counted from 1, if known.
     pub line: Option<usize>,
-    /// What is wrong, and what to do.
+    /// The problem and a hint.
     pub problem: String,
 }
 
@@ -38,7 +38,7 @@ impl fmt::Display for TopologyError {
         if let Some(line) = self.line {
             write!(f, ", line {line}")?;
         }
-        write!(f, ": {}; {ADVICE}", self.problem)
+        write!(f, ": {}; {HINT}", self.problem)
     }
 }
 
@@ -63,7 +63,7 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Topology, TopologyError> 
     build(file).map_err(|(key, problem)| failed(line_of(text, "", key), problem))
 }
 
-/// What is wrong with a network, and the key that is to blame.
+/// A problem, and the key to report.
 type Problem = (&'static str, String);
 
 fn build(file: File) -> Result<Topology, Problem> {
@@ -84,8 +84,8 @@ fn build(file: File) -> Result<Topology, Problem> {
     Ok(Topology { kind, routes })
 }
 
-/// Keys that another kind has are mistakes.
-fn nothing_else(file: &File, of_graph: bool, of_tree: bool, of_grid: bool) -> Result<(), Problem> {
+/// Keys of another kind of network are errors.
+fn check_no_other_keys(file: &File, of_graph: bool, of_tree: bool, of_grid: bool) -> Result<(), Problem> {
     let stray = [
         (!of_grid && !file.dimensions.is_empty(), "dimensions"),
         (!of_grid && file.nodes_per_router.is_some(), "nodes_per_router"),
@@ -99,7 +99,7 @@ fn nothing_else(file: &File, of_graph: bool, of_tree: bool, of_grid: bool) -> Re
 }
 
 fn grid(file: &File, is_torus: bool) -> Result<Grid, Problem> {
-    nothing_else(file, false, false, true)?;
+    check_no_other_keys(file, false, false, true)?;
     let nodes_per_router = file.nodes_per_router.unwrap_or(1);
     let dimensions = file.dimensions.clone();
     if dimensions.is_empty()
@@ -119,7 +119,7 @@ fn grid(file: &File, is_torus: bool) -> Result<Grid, Problem> {
 }
 
 fn fat_tree(file: &File) -> Result<FatTree, Problem> {
-    nothing_else(file, false, true, false)?;
+    check_no_other_keys(file, false, true, false)?;
     let (arity, levels) = (file.arity.unwrap_or(0), file.levels.unwrap_or(0));
     if arity < 2 || levels < 1 {
         return Err(("arity", "a fat tree needs arity, 2 at least, and levels, 1 at least".to_owned()));
@@ -135,7 +135,7 @@ fn within(nodes: u64, of: &str) -> Result<(), String> {
 }
 
 fn graph(file: &File) -> Result<Graph, Problem> {
-    nothing_else(file, true, false, false)?;
+    check_no_other_keys(file, true, false, false)?;
     if file.nodes.is_empty() {
         return Err(("nodes", "a graph needs nodes: the router of each node".to_owned()));
     }

@@ -1,11 +1,11 @@
-//! Any network: routers, links between them, shortest paths.
+//! Arbitrary networks: routers, links, shortest paths.
 
 use std::collections::VecDeque;
 
 /// Routers and links.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Graph {
-    /// By router: those it has a link to, ascending.
+    /// By router: its neighbours, ascending.
     neighbours: Vec<Vec<u32>>,
     /// By node: its router.
     nodes: Vec<u32>,
@@ -14,14 +14,14 @@ pub(super) struct Graph {
 const NOWHERE: u32 = u32::MAX;
 
 impl Graph {
-    /// Of links, which lead both ways, and the router of each node.
+    /// Creates a graph from bidirectional links and the router of each node.
     ///
     /// # Errors
-    /// Not every router that has nodes can be reached.
+    /// If a router with nodes is unreachable.
     pub fn new(links: &[(u32, u32)], nodes: Vec<u32>) -> Result<Self, String> {
         let named = links.iter().flat_map(|&(one, other)| [one, other]).chain(nodes.iter().copied());
         let routers = named.max().map_or(0, |last| last as usize + 1);
-        // Numbers need not be dense, but what the file lists pays for what is kept.
+        // Router numbers may have gaps, but memory is limited by the entries in the file.
         let listed = 2 * links.len() + nodes.len();
         if routers > listed {
             return Err(format!(
@@ -40,7 +40,7 @@ impl Graph {
         });
         let graph = Graph { neighbours, nodes };
         let first = graph.nodes.first().copied();
-        let next = first.map(|first| graph.next_on_the_way_to(first)).unwrap_or_default();
+        let next = first.map(|first| graph.next_routers_towards(first)).unwrap_or_default();
         let lost = graph.nodes.iter().find(|&&router| next[router as usize] == NOWHERE);
         lost.map_or(Ok(()), |lost| Err(format!("no way leads from router {lost} to the first node's")))?;
         Ok(graph)
@@ -54,13 +54,14 @@ impl Graph {
         self.nodes[node as usize]
     }
 
-    /// Whether a link joins the two.
+    /// Returns true if a link connects the routers.
     pub fn has_link(&self, one: u32, other: u32) -> bool {
         self.neighbours.get(one as usize).is_some_and(|of| of.binary_search(&other).is_ok())
     }
 
-    /// From every router the next one to `to`: breadth first, the router with the lowest number where several are as near.
-    pub fn next_on_the_way_to(&self, to: u32) -> Vec<u32> {
+    /// For every router the next one towards `to`: breadth first, with the lowest number among equal
+    /// distances.
+    pub fn next_routers_towards(&self, to: u32) -> Vec<u32> {
         let mut next = vec![NOWHERE; self.neighbours.len()];
         next[to as usize] = to;
         let mut queue = VecDeque::from([to]);

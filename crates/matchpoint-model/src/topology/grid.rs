@@ -1,13 +1,13 @@
-//! Tori and meshes, routed dimension by dimension, and the cube that the paper assumes.
+//! Tori and meshes with dimension-ordered routes, and the paper's cube.
 
 use super::link::LinkId;
 
-/// A torus, or a mesh.
+/// A torus or a mesh.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Grid {
-    /// Routers in each dimension, the one that varies first first.
+    /// Routers in each dimension, fastest-varying first.
     pub dimensions: Vec<u32>,
-    /// Whether the last router of a row has a link to the first.
+    /// True if the last router of a row has a link to the first.
     pub is_torus: bool,
     pub nodes_per_router: u32,
 }
@@ -23,7 +23,7 @@ impl Grid {
         node / self.nodes_per_router
     }
 
-    /// The shorter way round in every dimension, the first dimension first; upwards where both ways are as long.
+    /// The shorter direction in every dimension, first dimension first; upwards if both are equal.
     pub fn route(&self, from: u32, to: u32, each: &mut dyn FnMut(LinkId)) {
         let (mut at, mut stride) = (u64::from(from), 1_u64);
         let (mut rest_from, mut rest_to) = (from, to);
@@ -43,7 +43,8 @@ impl Grid {
     }
 }
 
-/// The smallest cube of routers that holds all nodes, cut out of a larger torus (figure 8): no link leads round it.
+/// The smallest cube of routers that holds all nodes, within a larger torus (figure 8). No route wraps
+/// around.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Cube {
     side: u32,
@@ -51,9 +52,7 @@ pub struct Cube {
 }
 
 impl Cube {
-    /// For so many nodes, so many of them at each router.
-    ///
-    /// `nodes_per_router` is 1 at least.
+    /// Creates the cube for `nodes` nodes. `nodes_per_router` is at least 1.
     pub fn of(nodes: u32, nodes_per_router: u32) -> Self {
         let routers = nodes.div_ceil(nodes_per_router).max(1);
         let side =
@@ -83,7 +82,7 @@ mod tests {
     fn hops(grid: &Grid, from: u32, to: u32) -> usize {
         let mut links = Vec::new();
         grid.route(from, to, &mut |link| links.push(link));
-        // The links lead from the first router to the last, one after the other.
+        // The links connect the first router to the last in sequence.
         assert_eq!(
             links.first().map_or(u64::from(to), |link| link.0),
             u64::from(if links.is_empty() { to } else { from })
@@ -105,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cube_and_a_mesh_agree() {
+    fn cube_hops_equal_mesh_hops() {
         let (cube, mesh) =
             (Cube::of(64, 1), Grid { dimensions: vec![4, 4, 4], is_torus: false, nodes_per_router: 1 });
         for from in 0..64 {

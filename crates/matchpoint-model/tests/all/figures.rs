@@ -1,4 +1,4 @@
-//! The curves of the paper's figures, at places that its text or its table determines.
+//! Curves of the paper's figures at points that its text or table determines.
 
 use crate::common::blue_waters;
 use matchpoint_model::figures::{Figure, figures};
@@ -25,12 +25,13 @@ fn figures_are_of_table_1() {
     assert!(close(at(three, "on-socket", 100.0), 4.4e-7 + 100.0 / 2.2e9));
     assert!(close(at(three, "on-node", 1000.0), 1.2e-6 + 1000.0 / 9.6e8));
     assert_eq!(at(three, "off-node, 16 per node", 1e5), at(two, "16 per node", 1e5));
-    // 10 000 messages reversed: γ n² = 0.84 s more than in order, where the model has no search.
+    // 10 000 messages in reverse order cost γ n² = 0.84 s more than in order, for which the model has no
+    // search.
     for total in ["10000 bytes in all", "10000000 bytes in all"] {
         assert!(close(at(five, total, 1e4) - at(four, total, 1e4), 0.84));
     }
     assert!(close(at(seven, "10000000 bytes in all", 1.0), 3.0e-6 + 16e7 / 6.6e9 + 8.4e-9));
-    // All bytes of four nodes of 16 processes pass the link in the middle, at 1e-10 s each.
+    // All bytes of four nodes of 16 processes use the middle link, at 1e-10 s each.
     let contention = at(nine, "1000000 bytes in all", 1.0) - at(seven, "1000000 bytes in all", 1.0);
     assert!((contention - 64e6 * 1e-10).abs() < 1e-12);
 }

@@ -1,4 +1,4 @@
-//! LogP and LogGP: the parameters of a machine, and what they say.
+//! LogP and LogGP: parameters of a machine, and times.
 
 use matchpoint_model::logp::{LogGp, LogP};
 use matchpoint_model::machine;
@@ -8,7 +8,7 @@ fn near(found: f64, right: f64) {
     assert!((found / right - 1.0).abs() < 1e-9, "{found:e}, not {right:e}");
 }
 
-/// The paper's machine, with o and g.
+/// The paper's machine with o and g.
 fn blue_waters() -> Machine {
     let mut machine = machine::blue_waters().unwrap();
     machine.logp.overhead_s = Some(Estimate::within(0.5e-6, 0.4e-6, 0.6e-6));
@@ -18,7 +18,7 @@ fn blue_waters() -> Machine {
 
 /// α of the smallest messages between nodes is 2.3 µs, R_b of the largest 2.9 GB/s.
 #[test]
-fn parameters_are_those_of_the_machine() {
+fn parameters_equal_those_of_machine() {
     let found = blue_waters().as_loggp(End::Value).unwrap();
     near(found.small.latency_s, 1.3e-6);
     near(found.small.overhead_s, 0.5e-6);
@@ -29,7 +29,7 @@ fn parameters_are_those_of_the_machine() {
     near(ends[2].latency_s, 1.1e-6);
 }
 
-/// A message without bytes takes α, as in the postal model, whatever of it is o.
+/// A message without bytes takes α, as in the postal model, for any o.
 #[test]
 fn message_time_equals_postal_model() {
     let network = blue_waters().as_loggp(End::Value).unwrap();
@@ -38,7 +38,7 @@ fn message_time_equals_postal_model() {
     near(network.message_s(1e6 + 1.0), 2.3e-6 + 1e6 / 2.9e9);
 }
 
-/// A sender is as slow as the slower of its processor and its network.
+/// The slower of processor and network limits a sender.
 #[test]
 fn messages_leave_at_slower_rate() {
     let of = |overhead_s, gap_s| LogP { latency_s: 4.0, overhead_s, gap_s };
@@ -50,12 +50,12 @@ fn messages_leave_at_slower_rate() {
 }
 
 #[test]
-fn a_latency_is_not_negative() {
+fn latency_is_not_negative() {
     assert_eq!(LogP::of(1.0, 0.75, 0.5).latency_s, 0.0);
 }
 
 #[test]
-fn what_is_missing_is_told() {
+fn missing_parameter_is_reported() {
     let told = |machine: &Machine| machine.as_loggp(End::Value).unwrap_err().parameter;
     let mut machine = blue_waters();
     machine.logp.gap_s = None;

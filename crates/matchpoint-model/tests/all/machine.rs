@@ -1,4 +1,4 @@
-//! The file of a machine: read, written, refused.
+//! The file of a machine: reading, writing, errors.
 
 use std::path::Path;
 
@@ -118,7 +118,7 @@ fn error_names_line() {
 }
 
 #[test]
-fn files_that_are_none_are_told() {
+fn invalid_files_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("machine.toml");
     assert!(machine::read(&path).unwrap_err().to_string().contains("name a machine's file"));
@@ -128,9 +128,9 @@ fn files_that_are_none_are_told() {
     assert!(machine::read(&path).unwrap_err().to_string().contains("is TOML"));
 }
 
-/// Where bytes cost nothing that could be measured, a rate has no upper end.
+/// If bytes had no measurable cost, a rate has no upper end.
 #[test]
-fn a_rate_may_be_open_above() {
+fn rate_may_have_infinite_end() {
     let open = format!(
         "{}confidence = 0.95\n[on_socket.eager]\nrate_bytes_per_s = {{ value = 1e9, low = 1e9, high = inf }}\n",
         LEAST
@@ -192,7 +192,7 @@ prop_compose! {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read_again(machine in any_machine()) {
+    fn written_machine_is_read_back(machine in any_machine()) {
         let text = machine.to_toml();
         prop_assert_eq!(machine::parse(&text, "written.toml").map_err(|error| error.to_string()), Ok(machine), "{}", text);
     }

@@ -1,4 +1,4 @@
-//! The model: every test of it, in one program.
+//! Tests of the models.
 
 mod common;
 mod figures;

@@ -1,4 +1,4 @@
-//! Formulas, by values that the paper prints and by laws that they have.
+//! Formulas, compared with values in the paper and with general properties.
 
 use crate::common::blue_waters;
 use matchpoint_model::contention::{contention_s, cube_link_bytes};
@@ -40,7 +40,7 @@ fn coarse_model_takes_all_as_internode() {
     assert!(close(node_aware, 1.7e-6 + 1e5 / 6.2e9));
 }
 
-/// On one node there is nothing to be unaware of.
+/// On one socket, node-awareness makes no difference.
 #[test]
 fn one_socket_machine_makes_models_equal() {
     let mut machine = blue_waters();
@@ -84,9 +84,9 @@ fn lacks_limit(result: Result<f64, matchpoint_model::Missing>) {
     assert_eq!(result.unwrap_err().parameter, "off_node.rendezvous.node_rate_bytes_per_s");
 }
 
-/// Where γ was measured for several numbers of messages, the one at hand counts.
+/// If γ is measured for several numbers of messages, the current number selects it.
 #[test]
-fn gamma_goes_with_the_number_of_messages() {
+fn gamma_depends_on_number_of_messages() {
     let mut machine = blue_waters();
     let at = |messages, gamma_s| GammaAt {
         messages,
@@ -103,13 +103,13 @@ fn gamma_goes_with_the_number_of_messages() {
     let search = |order, messages| machine.search_s(order, messages, End::Value).unwrap();
     assert!(close(search(SearchOrder::Bound, 1000), 2e-9 * 1e6));
     assert!(close(search(SearchOrder::InOrder, 100), 2.0 * 1e-9 * 100.0));
-    // The paper's one γ is for machines without a table.
+    // A machine without a table has the paper's single γ.
     machine.queue_search.by_messages.clear();
     assert!(close(machine.search_s(SearchOrder::Bound, 1000, End::Value).unwrap(), 8.4e-3));
     assert!(close(machine.attempt_s(7, End::Value).unwrap(), 2.0 * 8.4e-9));
 }
 
-/// Table II of the fuzzy matching paper: nodes, processes on each, GiB that Open MPI takes on each.
+/// Table II of the fuzzy matching paper: nodes, processes per node, GiB of Open MPI per node.
 #[test]
 fn memory_of_open_mpi_is_table_2() {
     for (nodes, ppn, gibibytes) in
@@ -142,28 +142,28 @@ proptest! {
         prop_assert!(time >= least * (1.0 - 1e-12));
         prop_assert!(max_rate_s(alpha, rate, limit, active, bytes * more) >= time * (1.0 - 1e-12));
         prop_assert!(max_rate_s(alpha, rate, limit, active * more, bytes) >= time * (1.0 - 1e-12));
-        // From where the node is the bottleneck on, the rate is the node's.
+        // From the point where the node is the bottleneck, the rate is the node's.
         if active * rate >= limit {
             prop_assert!(close(time, alpha + active * bytes / limit));
         }
     }
 
     #[test]
-    fn orders_are_ordered(messages in 0..10_000_000_u64) {
+    fn orders_are_sorted_by_cost(messages in 0..10_000_000_u64) {
         let [bound, reversed, third, in_order] = SearchOrder::ALL.map(|order| order.attempts(messages));
         prop_assert!(bound <= reversed && third <= reversed && in_order <= third);
         prop_assert!(reversed - bound <= messages as f64);
     }
 
     #[test]
-    fn the_bound_is_quadratic(gamma in 1e-12..1e-6, messages in 1..100_000_u64, times in 1..100_u64) {
+    fn bound_is_quadratic(gamma in 1e-12..1e-6, messages in 1..100_000_u64, times in 1..100_u64) {
         let (one, many) = (bound_s(gamma, messages), bound_s(gamma, messages * times));
         prop_assert!(close(many, one * (times * times) as f64));
     }
 
-    /// A reversed order costs what the bound says, but for the entry that is found.
+    /// Reverse order costs the bound, except for the matching entry.
     #[test]
-    fn the_bound_is_the_reversed_order(messages in 1..100_000_u64) {
+    fn bound_equals_cost_of_reversed_order(messages in 1..100_000_u64) {
         let machine = blue_waters();
         let of = |order| machine.search_s(order, messages, End::Value).unwrap();
         let found = 8.4e-9 * messages as f64;

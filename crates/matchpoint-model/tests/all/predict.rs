@@ -1,4 +1,4 @@
-//! Exchanges, costed, against sums by hand.
+//! Costs of exchanges, compared with sums by hand.
 
 use std::path::Path;
 
@@ -20,9 +20,9 @@ fn sent(from: u32, to: u32, bytes: u64) -> Sent {
     Sent::one(from, to, bytes)
 }
 
-/// Four processes on each of four nodes, two at each router: three messages of each kind, by hand.
+/// Four processes on each of four nodes, two nodes per router: three messages of each kind, by hand.
 #[test]
-fn a_small_exchange_by_hand() {
+fn small_exchange_costs_sum_by_hand() {
     let machine = blue_waters();
     let setting = Setting {
         machine: &machine,
@@ -42,7 +42,7 @@ fn a_small_exchange_by_hand() {
     let off_node = 3.0e-6 + 10_000.0 / 2.9e9;
     assert!(close(first.split.transport_s, on_socket + on_node + off_node));
     assert!(close(first.split.queue_s, 8.4e-9));
-    // Nodes 0 and 2 lie one link apart; node 1, which sends 8 bytes to node 0, at the same router as node 0.
+    // Nodes 0 and 2 are one link apart. Node 1 sends 8 bytes to node 0, at the same router.
     let hops = 10_000.0 / 10_008.0;
     assert!(close(predicted.hops_mean, hops) && close(first.hops_mean, 1.0));
     let link = 2.0 * hops.powi(3) * (10_008.0 / 16.0) * 4.0;
@@ -53,9 +53,9 @@ fn a_small_exchange_by_hand() {
     assert!(close(predicted.postal_s.unwrap(), all_between_nodes));
 }
 
-/// To the max-rate model all messages leave the node, wherever they go: those who send share its rate.
+/// In the max-rate model all messages leave the node, so all senders share its rate.
 #[test]
-fn max_rate_counts_all_who_send() {
+fn max_rate_counts_all_senders() {
     let machine = blue_waters();
     let setting = Setting {
         machine: &machine,
@@ -63,7 +63,7 @@ fn max_rate_counts_all_who_send() {
         topology: None,
         search: Search::Order(SearchOrder::Bound),
     };
-    // Of the first node two processes send within their socket, two beyond the node.
+    // On the first node two processes send within their socket, two to other nodes.
     let bytes = 10_000;
     let messages = vec![sent(0, 1, bytes), sent(1, 0, bytes), sent(2, 8, bytes), sent(3, 9, bytes)];
     let predicted = predict(&setting, &Exchange { messages }).unwrap();
@@ -83,7 +83,7 @@ fn missing_machine_parameters_are_reported() {
     machine.off_node.short.alpha_s = None;
     let error = predict(&two(&machine), &exchange).unwrap_err();
     assert!(error.contains("no off_node.short.alpha_s"), "{error}");
-    // Nothing of it is needed within a node.
+    // An exchange within a node does not need it.
     let within = Setting { layout: layout(4, 4, 1), ..two(&machine) };
     let predicted = predict(&within, &exchange).unwrap();
     assert_eq!((predicted.postal_s, predicted.missing.len()), (None, 1));
@@ -104,8 +104,8 @@ fn nodes_per_router_have_no_default() {
     assert_eq!(predicted.processes[0].split.contention_s, 0.0);
 }
 
-/// Figure 6: eight nodes at four Geminis in a line; those of the first send to those of the third, those of the second to
-/// those of the fourth: all bytes pass the link in the middle.
+/// Figure 6: eight nodes at four Geminis in a line. The nodes of the first send to the third, the nodes of
+/// the second to the fourth. All bytes use the middle link.
 #[test]
 fn line_of_figure_6_shares_middle_link() {
     let text = "format = 1\nkind = \"mesh\"\ndimensions = [4]\nnodes_per_router = 2\n";
@@ -125,7 +125,7 @@ fn line_of_figure_6_shares_middle_link() {
 }
 
 #[test]
-fn what_does_not_fit_is_told() {
+fn oversized_exchange_is_reported() {
     let machine = blue_waters();
     let small = "format = 1\nkind = \"fat_tree\"\narity = 2\nlevels = 1\n";
     let small = Topology::parse(small, Path::new("small.toml")).unwrap();
@@ -160,7 +160,7 @@ fn intervals_of_parameters_are_intervals_of_times() {
 }
 
 #[test]
-fn several_messages_are_as_many_messages() {
+fn grouped_messages_cost_as_single_messages() {
     let machine = blue_waters();
     let setting = Setting {
         machine: &machine,
@@ -209,11 +209,11 @@ const NETWORKS: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn networks_that_are_none_are_told() {
+fn invalid_networks_are_reported() {
     for (text, expected) in NETWORKS {
         let error = Topology::parse(text, Path::new("net.toml")).unwrap_err().to_string();
         assert!(error.starts_with("net.toml") && error.contains(expected), "{text}: {error}");
-        // But where a key is missing.
+        // A missing key has no line.
         assert!(error.starts_with("net.toml, line ") || expected.contains("need"), "{text}: {error}");
     }
 }
@@ -225,7 +225,7 @@ fn graph_uses_shortest_paths_without_routes() {
     let route = |text: &str, from, to| {
         let network = Topology::parse(text, Path::new("net.toml")).unwrap();
         let mut links = Vec::new();
-        network.ways_to(to).route(from, &mut |link| links.push(link));
+        network.routes_to(to).route(from, &mut |link| links.push(link));
         links
     };
     assert_eq!(route(square, 0, 3), [(0, 3)]);
@@ -235,10 +235,10 @@ fn graph_uses_shortest_paths_without_routes() {
     assert_eq!(route(&round, 3, 0), [(3, 0)]);
 }
 
-/// More nodes than anybody would keep the ways to. Each sends a byte to three others on a ring, the shorter way round: every
-/// link has one byte of each that passes it.
+/// More nodes than a table of all routes could hold. Each node of a ring sends a byte to three others on the
+/// shorter path. Every link carries one byte of each.
 #[test]
-fn large_graph_is_walked_by_destination() {
+fn large_graph_is_searched_by_destination() {
     let nodes = 3000_u32;
     let list = |of: &dyn Fn(u32) -> String| (0..nodes).map(of).collect::<Vec<_>>().join(", ");
     let links = list(&|at| format!("[{at}, {}]", (at + 1) % nodes));
@@ -284,7 +284,7 @@ proptest! {
         prop_assert!(predict(&setting, &more).unwrap().longest[1].total_s() >= worst);
     }
 
-    /// On a mesh large enough for all, counted loads are never above what all bytes together are.
+    /// On a mesh large enough for all nodes, a counted load is at most the sum of all bytes.
     #[test]
     fn counted_loads_are_within_bounds(messages in exchanges()) {
         let machine = blue_waters();

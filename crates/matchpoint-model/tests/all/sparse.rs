@@ -1,4 +1,4 @@
-//! Matrices, read and spread over processes.
+//! Matrices: reading and distribution.
 
 use std::num::NonZeroU32;
 use std::path::Path;
@@ -88,20 +88,20 @@ fn error_names_line() {
     }
 }
 
-/// Interpolations may have rows without entries: who cannot do with them asks.
+/// Interpolation matrices may have empty rows. A caller that needs all rows calls the check.
 #[test]
 fn missing_entries_are_reported_before_count() {
     let reader =
         |text: &'static str| Reader::new(text.as_bytes(), text.len() as u64, Path::new("a.mtx")).unwrap();
     let few = "%%MatrixMarket matrix coordinate pattern general\n18 2 1\n1 1\n";
-    let error = reader(few).must_reach_all_rows().unwrap_err().to_string();
+    let error = reader(few).check_enough_entries().unwrap_err().to_string();
     assert!(error.contains("line 2: 1 entries cannot reach all of 18 rows"), "{error}");
     let enough = "%%MatrixMarket matrix coordinate pattern symmetric\n2 2 1\n2 1\n";
-    assert_eq!(reader(enough).must_reach_all_rows(), Ok(()));
+    assert_eq!(reader(enough).check_enough_entries(), Ok(()));
 }
 
 #[test]
-fn reading_ends_when_nobody_wants_more() {
+fn reading_stops_on_request() {
     let text = "%%MatrixMarket matrix coordinate pattern general\n1 1 1\n1 1\n";
     let mut reader = Reader::new(text.as_bytes(), text.len() as u64, Path::new("a.mtx")).unwrap();
     let mut seen = 0;
@@ -145,7 +145,7 @@ fn line(rows: u32) -> impl Iterator<Item = (u32, u32)> {
 }
 
 #[test]
-fn a_line_of_rows_needs_its_neighbours() {
+fn row_needs_elements_of_neighbours() {
     let partition = Partition::contiguous(10, processes(3)).unwrap();
     let mut needs = Needs::new(partition.clone(), partition.clone());
     let mut sizes = RowSizes::new(10);
@@ -164,9 +164,9 @@ fn a_line_of_rows_needs_its_neighbours() {
 }
 
 proptest! {
-    /// Against the definition, entry by entry, with repetitions and under any partition.
+    /// Compared with the definition, entry by entry, with duplicates and any partition.
     #[test]
-    fn everything_needed_is_sent_once(
+    fn needed_columns_are_sent_once(
         entries in prop::collection::vec((0..40_u32, 0..40_u32), 0..400),
         owners in prop::collection::vec(0..7_u32, 40),
     ) {

@@ -1,4 +1,4 @@
-//! The library, installed as a user would install it, and compilers that use it.
+//! The library, installed as by a user, and compilers that use it.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -12,10 +12,10 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// Where `scripts/install` put it, once for all tests of one program.
+/// Folder of `scripts/install`, once for all tests of a program.
 pub struct Installed {
     prefix: PathBuf,
-    /// Where programs are built.
+    /// Folder for programs.
     pub scratch: PathBuf,
 }
 
@@ -27,12 +27,12 @@ pub fn output(command: &mut Command) -> Output {
     output
 }
 
-/// What it printed.
+/// Its output.
 pub fn stdout(command: &mut Command) -> String {
     String::from_utf8(output(command).stdout).unwrap()
 }
 
-/// Whether a tool is there. Without it the test is left out.
+/// Returns true if a tool is installed. Otherwise the test is left out.
 pub fn has(tool: &str) -> bool {
     let found = Command::new(tool).arg("--version").output().is_ok_and(|output| output.status.success());
     if !found {
@@ -41,15 +41,14 @@ pub fn has(tool: &str) -> bool {
     found
 }
 
-/// The folder that this test's program was built into, and the library is.
+/// The folder of this test's program and of the library.
 pub fn built() -> PathBuf {
     let program = env::current_exe().unwrap();
     program.ancestors().nth(2).unwrap().to_owned()
 }
 
 impl Installed {
-    /// Builds, unless `scripts/test` did, and installs. Cargo does not build a library for the tests of its package that no Rust
-    /// program can use.
+    /// Builds, unless `scripts/test` did, and installs. Cargo builds no C library for the tests of its package.
     pub fn get() -> &'static Installed {
         static INSTALLED: OnceLock<Installed> = OnceLock::new();
         INSTALLED.get_or_init(|| {
@@ -63,7 +62,7 @@ impl Installed {
             if env::var_os("MATCHPOINT_LIBRARIES_BUILT").is_none() {
                 output(&mut cargo);
             }
-            // Cargo's folder for what tests leave: overwritten by the next run.
+            // Cargo's folder for files of tests, overwritten by the next run.
             let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("libmatchpoint");
             let (prefix, scratch) = (folder.join("prefix"), folder.join("scratch"));
             std::fs::create_dir_all(&scratch).unwrap();
@@ -73,7 +72,7 @@ impl Installed {
         })
     }
 
-    /// What pkg-config says, asked with these options.
+    /// Output of pkg-config with these options.
     pub fn flags(&self, options: &[&str]) -> Vec<String> {
         let mut command = Command::new("pkg-config");
         command.env("PKG_CONFIG_PATH", self.prefix.join("lib/pkgconfig")).args(options).arg("matchpoint");
@@ -102,15 +101,15 @@ impl Installed {
         self.compile("cc", "-std=c99", source, name, &self.flags(&["--libs"]))
     }
 
-    /// The same, of a program that has threads.
+    /// Compiles a program with threads.
     pub fn c_with_threads(&self, source: &Path) -> PathBuf {
         let name = source.file_stem().unwrap().to_str().unwrap();
         let libraries = [&["-pthread".to_owned()][..], &self.flags(&["--libs"])].concat();
         self.compile("cc", "-std=c99", source, name, &libraries)
     }
 
-    /// The same, against the static library: by the line of the manual that has `--static`, in a shell, with `source`
-    /// for its program.c.
+    /// Compiles against the static library, with the manual's command line that has `--static`, and `source` as its
+    /// program.c.
     pub fn c_static(&self, source: &Path) -> PathBuf {
         let manual = std::fs::read_to_string(root().join("docs/reference/c.md")).unwrap();
         let line = manual.lines().find(|line| line.starts_with("cc ") && line.contains("--static"));

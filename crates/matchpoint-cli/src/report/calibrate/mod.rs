@@ -35,7 +35,7 @@ fn rows(parameters: &Parameters) -> Vec<Vec<String>> {
 fn link_rows(link: &Link) -> Vec<Vec<String>> {
     let row = |(index, segment): (usize, &Segment)| {
         let (alpha, beta) = (segment.alpha_s, segment.beta_s_per_byte);
-        let (rate, of_rate) = match beta.may_be_nothing() {
+        let (rate, of_rate) = match beta.may_be_zero() {
             // Whatever bytes cost, it was less than what times scatter by.
             true => ("not determined".to_owned(), String::new()),
             false => (rate(1.0 / beta.value), margin(&beta)),

@@ -1,10 +1,10 @@
-//! Engines inside whose tables are full, or soon are.
+//! Concurrent engines with full tables.
 
 use super::*;
 
 #[test]
 fn laws_hold_with_small_inner_tables() {
-    // Not with more shards: what they hold together may not fit into the table that withdrawn assertions bring it to.
+    // Only one shard: after hints are withdrawn, the entries of several shards may not fit into one table.
     for name in [
         "locked:engine=optimistic:bins=3,capacity=2",
         "sharded:shards=1,engine=optimistic:bins=3,capacity=2",
@@ -12,18 +12,19 @@ fn laws_hold_with_small_inner_tables() {
     ] {
         check_one_thread(name, Options { fixed_table: true, ..Options::quick() });
     }
-    // It falls back by itself.
+    // This engine falls back to software.
     check_one_thread("sharded:shards=3,engine=optimistic:bins=3,capacity=2,full=software", Options::quick());
 }
 
-/// Calls that are refused for want of room change nothing, so that all others come to what they would if those had not been made.
+/// Calls refused because of a full table have no effect: the other calls have the same results as without
+/// them.
 #[test]
 fn full_shard_refusal_has_no_effect() {
     let seeds = if cfg!(miri) { 2 } else { 2000 };
     let shape = Shape { calls: 60, is_hinted: true, rare: u64::MAX };
     let hints = |no_any_source| {
         let hints = Hints { no_any_source, ..Hints::default() };
-        [0, 1].map(|context| Asked::Event(Event::SetHints(ContextId(context), hints)))
+        [0, 1].map(|context| Request::Event(Event::SetHints(ContextId(context), hints)))
     };
     let mut refused = HashMap::new();
     for seed in 0..seeds {
@@ -33,7 +34,7 @@ fn full_shard_refusal_has_no_effect() {
         ][seed as usize % 2];
         let (engine, mut list) = (made(name), engines::create("list").unwrap());
         let mut asked = events(&mut Choices::Seed(seed), 9, shape);
-        // Withdrawn where more may be queued than one table holds.
+        // Hints are withdrawn while more entries may be queued than one table holds.
         asked.splice(30..30, hints(false));
         asked.splice(0..0, hints(true));
         for asked in asked {
@@ -68,7 +69,7 @@ fn full_shard_refusal_has_no_effect() {
     }
 }
 
-/// All that waits.
+/// All queued entries.
 fn waiting(engine: &dyn Concurrent) -> Vec<Entry> {
     let mut entries = Vec::new();
     for queue in [Queue::Posted, Queue::Unexpected] {
@@ -77,7 +78,7 @@ fn waiting(engine: &dyn Concurrent) -> Vec<Entry> {
     entries
 }
 
-/// What is spread over shards may be more than fits into the one engine that it goes to when it is spread no longer.
+/// The entries of several shards may not fit into the one engine that gets them when hints are withdrawn.
 #[test]
 fn large_context_stays_spread_over_tables() {
     let engine = made("sharded:shards=4,engine=optimistic:bins=3,capacity=4");
@@ -87,7 +88,7 @@ fn large_context_stays_spread_over_tables() {
         let selector = Selector::new(context, Wild::Is(Rank(id)), Wild::Any);
         Receive::new(RecvId(id.into()), selector)
     };
-    // More than one table holds, of sources in several shards; whoever finds its own table full is refused.
+    // More than one table holds, from sources in several shards. A receive for a full table is refused.
     let posted: Vec<u32> = (0..40).filter(|&id| engine.post(receive(id)).is_ok()).collect();
     assert!((5..40).contains(&posted.len()), "{posted:?}");
     assert_eq!(engine.posted_len(), posted.len());
@@ -99,7 +100,7 @@ fn large_context_stays_spread_over_tables() {
         assert_eq!(waiting(&*engine), before, "nothing has changed");
         assert!(!engine.retract(&nameless), "it has not arrived");
     }
-    // Its assertion still holds, and it is matched where it was.
+    // The hint still holds, and each shard matches its entries.
     let any = Receive::new(RecvId(99), Selector::new(context, Wild::Any, Wild::Any));
     assert_eq!(engine.post(any), Err(Refused::Hint));
     let strict = Hints { no_any_source: true, no_unexpected: true, ..Hints::default() };
@@ -115,7 +116,7 @@ fn large_context_stays_spread_over_tables() {
         let message = Message::new(MsgId((100 + id).into()), Envelope::new(context, Rank(id), Tag(7)));
         assert_eq!(engine.arrive_message(message), Ok(Some(RecvId(id.into()))));
     }
-    // Now it fits.
+    // Now the entries fit.
     assert_eq!(engine.arrive_message(nameless), Ok(None));
     assert_eq!(engine.post(receive(50)), Err(Refused::Full), "there is one table now");
     assert_eq!(engine.readdress(&nameless, Rank(kept[2])), Ok(Readdressed::Matched(RecvId(kept[2].into()))));

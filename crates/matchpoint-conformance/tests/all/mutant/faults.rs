@@ -1,8 +1,8 @@
-//! The mistakes, and by which law each is to be caught.
+//! The faults, and the laws that find them.
 
 use matchpoint_conformance::Law;
 
-/// One mistake.
+/// One fault.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Fault {
     AnySourceLosesToLaterDirected,
@@ -71,7 +71,7 @@ pub enum Fault {
 
 const RULES: &[Law] = &[Law::Arrive, Law::Post, Law::Probe, Law::MatchedProbe];
 
-/// Each fault, the laws any of which it may be caught by, and the most events that a script needs to show it.
+/// Each fault, the laws that may find it, and the maximum events of the script that shows it.
 pub const FAULTS: &[(Fault, &[Law], usize)] = &[
     (Fault::AnySourceLosesToLaterDirected, &[Law::Arrive], 3),
     (Fault::WildcardsBeforeExactWhateverTheAge, &[Law::Arrive], 3),
@@ -133,7 +133,7 @@ pub const FAULTS: &[(Fault, &[Law], usize)] = &[
     (Fault::FootprintNeverCounts, &[Law::Footprint], 1),
 ];
 
-/// Faults that only a long queue shows: laws, and the most lines that a script needs.
+/// Faults that only a long queue shows: laws, and maximum lines of the script.
 pub const DEEP_FAULTS: &[(Fault, &[Law], usize)] = &[
     (Fault::OrderLostBeyond65536, RULES, 3),
     (Fault::SequenceIn16Bits, RULES, 5),

@@ -1,4 +1,4 @@
-//! An engine that can be wrong in one way at a time.
+//! An engine with one fault at a time.
 
 mod faults;
 mod sharing;
@@ -23,7 +23,7 @@ pub struct Mutant {
     order: Order,
     probes: u64,
     room: usize,
-    /// What some faults remember besides.
+    /// State of some faults.
     memory: Memory,
 }
 
@@ -37,12 +37,12 @@ struct Memory {
     ghosts: Vec<Message>,
 }
 
-/// The first or, if `last`, the last for which `is` holds.
+/// The first, or with `last` the last, entry for which `is` holds.
 fn find<T>(of: &VecDeque<T>, last: bool, is: impl Fn(&T) -> bool) -> Option<usize> {
     if last { of.iter().rposition(is) } else { of.iter().position(is) }
 }
 
-/// A tag of which these bits do not count.
+/// Ignores these bits of a tag.
 fn ignore_tag(tag: &mut Wild<Tag>, ignore: u64) {
     match tag {
         Wild::Is(value) => *tag = Wild::Masked(TagMask { value: *value, ignore }),
@@ -51,7 +51,7 @@ fn ignore_tag(tag: &mut Wild<Tag>, ignore: u64) {
     }
 }
 
-/// A source of which these bits do not count.
+/// Ignores these bits of a source.
 fn ignore_source(source: &mut Wild<Rank>, envelope: &Envelope, ignore: u32) {
     if let (Wild::Is(rank), Envelope { source: has, .. }) = (&mut *source, envelope) {
         if (rank.0 ^ has.0) & !ignore == 0 && *has != Rank::UNKNOWN {
@@ -60,7 +60,7 @@ fn ignore_source(source: &mut Wild<Rank>, envelope: &Envelope, ignore: u32) {
     }
 }
 
-/// How long a queue is to some.
+/// Maximum queue length of some faults.
 const ROOM: usize = 1 << 16;
 
 impl Mutant {
@@ -77,7 +77,7 @@ impl Mutant {
         Mutant { fault, posted, unexpected, hints, order, probes: 0, room: usize::MAX, memory }
     }
 
-    /// One whose queues hold no more than `room` entries each.
+    /// A mutant with at most `room` entries per queue.
     pub fn with_room(room: usize) -> Self {
         Mutant { room, ..Mutant::new(None) }
     }
@@ -118,7 +118,7 @@ impl Mutant {
         Selector::new(context, source, tag).matches(&envelope)
     }
 
-    /// Some keep less of an id than they are given.
+    /// Some faults keep only a part of the id.
     fn kept(&self, id: u64) -> u64 {
         match self.fault {
             Some(Fault::IdsIn16Bits) => id & 0xFFFF,
@@ -172,20 +172,20 @@ impl Mutant {
             }
             _ => return find(&self.unexpected, last, matches),
         }
-        // As ob1's ring of sources: each search that a probe makes starts the next one elsewhere.
+        // As in ob1's ring of sources: each search by a probe starts the next search at another source.
         let sources = self.unexpected.iter().filter(|message| matches(message));
         let sources = sources.map(|message| message.envelope.source);
         let source = if self.probes % 2 == 0 { sources.min() } else { sources.max() };
         find(&self.unexpected, false, |message| matches(message) && Some(message.envelope.source) == source)
     }
 
-    /// A message that was taken, and still lies where receives that leave something open look.
+    /// A matched message that wildcard receives still find.
     fn ghost(&self, selector: &Selector) -> Option<MsgId> {
         let found = self.memory.ghosts.iter().find(|ghost| selector.matches(&ghost.envelope));
         found.filter(|_| selector.exact().is_none()).map(|ghost| ghost.id)
     }
 
-    /// What some faults note of a receive that is to wait.
+    /// Records a queued receive for some faults.
     fn remember(&mut self, receive: &mut Receive) {
         self.memory.posts = self.memory.posts.wrapping_add(1);
         match (self.fault, receive.selector.tag()) {
@@ -246,7 +246,7 @@ impl Engine for Mutant {
         }
         let equal = self.posted.iter().filter(|other| other.selector == receive.selector).count();
         if equal == 3 {
-            // A panic that says nothing on the terminal: the test makes thousands.
+            // A panic without output, because the test causes thousands.
             std::panic::resume_unwind(Box::new("the third"));
         }
         Ok(None)
@@ -482,7 +482,7 @@ impl Engine for Mutant {
     }
 }
 
-/// Takes out, in order, what a predicate picks.
+/// Removes, in order, the elements that a predicate selects.
 trait Extract<T> {
     fn extract(&mut self, picks: impl Fn(&T) -> bool) -> Vec<T>;
 }

@@ -1,4 +1,4 @@
-//! Engines that have something in common: each keeps every law while it is the only one.
+//! Engines with shared state: each keeps every law while it is the only engine.
 
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
@@ -9,28 +9,28 @@ use matchpoint::{
 
 use super::Mutant;
 
-/// What engines of one library share.
+/// Shared state of the engines of a library.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Shares {
-    /// All: as a shim around an MPI library's queues does, which are global.
+    /// All queues, as in a shim around an MPI library's global queues.
     Everything,
-    /// Assertions made on a context hold for every engine.
+    /// Hints for a context hold for every engine.
     Hints,
-    /// The end of one empties the others.
+    /// Dropping one engine empties the others.
     End,
 }
 
 impl Shares {
     pub const ALL: [Shares; 3] = [Shares::Everything, Shares::Hints, Shares::End];
 
-    /// Makes engines of one such library.
+    /// Creates engines of such a library.
     pub fn library(self) -> impl Fn() -> Box<dyn Engine> {
         let engines = Engines::default();
         move || Box::new(Sharing::new(self, engines.clone()))
     }
 }
 
-/// Those that are there.
+/// The existing engines.
 type Engines = Arc<Mutex<Vec<Weak<Mutex<Mutant>>>>>;
 
 struct Sharing {
@@ -102,7 +102,7 @@ impl Engine for Sharing {
         self.own().set_hints(context, hints)?;
         if self.shares == Shares::Hints {
             for other in self.others() {
-                // Where what is queued breaks them, they do not hold: one that holds elsewhere is enough of a mistake.
+                // An engine whose queues contradict the hints refuses them. One wrong engine is enough.
                 let _ = other.lock().unwrap().set_hints(context, hints);
             }
         }

@@ -1,5 +1,5 @@
-//! What cards give a block of shared memory, from the least that may be asked for to that of an H100: kernels keep to it, and match
-//! the same by smaller blocks.
+//! Kernels keep the limits of shared memory, from the required minimum to the limit of an H100. Smaller
+//! blocks give the same results.
 
 use fastrand::Rng;
 use matchpoint_gpu::batch::Layout;
@@ -10,14 +10,15 @@ use matchpoint_gpu::{Algorithm, Batch, Division, Loaded, match_batch};
 use crate::cases::{Case, EXACT, LONG, Mix, WILD};
 use crate::emulation::{Emulation, Stopped};
 
-/// What is always there; Turing, Volta, Ada, Ampere, Hopper.
+/// The guaranteed minimum; Turing, Volta, Ada, Ampere, Hopper.
 const KIBIBYTES: [u32; 6] = [48, 64, 96, 99, 163, 227];
 
-/// More than any block has threads, all different as good as always, so that hashing finds what order does.
+/// More entries than a block has threads, almost all distinct, so that hashing and ordering find the same
+/// pairs.
 const MANY: Mix =
     Mix { messages: 1100, receives: 1050, contexts: 1, sources: 1 << 15, tags: 1 << 7, ..EXACT };
 
-/// A case whose receives ask for what its messages have, as far as they go, in another order.
+/// A case with a matching message for each receive where possible, in another order.
 fn met(mix: Mix, rng: &mut Rng) -> Case {
     let mut case = Case::of(mix, rng);
     for (selector, envelope) in case.selectors.iter_mut().zip(&case.envelopes) {
@@ -64,7 +65,7 @@ fn whole_card_keeps_card_limits() {
     }
 }
 
-/// No smaller than they have to be: figures of large blocks are those of cards that have room for them.
+/// Blocks are no smaller than necessary: measurements of large blocks hold for cards with enough memory.
 #[test]
 fn block_size_follows_available_room() {
     let of = |kernel: Kernel, layout| KIBIBYTES.map(|most| kernel.threads_within(most << 10, 1024, layout));
@@ -91,10 +92,10 @@ fn too_small_card_reports_missing_room() {
     assert_eq!(loaded.matched(&emulation), Ok(case.matched_by_list(&mut Rng::with_seed(6))));
 }
 
-/// Blocks that keep a ledger of the same receives would write over each other's, and beyond it.
+/// Blocks that share receives would write to the same ledger, and beyond it.
 #[test]
 #[should_panic(expected = "segments have receives in common")]
-fn long_segments_with_shared_receives_are_refused() {
+fn long_segments_sharing_receives_are_refused() {
     let Some(emulation) = Emulation::built() else {
         panic!("segments have receives in common: nobody looked")
     };

@@ -1,4 +1,4 @@
-//! What the kernels match is what MPI matches: on the host that plays a card, against the engine that is the rule.
+//! Kernels match as MPI does: on the emulation, compared with `list`.
 
 mod limits;
 mod work;
@@ -9,17 +9,17 @@ use std::process::Command;
 
 use crate::cases::{
     CROWDED, Case, EXACT, FOREIGN, LARGE, LONG, Match, Mix, REPEATED, WILD, WITH_WILDCARDS, divided,
-    first_not_compacted, first_not_hashed_well, first_that_differs, mixes, partitioned, whole,
+    first_different, first_wrong_compaction, first_wrong_hashing, mixes, partitioned, whole,
 };
 use crate::emulation::Emulation;
 use crate::left_out;
 use fastrand::Rng;
 use matchpoint_gpu::batch::{Layout, NONE};
-use matchpoint_gpu::resident::{fed_at_once, fed_by_itself};
+use matchpoint_gpu::resident::{match_preloaded_batches, match_preloaded_stream};
 use matchpoint_gpu::{Algorithm, Batch};
 
 const MATRIX: Match<Emulation> = |emulation, case, rng| {
-    // One warp that scans, and several; more messages than fit into a turn.
+    // One scanning warp, and several; more messages than in one turn.
     whole(emulation, case, rng, Algorithm::Matrix, &[64, 96, 192])
 };
 const ORDERED: Match<Emulation> =
@@ -30,12 +30,12 @@ const DIVIDED: Match<Emulation> = divided;
 
 fn compare(mixes: &[Mix], times: u64, match_case: Match<Emulation>) {
     let Some(emulation) = Emulation::built() else { return };
-    assert_eq!(first_that_differs(&emulation, mixes, times, match_case), None, "{OTHERWISE}");
+    assert_eq!(first_different(&emulation, mixes, times, match_case), None, "{OTHERWISE}");
 }
 
 const HASHED_THREADS: &[u32] = &[32, 64, 256];
 
-/// All different, and equal ones.
+/// Distinct entries and duplicates.
 fn hashed() -> Vec<Mix> {
     let mut mixes = mixes(&WITH_WILDCARDS[..1]);
     mixes.extend([REPEATED, Mix { messages: 700, receives: 650, sources: 900, tags: 200, ..EXACT }]);
@@ -43,7 +43,7 @@ fn hashed() -> Vec<Mix> {
 }
 
 #[test]
-fn the_matrix_matches_as_mpi_does() {
+fn matrix_matches_as_mpi() {
     compare(&mixes(WITH_WILDCARDS), 2, MATRIX);
 }
 
@@ -55,7 +55,7 @@ fn largest_matrix_matches_as_mpi() {
 }
 
 #[test]
-fn segments_match_as_mpi_does() {
+fn segments_match_as_mpi() {
     compare(&mixes(&[(0, 0, 0), (0, 50, 20)]), 3, PARTITIONED);
     compare(&mixes(&[(0, 0, 0), (0, 50, 20)]), 1, |emulation, case, rng| {
         partitioned(emulation, case, rng, Algorithm::Matrix)
@@ -73,7 +73,7 @@ fn numbering_within_envelope_matches_as_mpi() {
 }
 
 #[test]
-fn a_whole_card_matches_as_mpi_does() {
+fn whole_card_matches_as_mpi() {
     compare(&mixes(WITH_WILDCARDS), 1, DIVIDED);
     compare(&[REPEATED, LARGE], 2, DIVIDED);
     compare(WILD, 2, DIVIDED);
@@ -83,10 +83,10 @@ fn a_whole_card_matches_as_mpi_does() {
 fn parts_larger_than_block_match_as_mpi() {
     let Some(mut emulation) = Emulation::built() else { return };
     emulation.limited(64 << 10);
-    assert_eq!(first_that_differs(&emulation, CROWDED, 1, DIVIDED), None);
+    assert_eq!(first_different(&emulation, CROWDED, 1, DIVIDED), None);
 }
 
-/// A case in batches of what comes at a time, on a kernel that stays.
+/// Matches a case on a persistent kernel, in batches of new entries.
 fn resident(emulation: &Emulation, case: &Case, rng: &mut Rng) -> Vec<u32> {
     let layout = Layout::ALL[rng.usize(..2)];
     let batches: Vec<Batch> = (0..8)
@@ -97,14 +97,15 @@ fn resident(emulation: &Emulation, case: &Case, rng: &mut Rng) -> Vec<u32> {
         })
         .collect();
     let mut matched = vec![NONE; case.selectors.len()];
-    for (receive, message) in fed_at_once(emulation, 64, &batches, rng.u64(..)).unwrap().concat() {
+    for (receive, message) in match_preloaded_batches(emulation, 64, &batches, rng.u64(..)).unwrap().concat()
+    {
         assert_eq!(matched[receive as usize], NONE, "receive {receive} is matched twice");
         matched[receive as usize] = message;
     }
     matched
 }
 
-/// It keeps what batches leave, and ends when it is told so.
+/// The kernel keeps unmatched entries and ends at the stop flag.
 #[test]
 fn persistent_kernel_matches_as_mpi() {
     compare(&mixes(WITH_WILDCARDS), 1, resident);
@@ -112,14 +113,14 @@ fn persistent_kernel_matches_as_mpi() {
     compare(LONG, 1, resident);
 }
 
-/// Whoever feeds it: a kernel of the same machine, too.
+/// Another kernel of the same machine submits the batches.
 #[test]
-fn persistent_kernel_is_fed_by_another() {
+fn persistent_kernel_takes_batches_from_kernel() {
     let Some(emulation) = Emulation::built() else { return };
     for (batches, entries) in [(1, 1), (3, 100), (8, 7), (8, 64)] {
         let (stream, _) = matchpoint_gpu::measure::Mix::of(entries).stream(batches, 3);
         for seed in [1, 5] {
-            let last = fed_by_itself(&emulation, 64, &stream, entries, seed);
+            let last = match_preloaded_stream(&emulation, 64, &stream, entries, seed);
             assert_eq!(last, Ok(entries), "{batches} batches of {entries}");
         }
     }
@@ -129,14 +130,14 @@ fn persistent_kernel_is_fed_by_another() {
 fn compaction_keeps_order() {
     let Some(emulation) = Emulation::built() else { return };
     for are_short in [false, true] {
-        assert_eq!(first_not_compacted(&emulation, &mixes(&[(0, 0, 0), (0, 30, 20)]), are_short), None);
+        assert_eq!(first_wrong_compaction(&emulation, &mixes(&[(0, 0, 0), (0, 30, 20)]), are_short), None);
     }
 }
 
 #[test]
-fn hashing_matches_all_that_there_is() {
+fn hashing_finds_all_pairs() {
     let Some(emulation) = Emulation::built() else { return };
-    assert_eq!(first_not_hashed_well(&emulation, &hashed(), 5, HASHED_THREADS), None);
+    assert_eq!(first_wrong_hashing(&emulation, &hashed(), 5, HASHED_THREADS), None);
 }
 
 #[test]
@@ -181,13 +182,13 @@ fn mistakes_in_hashing_are_found() {
     for (what, right, wrong) in mistakes {
         let Some(emulation) = Emulation::changed("-O1", "hash.cu", right, wrong) else { return };
         assert!(
-            first_not_hashed_well(&emulation, &hashed(), 5, HASHED_THREADS).is_some(),
+            first_wrong_hashing(&emulation, &hashed(), 5, HASHED_THREADS).is_some(),
             "nobody notices that {what}"
         );
     }
 }
 
-/// What is wrong, in which file, what stands there, what is put in its place, and who should notice.
+/// Description of a mistake, file, original text, replacement, and the comparison that finds it.
 type Mistake = (&'static str, &'static str, &'static str, &'static str, Match<Emulation>);
 
 const MISTAKES: [Mistake; 29] = [
@@ -222,7 +223,7 @@ const MISTAKES: [Mistake; 29] = [
         MATRIX,
     ),
     ("all bidders win", "matrix.cu", "votes != 0 && (bidders & below) == 0", "votes != 0", MATRIX),
-    ("masks are not looked at", "batch.h", " & ~open.ignore) == 0", ") == 0", MATRIX),
+    ("masks are not looked at", "batch.h", " & ~wild_mask.ignore) == 0", ") == 0", MATRIX),
     ("a warp's messages are taken twice", "partitioned.cu", "*left ^= first;", "", PARTITIONED),
     ("lanes of one envelope share a number", "ordered.cu", "__popc(same & ((1u << lane) - 1))", "0", ORDERED),
     ("a warp counts itself as earlier", "ordered.cu", "(1u << warp % 4 * 8) - 1", "ALL", ORDERED),
@@ -273,7 +274,7 @@ const MISTAKES: [Mistake; 29] = [
     (
         "a wildcard takes what an earlier one may want that waits",
         "wild.cu",
-        "accepts(envelopes[earlier], opens[earlier], envelope)",
+        "accepts(envelopes[earlier], wild_masks[earlier], envelope)",
         "false",
         DIVIDED,
     ),
@@ -330,10 +331,10 @@ const MISTAKES: [Mistake; 29] = [
     ),
 ];
 
-/// The kernel that divides a batch among blocks.
+/// The kernel that divides a batch into parts.
 const DIVIDE: &str = "divide.cu";
 
-/// Files in which mistakes are found by large batches.
+/// Returns true if only large batches find mistakes in this file.
 fn takes_large_batches(file: &str) -> bool {
     ["segments.cu", "long.cu", DIVIDE].contains(&file)
 }
@@ -348,60 +349,62 @@ fn mistakes_are_found_by_large_batches() {
     find_mistakes(takes_large_batches);
 }
 
-/// Kernels with a mistake are found out by the comparisons above. Each in a process of its own, which it may bring down.
+/// The comparisons above find each mistake. Each mistake runs in a separate process, because it may crash the
+/// process.
 fn find_mistakes(are_in: fn(&str) -> bool) {
     if Emulation::built().is_none() {
         return;
     }
     for (index, mistake) in MISTAKES.iter().enumerate().filter(|(_, mistake)| are_in(mistake.1)) {
-        // Otherwise the process would fail for want of the place, and nobody notice that.
+        // Without this check, a missing original text would look like a found mistake.
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels").join(mistake.1);
         let source = std::fs::read_to_string(source).unwrap();
         assert!(source.contains(mistake.2), "{} has no {}", mistake.1, mistake.2);
         let mut process = Command::new(std::env::current_exe().unwrap());
         process
-            .args(["--exact", "kernels::nobody_notices_a_mistake", "--ignored"])
+            .args(["--exact", "kernels::kernel_with_mistake_passes", "--ignored"])
             .env(MISTAKE, index.to_string());
         let output = process.output().unwrap();
         let said = [&output.stdout[..], &output.stderr].concat();
         let said = String::from_utf8_lossy(&said);
         assert!(!output.status.success(), "nobody notices that {}: {said}", mistake.0);
-        // A source that does not compile fails as well, and so does a process that does not start. A kernel that runs may bring it down.
+        // A source that does not compile, or a process that does not start, also fails. Only a running kernel
+        // counts.
         let is_brought_down = said.contains(RUNS) && output.status.code().is_none();
         let is_found = is_brought_down || FINDINGS.iter().any(|finding| said.contains(finding));
         assert!(is_found, "it fails for another reason where {} ({}): {said}", mistake.0, output.status);
     }
 }
 
-/// What the process of a mistake says that is found out, and no other: by the comparison, by what it counts, by threads that wait.
+/// Output of a process with a found mistake: from the comparison, from the count, or from a deadlock.
 const FINDINGS: [&str; 3] = [OTHERWISE, "is matched twice", "Deadlock("];
 
-/// What it says before.
+/// Output before the comparison.
 const RUNS: &str = "the kernels with the mistake run";
 
 const OTHERWISE: &str = "this mix, with this seed, is matched otherwise";
 
-/// Which of the mistakes the process of it has.
+/// Index of the mistake of a process.
 const MISTAKE: &str = "MATCHPOINT_TEST_MISTAKE";
 
 #[test]
 #[ignore = "one mistake, of the test that starts this process"]
-fn nobody_notices_a_mistake() {
+fn kernel_with_mistake_passes() {
     let Ok(index) = std::env::var(MISTAKE) else {
         return left_out::leave_out("no mistake is chosen", "`find_mistakes` starts this test");
     };
     let (_, file, right, wrong, match_case) = MISTAKES[index.parse::<usize>().unwrap()];
-    // Small batches run for less time than optimisation takes.
+    // Small batches run for less time than optimization takes.
     let optimisation = if takes_large_batches(file) { "-O1" } else { "-O0" };
     let emulation = Emulation::changed(optimisation, file, right, wrong).unwrap();
-    // At once, and to the process that asked: what is printed is kept back until the test has ended.
+    // Written directly to the parent process: the test harness delays captured output.
     writeln!(std::io::stderr(), "{RUNS}").unwrap();
     let open = match file {
         DIVIDE => &WITH_WILDCARDS[..1],
         "partitioned.cu" => &[(0, 50, 20)],
         _ => WITH_WILDCARDS,
     };
-    // Those first that show such a mistake.
+    // Cases that show such mistakes most often.
     let mut made = vec![REPEATED];
     match file {
         DIVIDE => made.push(LARGE),
@@ -412,5 +415,5 @@ fn nobody_notices_a_mistake() {
         _ => {}
     }
     made.extend(mixes(open));
-    assert_eq!(first_that_differs(&emulation, &made, 3, match_case), None, "{OTHERWISE}");
+    assert_eq!(first_different(&emulation, &made, 3, match_case), None, "{OTHERWISE}");
 }

@@ -1,4 +1,4 @@
-//! Work grows with what is matched, not with its square: counted, not timed.
+//! Work is linear in the number of entries. Operations are counted, not timed.
 
 use std::collections::HashSet;
 
@@ -9,7 +9,7 @@ use matchpoint_gpu::{Algorithm, Batch, Division, Loaded};
 
 use crate::emulation::Emulation;
 
-/// Messages, and receives, of so many runs of one envelope each.
+/// Messages and receives in runs of one envelope each.
 fn runs(of_messages: &[u64], of_receives: &[u64], entries: usize) -> Batch {
     let envelopes = |of: &[u64]| -> Vec<Envelope> {
         let all = of.iter().flat_map(|&tag| std::iter::repeat_n(tag, entries / of.len()));
@@ -19,7 +19,7 @@ fn runs(of_messages: &[u64], of_receives: &[u64], entries: usize) -> Batch {
     Batch::of(&envelopes(of_messages), &selectors)
 }
 
-/// The k-th receive of each envelope has its k-th message: asserted; what that took: returned.
+/// Asserts that the k-th receive of each envelope has its k-th message. Returns the number of steps.
 fn steps(
     emulation: &Emulation,
     of_messages: &[u64],
@@ -47,7 +47,7 @@ fn steps(
     emulation.steps() - before
 }
 
-/// Twice as many entries take no more than twice the work and a little.
+/// Twice the entries need at most slightly more than twice the steps.
 fn grows_linearly(of_messages: &[u64], of_receives: &[u64], entries: usize, divides: bool) {
     let Some(emulation) = Emulation::built() else { return };
     let of = |entries| steps(&emulation, of_messages, of_receives, entries, divides);
@@ -61,22 +61,22 @@ fn time_of_envelope_is_linear() {
 }
 
 #[test]
-fn it_does_so_where_others_come_first() {
+fn time_after_other_envelopes_is_linear() {
     grows_linearly(&[1, 2], &[2, 1], 1024, false);
 }
 
 #[test]
-fn it_does_so_where_nobody_meets() {
+fn time_without_matches_is_linear() {
     grows_linearly(&[1], &[2], 1024, false);
 }
 
 #[test]
-fn whole_card_time_of_envelope_is_linear() {
+fn whole_card_time_is_linear() {
     grows_linearly(&[1], &[1], 8192, true);
 }
 
-/// Source and tag that would cancel each other are told apart by whoever knows the seed: all of one hash would be looked through for
-/// each other.
+/// Sources and tags that cancel each other in a hash need knowledge of the seed. Envelopes with equal hashes
+/// would all be compared with each other.
 #[test]
 fn chosen_envelopes_have_different_hashes() {
     let Some(emulation) = Emulation::built() else { return };

@@ -1,4 +1,4 @@
-//! What several tests need.
+//! Helpers of several tests.
 
 use std::num::NonZeroU32;
 use std::path::Path;

@@ -8,8 +8,8 @@ use std::io::{self, Write};
 
 use matchpoint_gpu::Algorithm;
 use matchpoint_gpu::card::Description;
-use matchpoint_gpu::figures::{Figure, Job, Measured, PUBLISHED, What};
-use matchpoint_gpu::measure::{Mix, Posted, Rate};
+use matchpoint_gpu::figures::{Figure, Job, Measured, PUBLISHED, Subject};
+use matchpoint_gpu::measure::{Mix, PostedOrder, Rate};
 use serde_json::{Value, json};
 
 use crate::format::{digits, with_spread};
@@ -130,7 +130,7 @@ fn described(card: &Description) -> String {
 fn relaxations(measured: &[(&Job, Measured)]) -> Vec<Vec<String>> {
     let row = |algorithm: Algorithm, wildcards: &str, order: &str, compacts: bool| {
         let (_, measured) = measured.iter().find(|(job, _)| match job.what {
-            What::Stream(run) => {
+            Subject::Stream(run) => {
                 let is_so = (run.algorithm, run.compacts) == (algorithm, compacts);
                 job.figure == Figure::Unexpected && is_so && run.mix.matched_percent == 100
             }
@@ -202,10 +202,10 @@ fn of_job(job: &Job) -> Value {
         })
     };
     match &job.what {
-        What::Stream(run) => of(run.algorithm.name(), Some(run.blocks), run.compacts, run.mix),
-        What::WholeCard(mix) => of("gpu_ordered", None, false, *mix),
-        What::Fed(entries) => of("gpu_ordered", Some(1), true, Mix::of(*entries)),
-        What::Recorded { algorithm, entries, batches } => {
+        Subject::Stream(run) => of(run.algorithm.name(), Some(run.blocks), run.compacts, run.mix),
+        Subject::WholeCard(mix) => of("gpu_ordered", None, false, *mix),
+        Subject::Fed(entries) => of("gpu_ordered", Some(1), true, Mix::of(*entries)),
+        Subject::Recorded { algorithm, entries, batches } => {
             let percent = |part: usize, whole: usize| 100.0 * part as f64 / whole.max(1) as f64;
             json!({
                 "algorithm": algorithm.name(),
@@ -222,11 +222,11 @@ fn of_job(job: &Job) -> Value {
     }
 }
 
-fn posted(posted: Posted) -> &'static str {
+fn posted(posted: PostedOrder) -> &'static str {
     match posted {
-        Posted::InOrder => "in_order",
-        Posted::AtRandom => "at_random",
-        Posted::Reversed => "reversed",
+        PostedOrder::InOrder => "in_order",
+        PostedOrder::AtRandom => "at_random",
+        PostedOrder::Reversed => "reversed",
     }
 }
 

@@ -23,7 +23,7 @@ fn card() -> Description {
 fn measured(jobs: &[Job]) -> OnCard<'_> {
     let rate = |median: f64| Rate { median, least: 0.9 * median, most: 1.1 * median, matches: 1024 };
     let of = |job: &Job| match job.what {
-        What::Fed(entries) => Measured::Fed(Fed {
+        Subject::Fed(entries) => Measured::Fed(Fed {
             entries,
             passes: 7,
             by_host: rate(1e6),
@@ -151,7 +151,7 @@ fn single_pass_rates_are_named() {
 #[test]
 fn one_multiprocessor_figures_are_of_one_block() {
     for job in jobs() {
-        let What::Stream(run) = job.what else { continue };
+        let Subject::Stream(run) = job.what else { continue };
         let words = format!(", {} multiprocessors", run.blocks);
         assert_eq!(job.label.contains("multiprocessor"), run.blocks != 1, "{}", job.label);
         assert!(run.blocks == 1 || job.label.ends_with(&words), "{}", job.label);

@@ -2,8 +2,8 @@
 //! goes beyond.
 
 use matchpoint_gpu::Algorithm;
-use matchpoint_gpu::figures::{Figure, Job, Measured, PUBLISHED, What};
-use matchpoint_gpu::measure::{Mix, Posted, Run};
+use matchpoint_gpu::figures::{Figure, Job, Measured, PUBLISHED, Subject};
+use matchpoint_gpu::measure::{Mix, PostedOrder, Run};
 
 use crate::report::bench::gpu::OnCard;
 use crate::report::chart::axis::{Scale, plain};
@@ -89,7 +89,7 @@ fn median(measured: &Measured) -> Option<f64> {
 
 /// What one multiprocessor does to streams, if it is that.
 fn stream(job: &Job) -> Option<Run> {
-    if let What::Stream(run) = job.what { Some(run) } else { None }
+    if let Subject::Stream(run) = job.what { Some(run) } else { None }
 }
 
 fn charts(measured: &[(&Job, Measured)]) -> [Chart; 9] {
@@ -109,9 +109,9 @@ fn charts(measured: &[(&Job, Measured)]) -> [Chart; 9] {
     };
     let matrix = of(Figure::Matrix, |run| {
         let order = match run.mix.posted {
-            Posted::AtRandom => "at random",
-            Posted::InOrder => "in order",
-            Posted::Reversed => "reversed",
+            PostedOrder::AtRandom => "at random",
+            PostedOrder::InOrder => "in order",
+            PostedOrder::Reversed => "reversed",
         };
         Some((format!("receives {order}"), run.mix.entries))
     });
@@ -184,7 +184,7 @@ fn ordered(measured: &[(&Job, Measured)]) -> Vec<Line> {
 }
 
 fn whole_card(job: &Job) -> Option<(String, usize)> {
-    let What::WholeCard(mix) = job.what else { return None };
+    let Subject::WholeCard(mix) = job.what else { return None };
     let name = match mix.envelopes {
         _ if mix.wildcard_percent > 0.0 => format!("{} % wildcards", 2.0 * mix.wildcard_percent),
         envelopes if envelopes == mix.entries => "all different".to_owned(),
@@ -195,7 +195,7 @@ fn whole_card(job: &Job) -> Option<(String, usize)> {
 }
 
 fn recorded(job: &Job) -> Option<(String, usize)> {
-    let What::Recorded { algorithm, entries, .. } = &job.what else { return None };
+    let Subject::Recorded { algorithm, entries, .. } = &job.what else { return None };
     let trace = job.label.split(',').next().unwrap_or_default();
     let trace = trace.rsplit(['/', ':']).next().unwrap_or_default();
     Some((format!("{}, {trace}", algorithm.name()), *entries))
@@ -204,7 +204,7 @@ fn recorded(job: &Job) -> Option<(String, usize)> {
 fn fed(measured: &[(&Job, Measured)]) -> Vec<Line> {
     let place = |name: &'static str| {
         move |job: &Job| {
-            if let What::Fed(entries) = job.what { Some((name.to_owned(), entries)) } else { None }
+            if let Subject::Fed(entries) = job.what { Some((name.to_owned(), entries)) } else { None }
         }
     };
     let of = |name, rate: fn(&matchpoint_gpu::measure::Fed) -> f64| {

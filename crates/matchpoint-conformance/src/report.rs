@@ -1,4 +1,4 @@
-//! One stream on a new engine: what was looked at, or the law that the engine broke.
+//! Result of a stream on a new engine: counts, or the broken law.
 
 use std::fmt::{self, Display};
 use std::mem;
@@ -11,40 +11,40 @@ use crate::run::{Run, run};
 use crate::shrink::shrink;
 use crate::terms::Terms;
 
-/// What was looked at, when no law was broken.
+/// Counts of a check without a violation.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Report {
-    /// Streams played, each on a new engine or two.
+    /// Streams, each on one or two new engines.
     pub streams: u64,
-    /// Events played, in all.
+    /// Events of all streams.
     pub events: u64,
-    /// Messages matched with receives, in all.
+    /// Matches of all streams.
     pub matches: u64,
-    /// The engine that matched in the place of the one that was asked for, if any did.
+    /// The engine that replaced the requested engine.
     pub substitute: Option<Substitute>,
 }
 
-/// An engine that matched in the place of another, which could not: see [`Engine::substitute`].
+/// An engine that replaced another engine: see [`Engine::substitute`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Substitute {
-    /// Its name; that in the first such stream, if several have several.
+    /// Name of the engine. If several engines replaced it, the first.
     pub name: String,
-    /// Streams at the end of which it did, from the first call or some later one on.
+    /// Streams that ended on the replacement.
     pub streams: u64,
 }
 
-/// A law that an engine breaks, and the shortest script found that shows it.
+/// A broken law, with the shortest script found that breaks it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Violation {
-    /// The law, and how the script's last event broke it.
+    /// The law, and how the last event of the script broke it.
     pub broken: Broken,
-    /// The events.
+    /// The script.
     pub events: Vec<Event>,
-    /// The stream that it was first seen in.
+    /// Name of the stream that broke the law first.
     pub stream: String,
-    /// Who matched in the engine's place as the script was played, if anybody did: the law is broken by that.
+    /// The engine that replaced the requested engine while the script ran. This engine broke the law.
     pub substitute: Option<String>,
-    /// What was played until then: all streams before, and that one up to what broke the law.
+    /// Counts up to the violation: all earlier streams, and the events of this stream before it.
     pub played: Report,
 }
 
@@ -61,13 +61,13 @@ impl std::error::Error for Violation {}
 pub(crate) type Factory<'a> = &'a dyn Fn() -> Box<dyn Engine>;
 
 impl Report {
-    /// Of one stream.
+    /// Counts of one stream.
     pub(crate) fn of(run: &Run) -> Self {
         let substitute = run.substitute.clone().map(|name| Substitute { name, streams: 1 });
         Report { streams: 1, events: run.played.len() as u64, matches: run.matches, substitute }
     }
 
-    /// Adds a stream; if it broke a law, the violation learns of all that was played before it.
+    /// Adds a stream. If it broke a law, adds the counts so far to the violation.
     pub(crate) fn take(&mut self, stream: Result<Report, Box<Violation>>) -> Result<(), Box<Violation>> {
         match stream {
             Ok(report) => {
@@ -93,7 +93,7 @@ impl Report {
     }
 }
 
-/// Plays one stream on a new engine. `stream` says what it is called.
+/// Runs one stream on a new engine. `stream` returns its name.
 ///
 /// # Errors
 /// The violation, shrunk.

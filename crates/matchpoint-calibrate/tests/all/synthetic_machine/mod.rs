@@ -1,54 +1,54 @@
-//! A machine whose parameters are known, and what would be measured on it.
+//! A synthetic machine with known parameters, and its measurements.
 
-// Each test is a program of its own, and none uses all of this.
+// Each test uses a part of this module.
 use matchpoint_calibrate::plan::{Measurement, Part, PostOrder, Settings, rounds};
 use matchpoint_calibrate::ranks::{RankPlace, Ranks};
 use matchpoint_calibrate::raw::{FORMAT, Head, Measured, Raw, SentAtOnce, VERSION, Writer};
 use matchpoint_model::Locality;
 
-/// In a round.
+/// Batches per round.
 pub const BATCHES: u32 = 32;
 
 /// α, R_b and the largest size of a protocol.
 pub type Protocol = (f64, f64, u32);
 
-pub struct MadeUp {
+pub struct SyntheticMachine {
     pub on_socket: Vec<Protocol>,
     pub on_node: Vec<Protocol>,
     pub off_node: Vec<Protocol>,
     pub node_rate: f64,
     pub attempt_s: f64,
-    /// From so many messages at once on an entry costs so many times as much.
+    /// From this number of concurrent messages on, an entry costs this factor more.
     pub cold: (u32, f64),
     /// o and g of LogP.
     pub overhead_s: f64,
     pub gap_s: f64,
-    /// The largest message that is sent at once.
-    pub at_once_max: u32,
+    /// Largest eager message.
+    pub eager_max: u32,
     pub delta_s_per_byte: f64,
-    /// For each stage of a barrier, of which several pairs have one in every second direction.
+    /// Time of a barrier stage. Several pairs have a barrier in every second direction.
     pub barrier_stage_s: f64,
-    /// Standard deviation, relative.
+    /// Relative standard deviation.
     pub noise: f64,
-    /// Standard deviation, relative, of how fast the machine is from round to round.
+    /// Relative standard deviation of the machine's speed between rounds.
     pub drift: f64,
-    /// One batch of so many is late by a factor of three; 0: none.
+    /// One batch of this number takes three times as long; 0: none.
     pub outliers: u32,
-    /// What interrupts the processes.
-    pub turns: Option<Turns>,
+    /// Interruptions of the processes.
+    pub turns: Option<Interruptions>,
 }
 
-/// Other work: each exchange is interrupted as likely as this, and for so many seconds at most. What takes as long as that
-/// is measured a few times only.
-pub struct Turns {
+/// Other load: probability of an interruption per exchange, and its maximum seconds. Exchanges that take as
+/// long are measured only a few times.
+pub struct Interruptions {
     pub share: f64,
     pub longest_s: f64,
 }
 
-impl MadeUp {
+impl SyntheticMachine {
     /// Table 1 of the paper.
-    pub fn blue_waters() -> MadeUp {
-        MadeUp {
+    pub fn blue_waters() -> SyntheticMachine {
+        SyntheticMachine {
             on_socket: vec![(4.4e-7, 2.2e9, 512), (5.3e-7, 3.2e9, 8192), (1.7e-6, 6.2e9, u32::MAX)],
             on_node: vec![(8.3e-7, 4.8e8, 512), (1.2e-6, 9.6e8, 8192), (2.5e-6, 6.2e9, u32::MAX)],
             off_node: vec![(2.3e-6, 1.3e9, 512), (7.0e-6, 7.5e8, 8192), (3.0e-6, 2.9e9, u32::MAX)],
@@ -57,7 +57,7 @@ impl MadeUp {
             cold: (u32::MAX, 1.0),
             overhead_s: 3e-7,
             gap_s: 5e-7,
-            at_once_max: 8192,
+            eager_max: 8192,
             delta_s_per_byte: 1.0e-10,
             barrier_stage_s: 0.0,
             noise: 0.0,
@@ -76,12 +76,12 @@ impl MadeUp {
         *all.iter().find(|(_, _, largest)| bytes <= *largest).expect("the last has no largest")
     }
 
-    /// Where so many messages are at once.
+    /// Time of an attempt with this number of concurrent messages.
     pub fn attempt_s(&self, messages: u32) -> f64 {
         self.attempt_s * if messages >= self.cold.0 { self.cold.1 } else { 1.0 }
     }
 
-    /// Without noise.
+    /// Time without noise.
     pub fn time_s(&self, of: &Measurement) -> f64 {
         let placement = of.placement.unwrap_or(Locality::OnSocket);
         let (alpha, rate, _) = self.protocol(placement, of.bytes);
@@ -120,7 +120,7 @@ impl MadeUp {
         interrupted.map(|turn| exact + turn).collect()
     }
 
-    /// All that would be measured.
+    /// All measurements of a calibration.
     pub fn raw(&self, ranks: Ranks, settings: Settings, seed: u64) -> Raw {
         let mut random = fastrand::Rng::with_seed(seed);
         let speeds: Vec<f64> = (0..settings.rounds).map(|_| 1.0 + self.drift * normal(&mut random)).collect();
@@ -138,7 +138,7 @@ impl MadeUp {
             writer.add(&Measured { round, measurement, seconds }).unwrap();
         }
         for (placement, pair) in placed {
-            let at_once_max_bytes = self.at_once_max.min(bytes_max);
+            let at_once_max_bytes = self.eager_max.min(bytes_max);
             writer.add_sent_at_once(&SentAtOnce { placement, pair, at_once_max_bytes }).unwrap();
         }
         writer.end().unwrap();
@@ -146,7 +146,7 @@ impl MadeUp {
     }
 }
 
-/// Twelve uniform numbers: bounded, so that no time is negative.
+/// Sum of twelve uniform numbers: bounded, so that no time is negative.
 fn normal(random: &mut fastrand::Rng) -> f64 {
     (0..12).map(|_| random.f64()).sum::<f64>() - 6.0
 }
@@ -165,7 +165,7 @@ pub fn head(ranks: Ranks, settings: Settings) -> Head {
     }
 }
 
-/// Nodes of two sockets, with so many ranks on each, bound.
+/// Nodes with two sockets and `ranks` bound ranks each.
 pub fn nodes(nodes: u32, ranks: u32) -> Ranks {
     let place = |rank: u32| RankPlace {
         rank,

@@ -1,8 +1,8 @@
-//! The rules: what posts, arrivals and probes may take.
+//! Rules of posts, arrivals and probes.
 
 use matchpoint::{Envelope, Message, MsgId, Order, Receive, RecvId, Refused, Selector};
 
-use super::{Judge, Verdict, broken, require};
+use super::{Oracle, Verdict, broken, require};
 use crate::law::Law;
 
 fn receive_name(id: Option<RecvId>) -> String {
@@ -13,8 +13,8 @@ fn message_name(id: Option<MsgId>) -> String {
     id.map_or("nothing".to_owned(), |id| format!("m{}", id.0))
 }
 
-impl Judge {
-    /// Whether a receive with `selector` may take `found`.
+impl Oracle {
+    /// Checks that a receive with `selector` may take `found`.
     fn may_take(&self, selector: &Selector, found: Option<MsgId>, law: Law) -> Verdict {
         let first = self.unexpected.first_for(selector).map(|message| message.id);
         let Some(id) = found else {
@@ -38,13 +38,13 @@ impl Judge {
         })
     }
 
-    /// The message that `taken` may not overtake. Nameless messages might all be of one source, and count as such.
+    /// The message that `taken` must not overtake. Messages with an unknown source count as one source.
     fn overtaken_within_source(&self, selector: &Selector, taken: &Message) -> Option<MsgId> {
         let first = self.unexpected.first_of(taken.envelope.source, selector);
         first.map(|message| message.id).filter(|&id| id != taken.id)
     }
 
-    /// Whether it is what the probe just before said.
+    /// Checks that `found` equals the result of the preceding probe.
     fn keeps(
         promise: Option<(Selector, Option<MsgId>)>,
         selector: &Selector,
@@ -59,7 +59,7 @@ impl Judge {
         }
     }
 
-    /// Whether a call that would have queued or moved something may be refused like this.
+    /// Checks that a call that queues or moves an entry may be refused with `why`.
     pub(super) fn may_refuse(&self, why: Refused, call: impl FnOnce() -> String) -> Verdict {
         let full = why == Refused::Full && self.terms.fixed_table;
         require(full, Law::Refusal, || format!("{} was refused: {why}.", call()))
@@ -87,7 +87,7 @@ impl Judge {
         if let Err(why) = result {
             return self.may_refuse(why, || format!("A post of {selector}"));
         }
-        Judge::keeps(promise, selector, found)?;
+        Oracle::keeps(promise, selector, found)?;
         match found {
             Some(id) => self.take_unexpected(id),
             None => self.posted.push(*receive),
@@ -95,7 +95,7 @@ impl Judge {
         Ok(())
     }
 
-    /// Whether a message with that envelope, arrived or just named, may take `found`.
+    /// Checks that a message with this envelope, after its arrival or readdressing, may take `found`.
     pub(super) fn may_serve(&self, envelope: &Envelope, found: Option<RecvId>, law: Law) -> Verdict {
         let first = self.posted.first_for(envelope);
         let (Some(id), Some(first)) = (found, first) else {
@@ -195,6 +195,6 @@ impl Judge {
             });
         }
         self.may_take(selector, found, law)?;
-        Judge::keeps(promise, selector, found)
+        Oracle::keeps(promise, selector, found)
     }
 }

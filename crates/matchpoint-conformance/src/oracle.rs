@@ -1,32 +1,32 @@
-//! The judge: holds both queues itself, and says of each outcome whether the contract permits it.
+//! Test oracle: keeps both queues and checks each outcome against the contract.
 
+mod aged_queue;
 mod compare;
-mod line;
+mod maintenance;
 mod matching;
-mod upkeep;
 
-pub(crate) use upkeep::drained_text;
+pub(crate) use maintenance::drained_text;
 
 use std::collections::BTreeMap;
 
 use matchpoint::{ContextId, Event, Hints, Message, MsgId, Order, Outcome, Receive, Selector};
 
-use self::line::Line;
+use self::aged_queue::AgedQueue;
 use crate::law::{Broken, Law};
 use crate::terms::{Terms, is_mpi};
 
-/// Watches one engine from its first call on.
+/// Checks one engine from its first call on.
 ///
-/// Where the contract leaves the engine a choice ([`Order::PerSource`], [`Order::None`], a table that is full) the
-/// judge follows what the engine chose.
+/// If the contract leaves a choice to the engine ([`Order::PerSource`], [`Order::None`], a full table), the
+/// oracle follows the engine's choice.
 #[derive(Clone, Debug)]
-pub struct Judge {
+pub struct Oracle {
     order: Order,
     terms: Terms,
-    posted: Line<Receive>,
-    unexpected: Line<Message>,
+    posted: AgedQueue<Receive>,
+    unexpected: AgedQueue<Message>,
     hints: BTreeMap<ContextId, Hints>,
-    /// What the last event, a probe, said that a receive would take.
+    /// Result of the last event, if it was a probe.
     promise: Option<(Selector, Option<MsgId>)>,
     matches: u64,
 }
@@ -41,26 +41,26 @@ fn require(holds: bool, law: Law, how: impl FnOnce() -> String) -> Verdict {
     if holds { Ok(()) } else { broken(law, how()) }
 }
 
-impl Judge {
-    /// For an engine that promises `order`, which the terms may relax.
+impl Oracle {
+    /// Creates an oracle for an engine that promises `order`. The terms may relax the order.
     pub fn new(order: Order, terms: impl Into<Terms>) -> Self {
         let terms = terms.into();
-        Judge {
+        Oracle {
             order: terms.order.unwrap_or(order),
             terms,
-            posted: Line::default(),
-            unexpected: Line::default(),
+            posted: AgedQueue::default(),
+            unexpected: AgedQueue::default(),
             hints: BTreeMap::new(),
             promise: None,
             matches: 0,
         }
     }
 
-    /// The call as a caller may make it. None if no caller may make it: the engine lacks it or is not for it, or an id
-    /// is given to two things that are queued at once.
+    /// Returns the call as a caller may make it. `None` if no caller may make it: the engine lacks the call
+    /// or does not allow it, or the id is already queued.
     ///
-    /// The caller of a withdrawal passes what is queued. So a withdrawal of a queued id gets the selector or envelope
-    /// of the entry that has the id, whatever a stream that was generated or shrunk has there.
+    /// The caller of a withdrawal passes the queued entry. A withdrawal of a queued id therefore gets the
+    /// selector or envelope of its entry, whatever a generated or shrunk stream contains.
     pub fn admit(&self, event: &Event) -> Option<Event> {
         let event = self.completed(event);
         self.admits(&event).then_some(event)
@@ -98,12 +98,12 @@ impl Judge {
         self.unexpected.get(message.id.0).is_none()
     }
 
-    /// What the engine is granted, and which calls it has.
+    /// Exceptions for the engine, and its calls.
     pub(crate) fn terms(&self) -> &Terms {
         &self.terms
     }
 
-    /// Messages matched with receives so far, by posts, arrivals, matched probes and sources learned late.
+    /// Matches so far, by posts, arrivals, matched probes and readdressings.
     pub fn matches(&self) -> u64 {
         self.matches
     }
@@ -113,7 +113,7 @@ impl Judge {
         self.posted.len() + self.unexpected.len()
     }
 
-    /// The contexts in which something is queued or asserted.
+    /// Contexts with queued entries or hints.
     pub fn contexts(&self) -> Vec<ContextId> {
         let posted = self.posted.iter().map(|receive| receive.selector.context());
         let unexpected = self.unexpected.iter().map(|message| message.envelope.context);
@@ -123,11 +123,11 @@ impl Judge {
         all
     }
 
-    /// Judges what `event`, which it [admitted](Judge::admit), came to.
+    /// Checks the outcome of `event`, which the oracle has [admitted](Oracle::admit).
     ///
     /// # Errors
-    /// The law that is broken. The judge is then of no further use.
-    pub fn judge(&mut self, event: &Event, outcome: &Outcome) -> Verdict {
+    /// The broken law. The oracle is then invalid.
+    pub fn check(&mut self, event: &Event, outcome: &Outcome) -> Verdict {
         let promise = self.promise.take();
         match (event, outcome) {
             (Event::Post(receive), Outcome::Posted(result)) => self.post(receive, *result, promise),

@@ -1,23 +1,22 @@
-//! Two engines that are there at once: what is done on one must change nothing on the other.
+//! Interleaved streams on two engines: a call on one engine must not change the other.
 //!
-//! An engine that keeps what it has in one place for the whole process (as MPI libraries keep their queues) keeps every
-//! law while it is the only one. Here the events of one stream go to two by turns, so that each has a stream of its own, and
-//! the queues, hints and ids of each are judged apart. Then one of them ends with all that is queued in it, and the other
-//! goes on.
+//! An engine with process-wide state, such as the queues of an MPI library, keeps every law while it is the
+//! only engine. Here the events of one stream alternate between two engines, and each engine is checked
+//! separately. Then the first engine is dropped with queued entries, and the second continues.
 
 use matchpoint::{Engine, Event};
 
 use crate::law::{Broken, Law};
-use crate::played::{Factory, Report, Violation, check_events};
-use crate::run::{Run, Watch, guarded, run, substitute};
+use crate::report::{Factory, Report, Violation, check_events};
+use crate::run::{Checker, Run, guarded, run, substitute};
 use crate::shrink::shrink;
 use crate::terms::Terms;
 
-/// Plays `events` by turns on two new engines. An event that the one whose turn it is may not be given is left out, and
-/// takes no turn: what was played is played again in the same way.
-fn run_by_turns(factory: Factory<'_>, events: &[Event], terms: Terms) -> Run {
+/// Alternates `events` between two new engines. An event that the next engine does not admit is left out and
+/// takes no turn. Running the result again therefore gives the same calls.
+fn run_interleaved(factory: Factory<'_>, events: &[Event], terms: Terms) -> Run {
     let mut engines = [factory(), factory()];
-    let mut watches = engines.each_ref().map(|engine| Watch::new(&**engine, terms));
+    let mut watches = engines.each_ref().map(|engine| Checker::new(&**engine, terms));
     let mut played = Vec::with_capacity(events.len());
     let mut result = Ok(());
     for event in events {
@@ -35,11 +34,11 @@ fn run_by_turns(factory: Factory<'_>, events: &[Event], terms: Terms) -> Run {
     let broken = ended.err().map(|(turn, Broken { how, .. })| {
         Broken::new(Law::Apart, format!("On the {} of two engines: {how}", ["first", "second"][turn]))
     });
-    Run { played, matches: watches.iter().map(Watch::matches).sum(), broken, substitute }
+    Run { played, matches: watches.iter().map(Checker::matches).sum(), broken, substitute }
 }
 
-/// Compares both, ends the first as it is, and sees what that did to the second.
-fn end(engines: [Box<dyn Engine>; 2], watches: &[Watch; 2]) -> Result<(), (usize, Broken)> {
+/// Compares both engines, drops the first, and checks the second.
+fn end(engines: [Box<dyn Engine>; 2], watches: &[Checker; 2]) -> Result<(), (usize, Broken)> {
     for turn in [0, 1] {
         watches[turn].compare(&*engines[turn]).map_err(|broken| (turn, broken))?;
     }
@@ -48,13 +47,13 @@ fn end(engines: [Box<dyn Engine>; 2], watches: &[Watch; 2]) -> Result<(), (usize
     watches[1].close_all(&mut *second).map_err(|broken| (1, broken))
 }
 
-/// What each of the two was given.
+/// The events of each engine.
 fn halves(played: &[Event]) -> [Vec<Event>; 2] {
     [0, 1].map(|turn| played.iter().skip(turn).step_by(2).cloned().collect())
 }
 
-/// Shrinks, two events at a time as well: leaving out one gives all that follow to the other engine.
-fn shrink_by_turns(events: Vec<Event>, fails: &dyn Fn(&[Event]) -> bool) -> Vec<Event> {
+/// Shrinks, also by two events at a time: leaving out one event moves all later events to the other engine.
+fn shrink_interleaved(events: Vec<Event>, fails: &dyn Fn(&[Event]) -> bool) -> Vec<Event> {
     let mut events = shrink(events, fails);
     let without = |events: &[Event], at: usize| [&events[..at], &events[at + 2..]].concat();
     while let Some(fewer) = (1..events.len()).map(|at| without(&events, at - 1)).find(|fewer| fails(fewer)) {
@@ -63,18 +62,17 @@ fn shrink_by_turns(events: Vec<Event>, fails: &dyn Fn(&[Event]) -> bool) -> Vec<
     events
 }
 
-/// Plays one stream by turns on two new engines. `stream` is what it is called.
+/// Runs one stream interleaved on two new engines. `stream` is its name.
 ///
 /// # Errors
-/// The violation, shrunk: of a law that one engine breaks by itself if it does so with its half of the stream, else of
-/// [`Law::Apart`].
-pub(crate) fn check_by_turns(
+/// The violation, shrunk. If the events of one engine alone break a law, that law; otherwise [`Law::Apart`].
+pub(crate) fn check_interleaved(
     factory: Factory<'_>,
     events: &[Event],
     terms: Terms,
     stream: &str,
 ) -> Result<Report, Box<Violation>> {
-    let played = |events: &[Event]| run_by_turns(factory, events, terms);
+    let played = |events: &[Event]| run_interleaved(factory, events, terms);
     let first = played(events);
     let report = Report::of(&first);
     let Some(broken) = first.broken else {
@@ -88,7 +86,7 @@ pub(crate) fn check_by_turns(
         let alone = |half: &Vec<Event>| run(&mut *factory(), half, terms).broken.is_none();
         both.broken.is_some() && halves(&both.played).iter().all(alone)
     };
-    let shrunk = played(&shrink_by_turns(first.played, &entangled));
+    let shrunk = played(&shrink_interleaved(first.played, &entangled));
     let (broken, events, substitute) = (shrunk.broken.unwrap_or(broken), shrunk.played, shrunk.substitute);
     Err(Box::new(Violation { broken, events, stream: stream.to_owned(), substitute, played: report }))
 }

@@ -1,30 +1,31 @@
-//! Withdrawals, and sources that are learned, while other threads call.
+//! Withdrawals and readdressing concurrent with other calls.
 
 use matchpoint_conformance::Issued;
 
 use super::*;
 
-/// Gives each withdrawal the selector or envelope that its id is posted or arrives with, in whichever thread.
-pub(super) fn complete(before: &[Asked], of_threads: &mut [Vec<Asked>]) {
+/// Gives each withdrawal the selector or envelope of its id, from any thread.
+pub(super) fn complete(before: &[Request], of_threads: &mut [Vec<Request>]) {
     let mut issued = Issued::default();
     for asked in before.iter().chain(of_threads.iter().flatten()) {
-        // A message is named while others call: it is retracted by the envelope that it arrived with.
-        if let Asked::Event(event) = asked
+        // A message is readdressed during other calls. Retractions use its original envelope.
+        if let Request::Event(event) = asked
             && !matches!(event, Event::Readdress(..))
         {
             issued.note(event);
         }
     }
     for asked in of_threads.iter_mut().flatten() {
-        if let Asked::Event(event) = asked {
+        if let Request::Event(event) = asked {
             *event = issued.completed(event.clone());
         }
     }
 }
 
-/// Whether a retraction was answered false although its message is queued, because the message was named: the engine may leave it.
+/// Returns true if a retraction returned false for a queued message that was readdressed. The contract
+/// permits this.
 pub(super) fn is_left(call: &Call, list: &dyn Engine) -> bool {
-    let Asked::Event(Event::Retract(message)) = &call.asked else { return false };
+    let Request::Event(Event::Retract(message)) = &call.asked else { return false };
     let mut is_named = false;
     list.visit(Queue::Unexpected, &mut |entry| {
         let Entry::Message(queued) = entry else { return };
@@ -33,12 +34,13 @@ pub(super) fn is_left(call: &Call, list: &dyn Engine) -> bool {
     is_named && call.answer == Answer::Outcome(Outcome::Done(false))
 }
 
-/// Calls of one thread where sources are learned late: names, and what comes and goes of the receives that ask for them.
-fn names(choices: &mut Choices<'_>, thread: u64) -> Vec<Asked> {
+/// Calls of one thread with readdressing, and with posts and cancels of the receives that match the new
+/// sources.
+fn names(choices: &mut Choices<'_>, thread: u64) -> Vec<Request> {
     let call = |number| {
         let (id, some) = (100 * (thread + 1) + number, 1 + choices.below(4));
         let source = Rank(choices.below(2) as u32);
-        Asked::Event(match choices.below(8) {
+        Request::Event(match choices.below(8) {
             0..4 => Event::Readdress(nameless(some), source),
             4 => Event::Arrive(Message::new(MsgId(id), Envelope::new(ContextId(0), source, Tag(0)))),
             5 => Event::Post(asks_for(id, source)),
@@ -58,11 +60,11 @@ fn nameless(id: u64) -> Message {
 }
 
 #[test]
-fn naming_takes_receive_at_one_moment() {
+fn readdress_takes_receive_atomically() {
     let seeds = if cfg!(miri) { 2 } else { 600 };
-    let messages = (1..=4).map(|id| Asked::Event(Event::Arrive(nameless(id))));
-    let receives = (1..=4).map(|id| Asked::Event(Event::Post(asks_for(id, Rank((id % 2) as u32)))));
-    let before: Vec<Asked> = messages.chain(receives).collect();
+    let messages = (1..=4).map(|id| Request::Event(Event::Arrive(nameless(id))));
+    let receives = (1..=4).map(|id| Request::Event(Event::Post(asks_for(id, Rank((id % 2) as u32)))));
+    let before: Vec<Request> = messages.chain(receives).collect();
     for name in NAMES {
         for seed in 0..seeds {
             let mut choices = Choices::Seed(seed);
@@ -73,9 +75,9 @@ fn naming_takes_receive_at_one_moment() {
 }
 
 #[test]
-fn stale_retract_may_leave_named_message() {
+fn stale_retract_may_leave_readdressed_message() {
     let call = |began, event, outcome| {
-        let (asked, answer) = (Asked::Event(event), Answer::Outcome(outcome));
+        let (asked, answer) = (Request::Event(event), Answer::Outcome(outcome));
         Call { began, ended: began + 1, asked, answer, follows: false }
     };
     let named = Message::new(MsgId(1), Envelope::new(ContextId(0), Rank(3), Tag(0)));

@@ -1,8 +1,8 @@
-//! The laws on what an engine holds between calls.
+//! Laws on the state of an engine between calls.
 
 use matchpoint::{Engine, Entry, Message, Queue};
 
-use super::{Judge, Verdict, require};
+use super::{Oracle, Verdict, require};
 use crate::law::Law;
 
 fn listed(entries: &[Entry]) -> String {
@@ -17,7 +17,7 @@ fn listed(entries: &[Entry]) -> String {
     }
 }
 
-/// Without what an engine need not keep.
+/// Removes fields that an engine need not keep.
 fn kept(entry: Entry) -> Entry {
     match entry {
         Entry::Message(message) => Entry::Message(Message::new(message.id, message.envelope)),
@@ -25,11 +25,11 @@ fn kept(entry: Entry) -> Entry {
     }
 }
 
-impl Judge {
+impl Oracle {
     /// Compares the lengths of the queues. O(1).
     ///
     /// # Errors
-    /// They are not those of the judge's own queues.
+    /// If a length differs.
     pub fn compare_lengths(&self, engine: &dyn Engine) -> Verdict {
         for (name, has, expected) in [
             ("posted", engine.posted_len(), self.posted.len()),
@@ -42,11 +42,11 @@ impl Judge {
         Ok(())
     }
 
-    /// Compares lengths, contents and order of both queues, and whether the footprint adds up, as far as the engine
-    /// tells them. O(entries).
+    /// Compares lengths, contents and order of both queues, and checks the footprint, as far as the engine
+    /// reports them. O(entries).
     ///
     /// # Errors
-    /// They are not those of the judge's own queues.
+    /// If a value differs.
     pub fn compare(&self, engine: &dyn Engine) -> Verdict {
         self.compare_lengths(engine)?;
         if self.terms.calls.visit {

@@ -1,21 +1,21 @@
-//! A queue as the judge keeps it: all of it by age, and beside that two indexes, so that queues of a hundred thousand
-//! entries can be followed. What it answers is compared with a plain scan in the tests below.
+//! The oracle's queue: all entries by age, and two indexes for queues of a hundred thousand entries. The
+//! tests compare its results with a linear scan.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use matchpoint::{ContextId, Envelope, Message, Rank, Receive, Selector, Tag, Wild};
 
-/// What waits in a queue.
-pub(super) trait Waiting {
-    /// Its id.
-    fn name(&self) -> u64;
+/// An entry of a queue.
+pub(super) trait QueueEntry {
+    /// Id of the entry.
+    fn id(&self) -> u64;
 
-    /// Its envelope, if it has just one.
+    /// Envelope, unless the entry has a wildcard.
     fn envelope(&self) -> Option<Envelope>;
 }
 
-impl Waiting for Receive {
-    fn name(&self) -> u64 {
+impl QueueEntry for Receive {
+    fn id(&self) -> u64 {
         self.id.0
     }
 
@@ -24,8 +24,8 @@ impl Waiting for Receive {
     }
 }
 
-impl Waiting for Message {
-    fn name(&self) -> u64 {
+impl QueueEntry for Message {
+    fn id(&self) -> u64 {
         self.id.0
     }
 
@@ -42,24 +42,24 @@ fn key(envelope: &Envelope) -> Key {
 
 /// See the [module's documentation](self).
 #[derive(Clone, Debug)]
-pub(super) struct Line<T> {
+pub(super) struct AgedQueue<T> {
     by_age: BTreeMap<u64, T>,
-    by_name: HashMap<u64, u64>,
-    /// Those with just one envelope, by it and by age.
+    by_id: HashMap<u64, u64>,
+    /// Entries without a wildcard, by envelope and age.
     exact: BTreeSet<(Key, u64)>,
-    /// The ages of the others.
+    /// Ages of the entries with a wildcard.
     open: BTreeSet<u64>,
     next: u64,
 }
 
-impl<T> Default for Line<T> {
+impl<T> Default for AgedQueue<T> {
     fn default() -> Self {
-        let (by_age, by_name) = (BTreeMap::new(), HashMap::new());
-        Line { by_age, by_name, exact: BTreeSet::new(), open: BTreeSet::new(), next: 0 }
+        let (by_age, by_id) = (BTreeMap::new(), HashMap::new());
+        AgedQueue { by_age, by_id, exact: BTreeSet::new(), open: BTreeSet::new(), next: 0 }
     }
 }
 
-impl<T: Waiting + Copy> Line<T> {
+impl<T: QueueEntry + Copy> AgedQueue<T> {
     pub(super) fn len(&self) -> usize {
         self.by_age.len()
     }
@@ -69,8 +69,8 @@ impl<T: Waiting + Copy> Line<T> {
         self.by_age.values()
     }
 
-    pub(super) fn get(&self, name: u64) -> Option<&T> {
-        self.by_name.get(&name).map(|age| &self.by_age[age])
+    pub(super) fn get(&self, id: u64) -> Option<&T> {
+        self.by_id.get(&id).map(|age| &self.by_age[age])
     }
 
     pub(super) fn push(&mut self, entry: T) {
@@ -83,12 +83,12 @@ impl<T: Waiting + Copy> Line<T> {
             Some(envelope) => self.exact.insert((key(&envelope), age)),
             None => self.open.insert(age),
         };
-        self.by_name.insert(entry.name(), age);
+        self.by_id.insert(entry.id(), age);
         self.by_age.insert(age, entry);
     }
 
-    fn take(&mut self, name: u64) -> Option<(u64, T)> {
-        let age = self.by_name.remove(&name)?;
+    fn take(&mut self, id: u64) -> Option<(u64, T)> {
+        let age = self.by_id.remove(&id)?;
         let entry = self.by_age.remove(&age)?;
         match entry.envelope() {
             Some(envelope) => self.exact.remove(&(key(&envelope), age)),
@@ -97,22 +97,22 @@ impl<T: Waiting + Copy> Line<T> {
         Some((age, entry))
     }
 
-    pub(super) fn remove(&mut self, name: u64) -> Option<T> {
-        self.take(name).map(|(_, entry)| entry)
+    pub(super) fn remove(&mut self, id: u64) -> Option<T> {
+        self.take(id).map(|(_, entry)| entry)
     }
 
-    /// Another entry in the place of the one of that name.
-    pub(super) fn replace(&mut self, name: u64, entry: T) {
-        if let Some((age, _)) = self.take(name) {
+    /// Replaces the entry with this id and keeps its age.
+    pub(super) fn replace(&mut self, id: u64, entry: T) {
+        if let Some((age, _)) = self.take(id) {
             self.put(age, entry);
         }
     }
 
-    /// Takes out those that `picks`, and gives their names, oldest first. O(entries).
+    /// Removes all entries for which `picks` is true. Returns their ids, oldest first. O(entries).
     pub(super) fn extract(&mut self, picks: impl Fn(&T) -> bool) -> Vec<u64> {
-        let names: Vec<_> = self.iter().filter(|entry| picks(entry)).map(Waiting::name).collect();
-        names.iter().for_each(|&name| _ = self.take(name));
-        names
+        let ids: Vec<_> = self.iter().filter(|entry| picks(entry)).map(QueueEntry::id).collect();
+        ids.iter().for_each(|&id| _ = self.take(id));
+        ids
     }
 
     fn first_exact(&self, envelope: &Envelope) -> Option<u64> {
@@ -121,9 +121,8 @@ impl<T: Waiting + Copy> Line<T> {
     }
 }
 
-impl Line<Receive> {
-    /// The earliest receive that `envelope` matches: the first of those that ask for just this, unless one that leaves
-    /// something open is earlier.
+impl AgedQueue<Receive> {
+    /// The oldest receive that matches `envelope`: the oldest exact receive, or an older wildcard receive.
     pub(super) fn first_for(&self, envelope: &Envelope) -> Option<&Receive> {
         let exact = self.first_exact(envelope);
         let earlier = self.open.range(..exact.unwrap_or(u64::MAX));
@@ -132,8 +131,8 @@ impl Line<Receive> {
     }
 }
 
-impl Line<Message> {
-    /// The earliest message that matches `selector`.
+impl AgedQueue<Message> {
+    /// The oldest message that matches `selector`.
     pub(super) fn first_for(&self, selector: &Selector) -> Option<&Message> {
         match selector.exact() {
             Some(envelope) => self.first_exact(&envelope).map(|age| &self.by_age[&age]),
@@ -141,8 +140,7 @@ impl Line<Message> {
         }
     }
 
-    /// The earliest message of `source` that matches `selector`, but for what that asks of the source. O(messages of
-    /// the source).
+    /// The oldest message of `source` that matches `selector` with any source. O(messages of the source).
     pub(super) fn first_of(&self, source: Rank, selector: &Selector) -> Option<&Message> {
         let any = Selector::new(selector.context(), Wild::Any, selector.tag());
         let of = |tag, age| ((selector.context(), source, Tag(tag)), age);
@@ -159,11 +157,11 @@ mod tests {
     use crate::choices::Choices;
     use crate::generate::{SHAPES, stream};
 
-    /// Whether what is found is what looking at all entries in turn finds, while entries come and go at random.
+    /// Compares the indexes with a linear scan during random posts and arrivals.
     #[test]
-    fn indexes_find_what_a_scan_finds() {
+    fn indexes_agree_with_linear_scan() {
         for (seed, (name, shape)) in (1..).zip(SHAPES) {
-            let (mut posted, mut unexpected) = (Line::default(), Line::default());
+            let (mut posted, mut unexpected) = (AgedQueue::default(), AgedQueue::default());
             for event in stream(*shape, Choices::Seed(seed), 1000) {
                 match event {
                     Event::Post(receive) => {
@@ -195,19 +193,15 @@ mod tests {
                     }
                     Event::Close(context) => {
                         let picks = |receive: &Receive| receive.selector.context() == context;
-                        let names: Vec<_> = posted.iter().filter(|r| picks(r)).map(|r| r.id.0).collect();
-                        assert_eq!(posted.extract(picks), names, "{name}");
+                        let ids: Vec<_> = posted.iter().filter(|r| picks(r)).map(|r| r.id.0).collect();
+                        assert_eq!(posted.extract(picks), ids, "{name}");
                     }
                     _ => {}
                 }
-                for line in [posted.by_name.len(), posted.exact.len() + posted.open.len()] {
+                for line in [posted.by_id.len(), posted.exact.len() + posted.open.len()] {
                     assert_eq!(line, posted.len(), "{name}");
                 }
-                assert_eq!(
-                    [unexpected.by_name.len(), unexpected.exact.len()],
-                    [unexpected.len(); 2],
-                    "{name}"
-                );
+                assert_eq!([unexpected.by_id.len(), unexpected.exact.len()], [unexpected.len(); 2], "{name}");
             }
         }
     }

@@ -1,8 +1,8 @@
-//! The judge, told outcomes that no engine here gives.
+//! Tests of the oracle with outcomes that no engine of Matchpoint gives.
 
 use matchpoint::event::script;
 use matchpoint::{MsgId, Order, Outcome, Readdressed, RecvId, Refused};
-use matchpoint_conformance::{Judge, Law};
+use matchpoint_conformance::{Law, Oracle};
 
 const QUEUED: Outcome = Outcome::Arrived(Ok(None));
 
@@ -14,12 +14,12 @@ fn posted(id: u64) -> Outcome {
     Outcome::Posted(Ok(Some(MsgId(id))))
 }
 
-/// The law that the last of these outcomes breaks, if it does. The ones before it are to break none.
+/// The law that the last outcome breaks. The earlier outcomes must break none.
 fn verdict(order: Order, text: &str, outcomes: &[Outcome]) -> Option<Law> {
     let events = script::parse(text).unwrap();
     assert_eq!(events.len(), outcomes.len());
-    let mut judge = Judge::new(order, false);
-    let mut laws = events.iter().zip(outcomes).map(|(event, outcome)| judge.judge(event, outcome));
+    let mut oracle = Oracle::new(order, false);
+    let mut laws = events.iter().zip(outcomes).map(|(event, outcome)| oracle.check(event, outcome));
     let last = laws.nth(events.len() - 1);
     last.and_then(|verdict| verdict.err()).map(|broken| broken.law)
 }
@@ -47,14 +47,14 @@ fn promised_order_decides_allowed_matches() {
     assert_eq!([1, 2, 3].map(|id| taking(Order::None, id)), [None; 3]);
 }
 
-/// They may all be of one source; whether they are of one that is named besides, nobody knows yet.
+/// Messages with an unknown source may have one source. It is unknown whether a known source is the same.
 #[test]
-fn nameless_messages_keep_their_order_among_themselves() {
+fn messages_of_unknown_source_keep_order() {
     let text = "arrive m1 0/?/7\n arrive m2 0/3/7\n arrive m3 0/?/7\n post r1 0/*/7";
     let taking = |order, id| verdict(order, text, &[QUEUED, QUEUED, QUEUED, posted(id)]);
     assert_eq!([1, 2, 3].map(|id| taking(Order::Total, id)), [None, Some(Law::Post), Some(Law::Post)]);
     assert_eq!([1, 2, 3].map(|id| taking(Order::PerSource, id)), [None, None, Some(Law::Post)]);
-    // Named, it is the earliest of its source: it kept its age.
+    // After readdressing, the message is the oldest of its source, because it kept its age.
     let text = "arrive m1 0/?/7\n arrive m2 0/3/7\n readdress m1 0/?/7 3\n post r1 0/*/7";
     let outcomes = |id| [QUEUED, QUEUED, Outcome::Readdressed(Ok(Readdressed::SourceSet)), posted(id)];
     let taking = |id| verdict(Order::PerSource, text, &outcomes(id));
@@ -73,12 +73,12 @@ fn late_source_takes_earliest_matching_receive() {
     assert_eq!([1, 2, 9].map(|id| saying(matched(id))), [None, Some(Law::Readdress), Some(Law::Readdress)]);
     let others = [Ok(Readdressed::SourceSet), Ok(Readdressed::Unchanged)];
     assert_eq!(others.map(saying), [Some(Law::Readdress); 2]);
-    // Of a table that is not said to be of fixed size, and of memory where there is plenty.
+    // A table without a fixed size, and memory that is not exhausted.
     assert_eq!([Refused::Full, Refused::Memory].map(|why| saying(Err(why))), [Some(Law::Refusal); 2]);
 }
 
 #[test]
-fn overtaking_is_allowed_where_it_was_asserted() {
+fn asserted_overtaking_is_allowed() {
     let text = |context| {
         format!("set_hints {context} allow_overtaking\n arrive m1 0/1/7\n arrive m2 0/1/7\n post r1 0/1/7")
     };

@@ -1,16 +1,16 @@
-//! Other numbers for the same stream: all 64 bits of them, where a generator and people count from 0.
+//! Relabelled streams: the same stream with other ids, contexts, sources and tags, in all 64 bits. Generated
+//! streams count from 0.
 //!
-//! Bits change places and some are inverted. Numbers that differed in a low bit then differ in one bit anywhere, the
-//! others are set or clear at random, and a mask ignores the same tags as before, its bits having moved with theirs. So
-//! what matches what stays as it was, and a stream that has been shrunk can be given plain numbers again one bit at a
-//! time ([`shrink`](crate::shrink)).
+//! Bits are permuted and some are inverted. Numbers that differed in a low bit then differ in one bit at any
+//! position. Masks are permuted in the same way, so the same entries match. Shrinking can restore plain
+//! numbers bit by bit ([`shrink`](crate::shrink)).
 
 use matchpoint::{ContextId, Event, Rank, Tag, TagMask, Wild};
 
 use crate::choices::Choices;
 use crate::renumber::{Numbers, map};
 
-/// A one-to-one mapping of `width` bits: bit `at` goes to `at * stride + shift`, then some are inverted.
+/// A bijection on `width` bits: bit `at` moves to `at * stride + shift`, then some bits are inverted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Bits {
     width: u32,
@@ -20,11 +20,11 @@ struct Bits {
 }
 
 impl Bits {
-    /// `turn` decides where the lowest bit goes: as many turns as there are bits put it everywhere.
+    /// `turn` selects the new position of the lowest bit. `width` consecutive turns cover all positions.
     fn new(width: u32, turn: u64, choices: &mut Choices<'_>) -> Self {
         let stride = 2 * choices.below(u64::from(width) / 2) as u32 + 1;
         let shift = (turn % u64::from(width)) as u32;
-        // One in four keeps small numbers sparse: bits move, and none is inverted. One in four is all ones at the top.
+        // One in four keeps numbers sparse: bits move without inversion. One in four inverts all upper bits.
         let inverted = match choices.below(4) {
             0 => 0,
             1 => u64::MAX << choices.below(48),
@@ -33,7 +33,7 @@ impl Bits {
         Bits { width, stride, shift, inverted: inverted & (u64::MAX >> (64 - width)) }
     }
 
-    /// Bits in their new places.
+    /// Permutes the bits.
     fn moved(&self, number: u64) -> u64 {
         let to = |at: u32| (at * self.stride + self.shift) % self.width;
         (0..self.width).map(|at| (number >> at & 1) << to(at)).fold(0, |sum, bit| sum | bit)
@@ -44,9 +44,9 @@ impl Bits {
     }
 }
 
-/// Other numbers, one mapping for each kind.
+/// A bijection for each kind of number.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Disguise {
+pub struct Relabelling {
     contexts: Bits,
     sources: Bits,
     tags: Bits,
@@ -54,12 +54,13 @@ pub struct Disguise {
     messages: Bits,
 }
 
-impl Disguise {
-    /// The disguise of that number. Any 64 that follow each other put the lowest bit of each kind in every place.
+impl Relabelling {
+    /// Creates relabelling `number`. Any 64 consecutive numbers move the lowest bit of each kind to every
+    /// position.
     pub fn new(number: u64) -> Self {
         let mut choices = Choices::Seed(number ^ 0xD15_6015E);
         let mut bits = |width, turn| Bits::new(width, turn, &mut choices);
-        Disguise {
+        Relabelling {
             contexts: bits(32, number),
             sources: bits(32, number),
             tags: bits(64, number),
@@ -68,18 +69,19 @@ impl Disguise {
         }
     }
 
-    /// Gives all events their other numbers.
-    pub fn put_on(&self, events: &mut [Event]) {
+    /// Relabels all events.
+    pub fn apply(&self, events: &mut [Event]) {
         events.iter_mut().for_each(|event| *event = map(event, &mut self.clone()));
     }
 }
 
-impl Numbers for Disguise {
+impl Numbers for Relabelling {
     fn context(&mut self, context: ContextId) -> ContextId {
         ContextId(self.contexts.number(context.0.into()) as u32)
     }
 
-    /// One-to-one but for the source that is not known, which stays: who would become it becomes what it would have.
+    /// A bijection that keeps `Rank::UNKNOWN`: the source that would map to it maps to the image of
+    /// `Rank::UNKNOWN`.
     fn source(&mut self, source: Rank) -> Rank {
         let number = |source: Rank| Rank(self.sources.number(source.0.into()) as u32);
         match number(source) {
@@ -114,39 +116,39 @@ mod tests {
     use crate::run::run;
 
     #[test]
-    fn no_two_numbers_become_one() {
+    fn relabelling_is_injective() {
         for number in 0..200 {
-            let mut disguise = Disguise::new(number);
+            let mut relabel = Relabelling::new(number);
             let numbers: Vec<u64> = (0..64).map(|bit| 1 << bit).chain(0..1000).collect();
             let distinct = numbers.iter().collect::<BTreeSet<_>>().len();
-            let sources: BTreeSet<_> = (0..1000).map(|at| disguise.source(Rank(at))).collect();
-            let tags: BTreeSet<_> = numbers.iter().map(|&at| disguise.tag(Tag(at))).collect();
+            let sources: BTreeSet<_> = (0..1000).map(|at| relabel.source(Rank(at))).collect();
+            let tags: BTreeSet<_> = numbers.iter().map(|&at| relabel.tag(Tag(at))).collect();
             assert_eq!((sources.len(), tags.len()), (1000, distinct));
             assert!(!sources.contains(&Rank::UNKNOWN));
-            let contexts: BTreeSet<_> = (0..1000).map(|at| disguise.context(ContextId(at))).collect();
+            let contexts: BTreeSet<_> = (0..1000).map(|at| relabel.context(ContextId(at))).collect();
             assert_eq!(contexts.len(), 1000);
         }
     }
 
     #[test]
-    fn the_lowest_bit_goes_everywhere() {
+    fn lowest_bit_reaches_every_position() {
         let mut union = [0, 0, 0];
         for number in 1..65 {
-            let mut disguise = Disguise::new(number);
-            union[0] |= disguise.tag(Tag(0)).0 ^ disguise.tag(Tag(1)).0;
-            union[1] |= disguise.receive(0) ^ disguise.receive(1);
-            union[2] |= u64::from(disguise.context(ContextId(0)).0 ^ disguise.context(ContextId(1)).0);
+            let mut relabel = Relabelling::new(number);
+            union[0] |= relabel.tag(Tag(0)).0 ^ relabel.tag(Tag(1)).0;
+            union[1] |= relabel.receive(0) ^ relabel.receive(1);
+            union[2] |= u64::from(relabel.context(ContextId(0)).0 ^ relabel.context(ContextId(1)).0);
         }
         assert_eq!(union, [u64::MAX, u64::MAX, u32::MAX.into()]);
     }
 
-    /// What matches stays, so the disguised stream makes as many matches as the plain one.
+    /// The relabelled stream has the same matches as the original.
     #[test]
-    fn what_matches_stays() {
+    fn relabelled_stream_keeps_matches() {
         for (number, (name, shape)) in (0..).zip(SHAPES) {
             let plain = stream(*shape, Choices::Seed(number), 500);
             let mut other = plain.clone();
-            Disguise::new(number).put_on(&mut other);
+            Relabelling::new(number).apply(&mut other);
             assert_ne!(plain, other, "{name}");
             let matches = [plain, other].map(|events| {
                 let run = run(&mut *matchpoint::engines::create("list").unwrap(), &events, false);

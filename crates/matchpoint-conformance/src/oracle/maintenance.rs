@@ -1,13 +1,13 @@
-//! The other laws: withdrawing, readdressing, hints, closing, failures.
+//! Rules of withdrawals, readdressing, hints, closing and failures.
 
 use matchpoint::{
     ContextId, Drained, Envelope, Hints, Message, MsgId, Rank, Readdressed, RecvId, Refused, Wild,
 };
 
-use super::{Judge, Verdict, broken, require};
+use super::{Oracle, Verdict, broken, require};
 use crate::law::Law;
 
-/// Receives, messages and pending receives, in one line.
+/// Receives, messages and pending receives in one line.
 pub(crate) fn drained_text(drained: &Drained) -> String {
     let receives = drained.receives.iter().map(|id| format!("r{}", id.0));
     let messages = drained.messages.iter().map(|id| format!("m{}", id.0));
@@ -16,7 +16,7 @@ pub(crate) fn drained_text(drained: &Drained) -> String {
     if all.is_empty() { "nothing".to_owned() } else { all.join(" ") }
 }
 
-impl Judge {
+impl Oracle {
     pub(super) fn cancel(&mut self, id: RecvId, done: bool) -> Verdict {
         let waits = self.posted.remove(id.0).is_some();
         require(done == waits, Law::Cancel, || format!("Cancelling r{} returned {done}.", id.0))
@@ -82,7 +82,7 @@ impl Judge {
         Ok(())
     }
 
-    /// What closing `context` is to drain.
+    /// The entries that closing `context` must return.
     pub fn drained_by_close(&self, context: ContextId) -> Drained {
         let receives = self.posted.iter().filter(|receive| receive.selector.context() == context);
         let messages = self.unexpected.iter().filter(|message| message.envelope.context == context);
