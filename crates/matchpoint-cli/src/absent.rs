@@ -1,4 +1,4 @@
-//! Ranks that a trace lacks.
+//! Missing ranks of a trace.
 
 use matchpoint_trace::Description;
 
@@ -11,7 +11,7 @@ pub fn tell_missing(of: &str, trace: &Description, meaning: &str) {
     }
 }
 
-/// How many of how many, if any are missing; without a full stop.
+/// `2 of 8 ranks are missing from the trace`, if any.
 pub fn sentence(missing: usize, ranks: u32) -> Option<String> {
     let are = if missing == 1 { "is" } else { "are" };
     let counts = format!("{} of {} ranks {are}", format::count(missing as u64), format::count(ranks.into()));

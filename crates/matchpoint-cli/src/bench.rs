@@ -1,4 +1,4 @@
-//! `matchpoint bench`: engines on the standard workloads, or call by call.
+//! `matchpoint bench`: measures engines on standard workloads.
 
 mod files;
 pub mod usual;
@@ -29,16 +29,16 @@ use crate::progress::bar;
 use crate::report::bench::{engines, gpu, latency, plot, rate, threads, through_c};
 use crate::report::document::Document;
 
-/// Events of a trace that are played: more would not fit into memory everywhere.
+/// Events of a trace that are played. More may not fit into memory.
 const EVENTS_MAX: usize = 2_000_000;
 
-/// How often each scenario of `--latency` is played.
+/// Repetitions of each scenario of `--latency`.
 const LATENCY_REPETITIONS: usize = 3;
 
 /// Runs the command.
 ///
 /// # Errors
-/// A trace cannot be read, a file cannot be written, the user interrupted it, or an engine answered wrongly.
+/// The trace cannot be read, a file cannot be written, the user interrupted, or an engine answered wrongly.
 pub fn run(arguments: &Bench) -> Result<(), Failure> {
     if !arguments.message_rate {
         no_none(arguments)?;
@@ -158,7 +158,7 @@ fn call_at_once(arguments: &Bench, files: Files, progress: &Progress) -> Result<
     )
 }
 
-/// The concurrent engines that the user names, or the usual ones.
+/// The named concurrent engines, or the defaults.
 fn concurrent(arguments: &Bench, usual: &[&str]) -> Vec<String> {
     let usual = || usual.iter().map(|&name| name.to_owned()).collect();
     if arguments.concurrent.is_empty() { usual() } else { each_once(&arguments.concurrent) }
@@ -206,7 +206,7 @@ fn on_card(arguments: &Bench, mut files: Files, progress: &Progress) -> Result<(
     }
 }
 
-/// Of the paper's distributions, or of the traces that are named.
+/// Jobs with the paper's distributions, or with the named traces.
 fn jobs_on_card(arguments: &Bench, progress: &Progress) -> Result<Vec<figures::Job>, Failure> {
     if arguments.workloads.is_empty() {
         return Ok(figures::jobs());
@@ -238,10 +238,10 @@ fn jobs_on_card(arguments: &Bench, progress: &Progress) -> Result<Vec<figures::J
     Ok(jobs)
 }
 
-/// What fails is left out, and all that follows it where the card itself has failed.
+/// Measures on a card. Failed jobs are omitted, and every later job if the card failed.
 ///
 /// # Errors
-/// There is no card, or nothing could be measured.
+/// No card, or no job was measured.
 fn measured_now<'a>(
     ordinal: usize,
     jobs: &'a [figures::Job],
@@ -285,7 +285,7 @@ fn measured_now<'a>(
     Ok((on_card, load))
 }
 
-/// The load is that of then.
+/// Reads results of an earlier run, with its host load.
 fn measured_before<'a>(
     path: &Path,
     jobs: &'a [figures::Job],
@@ -309,8 +309,8 @@ fn tell_too_few(threads: Option<usize>) {
     }
 }
 
-/// Makes a measurement that may fail, or be stopped, while a bar on a terminal shows how far it is: what came of it, and the
-/// load of the machine before, where it is known. Says so first if that is much.
+/// Runs a measurement with a progress bar. Returns the result and the host load before it, and prints a warning about a
+/// high load.
 fn measured<T, E: Display>(
     progress: &Progress,
     measure: impl FnOnce(&mut dyn FnMut(usize, usize, &str) -> bool) -> Result<Option<T>, E>,
@@ -323,7 +323,6 @@ fn measured<T, E: Display>(
     Ok((results.ok_or(Failure::Interrupted)?, load.map(|load| load.average)))
 }
 
-/// The engines that the user names, or the usual ones.
 fn engines(arguments: &Bench, usual: &[&str]) -> Vec<String> {
     let usual = || usual.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
     engines_meant(&if arguments.engines.is_empty() { usual() } else { arguments.engines.clone() })
@@ -380,7 +379,7 @@ fn no_match(name: &str) -> Failure {
     Failure::Message(format!("{name}: no message of this trace finds a receive"))
 }
 
-/// What happened at each rank of a trace, and what came of it.
+/// Events and outcomes of each rank of a trace.
 fn events_of(
     name: &str,
     path: &Path,
@@ -416,7 +415,7 @@ fn right(wrong: Option<String>) -> Result<(), Failure> {
     wrong.map_or(Ok(()), |wrong| Err(Failure::Message(wrong)))
 }
 
-/// Who answered single calls wrongly, and where.
+/// Engines with wrong answers to single calls.
 fn wrong_calls(latencies: &Latencies) -> Option<String> {
     let stages = latencies.engines.iter().flat_map(|of| of.stages.iter().map(move |stage| (of, stage)));
     let wrong = stages.filter_map(|(of, stage)| match &stage.ended {

@@ -1,4 +1,4 @@
-//! A job of the benchmark of `matchpoint-calibrate`, talked with in a thread of its own while the job is watched.
+//! A job of the `matchpoint-calibrate` benchmark. A thread controls the benchmark, and the main thread watches the job.
 
 use std::path::Path;
 use std::process::{Child, ExitStatus, Stdio};
@@ -16,13 +16,13 @@ use crate::job;
 use crate::lines::Lines;
 use crate::progress::bar;
 
-/// How far it is: what a bar shows.
+/// Progress of the benchmark.
 pub struct Shown {
-    /// Measurements that are made.
+    /// Finished measurements.
     pub done: usize,
-    /// All of them.
+    /// All measurements.
     pub total: usize,
-    /// The next, in words.
+    /// Label of the next measurement.
     pub next: String,
 }
 
@@ -36,26 +36,26 @@ impl Tells {
     /// Shows this from now on. False: the user has interrupted it.
     #[must_use]
     pub fn show(&self, shown: Shown) -> bool {
-        // Nobody looks any more once the job has ended.
+        // The main thread ignores progress after the end of the job.
         let _ = self.steps.send(shown);
         !self.stop.load(Relaxed)
     }
 }
 
-/// How a job ended.
+/// End of a job.
 #[derive(Clone, Copy)]
 pub struct Ended {
-    /// As its launcher did.
+    /// Exit status of the launcher.
     pub status: ExitStatus,
-    /// Whether the user interrupted it.
+    /// Whether the user interrupted the job.
     pub is_interrupted: bool,
 }
 
-/// Starts `launcher` with the benchmark behind it, has `talk` talk with it, and waits for the job: what `talk` came to, and
-/// how the job ended.
+/// Starts `launcher` with the benchmark, runs `talk` in a thread, and waits for the job. Returns the result of `talk`
+/// and the end of the job.
 ///
 /// # Errors
-/// There is no launcher, no compiler of its MPI, or the job cannot be started.
+/// No launcher, no compiler of its MPI, or the job cannot be started.
 pub fn run<T, E>(
     launcher: &[String],
     mpicc: Option<&Path>,
@@ -69,7 +69,7 @@ where
         anstream::eprintln!("matchpoint: compiling the benchmark for {library}, once ...");
     })?;
     command.stdin(Stdio::piped()).stdout(Stdio::piped());
-    // An interrupt need not reach the job: then it ends for there is nothing more to be asked.
+    // An interrupt may not reach the job. The job then ends because no request follows.
     let stop = job::signalled(&[signal_hook::consts::SIGINT])?;
     let mut talking = Talking {
         talk: Some(talk),
@@ -93,7 +93,7 @@ struct Talking<F, T, E> {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<Result<T, E>>>,
     steps: Option<Receiver<Shown>>,
-    /// Where there is a terminal; elsewhere lines.
+    /// Hidden without a terminal; then `lines` prints.
     bar: ProgressBar,
     lines: Lines,
 }

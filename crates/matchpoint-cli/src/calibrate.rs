@@ -1,4 +1,4 @@
-//! `matchpoint calibrate`: measures a machine under its MPI, fits the model, and writes the machine's file.
+//! `matchpoint calibrate`: measures a machine under its MPI, and writes the machine file.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ use crate::{format, job};
 /// Runs the command.
 ///
 /// # Errors
-/// There is no compiler or no launcher, the job fails, raw measurements are damaged, or a file cannot be written.
+/// No compiler or launcher, a failed job, damaged raw measurements, or a file that cannot be written.
 pub fn run(arguments: &Calibrate) -> Result<(), Failure> {
     let (mut files, place) = prepare(arguments)?;
     let raw_path = match &arguments.from {
@@ -56,7 +56,7 @@ fn who() -> String {
     env::var("USER").or_else(|_| env::var("LOGNAME")).unwrap_or_else(|_| "unknown".to_owned())
 }
 
-/// Makes room for every file, before anything is measured; the machine's with its place.
+/// Reserves every file before the measurement.
 fn prepare(arguments: &Calibrate) -> Result<(Files, Place), Failure> {
     let raw = arguments.from.clone().unwrap_or_else(|| raw_path(arguments));
     let mut named = vec![&arguments.output, &raw];
@@ -72,18 +72,18 @@ fn prepare(arguments: &Calibrate) -> Result<(Files, Place), Failure> {
     let mut files = Files::reserve(arguments.json.as_deref(), arguments.html.as_deref())?;
     let machine = files.outputs.reserve(&arguments.output)?;
     if arguments.from.is_none() {
-        // The ranks write this file while they measure: an error is reported before they start.
+        // The ranks write this file during the measurement: an error is reported before they start.
         files.outputs.try_out(&raw)?;
     }
     Ok((files, machine))
 }
 
-/// Where raw measurements go: beside the machine, under its name.
+/// Path of the raw measurements: next to the machine file, with its name.
 fn raw_path(arguments: &Calibrate) -> PathBuf {
     arguments.raw.clone().unwrap_or_else(|| arguments.output.with_extension("raw.jsonl"))
 }
 
-/// Has everything measured that is not yet, and tells where it is.
+/// Makes the missing measurements, and returns the path of the raw measurements.
 fn measured(arguments: &Calibrate) -> Result<PathBuf, Failure> {
     let raw = raw_path(arguments);
     let request = Request {
@@ -105,7 +105,7 @@ fn measured(arguments: &Calibrate) -> Result<PathBuf, Failure> {
         let made = format::counted(earlier.measured.len() as u64, "measurement");
         anstream::eprintln!("matchpoint: going on with {}, which has {made}", raw.display());
     }
-    // What is wrong with the job itself is not mended by starting it again.
+    // If the job itself fails, no hint to continue: a restart does not help.
     let (outcome, ended) =
         benchmark::run(&arguments.command, arguments.mpicc.as_deref(), move |job, tells| {
             let session = request.begin(earlier, job)?;
@@ -124,7 +124,7 @@ fn measured(arguments: &Calibrate) -> Result<PathBuf, Failure> {
     }
 }
 
-/// What was measured is kept.
+/// An interrupted measurement. The measurements so far are kept.
 fn broken_off(error: &CalibrateError, ended: Ended, raw: &Path) -> Failure {
     let left = Raw::read(raw).map_or(0, |raw| raw.measured.len());
     let made = format::counted(left as u64, "measurement");

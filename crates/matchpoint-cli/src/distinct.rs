@@ -1,11 +1,11 @@
-//! What is written to one place twice is lost once: outputs have a place each.
+//! Checks that outputs do not overwrite each other.
 
 use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
 use crate::output::is_stdout;
 
-/// Where a file is, by whatever way it is named. It need not be there.
+/// The canonical path of a file, which need not exist.
 pub fn place(path: &Path) -> PathBuf {
     let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
     match (path.canonicalize(), folder.canonicalize(), path.file_name()) {
@@ -15,7 +15,7 @@ pub fn place(path: &Path) -> PathBuf {
     }
 }
 
-/// Told before any work.
+/// Checks that options name different outputs, before any work.
 ///
 /// # Errors
 /// Two of these options name the same place, be it by other ways, or both standard output.
@@ -36,10 +36,10 @@ pub fn each_has_its_own(options: &[(&str, Option<&Path>)]) -> Result<(), Failure
     Ok(())
 }
 
-/// The same of the two files of a report: a page is for a browser, so only the JSON can go to standard output.
+/// Checks the two files of a report: only the JSON may go to standard output.
 ///
 /// # Errors
-/// They are one, or the page would go there.
+/// Both are the same, or the page would go to standard output.
 pub fn json_and_page(json: Option<&Path>, page: Option<&Path>) -> Result<(), Failure> {
     if page.is_some_and(is_stdout) {
         let problem = "--html needs a file of its own: only --json can go to standard output";

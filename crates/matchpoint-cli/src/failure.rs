@@ -1,4 +1,4 @@
-//! How a command ends: the exit codes and the one line on standard error, in one place.
+//! Exit codes and error messages.
 
 use std::io;
 use std::path::Path;
@@ -7,17 +7,17 @@ use std::process::ExitCode;
 use matchpoint_replay::ReplayError;
 use matchpoint_trace::TraceError;
 
-/// Interrupted by the user: 128 + SIGINT, as a shell would report it.
+/// Exit code after an interrupt: 128 + SIGINT, as in a shell.
 pub const INTERRUPTED: u8 = 130;
 
-/// Why a command did not finish.
+/// Reason why a command did not finish.
 #[derive(Debug)]
 pub enum Failure {
-    /// A sentence for the user: what was read, where, and what to do.
+    /// An error message, perhaps with a line `hint: …`.
     Message(String),
-    /// The same, with an exit code of its own.
+    /// An error message with its exit code.
     Coded(u8, String),
-    /// The user interrupted it.
+    /// The user interrupted the command.
     Interrupted,
     /// A process of ours has told the user, and ended with this code.
     Told(u8),
@@ -84,7 +84,7 @@ impl From<ReplayError> for Failure {
     }
 }
 
-/// Tells the user what went wrong, if anything, and gives the exit code.
+/// Prints the error, if any, and returns the exit code.
 pub fn exit_code(result: Result<(), Failure>) -> ExitCode {
     match result {
         Ok(()) | Err(Failure::BrokenPipe) => ExitCode::SUCCESS,

@@ -1,12 +1,11 @@
-//! Is matching the problem? The share of the run time that it costs, and one sentence.
+//! The verdict: the share of the run time that matching costs, and the answer.
 //!
-//! The cost is that of the first engine's own operations, replayed on this host: on warm caches (the low end) and on
-//! cold ones (the high end). A rank's share is its cost ÷ its recorded run time, and the verdict is about the rank
-//! with the largest. Between both ends the geometric mean is taken, since what caches do to a search is a factor; or what
-//! the calls of the traced run show, where an entry's cost in its library is known.
+//! The cost is the time of the first engine for the replayed operations: with warm caches (low end) and with cold caches
+//! (high end). The share of a rank is its cost ÷ its recorded run time. The verdict is about the rank with the largest
+//! share. The likely cost is the geometric mean of both ends, because caches act on a search as a factor. If the
+//! cost of an entry in the traced library is known, the times of the traced calls decide instead.
 //!
-//! An answer is given where both ends lead to the same. Else it is
-//! *Cannot tell*, with the reason and what would decide ([`doubt`]).
+//! The answer is *Cannot tell*, with a reason ([`inconclusive`]), unless both ends give the same answer.
 
 use matchpoint_replay::Measurements;
 use matchpoint_replay::measurements::{EngineAtRank, EngineMeasurements, RankMeasurements};
@@ -18,7 +17,7 @@ use crate::format;
 use crate::stand_in::searches_as;
 use crate::verdict::{Answer, FASTER, NEGLIGIBLE, Other, REFERENCE, Verdict};
 
-/// The verdict on a replay.
+/// Judges a replay.
 pub fn judge(measurements: &Measurements) -> Verdict {
     let Some(engine) = measurements.engines.first() else {
         return without(Answer::Unknown, "no engine was replayed.");
@@ -62,24 +61,24 @@ fn worst<'a>(measurements: &'a Measurements, engine: &EngineMeasurements) -> Opt
     ranks.filter_map(|(rank, cost)| shares(rank, cost, least)).max_by(|a, b| a.share.total_cmp(&b.share))
 }
 
-/// What matching takes a processor that several processes share, as [`Worst`] has it: each of them waits while another
-/// matches.
+/// Time of matching on a processor that several processes share: low end, likely, high end. A process waits while
+/// another process matches.
 fn of_processor(measurements: &Measurements, engine: &EngineMeasurements) -> [f64; 3] {
     let shared = shared_part(measurements, engine.ranks.len());
-    // The likely time of a library is part of the time of calls, which already includes that of others.
+    // The likely time of a library is a part of the call times, which already include the other processes.
     let likely_ns = |at: &EngineAtRank| if at.library.is_some() { at.match_ns } else { cost_ns(at) };
     let likely_ns: f64 = engine.ranks.iter().map(likely_ns).sum();
     [engine.match_ns, likely_ns, engine.match_cold_ns].map(|ns| ns * shared)
 }
 
 fn shares<'a>(rank: &'a RankMeasurements, cost: &EngineAtRank, least: [f64; 3]) -> Option<Worst<'a>> {
-    // No message of the program is matched in MPI_Init or MPI_Finalize.
+    // MPI_Init and MPI_Finalize match no message of the program.
     let own_ns = (rank.elapsed_s - rank.setup_s) * 1e9;
     let own_ns = if own_ns > 0.0 { own_ns } else { f64::INFINITY };
     let share = |ns: f64, least: f64| ns.max(least).min(own_ns) / (rank.elapsed_s * 1e9);
     let (warm, cold) = (share(cost.match_ns, least[0]), share(cost.match_cold_ns, least[2]));
     let likely = share(cost_ns(cost), least[1]);
-    // On a noisy machine a short replay may come out slower warm than cold: the range is what counts.
+    // Under host load, a short replay may be slower with warm caches than with cold ones.
     (warm.is_finite() && cold.is_finite()).then(|| Worst {
         rank,
         low: warm.min(cold).min(1.0),
@@ -116,7 +115,7 @@ fn judged(measurements: &Measurements, engine: &EngineMeasurements, worst: &Wors
     verdict
 }
 
-/// What the reference would cost at that rank, and the cheapest, if that is clearly cheaper than both.
+/// Costs of the reference engine at that rank, and of the cheapest engine if it is clearly cheaper than both.
 fn others(measurements: &Measurements, worst: &Worst<'_>) -> Vec<Other> {
     let Some(index) = measurements.ranks.iter().position(|rank| rank.rank == worst.rank.rank) else {
         return Vec::new();

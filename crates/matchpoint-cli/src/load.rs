@@ -1,21 +1,21 @@
-//! Whether something else runs on the machine while it is measured: that is in the figures, too.
+//! Host load during a measurement.
 
 use std::num::NonZero;
 use std::{fs, thread};
 
 use crate::format::{counted, digits};
 
-/// How busy the machine is.
+/// Load of the host.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Load {
-    /// Threads that ran or waited to, on average over the last minute.
+    /// Running or runnable threads, mean of the last minute.
     pub average: f64,
-    /// Cores of the machine, whichever of them this process may use: the average is of all.
+    /// Cores of the host, not only those of this process: the load average covers all.
     cores: u64,
 }
 
 impl Load {
-    /// As Linux tells it; none elsewhere.
+    /// The current load; `None` on systems other than Linux.
     pub fn now() -> Option<Load> {
         Load::of(&fs::read_to_string("/proc/loadavg").ok()?, &fs::read_to_string("/proc/stat").ok()?)
     }
@@ -29,10 +29,10 @@ impl Load {
         Some(Load { average, cores: stat.lines().filter(is_core).count() as u64 })
     }
 
-    /// What is wrong with it, if more runs than has room beside a measurement of one thread.
+    /// A warning if more runs than the host can run next to a single-threaded measurement.
     pub fn warning(self) -> Option<String> {
         let idle = self.cores.saturating_sub(1);
-        // A tenth is what a machine has that does nothing.
+        // An idle host has a load of up to 0.1.
         let is_busy = self.average >= idle as f64 + 0.1;
         is_busy.then(|| {
             format!(
@@ -46,7 +46,7 @@ impl Load {
     }
 }
 
-/// What is wrong with measuring so many threads, if this process may use fewer processors.
+/// A warning if this process may use fewer processors than threads.
 pub fn too_few_processors(threads: usize) -> Option<String> {
     let processors = thread::available_parallelism().map_or(1, NonZero::get);
     (threads > processors).then(|| {

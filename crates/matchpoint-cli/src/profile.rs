@@ -1,4 +1,4 @@
-//! `matchpoint profile`: a trace in, a profile for the engine `partner` out.
+//! `matchpoint profile`: writes a profile for the engine `partner`.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::progress;
 /// Runs the command.
 ///
 /// # Errors
-/// The trace cannot be read, the file cannot be written, or the user interrupted it.
+/// The trace cannot be read, the file cannot be written, or the user interrupted.
 pub fn run(arguments: &Profile) -> Result<(), Failure> {
     let mut outputs = Outputs::default();
     let file = outputs.reserve(&arguments.output)?;

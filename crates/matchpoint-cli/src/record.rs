@@ -16,7 +16,7 @@ use crate::{format, job};
 /// Runs the command.
 ///
 /// # Errors
-/// The job cannot be started, nothing of it was recorded, or it failed: then with its exit code.
+/// The job cannot be started, no call was recorded, or the job failed (with its exit code).
 pub fn run(arguments: &Record) -> Result<(), Failure> {
     let settings = Settings {
         output: arguments.output.clone(),
@@ -44,7 +44,7 @@ pub fn run(arguments: &Record) -> Result<(), Failure> {
     } else {
         job::run(command, &mut || {})?
     };
-    // As a shell would say it.
+    // As a shell reports it.
     let ended = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
     let recorded = recording.finish(ended)?;
     if recorded.ranks == 0 {
@@ -58,7 +58,7 @@ pub fn run(arguments: &Record) -> Result<(), Failure> {
     job::ended(status)
 }
 
-/// Prepares a recording, and says so if that takes a compiler's time.
+/// Prepares a recording, and reports a compilation.
 ///
 /// # Errors
 /// Those of [`Recording::prepare`].
@@ -154,7 +154,7 @@ fn calls_were(number: u64) -> String {
     format!("{} {}", format::counted(number, "call"), if number == 1 { "was" } else { "were" })
 }
 
-/// Nothing, if the trace is mostly what each file says of itself: some 4 KiB.
+/// Empty if the trace is mostly file headers, of some 4 KiB.
 fn per_call(recorded: &Recorded) -> String {
     const ENOUGH: u64 = 1000;
     if recorded.calls < ENOUGH * u64::from(recorded.ranks) {
@@ -163,7 +163,7 @@ fn per_call(recorded: &Recorded) -> String {
     format!(", {} bytes a call", format::digits(recorded.bytes as f64 / recorded.calls as f64))
 }
 
-/// The calls that had not come back when processes died, by function.
+/// Calls that had not returned when processes died, by function.
 fn within(all: &[(String, u32)]) -> Vec<String> {
     let mut by_function: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
     for (function, rank) in all {

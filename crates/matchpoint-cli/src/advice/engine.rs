@@ -1,4 +1,4 @@
-//! Whether another engine would help.
+//! Advice about other engines.
 
 use matchpoint_replay::measurements::EngineMeasurements;
 
@@ -34,7 +34,7 @@ pub fn other_engine(case: &Case<'_>) -> Option<Advice> {
         |engine: &&EngineMeasurements| engine.disagreements == 0 && !engine.full && cost(engine) > 0.0;
     let sound = others.iter().filter(usable);
     let cheapest = sound.clone().min_by(|a, b| cost(a).total_cmp(&cost(b)))?;
-    // Of engines that timing cannot tell apart, the one that loses nowhere.
+    // If timing cannot separate the engines, the reference is the safe choice.
     let is_reference = |engine: &&EngineMeasurements| engine.name.split(':').next() == Some(REFERENCE);
     let reference = sound.clone().find(is_reference).filter(|of| cost(of) <= FASTER * cost(cheapest));
     let best = reference.unwrap_or(cheapest);
@@ -70,7 +70,7 @@ pub fn other_engine(case: &Case<'_>) -> Option<Advice> {
     advice.map(|advice| Advice { saving: Some(saving), ..advice })
 }
 
-/// What `matchpoint run` does with that engine. `saving_limit`: with which it saves most.
+/// The effect of `matchpoint run` with that engine. `saving_limit`: the limit with the largest saving.
 fn by_run(case: &Case<'_>, index: usize, best: &str, saving_limit: Option<u64>) -> String {
     let Some(limit) = library_cost::overflow_limit(case.measurements) else { return String::new() };
     let longest = case.measurements.ranks.iter().map(|rank| rank.worst_length).max().unwrap_or(0);

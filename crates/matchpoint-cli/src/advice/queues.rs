@@ -1,19 +1,19 @@
-//! Queues that grow long.
+//! Advice about long queues.
 
 use super::{Advice, Case, change, with_saving};
 use crate::format;
 use crate::places;
 
-/// From here on the match entries of a network card, which all processes of a node share, may run out.
+/// Length from which the match entries of a network card may run out. All processes of a node share them.
 const LONG_POSTED: u64 = 1024;
 
-/// From here on waiting messages cost memory that users notice, and fill event queues.
+/// Length from which unexpected messages need much memory, and fill event queues.
 const LONG_UNEXPECTED: u64 = 1024;
 
-/// A rank whose longest queue is this many times an ordinary rank's collects for the others.
+/// Longest queue of a rank ÷ that of the median rank, if the rank receives from all others.
 const GATHER_FACTOR: u64 = 8;
 
-/// Shorter queues than this are no concern, however uneven.
+/// Length below which uneven queues do not matter.
 const GATHER_LENGTH: u64 = 64;
 
 pub fn gather(case: &Case<'_>) -> Option<Advice> {

@@ -1,4 +1,4 @@
-//! How the program posts receives and probes.
+//! Advice about receives and probes.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -11,19 +11,19 @@ use crate::format;
 use crate::places;
 use crate::verdict::NEGLIGIBLE;
 
-/// A share of late receives that is worth naming. Every program has some: a rank that is early waits for no one.
+/// Share of late receives from which the report gives advice. Every program has some.
 const LATE: f64 = 0.2;
 
-/// Late receives below which their share is chance.
+/// Late receives below which their share is random.
 const LATE_MIN: u64 = 100;
 
-/// Probes that find nothing are cheap; this many that find something are part of the program's design.
+/// Successful probes from which probing is a part of the program's design. Unsuccessful probes are cheap.
 const PROBES: u64 = 1000;
 
-/// Receives after which never using a wildcard is a habit rather than chance.
+/// Receives from which the absence of wildcards is not accidental.
 const HABIT: u64 = 1000;
 
-/// Bytes that late receives have copied once more, below which nobody will notice: some hundred microseconds.
+/// Extra copied bytes of late receives below which the cost is invisible: some hundred microseconds.
 const COPIED_MIN: u64 = 1 << 20;
 
 /// A share of receives with open source from which on engines that sort by source are decided by them.
@@ -32,7 +32,7 @@ const MANY_OPEN: f64 = 0.1;
 /// Receives with open source below which their share is chance.
 const MANY_OPEN_MIN: u64 = 1000;
 
-/// How many functions a sentence names.
+/// Functions named in a sentence.
 const NAMED: usize = 3;
 
 pub fn post_earlier(case: &Case<'_>) -> Option<Advice> {
@@ -96,7 +96,7 @@ pub fn matched_probe(case: &Case<'_>) -> Option<Advice> {
 
 pub fn assert_no_wildcards(case: &Case<'_>) -> Option<Advice> {
     let totals = &case.measurements.totals;
-    // A promise that one unseen call breaks makes the program wrong.
+    // One missing call with a wildcard would make the assertion, and the program, wrong.
     if case.measurements.trace.calls_left_out > 0 || case.verdict.high < NEGLIGIBLE {
         return None;
     }

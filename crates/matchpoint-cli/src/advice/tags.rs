@@ -1,17 +1,17 @@
-//! What tags and sources look like.
+//! Advice about tags and sources.
 
 use super::{Advice, Case, change, with_saving};
 use crate::derived::{HEADER_BITS, compatible_runs, header_bits, median_over_receivers};
 use crate::format;
 use crate::verdict::NEGLIGIBLE;
 
-/// At an ordinary rank one (source, tag) with this share of the messages makes one hash bin of most of them.
+/// Share of one (source, tag) at the median rank from which most messages are in one hash bin.
 const HOT: f64 = 0.5;
 
-/// Messages below which their looking alike is no concern.
+/// Receives below which duplicates do not matter.
 const HOT_MIN: u64 = 1000;
 
-/// Fewer tags than this fit the bins and blocks of any engine.
+/// Tags below which they fit the bins and blocks of any engine.
 const MANY_TAGS: u64 = 1024;
 
 pub fn hot_tuple(case: &Case<'_>) -> Option<Advice> {

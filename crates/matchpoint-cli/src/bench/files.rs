@@ -15,7 +15,6 @@ use crate::report::chart::alone;
 use crate::report::document::Document;
 use crate::report::schema;
 
-/// What is written in addition to the tables, or in their place.
 pub(super) struct Files {
     outputs: Outputs,
     csv: Option<Place>,
@@ -24,7 +23,7 @@ pub(super) struct Files {
 }
 
 impl Files {
-    /// Makes room for every file, before anything is measured.
+    /// Reserves every file before the measurement.
     pub(super) fn prepare(arguments: &Bench) -> Result<Self, Failure> {
         let [csv, json, plot] = [&arguments.csv, &arguments.json, &arguments.plot].map(Option::as_deref);
         distinct::each_has_its_own(&[("--csv", csv), ("--json", json), ("--plot", plot)])?;
@@ -38,7 +37,7 @@ impl Files {
         Ok(Files { outputs, csv, json, plot: drawn })
     }
 
-    /// Refuses a picture that would show nothing, before anything is measured.
+    /// Rejects an empty picture before the measurement.
     pub(super) fn may_draw(&self, jobs: &[Job]) -> Result<(), Failure> {
         let has_sizes = |job: &Job| jobs.iter().filter(|other| other.name() == job.name()).count() > 1;
         match self.plot {
@@ -59,7 +58,7 @@ impl Files {
         self.outputs.fill(place, |out| write(out))
     }
 
-    /// Writes the picture, or the page that has it.
+    /// Writes the picture, or the page with the picture.
     pub(super) fn draw(&mut self, svg: &str, document: &Document) -> Result<(), Failure> {
         let Some((place, form)) = self.plot else { return Ok(()) };
         let text = match form {
@@ -69,7 +68,7 @@ impl Files {
         self.outputs.fill(place, |out| out.write_all(text.as_bytes()))
     }
 
-    /// Reports workloads that the picture leaves out.
+    /// Reports workloads that the picture omits.
     pub(super) fn mention_undrawn(&self, results: &Results) {
         let lone = plot::of_one_size(results);
         if self.plot.is_none() || lone.is_empty() {
@@ -84,7 +83,7 @@ impl Files {
         );
     }
 
-    /// Writes the JSON, gives files their names, and prints the tables, or what takes their place.
+    /// Writes the JSON, names the files, and prints the tables or the JSON.
     pub(super) fn finish(mut self, document: &Document, json: &Value) -> Result<(), Failure> {
         if let Some(place) = self.json {
             self.outputs.fill(place, |out| schema::write(json, out))?;

@@ -1,4 +1,4 @@
-//! `matchpoint check`: the laws of matching on our engines, or on those of any library with the C interface.
+//! `matchpoint check`: tests engines, or the engines of a library, against the laws of matching.
 
 mod apart;
 mod output;
@@ -25,7 +25,7 @@ use crate::progress::bar;
 /// Runs the command.
 ///
 /// # Errors
-/// An engine breaks a law, there is no such engine, or the library cannot be loaded.
+/// A broken law, an unknown engine, or a library that cannot be loaded.
 pub fn run(arguments: &Check) -> Result<(), Failure> {
     checked(arguments).map_err(|failure| match failure {
         Failure::Message(message) => Failure::Coded(UNABLE, message),
@@ -44,7 +44,7 @@ fn checked(arguments: &Check) -> Result<(), Failure> {
         outputs.folder(folder)?;
     }
     let json = outputs.reserve_if(arguments.json.as_deref())?;
-    // Nothing else is on standard output then.
+    // Standard output then contains only the JSON.
     let silent = json.is_some_and(Place::is_stdout);
     let mut findings = Findings { schema: 1, engines: Vec::new() };
     let mut broken = 0;
@@ -94,7 +94,7 @@ fn judged(
     let bar = bar("{percent:>3} %  {msg}: {pos} of {len} streams  {eta} left");
     bar.set_length(total);
     bar.set_message(place.to_owned());
-    // A panic of the engine is a law broken, and told as such: not once for every step of shrinking.
+    // A panic of the engine is a broken law. The default hook would print it at every step of shrinking.
     let hook = panic::take_hook();
     panic::set_hook(Box::new(|_| {}));
     let judged = check_watched(&*suspect.make, options, &mut |report, stream| {
@@ -110,7 +110,7 @@ fn judged(
     judged
 }
 
-/// One script for each engine, named after it.
+/// Saves the script of an engine in a file with the engine's name.
 fn save(
     outputs: &mut Outputs,
     folder: &Path,

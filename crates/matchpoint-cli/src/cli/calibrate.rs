@@ -1,4 +1,4 @@
-//! `matchpoint calibrate`.
+//! Options of `matchpoint calibrate`.
 
 use std::path::PathBuf;
 
@@ -27,47 +27,47 @@ same command is given again.";
 /// `matchpoint calibrate`.
 #[derive(Args, Debug)]
 pub struct Calibrate {
-    /// The file to write the machine to
+    /// Write the machine to this file
     #[arg(short, long, value_name = "FILE", default_value = "machine.toml")]
     pub output: PathBuf,
 
-    /// The file of the raw measurements [default: beside the machine, as machine.raw.jsonl]
+    /// File of the raw measurements [default: next to the machine, as machine.raw.jsonl]
     #[arg(long, value_name = "FILE")]
     pub raw: Option<PathBuf>,
 
-    /// Measure nothing: fit these raw measurements
+    /// Fit these raw measurements, without measuring
     #[arg(long, value_name = "RAW", conflicts_with_all = ["command", "raw", "replace", "mpicc"])]
     pub from: Option<PathBuf>,
 
-    /// Measure again what was measured already
+    /// Repeat existing measurements
     #[arg(long)]
     pub replace: bool,
 
-    /// What to call the machine [default: the host of the first rank]
+    /// Name of the machine [default: the host of the first rank]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
 
-    /// The C compiler of the MPI, where the launcher does not tell (as srun)
+    /// C compiler of the MPI, if the launcher does not show it (srun)
     #[arg(long, value_name = "PATH")]
     pub mpicc: Option<PathBuf>,
 
-    /// The largest message of the ping-pong (K and M are known)
+    /// Largest message of the ping-pong (suffixes K, M)
     #[arg(long, value_name = "BYTES", default_value = "4M", value_parser = size)]
     pub max_bytes: u32,
 
-    /// The largest number of messages at once
+    /// Largest number of messages at once
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = whole(1..=32_767_u32, 1000))]
     pub max_messages: u32,
 
-    /// Bytes of all messages where there are many at once, whatever their number
+    /// Bytes of all messages at once, whatever their number
     #[arg(long, value_name = "BYTES", default_value = "1M", value_parser = size)]
     pub total_bytes: u32,
 
-    /// Seconds for each measurement, of all rounds; there are some hundred
+    /// Seconds per measurement, over all rounds; about a hundred measurements
     #[arg(long, value_name = "SECONDS", default_value_t = 0.1, value_parser = seconds)]
     pub seconds: f64,
 
-    /// How often everything is measured, each time in another order: what differs between rounds makes intervals wide
+    /// Rounds of all measurements, each in another order: differences between rounds widen the intervals
     #[arg(long, value_name = "N", default_value_t = ROUNDS, value_parser = whole(1..=100, ROUNDS))]
     pub rounds: u32,
 
@@ -75,16 +75,16 @@ pub struct Calibrate {
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 
-    /// Write a page with measured and modelled times and their residuals
+    /// Write a page with measured and modelled times, and their residuals
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
 
-    /// The launcher with its options, and no program
+    /// Launcher with its options, without a program
     #[arg(last = true, value_name = "LAUNCHER", required_unless_present = "from")]
     pub command: Vec<String>,
 }
 
-/// The benchmark counts bytes in an int, and a buffer for each direction should be had everywhere.
+/// The benchmark counts bytes in an int, and needs a buffer for each direction.
 const SIZE_MAX: u64 = 1 << 30;
 
 fn size(text: &str) -> Result<u32, String> {

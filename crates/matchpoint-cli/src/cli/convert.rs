@@ -1,4 +1,4 @@
-//! `matchpoint convert`.
+//! Options of `matchpoint convert`.
 
 use std::path::{Path, PathBuf};
 
@@ -17,36 +17,36 @@ The columns of tables, and what each format cannot hold: docs/reference/convert.
 /// `matchpoint convert`.
 #[derive(Args, Debug)]
 pub struct Convert {
-    /// The trace: a recorded one, a folder of DUMPI files, its .meta file, text from dumpi2ascii, or OTF2's .otf2 file
+    /// Trace: a recorded trace, a folder of DUMPI files, a .meta file, text of dumpi2ascii, or an .otf2 file
     pub trace: PathBuf,
 
-    /// Write this: a folder for dumpi and native, a file for tables (- is standard output)
+    /// Output: a folder for dumpi and native, a file for tables (- is standard output)
     #[arg(short, long, value_name = "OUT")]
     pub output: PathBuf,
 
-    /// The format; without it, the name of OUT tells: .dumpi, .trace, .csv, .parquet
+    /// Format [default: by the name of OUT: .dumpi, .trace, .csv, .parquet]
     #[arg(short, long, value_name = "FORMAT")]
     pub to: Option<Format>,
 }
 
-/// What a trace can be converted to.
+/// Output format.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Format {
-    /// Files of sst-dumpi, version 13.0.0: a .meta file and a .bin file for each rank
+    /// Files of sst-dumpi 13.0.0: a .meta file, and a .bin file per rank
     Dumpi,
-    /// Our own format, as matchpoint record writes it
+    /// The format of matchpoint record
     Native,
-    /// A table with a row for each call, as text
+    /// A table with a row per call, as text
     Csv,
-    /// The same table, packed, for pandas, Polars, DuckDB and Spark (if built with --features parquet)
+    /// The same table for pandas, Polars, DuckDB and Spark (if built with --features parquet)
     Parquet,
 }
 
 impl Convert {
-    /// The format asked for.
+    /// The requested format.
     ///
     /// # Errors
-    /// Nothing tells. In words.
+    /// The format is unknown: an error message.
     pub fn format(&self) -> Result<Format, String> {
         match self.to.or_else(|| by_name(&self.output)) {
             Some(Format::Dumpi | Format::Native) if is_stdout(&self.output) => {

@@ -1,4 +1,4 @@
-//! What to say where the `--` before the launcher was forgotten.
+//! The message for a missing `--` before the launcher.
 
 use std::ffi::OsString;
 
@@ -28,7 +28,7 @@ pub(super) fn forgotten(error: &Error, words: &[OsString]) -> Option<String> {
     }
     let at = words.iter().position(|word| word == unknown)?;
     let quoted = |words: &[String]| words.iter().map(|word| job::word(word)).collect::<Vec<_>>().join(" ");
-    // What stands behind a `--` that comes too late stays there.
+    // Words after a late `--` remain.
     let behind: Vec<String> = words[at..].iter().filter(|word| *word != "--").cloned().collect();
     Some(format!(
         "-- is missing before the launcher, {unknown}; say matchpoint {} -- {}",

@@ -1,4 +1,4 @@
-//! Whole numbers: what is expected, and an example, where something else is given.
+//! Whole numbers. Errors contain the range and an example.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use clap::{Arg, Command};
 
-/// A parser of numbers within a range, with one of them as an example.
+/// A parser of numbers within a range, with an example.
 pub(super) fn whole<T>(
     range: RangeInclusive<T>,
     example: T,
@@ -22,7 +22,7 @@ where
     }
 }
 
-/// The same without a limit that anybody reaches.
+/// A parser of numbers without an upper limit.
 pub(super) fn at_least<T>(
     least: T,
     example: T,
@@ -36,8 +36,7 @@ where
     }
 }
 
-/// The command, with options that take `-1` for a value, to say what is wrong with it: else it is an argument that nobody
-/// expected, and to put it behind `--` would be the advice.
+/// Lets options take `-1` as a value. Their parsers then report the error; otherwise clap would suggest `--`.
 pub(super) fn with_negative(command: Command) -> Command {
     let options = |arg: Arg| {
         let takes_values = !arg.is_positional() && arg.get_action().takes_values();

@@ -1,4 +1,4 @@
-//! `matchpoint convert`: a trace in, the same calls in another format out.
+//! `matchpoint convert`: writes the calls of a trace in another format.
 
 pub mod columns;
 mod csv;
@@ -34,7 +34,7 @@ const WITHOUT_PARQUET: &str = "this matchpoint is built without Parquet: build i
 /// Runs the command.
 ///
 /// # Errors
-/// The trace cannot be read, the output cannot be written, or the user interrupted it: then there is none.
+/// The trace cannot be read, the output cannot be written, or the user interrupted. Then no output exists.
 pub fn run(arguments: &Convert) -> Result<(), Failure> {
     let to = arguments.format().map_err(Failure::usage)?;
     let progress = Arc::new(Progress::default());
@@ -81,7 +81,7 @@ pub fn run(arguments: &Convert) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Writes all calls of all ranks as the rows of one table.
+/// Writes all calls of all ranks as rows of one table.
 fn table(
     trace: &dyn Trace,
     to: Format,

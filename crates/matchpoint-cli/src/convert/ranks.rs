@@ -1,4 +1,4 @@
-//! All calls of a rank, and all ranks at once.
+//! Iterates over the calls of a rank, and over all ranks in parallel.
 
 use std::io;
 use std::num::NonZeroUsize;
@@ -11,13 +11,13 @@ use matchpoint_trace::{Call, Trace};
 
 use super::origin::Origin;
 
-/// How many calls are read between two looks at whether to go on.
+/// Calls between checks for an interrupt.
 const CALLS_PER_LOOK: u64 = 4096;
 
-/// Gives every call of a rank to `take`; how many there were.
+/// Passes every call of a rank to `take`, and returns their number.
 ///
 /// # Errors
-/// The stream is damaged, `take` fails, or the user interrupted it.
+/// The stream is damaged, `take` fails, or the user interrupted.
 pub(super) fn each_call(
     trace: &dyn Trace,
     origin: &Origin,
@@ -46,11 +46,10 @@ pub(super) fn each_call(
     Ok(calls)
 }
 
-/// Does `work` for every rank (its number among those present, and its rank), as many at once as there are processors.
-/// Results are in the order of ranks.
+/// Calls `work` with the index and the rank of every rank, in parallel. Results are in the order of ranks.
 ///
 /// # Errors
-/// Those of the work; ranks that were not begun then are not.
+/// An error of `work`. Ranks that were not started are skipped.
 pub(super) fn each_rank<T: Send, E: Send>(
     trace: &dyn Trace,
     work: impl Fn(usize, u32) -> Result<T, E> + Sync,

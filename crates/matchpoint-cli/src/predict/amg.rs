@@ -14,10 +14,8 @@ use crate::cli::Amg;
 use crate::failure::Failure;
 use crate::format::count;
 
-/// More levels has no hierarchy: each is smaller than the one before.
 const LEVELS_MAX: usize = 64;
 
-/// The prediction.
 pub(super) fn amg(arguments: &Amg) -> Result<Predicted, Failure> {
     let place = Place::read(&arguments.on)?;
     let hierarchy = Hierarchy::find(&arguments.levels)?;
@@ -44,36 +42,34 @@ pub(super) fn amg(arguments: &Amg) -> Result<Predicted, Failure> {
     Ok(predicted)
 }
 
-/// The files of a level.
 struct Files {
     matrix: PathBuf,
     interpolation: Option<PathBuf>,
 }
 
-/// The files of a hierarchy, the finest level first.
+/// Files of a hierarchy, finest level first.
 pub(super) struct Hierarchy {
     levels: Vec<Files>,
 }
 
-/// A product on a level.
 pub(super) struct Product {
-    /// The level, 0 is the finest.
+    /// Level; 0 is the finest.
     pub level: usize,
     /// `spmv` or `spgemm`.
     pub operation: &'static str,
-    /// On how many processes: no more than the level has rows.
+    /// Number of processes, at most the rows of the level.
     pub processes: NonZeroU32,
-    /// Its messages.
+    /// Messages.
     pub exchange: Exchange,
     /// Rows and entries of the matrix.
     pub of_matrix: (u64, u64),
 }
 
 impl Hierarchy {
-    /// Looks which levels there are.
+    /// Finds the levels in a folder.
     ///
     /// # Errors
-    /// There is none.
+    /// There is no level.
     pub fn find(folder: &Path) -> Result<Self, Failure> {
         let file = |letter: char, number: usize| {
             let path = folder.join(format!("{letter}{number}.mtx"));
@@ -91,10 +87,10 @@ impl Hierarchy {
         Ok(Hierarchy { levels })
     }
 
-    /// The products of all levels: those with vectors, then those with interpolations.
+    /// The products of all levels: first with vectors, then with interpolations.
     ///
     /// # Errors
-    /// A file cannot be read, or is not what it has to be.
+    /// A file cannot be read, or is invalid.
     pub fn products(&self, processes: NonZeroU32, sizes: Sizes) -> Result<Vec<Product>, Failure> {
         let level = |(number, files)| Level { number, files, processes, sizes };
         let levels: Vec<Level<'_>> = self.levels.iter().enumerate().map(level).collect();
@@ -102,7 +98,7 @@ impl Hierarchy {
         spmv.chain(levels.iter().map(Level::spgemm)).collect()
     }
 
-    /// What to know of these products.
+    /// Notes about the products.
     pub fn notes(&self) -> Vec<String> {
         let last = self.levels.len() - 1;
         let lacks = self.levels[..last].iter().enumerate().filter(|(_, files)| files.interpolation.is_none());
@@ -132,7 +128,7 @@ impl Level<'_> {
         Ok(self.product("spmv", exchanges, rows, entries))
     }
 
-    /// A P, the first half of the product that makes the next level; A A on the last one.
+    /// A·P, the first half of the product for the next level; A·A on the last level.
     fn spgemm(&self) -> Result<Product, Failure> {
         let matrix = Matrix::open(&self.files.matrix)?;
         let rows = matrix.header().rows;
@@ -157,7 +153,7 @@ impl Level<'_> {
             level: self.number,
             operation,
             processes: self.processes(rows),
-            // There is one partition, so there is one exchange.
+            // One partition gives one exchange.
             exchange: exchanges.into_iter().next().unwrap_or_default(),
             of_matrix: (rows.into(), entries),
         }

@@ -13,7 +13,6 @@ use crate::cli::{Numbers, Spgemm, Spmv};
 use crate::failure::Failure;
 use crate::format::count;
 
-/// A product with a vector.
 pub(super) fn spmv(arguments: &Spmv) -> Result<Predicted, Failure> {
     let place = Place::read(&arguments.product.on)?;
     let matrix = Matrix::open(&arguments.matrix)?;
@@ -36,7 +35,6 @@ pub(super) fn spmv(arguments: &Spmv) -> Result<Predicted, Failure> {
     of.predicted(&place, &processes, &exchanges)
 }
 
-/// A product of two matrices.
 pub(super) fn spgemm(arguments: &Spgemm) -> Result<Predicted, Failure> {
     let place = Place::read(&arguments.product.on)?;
     let first = Matrix::open(&arguments.matrix)?;
@@ -87,7 +85,7 @@ pub(super) fn sizes(numbers: &Numbers) -> Sizes {
     Sizes { value_bytes: numbers.value_bytes, index_bytes: numbers.index_bytes }
 }
 
-/// A prediction without rows.
+/// Creates a prediction without rows.
 pub(super) fn begin(command: &'static str, subject: String, place: &Place, searched: String) -> Predicted {
     Predicted {
         command,
@@ -103,7 +101,7 @@ pub(super) fn begin(command: &'static str, subject: String, place: &Place, searc
     }
 }
 
-/// How queues are searched, in words.
+/// Description of a search order.
 pub(super) fn searched(order: SearchOrder) -> String {
     let words = match order {
         SearchOrder::Bound => {
@@ -118,7 +116,7 @@ pub(super) fn searched(order: SearchOrder) -> String {
     words.to_owned()
 }
 
-/// What a product is of: its matrix has so many rows and entries.
+/// A product; its matrix has these rows and entries.
 struct Of {
     command: &'static str,
     subject: String,

@@ -1,4 +1,4 @@
-//! The summary on a terminal: the answer first, then what it rests on, on one screen.
+//! The summary on a terminal: answer, advice, details, limitations.
 
 mod facts;
 mod statistics;

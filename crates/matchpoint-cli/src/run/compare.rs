@@ -1,4 +1,4 @@
-//! `--compare`: the job runs with an engine of ours, as its MPI is shipped, and over the same transport without us, in turns.
+//! `--compare`: alternates the job with an engine, unchanged, and unchanged over the same transport.
 
 use std::process::{Child, ExitStatus};
 use std::sync::atomic::Ordering::Relaxed;
@@ -13,18 +13,17 @@ use crate::format;
 use crate::job::{self, Watcher, ask_to_stop};
 use crate::report::run::compared::{Compared, Row};
 
-/// A run without us that takes so many times as long as the longest with us is ended: some transports let jobs hang that do
-/// not with us.
+/// Longest run with the engine × this is the limit of an unchanged run: some transports let jobs hang.
 const PATIENCE: u32 = 10;
-/// But none before this time.
+/// Lowest limit.
 const LEAST: Duration = Duration::from_secs(60);
 
-/// Runs it so many times in each way; `with_us` runs it once in ours. How the last of those ended: the first that fails is
-/// the last. A run that a signal interrupts is the last, too. Unless processes may be silent, so is the first in which no
-/// process loaded our library.
+/// Runs the job `times` times in each way; `with_engine` runs it with the engine. Returns the status of the last run with
+/// the engine. A failed run, or a signal, ends the comparison. So does a run in which no process loaded the library,
+/// unless `may_be_silent`.
 ///
 /// # Errors
-/// It cannot be started.
+/// The job cannot be started.
 pub fn run(
     job: &Job,
     times: u32,
@@ -84,7 +83,7 @@ fn tell(row: &Row, turn: u32, times: u32) {
     anstream::eprintln!("matchpoint: turn {turn} of {times}, {}: {what}", row.name);
 }
 
-/// A job that has so much time.
+/// Ends a job after a time limit.
 struct Watched {
     begun: Instant,
     limit: Duration,

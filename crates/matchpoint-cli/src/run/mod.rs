@@ -1,4 +1,4 @@
-//! `matchpoint run`: an MPI job whose messages an engine of ours matches, above its MPI library or below.
+//! `matchpoint run`: runs an MPI job with an engine above or below its MPI library.
 
 mod compare;
 mod news;
@@ -29,8 +29,7 @@ use recorder::Recorder;
 /// Runs the command.
 ///
 /// # Errors
-/// The job cannot be started, or not with the provider; none of its processes used it; or it failed: then with its exit
-/// code.
+/// The job cannot be started, no process used the engine, or the job failed (with its exit code).
 pub fn run(arguments: &cli::Run) -> Result<(), Failure> {
     if arguments.json.as_deref().is_some_and(is_stdout) {
         return Err(Failure::Message(
@@ -61,7 +60,7 @@ pub fn run(arguments: &cli::Run) -> Result<(), Failure> {
     };
     let mut job = Job::prepare(request(arguments), &program, &mut compiles)?;
     if arguments.quiet {
-        // Processes may report nothing, so their number is no expectation.
+        // Processes may write no report, so their number is unknown.
         job.ranks = None;
     }
     if arguments.print_environment {
@@ -124,7 +123,7 @@ pub fn run(arguments: &cli::Run) -> Result<(), Failure> {
 }
 
 fn request(arguments: &cli::Run) -> Request {
-    // A recorded job is to show when every message arrived: the engine must see all of them.
+    // A recorded job must show every arrival, so the engine matches all receives.
     let all = arguments.record.is_some() && arguments.limit == Limit::Measured;
     Request {
         engine: arguments.engine.clone(),
@@ -174,7 +173,7 @@ fn finish(
     Ok(())
 }
 
-/// What was known before it ran, and how it ran otherwise.
+/// The job, and the comparison, as JSON.
 fn about(job: &Job, status: ExitStatus, compared: Option<&Compared>) -> Value {
     let (mpi, version, below) = match &job.position {
         Position::Above(overflow) => {
@@ -199,7 +198,7 @@ fn about(job: &Job, status: ExitStatus, compared: Option<&Compared>) -> Value {
     })
 }
 
-/// `MPICH` and `5.0.2` of `MPICH 5.0.2`.
+/// Splits `MPICH 5.0.2` into `MPICH` and `5.0.2`.
 fn name_and_version(mpi: &str) -> (&str, Option<&str>) {
     match mpi.rsplit_once(' ') {
         Some((name, version)) if version.starts_with(|first: char| first.is_ascii_digit()) => {
@@ -209,14 +208,14 @@ fn name_and_version(mpi: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// No process has loaded the library.
+/// Message if no process loaded the library.
 fn nothing_above() -> &'static str {
     "no process reported: the program calls no MPI_Init, is linked statically or set-user-id, sets its own LD_PRELOAD, uses \
      another MPI library, or runs on hosts that do not see the folder (--folder)\n\
      hint: put the launcher itself behind --, not a script that starts it; or name the compiler of its MPI with --mpicc"
 }
 
-/// No process was matched by us: why, as far as is known, and what to look at.
+/// Message if the engine matched in no process: reason and hint.
 fn nothing(run: &Run, silent: bool) -> String {
     if silent {
         return "no process loaded the provider: none called MPI_Init, or the application has another MPI library \
@@ -246,7 +245,7 @@ fn nothing(run: &Run, silent: bool) -> String {
     )
 }
 
-/// Lines for a shell, and in comments what it cannot do.
+/// Shell commands that set the environment, with comments about the remaining steps.
 fn environment(job: &Job) -> String {
     let mut text = format!("# {}\n", job.describe());
     for variable in &job.variables() {
@@ -264,10 +263,10 @@ fn environment(job: &Job) -> String {
     text
 }
 
-/// The hidden command: see [`libfabric`].
+/// The hidden command of [`libfabric`].
 ///
 /// # Errors
-/// It cannot be loaded.
+/// The library cannot be loaded.
 pub fn ask_libfabric(library: &Path) -> Result<(), Failure> {
     let text = libfabric::answer(library).map_err(Failure::Message)?;
     anstream::stdout().write_all(text.as_bytes()).map_err(|error| Failure::printing(&error))

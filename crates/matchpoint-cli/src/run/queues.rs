@@ -1,8 +1,8 @@
-//! What stands in the queues of a job that hangs: on SIGUSR1 to this command, its processes on this host are asked, by
-//! SIGUSR2: MPICH has a use of its own for the other.
+//! Queue contents of a hanging job, on SIGUSR1.
 //!
-//! The provider writes into files beside its reports, when the application next looks for completions: one that waits for a
-//! message looks all the time, one that computes does not.
+//! SIGUSR1 to this command sends SIGUSR2 to its processes on this host, because MPICH uses SIGUSR1. The library writes
+//! queue contents into files next to the reports when the application next polls for completions. A computing process
+//! does not poll.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,7 +18,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::failure::Failure;
 use crate::job::signalled;
 
-/// Watches for the signal, and tells what the processes answer.
+/// Waits for the signal, and prints the answers.
 pub struct Queues {
     asked: Arc<AtomicBool>,
     waiting: Option<Instant>,
@@ -27,19 +27,19 @@ pub struct Queues {
 }
 
 impl Queues {
-    /// After this time those that have not answered are not looking.
+    /// Wait for answers. Processes without an answer do not poll.
     const PATIENCE: Duration = Duration::from_secs(1);
 
-    /// From now on.
+    /// Installs the signal handler.
     ///
     /// # Errors
-    /// The system does not let us.
+    /// The system refuses the handler.
     pub fn watch() -> Result<Queues, Failure> {
         let asked = signalled(&[signal_hook::consts::SIGUSR1])?;
         Ok(Queues { asked, waiting: None, told: BTreeMap::new() })
     }
 
-    /// Asks if it is time to, and tells what was answered.
+    /// Asks the processes after a signal, and prints the answers later.
     pub fn look(&mut self, job: &Job) {
         if self.asked.swap(false, Relaxed) {
             ask(job);
@@ -83,12 +83,12 @@ fn own_host() -> String {
     fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned()
 }
 
-/// Where a process says what stands in its queues.
+/// The file with the queue contents of a process.
 fn answers(job: &Job, process: &Process) -> PathBuf {
     job.folder.reports().join(format!("queues-{}-{}.txt", process.host, process.pid))
 }
 
-/// Processes elsewhere are out of reach: it is said how to ask them.
+/// Sends SIGUSR2 to local processes, and prints the command for remote ones.
 fn ask(job: &Job) {
     let own = own_host();
     for process in job.processes().iter().filter(|process| process.is_open()) {
@@ -103,15 +103,15 @@ fn ask(job: &Job) {
             );
             continue;
         };
-        // A process with a handler of its own has no such file: the signal would call that handler.
+        // A process with another SIGUSR2 handler has no such file.
         if answers(job, process).exists() && is_of(job, process.pid) {
-            // It may have ended this moment.
+            // The process may have ended already.
             let _ = kill_process(pid, Signal::USR2);
         }
     }
 }
 
-/// Whether that number is still that process's: another would be ended by the signal.
+/// Whether the pid still belongs to a process of the job: the signal would end another process.
 fn is_of(job: &Job, pid: u64) -> bool {
     let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
     let told = job.folder.reports().into_os_string().into_encoded_bytes();

@@ -1,36 +1,35 @@
-//! Messages that stand before each rank, or are on their way to it: what all ranks sent to it, less what it received.
+//! Messages sent to each rank and not received yet.
 //!
-//! Ranks write at moments of their own, up to a second apart. What one sent in a second that another has not told of yet
-//! would all seem to stand before it, so sends and receives are kept by time, and counted up to a moment that every rank has
-//! told of.
+//! Ranks write their calls at different times, up to a second apart. Recent sends of one rank would count before the
+//! receives of another are read. Flow therefore keeps sends and receives by time, and counts up to a time that every
+//! rank has reported.
 
 use std::collections::VecDeque;
 
-/// How exactly that moment is kept.
+/// Resolution of the times.
 const BUCKET_NS: i64 = 10_000_000;
 
-/// Messages of all ranks.
+/// Messages to all ranks.
 #[derive(Default)]
 pub struct Flow {
     ranks: Vec<Rank>,
 }
 
-/// Messages to one rank.
 #[derive(Clone, Default)]
 struct Rank {
-    /// Sent less received, before the buckets.
+    /// Sent − received before the buckets.
     before: i64,
-    /// The same in each hundredth of a second that it changed in, by the number of that.
+    /// Time bucket, and sent − received in it.
     buckets: VecDeque<(i64, i64)>,
 }
 
 impl Flow {
-    /// A message was sent to `rank`, at `ns`.
+    /// Counts a message sent to `rank` at `ns`.
     pub fn sent(&mut self, rank: u32, ns: i64) {
         self.rank(rank).add(ns, 1);
     }
 
-    /// `rank` received one, at `ns`.
+    /// Counts a message received by `rank` at `ns`.
     pub fn received(&mut self, rank: u32, ns: i64) {
         self.rank(rank).add(ns, -1);
     }
@@ -50,7 +49,7 @@ impl Flow {
         u64::try_from(rank.before + recent.map(|(_, change)| change).sum::<i64>()).unwrap_or(0)
     }
 
-    /// Nobody asks for a moment before `ns` any more.
+    /// Merges the buckets before `ns`, which no later call queries.
     pub fn settle(&mut self, ns: i64) {
         let until = ns.div_euclid(BUCKET_NS);
         for rank in &mut self.ranks {
@@ -63,7 +62,7 @@ impl Flow {
 impl Rank {
     fn add(&mut self, ns: i64, change: i64) {
         let number = ns.div_euclid(BUCKET_NS);
-        // Nearly always the last: a rank's calls come in their order.
+        // Nearly always the last: calls of a rank are in order.
         let before = self.buckets.iter().rposition(|(there, _)| *there <= number);
         match before {
             Some(at) if self.buckets[at].0 == number => self.buckets[at].1 += change,

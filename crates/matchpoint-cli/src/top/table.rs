@@ -5,29 +5,28 @@ use anstyle::{AnsiColor, Style};
 use super::snapshot::{Length, Life, Row, Snapshot, State};
 use crate::format;
 
-/// Columns that lines keep to where there is no terminal, as long as nothing is lost by that.
+/// Columns without a terminal, if nothing is lost.
 const WIDTH: usize = 80;
 
-/// Lines around those of the ranks, at most.
+/// Lines other than ranks, at most.
 pub const FIXED_LINES: usize = 8;
 
-/// The same without what explains them.
+/// Lines other than ranks, without the legend.
 const BRIEF_LINES: usize = 4;
 
-/// Where there is no room for more ranks than this, nothing is explained.
+/// Ranks below which the legend is omitted.
 const FEW: usize = 3;
 
-/// Columns that a line of a rank takes, its state being a word.
+/// Columns of a rank's line with a one-word state.
 const WIDE: usize = 70;
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
 const RED: Style = Style::new().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Red)));
 
-/// As much as a terminal has room for, and at most so many ranks. What has no room is left out part by part; where a part is
-/// cut, `…` says so.
+/// Lines for a terminal, with at most `most` ranks. Parts without room are omitted; `…` marks truncated text.
 pub fn page(snapshot: &Snapshot, width: usize, height: usize, most: usize) -> Vec<String> {
-    // Ranks matter more than what explains them.
+    // Ranks matter more than the legend.
     let explained = height >= FIXED_LINES + FEW;
     let around = if explained { FIXED_LINES } else { BRIEF_LINES };
     let narrow = width < WIDE;
@@ -37,7 +36,7 @@ pub fn page(snapshot: &Snapshot, width: usize, height: usize, most: usize) -> Ve
     lines.iter().map(|(style, line)| styled(*style, &cut(line, width))).collect()
 }
 
-/// At most `rows` ranks, the longest queues first, and nothing cut: for whatever is no terminal.
+/// At most `rows` ranks, longest queues first, without truncation, for output that is not a terminal.
 pub fn lines(snapshot: &Snapshot, rows: usize) -> Vec<String> {
     let mut head = vec![titles(snapshot)[0].clone()];
     head.extend(broken(&totals_in_parts(snapshot), WIDTH));
@@ -45,7 +44,7 @@ pub fn lines(snapshot: &Snapshot, rows: usize) -> Vec<String> {
     lines.iter().map(|(style, line)| styled(*style, line)).collect()
 }
 
-/// `head`: the title, and what all ranks come to.
+/// `head`: the title and the totals.
 fn table(
     snapshot: &Snapshot,
     head: Vec<String>,
@@ -83,7 +82,7 @@ fn table(
 const HEADER: &str = " rank      PRQ      UMQ   calls/s       calls last call    data  state";
 const NARROW_HEADER: &str = " rank      PRQ      UMQ  state";
 
-/// Within the columns of [`WIDE`].
+/// At most [`WIDE`] columns.
 const LEGEND: &[&str] = &[
     "= the MPI library's own count (MPI_T)   ~ estimated from calls:",
     "PRQ, receives not seen complete; UMQ, messages sent and not received,",
@@ -92,7 +91,7 @@ const LEGEND: &[&str] = &[
 
 const NARROW_LEGEND: &[&str] = &["= counted by the MPI library", "~ estimated from calls"];
 
-/// The longest first.
+/// Titles, longest first.
 fn titles(snapshot: &Snapshot) -> Vec<String> {
     let name = snapshot.folder.file_name().unwrap_or(snapshot.folder.as_os_str()).to_string_lossy();
     let state = match snapshot.state {
@@ -119,12 +118,12 @@ fn titles(snapshot: &Snapshot) -> Vec<String> {
     vec![format!("{brief}  ({ranks}, {})", library.trim()), format!("{brief}  ({ranks})"), brief]
 }
 
-/// All ranks in one line.
+/// The totals of all ranks in one line.
 pub fn totals(snapshot: &Snapshot) -> String {
     totals_in_parts(snapshot).join("  ")
 }
 
-/// Queues, and calls.
+/// Queues and calls.
 fn totals_in_parts(snapshot: &Snapshot) -> [String; 3] {
     let most = |name: &str, length: fn(&Row) -> Length| {
         let longest =
@@ -137,7 +136,7 @@ fn totals_in_parts(snapshot: &Snapshot) -> [String; 3] {
     [most("PRQ", |row| row.posted), most("UMQ", |row| row.unexpected), calls(snapshot)]
 }
 
-/// The longest first.
+/// Totals, longest first.
 fn totals_by_length(snapshot: &Snapshot) -> [String; 3] {
     let of = |length: fn(&Row) -> Length| shown(snapshot.total(length));
     let few = format!("PRQ {}  UMQ {}", of(|row| row.posted), of(|row| row.unexpected));
@@ -179,7 +178,7 @@ fn line(row: &Row) -> String {
     )
 }
 
-/// What the rows do not show.
+/// The omitted ranks and messages.
 fn more(rest: &[&Row], elsewhere: u64) -> String {
     let mut parts = Vec::new();
     if !rest.is_empty() {
@@ -200,7 +199,7 @@ fn shown(length: Length) -> String {
     format!("{}{}", if length.measured { '=' } else { '~' }, format::count(length.entries))
 }
 
-/// `0.4 s`, `12 s`, `5 min`, `3 h`: never wider than eight columns.
+/// `0.4 s`, `12 s`, `5 min`, `3 h`: at most eight columns.
 fn ago(seconds: f64) -> String {
     match seconds {
         below if below < 9.95 => format!("{below:.1} s"),
@@ -211,13 +210,13 @@ fn ago(seconds: f64) -> String {
     }
 }
 
-/// The first that has room, else the last.
+/// The first form that fits, else the last.
 fn fitting(forms: &[String], width: usize) -> String {
     let fits = forms.iter().find(|form| form.chars().count() <= width);
     fits.or(forms.last()).cloned().unwrap_or_default()
 }
 
-/// Lines that end between parts.
+/// Joins parts to lines of at most `width` columns.
 fn broken(parts: &[String], width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for part in parts {
@@ -367,7 +366,7 @@ mod tests {
         assert!(text.contains("= the MPI library's own count (MPI_T)   ~ estimated from calls:\n"));
         assert!(text.contains("those on their way too"));
         assert!(text.contains("its file is gone") && text.contains(" - "), "{text}");
-        // A total is measured only if all of it is.
+        // A total is measured only if every rank is.
         assert!(text.contains("PRQ ~28,000") && text.contains("UMQ =24"), "{text}");
     }
 

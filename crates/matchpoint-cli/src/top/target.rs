@@ -1,4 +1,4 @@
-//! From what the user names to the folder of a trace.
+//! Finds the folder of a trace.
 
 use std::collections::{HashMap, VecDeque};
 use std::ffi::OsStr;
@@ -14,15 +14,14 @@ use matchpoint_trace::native::manifest;
 use super::process;
 use crate::failure::Failure;
 
-/// The folder of a trace: the one that is named, or where the process of that number or one of those that it started
-/// writes to.
+/// The folder of a trace: the named folder, or the folder to which the process or one of its children writes.
 ///
 /// # Errors
-/// There is no such process or folder, it may not be looked at, or nothing is recorded there.
+/// No such process or folder, no permission, or no recorded trace.
 pub fn folder(target: &str) -> Result<PathBuf, Failure> {
     let path = Path::new(target);
     let folder = match target.parse::<u32>() {
-        // A folder may have a number for a name.
+        // The name of a folder may be a number.
         Ok(pid) if !path.is_dir() => of_process(pid).map_err(Failure::Message)?,
         _ => of_path(path).map_err(Failure::Message)?,
     };
@@ -62,7 +61,7 @@ fn check(folder: &Path) -> Result<(), String> {
     ))
 }
 
-/// Where a process, or those that it started, write to: the nearest to it, if all that are recorded below write there.
+/// The folder to which a process or its descendants write, if there is only one.
 fn of_process(pid: u32) -> Result<PathBuf, String> {
     if !Path::new(&format!("/proc/{pid}")).exists() {
         return Err(format!("there is no process {pid}; it has ended, or runs on another host"));
@@ -78,7 +77,7 @@ fn of_process(pid: u32) -> Result<PathBuf, String> {
                     if found.iter().all(|(_, other)| *other != folder) {
                         found.push((pid, folder));
                     }
-                    // What it started is of the same job.
+                    // Its children belong to the same job.
                     continue;
                 }
             }
@@ -113,7 +112,7 @@ fn ask_which(pid: u32, several: &[(u32, PathBuf)]) -> String {
     )
 }
 
-/// Processes by who started them.
+/// Child processes by parent.
 fn started_by() -> HashMap<u32, Vec<u32>> {
     let mut started: HashMap<u32, Vec<u32>> = HashMap::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
@@ -136,7 +135,7 @@ fn recorded_in(environment: &[u8]) -> Option<PathBuf> {
     environment.split(|&byte| byte == 0).find_map(of_name).filter(|path| !path.as_os_str().is_empty())
 }
 
-/// A process in a container has files of its own.
+/// A process in a container has another root.
 fn as_seen_here(folder: PathBuf, pid: u32) -> PathBuf {
     let within = Path::new("/proc").join(pid.to_string()).join("root");
     match folder.strip_prefix("/") {
@@ -157,7 +156,7 @@ mod tests {
         assert_eq!(recorded_in(b""), None);
     }
 
-    /// One that records nothing itself, and two below it that do.
+    /// A process that does not record, with two children that do.
     #[test]
     fn of_several_jobs_none_is_picked() {
         let folders = [(); 2].map(|()| tempfile::tempdir().unwrap());

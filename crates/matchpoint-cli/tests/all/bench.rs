@@ -1,4 +1,4 @@
-//! `matchpoint bench` as a user meets it.
+//! Tests of `matchpoint bench`.
 
 mod cards;
 mod rates;
@@ -27,7 +27,7 @@ fn json(arguments: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// What it said on standard error, but for how busy the machine is: these tests are not alone on it.
+/// Standard error without warnings about host load, which other tests cause.
 fn said(output: &Output) -> String {
     let is_said = |line: &&str| !is_warning(line) && !line.starts_with("matchpoint: this process may use ");
     text(&output.stderr).lines().filter(is_said).collect::<Vec<_>>().join("\n")
@@ -122,7 +122,7 @@ fn tables_of_all_engines_fit_a_terminal() {
     assert_eq!(wide, None);
 }
 
-/// So that the eye finds where a table ends.
+/// Empty lines show the end of a table.
 #[test]
 fn sections_have_an_empty_line_before_them() {
     let output = bench(&[&QUICK[..], &["-e", "list", "-e", "bins", "-w", "unexpected:1024"]].concat());
@@ -221,7 +221,7 @@ fn charts_are_whole_and_name_every_engine() {
     }
 }
 
-/// What stands on the terminal stands in the page.
+/// A page contains everything of the terminal.
 #[test]
 fn a_page_has_spreads_notes_and_memory() {
     let folder = tempdir().unwrap();
@@ -287,7 +287,7 @@ fn impossible_bench_leaves_no_file() {
     }
 }
 
-/// The later would overwrite the earlier.
+/// The second file would overwrite the first.
 #[test]
 fn outputs_have_a_place_each() {
     let folder = tempdir().unwrap();
@@ -323,7 +323,7 @@ fn single_calls_have_percentiles() {
     assert_eq!(wide, None);
 }
 
-/// The manual's page has every workload and every member of the JSON.
+/// The manual has every workload and every JSON member.
 #[test]
 fn the_manual_tells_all() {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/bench.md");
@@ -346,7 +346,7 @@ fn the_manual_tells_all() {
     }
 }
 
-/// Neither a wrong answer nor a cheap call.
+/// A full table is neither a wrong answer nor a cheap call.
 #[test]
 fn full_table_is_reported_in_single_calls() {
     let full = "optimistic:capacity=100";
@@ -414,7 +414,7 @@ fn full_table_of_callers_reports_fill() {
         let burst =
             when.strip_prefix("after ").and_then(|when| when.strip_suffix(" receives of a caller's burst"));
         let posted: u64 = burst.and_then(|number| number.parse().ok()).unwrap_or_else(|| panic!("{rate}"));
-        // One caller or two callers take the three places.
+        // One caller or two callers use the three slots.
         assert!(posted == 3 || posted < 3 && rate["callers"] == 2, "{rate}");
         assert_eq!(rate["right"], true, "{rate}");
         assert!(rate["rate_millions_per_s"].is_null(), "{rate}");
@@ -423,7 +423,7 @@ fn full_table_of_callers_reports_fill() {
     assert!(text(&told.stdout).contains(&format!("Full: {full}: its table, ")), "{told:?}");
 }
 
-/// A measurement of each kind that engines of cards may be named in, so short that it measures nothing.
+/// Short measurements of each kind that accepts engines of cards.
 const KINDS: [&[&str]; 5] = [
     &["-w", "last:8", "-w", "last:64", "--budget", "0.01"],
     &["--latency", "--entries", "1000"],
@@ -444,7 +444,7 @@ const KINDS: [&[&str]; 5] = [
     &["--callers", "1,2", "--repeats", "3", "--repetitions", "1"],
 ];
 
-/// The figures of whoever stands in for a card are not the card's: whoever reads them is told, in every form.
+/// Every form shows that the figures are those of a substitute.
 #[test]
 fn figures_of_substitute_have_its_name() {
     const CARD: &str = "gpu_ordered:card=999,fallback=list";
@@ -485,7 +485,7 @@ fn figures_of_substitute_have_its_name() {
         let csv_too = if kind == 2 { &["--csv", &csv][..] } else { &[] };
         assert!(bench(&[KINDS[kind], &more, csv_too].concat()).status.success());
         let drawn = fs::read_to_string(plot).unwrap();
-        // What has no room is shown to a pointer; what is shown at once says whose figures they are.
+        // The visible short name contains the substitute; the tooltip has the full name.
         assert!(drawn.contains(&named) && drawn.contains(">list for gpu_"), "{form}: {drawn}");
     }
     let mut table = csv::Reader::from_path(file("a.csv")).unwrap();
@@ -495,7 +495,6 @@ fn figures_of_substitute_have_its_name() {
     }
 }
 
-/// Whatever is around it.
 #[test]
 fn substitute_inside_concurrent_engine_is_named() {
     for kind in ["locked:", "sharded:shards=2,"] {
@@ -508,7 +507,7 @@ fn substitute_inside_concurrent_engine_is_named() {
     }
 }
 
-/// Whoever reads the JSON alone may judge how far it is to be trusted.
+/// The host load in the JSON shows how reliable the figures are.
 #[test]
 fn every_measurement_has_host_load() {
     let cores = fs::read_to_string("/proc/stat").map_or(0, |stat| stat.matches("\ncpu").count());
@@ -538,7 +537,7 @@ fn options_go_with_what_they_are_for() {
         &["--gpu", "-e", "list"],
         &["--from", "x.json"],
         &["--gpu", "--from", "x.json", "--card", "0"],
-        // What is required could not be given beside what is.
+        // clap ignores `requires` for a conflicting option.
         &["--offload", "--threads", "2"],
         &["--message-rate", "--entries", "2000"],
         &["--message-rate", "--budget", "2"],

@@ -1,4 +1,4 @@
-//! `matchpoint check`: our engines, and libraries that are right, wrong, or none.
+//! Tests of `matchpoint check`: Matchpoint's engines, and libraries that are correct, faulty or unusable.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// The example of a library that is not ours, compiled with these definitions; `None` without a compiler.
+/// The example of a foreign library, compiled with these definitions; `None` without a compiler.
 struct Example {
     library: String,
     _folder: TempDir,
@@ -83,7 +83,6 @@ fn all_engines_are_checked_by_default() {
     );
 }
 
-/// How long it takes is known before, and what was played after.
 #[test]
 fn help_counts_the_streams_that_are_played() {
     let help = matchpoint(&["check", "--help"]);
@@ -103,7 +102,7 @@ fn help_counts_the_streams_that_are_played() {
     assert!(stdout(&output).starts_with(&format!("list: {} streams", least - 4)), "{}", stdout(&output));
 }
 
-/// Hours of streams: who waits for them in a job's log sees that they go on.
+/// The log of a long check must show progress.
 #[test]
 fn long_check_reports_progress_without_terminal() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_matchpoint"));
@@ -168,7 +167,7 @@ fn fault_is_shown_by_shortest_script() {
     }
 }
 
-/// Right as long as there is one engine of it.
+/// Correct with one engine only.
 #[test]
 fn shared_queues_of_library_are_found() {
     let Some(example) = example(&["BUG_SHARED"]) else { return };
@@ -181,7 +180,7 @@ fn shared_queues_of_library_are_found() {
     assert_eq!(script.len(), 1, "{says}");
 }
 
-/// As many shapes, and as many streams for every bit to go everywhere, as there are.
+/// Numbers in the manual: shapes, and streams that put every bit into every position.
 #[test]
 fn manual_has_number_of_streams() {
     let shapes = matchpoint_conformance::generate::SHAPES.len() as u64;
@@ -242,7 +241,7 @@ fn check_result_is_available_as_json() {
     let output = matchpoint(&["check", "list", "--streams=1", "--deep=0", "--json", &file]);
     assert!(output.status.success() && stdout(&output).contains("no law broken"));
     assert!(fs::read_to_string(&file).unwrap().contains("\"law_broken\": null"));
-    // Nobody looks at a bar in a pipe.
+    // No progress bar in a pipe.
     assert_eq!(stderr(&output), format!("matchpoint: wrote {file}\n"));
 }
 
@@ -290,7 +289,7 @@ fn crashing_library_does_not_end_command() {
     }
 }
 
-/// The end of a longer name is none of the next.
+/// A shorter name replaces a longer one completely.
 #[test]
 fn trail_has_only_played_stream() {
     let Some(example) = example(&[]) else { return };
@@ -303,7 +302,7 @@ fn trail_has_only_played_stream() {
     assert!(trail.lines().count() == 1 && trail.ends_with(", 5 entries\n"), "{trail}");
 }
 
-/// Our own engines behind our own C interface keep all laws, with nothing lacking: the interface is the contract.
+/// Matchpoint's engines behind its C interface keep all laws, and all functions exist.
 #[test]
 fn our_library_keeps_every_law() {
     let program = PathBuf::from(env!("CARGO_BIN_EXE_matchpoint"));
@@ -314,7 +313,7 @@ fn our_library_keeps_every_law() {
     if built.ends_with("release") {
         cargo.arg("--release");
     }
-    // `scripts/test` did.
+    // Set by `scripts/test`.
     if env::var_os("MATCHPOINT_LIBRARIES_BUILT").is_none() {
         assert!(cargo.status().unwrap().success());
     }
@@ -322,7 +321,7 @@ fn our_library_keeps_every_law() {
     let library = built.join(name).display().to_string();
     let engines: Vec<_> =
         REGISTRY.iter().map(|spec| spec.name).chain(["rank_array:order=per_source"]).collect();
-    // `.ci/deep` sets the variable.
+    // Set by `.ci/deep`.
     let streams = ["--streams=4", "--streams=20"][usize::from(env::var_os("MATCHPOINT_TEST_LONG").is_some())];
     let output =
         matchpoint(&[&["check", "--library", &library, streams, "--deep=2000"], &engines[..]].concat());

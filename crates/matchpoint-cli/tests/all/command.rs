@@ -1,4 +1,4 @@
-//! The command as a user meets it: exit codes, messages, files.
+//! Tests of the command: exit codes, messages, files.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -48,7 +48,7 @@ fn help_fits_a_terminal_of_80_columns() {
     }
 }
 
-/// One rule for all who start ranks and spread rows over processes.
+/// All commands that start ranks and distribute rows explain both -n.
 #[test]
 fn help_explains_numbers_around_dashes() {
     let says = |command: &[&str], what: &str| {
@@ -109,7 +109,7 @@ fn engines_are_listed_as_text_and_json() {
     }
 }
 
-/// An option of one measurement is not passed over in another.
+/// An option is not ignored in another measurement.
 #[test]
 fn bench_takes_no_option_of_another_measurement() {
     for (arguments, missing) in [
@@ -140,7 +140,7 @@ fn a_wrong_word_is_a_usage_error() {
     }
 }
 
-/// Of every number: what is expected, and an example.
+/// Errors of numbers contain the range and an example.
 #[test]
 fn wrong_number_is_reported_with_range() {
     for (arguments, told) in [
@@ -164,7 +164,7 @@ fn wrong_number_is_reported_with_range() {
     }
 }
 
-/// Before anything is run or measured: what is run here would say something else.
+/// Reported before any work: these commands would fail later with another error.
 #[test]
 fn unwritable_file_is_reported_before_work() {
     let folder = tempdir().unwrap();
@@ -214,7 +214,7 @@ fn dashes_that_are_missing_are_told() {
         let said = stderr(&output);
         assert!(said.ends_with(named) && said.lines().count() == 1, "{said}");
     }
-    // A slip of the pen is no launcher's.
+    // A misspelled option is not an option of the launcher.
     assert!(stderr(&matchpoint(&["record", "--replce", "--", "true"])).contains("--replace"));
 }
 
@@ -233,7 +233,7 @@ fn measurement_is_named_with_its_option() {
         assert!(said.ends_with(&format!("the {what} {word} needs its option; say {option}\n")), "{said}");
         assert_eq!((output.status.code(), said.lines().count()), (Some(2), 1));
     }
-    // A usage that is told can be followed.
+    // The usage in an error is valid.
     for words in [&["bench", "last:x"][..], &["bench", "--csv", "x.csv", "-w", "last"]] {
         let output = matchpoint(words);
         let said = stderr(&output);
@@ -315,7 +315,7 @@ fn two_reports_need_two_files() {
     }
 }
 
-/// No machine has that many cards, so these answer the same everywhere.
+/// No host has this card, so the test is the same everywhere.
 const NO_CARD: &str = "gpu_ordered:card=999";
 
 #[test]
@@ -349,7 +349,6 @@ fn substitute_of_card_is_reported_once() {
     }
 }
 
-/// What it counted is shown under the name that was asked for, and every report says whose it is.
 #[test]
 fn reports_name_substitute_of_card() {
     let folder = tempdir().unwrap();
@@ -383,7 +382,7 @@ fn reports_name_substitute_of_card() {
     assert!(instead["bytes_max"].as_u64() > list["bytes_max"].as_u64(), "{instead}");
 }
 
-/// A law that is kept, or broken, is so by whoever matched.
+/// The result of a check names the engine that matched.
 #[test]
 fn check_names_substitute_of_card() {
     let check = |engine: &str, order: &str| {
@@ -406,7 +405,7 @@ fn check_names_substitute_of_card() {
     );
     let (own, text) = check("list", "total");
     assert_eq!((own.get("substitute"), text.starts_with("list: ")), (Some(&serde_json::Value::Null), true));
-    // Its tables become full in some streams alone.
+    // The table is full in some streams only.
     let (some, text) = check("optimistic:bins=4,capacity=8,full=software", "total");
     let streams = some["substitute_streams"].as_u64().unwrap();
     assert!(
@@ -416,7 +415,7 @@ fn check_names_substitute_of_card() {
     assert!(text.contains(&format!("at the end of {streams} of ")), "{text}");
 }
 
-/// Its workload has receives from any source: that they are refused is no wrong answer.
+/// Its workload has any-source receives: refusing them is not a wrong answer.
 #[test]
 fn demand_of_engine_is_no_fault() {
     let output =

@@ -1,4 +1,4 @@
-//! `matchpoint convert`: the same calls in other formats, and nothing half-written.
+//! Tests of `matchpoint convert`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,11 +13,11 @@ use tempfile::tempdir;
 #[cfg(feature = "parquet")]
 mod packed;
 
-/// Files of formats that the build may lack.
+/// Formats that the build may lack.
 const PACKED: &[&str] = if cfg!(feature = "parquet") { &["a.parquet"] } else { &[] };
 const TABLES: &[&str] = if cfg!(feature = "parquet") { &["csv", "parquet"] } else { &["csv"] };
 
-/// In DUMPI's format.
+/// The bundled DUMPI traces.
 fn bundled() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../traces");
     let mut traces: Vec<PathBuf> = fs::read_dir(folder)
@@ -43,7 +43,7 @@ fn converted(trace: &Path, output: &Path) -> String {
     told
 }
 
-/// What `analyze` says, less what two runs differ in.
+/// The analysis, without members that vary between runs.
 fn analysis(trace: &Path) -> Value {
     let mut command = Command::new(env!("CARGO_BIN_EXE_matchpoint"));
     let output = command.arg("analyze").arg(trace).args(["--json", "-", "-e", "list"]).output().unwrap();
@@ -63,7 +63,7 @@ fn analysis(trace: &Path) -> Value {
 fn timeless(value: &mut Value) {
     match value {
         Value::Object(members) => {
-            // How a communicator came to be is told by its members where they are known.
+            // The origin of a communicator may be lost if its members are known.
             members.retain(|name, _| !name.contains("_ns") && !name.contains("share") && name != "origin");
             members.values_mut().for_each(timeless);
         }
@@ -80,19 +80,18 @@ fn converted_traces_have_equal_analysis() {
         let [native, dumpi] =
             ["trace", "dumpi"].map(|extension| folder.path().join(format!("{name}.{extension}")));
         let told = converted(&trace, &native);
-        // What a tracer left out is told, since the new trace does not say so.
+        // The new trace does not contain the tracer's omissions, so the command reports them.
         assert_eq!(told.contains("did not write 1260 calls"), name == "quicksilver-8", "{told}");
         let theirs = analysis(&trace);
         assert_eq!(analysis(&native), theirs, "{name}");
         converted(&native, &dumpi);
         let mut ours = analysis(&dumpi);
-        // Calls that make communicators may be written as others that make the same.
+        // Calls that create communicators may become equivalent calls.
         ours["calls"] = theirs["calls"].clone();
         assert_eq!(ours, theirs, "{name}, in DUMPI again");
     }
 }
 
-/// How many calls of each function.
 fn counts(trace: &Path) -> BTreeMap<String, u64> {
     let trace = matchpoint_trace::open(trace).unwrap();
     let (mut counts, mut call) = (BTreeMap::new(), Call::default());
@@ -149,7 +148,7 @@ fn wildcards_and_statuses_are_in_the_table() {
     converted(&trace, &csv);
     let mut rows = csv::Reader::from_path(&csv).unwrap();
     let rows: Vec<BTreeMap<String, String>> = rows.deserialize().map(Result::unwrap).collect();
-    // As counted by other means: see the tests of the reader.
+    // Expected numbers: see the tests of the reader.
     let receives =
         |row: &&BTreeMap<String, String>| ["MPI_Recv", "MPI_Irecv"].contains(&row["function"].as_str());
     let any = |name: &str, row: &BTreeMap<String, String>| {
@@ -194,7 +193,7 @@ fn nothing_is_left_of_what_fails() {
     assert_eq!(left, ["damaged"]);
 }
 
-/// What a recorded trace says of its run is of the same run in our own format; what stays behind is told.
+/// Facts about the run are kept in the native format; lost facts are reported.
 #[test]
 fn command_line_is_kept_or_reported_missing() {
     let folder = tempdir().unwrap();

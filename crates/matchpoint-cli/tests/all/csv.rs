@@ -1,4 +1,4 @@
-//! The CSV tables can be read back.
+//! Tests of CSV output.
 
 use csv::Reader;
 use matchpoint_cli::report::Report;
@@ -14,7 +14,7 @@ fn table(measurements: &Measurements, file: &str) -> (Vec<String>, Vec<Vec<Strin
     let mut reader = Reader::from_reader(&bytes[..]);
     let owned = |record: &csv::StringRecord| record.iter().map(str::to_owned).collect::<Vec<_>>();
     let header = owned(reader.headers().unwrap());
-    // The reader refuses lines that are longer or shorter than the header.
+    // The reader rejects lines of another length.
     (header, reader.records().map(|record| owned(&record.unwrap())).collect())
 }
 

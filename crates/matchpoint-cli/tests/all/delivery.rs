@@ -1,4 +1,4 @@
-//! Reports on disk: whole or not at all.
+//! Tests of report files: complete or absent.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The JSON schema: fixed names, and a page of documentation that tells the truth.
+//! Tests of the JSON schema and of its manual page.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::synthetic;
 
-/// Objects whose members are data, not schema.
+/// Objects whose members are data.
 const MAPS: [&str; 7] = [
     "advice[].numbers",
     "calls.by_function",

@@ -1,4 +1,4 @@
-//! The verdict and the advice: each says something exactly when the numbers support it.
+//! Tests of the verdict, the advice and the limitations.
 
 use matchpoint_cli::advice::{Advice, Kind};
 use matchpoint_cli::library_cost::apply;
@@ -58,7 +58,7 @@ fn the_answer_follows_from_the_share() {
     }
 }
 
-/// Measured where the program ran, 1000 entries cost more than a `list` takes for them here.
+/// 1000 entries cost more in the library than in `list` on this host.
 #[test]
 fn stand_in_has_cost_of_library() {
     let curve = Curve { warm: vec![(16.0, 1.0), (1024.0, 5.0)], cold_ns: 15.0, empty_ns: 100.0 };
@@ -94,7 +94,7 @@ fn stand_in_has_cost_of_library() {
     assert_eq!(with_cost(None).engines[0].ranks[3].match_ns, 0.2e9);
 }
 
-/// Calls of 900 ms include the time of the other process on the processor. Searches take no more than both can need.
+/// Calls of 900 ms include the other process on the processor. The search time is limited to the need of both.
 #[test]
 fn crowded_library_cost_has_one_share() {
     let curve = Curve { warm: vec![(128.0, 2.0)], cold_ns: 14.0, empty_ns: 100.0 };
@@ -115,7 +115,7 @@ fn crowded_library_cost_has_one_share() {
     assert!((report.verdict.share - report.verdict.high).abs() < 1e-9, "{}", report.verdict.text);
 }
 
-/// Between 6 and 24 ms a rank needs 12; two on a processor need 24.
+/// A rank needs 6 to 24 ms, likely 12; two on a processor need 24.
 #[test]
 fn crowded_engine_cost_is_doubled() {
     let measurements = with(|measurements| {
@@ -128,7 +128,7 @@ fn crowded_engine_cost_is_doubled() {
     assert!((verdict.share * 2.0 - verdict.high).abs() < 1e-9, "{} {}", verdict.share, verdict.high);
 }
 
-/// Each waits while another matches.
+/// A process waits while another matches.
 #[test]
 fn crowded_ranks_share_matching_cost() {
     let share = |crowding| {
@@ -147,7 +147,7 @@ fn crowded_ranks_share_matching_cost() {
     assert!(share(Some(1000.0)) <= 1.0);
 }
 
-/// What a card did not do is not said of it.
+/// Sentences do not attribute matches of a substitute to the card.
 #[test]
 fn sentences_name_substitute_of_card() {
     const CARD: &str = "gpu_ordered:fallback=";
@@ -217,7 +217,7 @@ fn partial_trace_gives_no_negative_verdict() {
     assert_eq!(Report::new(&hardly_any).verdict.answer, Answer::No);
 }
 
-/// Nine of ten messages go to the rank that is not there.
+/// Nine of ten messages go to a missing rank.
 #[test]
 fn missing_busiest_rank_prevents_negative_verdict() {
     let headless = with(|of| {
@@ -341,7 +341,7 @@ fn nothing_to_match_is_said() {
     assert!(verdict.text.starts_with("No messages: "), "{}", verdict.text);
 }
 
-/// A deadlock, a limit, an abort in the first second: what is not in the trace may have been messages.
+/// A deadlock, a limit or an abort may hide messages.
 #[test]
 fn incomplete_trace_without_messages_is_inconclusive() {
     let silent = |change: fn(&mut TraceFacts)| {
@@ -421,7 +421,7 @@ fn wildcards_that_nobody_uses_can_be_asserted() {
     let sources = text(&wildcards(10, 0)).unwrap();
     assert!(!sources.contains("no_any_source") && sources.contains("no_any_tag"));
     assert_eq!(text(&wildcards(10, 10)), None);
-    // A probe breaks the promise too, and so may a call that nobody saw.
+    // Probes, and missing calls, may use wildcards too.
     let mut probing = wildcards(0, 0);
     probing.totals.probes_any_source = 1;
     assert!(!text(&probing).unwrap().contains("no_any_source"));

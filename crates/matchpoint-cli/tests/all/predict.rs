@@ -1,4 +1,4 @@
-//! `matchpoint predict`, as users call it.
+//! Tests of `matchpoint predict`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// What it prints, if it succeeds and says nothing else.
+/// Standard output of a successful run without messages.
 fn printed(arguments: &[&str]) -> String {
     let output = matchpoint(arguments);
     assert!(output.status.success() && output.stderr.is_empty(), "{arguments:?}: {}", text(&output.stderr));
@@ -34,7 +34,7 @@ fn json(arguments: &[&str]) -> Value {
     serde_json::from_str(&printed(&[arguments, &["--json", "-"]].concat())).unwrap()
 }
 
-/// What it complains of, in one line, without printing anything.
+/// The error of a failed run without output.
 fn complaint(arguments: &[&str]) -> String {
     let output = matchpoint(arguments);
     assert!(!output.status.success() && output.stdout.is_empty(), "{arguments:?}");
@@ -43,7 +43,7 @@ fn complaint(arguments: &[&str]) -> String {
     complaint
 }
 
-/// Two ranks play all of them, and tell messages apart by tags.
+/// Two ranks play all processes, and distinguish messages by tag.
 #[test]
 fn played_processes_do_not_exceed_tags() {
     let validate = |processes| {
@@ -81,11 +81,11 @@ fn a_tridiagonal_matrix_by_hand() {
     let row = &spmv["rows"][0];
     assert_eq!((row["messages"].as_u64(), row["bytes"].as_u64()), (Some(6), Some(48)));
     assert_eq!((row["matrix_rows"].as_u64(), row["matrix_entries"].as_u64()), (Some(8), Some(22)));
-    // Process 1 sends an element to both sides, and has two messages.
+    // Process 1 sends an element to both sides, and receives two messages.
     assert_eq!(row["worst_process"], 1);
     assert!(close(&row["time"]["transport_s"], 2.0 * (2.3e-6 + 8.0 / 1.3e9)));
     assert!(close(&row["time"]["queue_s"], 8.4e-9 * 4.0));
-    // Two of the six messages cross between the two routers, which are one link apart.
+    // Two of six messages cross the link between the two routers.
     let hops: f64 = 2.0 / 6.0;
     assert!(close(&row["hops_mean"], hops));
     assert!(close(&row["time"]["contention_s"], 1e-10 * 2.0 * hops.powi(3) * 12.0));
@@ -113,7 +113,7 @@ fn orders_are_the_users_choice() {
 fn a_partition_is_kept_to() {
     let (folder, matrix) = tridiagonal();
     let partition = folder.path().join("rows");
-    // Odd rows here, even rows there: all eight are needed by the other side.
+    // Odd and even rows alternate, so the other side needs all eight.
     fs::write(&partition, "0\n1\n".repeat(4)).unwrap();
     let partition = partition.display().to_string();
     let of = json(&["spmv", &matrix, "-m", "blue-waters", "-n", "2", "--partition", &partition]);
@@ -128,7 +128,7 @@ fn every_level_of_a_hierarchy() {
         |key: &str| amg["rows"].as_array().unwrap().iter().map(|row| row[key].clone()).collect::<Vec<_>>();
     assert_eq!(of("operation"), ["spmv", "spmv", "spmv", "spgemm", "spgemm", "spgemm"]);
     assert_eq!(of("matrix_rows"), [300, 55, 10, 300, 55, 10]);
-    // Levels with fewer rows than processes are on fewer.
+    // Levels with fewer rows use fewer processes.
     assert_eq!(of("processes"), [64, 55, 10, 64, 55, 10]);
     for row in amg["rows"].as_array().unwrap() {
         let (time, processes) = (&row["time"], row["per_process"].as_array().unwrap());
@@ -146,7 +146,7 @@ fn every_level_of_a_hierarchy() {
             row["bytes"]
         );
     }
-    // On level 1 every process has one row, so it gets as many messages as the row has other columns.
+    // On level 1 every process has one row, and receives a message per other column.
     let level = fs::read_to_string(Path::new(&levels).join("A1.mtx")).unwrap();
     let entries = level.lines().filter(|line| !line.starts_with('%')).skip(1);
     let off_diagonal = entries.filter(|line| line.split_once(' ').is_some_and(|(row, column)| row != column));
@@ -195,7 +195,7 @@ fn traces_are_split_by_phases_and_engines() {
     );
     assert_eq!(engines[0]["attempts_recorded"], engines[2]["attempts_recorded"]);
     assert!(engines[4]["node_bytes_all_peers"].as_u64() > Some(0));
-    // What engines take elsewhere is one table, and legends are of columns that are there.
+    // Memory for other numbers of processes is one table, and legends match the columns.
     let page = printed(&of);
     let lines = |with: &str| page.lines().filter(|line| line.starts_with(with)).count();
     assert_eq!(
@@ -204,7 +204,7 @@ fn traces_are_split_by_phases_and_engines() {
         "{page}"
     );
     assert!(page.contains("compared: entries") && !page.contains("reversed: entries"), "{page}");
-    // Whose time is in the answer, and whose is not, stands there.
+    // The answer names the engine of the time.
     let answer = page.split("\n\n").next().unwrap().replace('\n', " ");
     let said = "The queue search is that of `list` on this host, ";
     assert!(
@@ -213,7 +213,7 @@ fn traces_are_split_by_phases_and_engines() {
     );
 }
 
-/// Of a run that hung the calls that never returned are not in the trace: that it has no message says nothing.
+/// Calls that never returned are missing, so the absence of messages proves nothing.
 #[test]
 fn unfinished_trace_without_messages_is_reported() {
     let printed_of = |ended: u32| {
@@ -249,7 +249,7 @@ fn all_engines_follow_named_engines() {
     assert_eq!(ours.len(), REGISTRY.len() + 1, "each once: {ours:?}");
 }
 
-/// The order of arrivals is that of the machine's network, if its file tells of it.
+/// The replay uses the machine's network, if the file contains it.
 #[test]
 fn trace_is_replayed_on_machine_network() {
     let folder = tempdir().unwrap();
@@ -262,7 +262,7 @@ fn trace_is_replayed_on_machine_network() {
     let notes = |options: &[&str]| {
         json(&[&["trace", &trace, "-e", "list", "--phases", "1"], options].concat())["notes"].to_string()
     };
-    // α of the shortest messages less what both sides spend; G of the longest.
+    // L: α of the shortest messages minus both overheads. G: of the longest.
     let told = notes(&["-m", &machine]);
     assert!(
         told.contains("the machine's network: L=1700") && told.contains("o=300,g=500,G=0.3448"),
@@ -275,7 +275,7 @@ fn trace_is_replayed_on_machine_network() {
     assert!(told.contains("a network that is assumed (L=1000,"), "{told}");
 }
 
-/// γ is that of as many messages as come.
+/// γ depends on the number of messages.
 #[test]
 fn queues_are_searched_at_their_own_cost() {
     let (folder, matrix) = tridiagonal();
@@ -318,7 +318,7 @@ fn figures_are_drawn() {
     }
 }
 
-/// A machine as one host's calibration leaves it: nothing is known between nodes.
+/// A machine calibrated on one host, without parameters between nodes.
 fn one_host(folder: &TempDir) -> String {
     let published = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../machines/blue-waters.toml");
     let text = fs::read_to_string(published).unwrap();
@@ -392,11 +392,11 @@ fn bad_input_is_told() {
     }
 }
 
-/// Whoever lacks what the levels are made with is told what to install, in one line.
+/// The script names missing Python packages in one line.
 #[test]
 fn levels_say_what_they_need() {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/python/amg_levels.py");
-    // Isolated from what is installed here.
+    // Isolated from installed packages.
     let Ok(output) = Command::new("python3").args(["-I", "-S"]).arg(script).arg("levels").output() else {
         leave_out("no python3", "`apt-get install python3`");
         return;

@@ -1,4 +1,4 @@
-//! `matchpoint profile`, and what `analyze` makes of its file.
+//! Tests of `matchpoint profile`, and of `analyze` with a profile.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -48,7 +48,7 @@ fn help_has_an_example() {
 #[test]
 fn it_counts_what_searches_did_not_find() {
     let folder = tempdir().unwrap();
-    // Of these nothing is received from any source, probed for or cancelled.
+    // These traces have no any-source receives, probes or cancels.
     for trace in ["fillboundary-27", "lulesh-27", "npb-is-16"] {
         let profile = profile(trace, &folder.path().join("app.partners"));
         let measurements = measured(trace, &["list"]);
@@ -78,7 +78,7 @@ fn each_rank_has_its_own_partners() {
     let attempts = |engine: &matchpoint_replay::measurements::EngineMeasurements| {
         engine.posted.attempts + engine.unexpected.attempts
     };
-    // Whoever sent more than the average of all is a partner: nearly everybody who sent at all.
+    // Every source above the average is a partner: nearly all sources.
     assert!(attempts(all) < attempts(list) / 3 && attempts(all) >= attempts(array));
     assert!(attempts(one) > 2 * attempts(all), "the neighbours of rank 0 are not those of others");
     assert!(written.known.iter().all(|process| !process.sources.is_empty()));
@@ -109,7 +109,7 @@ fn a_profile_of_another_job_is_told() {
     }
 }
 
-/// `bench` makes each rank's engine for that rank, as `analyze` does.
+/// `bench` creates each rank's engine for this rank, as `analyze` does.
 #[test]
 fn trace_bench_uses_partners_of_rank() {
     let folder = tempdir().unwrap();
@@ -201,7 +201,6 @@ fn ranks_that_a_trace_lacks_are_told() {
     }
 }
 
-/// What engines tell of themselves is told by whoever measures them.
 #[test]
 fn levels_and_partners_are_in_the_report() {
     let trace = bundled("fillboundary-27").display().to_string();

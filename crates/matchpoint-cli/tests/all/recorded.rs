@@ -1,4 +1,4 @@
-//! `matchpoint analyze` on traces in our own format, end to end.
+//! Tests of `matchpoint analyze` with native traces.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};

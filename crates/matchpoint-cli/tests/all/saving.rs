@@ -1,4 +1,4 @@
-//! Recommendations name the saving, and the overflow limit that brings it, exactly where overflow matching can bring it.
+//! Advice names the saving, and the overflow limit if overflow matching achieves it.
 
 use matchpoint_cli::advice::Advice;
 use matchpoint_cli::library_cost;
@@ -21,7 +21,7 @@ fn costs(posted: Curve, unexpected: Curve) -> Option<LibraryCost> {
     Some(synthetic::library_cost(1, posted, unexpected))
 }
 
-/// Rank 3 has 2000 receives posted, and spends 20 % of its run time in searches.
+/// Rank 3 has 2000 posted receives, and searches for 20 % of its run time.
 fn long(change: impl FnOnce(&mut Measurements)) -> Measurements {
     let mut of = synthetic::run(8);
     of.library_cost = costs(curve(2.0, 14.0), curve(2.0, 14.0));
@@ -122,7 +122,7 @@ fn free_entry_gives_no_limit() {
     assert_eq!((limit(2.0), limit(0.0)), (Some(75), None));
 }
 
-/// A table has no costs of UCX; a run over UCX that measured has.
+/// Typical costs exclude UCX; measured costs include it.
 #[test]
 fn hashed_library_gives_no_limit() {
     let over_ucx = |pairs| {

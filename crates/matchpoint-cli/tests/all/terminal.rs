@@ -1,4 +1,4 @@
-//! The summary on a terminal, against the one we agreed to.
+//! The summary on a terminal equals the golden file.
 
 use std::{env, fs};
 
@@ -37,12 +37,12 @@ fn summary_of_any_size_fits_screen() {
     }
 }
 
-/// A trace with call sites has a table more, and advice says which places it is about.
+/// A trace with call sites has another table, and advice names call sites.
 #[test]
 fn places_are_told_where_they_are_known() {
     let text = rendered(&synthetic::run(8));
     let row = text.lines().find(|line| line.starts_with("exchange (exchange.c:94)")).expect(&text);
-    // 3,200 receives; one in nine messages was there first; nothing from any source.
+    // 3,200 receives, a ninth of them late, none from any source.
     let cells: Vec<&str> = row.split_whitespace().skip(2).collect();
     assert_eq!(cells.last(), Some(&"26"), "{row}");
     assert!(text.contains("halo+0x2210"), "{text}");

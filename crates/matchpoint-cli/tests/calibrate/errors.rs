@@ -1,4 +1,4 @@
-//! Whatever stands in the way is one line that says what to do.
+//! Each obstacle gives one error with a hint.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use crate::mpi;
 use crate::setting::{QUICK, Setting};
 
-/// A launcher that is a script of these tests, with a compiler that makes what it is to make without looking.
+/// A launcher script, with a false compiler.
 pub fn launcher(setting: &Setting, script: &str) -> String {
     let bin = setting.path("bin");
     fs::create_dir_all(&bin).unwrap();
@@ -16,7 +16,7 @@ pub fn launcher(setting: &Setting, script: &str) -> String {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
         path.display().to_string()
     };
-    // Of two launchers the benchmark would be the same; which it is stands in what the header defines.
+    // The compiled benchmark depends on the launcher's header.
     let compiler = format!(
         "echo '#define MPICH_VERSION \"{}\"'\nwhile [ $# -gt 1 ]; do [ \"$1\" = -o ] && touch \"$2\"; shift; done; true",
         bin.display()
@@ -59,7 +59,7 @@ fn a_launcher_that_ends_in_the_middle() {
         "{complaint}"
     );
     assert_eq!(setting.raw().lines().count(), 2);
-    // Another job does not go on with it, and starting that again would not help.
+    // Another job cannot continue the calibration.
     let three = HELLO.replace("ranks=2", "ranks=3").replace("in 0 1;", "in 0 1 2;");
     let complaint = setting.run(QUICK, [launcher(&setting, &format!("{three}\nread line"))]).complaint();
     assert!(complaint.ends_with("repeat its command, or begin anew with --replace"), "{complaint}");
@@ -75,7 +75,7 @@ fn progress_without_terminal_is_one_line() {
     );
 }
 
-/// The benchmark is a word of the program's then, and never starts.
+/// The program would receive the benchmark as an argument.
 #[test]
 fn a_program_behind_the_launcher() {
     let setting = Setting::new();
@@ -148,7 +148,7 @@ fn files_that_are_damaged_or_incomplete() {
     assert!(complaint.contains("not one parameter follows"), "{complaint}");
     assert!(complaint.contains("one size alone does not tell latency and rate apart"), "{complaint}");
     assert!(!setting.path("machine.toml").exists());
-    // Two sizes and more are fitted as far as they go. What bytes cost is less than the times scatter by.
+    // Two or more sizes are fitted. The time per byte is below the scatter.
     let sizes = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64];
     let times = sizes.iter().map(|&bytes| measured(bytes, if bytes % 3 == 0 { "1.03e-6" } else { "1e-6" }));
     let ran = from(&format!("{head}\n{}\n", times.collect::<Vec<_>>().join("\n"))).succeed();

@@ -1,4 +1,4 @@
-//! Real jobs on this host.
+//! Calibrations on this host.
 
 use std::io::Read;
 use std::process::{Command, Stdio};
@@ -19,7 +19,7 @@ fn a_host_is_measured_and_fitted() {
         let page = setting.path("machine.html").display().to_string();
         let ran = setting.run(&[QUICK, &["--html", &page]].concat(), launcher(mpi, "2")).succeed();
         assert!(ran.stdout.lines().all(|line| line.chars().count() <= 80), "{ran}");
-        // A pipe sees no progress.
+        // No progress bar in a pipe.
         let news = ran.stderr.lines().filter(|line| !line.starts_with("matchpoint: ")).collect::<Vec<_>>();
         assert_eq!(news, [""; 0], "{ran}");
         let (json, machine) = (setting.json(), setting.machine());
@@ -27,7 +27,7 @@ fn a_host_is_measured_and_fitted() {
         let library = json["mpi"].as_str().unwrap();
         let is_right = if mpi.is_open_mpi() { library.contains("Open MPI") } else { library.contains("MPI") };
         assert!(is_right && machine.provenance.mpi == library, "{library}");
-        // Of how many sockets a test's machine is, nobody knows; that two ranks on it are not on two hosts is known.
+        // The number of sockets is unknown, but there is one host.
         assert!(machine.off_node.eager.alpha_s.is_none());
         assert!(json["warnings"].to_string().contains("No off-node parameters"), "{json}");
         for link in json["links"].as_array().unwrap() {
@@ -37,7 +37,6 @@ fn a_host_is_measured_and_fitted() {
         }
         let html = std::fs::read_to_string(&page).unwrap();
         assert!(html.contains("Many messages at once") && !html.contains("NaN"), "{html}");
-        // And once more from the file.
         let first = std::fs::read_to_string(setting.path("machine.toml")).unwrap();
         let raw = setting.path("machine.raw.jsonl").display().to_string();
         let again = setting.run(&["--from", &raw], [""; 0]).succeed();
@@ -45,16 +44,16 @@ fn a_host_is_measured_and_fitted() {
     });
 }
 
-/// What is interrupted says so; the same command measures the rest.
+/// The interrupt is reported, and the same command continues.
 #[test]
 fn an_interrupt_costs_one_measurement() {
     let _alone = mpi::alone();
     let Some(mpi) = mpi::first() else { return };
-    // As of a terminal, which tells the job too; and of whoever tells this process alone.
+    // From a terminal, which also interrupts the job, and to the command only.
     for (signal, code) in [("-TERM", 1), ("-INT", 130)] {
         let setting = Setting::new();
         let words = setting.words(QUICK);
-        // Without `timeout`, which has a signal go to itself alone.
+        // Without `timeout`, so that only this process gets the signal.
         let mut command = Command::new(MATCHPOINT);
         command.args(&words[5..]).arg("--").args(launcher(&mpi, "2"));
         command.env("XDG_CACHE_HOME", mpi::cache());
@@ -85,12 +84,12 @@ fn an_interrupt_costs_one_measurement() {
     }
 }
 
-/// What is written of messages that wait for their receive is what was tried, and o is no more than α.
+/// The rendezvous limit is a tested size, and o is at most α.
 #[test]
 fn rendezvous_sends_are_told_from_eager() {
     mpi::each(|mpi| {
         let setting = Setting::new();
-        // Libraries have messages of some 4 to 64 KiB wait at the latest, Intel's within a host those of 8 MiB.
+        // Rendezvous begins at 4 to 64 KiB, with Intel MPI within a host at 8 MiB.
         let (most, bytes) = if mpi.name == "intel-wheel" { ("16M", 16 << 20) } else { ("1M", 1 << 20) };
         let options =
             ["--seconds", "0.005", "--max-bytes", most, "--max-messages", "10", "--total-bytes", "1K"];

@@ -1,4 +1,4 @@
-//! `matchpoint predict validate`: real jobs, and what stands in their way.
+//! Tests of `matchpoint predict validate`: real jobs, and obstacles.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::setting::{MATCHPOINT, Ran, Setting};
 const APPLICATIONS: [&str; 6] =
     ["spmv", "spgemm", "gather", "high_volume_equal", "high_volume_reversed", "high_volume_random"];
 
-/// A machine of this host, whatever it is called: all messages are within a socket.
+/// A machine file with this host name, and messages within a socket.
 fn machine(setting: &Setting, host: &str) -> String {
     let path = setting.path("machine.toml");
     let text = format!(
@@ -32,7 +32,7 @@ fn levels() -> PathBuf {
 fn validate(setting: &Setting, machine: &str, options: &[&str], launcher: &[String]) -> Ran {
     let mut command = Command::new("timeout");
     command.args(["-k", "5", "200", MATCHPOINT, "predict", "validate"]).arg(levels()).args(["-m", machine]);
-    // On a host of several sockets ranks may be on any.
+    // On a host with several sockets, ranks may be on any socket.
     command.args(["--sockets", "1", "--seconds", "0.001", "--max-messages", "10"]).args(options);
     command.args(["--json".as_ref(), setting.path("validated.json").as_os_str()]).arg("--").args(launcher);
     command.env("XDG_CACHE_HOME", mpi::cache());
@@ -51,7 +51,6 @@ fn rows<'a>(of: &'a Value, application: &str) -> Vec<&'a Value> {
     of["rows"].as_array().unwrap().iter().filter(|row| row["application"] == application).collect()
 }
 
-/// What every row must have, however long anything took.
 fn check_row(row: &Value) {
     let of = |key: &str| row["measured"][key].as_f64().unwrap();
     assert!(of("typical_s") > 0.0 && of("low_s") <= of("median_s"), "{row}");
@@ -74,7 +73,7 @@ fn two_rank_operations_are_measured_and_modelled() {
         let machine = machine(&setting, "nowhere");
         let ran = validate(&setting, &machine, &["--html", &page], &job(mpi, "2")).succeed();
         assert!(ran.stdout.lines().all(|line| line.chars().count() <= 80), "{ran}");
-        // No table is cut in two: each has a header of its own, and every line is one of an operation or an application.
+        // No table is split: each has one header, and every line is an operation or an application.
         let headers = |word: &str| ran.stdout.lines().filter(|line| line.starts_with(word)).count();
         assert_eq!((headers("application "), headers("operation ")), (1, 3), "{ran}");
         let of = json(&setting);
@@ -100,7 +99,7 @@ fn two_rank_operations_are_measured_and_modelled() {
     });
 }
 
-/// The messages of a process are those that `predict amg` counts there.
+/// The messages of a process are those of `predict amg`.
 #[test]
 fn one_process_of_many_is_played() {
     let _alone = mpi::alone();
@@ -131,14 +130,14 @@ fn one_process_of_many_is_played() {
         assert_eq!(row["messages"], of("sent") + of("received"), "{row}");
         assert_eq!(row["bytes"], of("sent_bytes") + of("received_bytes"), "{row}");
         let n = of("received");
-        // Every message is found from one end or the other.
+        // A reversed receive order swaps both ends.
         let attempts = |key: &str| row[key]["attempts"].as_u64().unwrap();
         assert_eq!(attempts("searched") + attempts("searched_reversed"), n * (n + 3) / 2, "{row}");
     }
     assert_eq!(rows(&of, "gather")[0]["searched"]["received"], 19);
 }
 
-/// Three ranks that are processes: whatever is compared, is compared at one of them.
+/// Three ranks are three processes: all attempts are at one of them.
 #[test]
 fn every_rank_is_a_process() {
     let _alone = mpi::alone();

@@ -1,4 +1,4 @@
-//! However a job ends, what was written until then can be read, and the user is told.
+//! However a job ends, earlier calls are readable, and the end is reported.
 
 use std::path::Path;
 use std::process::Command;
@@ -12,7 +12,7 @@ use crate::job::{self, Job, MATCHPOINT, Ran, engines_agree, number};
 use crate::left_out::leave_out;
 use crate::mpi;
 
-/// What was written in the first second is in the trace of every rank, however busy the machine.
+/// Every rank's trace has the calls of the first second, under any load.
 fn is_readable(ran: &Ran) -> serde_json::Value {
     let report = ran.report();
     let what = format!("{ran}");
@@ -24,7 +24,7 @@ fn is_readable(ran: &Ran) -> serde_json::Value {
     report
 }
 
-/// With the launcher's exit code. Which that is depends on who died first, and is different from run to run.
+/// The job failed with the launcher's exit code, which varies with the first process to die.
 fn failed(ran: &Ran) {
     let code = ran.code.unwrap_or_else(|| panic!("{ran}"));
     assert!(code != 0, "{ran}");
@@ -65,7 +65,7 @@ fn processes_that_die_leave_what_they_wrote() {
     });
 }
 
-/// Nobody is sent to look at a trace in which nothing is.
+/// The report does not suggest to analyze an empty trace.
 #[test]
 fn crash_before_first_write_is_reported() {
     mpi::each(|mpi| {
@@ -84,7 +84,7 @@ fn crash_before_first_write_is_reported() {
     });
 }
 
-/// As in a deadlock: a call that did not return is in no block of calls.
+/// As in a deadlock: a pending call is not in a block of calls.
 #[test]
 fn last_call_of_dead_process_is_reported() {
     mpi::each(|mpi| {
@@ -138,7 +138,7 @@ fn leaving_without_finalize_is_told() {
     });
 }
 
-/// As batch systems do when the time is over.
+/// As batch systems do at the time limit.
 #[test]
 fn stopped_job_keeps_trace() {
     mpi::each(|mpi| {
@@ -151,7 +151,7 @@ fn stopped_job_keeps_trace() {
         let said = fs::File::create(folder.path().join("said")).unwrap();
         let mut child = command.stderr(said).spawn().unwrap();
         let begin = Instant::now();
-        // Calls of more than a second are in every file.
+        // Every file has calls over more than a second.
         let written = || {
             native::summaries(&trace)
                 .is_ok_and(|files| files.iter().filter(|file| file.calls > 50).count() == 4)
@@ -170,7 +170,7 @@ fn stopped_job_keeps_trace() {
         assert!(number(&report, "sends") > 20, "{said}");
         engines_agree(&report, &said);
         assert_eq!(job::manifest(&trace)["state"], "finished");
-        // No rank is left behind.
+        // No rank remains.
         let pids: Vec<u64> = native::summaries(&trace).unwrap().iter().map(|file| file.head.pid).collect();
         let alive = || {
             pids.iter().any(|pid| fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe == program))
@@ -183,8 +183,8 @@ fn stopped_job_keeps_trace() {
     });
 }
 
-/// What is beyond the limit is counted, and every call is either written or counted. A part of the calls fits: how small
-/// they get depends on how regular their times are.
+/// Calls beyond the limit are counted: every call is written or counted. Compression depends on the times, so the
+/// written part varies.
 #[test]
 fn a_limit_is_kept() {
     mpi::each(|mpi| {
@@ -201,7 +201,7 @@ fn a_limit_is_kept() {
         let written: u64 = files.iter().map(|file| file.calls).sum();
         assert_eq!(written + left_out, counted, "{ran}");
         assert!(left_out > 0 && files.iter().all(|file| file.end.as_ref().unwrap().limit_ticks.is_some()));
-        // What tells the clocks and the end is written all the same.
+        // Clocks and the end are written beyond the limit.
         assert!(files.iter().all(|file| file.bytes < 44 << 10), "{ran}");
         let report = ran.report();
         assert_eq!(number(&report, "trace.calls_left_out"), left_out);
@@ -223,7 +223,7 @@ fn limit_below_first_call_is_reported() {
     });
 }
 
-/// The trace ends, and the job does not. A disk of 200 KiB is mounted where nobody else sees it.
+/// The trace ends, not the job. A disk of 200 KiB is mounted privately.
 #[test]
 fn full_disk_ends_trace_only() {
     let mount = "mount -t tmpfs -o size=200k none \"$0\"";

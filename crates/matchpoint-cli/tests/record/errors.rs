@@ -1,4 +1,4 @@
-//! Whatever stands in the way is one line that says what to do, and nothing runs.
+//! Each obstacle gives one error with a hint, and nothing runs.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ impl Setting {
         self.folder.path().join(name)
     }
 
-    /// A launcher that leaves a file if anybody runs it.
+    /// A launcher that leaves a file if it runs.
     fn launcher(&self) -> PathBuf {
         let path = self.path("bin/mpiexec");
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -37,7 +37,7 @@ impl Setting {
         path
     }
 
-    /// What it says.
+    /// The error and its hint.
     fn complaint(&mut self, command: &[&Path]) -> String {
         let output = self.command.arg("--").args(command).output().unwrap();
         let said = String::from_utf8(output.stderr).unwrap();
@@ -85,7 +85,7 @@ fn a_compiler_that_is_none() {
     }
 }
 
-/// A compiler that knows its header, and fails at what it is given.
+/// A compiler that fails after the header check.
 #[test]
 fn a_compiler_that_breaks() {
     let mut setting = Setting::new(&["--mpicc", "DIR"]);
@@ -124,7 +124,7 @@ fn a_cache_that_cannot_be_written() {
     let Some(mpi) = mpi::first() else { return };
     let mut setting = Setting::new(&["--mpicc", mpi.mpicc().to_str().unwrap()]);
     let launcher = setting.launcher();
-    // A file where the folder should be stops root, too.
+    // A file in place of the folder also stops root.
     fs::write(setting.path("cache"), "").unwrap();
     let said = setting.complaint(&[&launcher]);
     assert!(
@@ -144,7 +144,7 @@ fn no_place_for_a_cache() {
     assert!(said.contains("set HOME or XDG_CACHE_HOME"), "{said}");
 }
 
-/// Nothing is compiled, nor made, for what cannot call MPI.
+/// Nothing is compiled or created for a command without MPI.
 #[test]
 fn a_command_that_calls_no_mpi() {
     let mut setting = Setting::new(&[]);
@@ -153,7 +153,7 @@ fn a_command_that_calls_no_mpi() {
     assert!(!said.contains("compiling") && !setting.path("trace").exists(), "{said}");
 }
 
-/// Nothing is lost on a job that calls no MPI, but the user is told.
+/// The job succeeds, but the missing calls are reported.
 #[test]
 fn a_job_without_mpi() {
     let _alone = mpi::alone();

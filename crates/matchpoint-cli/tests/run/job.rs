@@ -16,7 +16,7 @@ pub const MATCHPOINT: &str = env!("CARGO_BIN_EXE_matchpoint");
 /// A job that takes longer hangs.
 const SECONDS: &str = "100";
 
-/// What users of the tests have set is not what is tested.
+/// Settings of the environment, which tests must not use.
 pub const SETTINGS: &[&str] = &[
     "FI_PROVIDER",
     "FI_PROVIDER_PATH",
@@ -35,7 +35,6 @@ pub struct Job {
     said: Vec<String>,
 }
 
-/// What came of it.
 pub struct Ran {
     pub folder: TempDir,
     pub code: Option<i32>,
@@ -73,7 +72,7 @@ impl Job {
         Job { folder, command, said: options.iter().map(|&word| word.to_owned()).collect() }
     }
 
-    /// So many ranks of a program.
+    /// This number of ranks of a program.
     pub fn with(self, mpi: &Mpi, ranks: u32, program: &Path) -> Job {
         let launcher = mpi.mpiexec();
         self.args([
@@ -115,14 +114,14 @@ impl Job {
         ran
     }
 
-    /// Runs it; it must end well.
+    /// Runs the job, which must succeed.
     pub fn succeed(self) -> Ran {
         let ran = self.run();
         assert_eq!(ran.code, Some(0), "{ran}");
         ran
     }
 
-    /// Runs it; it must be refused before anything runs, with one line and perhaps a hint.
+    /// Runs the job, which must be refused before its start, with one error and perhaps a hint.
     pub fn refused(self) -> String {
         let ran = self.run();
         assert_eq!(ran.code, Some(1), "{ran}");

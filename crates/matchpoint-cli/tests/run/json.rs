@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::mpi::root;
 
-/// One that has searched.
+/// A process with searches.
 fn process(rank: u64) -> Process {
     let endpoint = Endpoint {
         front_end: "peer".to_owned(),

@@ -40,7 +40,6 @@ impl Failures {
         }
     }
 
-    /// Runs a program with each limit.
     fn run_all(&mut self, mpi: &Mpi, ranks: u32, name: &str, words: &[&str]) {
         for limit in LIMITS {
             self.run(mpi, ranks, name, limit, words, false);

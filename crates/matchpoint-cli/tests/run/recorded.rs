@@ -47,7 +47,6 @@ fn each(test: impl Fn(&Mpi, Options<'_>)) {
     });
 }
 
-/// How often the program called each function.
 fn calls(trace: &Path) -> Value {
     let (output, json) = analyze(trace, "timestamps");
     let json = json.unwrap_or_else(|| panic!("{output:?}"));

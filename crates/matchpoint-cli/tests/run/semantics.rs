@@ -146,7 +146,7 @@ fn killed_rank_ends_job_below() {
         for core in ["shm", "tcp;ofi_rxm"] {
             let job = Job::below(&["--core", core]).with(mpi, 3, &built(mpi, "faults", "faults"));
             let ran = job.args(["killed", "200"]).run();
-            // 124 is what `timeout` ends with.
+            // `timeout` ends with 124.
             assert!(!matches!(ran.code, Some(0 | 124)), "{ran}");
             assert!(!ran.stdout.contains("killed: right"), "{ran}");
         }

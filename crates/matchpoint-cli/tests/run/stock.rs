@@ -18,7 +18,6 @@ use crate::programs;
 
 /// One program with its arguments.
 struct Program {
-    /// A C file.
     source: PathBuf,
     ranks: u32,
     words: Vec<String>,

@@ -1,13 +1,13 @@
-//! How far models are off, and why one that knows more is no better.
+//! Errors of models, and reasons why a more detailed model is not better.
 
 use super::validated::{Application, Judgement, Off, Row, Step};
 use crate::derived::ratio;
 use crate::format::digits;
 
-/// Errors closer than this, half of what is shown, are the same.
+/// Errors closer than this, half of the last digit shown, are equal.
 const SAME: f64 = 0.005;
 
-/// Every application that has rows.
+/// Judges every application with rows.
 pub(super) fn judge(rows: &[Row]) -> Vec<Judgement> {
     let of = |application| rows.iter().filter(|row| row.application == application).collect::<Vec<_>>();
     let all = Application::ALL.into_iter().map(|application| (application, of(application)));
@@ -63,7 +63,7 @@ fn reason(rows: &[&Row], at: usize, before: Off) -> String {
     }
 }
 
-/// What counted entries do to the time, and why that is worse.
+/// The effect of counted attempts on the time, and why it is worse.
 fn less_or_more(rows: &[&Row], at: usize) -> &'static str {
     let sum = |at: usize| rows.iter().filter_map(|row| row.modelled[at]).sum::<f64>();
     match sum(at) < sum(at - 1) {
@@ -74,7 +74,7 @@ fn less_or_more(rows: &[&Row], at: usize) -> &'static str {
     }
 }
 
-/// What the bound counts, beside what was compared.
+/// The attempts of the bound, compared with the counted ones.
 fn entries(rows: &[&Row]) -> String {
     match rows.iter().any(|row| row.received > 1) {
         false => ", and no rank received more than one message: there was nothing to search".to_owned(),
@@ -82,7 +82,7 @@ fn entries(rows: &[&Row]) -> String {
     }
 }
 
-/// Entries compared, as a share of n² ÷ 2, over the rows where they were counted.
+/// Attempts ÷ (n² ÷ 2), over rows with counts.
 fn compared(rows: &[&Row]) -> String {
     let counted = rows.iter().filter_map(|row| row.searched.map(|searched| searched.natural));
     let (compared, bound) = counted.fold((0.0, 0.0), |(compared, bound), worst| {

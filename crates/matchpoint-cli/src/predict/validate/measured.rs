@@ -1,4 +1,4 @@
-//! The operations carried out, and what of a row was measured.
+//! Runs the operations, and collects their measurements.
 
 use std::time::{Duration, Instant};
 
@@ -17,20 +17,20 @@ use crate::benchmark::{Shown, Tells};
 use crate::failure::Failure;
 use crate::format;
 
-/// What was measured of an operation.
+/// Measurements of an operation.
 #[derive(Default)]
 pub(super) struct Measured {
-    /// Round by round, as a calibration has them.
+    /// Times by round, as in a calibration.
     natural: Vec<Vec<f64>>,
-    /// Of exchanges.
+    /// Times of exchanges with reversed receives.
     reversed: Vec<Vec<f64>>,
-    /// Of exchanges: in which order messages came.
+    /// Arrival orders of exchanges.
     arrivals: Vec<Vec<Arrived>>,
-    /// How long that took, barriers and all.
+    /// Elapsed time, with barriers.
     took: Duration,
 }
 
-/// What a reader should know of operations that take longer than they were given: some repetitions there must be.
+/// A note about operations beyond their budget. A minimum of repetitions is necessary.
 pub(super) fn beyond_budget(all: &[Measured], budget_s: f64) -> Option<String> {
     let beyond: Vec<f64> = all
         .iter()
@@ -48,10 +48,10 @@ pub(super) fn beyond_budget(all: &[Measured], budget_s: f64) -> Option<String> {
     })
 }
 
-/// Connections are made, and what is asked for has to be told.
+/// Tolerance for connections and requests.
 const SOME_MORE: f64 = 2.0;
 
-/// Has all of them carried out; each takes `budget_s`, in all, or some more.
+/// Runs all operations, each for about `budget_s`.
 pub(super) fn all(
     benchmark: &mut Conversation,
     operations: &[Operation],
@@ -92,7 +92,7 @@ pub(super) fn all(
 }
 
 impl Measured {
-    /// The operation, measured and modelled.
+    /// The operation with its measurements and models.
     pub fn row(&self, operation: &Operation, setting: &Setting<'_>) -> Result<Row, Failure> {
         match &operation.asked {
             Asked::Volume(measurement) => self.of_volume(operation, measurement, setting),

@@ -1,7 +1,7 @@
-//! `matchpoint predict validate`: operations predicted, carried out under the user's MPI, and compared.
+//! `matchpoint predict validate`: predicts operations, runs them under the user's MPI, and compares.
 //!
-//! The benchmark of `matchpoint calibrate` is told every message of an operation, and says how long it takes and in which
-//! order messages come. What is compared is the time of the rank that takes longest.
+//! The benchmark of `matchpoint calibrate` gets every message of an operation. The benchmark reports the time and the
+//! arrival order. The comparison uses the time of the slowest rank.
 
 mod judged;
 mod measured;
@@ -29,9 +29,8 @@ use crate::cli::{On, Validate};
 use crate::failure::Failure;
 use crate::{format, job};
 
-/// The command.
 pub(super) fn validate(arguments: &Validate) -> Result<Validated, Failure> {
-    // What is wrong with files is told before a job is started.
+    // Errors of files are reported before the job starts.
     read_machine(&arguments.on.machine)?;
     let hierarchy = Hierarchy::find(&arguments.levels)?;
     let asked = arguments.clone();
@@ -110,7 +109,7 @@ impl Validation {
         Ok(processes)
     }
 
-    /// Nodes and sockets are those of the job, where nobody says otherwise.
+    /// Nodes and sockets are those of the job, unless options set them.
     fn on(&self, ranks: &Ranks) -> On {
         let nodes = ranks.nodes();
         let ppn = nodes.iter().map(|node| node.len() as u32).max().and_then(NonZeroU32::new);
@@ -161,7 +160,6 @@ fn must_lie_so(ranks: &Ranks, layout: &Layout) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What makes the comparison less than it looks.
 fn warnings(place: &Place, hello: &Hello, layout: &Layout) -> Vec<String> {
     let (of, mut warnings) = (&place.machine.provenance, Vec::new());
     let nodes = hello.ranks.nodes();

@@ -1,4 +1,4 @@
-//! What models say of an operation, from the one that knows least to the one that knows most.
+//! Modelled times of an operation, from the simplest to the most detailed model.
 
 use matchpoint_model::queue::SearchOrder;
 use matchpoint_model::transport::Knowledge;
@@ -13,7 +13,7 @@ pub(super) struct Told {
     pub modelled: Modelled,
     /// The time with γ n² and δ ℓ, split.
     pub split: Split,
-    /// The same at both ends of the parameters' intervals.
+    /// That time at both ends of the parameters' intervals.
     pub interval: (f64, f64),
 }
 
@@ -44,7 +44,7 @@ pub(super) fn exchange(setting: &Setting<'_>, of: &Exchange, attempts: &[u64]) -
     })
 }
 
-/// By rank and end: the time that so many entries take, where so many messages come.
+/// By rank and end: the time of the attempts, given the received messages.
 fn known(setting: &Setting<'_>, attempts: &[u64], received: &[u64]) -> Result<Vec<[f64; 3]>, Missing> {
     let of = |(&attempts, &received): (&u64, &u64)| {
         let [shortest, value, longest] = End::ALL.map(|end| setting.machine.attempt_s(received, end));
@@ -53,8 +53,8 @@ fn known(setting: &Setting<'_>, attempts: &[u64], received: &[u64]) -> Result<Ve
     attempts.iter().zip(received).map(of).collect()
 }
 
-/// Of so many messages from rank 0 to rank 1, as the paper's figures 4, 5 and 9 have it: what the sender pays for transport
-/// and the receiver for search, added up.
+/// Models messages from rank 0 to rank 1, as in the paper's figures 4, 5 and 9: transport at the sender plus search at
+/// the receiver.
 pub(super) fn volume(
     setting: &Setting<'_>,
     messages: u64,
@@ -114,7 +114,7 @@ mod tests {
         let layout = Layout { processes: number(4), ppn: number(4), sockets: number(1) };
         let search = Search::Order(SearchOrder::Bound);
         let setting = Setting { machine: &machine, layout, topology: None, search };
-        // Rank 1 sends one message, and has three to search.
+        // Rank 1 sends one message, and searches three.
         let to_one = [0, 2, 3].map(|from| Sent::one(from, 1, 100));
         let all = Exchange { messages: [&to_one[..], &[Sent::one(1, 0, 100)]].concat() };
         let told = exchange(&setting, &all, &[0, 6, 0, 0]).unwrap();

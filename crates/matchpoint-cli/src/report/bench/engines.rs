@@ -1,4 +1,4 @@
-//! What every engine costs on every workload, and where each of them loses.
+//! The report of engines on workloads.
 
 use matchpoint_bench::{Cell, Outcome, Results};
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use crate::format::digits;
 use crate::report::document::Document;
 use crate::report::schema::measured;
 
-/// All of it, with the load of the machine before, and its picture.
+/// The report, with the host load before and the chart.
 pub fn document(results: &Results, load: Option<f64>, svg: &str) -> Document {
     let mut document = Document::new("engines", "What matching costs, engine by engine");
     document.on_page().paragraph(measured_on(load));
@@ -60,7 +60,7 @@ fn times(results: &Results, rows: &[&[Cell]], document: &mut Document) {
     }
 }
 
-/// Workloads downwards, engines to the right.
+/// Header: engines are columns, workloads are rows.
 pub(super) fn header(results: &Results) -> Vec<String> {
     ["workload".to_owned()].into_iter().chain(names(results)).collect()
 }
@@ -76,7 +76,7 @@ pub(super) fn or_nothing(text: Option<String>) -> String {
     text.unwrap_or_else(|| NOTHING.to_owned())
 }
 
-/// The time, and below it how it spreads, and how many times the best it is.
+/// The time, its spread, and its ratio to the best.
 pub(super) fn timed(cell: &Cell, row: &[Cell]) -> String {
     let standing = Standing::of(cell, row);
     let times = match (&cell.outcome, standing) {
@@ -100,7 +100,7 @@ fn ratio(cell: &Cell, row: &[Cell]) -> String {
     }
 }
 
-/// All of it for programs.
+/// The results as JSON.
 pub fn json(results: &Results, load: Option<f64>) -> Value {
     measured(
         load,
@@ -153,7 +153,7 @@ pub(super) fn result(cell: &Cell) -> Value {
     value
 }
 
-/// A thousandth of a nanosecond is less than anybody can measure.
+/// Rounds to 0.001, below the accuracy of measurements.
 pub(super) fn rounded(value: f64) -> f64 {
     (value * 1e3).round() / 1e3
 }

@@ -1,4 +1,4 @@
-//! What single calls took.
+//! The report of single calls.
 
 use matchpoint_bench::latency::{Ended, Latencies, Percentiles, Stage};
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::format::{count, duration_ns, in_place};
 use crate::report::document::Document;
 use crate::report::schema::measured;
 
-/// The whole report.
+/// The report.
 pub fn document(latencies: &Latencies) -> Document {
     let mut document = Document::default();
     document.section(format!(
@@ -56,7 +56,7 @@ pub fn document(latencies: &Latencies) -> Document {
     document
 }
 
-/// A stage, and what its figures are not to be taken for.
+/// A stage, with its limitation.
 fn called(stage: &Stage) -> String {
     match &stage.ended {
         Some(Ended::Full(_)) => format!("{}, until full", stage.what),
@@ -66,7 +66,7 @@ fn called(stage: &Stage) -> String {
     }
 }
 
-/// Why a stage has not all of its calls, if it was reached: a title, and a sentence.
+/// Title and sentence about missing calls of a stage.
 fn unfinished(stage: &Stage) -> Option<(&'static str, String)> {
     Some(match stage.ended.as_ref()? {
         Ended::NotReached => return None,
@@ -84,7 +84,7 @@ fn line(name: &str, of: &Percentiles) -> Vec<String> {
     [name.to_owned(), count(of.calls as u64)].into_iter().chain(times).collect()
 }
 
-/// All of it for programs.
+/// The results as JSON.
 pub fn json(latencies: &Latencies, load: Option<f64>) -> Value {
     measured(
         load,
@@ -121,7 +121,7 @@ fn stage(stage: &Stage) -> Value {
     value
 }
 
-/// Of no calls there are none: 0 ns would be the best of all.
+/// Percentiles of no calls are null: 0 ns would look best.
 fn percentiles(of: &Percentiles) -> Value {
     let some = |ns: u32| (of.calls > 0).then_some(ns);
     json!({

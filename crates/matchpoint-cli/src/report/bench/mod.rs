@@ -1,4 +1,4 @@
-//! The reports of `matchpoint bench`: one format, one file.
+//! The reports of `matchpoint bench`, one file per format.
 
 pub mod engines;
 pub mod gpu;

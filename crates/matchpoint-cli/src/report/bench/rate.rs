@@ -1,4 +1,4 @@
-//! The message-rate benchmark in tables: for readers, for spreadsheets, for machines.
+//! The message-rate benchmark: tables, CSV, JSON.
 
 pub(super) mod notes;
 
@@ -13,7 +13,7 @@ use crate::format::{in_place, with_spread};
 use crate::report::document::Document;
 use crate::report::schema::{self, measured};
 
-/// All of it, with the load of the machine before, and its picture.
+/// The report, with the host load before and the chart.
 pub fn document(rates: &Rates, load: Option<f64>, svg: &str) -> Document {
     let mut document = Document::new("message rate", "Messages matched and delivered, by threads");
     document.on_page().paragraph(measured_on(load));
@@ -52,9 +52,9 @@ pub fn document(rates: &Rates, load: Option<f64>, svg: &str) -> Document {
     document
 }
 
-/// Hundreds of lines, which would bury the tables of a terminal.
+/// Pages only: hundreds of lines would hide the tables of a terminal.
 fn counted(rates: &Rates, document: &mut Document) {
-    // Of what never happened, too: then they say so.
+    // Counts of 0 are shown if the engine counts at all.
     if rates.rates.iter().all(|rate| rate.counted.is_empty()) {
         return;
     }
@@ -76,7 +76,7 @@ fn published_rows() -> Vec<Vec<String>> {
     lines.chain(controls).collect()
 }
 
-/// The engine, its substitute if another matched, and its threads.
+/// The engine, its substitute, and its threads.
 pub(super) fn label(rate: &Rate) -> String {
     let name = in_place(&rate.engine, rate.substitute.as_deref());
     rate.threads.map_or_else(|| name.clone(), |threads| format!("{name} ×{threads}"))
@@ -88,7 +88,7 @@ pub(super) fn charts(rates: &Rates) -> Vec<(usize, u32)> {
     windows.flat_map(|&window| rates.options.work_ns.iter().map(move |&work_ns| (window, work_ns))).collect()
 }
 
-/// Engines downwards, scenarios to the right.
+/// Rows are engines, columns are scenarios.
 fn table(rates: &Rates, window: usize, work_ns: u32) -> Vec<Vec<String>> {
     let of = |scenario: Scenario| {
         let is_here =
@@ -116,7 +116,7 @@ fn text(rate: &Rate) -> String {
     }
 }
 
-/// A word in place of missing figures.
+/// A word instead of missing figures.
 fn without(rate: &Rate) -> Option<&'static str> {
     match rate {
         Rate { wrong: Some(_), .. } => Some("WRONG"),
@@ -156,7 +156,7 @@ pub fn csv(rates: &Rates, out: &mut dyn Write) -> io::Result<()> {
     schema::members(&columns, rates.rates.iter().map(rate), cell, out)
 }
 
-/// All of it for programs.
+/// The results as JSON.
 pub fn json(rates: &Rates, load: Option<f64>) -> Value {
     let options = &rates.options;
     measured(
@@ -174,12 +174,12 @@ pub fn json(rates: &Rates, load: Option<f64>) -> Value {
     )
 }
 
-/// What the paper published, in million messages per second: other hardware, not to be compared in absolute terms.
+/// Published rates, in million messages per second, of other hardware: not comparable in absolute terms.
 fn published_rates() -> Value {
     let lines = published::LINES.iter().map(|(scenario, points)| {
         let points =
             points.iter().map(|(threads, rate)| json!({"threads": threads, "rate_millions_per_s": rate}));
-        // `scenario` is its title; this is what it is called in `rates`.
+        // `scenario` is the title; `rates` uses the id.
         let id = Scenario::ALL.iter().find(|of| of.title() == *scenario).map(|of| of.name());
         json!({"scenario": scenario, "scenario_id": id, "points": points.collect::<Vec<_>>()})
     });

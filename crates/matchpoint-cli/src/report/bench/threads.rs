@@ -1,4 +1,4 @@
-//! What several application threads get done, and what one still pays where another matches: tables and JSON.
+//! The reports of concurrent callers and of offloaded matching: tables and JSON.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::format::{counted, in_place, with_spread};
 use crate::report::document::Document;
 use crate::report::schema::measured;
 
-/// What several callers get done.
+/// The report of concurrent callers.
 pub fn callers(rates: &CallerRates) -> Document {
     let mut document = Document::default();
     for sharing in Sharing::ALL {
@@ -48,7 +48,7 @@ pub fn callers(rates: &CallerRates) -> Document {
     document
 }
 
-/// Of each engine whose table was full, when it was first.
+/// For each engine with a full table, the first occurrence.
 pub(super) fn full_tables<'a>(
     document: &mut Document,
     rates: impl Iterator<Item = (&'a str, Option<&'a Full>)>,
@@ -61,7 +61,7 @@ pub(super) fn full_tables<'a>(
     }
 }
 
-/// All of it for programs.
+/// The results as JSON.
 pub fn callers_json(rates: &CallerRates, load: Option<f64>) -> Value {
     let each = |rate: &matchpoint_bench::callers::CallerRate| {
         let told = |figure: f64| rate.full.is_none().then_some(figure);
@@ -89,7 +89,7 @@ pub fn callers_json(rates: &CallerRates, load: Option<f64>) -> Value {
     )
 }
 
-/// What one thread still pays.
+/// The report of offloaded matching.
 pub fn offload(options: &OffloadOptions, costs: &[OffloadCost]) -> Document {
     let mut document = Document::default();
     document.section("Nanoseconds that the application's thread pays for each call (p25–p75)");
@@ -120,14 +120,14 @@ pub fn offload(options: &OffloadOptions, costs: &[OffloadCost]) -> Document {
     document
 }
 
-/// What stands in the place of figures of an engine whose table of fixed size was full.
+/// Text instead of figures of an engine with a full table.
 pub(super) const FULL: &str = "full";
 
 fn each(costs: &Costs) -> [&Cost; 4] {
     [&costs.post, &costs.post_offloaded, &costs.arrive, &costs.completion_offloaded]
 }
 
-/// All of it for programs.
+/// The results as JSON.
 pub fn offload_json(options: &OffloadOptions, costs: &[OffloadCost], load: Option<f64>) -> Value {
     let of = |cost: Option<&Cost>| -> Value {
         json!({

@@ -1,11 +1,11 @@
-//! The parameters as a table, and charts of what they were made of.
+//! The parameters as a table, and charts of the measurements.
 
 use super::charts::groups;
 use super::{Calibration, HEADER, contention, logp, rows, search, where_};
 use crate::report::chart::grid;
 use crate::report::document::Document;
 
-/// All of it.
+/// The report.
 pub fn document(of: &Calibration<'_>) -> Document {
     let (name, head) = (&of.machine.name, &of.raw.head);
     let mut document = Document::new(format!("the machine {name}"), format!("The machine {name}"));

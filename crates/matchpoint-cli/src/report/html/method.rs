@@ -1,4 +1,4 @@
-//! How this was measured.
+//! The section about the measurement.
 
 use matchpoint_replay::measurements::ArrivalOrderResult;
 

@@ -1,4 +1,4 @@
-//! Where in the application receives are posted.
+//! Call sites of receives.
 
 use matchpoint_replay::measurements::PlaceMeasurements;
 
@@ -8,13 +8,12 @@ use crate::places::{compared, short};
 use crate::report::Report;
 use crate::report::document::html::captioned;
 
-/// Rows of the table.
 const ROWS: usize = 20;
 
 const COLUMNS: [&str; 8] =
     ["Place", "Ranks", "Receives", "Late", "Any source", "Any tag", "Compared", "Deepest"];
 
-/// A section, if the trace has call sites.
+/// The section, if the trace contains call sites.
 pub fn places(report: &Report<'_>) -> String {
     let measurements = report.measurements;
     let (all, Some(engine)) = (&measurements.places, measurements.engines.first()) else {
@@ -37,7 +36,7 @@ pub fn places(report: &Report<'_>) -> String {
     format!("<section id=\"places\"><h2>Where receives are posted</h2>{table}{rest}</section>")
 }
 
-/// Below the name of the place all that is known of it.
+/// The first cell has the name of the call site, then its source line or module.
 fn row(place: &PlaceMeasurements) -> Vec<String> {
     let there = &place.receives;
     let of_posted = |part: u64| share(ratio(part as f64, there.posted as f64));

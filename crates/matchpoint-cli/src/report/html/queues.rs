@@ -1,4 +1,4 @@
-//! Queues: when and where they are long, and how deep searches go.
+//! Queue lengths by rank and time, and attempts per search.
 
 use std::fmt::Write;
 
@@ -28,7 +28,7 @@ pub fn heat(report: &Report<'_>) -> String {
     })
 }
 
-/// A map that the script draws.
+/// A map, drawn by the script.
 pub struct Map<'a> {
     pub name: &'a str,
     pub label: &'a str,

@@ -1,4 +1,4 @@
-//! What matching costs: per engine, per rank.
+//! Cost of matching, by engine and by rank.
 
 use matchpoint_replay::measurements::EngineMeasurements;
 
@@ -11,7 +11,6 @@ use crate::report::document::html::captioned;
 use crate::report::escape::{escape, prose};
 use crate::stand_in::stands_for;
 
-/// Ranks in the table.
 const WORST: usize = 8;
 
 pub fn engines(report: &Report<'_>) -> String {
@@ -82,7 +81,7 @@ pub fn times(report: &Report<'_>) -> String {
     };
     let warm: Vec<f64> = engine.ranks.iter().map(|at| at.match_ns).collect();
     let cold: Vec<f64> = engine.ranks.iter().map(|at| at.match_cold_ns).collect();
-    // The rank that the verdict is about: the largest share, which need not be the longest time.
+    // The rank of the verdict has the largest share, not always the longest time.
     let worst = measurements.ranks.iter().position(|rank| rank.rank == report.verdict.rank);
     let mark =
         worst.and_then(|index| Some((index, measurements.ranks.get(index)?, engine.ranks.get(index)?)));

@@ -1,4 +1,4 @@
-//! What the program sends and receives.
+//! Calls, messages, tags and peers of the program.
 
 use std::cmp::Reverse;
 
@@ -12,7 +12,6 @@ use crate::format::{count, counted, digits, power_bin, share};
 use crate::report::escape::escape;
 use crate::report::{Report, document};
 
-/// Rows of a table of bars.
 const ROWS: usize = 12;
 
 pub fn calls(report: &Report<'_>) -> String {

@@ -1,4 +1,4 @@
-//! How long a job took with an engine of ours, and without.
+//! Run times of a job with and without an engine of Matchpoint.
 
 use matchpoint_bench::statistics::median;
 use matchpoint_run::job::{Job, Position, Way};
@@ -7,19 +7,19 @@ use serde_json::{Value, json};
 use crate::format;
 use crate::report::document::{Document, WIDTH};
 
-/// One way to run it.
+/// Run times of one variant.
 pub struct Row {
-    /// Which.
+    /// Variant.
     pub way: Way,
-    /// In words.
+    /// Name.
     pub name: String,
-    /// How long the command took, in seconds, each time that it ended well.
+    /// Time of the command in seconds, for each successful run.
     pub seconds: Vec<f64>,
-    /// Why it is not run any more in this way.
+    /// Reason why the comparison stopped to run this variant.
     pub left_out: Option<String>,
 }
 
-/// All ways, in the order in which they take turns.
+/// All variants, in the order of their turns.
 pub struct Compared(pub Vec<Row>);
 
 impl Row {
@@ -27,7 +27,7 @@ impl Row {
         (!self.seconds.is_empty()).then(|| median(&mut self.seconds.clone()))
     }
 
-    /// The shortest run of each is not longer than the longest of the other.
+    /// Whether the ranges of run times overlap.
     fn overlaps(&self, other: &Row) -> bool {
         let least = |row: &Row| row.seconds.iter().copied().fold(f64::INFINITY, f64::min);
         let most = |row: &Row| row.seconds.iter().copied().fold(0.0, f64::max);
@@ -47,7 +47,6 @@ impl Row {
     }
 }
 
-/// Which way a ratio runs.
 fn in_words(ratio: f64, other: &str) -> String {
     let digits = format::digits;
     if ratio < 1.0 {
@@ -61,7 +60,7 @@ fn in_words(ratio: f64, other: &str) -> String {
 }
 
 impl Compared {
-    /// Of this job, which has not run yet.
+    /// Creates the comparison of a job, without run times.
     pub fn new(job: &Job) -> Compared {
         let rows = job.ways().iter().map(|&way| match (way, &job.position) {
             (Way::Ours, _) => (way, format!("with {}", job.engine)),
@@ -76,7 +75,7 @@ impl Compared {
         Compared(rows.into_iter().map(row).collect())
     }
 
-    /// For the terminal, behind what the job printed.
+    /// Renders the comparison for a terminal.
     pub fn render(&self) -> String {
         let ours = self.0.iter().find(|row| row.way == Way::Ours).and_then(Row::median);
         let mut document = Document::default();
@@ -104,7 +103,7 @@ impl Compared {
         format!("\n{}", document.text(WIDTH))
     }
 
-    /// For machines.
+    /// The comparison as JSON.
     pub fn document(&self) -> Value {
         let row = |row: &Row| {
             let way = match row.way {

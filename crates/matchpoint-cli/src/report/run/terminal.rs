@@ -1,4 +1,4 @@
-//! The verdict, and a table of ranks.
+//! The run report for a terminal: verdict, table of ranks, notes.
 
 use matchpoint_run::report::Rank;
 
@@ -8,16 +8,16 @@ use crate::format;
 use crate::record::ranks;
 use crate::report::document::{Document, WIDTH, answer_style};
 
-/// Ranks in the table, unless all are wanted.
+/// Ranks in the table without `--stats`.
 const ROWS: usize = 10;
 
-/// With overflow matching: what of the program's receives came to the engine.
+/// Columns with overflow matching.
 const OVERFLOW: [&str; 9] =
     ["Rank", "receives", "overflowed", "given back", "messages", "PRQ", "UMQ", "matching", "share"];
 
 const HEADER: [&str; 9] = ["Rank", "posts", "arrivals", "unexp.", "PRQ", "UMQ", "met", "matching", "share"];
 
-/// All of it.
+/// Renders the report. `all`: every rank.
 pub fn render(run: &Run, verdict: &Verdict, all: bool) -> String {
     let mut document = Document::default();
     document.lead(&verdict.text, answer_style(verdict.answer));
@@ -26,7 +26,7 @@ pub fn render(run: &Run, verdict: &Verdict, all: bool) -> String {
         .iter()
         .filter(|rank| rank.complete || rank.searches() > 0 || rank.overflow.is_some())
         .collect();
-    // Where nothing overflowed every row is the same.
+    // Without overflow, every row is the same.
     let is_empty = |rank: &&Rank| rank.overflow.as_ref().is_some_and(|overflow| overflow.overflowed == 0);
     if !told.is_empty() && (all || !told.iter().all(is_empty)) {
         let shown = if all { told.len() } else { ROWS.min(told.len()) };
@@ -95,7 +95,7 @@ fn row(rank: &Rank, of_several: bool) -> Vec<String> {
     ]
 }
 
-/// What the table does not show.
+/// Facts that are not in the table.
 fn notes(run: &Run) -> Vec<(String, String)> {
     let mut notes = Vec::new();
     let mut note = |title: &str, text: String| notes.push((title.to_owned(), text));

@@ -1,4 +1,4 @@
-//! Did matching matter in this job? Of what was measured while it ran.
+//! The verdict of `matchpoint run`, from times measured during the job.
 
 use matchpoint_run::report::Rank;
 
@@ -9,17 +9,17 @@ use crate::verdict::Answer;
 /// The answer with its numbers.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Verdict {
-    /// The answer, for the engine that ran.
+    /// Answer for the engine of the job.
     pub answer: Answer,
-    /// Share of the run time of the worst rank; none if there were too few messages to measure.
+    /// Share of the run time of the worst rank; `None` if too few messages were timed.
     pub share: Option<f64>,
-    /// The rank with the largest.
+    /// The rank with the largest share.
     pub rank: Option<u64>,
     /// The answer in words.
     pub text: String,
 }
 
-/// Judges.
+/// Judges a job.
 pub fn verdict(run: &Run) -> Verdict {
     if run.ranks.iter().any(|rank| rank.overflow.is_some()) {
         return of_overflow(run);
@@ -41,7 +41,7 @@ pub fn verdict(run: &Run) -> Verdict {
     Verdict { answer, share, rank: worst.rank, text }
 }
 
-/// The verdict on overflow. One run does not show what overflow saves.
+/// The verdict with overflow matching. One run does not show the saving.
 fn of_overflow(run: &Run) -> Verdict {
     let receives = |rank: &Rank| rank.overflow.as_ref().map_or(0, |overflow| overflow.receives);
     let overflowed = |rank: &Rank| rank.overflow.as_ref().map_or(0, |overflow| overflow.overflowed);

@@ -1,4 +1,4 @@
-//! What the program does, one labelled line each.
+//! Facts about the program, one labelled line each.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use crate::format::{bytes, count, counted, digits, seconds, share};
 use crate::report::Report;
 use crate::report::document::Document;
 
-/// How many of a kind a line names.
+/// Items of a kind named in a line.
 const NAMED: usize = 3;
 
 pub fn write(report: &Report<'_>, document: &mut Document) {
@@ -49,7 +49,7 @@ fn trace(measurements: &Measurements) -> String {
     )
 }
 
-/// Its name and version: what follows a comma is how it was built.
+/// Name and version. The text after a comma is about the build.
 fn library(trace: &TraceFacts) -> String {
     let name = trace.library.as_deref().and_then(|library| library.split(',').next());
     name.map_or(String::new(), |name| format!(", {name}"))

@@ -1,10 +1,10 @@
-//! What engines tell of themselves, in words and with units. Their names, which JSON has, are explained on their pages.
+//! Statistics of engines, with words and units. The manual page of an engine explains the names in JSON.
 
 use matchpoint_replay::measurements::{EngineMeasurements, Statistic};
 
 use crate::format::{bytes, count, digits, duration_ns, share};
 
-/// Words for names that would not be understood as they are. One that is missing here is read as it is written, its unit too.
+/// Words for unclear names. Other names are printed with their unit.
 const WORDS: &[(&str, &str)] = &[
     // adaptive
     ("moves", "moves to another structure"),
@@ -56,7 +56,6 @@ const WORDS: &[(&str, &str)] = &[
     ("unexpected_false_positives", "messages hit in vain"),
 ];
 
-/// Of which unit a figure is: its name says.
 enum Unit {
     Count,
     Ns,
@@ -66,7 +65,7 @@ enum Unit {
 }
 
 fn unit(name: &str) -> Unit {
-    // As of a name that ends with `_bytes`, and of one that is written out.
+    // Names are written as `total_bytes` or `total bytes`.
     let ends = |unit: &str| name.strip_suffix(unit).is_some_and(|rest| rest.ends_with(['_', ' ']));
     match name {
         "partners_bytes_per_rank_array_bytes" => Unit::Share,
@@ -77,7 +76,7 @@ fn unit(name: &str) -> Unit {
     }
 }
 
-/// All that an engine tells: the mean over ranks, and the largest where that is another.
+/// All statistics of an engine: the mean over ranks, and the maximum if it differs.
 pub(super) fn statistics(engine: &EngineMeasurements) -> Option<String> {
     let told: Vec<String> = engine.statistics.iter().filter(|of| of.max > 0.0).map(told).collect();
     (!told.is_empty()).then(|| format!("{}.", told.join(", ")))
@@ -93,7 +92,7 @@ fn words(name: &str) -> String {
     if let Some((_, words)) = WORDS.iter().find(|(of, _)| *of == name) {
         return (*words).to_owned();
     }
-    // The unit stands behind the figure.
+    // The figure has the unit.
     let bare = match unit(name) {
         Unit::Ns => name.strip_suffix("ns"),
         Unit::Bytes => name.strip_suffix("bytes"),
@@ -106,7 +105,7 @@ fn words(name: &str) -> String {
 fn value(name: &str, value: f64) -> String {
     match unit(name) {
         Unit::Ns => duration_ns(value),
-        // Whole bytes: they are means.
+        // A mean number of bytes may have a fraction.
         Unit::Bytes => bytes(value.round() as u64),
         Unit::Percent => share(value / 100.0),
         Unit::Share => share(value),
@@ -134,7 +133,7 @@ mod tests {
             ("partners_bytes_per_rank_array_bytes", 0.37, 0.37, "memory of partners, of that 37 %"),
             ("threads", 2.0, 2.0, "threads 2"),
             ("posted_partners", 1.5, 12_345.0, "partners of posted receives 1.50 (at most 12,345)"),
-            // Of an engine that nobody has written yet.
+            // Names of an unknown engine.
             ("log of arrivals bytes", 2048.0, 2048.0, "log of arrivals 2.00 KiB"),
             ("tree_walk_ns", 1.5, 1.5, "tree walk 1.50 ns"),
             ("columns", 3.0, 4.0, "columns 3 (at most 4)"),

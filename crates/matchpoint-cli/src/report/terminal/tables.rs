@@ -1,4 +1,4 @@
-//! Queues, search depths, engines, worst ranks.
+//! Tables of queues, searches, engines, ranks and call sites.
 
 use matchpoint::engines::REGISTRY;
 use matchpoint_replay::measurements::{
@@ -14,10 +14,8 @@ use crate::report::Report;
 use crate::report::document::Document;
 use crate::stand_in::stands_for;
 
-/// How many ranks are shown.
 const WORST: usize = 5;
 
-/// How many places in the application are shown.
 const PLACES: usize = 6;
 
 /// How many columns of depths fit.
@@ -33,7 +31,7 @@ pub fn write(report: &Report<'_>, document: &mut Document) {
     }
 }
 
-/// Where receives are posted, if the trace has call sites.
+/// Call sites of receives, if the trace contains call sites.
 fn places(report: &Report<'_>, engine: &EngineMeasurements, document: &mut Document) {
     let all = &report.measurements.places;
     if all.is_empty() {

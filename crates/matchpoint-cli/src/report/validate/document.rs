@@ -1,4 +1,4 @@
-//! The validation: the answer, bars, errors, times, searches.
+//! The validation: answer, bars, errors, times, searches.
 
 use anstyle::Style;
 
@@ -6,7 +6,7 @@ use super::{bars, table};
 use crate::predict::Validated;
 use crate::report::document::Document;
 
-/// All of it.
+/// The report.
 pub fn document(validated: &Validated) -> Document {
     let mut document = Document::new(&validated.subject, "Do the models hold?");
     document.lead(table::answer(validated), Style::new().bold());

@@ -1,4 +1,4 @@
-//! `matchpoint bench --gpu` as a user meets it: without a card, told again, and on a driver that is none.
+//! Tests of `matchpoint bench --gpu`: without a card, from an earlier result, and with a false driver.
 
 use std::fs;
 use std::process::{Command, Output};
@@ -9,7 +9,7 @@ use tempfile::tempdir;
 use super::{KINDS, bench, said, text};
 use crate::left_out::leave_out;
 
-/// Where there is no card this is all that can be seen; with one, that takes half a minute.
+/// With a card, this measurement would take half a minute.
 #[test]
 fn missing_card_is_reported() {
     let output = bench(&["--gpu"]);
@@ -21,7 +21,7 @@ fn missing_card_is_reported() {
     assert_eq!((text(&output.stdout), said.lines().count()), ("", 1), "{said}");
 }
 
-/// What was measured on a card, told again where there is none: every measurement, and the paper's figures drawn.
+/// An earlier result is reported and drawn without a card.
 #[test]
 fn an_earlier_measurement_is_told_and_drawn() {
     let folder = tempdir().unwrap();
@@ -47,7 +47,7 @@ fn an_earlier_measurement_is_told_and_drawn() {
     }
     let record_path = record;
     let record: Value = serde_json::from_str(&fs::read_to_string(record).unwrap()).unwrap();
-    // What is measured today and was not then is told to be missing.
+    // Measurements that the earlier result lacks are reported.
     let mut rows = csv::Reader::from_path(&csv).unwrap();
     let rows: Vec<csv::StringRecord> = rows.records().map(Result::unwrap).collect();
     let is_measured = |row: &&csv::StringRecord| row.iter().next_back().unwrap().is_empty();
@@ -62,7 +62,7 @@ fn an_earlier_measurement_is_told_and_drawn() {
     }
 }
 
-/// On a driver that is none, whose kernels find nothing: those of one name fail, and after that the card.
+/// The kernels of the false driver find nothing: equal kernels fail, then the card.
 #[cfg(target_os = "linux")]
 #[test]
 fn card_failure_keeps_earlier_figures() {
@@ -124,7 +124,7 @@ fn card_failure_keeps_earlier_figures() {
     assert!(said(&output).contains("PLAYED_ERROR_700") && !folder.path().join("none.json").exists());
 }
 
-/// Of which kind it is, and of which it is to be, in one line.
+/// The error names the actual and the expected kind.
 #[test]
 fn wrong_card_file_is_named() {
     let folder = tempdir().unwrap();

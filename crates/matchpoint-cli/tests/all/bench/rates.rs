@@ -1,4 +1,4 @@
-//! `matchpoint bench --message-rate`.
+//! Tests of `matchpoint bench --message-rate`.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use tempfile::tempdir;
 
 use super::{KINDS, bench, json, text};
 
-/// So small that it measures nothing.
+/// Very short measurements.
 const FEW: [&str; 8] = ["--threads", "1,2", "--windows", "1,7", "--work-ns", "0,50", "--repetitions", "1"];
 
 #[test]
@@ -18,7 +18,7 @@ fn message_rates_have_every_output_form() {
     let engines = ["-e", "none", "-e", "list", "-e", "optimistic_parallel:bins=16"];
     let value = json(&[&["--message-rate"][..], &few, &engines].concat());
     let rates = value["rates"].as_array().unwrap();
-    // Two windows, two amounts of work, four scenarios; nothing, one engine without threads, one with one or two.
+    // Two windows, two amounts of work, four scenarios; `none`, one engine without threads, one with one or two.
     assert_eq!(rates.len(), 2 * 2 * 4 * 4);
     assert!(
         rates
@@ -48,7 +48,7 @@ fn message_rates_have_every_output_form() {
     let printed = text(&printed.stdout);
     assert!(rows.starts_with(printed.lines().next().unwrap()) && printed.lines().count() == 1 + 2 * 2 * 4);
     let page = fs::read_to_string(page).unwrap();
-    // A chart for each scenario, window and amount of work, and what was published.
+    // A chart per scenario, window and amount of work, and the published rates.
     assert_eq!(page.matches("class=\"title\"").count(), 4 * 2 * 2 + 1);
     assert_eq!(value["published"]["lines"][0]["points"][5]["rate_millions_per_s"], 4.79);
     let lines = value["published"]["lines"].as_array().unwrap();
@@ -67,7 +67,7 @@ fn message_rates_have_every_output_form() {
     assert!(page.matches("</html>").count() == 1 && page.ends_with("</html>\n"));
 }
 
-/// Names that begin alike would be cut to the same letters.
+/// Similar names would be cut to the same letters.
 #[test]
 fn chart_has_short_names_and_key() {
     let folder = tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! `matchpoint bench --through c`.
+//! Tests of `matchpoint bench --through c`.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! What an earlier `matchpoint bench --gpu --json` wrote, read again.
+//! Reads the JSON of an earlier `matchpoint bench --gpu --json`.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{Lacking, OnCard};
 
-/// What others write, by a member that they alone have.
+/// JSON of other commands, by a unique member.
 const KINDS: [(&str, &str); 8] = [
     ("processes", "run --json"),
     ("verdict", "analyze --json"),
@@ -21,11 +21,11 @@ const KINDS: [(&str, &str); 8] = [
     ("queue_search", "predict --json"),
 ];
 
-/// The card, and what it did of `jobs`: those that the document knows by figure and label. Of the others only the names are kept, but
-/// they have to be whole, too.
+/// Reads the card, and the results of `jobs`, by figure and label. Of other results only the names are kept, but they
+/// must be valid.
 ///
 /// # Errors
-/// What the document lacks, or which of its results is damaged.
+/// A missing member, or a damaged result.
 pub fn read<'a>(document: &Value, jobs: &'a [Job]) -> Result<OnCard<'a>, String> {
     if document["card"].is_null() {
         let kind = KINDS.iter().find(|(member, _)| document.get(member).is_some());
@@ -89,17 +89,16 @@ fn card(card: &Value) -> Option<Description> {
     })
 }
 
-/// A result.
 struct Row<'a> {
     figure: &'a str,
     label: &'a str,
-    /// Or why there is nothing.
+    /// Measurement, or the reason why there is none.
     measured: Result<Measured, String>,
 }
 
 impl<'a> Row<'a> {
     /// # Errors
-    /// What is wrong with it.
+    /// The damage.
     fn of(result: &'a Value) -> Result<Self, String> {
         let text = |key: &str| result[key].as_str().ok_or_else(|| format!("has no text `{key}`"));
         let (figure, label) = (text("figure")?, text("label")?);
@@ -119,7 +118,7 @@ impl<'a> Row<'a> {
     }
 }
 
-/// A number that something measured may be.
+/// A finite number that is not negative.
 fn number(result: &Value, key: &'static str) -> Result<f64, &'static str> {
     result[key].as_f64().filter(|number| number.is_finite() && *number >= 0.0).ok_or(key)
 }
@@ -137,7 +136,7 @@ fn rate(result: &Value) -> Result<Measured, &'static str> {
     }))
 }
 
-/// A rate of several passes, or of one, which earlier versions made.
+/// A rate of several passes, or of one pass in files of earlier versions.
 fn of_passes(
     result: &Value,
     [median, least, most]: [&'static str; 3],

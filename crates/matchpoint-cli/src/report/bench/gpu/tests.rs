@@ -1,4 +1,4 @@
-//! What is written is all that was measured, in every form, and is read again.
+//! Tests of the report of cards: every form, and reading.
 
 use matchpoint::event::script;
 use matchpoint_gpu::figures::{jobs, recorded_jobs};
@@ -19,7 +19,7 @@ fn card() -> Description {
     }
 }
 
-/// Every job, as if it had been measured.
+/// Every job, with invented results.
 fn measured(jobs: &[Job]) -> OnCard<'_> {
     let rate = |median: f64| Rate { median, least: 0.9 * median, most: 1.1 * median, matches: 1024 };
     let of = |job: &Job| match job.what {
@@ -37,7 +37,7 @@ fn measured(jobs: &[Job]) -> OnCard<'_> {
     OnCard { card: card(), measured, lacking: Vec::new(), others: Vec::new() }
 }
 
-/// The same, where those of a figure failed.
+/// These jobs, with failures in one figure.
 fn in_part(jobs: &[Job], figure: Figure) -> OnCard<'_> {
     let mut on_card = measured(jobs);
     on_card.measured.retain(|(job, _)| job.figure != figure);
@@ -82,7 +82,7 @@ fn every_measurement_is_in_every_form() {
     }
 }
 
-/// No form has a part for the whole: each says what is missing, and why.
+/// Every form reports missing measurements and the reason.
 #[test]
 fn what_failed_is_in_every_form() {
     let jobs = jobs();
@@ -102,7 +102,7 @@ fn what_failed_is_in_every_form() {
         assert_eq!(rows.iter().filter(|row| &row[26] == why).filter(is_empty).count(), count);
         let of = |result: &&Value| result["missing"] == why && result["rate"].is_null();
         assert_eq!(document["results"].as_array().unwrap().iter().filter(of).count(), count);
-        // Told again, it is as little the whole.
+        // A partial result remains partial after reading.
         assert_eq!(read(&document, &jobs), Ok(on_card));
     }
 }
@@ -113,7 +113,7 @@ fn what_was_written_is_read_again() {
     let before = measured(&jobs);
     let mut document = written(&before);
     assert_eq!(read(&document, &jobs), Ok(before));
-    // What is cut off at the end, whatever cut it.
+    // Truncated results.
     document["results"].as_array_mut().unwrap().truncate(100);
     let error = read(&document, &jobs).unwrap_err();
     assert_eq!(error, format!("it has 100 of its {} results", jobs.len()));
@@ -132,7 +132,7 @@ fn what_was_written_is_read_again() {
     assert_eq!(read(&document, &jobs), Err("it has none of the measurements".to_owned()));
 }
 
-/// What one pass gave has no slowest and no fastest.
+/// A rate of one pass has no range.
 #[test]
 fn single_pass_rates_are_named() {
     let jobs = jobs();
@@ -147,7 +147,7 @@ fn single_pass_rates_are_named() {
     assert!(row.contains("1.00") && !row.contains("–"), "{row}");
 }
 
-/// Blocks that share a multiprocessor are the paper's, and none of ours: each has one to itself, and labels say how many.
+/// Each block has its own multiprocessor, unlike in the paper, and labels have the number of blocks.
 #[test]
 fn one_multiprocessor_figures_are_of_one_block() {
     for job in jobs() {
@@ -162,7 +162,7 @@ fn one_multiprocessor_figures_are_of_one_block() {
     }
 }
 
-/// One that is damaged is named, whether it is drawn or not.
+/// A damaged result is an error, whether drawn or not.
 #[test]
 fn a_damaged_result_is_named() {
     let jobs = jobs();

@@ -1,5 +1,5 @@
-//! Matches per second on a card: the figures of the GPU paper (Klenk et al. 2017), what was published beside them, and what
-//! goes beyond.
+//! Charts of matches per second on a card: the figures of the GPU paper (Klenk et al. 2017), its published values, and
+//! more.
 
 use matchpoint_gpu::Algorithm;
 use matchpoint_gpu::figures::{Figure, Job, Measured, PUBLISHED, What};
@@ -10,7 +10,7 @@ use crate::report::chart::axis::{Scale, plain};
 use crate::report::chart::{Chart, Line, Shape, add, grid};
 use crate::report::escape::escape;
 
-/// Styles of lines that are dashed: what was published.
+/// First dashed style, for published values.
 const DASHED: usize = 9;
 
 /// The picture.
@@ -32,7 +32,7 @@ pub fn svg(on_card: &OnCard<'_>) -> String {
     )
 }
 
-/// The figures that each of the charts draws.
+/// The figures of each chart.
 const OF_CHARTS: [&[Figure]; 9] = [
     &[Figure::Matrix],
     &[Figure::Partitioned],
@@ -45,7 +45,7 @@ const OF_CHARTS: [&[Figure]; 9] = [
     &[Figure::Recorded],
 ];
 
-/// Lines by name in the order in which they first come up, from what is measured and has a place in them: name and number.
+/// Lines by name, in order of their first measurement.
 fn lines(
     measured: &[(&Job, Measured)],
     place: impl Fn(&Job) -> Option<(String, usize)>,
@@ -61,7 +61,7 @@ fn lines(
     lines
 }
 
-/// The same, and what was published of that figure, as far as the lines go.
+/// Adds the published values of a figure, within the range of the lines.
 fn beside_published(mut lines: Vec<Line>, figure: Figure) -> Vec<Line> {
     let numbers = || lines.iter().flat_map(|line| line.points.iter().map(|point| point.0));
     let (Some(least), Some(most)) = (numbers().reduce(f64::min), numbers().reduce(f64::max)) else {
@@ -87,7 +87,7 @@ fn median(measured: &Measured) -> Option<f64> {
     if let Measured::Rate(rate) = measured { Some(rate.median) } else { None }
 }
 
-/// What one multiprocessor does to streams, if it is that.
+/// The stream rate of one multiprocessor, if the job measures it.
 fn stream(job: &Job) -> Option<Run> {
     if let What::Stream(run) = job.what { Some(run) } else { None }
 }
@@ -171,7 +171,7 @@ fn charts(measured: &[(&Job, Measured)]) -> [Chart; 9] {
     ]
 }
 
-/// Of each algorithm what it does alone to queues all of which match.
+/// Rates of each algorithm alone, with queues that match completely.
 fn ordered(measured: &[(&Job, Measured)]) -> Vec<Line> {
     let place = |job: &Job| {
         let run = stream(job)?;
