@@ -121,7 +121,7 @@ fn error_names_line() {
 fn files_that_are_none_are_told() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("machine.toml");
-    assert!(machine::read(&path).unwrap_err().to_string().contains("name a machine's file"));
+    assert!(machine::read(&path).unwrap_err().to_string().contains("name a machine file"));
     std::fs::write(&path, vec![b' '; 2 << 20]).unwrap();
     assert!(machine::read(&path).unwrap_err().to_string().contains("more than 1048576 bytes"));
     std::fs::write(&path, [0xff, 0xfe]).unwrap();
