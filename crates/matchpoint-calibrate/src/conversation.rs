@@ -165,13 +165,12 @@ impl Conversation {
         let line = self.lines.recv_timeout(self.patience).map_err(|error| match error {
             RecvTimeoutError::Disconnected => ended(),
             RecvTimeoutError::Timeout => CalibrateError(format!(
-                "the benchmark has said nothing for {} s; it is asked through standard input: does this launcher hand that \
-                 on to rank 0?",
+                "no answer of the benchmark for {} s\nhint: check that the launcher forwards standard input to rank 0",
                 self.patience.as_secs()
             )),
         })?;
         match line.strip_prefix("refused ") {
-            Some(why) => Err(CalibrateError(format!("the benchmark cannot go on: {why}"))),
+            Some(why) => Err(CalibrateError(format!("the benchmark failed: {why}"))),
             None => Ok(line),
         }
     }
@@ -226,22 +225,20 @@ fn field<T: std::str::FromStr>(words: &str, name: &str) -> Option<T> {
 }
 
 fn ended() -> CalibrateError {
-    CalibrateError("the job ended before all was measured".to_owned())
+    CalibrateError("the job ended before the last measurement".to_owned())
 }
 
 /// Whoever puts a program behind the launcher has that started, with the benchmark for a word of its command line.
 fn never_began() -> CalibrateError {
     CalibrateError(
-        "the job ended before all was measured, and the benchmark never began: the launcher comes without a program, as in \
-         -- mpiexec -n 2"
+        "the job ended before the last measurement: the benchmark did not start\nhint: give the launcher without a \
+         program, as in -- mpiexec -n 2"
             .to_owned(),
     )
 }
 
 fn unexpected(line: &str) -> CalibrateError {
-    CalibrateError(format!(
-        "the benchmark was expected to say something else than `{line}`; is only one program started, and once?"
-    ))
+    CalibrateError(format!("unexpected output of the benchmark: '{line}'\nhint: start one program, once"))
 }
 
 #[cfg(test)]
