@@ -12,7 +12,7 @@ impl RecordError {
         // Some name the file that was to have this name once it was whole, which nobody can look at.
         let said = error.to_string();
         let why = said.split(" at path \"").next().unwrap_or_default();
-        RecordError(format!("{}: {why}; check the path and its permissions", path.display()))
+        RecordError(format!("'{}': {why}\nhint: check the path and its permissions", path.display()))
     }
 }
 
