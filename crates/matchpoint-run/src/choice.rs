@@ -31,12 +31,12 @@ pub fn choose(
     reachable(stack)?;
     let (core, why) = match asked {
         Some((core, who)) if is_local(core) && !hosts.is_one() => {
-            (core.clone(), format!("{who} says so, though it reaches one host only and {}", hosts.why))
+            (core.clone(), format!("{who} selects it, although it reaches one host only and {}", hosts.why))
         }
         Some((core, who)) if !TRIED.contains(&core.as_str()) => {
-            (core.clone(), format!("{who} says so; it was never tried"))
+            (core.clone(), format!("{who} selects it; not tested"))
         }
-        Some((core, who)) => (core.clone(), format!("{who} says so")),
+        Some((core, who)) => (core.clone(), format!("{who} selects it")),
         None => {
             let core = if hosts.is_one() { "shm" } else { "tcp;ofi_rxm" };
             let place = if hosts.is_one() { "one host: " } else { "" };
@@ -47,7 +47,7 @@ pub fn choose(
     let known = fabric.map_or(&[][..], |fabric| &fabric.providers);
     if !known.is_empty() && !known.contains(&core) {
         return Err(RunError(format!(
-            "{stack}'s libfabric has no provider {core} here; it has {}: name one with --core",
+            "the libfabric of {stack} has no provider '{core}'\nhint: use --core with one of {}",
             known.join(", ")
         )));
     }
@@ -61,7 +61,7 @@ fn faster(core: &str, hosts: &Hosts, known: &[String]) -> String {
     if hosts.is_one() || fast.is_empty() || !core.starts_with("tcp") {
         return String::new();
     }
-    format!("; there is a faster network, not tried yet: --core '{}'", fast.join("' or '"))
+    format!("; a faster network, not tested yet: --core '{}'", fast.join("' or '"))
 }
 
 /// Providers that carry messages within a host only.
@@ -86,20 +86,20 @@ fn reachable(stack: &Stack) -> Result<(), RunError> {
         }
         Vendor::OpenMpi if stack.fabric.is_none() => format!(
             "{stack} ({library}) has no libfabric, neither linked nor as a plug-in (mca_mtl_ofi): it matches \
-             messages itself, or UCX does"
+             messages itself, or through UCX"
         ),
         Vendor::Intel if stack.fabric.is_none() => {
-            format!("{stack} ({library}): there is no libfabric.so.1 beside it")
+            format!("{stack} ({library}): no libfabric.so.1 next to it")
         }
         _ => {
             let old = stack.version.as_ref().is_some_and(|version| version.numbers() < (4, 1));
             if !old || stack.vendor == Vendor::Intel {
                 return Ok(());
             }
-            format!("{stack} ({library}) is older than 4.1, and was never tried")
+            format!("{stack} ({library}) is older than 4.1, and not tested")
         }
     };
-    Err(RunError(format!("{why}, so that no provider of ours can be put under it. {INSTEAD}")))
+    Err(RunError(format!("{why}, so --below is not possible\nhint: {INSTEAD}")))
 }
 
 /// Checks that the core provider lets another provider own its receive queue. `version` is libfabric's, if it is known.
@@ -187,7 +187,10 @@ mod tests {
         let choice = choose(&mpich, Some(&fabric((2, 5))), &hosts(1), Some(&asked)).unwrap();
         assert_eq!(choice.core, "tcp;ofi_rxm");
         let said = refusal(&mpich, &fabric((2, 5)), 1, Some("sm2"));
-        assert!(said.contains("no provider sm2 here; it has tcp, tcp;ofi_rxm, shm"), "{said}");
+        assert!(
+            said.contains("no provider 'sm2'\nhint: use --core with one of tcp, tcp;ofi_rxm, shm"),
+            "{said}"
+        );
     }
 
     #[test]

@@ -50,14 +50,10 @@ pub fn variables(
         all.extend(through(stack, &format!("{};{UTILITY}", choice.core)));
     }
     all.extend([
-        set("MATCHPOINT_CORE", &choice.core, "what transports messages"),
-        set("MATCHPOINT_ENGINE", engine, "what matches them"),
-        set(
-            "MATCHPOINT_QUEUES_SIGNAL",
-            QUEUES_SIGNAL,
-            "on SIGUSR2 a process tells what stands in its queues",
-        ),
-        set("MATCHPOINT_REPORT", &reports.to_string_lossy(), "where processes tell what they did"),
+        set("MATCHPOINT_CORE", &choice.core, "core provider, which transports messages"),
+        set("MATCHPOINT_ENGINE", engine, "engine, which matches messages"),
+        set("MATCHPOINT_QUEUES_SIGNAL", QUEUES_SIGNAL, "SIGUSR2 prints the queues of a process"),
+        set("MATCHPOINT_REPORT", &reports.to_string_lossy(), "folder of the reports"),
     ]);
     all
 }
@@ -66,21 +62,21 @@ pub fn variables(
 pub fn through(stack: &Stack, provider: &str) -> Vec<Variable> {
     let mut all = Vec::new();
     let mut set = |name, value: &str, why| all.push(Variable { name, value: value.to_owned(), why });
-    set("FI_PROVIDER", provider, "the only one that the MPI gets to see");
+    set("FI_PROVIDER", provider, "the only provider that the MPI may use");
     match stack.vendor {
         Vendor::Mpich => {
-            set("MPIR_CVAR_CH4_NETMOD", "ofi", "libfabric, where UCX is there too");
-            set("MPIR_CVAR_NOLOCAL", "1", "messages within a host go through libfabric, too");
+            set("MPIR_CVAR_CH4_NETMOD", "ofi", "libfabric instead of UCX");
+            set("MPIR_CVAR_NOLOCAL", "1", "libfabric also within a host");
         }
         Vendor::OpenMpi => {
-            set("OMPI_MCA_pml", "cm", "the component that leaves matching to the network");
+            set("OMPI_MCA_pml", "cm", "the component that matches in libfabric");
             set("OMPI_MCA_mtl", "ofi", "libfabric");
-            set(include(stack), provider, "providers that it excludes by default");
-            set("OMPI_MCA_osc", "^ucx", "one-sided communication by UCX does not go with it");
+            set(include(stack), provider, "providers excluded by default");
+            set("OMPI_MCA_osc", "^ucx", "one-sided communication without UCX");
         }
         Vendor::Intel => {
-            set("I_MPI_OFI_PROVIDER", provider, "what it would set FI_PROVIDER to by itself");
-            set("I_MPI_FABRICS", "ofi", "messages within a host go through libfabric, too");
+            set("I_MPI_OFI_PROVIDER", provider, "FI_PROVIDER set by the MPI");
+            set("I_MPI_FABRICS", "ofi", "libfabric also within a host");
         }
     }
     all
@@ -118,7 +114,7 @@ pub fn chosen(
         let Some(value) = variable(name).filter(|value| !value.is_empty()) else { continue };
         if value.contains([',', '^']) {
             return Err(RunError(format!(
-                "{name} is {value}: which one provider is to carry the messages? Unset it, and name one with --core"
+                "{name} is '{value}', not one provider\nhint: unset it, and name one provider with --core"
             )));
         }
         // Ours, of an environment that --print-environment printed.
@@ -126,7 +122,9 @@ pub fn chosen(
         match &found {
             _ if core == CORE => {}
             Some((other, by)) if other != core => {
-                return Err(RunError(format!("{by} is {other}, and {name} is {core}: unset one of them")));
+                return Err(RunError(format!(
+                    "{by} is '{other}', but {name} is '{core}'\nhint: unset one of both"
+                )));
             }
             _ => found = Some((core.to_owned(), (*name).to_owned())),
         }
@@ -164,7 +162,7 @@ pub fn reconcile(
         };
         if value != ours.value {
             return Err(RunError(format!(
-                "{} is {value} {place}, and must be {} ({}): leave it out for this run",
+                "{} is '{value}' {place}, but must be '{}' ({})\nhint: omit it for this run",
                 ours.name, ours.value, ours.why
             )));
         }
@@ -273,7 +271,7 @@ mod tests {
                 .map(|error| error.0)
         };
         let said = refused("mpirun --mca pml ob1 sh", none).unwrap();
-        assert!(said.contains("OMPI_MCA_pml is ob1 on the command line, and must be cm"), "{said}");
+        assert!(said.contains("OMPI_MCA_pml is 'ob1' on the command line, but must be 'cm'"), "{said}");
         assert_eq!(refused("mpirun --mca pml cm sh", none), None);
         let said = refused("mpirun -x FI_PROVIDER=tcp sh", none).unwrap();
         assert!(said.contains("FI_PROVIDER is tcp"), "{said}");
