@@ -83,7 +83,7 @@ impl<M: Machine + Send + Sync + 'static> Fallback<M> {
         why: &str,
     ) -> Result<Self, NameError> {
         let now = Now::Other(made(other, is_counting)?);
-        tell(&format!("{other} takes the place of {}: {why}", algorithm.name()));
+        tell(&format!("{other} replaces {}: {why}", algorithm.name()));
         let other = Some(other.to_owned());
         Ok(Fallback::of(algorithm, now, other, is_counting))
     }
@@ -125,13 +125,9 @@ impl<M: Machine + Send + Sync + 'static> Fallback<M> {
         let Some(why) = engine.failure().or(engine.hindrance()) else { return Ok(false) };
         let name = self.algorithm.name();
         let Some(other) = &self.other else {
-            let what = if is_over {
-                "matches nothing any more, and refuses all that would have to be"
-            } else {
-                "refuses what it cannot match for now"
-            };
+            let what = if is_over { "stopped, and refuses further calls" } else { "refuses calls for now" };
             tell(&format!(
-                "{name} {what}: {why}; with fallback=hybrid an engine of the processor would have gone on"
+                "{name} {what}: {why}\nhint: use fallback=hybrid to continue with an engine of the processor"
             ));
             return Ok(false);
         };
@@ -141,7 +137,7 @@ impl<M: Machine + Send + Sync + 'static> Fallback<M> {
         let both = self.footprint().now_bytes() + taken_over.footprint().now_bytes();
         self.peak_bytes = both.max(self.peak_bytes);
         let for_now = if is_over { "" } else { " for now" };
-        tell(&format!("{other} goes on in the place of {name}{for_now}: {why}"));
+        tell(&format!("{other} replaces {name}{for_now}: {why}"));
         let before = std::mem::replace(&mut self.now, Now::Other(taken_over));
         if let (Now::Machine(mut engine), false) = (before, is_over) {
             engine.clear();

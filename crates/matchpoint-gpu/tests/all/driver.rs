@@ -209,7 +209,7 @@ fn card_is_waited_for_in_both_directions() {
             driver.feeds_never(never);
             let staying = driver.staying();
             let error = fed_by_card(&card, &eight_batches(), 8, 1, Duration::from_millis(20)).unwrap_err();
-            assert_eq!(error, CardError::Driver(what, "it does not end".to_owned()));
+            assert_eq!(error, CardError::Driver(what, "the kernel does not end".to_owned()));
             assert_eq!(driver.staying(), staying + 1, "nobody told it to end");
             match_batch(&card, Algorithm::Matrix, &batch(), 1).unwrap();
         }
@@ -231,7 +231,10 @@ fn driver_time_limit_prevents_persistent_kernel() {
         assert_eq!((driver.calls("match_resident"), driver.calls("feed_resident")), (0, 0));
         assert_eq!(driver.calls("cuMemHostAlloc"), driver.calls("cuMemFreeHost"));
         let said = error.to_string();
-        assert!(said.contains("run for seconds") && said.contains("take a card without a display"), "{said}");
+        assert!(
+            said.contains("ends long kernels") && said.contains("use a card without a display"),
+            "{said}"
+        );
         // What ends is matched there.
         match_batch(&card, Algorithm::Matrix, &batch(), 1).unwrap();
     });
