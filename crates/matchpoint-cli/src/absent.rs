@@ -4,8 +4,8 @@ use matchpoint_trace::Description;
 
 use crate::format;
 
-/// Says on standard error how many ranks the trace lacks, if any, and what that means for a result that has no place for it.
-pub fn tell_missing(of: &str, trace: &Description, meaning: &str) {
+/// Prints a note about missing ranks, with its meaning for the result.
+pub fn print_missing_ranks(of: &str, trace: &Description, meaning: &str) {
     if let Some(missing) = sentence(trace.missing.len(), trace.ranks) {
         anstream::eprintln!("matchpoint: {of}note: {missing}: {meaning}");
     }

@@ -26,14 +26,14 @@ pub struct Shown {
     pub next: String,
 }
 
-/// Tells how far it is, and hears whether to go on.
-pub struct Tells {
+/// Reports progress to the main thread.
+pub struct ProgressSender {
     steps: Sender<Shown>,
     stop: Arc<AtomicBool>,
 }
 
-impl Tells {
-    /// Shows this from now on. False: the user has interrupted it.
+impl ProgressSender {
+    /// Reports progress. False: the user interrupted the measurement.
     #[must_use]
     pub fn show(&self, shown: Shown) -> bool {
         // The main thread ignores progress after the end of the job.
@@ -59,19 +59,19 @@ pub struct Ended {
 pub fn run<T, E>(
     launcher: &[String],
     mpicc: Option<&Path>,
-    talk: impl FnOnce(Conversation, &Tells) -> Result<T, E> + Send + 'static,
+    talk: impl FnOnce(Conversation, &ProgressSender) -> Result<T, E> + Send + 'static,
 ) -> Result<(Result<T, E>, Ended), Failure>
 where
     T: Send + 'static,
     E: From<CalibrateError> + Send + 'static,
 {
     let mut command = program::command(launcher, mpicc, &mut |library| {
-        anstream::eprintln!("matchpoint: compiling the benchmark for {library}, once ...");
+        anstream::eprintln!("matchpoint: compiling the benchmark for {library} (once)");
     })?;
     command.stdin(Stdio::piped()).stdout(Stdio::piped());
     // An interrupt may not reach the job. The job then ends because no request follows.
     let stop = job::signalled(&[signal_hook::consts::SIGINT])?;
-    let mut talking = Talking {
+    let mut watcher = BenchmarkWatcher {
         talk: Some(talk),
         stop: stop.clone(),
         thread: None,
@@ -79,16 +79,16 @@ where
         bar: bar("{pos} of {len}  {msg}  {eta} left"),
         lines: Lines::at_once(),
     };
-    let status = job::run(command, &mut talking)?;
-    talking.bar.finish_and_clear();
-    let outcome = match talking.thread.map(JoinHandle::join) {
+    let status = job::run(command, &mut watcher)?;
+    watcher.bar.finish_and_clear();
+    let outcome = match watcher.thread.map(JoinHandle::join) {
         Some(Ok(outcome)) => outcome,
-        _ => Err(CalibrateError("the measurement broke off".to_owned()).into()),
+        _ => Err(CalibrateError("the measurement ended unexpectedly".to_owned()).into()),
     };
     Ok((outcome, Ended { status, is_interrupted: stop.load(Relaxed) }))
 }
 
-struct Talking<F, T, E> {
+struct BenchmarkWatcher<F, T, E> {
     talk: Option<F>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<Result<T, E>>>,
@@ -98,31 +98,31 @@ struct Talking<F, T, E> {
     lines: Lines,
 }
 
-impl<F, T, E> job::Watcher for Talking<F, T, E>
+impl<F, T, E> job::Watcher for BenchmarkWatcher<F, T, E>
 where
-    F: FnOnce(Conversation, &Tells) -> Result<T, E> + Send + 'static,
+    F: FnOnce(Conversation, &ProgressSender) -> Result<T, E> + Send + 'static,
     T: Send + 'static,
     E: Send + 'static,
 {
-    fn begins(&mut self, job: &mut Child) {
+    fn on_start(&mut self, job: &mut Child) {
         let (Some(talk), Some(output), Some(input)) = (self.talk.take(), job.stdout.take(), job.stdin.take())
         else {
             return;
         };
         let (told, steps) = mpsc::channel();
         self.steps = Some(steps);
-        let tells = Tells { steps: told, stop: self.stop.clone() };
+        let progress = ProgressSender { steps: told, stop: self.stop.clone() };
         self.thread = Some(thread::spawn(move || {
             let benchmark = Conversation::new(output, input, |line| anstream::eprintln!("{line}"));
-            talk(benchmark, &tells)
+            talk(benchmark, &progress)
         }));
     }
 
-    fn looks(&mut self) {
+    fn on_poll(&mut self) {
         let Some(last) = self.steps.as_ref().and_then(|steps| steps.try_iter().last()) else { return };
         let line = || format!("{} of {} measurements; next: {}", last.done, last.total, last.next);
         if self.bar.is_hidden() {
-            return self.lines.tell(line);
+            return self.lines.print(line);
         }
         self.bar.set_length(last.total as u64);
         self.bar.set_position(last.done as u64);

@@ -13,7 +13,7 @@ use matchpoint_calibrate::{CalibrateError, machine};
 use crate::benchmark::{self, Ended, Shown};
 use crate::cli::Calibrate;
 use crate::distinct::place;
-use crate::failure::{Failure, INTERRUPTED};
+use crate::failure::{Failure, INTERRUPTED, fact};
 use crate::files::Files;
 use crate::output::{Place, is_stdout};
 use crate::report::calibrate::document::document;
@@ -33,26 +33,26 @@ pub fn run(arguments: &Calibrate) -> Result<(), Failure> {
     let raw = Raw::read(&raw_path)?;
     if raw.measured.is_empty() {
         return Err(Failure::Message(format!(
-            "{}: nothing was measured yet; measure first, with a launcher behind --",
+            "'{}' contains no measurements\nhint: measure first, with a launcher after --",
             raw_path.display()
         )));
     }
     let parameters = parameters::fit(&raw);
     if parameters.is_empty() {
         return Err(Failure::Message(format!(
-            "{}: not one parameter follows from these measurements, so no machine was written. {}",
+            "'{}': no parameter follows from these measurements, so no machine file was written. {}",
             raw_path.display(),
             parameters.warnings.join(" ")
         )));
     }
     let name = arguments.name.as_deref().unwrap_or(&raw.head.ranks.0[0].host);
-    let machine = machine::machine(name, &who(), &raw, &parameters);
+    let machine = machine::machine(name, &user(), &raw, &parameters);
     let of = Calibration { raw: &raw, parameters: &parameters, machine: &machine };
     files.outputs.fill(place, |out| out.write_all(machine.to_toml().as_bytes()))?;
     files.finish(&document(&of), &json::document(&of))
 }
 
-fn who() -> String {
+fn user() -> String {
     env::var("USER").or_else(|_| env::var("LOGNAME")).unwrap_or_else(|_| "unknown".to_owned())
 }
 
@@ -65,7 +65,7 @@ fn prepare(arguments: &Calibrate) -> Result<(Files, Place), Failure> {
     let is_twice = |index: usize| places[index + 1..].contains(&places[index]);
     if let Some(index) = (0..named.len()).find(|&index| is_twice(index)) {
         return Err(Failure::Message(format!(
-            "{}: machine, raw measurements, --json and --html need a file each",
+            "'{}' is the output of two options\nhint: name one file each for the machine, raw measurements, --json and --html",
             named[index].display()
         )));
     }
@@ -103,13 +103,13 @@ fn measured(arguments: &Calibrate) -> Result<PathBuf, Failure> {
     let earlier = request.earlier()?;
     if let Some(earlier) = &earlier {
         let made = format::counted(earlier.measured.len() as u64, "measurement");
-        anstream::eprintln!("matchpoint: going on with {}, which has {made}", raw.display());
+        anstream::eprintln!("matchpoint: continuing '{}' with {made}", raw.display());
     }
     // If the job itself fails, no hint to continue: a restart does not help.
     let (outcome, ended) =
-        benchmark::run(&arguments.command, arguments.mpicc.as_deref(), move |job, tells| {
+        benchmark::run(&arguments.command, arguments.mpicc.as_deref(), move |job, progress| {
             let session = request.begin(earlier, job)?;
-            Ok::<_, CalibrateError>(session.measure(&mut |step| tells.show(shown(step))))
+            Ok::<_, CalibrateError>(session.measure(&mut |step| progress.show(shown(step))))
         })?;
     match outcome {
         Ok(Ok(())) if ended.status.success() => Ok(raw),
@@ -118,7 +118,8 @@ fn measured(arguments: &Calibrate) -> Result<PathBuf, Failure> {
         Err(_) if ended.is_interrupted => Err(Failure::Interrupted),
         Err(error) if ended.status.success() => Err(error.into()),
         Err(error) => Err(Failure::Message(format!(
-            "{error}{}; see what it said, and whether the launcher runs other MPI programs",
+            "{}{}\nhint: read the messages of the job, and try the launcher with another MPI program",
+            fact(&error.to_string()),
             exit_code(ended.status)
         ))),
     }
@@ -128,11 +129,11 @@ fn measured(arguments: &Calibrate) -> Result<PathBuf, Failure> {
 fn broken_off(error: &CalibrateError, ended: Ended, raw: &Path) -> Failure {
     let left = Raw::read(raw).map_or(0, |raw| raw.measured.len());
     let made = format::counted(left as u64, "measurement");
-    let goes_on = format!("the same command goes on after the {made} in {}", raw.display());
+    let hint = format!("repeat the command to continue after the {made} in '{}'", raw.display());
     if ended.is_interrupted {
-        return Failure::Coded(INTERRUPTED, format!("interrupted; {goes_on}"));
+        return Failure::Coded(INTERRUPTED, format!("interrupted\nhint: {hint}"));
     }
-    Failure::Message(format!("{error}{}; {goes_on}", exit_code(ended.status)))
+    Failure::Message(format!("{}{}\nhint: {hint}", fact(&error.to_string()), exit_code(ended.status)))
 }
 
 fn exit_code(status: ExitStatus) -> String {

@@ -15,13 +15,13 @@ pub fn matched_by(engine: &EngineMeasurements) -> &str {
     everywhere.map_or(&engine.name, |of| &of.name)
 }
 
-/// Who matched, in a sentence: an engine by its name, or who did in its place.
-pub fn who(engine: &EngineMeasurements) -> String {
+/// The engine that matched, for a sentence: its name, with its substitute.
+pub fn engine_label(engine: &EngineMeasurements) -> String {
     match &engine.substitute {
         None => format!("`{}`", engine.name),
-        Some(of) if of.ranks == of.of_ranks => format!("`{}` (in the place of `{}`)", of.name, engine.name),
+        Some(of) if of.ranks == of.of_ranks => format!("`{}` (instead of `{}`)", of.name, engine.name),
         Some(of) => {
-            format!("`{}` (`{}` in its place{})", engine.name, of.name, at_ranks(of.ranks, of.of_ranks))
+            format!("`{}` (`{}` instead{})", engine.name, of.name, at_ranks(of.ranks, of.of_ranks))
         }
     }
 }
@@ -51,8 +51,8 @@ pub fn late_share(totals: &Totals) -> f64 {
     ratio(late(totals) as f64, totals.receives as f64)
 }
 
-/// Receives that leave their source open, and those that leave their tag open.
-pub fn left_open(totals: &Totals) -> (u64, u64) {
+/// Receives with any source, and receives with any tag.
+pub fn wildcard_receives(totals: &Totals) -> (u64, u64) {
     let wildcards = totals.wildcards;
     (wildcards.any_source + wildcards.both, wildcards.any_tag + wildcards.both)
 }

@@ -75,7 +75,7 @@ impl Listed {
             if !text.is_empty() {
                 text.push('\n');
             }
-            let several = "For several threads at once, around any engine (bench --callers N):";
+            let several = "Concurrent engines, around any engine (bench --callers N):";
             wrap(several, width).iter().for_each(|part| text += &format!("{part}\n"));
         }
         for (kind, what) in &self.around {
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_fits_the_terminal_in_columns() {
+    fn list_fits_terminal_width() {
         let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
         let all = Listed::of(&[]);
         for width in [40, 80, 100, 200] {
@@ -158,7 +158,7 @@ mod tests {
 
     /// A summary is also printed alone.
     #[test]
-    fn no_summary_is_about_the_one_before() {
+    fn summaries_do_not_refer_to_others() {
         make_known();
         for spec in known_specs() {
             assert!(!spec.summary.contains("the same"), "{}", spec.name);

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn three_digits_matter() {
+    fn digits_keep_three_significant() {
         for (value, text) in
             [(0.0123, "0.0123"), (9.996, "10.0"), (99.96, "100"), (12345.0, "12345"), (1.5, "1.50")]
         {
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_do_not_pretend() {
+    fn share_keeps_significant_digits() {
         assert_eq!(share(0.003), "0.3 %");
         assert_eq!(share(0.0000001), "under 0.0001 %");
         assert_eq!(share(0.0000123), "0.0012 %");

@@ -20,14 +20,14 @@ const LOOK: Duration = Duration::from_millis(20);
 
 /// Observer of a running job.
 pub trait Watcher {
-    /// It has begun.
-    fn begins(&mut self, _job: &mut Child) {}
-    /// It is still running; told again and again.
-    fn looks(&mut self);
+    /// The job started.
+    fn on_start(&mut self, _job: &mut Child) {}
+    /// The job is running; called repeatedly.
+    fn on_poll(&mut self);
 }
 
 impl<F: FnMut()> Watcher for F {
-    fn looks(&mut self) {
+    fn on_poll(&mut self) {
         self();
     }
 }
@@ -43,14 +43,14 @@ pub fn run(mut command: Command, watcher: &mut impl Watcher) -> Result<ExitStatu
     // SIGHUP means a lost terminal. Without the command, the job and its helpers would not end.
     let stop = signalled(&[SIGTERM, SIGHUP])?;
     let mut job = command.spawn().map_err(|error| {
-        Failure::Message(format!("cannot start {}: {error}", command.get_program().to_string_lossy()))
+        Failure::Message(format!("cannot start '{}': {error}", command.get_program().to_string_lossy()))
     })?;
-    watcher.begins(&mut job);
+    watcher.on_start(&mut job);
     let mut asked = false;
     let exit = ProcessExit::of(&job);
     loop {
         if let Some(status) =
-            job.try_wait().map_err(|error| Failure::Message(format!("lost the job: {error}")))?
+            job.try_wait().map_err(|error| Failure::Message(format!("cannot wait for the job: {error}")))?
         {
             return Ok(status);
         }
@@ -58,7 +58,7 @@ pub fn run(mut command: Command, watcher: &mut impl Watcher) -> Result<ExitStatu
             asked = true;
             ask_to_stop(job.id());
         }
-        watcher.looks();
+        watcher.on_poll();
         exit.wait(LOOK);
     }
 }
@@ -111,9 +111,9 @@ pub fn ask_to_stop(job: u32) {
 pub fn ended(status: ExitStatus) -> Result<(), Failure> {
     match (status.code(), status.signal()) {
         (Some(0), _) => Ok(()),
-        (Some(code), _) => Err(Failure::Told(u8::try_from(code).unwrap_or(1))),
+        (Some(code), _) => Err(Failure::Reported(u8::try_from(code).unwrap_or(1))),
         (None, signal) => {
-            Err(Failure::Told(128 + signal.and_then(|signal| u8::try_from(signal).ok()).unwrap_or(0)))
+            Err(Failure::Reported(128 + signal.and_then(|signal| u8::try_from(signal).ok()).unwrap_or(0)))
         }
     }
 }

@@ -11,9 +11,9 @@ use matchpoint_replay::Measurements;
 use matchpoint_replay::measurements::{EngineAtRank, EngineMeasurements, RankMeasurements};
 
 use crate::absent;
-use crate::derived::{cost_ns, shared_part, who};
-use crate::doubt::{self, Doubt};
+use crate::derived::{cost_ns, engine_label, shared_part};
 use crate::format;
+use crate::inconclusive::{self, Inconclusive};
 use crate::stand_in::searches_as;
 use crate::verdict::{Answer, FASTER, NEGLIGIBLE, Other, REFERENCE, Verdict};
 
@@ -23,27 +23,23 @@ pub fn judge(measurements: &Measurements) -> Verdict {
         return without(Answer::Unknown, "no engine was replayed.");
     };
     if measurements.totals.sends == 0 && measurements.totals.receives == 0 {
-        return silent(measurements);
+        return without_messages(measurements);
     }
     match worst(measurements, engine) {
         Some(worst) => judged(measurements, engine, &worst),
-        None => {
-            without(Answer::Unknown, "the trace records no run time to compare the cost of matching with.")
-        }
+        None => without(Answer::Unknown, "the trace contains no run times."),
     }
 }
 
-/// Of a trace that shows no message.
-fn silent(measurements: &Measurements) -> Verdict {
-    match doubt::gaps(measurements) {
-        Some(Doubt { why, decides }) => without(
+fn without_messages(measurements: &Measurements) -> Verdict {
+    match inconclusive::gaps(measurements) {
+        Some(Inconclusive { reason, action }) => without(
             Answer::Unknown,
-            &format!("the trace shows no point-to-point message, and {why} {decides}"),
+            &format!("the trace contains no point-to-point message, and {reason} {action}"),
         ),
         None => without(
             Answer::NoMessages,
-            "the trace has no point-to-point message, so there is nothing to match \
-             and no engine can change its run time.",
+            "the trace contains no point-to-point message, so no engine can change the run time.",
         ),
     }
 }
@@ -105,13 +101,15 @@ fn judged(measurements: &Measurements, engine: &EngineMeasurements, worst: &Wors
         others: others(measurements, worst),
         rank: worst.rank.rank,
         at_s: worst.rank.worst_at_s,
+        headline: String::new(),
         text: String::new(),
     };
-    let doubt = doubt::doubt(measurements, &verdict);
-    if doubt.is_some() {
+    let inconclusive = inconclusive::inconclusive(measurements, &verdict);
+    if inconclusive.is_some() {
         verdict.answer = Answer::Unknown;
     }
-    verdict.text = text(measurements, engine, worst, &verdict, doubt.as_ref());
+    verdict.headline = headline(worst, &verdict, inconclusive.as_ref());
+    verdict.text = format!("{}{}", verdict.headline, details(measurements, engine, worst, &verdict));
     verdict
 }
 
@@ -125,8 +123,11 @@ fn others(measurements: &Measurements, worst: &Worst<'_>) -> Vec<Other> {
     };
     let sound =
         measurements.engines.iter().skip(1).filter(|engine| engine.disagreements == 0 && !engine.full);
-    let others =
-        sound.map(|engine| Other { name: engine.name.clone(), who: who(engine), share: share(engine) });
+    let others = sound.map(|engine| Other {
+        name: engine.name.clone(),
+        label: engine_label(engine),
+        share: share(engine),
+    });
     let others: Vec<Other> = others.filter(|other| other.share.is_finite() && other.share > 0.0).collect();
     let cheapest = others.iter().min_by(|a, b| a.share.total_cmp(&b.share));
     let reference = others.iter().find(|other| other.name.split(':').next() == Some(REFERENCE));
@@ -135,56 +136,62 @@ fn others(measurements: &Measurements, worst: &Worst<'_>) -> Vec<Other> {
     reference.into_iter().chain(cheaper).cloned().collect()
 }
 
-fn text(
+/// The answer with its share, range and rank.
+fn headline(worst: &Worst<'_>, verdict: &Verdict, inconclusive: Option<&Inconclusive>) -> String {
+    let share = format::share(verdict.share);
+    let range = format::share_range(verdict.low, verdict.high);
+    let range = if range == share { String::new() } else { format!(" ({range})") };
+    let (reason, action) = match inconclusive {
+        Some(Inconclusive { reason, action }) => (format!("{reason} Matching"), format!(" {action}")),
+        None => ("matching".to_owned(), String::new()),
+    };
+    format!(
+        "{}: {reason} costs {share}{range} of the run time at the worst rank, {}.{action}",
+        verdict.answer.word(),
+        worst.rank.rank,
+    )
+}
+
+fn details(
     measurements: &Measurements,
     engine: &EngineMeasurements,
     worst: &Worst<'_>,
     verdict: &Verdict,
-    doubt: Option<&Doubt>,
 ) -> String {
-    let share = format::share(verdict.share);
-    let range = format::share_range(verdict.low, verdict.high);
-    let range = if range == share { String::new() } else { format!(" ({range})") };
-    let way = searches_as(measurements, engine);
-    let why = doubt.map_or(String::new(), |doubt| format!("{} ", doubt.why));
-    let with = if why.is_empty() { "with" } else { "With" };
-    let decides = doubt.map_or(String::new(), |doubt| format!(" {}", doubt.decides));
     format!(
-        "{}: {why}{with} engine {}{way}, matching costs {share}{range} of the run time of the worst rank, \
-         {}{}{}.{decides}{}",
-        verdict.answer.word(),
-        who(engine),
-        worst.rank.rank,
-        instead(verdict),
+        " The engine is {}{}.{}{}{}",
+        engine_label(engine),
+        searches_as(measurements, engine),
+        other_shares(verdict),
         longest_search(worst.rank),
-        caveat(measurements)
+        caveats(measurements)
     )
 }
 
-fn instead(verdict: &Verdict) -> String {
-    // Below a tenth of what anybody would act upon, which is the cheapest is chance.
+fn other_shares(verdict: &Verdict) -> String {
+    // Below a tenth of the lowest threshold, timing noise decides which engine is the cheapest.
     let matters = verdict.high >= NEGLIGIBLE / 10.0;
     let is_reference = |other: &&Other| other.name.split(':').next() == Some(REFERENCE);
     let named = verdict.others.iter().filter(|other| matters || is_reference(other));
-    let named = named.map(|other| format!("{} {}", other.who, format::share(other.share)));
+    let named = named.map(|other| format!("{} with {}", format::share(other.share), other.label));
     let named: Vec<_> = named.collect();
-    if named.is_empty() { String::new() } else { format!("; with {}", named.join(", with ")) }
+    if named.is_empty() { String::new() } else { format!(" The share is {}.", named.join(", and ")) }
 }
 
 fn longest_search(rank: &RankMeasurements) -> String {
     if rank.worst_length == 0 {
-        return "; no queue that is searched there has an entry".to_owned();
+        return " All queues are empty when searched.".to_owned();
     }
     let entries = if rank.worst_length == 1 { "entry" } else { "entries" };
     format!(
-        "; the longest queue searched there has {} {entries}, at {} of the replay",
+        " The longest queue at a search has {} {entries}, at {} of the replay.",
         format::count(rank.worst_length),
         format::seconds(rank.worst_at_s)
     )
 }
 
-/// What the user must know before believing the answer.
-fn caveat(measurements: &Measurements) -> String {
+/// Gaps of the trace that may change the answer.
+fn caveats(measurements: &Measurements) -> String {
     let mut caveats = String::new();
     let trace = &measurements.trace;
     if let Some(missing) = absent::sentence(trace.missing.len(), trace.ranks) {
@@ -192,11 +199,11 @@ fn caveat(measurements: &Measurements) -> String {
     }
     if measurements.trace.calls_left_out > 0 {
         let left_out = format::counted(measurements.trace.calls_left_out, "call");
-        caveats += &format!(" The tracer left out {left_out}.");
+        caveats += &format!(" The tracer omitted {left_out}.");
     }
     if measurements.trace.calls_cut_off > 0 {
         let cut_off = format::counted(measurements.trace.calls_cut_off, "call");
-        caveats += &format!(" The files have lost {cut_off}.");
+        caveats += &format!(" The trace files lack {cut_off}.");
     }
     let early = measurements.trace.ended_early.len() as u64;
     if early > 0 {
@@ -206,5 +213,6 @@ fn caveat(measurements: &Measurements) -> String {
 }
 
 fn without(answer: Answer, text: &str) -> Verdict {
-    Verdict { answer, text: format!("{}: {text}", answer.word()), ..Verdict::default() }
+    let text = format!("{}: {text}", answer.word());
+    Verdict { answer, headline: text.clone(), text, ..Verdict::default() }
 }

@@ -54,16 +54,16 @@ pub fn describe(measurements: &Measurements) -> Option<String> {
     let lengths: Vec<String> =
         cost.posted.warm.iter().map(|&(length, _)| format::count(length as u64)).collect();
     let source = match cost.pairs {
-        0 => format!("The trace has no costs. These are typical of {TYPICAL_OF}"),
+        0 => format!("The trace contains no costs; these are typical of {TYPICAL_OF}"),
         pairs => format!(
-            "They were measured in this run, between {} of {}",
+            "Measured in this run, between {} of {}",
             format::counted(pairs.into(), "pair"),
             if cost.same_host { "ranks on one host" } else { "ranks on two hosts" }
         ),
     };
     Some(format!(
-        "Time of `{}` is what its comparisons cost in the MPI library. {source}. In queues of {} entries, an entry costs, in ns: \
-         posted {} with warm caches, {} with cold ones; unexpected {} with warm caches, {} with cold ones. The times of the \
+        "Times of `{}`: its attempts × the cost of an entry in the MPI library. {source}. Cost in queues of {} entries, in ns: \
+         posted {} with warm caches, {} with cold caches; unexpected {} with warm caches, {} with cold caches. The times of the \
          traced calls decide between warm and cold.",
         engine.name,
         lengths.join(", "),

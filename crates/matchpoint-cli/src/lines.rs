@@ -21,8 +21,8 @@ impl Lines {
         Lines { next: Instant::now() + PLAIN }
     }
 
-    /// Prints a line on standard error, if it is time to.
-    pub fn tell(&mut self, line: impl FnOnce() -> String) {
+    /// Prints a line on standard error if the interval has passed.
+    pub fn print(&mut self, line: impl FnOnce() -> String) {
         if Instant::now() >= self.next {
             anstream::eprintln!("matchpoint: {}", line());
             self.next = Instant::now() + PLAIN;

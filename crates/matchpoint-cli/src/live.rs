@@ -66,7 +66,7 @@ impl Live {
 }
 
 impl Watcher for Live {
-    fn begins(&mut self, job: &mut Child) {
+    fn on_start(&mut self, job: &mut Child) {
         let Some(below) = &self.below else { return };
         if let Some(from) = job.stdout.take() {
             self.forwarders.push(forward(from, Stream::Out, below.clone()));
@@ -76,8 +76,8 @@ impl Watcher for Live {
         }
     }
 
-    /// Shows what is new, if it is time to.
-    fn looks(&mut self) {
+    /// Updates the table if the interval has passed.
+    fn on_poll(&mut self) {
         let every = if self.below.is_some() { REFRESH } else { PLAIN };
         if self.looked.unwrap_or(self.begun).elapsed() < every {
             return;

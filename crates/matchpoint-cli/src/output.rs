@@ -71,14 +71,14 @@ impl Outputs {
                 Ok(_) => Ok(()),
                 Err(error) => {
                     let problem =
-                        format!("cannot write into {}: {error}; name another folder", path.display());
+                        format!("cannot write to '{}': {error}\nhint: name another folder", path.display());
                     Err(Failure::Message(problem))
                 }
             };
         }
         if path.exists() {
             let problem =
-                format!("{} is there, and no folder, which is to be written: name another", path.display());
+                format!("'{}' exists and is not a folder\nhint: name another folder", path.display());
             return Err(Failure::Message(problem));
         }
         fs::create_dir(path).map_err(|error| Failure::writing(path, &error))?;
@@ -159,7 +159,7 @@ impl Drop for Outputs {
 
 fn open(path: &Path) -> io::Result<Sink> {
     match fs::metadata(path) {
-        Ok(known) if known.is_dir() => Err(io::Error::other("it is a folder")),
+        Ok(known) if known.is_dir() => Err(io::Error::other("it is a folder, not a file")),
         Ok(known) if !known.is_file() => File::options().write(true).open(path).map(Sink::Direct),
         _ => temporary(path).map(Sink::Temporary),
     }

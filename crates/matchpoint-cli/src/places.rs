@@ -72,10 +72,10 @@ pub fn most(measurements: &Measurements, of: impl Fn(&SiteReceives) -> u64) -> S
     };
     match &sorted[..] {
         [] => String::new(),
-        [only] => format!(" All of them are posted by {}.", short(only)),
+        [only] => format!(" All are posted by {}.", short(only)),
         _ => {
             let named: Vec<String> = sorted.iter().take(NAMED).map(part).collect();
-            format!(" Of them post: {}.", named.join(", "))
+            format!(" Call sites: {}.", named.join(", "))
         }
     }
 }

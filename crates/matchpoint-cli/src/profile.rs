@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use matchpoint_replay::{Arrivals, Progress};
 
-use crate::absent::tell_missing;
+use crate::absent::print_missing_ranks;
 use crate::analyze::{open, stop_on_interrupt};
 use crate::cli::Profile;
 use crate::failure::Failure;
@@ -29,10 +29,6 @@ pub fn run(arguments: &Profile) -> Result<(), Failure> {
     if progress.stopped() {
         return Err(Failure::Interrupted);
     }
-    tell_missing(
-        "",
-        trace.description(),
-        "they have no part in the profile, and what they sent is not counted",
-    );
+    print_missing_ranks("", trace.description(), "the profile omits them, and the messages that they sent");
     outputs.finish("")
 }

@@ -81,8 +81,8 @@ fn bare(engine: &str) -> &str {
     engine.split(':').next().unwrap_or_default()
 }
 
-/// The library that an engine searches as, for any trace.
-pub fn stands_for(engine: &str) -> Option<&'static str> {
+/// The library with the same search as an engine, for any trace.
+pub fn library_of(engine: &str) -> Option<&'static str> {
     match bare(engine) {
         "list" => Some("MPICH"),
         "rank_array" => Some("Open MPI"),
@@ -111,9 +111,9 @@ pub fn searches_as(measurements: &Measurements, engine: &EngineMeasurements) -> 
     if is_stand_in(measurements, engine) {
         return format!(", which searches as {} does", traced.of);
     }
-    let Some(of) = stands_for(matched_by(engine)) else { return String::new() };
+    let Some(of) = library_of(matched_by(engine)) else { return String::new() };
     let another = match measurements.trace.library {
-        Some(_) => format!(" (the trace is of one that searches as {} does)", traced.of),
+        Some(_) => format!(" (the traced library searches as {} does)", traced.of),
         None => String::new(),
     };
     format!(", which searches as {of} does{another}")

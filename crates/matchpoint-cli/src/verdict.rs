@@ -53,6 +53,8 @@ pub struct Verdict {
     pub rank: u32,
     /// Time in the replay at which `rank` searches its longest queue.
     pub at_s: f64,
+    /// The answer with share, range and rank: the beginning of `text`.
+    pub headline: String,
     /// The answer in words.
     pub text: String,
 }
@@ -95,8 +97,8 @@ impl Answer {
 pub struct Other {
     /// Name with parameters.
     pub name: String,
-    /// Who it is in a sentence.
-    pub who: String,
-    /// Share of the run time of the rank that the verdict is about.
+    /// Name for a sentence, with its substitute.
+    pub label: String,
+    /// Share of the run time of the verdict's rank.
     pub share: f64,
 }

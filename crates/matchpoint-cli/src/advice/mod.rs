@@ -3,10 +3,10 @@
 //! A check is one function in a file of this folder, and one line of [`CHECKS`].
 
 mod engine;
+mod limitations;
 mod queues;
 mod receives;
 mod tags;
-mod trust;
 
 use matchpoint_replay::Measurements;
 
@@ -46,8 +46,8 @@ pub struct Saving {
 pub enum Kind {
     /// A change, or that none is needed.
     Change,
-    /// Something that limits how far the results can be trusted.
-    Trust,
+    /// A limitation of the results.
+    Limitation,
 }
 
 /// Input of a check.
@@ -72,27 +72,27 @@ const CHECKS: &[Check] = &[
     tags::hot_tuple,
     tags::many_tags,
     tags::wide_header,
-    trust::disagreement,
-    trust::busy,
-    trust::waits_for_processors,
-    trust::transfer_grows,
-    trust::never_cold,
-    trust::implausible_times,
-    trust::full,
-    trust::sampled,
-    trust::too_large,
-    trust::timed_counting,
-    trust::missing_ranks,
-    trust::calls_left_out,
-    trust::calls_cut_off,
-    trust::ended_early,
-    trust::released,
-    trust::unexplained,
-    trust::made_up,
-    trust::unmatched,
-    trust::wildcards_differ,
-    trust::mostly_setup,
-    trust::sensitive,
+    limitations::disagreement,
+    limitations::busy,
+    limitations::waits_for_processors,
+    limitations::transfer_grows,
+    limitations::never_cold,
+    limitations::implausible_times,
+    limitations::full,
+    limitations::sampled,
+    limitations::too_large,
+    limitations::timed_counting,
+    limitations::missing_ranks,
+    limitations::calls_left_out,
+    limitations::calls_cut_off,
+    limitations::ended_early,
+    limitations::released,
+    limitations::unexplained,
+    limitations::made_up,
+    limitations::unmatched,
+    limitations::wildcards_differ,
+    limitations::mostly_setup,
+    limitations::sensitive,
 ];
 
 /// All findings.
@@ -105,8 +105,8 @@ fn change(title: &str, text: String, numbers: Vec<(&'static str, f64)>) -> Optio
     Some(Advice { kind: Kind::Change, title: title.to_owned(), text, numbers, saving: None })
 }
 
-fn trust(title: &str, text: String, numbers: Vec<(&'static str, f64)>) -> Option<Advice> {
-    Some(Advice { kind: Kind::Trust, title: title.to_owned(), text, numbers, saving: None })
+fn limitation(title: &str, text: String, numbers: Vec<(&'static str, f64)>) -> Option<Advice> {
+    Some(Advice { kind: Kind::Limitation, title: title.to_owned(), text, numbers, saving: None })
 }
 
 /// Adds the saving of shorter searches at a rank: at most the matching cost with the first engine. Adds the command that
@@ -115,12 +115,12 @@ fn with_saving(advice: Option<Advice>, case: &Case<'_>, rank: u32) -> Option<Adv
     let mut advice = advice?;
     let Some(saving) = at_stake(case, rank) else { return Some(advice) };
     advice.text += &format!(
-        " In time it can save what matching costs there, {} ({} of its run time).",
+        " This saves at most the matching cost there, {} ({} of its run time).",
         format::duration_ns(saving.ns),
         format::share(saving.share)
     );
     if let Some(limit) = saving.overflow_limit {
-        advice.text += &format!(" `matchpoint run --limit {limit}` can save most of it without a change.");
+        advice.text += &format!(" `matchpoint run --limit {limit}` can save most of it without recompiling.");
     }
     advice.saving = Some(saving);
     Some(advice)

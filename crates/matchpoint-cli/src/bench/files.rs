@@ -26,7 +26,7 @@ impl Files {
     /// Reserves every file before the measurement.
     pub(super) fn prepare(arguments: &Bench) -> Result<Self, Failure> {
         let [csv, json, plot] = [&arguments.csv, &arguments.json, &arguments.plot].map(Option::as_deref);
-        distinct::each_has_its_own(&[("--csv", csv), ("--json", json), ("--plot", plot)])?;
+        distinct::check_distinct(&[("--csv", csv), ("--json", json), ("--plot", plot)])?;
         let mut outputs = Outputs::default();
         let (csv, json) = (outputs.reserve_if(csv)?, outputs.reserve_if(json)?);
         let mut drawn = None;
@@ -42,8 +42,8 @@ impl Files {
         let has_sizes = |job: &Job| jobs.iter().filter(|other| other.name() == job.name()).count() > 1;
         match self.plot {
             Some((_, plot::Form::Svg)) if !jobs.iter().any(has_sizes) => Err(Failure::usage(
-                "--plot: nothing is measured at several sizes, which a picture shows; give several, as -w last:64 -w \
-                 last:1024, or name a page (.html), which has the tables"
+                "--plot needs a workload at several sizes\nhint: use -w last:64 -w last:1024, or name a page (.html), which \
+                 has tables"
                     .to_owned(),
             )),
             _ => Ok(()),
@@ -75,8 +75,7 @@ impl Files {
             return;
         }
         anstream::eprintln!(
-            "matchpoint: --plot: {} measured at one size, which makes no line, so not drawn; give several, as -w {}:64 -w \
-             {}:1024",
+            "matchpoint: --plot omits workloads with one size: {} measured at one size\nhint: use -w {}:64 -w {}:1024",
             if lone.len() == 1 { format!("{} was", lone[0]) } else { format!("{} were", lone.join(", ")) },
             lone[0],
             lone[0]
@@ -93,5 +92,5 @@ impl Files {
 }
 
 fn unknown_form(path: &Path) -> Failure {
-    Failure::usage(format!("--plot {}: its name must end in .svg or .html", path.display()))
+    Failure::usage(format!("--plot '{}': the name must end in .svg or .html", path.display()))
 }

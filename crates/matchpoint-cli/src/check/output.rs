@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use super::tell::Findings;
+use super::finding::Findings;
 use crate::failure::Failure;
 use crate::output::{Outputs, Place};
 use crate::report::schema;
@@ -15,6 +15,6 @@ pub(super) fn write(findings: &Findings, place: Option<Place>, outputs: &mut Out
     place.map_or(Ok(()), |place| outputs.fill(place, |out| schema::write(findings, out)))
 }
 
-pub(super) fn say(text: &str) -> Result<(), Failure> {
+pub(super) fn print(text: &str) -> Result<(), Failure> {
     anstream::stdout().write_all(text.as_bytes()).map_err(|error| Failure::printing(&error))
 }

@@ -6,7 +6,7 @@ use clap::Args;
 use matchpoint_replay::{Arrivals, LogGp, Options};
 use matchpoint_trace::Trace;
 
-use super::{ALL, engine_or_all, engines_meant};
+use super::{ALL, engine_or_all, expand_all};
 use crate::stand_in::stand_in;
 
 pub(super) const EXAMPLES: &str = "Examples:
@@ -79,7 +79,7 @@ impl Analyze {
         if self.wants_all() {
             names.push(ALL.to_owned());
         }
-        let mut meant = engines_meant(&names);
+        let mut meant = expand_all(&names);
         if let (false, Some((bare, _))) = (is_named, stand_in.split_once(':')) {
             meant.retain(|name| name != bare);
         }

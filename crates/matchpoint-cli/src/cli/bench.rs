@@ -11,7 +11,7 @@ use matchpoint_bench::rate::NO_MATCHING;
 
 use super::engine_or_all;
 use super::number::whole;
-use crate::bench::usual;
+use crate::bench::defaults;
 use crate::wrap::wrap;
 
 const EXAMPLES: &str = "Examples:
@@ -30,7 +30,7 @@ const EXAMPLES: &str = "Examples:
   matchpoint bench --gpu --workload trace:traces/lulesh-27
   matchpoint bench --gpu --from gpu.json --csv gpu.csv
 
-Every time is nanoseconds per matched message: one post and one arrival.
+Times are nanoseconds per matched message: one post and one arrival.
 Workloads: docs/reference/bench.md. Engines: `matchpoint engines`.";
 
 /// One line per kind of measurement: clap's usage in an error would omit the options of each kind.
@@ -53,11 +53,12 @@ pub(super) fn help() -> String {
         }
         help += &format!("{:SUMMARIES$}N is {}\n", "", sizes.join(", "));
     }
-    help + "  trace:PATH          what every rank of a trace did\n\n" + usual::help().trim_end()
+    help + "  trace:PATH          the events of every rank of a trace\n\n" + defaults::help().trim_end()
 }
 
-/// What to say where a workload, an engine or a trace stands without its option: `words` are the arguments behind the program's name.
-pub(super) fn forgotten(error: &Error, words: &[OsString]) -> Option<String> {
+/// The message for a workload, an engine or a trace without its option. `words`: the arguments after the program's
+/// name.
+pub(super) fn missing_option(error: &Error, words: &[OsString]) -> Option<String> {
     if error.kind() != ErrorKind::UnknownArgument || words.first().is_none_or(|word| word != "bench") {
         return None;
     }
@@ -71,18 +72,18 @@ pub(super) fn forgotten(error: &Error, words: &[OsString]) -> Option<String> {
     } else {
         return None;
     };
-    Some(format!("the {what} {word} needs its option; say {option}"))
+    Some(format!("the {what} '{word}' needs an option\nhint: use {option}"))
 }
 
-// What is measured in the place of what an option is for. To require its own is not enough: clap lets that pass where what is
-// required could not be given beside what is, and the option would be ignored.
-const BESIDE_CALLERS: [&str; 6] = ["through", "latency", "message_rate", "offload", "gpu", "workloads"];
-const BESIDE_GPU: [&str; 5] = ["through", "latency", "message_rate", "callers", "offload"];
-const BESIDE_LATENCY: [&str; 6] = ["through", "message_rate", "callers", "offload", "gpu", "workloads"];
-const BESIDE_OFFLOAD: [&str; 6] = ["through", "latency", "message_rate", "callers", "gpu", "workloads"];
-const BESIDE_RATE: [&str; 6] = ["through", "latency", "callers", "offload", "gpu", "workloads"];
-const BESIDE_REPEATED: [&str; 4] = ["through", "latency", "gpu", "workloads"];
-const BESIDE_SEQUENCES: [&str; 5] = ["through", "latency", "callers", "gpu", "workloads"];
+// Kinds of measurement that exclude an option. `requires` is not sufficient: clap ignores it if the required option
+// conflicts with a given one.
+const CONFLICTS_CALLERS: [&str; 6] = ["through", "latency", "message_rate", "offload", "gpu", "workloads"];
+const CONFLICTS_GPU: [&str; 5] = ["through", "latency", "message_rate", "callers", "offload"];
+const CONFLICTS_LATENCY: [&str; 6] = ["through", "message_rate", "callers", "offload", "gpu", "workloads"];
+const CONFLICTS_OFFLOAD: [&str; 6] = ["through", "latency", "message_rate", "callers", "gpu", "workloads"];
+const CONFLICTS_RATE: [&str; 6] = ["through", "latency", "callers", "offload", "gpu", "workloads"];
+const CONFLICTS_REPEATED: [&str; 4] = ["through", "latency", "gpu", "workloads"];
+const CONFLICTS_SEQUENCES: [&str; 5] = ["through", "latency", "callers", "gpu", "workloads"];
 
 /// `matchpoint bench`.
 #[derive(Args, Debug)]
@@ -130,8 +131,8 @@ pub struct Bench {
     #[arg(long, group = "tabled", conflicts_with_all = ["cold", "latency", "callers", "offload", "engines"])]
     pub gpu: bool,
 
-    /// With --gpu: the number of the card, from 0
-    #[arg(long, value_name = "N", default_value_t = 0, requires = "gpu", conflicts_with_all = BESIDE_GPU)]
+    /// With --gpu: number of the card, from 0
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "gpu", conflicts_with_all = CONFLICTS_GPU)]
     pub card: usize,
 
     /// With --gpu: report the results in this JSON file of an earlier run, without measuring
@@ -139,50 +140,51 @@ pub struct Bench {
         conflicts_with_all = ["card", "json", "through", "workloads", "latency", "message_rate", "callers", "offload"])]
     pub from: Option<PathBuf>,
 
-    /// With --callers: a concurrent engine, locked:engine=NAME or sharded:shards=N,engine=NAME (repeat for several) [default: below]
-    #[arg(long = "concurrent", value_name = "NAME", requires = "callers", conflicts_with_all = BESIDE_CALLERS,
+    /// With --callers: concurrent engine, locked:engine=NAME or sharded:shards=N,engine=NAME (repeatable) [default:
+    /// below]
+    #[arg(long = "concurrent", value_name = "NAME", requires = "callers", conflicts_with_all = CONFLICTS_CALLERS,
         value_parser = concurrent_name)]
     pub concurrent: Vec<String>,
 
-    /// With --offload: KiB that the matching thread may hold before the application falls back
-    #[arg(long, value_name = "KIB", requires = "offload", conflicts_with_all = BESIDE_OFFLOAD,
+    /// With --offload: KiB that the matching thread may use before the fallback
+    #[arg(long, value_name = "KIB", requires = "offload", conflicts_with_all = CONFLICTS_OFFLOAD,
         default_value_t = matchpoint::offload::BUDGET_KIB)]
     pub budget_kib: u64,
 
     /// With --message-rate: numbers of threads [default: 1, 2, 4, 8, 16 and 32, up to the number of processors]
     #[arg(long, value_name = "N,…", value_delimiter = ',',
-        requires = "message_rate", conflicts_with_all = BESIDE_RATE, value_parser = whole(1..=64_u32, 2))]
+        requires = "message_rate", conflicts_with_all = CONFLICTS_RATE, value_parser = whole(1..=64_u32, 2))]
     pub threads: Vec<u32>,
 
     /// With --message-rate: messages per batch
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_values_t = [1, 128, 1024],
-        requires = "message_rate", conflicts_with_all = BESIDE_RATE, value_parser = whole(1..=65536_u32, 128))]
+        requires = "message_rate", conflicts_with_all = CONFLICTS_RATE, value_parser = whole(1..=65536_u32, 128))]
     pub windows: Vec<u32>,
 
     /// With --message-rate: protocol work per message, in nanoseconds (requested, not measured)
     #[arg(long, value_name = "NS,…", value_delimiter = ',', default_values_t = [0, 50, 200],
-        requires = "message_rate", conflicts_with_all = BESIDE_RATE, value_parser = whole(0..=1_000_000_u32, 50))]
+        requires = "message_rate", conflicts_with_all = CONFLICTS_RATE, value_parser = whole(0..=1_000_000_u32, 50))]
     pub work_ns: Vec<u32>,
 
     /// With --message-rate and --offload: messages of a sequence, or the largest multiple that fits into a window
     #[arg(long, value_name = "K", default_value_t = 100, requires = "sequences",
-        conflicts_with_all = BESIDE_SEQUENCES, value_parser = whole(1..=1_000_000_u32, 100))]
+        conflicts_with_all = CONFLICTS_SEQUENCES, value_parser = whole(1..=1_000_000_u32, 100))]
     pub messages: u32,
 
     /// With --message-rate and --offload: sequences per repetition, fewer if they are longer; with --callers: bursts or
     /// batches
     #[arg(long, value_name = "N", default_value_t = 500, requires = "repeated",
-        conflicts_with_all = BESIDE_REPEATED, value_parser = whole(1..=1_000_000_u32, 500))]
+        conflicts_with_all = CONFLICTS_REPEATED, value_parser = whole(1..=1_000_000_u32, 500))]
     pub repeats: u32,
 
     /// With --message-rate, --offload and --callers: repetitions, of which the median counts
     #[arg(long, value_name = "N", default_value_t = 9, requires = "repeated",
-        conflicts_with_all = BESIDE_REPEATED, value_parser = whole(1..=1000_u32, 9))]
+        conflicts_with_all = CONFLICTS_REPEATED, value_parser = whole(1..=1000_u32, 9))]
     pub repetitions: u32,
 
     /// With --message-rate and --offload: posted receives in front that match nothing, for long queues and cold caches
     #[arg(long, value_name = "N", default_value_t = 0, requires = "sequences",
-        conflicts_with_all = BESIDE_SEQUENCES, value_parser = whole(0..=10_000_000_u32, 1024))]
+        conflicts_with_all = CONFLICTS_SEQUENCES, value_parser = whole(0..=10_000_000_u32, 1024))]
     pub depth: u32,
 
     /// With --message-rate and --gpu: write the results as CSV to this file (- is standard output, instead of the
@@ -192,7 +194,7 @@ pub struct Bench {
 
     /// With --latency: largest queue length
     #[arg(long, value_name = "N", default_value_t = 1_000_000, requires = "latency",
-        conflicts_with_all = BESIDE_LATENCY, value_parser = whole(1000..=16_000_000_u32, 1_000_000))]
+        conflicts_with_all = CONFLICTS_LATENCY, value_parser = whole(1000..=16_000_000_u32, 1_000_000))]
     pub entries: u32,
 
     /// Seconds per engine and workload, or with --latency per stage; then the engine is stopped
@@ -219,7 +221,7 @@ fn concurrent_name(name: &str) -> Result<String, String> {
 
 fn workload_name(name: &str) -> Result<String, String> {
     match name.strip_prefix(TRACE) {
-        Some("") => Err("trace: needs the path of a trace".to_owned()),
+        Some("") => Err("'trace:' needs the path of a trace".to_owned()),
         Some(_) => Ok(name.to_owned()),
         None => matchpoint_bench::workloads::parse(name).map(|_| name.to_owned()),
     }
@@ -233,7 +235,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
     let duration = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     duration
         .filter(|duration| *duration >= LEAST_BUDGET)
-        .ok_or_else(|| "give seconds, 0.001 at least".to_owned())
+        .ok_or_else(|| "must be at least 0.001 seconds".to_owned())
 }
 
 /// Shortest useful budget.
@@ -247,7 +249,7 @@ mod tests {
 
     /// Longer lines would be wrapped at the left edge.
     #[test]
-    fn help_is_in_lines_that_fit() {
+    fn bench_help_fits_terminal() {
         let wide = help().lines().find(|line| line.chars().count() > WIDTH).map(str::to_owned);
         assert_eq!(wide, None);
         assert!(help().contains("stand ahead of\n                      the one that matches\n"));
@@ -309,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn two_things_are_not_measured_at_once() {
+    fn measurements_exclude_each_other() {
         for (one, first) in KINDS {
             for (other, second) in KINDS {
                 // A card plays traces, and C plays workloads.

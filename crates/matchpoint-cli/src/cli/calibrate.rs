@@ -15,14 +15,14 @@ pub(super) const EXAMPLES: &str = "Examples:
   matchpoint calibrate -o cluster.toml -- srun -N 4 --ntasks-per-node 16
   matchpoint calibrate --from cluster.raw.jsonl -o cluster.toml
 
--n behind -- is the launcher's own: how many ranks it starts. A machine has no
-number of processes; predict takes that.
+The -n after -- is an option of the launcher: the number of ranks. The number of
+processes of a prediction is an option of predict.
 
-The launcher comes without a program: the benchmark is put behind it. Two ranks
-on a node give latency, rate and the cost of queue search; two nodes what lies
-between them, several ranks on each the rate of a node, four nodes in a line the
-cost of shared links. What was interrupted goes on where it stopped, when the
-same command is given again.";
+Give the launcher without a program: matchpoint adds the benchmark. Two ranks on
+a node determine latency, rate and the cost of queue search; two nodes, the
+parameters between nodes; several ranks on each, the rate of a node; four nodes
+in a line, the cost of shared links. Repeat the command after an interrupt to
+continue.";
 
 /// `matchpoint calibrate`.
 #[derive(Args, Debug)]
@@ -92,5 +92,5 @@ fn size(text: &str) -> Result<u32, String> {
     u32::try_from(size)
         .ok()
         .filter(|_| (1..=SIZE_MAX).contains(&size))
-        .ok_or_else(|| "give 1 byte to 1G, as 4M".to_owned())
+        .ok_or_else(|| "must be 1 byte to 1G, such as 4M".to_owned())
 }

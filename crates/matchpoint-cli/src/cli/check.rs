@@ -17,11 +17,10 @@ const EXAMPLES: &str = "Examples:
   matchpoint check --library ./libother.so --save scripts
   matchpoint check --library ./libmpi_shim.so --mpi --order per-source
 
-A script that shows a broken law is as short as could be found; it begins with
-the law, and what the engine answered.
-Ends with 0 if no law is broken, 1 if one is (a library that crashes while it is
-called breaks one), 2 if there was nothing to check: no such engine, no such
-library, a wrong option.";
+If a law is broken, the output is the law, the engine's answer, and the shortest
+script found.
+Exit codes: 0 no law is broken; 1 a law is broken, or the library crashed;
+2 nothing to check: unknown engine, unusable library, or wrong option.";
 
 /// Streams of an engine, and examples.
 pub(super) fn help() -> String {
@@ -33,13 +32,13 @@ pub(super) fn help() -> String {
     let ([random, by_turns, adversarial, deep], total) = streams(STREAMS);
     let (_, least) = streams(0);
     format!(
-        "Streams that every engine plays:
-  of each of {shapes} shapes --streams, of --events each: {} by default
-  a tenth as many more, by turns on two engines: {by_turns} by default
-  made to hurt, with 1 to 700 entries queued: {adversarial} in any case
-  long, with --deep entries queued: {deep}, or none if that is 0
-In all {total} by default, {least} with --streams 0. The output says of each engine
-how many streams and events it played, and how many messages matched.
+        "Streams per engine:
+  random: --streams of each of {shapes} shapes, with --events each: {} by default
+  a tenth as many, in alternation on two engines: {by_turns} by default
+  adversarial, with 1 to 700 entries queued: {adversarial}
+  long, with --deep entries queued: {deep}, or none with --deep 0
+Total: {total} by default, {least} with --streams 0. The output has the numbers of
+streams, events and matches of each engine.
 
 {EXAMPLES}",
         count(random)
@@ -141,7 +140,7 @@ impl From<OrderName> for Order {
 impl Check {
     /// The named engines without duplicates.
     pub fn named(&self) -> Vec<String> {
-        super::each_once(&[&self.engines[..], &self.more].concat())
+        super::without_duplicates(&[&self.engines[..], &self.more].concat())
     }
 
     /// Options of the check, for an engine with these calls.
@@ -167,7 +166,7 @@ mod tests {
 
     /// Longer lines would be wrapped again.
     #[test]
-    fn help_is_in_lines_that_fit() {
+    fn check_help_fits_terminal() {
         assert_eq!(help().lines().find(|line| line.chars().count() > 80), None);
     }
 }

@@ -12,7 +12,7 @@ pub(super) const EXAMPLES: &str = "Examples:
   matchpoint convert app.trace -o app.dumpi
   matchpoint convert traces/lulesh-27 -o lulesh.trace
 
-The columns of tables, and what each format cannot hold: docs/reference/convert.md.";
+Columns of tables, and limitations of each format: docs/reference/convert.md.";
 
 /// `matchpoint convert`.
 #[derive(Args, Debug)]
@@ -50,16 +50,16 @@ impl Convert {
     pub fn format(&self) -> Result<Format, String> {
         match self.to.or_else(|| by_name(&self.output)) {
             Some(Format::Dumpi | Format::Native) if is_stdout(&self.output) => {
-                Err("a trace is a folder with a file for each rank, and standard output is one file: name a folder, or \
-                     say --to csv or --to parquet"
+                Err("a trace needs a folder, and standard output is one file\nhint: name a folder, or use --to csv or --to \
+                     parquet"
                     .to_owned())
             }
             Some(format) => Ok(format),
             None if is_stdout(&self.output) => {
-                Err("standard output has no name that tells the format; say --to csv or --to parquet".to_owned())
+                Err("standard output needs a format\nhint: use --to csv or --to parquet".to_owned())
             }
             None => Err(format!(
-                "the name {} does not tell the format; say --to dumpi, --to native, --to csv or --to parquet",
+                "the name '{}' does not determine the format\nhint: use --to dumpi, --to native, --to csv or --to parquet",
                 self.output.display()
             )),
         }
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn the_name_tells_unless_the_option_does() {
+    fn file_name_determines_default_format() {
         assert_eq!(format("a/b.PARQUET", None), Ok(Format::Parquet));
         assert_eq!(format("b.dumpi", None), Ok(Format::Dumpi));
         assert_eq!(format("b.trace", Some(Format::Csv)), Ok(Format::Csv));
@@ -98,7 +98,7 @@ mod tests {
             assert_eq!(format("-", Some(to)), Ok(to));
         }
         for to in [None, Some(Format::Native), Some(Format::Dumpi)] {
-            assert!(format("-", to).unwrap_err().contains("say --to csv or --to parquet"));
+            assert!(format("-", to).unwrap_err().contains("use --to csv or --to parquet"));
         }
     }
 }

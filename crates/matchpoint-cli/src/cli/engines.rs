@@ -32,5 +32,5 @@ fn listed_name(name: &str) -> Result<String, String> {
     }
     Err(engines::create(bare)
         .err()
-        .map_or_else(|| format!("there is no `{bare}`"), |error| error.to_string()))
+        .map_or_else(|| format!("unknown engine '{bare}'"), |error| error.to_string()))
 }

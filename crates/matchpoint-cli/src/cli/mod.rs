@@ -98,16 +98,18 @@ pub fn parse() -> Cli {
     parsed.unwrap_or_else(|error| {
         let error = error.format(&mut command);
         let words = words.get(1..).unwrap_or_default();
-        if let Some(problem) = dashes::forgotten(&error, words).or_else(|| bench::forgotten(&error, words)) {
-            anstream::eprintln!("matchpoint: error: {problem}");
+        if let Some(problem) =
+            dashes::missing_dashes(&error, words).or_else(|| bench::missing_option(&error, words))
+        {
+            crate::failure::print(&problem);
             std::process::exit(error.exit_code());
         }
         error.exit()
     })
 }
 
-/// What is named, each once, in the order of their first mention: who names something twice means it once.
-pub fn each_once(names: &[String]) -> Vec<String> {
+/// Names without duplicates, in the order of their first mention.
+pub fn without_duplicates(names: &[String]) -> Vec<String> {
     let is_first = |(at, name): &(usize, &String)| !names[..*at].contains(name);
     names.iter().enumerate().filter(is_first).map(|(_, name)| name.clone()).collect()
 }
@@ -115,9 +117,9 @@ pub fn each_once(names: &[String]) -> Vec<String> {
 /// The name for every engine of the registry that is not named, with defaults.
 pub const ALL: &str = "all";
 
-/// Engines that are named, each once, and where `all` is among them the others behind them.
-pub fn engines_meant(named: &[String]) -> Vec<String> {
-    let mut names = each_once(named);
+/// The named engines without duplicates; `all` adds the others at the end.
+pub fn expand_all(named: &[String]) -> Vec<String> {
+    let mut names = without_duplicates(named);
     let wants_all = names.iter().any(|name| name == ALL);
     names.retain(|name| name != ALL);
     if wants_all {
@@ -140,7 +142,7 @@ fn engine_of_processor(name: &str) -> Result<String, String> {
     let bare = name.split(':').next().unwrap_or_default();
     let is_it = |spec: &Spec| spec.name == bare;
     if known_specs().any(is_it) && !REGISTRY.iter().any(is_it) {
-        return Err(format!("the processes of a job have no {bare}: it is an engine of a graphics card"));
+        return Err(format!("processes of a job cannot use '{bare}': it needs a graphics card"));
     }
     engine_name(name)
 }
@@ -151,8 +153,7 @@ mod tests {
 
     #[test]
     fn all_adds_unnamed_engines_after_named() {
-        let of =
-            |names: &[&str]| engines_meant(&names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>());
+        let of = |names: &[&str]| expand_all(&names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>());
         assert_eq!(of(&["bins", "list", "bins"]), ["bins", "list"]);
         assert_eq!(of(&[]), [""; 0]);
         let all = of(&["all"]);

@@ -17,7 +17,7 @@ where
     move |text| {
         let number = text.parse().ok().filter(|number| range.contains(number));
         number.ok_or_else(|| {
-            format!("give a whole number from {} to {}, as {example}", range.start(), range.end())
+            format!("must be a whole number from {} to {}, such as {example}", range.start(), range.end())
         })
     }
 }
@@ -32,7 +32,7 @@ where
 {
     move |text| {
         let number = text.parse().ok().filter(|number| least <= *number);
-        number.ok_or_else(|| format!("give a whole number, {least} or more, as {example}"))
+        number.ok_or_else(|| format!("must be a whole number from {least}, such as {example}"))
     }
 }
 
@@ -56,10 +56,14 @@ mod tests {
         let parse = whole(1..=100, 10_u32);
         assert_eq!((parse("1"), parse("100")), (Ok(1), Ok(100)));
         for text in ["", "0", "101", "-1", "x", "1.5", "99999999999999999999"] {
-            assert_eq!(parse(text), Err("give a whole number from 1 to 100, as 10".to_owned()), "{text}");
+            assert_eq!(
+                parse(text),
+                Err("must be a whole number from 1 to 100, such as 10".to_owned()),
+                "{text}"
+            );
         }
         let parse = at_least(NonZeroU32::MIN, NonZeroU32::MAX);
         assert_eq!(parse("16").map(NonZeroU32::get), Ok(16));
-        assert_eq!(parse("0"), Err("give a whole number, 1 or more, as 4294967295".to_owned()));
+        assert_eq!(parse("0"), Err("must be a whole number from 1, such as 4294967295".to_owned()));
     }
 }

@@ -20,11 +20,11 @@ pub(super) const EXAMPLES: &str = "Examples:
   matchpoint predict figures figures/
   matchpoint predict validate levels/ -m m.toml -n 64 -- mpiexec -n 2
 
--n before -- is how many processes share the rows, whoever plays them;
--n behind -- is the launcher's own: how many ranks it starts.
+The -n before -- is the number of processes that share the rows. The -n after --
+is an option of the launcher: the number of ranks.
 
-A machine that was calibrated on one host knows nothing between nodes, nor how
-many processes a node has: say --ppn with as many as there are processes.
+A machine calibrated on one host has no parameters between nodes, and no number
+of processes per node: set --ppn to the number of processes.
 
 Machine files, written by `matchpoint calibrate`: docs/reference/machine.md.
 Models and options: docs/reference/predict.md.";
@@ -291,7 +291,7 @@ const PROCESSES_MAX: u32 = 1 << 20;
 
 fn processes(text: &str) -> Result<NonZeroU32, String> {
     let number = text.trim().parse::<NonZeroU32>().ok().filter(|number| number.get() <= PROCESSES_MAX);
-    number.ok_or_else(|| format!("give a number of processes, 1 to {PROCESSES_MAX}, as 512"))
+    number.ok_or_else(|| format!("must be a number of processes from 1 to {PROCESSES_MAX}, such as 512"))
 }
 
 /// Tags distinguish the messages of two ranks, and MPI guarantees this many (MPI-4.1 §9.1.1).
@@ -299,6 +299,8 @@ const PLAYED_MAX: u32 = 1 << 15;
 
 fn played(text: &str) -> Result<NonZeroU32, String> {
     processes(text).ok().filter(|number| (2..=PLAYED_MAX).contains(&number.get())).ok_or_else(|| {
-        format!("give a number of processes, 2 to {PLAYED_MAX}: MPI has tags for the messages of no more")
+        format!(
+            "must be a number of processes from 2 to {PLAYED_MAX}, the number of tags that MPI guarantees"
+        )
     })
 }

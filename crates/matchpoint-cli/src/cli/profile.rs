@@ -10,7 +10,7 @@ pub(super) const EXAMPLE: &str = "Example:
   matchpoint analyze traces/fillboundary-27 \\
     -e list -e partner:mode=static,profile=app.partners
 
-Each rank's engine finds its own part of the profile.";
+The engine of each rank reads its own part of the profile.";
 
 /// `matchpoint profile`.
 #[derive(Args, Debug)]

@@ -13,7 +13,7 @@ pub(super) const EXAMPLES: &str = "Examples:
   matchpoint record -o app.trace --limit 2G -- srun -n 512 ./app
   matchpoint analyze app.trace
 
-On a cluster whose batch system starts the processes, --dry-run prints what their environment needs.";
+If a batch system starts the processes, --dry-run prints their environment.";
 
 /// `matchpoint record`.
 #[derive(Args, Debug)]

@@ -19,7 +19,8 @@ pub(super) const EXAMPLES: &str = "Examples:
   srun -n 512 ./app
   matchpoint run --results matchpoint.run
 
-Works above any MPI library that has a header (mpi.h). --below needs MPICH or Open MPI with libfabric, or Intel MPI.";
+Works above any MPI library with a header (mpi.h). --below needs MPICH or Open
+MPI with libfabric, or Intel MPI.";
 
 /// `matchpoint run`.
 #[derive(Args, Debug)]
@@ -96,6 +97,6 @@ fn limit(text: &str) -> Result<Limit, String> {
         number => number
             .parse()
             .map(Limit::Receives)
-            .map_err(|_| "it must be a number of receives, auto or none".to_owned()),
+            .map_err(|_| "must be a number of receives, auto or none".to_owned()),
     }
 }

@@ -10,7 +10,7 @@ pub(super) const EXAMPLES: &str = "Examples:
   matchpoint top $(pgrep -n mpiexec)
   matchpoint top app.trace --once --json
 
-q or Ctrl-C ends it; the job goes on. What is not a terminal gets plain text.";
+q or Ctrl-C ends top, not the job. The output is plain text without a terminal.";
 
 /// `matchpoint top`.
 #[derive(Args, Debug)]

@@ -38,7 +38,8 @@ impl Folder {
         let writing = |error: io::Error| Failure::writing(path, &error);
         match fs::read_dir(path) {
             Ok(_) if fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some()) => {
-                let problem = format!("{} is not empty; name another folder, or remove it", path.display());
+                let problem =
+                    format!("'{}' is not empty\nhint: name another folder, or remove it", path.display());
                 return Err(Failure::Message(problem));
             }
             Ok(_) => {}
@@ -89,7 +90,7 @@ impl Folder {
         failed(progress, error, |error| match error.kind() {
             io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput => {
                 let path = self.path.join(name);
-                Failure::Message(format!("{} has no form for a call: {error}", path.display()))
+                Failure::Message(format!("'{}' cannot represent a call: {error}", path.display()))
             }
             _ => Failure::writing(&self.path.join(name), error),
         })
@@ -159,7 +160,7 @@ impl Folder {
         let calls = files.iter().map(|file| file.calls).sum();
         self.manifest(origin.manifest(), description.ranks, files, progress)?;
         let note = format!(
-            "{unnamed} calls, of which the original tells the function and no more, have no name now."
+            "{unnamed} calls lost their function name: the original has no arguments of these calls."
         );
         let mut notes = if unnamed > 0 { vec![note] } else { Vec::new() };
         notes.extend(origin.lost(Format::Native));

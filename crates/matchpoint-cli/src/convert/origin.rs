@@ -53,26 +53,20 @@ impl Origin {
         let sites = self.sites.load(Relaxed);
         if sites > 0 {
             lost.push(format!(
-                "Where in the application {} made is left out: keep the original for that.",
-                if sites == 1 {
-                    "a call was".to_owned()
-                } else {
-                    format!("{} calls were", format::count(sites))
-                }
+                "The call sites of {} are omitted: keep the original.",
+                format::counted(sites, "call")
             ));
         }
         if self.has_arrivals {
-            lost.push(
-                "When messages arrived is left out: --arrivals recorded needs the original.".to_owned(),
-            );
+            lost.push("Arrival times are omitted: --arrivals recorded needs the original.".to_owned());
         }
         if self.manifest.is_some() {
             let run = if to == Format::Native {
-                "On which hosts it ran, as which processes,"
+                "Hosts and processes"
             } else {
-                "What was run, under which MPI library, when and where"
+                "Command, MPI library, time and hosts"
             };
-            lost.push(format!("{run} is left out: the original says it."));
+            lost.push(format!("{run} of the run are omitted: keep the original."));
         }
         lost
     }

@@ -9,7 +9,7 @@ use matchpoint_model::{Exchange, Partition, predict};
 use super::matrices::{self, Matrix};
 use super::place::Place;
 use super::predicted::{Predicted, Row};
-use super::sparse::{begin, must_fit, searched, sizes};
+use super::sparse::{begin, require_matching_sizes, searched, sizes};
 use crate::cli::Amg;
 use crate::failure::Failure;
 use crate::format::count;
@@ -26,7 +26,7 @@ pub(super) fn amg(arguments: &Amg) -> Result<Predicted, Failure> {
     for product in hierarchy.products(arguments.processes, sizes(&arguments.exchanged.sizes))? {
         let setting = place.setting(product.processes, order);
         let prediction = predict(&setting, &product.exchange)
-            .map_err(|problem| place.lacking(product.processes, problem))?;
+            .map_err(|problem| place.missing_parameter(product.processes, problem))?;
         let (name, layout) = (product.level.to_string(), place.layout(product.processes));
         let row = Row::new(name, product.operation, layout, &product.exchange, prediction);
         predicted.rows.push(Row { matrix: Some(product.of_matrix), ..row });
@@ -35,7 +35,7 @@ pub(super) fn amg(arguments: &Amg) -> Result<Predicted, Failure> {
     let fewer = predicted.rows.iter().filter(|row| row.layout.processes != arguments.processes).count();
     if fewer > 0 {
         predicted.notes.push(format!(
-            "Levels with fewer rows than {} processes are on as many processes as they have rows, the first ones.",
+            "Levels with fewer rows than {} processes use one process per row.",
             count(arguments.processes.get().into())
         ));
     }
@@ -79,7 +79,7 @@ impl Hierarchy {
         let levels: Vec<Files> = (0..LEVELS_MAX).map_while(of).collect();
         if levels.is_empty() {
             return Err(Failure::Message(format!(
-                "{}: no A0.mtx in it: a hierarchy is a folder with A0.mtx, A1.mtx, … and P0.mtx, P1.mtx, …, as \
+                "'{}' contains no A0.mtx\nhint: name a folder with A0.mtx, A1.mtx, … and P0.mtx, P1.mtx, …, as \
                  examples/python/amg_levels.py writes it",
                 folder.display()
             )));
@@ -104,9 +104,7 @@ impl Hierarchy {
         let lacks = self.levels[..last].iter().enumerate().filter(|(_, files)| files.interpolation.is_none());
         lacks
             .map(|(number, _)| {
-                format!(
-                    "Level {number} has no interpolation P{number}.mtx: its matrix product is of the matrix with itself."
-                )
+                format!("Level {number} has no interpolation P{number}.mtx: its product squares the matrix.")
             })
             .collect()
     }
@@ -122,7 +120,7 @@ struct Level<'a> {
 impl Level<'_> {
     fn spmv(&self) -> Result<Product, Failure> {
         let matrix = Matrix::open(&self.files.matrix)?;
-        matrix.must_be_square()?;
+        matrix.require_square()?;
         let rows = matrix.header().rows;
         let (exchanges, entries) = matrices::spmv(matrix, vec![self.partition(rows)?], self.sizes)?;
         Ok(self.product("spmv", exchanges, rows, entries))
@@ -133,7 +131,7 @@ impl Level<'_> {
         let matrix = Matrix::open(&self.files.matrix)?;
         let rows = matrix.header().rows;
         let second = self.files.interpolation.as_deref().map(Matrix::open).transpose()?;
-        must_fit(&matrix, second.as_ref())?;
+        require_matching_sizes(&matrix, second.as_ref())?;
         let partition = self.partition(rows)?;
         let partitions = vec![(partition.clone(), partition)];
         let (exchanges, entries) = matrices::spgemm(matrix, second, partitions, self.sizes)?;

@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_compares_what_the_orders_say() {
+    fn list_attempts_follow_order() {
         for messages in [0, 1, 7, 100] {
             for (in_order, order) in [(false, SearchOrder::Reversed), (true, SearchOrder::InOrder)] {
                 let mut engine = create_counting("list").unwrap();

@@ -30,13 +30,16 @@ impl Matrix {
     /// The file cannot be read, or is not a sparse matrix.
     pub fn open(path: &Path) -> Result<Self, Failure> {
         let cannot = |error: io::Error| {
-            Failure::Message(format!("{}: {error}; name a Matrix Market file", path.display()))
+            Failure::Message(format!(
+                "cannot read '{}': {error}\nhint: name a Matrix Market file",
+                path.display()
+            ))
         };
         let file = File::open(path).map_err(cannot)?;
         let known = file.metadata().map_err(cannot)?;
         if !known.is_file() {
             return Err(Failure::Message(format!(
-                "{} is no file; name a Matrix Market file",
+                "'{}' is not a file\nhint: name a Matrix Market file",
                 path.display()
             )));
         }
@@ -54,13 +57,13 @@ impl Matrix {
         self.reader.header()
     }
 
-    /// Fails unless rows and columns are as many.
-    pub fn must_be_square(&self) -> Result<(), Failure> {
+    /// Fails unless the matrix is square.
+    pub fn require_square(&self) -> Result<(), Failure> {
         let Header { rows, columns, .. } = self.header();
         if rows == columns {
             return Ok(());
         }
-        Err(self.wrong(&format!("{rows} rows, {columns} columns: this product needs a square matrix")))
+        Err(self.wrong(&format!("{rows} rows and {columns} columns, but the product needs a square matrix")))
     }
 
     /// Owners of the rows: as listed in a file, or consecutive rows.
@@ -85,7 +88,9 @@ impl Matrix {
             None => Ok(sizes),
             Some(row) => {
                 let row = u64::from(row) + 1;
-                Err(self.wrong(&format!("row {row} has no entry: the matrix is singular; remove the row")))
+                Err(self.wrong(&format!(
+                    "row {row} has no entry, so the matrix is singular\nhint: remove the row"
+                )))
             }
         }
     }

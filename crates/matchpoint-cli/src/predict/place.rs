@@ -31,10 +31,10 @@ impl Place {
             let one_host = if machine.farthest() == Locality::OffNode {
                 ""
             } else {
-                "; it was measured within one node, which must have room for all processes"
+                " (it was measured within one node)"
             };
             Failure::Message(format!(
-                "the machine `{}` has no {key}{one_host}: say {option}, or add it to the machine's file",
+                "the machine '{}' has no {key}{one_host}\nhint: use {option}, or add {key} to the machine file",
                 machine.name
             ))
         };
@@ -45,8 +45,8 @@ impl Place {
         let topology = on.topology.as_deref().map(Topology::read).transpose();
         let topology = topology.map_err(|error| Failure::Message(error.to_string()))?;
         let network = match &on.topology {
-            Some(path) => format!("{}, every message on its route", path.display()),
-            None => "a cube of a 3-D torus, as the paper assumes".to_owned(),
+            Some(path) => format!("{}, with routes of messages", path.display()),
+            None => "a cube of a 3-D torus, as in the paper".to_owned(),
         };
         Ok(Place { machine, topology, ppn, sockets, network })
     }
@@ -61,16 +61,16 @@ impl Place {
         Layout { processes, ppn: self.ppn, sockets: self.sockets }
     }
 
-    /// What to say where the machine lacks something for so many processes: `problem`, unless they are more than the one node
-    /// has that it was measured on.
-    pub fn lacking(&self, processes: NonZeroU32, problem: String) -> Failure {
+    /// The error for a missing parameter. If one node has no room for the processes, and the machine was measured
+    /// within one node, that is the reason; else `problem`.
+    pub fn missing_parameter(&self, processes: NonZeroU32, problem: String) -> Failure {
         let nodes = processes.get().div_ceil(self.ppn.get());
         if nodes == 1 || self.machine.farthest() == Locality::OffNode {
             return Failure::Message(problem);
         }
         Failure::Message(format!(
-            "{processes} processes at {} a node need {nodes} nodes, and the machine `{}` was measured within one: say --ppn \
-             {processes}, if a node has room for them, or calibrate with ranks on several nodes",
+            "{processes} processes with {} per node need {nodes} nodes, but the machine '{}' was measured within one\nhint: \
+             use --ppn {processes} if a node has room for the processes, or calibrate with ranks on several nodes",
             self.ppn, self.machine.name
         ))
     }

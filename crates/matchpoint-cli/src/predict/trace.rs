@@ -17,19 +17,19 @@ use super::place::Place;
 use super::predicted::{EngineRow, LIBRARY, Predicted, Row};
 use super::sparse::begin;
 use crate::analyze::{open, stop_on_interrupt};
-use crate::cli::{PredictTrace, engines_meant};
+use crate::cli::{PredictTrace, expand_all};
 use crate::derived::{between, ratio};
-use crate::doubt::{Doubt, gaps};
 use crate::failure::Failure;
 use crate::format::{count, seconds, share};
+use crate::inconclusive::{Inconclusive, gaps};
 use crate::progress;
 
 /// Matching times of each process, at each end.
 type Times = Vec<[f64; 3]>;
 
-/// What an engine's times are from.
-const FROM_REPLAY: &str = "the replay on this host, warm to cold";
-const FROM_LIBRARY: &str = "what the machine's MPI library takes for each entry that list compares";
+/// Sources of engine times.
+const FROM_REPLAY: &str = "the replay on this host, warm to cold caches";
+const FROM_LIBRARY: &str = "attempts of list × the cost of an entry in the machine's MPI library";
 
 pub(super) fn trace(arguments: &PredictTrace) -> Result<Predicted, Failure> {
     let place = Place::read(&arguments.on)?;
@@ -48,7 +48,7 @@ fn measure(
 ) -> Result<(Measurements, Vec<PhaseTraffic>), Failure> {
     let trace = open(&arguments.trace)?;
     let options = Options {
-        engines: engines_meant(&arguments.engines),
+        engines: expand_all(&arguments.engines),
         sampled: false,
         arrivals: arguments.arrivals,
         loggp: arguments.loggp.or_else(|| network(&place.machine)).unwrap_or_default(),
@@ -120,10 +120,10 @@ impl Traced<'_> {
     /// A trace without messages may be incomplete, for example if calls did not return.
     fn without_messages(&self) -> String {
         match gaps(self.measured) {
-            None => "No messages: no process of this trace sends any to another.".to_owned(),
-            Some(Doubt { why, decides }) => {
+            None => "No messages: no process of this trace sends a message to another process.".to_owned(),
+            Some(Inconclusive { reason, action }) => {
                 format!(
-                    "Cannot tell: the trace has no message from one process to another, and {why} {decides}"
+                    "Cannot tell: the trace contains no message between two processes, and {reason} {action}"
                 )
             }
         }
@@ -132,7 +132,7 @@ impl Traced<'_> {
     fn subject(&self) -> String {
         let trace = &self.measured.trace;
         format!(
-            "{}: {} ranks, {} of run time, of which the replay takes {}",
+            "{}: {} ranks, run time {}, replay {}",
             trace.path,
             count(trace.ranks.into()),
             seconds(self.measured.elapsed_s),
@@ -153,7 +153,7 @@ impl Traced<'_> {
         let known = self.by_rank(&self.times(0, phase));
         let setting = self.place.setting_of(ranks, Search::Known(&known));
         let prediction =
-            predict(&setting, &exchange).map_err(|problem| self.place.lacking(ranks, problem))?;
+            predict(&setting, &exchange).map_err(|problem| self.place.missing_parameter(ranks, problem))?;
         let name = format!("{} at {}", phase + 1, seconds(self.phases[phase].begin_s));
         Ok(Row::new(name, "trace", self.place.layout(ranks), &exchange, prediction))
     }
@@ -233,46 +233,46 @@ impl Traced<'_> {
     /// Memory of every engine on this number of processes, after messages from all.
     fn elsewhere(&self, processes: NonZeroU32) -> Result<Vec<EngineRow>, Failure> {
         let of = |name: &String| engines::memory(name, processes, self.place.per_node(processes.get()));
-        engines_meant(&self.arguments.engines).iter().map(of).collect()
+        expand_all(&self.arguments.engines).iter().map(of).collect()
     }
 
     fn notes(&self) -> Vec<String> {
         let mut notes = self.measured.trace.notes.clone();
         if self.measured.totals.sends_without_size > 0 {
             notes.push(format!(
-                "The trace does not give the size of {}: they count as empty.",
+                "The trace does not contain the sizes of {}, which count as empty.",
                 crate::format::counted(self.measured.totals.sends_without_size, "message")
             ));
         }
         let known: u64 = self.phases.iter().flat_map(|phase| &phase.flows).map(|flow| flow.messages).sum();
         if known < self.measured.totals.sends {
             notes.push(format!(
-                "The trace does not tell who {} were for: they are not in the times.",
+                "The trace does not contain the receivers of {}: the times omit them.",
                 crate::format::counted(self.measured.totals.sends - known, "message")
             ));
         }
         if !self.measured.trace.missing.is_empty() {
-            notes.push("The trace lacks ranks: what they sent and searched is not in the times.".to_owned());
+            notes.push("The trace lacks ranks: the times omit their messages and searches.".to_owned());
         }
         for engine in self.measured.engines.iter().filter(|engine| engine.sampled < 1.0) {
             notes.push(format!(
-                "Engine {} was played {} of the searches only; the rest of its times is an estimate.",
+                "Engine {} was stopped after {} of the searches; its times are extrapolated.",
                 engine.name,
                 share(engine.sampled)
             ));
         }
         notes.push(format!(
-            "Times of matching were measured on {}, from warm to cold caches; a phase has the part of them that its calls and \
-             comparisons are.",
+            "Matching times were measured on {}, with warm and with cold caches. The share of a phase is that of its calls \
+             and attempts.",
             self.measured.host
         ));
         let is_simulated = self.arguments.arrivals == Arrivals::Simulated;
         notes.extend(is_simulated.then(|| match (self.arguments.loggp, network(&self.place.machine)) {
-            (Some(given), _) => format!("Messages arrive as in the network {given}, as asked for."),
+            (Some(given), _) => format!("Messages arrive as in the network {given} (--loggp)."),
             (None, Some(own)) => format!("Messages arrive as in the machine's network: {own}."),
             (None, None) => {
                 let assumed = LogGp::default();
-                format!("Messages arrive as in a network that is assumed ({assumed}): the machine's file has no logp.")
+                format!("Messages arrive as in an assumed network ({assumed}): the machine file has no logp.")
             }
         }));
         notes

@@ -304,7 +304,7 @@ fn rank(measurements: &Measurements, index: usize) -> Value {
 fn advice(of: &Advice) -> Value {
     let kind = match of.kind {
         Kind::Change => "change",
-        Kind::Trust => "trust",
+        Kind::Limitation => "trust",
     };
     json!({
         "kind": kind,

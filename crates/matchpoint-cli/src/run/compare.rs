@@ -28,7 +28,7 @@ pub fn run(
     job: &Job,
     times: u32,
     may_be_silent: bool,
-    with_us: &mut impl FnMut() -> Result<ExitStatus, Failure>,
+    with_engine: &mut impl FnMut() -> Result<ExitStatus, Failure>,
     compared: &mut Compared,
 ) -> Result<ExitStatus, Failure> {
     let stop = job::signalled(&[SIGINT, SIGTERM, SIGHUP])?;
@@ -38,7 +38,7 @@ pub fn run(
             let begun = Instant::now();
             if row.way == Way::Ours {
                 job.folder.forget_reports()?;
-                last = with_us()?;
+                last = with_engine()?;
                 if !last.success() {
                     return Ok(last);
                 }
@@ -48,7 +48,7 @@ pub fn run(
                 longest = longest.max(begun.elapsed());
                 row.seconds.push(begun.elapsed().as_secs_f64());
             } else {
-                without_us(job, row, longest * PATIENCE)?;
+                run_unchanged(job, row, longest * PATIENCE)?;
             }
             if stop.load(Relaxed) {
                 return Ok(last);
@@ -59,17 +59,17 @@ pub fn run(
     Ok(last)
 }
 
-fn without_us(job: &Job, row: &mut Row, limit: Duration) -> Result<(), Failure> {
+fn run_unchanged(job: &Job, row: &mut Row, limit: Duration) -> Result<(), Failure> {
     let mut watched = Watched { begun: Instant::now(), limit, job: None, was_stopped: false };
     let status = job::run(job.command(row.way), &mut watched)?;
     let took = watched.begun.elapsed().as_secs_f64();
     if watched.was_stopped {
         let (limit, times) = (format::seconds(limit.as_secs_f64()), PATIENCE);
-        row.left_out = Some(format!("ended after {limit}, at least {times} times as long as with us"));
+        row.left_out = Some(format!("ended after {limit}, at least {times} × the time with the engine"));
     } else if status.success() {
         row.seconds.push(took);
     } else {
-        row.left_out = Some(format!("it failed ({status})"));
+        row.left_out = Some(format!("failed ({status})"));
     }
     Ok(())
 }
@@ -92,11 +92,11 @@ struct Watched {
 }
 
 impl Watcher for Watched {
-    fn begins(&mut self, job: &mut Child) {
+    fn on_start(&mut self, job: &mut Child) {
         self.job = Some(job.id());
     }
 
-    fn looks(&mut self) {
+    fn on_poll(&mut self) {
         if !self.was_stopped && self.begun.elapsed() > self.limit {
             self.was_stopped = true;
             self.job.into_iter().for_each(ask_to_stop);

@@ -22,8 +22,8 @@ use crate::job::signalled;
 pub struct Queues {
     asked: Arc<AtomicBool>,
     waiting: Option<Instant>,
-    /// Bytes of each file that have been told.
-    told: BTreeMap<PathBuf, usize>,
+    /// Printed bytes of each file.
+    printed: BTreeMap<PathBuf, usize>,
 }
 
 impl Queues {
@@ -36,7 +36,7 @@ impl Queues {
     /// The system refuses the handler.
     pub fn watch() -> Result<Queues, Failure> {
         let asked = signalled(&[signal_hook::consts::SIGUSR1])?;
-        Ok(Queues { asked, waiting: None, told: BTreeMap::new() })
+        Ok(Queues { asked, waiting: None, printed: BTreeMap::new() })
     }
 
     /// Asks the processes after a signal, and prints the answers later.
@@ -56,25 +56,25 @@ impl Queues {
         for process in job.processes().iter().filter(|process| process.is_matched()) {
             let path = answers(job, process);
             let text = fs::read_to_string(&path).unwrap_or_default();
-            let told = self.told.entry(path).or_default();
-            let fresh = text.get(*told..).unwrap_or_default();
+            let printed = self.printed.entry(path).or_default();
+            let fresh = text.get(*printed..).unwrap_or_default();
             let name = name(process);
             if !fresh.is_empty() {
                 anstream::eprint!("matchpoint: {name}: queues, oldest first\n{fresh}");
             } else if process.host == own {
                 let why = match job.position {
                     _ if !answers(job, process).exists() => {
-                        "it has its own handler of SIGUSR2, and was not asked"
+                        "the application handles SIGUSR2, so the signal was not sent"
                     }
                     Position::Above(_) => {
-                        "it computes, or waits in the MPI library. With --limit 0, receives and messages are here and not \
-                         there; with --record, `matchpoint top` shows the call of each rank"
+                        "it computes, or waits in the MPI library\nhint: use --limit 0 to keep every receive and message in \
+                         the engine, or --record and `matchpoint top` for the call of each rank"
                     }
-                    Position::Below(_) => "it is not waiting for messages",
+                    Position::Below(_) => "it does not wait for messages",
                 };
-                anstream::eprintln!("matchpoint: {name} has not answered: {why}");
+                anstream::eprintln!("matchpoint: {name}: no answer: {why}");
             }
-            *told = text.len();
+            *printed = text.len();
         }
     }
 }
@@ -95,7 +95,7 @@ fn ask(job: &Job) {
         let pid = i32::try_from(process.pid).ok().and_then(Pid::from_raw);
         let (true, Some(pid)) = (process.host == own, pid) else {
             anstream::eprintln!(
-                "matchpoint: {}: on {}, kill -USR2 {}; it answers in {}",
+                "matchpoint: {}: on {}, run kill -USR2 {}; the answer is in {}",
                 name(process),
                 process.host,
                 process.pid,
@@ -114,8 +114,8 @@ fn ask(job: &Job) {
 /// Whether the pid still belongs to a process of the job: the signal would end another process.
 fn is_of(job: &Job, pid: u64) -> bool {
     let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-    let told = job.folder.reports().into_os_string().into_encoded_bytes();
-    environment.split(|&byte| byte == 0).any(|variable| variable.ends_with(&told))
+    let folder = job.folder.reports().into_os_string().into_encoded_bytes();
+    environment.split(|&byte| byte == 0).any(|variable| variable.ends_with(&folder))
 }
 
 fn name(process: &Process) -> String {

@@ -61,9 +61,9 @@ impl Recorder {
             anstream::eprintln!("matchpoint: nothing was recorded: no process loaded the recorder");
             return Ok(());
         }
-        let lines = record::told(&recorded);
+        let lines = record::summary(&recorded);
         let placed = write_arrivals(&recorded, &job.folder.reports())?;
-        anstream::eprintln!("{lines}\n{}", said(&recorded, &placed));
+        anstream::eprintln!("{lines}\n{}", arrival_summary(&recorded, &placed));
         Ok(())
     }
 }
@@ -110,7 +110,7 @@ fn seen(summary: &Summary, reports: &Path) -> Result<Vec<Match>, Failure> {
     let Some(seen) = arrivals::of_process(reports, &head.host, head.pid)? else { return Ok(Vec::new()) };
     if !seen.matches.is_empty() && seen.clock != head.clock.source {
         return Err(Failure::Message(format!(
-            "{}: its calls were counted by {}, its arrivals by {}; they cannot be put into one order",
+            "'{}': the clocks of calls ({}) and arrivals ({}) differ, so they have no common order",
             summary.path.display(),
             head.clock.source,
             seen.clock
@@ -119,11 +119,11 @@ fn seen(summary: &Summary, reports: &Path) -> Result<Vec<Match>, Failure> {
     Ok(seen.matches.into_iter().map(|(posted, arrived)| Match { posted, arrived }).collect())
 }
 
-fn said(recorded: &Recorded, placed: &[AssignedArrivals]) -> String {
+fn arrival_summary(recorded: &Recorded, placed: &[AssignedArrivals]) -> String {
     let known: usize = placed.iter().map(|rank| rank.arrivals.len()).sum();
     let all = known as u64 + placed.iter().map(|rank| rank.unknown).sum::<u64>();
     format!(
-        "matchpoint: it is known of {} of {} when their message arrived\n\
+        "matchpoint: recorded the arrival of {} of {}\n\
          matchpoint: next: matchpoint analyze --arrivals recorded {}",
         format::count(known as u64),
         format::counted(all, "completed receive"),

@@ -42,8 +42,8 @@ impl Flow {
         &mut self.ranks[at]
     }
 
-    /// How many stood before `rank` at `ns`. A receive may be told of before the send that it is of.
-    pub fn standing(&self, rank: u32, ns: i64) -> u64 {
+    /// Messages sent to `rank` and not received at `ns`. A receive may be read before its send.
+    pub fn pending(&self, rank: u32, ns: i64) -> u64 {
         let Some(rank) = self.ranks.get(rank as usize) else { return 0 };
         let recent = rank.buckets.iter().take_while(|(number, _)| *number < ns.div_euclid(BUCKET_NS));
         u64::try_from(rank.before + recent.map(|(_, change)| change).sum::<i64>()).unwrap_or(0)
@@ -87,13 +87,13 @@ mod tests {
         for ms in 0..1000 {
             flow.received(7, (ms + 5) * MS);
         }
-        // Sent within five milliseconds, at most: and the moment is as exact as a bucket.
-        assert_eq!(flow.standing(7, 1000 * MS), 5);
-        assert_eq!(flow.standing(7, 3000 * MS), 2000);
-        assert_eq!(flow.standing(7, i64::MAX), 2000);
-        assert_eq!((flow.standing(7, -1), flow.standing(8, 0)), (0, 0));
+        // At most five milliseconds of messages, and the bucket of 10 ms.
+        assert_eq!(flow.pending(7, 1000 * MS), 5);
+        assert_eq!(flow.pending(7, 3000 * MS), 2000);
+        assert_eq!(flow.pending(7, i64::MAX), 2000);
+        assert_eq!((flow.pending(7, -1), flow.pending(8, 0)), (0, 0));
         flow.settle(990 * MS);
-        assert_eq!(flow.standing(7, 1000 * MS), 5);
+        assert_eq!(flow.pending(7, 1000 * MS), 5);
         assert!(flow.ranks[7].buckets.len() < 202);
     }
 
@@ -103,10 +103,10 @@ mod tests {
         flow.received(0, 500 * MS);
         flow.sent(0, 300 * MS);
         flow.sent(0, 100 * MS);
-        let at = |ms: i64| flow.standing(0, ms * MS);
+        let at = |ms: i64| flow.pending(0, ms * MS);
         assert_eq!([at(100), at(200), at(400), at(600)], [0, 1, 2, 1]);
         flow.settle(400 * MS);
         flow.received(0, 50 * MS);
-        assert_eq!(flow.standing(0, 600 * MS), 0);
+        assert_eq!(flow.pending(0, 600 * MS), 0);
     }
 }

@@ -7,10 +7,10 @@
 
 pub mod flow;
 pub mod json;
+pub mod pending;
 mod process;
 pub mod screen;
 pub mod snapshot;
-pub mod standing;
 pub mod table;
 pub mod target;
 pub mod watch;

@@ -150,7 +150,7 @@ mod tests {
     use super::without_styles;
 
     #[test]
-    fn styles_go_and_moves_stay() {
+    fn styles_are_removed_moves_kept() {
         assert_eq!(without_styles("\x1b[H\x1b[1ma\x1b[0m\x1b[K\r\nb\x1b[J"), "\x1b[Ha\x1b[K\r\nb\x1b[J");
         assert_eq!(without_styles("\x1b["), "\x1b[");
     }

@@ -149,7 +149,7 @@ impl Snapshot {
         if all.is_empty() || all.len() < self.rows.len() {
             return None;
         }
-        Some(format!("{}: {}", self.folder.display(), all[0]))
+        Some(format!("cannot read '{}': {}", self.folder.display(), all[0]))
     }
 
     /// Ranks by queue length, longest first.

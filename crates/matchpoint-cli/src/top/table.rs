@@ -84,9 +84,9 @@ const NARROW_HEADER: &str = " rank      PRQ      UMQ  state";
 
 /// At most [`WIDE`] columns.
 const LEGEND: &[&str] = &[
-    "= the MPI library's own count (MPI_T)   ~ estimated from calls:",
-    "PRQ, receives not seen complete; UMQ, messages sent and not received,",
-    "those on their way too",
+    "= counted by the MPI library (MPI_T)   ~ estimated from calls:",
+    "PRQ: pending receives; UMQ: messages sent and not received yet,",
+    "including messages in transit",
 ];
 
 const NARROW_LEGEND: &[&str] = &["= counted by the MPI library", "~ estimated from calls"];
@@ -99,9 +99,9 @@ fn titles(snapshot: &Snapshot) -> Vec<String> {
         State::Running if snapshot.behind => "running; still reading",
         State::Running => "running",
         State::Finished => match snapshot.exit_status {
-            None if snapshot.rows.iter().any(|row| row.life == Life::Died) => "died: this is its last state",
-            None | Some(0) => "finished: this is its last state",
-            Some(_) => "failed: this is its last state",
+            None if snapshot.rows.iter().any(|row| row.life == Life::Died) => "died: last state",
+            None | Some(0) => "finished: last state",
+            Some(_) => "failed: last state",
         },
     };
     let library = snapshot.library.split(',').next().unwrap_or_default();
@@ -112,7 +112,7 @@ fn titles(snapshot: &Snapshot) -> Vec<String> {
     }
     let begun = match (snapshot.ranks as usize).saturating_sub(snapshot.rows.len()) {
         0 => String::new(),
-        missing => format!(", {} not there yet", format::count(missing as u64)),
+        missing => format!(", {} not started", format::count(missing as u64)),
     };
     let ranks = format!("{}{begun}", format::counted(snapshot.ranks.into(), "rank"));
     vec![format!("{brief}  ({ranks}, {})", library.trim()), format!("{brief}  ({ranks})"), brief]
@@ -184,7 +184,7 @@ fn more(rest: &[&Row], elsewhere: u64) -> String {
     if !rest.is_empty() {
         let longest = rest.iter().map(|row| row.posted.entries + row.unexpected.entries).max().unwrap_or(0);
         parts.push(format!(
-            "and {} more, none with over {}",
+            "{} more with at most {}",
             format::counted(rest.len() as u64, "rank"),
             format::count(longest)
         ));
@@ -303,7 +303,7 @@ mod tests {
         let ranks: Vec<u32> = lines[4..20].iter().map(|line| line[..5].trim().parse().unwrap()).collect();
         assert_eq!(ranks, (1008..1024).rev().collect::<Vec<u32>>());
         assert!(lines[4].contains("~1,023,000") && lines[4].contains("=3 "), "{}", lines[4]);
-        assert!(lines[20].contains("1,008 ranks more, none with over 1,007,003"), "{}", lines[20]);
+        assert!(lines[20].contains("1,008 ranks more with at most 1,007,003"), "{}", lines[20]);
     }
 
     #[test]
@@ -321,14 +321,14 @@ mod tests {
             " rank      PRQ      UMQ  state",
             "    7   ~7,000       =3  its file is go…",
             "    6   =6,000       =3  in Recv",
-            "  and 6 ranks more, none with over 5,003",
+            "  6 ranks more with at most 5,003",
         ];
         assert_eq!(page, expected);
         assert!(shown(80, 24).join("\n").contains("MPI_T"));
     }
 
     #[test]
-    fn no_number_ends_where_a_line_does() {
+    fn totals_are_not_cut_within_number() {
         let shown = plain(&snapshot(8), 20).join("\n");
         assert!(shown.contains("\n988 G calls, 9,876,539/s\n"), "{shown}");
         let of_width = |width| stripped(&page(&snapshot(8), width, 24, usize::MAX))[1].clone();
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn where_a_rank_died_has_room() {
+    fn function_of_died_rank_fits() {
         let died =
             Row { calls: 123_456_789, life: Life::Died, within: Some("MPI_Waitall".to_owned()), ..row(0) };
         let line = cut(&line(&died), WIDTH);
@@ -347,10 +347,10 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_ended_died() {
+    fn lost_process_is_shown_as_died() {
         let dead = Row { life: Life::Died, ..row(0) };
         let over = Snapshot { state: State::Finished, rows: vec![dead], ..snapshot(1) };
-        assert!(plain(&over, 9)[0].contains("died: this is its last state"));
+        assert!(plain(&over, 9)[0].contains("died: last state"));
     }
 
     #[test]
@@ -363,20 +363,20 @@ mod tests {
     #[test]
     fn notes_on_estimates_are_not_cut() {
         let text = plain(&snapshot(8), 20).join("\n");
-        assert!(text.contains("= the MPI library's own count (MPI_T)   ~ estimated from calls:\n"));
-        assert!(text.contains("those on their way too"));
+        assert!(text.contains("= counted by the MPI library (MPI_T)   ~ estimated from calls:\n"));
+        assert!(text.contains("including messages in transit"));
         assert!(text.contains("its file is gone") && text.contains(" - "), "{text}");
         // A total is measured only if every rank is.
         assert!(text.contains("PRQ ~28,000") && text.contains("UMQ =24"), "{text}");
     }
 
     #[test]
-    fn what_has_not_begun_says_so() {
+    fn waiting_job_and_ranks_are_shown() {
         let waiting = Snapshot { state: State::Waiting, ..snapshot(0) };
         assert_eq!(plain(&waiting, 9), ["halo27.trace: waiting", "no process has called MPI_Init yet"]);
         let half = Snapshot { ranks: 64, elsewhere: 9, ..snapshot(8) };
         let text = plain(&half, 20).join("\n");
-        assert!(text.contains("56 not there yet"), "{text}");
+        assert!(text.contains("56 not started"), "{text}");
         assert!(text.contains("9 messages of other worlds are not in ~"), "{text}");
     }
 

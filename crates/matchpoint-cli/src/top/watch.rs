@@ -9,9 +9,9 @@ use matchpoint_trace::native::manifest::{self, Manifest};
 use matchpoint_trace::native::{self, Entry, FollowError, Follower, Queues};
 
 use super::flow::Flow;
+use super::pending::{MOST_RANKS, Pending};
 use super::process;
 use super::snapshot::{Length, Life, Row, Snapshot, State};
-use super::standing::{MOST_RANKS, Standing};
 
 /// Age after which a measured length is not shown. The rank has not called MPI since, or is within a call, and others
 /// may have sent messages.
@@ -39,7 +39,7 @@ struct Rank {
     rank: u32,
     file: Follower,
     lost: Option<FollowError>,
-    standing: Standing,
+    pending: Pending,
     queues: Option<Queues>,
     /// The process has ended, as far as this host shows.
     gone: bool,
@@ -120,7 +120,7 @@ impl Watch {
             state,
             exit_status: self.manifest.exit_status.filter(|_| state == State::Finished),
             ranks,
-            elsewhere: self.ranks.iter().map(|rank| rank.standing.elsewhere).sum(),
+            elsewhere: self.ranks.iter().map(|rank| rank.pending.elsewhere).sum(),
             behind: self.behind,
             rows,
         }
@@ -133,7 +133,7 @@ impl Rank {
             rank,
             file: Follower::new(path),
             lost: None,
-            standing: Standing::new(rank),
+            pending: Pending::new(rank),
             queues: None,
             gone: false,
             silent: false,
@@ -146,9 +146,9 @@ impl Rank {
         }
         // Checked before the last data is read.
         let gone = self.file.head().is_some_and(|head| is_gone(head, own_host));
-        let (standing, queues) = (&mut self.standing, &mut self.queues);
+        let (pending, queues) = (&mut self.pending, &mut self.queues);
         let more = self.file.read(&mut |entry| match entry {
-            Entry::Call(call) => standing.call(call, flow),
+            Entry::Call(call) => pending.call(call, flow),
             Entry::Queues(said) => *queues = Some(said),
         });
         let behind = matches!(more, Ok(true));
@@ -167,8 +167,8 @@ impl Rank {
         }
         let head = self.file.head();
         let age_s = self.age_s(at);
-        let silent_s = seconds(self.file.until_ns().saturating_sub(self.standing.left_ns));
-        let has_called = self.standing.left_ns > i64::MIN;
+        let silent_s = seconds(self.file.until_ns().saturating_sub(self.pending.left_ns));
+        let has_called = self.pending.left_ns > i64::MIN;
         Some(Row {
             rank: self.rank,
             host: head.map(|head| head.host.clone()).unwrap_or_default(),
@@ -205,21 +205,21 @@ impl Rank {
     }
 
     fn posted(&self) -> Length {
-        let standing = &self.standing;
+        let pending = &self.pending;
         match self.measured().and_then(|queues| Some((queues.posted?, queues.excludes_any_source))) {
             // The library does not count these receives, so a sum with them is an estimate.
             Some((posted, excludes_any_source)) => {
-                let rest = if excludes_any_source { standing.posted_from_any } else { 0 };
+                let rest = if excludes_any_source { pending.posted_from_any } else { 0 };
                 Length { entries: posted + rest, measured: rest == 0 }
             }
-            None => Length { entries: standing.posted_from + standing.posted_from_any, measured: false },
+            None => Length { entries: pending.posted_from + pending.posted_from_any, measured: false },
         }
     }
 
     fn unexpected(&self, told_ns: i64, watch: &Watch) -> Length {
         match self.measured().and_then(|queues| queues.unexpected) {
             Some(entries) => Length { entries, measured: true },
-            None => Length { entries: watch.flow.standing(self.rank, told_ns), measured: false },
+            None => Length { entries: watch.flow.pending(self.rank, told_ns), measured: false },
         }
     }
 

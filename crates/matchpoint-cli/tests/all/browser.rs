@@ -119,7 +119,7 @@ fn keys_move_over_maps() {
 }
 
 #[test]
-fn a_narrow_window_needs_no_sideways_scrolling() {
+fn narrow_window_does_not_scroll_sideways() {
     let page = write("report-narrow.html", &synthetic::run(8));
     let Some(dom) = run(&page, 500) else { return };
     assert_eq!(data(&dom, "wide").as_deref(), Some("false"));
@@ -157,7 +157,7 @@ fn run_without_messages_has_report() {
 
 /// Random queues, which compress worst.
 #[test]
-fn a_thousand_ranks_stay_below_three_megabytes() {
+fn thousand_ranks_need_three_megabytes() {
     let mut measurements = synthetic::run(1024);
     let mut state = 1_u64;
     for rank in &mut measurements.ranks {

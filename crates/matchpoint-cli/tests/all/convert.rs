@@ -141,7 +141,7 @@ fn every_column_is_documented() {
 }
 
 #[test]
-fn wildcards_and_statuses_are_in_the_table() {
+fn table_has_wildcards_and_statuses() {
     let folder = tempdir().unwrap();
     let csv = folder.path().join("calls.csv");
     let trace = bundled().into_iter().find(|trace| trace.ends_with("imb-mpi1-4")).unwrap();
@@ -164,7 +164,7 @@ fn wildcards_and_statuses_are_in_the_table() {
 }
 
 #[test]
-fn nothing_is_left_of_what_fails() {
+fn failed_conversion_leaves_no_output() {
     let folder = tempdir().unwrap();
     let damaged = folder.path().join("damaged");
     fs::create_dir(&damaged).unwrap();
@@ -184,7 +184,7 @@ fn nothing_is_left_of_what_fails() {
             told.contains("-0003.bin")
                 && told.contains("byte 2")
                 && !told.contains("cannot write")
-                && told.lines().count() == 1,
+                && told.lines().filter(|line| !line.starts_with("hint: ")).count() == 1,
             "{told}"
         );
     }
@@ -198,7 +198,7 @@ fn nothing_is_left_of_what_fails() {
 fn command_line_is_kept_or_reported_missing() {
     let folder = tempdir().unwrap();
     let recorded = folder.path().join("recorded.trace");
-    assert!(!converted(&bundled()[0], &recorded).contains("left out: "));
+    assert!(!converted(&bundled()[0], &recorded).contains("omitted"));
     let manifest = |trace: &Path| -> Value {
         serde_json::from_slice(&fs::read(trace.join("manifest.json")).unwrap()).unwrap()
     };
@@ -216,11 +216,11 @@ fn command_line_is_kept_or_reported_missing() {
     for member in ["mpi", "command", "started", "ended", "exit_status", "ranks"] {
         assert_eq!(manifest(&again)[member], of_run[member], "{member}");
     }
-    assert!(told.contains("On which hosts it ran, as which processes, is left out"), "{told}");
-    let arrivals = "When messages arrived is left out";
+    assert!(told.contains("Hosts and processes of the run are omitted"), "{told}");
+    let arrivals = "Arrival times are omitted";
     for name in [&["a.dumpi", "a.csv"][..], PACKED].concat() {
         let told = converted(&recorded, &folder.path().join(name));
-        assert!(told.contains("What was run, under which MPI library, when and where is left out"), "{told}");
+        assert!(told.contains("Command, MPI library, time and hosts of the run are omitted"), "{told}");
         assert!(told.contains(arrivals), "{told}");
     }
 }
@@ -239,7 +239,7 @@ fn nonempty_folder_is_not_changed() {
 fn name_without_format_is_error() {
     let done = convert(&bundled()[0], Path::new("somewhere"), &[]);
     assert_eq!(done.status.code(), Some(2));
-    assert!(str::from_utf8(&done.stderr).unwrap().contains("say --to dumpi"));
+    assert!(str::from_utf8(&done.stderr).unwrap().contains("use --to dumpi"));
 }
 
 #[test]

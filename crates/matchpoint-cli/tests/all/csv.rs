@@ -37,7 +37,7 @@ fn rank_table_has_column_per_engine() {
 }
 
 #[test]
-fn the_timeline_is_long() {
+fn timeline_has_line_per_span() {
     let measurements = synthetic::run(8);
     let (header, lines) = table(&measurements, "timeline.csv");
     assert_eq!(header, ["rank", "start_s", "queue", "length_max"]);
@@ -46,7 +46,7 @@ fn the_timeline_is_long() {
 }
 
 #[test]
-fn depths_add_up_to_the_searches() {
+fn depths_sum_to_searches() {
     let measurements = synthetic::run(8);
     let (_, lines) = table(&measurements, "depth.csv");
     let posted = lines.iter().filter(|line| line[0] == "list" && line[1] == "posted");

@@ -114,7 +114,7 @@ fn fixed_members_keep_their_places() {
 }
 
 #[test]
-fn the_verdict_is_finite_whatever_was_measured() {
+fn verdict_is_always_finite() {
     let mut odd = synthetic::run(8);
     odd.ranks.iter_mut().for_each(|rank| rank.elapsed_s = 0.0);
     let mut empty = synthetic::run(8);
@@ -131,7 +131,7 @@ fn the_verdict_is_finite_whatever_was_measured() {
 }
 
 #[test]
-fn the_same_measurements_give_the_same_text() {
+fn equal_measurements_give_equal_text() {
     let text = |ranks| written(&synthetic::run(ranks)).to_string();
     assert_eq!(text(64), text(64));
 }

@@ -39,7 +39,7 @@ fn complaint(arguments: &[&str]) -> String {
     let output = matchpoint(arguments);
     assert!(!output.status.success() && output.stdout.is_empty(), "{arguments:?}");
     let complaint = text(&output.stderr);
-    assert_eq!(complaint.lines().count(), 1, "{complaint}");
+    assert_eq!(complaint.lines().filter(|line| !line.starts_with("hint: ")).count(), 1, "{complaint}");
     complaint
 }
 
@@ -53,9 +53,9 @@ fn played_processes_do_not_exceed_tags() {
     };
     let (code, said) = validate("32769");
     assert_eq!(code, Some(2), "{said}");
-    assert!(said.contains("give a number of processes, 2 to 32768"), "{said}");
+    assert!(said.contains("must be a number of processes from 2 to 32768"), "{said}");
     let (_, said) = validate("32768");
-    assert!(!said.contains("give a number"), "{said}");
+    assert!(!said.contains("must be a number"), "{said}");
 }
 
 /// A folder with a tridiagonal matrix of 8 rows.
@@ -74,7 +74,7 @@ fn close(one: &Value, other: f64) -> bool {
 }
 
 #[test]
-fn a_tridiagonal_matrix_by_hand() {
+fn tridiagonal_matrix_equals_manual_result() {
     let (_folder, matrix) = tridiagonal();
     let on = ["--machine", "blue-waters", "--ppn", "1", "--processes", "4"];
     let spmv = json(&[&["spmv", &matrix], &on[..]].concat());
@@ -97,7 +97,7 @@ fn a_tridiagonal_matrix_by_hand() {
 }
 
 #[test]
-fn orders_are_the_users_choice() {
+fn search_order_is_selectable() {
     let (_folder, matrix) = tridiagonal();
     let queue = |order| {
         let on = ["--machine", "blue-waters", "--processes", "4", "--order", order];
@@ -110,7 +110,7 @@ fn orders_are_the_users_choice() {
 }
 
 #[test]
-fn a_partition_is_kept_to() {
+fn partition_is_used() {
     let (folder, matrix) = tridiagonal();
     let partition = folder.path().join("rows");
     // Odd and even rows alternate, so the other side needs all eight.
@@ -121,7 +121,7 @@ fn a_partition_is_kept_to() {
 }
 
 #[test]
-fn every_level_of_a_hierarchy() {
+fn amg_predicts_every_level() {
     let levels = levels().display().to_string();
     let amg = json(&["amg", &levels, "--machine", "blue-waters", "--processes", "64"]);
     let of =
@@ -162,7 +162,7 @@ fn repeated_number_is_predicted_once() {
 }
 
 #[test]
-fn scales_have_the_memory_of_every_engine() {
+fn scale_reports_engine_memory() {
     let (_folder, matrix) = tridiagonal();
     let scale = json(&["spmv", &matrix, "-m", "blue-waters", "--ppn", "2", "--scale", "2,8"]);
     assert_eq!(scale["rows"].as_array().unwrap().len(), 2);
@@ -206,11 +206,8 @@ fn traces_are_split_by_phases_and_engines() {
     assert!(page.contains("compared: entries") && !page.contains("reversed: entries"), "{page}");
     // The answer names the engine of the time.
     let answer = page.split("\n\n").next().unwrap().replace('\n', " ");
-    let said = "The queue search is that of `list` on this host, ";
-    assert!(
-        answer.contains(said) && answer.contains("the MPI library of Blue Waters would take "),
-        "{answer}"
-    );
+    let said = "Queue search of `list` on this host: ";
+    assert!(answer.contains(said) && answer.contains("MPI library of Blue Waters: "), "{answer}");
 }
 
 /// Calls that never returned are missing, so the absence of messages proves nothing.
@@ -228,11 +225,14 @@ fn unfinished_trace_without_messages_is_reported() {
         printed(&["trace", &folder.path().display().to_string(), "-m", "blue-waters"])
     };
     let whole = printed_of(2);
-    assert!(whole.starts_with("No messages: no process of this trace sends any to another.\n"), "{whole}");
-    assert!(!whole.contains("Time of the process") && !whole.contains("0.1 ns"), "{whole}");
+    assert!(
+        whole.starts_with("No messages: no process of this trace sends a message to another process.\n"),
+        "{whole}"
+    );
+    assert!(!whole.contains("Time of the slowest process") && !whole.contains("0.1 ns"), "{whole}");
     let hung = printed_of(1);
     assert!(
-        hung.starts_with("Cannot tell: the trace has no message") && hung.contains("would decide."),
+        hung.starts_with("Cannot tell: the trace contains no message") && hung.contains("Trace all ranks."),
         "{hung}"
     );
 }
@@ -270,14 +270,14 @@ fn trace_is_replayed_on_machine_network() {
     );
     assert!(told.contains("S=7999"), "{told}");
     let told = notes(&["-m", &machine, "--loggp", "L=5"]);
-    assert!(told.contains("the network L=5,o=300") && told.contains("as asked for"), "{told}");
+    assert!(told.contains("the network L=5,o=300") && told.contains("(--loggp)"), "{told}");
     let told = notes(&["-m", "blue-waters"]);
-    assert!(told.contains("a network that is assumed (L=1000,"), "{told}");
+    assert!(told.contains("an assumed network (L=1000,"), "{told}");
 }
 
 /// γ depends on the number of messages.
 #[test]
-fn queues_are_searched_at_their_own_cost() {
+fn search_cost_depends_on_messages() {
     let (folder, matrix) = tridiagonal();
     let machine = folder.path().join("m.toml");
     let published = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../machines/blue-waters.toml");
@@ -329,7 +329,7 @@ fn one_host(folder: &TempDir) -> String {
 }
 
 #[test]
-fn bad_input_is_told() {
+fn invalid_input_is_reported() {
     let (folder, matrix) = tridiagonal();
     let file = |name: &str, text: &str| {
         let path = folder.path().join(name);
@@ -356,36 +356,43 @@ fn bad_input_is_told() {
     for (complaint, expected) in [
         (
             complaint(&["spmv", &matrix, "-m", &within, "-n", "4", "--ppn", "2"]),
-            "4 processes at 2 a node need 2 nodes, and the machine `Blue Waters` was measured within one: say --ppn 4",
+            "4 processes with 2 per node need 2 nodes, but the machine 'Blue Waters' was measured within one\nhint: \
+             use --ppn 4",
         ),
-        (spmv(&wide), "2 rows, 3 columns: this product needs a square matrix"),
+        (spmv(&wide), "2 rows and 3 columns, but the product needs a square matrix"),
         (spmv(&one_percent), "begins with `%%MatrixMarket matrix`"),
-        (spmv(&packed.display().to_string()), "packed with gzip; unpack it first: gunzip"),
+        (spmv(&packed.display().to_string()), "compressed with gzip\nhint: unpack it: gunzip"),
         (spmv(&empty_row), "row 2 has no entry"),
-        (spmv(&cut), "line 4: 2 of 4 entries, and then the end"),
-        (spmv(&absurd), "4000000000 entries are promised, for which 86 bytes have no room"),
-        (spmv("nowhere.mtx"), "nowhere.mtx: No such file"),
-        (spmv(&folder.path().display().to_string()), "is no file"),
-        (complaint(&["spmv", &matrix, "-m", "blue-waters", "-n", "9"]), "9 processes share 8 rows"),
-        (complaint(&["spmv", &matrix, "-m", "nowhere.toml", "-n", "2"]), "nowhere.toml: No such file"),
-        (complaint(&["spmv", &matrix, "-m", &machine, "-n", "2"]), "line 4: NaN is none"),
-        (complaint(&["spmv", &matrix, "-m", &bare, "-n", "2"]), "`bare` has no node.processes: say --ppn"),
+        (spmv(&cut), "line 4: the file ends after 2 of 4 entries"),
+        (spmv(&absurd), "86 bytes are too few for the declared 4000000000 entries"),
+        (spmv("nowhere.mtx"), "nowhere.mtx': No such file"),
+        (spmv(&folder.path().display().to_string()), "is not a file"),
+        (complaint(&["spmv", &matrix, "-m", "blue-waters", "-n", "9"]), "8 rows are too few for 9 processes"),
+        (complaint(&["spmv", &matrix, "-m", "nowhere.toml", "-n", "2"]), "nowhere.toml': No such file"),
+        (complaint(&["spmv", &matrix, "-m", &machine, "-n", "2"]), "line 4: NaN is invalid"),
+        (
+            complaint(&["spmv", &matrix, "-m", &bare, "-n", "2"]),
+            "'bare' has no node.processes\nhint: use --ppn",
+        ),
         (
             complaint(&["spmv", &matrix, "-m", &bare, "-n", "2", "--ppn", "1", "--sockets", "1"]),
             "has no off_node.eager.alpha_s: it was not measured",
         ),
         (
             complaint(&["spmv", &matrix, "-m", "blue-waters", "-n", "2", "--partition", &rows]),
-            "2 lines, where the matrix has 8 rows",
+            "2 lines, but the matrix has 8 rows",
         ),
-        (complaint(&["spgemm", &matrix, &wide, "-m", "blue-waters", "-n", "2"]), "a.mtx has 8 columns, "),
+        (
+            complaint(&["spgemm", &matrix, &wide, "-m", "blue-waters", "-n", "2"]),
+            "a.mtx' has 8 columns, but ",
+        ),
         (
             complaint(&["amg", &folder.path().display().to_string(), "-m", "blue-waters", "-n", "2"]),
-            "no A0.mtx in it",
+            "contains no A0.mtx",
         ),
         (
             complaint(&["spmv", &matrix, "-m", "blue-waters", "-n", "2", "--html", "-"]),
-            "--html needs a file of its own",
+            "--html cannot go to standard output",
         ),
     ] {
         assert!(complaint.contains(expected), "{complaint}");
@@ -394,7 +401,7 @@ fn bad_input_is_told() {
 
 /// The script names missing Python packages in one line.
 #[test]
-fn levels_say_what_they_need() {
+fn level_script_names_missing_packages() {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/python/amg_levels.py");
     // Isolated from installed packages.
     let Ok(output) = Command::new("python3").args(["-I", "-S"]).arg(script).arg("levels").output() else {
@@ -402,7 +409,11 @@ fn levels_say_what_they_need() {
         return;
     };
     let said = text(&output.stderr);
-    assert_eq!((output.status.code(), said.lines().count()), (Some(1), 1), "{said}");
+    assert_eq!(
+        (output.status.code(), said.lines().filter(|line| !line.starts_with("hint: ")).count()),
+        (Some(1), 1),
+        "{said}"
+    );
     assert!(said.contains("pip install scikit-fem pyamg"), "{said}");
 }
 

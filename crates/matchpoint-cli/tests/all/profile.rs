@@ -37,7 +37,7 @@ fn measured(trace: &str, engines: &[&str]) -> Measurements {
 }
 
 #[test]
-fn help_has_an_example() {
+fn help_has_example() {
     let output = matchpoint(&["profile", "--help"]);
     assert!(output.status.success());
     let text = str::from_utf8(&output.stdout).unwrap();
@@ -46,7 +46,7 @@ fn help_has_an_example() {
 }
 
 #[test]
-fn it_counts_what_searches_did_not_find() {
+fn profile_counts_search_misses() {
     let folder = tempdir().unwrap();
     // These traces have no any-source receives, probes or cancels.
     for trace in ["fillboundary-27", "lulesh-27", "npb-is-16"] {
@@ -85,7 +85,7 @@ fn each_rank_has_its_own_partners() {
 }
 
 #[test]
-fn a_profile_of_another_job_is_told() {
+fn profile_of_other_job_is_reported() {
     let folder = tempdir().unwrap();
     let file = folder.path().join("app.partners");
     for (one, processes, other, here) in
@@ -154,7 +154,7 @@ fn damaged_profile_error_has_line() {
 }
 
 #[test]
-fn it_goes_to_standard_output_or_nowhere() {
+fn profile_goes_to_standard_output() {
     let trace = bundled("npb-is-16").display().to_string();
     let output = matchpoint(&["profile", &trace, "-o", "-"]);
     assert!(output.status.success());
@@ -163,15 +163,15 @@ fn it_goes_to_standard_output_or_nowhere() {
     let file = folder.path().join("app.partners").display().to_string();
     let output = matchpoint(&["profile", &folder.path().join("none").display().to_string(), "-o", &file]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(output.stderr.starts_with(b"matchpoint: error: "));
+    assert!(output.stderr.starts_with(b"error: "));
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "files appear whole or not at all");
     let file = folder.path().join("none/app.partners").display().to_string();
     let output = matchpoint(&["profile", "x", "-o", &file]);
-    assert!(output.stderr.starts_with(b"matchpoint: error: cannot write"), "before the trace is read");
+    assert!(output.stderr.starts_with(b"error: cannot write"), "before the trace is read");
 }
 
 #[test]
-fn ranks_that_a_trace_lacks_are_told() {
+fn missing_ranks_are_reported() {
     let folder = tempdir().unwrap();
     let trace = folder.path().join("trace");
     fs::create_dir(&trace).unwrap();

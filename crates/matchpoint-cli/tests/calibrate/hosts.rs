@@ -179,7 +179,7 @@ fn long_latency_and_low_rate_are_recovered() {
 /// Two pairs share the link of a host: R_N is its rate.
 #[test]
 #[ignore = "takes a minute: .ci/deep"]
-fn the_rate_of_a_node_is_recovered() {
+fn node_rate_is_recovered() {
     let _alone = mpi::alone();
     let Some(mpi) = mpi::named("mpich-wheel") else { return };
     let between = Between { delay_ms: 2.0, rate_mbit: 40.0, line_mbit: None };

@@ -13,7 +13,7 @@ fn launcher(mpi: &Mpi, ranks: &str) -> [String; 3] {
 }
 
 #[test]
-fn a_host_is_measured_and_fitted() {
+fn host_is_measured_and_fitted() {
     mpi::each(|mpi| {
         let setting = Setting::new();
         let page = setting.path("machine.html").display().to_string();
@@ -46,7 +46,7 @@ fn a_host_is_measured_and_fitted() {
 
 /// The interrupt is reported, and the same command continues.
 #[test]
-fn an_interrupt_costs_one_measurement() {
+fn interrupted_calibration_continues() {
     let _alone = mpi::alone();
     let Some(mpi) = mpi::first() else { return };
     // From a terminal, which also interrupts the job, and to the command only.
@@ -72,12 +72,12 @@ fn an_interrupt_costs_one_measurement() {
             eprintln!("left out: all was measured before it was told to stop");
             continue;
         }
-        assert!(said.contains("the same command goes on after the"), "{said}");
+        assert!(said.contains("repeat the command to continue after the"), "{said}");
         assert_eq!(status.code(), Some(code), "{said}");
         assert!(!setting.path("machine.toml").exists());
         let before: Vec<String> = setting.raw().lines().map(str::to_owned).collect();
         let ran = setting.run(QUICK, launcher(&mpi, "2")).succeed();
-        assert!(ran.stderr.contains("going on with"), "{ran}");
+        assert!(ran.stderr.contains("continuing '"), "{ran}");
         let after: Vec<String> = setting.raw().lines().map(str::to_owned).collect();
         assert_eq!(after[..before.len() - 1], before[..before.len() - 1]);
         assert!(setting.json()["complete"].as_bool().unwrap());
@@ -86,7 +86,7 @@ fn an_interrupt_costs_one_measurement() {
 
 /// The rendezvous limit is a tested size, and o is at most α.
 #[test]
-fn rendezvous_sends_are_told_from_eager() {
+fn rendezvous_limit_is_measured() {
     mpi::each(|mpi| {
         let setting = Setting::new();
         // Rendezvous begins at 4 to 64 KiB, with Intel MPI within a host at 8 MiB.
@@ -114,6 +114,6 @@ fn rendezvous_sends_are_told_from_eager() {
 fn one_process_is_too_few() {
     mpi::each(|mpi| {
         let complaint = Setting::new().run(QUICK, launcher(mpi, "1")).complaint();
-        assert!(complaint.contains("takes two to exchange a message"), "{complaint}");
+        assert!(complaint.contains("an exchange needs two"), "{complaint}");
     });
 }

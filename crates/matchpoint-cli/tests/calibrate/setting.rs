@@ -91,10 +91,9 @@ impl Ran {
     /// The error and its hint.
     pub fn complaint(self) -> String {
         assert_eq!(self.code, Some(1), "{self}");
-        let errors: Vec<&str> =
-            self.stderr.lines().filter(|line| line.starts_with("matchpoint: error: ")).collect();
-        assert_eq!(errors.len(), 1, "{self}");
-        errors[0].to_owned()
+        let errors = self.stderr.lines().filter(|line| line.starts_with("error: ")).count();
+        assert_eq!(errors, 1, "{self}");
+        self.stderr[self.stderr.find("error: ").unwrap()..].to_owned()
     }
 }
 

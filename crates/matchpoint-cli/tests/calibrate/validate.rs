@@ -91,8 +91,8 @@ fn two_rank_operations_are_measured_and_modelled() {
         }
         assert_eq!(of["errors"].as_array().unwrap().len(), 6);
         let notes = of["notes"].to_string();
-        assert!(notes.contains("another machine's") && notes.contains("under none 1.0"), "{notes}");
-        assert!(notes.contains("there is no contention") && notes.contains("Times scatter."), "{notes}");
+        assert!(notes.contains("but the job ran on ") && notes.contains("under none 1.0"), "{notes}");
+        assert!(notes.contains("does not test δ ℓ") && notes.contains("Times scatter."), "{notes}");
         let page = fs::read_to_string(&page).unwrap();
         assert!(page.contains("measured above, modelled below") && !page.contains("NaN"), "{page}");
         assert!(page.ends_with("</html>\n") && !page.contains("http://"));
@@ -165,15 +165,18 @@ fn obstacle_is_reported_in_one_line() {
         validate(&setting, &machine, options, &[launcher]).complaint()
     };
     for (complaint, told) in [
-        (with(&[], "exit 3"), "comes without a program, as in -- mpiexec -n 2 (exit code 3)"),
-        (with(&[], &format!("{HELLO}\nread line; exit 4")), "ended before all was measured (exit code 4)"),
+        (with(&[], "exit 3"), "did not start (exit code 3)"),
+        (
+            with(&[], &format!("{HELLO}\nread line; exit 4")),
+            "ended before the last measurement (exit code 4)",
+        ),
         (
             with(&[], &format!("{HELLO}\nread line; echo 'MPCAL1 refused no memory'; read line")),
-            "cannot go on: no memory",
+            "the benchmark failed: no memory",
         ),
         (
             with(&[], &format!("{HELLO}\necho 'MPCAL1 exchanged 7 1'; read line")),
-            "something else than `exchanged 7 1`",
+            "unexpected output of the benchmark: 'exchanged 7 1'",
         ),
         (
             with(
@@ -183,7 +186,7 @@ fn obstacle_is_reported_in_one_line() {
                     HELLO.replace("rank in 0 1;", "rank in 0 1 2;").replace("ranks=2", "ranks=3")
                 ),
             ),
-            "the job has 3 ranks, more than the 2 processes",
+            "the job has 3 ranks, more than the requested 2 processes",
         ),
         (
             with(
@@ -193,7 +196,7 @@ fn obstacle_is_reported_in_one_line() {
                     .replace("ranks=2", "ranks=3")
                     .replace("node=0", "node=$((rank % 2))"),
             ),
-            "rank 2 is on n0",
+            "rank 2 is on 'n0'",
         ),
     ] {
         assert!(complaint.contains(told), "{told}: {complaint}");
@@ -201,10 +204,10 @@ fn obstacle_is_reported_in_one_line() {
     assert!(!setting.path("validated.json").exists());
     let launcher = [script(&setting, "exit 0")];
     let complaint = validate(&setting, "nowhere.toml", &[], &launcher).complaint();
-    assert!(complaint.contains("nowhere.toml: No such file"), "{complaint}");
+    assert!(complaint.contains("nowhere.toml': No such file"), "{complaint}");
     let complaint = validate(&setting, &machine, &[], &["no-such-mpiexec".to_owned()]).complaint();
-    assert!(complaint.contains("no-such-mpiexec: no such command"), "{complaint}");
-    // A level that is damaged is found while the job waits, which then ends by itself.
+    assert!(complaint.contains("no such command: 'no-such-mpiexec'"), "{complaint}");
+    // A damaged level is detected while the job waits; then the job ends.
     let damaged = setting.path("levels");
     fs::create_dir_all(&damaged).unwrap();
     fs::write(damaged.join("A0.mtx"), "%%MatrixMarket matrix coordinate pattern general\n3 3 4\n1 1\n")
@@ -214,10 +217,10 @@ fn obstacle_is_reported_in_one_line() {
     let waits = script(&setting, &format!("{HELLO}\nwhile read line; do :; done"));
     let complaint = Ran::of(command.arg(waits).env("XDG_CACHE_HOME", mpi::cache()).output().unwrap());
     let complaint = complaint.complaint();
-    assert!(complaint.contains("A0.mtx") && complaint.contains("and then the end"), "{complaint}");
+    assert!(complaint.contains("A0.mtx") && complaint.contains("the file ends after"), "{complaint}");
     let empty = Command::new(MATCHPOINT)
         .args(["predict", "validate", "/", "-m", &machine, "--", "mpiexec", "-n", "2"])
         .output()
         .unwrap();
-    assert!(String::from_utf8_lossy(&empty.stderr).contains("/: no A0.mtx in it"));
+    assert!(String::from_utf8_lossy(&empty.stderr).contains("/' contains no A0.mtx"));
 }

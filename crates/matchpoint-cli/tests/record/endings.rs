@@ -50,7 +50,7 @@ fn exit_code_is_code_of_job() {
 }
 
 #[test]
-fn processes_that_die_leave_what_they_wrote() {
+fn dead_processes_leave_written_calls() {
     mpi::each(|mpi| {
         let program = mpi.program("endings");
         for ending in ["kill", "segfault"] {
@@ -72,13 +72,13 @@ fn crash_before_first_write_is_reported() {
         let program = mpi.program("endings");
         let ran = Job::of(mpi, 4, &program).args(["early"]).run();
         failed(&ran);
-        ran.says("nothing was written of ranks 0, 1, 2, 3: calls are written after 0.1 s");
-        assert!(!ran.stderr.contains("next: ") && !ran.stderr.contains("is readable"), "{ran}");
+        ran.says("no calls of ranks 0, 1, 2, 3: a process writes calls after 0.1 s");
+        assert!(!ran.stderr.contains("next: ") && !ran.stderr.contains("are readable"), "{ran}");
         let analyzed = Command::new(MATCHPOINT).arg("analyze").arg(ran.trace()).output().unwrap();
         let said = String::from_utf8_lossy(&analyzed.stderr);
         assert_eq!(analyzed.status.code(), Some(1), "{said}");
         assert!(
-            said.contains("no file of any rank holds calls: nothing was written of any process"),
+            said.contains("no file of a rank has calls: every process died before its first write"),
             "{said}"
         );
     });
@@ -115,7 +115,7 @@ fn fatal_error_leaves_earlier_calls() {
 }
 
 #[test]
-fn an_abort_is_told_by_its_rank() {
+fn abort_reports_its_rank() {
     mpi::each(|mpi| {
         let program = mpi.program("endings");
         let ran = Job::of(mpi, 4, &program).args(["abort"]).run();
@@ -127,14 +127,14 @@ fn an_abort_is_told_by_its_rank() {
 }
 
 #[test]
-fn leaving_without_finalize_is_told() {
+fn exit_without_finalize_is_reported() {
     mpi::each(|mpi| {
         let program = mpi.program("endings");
         let ran = Job::of(mpi, 4, &program).args(["exit"]).run();
         failed(&ran);
         ran.says("did not reach MPI_Finalize");
         let report = is_readable(&ran);
-        assert!(notes(&report).contains("Without MPI_Finalize ended rank"), "{}", notes(&report));
+        assert!(notes(&report).contains("Ended without MPI_Finalize: rank"), "{}", notes(&report));
     });
 }
 
@@ -186,7 +186,7 @@ fn stopped_job_keeps_trace() {
 /// Calls beyond the limit are counted: every call is written or counted. Compression depends on the times, so the
 /// written part varies.
 #[test]
-fn a_limit_is_kept() {
+fn limit_bounds_file_size() {
     mpi::each(|mpi| {
         let program = mpi.example("threads_halo");
         let ran = Job::new(&["--limit", "40K"])
@@ -214,7 +214,7 @@ fn a_limit_is_kept() {
 fn limit_below_first_call_is_reported() {
     mpi::each(|mpi| {
         let ran = Job::new(&["--limit", "1K"]).with(mpi, 2, &mpi.example("gather_fds")).succeed();
-        ran.says("nothing of ranks 0, 1 is within the limit; give a larger --limit, or none");
+        ran.says("no calls of ranks 0, 1 within the limit");
         assert!(!ran.stderr.contains("next: "), "{ran}");
         let analyzed = Command::new(MATCHPOINT).arg("analyze").arg(ran.trace()).output().unwrap();
         let said = String::from_utf8_lossy(&analyzed.stderr);

@@ -27,7 +27,7 @@ fn quick_compiler(folder: &Path) -> PathBuf {
 }
 
 #[test]
-fn a_recorder_is_compiled_once() {
+fn recorder_is_compiled_once() {
     mpi::each(|mpi| {
         let cache = tempdir().unwrap();
         let program = mpi.example("gather_fds");
@@ -82,7 +82,7 @@ fn exported_environment_records_job() {
 
 /// Neither the launcher's folder nor the path has a usable compiler.
 #[test]
-fn the_standard_abi_needs_no_compiler() {
+fn standard_abi_needs_no_compiler() {
     let _alone = mpi::alone();
     let Some(mpi) = mpi::named("mpich-wheel") else { return };
     let venv = mpi.venv();
@@ -114,7 +114,7 @@ fn the_standard_abi_needs_no_compiler() {
 
 /// A recorder of one family would misread the handles of another.
 #[test]
-fn an_application_of_another_family_is_refused() {
+fn application_of_other_family_is_refused() {
     let _alone = mpi::alone();
     let all = mpi::all();
     let of = |is_open_mpi: bool| all.iter().find(|mpi| mpi.is_open_mpi() == is_open_mpi);

@@ -23,7 +23,7 @@ fn orders(ranks: i32) -> [Vec<i32>; 6] {
 }
 
 #[test]
-fn members_are_told_in_their_order() {
+fn members_are_recorded_in_order() {
     mpi::each(|mpi| {
         // Open MPI reads groups of 32; other libraries poll for long with many ranks per core.
         let ranks: i32 = if mpi.is_open_mpi() { 40 } else { 8 };

@@ -28,7 +28,7 @@ fn failed(trace: &Path) -> bool {
 /// Counts of intercommunicator collectives, failed calls, truncated messages, a call left by a jump, a closed
 /// descriptor, callbacks in `MPI_Finalize`, and a later fork.
 #[test]
-fn nothing_changes_for_the_program() {
+fn program_results_are_unchanged() {
     mpi::each(|mpi| {
         let results = scratch().join("results");
         let ran = hazards(mpi, 4, &["many", results.to_str().unwrap()]).succeed();
@@ -58,7 +58,7 @@ fn is_sound(ran: &Ran, reason: &str) -> u64 {
 }
 
 #[test]
-fn threads_may_call_while_the_process_ends() {
+fn threads_may_call_during_exit() {
     mpi::each(|mpi| {
         let ran = hazards(mpi, 1, &["exit"]).run();
         assert!(is_sound(&ran, "exit") > 1000, "{ran}");
@@ -141,14 +141,14 @@ fn some_ranks_may_lack_recorder() {
 
 /// A script with two jobs: each has a trace.
 #[test]
-fn a_command_may_have_two_jobs() {
+fn second_job_has_separate_trace() {
     mpi::each(|mpi| {
         let (launcher, program) = (mpi.mpiexec(), mpi.program("hazards"));
         let (launcher, program) = (launcher.display(), program.display());
         let script =
             format!("'{launcher}' -n 2 '{program}' collective && '{launcher}' -n 3 '{program}' collective");
         let ran = Job::new(&["--mpicc", mpi.mpicc().to_str().unwrap()]).args(["sh", "-c", &script]).succeed();
-        ran.says("3 processes of a further job are a trace of their own");
+        ran.says("separate trace of 3 processes of another job");
         for (trace, ranks) in [(ran.trace(), 2), (ran.trace().join("job-2"), 3)] {
             let report = job::analyze(&trace);
             assert_eq!(by_function(&report)["MPI_Allgather"], ranks, "{ran}");
@@ -159,7 +159,7 @@ fn a_command_may_have_two_jobs() {
 
 /// A tool between program and library sees every call.
 #[test]
-fn tools_stay_where_they_are() {
+fn linked_tool_sees_every_call() {
     mpi::each(|mpi| {
         let folder = scratch().join(format!("{}-tool", mpi.name));
         fs::create_dir_all(&folder).unwrap();
@@ -206,7 +206,7 @@ fn file_size_limit_does_not_end_program() {
 
 /// Libraries preloaded by a launcher option are loaded with the recorder.
 #[test]
-fn what_the_user_preloads_is_loaded_too() {
+fn preloaded_library_is_kept() {
     mpi::each(|mpi| {
         let library = scratch().join(format!("{}-preloaded", mpi.name)).join("libempty.so");
         fs::create_dir_all(library.parent().unwrap()).unwrap();

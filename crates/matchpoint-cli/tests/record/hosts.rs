@@ -119,7 +119,7 @@ fn compared(ran: &Ran, report: &Value, elsewhere: &str) {
 
 /// Started as on a cluster: only the file system is shared.
 #[test]
-fn a_launcher_that_starts_processes_elsewhere() {
+fn launcher_starts_remote_processes() {
     let _alone = mpi::alone();
     let Some(cluster) = Cluster::make() else { return };
     for mpi in mpi::all() {
@@ -152,7 +152,7 @@ fn folder_missing_on_one_host_is_reported() {
 
 /// With an unrecorded process, no process may wait for it: wall clocks remain.
 #[test]
-fn without_all_processes_clocks_are_not_compared() {
+fn missing_process_prevents_clock_comparison() {
     if !permitted() {
         return;
     }

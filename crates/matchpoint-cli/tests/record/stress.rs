@@ -27,7 +27,7 @@ fn huge_records() {
 
 /// Rings of 262 144 words wrap around, with records of all lengths.
 #[test]
-fn rings_go_round() {
+fn rings_wrap_around() {
     compare(&["--wraps", "12000"], 100_000);
 }
 

@@ -38,7 +38,7 @@ fn killed_rank_is_reported() {
             let ran = Job::new(options).with(&mpi, 2, &program).args(["kill", "0.2"]).run();
             assert!(ran.code.is_some_and(|code| code != 0), "{ran}");
             ran.says(ready);
-            ran.says("did not come to MPI_Finalize");
+            ran.says("did not reach MPI_Finalize");
             let unfinished = ran.json()["processes"]["unfinished"].clone();
             assert!(!unfinished.as_array().unwrap().is_empty(), "{unfinished}");
         }
@@ -127,7 +127,7 @@ fn sigterm_ends_job_with_report() {
         job.until(ready);
         let (rest, succeeded) = job.stop();
         assert!(!succeeded);
-        assert!(rest.iter().any(|line| line.contains("ranks 0, 1 did not come to MPI_Finalize")), "{rest:?}");
+        assert!(rest.iter().any(|line| line.contains("ranks 0, 1 did not reach MPI_Finalize")), "{rest:?}");
     }
 }
 
@@ -148,7 +148,7 @@ fn sigusr1_below_lists_endpoint_queues() {
         job.until("matchpoint: rank 1: queues, oldest first");
         let (rest, succeeded) = job.stop();
         assert!(
-            !succeeded && rest.iter().any(|line| line.contains("did not come to MPI_Finalize")),
+            !succeeded && rest.iter().any(|line| line.contains("did not reach MPI_Finalize")),
             "{rest:?}"
         );
     }
@@ -212,8 +212,8 @@ fn sigusr1_spares_program_with_handler() {
             job.until(ready);
             for _ in 0..2 {
                 job.signal("-USR1");
-                job.until("matchpoint: rank 0 has not answered: it has its own handler of SIGUSR2");
-                job.until("matchpoint: rank 1 has not answered: it has its own handler of SIGUSR2");
+                job.until("matchpoint: rank 0: no answer: the application handles SIGUSR2");
+                job.until("matchpoint: rank 1: no answer: the application handles SIGUSR2");
             }
             job.stop();
         }
@@ -246,7 +246,7 @@ fn sigusr1_counts_requests_of_library() {
         // Each receive of `requests` is below a limit of its own: for receives with a source, or from any source.
         job.until("1 receives and 2 messages in the engine; up to 2 requests are with the MPI library");
         // Rank 1 waits in the MPI library.
-        job.until("matchpoint: rank 1 has not answered: it computes, or waits in the MPI library");
+        job.until("matchpoint: rank 1: no answer: it computes, or waits in the MPI library");
         job.stop();
     }
 }
@@ -278,7 +278,7 @@ fn missing_program_is_named() {
         for (options, _) in POSITIONS {
             let ran = Job::new(options).with(&mpi, 2, Path::new("./no-such")).run();
             assert!(ran.code.is_some_and(|code| code > 1), "{ran}");
-            ran.says("'./no-such' is no program on this host");
+            ran.says("'./no-such' is not a program on this host");
             assert!(!ran.stderr.contains("LD_PRELOAD") && !ran.stderr.contains("no process"), "{ran}");
         }
     }
@@ -292,5 +292,5 @@ fn provider_that_mpi_did_not_choose_fails() {
     let words = [launcher.to_str().unwrap(), "-n", "2", "env", "FI_PROVIDER=tcp", program.to_str().unwrap()];
     let ran = Job::below(&[]).args(words).run();
     assert_eq!(ran.code, Some(1), "{ran}");
-    ran.says("the MPI did not choose the provider, which 2 processes loaded");
+    ran.says("2 processes loaded the provider, but the MPI selected another");
 }

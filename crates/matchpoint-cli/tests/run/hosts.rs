@@ -61,7 +61,7 @@ fn semantics_holds_between_hosts_below() {
     });
 }
 
-const NOT_SEEN: &str = "all that did are on host0: the other hosts do not see /tmp/run, it seems";
+const NOT_SEEN: &str = "the others are on host0. Other hosts may not see the folder '/tmp/run'";
 
 /// Only the first host has the folder. The command reports this, and the launcher ends the job.
 #[test]
@@ -181,8 +181,8 @@ fn sigusr1_explains_other_hosts() {
     until("matches for 2 ranks");
     let ask = "kill -USR1 $(ps -o pid= --ppid $(cat pid))";
     good(cluster.first().current_dir(folder.path()).args(["sh", "-c", ask]));
-    let how = until("matchpoint: rank 1: on host1, kill -USR2 ");
-    let (pid, file) = how.split_once("-USR2 ").unwrap().1.split_once("; it answers in ").unwrap();
+    let how = until("matchpoint: rank 1: on host1, run kill -USR2 ");
+    let (pid, file) = how.split_once("-USR2 ").unwrap().1.split_once("; the answer is in ").unwrap();
     until("matchpoint: rank 0: queues, oldest first");
     good(cluster.on("host1").args(["kill", "-USR2", pid]));
     let answered =

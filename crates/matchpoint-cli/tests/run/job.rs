@@ -129,7 +129,7 @@ impl Job {
         // The library may have to be compiled first.
         let lines = ran.stderr.lines().filter(|line| !line.starts_with("matchpoint: compiling "));
         let lines: Vec<&str> = lines.collect();
-        assert!(lines.first().is_some_and(|line| line.starts_with("matchpoint: error: ")), "{ran}");
+        assert!(lines.first().is_some_and(|line| line.starts_with("error: ")), "{ran}");
         assert!(lines.len() == 1 || lines.len() == 2 && lines[1].starts_with("hint: "), "{ran}");
         ran.stderr
     }

@@ -66,7 +66,7 @@ fn environment_without_command_needs_mpicc() {
     let output = run.output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success() && output.stdout.is_empty(), "{output:?}");
-    assert!(said.contains("there is no command; put it behind --"), "{said}");
+    assert!(said.contains("hint: put the command after --"), "{said}");
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn printed_environment_serves_command_below() {
         let words = [launcher.to_str().unwrap(), "-n", "2", program.to_str().unwrap()];
         let options = ["--below", "--core", "tcp;ofi_rxm", "--engine", "list", "--"];
         let (output, json) = evaluated(&mpi, "2", &[&options[..], &words].concat());
-        assert!(String::from_utf8_lossy(&output.stderr).contains("matching with `list`"), "{output:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("The engine is `list`"), "{output:?}");
         assert_eq!((&json["engine"], json["ranks"].as_array().unwrap().len()), (&"list".into(), 2), "{json}");
     }
 }

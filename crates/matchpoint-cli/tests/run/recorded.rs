@@ -111,7 +111,7 @@ fn damaged_arrivals_are_refused() {
     let mut bytes = fs::read(&file).unwrap();
     bytes.truncate(bytes.len() - 7);
     fs::write(&file, &bytes).unwrap();
-    refused(&["rank-00002.mpa", "byte ", "cut short"]);
+    refused(&["rank-00002.mpa", "byte ", "truncated"]);
     fs::remove_file(&file).unwrap();
     refused(&["matchpoint run --record"]);
     let (output, json) = analyze(&trace, "timestamps");
@@ -152,7 +152,7 @@ fn record_above_times_every_receive() {
         for program in ["halo27", "gather_fds", "master_worker"] {
             let (_, ran) = record(mpi, &[], program);
             ran.says("overflow begins with the first receive");
-            let line = ran.stderr.lines().find(|line| line.contains("when their message arrived"));
+            let line = ran.stderr.lines().find(|line| line.contains("recorded the arrival of"));
             let words: Vec<&str> = line.unwrap_or_else(|| panic!("{ran}")).split_whitespace().collect();
             let at = words.iter().position(|&word| word == "of").unwrap();
             assert_eq!(words[at + 1], words[at + 3], "{ran}");

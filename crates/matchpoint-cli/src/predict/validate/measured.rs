@@ -8,12 +8,12 @@ use matchpoint_calibrate::irregular::Arrived;
 use matchpoint_calibrate::plan::{BATCH_S, Measurement, ROUNDS};
 use matchpoint_model::Setting;
 
-use super::models::{self, Told};
+use super::models::{self, ModelledTimes};
 use super::operations::{Asked, Operation, volume_attempts};
 use super::played::Played;
 use super::searched::Counts;
 use super::validated::{Row, Searched, Times, Worst};
-use crate::benchmark::{Shown, Tells};
+use crate::benchmark::{ProgressSender, Shown};
 use crate::failure::Failure;
 use crate::format;
 
@@ -39,8 +39,8 @@ pub(super) fn beyond_budget(all: &[Measured], budget_s: f64) -> Option<String> {
         .collect();
     (!beyond.is_empty()).then(|| {
         format!(
-            "{} of {} operations had to take longer than --seconds {budget_s}, {} in all: three repetitions are made in each \
-             of {ROUNDS} rounds, however long they take.",
+            "{} of {} operations took longer than --seconds {budget_s}, {} in all: each of {ROUNDS} rounds needs three \
+             repetitions.",
             beyond.len(),
             all.len(),
             format::seconds(beyond.iter().sum())
@@ -56,7 +56,7 @@ pub(super) fn all(
     benchmark: &mut Conversation,
     operations: &[Operation],
     budget_s: f64,
-    tells: &Tells,
+    progress: &ProgressSender,
 ) -> Result<Vec<Measured>, Failure> {
     let mut all: Vec<Measured> = operations.iter().map(|_| Measured::default()).collect();
     let each_s = budget_s / f64::from(ROUNDS);
@@ -68,7 +68,7 @@ pub(super) fn all(
         for at in order {
             let (operation, into) = (&operations[at], &mut all[at]);
             let next = format!("{} {}", operation.application.title(), operation.name);
-            if !tells.show(Shown { done, total, next }) {
+            if !progress.show(Shown { done, total, next }) {
                 return Err(Failure::Interrupted);
             }
             let begin = Instant::now();
@@ -143,8 +143,8 @@ impl Measured {
         })
     }
 
-    /// What every row has.
-    fn timed(&self, operation: &Operation, told: Told) -> Row {
+    /// The common part of a row.
+    fn timed(&self, operation: &Operation, told: ModelledTimes) -> Row {
         Row {
             application: operation.application,
             name: operation.name.clone(),
@@ -172,7 +172,7 @@ mod tests {
         assert_eq!(beyond_budget(&[took(0.1), took(0.3)], 0.2), None);
         let told = beyond_budget(&[took(0.1), took(1.5), took(2.5)], 0.2).unwrap();
         assert!(
-            told.starts_with("2 of 3 operations had to take longer than --seconds 0.2, 4.00 s in all"),
+            told.starts_with("2 of 3 operations took longer than --seconds 0.2, 4.00 s in all"),
             "{told}"
         );
     }

@@ -7,9 +7,9 @@ use matchpoint_model::{End, Exchange, Missing, Search, Sent, Setting, Split, pre
 use super::validated::Modelled;
 use crate::failure::Failure;
 
-/// What is said of one operation.
-pub(super) struct Told {
-    /// By every model.
+/// Modelled times of one operation.
+pub(super) struct ModelledTimes {
+    /// Times of every model.
     pub modelled: Modelled,
     /// The time with γ n² and δ ℓ, split.
     pub split: Split,
@@ -17,8 +17,12 @@ pub(super) struct Told {
     pub interval: (f64, f64),
 }
 
-/// Of an exchange; `attempts` are the entries compared, by rank.
-pub(super) fn exchange(setting: &Setting<'_>, of: &Exchange, attempts: &[u64]) -> Result<Told, Failure> {
+/// Models an exchange. `attempts`: entries compared, by rank.
+pub(super) fn exchange(
+    setting: &Setting<'_>,
+    of: &Exchange,
+    attempts: &[u64],
+) -> Result<ModelledTimes, Failure> {
     let told = predict(setting, of).map_err(Failure::Message)?;
     let most = |time: fn(&Split) -> f64| {
         let times = told.processes.iter().map(|process| time(&process.split));
@@ -30,7 +34,7 @@ pub(super) fn exchange(setting: &Setting<'_>, of: &Exchange, attempts: &[u64]) -
     let with_attempts =
         known.map(|known| predict(&Setting { search: Search::Known(&known), ..*setting }, of));
     let with_attempts = with_attempts.transpose().map_err(Failure::Message)?;
-    Ok(Told {
+    Ok(ModelledTimes {
         modelled: [
             told.postal_s,
             told.max_rate_s,
@@ -60,7 +64,7 @@ pub(super) fn volume(
     messages: u64,
     bytes: u64,
     attempts: u64,
-) -> Result<Told, Failure> {
+) -> Result<ModelledTimes, Failure> {
     let machine = setting.machine;
     let locality = setting.layout.locality(0, 1);
     let transport = |knowledge, end| {
@@ -80,7 +84,7 @@ pub(super) fn volume(
         (at(End::Shortest).map_err(lacking)?.total_s(), at(End::Longest).map_err(lacking)?.total_s());
     let attempts_s = machine.attempt_s(messages, End::Value).map(|each| each * attempts as f64).ok();
     let is_told = told.missing.is_empty();
-    Ok(Told {
+    Ok(ModelledTimes {
         modelled: [
             transport(Knowledge::Postal, End::Value).ok(),
             transport(Knowledge::MaxRate, End::Value).ok(),

@@ -57,7 +57,7 @@ pub(super) fn operations(
         let application = if product.operation == "spmv" { Application::Spmv } else { Application::Spgemm };
         if product.exchange.messages.is_empty() {
             let title = application.title();
-            notes.push(format!("{title} on level {} needs no message, and is left out.", product.level));
+            notes.push(format!("{title} on level {} needs no message, and is omitted.", product.level));
             continue;
         }
         let asked = extent.asked(&product.exchange, product.processes.get())?;
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn everybody_sends_to_the_first() {
+    fn gather_sends_to_first_process() {
         let exchange = gather(4, 8);
         assert_eq!((exchange.count(), exchange.bytes()), (3, 24));
         assert!(exchange.messages.iter().all(|sent| sent.to == 0 && sent.from > 0));
@@ -144,7 +144,7 @@ mod tests {
 
     /// All orders of n messages: a list compares n (n + 3) ÷ 4 entries on average.
     #[test]
-    fn orders_compare_what_they_do() {
+    fn volume_attempts_follow_order() {
         let of =
             [PostOrder::Equal, PostOrder::Reversed, PostOrder::Random].map(|order| volume_attempts(order, 5));
         assert_eq!(of, [5, 15, 10]);

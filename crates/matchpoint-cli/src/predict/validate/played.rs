@@ -76,7 +76,8 @@ fn size(sent: &Sent) -> Result<u32, Failure> {
     // The benchmark uses an int.
     i32::try_from(sent.bytes).map(|bytes| bytes as u32).map_err(|_| {
         Failure::Message(format!(
-            "process {} sends {} bytes to process {} in one message, and the benchmark knows 2 GiB at most; take more processes",
+            "process {} sends {} bytes to process {} in one message, but the benchmark supports 2 GiB\nhint: use more \
+             processes",
             sent.from, sent.bytes, sent.to
         ))
     })
@@ -116,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn ranks_that_are_processes_have_their_messages() {
+    fn each_rank_plays_its_process() {
         let played = all(&star()).unwrap();
         assert_eq!(played.process, None);
         assert_eq!(played.exchange().messages.len(), 5);
@@ -162,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_beyond_an_int_is_refused() {
+    fn message_beyond_int_is_refused() {
         let exchange = Exchange { messages: vec![Sent::one(0, 1, 1 << 31)] };
         assert!(matches!(all(&exchange), Err(Failure::Message(why)) if why.contains("2147483648 bytes")));
     }

@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn counted_is_what_list_compares() {
+    fn attempts_equal_those_of_list() {
         let mut random = Random::new(SEED);
         for count in [0, 1, 2, 3, 7, 8, 100, 257] {
             let mut places: Vec<u32> = (0..count).collect();
@@ -125,7 +125,7 @@ mod tests {
 
     /// As many messages as MPI has tags, in the worst order.
     #[test]
-    fn the_longest_queues_are_no_work() {
+    fn longest_queue_is_counted_quickly() {
         let count = 32_767_u64;
         assert_eq!(attempts((0..count as u32).rev(), count as u32), count * (count + 1) / 2);
     }
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_compares_what_the_order_says() {
+    fn counts_follow_arrival_order() {
         let counts = Counts::of(&[vec![arrived(0, &[0, 1, 2, 3]), arrived(3, &[4, 3, 2, 1, 0])]]);
         assert_eq!(counts.by_rank(4), [4, 0, 0, 15]);
         let worst = counts.worst(&played(None)).unwrap();
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn no_messages_are_no_search() {
+    fn no_messages_give_no_search() {
         assert_eq!(Counts::of(&[Vec::new()]).worst(&played(None)), None);
         assert_eq!(Counts::of(&[]).worst(&played(None)), None);
     }

@@ -223,9 +223,9 @@ pub struct Judgement {
     pub application: Application,
     /// Number of operations.
     pub rows: usize,
-    /// As [`Step::ALL`]; `None`: not of all rows.
-    pub errors: [Option<Off>; 6],
-    /// How many measured times lie within the interval of [`Step::Contention`].
+    /// Errors as in [`Step::ALL`]; `None`: some rows lack the model.
+    pub errors: [Option<ModelError>; 6],
+    /// Measured times within the interval of [`Step::Contention`].
     pub within: usize,
     /// Reasons why a model is not better than the previous one, one sentence each.
     pub reasons: Vec<String>,
@@ -233,7 +233,7 @@ pub struct Judgement {
 
 /// Error of one model.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Off {
+pub struct ModelError {
     /// Mean of |modelled − measured| ÷ measured.
     pub absolute: f64,
     /// Mean of (modelled − measured) ÷ measured; positive: the model is too slow.

@@ -3,7 +3,7 @@
 use matchpoint_bench::{Cell, Outcome, Results};
 use serde_json::{Value, json};
 
-use super::standing::{self, Standing, best};
+use super::ranking::{self, RowRank, best};
 use super::tables::{
     NOTHING, attempts, label, leanest, measured_on, memory, names, reference, rows, split, spread,
     substitutes, time, unfinished, with_halves, without_figures,
@@ -14,27 +14,26 @@ use crate::report::schema::measured;
 
 /// The report, with the host load before and the chart.
 pub fn document(results: &Results, load: Option<f64>, svg: &str) -> Document {
-    let mut document = Document::new("engines", "What matching costs, engine by engine");
+    let mut document = Document::new("engines", "Cost of matching by engine");
     document.on_page().paragraph(measured_on(load));
     document.html(svg);
     document.on_page().note(
-        "Points are medians, the strokes through them spreads: from the time that a quarter of the repetitions were faster \
-         than to the one that a quarter were slower than. An arrow: given up there, it costs more.",
+        "Points: medians. Strokes: spreads (p25–p75). Arrow: the engine was stopped there, its time is higher.",
     );
     let rows = rows(results);
     times(results, &rows, &mut document);
     let halves = with_halves(&rows);
     if !halves.is_empty() {
-        document.section("Post + arrival, in nanoseconds, where they can be timed apart");
+        document.section("Post + arrival, in nanoseconds, if timed separately");
         document.table(&header(results), table(&halves, |cell, _| or_nothing(split(cell))));
     }
-    document.section("Entries examined per matched message");
+    document.section("Entries compared per matched message");
     document.table(&header(results), table(&rows, |cell, _| attempts(cell)));
-    document.section("Memory at most; * leanest of those that did the whole workload");
+    document.section("Memory at most; * least memory of engines that finished the workload");
     document.marked_table(&header(results), table(&rows, |cell, row| memory(cell, leanest(row))));
     if results.engines.len() > 1 {
-        document.section("Where each engine loses");
-        standing::losses(results).into_iter().for_each(|(engine, text)| document.item(&engine, text));
+        document.section("Largest loss of each engine");
+        ranking::losses(results).into_iter().for_each(|(engine, text)| document.item(&engine, text));
     }
     document.gap();
     unfinished(results).into_iter().for_each(|(what, text)| document.item(what, text));
@@ -46,16 +45,16 @@ pub fn document(results: &Results, load: Option<f64>, svg: &str) -> Document {
 /// A page has spreads and ratios below the times, a terminal in tables.
 fn times(results: &Results, rows: &[&[Cell]], document: &mut Document) {
     document.section(if results.is_cold {
-        "Nanoseconds per matched message, each call from cold caches"
+        "Nanoseconds per matched message, with cold caches before each call"
     } else {
         "Nanoseconds per matched message (a post and an arrival)"
     });
     document.marked_table(&header(results), table(rows, timed));
-    document.note(standing::LEGEND);
+    document.note(ranking::LEGEND);
     document.on_terminal().section("Spread (p25–p75 of the repetitions)");
     document.on_terminal().table(&header(results), table(rows, |cell, _| or_nothing(spread(cell))));
     if results.engines.len() > 1 {
-        document.on_terminal().section("Times the best of the row");
+        document.on_terminal().section("Time ÷ best of the row");
         document.on_terminal().table(&header(results), table(rows, ratio));
     }
 }
@@ -78,9 +77,9 @@ pub(super) fn or_nothing(text: Option<String>) -> String {
 
 /// The time, its spread, and its ratio to the best.
 pub(super) fn timed(cell: &Cell, row: &[Cell]) -> String {
-    let standing = Standing::of(cell, row);
+    let standing = RowRank::of(cell, row);
     let times = match (&cell.outcome, standing) {
-        (Outcome::Measured(_), Standing::Behind) => format!("\n× {}", ratio(cell, row)),
+        (Outcome::Measured(_), RowRank::Behind) => format!("\n× {}", ratio(cell, row)),
         _ => String::new(),
     };
     let spread = spread(cell).map_or(String::new(), |spread| format!("\n{spread}"));
@@ -90,8 +89,8 @@ pub(super) fn timed(cell: &Cell, row: &[Cell]) -> String {
 fn ratio(cell: &Cell, row: &[Cell]) -> String {
     match (&cell.outcome, best(row).map(|best| best.ns_median)) {
         (Outcome::Measured(figures), Some(best)) => {
-            let standing = Standing::of(cell, row);
-            let mark = if standing == Standing::Level { standing.mark() } else { "" };
+            let standing = RowRank::of(cell, row);
+            let mark = if standing == RowRank::Level { standing.mark() } else { "" };
             format!("{mark}{}", digits(figures.ns_median / best))
         }
         (Outcome::TooSlow { above_ns, .. }, Some(best)) => format!("> {}", digits(above_ns / best)),

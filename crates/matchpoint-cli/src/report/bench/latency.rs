@@ -12,7 +12,7 @@ use crate::report::schema::measured;
 pub fn document(latencies: &Latencies) -> Document {
     let mut document = Document::default();
     document.section(format!(
-        "Single calls, queues of up to {} entries; the shortest of {} times each",
+        "Single calls, queues of up to {} entries; minimum of {} repetitions",
         count(latencies.entries as u64),
         latencies.repetitions
     ));
@@ -20,16 +20,15 @@ pub fn document(latencies: &Latencies) -> Document {
     for engine in &latencies.engines {
         let is_whole = engine.stages.iter().all(|stage| stage.ended.is_none());
         let name = in_place(&engine.engine, engine.substitute.as_deref());
-        let name = if is_whole { name } else { format!("{name}, as far as it came") };
+        let name = if is_whole { name } else { format!("{name}, calls so far") };
         rows.push(line(&name, &engine.all));
         let stages = engine.stages.iter();
         rows.extend(stages.map(|stage| line(&format!("  {}", called(stage)), &stage.percentiles)));
     }
-    rows.push(line("(no engine: the clock alone)", &latencies.nothing));
+    rows.push(line("(no engine: clock only)", &latencies.nothing));
     document.table(&["", "calls", "p50", "p99", "p99.99", "longest", "once"], rows);
     document.note(format!(
-        "once: the p99.99 of the first of the {} times alone, with whatever interrupted it; the columns before it are of \
-         the shortest.",
+        "once: p99.99 of the first of {} repetitions, with interrupts. Other columns: minimum of the repetitions.",
         latencies.repetitions
     ));
     for engine in &latencies.engines {
@@ -51,7 +50,7 @@ pub fn document(latencies: &Latencies) -> Document {
     }
     document.item(
         "Clock",
-        format!("two looks at the clock take {}; that is subtracted.", duration_ns(latencies.clock_ns)),
+        format!("two clock reads take {}, which is subtracted.", duration_ns(latencies.clock_ns)),
     );
     document
 }

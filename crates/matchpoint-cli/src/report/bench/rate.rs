@@ -19,8 +19,8 @@ pub fn document(rates: &Rates, load: Option<f64>, svg: &str) -> Document {
     document.on_page().paragraph(measured_on(load));
     document.html(svg);
     document.on_page().note(
-        "Points and levels are medians, the strokes through points and at the ends of levels spreads, p25–p75. The published \
-         figures are from other hardware, and not comparable in absolute terms.",
+        "Points and levels: medians. Strokes: spreads (p25–p75). Published rates are from other hardware, not \
+         comparable in absolute terms.",
     );
     for (short, full) in Key::of(rates).entries() {
         document.on_page().item(&short, full);
@@ -35,9 +35,9 @@ pub fn document(rates: &Rates, load: Option<f64>, svg: &str) -> Document {
     document.note(notes::legend(rates));
     let paid = notes::paid(rates);
     if !paid.is_empty() {
-        document.section("Do threads pay? The best rate of several ÷ the best of one (threads)");
+        document.section("Gain of threads: best rate of several ÷ best rate of one (threads)");
         document.table(&[&[""], &header[1..]].concat(), paid);
-        document.note("Above 1 they do; ≈: the spreads overlap, so that neither is faster.");
+        document.note("Above 1: threads are faster. ≈: the spreads overlap.");
     }
     counted(rates, &mut document);
     document.gap();
@@ -45,7 +45,7 @@ pub fn document(rates: &Rates, load: Option<f64>, svg: &str) -> Document {
         document.item("Substitute", format!("{sentence}."));
     }
     document.section(
-        "Published: window 128, other hardware (BlueField-3 under RDMA traffic), not to be compared in absolute terms",
+        "Published: window 128, other hardware (BlueField-3 with RDMA traffic), not comparable in absolute terms",
     );
     document.table(&["", "million messages per second (threads)"], published_rows());
     document.item("Here", notes::here(rates));
@@ -58,10 +58,8 @@ fn counted(rates: &Rates, document: &mut Document) {
     if rates.rates.iter().all(|rate| rate.counted.is_empty()) {
         return;
     }
-    document
-        .on_terminal()
-        .note("What engines count for each message is in --json, in --csv and in the page of --plot.");
-    document.on_page().section("What engines count, for each message");
+    document.on_terminal().note("Counts per message: --json, --csv and the page of --plot.");
+    document.on_page().section("Counts of engines, per message");
     for (what, counts) in notes::counted(rates) {
         document.on_page().item(&what, counts);
     }
@@ -186,7 +184,7 @@ fn published_rates() -> Value {
     let controls = published::CONTROLS.iter();
     let controls = controls.map(|(name, rate)| json!({"control": name, "rate_millions_per_s": rate}));
     json!({
-        "hardware": "BlueField-3 under RDMA traffic, window 128: not comparable in absolute terms",
+        "hardware": "BlueField-3 with RDMA traffic, window 128: not comparable in absolute terms",
         "lines": lines.collect::<Vec<_>>(),
         "controls": controls.collect::<Vec<_>>(),
     })

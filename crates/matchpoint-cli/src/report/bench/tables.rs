@@ -7,7 +7,7 @@ use crate::format::{bytes, digits, in_place};
 
 /// Host of the measurement, with its load.
 pub fn measured_on(load: Option<f64>) -> String {
-    let busy = load.map_or_else(String::new, |load| format!(" Its load average before: {}.", digits(load)));
+    let busy = load.map_or_else(String::new, |load| format!(" Load average before: {}.", digits(load)));
     format!("Measured on {}.{busy}", matchpoint_replay::host::host())
 }
 
@@ -70,9 +70,7 @@ pub fn unfinished(results: &Results) -> Vec<(&'static str, String)> {
     let told = |cell: &Cell| {
         let at = format!("{} on {}", cell.engine, label(cell));
         match &cell.outcome {
-            Outcome::TooSlow { why, .. } => {
-                Some(("Given up", format!("{at}: {why}; --budget gives it longer.")))
-            }
+            Outcome::TooSlow { why, .. } => Some(("Given up", format!("{at}: {why}; increase --budget."))),
             Outcome::Differs(what) => Some(("Differs", format!("{at}: {}", differs(what)))),
             Outcome::Full(when) => Some(("Full", format!("{at}: {}", full(when)))),
             Outcome::Wrong(what) => Some(("WRONG", format!("{at}: {what}."))),
@@ -89,7 +87,7 @@ pub fn full(when: &str) -> String {
 
 /// A sentence about another permitted answer.
 pub fn differs(what: &str) -> String {
-    format!("{what}, which its order, or what it demands, permits.")
+    format!("{what}, which its order or its requirements permit.")
 }
 
 /// The least memory of a row, among engines that finished the workload.
@@ -140,7 +138,7 @@ pub fn substitutes(results: &Results) -> Vec<String> {
 
 /// A sentence about a substitute, if any.
 pub fn substitute(engine: &str, substitute: Option<&str>) -> Option<String> {
-    Some(format!("`{}` matched in the place of `{engine}`", substitute?))
+    Some(format!("`{}` matched instead of `{engine}`", substitute?))
 }
 
 /// A workload with its size.
@@ -154,8 +152,8 @@ pub fn label(cell: &Cell) -> String {
 pub fn reference(results: &Results) -> String {
     let (low, high) = results.reference_range_ns;
     format!(
-        "{} ns ({} to {}) for two plain linked lists at depth 0, warm, on this machine, now: divide by it to compare \
-         machines. {} ns is what calls behind the contract cost if the engine does nothing.",
+        "{} ns ({} to {}) for two linked lists at depth 0, with warm caches, on this host: divide by it to compare \
+         hosts. Calls through the contract without an engine: {} ns.",
         digits(results.reference_ns),
         digits(low),
         digits(high),

@@ -41,7 +41,8 @@ pub fn callers(rates: &CallerRates) -> Document {
     document.item(
         "Here",
         format!(
-            "{} processors. Each caller posts {} receives of a source of its own, then their messages arrive; again.",
+            "{} processors. Each caller posts {} receives of a separate source, then their messages arrive; \
+             repeatedly.",
             rates.processors, rates.options.burst
         ),
     );
@@ -92,7 +93,7 @@ pub fn callers_json(rates: &CallerRates, load: Option<f64>) -> Value {
 /// The report of offloaded matching.
 pub fn offload(options: &OffloadOptions, costs: &[OffloadCost]) -> Document {
     let mut document = Document::default();
-    document.section("Nanoseconds that the application's thread pays for each call (p25–p75)");
+    document.section("Nanoseconds of the application's thread per call (p25–p75)");
     let text = |cost: &Cost| with_spread([cost.median_ns, cost.p25_ns, cost.p75_ns]);
     let row = |cost: &OffloadCost| {
         let name = in_place(&cost.engine, cost.substitute.as_deref());

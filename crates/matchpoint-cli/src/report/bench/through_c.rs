@@ -5,7 +5,7 @@ use matchpoint_bench::{Cell, Results};
 use serde_json::{Value, json};
 
 use super::engines::{header, or_nothing, result, rounded, table, timed};
-use super::standing::{self, best, is_level};
+use super::ranking::{self, best, is_level};
 use super::tables::{NOTHING, figures, label, measured_on, names, reference, rows, spread, unfinished};
 use crate::format::digits;
 use crate::report::document::Document;
@@ -17,18 +17,18 @@ const STAND_INS: &str = "Stand-ins: the structures of MPI libraries, in C, on th
 
 /// The report, with the host load before and the chart.
 pub fn document(results: &Results, load: Option<f64>, svg: &str) -> Document {
-    let mut document = Document::new("through_c", "What matching costs, called from C");
+    let mut document = Document::new("through_c", "Cost of matching, called from C");
     document.on_page().paragraph(measured_on(load));
     document.html(svg);
     let rows = rows(results);
     document.section("Nanoseconds per matched message (a post and an arrival), called from C");
     document.marked_table(&header(results), table(&rows, timed));
-    document.note(standing::LEGEND);
+    document.note(ranking::LEGEND);
     document.on_terminal().section("Spread (p25–p75 of the repetitions)");
     document.on_terminal().table(&header(results), table(&rows, |cell, _| or_nothing(spread(cell))));
-    document.section("Times the best stand-in of the row");
+    document.section("Time ÷ best stand-in of the row");
     document.table(&ratio_header(results), rows.iter().map(|row| ratio_line(row)).collect());
-    document.section("Where each engine is slower than the best stand-in");
+    document.section("Workloads on which an engine is slower than the best stand-in");
     for (at, name) in names(results).iter().take(engine_count(results)).enumerate() {
         document.item(name, slower(&rows, at));
     }
@@ -82,7 +82,7 @@ fn slower(rows: &[&[Cell]], engine: usize) -> String {
     let mut behind: Vec<_> = behind.collect();
     behind.sort_by(|one, other| other.0.total_cmp(&one.0));
     let words: Vec<String> =
-        behind.iter().map(|(ratio, on)| format!("{} times on {on}", digits(*ratio))).collect();
+        behind.iter().map(|(ratio, on)| format!("{} × on {on}", digits(*ratio))).collect();
     if words.is_empty() { "nowhere".to_owned() } else { words.join(", ") }
 }
 

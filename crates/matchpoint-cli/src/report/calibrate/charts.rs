@@ -32,8 +32,8 @@ pub(super) fn groups(of: &Calibration<'_>) -> Vec<Group> {
     let groups = [
         Group {
             title: "One message",
-            text: "Ping-pong of one pair. Dots: measured; lines: α + s ÷ R_b, a line for each protocol that the times tell \
-                   apart. Beside them, what is left: (measured − modelled) ÷ measured.",
+            text: "Ping-pong of one pair. Dots: measured. Lines: α + s ÷ R_b, one per protocol. Residuals: (measured \
+                   − modelled) ÷ measured.",
             charts: if of.parameters.links.is_empty() { vec![] } else { vec![sizes(of), size_residuals(of)] },
         },
         Group {
@@ -43,8 +43,8 @@ pub(super) fn groups(of: &Calibration<'_>) -> Vec<Group> {
         },
         Group {
             title: "Many messages at once",
-            text: "HighVolumePingPong, the same bytes in any number of messages. The line is what reversed order is modelled \
-                   as: equal order as it was measured, and the cost of each entry compared beyond it.",
+            text: "HighVolumePingPong, constant bytes in different numbers of messages. Line: modelled reversed \
+                   order, the measured equal order plus the cost of the additional attempts.",
             charts: queue(of).into_iter().chain(queue_residuals(of)).collect(),
         },
     ];

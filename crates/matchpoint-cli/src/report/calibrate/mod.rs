@@ -94,17 +94,14 @@ fn search(parameters: &Parameters) -> Option<String> {
     let search = parameters.search.as_ref()?;
     let gamma = search.gamma_s();
     let mut text = format!(
-        "γ = {} {}: {} for each entry that is compared{}",
+        "γ = {} {}: {} per attempt{}",
         seconds(gamma.value),
         margin(&gamma),
         seconds(search.attempt_s.value),
         by_messages(search)
     );
     if let Some(share) = search.random_share.filter(|share| *share > 0.0) {
-        text += &format!(
-            "; random order costs {:.0} % of reversed order (one list searched from its beginning: 50 %)",
-            share * 100.0
-        );
+        text += &format!("; random order costs {:.0} % of reversed order (50 % for one list)", share * 100.0);
     }
     Some(text)
 }
@@ -127,7 +124,7 @@ fn by_messages(search: &Search) -> String {
 fn logp(parameters: &Parameters) -> Option<String> {
     let LogP { overhead_s, gap_s } = parameters.logp?;
     Some(format!(
-        "o = {} {}, of a call that sends; g = {} {}, between two messages of 8 bytes",
+        "o = {} {}, per send; g = {} {}, between two messages of 8 bytes",
         seconds(overhead_s.value),
         margin(&overhead_s),
         seconds(gap_s.value),
@@ -137,7 +134,7 @@ fn logp(parameters: &Parameters) -> Option<String> {
 
 fn contention(parameters: &Parameters) -> Option<String> {
     let delta = parameters.contention.as_ref()?.each_s;
-    Some(format!("δ = {:.3e} s for each byte over a shared link, {}", delta.value, margin(&delta)))
+    Some(format!("δ = {:.3e} s per byte over a shared link, {}", delta.value, margin(&delta)))
 }
 
 /// Placement of the ranks.

@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_numbers_are_short() {
+    fn large_numbers_are_shortened() {
         for (number, expected) in
             [(0, "0"), (1, "1"), (1000, "1000"), (4096, "4096"), (1 << 16, "64Ki"), (1 << 24, "16Mi")]
         {

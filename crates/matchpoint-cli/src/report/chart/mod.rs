@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_drawn_lies_within_the_chart() {
+    fn chart_elements_are_within_frame() {
         let powers = Scale::Powers(10, |mark| mark.to_string());
         let ways = [Scale::Even, Scale::Ratios].map(|way| [(way, Scale::FromZero), (way, powers)]);
         for points in

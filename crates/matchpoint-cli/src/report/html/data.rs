@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn runs_are_written_once() {
+    fn encode_shortens_runs() {
         assert_eq!(encode([0, 0, 0, 36, 5, 5]), "0*3 10 5*2");
         assert_eq!(encode([]), "");
     }

@@ -11,7 +11,7 @@ use crate::report::document::html::captioned;
 const ROWS: usize = 20;
 
 const COLUMNS: [&str; 8] =
-    ["Place", "Ranks", "Receives", "Late", "Any source", "Any tag", "Compared", "Deepest"];
+    ["Call site", "Ranks", "Receives", "Late", "Any source", "Any tag", "Compared", "Deepest"];
 
 /// The section, if the trace contains call sites.
 pub fn places(report: &Report<'_>) -> String {
@@ -23,17 +23,17 @@ pub fn places(report: &Report<'_>) -> String {
         return String::new();
     }
     let caption = format!(
-        "The places in the application for whose receives `{}` compares most. Late: the message was there first. Compared, \
-         deepest: entries in all searches, and in the longest",
+        "Call sites by the entries that `{}` compares for their receives. Late: posted after the message arrived. \
+         Compared, deepest: entries in all searches, and in the longest search",
         engine.name
     );
     let rows: Vec<Vec<String>> = all.iter().take(ROWS).map(row).collect();
     let rest = match all.len().saturating_sub(ROWS) as u64 {
         0 => String::new(),
-        rest => format!("<p class=\"about\">And {}, in the JSON.</p>", counted(rest, "place")),
+        rest => format!("<p class=\"about\">{} more: --json.</p>", counted(rest, "call site")),
     };
     let table = captioned(&caption, &COLUMNS, &rows);
-    format!("<section id=\"places\"><h2>Where receives are posted</h2>{table}{rest}</section>")
+    format!("<section id=\"places\"><h2>Call sites of receives</h2>{table}{rest}</section>")
 }
 
 /// The first cell has the name of the call site, then its source line or module.

@@ -12,7 +12,7 @@ const ENGINE_TABLES: usize = 4;
 
 /// The report.
 pub fn document(predicted: &Predicted) -> Document {
-    let mut document = Document::new(&predicted.subject, "What will messages cost?");
+    let mut document = Document::new(&predicted.subject, "Cost of messages");
     document.lead(answer(predicted), Style::new().bold());
     if !predicted.rows.is_empty() {
         document.html(bars::of_operations(predicted));
@@ -56,18 +56,18 @@ fn answer(predicted: &Predicted) -> String {
         parts.into_iter().fold(("", -1.0), |most, part| if part.1 > most.1 { part } else { most });
     let worst = row.prediction.worst;
     let which = match (predicted.rows.len(), predicted.command) {
-        (1, _) => format!("Process {worst} takes longest: {}", seconds(total)),
+        (1, _) => format!("{}, at process {worst}", seconds(total)),
         (_, "amg") => {
             let (operation, level) = (row.operation, &row.name);
-            format!("{operation} on level {level} takes longest: {} at process {worst}", seconds(total))
+            format!("{} for {operation} on level {level}, at process {worst}", seconds(total))
         }
-        (_, "trace") => format!("Phase {} takes longest: {} for process {worst}", row.name, seconds(total)),
+        (_, "trace") => format!("{1} for phase {0}, at process {worst}", row.name, seconds(total)),
         _ => {
             let processes = count(row.layout.processes.get().into());
-            format!("It takes longest on {processes} processes: {} at process {worst}", seconds(total))
+            format!("{} with {processes} processes, at process {worst}", seconds(total))
         }
     };
-    format!("{which}, {} of it {most}.{}", share(time / total), library(predicted))
+    format!("Longest time: {which}; {} of it is {most}.{}", share(time / total), library(predicted))
 }
 
 /// For a trace: the source of the queue search, and the cost of the machine's library.
@@ -77,7 +77,7 @@ fn library(predicted: &Predicted) -> String {
     let Some((first, library)) = predicted.engines.first().zip(library) else { return String::new() };
     let Some(own) = time(first) else { return String::new() };
     format!(
-        " The queue search is that of `{}` on this host, {} over the whole run; the MPI library of {} would take {}.",
+        " Queue search of `{}` on this host: {} in the whole run. MPI library of {}: {}.",
         first.engine,
         seconds(own),
         predicted.machine.name,
@@ -115,7 +115,7 @@ fn knowledge(predicted: &Predicted, document: &mut Document) {
             row.prediction.processes.iter().map(|process| process.split.transport_s).fold(0.0, f64::max);
         vec![known(row.prediction.postal_s), known(row.prediction.max_rate_s), seconds(aware)]
     };
-    document.section("Most transport of a process, as models see it");
+    document.section("Highest transport time of a process, by model");
     document.table(&header(predicted, &["postal", "max-rate", "node-aware"]), lines(predicted, of));
 }
 
@@ -136,8 +136,6 @@ fn engines(predicted: &Predicted, document: &mut Document) {
     }
     if tables.len() > ENGINE_TABLES {
         let more = tables.len() - ENGINE_TABLES;
-        document
-            .on_terminal()
-            .item("Note", format!("engines of {more} further numbers of processes are in the JSON."));
+        document.on_terminal().item("Note", format!("{more} more numbers of processes: --json."));
     }
 }

@@ -5,8 +5,8 @@ use matchpoint_model::{Prediction, ProcessCost, Split};
 use crate::format::{bytes, count, counted, digits, seconds};
 use crate::predict::predicted::{EngineRow, Predicted, Row};
 
-/// The heading of the times.
-pub const TIMES: &str = "Time of the process that takes longest";
+/// Heading of the times.
+pub const TIMES: &str = "Time of the slowest process";
 
 /// Columns of the times, after the name of the row.
 pub const TIME_COLUMNS: [&str; 5] = ["transport", "queue search", "contention", "total", "interval"];
@@ -14,9 +14,9 @@ pub const TIME_COLUMNS: [&str; 5] = ["transport", "queue search", "contention", 
 /// Columns of the traffic, after the name of the row.
 pub const TRAFFIC_COLUMNS: [&str; 6] = ["messages", "bytes", "sent", "received", "hops", "on a link"];
 
-/// What the columns of the traffic mean.
-pub const TRAFFIC: &str = "messages, bytes: of all processes. sent, received: most messages of one process. hops: links \
-                           that a byte between nodes passes, mean. on a link: bytes that pass the link that most pass.";
+/// Legend of the traffic.
+pub const TRAFFIC: &str = "messages, bytes: of all processes. sent, received: most messages of one process. hops: \
+                           links per byte between nodes, mean. on a link: bytes on the busiest link.";
 
 /// The name of a row, with the operation if rows differ.
 pub fn name(predicted: &Predicted, row: &Row) -> String {
@@ -111,23 +111,23 @@ struct Column {
 const ENGINE_COLUMNS: [Column; 6] = [
     Column {
         name: "reversed",
-        meaning: "entries that it compares for the messages of the process that receives most, if they come in the opposite \
-                  order of their receives",
+        meaning: "entries compared at the process that receives most, with messages in reversed order of their \
+                  receives",
         cell: |row| row.attempts_reversed.map(count),
     },
     Column {
         name: "in order",
-        meaning: "if they come in the order of their receives",
+        meaning: "with messages in the order of their receives",
         cell: |row| row.attempts_in_order.map(count),
     },
     Column {
         name: "compared",
-        meaning: "entries that it compares with what was traced, at all ranks",
+        meaning: "entries compared with the traced messages, at all ranks",
         cell: |row| row.attempts_recorded.map(count),
     },
     Column {
         name: "time",
-        meaning: "of matching, at the process where it is longest",
+        meaning: "matching time of the slowest process",
         cell: |row| row.time_s.map(time_range),
     },
     Column {
@@ -137,7 +137,7 @@ const ENGINE_COLUMNS: [Column; 6] = [
     },
     Column {
         name: ALL_PEERS,
-        meaning: "memory of a node once each process had a message from every other",
+        meaning: "memory of a node after messages from every process to every other",
         cell: all_peers,
     },
 ];
@@ -214,7 +214,7 @@ fn memory(of: &[&EngineRow]) -> Engines {
             .chain(numbers.iter().map(|&number| count(number.into())))
             .collect(),
         rows: engines.iter().map(row).collect(),
-        meaning: "Once each process had a message from every other.".to_owned(),
+        meaning: "After messages from every process to every other.".to_owned(),
     }
 }
 
@@ -230,7 +230,7 @@ fn time_range([shortest, value, longest]: [f64; 3]) -> String {
 pub fn facts(predicted: &Predicted) -> Vec<(&'static str, String)> {
     let provenance = &predicted.machine.provenance;
     let confidence = provenance.confidence.map_or(String::new(), |confidence| {
-        format!("; its intervals are of {} % confidence, within one calibration", digits(confidence * 100.0))
+        format!("; intervals of {} % confidence, within one calibration", digits(confidence * 100.0))
     });
     vec![
         ("Of", predicted.subject.clone()),
@@ -262,7 +262,7 @@ fn nodes(predicted: &Predicted) -> String {
 pub fn notes(predicted: &Predicted) -> Vec<String> {
     let mut missing: Vec<String> = Vec::new();
     for lack in predicted.rows.iter().flat_map(|row| &row.prediction.missing) {
-        let text = format!("Not in the times: {lack}.");
+        let text = format!("The times omit {lack}.");
         if !missing.contains(&text) {
             missing.push(text);
         }

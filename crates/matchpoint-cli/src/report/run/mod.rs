@@ -23,10 +23,10 @@ pub struct Run {
     pub idle: u64,
     /// Processes that the command starts, if known.
     pub expected: Option<u64>,
-    /// Hosts on which processes loaded the provider.
-    pub heard: BTreeSet<String>,
-    /// How many hosts the job reaches, and the folder that all of them must see; if that was known.
-    reach: Option<(u64, PathBuf)>,
+    /// Hosts of the processes with a report.
+    pub reporting_hosts: BTreeSet<String>,
+    /// Number of hosts of the job, and the folder that they share, if known.
+    shared_folder: Option<(u64, PathBuf)>,
 }
 
 impl Run {
@@ -52,8 +52,8 @@ impl Run {
             unmatched,
             idle: processes.iter().filter(is_idle).count() as u64,
             expected,
-            heard: processes.iter().map(|process| process.host.clone()).collect(),
-            reach: None,
+            reporting_hosts: processes.iter().map(|process| process.host.clone()).collect(),
+            shared_folder: None,
         }
     }
 
@@ -64,24 +64,25 @@ impl Run {
 
     /// Adds the number of hosts of the job, and the folder of the reports.
     pub fn over(self, hosts: u64, folder: &Path) -> Run {
-        Run { reach: Some((hosts, folder.to_owned())), ..self }
+        Run { shared_folder: Some((hosts, folder.to_owned())), ..self }
     }
 
     /// Number of processes without a report.
     pub fn silent(&self) -> u64 {
-        let told =
+        let reported =
             self.ranks.len() as u64 + self.idle + self.unmatched.iter().map(|(_, times)| times).sum::<u64>();
-        self.expected.map_or(0, |expected| expected.saturating_sub(told))
+        self.expected.map_or(0, |expected| expected.saturating_sub(reported))
     }
 
     /// A sentence about a folder that only one host sees.
     pub fn unseen(&self) -> Option<String> {
-        let (hosts, folder) = self.reach.as_ref()?;
+        let (hosts, folder) = self.shared_folder.as_ref()?;
         let expected = self.expected?;
-        let host = self.heard.first().filter(|_| self.heard.len() == 1 && *hosts > 1 && self.silent() > 0)?;
+        let is_only = self.reporting_hosts.len() == 1 && *hosts > 1 && self.silent() > 0;
+        let host = self.reporting_hosts.first().filter(|_| is_only)?;
         Some(format!(
-            "{} of {expected} processes reported nothing, and all that did are on {host}: the other hosts do not see \
-             {}, it seems; name a folder that all hosts see with --folder",
+            "{} of {expected} processes wrote no report, and the others are on {host}. Other hosts may not see the \
+             folder '{}': name a shared folder with --folder",
             self.silent(),
             folder.display()
         ))

@@ -14,14 +14,14 @@ pub(super) fn of_applications(validated: &Validated) -> String {
     for application in Application::ALL {
         let rows: Vec<&Row> = validated.rows.iter().filter(|row| row.application == application).collect();
         if !rows.is_empty() {
-            let scale = if application.is_volume() { "; each pair has a scale of its own" } else { "" };
+            let scale = if application.is_volume() { "; separate scale per pair" } else { "" };
             let title = escape(application.title());
             let _ = write!(html, "<h2>{title}: measured above, modelled below{scale}</h2>");
             html.push_str(&chart(&rows));
         }
     }
     let measured = "<li><i class=\"k5\"></i><span>measured</span></li>";
-    let modelled = "<li><i class=\"mark\"></i><span>modelled with the entries that were compared</span></li>";
+    let modelled = "<li><i class=\"mark\"></i><span>modelled with the counted attempts</span></li>";
     html + &legend(measured, modelled)
 }
 
@@ -65,7 +65,7 @@ fn name(row: &Row) -> String {
 /// The end of the bar with the counted attempts.
 fn mark(row: &Row, whole: f64) -> String {
     row.modelled[Step::Attempts as usize].map_or(String::new(), |time| {
-        let title = format!("with the entries compared: {}", seconds(time));
+        let title = format!("with the counted attempts: {}", seconds(time));
         format!("<span class=\"mark\" style=\"left:{:.3}%\" title=\"{title}\"></span>", time / whole * 100.0)
     })
 }

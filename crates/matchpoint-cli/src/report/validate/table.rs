@@ -7,21 +7,21 @@ use crate::predict::validate::validated::{Application, Judgement, Row, Searched,
 /// Text of an empty cell.
 const NOTHING: &str = "·";
 
-/// What the table of errors shows.
-pub const ERRORS: &str = "Mean of |modelled − measured| ÷ measured over the operations; below it the mean of (modelled − \
-                          measured) ÷ measured: above 0 the model says too much. within: operations whose measured time \
-                          lies within the interval that the parameters allow the model with contention. \
-                          HVPP: HighVolumePingPong.";
+/// Legend of the errors.
+pub const ERRORS: &str = "Mean of |modelled − measured| ÷ measured over the operations; below it the mean of \
+                          (modelled − measured) ÷ measured, positive if the model is too slow. within: operations \
+                          with a measured time within the interval of the model with contention. HVPP: \
+                          HighVolumePingPong.";
 
-/// What the table of measured times shows.
-pub const TIMES: &str = "measured: what a repetition takes that nothing interrupts, of the rank that takes longest; quartiles: \
-                         of all repetitions; reversed: with receives posted the other way round. *: below the quartiles, since \
-                         most repetitions were interrupted.";
+/// Legend of the measured times.
+pub const TIMES: &str = "measured: an uninterrupted repetition of the slowest rank. quartiles: of all repetitions. \
+                         reversed: with receives in reversed order. *: below the quartiles, because most repetitions \
+                         were interrupted.";
 
-/// What the table of searches shows.
-pub const SEARCHES: &str = "n: messages that the process receives which compares most. compared: entries that a list compares \
-                            there, in the order in which messages came; reversed: at the process that compares most with \
-                            receives posted the other way round.";
+/// Legend of the searches.
+pub const SEARCHES: &str = "n: messages received by the process with most attempts. compared: attempts of a list \
+                            there, in arrival order. reversed: at the process with most attempts if receives are in \
+                            reversed order.";
 
 /// Columns of the errors.
 pub fn error_columns() -> Vec<&'static str> {
@@ -154,12 +154,12 @@ pub fn answer(validated: &Validated) -> String {
     let products = validated.judgements.iter().filter(|of| of.application <= Application::Spgemm);
     let answers: Vec<String> = products.filter_map(answer_of).collect();
     let of_levels = if answers.is_empty() {
-        "Nothing of the levels needs a message.".to_owned()
+        "No operation on the levels needs a message.".to_owned()
     } else {
-        format!("Modelled times are, on average: {}.", answers.join("; "))
+        format!("Mean errors of modelled times: {}.", answers.join("; "))
     };
     let rest = rest(validated);
-    if rest.is_empty() { of_levels } else { format!("{of_levels} Beside the levels: {rest}.") }
+    if rest.is_empty() { of_levels } else { format!("{of_levels} Other operations: {rest}.") }
 }
 
 /// Gathers and HighVolumePingPong, each with its closest model.
@@ -174,7 +174,7 @@ fn rest(validated: &Validated) -> String {
         let least = percent(off.iter().copied().fold(f64::INFINITY, f64::min), false);
         let most = percent(off.iter().copied().fold(0.0, f64::max), false);
         let range = if least == most { most } else { format!("{} to {most}", least.trim_end_matches(" %")) };
-        format!("{name} {range} off under the model closest to it")
+        format!("{name} {range} with its closest model")
     });
     told.collect::<Vec<_>>().join("; ")
 }
@@ -188,7 +188,7 @@ fn closest(judgement: &Judgement) -> Option<(Step, f64)> {
 
 fn answer_of(judgement: &Judgement) -> Option<String> {
     let (step, least) = closest(judgement)?;
-    let closest = format!("{} {} under {}", percent(least, false), direction(judgement, step), step.title());
+    let closest = format!("{} {} with {}", percent(least, false), direction(judgement, step), step.title());
     let title = judgement.application.title();
     Some(match judgement.errors[Step::Contention as usize] {
         // Among equal models, the most detailed one is the closest.
@@ -223,10 +223,10 @@ pub fn reasons(validated: &Validated) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::predict::validate::validated::Off;
+    use crate::predict::validate::validated::ModelError;
 
     #[test]
-    fn a_time_below_its_quartiles_is_marked() {
+    fn time_below_quartiles_is_marked() {
         let times =
             |typical_s| Times { typical_s, median_s: 4e-3, low_s: 2e-3, high_s: 8e-3, repetitions: 9 };
         assert_eq!(typical(&times(1e-3)), format!("{} *", seconds(1e-3)));
@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn closest_model_has_most_knowledge_among_equals() {
-        let off = |absolute| Some(Off { absolute, signed: absolute });
+        let off = |absolute| Some(ModelError { absolute, signed: absolute });
         let errors = [off(0.4), off(0.3), None, off(0.3001), off(0.5), None];
         let of =
             Judgement { application: Application::Gather, rows: 3, errors, within: 0, reasons: Vec::new() };

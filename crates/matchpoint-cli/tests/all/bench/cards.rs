@@ -18,12 +18,16 @@ fn missing_card_is_reported() {
     }
     let said = text(&output.stderr);
     assert!(said.contains("card") || said.contains("libnvrtc"), "{said}");
-    assert_eq!((text(&output.stdout), said.lines().count()), ("", 1), "{said}");
+    assert_eq!(
+        (text(&output.stdout), said.lines().filter(|line| !line.starts_with("hint: ")).count()),
+        ("", 1),
+        "{said}"
+    );
 }
 
 /// An earlier result is reported and drawn without a card.
 #[test]
-fn an_earlier_measurement_is_told_and_drawn() {
+fn earlier_result_is_reported_and_drawn() {
     let folder = tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let record = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benchmarks/records/2026-11-22-gpu-h200.json");
@@ -55,8 +59,8 @@ fn an_earlier_measurement_is_told_and_drawn() {
     let output = bench(&["--gpu", "--from", record_path]);
     let (others, missing) = (record["results"].as_array().unwrap().len() - measured, rows.len() - measured);
     for (count, what) in [
-        (others, format!("matchpoint: {others} other measurements of that file are not told, as ")),
-        (missing, format!("matchpoint: only a part: {missing} of {} measurements are missing (", rows.len())),
+        (others, format!("matchpoint: {others} other measurements of that file are not shown, such as ")),
+        (missing, format!("matchpoint: incomplete: {missing} of {} measurements are missing (", rows.len())),
     ] {
         assert_eq!(said(&output).contains(&what), count > 0, "{}", said(&output));
     }
@@ -87,17 +91,16 @@ fn card_failure_keeps_earlier_figures() {
     let is_partial = |output: &Output| {
         assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
         let told = said(output);
-        let told = told.lines().find(|line| line.starts_with("matchpoint: error: ")).unwrap();
+        let told = told.lines().find(|line| line.starts_with("error: ")).unwrap();
+        assert!(told.contains("incomplete: ") && told.contains(" measurements are missing (Partitioned "));
         assert!(
-            told.contains("only a part was measured: ")
-                && told.contains(" measurements are missing (Partitioned ")
-        );
-        assert!(
-            told.contains("`32 entries in 1 queues`: starting a kernel: the driver says: PLAYED_ERROR_700"),
+            told.contains(
+                "`32 entries in 1 queues`: starting a kernel: error of the driver: PLAYED_ERROR_700"
+            ),
             "{told}"
         );
         let page = text(&output.stdout);
-        assert!(page.contains("Only a part") && page.contains("64 entries"), "{page}");
+        assert!(page.contains("Incomplete") && page.contains("64 entries"), "{page}");
     };
     is_partial(&output);
     let value: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
@@ -113,12 +116,11 @@ fn card_failure_keeps_earlier_figures() {
     let rows: Vec<csv::StringRecord> = rows.records().map(Result::unwrap).collect();
     let last = |row: &csv::StringRecord| row.iter().next_back().unwrap().is_empty();
     assert_eq!((rows.len(), rows.iter().filter(|row| last(row)).count()), (results.len(), measured));
-    assert!(fs::read_to_string(&svg).unwrap().contains(">only a part: "));
-    // Told again.
+    assert!(fs::read_to_string(&svg).unwrap().contains(">incomplete: "));
     is_partial(&bench(&["--gpu", "--from", &file, "--plot", &page]));
     let page = fs::read_to_string(page).unwrap();
-    assert!(page.contains("<b>Only a part</b>: ") && page.contains("missing: not tried after"), "{page}");
-    // Nothing at all is an error, and no file.
+    assert!(page.contains("<b>Incomplete</b>: ") && page.contains("missing: not tried after"), "{page}");
+    // Without any measurement: an error and no file.
     let output = played("match_matrix:700", &["--json", &path("none.json")]);
     assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), ""));
     assert!(said(&output).contains("PLAYED_ERROR_700") && !folder.path().join("none.json").exists());
@@ -129,12 +131,17 @@ fn card_failure_keeps_earlier_figures() {
 fn wrong_card_file_is_named() {
     let folder = tempdir().unwrap();
     let file = folder.path().join("a.json").to_str().unwrap().to_owned();
-    let wants = "; --from takes what `matchpoint bench --gpu --json` wrote, whole";
+    let wants = "\nhint: give --from a complete file of `matchpoint bench --gpu --json`";
     let told = |what: &str| {
         let output = bench(&["--gpu", "--from", &file]);
         assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), ""));
         let told = said(&output);
-        assert!(told.contains(what) && told.ends_with(wants) && told.lines().count() == 1, "{told}");
+        assert!(
+            told.contains(what)
+                && told.ends_with(wants)
+                && told.lines().filter(|line| !line.starts_with("hint: ")).count() == 1,
+            "{told}"
+        );
     };
     let kinds = [
         "bench --json",
@@ -145,21 +152,21 @@ fn wrong_card_file_is_named() {
     ];
     for (kind, command) in KINDS.into_iter().zip(kinds) {
         assert!(bench(&[kind, &["--json", &file]].concat()).status.success());
-        told(&format!("it is what `matchpoint {command}` wrote"));
+        told(&format!("a file of `matchpoint {command}`"));
     }
     let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../../traces/multigrid_c-8");
     let mut analyze = Command::new(env!("CARGO_BIN_EXE_matchpoint"));
     assert!(analyze.args(["analyze", trace, "--json", &file]).output().unwrap().status.success());
-    told("it is what `matchpoint analyze --json` wrote");
+    told("a file of `matchpoint analyze --json`");
     fs::write(&file, "{}").unwrap();
-    told("it has no `card`");
+    told("no `card`");
     fs::write(&file, "figure,label\n").unwrap();
-    told("it is not JSON");
+    told("no JSON, or incomplete");
 }
 
 #[test]
 fn card_takes_only_trace_batches() {
     let output = bench(&["--gpu", "-w", "last"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("trace:PATH, not last"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("does not run the workload 'last'"), "{}", text(&output.stderr));
 }

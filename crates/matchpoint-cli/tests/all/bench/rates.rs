@@ -32,12 +32,11 @@ fn message_rates_have_every_output_form() {
         bench(&[&["--message-rate"][..], &few, &engines, &["--csv", &csv, "--plot", &page]].concat());
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert!(text(&output.stdout).contains("Published: window 128, other hardware"));
-    assert!(text(&output.stdout).contains("Do threads pay?"));
+    assert!(text(&output.stdout).contains("Gain of threads"));
     assert!(!text(&output.stdout).contains("jobs"), "counts are for machines, and for the page");
-    assert!(text(&output.stdout).contains("What engines count for each message is in --json"));
+    assert!(text(&output.stdout).contains("Counts per message: --json"));
     let said = text(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
-    for legend in ["Work is what --work-ns asks for, and no result", "none is no engine: nothing is matched"]
-    {
+    for legend in ["Work: requested with --work-ns", "none: no matching, one thread delivers"] {
         assert!(said.contains(legend) && fs::read_to_string(&page).unwrap().contains(legend), "{legend}");
     }
     let rows = fs::read_to_string(csv).unwrap();
@@ -57,9 +56,9 @@ fn message_rates_have_every_output_form() {
     assert!(ids.iter().all(|id| rates.iter().any(|rate| rate["scenario"] == *id)), "{value}");
     assert_eq!(lines[0]["scenario"], "no conflict");
     assert!(page.contains("published, other hardware: not comparable"));
-    assert!(page.contains("class=\"spread") && page.contains("Do threads pay?"));
-    assert!(page.contains("What engines count, for each message") && page.contains("jobs "));
-    // What nobody asked for does not wait for a processor.
+    assert!(page.contains("class=\"spread") && page.contains("Gain of threads"));
+    assert!(page.contains("Counts of engines, per message") && page.contains("jobs "));
+    // Default threads do not exceed the processors.
     let unasked = json(&[KINDS[2], &["-e", "optimistic_parallel"]].concat());
     let most =
         unasked["rates"].as_array().unwrap().iter().map(|rate| rate["threads"].as_u64().unwrap()).max();

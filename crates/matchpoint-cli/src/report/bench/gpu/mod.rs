@@ -80,7 +80,7 @@ pub fn document(on_card: &OnCard<'_>, svg: &str) -> Document {
     );
     document.item("Card", described(card));
     if let Some(missing) = on_card.missing() {
-        document.item("Only a part", missing);
+        document.item("Incomplete", missing);
     }
     document.html(svg);
     let is_measured = |figure: &Figure| measured.iter().any(|(job, _)| job.figure == *figure);

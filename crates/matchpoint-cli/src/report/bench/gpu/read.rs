@@ -30,22 +30,22 @@ pub fn read<'a>(document: &Value, jobs: &'a [Job]) -> Result<OnCard<'a>, String>
     if document["card"].is_null() {
         let kind = KINDS.iter().find(|(member, _)| document.get(member).is_some());
         return Err(match kind {
-            Some((_, command)) => format!("it is what `matchpoint {command}` wrote"),
-            None => "it has no `card`".to_owned(),
+            Some((_, command)) => format!("a file of `matchpoint {command}`"),
+            None => "no `card`".to_owned(),
         });
     }
-    let card = card(&document["card"]).ok_or("its `card` lacks some of what describes one")?;
-    let results = document["results"].as_array().ok_or("it has no `results`")?;
+    let card = card(&document["card"]).ok_or("incomplete `card`")?;
+    let results = document["results"].as_array().ok_or("no `results`")?;
     let count = document.get("measurements").map_or(Some(results.len() as u64), Value::as_u64);
-    match count.ok_or("its `measurements` are no count")? {
+    match count.ok_or("`measurements` is not a count")? {
         whole if whole == results.len() as u64 => {}
-        whole => return Err(format!("it has {} of its {whole} results", results.len())),
+        whole => return Err(format!("{} of {whole} results", results.len())),
     }
     let mut known = HashMap::new();
     for (at, result) in results.iter().enumerate() {
         let row = Row::of(result).map_err(|damage| format!("number {} of its `results` {damage}", at + 1))?;
         if known.insert((row.figure.to_owned(), row.label), (at, row.measured)).is_some() {
-            return Err(format!("its `results` have {}, `{}` twice", row.figure, row.label));
+            return Err(format!("duplicate result {}, `{}`", row.figure, row.label));
         }
     }
     let mut on_card = OnCard { card, measured: Vec::new(), lacking: Vec::new(), others: Vec::new() };
@@ -54,7 +54,7 @@ pub fn read<'a>(document: &Value, jobs: &'a [Job]) -> Result<OnCard<'a>, String>
             Some((_, Ok(measured))) => on_card.measured.push((job, measured)),
             Some((_, Err(why))) => on_card.lacking.push(Lacking { job, why, has_failed: true }),
             None => {
-                let why = "this result has none of that name".to_owned();
+                let why = "not in this result".to_owned();
                 on_card.lacking.push(Lacking { job, why, has_failed: false });
             }
         }
@@ -65,10 +65,10 @@ pub fn read<'a>(document: &Value, jobs: &'a [Job]) -> Result<OnCard<'a>, String>
     on_card.others = others.into_iter().map(|(_, figure, label)| format!("{figure}, `{label}`")).collect();
     match on_card.others.first() {
         _ if !on_card.measured.is_empty() => Ok(on_card),
-        None => Err("it has none of the measurements".to_owned()),
+        None => Err("no measurements".to_owned()),
         Some(first) => Err(format!(
-            "it has none of the measurements asked for, but {} others, as {first}; what was measured with `-w trace:PATH` is told with \
-             the same, and what was without, without",
+            "no requested measurement, but {} others, such as {first}: give the same -w trace:PATH as in the \
+             measurement, or none",
             on_card.others.len()
         )),
     }

@@ -66,7 +66,7 @@ fn every_measurement_is_in_every_form() {
     let page = document(&on_card, "").text(100);
     assert!(page.contains("A card, 132 multiprocessors of up to 1980 MHz"), "{page}");
     assert!(page.contains("CUDA 13.1") && page.contains("1.00 (0.900–1.10)"), "{page}");
-    assert!(!page.contains("Only a part") && !page.contains("in part"), "{page}");
+    assert!(!page.contains("Incomplete") && !page.contains("in part"), "{page}");
     let (rows, document) = (table(&on_card), written(&on_card));
     let results = document["results"].as_array().unwrap();
     assert_eq!((rows.len(), results.len()), (jobs.len(), jobs.len()));
@@ -84,7 +84,7 @@ fn every_measurement_is_in_every_form() {
 
 /// Every form reports missing measurements and the reason.
 #[test]
-fn what_failed_is_in_every_form() {
+fn missing_measurements_are_in_every_form() {
     let jobs = jobs();
     for figure in [Figure::Hash, Figure::Fed] {
         let on_card = in_part(&jobs, figure);
@@ -108,7 +108,7 @@ fn what_failed_is_in_every_form() {
 }
 
 #[test]
-fn what_was_written_is_read_again() {
+fn gpu_json_is_read_again() {
     let jobs = jobs();
     let before = measured(&jobs);
     let mut document = written(&before);
@@ -116,20 +116,18 @@ fn what_was_written_is_read_again() {
     // Truncated results.
     document["results"].as_array_mut().unwrap().truncate(100);
     let error = read(&document, &jobs).unwrap_err();
-    assert_eq!(error, format!("it has 100 of its {} results", jobs.len()));
-    // Of a program that said nothing of how many there are.
+    assert_eq!(error, format!("100 of {} results", jobs.len()));
+    // A result without the number of measurements.
     document.as_object_mut().unwrap().remove("measurements");
     let on_card = read(&document, &jobs).unwrap();
     assert_eq!((on_card.measured.len(), on_card.lacking.len()), (100, jobs.len() - 100));
-    assert!(
-        !on_card.has_failed() && on_card.missing().unwrap().ends_with("this result has none of that name")
-    );
+    assert!(!on_card.has_failed() && on_card.missing().unwrap().ends_with("not in this result"));
     let on_card = read(&document, &jobs[..10]).unwrap();
     assert_eq!((on_card.others.len(), on_card.missing()), (90, None));
     let error = read(&document, &jobs[100..]).unwrap_err();
-    assert!(error.contains("100 others, as Matrix, `64 entries`"), "{error}");
+    assert!(error.contains("100 others, such as Matrix, `64 entries`"), "{error}");
     document["results"] = json!([]);
-    assert_eq!(read(&document, &jobs), Err("it has none of the measurements".to_owned()));
+    assert_eq!(read(&document, &jobs), Err("no measurements".to_owned()));
 }
 
 /// A rate of one pass has no range.
@@ -149,7 +147,7 @@ fn single_pass_rates_are_named() {
 
 /// Each block has its own multiprocessor, unlike in the paper, and labels have the number of blocks.
 #[test]
-fn one_multiprocessor_figures_are_of_one_block() {
+fn one_multiprocessor_has_one_block() {
     for job in jobs() {
         let What::Stream(run) = job.what else { continue };
         let words = format!(", {} multiprocessors", run.blocks);
@@ -164,7 +162,7 @@ fn one_multiprocessor_figures_are_of_one_block() {
 
 /// A damaged result is an error, whether drawn or not.
 #[test]
-fn a_damaged_result_is_named() {
+fn damaged_result_is_named() {
     let jobs = jobs();
     let document = written(&measured(&jobs));
     let fed = jobs.iter().position(|job| job.figure == Figure::Fed).unwrap();
@@ -186,7 +184,7 @@ fn a_damaged_result_is_named() {
             json!([]),
             &format!("number {number} of its `results` (Fed, `batches of 1`) has [] in"),
         ),
-        (1, "label", document["results"][0]["label"].clone(), "twice"),
+        (1, "label", document["results"][0]["label"].clone(), "duplicate"),
     ] {
         let mut damaged = document.clone();
         damaged["results"][at][key] = value;

@@ -22,14 +22,11 @@ pub fn svg(on_card: &OnCard<'_>) -> String {
         }
     }
     let charts: Vec<Chart> = charts.into_iter().filter(|chart| !chart.lines.is_empty()).collect();
-    let nothing = "Nothing was measured that has a chart.";
+    let nothing = "No measurement has a chart.";
     let svg = grid(&charts, "Million matches per second of a graphics card", nothing);
     let Some(missing) = on_card.missing() else { return svg };
     let missing = escape(missing.split(';').next().unwrap_or_default());
-    svg.replace(
-        "</svg>",
-        &format!("<text class=\"tick\" x=\"4\" y=\"9\">only a part: {missing}</text></svg>"),
-    )
+    svg.replace("</svg>", &format!("<text class=\"tick\" x=\"4\" y=\"9\">incomplete: {missing}</text></svg>"))
 }
 
 /// The figures of each chart.
@@ -137,27 +134,27 @@ fn charts(measured: &[(&Job, Measured)]) -> [Chart; 9] {
             Scale::FromZero,
         ),
         by_entries("Figure 6b: hashing without order", beside_published(hash, Figure::Hash), Scale::FromZero),
-        by_entries("Order (ours) and its relaxations", ordered(measured), powers),
+        by_entries("Order (Matchpoint) and its relaxations", ordered(measured), powers),
         chart(
             "Queues of 1024 entries with wildcards",
-            "% of the receives leave something open; million matches per second",
+            "% of the receives with wildcards; million matches per second",
             wildcards,
             (Scale::Ratios, powers),
         ),
         chart(
-            "§VI-B: 1024 entries, some without a partner",
+            "§VI-B: 1024 entries, some unmatched",
             "% of the messages have a receive; million matches per second",
             unexpected,
             (Scale::Even, powers),
         ),
         chart(
-            "One batch by the whole card, in order (ours)",
+            "One batch by the whole card, in order (Matchpoint)",
             "entries of the batch; million matches per second",
             lines(measured, whole_card, median),
             (Scale::Ratios, powers),
         ),
         chart(
-            "A kernel that stays, and the processor",
+            "Persistent kernel, and the processor",
             "entries of a batch; million matches per second",
             fed(measured),
             (Scale::Ratios, powers),

@@ -9,13 +9,11 @@ use crate::report::bench::tables::substitute;
 /// Legend of the work column and of `none`.
 pub fn legend(rates: &Rates) -> String {
     let mut legend =
-        "Work is what --work-ns asks for, and no result: whoever delivers a message multiplies for \
-                      about that long."
+        "Work: requested with --work-ns. The thread that delivers a message multiplies for about that time."
             .to_owned();
     if rates.options.engines.iter().any(|name| name == NO_MATCHING) {
         legend += &format!(
-            " {NO_MATCHING} is no engine: nothing is matched, one thread delivers; an engine with one thread can be no \
-             faster."
+            " {NO_MATCHING}: no matching, one thread delivers; the upper bound of single-threaded engines."
         );
     }
     legend
