@@ -46,7 +46,6 @@ const OLDER: &[(&str, f64)] = &[
     ("crates/matchpoint-bench", 7.8),
     ("crates/matchpoint-calibrate", 12.3),
     ("crates/matchpoint-capi", 2.0),
-    ("crates/matchpoint-cli", 12.8),
     ("crates/matchpoint-conformance", 9.5),
     ("crates/matchpoint-fabric", 11.1),
     ("crates/matchpoint-gpu", 11.8),
