@@ -1,11 +1,11 @@
-//! `--compare`: the job runs in turns with the engine and without.
+//! `--compare`: jobs alternate with and without the engine.
 
 use serde_json::Value;
 
 use crate::job::Job;
 use crate::mpi;
 
-/// Each way with the number of successful runs, and whether it was compared to the end.
+/// Each way, its successful runs, and whether the comparison is complete.
 fn ways(json: &Value) -> Vec<(&str, usize, bool)> {
     let of = |row: &Value| row["seconds"].as_array().unwrap().len();
     let rows = json["job"]["compared"].as_array().unwrap();
@@ -31,11 +31,10 @@ fn compare_below_runs_three_ways() {
     assert_eq!(ways(&ran.json()), [("ours", 2, true), ("shipped", 2, true), ("core", 2, true)], "{ran}");
     assert_eq!(ran.stdout.matches("halo27: ").count(), 6, "{ran}");
     ran.says("turn 2 of 2, unchanged over shm: ");
-    // The reports are those of the last run.
     assert_eq!(ran.ranks().len(), 2, "{ran}");
 }
 
-/// Open MPI does not start over shm without the provider. The command reports this and continues with the other ways.
+/// Open MPI does not start over shm without the provider. The command reports this and continues.
 #[test]
 fn compare_leaves_out_failed_way() {
     let _alone = mpi::alone();

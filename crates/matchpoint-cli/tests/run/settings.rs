@@ -1,4 +1,4 @@
-//! Settings of the user are used or refused.
+//! User settings are used or refused.
 
 use crate::job::Job;
 use crate::mpi;
@@ -35,7 +35,7 @@ fn contradicting_setting_is_refused() {
     assert!(said.contains("OMPI_MCA_pml is 'ob1' on the command line, but must be 'cm'"), "{said}");
 }
 
-/// Overflow matching leaves the settings of the MPI library alone.
+/// Overflow matching keeps the settings of the MPI library.
 #[test]
 fn provider_in_environment_is_kept_above() {
     let _alone = mpi::alone();
@@ -46,7 +46,7 @@ fn provider_in_environment_is_kept_above() {
     ran.says("hybrid is ready in 2 ranks: overflow begins with the first receive");
 }
 
-/// A library that the user preloads stays loaded, behind the library of overflow matching.
+/// A library that the user preloads stays loaded, after the library of overflow matching.
 #[test]
 fn preloaded_library_is_kept_above() {
     mpi::each(|mpi| {
