@@ -109,9 +109,9 @@ where
         else {
             return;
         };
-        let (told, steps) = mpsc::channel();
+        let (sender, steps) = mpsc::channel();
         self.steps = Some(steps);
-        let progress = ProgressSender { steps: told, stop: self.stop.clone() };
+        let progress = ProgressSender { steps: sender, stop: self.stop.clone() };
         self.thread = Some(thread::spawn(move || {
             let benchmark = Conversation::new(output, input, |line| anstream::eprintln!("{line}"));
             talk(benchmark, &progress)

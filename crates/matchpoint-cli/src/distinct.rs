@@ -61,8 +61,8 @@ mod tests {
             [("a", "./a", true), ("there", "./there", true), ("a", "b", false), ("there", "b", false)]
         {
             let (one, other) = (file(one), file(other));
-            let told = check_distinct(&[("--json", Some(&one)), ("--csv", None), ("--plot", Some(&other))]);
-            assert_eq!(told.is_err(), is_same, "{one:?} {other:?}");
+            let result = check_distinct(&[("--json", Some(&one)), ("--csv", None), ("--plot", Some(&other))]);
+            assert_eq!(result.is_err(), is_same, "{one:?} {other:?}");
         }
         let dash = Some(Path::new("-"));
         assert!(check_distinct(&[("--json", dash), ("--csv", dash)]).is_err());

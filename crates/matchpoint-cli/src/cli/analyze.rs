@@ -79,11 +79,11 @@ impl Analyze {
         if self.wants_all() {
             names.push(ALL.to_owned());
         }
-        let mut meant = expand_all(&names);
+        let mut selected = expand_all(&names);
         if let (false, Some((bare, _))) = (is_named, stand_in.split_once(':')) {
-            meant.retain(|name| name != bare);
+            selected.retain(|name| name != bare);
         }
-        meant
+        selected
     }
 
     /// Whether some engines are not named.

@@ -25,11 +25,12 @@ impl Origin {
         let text = fs::read(folder.join(manifest::FILE)).ok();
         let manifest = text.and_then(|text| serde_json::from_slice::<Manifest>(&text).ok());
         // A manifest of a converted trace may not describe a run.
-        let tells = |manifest: &Manifest| manifest.format == manifest::FORMAT && !manifest.mpi.is_empty();
+        let is_complete =
+            |manifest: &Manifest| manifest.format == manifest::FORMAT && !manifest.mpi.is_empty();
         // An unreadable arrivals file is lost too.
         let arrives = |&rank: &u32| !matches!(trace.arrivals(rank), Ok(None));
         Origin {
-            manifest: manifest.filter(tells),
+            manifest: manifest.filter(is_complete),
             has_arrivals: trace.present().iter().any(arrives),
             sites: AtomicU64::new(0),
         }

@@ -26,7 +26,7 @@ pub(super) fn each_call(
     mut take: impl FnMut(&mut Call) -> io::Result<()>,
 ) -> io::Result<u64> {
     let mut stream = trace.rank(rank).map_err(io::Error::other)?;
-    let (mut call, mut calls, mut sites, mut told) = (Call::default(), 0, 0, 0);
+    let (mut call, mut calls, mut sites, mut reported) = (Call::default(), 0, 0, 0);
     while stream.read(&mut call).map_err(io::Error::other)? {
         sites += u64::from(call.site != 0);
         take(&mut call)?;
@@ -36,13 +36,13 @@ pub(super) fn each_call(
                 return Err(io::ErrorKind::Interrupted.into());
             }
             progress.calls.fetch_add(CALLS_PER_LOOK, Relaxed);
-            progress.bytes.fetch_add(stream.position() - told, Relaxed);
-            told = stream.position();
+            progress.bytes.fetch_add(stream.position() - reported, Relaxed);
+            reported = stream.position();
         }
     }
     origin.saw_sites(sites);
     progress.calls.fetch_add(calls % CALLS_PER_LOOK, Relaxed);
-    progress.bytes.fetch_add(stream.position() - told, Relaxed);
+    progress.bytes.fetch_add(stream.position() - reported, Relaxed);
     Ok(calls)
 }
 

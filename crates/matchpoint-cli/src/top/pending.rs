@@ -310,85 +310,90 @@ mod tests {
 
     #[test]
     fn receives_are_posted_until_reported_complete() {
-        let mut told = Processed::new();
-        told.call(post(Peer::Rank(1), 1));
-        told.call(post(Peer::Any, 2));
-        told.call(post(Peer::Null, 3));
-        told.call(post(Peer::Rank(2), 4));
-        assert_eq!(told.counts(), (2, 1, 0, 0));
-        told.wait(&[1, 2], &[(1, from(0, false))]);
-        assert_eq!(told.counts(), (2, 0, 1, 0));
+        let mut processed = Processed::new();
+        processed.call(post(Peer::Rank(1), 1));
+        processed.call(post(Peer::Any, 2));
+        processed.call(post(Peer::Null, 3));
+        processed.call(post(Peer::Rank(2), 4));
+        assert_eq!(processed.counts(), (2, 1, 0, 0));
+        processed.wait(&[1, 2], &[(1, from(0, false))]);
+        assert_eq!(processed.counts(), (2, 0, 1, 0));
         // A cancelled receive has no message; a freed one is unknown.
-        told.wait(&[1], &[(0, from(1, true))]);
-        told.with(Action::RequestFree, &[4], &[], &[]);
-        assert_eq!(told.counts(), (0, 0, 1, 0));
-        told.wait(&[4, 77], &[(0, None), (1, None)]);
-        assert_eq!(told.counts(), (0, 0, 1, 0));
+        processed.wait(&[1], &[(0, from(1, true))]);
+        processed.with(Action::RequestFree, &[4], &[], &[]);
+        assert_eq!(processed.counts(), (0, 0, 1, 0));
+        processed.wait(&[4, 77], &[(0, None), (1, None)]);
+        assert_eq!(processed.counts(), (0, 0, 1, 0));
         let blocking = Action::Receive {
             args: receive(CommId::WORLD, Peer::Any),
             request: None,
             status: from(0, false),
         };
-        told.call(blocking);
-        assert_eq!(told.counts(), (0, 0, 2, 0));
+        processed.call(blocking);
+        assert_eq!(processed.counts(), (0, 0, 2, 0));
     }
 
     #[test]
     fn each_start_posts_persistent_request() {
-        let mut told = Processed::new();
-        told.call(Action::ReceiveInit { args: receive(CommId::WORLD, Peer::Rank(1)), request: RequestId(1) });
-        told.call(Action::SendInit { args: send(CommId::WORLD, 5), request: RequestId(2) });
-        assert_eq!(told.counts(), (0, 0, 0, 0));
+        let mut processed = Processed::new();
+        processed
+            .call(Action::ReceiveInit { args: receive(CommId::WORLD, Peer::Rank(1)), request: RequestId(1) });
+        processed.call(Action::SendInit { args: send(CommId::WORLD, 5), request: RequestId(2) });
+        assert_eq!(processed.counts(), (0, 0, 0, 0));
         for round in 1..=3 {
-            told.with(Action::Start, &[1, 2], &[], &[]);
-            assert_eq!((told.counts(), told.sent(5)), ((1, 0, round - 1, 0), round));
+            processed.with(Action::Start, &[1, 2], &[], &[]);
+            assert_eq!((processed.counts(), processed.sent(5)), ((1, 0, round - 1, 0), round));
             // The status test reports the completion, which counts once.
-            told.with(Action::RequestStatus, &[1], &[(0, None)], &[]);
-            assert_eq!(told.counts(), (0, 0, round, 0));
-            told.wait(&[1, 2], &[(0, from(1, false)), (1, None)]);
-            assert_eq!(told.counts(), (0, 0, round, 0));
+            processed.with(Action::RequestStatus, &[1], &[(0, None)], &[]);
+            assert_eq!(processed.counts(), (0, 0, round, 0));
+            processed.wait(&[1, 2], &[(0, from(1, false)), (1, None)]);
+            assert_eq!(processed.counts(), (0, 0, round, 0));
         }
     }
 
     #[test]
     fn matched_probe_counts_message_once() {
-        let mut told = Processed::new();
+        let mut processed = Processed::new();
         let args = receive(CommId::WORLD, Peer::Any);
         let taken = matchpoint_trace::call::HandleId(1);
         let handle = Some(taken);
         let probe =
             |handle, found| Action::Probe { args, blocking: false, found, status: from(0, false), handle };
-        told.call(probe(None, true));
-        told.call(probe(handle, false));
-        assert_eq!(told.counts(), (0, 0, 0, 0));
-        told.call(probe(handle, true));
-        told.call(Action::MatchedReceive { handle: taken, request: None, status: from(0, false) });
-        assert_eq!(told.counts(), (0, 0, 1, 0));
+        processed.call(probe(None, true));
+        processed.call(probe(handle, false));
+        assert_eq!(processed.counts(), (0, 0, 0, 0));
+        processed.call(probe(handle, true));
+        processed.call(Action::MatchedReceive { handle: taken, request: None, status: from(0, false) });
+        assert_eq!(processed.counts(), (0, 0, 1, 0));
     }
 
     #[test]
     fn ranks_are_those_of_the_communicator() {
-        let mut told = Processed::new();
+        let mut processed = Processed::new();
         let made = |how, parent| Action::CommCreate { parent, how, comm: THERE, request: None };
-        told.with(made(NewComm::Listed { own: 3, tag: None }, CommId::WORLD), &[], &[], &[6, 3, -1]);
-        told.call(Action::Send { args: send(THERE, 0), request: None });
-        told.call(Action::Send { args: send(THERE, 2), request: None });
-        told.call(Action::Send { args: send(CommId::SELF, 0), request: None });
-        assert_eq!((told.sent(6), told.sent(3) - PLENTY, told.counts().3), (1, 1, 1));
-        told.call(Action::Receive { args: receive(THERE, Peer::Any), request: None, status: from(2, false) });
-        told.call(Action::Receive { args: receive(THERE, Peer::Rank(0)), request: None, status: None });
+        processed.with(made(NewComm::Listed { own: 3, tag: None }, CommId::WORLD), &[], &[], &[6, 3, -1]);
+        processed.call(Action::Send { args: send(THERE, 0), request: None });
+        processed.call(Action::Send { args: send(THERE, 2), request: None });
+        processed.call(Action::Send { args: send(CommId::SELF, 0), request: None });
+        assert_eq!((processed.sent(6), processed.sent(3) - PLENTY, processed.counts().3), (1, 1, 1));
+        processed.call(Action::Receive {
+            args: receive(THERE, Peer::Any),
+            request: None,
+            status: from(2, false),
+        });
+        processed.call(Action::Receive { args: receive(THERE, Peer::Rank(0)), request: None, status: None });
         // The message to the rank itself, and the received one.
-        assert_eq!(told.counts(), (0, 0, 0, 2));
+        assert_eq!(processed.counts(), (0, 0, 0, 2));
         // Messages on an inter-communicator go to the remote group.
-        told.with(made(NewComm::Listed { own: 1, tag: None }, CommId::WORLD), &[], &[], &[3, 8]);
-        told.call(Action::Send { args: send(THERE, 0), request: None });
-        assert_eq!(told.sent(8), 1);
+        processed.with(made(NewComm::Listed { own: 1, tag: None }, CommId::WORLD), &[], &[], &[3, 8]);
+        processed.call(Action::Send { args: send(THERE, 0), request: None });
+        assert_eq!(processed.sent(8), 1);
         // A duplicate has the members of its parent. A communicator without a recorded creation has unknown members.
-        told.call(made(NewComm::Dup, CommId::WORLD));
-        told.call(Action::Send { args: send(THERE, 1), request: None });
-        assert_eq!(told.sent(1), 1);
-        told.call(Action::CommFree { comm: THERE });
-        told.call(Action::Send { args: send(THERE, 1), request: None });
-        assert_eq!((told.sent(1), told.counts().3), (1, 3));
+        processed.call(made(NewComm::Dup, CommId::WORLD));
+        processed.call(Action::Send { args: send(THERE, 1), request: None });
+        assert_eq!(processed.sent(1), 1);
+        processed.call(Action::CommFree { comm: THERE });
+        processed.call(Action::Send { args: send(THERE, 1), request: None });
+        assert_eq!((processed.sent(1), processed.counts().3), (1, 3));
     }
 }

@@ -72,14 +72,14 @@ impl Watch {
                 self.world = self.world.max(size);
             }
         }
-        self.flow.settle(self.told_ns().saturating_sub(SETTLED_NS));
+        self.flow.settle(self.reported_ns().saturating_sub(SETTLED_NS));
         self.behind
     }
 
     /// Time that all ranks have reported. Silent ranks are excluded.
-    fn told_ns(&self) -> i64 {
-        let tells = |rank: &&Rank| rank.file.head().is_some() && !rank.is_over() && !rank.silent;
-        let until = self.ranks.iter().filter(tells).map(|rank| rank.file.until_ns());
+    fn reported_ns(&self) -> i64 {
+        let is_reporting = |rank: &&Rank| rank.file.head().is_some() && !rank.is_over() && !rank.silent;
+        let until = self.ranks.iter().filter(is_reporting).map(|rank| rank.file.until_ns());
         until.min().filter(|_| !self.is_finished()).unwrap_or(i64::MAX)
     }
 
@@ -106,8 +106,8 @@ impl Watch {
     /// The current state.
     pub fn snapshot(&self) -> Snapshot {
         let at = SystemTime::now();
-        let told_ns = self.told_ns();
-        let rows: Vec<Row> = self.ranks.iter().filter_map(|rank| rank.row(at, told_ns, self)).collect();
+        let reported_ns = self.reported_ns();
+        let rows: Vec<Row> = self.ranks.iter().filter_map(|rank| rank.row(at, reported_ns, self)).collect();
         let heads: Vec<&Head> = self.ranks.iter().filter_map(|rank| rank.file.head()).collect();
         let ranks = heads.first().map_or(0, |head| head.size);
         let state = if self.is_finished() { State::Finished } else { state(&rows, ranks) };
@@ -161,7 +161,7 @@ impl Rank {
         })
     }
 
-    fn row(&self, at: SystemTime, told_ns: i64, watch: &Watch) -> Option<Row> {
+    fn row(&self, at: SystemTime, reported_ns: i64, watch: &Watch) -> Option<Row> {
         if self.lost.is_none() {
             self.file.head()?;
         }
@@ -174,7 +174,7 @@ impl Rank {
             host: head.map(|head| head.host.clone()).unwrap_or_default(),
             pid: head.map_or(0, |head| head.pid),
             posted: self.posted(),
-            unexpected: self.unexpected(told_ns, watch),
+            unexpected: self.unexpected(reported_ns, watch),
             calls: self.file.calls(),
             calls_per_s: if self.file.end().is_some() { 0.0 } else { self.file.calls_per_s() },
             age_s,
@@ -216,10 +216,10 @@ impl Rank {
         }
     }
 
-    fn unexpected(&self, told_ns: i64, watch: &Watch) -> Length {
+    fn unexpected(&self, reported_ns: i64, watch: &Watch) -> Length {
         match self.measured().and_then(|queues| queues.unexpected) {
             Some(entries) => Length { entries, measured: true },
-            None => Length { entries: watch.flow.pending(self.rank, told_ns), measured: false },
+            None => Length { entries: watch.flow.pending(self.rank, reported_ns), measured: false },
         }
     }
 

@@ -244,7 +244,7 @@ fn page_has_spreads_notes_memory() {
     let page = fs::read_to_string(path).unwrap();
     let bars = page.matches("class=\"spread e0\"").count();
     assert_eq!(bars, 1, "one path has the spreads of a line");
-    for told in [
+    for printed in [
         "≈: level with the best",
         "counts at most as much as its lower half",
         "–",
@@ -257,14 +257,14 @@ fn page_has_spreads_notes_memory() {
         "<b>list</b>: ",
         "<b>Reference</b>: ",
     ] {
-        assert!(page.contains(told), "no {told} in {page}");
+        assert!(page.contains(printed), "no {printed} in {page}");
     }
     assert_eq!(page.matches("<small>").count(), page.matches("</small>").count());
 }
 
 #[test]
 fn wrong_word_is_usage_error_with_hint() {
-    for (arguments, told) in [
+    for (arguments, printed) in [
         (["-w", "lost"], "unknown workload 'lost'\nhint: use last, "),
         (["-w", "last:x"], "'x' is not a size of workload 'last'"),
         (["-w", "trace:"], "needs the path of a trace"),
@@ -275,7 +275,7 @@ fn wrong_word_is_usage_error_with_hint() {
     ] {
         let output = bench(&arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
-        assert!(text(&output.stderr).contains(told), "{}", text(&output.stderr));
+        assert!(text(&output.stderr).contains(printed), "{}", text(&output.stderr));
     }
 }
 
@@ -283,7 +283,7 @@ fn wrong_word_is_usage_error_with_hint() {
 fn impossible_bench_leaves_no_file() {
     let folder = tempdir().unwrap();
     let file = |name: &str| folder.path().join(name).display().to_string();
-    for (arguments, code, told) in [
+    for (arguments, code, printed) in [
         (["-w", "trace:/nowhere", "--json", &file("a.json")], 1, "/nowhere"),
         (["-w", "last:0", "--plot", &file("a.png")], 2, "must end in .svg or .html"),
         (["-w", "last:0", "--json", &file("none/a.json")], 1, "cannot write"),
@@ -292,7 +292,7 @@ fn impossible_bench_leaves_no_file() {
         let output = bench(&arguments);
         assert_eq!(output.status.code(), Some(code), "{arguments:?}");
         let said = text(&output.stderr);
-        assert!(said.starts_with("error: ") && said.contains(told), "{said}");
+        assert!(said.starts_with("error: ") && said.contains(printed), "{said}");
         assert_eq!(said.lines().filter(|line| !line.starts_with("hint: ")).count(), 1, "{said}");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
@@ -437,8 +437,8 @@ fn full_table_of_callers_reports_fill() {
         assert_eq!(rate["right"], true, "{rate}");
         assert!(rate["rate_millions_per_s"].is_null(), "{rate}");
     }
-    let told = bench(&arguments);
-    assert!(text(&told.stdout).contains(&format!("Full: {full}: its table, ")), "{told:?}");
+    let printed = bench(&arguments);
+    assert!(text(&printed.stdout).contains(&format!("Full: {full}: its table, ")), "{printed:?}");
 }
 
 /// Short measurements of each kind that accepts engines of cards.

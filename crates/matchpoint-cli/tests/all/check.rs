@@ -266,12 +266,12 @@ fn crashing_library_does_not_end_command() {
     assert_eq!(output.status.code(), Some(1));
     let says = stderr(&output);
     assert!(says.contains("crashed in the stream 'cancel in reverse, 1 entries' (signal: 6"), "{says}");
-    let told = stdout(&output);
+    let expected = stdout(&output);
     assert!(
-        told.starts_with(&format!("{}: BREAKS A LAW\n# It crashed (signal: 6", example.library)),
-        "{told}"
+        expected.starts_with(&format!("{}: BREAKS A LAW\n# It crashed (signal: 6", example.library)),
+        "{expected}"
     );
-    assert!(told.ends_with("# First seen in: cancel in reverse, 1 entries\n"), "{told}");
+    assert!(expected.ends_with("# First seen in: cancel in reverse, 1 entries\n"), "{expected}");
 
     let folder = tempdir().unwrap();
     let file = folder.path().join("found.json").display().to_string();

@@ -143,7 +143,7 @@ fn wrong_word_is_usage_error() {
 /// Errors of numbers contain the range and an example.
 #[test]
 fn wrong_number_is_reported_with_range() {
-    for (arguments, told) in [
+    for (arguments, expected) in [
         (
             &["check", "--streams", "x"][..],
             "'x' for '--streams <N>': must be a whole number from 0, such as 20000",
@@ -160,7 +160,7 @@ fn wrong_number_is_reported_with_range() {
     ] {
         let output = matchpoint(arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
-        assert!(stderr(&output).contains(told), "{arguments:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains(expected), "{arguments:?}: {}", stderr(&output));
     }
 }
 
@@ -171,7 +171,7 @@ fn unwritable_file_is_reported_before_work() {
     fs::write(folder.path().join("file"), "").unwrap();
     let at = |name: &str| folder.path().join(name).display().to_string();
     let (missing, below_file, itself) = (at("none/x"), at("file/x"), at(""));
-    for (path, told) in [
+    for (path, expected) in [
         (&missing, "(mkdir -p), or name another file"),
         (&below_file, "file' is not a folder"),
         (&itself, "name a file in this folder"),
@@ -187,7 +187,7 @@ fn unwritable_file_is_reported_before_work() {
         ] {
             let output = matchpoint(arguments);
             let said = stderr(&output);
-            assert!(said.contains("cannot write ") && said.contains(told), "{arguments:?}: {said}");
+            assert!(said.contains("cannot write ") && said.contains(expected), "{arguments:?}: {said}");
             assert_eq!(
                 said.lines().filter(|line| !line.starts_with("hint: ")).count(),
                 1,
@@ -357,8 +357,8 @@ fn substitute_of_card_is_reported_once() {
     ] {
         let output = matchpoint(arguments);
         assert!(output.status.success(), "{}", stderr(&output));
-        let told = stderr(&output).matches("hybrid replaces gpu_ordered: ").count();
-        assert_eq!(told, 1, "{}", stderr(&output));
+        let expected = stderr(&output).matches("hybrid replaces gpu_ordered: ").count();
+        assert_eq!(expected, 1, "{}", stderr(&output));
     }
 }
 

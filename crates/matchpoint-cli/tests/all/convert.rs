@@ -38,9 +38,9 @@ fn convert(trace: &Path, output: &Path, more: &[&str]) -> Output {
 
 fn converted(trace: &Path, output: &Path) -> String {
     let done = convert(trace, output, &[]);
-    let told = String::from_utf8(done.stderr).unwrap();
-    assert!(done.status.success(), "{told}");
-    told
+    let expected = String::from_utf8(done.stderr).unwrap();
+    assert!(done.status.success(), "{expected}");
+    expected
 }
 
 /// The analysis, without members that vary between runs.
@@ -79,9 +79,9 @@ fn converted_traces_have_equal_analysis() {
         let name = trace.file_name().unwrap().to_str().unwrap();
         let [native, dumpi] =
             ["trace", "dumpi"].map(|extension| folder.path().join(format!("{name}.{extension}")));
-        let told = converted(&trace, &native);
+        let expected = converted(&trace, &native);
         // The new trace does not contain the tracer's omissions, so the command reports them.
-        assert_eq!(told.contains("did not write 1260 calls"), name == "quicksilver-8", "{told}");
+        assert_eq!(expected.contains("did not write 1260 calls"), name == "quicksilver-8", "{expected}");
         let theirs = analysis(&trace);
         assert_eq!(analysis(&native), theirs, "{name}");
         converted(&native, &dumpi);
@@ -178,14 +178,14 @@ fn failed_conversion_leaves_no_output() {
     }
     for name in [&["a.csv", "a.trace", "a.dumpi"][..], PACKED].concat() {
         let done = convert(&damaged, &folder.path().join(name), &[]);
-        let told = str::from_utf8(&done.stderr).unwrap();
-        assert_eq!(done.status.code(), Some(1), "{told}");
+        let expected = str::from_utf8(&done.stderr).unwrap();
+        assert_eq!(done.status.code(), Some(1), "{expected}");
         assert!(
-            told.contains("-0003.bin")
-                && told.contains("byte 2")
-                && !told.contains("cannot write")
-                && told.lines().filter(|line| !line.starts_with("hint: ")).count() == 1,
-            "{told}"
+            expected.contains("-0003.bin")
+                && expected.contains("byte 2")
+                && !expected.contains("cannot write")
+                && expected.lines().filter(|line| !line.starts_with("hint: ")).count() == 1,
+            "{expected}"
         );
     }
     let left: Vec<_> =
@@ -212,16 +212,19 @@ fn command_line_is_kept_or_reported_missing() {
     fs::write(recorded.join("rank-00000.mpa"), "").unwrap();
 
     let again = folder.path().join("again.trace");
-    let told = converted(&recorded, &again);
+    let expected = converted(&recorded, &again);
     for member in ["mpi", "command", "started", "ended", "exit_status", "ranks"] {
         assert_eq!(manifest(&again)[member], of_run[member], "{member}");
     }
-    assert!(told.contains("Hosts and processes of the run are omitted"), "{told}");
+    assert!(expected.contains("Hosts and processes of the run are omitted"), "{expected}");
     let arrivals = "Arrival times are omitted";
     for name in [&["a.dumpi", "a.csv"][..], PACKED].concat() {
-        let told = converted(&recorded, &folder.path().join(name));
-        assert!(told.contains("Command, MPI library, time and hosts of the run are omitted"), "{told}");
-        assert!(told.contains(arrivals), "{told}");
+        let expected = converted(&recorded, &folder.path().join(name));
+        assert!(
+            expected.contains("Command, MPI library, time and hosts of the run are omitted"),
+            "{expected}"
+        );
+        assert!(expected.contains(arrivals), "{expected}");
     }
 }
 

@@ -457,9 +457,9 @@ fn stand_in_engine_is_named() {
         });
         Report::new(&measurements).verdict.text
     };
-    let told = "(the traced library searches as Open MPI does)";
+    let expected = "(the traced library searches as Open MPI does)";
     let open_mpi = Some("Open MPI v5.0.11, package: Open MPI somebody@somewhere");
-    assert!(of(open_mpi, 0).contains(&format!("`list`, which searches as MPICH does {told}.")));
+    assert!(of(open_mpi, 0).contains(&format!("`list`, which searches as MPICH does {expected}.")));
     assert!(of(Some("MPICH Version: 5.0.2"), 1).contains("(the traced library searches as MPICH does)"));
     for (library, engine) in
         [(None, 0), (None, 1), (Some("MPICH Version: 5.0.2"), 0), (open_mpi, 1), (open_mpi, 2)]

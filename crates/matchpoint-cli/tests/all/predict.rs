@@ -263,16 +263,20 @@ fn trace_is_replayed_on_machine_network() {
         json(&[&["trace", &trace, "-e", "list", "--phases", "1"], options].concat())["notes"].to_string()
     };
     // L: α of the shortest messages minus both overheads. G: of the longest.
-    let told = notes(&["-m", &machine]);
+    let printed_notes = notes(&["-m", &machine]);
     assert!(
-        told.contains("the machine's network: L=1700") && told.contains("o=300,g=500,G=0.3448"),
-        "{told}"
+        printed_notes.contains("the machine's network: L=1700")
+            && printed_notes.contains("o=300,g=500,G=0.3448"),
+        "{printed_notes}"
     );
-    assert!(told.contains("S=7999"), "{told}");
-    let told = notes(&["-m", &machine, "--loggp", "L=5"]);
-    assert!(told.contains("the network L=5,o=300") && told.contains("(--loggp)"), "{told}");
-    let told = notes(&["-m", "blue-waters"]);
-    assert!(told.contains("an assumed network (L=1000,"), "{told}");
+    assert!(printed_notes.contains("S=7999"), "{printed_notes}");
+    let printed_notes = notes(&["-m", &machine, "--loggp", "L=5"]);
+    assert!(
+        printed_notes.contains("the network L=5,o=300") && printed_notes.contains("(--loggp)"),
+        "{printed_notes}"
+    );
+    let printed_notes = notes(&["-m", "blue-waters"]);
+    assert!(printed_notes.contains("an assumed network (L=1000,"), "{printed_notes}");
 }
 
 /// γ depends on the number of messages.

@@ -94,7 +94,7 @@ fn profile_of_other_job_is_reported() {
         profile(one, &file);
         let trace = bundled(other).display().to_string();
         let engine = format!("partner:mode=static,profile={}", file.display());
-        let told =
+        let message =
             format!("app.partners is the profile of {processes} processes, and here are {here}; write one");
         let workload = format!("trace:{trace}");
         for arguments in [
@@ -104,7 +104,7 @@ fn profile_of_other_job_is_reported() {
             let output = matchpoint(arguments);
             assert!(output.status.code() == Some(1) && output.stdout.is_empty(), "{arguments:?}");
             let text = str::from_utf8(&output.stderr).unwrap();
-            assert!(text.contains(&told), "{text}");
+            assert!(text.contains(&message), "{text}");
         }
     }
 }
@@ -191,12 +191,12 @@ fn missing_ranks_are_reported() {
         &["convert", &trace, "-o", &table],
     ] {
         let output = matchpoint(arguments);
-        let told = str::from_utf8(&output.stderr).unwrap();
-        assert!(output.status.success(), "{arguments:?}: {told}");
+        let message = str::from_utf8(&output.stderr).unwrap();
+        assert!(output.status.success(), "{arguments:?}: {message}");
         assert_eq!(
-            told.matches("note: 1 of 16 ranks is missing from the trace: ").count(),
+            message.matches("note: 1 of 16 ranks is missing from the trace: ").count(),
             1,
-            "{arguments:?}: {told}"
+            "{arguments:?}: {message}"
         );
     }
 }
@@ -206,9 +206,12 @@ fn levels_and_partners_are_in_the_report() {
     let trace = bundled("fillboundary-27").display().to_string();
     let asked = ["analyze", &trace, "-e", "list", "-e", "partner:threshold=4", "-e", "optimistic"];
     let report = matchpoint(&asked);
-    let told = str::from_utf8(&report.stdout).unwrap();
-    let words = told.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("partners of posted receives ") && words.contains("receives of a run "), "{told}");
+    let message = str::from_utf8(&report.stdout).unwrap();
+    let words = message.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        words.contains("partners of posted receives ") && words.contains("receives of a run "),
+        "{message}"
+    );
     let json = matchpoint(&[&asked[..], &["--json", "-"]].concat());
     let json: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
     assert_eq!(json["engines"][0]["statistics"].as_array().unwrap().len(), 0, "a list has nothing to tell");

@@ -109,8 +109,8 @@ fn no_compiler() {
     .unwrap();
     fs::set_permissions(&broken, fs::Permissions::from_mode(0o755)).unwrap();
     let complaint = setting.run(&["--mpicc", &broken], [&mpiexec]).complaint();
-    let told = "cannot compile the benchmark (exit status: 1): mpi.h is odd";
-    assert!(complaint.contains(told), "{complaint}");
+    let expected = "cannot compile the benchmark (exit status: 1): mpi.h is odd";
+    assert!(complaint.contains(expected), "{complaint}");
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn files_must_be_distinct_and_writable() {
 fn wrong_options_are_usage_errors() {
     let _alone = mpi::alone();
     let setting = Setting::new();
-    for (options, told) in [
+    for (options, expected) in [
         (&["--max-bytes", "0"][..], "must be 1 byte to 1G"),
         (&["--max-bytes", "2G"], "must be 1 byte to 1G"),
         (&["--max-messages", "40000"], "must be a whole number from 1 to 32767, such as 1000"),
@@ -192,7 +192,7 @@ fn wrong_options_are_usage_errors() {
     ] {
         let ran = setting.run(options, ["mpiexec"]);
         assert_eq!(ran.code, Some(2), "{ran}");
-        assert!(ran.stderr.contains(told), "{told}: {ran}");
+        assert!(ran.stderr.contains(expected), "{expected}: {ran}");
     }
     let ran = setting.run(&[], [""; 0]);
     assert_eq!(ran.code, Some(2), "{ran}");

@@ -69,7 +69,7 @@ fn interrupted_calibration_continues() {
         let mut said = String::new();
         job.stderr.take().unwrap().read_to_string(&mut said).unwrap();
         if status.success() {
-            eprintln!("left out: all was measured before it was told to stop");
+            eprintln!("left out: the measurement ended before the interrupt");
             continue;
         }
         assert!(said.contains("repeat the command to continue after the"), "{said}");

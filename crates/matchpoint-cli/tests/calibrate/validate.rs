@@ -164,7 +164,7 @@ fn obstacle_is_reported_in_one_line() {
         let launcher = script(&setting, says);
         validate(&setting, &machine, options, &[launcher]).complaint()
     };
-    for (complaint, told) in [
+    for (complaint, message) in [
         (with(&[], "exit 3"), "did not start (exit code 3)"),
         (
             with(&[], &format!("{HELLO}\nread line; exit 4")),
@@ -199,7 +199,7 @@ fn obstacle_is_reported_in_one_line() {
             "rank 2 is on 'n0'",
         ),
     ] {
-        assert!(complaint.contains(told), "{told}: {complaint}");
+        assert!(complaint.contains(message), "{message}: {complaint}");
     }
     assert!(!setting.path("validated.json").exists());
     let launcher = [script(&setting, "exit 0")];

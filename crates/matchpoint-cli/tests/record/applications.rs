@@ -36,7 +36,7 @@ fn record(program: &str, input: &str, arguments: &[&str]) -> Option<Value> {
     let report = ran.report();
     engines_agree(&report, &format!("{ran}"));
     assert_eq!(number(&report, "replay.unmatched_messages"), 0, "{ran}");
-    eprintln!("{}\n  {program}: {}", ran.told(), report["verdict"]["text"]);
+    eprintln!("{}\n  {program}: {}", ran.log(), report["verdict"]["text"]);
     Some(report)
 }
 

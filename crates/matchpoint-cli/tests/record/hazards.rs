@@ -33,8 +33,8 @@ fn program_results_are_unchanged() {
         let results = scratch().join("results");
         let ran = hazards(mpi, 4, &["many", results.to_str().unwrap()]).succeed();
         let what = format!("{ran}");
-        for told in ["rank 0: 27 sends, 0 receives", "rank 1: 10 sends, 17 receives"] {
-            assert!(ran.stdout.contains(told), "{what}");
+        for expected in ["rank 0: 27 sends, 0 receives", "rank 1: 10 sends, 17 receives"] {
+            assert!(ran.stdout.contains(expected), "{what}");
         }
         let report = ran.report();
         // Messages to MPI_PROC_NULL do not count. Failed calls count as calls.

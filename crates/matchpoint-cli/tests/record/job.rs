@@ -214,7 +214,7 @@ impl Ran {
     }
 
     /// Lines of the command itself.
-    pub fn told(&self) -> String {
+    pub fn log(&self) -> String {
         let own = self.stderr.lines().filter(|line| line.starts_with("matchpoint: "));
         own.collect::<Vec<_>>().join("\n")
     }

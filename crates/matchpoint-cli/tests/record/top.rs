@@ -82,12 +82,12 @@ fn rows(seen: &Value) -> &[Value] {
 
 /// All ranks have written their calls, and wait.
 fn all_stand(seen: &Value) -> bool {
-    let stands = |row: &Value| {
+    let is_expected = |row: &Value| {
         let (posted, any_source, unexpected) = left(number(row, "rank") as u32);
         number(row, "posted.entries") == posted + any_source
             && number(row, "unexpected.entries") == unexpected
     };
-    rows(seen).len() == RANKS as usize && rows(seen).iter().all(stands)
+    rows(seen).len() == RANKS as usize && rows(seen).iter().all(is_expected)
 }
 
 /// The same numbers, counted by the library if possible: Open MPI excludes any-source receives.

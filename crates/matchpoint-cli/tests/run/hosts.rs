@@ -149,10 +149,10 @@ fn serves_both_hosts(mpi: &Mpi, cluster: &Cluster, options: &[&str]) {
             launcher=$1 && shift && exec "$launcher" $pass_on "$@""#;
     let printed = OsString::from(String::from_utf8(good(&mut dry).stdout).unwrap());
     good(cluster.first().args(["timeout", "100", "sh", "-c", script, "sh"]).arg(printed).args(&words));
-    let told = folder.path().join("run.json");
+    let expected = folder.path().join("run.json");
     let mut results = Command::new(MATCHPOINT);
-    good(results.args(["run", "--results"]).arg(&run).arg("--json").arg(&told));
-    let json: Value = serde_json::from_slice(&std::fs::read(&told).unwrap()).unwrap();
+    good(results.args(["run", "--results"]).arg(&run).arg("--json").arg(&expected));
+    let json: Value = serde_json::from_slice(&std::fs::read(&expected).unwrap()).unwrap();
     let mut hosts: Vec<&str> = json["ranks"].as_array().unwrap().iter().map(host).collect();
     hosts.sort_unstable();
     assert_eq!(hosts, ["host0", "host0", "host1", "host1"], "{json}");

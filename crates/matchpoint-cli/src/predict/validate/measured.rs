@@ -109,8 +109,8 @@ impl Measured {
         let exchange = played.exchange();
         let counts = Counts::of(&self.arrivals);
         let ranks = setting.layout.processes.get();
-        let told = models::exchange(setting, &exchange, &counts.by_rank(ranks))?;
-        let row = self.timed(operation, told);
+        let model = models::exchange(setting, &exchange, &counts.by_rank(ranks))?;
+        let row = self.timed(operation, model);
         let received =
             played.messages.receivers().into_iter().map(|rank| played.messages.received(rank)).max();
         Ok(Row {
@@ -144,7 +144,7 @@ impl Measured {
     }
 
     /// The common part of a row.
-    fn timed(&self, operation: &Operation, told: ModelledTimes) -> Row {
+    fn timed(&self, operation: &Operation, model: ModelledTimes) -> Row {
         Row {
             application: operation.application,
             name: operation.name.clone(),
@@ -154,9 +154,9 @@ impl Measured {
             received: 0,
             measured: Times::of(&self.natural),
             reversed: None,
-            modelled: told.modelled,
-            split: told.split,
-            interval: told.interval,
+            modelled: model.modelled,
+            split: model.split,
+            interval: model.interval,
             searched: None,
         }
     }
@@ -170,10 +170,10 @@ mod tests {
     fn overlong_measurement_is_reported() {
         let took = |seconds| Measured { took: Duration::from_secs_f64(seconds), ..Measured::default() };
         assert_eq!(beyond_budget(&[took(0.1), took(0.3)], 0.2), None);
-        let told = beyond_budget(&[took(0.1), took(1.5), took(2.5)], 0.2).unwrap();
+        let note = beyond_budget(&[took(0.1), took(1.5), took(2.5)], 0.2).unwrap();
         assert!(
-            told.starts_with("2 of 3 operations took longer than --seconds 0.2, 4.00 s in all"),
-            "{told}"
+            note.starts_with("2 of 3 operations took longer than --seconds 0.2, 4.00 s in all"),
+            "{note}"
         );
     }
 }

@@ -158,7 +158,7 @@ mod tests {
         let slow = || Outcome::TooSlow { above_ns: 90.0, why: "it is".to_owned() };
         let full = || Outcome::Full("it is".to_owned());
         let best = || spread(9.0, 10.0, 11.0);
-        for (first, second, told) in [
+        for (first, second, loss_text) in [
             (spread(10.5, 11.5, 12.0), spread(29.0, 30.0, 31.0), "3.00 × the best on halo:8"),
             (spread(10.5, 11.5, 12.0), slow(), "more than 9.00 × the best on halo:8"),
             (spread(10.5, 11.5, 12.0), best(), "none: level with the best on every workload"),
@@ -190,7 +190,7 @@ mod tests {
                     cell("halo", "list", second),
                 ],
             };
-            assert_eq!(losses(&results)[1], ("list".to_owned(), told.to_owned()));
+            assert_eq!(losses(&results)[1], ("list".to_owned(), loss_text.to_owned()));
         }
     }
 }

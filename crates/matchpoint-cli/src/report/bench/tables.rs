@@ -67,7 +67,7 @@ pub const NOTHING: &str = "·";
 
 /// Cells with missing figures, and the reasons.
 pub fn unfinished(results: &Results) -> Vec<(&'static str, String)> {
-    let told = |cell: &Cell| {
+    let note = |cell: &Cell| {
         let at = format!("{} on {}", cell.engine, label(cell));
         match &cell.outcome {
             Outcome::TooSlow { why, .. } => Some(("Given up", format!("{at}: {why}; increase --budget."))),
@@ -77,7 +77,7 @@ pub fn unfinished(results: &Results) -> Vec<(&'static str, String)> {
             Outcome::Measured(_) => None,
         }
     };
-    results.cells.iter().filter_map(told).collect()
+    results.cells.iter().filter_map(note).collect()
 }
 
 /// A sentence about a full table.

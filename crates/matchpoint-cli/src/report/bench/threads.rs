@@ -54,9 +54,9 @@ pub(super) fn full_tables<'a>(
     document: &mut Document,
     rates: impl Iterator<Item = (&'a str, Option<&'a Full>)>,
 ) {
-    let mut told = BTreeSet::new();
+    let mut reported = BTreeSet::new();
     for (engine, full) in rates {
-        if let Some(Full(when)) = full.filter(|_| told.insert(engine)) {
+        if let Some(Full(when)) = full.filter(|_| reported.insert(engine)) {
             document.item("Full", format!("{engine}: {}", tables::full(when)));
         }
     }
@@ -65,15 +65,15 @@ pub(super) fn full_tables<'a>(
 /// The results as JSON.
 pub fn callers_json(rates: &CallerRates, load: Option<f64>) -> Value {
     let each = |rate: &matchpoint_bench::callers::CallerRate| {
-        let told = |figure: f64| rate.full.is_none().then_some(figure);
+        let measured = |figure: f64| rate.full.is_none().then_some(figure);
         json!({
             "sharing": rate.sharing.name(),
             "callers": rate.callers,
             "engine": rate.engine,
             "substitute": rate.substitute,
-            "rate_millions_per_s": told(rate.median),
-            "rate_p25": told(rate.p25),
-            "rate_p75": told(rate.p75),
+            "rate_millions_per_s": measured(rate.median),
+            "rate_p25": measured(rate.p25),
+            "rate_p75": measured(rate.p75),
             "full": rate.full.as_ref().map(|Full(when)| when),
             "right": rate.is_right,
         })

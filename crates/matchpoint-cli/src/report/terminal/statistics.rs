@@ -149,7 +149,7 @@ mod tests {
             assert!(!words.is_empty() && !words.contains('_'), "{name}: {words}");
         }
         for (name, _) in WORDS {
-            assert!(names.contains(name), "no engine tells {name}");
+            assert!(names.contains(name), "no engine reports {name}");
         }
     }
 }

@@ -164,26 +164,26 @@ pub fn answer(validated: &Validated) -> String {
 
 /// Gathers and HighVolumePingPong, each with its closest model.
 fn rest(validated: &Validated) -> String {
-    let off = |is_meant: fn(Application) -> bool| -> Vec<f64> {
-        let meant = validated.judgements.iter().filter(|of| is_meant(of.application));
-        meant.filter_map(|of| Some(closest(of)?.1)).collect()
+    let off = |is_selected: fn(Application) -> bool| -> Vec<f64> {
+        let selected = validated.judgements.iter().filter(|of| is_selected(of.application));
+        selected.filter_map(|of| Some(closest(of)?.1)).collect()
     };
     let gathers = off(|application| application == Application::Gather);
     let parts = [("gather", gathers), ("HighVolumePingPong", off(Application::is_volume))];
-    let told = parts.iter().filter(|(_, off)| !off.is_empty()).map(|(name, off)| {
+    let sentences = parts.iter().filter(|(_, off)| !off.is_empty()).map(|(name, off)| {
         let least = percent(off.iter().copied().fold(f64::INFINITY, f64::min), false);
         let most = percent(off.iter().copied().fold(0.0, f64::max), false);
         let range = if least == most { most } else { format!("{} to {most}", least.trim_end_matches(" %")) };
         format!("{name} {range} with its closest model")
     });
-    told.collect::<Vec<_>>().join("; ")
+    sentences.collect::<Vec<_>>().join("; ")
 }
 
 /// The closest model, and its error. Among equal models, the most detailed one.
 fn closest(judgement: &Judgement) -> Option<(Step, f64)> {
     let steps = Step::ALL.into_iter().zip(judgement.errors).rev();
-    let told = steps.filter_map(|(step, off)| Some((step, off?.absolute)));
-    told.min_by_key(|(_, absolute)| (absolute * 1e3).round() as u64)
+    let sentences = steps.filter_map(|(step, off)| Some((step, off?.absolute)));
+    sentences.min_by_key(|(_, absolute)| (absolute * 1e3).round() as u64)
 }
 
 fn answer_of(judgement: &Judgement) -> Option<String> {

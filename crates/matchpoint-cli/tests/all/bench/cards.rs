@@ -90,14 +90,16 @@ fn card_failure_keeps_earlier_figures() {
     let output = played("match_partitioned:700", &["--json", &file, "--csv", &csv, "--plot", &svg]);
     let is_partial = |output: &Output| {
         assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
-        let told = said(output);
-        let told = told.lines().find(|line| line.starts_with("error: ")).unwrap();
-        assert!(told.contains("incomplete: ") && told.contains(" measurements are missing (Partitioned "));
+        let printed = said(output);
+        let printed = printed.lines().find(|line| line.starts_with("error: ")).unwrap();
         assert!(
-            told.contains(
+            printed.contains("incomplete: ") && printed.contains(" measurements are missing (Partitioned ")
+        );
+        assert!(
+            printed.contains(
                 "`32 entries in 1 queues`: starting a kernel: error of the driver: PLAYED_ERROR_700"
             ),
-            "{told}"
+            "{printed}"
         );
         let page = text(&output.stdout);
         assert!(page.contains("Incomplete") && page.contains("64 entries"), "{page}");
@@ -132,15 +134,15 @@ fn wrong_card_file_is_named() {
     let folder = tempdir().unwrap();
     let file = folder.path().join("a.json").to_str().unwrap().to_owned();
     let wants = "\nhint: give --from a complete file of `matchpoint bench --gpu --json`";
-    let told = |what: &str| {
+    let printed = |what: &str| {
         let output = bench(&["--gpu", "--from", &file]);
         assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), ""));
-        let told = said(&output);
+        let printed = said(&output);
         assert!(
-            told.contains(what)
-                && told.ends_with(wants)
-                && told.lines().filter(|line| !line.starts_with("hint: ")).count() == 1,
-            "{told}"
+            printed.contains(what)
+                && printed.ends_with(wants)
+                && printed.lines().filter(|line| !line.starts_with("hint: ")).count() == 1,
+            "{printed}"
         );
     };
     let kinds = [
@@ -152,16 +154,16 @@ fn wrong_card_file_is_named() {
     ];
     for (kind, command) in KINDS.into_iter().zip(kinds) {
         assert!(bench(&[kind, &["--json", &file]].concat()).status.success());
-        told(&format!("a file of `matchpoint {command}`"));
+        printed(&format!("a file of `matchpoint {command}`"));
     }
     let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../../traces/multigrid_c-8");
     let mut analyze = Command::new(env!("CARGO_BIN_EXE_matchpoint"));
     assert!(analyze.args(["analyze", trace, "--json", &file]).output().unwrap().status.success());
-    told("a file of `matchpoint analyze --json`");
+    printed("a file of `matchpoint analyze --json`");
     fs::write(&file, "{}").unwrap();
-    told("no `card`");
+    printed("no `card`");
     fs::write(&file, "figure,label\n").unwrap();
-    told("no JSON, or incomplete");
+    printed("no JSON, or incomplete");
 }
 
 #[test]

@@ -77,10 +77,10 @@ fn chart_has_short_names_and_key() {
     assert!(output.status.success(), "{}", text(&output.stderr));
     let page = fs::read_to_string(path).unwrap();
     let second_full = format!("<b>optimistic_parallel 2</b>: {second}");
-    for told in
+    for expected in
         [">optimistic_parallel 1<title>", &format!("<b>optimistic_parallel 1</b>: {first}"), &second_full]
     {
-        assert!(page.contains(told), "{told} in {page}");
+        assert!(page.contains(expected), "{expected} in {page}");
     }
     assert!(page.contains(">list</text>") && !page.contains("<b>list</b>:"), "{page}");
 }

@@ -58,7 +58,7 @@ fn several_by_one<'a>(here: impl Iterator<Item = &'a Rate>) -> String {
 
 /// Counts other than 0, with their place.
 pub fn counted(rates: &Rates) -> Vec<(String, String)> {
-    let told = |rate: &Rate| {
+    let note = |rate: &Rate| {
         let counts = rate.counted.iter().filter(|(_, count)| *count > 0.0);
         let counts: Vec<String> = counts.map(|(name, count)| format!("{name} {}", digits(*count))).collect();
         let Rate { window, work_ns, .. } = rate;
@@ -66,19 +66,19 @@ pub fn counted(rates: &Rates) -> Vec<(String, String)> {
             || format!("{}, {}, window {window}, work {work_ns} ns", label(rate), rate.scenario.title());
         (!counts.is_empty()).then(|| (what(), counts.join(", ")))
     };
-    rates.rates.iter().filter_map(told).collect()
+    rates.rates.iter().filter_map(note).collect()
 }
 
 /// Substitutes, each once.
 pub fn substitutes(rates: &Rates) -> Vec<String> {
-    let mut told: Vec<String> = Vec::new();
+    let mut sentences: Vec<String> = Vec::new();
     for sentence in rates.rates.iter().filter_map(|rate| substitute(&rate.engine, rate.substitute.as_deref()))
     {
-        if !told.contains(&sentence) {
-            told.push(sentence);
+        if !sentences.contains(&sentence) {
+            sentences.push(sentence);
         }
     }
-    told
+    sentences
 }
 
 /// Description of the measurement.
@@ -135,6 +135,6 @@ mod tests {
         assert_eq!(several_by_one(rates.iter()), "0.750 (2)");
         rates.push(rate("parallel", Some(4), 400.0));
         assert_eq!(several_by_one(rates.iter()), "2.00 (4)");
-        assert_eq!(several_by_one(rates[..3].iter()), "", "nobody has several");
+        assert_eq!(several_by_one(rates[..3].iter()), "", "no engine has several");
     }
 }
