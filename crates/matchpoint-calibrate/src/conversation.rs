@@ -302,7 +302,7 @@ mod tests {
             ("MPCAL1 measured 8 1e-6\n", "expected"),
             ("MPCAL1 measured 7\n", "expected"),
             ("MPCAL1 measured 7 1e-6 soon\n", "expected"),
-            ("MPCAL1 refused there is no memory\n", "cannot go on: there is no memory"),
+            ("MPCAL1 refused there is no memory\n", "the benchmark failed: there is no memory"),
         ] {
             let error = asked(said).unwrap_err().to_string();
             assert!(error.contains(told), "{said:?}: {error}");

@@ -518,6 +518,6 @@ mod tests {
         };
         assert!(why_nothing(&with(1.1)).contains("hashed"));
         let told = why_nothing(&with(10.0));
-        assert!(told.contains("5000 messages took 10.0 times as long") && !told.contains("hashed"), "{told}");
+        assert!(told.contains("5000 messages took 10.0 × as long") && !told.contains("hashed"), "{told}");
     }
 }

@@ -173,7 +173,7 @@ fn damaged_files_say_which_line() {
         whole.replacen(second, &second.replacen(from, to, 1), 1)
     };
     for (text, told) in [
-        (damaged("1e-6", "-1e-6"), "line 2: -0.000001 s is no time"),
+        (damaged("1e-6", "-1e-6"), "line 2: -0.000001 s is not a time of a message"),
         (damaged("1e-6", "NaN"), "line 2: expected"),
         (damaged("1e-6", "null"), "line 2: "),
         (damaged("[[0,1]]", "[[0,2]]"), "line 2: the pair 0, 2 is not of the 2 ranks"),
@@ -193,7 +193,7 @@ fn damaged_files_say_which_line() {
     let error = Raw::read(folder.path()).unwrap_err().to_string();
     assert!(error.contains("check the path"), "{error}");
     std::fs::write(&request.raw, b"\xff\xfe").unwrap();
-    assert!(Raw::read(&request.raw).unwrap_err().to_string().contains("no text"));
+    assert!(Raw::read(&request.raw).unwrap_err().to_string().contains("is not text"));
 }
 
 /// What is measured is what the model of the test says, so that all of the way is taken once.

@@ -297,7 +297,7 @@ fn unreached_rate_is_not_invented() {
     let rates = &link(&found, Locality::OffNode).node_rates;
     assert!(rates.iter().all(|rate| !matches!(rate, NodeRate::Limit(_))), "{rates:?}");
     assert!(
-        found.warnings.iter().any(|told| told.contains("was not met by 4 pairs")),
+        found.warnings.iter().any(|told| told.contains("was not reached by 4 pairs")),
         "{:?}",
         found.warnings
     );
