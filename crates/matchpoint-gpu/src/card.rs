@@ -538,7 +538,7 @@ mod tests {
     #[test]
     fn missing_shared_memory_is_reported_with_size() {
         let said = CardError::SharedMemory("match_matrix", 30_336, 16 << 10).to_string();
-        assert!(said.contains("match_matrix takes 30 KiB") && said.contains("gives one 16 KiB"), "{said}");
+        assert!(said.contains("match_matrix needs 30 KiB") && said.contains("has 16 KiB"), "{said}");
         assert!(said.contains("hybrid"), "{said}");
     }
 }
