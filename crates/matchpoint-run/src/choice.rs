@@ -198,7 +198,7 @@ mod tests {
         let mut ucx = stack(Vendor::Mpich, "4.0.2");
         (ucx.fabric, ucx.device) = (None, Some("ch4:ucx".to_owned()));
         let said = refusal(&ucx, &fabric((2, 5)), 1, None);
-        assert!(said.contains("(ch4:ucx)") && said.contains("Without --below"), "{said}");
+        assert!(said.contains("(ch4:ucx)") && said.contains("omit --below"), "{said}");
         let said = refusal(&stack(Vendor::Mpich, "4.0.2"), &fabric((2, 5)), 1, None);
         assert!(said.contains("older than 4.1"), "{said}");
     }

@@ -257,7 +257,7 @@ mod tests {
         assert_eq!(core("tcp;ofi_rxm"), Ok(Some("tcp;ofi_rxm".to_owned())));
         assert_eq!(core("shm;ofi_matchpoint"), Ok(Some("shm".to_owned())));
         assert_eq!(core(""), Ok(None));
-        assert!(core("^psm3").unwrap_err().to_string().contains("FI_PROVIDER is ^psm3"));
+        assert!(core("^psm3").unwrap_err().to_string().contains("FI_PROVIDER is '^psm3'"));
         // Another MPI's variable does not concern this one.
         assert_eq!(chosen(&mpich, |name| (name == "I_MPI_OFI_PROVIDER").then(|| "tcp".to_owned())), Ok(None));
     }
@@ -274,7 +274,7 @@ mod tests {
         assert!(said.contains("OMPI_MCA_pml is 'ob1' on the command line, but must be 'cm'"), "{said}");
         assert_eq!(refused("mpirun --mca pml cm sh", none), None);
         let said = refused("mpirun -x FI_PROVIDER=tcp sh", none).unwrap();
-        assert!(said.contains("FI_PROVIDER is tcp"), "{said}");
+        assert!(said.contains("FI_PROVIDER is 'tcp'"), "{said}");
         let said = refused("mpirun sh", |name| (name == "OMPI_MCA_pml").then(|| "ucx".to_owned())).unwrap();
         assert!(said.contains("in the environment"), "{said}");
         // Chosen before.

@@ -320,7 +320,7 @@ mod tests {
     #[test]
     fn what_is_no_mpi_is_told() {
         let said = find(&["true".to_owned()], None).unwrap_err().to_string();
-        assert!(said.contains("no known MPI library") && said.contains("Without --below"), "{said}");
+        assert!(said.contains("no known MPI library") && said.contains("omit --below"), "{said}");
         let said = find(&["no-such-launcher".to_owned()], None).unwrap_err().to_string();
         assert!(said.contains("no such command"), "{said}");
     }

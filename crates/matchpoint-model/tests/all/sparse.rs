@@ -74,7 +74,7 @@ fn error_names_line() {
         (of("2 2 2\n1 1 1\n2\n"), "line 4: no column in `2`"),
         (of("2 2 2\n1 1 1\n2 2\n"), "line 4: no value in `2 2`"),
         (of("2 2 2\n1 1 1\n3 2 1\n"), "line 4: `3` is not a row from 1 to 2"),
-        (of("2 2 2\n1 1 1\n2 0 1\n"), "line 4: `0` is no column"),
+        (of("2 2 2\n1 1 1\n2 0 1\n"), "line 4: `0` is not a column from 1 to 2"),
         (of("2 2 2\n1 1 NaN\n2 2 1\n"), "line 3: `NaN` is not a finite number"),
         (of("2 2 2\n1 1 1\n2 2 1 9\n"), "line 4: `9` after the entry"),
         (of("2 2 2\n1 1 1\n2 2 1\n1 2 1\n"), "line 5: `1 2 1` after 2 entries"),
@@ -132,7 +132,7 @@ fn lists_of_owners_are_checked() {
         ("1\n0\n", "2 lines, but the matrix has 3 rows"),
         ("1\n0\n1\n0\n", "line 4: more lines than the 3 rows"),
         ("1\n2\n1\n", "line 2: `2` is not a process from 0 to 1"),
-        ("1\nx\n1\n", "line 2: `x` is no process"),
+        ("1\nx\n1\n", "line 2: `x` is not a process from 0 to 1"),
     ] {
         assert!(read(text).unwrap_err().contains(expected), "{text}");
     }

@@ -148,7 +148,7 @@ fn newer_format_is_refused_with_version() {
     let mut newer = head();
     newer.version = 3;
     let error = drain(&head_block(&newer)).1.unwrap();
-    assert!(error.problem.contains("version 3") && error.problem.contains("version 2"), "{error}");
+    assert!(error.problem.contains("version 3") && error.problem.contains("versions up to 2"), "{error}");
     // Other fields may have any form.
     let error = drain(&json_block(kind::HEAD, r#"{"version": 4, "clock": null}"#)).1.unwrap();
     assert!(error.problem.contains("version 4"), "{error}");

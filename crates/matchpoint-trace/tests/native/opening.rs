@@ -204,7 +204,7 @@ fn contradicting_manifest_is_reported() {
     let short = r#"{"format":"matchpoint trace","version":1,"state":"finished",
         "files":[{"rank":0,"file":"rank-00000.mpt","bytes":1}]}"#;
     let notes = tells(short).unwrap().notes;
-    assert!(notes[0].contains("longer than the manifest says: rank-00000.mpt has "), "{notes:?}");
+    assert!(notes[0].contains("longer than in the manifest: rank-00000.mpt has "), "{notes:?}");
 }
 
 #[test]
@@ -240,7 +240,7 @@ fn dead_process_has_time_of_last_call() {
     assert_eq!(trace.description().ended_early, [1]);
     for (state, why) in [
         ("finished", "their processes died, or could not write"),
-        ("running", "their processes died or could not write, or marks the job as running"),
+        ("running", "their processes died or could not write, or the job still runs"),
     ] {
         let manifest = MANIFEST.replace("finished", state);
         let notes = opened(&folder("died", &files, Some(&manifest))).description().notes.clone();
