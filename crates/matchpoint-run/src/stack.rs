@@ -150,13 +150,13 @@ fn mismatch(launcher: &str, vendor: Vendor, application: &Path, other: Vendor, l
 fn unknown(launcher: &str, said: Option<&(Vendor, Option<Version>)>) -> RunError {
     RunError(match said {
         Some((vendor, _)) => format!(
-            "'{launcher}' belongs to {}, but its library was not found\nhint: name its compiler with --mpicc. \
+            "'{launcher}' belongs to {}, but its library was not found\nhint: name its compiler with --mpicc, or \
              {INSTEAD}",
             vendor.name()
         ),
         None => format!(
             "no known MPI library: no word after '{launcher}' is a program linked with one\nhint: name the compiler \
-             of the MPI with --mpicc. {INSTEAD}"
+             of the MPI with --mpicc, or {INSTEAD}"
         ),
     })
 }

@@ -112,7 +112,7 @@ fn error_names_line() {
     }
     let old = machine::parse(&LEAST.replace("format = 1", "format = 7"), "some.toml").unwrap_err();
     assert!(
-        old.to_string().contains("some.toml, line 1: format = 7, but this version reads format 1"),
+        old.to_string().contains("some.toml', line 1: format = 7, but this version reads format 1"),
         "{old}"
     );
 }

@@ -211,7 +211,10 @@ fn networks_that_are_none_are_told() {
         let error = Topology::parse(text, Path::new("net.toml")).unwrap_err().to_string();
         assert!(error.starts_with("cannot read 'net.toml'") && error.contains(expected), "{text}: {error}");
         // But where a key is missing.
-        assert!(error.starts_with("net.toml, line ") || expected.contains("need"), "{text}: {error}");
+        assert!(
+            error.starts_with("cannot read 'net.toml', line ") || expected.contains("need"),
+            "{text}: {error}"
+        );
     }
 }
 

@@ -48,7 +48,7 @@ fn error_names_line() {
     let real = "%%MatrixMarket matrix coordinate real general\n";
     let of = |rest: &str| format!("{real}{rest}");
     let cases = [
-        (String::new(), "a.mtx: an empty file where `%%MatrixMarket"),
+        (String::new(), "a.mtx': an empty file where `%%MatrixMarket"),
         ("1 2 3\n".to_owned(), "line 1: `1 2 3` where `%%MatrixMarket"),
         (
             "%%MatrixMarket vector coordinate real general\n".to_owned(),

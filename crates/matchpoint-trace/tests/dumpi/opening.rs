@@ -112,7 +112,7 @@ fn damaged_rank_does_not_hide_others() {
     let folder = folder("damaged", &[("t.meta", meta(2)), ("t-0000.bin", bin()), ("t-0001.bin", cut)]);
     let trace = opened(&folder);
     assert_eq!(calls(&*trace, 0).len(), 1);
-    let note = "The files of 1 ranks are damaged, the first at byte 100: there is no index at the end";
+    let note = "The files of 1 ranks are damaged, the first at byte 100: no index at the end";
     assert!(trace.description().notes.iter().any(|found| found.starts_with(note)));
     let error = trace.rank(1).err().unwrap();
     assert_eq!((error.path, error.offset), (folder.join("t-0001.bin"), Some(100)));
