@@ -165,13 +165,12 @@ impl Conversation {
         let line = self.lines.recv_timeout(self.timeout).map_err(|error| match error {
             RecvTimeoutError::Disconnected => ended(),
             RecvTimeoutError::Timeout => CalibrateError(format!(
-                "the benchmark has said nothing for {} s; it is asked through standard input: does this launcher hand that \
-                 on to rank 0?",
+                "no answer of the benchmark for {} s\nhint: check that the launcher forwards standard input to rank 0",
                 self.timeout.as_secs()
             )),
         })?;
         match line.strip_prefix("refused ") {
-            Some(why) => Err(CalibrateError(format!("the benchmark cannot go on: {why}"))),
+            Some(why) => Err(CalibrateError(format!("the benchmark failed: {why}"))),
             None => Ok(line),
         }
     }
@@ -227,23 +226,21 @@ fn field<T: std::str::FromStr>(words: &str, name: &str) -> Option<T> {
 }
 
 fn ended() -> CalibrateError {
-    CalibrateError("the job ended before all was measured".to_owned())
+    CalibrateError("the job ended before the last measurement".to_owned())
 }
 
 /// If the user gives a program to the launcher, that program starts instead, with the benchmark as an
 /// argument.
 fn benchmark_missing() -> CalibrateError {
     CalibrateError(
-        "the job ended before all was measured, and the benchmark never began: the launcher comes without a program, as in \
-         -- mpiexec -n 2"
+        "the job ended before the last measurement: the benchmark did not start\nhint: give the launcher without a \
+         program, as in -- mpiexec -n 2"
             .to_owned(),
     )
 }
 
 fn unexpected(line: &str) -> CalibrateError {
-    CalibrateError(format!(
-        "the benchmark was expected to say something else than `{line}`; is only one program started, and once?"
-    ))
+    CalibrateError(format!("unexpected output of the benchmark: '{line}'\nhint: start one program, once"))
 }
 
 #[cfg(test)]
@@ -307,7 +304,7 @@ mod tests {
             ("MPCAL1 measured 8 1e-6\n", "expected"),
             ("MPCAL1 measured 7\n", "expected"),
             ("MPCAL1 measured 7 1e-6 soon\n", "expected"),
-            ("MPCAL1 refused there is no memory\n", "cannot go on: there is no memory"),
+            ("MPCAL1 refused there is no memory\n", "the benchmark failed: there is no memory"),
         ] {
             let error = asked(said).unwrap_err().to_string();
             assert!(error.contains(told), "{said:?}: {error}");

@@ -10,7 +10,7 @@ pub struct CalibrateError(pub String);
 
 impl CalibrateError {
     pub(crate) fn file(path: &Path, error: &io::Error) -> CalibrateError {
-        CalibrateError(format!("{}: {error}; check the path and its permissions", path.display()))
+        CalibrateError(format!("'{}': {error}\nhint: check the path and its permissions", path.display()))
     }
 }
 

@@ -40,7 +40,7 @@ pub fn command(
 ) -> Result<Command, CalibrateError> {
     let Some(first) = words.first() else {
         return Err(CalibrateError(
-            "there is no launcher; put it with its options behind --, as in -- mpiexec -n 4".to_owned(),
+            "no launcher\nhint: put the launcher with its options after --, as in -- mpiexec -n 4".to_owned(),
         ));
     };
     let Some(launcher) = Launcher::of(words) else {

@@ -115,7 +115,7 @@ impl Raw {
     pub fn read(path: &Path) -> Result<Raw, CalibrateError> {
         let bytes = fs::read(path).map_err(|error| CalibrateError::file(path, &error))?;
         let text = String::from_utf8(bytes).map_err(|error| {
-            wrong(path, 1, &format!("byte {} is no text", error.utf8_error().valid_up_to()))
+            wrong(path, 1, &format!("byte {} is not text", error.utf8_error().valid_up_to()))
         })?;
         Raw::parse(&text, path)
     }
@@ -129,7 +129,7 @@ impl Raw {
         let whole_bytes = text.rfind('\n').map_or(0, |end| end + 1);
         let mut lines = text[..whole_bytes].lines().enumerate();
         let Some((_, first)) = lines.next() else {
-            return Err(wrong(path, 1, "there is no whole line"));
+            return Err(wrong(path, 1, "no complete line"));
         };
         let head: Head = serde_json::from_str(first).map_err(|error| wrong(path, 1, &error.to_string()))?;
         if head.format != FORMAT || head.version != VERSION {
@@ -147,7 +147,7 @@ impl Raw {
 
     fn add(&mut self, line: &str) -> Result<(), String> {
         if self.complete {
-            return Err("a line behind the one that says it is complete".to_owned());
+            return Err("a line after the last one".to_owned());
         }
         if let Ok(end) = serde_json::from_str::<End>(line) {
             self.complete = end.complete;
@@ -217,7 +217,7 @@ fn check(measured: &Measured, ranks: usize) -> Result<(), String> {
         return Err("`seconds` is empty".to_owned());
     }
     if let Some(bad) = seconds.iter().find(|&&second| !(second.is_finite() && second > 0.0)) {
-        return Err(format!("{bad} s is no time that a message takes"));
+        return Err(format!("{bad} s is not a time of a message"));
     }
     if measurement.messages == 0 || measurement.pairs.is_empty() {
         return Err("`messages` and `pairs` must be one at least".to_owned());
@@ -231,8 +231,7 @@ fn check(measured: &Measured, ranks: usize) -> Result<(), String> {
 
 fn wrong(path: &Path, line: usize, what: &str) -> CalibrateError {
     CalibrateError(format!(
-        "{}, line {line}: {what}; this is not what `matchpoint calibrate` wrote: take that line out, or measure again with \
-         --replace",
+        "cannot read '{}', line {line}: {what}\nhint: remove the line, or measure again with --replace",
         path.display()
     ))
 }
@@ -275,8 +274,7 @@ impl Writer {
         check(measured, usize::MAX).map_err(|what| {
             let bytes = measured.measurement.bytes;
             CalibrateError(format!(
-                "the benchmark measured what cannot be, with messages of {bytes} bytes: {what}; does MPI_Wtime of this MPI \
-                 work?"
+                "impossible measurement with messages of {bytes} bytes: {what}\nhint: check MPI_Wtime of this MPI"
             ))
         })?;
         self.line(measured)

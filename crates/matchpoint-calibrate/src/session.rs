@@ -50,7 +50,8 @@ impl Request {
         let path = self.raw.display();
         if raw.complete {
             return Err(CalibrateError(format!(
-                "{path} has all measurements already; fit them with --from {path}, or measure again with --replace"
+                "'{path}' already contains all measurements\nhint: fit them with --from {path}, or measure again \
+                 with --replace"
             )));
         }
         if raw.head.settings != self.settings {
@@ -61,8 +62,8 @@ impl Request {
 
     fn another(&self, differs: &str) -> CalibrateError {
         CalibrateError(format!(
-            "{} is of a calibration that was interrupted, and cannot go on with this one, for these differ: {differs}; repeat \
-             its command, or begin anew with --replace",
+            "'{}' belongs to an interrupted calibration with other settings: {differs}\nhint: repeat its command, or \
+             start again with --replace",
             self.raw.display()
         ))
     }
@@ -80,7 +81,7 @@ impl Request {
         let head = self.head(benchmark.hello()?);
         if measurements(&head.ranks, &self.settings).is_empty() {
             return Err(CalibrateError(format!(
-                "the job has {} process, and it takes two to exchange a message; start more, as with -n 2",
+                "the job has {} process, but an exchange needs two\nhint: start more, for example with -n 2",
                 head.ranks.0.len()
             )));
         }

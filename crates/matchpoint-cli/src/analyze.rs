@@ -1,4 +1,4 @@
-//! `matchpoint analyze`: a trace in, a verdict and its reports out.
+//! `matchpoint analyze`: reports a verdict on a trace.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::report::{Report, terminal};
 /// Runs the command.
 ///
 /// # Errors
-/// The trace cannot be read, a file cannot be written, or the user interrupted it.
+/// The trace cannot be read, a file cannot be written, or the user interrupted.
 pub fn run(arguments: &Analyze) -> Result<(), Failure> {
     let mut delivery = Delivery::prepare(arguments)?;
     let progress = Arc::new(Progress::default());
@@ -43,9 +43,9 @@ pub(crate) fn open(path: &Path) -> Result<Box<dyn Trace>, Failure> {
     Ok(matchpoint_trace::open(path)?)
 }
 
-/// Lets an interruption end the work in good order: no file is left behind.
+/// Stops the work after an interrupt, so that no file is left behind.
 pub(crate) fn stop_on_interrupt(progress: &Arc<Progress>) {
     let progress = Arc::clone(progress);
-    // Without a handler (there can be one only) the default remains: the process ends at once.
+    // Only one handler is possible. Without it, an interrupt ends the process immediately.
     let _ = ctrlc::set_handler(move || progress.stop());
 }

@@ -1,7 +1,7 @@
-//! `matchpoint bench`: engines on the standard workloads, or call by call.
+//! `matchpoint bench`: measures engines on standard workloads.
 
+pub mod defaults;
 mod files;
-pub mod usual;
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -20,28 +20,28 @@ use matchpoint_replay::{Arrivals, LogGp, Progress, events};
 use serde_json::Value;
 
 use self::files::Files;
-use crate::absent::tell_missing;
+use crate::absent::print_missing_ranks;
 use crate::analyze::stop_on_interrupt;
-use crate::cli::{ALL, Bench, TRACE, each_once, engines_meant};
+use crate::cli::{ALL, Bench, TRACE, expand_all, without_duplicates};
 use crate::failure::Failure;
 use crate::load::{Load, too_few_processors};
 use crate::progress::bar;
 use crate::report::bench::{engines, gpu, latency, plot, rate, threads, through_c};
 use crate::report::document::Document;
 
-/// Events of a trace that are played: more would not fit into memory everywhere.
+/// Events of a trace that are played. More may not fit into memory.
 const EVENTS_MAX: usize = 2_000_000;
 
-/// How often each scenario of `--latency` is played.
+/// Repetitions of each scenario of `--latency`.
 const LATENCY_REPETITIONS: usize = 3;
 
 /// Runs the command.
 ///
 /// # Errors
-/// A trace cannot be read, a file cannot be written, the user interrupted it, or an engine answered wrongly.
+/// The trace cannot be read, a file cannot be written, the user interrupted, or an engine answered wrongly.
 pub fn run(arguments: &Bench) -> Result<(), Failure> {
     if !arguments.message_rate {
-        no_none(arguments)?;
+        reject_no_matching(arguments)?;
     }
     let files = Files::prepare(arguments)?;
     let progress = Arc::new(Progress::default());
@@ -49,7 +49,7 @@ pub fn run(arguments: &Bench) -> Result<(), Failure> {
     if arguments.latency {
         let (latencies, load) = measure_latency(arguments, &progress)?;
         files.finish(&latency::document(&latencies), &latency::json(&latencies, load))?;
-        return right(wrong_calls(&latencies));
+        return fail_if_wrong(wrong_calls(&latencies));
     }
     if arguments.through.is_some() {
         return measure_through_c(arguments, files, &progress);
@@ -58,14 +58,14 @@ pub fn run(arguments: &Bench) -> Result<(), Failure> {
         return message_rate(arguments, files, &progress);
     }
     if !arguments.callers.is_empty() {
-        only_concurrent(arguments)?;
-        return call_at_once(arguments, files, &progress);
+        require_concurrent(arguments)?;
+        return measure_callers(arguments, files, &progress);
     }
     if arguments.gpu {
-        return on_card(arguments, files, &progress);
+        return measure_on_card(arguments, files, &progress);
     }
     if arguments.offload {
-        return offloaded(arguments, files, &progress);
+        return measure_offload(arguments, files, &progress);
     }
     let (results, load) = measure(arguments, &files, &progress)?;
     let svg = plot::svg(&results);
@@ -83,18 +83,19 @@ fn write_results(
     files.mention_undrawn(results);
     files.draw(svg, document)?;
     files.finish(document, json)?;
-    right(complaint(results))
+    fail_if_wrong(wrong_results(results))
 }
 
 fn measure_through_c(arguments: &Bench, files: Files, progress: &Progress) -> Result<(), Failure> {
     if let Some(name) = arguments.workloads.iter().find(|name| name.starts_with(TRACE)) {
-        return Err(Failure::usage(format!("--through c plays the standard workloads, not {name}")));
+        return Err(Failure::usage(format!("--through c runs only the standard workloads, not '{name}'")));
     }
     let jobs = jobs(arguments, progress)?;
     files.may_draw(&jobs)?;
-    let engines = engines(arguments, &usual::THROUGH_C);
+    let engines = engines(arguments, &defaults::THROUGH_C);
     let options = Options { engines, budget: arguments.budget, is_cold: false };
-    let (results, load) = measured(progress, |tell| matchpoint_bench::through_c::run(&options, &jobs, tell))?;
+    let (results, load) =
+        measured(progress, |report| matchpoint_bench::through_c::run(&options, &jobs, report))?;
     let svg = plot::svg(&results);
     let document = through_c::document(&results, load, &svg);
     write_results(files, &results, &svg, &document, &through_c::json(&results, load))
@@ -103,8 +104,8 @@ fn measure_through_c(arguments: &Bench, files: Files, progress: &Progress) -> Re
 fn message_rate(arguments: &Bench, mut files: Files, progress: &Progress) -> Result<(), Failure> {
     let many = |numbers: &[u32]| numbers.iter().map(|&number| number as usize).collect();
     let options = RateOptions {
-        engines: engines(arguments, &usual::RATED),
-        threads: if arguments.threads.is_empty() { usual::threads() } else { many(&arguments.threads) },
+        engines: engines(arguments, &defaults::RATED),
+        threads: if arguments.threads.is_empty() { defaults::threads() } else { many(&arguments.threads) },
         windows: many(&arguments.windows),
         work_ns: arguments.work_ns.clone(),
         scenarios: Scenario::ALL.to_vec(),
@@ -114,8 +115,8 @@ fn message_rate(arguments: &Bench, mut files: Files, progress: &Progress) -> Res
         depth: arguments.depth as usize,
         repetitions: arguments.repetitions as usize,
     };
-    tell_too_few(options.threads_most());
-    let (rates, load) = measured(progress, |tell| rates(&options, tell))?;
+    warn_of_few_processors(options.threads_most());
+    let (rates, load) = measured(progress, |report| rates(&options, report))?;
     let svg = plot::rate::svg(&rates);
     let document = rate::document(&rates, load, &svg);
     files.write_csv(|out| rate::csv(&rates, out))?;
@@ -123,62 +124,67 @@ fn message_rate(arguments: &Bench, mut files: Files, progress: &Progress) -> Res
     files.finish(&document, &rate::json(&rates, load))?;
     let wrong = rates.rates.iter().find_map(|rate| {
         let wrong = rate.wrong.as_ref()?;
-        Some(format!("{} answers wrongly where there is {}: {wrong}", rate.engine, rate.scenario.title()))
+        Some(format!("{} matched incorrectly in scenario '{}': {wrong}", rate.engine, rate.scenario.title()))
     });
-    right(wrong)
+    fail_if_wrong(wrong)
 }
 
 /// Receives that a caller posts before their messages arrive.
 const BURST: usize = 16;
 
-/// Callers share an engine that is made for that.
-fn only_concurrent(arguments: &Bench) -> Result<(), Failure> {
+/// Rejects `--engine` with `--callers`: callers share a concurrent engine.
+fn require_concurrent(arguments: &Bench) -> Result<(), Failure> {
     match arguments.engines.first() {
         Some(name) => Err(Failure::usage(format!(
-            "--callers measures engines that several threads may call: say --concurrent locked:engine={name} in place of \
-             --engine {name}"
+            "--callers needs a concurrent engine, not --engine {name}\nhint: use --concurrent locked:engine={name}"
         ))),
         None => Ok(()),
     }
 }
 
-fn call_at_once(arguments: &Bench, files: Files, progress: &Progress) -> Result<(), Failure> {
+fn measure_callers(arguments: &Bench, files: Files, progress: &Progress) -> Result<(), Failure> {
     let options = CallerOptions {
-        engines: concurrent(arguments, &usual::CONCURRENT),
+        engines: concurrent(arguments, &defaults::CONCURRENT),
         callers: arguments.callers.iter().map(|&callers| callers as usize).collect(),
         burst: BURST,
         bursts: arguments.repeats as usize,
         repetitions: arguments.repetitions as usize,
     };
-    tell_too_few(options.callers.iter().max().copied());
-    let (rates, load) = measured(progress, |tell| callers(&options, tell))?;
+    warn_of_few_processors(options.callers.iter().max().copied());
+    let (rates, load) = measured(progress, |report| callers(&options, report))?;
     files.finish(&threads::callers(&rates), &threads::callers_json(&rates, load))?;
-    right(
-        rates.rates.iter().find(|rate| !rate.is_right).map(|rate| format!("{} answers wrongly", rate.engine)),
+    fail_if_wrong(
+        rates
+            .rates
+            .iter()
+            .find(|rate| !rate.is_right)
+            .map(|rate| format!("{} matched incorrectly", rate.engine)),
     )
 }
 
-/// The concurrent engines that the user names, or the usual ones.
+/// The named concurrent engines, or the defaults.
 fn concurrent(arguments: &Bench, usual: &[&str]) -> Vec<String> {
     let usual = || usual.iter().map(|&name| name.to_owned()).collect();
-    if arguments.concurrent.is_empty() { usual() } else { each_once(&arguments.concurrent) }
+    if arguments.concurrent.is_empty() { usual() } else { without_duplicates(&arguments.concurrent) }
 }
 
-fn offloaded(arguments: &Bench, files: Files, progress: &Progress) -> Result<(), Failure> {
+fn measure_offload(arguments: &Bench, files: Files, progress: &Progress) -> Result<(), Failure> {
     let options = OffloadOptions {
-        engines: engines(arguments, &usual::OFFLOADED),
+        engines: engines(arguments, &defaults::OFFLOADED),
         budget_bytes: arguments.budget_kib.saturating_mul(1024),
         messages: arguments.messages as usize,
         depth: arguments.depth as usize,
         repeats: arguments.repeats as usize,
         repetitions: arguments.repetitions as usize,
     };
-    let (costs, load) = measured(progress, |tell| offload(&options, tell))?;
+    let (costs, load) = measured(progress, |report| offload(&options, report))?;
     files.finish(&threads::offload(&options, &costs), &threads::offload_json(&options, &costs, load))?;
-    right(costs.iter().find(|cost| !cost.is_right).map(|cost| format!("{} answers wrongly", cost.engine)))
+    fail_if_wrong(
+        costs.iter().find(|cost| !cost.is_right).map(|cost| format!("{} matched incorrectly", cost.engine)),
+    )
 }
 
-fn on_card(arguments: &Bench, mut files: Files, progress: &Progress) -> Result<(), Failure> {
+fn measure_on_card(arguments: &Bench, mut files: Files, progress: &Progress) -> Result<(), Failure> {
     let jobs = jobs_on_card(arguments, progress)?;
     let (on_card, load) = match &arguments.from {
         Some(path) => measured_before(path, &jobs)?,
@@ -191,22 +197,22 @@ fn on_card(arguments: &Bench, mut files: Files, progress: &Progress) -> Result<(
     files.finish(&document, &gpu::json(&on_card, load))?;
     let others = on_card.others.len();
     if let Some(first) = on_card.others.first() {
-        anstream::eprintln!("matchpoint: {others} other measurements of that file are not told, as {first}");
+        anstream::eprintln!(
+            "matchpoint: {others} other measurements of that file are not shown, such as {first}"
+        );
     }
     match on_card.missing() {
-        // What was measured is written all the same.
-        Some(missing) if on_card.has_failed() => {
-            Err(Failure::Message(format!("only a part was measured: {missing}")))
-        }
+        // The measured part is written before this error.
+        Some(missing) if on_card.has_failed() => Err(Failure::Message(format!("incomplete: {missing}"))),
         Some(missing) => {
-            anstream::eprintln!("matchpoint: only a part: {missing}");
+            anstream::eprintln!("matchpoint: incomplete: {missing}");
             Ok(())
         }
         None => Ok(()),
     }
 }
 
-/// Of the paper's distributions, or of the traces that are named.
+/// Jobs with the paper's distributions, or with the named traces.
 fn jobs_on_card(arguments: &Bench, progress: &Progress) -> Result<Vec<figures::Job>, Failure> {
     if arguments.workloads.is_empty() {
         return Ok(figures::jobs());
@@ -215,7 +221,7 @@ fn jobs_on_card(arguments: &Bench, progress: &Progress) -> Result<Vec<figures::J
     for name in &arguments.workloads {
         let path = name.strip_prefix(TRACE).ok_or_else(|| {
             Failure::usage(format!(
-                "--gpu: a card is given its own batches, or those of trace:PATH, not {name}"
+                "--gpu does not run the workload '{name}'\nhint: omit -w, or use -w trace:PATH"
             ))
         })?;
         let ranks = events_of(name, Path::new(path), progress)?;
@@ -229,7 +235,7 @@ fn jobs_on_card(arguments: &Bench, progress: &Progress) -> Result<Vec<figures::J
         let is_cut = |job: &figures::Job| matches!(&job.what, figures::Subject::Recorded { batches, .. } if batches.is_cut);
         if of_trace.iter().any(is_cut) {
             anstream::eprintln!(
-                "matchpoint: {name}: only batches with {} messages and receives together are matched, not all of them",
+                "matchpoint: {name}: batches of more than {} messages and receives are omitted",
                 figures::RECORDED_MAX
             );
         }
@@ -238,10 +244,10 @@ fn jobs_on_card(arguments: &Bench, progress: &Progress) -> Result<Vec<figures::J
     Ok(jobs)
 }
 
-/// What fails is left out, and all that follows it where the card itself has failed.
+/// Measures on a card. Failed jobs are omitted, and every later job if the card failed.
 ///
 /// # Errors
-/// There is no card, or nothing could be measured.
+/// No card, or no job was measured.
 fn measured_now<'a>(
     ordinal: usize,
     jobs: &'a [figures::Job],
@@ -251,12 +257,12 @@ fn measured_now<'a>(
     let card = Card::open(ordinal).map_err(failed)?;
     let description = card.description().map_err(failed)?;
     let jobs: Vec<&figures::Job> = jobs.iter().filter(|job| job.fits(description.multiprocessors)).collect();
-    let (on_card, load) = measured(progress, |tell| -> Result<_, CardError> {
+    let (on_card, load) = measured(progress, |report| -> Result<_, CardError> {
         let (measured, lacking, others) = (Vec::with_capacity(jobs.len()), Vec::new(), Vec::new());
         let mut on_card = gpu::OnCard { card: description, measured, lacking, others };
         let (mut is_over, mut first) = (None, None);
         for (done, &job) in jobs.iter().enumerate() {
-            if !tell(done, jobs.len(), &job.label) {
+            if !report(done, jobs.len(), &job.label) {
                 return Ok(None);
             }
             let why = match &is_over {
@@ -285,7 +291,7 @@ fn measured_now<'a>(
     Ok((on_card, load))
 }
 
-/// The load is that of then.
+/// Reads results of an earlier run, with its host load.
 fn measured_before<'a>(
     path: &Path,
     jobs: &'a [figures::Job],
@@ -293,24 +299,24 @@ fn measured_before<'a>(
     let unread = |why: String| {
         let path = path.display();
         Failure::Message(format!(
-            "cannot read {path}: {why}; --from takes what `matchpoint bench --gpu --json` wrote, whole"
+            "cannot read '{path}': {why}\nhint: give --from a complete file of `matchpoint bench --gpu --json`"
         ))
     };
     let text = std::fs::read_to_string(path).map_err(|error| unread(error.to_string()))?;
-    let document: serde_json::Value = serde_json::from_str(&text)
-        .map_err(|error| unread(format!("it is not JSON, or cut off ({error})")))?;
+    let document: serde_json::Value =
+        serde_json::from_str(&text).map_err(|error| unread(format!("no JSON, or incomplete ({error})")))?;
     let load = document["load"].as_f64();
     Ok((gpu::read(&document, jobs).map_err(unread)?, load))
 }
 
-fn tell_too_few(threads: Option<usize>) {
+fn warn_of_few_processors(threads: Option<usize>) {
     if let Some(warning) = threads.and_then(too_few_processors) {
         anstream::eprintln!("matchpoint: {warning}");
     }
 }
 
-/// Makes a measurement that may fail, or be stopped, while a bar on a terminal shows how far it is: what came of it, and the
-/// load of the machine before, where it is known. Says so first if that is much.
+/// Runs a measurement with a progress bar. Returns the result and the host load before it, and prints a warning about a
+/// high load.
 fn measured<T, E: Display>(
     progress: &Progress,
     measure: impl FnOnce(&mut dyn FnMut(usize, usize, &str) -> bool) -> Result<Option<T>, E>,
@@ -319,21 +325,20 @@ fn measured<T, E: Display>(
     if let Some(warning) = load.and_then(Load::warning) {
         anstream::eprintln!("matchpoint: {warning}");
     }
-    let results = shown(progress, measure).map_err(|error| Failure::Message(error.to_string()))?;
+    let results = with_progress(progress, measure).map_err(|error| Failure::Message(error.to_string()))?;
     Ok((results.ok_or(Failure::Interrupted)?, load.map(|load| load.average)))
 }
 
-/// The engines that the user names, or the usual ones.
 fn engines(arguments: &Bench, usual: &[&str]) -> Vec<String> {
     let usual = || usual.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
-    engines_meant(&if arguments.engines.is_empty() { usual() } else { arguments.engines.clone() })
+    expand_all(&if arguments.engines.is_empty() { usual() } else { arguments.engines.clone() })
 }
 
-/// `none` is no engine: only the message rate can do without one.
-fn no_none(arguments: &Bench) -> Result<(), Failure> {
+/// Rejects `none`, which only the message rate supports.
+fn reject_no_matching(arguments: &Bench) -> Result<(), Failure> {
     if arguments.engines.iter().any(|name| name == NO_MATCHING) {
         return Err(Failure::usage(format!(
-            "`{NO_MATCHING}` is no engine, but no matching at all, which only --message-rate measures"
+            "'{NO_MATCHING}' is not an engine: it means no matching\nhint: use it with --message-rate"
         )));
     }
     Ok(())
@@ -344,7 +349,7 @@ fn measure(arguments: &Bench, files: &Files, progress: &Progress) -> Result<(Res
     files.may_draw(&jobs)?;
     let options =
         Options { engines: engines(arguments, &[ALL]), budget: arguments.budget, is_cold: arguments.cold };
-    measured(progress, |tell| matchpoint_bench::run(&options, &jobs, tell))
+    measured(progress, |report| matchpoint_bench::run(&options, &jobs, report))
 }
 
 fn measure_latency(arguments: &Bench, progress: &Progress) -> Result<(Latencies, Option<f64>), Failure> {
@@ -354,12 +359,12 @@ fn measure_latency(arguments: &Bench, progress: &Progress) -> Result<(Latencies,
         repetitions: LATENCY_REPETITIONS,
         budget: arguments.budget,
     };
-    measured(progress, |tell| latency(&options, tell))
+    measured(progress, |report| latency(&options, report))
 }
 
 fn jobs(arguments: &Bench, progress: &Progress) -> Result<Vec<Job>, Failure> {
     let mut jobs = Vec::new();
-    for name in &each_once(&arguments.workloads) {
+    for name in &without_duplicates(&arguments.workloads) {
         match name.strip_prefix(TRACE) {
             Some(path) => jobs.push(recorded(name, &PathBuf::from(path), progress)?),
             None => jobs.extend(workloads::parse(name).map_err(Failure::Message)?),
@@ -377,29 +382,31 @@ fn recorded(name: &str, path: &Path, progress: &Progress) -> Result<Job, Failure
 }
 
 fn no_match(name: &str) -> Failure {
-    Failure::Message(format!("{name}: no message of this trace finds a receive"))
+    Failure::Message(format!("{name}: no message of this trace matches a receive"))
 }
 
-/// What happened at each rank of a trace, and what came of it.
+/// Events and outcomes of each rank of a trace.
 fn events_of(
     name: &str,
     path: &Path,
     progress: &Progress,
 ) -> Result<Vec<Vec<(Event, matchpoint::Outcome)>>, Failure> {
     let read = matchpoint_trace::open(path)?;
-    tell_missing(&format!("{name}: "), read.description(), "what they sent and received is not played");
+    print_missing_ranks(&format!("{name}: "), read.description(), "their messages are not played");
     let (ranks, has_more) =
         events(read.as_ref(), Arrivals::default(), LogGp::default(), EVENTS_MAX, progress)?;
     if has_more {
         anstream::eprintln!(
-            "matchpoint: {name}: only its first {EVENTS_MAX} events are played; `matchpoint analyze` plays all"
+            "matchpoint: {name}: only the first {EVENTS_MAX} events are played; `matchpoint analyze` plays all"
         );
     }
     Ok(ranks.into_iter().map(|rank| rank.events).collect())
 }
 
-/// Runs `work` while a bar on a terminal shows how far it is.
-fn shown<T>(progress: &Progress, work: impl FnOnce(&mut dyn FnMut(usize, usize, &str) -> bool) -> T) -> T {
+fn with_progress<T>(
+    progress: &Progress,
+    work: impl FnOnce(&mut dyn FnMut(usize, usize, &str) -> bool) -> T,
+) -> T {
     let bar = bar("{pos} of {len}  {msg}");
     let result = work(&mut |done, total, next| {
         bar.set_length(total as u64);
@@ -411,17 +418,16 @@ fn shown<T>(progress: &Progress, work: impl FnOnce(&mut dyn FnMut(usize, usize, 
     result
 }
 
-/// An engine that answered wrongly makes the command fail.
-fn right(wrong: Option<String>) -> Result<(), Failure> {
+fn fail_if_wrong(wrong: Option<String>) -> Result<(), Failure> {
     wrong.map_or(Ok(()), |wrong| Err(Failure::Message(wrong)))
 }
 
-/// Who answered single calls wrongly, and where.
+/// Engines with wrong answers to single calls.
 fn wrong_calls(latencies: &Latencies) -> Option<String> {
     let stages = latencies.engines.iter().flat_map(|of| of.stages.iter().map(move |stage| (of, stage)));
     let wrong = stages.filter_map(|(of, stage)| match &stage.ended {
         Some(Ended::Wrong(what)) => {
-            Some(format!("{} answers wrongly where {}: {what}", of.engine, stage.what))
+            Some(format!("{} matched incorrectly while {}: {what}", of.engine, stage.what))
         }
         _ => None,
     });
@@ -429,11 +435,11 @@ fn wrong_calls(latencies: &Latencies) -> Option<String> {
     (!wrong.is_empty()).then(|| wrong.join("; "))
 }
 
-/// Who answered wrongly, and where.
-fn complaint(results: &Results) -> Option<String> {
+/// Engines with wrong answers to a workload.
+fn wrong_results(results: &Results) -> Option<String> {
     let wrong = results.cells.iter().filter_map(|cell| match &cell.outcome {
         Outcome::Wrong(what) => {
-            Some(format!("{} answers wrongly on {}:{}: {what}", cell.engine, cell.workload, cell.n))
+            Some(format!("{} matched incorrectly in {}:{}: {what}", cell.engine, cell.workload, cell.n))
         }
         _ => None,
     });
@@ -448,8 +454,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_wrong_call_is_a_complaint() {
-        let told = |ended: Ended| {
+    fn only_wrong_call_is_error() {
+        let error = |ended: Ended| {
             let percentiles = Percentiles::default();
             let stages = vec![Stage { what: "receives are posted", percentiles, ended: Some(ended) }];
             let engine = "list".to_owned();
@@ -461,11 +467,12 @@ mod tests {
                 engines: vec![EngineLatency { engine, substitute: None, all: percentiles, stages }],
             })
         };
-        let wrong = told(Ended::Wrong("call 3 found nothing, not number 3".to_owned()));
-        let said = "list answers wrongly where receives are posted: call 3 found nothing, not number 3";
-        assert_eq!(wrong.as_deref(), Some(said));
+        let wrong = error(Ended::Wrong("call 3 found nothing, not number 3".to_owned()));
+        let expected =
+            "list matched incorrectly while receives are posted: call 3 found nothing, not number 3";
+        assert_eq!(wrong.as_deref(), Some(expected));
         for other in [Ended::NotReached, Ended::Full(String::new()), Ended::Differs(String::new())] {
-            assert_eq!(told(other), None);
+            assert_eq!(error(other), None);
         }
     }
 }

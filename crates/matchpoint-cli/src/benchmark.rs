@@ -1,4 +1,4 @@
-//! A job of the benchmark of `matchpoint-calibrate`, talked with in a thread of its own while the job is watched.
+//! A job of the `matchpoint-calibrate` benchmark. A thread controls the benchmark, and the main thread watches the job.
 
 use std::path::Path;
 use std::process::{Child, ExitStatus, Stdio};
@@ -16,62 +16,62 @@ use crate::job;
 use crate::lines::Lines;
 use crate::progress::bar;
 
-/// How far it is: what a bar shows.
+/// Progress of the benchmark.
 pub struct Shown {
-    /// Measurements that are made.
+    /// Finished measurements.
     pub done: usize,
-    /// All of them.
+    /// All measurements.
     pub total: usize,
-    /// The next, in words.
+    /// Label of the next measurement.
     pub next: String,
 }
 
-/// Tells how far it is, and hears whether to go on.
-pub struct Tells {
+/// Reports progress to the main thread.
+pub struct ProgressSender {
     steps: Sender<Shown>,
     stop: Arc<AtomicBool>,
 }
 
-impl Tells {
-    /// Shows this from now on. False: the user has interrupted it.
+impl ProgressSender {
+    /// Reports progress. False: the user interrupted the measurement.
     #[must_use]
     pub fn show(&self, shown: Shown) -> bool {
-        // Nobody looks any more once the job has ended.
+        // The main thread ignores progress after the end of the job.
         let _ = self.steps.send(shown);
         !self.stop.load(Relaxed)
     }
 }
 
-/// How a job ended.
+/// End of a job.
 #[derive(Clone, Copy)]
 pub struct Ended {
-    /// As its launcher did.
+    /// Exit status of the launcher.
     pub status: ExitStatus,
-    /// Whether the user interrupted it.
+    /// Whether the user interrupted the job.
     pub is_interrupted: bool,
 }
 
-/// Starts `launcher` with the benchmark behind it, has `talk` talk with it, and waits for the job: what `talk` came to, and
-/// how the job ended.
+/// Starts `launcher` with the benchmark, runs `talk` in a thread, and waits for the job. Returns the result of `talk`
+/// and the end of the job.
 ///
 /// # Errors
-/// There is no launcher, no compiler of its MPI, or the job cannot be started.
+/// No launcher, no compiler of its MPI, or the job cannot be started.
 pub fn run<T, E>(
     launcher: &[String],
     mpicc: Option<&Path>,
-    talk: impl FnOnce(Conversation, &Tells) -> Result<T, E> + Send + 'static,
+    talk: impl FnOnce(Conversation, &ProgressSender) -> Result<T, E> + Send + 'static,
 ) -> Result<(Result<T, E>, Ended), Failure>
 where
     T: Send + 'static,
     E: From<CalibrateError> + Send + 'static,
 {
     let mut command = program::command(launcher, mpicc, &mut |library| {
-        anstream::eprintln!("matchpoint: compiling the benchmark for {library}, once ...");
+        anstream::eprintln!("matchpoint: compiling the benchmark for {library} (once)");
     })?;
     command.stdin(Stdio::piped()).stdout(Stdio::piped());
-    // An interrupt need not reach the job: then it ends for there is nothing more to be asked.
+    // An interrupt may not reach the job. The job then ends because no request follows.
     let stop = job::signalled(&[signal_hook::consts::SIGINT])?;
-    let mut talking = Talking {
+    let mut watcher = BenchmarkWatcher {
         talk: Some(talk),
         stop: stop.clone(),
         thread: None,
@@ -79,50 +79,50 @@ where
         bar: bar("{pos} of {len}  {msg}  {eta} left"),
         lines: Lines::at_once(),
     };
-    let status = job::run(command, &mut talking)?;
-    talking.bar.finish_and_clear();
-    let outcome = match talking.thread.map(JoinHandle::join) {
+    let status = job::run(command, &mut watcher)?;
+    watcher.bar.finish_and_clear();
+    let outcome = match watcher.thread.map(JoinHandle::join) {
         Some(Ok(outcome)) => outcome,
-        _ => Err(CalibrateError("the measurement broke off".to_owned()).into()),
+        _ => Err(CalibrateError("the measurement ended unexpectedly".to_owned()).into()),
     };
     Ok((outcome, Ended { status, is_interrupted: stop.load(Relaxed) }))
 }
 
-struct Talking<F, T, E> {
+struct BenchmarkWatcher<F, T, E> {
     talk: Option<F>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<Result<T, E>>>,
     steps: Option<Receiver<Shown>>,
-    /// Where there is a terminal; elsewhere lines.
+    /// Hidden without a terminal; then `lines` prints.
     bar: ProgressBar,
     lines: Lines,
 }
 
-impl<F, T, E> job::Watcher for Talking<F, T, E>
+impl<F, T, E> job::Watcher for BenchmarkWatcher<F, T, E>
 where
-    F: FnOnce(Conversation, &Tells) -> Result<T, E> + Send + 'static,
+    F: FnOnce(Conversation, &ProgressSender) -> Result<T, E> + Send + 'static,
     T: Send + 'static,
     E: Send + 'static,
 {
-    fn begins(&mut self, job: &mut Child) {
+    fn on_start(&mut self, job: &mut Child) {
         let (Some(talk), Some(output), Some(input)) = (self.talk.take(), job.stdout.take(), job.stdin.take())
         else {
             return;
         };
-        let (told, steps) = mpsc::channel();
+        let (sender, steps) = mpsc::channel();
         self.steps = Some(steps);
-        let tells = Tells { steps: told, stop: self.stop.clone() };
+        let progress = ProgressSender { steps: sender, stop: self.stop.clone() };
         self.thread = Some(thread::spawn(move || {
             let benchmark = Conversation::new(output, input, |line| anstream::eprintln!("{line}"));
-            talk(benchmark, &tells)
+            talk(benchmark, &progress)
         }));
     }
 
-    fn looks(&mut self) {
+    fn on_poll(&mut self) {
         let Some(last) = self.steps.as_ref().and_then(|steps| steps.try_iter().last()) else { return };
         let line = || format!("{} of {} measurements; next: {}", last.done, last.total, last.next);
         if self.bar.is_hidden() {
-            return self.lines.tell(line);
+            return self.lines.print(line);
         }
         self.bar.set_length(last.total as u64);
         self.bar.set_position(last.done as u64);

@@ -1,4 +1,4 @@
-//! `matchpoint calibrate`: measures a machine under its MPI, fits the model, and writes the machine's file.
+//! `matchpoint calibrate`: measures a machine under its MPI, and writes the machine file.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use matchpoint_calibrate::{CalibrateError, machine};
 use crate::benchmark::{self, Ended, Shown};
 use crate::cli::Calibrate;
 use crate::distinct::place;
-use crate::failure::{Failure, INTERRUPTED};
+use crate::failure::{Failure, INTERRUPTED, fact};
 use crate::files::Files;
 use crate::output::{Place, is_stdout};
 use crate::report::calibrate::document::document;
@@ -23,7 +23,7 @@ use crate::{format, job};
 /// Runs the command.
 ///
 /// # Errors
-/// There is no compiler or no launcher, the job fails, raw measurements are damaged, or a file cannot be written.
+/// No compiler or launcher, a failed job, damaged raw measurements, or a file that cannot be written.
 pub fn run(arguments: &Calibrate) -> Result<(), Failure> {
     let (mut files, place) = prepare(arguments)?;
     let raw_path = match &arguments.from {
@@ -33,30 +33,30 @@ pub fn run(arguments: &Calibrate) -> Result<(), Failure> {
     let raw = Raw::read(&raw_path)?;
     if raw.measured.is_empty() {
         return Err(Failure::Message(format!(
-            "{}: nothing was measured yet; measure first, with a launcher behind --",
+            "'{}' contains no measurements\nhint: measure first, with a launcher after --",
             raw_path.display()
         )));
     }
     let parameters = parameters::fit(&raw);
     if parameters.is_empty() {
         return Err(Failure::Message(format!(
-            "{}: not one parameter follows from these measurements, so no machine was written. {}",
+            "'{}': no parameter follows from these measurements, so no machine file was written. {}",
             raw_path.display(),
             parameters.warnings.join(" ")
         )));
     }
     let name = arguments.name.as_deref().unwrap_or(&raw.head.ranks.0[0].host);
-    let machine = machine::machine(name, &who(), &raw, &parameters);
+    let machine = machine::machine(name, &user(), &raw, &parameters);
     let of = Calibration { raw: &raw, parameters: &parameters, machine: &machine };
     files.outputs.fill(place, |out| out.write_all(machine.to_toml().as_bytes()))?;
     files.finish(&document(&of), &json::document(&of))
 }
 
-fn who() -> String {
+fn user() -> String {
     env::var("USER").or_else(|_| env::var("LOGNAME")).unwrap_or_else(|_| "unknown".to_owned())
 }
 
-/// Makes room for every file, before anything is measured; the machine's with its place.
+/// Reserves every file before the measurement.
 fn prepare(arguments: &Calibrate) -> Result<(Files, Place), Failure> {
     let raw = arguments.from.clone().unwrap_or_else(|| raw_path(arguments));
     let mut named = vec![&arguments.output, &raw];
@@ -65,25 +65,25 @@ fn prepare(arguments: &Calibrate) -> Result<(Files, Place), Failure> {
     let is_twice = |index: usize| places[index + 1..].contains(&places[index]);
     if let Some(index) = (0..named.len()).find(|&index| is_twice(index)) {
         return Err(Failure::Message(format!(
-            "{}: machine, raw measurements, --json and --html need a file each",
+            "'{}' is the output of two options\nhint: name one file each for the machine, raw measurements, --json and --html",
             named[index].display()
         )));
     }
     let mut files = Files::reserve(arguments.json.as_deref(), arguments.html.as_deref())?;
     let machine = files.outputs.reserve(&arguments.output)?;
     if arguments.from.is_none() {
-        // The ranks write this file while they measure: an error is reported before they start.
+        // The ranks write this file during the measurement: an error is reported before they start.
         files.outputs.try_out(&raw)?;
     }
     Ok((files, machine))
 }
 
-/// Where raw measurements go: beside the machine, under its name.
+/// Path of the raw measurements: next to the machine file, with its name.
 fn raw_path(arguments: &Calibrate) -> PathBuf {
     arguments.raw.clone().unwrap_or_else(|| arguments.output.with_extension("raw.jsonl"))
 }
 
-/// Has everything measured that is not yet, and tells where it is.
+/// Makes the missing measurements, and returns the path of the raw measurements.
 fn measured(arguments: &Calibrate) -> Result<PathBuf, Failure> {
     let raw = raw_path(arguments);
     let request = Request {
@@ -103,13 +103,13 @@ fn measured(arguments: &Calibrate) -> Result<PathBuf, Failure> {
     let earlier = request.earlier()?;
     if let Some(earlier) = &earlier {
         let made = format::counted(earlier.measured.len() as u64, "measurement");
-        anstream::eprintln!("matchpoint: going on with {}, which has {made}", raw.display());
+        anstream::eprintln!("matchpoint: continuing '{}' with {made}", raw.display());
     }
-    // What is wrong with the job itself is not mended by starting it again.
+    // If the job itself fails, no hint to continue: a restart does not help.
     let (outcome, ended) =
-        benchmark::run(&arguments.command, arguments.mpicc.as_deref(), move |job, tells| {
+        benchmark::run(&arguments.command, arguments.mpicc.as_deref(), move |job, progress| {
             let session = request.begin(earlier, job)?;
-            Ok::<_, CalibrateError>(session.measure(&mut |step| tells.show(shown(step))))
+            Ok::<_, CalibrateError>(session.measure(&mut |step| progress.show(shown(step))))
         })?;
     match outcome {
         Ok(Ok(())) if ended.status.success() => Ok(raw),
@@ -118,21 +118,22 @@ fn measured(arguments: &Calibrate) -> Result<PathBuf, Failure> {
         Err(_) if ended.is_interrupted => Err(Failure::Interrupted),
         Err(error) if ended.status.success() => Err(error.into()),
         Err(error) => Err(Failure::Message(format!(
-            "{error}{}; see what it said, and whether the launcher runs other MPI programs",
+            "{}{}\nhint: read the messages of the job, and try the launcher with another MPI program",
+            fact(&error.to_string()),
             exit_code(ended.status)
         ))),
     }
 }
 
-/// What was measured is kept.
+/// An interrupted measurement. The measurements so far are kept.
 fn broken_off(error: &CalibrateError, ended: Ended, raw: &Path) -> Failure {
     let left = Raw::read(raw).map_or(0, |raw| raw.measured.len());
     let made = format::counted(left as u64, "measurement");
-    let goes_on = format!("the same command goes on after the {made} in {}", raw.display());
+    let hint = format!("repeat the command to continue after the {made} in '{}'", raw.display());
     if ended.is_interrupted {
-        return Failure::Coded(INTERRUPTED, format!("interrupted; {goes_on}"));
+        return Failure::Coded(INTERRUPTED, format!("interrupted\nhint: {hint}"));
     }
-    Failure::Message(format!("{error}{}; {goes_on}", exit_code(ended.status)))
+    Failure::Message(format!("{}{}\nhint: {hint}", fact(&error.to_string()), exit_code(ended.status)))
 }
 
 fn exit_code(status: ExitStatus) -> String {

@@ -1,4 +1,4 @@
-//! Which reports go to which files.
+//! Report files of `analyze`.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::output::{Outputs, Place};
 use crate::report::{Report, csv, html, json};
 
-/// The files asked for.
+/// Reserved files.
 pub struct Delivery {
     outputs: Outputs,
     json: Option<Place>,
@@ -17,10 +17,10 @@ pub struct Delivery {
 }
 
 impl Delivery {
-    /// Makes room for every file.
+    /// Reserves every file.
     ///
     /// # Errors
-    /// One of them cannot be written.
+    /// A file cannot be written.
     pub fn prepare(arguments: &Analyze) -> Result<Self, Failure> {
         json_and_page(arguments.json.as_deref(), arguments.html.as_deref())?;
         let mut outputs = Outputs::default();
@@ -33,7 +33,7 @@ impl Delivery {
         Ok(Delivery { outputs, json, html, csv })
     }
 
-    /// Writes every report, under names that nobody sees yet.
+    /// Writes every report to its temporary file.
     ///
     /// # Errors
     /// A disk is full.
@@ -50,7 +50,7 @@ impl Delivery {
         Ok(())
     }
 
-    /// Gives every file its name, prints the summary or what takes its place, and reports which files there are.
+    /// Names every file, prints the summary or the JSON, and reports the files.
     ///
     /// # Errors
     /// A rename fails, or standard output is closed.

@@ -1,4 +1,4 @@
-//! Figures that several reports need and that follow from the measurements.
+//! Figures of several reports, derived from the measurements.
 
 use matchpoint_replay::Measurements;
 use matchpoint_replay::measurements::{EngineAtRank, EngineMeasurements, RankMeasurements, Totals};
@@ -6,22 +6,22 @@ use matchpoint_trace::{Class, Function};
 
 use crate::format::at_ranks;
 
-/// Bits of the headers that today's networks match on.
+/// Bits that current networks match on.
 pub const HEADER_BITS: u32 = 64;
 
-/// Whose way of matching an engine's figures are of: its own, or that of who matched in its place at all ranks.
+/// The engine that matched: the engine itself, or its substitute at all ranks.
 pub fn matched_by(engine: &EngineMeasurements) -> &str {
     let everywhere = engine.substitute.as_ref().filter(|of| of.ranks == of.of_ranks);
     everywhere.map_or(&engine.name, |of| &of.name)
 }
 
-/// Who matched, in a sentence: an engine by its name, or who did in its place.
-pub fn who(engine: &EngineMeasurements) -> String {
+/// The engine that matched, for a sentence: its name, with its substitute.
+pub fn engine_label(engine: &EngineMeasurements) -> String {
     match &engine.substitute {
         None => format!("`{}`", engine.name),
-        Some(of) if of.ranks == of.of_ranks => format!("`{}` (in the place of `{}`)", of.name, engine.name),
+        Some(of) if of.ranks == of.of_ranks => format!("`{}` (instead of `{}`)", of.name, engine.name),
         Some(of) => {
-            format!("`{}` (`{}` in its place{})", engine.name, of.name, at_ranks(of.ranks, of.of_ranks))
+            format!("`{}` (`{}` instead{})", engine.name, of.name, at_ranks(of.ranks, of.of_ranks))
         }
     }
 }
@@ -36,28 +36,28 @@ pub fn calls_to(measurements: &Measurements, function: Function) -> u64 {
     measurements.calls.get(&function).copied().unwrap_or(0)
 }
 
-/// Part ÷ whole, 0 of nothing.
+/// Part ÷ whole; 0 if the whole is 0.
 pub fn ratio(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }
 }
 
-/// Receives that found their message waiting.
+/// Late receives: posted after their message arrived.
 pub fn late(totals: &Totals) -> u64 {
     totals.late_by_function.values().sum()
 }
 
-/// The same as a share of all receives.
+/// Late receives ÷ all receives.
 pub fn late_share(totals: &Totals) -> f64 {
     ratio(late(totals) as f64, totals.receives as f64)
 }
 
-/// Receives that leave their source open, and those that leave their tag open.
-pub fn left_open(totals: &Totals) -> (u64, u64) {
+/// Receives with any source, and receives with any tag.
+pub fn wildcard_receives(totals: &Totals) -> (u64, u64) {
     let wildcards = totals.wildcards;
     (wildcards.any_source + wildcards.both, wildcards.any_tag + wildcards.both)
 }
 
-/// Mean number of peers, and the largest.
+/// Mean and largest number of peers.
 pub fn peers(measurements: &Measurements) -> (f64, u32) {
     let of = |rank: &RankMeasurements| rank.peers;
     let sum: u64 = measurements.ranks.iter().map(|rank| u64::from(of(rank))).sum();
@@ -65,7 +65,7 @@ pub fn peers(measurements: &Measurements) -> (f64, u32) {
     (ratio(sum as f64, measurements.ranks.len() as f64), max)
 }
 
-/// Bits that context, source and tag of this trace need, apart.
+/// Bits that the contexts, sources and tags of a trace need.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HeaderBits {
     /// For the largest context.
@@ -77,13 +77,13 @@ pub struct HeaderBits {
 }
 
 impl HeaderBits {
-    /// All three.
+    /// Sum.
     pub fn total(self) -> u32 {
         self.context + self.source + self.tag
     }
 }
 
-/// Bits that a header needs for every message of this trace to have its own.
+/// Bits that a header needs to distinguish all envelopes of a trace.
 pub fn header_bits(measurements: &Measurements) -> HeaderBits {
     let context = measurements.communicators.iter().map(|of| of.context).max().unwrap_or(0);
     let tag = measurements.totals.tag_max.and_then(|tag| u32::try_from(tag).ok()).unwrap_or(0);
@@ -98,12 +98,12 @@ fn bits(largest: u32) -> u32 {
     u32::BITS - largest.leading_zeros()
 }
 
-/// Mean length of the queue over ranks.
+/// Mean of a figure over ranks.
 pub fn mean_over_ranks(measurements: &Measurements, of: impl Fn(&RankMeasurements) -> f64) -> f64 {
     ratio(measurements.ranks.iter().map(of).sum(), measurements.ranks.len() as f64)
 }
 
-/// The upper median over the ranks that had messages: what an ordinary rank sees.
+/// The upper median over ranks with messages.
 pub fn median_over_receivers(measurements: &Measurements, of: impl Fn(&RankMeasurements) -> f64) -> f64 {
     let mut values: Vec<f64> = measurements.ranks.iter().filter(|rank| rank.messages > 0).map(of).collect();
     values.sort_by(f64::total_cmp);
@@ -116,40 +116,40 @@ pub fn compatible_runs(totals: &Totals) -> (u64, f64) {
     (runs, ratio(totals.receives as f64, runs as f64))
 }
 
-/// Geometric mean of a time on warm and on cold caches: between them in the sense that both errors are factors.
+/// Geometric mean of a time with warm caches and a time with cold caches: caches act as a factor.
 pub fn between(warm_ns: f64, cold_ns: f64) -> f64 {
     (warm_ns * cold_ns).sqrt()
 }
 
-/// What an engine's operations at one rank take: as the calls of the traced run show it, else between both ends.
+/// Likely time of an engine at one rank: from the traced calls, else the mean of both ends.
 pub fn cost_ns(at: &EngineAtRank) -> f64 {
     at.library.map_or(between(at.match_ns, at.match_cold_ns), |cost| cost.likely_ns)
 }
 
-/// Where processes share a processor, each of them waits while another one matches: this part of the time of all `ranks`. 0:
-/// no processes share one.
+/// Part of the matching time of all `ranks` that one process waits for, because processes share processors. 0: they do
+/// not.
 pub fn shared_part(measurements: &Measurements, ranks: usize) -> f64 {
     let crowding = measurements.crowding.filter(|&crowding| crowding > 1.0);
     crowding.map_or(0.0, |crowding| crowding / ranks.max(1) as f64)
 }
 
-/// What the operations of an engine take at one rank.
+/// Likely time of an engine at the rank with this number.
 pub fn cost_at_ns(measurements: &Measurements, engine: &EngineMeasurements, rank: u32) -> f64 {
     let index = measurements.ranks.iter().position(|of| of.rank == rank);
     index.and_then(|index| engine.ranks.get(index)).map_or(0.0, cost_ns)
 }
 
-/// Entries an engine compared, in both queues, and per search.
+/// Attempts of an engine in both queues, and per search.
 pub fn attempts(engine: &EngineMeasurements) -> (u64, f64) {
     let attempts = engine.posted.attempts + engine.unexpected.attempts;
     let searches = engine.posted.searches + engine.unexpected.searches;
     (attempts, ratio(attempts as f64, searches as f64))
 }
 
-/// A rank with what an engine costs there, and that as a share of its run time.
+/// A rank, the cost of an engine there, and that cost as a share of the run time.
 pub type RankCost<'a> = (&'a RankMeasurements, &'a EngineAtRank, f64);
 
-/// The ranks by the share of their run time that an engine takes, largest first.
+/// The ranks by the share of an engine's cost, largest first.
 pub fn worst_ranks<'a>(measurements: &'a Measurements, engine: &'a EngineMeasurements) -> Vec<RankCost<'a>> {
     let ranks = measurements.ranks.iter().zip(&engine.ranks);
     let mut ranks: Vec<RankCost<'_>> =

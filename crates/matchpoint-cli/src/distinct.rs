@@ -1,11 +1,11 @@
-//! What is written to one place twice is lost once: outputs have a place each.
+//! Checks that outputs do not overwrite each other.
 
 use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
 use crate::output::is_stdout;
 
-/// Where a file is, by whatever way it is named. It need not be there.
+/// The canonical path of a file, which need not exist.
 pub fn place(path: &Path) -> PathBuf {
     let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
     match (path.canonicalize(), folder.canonicalize(), path.file_name()) {
@@ -15,11 +15,11 @@ pub fn place(path: &Path) -> PathBuf {
     }
 }
 
-/// Told before any work.
+/// Checks that options name different outputs, before any work.
 ///
 /// # Errors
-/// Two of these options name the same place, be it by other ways, or both standard output.
-pub fn each_has_its_own(options: &[(&str, Option<&Path>)]) -> Result<(), Failure> {
+/// Two options name the same file, or standard output.
+pub fn check_distinct(options: &[(&str, Option<&Path>)]) -> Result<(), Failure> {
     let mut named: Vec<(&str, PathBuf)> = Vec::new();
     for (option, path) in options {
         let Some(path) = *path else { continue };
@@ -28,7 +28,7 @@ pub fn each_has_its_own(options: &[(&str, Option<&Path>)]) -> Result<(), Failure
             let what =
                 if is_stdout(path) { "standard output".to_owned() } else { path.display().to_string() };
             return Err(Failure::usage(format!(
-                "{other} and {option} would both be written to {what}: each needs a file of its own"
+                "{other} and {option} both name '{what}'\nhint: name a separate file for each"
             )));
         }
         named.push((option, place));
@@ -36,16 +36,16 @@ pub fn each_has_its_own(options: &[(&str, Option<&Path>)]) -> Result<(), Failure
     Ok(())
 }
 
-/// The same of the two files of a report: a page is for a browser, so only the JSON can go to standard output.
+/// Checks the two files of a report: only the JSON may go to standard output.
 ///
 /// # Errors
-/// They are one, or the page would go there.
+/// Both are the same, or the page would go to standard output.
 pub fn json_and_page(json: Option<&Path>, page: Option<&Path>) -> Result<(), Failure> {
     if page.is_some_and(is_stdout) {
-        let problem = "--html needs a file of its own: only --json can go to standard output";
+        let problem = "--html cannot go to standard output\nhint: name a file";
         return Err(Failure::usage(problem.to_owned()));
     }
-    each_has_its_own(&[("--json", json), ("--html", page)])
+    check_distinct(&[("--json", json), ("--html", page)])
 }
 
 #[cfg(test)]
@@ -61,11 +61,11 @@ mod tests {
             [("a", "./a", true), ("there", "./there", true), ("a", "b", false), ("there", "b", false)]
         {
             let (one, other) = (file(one), file(other));
-            let told = each_has_its_own(&[("--json", Some(&one)), ("--csv", None), ("--plot", Some(&other))]);
-            assert_eq!(told.is_err(), is_same, "{one:?} {other:?}");
+            let result = check_distinct(&[("--json", Some(&one)), ("--csv", None), ("--plot", Some(&other))]);
+            assert_eq!(result.is_err(), is_same, "{one:?} {other:?}");
         }
         let dash = Some(Path::new("-"));
-        assert!(each_has_its_own(&[("--json", dash), ("--csv", dash)]).is_err());
-        assert!(each_has_its_own(&[("--json", dash), ("--csv", Some(&file("a")))]).is_ok());
+        assert!(check_distinct(&[("--json", dash), ("--csv", dash)]).is_err());
+        assert!(check_distinct(&[("--json", dash), ("--csv", Some(&file("a")))]).is_ok());
     }
 }

@@ -1,4 +1,4 @@
-//! `matchpoint engines`: what there is to choose from.
+//! `matchpoint engines`: lists the engines.
 
 use std::fmt::Write as _;
 
@@ -12,13 +12,13 @@ use crate::output::{Outputs, columns};
 use crate::report::schema;
 use crate::wrap::wrap;
 
-/// Gives the engines of graphics cards their names, once; the user is told when another has to take the place of one.
+/// Registers the engines of graphics cards, and prints their fallbacks.
 pub fn make_known() {
     register(matchpoint_gpu::engines::SPECS);
     matchpoint_gpu::engine::set_listener(|sentence| anstream::eprintln!("matchpoint: {sentence}"));
 }
 
-/// Tells of every engine, or of those that are named, with its parameters, and of what several threads may call at once.
+/// Lists all or the named engines, their parameters, and the concurrent engines.
 ///
 /// # Errors
 /// The file, or standard output, cannot be written.
@@ -33,26 +33,25 @@ pub fn run(arguments: &Engines) -> Result<(), Failure> {
     outputs.finish("")
 }
 
-/// Columns where there is no terminal: what is read in a pager, or in a log.
+/// Columns without a terminal.
 const WIDTH: usize = 80;
 
-/// Where what is said begins: behind the longest name, and the longest parameter.
+/// Column of descriptions: wider than the longest name and parameter.
 const COLUMN: usize = 22;
 
-/// Columns that are worth to be beside a head: with fewer there would be a word a line.
+/// Columns below which a description starts on its own line.
 const LEAST: usize = 30;
 
-/// Columns that what is below its head is indented by.
+/// Indent of a description on its own line.
 const BELOW: usize = 8;
 
-/// What is told of.
 struct Listed {
     engines: Vec<&'static Spec>,
     around: Vec<(&'static str, &'static str)>,
 }
 
 impl Listed {
-    /// Those that are named, or all.
+    /// The named engines, or all.
     fn of(names: &[String]) -> Listed {
         let is_named = |name: &str| names.is_empty() || names.iter().any(|named| named == name);
         let bare = |kind: &'static str| kind.split(':').next().unwrap_or(kind);
@@ -62,7 +61,7 @@ impl Listed {
         }
     }
 
-    /// In lines of so many columns.
+    /// The list in lines of `width` columns.
     fn text(&self, width: usize) -> String {
         let mut text = String::new();
         for spec in &self.engines {
@@ -76,7 +75,7 @@ impl Listed {
             if !text.is_empty() {
                 text.push('\n');
             }
-            let several = "For several threads at once, around any engine (bench --callers N):";
+            let several = "Concurrent engines, around any engine (bench --callers N):";
             wrap(several, width).iter().for_each(|part| text += &format!("{part}\n"));
         }
         for (kind, what) in &self.around {
@@ -105,7 +104,7 @@ impl Listed {
     }
 }
 
-/// What `head` is, in its column beside it, or from the next line on where the head reaches into it.
+/// Writes a name and its description, next to the name if there is room.
 fn line(text: &mut String, head: &str, what: &str, width: usize) {
     let indent = if COLUMN + LEAST <= width { COLUMN } else { BELOW };
     let mut head = head;
@@ -124,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_fits_the_terminal_in_columns() {
+    fn list_fits_terminal_width() {
         let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
         let all = Listed::of(&[]);
         for width in [40, 80, 100, 200] {
@@ -137,7 +136,7 @@ mod tests {
             assert_eq!(wide, None, "{width}");
             assert_eq!(words(&text), words(&all.text(1000)), "{width}");
         }
-        // A head, or nothing, and from the column on what is said.
+        // Every line has a head, or none, before the column of descriptions.
         for line in all.text(80).lines().filter(|line| line.starts_with(' ')) {
             let (head, what) = line.split_at(COLUMN);
             assert!(head.ends_with(' ') && !what.starts_with(' '), "{line}");
@@ -157,9 +156,9 @@ mod tests {
         assert!(named(&["sharded"]).ends_with(wrapped), "{}", named(&["sharded"]));
     }
 
-    /// Each stands alone where it is named alone.
+    /// A summary is also printed alone.
     #[test]
-    fn no_summary_is_about_the_one_before() {
+    fn summaries_do_not_refer_to_others() {
         make_known();
         for spec in known_specs() {
             assert!(!spec.summary.contains("the same"), "{}", spec.name);

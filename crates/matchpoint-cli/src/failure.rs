@@ -1,4 +1,4 @@
-//! How a command ends: the exit codes and the one line on standard error, in one place.
+//! Exit codes and error messages.
 
 use std::io;
 use std::path::Path;
@@ -7,36 +7,36 @@ use std::process::ExitCode;
 use matchpoint_replay::ReplayError;
 use matchpoint_trace::TraceError;
 
-/// Interrupted by the user: 128 + SIGINT, as a shell would report it.
+/// Exit code after an interrupt: 128 + SIGINT, as in a shell.
 pub const INTERRUPTED: u8 = 130;
 
-/// Why a command did not finish.
+/// Reason why a command did not finish.
 #[derive(Debug)]
 pub enum Failure {
-    /// A sentence for the user: what was read, where, and what to do.
+    /// An error message, perhaps with a line `hint: …`.
     Message(String),
-    /// The same, with an exit code of its own.
+    /// An error message with its exit code.
     Coded(u8, String),
-    /// The user interrupted it.
+    /// The user interrupted the command.
     Interrupted,
-    /// A process of ours has told the user, and ended with this code.
-    Told(u8),
-    /// Whoever read our output has read enough.
+    /// A child process printed the error, and ended with this code.
+    Reported(u8),
+    /// The reader of the output closed the pipe.
     BrokenPipe,
 }
 
 impl Failure {
-    /// The command line asks for what cannot be had together, or names what is not there: ends as one that cannot be read.
-    pub fn usage(what: String) -> Self {
-        Failure::Coded(2, what)
+    /// A wrong combination of options, or an unknown name: exit code 2.
+    pub fn usage(message: String) -> Self {
+        Failure::Coded(2, message)
     }
 
     /// A file could not be written.
     pub fn writing(path: &Path, error: &io::Error) -> Self {
-        // Some name the file that was to have this name once it was whole, which nobody can look at.
-        let said = error.to_string();
-        let why = said.split(" at path \"").next().unwrap_or_default();
-        Failure::Message(format!("cannot write {}: {why}; {}", path.display(), instead(path, error)))
+        // Some errors name the temporary file, which the user does not know.
+        let text = error.to_string();
+        let reason = text.split(" at path \"").next().unwrap_or_default();
+        Failure::Message(format!("cannot write '{}': {reason}\nhint: {}", path.display(), hint(path, error)))
     }
 
     /// Standard output could not be written.
@@ -48,24 +48,24 @@ impl Failure {
     }
 }
 
-/// What to do where a file cannot be written.
-fn instead(path: &Path, error: &io::Error) -> String {
+/// The action after a failed write.
+fn hint(path: &Path, error: &io::Error) -> String {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let is_there = folder.is_dir();
     let folder = folder.display();
     match error.kind() {
-        _ if path.is_dir() => "name a file in it, or another".to_owned(),
+        _ if path.is_dir() => "name a file in this folder, or another file".to_owned(),
         io::ErrorKind::NotFound if !is_there => {
-            format!("make the folder {folder} (mkdir -p), or name another file")
+            format!("create the folder '{folder}' (mkdir -p), or name another file")
         }
-        io::ErrorKind::NotADirectory => format!("{folder} is no folder: name another file"),
+        io::ErrorKind::NotADirectory => format!("'{folder}' is not a folder: name another file"),
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-            format!("you may not write to {folder}: name a file elsewhere")
+            format!("'{folder}' is not writable: name a file in another folder")
         }
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "make room there, or name a file elsewhere".to_owned()
+            "free disk space, or name a file in another folder".to_owned()
         }
-        _ => "check that its folder exists and may be written to".to_owned(),
+        _ => "check that the folder exists and is writable".to_owned(),
     }
 }
 
@@ -84,22 +84,32 @@ impl From<ReplayError> for Failure {
     }
 }
 
-/// Tells the user what went wrong, if anything, and gives the exit code.
+/// Prints the error, if any, and returns the exit code.
 pub fn exit_code(result: Result<(), Failure>) -> ExitCode {
     match result {
         Ok(()) | Err(Failure::BrokenPipe) => ExitCode::SUCCESS,
         Err(Failure::Message(message)) => {
-            anstream::eprintln!("matchpoint: error: {message}");
+            print(&message);
             ExitCode::FAILURE
         }
         Err(Failure::Coded(code, message)) => {
-            anstream::eprintln!("matchpoint: error: {message}");
+            print(&message);
             ExitCode::from(code)
         }
-        Err(Failure::Told(code)) => ExitCode::from(code),
+        Err(Failure::Reported(code)) => ExitCode::from(code),
         Err(Failure::Interrupted) => {
-            anstream::eprintln!("matchpoint: interrupted; nothing was written");
+            anstream::eprintln!("matchpoint: interrupted: no file was written");
             ExitCode::from(INTERRUPTED)
         }
     }
+}
+
+/// The message without its hint.
+pub fn fact(message: &str) -> &str {
+    message.split("\nhint: ").next().unwrap_or_default()
+}
+
+/// Prints `error: …`, and the hint of the message on its own line.
+pub fn print(message: &str) {
+    anstream::eprintln!("error: {message}");
 }

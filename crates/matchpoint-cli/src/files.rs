@@ -1,4 +1,4 @@
-//! The files of a report that has a page and JSON.
+//! The files of a report with a page and JSON.
 
 use std::path::Path;
 
@@ -9,26 +9,26 @@ use crate::output::{Outputs, Place};
 use crate::report::document::{Document, WIDTH};
 use crate::report::schema;
 
-/// Room for both, and for others.
+/// Reserved outputs.
 pub struct Files {
-    /// All of them.
+    /// All outputs.
     pub outputs: Outputs,
     json: Option<Place>,
     page: Option<Place>,
 }
 
 impl Files {
-    /// Makes room, before any work.
+    /// Reserves the files, before any work.
     ///
     /// # Errors
-    /// One of them cannot be written.
+    /// A file cannot be written.
     pub fn reserve(json: Option<&Path>, page: Option<&Path>) -> Result<Self, Failure> {
         let mut outputs = Outputs::default();
         let (json, page) = (outputs.reserve_if(json)?, outputs.reserve_if(page)?);
         Ok(Files { outputs, json, page })
     }
 
-    /// Writes both, and prints the text, or what takes its place.
+    /// Writes both files, and prints the text or the JSON.
     ///
     /// # Errors
     /// A disk is full, or standard output is closed.

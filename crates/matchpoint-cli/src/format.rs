@@ -1,6 +1,6 @@
-//! Numbers for people: three digits that matter, and a unit. Machines read JSON and CSV.
+//! Numbers with three significant digits and a unit.
 
-/// `1,234,567`; from ten million on `12.3 M`.
+/// `1,234,567`; from ten million, `12.3 M`.
 pub fn count(value: u64) -> String {
     match value {
         0..10_000_000 => grouped(value),
@@ -9,7 +9,7 @@ pub fn count(value: u64) -> String {
     }
 }
 
-/// A count with the word it counts: `1 call`, `2 calls`, `2 processes`, `2 searches`.
+/// A count with its noun: `1 call`, `2 calls`, `2 processes`, `2 searches`.
 pub fn counted(value: u64, word: &str) -> String {
     let plural = match value {
         1 => "",
@@ -19,7 +19,7 @@ pub fn counted(value: u64, word: &str) -> String {
     format!("{} {word}{plural}", count(value))
 }
 
-/// A sentence that begins with a capital letter.
+/// A sentence with a capital first letter.
 pub fn capital(sentence: &str) -> String {
     let mut letters = sentence.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
@@ -37,7 +37,7 @@ fn grouped(value: u64) -> String {
     text
 }
 
-/// Three significant digits, no exponent: `0.0123`, `1.23`, `123`; larger numbers are rounded to a whole.
+/// Three significant digits, no exponent: `0.0123`, `1.23`, `123`. Larger numbers are rounded to an integer.
 pub fn digits(value: f64) -> String {
     if !value.is_finite() || value == 0.0 {
         return "0".to_owned();
@@ -45,7 +45,7 @@ pub fn digits(value: f64) -> String {
     let magnitude = value.abs().log10().floor() as i32;
     let decimals = usize::try_from((2 - magnitude).clamp(0, 9)).unwrap_or(0);
     let text = format!("{value:.decimals$}");
-    // 9.996 has a magnitude of 0 but is written 10.00.
+    // 9.996 has magnitude 0, but is written 10.00.
     if text.trim_start_matches(['0', '.', '-']).replace('.', "").len() > 3 && decimals > 0 {
         format!("{value:.*}", decimals - 1)
     } else {
@@ -53,7 +53,7 @@ pub fn digits(value: f64) -> String {
     }
 }
 
-/// A figure and its spread: `1.23 (1.20–1.31)`.
+/// A value with its spread: `1.23 (1.20–1.31)`.
 pub fn with_spread([value, low, high]: [f64; 3]) -> String {
     format!("{} ({}–{})", digits(value), digits(low), digits(high))
 }
@@ -69,12 +69,12 @@ pub fn duration_ns(value: f64) -> String {
     format!("{} {unit}", digits(value / scale))
 }
 
-/// A duration or a moment in seconds.
+/// A duration or a time in seconds.
 pub fn seconds(value: f64) -> String {
     if value == 0.0 { "0 s".to_owned() } else { duration_ns(value * 1e9) }
 }
 
-/// A share of a whole: `12.3 %`, `0.0012 %`. Below a millionth it is as good as nothing.
+/// A share: `12.3 %`, `0.0012 %`.
 pub fn share(value: f64) -> String {
     let percent = value * 100.0;
     match percent {
@@ -104,12 +104,12 @@ fn trim(text: String) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// Where something was, to be put behind a sentence: nothing if at all ranks.
+/// The end of a sentence: the number of ranks, or empty for all ranks.
 pub fn at_ranks(ranks: u32, of_ranks: u32) -> String {
     if ranks == of_ranks { String::new() } else { format!(" at {ranks} of {of_ranks} ranks") }
 }
 
-/// Whose figures they are, of an engine that was asked for: another's, if that matched in its place.
+/// The name of an engine, with the substitute that matched instead.
 pub fn in_place(engine: &str, substitute: Option<&str>) -> String {
     substitute.map_or_else(|| engine.to_owned(), |substitute| format!("{substitute} for {engine}"))
 }
@@ -135,7 +135,7 @@ pub fn power_bin(index: usize) -> String {
     }
 }
 
-/// Names of search depths: `0`, then as [`power_bin`].
+/// Names of search depths: `0`, then those of [`power_bin`].
 pub fn depth_bin(index: usize) -> String {
     index.checked_sub(1).map_or_else(|| "0".to_owned(), power_bin)
 }
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn three_digits_matter() {
+    fn digits_keep_three_significant() {
         for (value, text) in
             [(0.0123, "0.0123"), (9.996, "10.0"), (99.96, "100"), (12345.0, "12345"), (1.5, "1.50")]
         {
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_do_not_pretend() {
+    fn share_keeps_significant_digits() {
         assert_eq!(share(0.003), "0.3 %");
         assert_eq!(share(0.0000001), "under 0.0001 %");
         assert_eq!(share(0.0000123), "0.0012 %");

@@ -1,4 +1,4 @@
-//! A job of other processes that this command starts and waits for.
+//! A job of other processes, which the command starts and waits for.
 
 use std::ffi::c_int;
 use std::os::fd::OwnedFd;
@@ -15,43 +15,42 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 
 use crate::failure::Failure;
 
-/// Time between two looks of the watcher.
+/// Interval of calls to the watcher.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Who is told of a job while it runs.
+/// Observer of a running job.
 pub trait Watcher {
-    /// It has begun.
-    fn begins(&mut self, _job: &mut Child) {}
-    /// It is still running; told again and again.
-    fn looks(&mut self);
+    /// The job started.
+    fn on_start(&mut self, _job: &mut Child) {}
+    /// The job is running; called repeatedly.
+    fn on_poll(&mut self);
 }
 
 impl<F: FnMut()> Watcher for F {
-    fn looks(&mut self) {
+    fn on_poll(&mut self) {
         self();
     }
 }
 
-/// Waits for the job, and tells `watcher` meanwhile. An interrupt goes to the job too, since it is in the
-/// terminal's foreground with us; being told to stop is handed on, and so is the end of the
-/// terminal. Either way it is waited for.
+/// Runs the job, and calls `watcher` meanwhile. An interrupt reaches the job too, because both are in the foreground of
+/// the terminal. SIGTERM and SIGHUP end the job. Waits for its end in any case.
 ///
 /// # Errors
-/// It cannot be started.
+/// The job cannot be started.
 pub fn run(mut command: Command, watcher: &mut impl Watcher) -> Result<ExitStatus, Failure> {
-    // `run` answers SIGUSR1. Under the other commands it must not end the command, and leave the job.
+    // `run` handles SIGUSR1. With other commands, SIGUSR1 must not end the command and leave the job.
     signalled(&[SIGINT, SIGUSR1])?;
-    // SIGHUP is a lost terminal. Without the command the job would go on, and its helpers would not end.
+    // SIGHUP means a lost terminal. Without the command, the job and its helpers would not end.
     let stop = signalled(&[SIGTERM, SIGHUP])?;
     let mut job = command.spawn().map_err(|error| {
-        Failure::Message(format!("cannot start {}: {error}", command.get_program().to_string_lossy()))
+        Failure::Message(format!("cannot start '{}': {error}", command.get_program().to_string_lossy()))
     })?;
-    watcher.begins(&mut job);
+    watcher.on_start(&mut job);
     let mut asked = false;
     let exit = ProcessExit::of(&job);
     loop {
         if let Some(status) =
-            job.try_wait().map_err(|error| Failure::Message(format!("lost the job: {error}")))?
+            job.try_wait().map_err(|error| Failure::Message(format!("cannot wait for the job: {error}")))?
         {
             return Ok(status);
         }
@@ -59,15 +58,15 @@ pub fn run(mut command: Command, watcher: &mut impl Watcher) -> Result<ExitStatu
             asked = true;
             ask_to_stop(job.id());
         }
-        watcher.looks();
+        watcher.on_poll();
         exit.wait(LOOK);
     }
 }
 
-/// Whether one of these signals came since; from now on none of them ends this process.
+/// A flag that is set by one of these signals. The signals no longer end this process.
 ///
 /// # Errors
-/// The system does not let us.
+/// The system refuses the handler.
 pub fn signalled(signals: &[c_int]) -> Result<Arc<AtomicBool>, Failure> {
     let flag = Arc::new(AtomicBool::new(false));
     for &signal in signals {
@@ -77,13 +76,13 @@ pub fn signalled(signals: &[c_int]) -> Result<Arc<AtomicBool>, Failure> {
     Ok(flag)
 }
 
-/// The exit of a process. A thread can wait for it.
+/// Exit of a process, for which a thread can wait.
 struct ProcessExit(Option<OwnedFd>);
 
 impl ProcessExit {
     fn of(job: &Child) -> ProcessExit {
         let pid = i32::try_from(job.id()).ok().and_then(Pid::from_raw);
-        // Before Linux 5.3 there are no descriptors of processes.
+        // Linux before 5.3 has no process descriptors.
         ProcessExit(pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok()))
     }
 
@@ -96,35 +95,35 @@ impl ProcessExit {
     }
 }
 
-/// Asks the job to end: a launcher ends what it has started.
+/// Asks the launcher to end the job.
 pub fn ask_to_stop(job: u32) {
     let pid = i32::try_from(job).ok().and_then(Pid::from_raw);
     if let Some(pid) = pid {
-        // It may have ended this moment.
+        // The job may have ended already.
         let _ = kill_process(pid, Signal::TERM);
     }
 }
 
-/// Ends as the job did: with its exit code, or 128 and the number of the signal.
+/// Ends like the job: with its exit code, or 128 + the signal number.
 ///
 /// # Errors
-/// It failed.
+/// The job failed.
 pub fn ended(status: ExitStatus) -> Result<(), Failure> {
     match (status.code(), status.signal()) {
         (Some(0), _) => Ok(()),
-        (Some(code), _) => Err(Failure::Told(u8::try_from(code).unwrap_or(1))),
+        (Some(code), _) => Err(Failure::Reported(u8::try_from(code).unwrap_or(1))),
         (None, signal) => {
-            Err(Failure::Told(128 + signal.and_then(|signal| u8::try_from(signal).ok()).unwrap_or(0)))
+            Err(Failure::Reported(128 + signal.and_then(|signal| u8::try_from(signal).ok()).unwrap_or(0)))
         }
     }
 }
 
-/// A line that a shell reads back as this variable.
+/// A shell command that sets this variable.
 pub fn export(name: &str, value: &str) -> String {
     format!("export {name}={}\n", quoted(value))
 }
 
-/// What a shell reads back as this word, as it stands if nothing in it means anything to a shell.
+/// A shell word for this text, quoted if necessary.
 pub fn word(text: &str) -> String {
     let is_plain =
         |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+=:,@%".contains(&byte) || !byte.is_ascii();

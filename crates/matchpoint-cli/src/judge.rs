@@ -1,50 +1,45 @@
-//! Is matching the problem? The share of the run time that it costs, and one sentence.
+//! The verdict: the share of the run time that matching costs, and the answer.
 //!
-//! The cost is that of the first engine's own operations, replayed on this host: on warm caches (the low end) and on
-//! cold ones (the high end). A rank's share is its cost ÷ its recorded run time, and the verdict is about the rank
-//! with the largest. Between both ends the geometric mean is taken, since what caches do to a search is a factor; or what
-//! the calls of the traced run show, where an entry's cost in its library is known.
+//! The cost is the time of the first engine for the replayed operations: with warm caches (low end) and with cold caches
+//! (high end). The share of a rank is its cost ÷ its recorded run time. The verdict is about the rank with the largest
+//! share. The likely cost is the geometric mean of both ends, because caches act on a search as a factor. If the
+//! cost of an entry in the traced library is known, the times of the traced calls decide instead.
 //!
-//! An answer is given where both ends lead to the same. Else it is
-//! *Cannot tell*, with the reason and what would decide ([`doubt`]).
+//! The answer is *Cannot tell*, with a reason ([`inconclusive`]), unless both ends give the same answer.
 
 use matchpoint_replay::Measurements;
 use matchpoint_replay::measurements::{EngineAtRank, EngineMeasurements, RankMeasurements};
 
 use crate::absent;
-use crate::derived::{cost_ns, shared_part, who};
-use crate::doubt::{self, Doubt};
+use crate::derived::{cost_ns, engine_label, shared_part};
 use crate::format;
+use crate::inconclusive::{self, Inconclusive};
 use crate::stand_in::searches_as;
 use crate::verdict::{Answer, FASTER, NEGLIGIBLE, Other, REFERENCE, Verdict};
 
-/// The verdict on a replay.
+/// Judges a replay.
 pub fn judge(measurements: &Measurements) -> Verdict {
     let Some(engine) = measurements.engines.first() else {
         return without(Answer::Unknown, "no engine was replayed.");
     };
     if measurements.totals.sends == 0 && measurements.totals.receives == 0 {
-        return silent(measurements);
+        return without_messages(measurements);
     }
     match worst(measurements, engine) {
         Some(worst) => judged(measurements, engine, &worst),
-        None => {
-            without(Answer::Unknown, "the trace records no run time to compare the cost of matching with.")
-        }
+        None => without(Answer::Unknown, "the trace contains no run times."),
     }
 }
 
-/// Of a trace that shows no message.
-fn silent(measurements: &Measurements) -> Verdict {
-    match doubt::gaps(measurements) {
-        Some(Doubt { why, decides }) => without(
+fn without_messages(measurements: &Measurements) -> Verdict {
+    match inconclusive::gaps(measurements) {
+        Some(Inconclusive { reason, action }) => without(
             Answer::Unknown,
-            &format!("the trace shows no point-to-point message, and {why} {decides}"),
+            &format!("the trace contains no point-to-point message, and {reason} {action}"),
         ),
         None => without(
             Answer::NoMessages,
-            "the trace has no point-to-point message, so there is nothing to match \
-             and no engine can change its run time.",
+            "the trace contains no point-to-point message, so no engine can change the run time.",
         ),
     }
 }
@@ -62,24 +57,24 @@ fn worst<'a>(measurements: &'a Measurements, engine: &EngineMeasurements) -> Opt
     ranks.filter_map(|(rank, cost)| shares(rank, cost, least)).max_by(|a, b| a.share.total_cmp(&b.share))
 }
 
-/// What matching takes a processor that several processes share, as [`Worst`] has it: each of them waits while another
-/// matches.
+/// Time of matching on a processor that several processes share: low end, likely, high end. A process waits while
+/// another process matches.
 fn of_processor(measurements: &Measurements, engine: &EngineMeasurements) -> [f64; 3] {
     let shared = shared_part(measurements, engine.ranks.len());
-    // The likely time of a library is part of the time of calls, which already includes that of others.
+    // The likely time of a library is a part of the call times, which already include the other processes.
     let likely_ns = |at: &EngineAtRank| if at.library.is_some() { at.match_ns } else { cost_ns(at) };
     let likely_ns: f64 = engine.ranks.iter().map(likely_ns).sum();
     [engine.match_ns, likely_ns, engine.match_cold_ns].map(|ns| ns * shared)
 }
 
 fn shares<'a>(rank: &'a RankMeasurements, cost: &EngineAtRank, least: [f64; 3]) -> Option<Worst<'a>> {
-    // No message of the program is matched in MPI_Init or MPI_Finalize.
+    // MPI_Init and MPI_Finalize match no message of the program.
     let own_ns = (rank.elapsed_s - rank.setup_s) * 1e9;
     let own_ns = if own_ns > 0.0 { own_ns } else { f64::INFINITY };
     let share = |ns: f64, least: f64| ns.max(least).min(own_ns) / (rank.elapsed_s * 1e9);
     let (warm, cold) = (share(cost.match_ns, least[0]), share(cost.match_cold_ns, least[2]));
     let likely = share(cost_ns(cost), least[1]);
-    // On a noisy machine a short replay may come out slower warm than cold: the range is what counts.
+    // Under host load, a short replay may be slower with warm caches than with cold ones.
     (warm.is_finite() && cold.is_finite()).then(|| Worst {
         rank,
         low: warm.min(cold).min(1.0),
@@ -106,17 +101,19 @@ fn judged(measurements: &Measurements, engine: &EngineMeasurements, worst: &Wors
         others: others(measurements, worst),
         rank: worst.rank.rank,
         at_s: worst.rank.worst_at_s,
+        headline: String::new(),
         text: String::new(),
     };
-    let doubt = doubt::doubt(measurements, &verdict);
-    if doubt.is_some() {
+    let inconclusive = inconclusive::inconclusive(measurements, &verdict);
+    if inconclusive.is_some() {
         verdict.answer = Answer::Unknown;
     }
-    verdict.text = text(measurements, engine, worst, &verdict, doubt.as_ref());
+    verdict.headline = headline(worst, &verdict, inconclusive.as_ref());
+    verdict.text = format!("{}{}", verdict.headline, details(measurements, engine, worst, &verdict));
     verdict
 }
 
-/// What the reference would cost at that rank, and the cheapest, if that is clearly cheaper than both.
+/// Costs of the reference engine at that rank, and of the cheapest engine if it is clearly cheaper than both.
 fn others(measurements: &Measurements, worst: &Worst<'_>) -> Vec<Other> {
     let Some(index) = measurements.ranks.iter().position(|rank| rank.rank == worst.rank.rank) else {
         return Vec::new();
@@ -126,8 +123,11 @@ fn others(measurements: &Measurements, worst: &Worst<'_>) -> Vec<Other> {
     };
     let sound =
         measurements.engines.iter().skip(1).filter(|engine| engine.disagreements == 0 && !engine.full);
-    let others =
-        sound.map(|engine| Other { name: engine.name.clone(), who: who(engine), share: share(engine) });
+    let others = sound.map(|engine| Other {
+        name: engine.name.clone(),
+        label: engine_label(engine),
+        share: share(engine),
+    });
     let others: Vec<Other> = others.filter(|other| other.share.is_finite() && other.share > 0.0).collect();
     let cheapest = others.iter().min_by(|a, b| a.share.total_cmp(&b.share));
     let reference = others.iter().find(|other| other.name.split(':').next() == Some(REFERENCE));
@@ -136,56 +136,62 @@ fn others(measurements: &Measurements, worst: &Worst<'_>) -> Vec<Other> {
     reference.into_iter().chain(cheaper).cloned().collect()
 }
 
-fn text(
+/// The answer with its share, range and rank.
+fn headline(worst: &Worst<'_>, verdict: &Verdict, inconclusive: Option<&Inconclusive>) -> String {
+    let share = format::share(verdict.share);
+    let range = format::share_range(verdict.low, verdict.high);
+    let range = if range == share { String::new() } else { format!(" ({range})") };
+    let (reason, action) = match inconclusive {
+        Some(Inconclusive { reason, action }) => (format!("{reason} Matching"), format!(" {action}")),
+        None => ("matching".to_owned(), String::new()),
+    };
+    format!(
+        "{}: {reason} costs {share}{range} of the run time at the worst rank, {}.{action}",
+        verdict.answer.word(),
+        worst.rank.rank,
+    )
+}
+
+fn details(
     measurements: &Measurements,
     engine: &EngineMeasurements,
     worst: &Worst<'_>,
     verdict: &Verdict,
-    doubt: Option<&Doubt>,
 ) -> String {
-    let share = format::share(verdict.share);
-    let range = format::share_range(verdict.low, verdict.high);
-    let range = if range == share { String::new() } else { format!(" ({range})") };
-    let way = searches_as(measurements, engine);
-    let why = doubt.map_or(String::new(), |doubt| format!("{} ", doubt.why));
-    let with = if why.is_empty() { "with" } else { "With" };
-    let decides = doubt.map_or(String::new(), |doubt| format!(" {}", doubt.decides));
     format!(
-        "{}: {why}{with} engine {}{way}, matching costs {share}{range} of the run time of the worst rank, \
-         {}{}{}.{decides}{}",
-        verdict.answer.word(),
-        who(engine),
-        worst.rank.rank,
-        instead(verdict),
+        " The engine is {}{}.{}{}{}",
+        engine_label(engine),
+        searches_as(measurements, engine),
+        other_shares(verdict),
         longest_search(worst.rank),
-        caveat(measurements)
+        caveats(measurements)
     )
 }
 
-fn instead(verdict: &Verdict) -> String {
-    // Below a tenth of what anybody would act upon, which is the cheapest is chance.
+fn other_shares(verdict: &Verdict) -> String {
+    // Below a tenth of the lowest threshold, timing noise decides which engine is the cheapest.
     let matters = verdict.high >= NEGLIGIBLE / 10.0;
     let is_reference = |other: &&Other| other.name.split(':').next() == Some(REFERENCE);
     let named = verdict.others.iter().filter(|other| matters || is_reference(other));
-    let named = named.map(|other| format!("{} {}", other.who, format::share(other.share)));
+    let named = named.map(|other| format!("{} with {}", format::share(other.share), other.label));
     let named: Vec<_> = named.collect();
-    if named.is_empty() { String::new() } else { format!("; with {}", named.join(", with ")) }
+    if named.is_empty() { String::new() } else { format!(" The share is {}.", named.join(", and ")) }
 }
 
 fn longest_search(rank: &RankMeasurements) -> String {
     if rank.worst_length == 0 {
-        return "; no queue that is searched there has an entry".to_owned();
+        return " All queues are empty when searched.".to_owned();
     }
     let entries = if rank.worst_length == 1 { "entry" } else { "entries" };
     format!(
-        "; the longest queue searched there has {} {entries}, at {} of the replay",
+        " The longest queue at a search has {} {entries}, at {} of the replay.",
         format::count(rank.worst_length),
         format::seconds(rank.worst_at_s)
     )
 }
 
-/// What the user must know before believing the answer.
-fn caveat(measurements: &Measurements) -> String {
+/// Gaps of the trace that may change the answer.
+fn caveats(measurements: &Measurements) -> String {
     let mut caveats = String::new();
     let trace = &measurements.trace;
     if let Some(missing) = absent::sentence(trace.missing.len(), trace.ranks) {
@@ -193,11 +199,11 @@ fn caveat(measurements: &Measurements) -> String {
     }
     if measurements.trace.calls_left_out > 0 {
         let left_out = format::counted(measurements.trace.calls_left_out, "call");
-        caveats += &format!(" The tracer left out {left_out}.");
+        caveats += &format!(" The tracer omitted {left_out}.");
     }
     if measurements.trace.calls_cut_off > 0 {
         let cut_off = format::counted(measurements.trace.calls_cut_off, "call");
-        caveats += &format!(" The files have lost {cut_off}.");
+        caveats += &format!(" The trace files lack {cut_off}.");
     }
     let early = measurements.trace.ended_early.len() as u64;
     if early > 0 {
@@ -207,5 +213,6 @@ fn caveat(measurements: &Measurements) -> String {
 }
 
 fn without(answer: Answer, text: &str) -> Verdict {
-    Verdict { answer, text: format!("{}: {text}", answer.word()), ..Verdict::default() }
+    let text = format!("{}: {text}", answer.word());
+    Verdict { answer, headline: text.clone(), text, ..Verdict::default() }
 }

@@ -1,7 +1,7 @@
-//! The commands of `matchpoint`: the only crate that prints or exits.
+//! The commands of `matchpoint`, the only crate that prints or exits.
 //!
-//! Measurements come from the replay; [`verdict`] and [`advice`] judge them, and [`report`] writes them down, one
-//! file per format. All three are pure, so that tests render what the command renders.
+//! The replay supplies measurements. [`judge`] and [`advice`] evaluate them, and [`report`] renders them, one file per
+//! format. All three are pure functions, so tests render the output of the command.
 
 pub mod absent;
 pub mod advice;
@@ -15,11 +15,11 @@ pub mod convert;
 pub mod delivery;
 pub mod derived;
 pub mod distinct;
-pub mod doubt;
 pub mod engines;
 pub mod failure;
 pub mod files;
 pub mod format;
+pub mod inconclusive;
 pub mod job;
 pub mod judge;
 pub mod library_cost;

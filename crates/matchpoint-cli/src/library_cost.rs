@@ -1,9 +1,8 @@
-//! The cost of searching in the traced MPI library: entries compared by the engine that stands in for the library × the cost
-//! of an entry that the recorder measured in the traced run, or of a table if the trace has none.
+//! Search cost of the traced MPI library: attempts of the stand-in × the cost of an entry.
 //!
-//! Timed on this machine, a `list` compares in 0.6 ns what MPICH's list of request objects compares in 5 ns and more. So
-//! the costs replace the times of the stand-in, wherever they are higher. Other engines keep their times: they are what
-//! could be, not what was.
+//! The recorder measured the cost of an entry in the traced run; other traces get typical values. A `list` compares an
+//! entry in 0.6 ns on one host, MPICH's list of request objects needs 5 ns and more. The search cost therefore replaces
+//! the time of the stand-in if the cost is higher. Other engines keep their times.
 
 use matchpoint_replay::Measurements;
 use matchpoint_replay::library_cost::{Curve, TYPICAL_OF};
@@ -13,12 +12,12 @@ use crate::derived::{between, cost_ns, shared_part};
 use crate::format;
 use crate::stand_in::{is_hashed, is_stand_in};
 
-/// Whether the times of an engine are those of the traced library: of the stand-in, if it is the first engine.
+/// Whether the times of an engine are search costs of the traced library: only for the stand-in.
 fn has_library_cost(measurements: &Measurements, engine: &EngineMeasurements) -> bool {
     engine.ranks.iter().any(|rank| rank.library.is_some()) && is_stand_in(measurements, engine)
 }
 
-/// Gives the stand-in the times of the library.
+/// Replaces the times of the stand-in by search costs of the library.
 pub fn apply(measurements: &mut Measurements) {
     for at in 0..measurements.engines.len() {
         let applies = has_library_cost(measurements, &measurements.engines[at]);
@@ -35,7 +34,7 @@ pub fn apply(measurements: &mut Measurements) {
         }
         engine.match_ns = engine.ranks.iter().map(|rank| rank.match_ns).sum();
         engine.match_cold_ns = engine.ranks.iter().map(|rank| rank.match_cold_ns).sum();
-        // The likely time is part of the time of calls, which includes that of other processes on the processor.
+        // The likely time is a part of the call times, which include other processes on the processor.
         let shared_ns = shared * engine.match_cold_ns;
         for rank in &mut engine.ranks {
             let Some(cost) = &mut rank.library else { continue };
@@ -44,7 +43,7 @@ pub fn apply(measurements: &mut Measurements) {
     }
 }
 
-/// Where the time of the engine that stands in for the library comes from.
+/// Describes the source of the stand-in's times.
 pub fn describe(measurements: &Measurements) -> Option<String> {
     let engine = measurements.engines.iter().find(|engine| has_library_cost(measurements, engine))?;
     let cost = measurements.library_cost.as_ref()?;
@@ -55,16 +54,16 @@ pub fn describe(measurements: &Measurements) -> Option<String> {
     let lengths: Vec<String> =
         cost.posted.warm.iter().map(|&(length, _)| format::count(length as u64)).collect();
     let source = match cost.pairs {
-        0 => format!("The trace has no costs. These are typical of {TYPICAL_OF}"),
+        0 => format!("The trace contains no costs; these are typical of {TYPICAL_OF}"),
         pairs => format!(
-            "They were measured in this run, between {} of {}",
+            "Measured in this run, between {} of {}",
             format::counted(pairs.into(), "pair"),
             if cost.same_host { "ranks on one host" } else { "ranks on two hosts" }
         ),
     };
     Some(format!(
-        "Time of `{}` is what its comparisons cost in the MPI library. {source}. In queues of {} entries, an entry costs, in ns: \
-         posted {} with warm caches, {} with cold ones; unexpected {} with warm caches, {} with cold ones. The times of the \
+        "Times of `{}`: its attempts × the cost of an entry in the MPI library. {source}. Cost in queues of {} entries, in ns: \
+         posted {} with warm caches, {} with cold caches; unexpected {} with warm caches, {} with cold caches. The times of the \
          traced calls decide between warm and cold.",
         engine.name,
         lengths.join(", "),
@@ -75,12 +74,12 @@ pub fn describe(measurements: &Measurements) -> Option<String> {
     ))
 }
 
-/// Receives in the MPI library from which on overflow matching saves time: the cost of a message that overflows ÷ the cost
-/// of an entry that the library compares, within the limits that `matchpoint run` chooses. `None`: an entry costs nothing, or
-/// the cost is unknown.
+/// Receives in the MPI library from which overflow matching saves time, within the limits that `matchpoint run` chooses.
+/// It is the cost of a message that overflows ÷ the cost of an entry in the library. `None`: an entry costs nothing, or
+/// an unknown time.
 pub fn overflow_limit(measurements: &Measurements) -> Option<u64> {
     let cost = measurements.library_cost.as_ref()?;
-    // The table has no costs of a library that hashes.
+    // The typical values are not those of a library that hashes.
     if cost.pairs == 0 && is_hashed(measurements) {
         return None;
     }
@@ -94,13 +93,13 @@ pub fn overflow_limit(measurements: &Measurements) -> Option<u64> {
     Some((overflow_ns(measurements) / entry_ns).clamp(LIMITS.0, LIMITS.1) as u64)
 }
 
-/// The overflow limit with which `matchpoint run` saves at least half of what matching costs at a rank. `None`: no limit does.
+/// The overflow limit with which `matchpoint run` saves at least half of the matching cost of a rank. `None`: no limit.
 pub fn saving_limit(measurements: &Measurements, index: usize) -> Option<u64> {
     let overflow = Overflow::at(measurements, index)?;
     (overflow.left_ns <= overflow.likely_ns / 2.0).then_some(overflow.limit)
 }
 
-/// `matchpoint run` saves at least half of what matching costs at a rank, if matching costs as much as it can.
+/// Whether `matchpoint run` saves at least half of the matching cost of a rank, if the cost is at the high end.
 pub fn may_save(measurements: &Measurements, index: usize) -> bool {
     Overflow::at(measurements, index).is_some_and(|overflow| overflow.left_ns <= overflow.high_ns / 2.0)
 }
@@ -108,7 +107,7 @@ pub fn may_save(measurements: &Measurements, index: usize) -> bool {
 /// Overflow matching at a rank with a queue that overflows.
 struct Overflow {
     limit: u64,
-    /// The MPI library still compares each message with the receives below the limit, and the engine takes its time.
+    /// Time that remains: attempts of the MPI library below the limit, and the engine.
     left_ns: f64,
     likely_ns: f64,
     high_ns: f64,
@@ -139,23 +138,23 @@ impl Overflow {
 /// Queue length at which `matchpoint run` measures the cost of an entry.
 pub const SEARCHED: f64 = 256.0;
 
-/// An entry that costs fewer nanoseconds costs nothing, for `matchpoint run` too.
+/// Nanoseconds below which an entry costs nothing, also for `matchpoint run`.
 pub const NOISE_NS: f64 = 0.2;
 
-/// What a message costs that goes through the engine of `matchpoint run`, at most, in nanoseconds. `MPI_Improbe` of Intel MPI
-/// is slow (`docs/explanation/overflow.md`).
+/// Highest cost of a message in the engine of `matchpoint run`, in nanoseconds. `MPI_Improbe` of Intel MPI is slow
+/// (`docs/explanation/overflow.md`).
 fn overflow_ns(measurements: &Measurements) -> f64 {
     if is_library(measurements, "Intel") { 830.0 } else { 150.0 }
 }
 
-/// The least and the highest limit that `matchpoint run` chooses.
+/// The lowest and the highest limit that `matchpoint run` chooses.
 pub const LIMITS: (f64, f64) = (64.0, 256.0);
 
-/// The limit that `matchpoint run` chooses where libfabric may carry messages.
+/// The limit that `matchpoint run` chooses if libfabric may carry messages.
 pub const NETWORK_LIMIT: u64 = 1024;
 
-/// Whether overflow matching gives all receives back before a collective operation: libfabric may carry messages, or Open MPI
-/// does not match by itself.
+/// Whether overflow matching gives all receives back before a collective operation: if libfabric may carry messages, or
+/// if Open MPI does not match them itself.
 fn gives_back(measurements: &Measurements) -> bool {
     match measurements.trace.transport.as_deref() {
         None | Some("" | "ob1" | "shm") => false,

@@ -1,28 +1,28 @@
-//! How far something is, in lines: where standard error is no terminal, on which a bar would be drawn.
+//! Progress as lines, if standard error is no terminal.
 
 use std::time::{Duration, Instant};
 
-/// Between two lines.
+/// Interval between lines.
 pub const PLAIN: Duration = Duration::from_secs(10);
 
-/// Says when it is time for a line.
+/// Interval of progress lines.
 pub struct Lines {
     next: Instant,
 }
 
 impl Lines {
-    /// The first at once.
+    /// Prints the first line immediately.
     pub fn at_once() -> Self {
         Lines { next: Instant::now() }
     }
 
-    /// The first once it has taken long.
+    /// Prints the first line after [`PLAIN`].
     pub fn later() -> Self {
         Lines { next: Instant::now() + PLAIN }
     }
 
-    /// Prints a line on standard error, if it is time to.
-    pub fn tell(&mut self, line: impl FnOnce() -> String) {
+    /// Prints a line on standard error if the interval has passed.
+    pub fn print(&mut self, line: impl FnOnce() -> String) {
         if Instant::now() >= self.next {
             anstream::eprintln!("matchpoint: {}", line());
             self.next = Instant::now() + PLAIN;

@@ -1,7 +1,7 @@
-//! `matchpoint record --live`: the queues of all ranks below what the job prints.
+//! `matchpoint record --live`: a table of queues below the output of the job.
 //!
-//! On a terminal the job's output goes through this process, which takes the table away before each line and draws it again
-//! below. What of it does not go to the terminal is left alone, and where standard error is no terminal all of it is.
+//! On a terminal, this process forwards the job's output: it erases the table, prints a line, and draws the table
+//! again. Output to other files is not forwarded, and nothing is if standard error is no terminal.
 
 use std::io::{self, IsTerminal, Read, Write};
 use std::path::Path;
@@ -16,16 +16,16 @@ use crate::top::snapshot::State;
 use crate::top::watch::Watch;
 use crate::top::{REFRESH, table};
 
-/// What a look may take: signals are waiting.
+/// Longest time of one update: signals wait meanwhile.
 const LOOK: Duration = Duration::from_millis(300);
 
-/// Ranks shown: the job's own output matters more.
+/// Ranks shown. The job's output needs the space.
 const ROWS: usize = 8;
 
-/// How long what the job's processes print is waited for once the launcher has ended: some leave processes behind.
+/// Time to wait for output after the launcher's end: some launchers leave processes behind.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// What is shown of a running job.
+/// The table of a running job.
 pub struct Live {
     watch: Watch,
     below: Option<Arc<Mutex<Below>>>,
@@ -35,7 +35,7 @@ pub struct Live {
 }
 
 impl Live {
-    /// Of the job that `command` will start.
+    /// Creates the table for the job of `command`.
     pub fn new(trace: &Path, command: &mut Command) -> Live {
         let shown = io::stderr().is_terminal();
         if shown {
@@ -53,7 +53,7 @@ impl Live {
         }
     }
 
-    /// The job has ended: takes the table away.
+    /// Erases the table after the end of the job.
     pub fn end(self) {
         let begun = Instant::now();
         while self.forwarders.iter().any(|thread| !thread.is_finished()) && begun.elapsed() < LAST_WORDS {
@@ -66,7 +66,7 @@ impl Live {
 }
 
 impl Watcher for Live {
-    fn begins(&mut self, job: &mut Child) {
+    fn on_start(&mut self, job: &mut Child) {
         let Some(below) = &self.below else { return };
         if let Some(from) = job.stdout.take() {
             self.forwarders.push(forward(from, Stream::Out, below.clone()));
@@ -76,8 +76,8 @@ impl Watcher for Live {
         }
     }
 
-    /// Shows what is new, if it is time to.
-    fn looks(&mut self) {
+    /// Updates the table if the interval has passed.
+    fn on_poll(&mut self) {
         let every = if self.below.is_some() { REFRESH } else { PLAIN };
         if self.looked.unwrap_or(self.begun).elapsed() < every {
             return;
@@ -93,7 +93,7 @@ impl Watcher for Live {
             Some(below) => {
                 let (width, height) = terminal_size::terminal_size_of(io::stderr())
                     .map_or((80, 24), |(width, height)| (usize::from(width.0), usize::from(height.0)));
-                // What fills the last column may wrap.
+                // A character in the last column may wrap.
                 let lines = table::page(&snapshot, width.saturating_sub(1), height / 2, ROWS);
                 locked(below).show(lines, width);
             }
@@ -127,14 +127,14 @@ fn forward(mut from: impl Read + Send + 'static, to: Stream, below: Arc<Mutex<Be
     })
 }
 
-/// A table that stays below what is printed.
+/// A table below forwarded output.
 #[derive(Default)]
 struct Below {
     lines: Vec<String>,
     width: usize,
-    /// Lines of the terminal that are to be taken away before anything is printed.
+    /// Lines of the terminal to erase before output.
     drawn: usize,
-    /// The beginnings of lines whose ends have not come: of standard output, and of standard error.
+    /// Incomplete lines of standard output and of standard error.
     begun: [Vec<u8>; 2],
     over: bool,
 }
@@ -163,7 +163,7 @@ impl Below {
         self.over = true;
     }
 
-    /// Prints between taking the table away and drawing it again. A terminal that is gone takes nothing, and the job goes on.
+    /// Erases the table, prints, and draws the table. Errors of a lost terminal are ignored, so that the job continues.
     fn put(&mut self, print: impl FnOnce(&mut Self) -> io::Result<()>) {
         let _ = self.erase().and_then(|()| print(self)).and_then(|()| self.draw());
     }
@@ -202,7 +202,7 @@ fn write(to: Stream, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-/// What a terminal would show of a line that has begun: what was not written over, without what moves or colours.
+/// The visible text of an incomplete line, without overwritten text and escape sequences.
 fn visible(line: &[u8]) -> String {
     let text = String::from_utf8_lossy(line);
     let last = text.trim_end_matches('\r').rsplit('\r').next().unwrap_or_default();

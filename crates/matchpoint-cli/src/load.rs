@@ -1,21 +1,21 @@
-//! Whether something else runs on the machine while it is measured: that is in the figures, too.
+//! Host load during a measurement.
 
 use std::num::NonZero;
 use std::{fs, thread};
 
 use crate::format::{counted, digits};
 
-/// How busy the machine is.
+/// Load of the host.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Load {
-    /// Threads that ran or waited to, on average over the last minute.
+    /// Running or runnable threads, mean of the last minute.
     pub average: f64,
-    /// Cores of the machine, whichever of them this process may use: the average is of all.
+    /// Cores of the host, not only those of this process: the load average covers all.
     cores: u64,
 }
 
 impl Load {
-    /// As Linux tells it; none elsewhere.
+    /// The current load; `None` on systems other than Linux.
     pub fn now() -> Option<Load> {
         Load::of(&fs::read_to_string("/proc/loadavg").ok()?, &fs::read_to_string("/proc/stat").ok()?)
     }
@@ -29,16 +29,15 @@ impl Load {
         Some(Load { average, cores: stat.lines().filter(is_core).count() as u64 })
     }
 
-    /// What is wrong with it, if more runs than has room beside a measurement of one thread.
+    /// A warning if more runs than the host can run next to a single-threaded measurement.
     pub fn warning(self) -> Option<String> {
         let idle = self.cores.saturating_sub(1);
-        // A tenth is what a machine has that does nothing.
+        // An idle host has a load of up to 0.1.
         let is_busy = self.average >= idle as f64 + 0.1;
         is_busy.then(|| {
             format!(
-                "the machine is busy: its load average is {}, where a measurement leaves {} idle; what runs beside it is \
-                 in the figures, which may be larger for it: end that (top shows what it is), wait a minute, and measure \
-                 again",
+                "host load: the load average is {}, and a measurement leaves {} idle. The times may be too high.\nhint: end \
+                 other programs, wait a minute, and measure again",
                 digits(self.average),
                 counted(idle, "core")
             )
@@ -46,13 +45,12 @@ impl Load {
     }
 }
 
-/// What is wrong with measuring so many threads, if this process may use fewer processors.
+/// A warning if this process may use fewer processors than threads.
 pub fn too_few_processors(threads: usize) -> Option<String> {
     let processors = thread::available_parallelism().map_or(1, NonZero::get);
     (threads > processors).then(|| {
         format!(
-            "this process may use {}: rates of more threads, up to {threads} here, are those of threads that wait for a \
-             processor",
+            "this process may use {}: in measurements with more threads, up to {threads} here, threads wait for a processor",
             counted(processors as u64, "processor")
         )
     })
@@ -63,16 +61,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn more_threads_than_processors_are_told() {
-        let told = too_few_processors(1 << 20).unwrap();
-        assert!(told.contains(", up to 1048576 here, "), "{told}");
+    fn too_few_processors_give_warning() {
+        let warning = too_few_processors(1 << 20).unwrap();
+        assert!(warning.contains(", up to 1048576 here, "), "{warning}");
         assert_eq!(too_few_processors(1), None);
     }
 
     const STAT: &str = "cpu  4 0 2 9\ncpu0 2 0 1 4\ncpu1 2 0 1 5\nctxt 7\ncpufreq 1\n";
 
     #[test]
-    fn it_is_read_as_linux_writes_it() {
+    fn load_parses_linux_files() {
         assert_eq!(Load::of("1.25 2.63 1.72 7/139 16950\n", STAT), Some(Load { average: 1.25, cores: 2 }));
         assert_eq!(Load::of("", STAT), None);
         assert_eq!(Load::of("busy", STAT), None);
@@ -84,11 +82,9 @@ mod tests {
         for (average, cores) in [(0.0, 1), (0.09, 1), (1.0, 2), (1.05, 2), (63.0, 64)] {
             assert_eq!(warning(average, cores), None, "{average} {cores}");
         }
+        assert!(warning(0.5, 1).unwrap().contains("load average is 0.500, and a measurement leaves 0 cores"));
         assert!(
-            warning(0.5, 1).unwrap().contains("load average is 0.500, where a measurement leaves 0 cores")
-        );
-        assert!(
-            warning(1.2, 2).unwrap().contains("load average is 1.20, where a measurement leaves 1 core idle")
+            warning(1.2, 2).unwrap().contains("load average is 1.20, and a measurement leaves 1 core idle")
         );
         assert!(warning(70.0, 64).unwrap().ends_with("wait a minute, and measure again"));
     }

@@ -1,4 +1,4 @@
-//! Files appear whole or not at all: written under another name in the same folder, renamed at the end.
+//! Output files that are complete or absent: written to a temporary file in the same folder, renamed at the end.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -8,21 +8,21 @@ use tempfile::{Builder, NamedTempFile};
 
 use crate::failure::Failure;
 
-/// The files of one run. What is not [committed](Self::commit) leaves no trace when this is dropped.
+/// Output files of one run. Files without a [commit](Self::commit) are removed on drop.
 #[derive(Default)]
 pub struct Outputs {
     staged: Vec<Staged>,
     made_folders: Vec<PathBuf>,
-    /// What goes to standard output: not before the files have their names.
+    /// Text for standard output, printed after the rename of the files.
     printed: Option<Vec<u8>>,
 }
 
-/// Where an output goes: its number among the files, or standard output.
+/// Reserved output: an index of the files, or standard output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Place(Option<usize>);
 
 impl Place {
-    /// Whether that is standard output.
+    /// Whether the output is standard output.
     pub fn is_stdout(self) -> bool {
         self.0.is_none()
     }
@@ -35,16 +35,15 @@ struct Staged {
 
 enum Sink {
     Temporary(NamedTempFile),
-    /// A pipe or a device cannot be replaced by a file.
+    /// A pipe or a device, which a file cannot replace.
     Direct(File),
 }
 
 impl Outputs {
-    /// Makes room for a file; `-` is standard output. Called before the replay, so that a path without permission fails
-    /// early.
+    /// Reserves a file; `-` is standard output. Called before the work, so that a missing permission is an early error.
     ///
     /// # Errors
-    /// Its folder does not exist, or may not be written to.
+    /// The folder does not exist, or is not writable.
     pub fn reserve(&mut self, path: &Path) -> Result<Place, Failure> {
         if is_stdout(path) {
             return Ok(Place(None));
@@ -54,33 +53,32 @@ impl Outputs {
         Ok(Place(Some(self.staged.len() - 1)))
     }
 
-    /// The same of an option that may not be given.
+    /// Reserves the file of an optional option.
     ///
     /// # Errors
-    /// As of [`reserve`](Self::reserve).
+    /// Those of [`reserve`](Self::reserve).
     pub fn reserve_if(&mut self, path: Option<&Path>) -> Result<Option<Place>, Failure> {
         path.map(|path| self.reserve(path)).transpose()
     }
 
-    /// Makes a folder, unless it is there. What comes of the work may be the first to be written there, hours later: so whoever
-    /// cannot write there learns it now.
+    /// Creates a folder if it does not exist, and checks that it is writable: the first file may follow hours later.
     ///
     /// # Errors
-    /// It cannot be made, or not be written to, or something else has its name.
+    /// The folder cannot be created or is not writable, or another file has its name.
     pub fn folder(&mut self, path: &Path) -> Result<(), Failure> {
         if path.is_dir() {
             return match temporary(&path.join("file")) {
                 Ok(_) => Ok(()),
                 Err(error) => {
                     let problem =
-                        format!("cannot write into {}: {error}; name another folder", path.display());
+                        format!("cannot write to '{}': {error}\nhint: name another folder", path.display());
                     Err(Failure::Message(problem))
                 }
             };
         }
         if path.exists() {
             let problem =
-                format!("{} is there, and no folder, which is to be written: name another", path.display());
+                format!("'{}' exists and is not a folder\nhint: name another folder", path.display());
             return Err(Failure::Message(problem));
         }
         fs::create_dir(path).map_err(|error| Failure::writing(path, &error))?;
@@ -88,18 +86,18 @@ impl Outputs {
         Ok(())
     }
 
-    /// Whether a file could be made there, which is not.
+    /// Checks that a file could be created, without creating it.
     ///
     /// # Errors
-    /// As of [`reserve`](Self::reserve).
+    /// Those of [`reserve`](Self::reserve).
     pub fn try_out(&self, path: &Path) -> Result<(), Failure> {
         open(path).map(drop).map_err(|error| Failure::writing(path, &error))
     }
 
-    /// Writes to a reserved place.
+    /// Writes to a reserved file.
     ///
     /// # Errors
-    /// The disk is full, or a reader of the pipe is gone.
+    /// The disk is full, or the reader closed the pipe.
     pub fn fill(
         &mut self,
         place: Place,
@@ -117,10 +115,10 @@ impl Outputs {
         write(&mut buffered).and_then(|()| buffered.flush()).map_err(|error| Failure::writing(path, &error))
     }
 
-    /// Gives every file its name.
+    /// Renames every file to its name.
     ///
     /// # Errors
-    /// A rename fails; the files renamed before it stay.
+    /// A rename fails. Earlier renames remain.
     pub fn commit(mut self) -> Result<Vec<PathBuf>, Failure> {
         self.made_folders.clear();
         let mut written = Vec::new();
@@ -133,10 +131,10 @@ impl Outputs {
         Ok(written)
     }
 
-    /// Gives every file its name, prints `text`, or what was written to standard output in its place, and reports the files.
+    /// Names the files, prints `text` or the text for standard output, and reports the files.
     ///
     /// # Errors
-    /// As of [`commit`](Self::commit), or standard output is closed.
+    /// Those of [`commit`](Self::commit), or standard output is closed.
     pub fn finish(mut self, text: &str) -> Result<(), Failure> {
         let printed = self.printed.take();
         let written = self.commit()?;
@@ -153,7 +151,7 @@ impl Drop for Outputs {
     fn drop(&mut self) {
         self.staged.clear();
         for folder in &self.made_folders {
-            // Only if empty: a file that somebody put there meanwhile is not ours to remove.
+            // Only an empty folder: other files in it belong to others.
             let _ = fs::remove_dir(folder);
         }
     }
@@ -161,7 +159,7 @@ impl Drop for Outputs {
 
 fn open(path: &Path) -> io::Result<Sink> {
     match fs::metadata(path) {
-        Ok(known) if known.is_dir() => Err(io::Error::other("it is a folder")),
+        Ok(known) if known.is_dir() => Err(io::Error::other("it is a folder, not a file")),
         Ok(known) if !known.is_file() => File::options().write(true).open(path).map(Sink::Direct),
         _ => temporary(path).map(Sink::Temporary),
     }
@@ -174,13 +172,13 @@ fn temporary(path: &Path) -> io::Result<NamedTempFile> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        // What any new file gets (the umask still applies): a report is meant to be passed around.
+        // The default permissions of a new file, with the umask: temporary files would be private.
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
     builder.tempfile_in(folder)
 }
 
-/// Columns of the terminal that standard output is, if it is one.
+/// Columns of the terminal at standard output, if any.
 pub fn columns() -> Option<usize> {
     let size = terminal_size::terminal_size_of(io::stdout());
     size.map(|(width, _)| usize::from(width.0)).filter(|&width| width > 0)

@@ -1,4 +1,4 @@
-//! Where in the application receives are posted: the replay knows addresses of each rank, readers want functions and lines.
+//! Call sites of receives: functions and source lines for the addresses of the replay.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,11 +10,10 @@ use matchpoint_replay::measurements::{PlaceMeasurements, SiteReceives};
 use crate::failure::Failure;
 use crate::format;
 
-/// Fills [`Measurements::places`] with what the measurements say of addresses: those first for whose receives most was
-/// compared.
+/// Fills [`Measurements::places`] from the addresses, sorted by compared entries.
 ///
 /// # Errors
-/// The trace cannot be read any more.
+/// The trace cannot be read again.
 pub fn name(measurements: &mut Measurements) -> Result<(), Failure> {
     if measurements.sites.is_empty() {
         return Ok(());
@@ -46,12 +45,12 @@ pub fn name(measurements: &mut Measurements) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Entries compared for receives of there, in both queues.
+/// Entries compared in both queues for receives of this call site.
 pub fn compared(place: &PlaceMeasurements) -> u64 {
     place.receives.found.attempts + place.receives.sought.attempts
 }
 
-/// `exchange (halo.c:94)`, or as much of it as is known; without the folders of the source.
+/// `exchange (halo.c:94)`, or the known part, without folders.
 pub fn short(place: &PlaceMeasurements) -> String {
     let file = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
     match (&place.function, &place.source) {
@@ -62,7 +61,7 @@ pub fn short(place: &PlaceMeasurements) -> String {
     }
 }
 
-/// Who posts most of the receives that `of` counts, as a sentence; nothing where the trace has no call sites.
+/// A sentence about the call sites with most of the receives that `of` counts; empty without call sites.
 pub fn most(measurements: &Measurements, of: impl Fn(&SiteReceives) -> u64) -> String {
     const NAMED: usize = 3;
     let whole: u64 = measurements.places.iter().map(|place| of(&place.receives)).sum();
@@ -73,10 +72,10 @@ pub fn most(measurements: &Measurements, of: impl Fn(&SiteReceives) -> u64) -> S
     };
     match &sorted[..] {
         [] => String::new(),
-        [only] => format!(" All of them are posted by {}.", short(only)),
+        [only] => format!(" All are posted by {}.", short(only)),
         _ => {
             let named: Vec<String> = sorted.iter().take(NAMED).map(part).collect();
-            format!(" Of them post: {}.", named.join(", "))
+            format!(" Call sites: {}.", named.join(", "))
         }
     }
 }

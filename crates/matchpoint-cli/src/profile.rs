@@ -1,10 +1,10 @@
-//! `matchpoint profile`: a trace in, a profile for the engine `partner` out.
+//! `matchpoint profile`: writes a profile for the engine `partner`.
 
 use std::sync::Arc;
 
 use matchpoint_replay::{Arrivals, Progress};
 
-use crate::absent::tell_missing;
+use crate::absent::print_missing_ranks;
 use crate::analyze::{open, stop_on_interrupt};
 use crate::cli::Profile;
 use crate::failure::Failure;
@@ -14,7 +14,7 @@ use crate::progress;
 /// Runs the command.
 ///
 /// # Errors
-/// The trace cannot be read, the file cannot be written, or the user interrupted it.
+/// The trace cannot be read, the file cannot be written, or the user interrupted.
 pub fn run(arguments: &Profile) -> Result<(), Failure> {
     let mut outputs = Outputs::default();
     let file = outputs.reserve(&arguments.output)?;
@@ -29,10 +29,6 @@ pub fn run(arguments: &Profile) -> Result<(), Failure> {
     if progress.stopped() {
         return Err(Failure::Interrupted);
     }
-    tell_missing(
-        "",
-        trace.description(),
-        "they have no part in the profile, and what they sent is not counted",
-    );
+    print_missing_ranks("", trace.description(), "the profile omits them, and the messages that they sent");
     outputs.finish("")
 }

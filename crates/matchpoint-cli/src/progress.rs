@@ -1,4 +1,4 @@
-//! The progress bar: on standard error, and only where somebody looks at it.
+//! The progress bar, if standard error is a terminal.
 
 use std::io::{self, IsTerminal};
 use std::sync::atomic::Ordering::Relaxed;
@@ -13,13 +13,13 @@ use crate::format;
 
 const REDRAW: Duration = Duration::from_millis(100);
 
-/// A bar with this text behind it; hidden where there is no terminal.
+/// A bar with this text; hidden without a terminal.
 pub fn bar(text: &str) -> ProgressBar {
     let style = ProgressStyle::with_template(&format!("{{bar:20}} {text}"));
     ProgressBar::new(0).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
 
-/// Runs `work` while a bar shows how far it is.
+/// Runs `work` with a progress bar.
 pub fn shown<T>(progress: &Progress, work: impl FnOnce() -> T) -> T {
     if !io::stderr().is_terminal() {
         return work();

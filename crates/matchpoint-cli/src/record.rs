@@ -16,7 +16,7 @@ use crate::{format, job};
 /// Runs the command.
 ///
 /// # Errors
-/// The job cannot be started, nothing of it was recorded, or it failed: then with its exit code.
+/// The job cannot be started, no call was recorded, or the job failed (with its exit code).
 pub fn run(arguments: &Record) -> Result<(), Failure> {
     let settings = Settings {
         output: arguments.output.clone(),
@@ -44,13 +44,13 @@ pub fn run(arguments: &Record) -> Result<(), Failure> {
     } else {
         job::run(command, &mut || {})?
     };
-    // As a shell would say it.
+    // As a shell reports it.
     let ended = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
     let recorded = recording.finish(ended)?;
     if recorded.ranks == 0 {
         return Err(Failure::Message(nothing(status)));
     }
-    anstream::eprintln!("{}", told(&recorded));
+    anstream::eprintln!("{}", summary(&recorded));
     if recorded.calls > 0 {
         let trace = job::word(&recorded.output.to_string_lossy());
         anstream::eprintln!("matchpoint: next: matchpoint analyze {trace}");
@@ -58,31 +58,32 @@ pub fn run(arguments: &Record) -> Result<(), Failure> {
     job::ended(status)
 }
 
-/// Prepares a recording, and says so if that takes a compiler's time.
+/// Prepares a recording, and reports a compilation.
 ///
 /// # Errors
 /// Those of [`Recording::prepare`].
 pub(crate) fn prepare(settings: Settings) -> Result<Recording, RecordError> {
     Recording::prepare(settings, &mut |library| {
-        anstream::eprintln!("matchpoint: compiling the recorder for {library}, once ...");
+        anstream::eprintln!("matchpoint: compiling the recorder for {library} (once)");
     })
 }
 
 fn nothing(status: ExitStatus) -> String {
     if !status.success() {
         return format!(
-            "nothing was recorded: the job failed ({status}) before any process had written a call, or with none that the \
-             recorder was loaded into; read its own messages, and run it without `matchpoint record`"
+            "nothing was recorded: the job failed ({status}) before a process with the recorder wrote a call\nhint: read the \
+             messages of the job, and run it without `matchpoint record`"
         );
     }
     format!(
-        "nothing was recorded ({status}); the application must call MPI_Init, be linked with a shared MPI library, not \
-         be set-user-id, and not have its LD_PRELOAD set by a script or a file of options; if processes start on other hosts, they must see the trace's folder and the recorder"
+        "nothing was recorded ({status}): no process loaded the recorder\nhint: check that the application calls MPI_Init, \
+         is linked with a shared MPI library, is not set-user-id, and that no script or option file sets LD_PRELOAD. Other \
+         hosts must see the folders of the trace and of the recorder"
     )
 }
 
-/// What was recorded, and what was not.
-pub(crate) fn told(recorded: &Recorded) -> String {
+/// Reports the recorded calls, and the missing ones.
+pub(crate) fn summary(recorded: &Recorded) -> String {
     let mut lines = vec![format!(
         "matchpoint: recorded {} of {} in {} ({}{})",
         format::counted(recorded.calls, "call"),
@@ -93,20 +94,20 @@ pub(crate) fn told(recorded: &Recorded) -> String {
     )];
     if !recorded.missing.is_empty() {
         lines.push(format!(
-            "matchpoint: no file of {}; were they on hosts that see the folder?",
+            "matchpoint: no file of {}: their hosts may not see the folder",
             ranks(&recorded.missing)
         ));
     }
     if !recorded.silent.is_empty() {
         lines.push(format!(
-            "matchpoint: nothing was written of {}: calls are written after 0.1 s and then once a second, and a process \
-             that crashes or is killed before leaves none",
+            "matchpoint: no calls of {}: a process writes calls after 0.1 s and then once a second, and may have crashed \
+             before",
             ranks(&recorded.silent)
         ));
     }
     if !recorded.all_left_out.is_empty() {
         lines.push(format!(
-            "matchpoint: nothing of {} is within the limit; give a larger --limit, or none",
+            "matchpoint: no calls of {} within the limit\nhint: use a larger --limit, or none",
             ranks(&recorded.all_left_out)
         ));
     }
@@ -114,28 +115,27 @@ pub(crate) fn told(recorded: &Recorded) -> String {
         lines.push(format!(
             "matchpoint: the limit was reached: {} only counted{}",
             calls_were(recorded.left_out),
-            if recorded.calls > 0 { "; analyze tells where the trace ends" } else { "" }
+            if recorded.calls > 0 { "; analyze reports the end of the trace" } else { "" }
         ));
     } else if !recorded.incomplete.is_empty() {
         lines.push(format!(
             "matchpoint: {} did not reach MPI_Finalize, or could not write to the end{}",
             ranks(&recorded.incomplete),
-            if recorded.calls > 0 { "; what was written until then is readable" } else { "" }
+            if recorded.calls > 0 { "; the calls before are readable" } else { "" }
         ));
         lines.extend(within(&recorded.within));
     }
     if recorded.unseen > 0 {
         lines.push(format!(
-            "matchpoint: {} not recorded: made in callbacks, left by a jump, too long, or without memory",
+            "matchpoint: {} not recorded: in callbacks, left by a jump, too long, or without memory",
             calls_were(recorded.unseen)
         ));
     }
     for (folder, processes) in &recorded.spawned {
         let of_job = folder.file_name().is_some_and(|name| name.to_string_lossy().starts_with("job-"));
-        let whose = if of_job { "of a further job" } else { "that it spawned" };
-        let verb = if *processes == 1 { "is a trace of its own" } else { "are a trace of their own" };
+        let origin = if of_job { "of another job" } else { "spawned by the job" };
         lines.push(format!(
-            "matchpoint: {} {whose} {verb}: {}",
+            "matchpoint: separate trace of {} {origin}: {}",
             format::counted(*processes as u64, "process"),
             folder.display()
         ));
@@ -143,7 +143,7 @@ pub(crate) fn told(recorded: &Recorded) -> String {
     lines.extend(recorded.unwritten.iter().map(|error| format!("matchpoint: warning: {error}")));
     if recorded.waited_ns > 100_000_000 {
         lines.push(format!(
-            "matchpoint: a process waited {} for its calls to be written; its times include that",
+            "matchpoint: a process waited {} for the recorder; its times include this wait",
             format::duration_ns(recorded.waited_ns as f64)
         ));
     }
@@ -154,16 +154,16 @@ fn calls_were(number: u64) -> String {
     format!("{} {}", format::counted(number, "call"), if number == 1 { "was" } else { "were" })
 }
 
-/// Nothing, if the trace is mostly what each file says of itself: some 4 KiB.
+/// Empty if the trace is mostly file headers, of some 4 KiB.
 fn per_call(recorded: &Recorded) -> String {
     const ENOUGH: u64 = 1000;
     if recorded.calls < ENOUGH * u64::from(recorded.ranks) {
         return String::new();
     }
-    format!(", {} bytes a call", format::digits(recorded.bytes as f64 / recorded.calls as f64))
+    format!(", {} bytes per call", format::digits(recorded.bytes as f64 / recorded.calls as f64))
 }
 
-/// The calls that had not come back when processes died, by function.
+/// Calls that had not returned when processes died, by function.
 fn within(all: &[(String, u32)]) -> Vec<String> {
     let mut by_function: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
     for (function, rank) in all {

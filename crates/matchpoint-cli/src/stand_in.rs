@@ -1,20 +1,20 @@
-//! The engine that searches as the traced MPI library did: the first engine of `analyze`.
+//! The stand-in: the engine that searches as the traced MPI library does, the first engine of `analyze`.
 //!
-//! The choice follows the library, its version, and the part of it that matched messages. The table in `docs/reference/analyze.md`
-//! has the sources. A test of `matchpoint-conformance` (`stand_ins`) compares each of these engines with a model of the
-//! library.
+//! The choice depends on the library, its version, and its part that matches messages. The table in
+//! `docs/reference/analyze.md` has the sources. A test of `matchpoint-conformance` (`stand_ins`) compares each engine
+//! with a model of the library.
 
 use matchpoint_replay::Measurements;
 use matchpoint_replay::measurements::EngineMeasurements;
 
 use crate::derived::matched_by;
 
-/// An engine in place of an MPI library.
+/// Engine in place of an MPI library.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StandIn {
-    /// Its name, with parameters.
+    /// Name with parameters.
     pub engine: &'static str,
-    /// The library or layer that searches so, in words that go into a sentence.
+    /// The library or layer with the same search, for a sentence.
     pub of: &'static str,
 }
 
@@ -22,7 +22,7 @@ const fn list(of: &'static str) -> StandIn {
     StandIn { engine: "list", of }
 }
 
-/// The stand-in for a library, by what the library calls itself and by the recorded transport.
+/// The stand-in for a library, by its version string and by the recorded transport.
 pub fn stand_in(library: Option<&str>, transport: Option<&str>) -> StandIn {
     let library = library.unwrap_or_default();
     match (transport.unwrap_or_default(), family(library)) {
@@ -43,13 +43,13 @@ pub fn stand_in(library: Option<&str>, transport: Option<&str>) -> StandIn {
     }
 }
 
-/// Earlier versions take two bits out of every tag mask by default, and UCX hashes full masks only.
+/// Earlier versions clear two bits of every tag mask by default, and UCX hashes full masks only.
 const HASHED: (u32, u32) = (4, 3);
 
 enum Family {
     OpenMpi,
     Intel,
-    /// MPICH, or what was made of it, by name.
+    /// MPICH, or a derived library, by name.
     Mpich(&'static str),
 }
 
@@ -67,7 +67,7 @@ fn family(library: &str) -> Family {
     }
 }
 
-/// The version of MPICH, or of the MPICH that a library was made of.
+/// The version of MPICH, or of the MPICH that a library derives from.
 fn mpich_version(library: &str) -> Option<(u32, u32)> {
     let version = library
         .strip_prefix("MPICH Version:")
@@ -81,8 +81,8 @@ fn bare(engine: &str) -> &str {
     engine.split(':').next().unwrap_or_default()
 }
 
-/// The library that an engine searches as, for any trace.
-pub fn stands_for(engine: &str) -> Option<&'static str> {
+/// The library with the same search as an engine, for any trace.
+pub fn library_of(engine: &str) -> Option<&'static str> {
     match bare(engine) {
         "list" => Some("MPICH"),
         "rank_array" => Some("Open MPI"),
@@ -95,25 +95,25 @@ fn of_trace(measurements: &Measurements) -> StandIn {
     stand_in(measurements.trace.library.as_deref(), measurements.trace.transport.as_deref())
 }
 
-/// Whether an engine stands in for the library of the trace.
+/// Whether an engine is the stand-in for the library of the trace.
 pub fn is_stand_in(measurements: &Measurements, engine: &EngineMeasurements) -> bool {
     bare(matched_by(engine)) == bare(of_trace(measurements).engine)
 }
 
-/// Whether the library of the trace hashes its queues, so that longer queues cost nothing.
+/// Whether the library of the trace hashes its queues, so that their length costs nothing.
 pub fn is_hashed(measurements: &Measurements) -> bool {
     bare(of_trace(measurements).engine) == "ucx"
 }
 
-/// The library that an engine searches as, as the part of a sentence after its name. Empty: there is none.
+/// The library with the same search as an engine: the part of a sentence after the engine's name, or empty.
 pub fn searches_as(measurements: &Measurements, engine: &EngineMeasurements) -> String {
     let traced = of_trace(measurements);
     if is_stand_in(measurements, engine) {
         return format!(", which searches as {} does", traced.of);
     }
-    let Some(of) = stands_for(matched_by(engine)) else { return String::new() };
+    let Some(of) = library_of(matched_by(engine)) else { return String::new() };
     let another = match measurements.trace.library {
-        Some(_) => format!(" (the trace is of one that searches as {} does)", traced.of),
+        Some(_) => format!(" (the traced library searches as {} does)", traced.of),
         None => String::new(),
     };
     format!(", which searches as {of} does{another}")

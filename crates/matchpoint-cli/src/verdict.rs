@@ -1,65 +1,66 @@
-//! The answer to *Is matching the problem?*, with its numbers.
+//! The answer of a report, with its numbers.
 
-/// Below this share of the run time nothing that is done about matching can be noticed: run times vary by more.
+/// Share of the run time below which faster matching has no visible effect: run times vary by more.
 pub const NEGLIGIBLE: f64 = 0.01;
 
-/// Above this share matching is worth work: a better engine gives back what a compiler upgrade would.
+/// Share of the run time from which matching is worth work: the gain equals that of a compiler upgrade.
 pub const WORTHWHILE: f64 = 0.05;
 
-/// An engine must be this much faster to be worth naming: timings of the same engine differ by a fifth on a shared
-/// machine.
+/// Ratio from which an engine counts as faster: timings of one engine differ by a fifth on a shared machine.
 pub const FASTER: f64 = 1.25;
 
-/// The engine that stands for what could be: ours.
+/// The engine whose cost every verdict reports.
 pub const REFERENCE: &str = "hybrid";
 
-/// The answer in one word.
+/// The answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Answer {
-    /// The measurements do not tell: they lead to different answers, or show too little.
+    /// The measurements give different answers, or cover too little.
     #[default]
     Unknown,
-    /// There is no message in a trace that is whole, so there is no matching.
+    /// A complete trace without messages.
     NoMessages,
-    /// Under [`NEGLIGIBLE`].
+    /// Below [`NEGLIGIBLE`].
     No,
-    /// Between both.
+    /// Between [`NEGLIGIBLE`] and [`WORTHWHILE`].
     Little,
-    /// Over [`WORTHWHILE`].
+    /// At least [`WORTHWHILE`].
     Yes,
 }
 
-/// The answer with its numbers. All of them are finite.
+/// The answer with its numbers. Every number is finite.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Verdict {
-    /// The answer.
+    /// Answer.
     pub answer: Answer,
     /// Share of the run time of `rank` that matching costs.
     pub share: f64,
-    /// The same, caches warm.
+    /// Share with warm caches.
     pub low: f64,
-    /// The same, caches cold.
+    /// Share with cold caches.
     pub high: f64,
-    /// Cost at `rank` ÷ run time of the replay, whose computing is the trace's and whose network LogGP's; at most 1.
+    /// Cost at `rank` ÷ run time of the replay; at most 1. The replay computes as the trace, with a LogGP network.
     pub share_of_replay: f64,
-    /// The same with warm caches, and with cold ones.
+    /// `share_of_replay` with warm and with cold caches.
     pub range_of_replay: (f64, f64),
-    /// The share if `MPI_Init` and `MPI_Finalize` were no part of the run time.
+    /// The share of the run time without `MPI_Init` and `MPI_Finalize`.
     pub share_without_setup: f64,
-    /// The same with warm caches, and with cold ones.
+    /// `share_without_setup` with warm and with cold caches.
     pub range_without_setup: (f64, f64),
-    /// What another engine would cost there: the reference, and the cheapest if that is another.
+    /// Costs at `rank` of the reference engine, and of the cheapest engine if it is another.
     pub others: Vec<Other>,
     /// The rank with the largest share.
     pub rank: u32,
-    /// When it searched its longest queue.
+    /// Time in the replay at which `rank` searches its longest queue.
     pub at_s: f64,
+    /// The answer with share, range and rank: the beginning of `text`.
+    pub headline: String,
     /// The answer in words.
     pub text: String,
 }
 
 impl Answer {
-    /// What a share amounts to.
+    /// The answer for a share.
     pub fn to(share: f64) -> Self {
         match share {
             below if below < NEGLIGIBLE => Answer::No,
@@ -68,7 +69,7 @@ impl Answer {
         }
     }
 
-    /// In words.
+    /// The answer for people.
     pub fn word(self) -> &'static str {
         match self {
             Answer::Unknown => "Cannot tell",
@@ -79,7 +80,7 @@ impl Answer {
         }
     }
 
-    /// For programs.
+    /// The answer for programs.
     pub fn name(self) -> &'static str {
         match self {
             Answer::Unknown => "cannot_tell",
@@ -91,13 +92,13 @@ impl Answer {
     }
 }
 
-/// What another engine would cost.
+/// Cost of another engine.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Other {
-    /// Which.
+    /// Name with parameters.
     pub name: String,
-    /// Who it is in a sentence.
-    pub who: String,
-    /// Share of the run time of the rank that the verdict is about.
+    /// Name for a sentence, with its substitute.
+    pub label: String,
+    /// Share of the run time of the verdict's rank.
     pub share: f64,
 }

@@ -1,6 +1,7 @@
-//! Text in lines that fit.
+//! Line wrapping.
 
-/// Lines of at most so many columns. A word that is longer, as an engine's name with all its arguments, is cut behind commas.
+/// Splits text into lines of at most `width` columns. A longer word, such as an engine with parameters, is split after
+/// commas.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let columns = |text: &str| text.chars().count();
     let mut lines = vec![String::new()];

@@ -44,11 +44,11 @@ impl Law {
     pub fn sentence(self) -> &'static str {
         match self {
             Law::Arrive => {
-                "An arriving message takes the earliest posted receive it matches; if none, it joins the unexpected \
+                "An arriving message takes the oldest posted receive it matches; if none, it joins the unexpected \
                  queue."
             }
             Law::Post => {
-                "A posted receive takes the earliest unexpected message it matches; if none, it joins the posted queue."
+                "A posted receive takes the oldest unexpected message it matches; if none, it joins the posted queue."
             }
             Law::Probe => {
                 "A probe finds the message that a receive with its selector would take, and leaves it."
@@ -59,29 +59,30 @@ impl Law {
             Law::Cancel => "Cancel is true if the receive was still posted, and then it no longer is.",
             Law::Retract => "Retract is true if the message was still queued, and then it no longer is.",
             Law::Readdress => {
-                "Readdress names the source of a message that waits nameless: it takes the earliest posted receive it then \
-                 matches; if none, it waits on at its age."
+                "Readdress sets the source of a message with unknown source: it takes the oldest posted receive it \
+                 then matches; if none, it stays queued at its age."
             }
             Law::Hints => {
-                "Assertions are refused if what is queued breaks them, and forgotten when their context is \
-                           closed."
+                "Assertions are refused if a queued entry breaks them, and end when their context is closed."
             }
             Law::Close => {
-                "Close takes out all that is queued in the context, oldest first, adding to what was drained."
+                "Close removes all entries of the context, oldest first, and appends them to the drained list."
             }
             Law::FailSource => {
-                "A failed source drains the receives that name it, lists those from any source as pending, and keeps \
-                 what had arrived."
+                "A failed source drains the receives with this source, lists any-source receives as pending, and \
+                 keeps arrived messages."
             }
-            Law::Batch => "A batch is its messages one by one, up to the first that is refused.",
+            Law::Batch => "A batch equals its messages one by one, up to the first refused message.",
             Law::Refusal => {
-                "A call is refused if it breaks an assertion or finds no room, and then leaves the engine as it was."
+                "A call is refused if it breaks an assertion or finds no room, and then does not change the engine."
             }
-            Law::Queues => "The queues hold what was put in and not taken out, oldest first.",
-            Law::Footprint => "What is held now includes the ids of what is queued, and the peak is no less.",
-            Law::Panic => "No call panics or crashes, or gives an answer that is none.",
+            Law::Queues => "The queues contain every entry added and not removed, oldest first.",
+            Law::Footprint => {
+                "The footprint includes the ids of the queued entries, and the peak is not less."
+            }
+            Law::Panic => "No call panics, crashes or returns an invalid answer.",
             Law::Apart => {
-                "What is done on one engine changes nothing on another: these events go to two engines by turns."
+                "Calls on one engine do not change another engine: these events alternate between two engines."
             }
         }
     }

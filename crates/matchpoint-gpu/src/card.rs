@@ -54,42 +54,41 @@ impl Display for CardError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             CardError::NoDriver => f.write_str(
-                "no graphics card can be used: NVIDIA's driver (libcuda.so.1) is not among the libraries of this system; \
-                 on a machine with a card install it, elsewhere take an engine of the processor, as `hybrid`",
+                "no graphics card: NVIDIA's driver (libcuda.so.1) is not installed\nhint: install the driver, or use \
+                 an engine of the processor, such as `hybrid`",
             ),
             CardError::NoCard(ordinal, count) => {
-                write!(f, "there is no graphics card {ordinal}: the driver sees {count}, numbered from 0")
+                write!(f, "no graphics card {ordinal}: the driver reports {count}, numbered from 0")
             }
             CardError::Driver(what, said) | CardError::Memory(what, said) => {
-                write!(f, "{what}: the driver says: {said}")
+                write!(f, "{what}: error of the driver: {said}")
             }
             CardError::Compile(error) => error.fmt(f),
             CardError::Unloadable(nvrtc, driver, said) => write!(
                 f,
-                "the driver does not load what NVRTC of CUDA {}.{} compiles, for it is of CUDA {}.{} itself ({said}): a driver takes \
-                 kernels of its own major version or an earlier one; install a newer driver, or NVRTC of CUDA {}",
+                "the driver does not load kernels of NVRTC {}.{}, because the driver supports CUDA {}.{} \
+                 ({said})\nhint: install a newer driver, or NVRTC of CUDA {}",
                 nvrtc.0, nvrtc.1, driver.0, driver.1, driver.0
             ),
             CardError::BlockingLaunches => f.write_str(
-                "CUDA_LAUNCH_BLOCKING has the driver wait for the end of every kernel that is started, and a kernel that stays \
-                 would never be fed: unset it",
+                "CUDA_LAUNCH_BLOCKING is set, which blocks the start of a persistent kernel\nhint: unset it",
             ),
             CardError::KernelTimeLimit => f.write_str(
-                "the driver ends kernels of this card that run for seconds, as where it drives a display, and one that stays would be \
-                 ended with the process's use of the card: take a card without a display, by its number, or do without that kernel",
+                "the driver ends long kernels of this card, so a persistent kernel is not possible\nhint: use a card \
+                 without a display, by its number",
             ),
             CardError::PersistentKernelRuns(kernel) => write!(
                 f,
-                "{kernel} cannot be loaded while a kernel stays on the card, for loading waits until that ends: match a batch that \
-                 needs it before, or end the kernel that stays"
+                "{kernel} cannot be loaded while a persistent kernel runs\nhint: match a batch that needs it before, \
+                 or end the persistent kernel"
             ),
             CardError::PairCount(pairs, expected) => {
-                write!(f, "the card matches wrongly: it finds {pairs} pairs where there are {expected}")
+                write!(f, "the card matched incorrectly: {pairs} pairs instead of {expected}")
             }
             CardError::SharedMemory(kernel, needed, most) => write!(
                 f,
-                "{kernel} takes {} KiB of shared memory for the smallest block that it has, of which this card gives one {} KiB: \
-                 take an engine of the processor, as `hybrid`",
+                "{kernel} needs {} KiB of shared memory for its smallest block, but this card has {} KiB\nhint: use \
+                 an engine of the processor, such as `hybrid`",
                 needed.div_ceil(1024),
                 most / 1024
             ),
@@ -322,7 +321,7 @@ impl Card {
     /// Waits until all enqueued operations have ended, at most `timeout`.
     pub(crate) fn wait_at_most(&self, timeout: Duration, what: &'static str) -> Result<(), CardError> {
         let ended = poll_until(timeout, || self.has_ended())?;
-        if ended { Ok(()) } else { Err(CardError::Driver(what, "it does not end".to_owned())) }
+        if ended { Ok(()) } else { Err(CardError::Driver(what, "the kernel does not end".to_owned())) }
     }
 
     /// Returns the same card with a separate stream. Operations of the two streams do not wait for each
@@ -546,7 +545,7 @@ mod tests {
     #[test]
     fn missing_shared_memory_is_reported_with_size() {
         let said = CardError::SharedMemory("match_matrix", 30_336, 16 << 10).to_string();
-        assert!(said.contains("match_matrix takes 30 KiB") && said.contains("gives one 16 KiB"), "{said}");
+        assert!(said.contains("match_matrix needs 30 KiB") && said.contains("has 16 KiB"), "{said}");
         assert!(said.contains("hybrid"), "{said}");
     }
 }

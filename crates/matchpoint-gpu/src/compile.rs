@@ -23,10 +23,10 @@ impl Display for CompileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             CompileError::Missing => f.write_str(
-                "libnvrtc, which compiles kernels, is not among the libraries of this system: install the CUDA toolkit, or \
-                 the Python package nvidia-cuda-nvrtc-cu12, and add the folder of libnvrtc.so.12 to LD_LIBRARY_PATH",
+                "libnvrtc, which compiles kernels, is not installed\nhint: install the CUDA toolkit, or the Python \
+                 package nvidia-cuda-nvrtc-cu12, and add the folder of libnvrtc.so.12 to LD_LIBRARY_PATH",
             ),
-            CompileError::Refused(log) => write!(f, "NVRTC does not compile the kernel: {log}"),
+            CompileError::Refused(log) => write!(f, "NVRTC cannot compile the kernel: {log}"),
         }
     }
 }

@@ -51,7 +51,7 @@ const GPU: Spec = Spec {
         Parameter {
             key: "fallback",
             default: NO_ENGINE,
-            meaning: "an engine of the processor that takes over where there is no card, or it fails, as `hybrid`; or none",
+            meaning: "engine of the processor, such as `hybrid`, if there is no card or it fails; or none",
         },
     ],
     variants: &[],
@@ -71,7 +71,7 @@ fn build(algorithm: Algorithm, arguments: &Arguments<'_>, is_counting: bool) -> 
         }
         (Err(error), None) => Err(NameError::new(
             format!("engine `{}`: {error}", algorithm.name()),
-            format!("{}:fallback=hybrid goes on without one", algorithm.name()),
+            format!("use {}:fallback=hybrid to run without a card", algorithm.name()),
         )),
     }
 }

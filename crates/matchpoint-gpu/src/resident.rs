@@ -379,7 +379,7 @@ impl Resident {
             return Ok(());
         }
         std::mem::forget(lent);
-        ended.and(Err(CardError::Driver("ending a kernel that stays", "it does not end".to_owned())))
+        ended.and(Err(CardError::Driver("ending a kernel that stays", "the kernel does not end".to_owned())))
     }
 }
 

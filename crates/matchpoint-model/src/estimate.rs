@@ -78,7 +78,7 @@ impl Estimate {
             "a rate is a number of bytes per second above 0, not infinite"
         };
         if !may_be_infinite && self.value.is_infinite() {
-            return Some(format!("{} is none: {rule}", self.value));
+            return Some(format!("{} is invalid: {rule}", self.value));
         }
         self.problem(rule, |number| number > 0.0)
     }
@@ -86,11 +86,11 @@ impl Estimate {
     fn problem(&self, rule: &str, is_right: impl Fn(f64) -> bool) -> Option<String> {
         let (low, high) = self.interval.unwrap_or((self.value, self.value));
         if let Some(wrong) = [self.value, low, high].into_iter().find(|&number| !is_right(number)) {
-            return Some(format!("{wrong} is none: {rule}"));
+            return Some(format!("{wrong} is invalid: {rule}"));
         }
         let is_ordered = low <= self.value && self.value <= high;
         (!is_ordered).then(|| {
-            format!("the interval from {low:e} to {high:e} does not hold the value {:e}", self.value)
+            format!("the interval from {low:e} to {high:e} does not contain the value {:e}", self.value)
         })
     }
 }

@@ -330,12 +330,12 @@ impl fmt::Display for Missing {
         // All other parameters are measured.
         let is_known = ["node.", "contention.nodes_per_router"];
         if is_known.iter().any(|key| parameter.starts_with(key)) {
-            return write!(f, "the machine `{machine}` has no {parameter}: add it to the machine's file");
+            return write!(f, "the machine '{machine}' has no {parameter}\nhint: add it to the machine file");
         }
         write!(
             f,
-            "the machine `{machine}` has no {parameter}: it was not measured; measure it with `matchpoint calibrate`, or \
-             add it to the machine's file"
+            "the machine '{machine}' has no {parameter}: it was not measured\nhint: measure it with `matchpoint \
+             calibrate`, or add it to the machine file"
         )
     }
 }

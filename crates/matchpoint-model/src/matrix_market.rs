@@ -32,7 +32,7 @@ pub struct MatrixError {
 
 impl fmt::Display for MatrixError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.path.display())?;
+        write!(f, "cannot read '{}'", self.path.display())?;
         if let Some(line) = self.line {
             write!(f, ", line {line}")?;
         }
@@ -74,7 +74,7 @@ const ENTRY_BYTES: u64 = 4;
 /// Entries between two calls of `look`, some milliseconds.
 const ENTRIES_PER_CALL: u64 = 1 << 16;
 
-const COMPLETE: &str = "the file is not complete: copy or write it again";
+const COMPLETE: &str = "the file is incomplete: copy or write it again";
 
 impl<R: BufRead> Reader<R> {
     /// Reads the header. `bytes` is the size of the file, `path` is for errors.
@@ -99,9 +99,7 @@ impl<R: BufRead> Reader<R> {
         if entries * if is_symmetric { 2 } else { 1 } >= u64::from(rows) {
             return Ok(());
         }
-        Err(self.wrong(format!(
-            "{entries} entries cannot reach all of {rows} rows; remove the rows that have none"
-        )))
+        Err(self.wrong(format!("{entries} entries cannot fill {rows} rows\nhint: remove the empty rows")))
     }
 
     /// The header.
@@ -124,8 +122,10 @@ impl<R: BufRead> Reader<R> {
                 return Ok(false);
             }
             if !self.next_line()? {
-                let problem =
-                    format!("{} of {} entries, and then the end; {COMPLETE}", number, self.header.entries);
+                let problem = format!(
+                    "the file ends after {} of {} entries\nhint: {COMPLETE}",
+                    number, self.header.entries
+                );
                 return Err(self.wrong(problem));
             }
             let (row, column) = self.entry().map_err(|problem| self.wrong(problem))?;
@@ -136,10 +136,9 @@ impl<R: BufRead> Reader<R> {
         }
         if self.next_line()? {
             let text = self.shown();
-            return Err(self.wrong(format!(
-                "{text} after {} entries, which the header says are all",
-                self.header.entries
-            )));
+            return Err(
+                self.wrong(format!("{text} after {} entries, the number in the header", self.header.entries))
+            );
         }
         Ok(true)
     }
@@ -147,7 +146,7 @@ impl<R: BufRead> Reader<R> {
     fn banner(&mut self) -> Result<(), MatrixError> {
         let is_there = self.read_line()?;
         if let Some((_, name, unpack)) = PACKED.iter().find(|(begin, ..)| self.text.starts_with(begin)) {
-            return Err(self.wrong(format!("packed with {name}; unpack it first: {unpack}")));
+            return Err(self.wrong(format!("compressed with {name}\nhint: unpack it: {unpack}")));
         }
         let banner = String::from_utf8_lossy(&self.text).to_lowercase();
         let words: Vec<&str> = banner.split_whitespace().collect();
@@ -187,12 +186,12 @@ impl<R: BufRead> Reader<R> {
 
     fn counts(&mut self, bytes: u64) -> Result<(), MatrixError> {
         if !self.next_line()? {
-            return Err(self.wrong(format!("no numbers of rows, columns and entries; {COMPLETE}")));
+            return Err(self.wrong(format!("no numbers of rows, columns and entries\nhint: {COMPLETE}")));
         }
         let text = self.shown();
         let numbers: Vec<Option<u64>> = self.words().map(|word| word.parse().ok()).collect();
         let [Some(rows), Some(columns), Some(entries)] = numbers[..] else {
-            return Err(self.wrong(format!("{text} where the numbers of rows, columns and entries stand")));
+            return Err(self.wrong(format!("{text} instead of the numbers of rows, columns and entries")));
         };
         let (Ok(rows), Ok(columns)) = (u32::try_from(rows), u32::try_from(columns)) else {
             return Err(self.wrong(format!("{rows} × {columns}: more rows or columns than {}", u32::MAX)));
@@ -202,7 +201,7 @@ impl<R: BufRead> Reader<R> {
         }
         if entries > bytes / ENTRY_BYTES + 1 {
             return Err(self.wrong(format!(
-                "{entries} entries are promised, for which {bytes} bytes have no room; {COMPLETE}"
+                "{bytes} bytes are too few for the declared {entries} entries\nhint: {COMPLETE}"
             )));
         }
         if self.header.is_symmetric && rows != columns {
@@ -217,17 +216,19 @@ impl<R: BufRead> Reader<R> {
     fn entry(&self) -> Result<(u32, u32), String> {
         let mut words = self.words();
         let mut index = |limit: u32, what: &str| {
-            let word = words.next().ok_or_else(|| format!("no {what} in {}; {COMPLETE}", self.shown()))?;
+            let word =
+                words.next().ok_or_else(|| format!("no {what} in {}\nhint: {COMPLETE}", self.shown()))?;
             let number = word.parse::<u32>().ok().filter(|number| (1..=limit).contains(number));
             number
                 .map(|number| number - 1)
-                .ok_or_else(|| format!("`{word}` is no {what}: those are 1 to {limit}"))
+                .ok_or_else(|| format!("`{word}` is not a {what} from 1 to {limit}"))
         };
         let position = (index(self.header.rows, "row")?, index(self.header.columns, "column")?);
         for _ in 0..self.header.numbers {
-            let word = words.next().ok_or_else(|| format!("no value in {}; {COMPLETE}", self.shown()))?;
+            let word =
+                words.next().ok_or_else(|| format!("no value in {}\nhint: {COMPLETE}", self.shown()))?;
             if !word.parse::<f64>().is_ok_and(f64::is_finite) {
-                return Err(format!("`{word}` is no finite number"));
+                return Err(format!("`{word}` is not a finite number"));
             }
         }
         words.next().map_or(Ok(position), |word| Err(format!("`{word}` after the entry")))
@@ -247,8 +248,8 @@ impl<R: BufRead> Reader<R> {
     fn read_line(&mut self) -> Result<bool, MatrixError> {
         self.text.clear();
         let read = self.input.read_until(b'\n', &mut self.text);
-        let read =
-            read.map_err(|error: io::Error| self.wrong(format!("{error}; check the file and its disk")))?;
+        let read = read
+            .map_err(|error: io::Error| self.wrong(format!("{error}\nhint: check the file and its disk")))?;
         self.line += u64::from(read > 0);
         self.bytes += read as u64;
         Ok(read > 0)

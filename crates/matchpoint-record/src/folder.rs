@@ -30,7 +30,7 @@ pub(crate) fn check(path: &Path, replace: bool) -> Result<Vec<PathBuf>, RecordEr
         let above = path.parent().filter(|above| !above.as_os_str().is_empty());
         return match above.filter(|above| !above.exists()) {
             Some(above) => Err(RecordError(format!(
-                "{}: there is no folder {}; make it, or name another with -o",
+                "cannot create '{}': no folder '{}'\nhint: create it, or name another trace with -o",
                 path.display(),
                 above.display()
             ))),
@@ -39,15 +39,15 @@ pub(crate) fn check(path: &Path, replace: bool) -> Result<Vec<PathBuf>, RecordEr
     }
     if !path.is_dir() {
         return Err(RecordError(format!(
-            "{} is there, and no folder, which a trace is: name another with -o",
+            "'{}' exists and is not a folder\nhint: name another trace with -o",
             path.display()
         )));
     }
     let entries = entries(path).map_err(|error| RecordError::file(path, &error))?;
     let all = entries.iter().all(|entry| is_trace_file(entry));
     if !entries.is_empty() && (!replace || !all) {
-        let advice = if all { "name another, or replace it with --replace" } else { "name another" };
-        return Err(RecordError(format!("{} is not empty; {advice}", path.display())));
+        let advice = if all { "name another trace with -o, or use --replace" } else { "name another" };
+        return Err(RecordError(format!("'{}' is not empty\nhint: {advice}", path.display())));
     }
     Ok(entries)
 }
@@ -225,12 +225,12 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let nowhere = root.path().join("no/trace");
         let refused = create(&nowhere, false).unwrap_err().to_string();
-        assert!(refused.contains("there is no folder") && !root.path().join("no").exists(), "{refused}");
+        assert!(refused.contains("no folder") && !root.path().join("no").exists(), "{refused}");
         let source = root.path().join("ring.c");
         fs::write(&source, "int main;").unwrap();
         for replace in [false, true] {
             let refused = create(&source, replace).unwrap_err().to_string();
-            assert!(refused.contains("ring.c is there, and no folder"), "{refused}");
+            assert!(refused.contains("ring.c' exists and is not a folder"), "{refused}");
         }
         assert_eq!(fs::read(&source).unwrap(), b"int main;");
     }

@@ -25,11 +25,11 @@ impl Launcher {
     pub fn not_found(name: &str) -> String {
         if name.starts_with('-') {
             return format!(
-                "{name} stands behind --, where the launcher's name belongs, as in -- mpiexec -n 4; options of matchpoint \
-                 stand before --"
+                "'{name}' follows --, where the launcher's name belongs\nhint: put options of matchpoint before --, \
+                 as in -- mpiexec -n 4"
             );
         }
-        format!("{name}: no such command; check the name and the path")
+        format!("no such command: '{name}'\nhint: check the name and the path")
     }
 
     /// Finds the launcher of a command. `None`: the first word is not a command.

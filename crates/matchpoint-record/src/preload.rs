@@ -37,7 +37,7 @@ impl Preload {
     ) -> Result<Preload, RecordError> {
         let Some(first) = words.first() else {
             let Some(mpicc) = mpicc else {
-                return Err(RecordError("there is no command; put it behind --".to_owned()));
+                return Err(RecordError("no command\nhint: put the command after --".to_owned()));
             };
             let library = compiler::library(product, None, None, Some(mpicc), compiles)?;
             return Ok(Preload { words: Vec::new(), launcher: None, library, before: Vec::new() });
@@ -48,8 +48,8 @@ impl Preload {
         let application = linked::application(words);
         if application.is_none() && found.at == 0 && linked::is_without_mpi(&found.path[0]) {
             return Err(RecordError(format!(
-                "{first} calls no MPI, and starts nothing that could: it is linked with the system's libraries alone; put \
-                 the launcher and the application behind --"
+                "'{first}' does not use MPI: it is linked with system libraries only\nhint: put the launcher and the \
+                 application after --"
             )));
         }
         // Without a launcher the application starts itself.
@@ -113,8 +113,8 @@ impl Preload {
 
 fn mismatch(application: &Path, family: Family, library: &Compiled) -> RecordError {
     RecordError(format!(
-        "{} is linked with {}, but the MPI that was found is {}; start it with the launcher of its own MPI, or name that \
-         MPI's compiler with --mpicc",
+        "'{}' is linked with {}, but the launcher's MPI is {}\nhint: use the launcher of its MPI, or name the \
+         compiler of that MPI with --mpicc",
         application.display(),
         family.name(),
         library.library

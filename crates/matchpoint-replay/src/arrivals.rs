@@ -62,7 +62,7 @@ impl FromStr for Arrivals {
 
     fn from_str(text: &str) -> Result<Self, String> {
         Arrivals::ALL.into_iter().find(|mode| mode.to_string() == text).ok_or_else(|| {
-            format!("`{text}` is no order of arrivals; there are simulated, timestamps, at_wait and recorded")
+            format!("'{text}' is not an arrival order: use simulated, timestamps, at_wait or recorded")
         })
     }
 }

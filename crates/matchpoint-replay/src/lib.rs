@@ -93,8 +93,8 @@ impl std::fmt::Display for ReplayError {
             ReplayError::Trace(error) => error.fmt(f),
             ReplayError::Engine(error) => error.fmt(f),
             ReplayError::NoArrivals => f.write_str(
-                "this trace does not have when messages arrived, as matchpoint run --record writes it; leave \
-                 --arrivals recorded out",
+                "this trace contains no arrival times\nhint: omit --arrivals recorded, or record with matchpoint run \
+                 --record",
             ),
             ReplayError::Thread(error) => write!(f, "cannot start a thread: {error}"),
             ReplayError::Stopped => f.write_str("stopped"),

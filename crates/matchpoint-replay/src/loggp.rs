@@ -103,7 +103,7 @@ impl FromStr for LogGp {
 
 fn parse_non_negative(value: &str) -> Result<f64, String> {
     let number: f64 =
-        value.parse().map_err(|_| format!("`{value}` is not a number: give one from 0 on, as L=1500"))?;
+        value.parse().map_err(|_| format!("'{value}' is not a number from 0, such as L=1500"))?;
     if number.is_finite() && (0.0..=1e15).contains(&number) {
         Ok(number)
     } else {

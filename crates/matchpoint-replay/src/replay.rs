@@ -323,33 +323,33 @@ impl ReplayInputs<'_> {
         let mut notes = Vec::new();
         if unresolved > 0 {
             notes.push(format!(
-                "The trace does not determine the members of {unresolved} communicators; ranks in them were taken as \
-                 far as they are known, else as ranks of MPI_COMM_WORLD."
+                "The trace does not determine the members of {unresolved} communicators: unknown ranks count as \
+                 ranks of MPI_COMM_WORLD."
             ));
         }
         if contradictions > 0 {
             notes.push(format!(
-                "{contradictions} calls of MPI_Comm_rank or MPI_Comm_size contradict the members that were resolved \
-                 (a reordering topology, perhaps)."
+                "{contradictions} calls of MPI_Comm_rank or MPI_Comm_size contradict the resolved members (perhaps a \
+                 reordering topology)."
             ));
         }
         let (null_receives, undecided) = self.proc_null;
         if null_receives > 0 {
             notes.push(format!(
-                "{null_receives} receives that the trace shows as from any source were from MPI_PROC_NULL: they \
-                 completed without a source, or no message was left for them."
+                "{null_receives} any-source receives of the trace were from MPI_PROC_NULL: they completed without a \
+                 source, or no message was left."
             ));
         }
         if undecided > 0 {
             notes.push(format!(
-                "{undecided} receives that the trace shows as from any source may have been from MPI_PROC_NULL; their \
-                 statuses were ignored, so it cannot be told, and they were taken for wildcards."
+                "{undecided} any-source receives of the trace may have been from MPI_PROC_NULL. Their statuses were \
+                 ignored, so they count as wildcards."
             ));
         }
         if self.clocks.irreconcilable > 0 {
             notes.push(format!(
-                "The clocks of {} rank(s) cannot be made to agree with all collectives: they drift, or the trace is \
-                 damaged. Do not trust --arrivals timestamps, nor the recorded run time.",
+                "The clocks of {} rank(s) contradict collectives: they drift, or the trace is damaged. Do not use \
+                 --arrivals timestamps or the recorded run time.",
                 self.clocks.irreconcilable
             ));
         }

@@ -32,7 +32,7 @@ pub fn of_process(folder: &Path, host: &str, pid: u64) -> Result<Option<ArrivalT
         let Some(ArrivalTimes { clock, matches }) = read(&path)? else { continue };
         let all = times.get_or_insert_with(|| ArrivalTimes { clock, matches: Vec::new() });
         if all.clock != clock {
-            return Err(RunError(format!("{}: its clock is another than before", path.display())));
+            return Err(RunError(format!("'{}': the clock changed", path.display())));
         }
         all.matches.extend(matches);
     }
@@ -58,7 +58,7 @@ fn read(path: &Path) -> Result<Option<ArrivalTimes>, RunError> {
         bytes.get(at..at + 4).map(|four| u32::from_le_bytes([four[0], four[1], four[2], four[3]]))
     };
     if !bytes.is_empty() && !bytes.starts_with(MAGIC) {
-        return Err(failed("this is not what a provider has written"));
+        return Err(failed("not written by a provider of Matchpoint"));
     }
     let (Some(version), Some(clock), true) = (word(4), word(8), bytes.len() >= HEADER) else {
         return Ok(None);
@@ -66,7 +66,7 @@ fn read(path: &Path) -> Result<Option<ArrivalTimes>, RunError> {
     if version != VERSION {
         return Err(failed(&format!("version {version} was written by another version of Matchpoint")));
     }
-    let clock = CLOCKS.get(clock as usize).ok_or_else(|| failed("its clock is not known"))?;
+    let clock = CLOCKS.get(clock as usize).ok_or_else(|| failed("unknown clock"))?;
     let number = |eight: &[u8]| u64::from_le_bytes(eight.try_into().expect("eight bytes"));
     let records = bytes[HEADER..].chunks_exact(RECORD);
     let matches = records.map(|record| (number(&record[..8]), number(&record[8..]))).collect();

@@ -31,13 +31,14 @@ pub fn choose(
 ) -> Result<Choice, RunError> {
     check_libfabric(stack)?;
     let (core, why) = match requested {
-        Some((core, source)) if is_single_host(core) && !hosts.is_one() => {
-            (core.clone(), format!("{source} says so, though it reaches one host only and {}", hosts.why))
-        }
+        Some((core, source)) if is_single_host(core) && !hosts.is_one() => (
+            core.clone(),
+            format!("{source} selects it, although it reaches one host only and {}", hosts.why),
+        ),
         Some((core, source)) if !TESTED.contains(&core.as_str()) => {
-            (core.clone(), format!("{source} says so; it was never tried"))
+            (core.clone(), format!("{source} selects it; not tested"))
         }
-        Some((core, source)) => (core.clone(), format!("{source} says so")),
+        Some((core, source)) => (core.clone(), format!("{source} selects it")),
         None => {
             let core = if hosts.is_one() { "shm" } else { "tcp;ofi_rxm" };
             let place = if hosts.is_one() { "one host: " } else { "" };
@@ -48,7 +49,7 @@ pub fn choose(
     let known = fabric.map_or(&[][..], |fabric| &fabric.providers);
     if !known.is_empty() && !known.contains(&core) {
         return Err(RunError(format!(
-            "{stack}'s libfabric has no provider {core} here; it has {}: name one with --core",
+            "the libfabric of {stack} has no provider '{core}'\nhint: use --core with one of {}",
             known.join(", ")
         )));
     }
@@ -62,7 +63,7 @@ fn faster_network_hint(core: &str, hosts: &Hosts, known: &[String]) -> String {
     if hosts.is_one() || fast.is_empty() || !core.starts_with("tcp") {
         return String::new();
     }
-    format!("; there is a faster network, not tried yet: --core '{}'", fast.join("' or '"))
+    format!("; a faster network, not tested yet: --core '{}'", fast.join("' or '"))
 }
 
 /// Returns whether a provider works within one host only.
@@ -86,20 +87,20 @@ fn check_libfabric(stack: &Stack) -> Result<(), RunError> {
         }
         Vendor::OpenMpi if stack.fabric.is_none() => format!(
             "{stack} ({library}) has no libfabric, neither linked nor as a plug-in (mca_mtl_ofi): it matches \
-             messages itself, or UCX does"
+             messages itself, or through UCX"
         ),
         Vendor::Intel if stack.fabric.is_none() => {
-            format!("{stack} ({library}): there is no libfabric.so.1 beside it")
+            format!("{stack} ({library}): no libfabric.so.1 next to it")
         }
         _ => {
             let old = stack.version.as_ref().is_some_and(|version| version.numbers() < (4, 1));
             if !old || stack.vendor == Vendor::Intel {
                 return Ok(());
             }
-            format!("{stack} ({library}) is older than 4.1, and was never tried")
+            format!("{stack} ({library}) is older than 4.1, and not tested")
         }
     };
-    Err(RunError(format!("{why}, so that no provider of ours can be put under it. {ALTERNATIVE}")))
+    Err(RunError(format!("{why}, so --below is not possible\nhint: {ALTERNATIVE}")))
 }
 
 /// Checks that the core provider allows another owner of its receive queue. `version`: libfabric's, if known.
@@ -186,18 +187,21 @@ mod tests {
         let mpich = stack(Vendor::Mpich, "5.0.2");
         let choice = choose(&mpich, Some(&fabric((2, 5))), &hosts(1), Some(&requested)).unwrap();
         assert_eq!(choice.core, "tcp;ofi_rxm");
-        let message = refusal(&mpich, &fabric((2, 5)), 1, Some("sm2"));
-        assert!(message.contains("no provider sm2 here; it has tcp, tcp;ofi_rxm, shm"), "{message}");
+        let said = refusal(&mpich, &fabric((2, 5)), 1, Some("sm2"));
+        assert!(
+            said.contains("no provider 'sm2'\nhint: use --core with one of tcp, tcp;ofi_rxm, shm"),
+            "{said}"
+        );
     }
 
     #[test]
     fn unsupported_mpi_is_refused_with_reason() {
         let mut ucx = stack(Vendor::Mpich, "4.0.2");
         (ucx.fabric, ucx.device) = (None, Some("ch4:ucx".to_owned()));
-        let message = refusal(&ucx, &fabric((2, 5)), 1, None);
-        assert!(message.contains("(ch4:ucx)") && message.contains("Without --below"), "{message}");
-        let message = refusal(&stack(Vendor::Mpich, "4.0.2"), &fabric((2, 5)), 1, None);
-        assert!(message.contains("older than 4.1"), "{message}");
+        let said = refusal(&ucx, &fabric((2, 5)), 1, None);
+        assert!(said.contains("(ch4:ucx)") && said.contains("omit --below"), "{said}");
+        let said = refusal(&stack(Vendor::Mpich, "4.0.2"), &fabric((2, 5)), 1, None);
+        assert!(said.contains("older than 4.1"), "{said}");
     }
 
     #[test]

@@ -51,14 +51,10 @@ pub fn variables(
         all.extend(provider_variables(stack, &format!("{};{UTILITY}", choice.core)));
     }
     all.extend([
-        set("MATCHPOINT_CORE", &choice.core, "what transports messages"),
-        set("MATCHPOINT_ENGINE", engine, "what matches them"),
-        set(
-            "MATCHPOINT_QUEUES_SIGNAL",
-            QUEUES_SIGNAL,
-            "on SIGUSR2 a process tells what stands in its queues",
-        ),
-        set("MATCHPOINT_REPORT", &reports.to_string_lossy(), "where processes tell what they did"),
+        set("MATCHPOINT_CORE", &choice.core, "core provider, which transports messages"),
+        set("MATCHPOINT_ENGINE", engine, "engine, which matches messages"),
+        set("MATCHPOINT_QUEUES_SIGNAL", QUEUES_SIGNAL, "SIGUSR2 prints the queues of a process"),
+        set("MATCHPOINT_REPORT", &reports.to_string_lossy(), "folder of the reports"),
     ]);
     all
 }
@@ -67,21 +63,21 @@ pub fn variables(
 pub fn provider_variables(stack: &Stack, provider: &str) -> Vec<Variable> {
     let mut all = Vec::new();
     let mut set = |name, value: &str, why| all.push(Variable { name, value: value.to_owned(), why });
-    set("FI_PROVIDER", provider, "the only one that the MPI gets to see");
+    set("FI_PROVIDER", provider, "the only provider that the MPI may use");
     match stack.vendor {
         Vendor::Mpich => {
-            set("MPIR_CVAR_CH4_NETMOD", "ofi", "libfabric, where UCX is there too");
-            set("MPIR_CVAR_NOLOCAL", "1", "messages within a host go through libfabric, too");
+            set("MPIR_CVAR_CH4_NETMOD", "ofi", "libfabric instead of UCX");
+            set("MPIR_CVAR_NOLOCAL", "1", "libfabric also within a host");
         }
         Vendor::OpenMpi => {
-            set("OMPI_MCA_pml", "cm", "the component that leaves matching to the network");
+            set("OMPI_MCA_pml", "cm", "the component that matches in libfabric");
             set("OMPI_MCA_mtl", "ofi", "libfabric");
-            set(include(stack), provider, "providers that it excludes by default");
-            set("OMPI_MCA_osc", "^ucx", "one-sided communication by UCX does not go with it");
+            set(include(stack), provider, "providers excluded by default");
+            set("OMPI_MCA_osc", "^ucx", "one-sided communication without UCX");
         }
         Vendor::Intel => {
-            set("I_MPI_OFI_PROVIDER", provider, "what it would set FI_PROVIDER to by itself");
-            set("I_MPI_FABRICS", "ofi", "messages within a host go through libfabric, too");
+            set("I_MPI_OFI_PROVIDER", provider, "FI_PROVIDER set by the MPI");
+            set("I_MPI_FABRICS", "ofi", "libfabric also within a host");
         }
     }
     all
@@ -119,7 +115,7 @@ pub fn requested_provider(
         let Some(value) = variable(name).filter(|value| !value.is_empty()) else { continue };
         if value.contains([',', '^']) {
             return Err(RunError(format!(
-                "{name} is {value}: which one provider is to carry the messages? Unset it, and name one with --core"
+                "{name} is '{value}', not one provider\nhint: unset it, and name one provider with --core"
             )));
         }
         // The value may be from `--print-environment`.
@@ -127,7 +123,9 @@ pub fn requested_provider(
         match &found {
             _ if core == CORE => {}
             Some((other, by)) if other != core => {
-                return Err(RunError(format!("{by} is {other}, and {name} is {core}: unset one of them")));
+                return Err(RunError(format!(
+                    "{by} is '{other}', but {name} is '{core}'\nhint: unset one of both"
+                )));
             }
             _ => found = Some((core.to_owned(), (*name).to_owned())),
         }
@@ -171,7 +169,7 @@ pub fn reconcile(
             };
         if value != setting.value {
             return Err(RunError(format!(
-                "{} is {value} {place}, and must be {} ({}): leave it out for this run",
+                "{} is '{value}' {place}, but must be '{}' ({})\nhint: omit it for this run",
                 setting.name, setting.value, setting.why
             )));
         }
@@ -266,7 +264,7 @@ mod tests {
         assert_eq!(core("tcp;ofi_rxm"), Ok(Some("tcp;ofi_rxm".to_owned())));
         assert_eq!(core("shm;ofi_matchpoint"), Ok(Some("shm".to_owned())));
         assert_eq!(core(""), Ok(None));
-        assert!(core("^psm3").unwrap_err().to_string().contains("FI_PROVIDER is ^psm3"));
+        assert!(core("^psm3").unwrap_err().to_string().contains("FI_PROVIDER is '^psm3'"));
         // Variables of other MPI libraries are ignored.
         assert_eq!(
             requested_provider(&mpich, |name| (name == "I_MPI_OFI_PROVIDER").then(|| "tcp".to_owned())),
@@ -282,14 +280,13 @@ mod tests {
                 .err()
                 .map(|error| error.0)
         };
-        let message = refused("mpirun --mca pml ob1 sh", none).unwrap();
-        assert!(message.contains("OMPI_MCA_pml is ob1 on the command line, and must be cm"), "{message}");
+        let said = refused("mpirun --mca pml ob1 sh", none).unwrap();
+        assert!(said.contains("OMPI_MCA_pml is 'ob1' on the command line, but must be 'cm'"), "{said}");
         assert_eq!(refused("mpirun --mca pml cm sh", none), None);
-        let message = refused("mpirun -x FI_PROVIDER=tcp sh", none).unwrap();
-        assert!(message.contains("FI_PROVIDER is tcp"), "{message}");
-        let message =
-            refused("mpirun sh", |name| (name == "OMPI_MCA_pml").then(|| "ucx".to_owned())).unwrap();
-        assert!(message.contains("in the environment"), "{message}");
+        let said = refused("mpirun -x FI_PROVIDER=tcp sh", none).unwrap();
+        assert!(said.contains("FI_PROVIDER is 'tcp'"), "{said}");
+        let said = refused("mpirun sh", |name| (name == "OMPI_MCA_pml").then(|| "ucx".to_owned())).unwrap();
+        assert!(said.contains("in the environment"), "{said}");
         // The chosen core provider.
         assert_eq!(refused("mpirun sh", |name| (name == "FI_PROVIDER").then(|| "shm".to_owned())), None);
     }

@@ -10,7 +10,7 @@ pub struct RunError(pub String);
 
 impl RunError {
     pub(crate) fn file(path: &Path, error: &io::Error) -> RunError {
-        RunError(format!("{}: {error}; check the path and its permissions", path.display()))
+        RunError(format!("'{}': {error}\nhint: check the path and its permissions", path.display()))
     }
 }
 

@@ -101,7 +101,7 @@ fn is_unloadable(path: &Path) -> bool {
 
 fn unloadable(path: &Path) -> RunError {
     RunError(format!(
-        "{}: LD_PRELOAD cannot name a path with a space or a colon; name another folder with --folder",
+        "LD_PRELOAD does not support '{}', a path with a space or a colon\nhint: name another folder with --folder",
         path.display()
     ))
 }

@@ -85,8 +85,8 @@ impl Display for Stack {
 }
 
 /// The alternative if the provider cannot be put below the MPI library.
-pub const ALTERNATIVE: &str = "Without --below, matchpoint run works above any MPI. --below needs MPICH (4.1 or later, built with \
-    --with-device=ch4:ofi), Open MPI (4.1 or later, with libfabric) or Intel MPI";
+pub const ALTERNATIVE: &str = "omit --below to run above any MPI; --below needs MPICH (4.1 or later, built with \
+                           --with-device=ch4:ofi), Open MPI (4.1 or later, with libfabric) or Intel MPI";
 
 /// Finds the MPI library of a command. `mpicc`: a compiler chosen by the user.
 ///
@@ -95,7 +95,7 @@ pub const ALTERNATIVE: &str = "Without --below, matchpoint run works above any M
 /// libraries.
 pub fn find(command: &[String], mpicc: Option<&Path>) -> Result<Stack, RunError> {
     let Some(first) = command.first() else {
-        return Err(RunError("there is no command to run; put it behind --".to_owned()));
+        return Err(RunError("no command\nhint: put the command after --".to_owned()));
     };
     let Some(launcher) = Launcher::of(command) else {
         return Err(RunError(Launcher::not_found(first)));
@@ -139,7 +139,7 @@ pub fn find(command: &[String], mpicc: Option<&Path>) -> Result<Stack, RunError>
 
 fn mismatch(launcher: &str, vendor: Vendor, application: &Path, other: Vendor, library: &Path) -> RunError {
     RunError(format!(
-        "{launcher} starts jobs of {}, but {} is linked with {} ({}); start it with the launcher of its own MPI",
+        "'{launcher}' starts jobs of {}, but '{}' is linked with {} ({})\nhint: use the launcher of its MPI",
         vendor.name(),
         application.display(),
         other.name(),
@@ -150,13 +150,13 @@ fn mismatch(launcher: &str, vendor: Vendor, application: &Path, other: Vendor, l
 fn unknown(launcher: &str, launcher_identity: Option<&(Vendor, Option<Version>)>) -> RunError {
     RunError(match launcher_identity {
         Some((vendor, _)) => format!(
-            "{launcher} is of {}, whose library was not found: neither is the application linked with it, nor is it \
-             beside the launcher; name its compiler with --mpicc. {ALTERNATIVE}",
+            "'{launcher}' belongs to {}, but its library was not found\nhint: name its compiler with --mpicc, or \
+             {ALTERNATIVE}",
             vendor.name()
         ),
         None => format!(
-            "no MPI library that is known was found behind {launcher}: the words behind it have no program that is \
-             linked with one; name the MPI's compiler with --mpicc. {ALTERNATIVE}"
+            "no known MPI library: no word after '{launcher}' is a program linked with one\nhint: name the compiler \
+             of the MPI with --mpicc, or {ALTERNATIVE}"
         ),
     })
 }
@@ -318,13 +318,9 @@ mod tests {
 
     #[test]
     fn command_without_mpi_is_refused() {
-        let launcher_identity = find(&["true".to_owned()], None).unwrap_err().to_string();
-        assert!(
-            launcher_identity.contains("no MPI library that is known")
-                && launcher_identity.contains("Without --below"),
-            "{launcher_identity}"
-        );
-        let launcher_identity = find(&["no-such-launcher".to_owned()], None).unwrap_err().to_string();
-        assert!(launcher_identity.contains("no such command"), "{launcher_identity}");
+        let said = find(&["true".to_owned()], None).unwrap_err().to_string();
+        assert!(said.contains("no known MPI library") && said.contains("omit --below"), "{said}");
+        let said = find(&["no-such-launcher".to_owned()], None).unwrap_err().to_string();
+        assert!(said.contains("no such command"), "{said}");
     }
 }

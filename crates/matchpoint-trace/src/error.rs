@@ -53,14 +53,14 @@ impl TraceError {
 
 impl Display for TraceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.path.display())?;
+        write!(f, "cannot read '{}'", self.path.display())?;
         if let Some(line) = self.line {
             write!(f, ", line {line}")?;
         }
         if let Some(offset) = self.offset {
             write!(f, ", byte {offset}")?;
         }
-        write!(f, ": {}; {}", self.problem, self.advice)
+        write!(f, ": {}\nhint: {}", self.problem, self.advice)
     }
 }
 

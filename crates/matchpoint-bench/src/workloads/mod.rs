@@ -35,7 +35,7 @@ pub static WORKLOADS: &[Workload] = &[
     Workload {
         name: "last",
         summary: "one source; N receives that match nothing stand ahead of the one that matches",
-        counts: "receives standing",
+        counts: "receives in front",
         sizes: &[0, 1, 8, 64, 1024, 8192],
         limits: (0, 1 << 20),
         build: posted::last,
@@ -43,7 +43,7 @@ pub static WORKLOADS: &[Workload] = &[
     Workload {
         name: "last_sources",
         summary: "the same from N sources with one tag",
-        counts: "receives standing",
+        counts: "receives in front",
         sizes: &[0, 1, 8, 64, 1024, 8192],
         limits: (0, 1 << 20),
         build: posted::last_sources,
@@ -232,7 +232,7 @@ pub fn parse(text: &str) -> Result<Vec<Job>, String> {
     let (name, size) = text.split_once(':').map_or((text, None), |(name, size)| (name, Some(size)));
     let Some(workload) = WORKLOADS.iter().find(|workload| workload.name == name) else {
         let names: Vec<_> = WORKLOADS.iter().map(|workload| workload.name).collect();
-        return Err(format!("there is no workload `{name}`; there are {}, trace:PATH", names.join(", ")));
+        return Err(format!("unknown workload '{name}'\nhint: use {}, trace:PATH", names.join(", ")));
     };
     let Some(size) = size else {
         return Ok(workload.sizes.iter().map(|&n| Job::Standard { workload, n }).collect());
@@ -241,7 +241,7 @@ pub fn parse(text: &str) -> Result<Vec<Job>, String> {
     match size.parse() {
         Ok(n) if (least..=most).contains(&n) => Ok(vec![Job::Standard { workload, n }]),
         _ => Err(format!(
-            "`{size}` is no size of workload `{name}`; it takes the number of {}, {least} to {most}",
+            "'{size}' is not a size of workload '{name}'\nhint: use the number of {}, {least} to {most}",
             workload.counts
         )),
     }

@@ -176,13 +176,13 @@ const LATER: u64 = 0x5C76_3C95_4B77_07F7;
 #[test]
 fn wrong_name_is_reported_with_valid_names() {
     for (text, told) in [
-        ("lost", "there is no workload `lost`; there are last, "),
+        ("lost", "unknown workload 'lost'\nhint: use last, "),
         (
             "last:many",
-            "`many` is no size of workload `last`; it takes the number of receives standing, 0 to ",
+            "'many' is not a size of workload 'last'\nhint: use the number of receives in front, 0 to ",
         ),
-        ("gather:0", "it takes the number of sources, 1 to 65536"),
-        ("in_order:99999999999999999999", "is no size"),
+        ("gather:0", "use the number of sources, 1 to 65536"),
+        ("in_order:99999999999999999999", "is not a size"),
     ] {
         let error = workloads::parse(text).unwrap_err();
         assert!(error.contains(told), "{error}");

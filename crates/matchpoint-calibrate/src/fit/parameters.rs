@@ -138,19 +138,21 @@ fn warn_of_unbounded(found: &mut Parameters) {
     for link in &found.links {
         for segment in &link.segments {
             let where_ = where_(link.placement, segment);
-            all.push((format!("the latency is ({where_})"), segment.alpha_s));
-            all.push((format!("the time per byte is ({where_})"), segment.beta_s_per_byte));
+            all.push((format!("the latency ({where_})"), segment.alpha_s));
+            all.push((format!("the time per byte ({where_})"), segment.beta_s_per_byte));
         }
     }
-    all.extend(found.search.iter().map(|search| ("γ is".to_owned(), search.attempt_s)));
-    all.extend(found.contention.iter().map(|cost| ("δ is".to_owned(), cost.each_s)));
-    all.extend(found.logp.iter().flat_map(|logp| {
-        [("o of LogP is".to_owned(), logp.overhead_s), ("g of LogP is".to_owned(), logp.gap_s)]
-    }));
+    all.extend(found.search.iter().map(|search| ("γ".to_owned(), search.attempt_s)));
+    all.extend(found.contention.iter().map(|cost| ("δ".to_owned(), cost.each_s)));
+    all.extend(
+        found.logp.iter().flat_map(|logp| {
+            [("o of LogP".to_owned(), logp.overhead_s), ("g of LogP".to_owned(), logp.gap_s)]
+        }),
+    );
     let unbounded = all.into_iter().filter(|(_, range)| !range.is_bounded());
     found.warnings.extend(unbounded.map(|(what, _)| {
         format!(
-            "Nothing tells how uncertain {what}: the file leaves it out; measure more, or in more rounds (--rounds)."
+            "Unknown uncertainty of {what}: the file omits it. Measure more, or in more rounds (--rounds)."
         )
     }));
 }
@@ -253,9 +255,9 @@ fn interrupted() -> String {
 fn why_no_line(unfit: FitError) -> &'static str {
     match unfit {
         FitError::TooFew | FitError::Singular => {
-            "one size alone does not tell latency and rate apart; measure more, with a larger --max-bytes"
+            "one size does not separate latency and rate: measure more, with a larger --max-bytes"
         }
-        FitError::NoNumber => "a time is not above 0",
+        FitError::NoNumber => "a time is not positive",
     }
 }
 
@@ -271,11 +273,11 @@ fn warn_of_names(
     let (fitted, last) = (segments.last().map(|last| last.bytes.1), points.last().map(|last| last.bytes));
     match tried {
         None => warnings.push(format!(
-            "Which {name} messages wait for their receive was not tried: protocols are named by their order."
+            "Rendezvous of {name} messages was not tested: protocols are named by their order."
         )),
         Some(at_once) if fitted < last => warnings.push(format!(
-            "No {name} rendezvous parameters: of the messages above {at_once} bytes, which wait for their receive, one size \
-             alone was measured; measure more, with a larger --max-bytes."
+            "No {name} rendezvous parameters: only one size above {at_once} bytes was measured. Measure more, with a \
+             larger --max-bytes."
         )),
         Some(_) => {}
     }
@@ -288,13 +290,11 @@ fn warn_of_segments(placement: Locality, segments: &[Segment], warnings: &mut Ve
     for segment in segments {
         let where_ = where_(placement, segment);
         if segment.residuals.len() == 2 {
-            warnings.push(format!(
-                "Any two sizes lie on a line: nothing says that more of them would ({where_})."
-            ));
+            warnings.push(format!("Two sizes always fit a line, so the fit is untested ({where_})."));
         }
         if segment.scale > SCATTER {
             warnings.push(format!(
-                "Times scatter by {:.0} % ({where_}): the host was busy, or a line does not describe them.",
+                "Times scatter by {:.0} % ({where_}): host load, or times that are not linear.",
                 segment.scale * 100.0
             ));
         }
@@ -303,7 +303,7 @@ fn warn_of_segments(placement: Locality, segments: &[Segment], warnings: &mut Ve
             (segment.beta_s_per_byte.may_be_zero(), "time per byte"),
         ];
         for (_, what) in nothing.iter().filter(|(is_nothing, _)| *is_nothing) {
-            warnings.push(format!("The {what} cannot be told from 0 ({where_})."));
+            warnings.push(format!("The {what} is not distinguishable from 0 ({where_})."));
         }
     }
 }
@@ -315,7 +315,7 @@ fn where_(placement: Locality, segment: &Segment) -> String {
 fn warn_of_rates(segments: &[Segment], rates: &[NodeRate], is_untried: bool, warnings: &mut Vec<String>) {
     if is_untried {
         warnings.push(
-            "No R_N, the rate of a node: one pair of ranks between two nodes; start two or more on each."
+            "No R_N, the rate of a node: only one pair of ranks between two nodes. Start two or more ranks on each."
                 .to_owned(),
         );
         return;
@@ -324,14 +324,15 @@ fn warn_of_rates(segments: &[Segment], rates: &[NodeRate], is_untried: bool, war
         let (from, to) = segment.bytes;
         match rate {
             NodeRate::NotMet { pairs } => warnings.push(format!(
-                "R_N was not met by {pairs} pairs at once ({from} to {to} bytes): it is infinite until more are tried."
+                "R_N was not reached by {pairs} pairs at once ({from} to {to} bytes): it is infinite until more \
+                 pairs are measured."
             )),
             NodeRate::Latency => warnings.push(format!(
-                "R_N does not show in messages of {from} to {to} bytes: what they take is latency."
+                "R_N has no effect on messages of {from} to {to} bytes: their time is latency."
             )),
             NodeRate::NotMeasured => warnings.push(format!(
-                "No R_N of messages of {from} to {to} bytes: none of them that take longer to move than to start was measured \
-                 with several pairs."
+                "No R_N of messages of {from} to {to} bytes: several pairs were not measured with messages whose \
+                 transfer exceeds their latency."
             )),
             NodeRate::Limit(_) => {}
         }
@@ -370,7 +371,7 @@ fn search(measured: &Measurements<'_>, warnings: &mut Vec<String>) -> Option<Sea
         Ok(cost) if reversed.len() > 1 => cost,
         _ => {
             warnings.push(
-                "No γ, the cost of queue search: it takes two numbers of messages above one (--max-messages).".to_owned(),
+                "No γ, the cost of queue search: it needs two numbers of messages above one (--max-messages).".to_owned(),
             );
             return None;
         }
@@ -413,13 +414,13 @@ fn by_messages(measured: &Measurements<'_>, reversed: &[(u32, Difference)]) -> V
 fn why_nothing(reversed: &[(u32, Difference)]) -> String {
     let (messages, most) = reversed.last().map_or((0, 1.0), |(count, of)| (*count, of.with_s / of.without_s));
     if most < COST_RATIO_MIN {
-        return "γ cannot be told from 0: messages in reversed order cost no more than in equal order, as where queues are \
-                hashed."
+        return "γ is not distinguishable from 0: messages in reversed order cost no more than in equal order, as \
+                with hashed queues."
             .to_owned();
     }
     format!(
-        "γ cannot be told from 0, though {messages} messages took {most:.1} times as long in reversed order as in equal order: \
-         other numbers of messages tell otherwise. Measure longer (--seconds), or on a host that is less busy."
+        "γ is not distinguishable from 0, although {messages} messages took {most:.1} × as long in reversed order as \
+         in equal order: other numbers of messages disagree. Measure longer (--seconds), or on an idle host."
     )
 }
 
@@ -451,7 +452,8 @@ fn contention(measured: &Measurements<'_>, warnings: &mut Vec<String>) -> Option
     if differences.is_empty() {
         let nodes = measured.raw.head.ranks.nodes().len();
         warnings.push(format!(
-            "No δ, the cost of shared links: it takes four nodes in a line (figure 6 of the paper), and there {} {nodes}.",
+            "No δ, the cost of shared links: it needs four nodes in a line (figure 6 of the paper), but there {} \
+             {nodes}.",
             if nodes == 1 { "is" } else { "are" }
         ));
         return None;
@@ -464,7 +466,8 @@ fn contention(measured: &Measurements<'_>, warnings: &mut Vec<String>) -> Option
     cost.each_s = measured.over_rounds(cost.each_s, in_round);
     if cost.each_s.may_be_zero() {
         warnings.push(
-            "δ cannot be told from 0: these four nodes share no link, or it is no bottleneck; name four that lie in a line."
+            "δ is not distinguishable from 0: these four nodes share no link, or the link is no bottleneck. Use four \
+             nodes in a line."
                 .to_owned(),
         );
     }
@@ -518,6 +521,6 @@ mod tests {
         };
         assert!(why_nothing(&with(1.1)).contains("hashed"));
         let told = why_nothing(&with(10.0));
-        assert!(told.contains("5000 messages took 10.0 times as long") && !told.contains("hashed"), "{told}");
+        assert!(told.contains("5000 messages took 10.0 × as long") && !told.contains("hashed"), "{told}");
     }
 }

@@ -77,7 +77,7 @@ fn interrupted_session_resumes_where_it_stopped() {
     let (request, ranks) = (request(folder.path()), nodes(2, 2));
     let all = rounds(&ranks, &request.settings).len();
     let error = run(&request, benchmark(&ranks, 7, None)).unwrap_err();
-    assert!(error.contains("ended before all was measured"), "{error}");
+    assert!(error.contains("ended before the last measurement"), "{error}");
     let raw = Raw::read(&request.raw).unwrap();
     assert_eq!((raw.measured.len(), raw.complete, raw.missing().len()), (7, false, all - 7));
     assert_eq!(run(&request, benchmark(&ranks, usize::MAX, None)).unwrap(), all - 7);
@@ -146,7 +146,7 @@ fn one_process_cannot_exchange_messages() {
     let folder = tempfile::tempdir().unwrap();
     let request = request(folder.path());
     let error = run(&request, benchmark(&nodes(1, 1), usize::MAX, None)).unwrap_err();
-    assert!(error.contains("takes two") && error.contains("-n 2"), "{error}");
+    assert!(error.contains("an exchange needs two") && error.contains("-n 2"), "{error}");
     assert!(!request.raw.exists());
 }
 
@@ -156,7 +156,7 @@ fn impossible_times_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let request = request(folder.path());
         let error = run(&request, benchmark(&nodes(1, 2), usize::MAX, Some(wrong))).unwrap_err();
-        assert!(error.contains("what cannot be") && error.contains(" bytes: "), "{wrong}: {error}");
+        assert!(error.contains("impossible measurement") && error.contains(" bytes: "), "{wrong}: {error}");
         assert_eq!(Raw::read(&request.raw).unwrap().measured.len(), 2, "{wrong}");
     }
 }
@@ -173,7 +173,7 @@ fn damaged_file_reports_line() {
         whole.replacen(second, &second.replacen(from, to, 1), 1)
     };
     for (text, told) in [
-        (damaged("1e-6", "-1e-6"), "line 2: -0.000001 s is no time"),
+        (damaged("1e-6", "-1e-6"), "line 2: -0.000001 s is not a time of a message"),
         (damaged("1e-6", "NaN"), "line 2: expected"),
         (damaged("1e-6", "null"), "line 2: "),
         (damaged("[[0,1]]", "[[0,2]]"), "line 2: the pair 0, 2 is not of the 2 ranks"),
@@ -183,8 +183,8 @@ fn damaged_file_reports_line() {
         (damaged("\"part\":\"", "\"part\":\"x"), "line 2: unknown variant"),
         (whole.replacen("calibration", "recording", 1), "line 1: this is matchpoint recording"),
         (whole.replacen("\"version\":2", "\"version\":1", 1), "not matchpoint calibration 2"),
-        (format!("{whole}{second}\n"), "behind the one that says it is complete"),
-        (String::new(), "line 1: there is no whole line"),
+        (format!("{whole}{second}\n"), "after the last one"),
+        (String::new(), "line 1: no complete line"),
         ("not json\n".to_owned(), "line 1: expected"),
     ] {
         let error = Raw::parse(&text, Path::new("machine.raw.jsonl")).unwrap_err().to_string();
@@ -193,7 +193,7 @@ fn damaged_file_reports_line() {
     let error = Raw::read(folder.path()).unwrap_err().to_string();
     assert!(error.contains("check the path"), "{error}");
     std::fs::write(&request.raw, b"\xff\xfe").unwrap();
-    assert!(Raw::read(&request.raw).unwrap_err().to_string().contains("no text"));
+    assert!(Raw::read(&request.raw).unwrap_err().to_string().contains("is not text"));
 }
 
 /// The measurements equal those of the synthetic machine: one test of the complete path.

@@ -1,9 +1,9 @@
-//! Whether another engine would help.
+//! Advice about other engines.
 
 use matchpoint_replay::measurements::EngineMeasurements;
 
 use super::{Advice, Case, Saving, change};
-use crate::derived::{cost_ns, ratio, who};
+use crate::derived::{cost_ns, engine_label, ratio};
 use crate::format;
 use crate::library_cost;
 use crate::verdict::{Answer, FASTER, NEGLIGIBLE, REFERENCE};
@@ -15,8 +15,8 @@ pub fn none_needed(case: &Case<'_>) -> Option<Advice> {
     change(
         "Matching needs no change",
         format!(
-            "Even at the worst rank, on cold caches, all matching together takes {} of the run time: on this host and \
-             in this run no engine or hint can save more than that. Look elsewhere first.",
+            "At the worst rank, with cold caches, matching takes {} of the run time. No engine or assertion can save more \
+             on this host. Look elsewhere first.",
             format::share(case.verdict.high)
         ),
         vec![("share", case.verdict.share), ("share_saved_max", case.verdict.high)],
@@ -34,7 +34,7 @@ pub fn other_engine(case: &Case<'_>) -> Option<Advice> {
         |engine: &&EngineMeasurements| engine.disagreements == 0 && !engine.full && cost(engine) > 0.0;
     let sound = others.iter().filter(usable);
     let cheapest = sound.clone().min_by(|a, b| cost(a).total_cmp(&cost(b)))?;
-    // Of engines that timing cannot tell apart, the one that loses nowhere.
+    // If timing cannot separate the engines, the reference is the safe choice.
     let is_reference = |engine: &&EngineMeasurements| engine.name.split(':').next() == Some(REFERENCE);
     let reference = sound.clone().find(is_reference).filter(|of| cost(of) <= FASTER * cost(cheapest));
     let best = reference.unwrap_or(cheapest);
@@ -52,12 +52,12 @@ pub fn other_engine(case: &Case<'_>) -> Option<Advice> {
     let advice = change(
         "Another engine would help",
         format!(
-            "At rank {} {} spends {} on the same messages where {} spends {} ({} times less): it would save {} of \
-             the run time. Its largest table there is {}, against {}.{}",
+            "At rank {}, {} takes {} for the same messages, {} takes {} ({} × as long). This saves {} of the run time. \
+             Memory there: {}, against {}.{}",
             case.verdict.rank,
-            who(best),
+            engine_label(best),
             format::duration_ns(cost(best)),
-            who(first),
+            engine_label(first),
             format::duration_ns(cost(first)),
             format::digits(factor),
             format::share(saved),
@@ -70,35 +70,34 @@ pub fn other_engine(case: &Case<'_>) -> Option<Advice> {
     advice.map(|advice| Advice { saving: Some(saving), ..advice })
 }
 
-/// What `matchpoint run` does with that engine. `saving_limit`: with which it saves most.
+/// The effect of `matchpoint run` with that engine. `saving_limit`: the limit with the largest saving.
 fn by_run(case: &Case<'_>, index: usize, best: &str, saving_limit: Option<u64>) -> String {
     let Some(limit) = library_cost::overflow_limit(case.measurements) else { return String::new() };
     let longest = case.measurements.ranks.iter().map(|rank| rank.worst_length).max().unwrap_or(0);
     if longest <= limit {
         return format!(
-            " `matchpoint run` would not: no queue is longer than the {limit} entries that it leaves to the MPI library."
+            " `matchpoint run` does not help: no queue exceeds the {limit} entries that stay in the MPI library."
         );
     }
     if saving_limit.is_some() {
         return format!(
-            " `matchpoint run --engine {best}` gives it to the unchanged program, for what the posted queue has beyond some {limit} \
-             receives, and for long unexpected queues."
+            " `matchpoint run --engine {best}` uses it without recompiling: for posted receives beyond some {limit}, and for \
+             long unexpected queues."
         );
     }
     if library_cost::may_save(case.measurements, index) {
-        return " Whether `matchpoint run` saves time is uncertain: `matchpoint run --compare 5` measures it.".to_owned();
+        return " `matchpoint run` may save time: measure it with `matchpoint run --compare 5`.".to_owned();
     }
-    " `matchpoint run` would save less than half of what matching costs there.".to_owned()
+    " `matchpoint run` saves less than half of the matching cost there.".to_owned()
 }
 
 fn none_better(case: &Case<'_>, first: &EngineMeasurements, others: usize) -> Option<Advice> {
     change(
         "No replayed engine is better",
         format!(
-            "None of the {} replayed beside {} is {FASTER} times as fast at rank {}. What helps is fewer or \
-             shorter searches: see the findings below.",
-            format::counted(others as u64, "engine"),
-            who(first),
+            "No engine of {} is {FASTER} × as fast as {} at rank {}. Only fewer or shorter searches help.",
+            format::counted(others as u64, "other engine"),
+            engine_label(first),
             case.verdict.rank
         ),
         vec![("engines", others as f64)],

@@ -1,13 +1,12 @@
-//! What to change, and what to be careful about: findings in plain words, each with the numbers it rests on.
+//! Advice and limitations of a report, each with its numbers.
 //!
-//! A finding is one function in one of the files here and one line of [`CHECKS`]; it speaks only when the numbers
-//! support it.
+//! A check is one function in a file of this folder, and one line of [`CHECKS`].
 
 mod engine;
+mod limitations;
 mod queues;
 mod receives;
 mod tags;
-mod trust;
 
 use matchpoint_replay::Measurements;
 
@@ -16,42 +15,42 @@ use crate::format;
 use crate::library_cost;
 use crate::verdict::Verdict;
 
-/// One finding.
+/// Advice, or a limitation.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Advice {
-    /// What it is about.
+    /// Advice or limitation.
     pub kind: Kind,
     /// A few words.
     pub title: String,
     /// Full sentences.
     pub text: String,
-    /// The numbers it rests on, by name; units are in the names.
+    /// Numbers by name; the names contain the units.
     pub numbers: Vec<(&'static str, f64)>,
-    /// The time that a change can save, where matching is what it saves.
+    /// Matching time that the change can save.
     pub saving: Option<Saving>,
 }
 
-/// What a change can save at a rank.
+/// Saving of a change at a rank.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Saving {
-    /// Time, at most.
+    /// Time in nanoseconds, at most.
     pub ns: f64,
-    /// The same as a share of the run time of the rank.
+    /// That time ÷ the run time of the rank.
     pub share: f64,
-    /// The limit with which `matchpoint run` saves most of it without a change of the program; `None`: no limit does.
+    /// The limit with which `matchpoint run` saves most of that time; `None`: no limit.
     pub overflow_limit: Option<u64>,
 }
 
-/// What a finding is about.
+/// Kind of a finding.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// Something the user can change, or need not.
+    /// A change, or that none is needed.
     Change,
-    /// Something that limits how far the results can be trusted.
-    Trust,
+    /// A limitation of the results.
+    Limitation,
 }
 
-/// What a check sees.
+/// Input of a check.
 pub struct Case<'a> {
     measurements: &'a Measurements,
     verdict: &'a Verdict,
@@ -59,7 +58,7 @@ pub struct Case<'a> {
 
 type Check = fn(&Case<'_>) -> Option<Advice>;
 
-/// Every check, in the order in which findings are told.
+/// Every check, in the order of the report.
 const CHECKS: &[Check] = &[
     engine::none_needed,
     engine::other_engine,
@@ -73,27 +72,27 @@ const CHECKS: &[Check] = &[
     tags::hot_tuple,
     tags::many_tags,
     tags::wide_header,
-    trust::disagreement,
-    trust::busy,
-    trust::waits_for_processors,
-    trust::transfer_grows,
-    trust::never_cold,
-    trust::implausible_times,
-    trust::full,
-    trust::sampled,
-    trust::too_large,
-    trust::timed_counting,
-    trust::missing_ranks,
-    trust::calls_left_out,
-    trust::calls_cut_off,
-    trust::ended_early,
-    trust::released,
-    trust::unexplained,
-    trust::made_up,
-    trust::unmatched,
-    trust::wildcards_differ,
-    trust::mostly_setup,
-    trust::sensitive,
+    limitations::disagreement,
+    limitations::busy,
+    limitations::waits_for_processors,
+    limitations::transfer_grows,
+    limitations::never_cold,
+    limitations::implausible_times,
+    limitations::full,
+    limitations::sampled,
+    limitations::too_large,
+    limitations::timed_counting,
+    limitations::missing_ranks,
+    limitations::calls_left_out,
+    limitations::calls_cut_off,
+    limitations::ended_early,
+    limitations::released,
+    limitations::unexplained,
+    limitations::made_up,
+    limitations::unmatched,
+    limitations::wildcards_differ,
+    limitations::mostly_setup,
+    limitations::sensitive,
 ];
 
 /// All findings.
@@ -106,22 +105,22 @@ fn change(title: &str, text: String, numbers: Vec<(&'static str, f64)>) -> Optio
     Some(Advice { kind: Kind::Change, title: title.to_owned(), text, numbers, saving: None })
 }
 
-fn trust(title: &str, text: String, numbers: Vec<(&'static str, f64)>) -> Option<Advice> {
-    Some(Advice { kind: Kind::Trust, title: title.to_owned(), text, numbers, saving: None })
+fn limitation(title: &str, text: String, numbers: Vec<(&'static str, f64)>) -> Option<Advice> {
+    Some(Advice { kind: Kind::Limitation, title: title.to_owned(), text, numbers, saving: None })
 }
 
-/// Adds the most that shorter searches at a rank can save, all that matching costs there under the first engine, and the
-/// command that saves most of it without a change.
+/// Adds the saving of shorter searches at a rank: at most the matching cost with the first engine. Adds the command that
+/// saves most of this cost without a change of the program.
 fn with_saving(advice: Option<Advice>, case: &Case<'_>, rank: u32) -> Option<Advice> {
     let mut advice = advice?;
     let Some(saving) = at_stake(case, rank) else { return Some(advice) };
     advice.text += &format!(
-        " In time it can save what matching costs there, {} ({} of its run time).",
+        " This saves at most the matching cost there, {} ({} of its run time).",
         format::duration_ns(saving.ns),
         format::share(saving.share)
     );
     if let Some(limit) = saving.overflow_limit {
-        advice.text += &format!(" `matchpoint run --limit {limit}` can save most of it without a change.");
+        advice.text += &format!(" `matchpoint run --limit {limit}` can save most of it without recompiling.");
     }
     advice.saving = Some(saving);
     Some(advice)

@@ -1,19 +1,19 @@
-//! Queues that grow long.
+//! Advice about long queues.
 
 use super::{Advice, Case, change, with_saving};
 use crate::format;
 use crate::places;
 
-/// From here on the match entries of a network card, which all processes of a node share, may run out.
+/// Length from which the match entries of a network card may run out. All processes of a node share them.
 const LONG_POSTED: u64 = 1024;
 
-/// From here on waiting messages cost memory that users notice, and fill event queues.
+/// Length from which unexpected messages need much memory, and fill event queues.
 const LONG_UNEXPECTED: u64 = 1024;
 
-/// A rank whose longest queue is this many times an ordinary rank's collects for the others.
+/// Longest queue of a rank ÷ that of the median rank, if the rank receives from all others.
 const GATHER_FACTOR: u64 = 8;
 
-/// Shorter queues than this are no concern, however uneven.
+/// Length below which uneven queues do not matter.
 const GATHER_LENGTH: u64 = 64;
 
 pub fn gather(case: &Case<'_>) -> Option<Advice> {
@@ -27,10 +27,10 @@ pub fn gather(case: &Case<'_>) -> Option<Advice> {
         return None;
     }
     let advice = change(
-        "One rank collects for all",
+        "One rank receives from all ranks",
         format!(
-            "At rank {} up to {} messages wait, at an ordinary rank {}. A gather written with sends and receives \
-             piles up like this: let MPI_Gatherv do it, collect in a tree, or let senders wait for a go-ahead.",
+            "Rank {} has up to {} unexpected messages, the median rank {}. The cause may be a gather with MPI_Send and \
+             MPI_Recv. Use MPI_Gatherv, a tree, or senders that wait for a permission.",
             worst.rank,
             format::count(length),
             format::count(median)
@@ -51,11 +51,11 @@ pub fn long_posted(case: &Case<'_>) -> Option<Advice> {
         return None;
     }
     let advice = change(
-        "Many receives are posted at once",
+        "Long posted receive queue",
         format!(
-            "Rank {} has up to {} receives posted. Networks that match in hardware have a limited number of match \
-             entries per node: on HPE Slingshot (cxi) set FI_CXI_RX_MATCH_MODE=hybrid, or post in portions, before \
-             you meet \"LE resources not recovered\".{}",
+            "Rank {} has up to {} posted receives. A network that matches in hardware has few match entries per node. \
+             On HPE Slingshot (cxi), set FI_CXI_RX_MATCH_MODE=hybrid, or post fewer receives at once. Otherwise the job \
+             may fail with 'LE resources not recovered'.{}",
             worst.rank,
             format::count(length),
             places::most(case.measurements, |there| there.posted - there.late)
@@ -72,10 +72,10 @@ pub fn long_unexpected(case: &Case<'_>) -> Option<Advice> {
         return None;
     }
     let advice = change(
-        "Many messages wait for their receive",
+        "Long unexpected message queue",
         format!(
-            "At rank {} up to {} messages wait at once. The library stores them: memory grows, and event or \
-             completion queues may overflow. Post receives earlier, or hold senders back.{}",
+            "Rank {} has up to {} unexpected messages. The library stores them: memory grows, and event or completion \
+             queues may overflow. Post receives earlier, or delay the senders.{}",
             worst.rank,
             format::count(length),
             places::most(case.measurements, |there| there.late)

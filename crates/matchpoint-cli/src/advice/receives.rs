@@ -1,4 +1,4 @@
-//! How the program posts receives and probes.
+//! Advice about receives and probes.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -6,33 +6,33 @@ use std::collections::BTreeMap;
 use matchpoint_trace::Function;
 
 use super::{Advice, Case, change, with_saving};
-use crate::derived::{calls_to, late, late_share, left_open, ratio};
+use crate::derived::{calls_to, late, late_share, ratio, wildcard_receives};
 use crate::format;
 use crate::places;
 use crate::verdict::NEGLIGIBLE;
 
-/// A share of late receives that is worth naming. Every program has some: a rank that is early waits for no one.
+/// Share of late receives from which the report gives advice. Every program has some.
 const LATE: f64 = 0.2;
 
-/// Late receives below which their share is chance.
+/// Late receives below which their share is random.
 const LATE_MIN: u64 = 100;
 
-/// Probes that find nothing are cheap; this many that find something are part of the program's design.
+/// Successful probes from which probing is a part of the program's design. Unsuccessful probes are cheap.
 const PROBES: u64 = 1000;
 
-/// Receives after which never using a wildcard is a habit rather than chance.
+/// Receives from which the absence of wildcards is not accidental.
 const HABIT: u64 = 1000;
 
-/// Bytes that late receives have copied once more, below which nobody will notice: some hundred microseconds.
+/// Extra copied bytes of late receives below which the cost is invisible: some hundred microseconds.
 const COPIED_MIN: u64 = 1 << 20;
 
-/// A share of receives with open source from which on engines that sort by source are decided by them.
-const MANY_OPEN: f64 = 0.1;
+/// Share of any-source receives from which they determine the cost of engines with a queue per source.
+const MANY_ANY_SOURCE: f64 = 0.1;
 
-/// Receives with open source below which their share is chance.
-const MANY_OPEN_MIN: u64 = 1000;
+/// Any-source receives below which their share is random.
+const MANY_ANY_SOURCE_MIN: u64 = 1000;
 
-/// How many functions a sentence names.
+/// Functions named in a sentence.
 const NAMED: usize = 3;
 
 pub fn post_earlier(case: &Case<'_>) -> Option<Advice> {
@@ -45,9 +45,9 @@ pub fn post_earlier(case: &Case<'_>) -> Option<Advice> {
     change(
         "Post receives earlier",
         format!(
-            "{} of the receives ({}) found their message already waiting, most of them in {}. Under any engine such a \
-             message is stored and copied once more, or waits for its transfer: post these receives before the work \
-             that precedes them. That saves the copy of up to {}, which is not part of the verdict.{}",
+            "{} of the receives ({}) are late: posted after their message arrived. Most are in {}. The MPI library copies such \
+             a message twice, or delays its transfer. Post these receives before the preceding computation. This saves \
+             copying up to {}, which is not part of the verdict.{}",
             format::share(share),
             format::count(late(totals)),
             most(&totals.late_by_function),
@@ -79,9 +79,8 @@ pub fn matched_probe(case: &Case<'_>) -> Option<Advice> {
     change(
         "Use MPI_Improbe and MPI_Mrecv instead of MPI_Iprobe and MPI_Recv",
         format!(
-            "{} of {} found a message, which the receive after it then searched for again. A matched probe hands \
-             the message over: that saves one of two searches for each, {} in all, and no other thread can take it in \
-             between.",
+            "{} of {} found a message, and the next receive searched for this message again. A matched probe removes the \
+             message, so the receive needs no search: {} fewer. No other thread can take the message in between.",
             format::count(found),
             format::counted(found + measurements.totals.probes_missed, "probe"),
             format::counted(found, "search")
@@ -96,11 +95,11 @@ pub fn matched_probe(case: &Case<'_>) -> Option<Advice> {
 
 pub fn assert_no_wildcards(case: &Case<'_>) -> Option<Advice> {
     let totals = &case.measurements.totals;
-    // A promise that one unseen call breaks makes the program wrong.
+    // One missing call with a wildcard would make the assertion, and the program, wrong.
     if case.measurements.trace.calls_left_out > 0 || case.verdict.high < NEGLIGIBLE {
         return None;
     }
-    let (any_source, any_tag) = left_open(totals);
+    let (any_source, any_tag) = wildcard_receives(totals);
     let (any_source, any_tag) = (any_source + totals.probes_any_source, any_tag + totals.probes_any_tag);
     let keys = match (any_source, any_tag) {
         (0, 0) => "`mpi_assert_no_any_source` and `mpi_assert_no_any_tag`",
@@ -112,15 +111,15 @@ pub fn assert_no_wildcards(case: &Case<'_>) -> Option<Advice> {
         return None;
     }
     let effect = match (any_source, any_tag) {
-        (0, 0) => "a library may then hash on source and tag together and never look at order across sources",
-        (0, _) => "a library may then keep one queue per source and nothing else",
-        _ => "a library may then hash on the tag",
+        (0, 0) => "a library can then hash source and tag, without an order across sources",
+        (0, _) => "a library can then keep one queue per source",
+        _ => "a library can then hash the tag",
     };
     change(
-        "Say that wildcards are not used",
+        "Assert that wildcards are not used",
         format!(
-            "Of {} receives and probes {} left the source open and {} the tag. If that holds for every input, set \
-             {keys} on the communicators (MPI-4.0 §7.4.4): {effect}. Not every library makes use of it.",
+            "Of {} receives and probes, {} use MPI_ANY_SOURCE and {} MPI_ANY_TAG. If this holds for every input, set \
+             {keys} on the communicators (MPI-4.1 §7.4.4): {effect}. Not every library uses this assertion.",
             format::count(totals.receives + totals.probes_found + totals.probes_missed),
             none_or_count(any_source),
             none_or_count(any_tag)
@@ -139,16 +138,16 @@ fn none_or_count(count: u64) -> String {
 
 pub fn wildcards_decide(case: &Case<'_>) -> Option<Advice> {
     let totals = &case.measurements.totals;
-    let (any_source, _) = left_open(totals);
+    let (any_source, _) = wildcard_receives(totals);
     let share = ratio(any_source as f64, totals.receives as f64);
-    if share < MANY_OPEN || any_source < MANY_OPEN_MIN || case.verdict.high < NEGLIGIBLE {
+    if share < MANY_ANY_SOURCE || any_source < MANY_ANY_SOURCE_MIN || case.verdict.high < NEGLIGIBLE {
         return None;
     }
     let advice = change(
         "Receives from any source are common",
         format!(
-            "{} of the receives ({}) take a message from any source. Engines with a queue per source look at every \
-             one of them then; where the sender is known in fact, name it.{}",
+            "{} of the receives ({}) use MPI_ANY_SOURCE. Engines with a queue per source then search every queue. \
+             If the sender is known, name it in the receive.{}",
             format::share(share),
             format::count(any_source),
             places::most(case.measurements, |there| there.any_source)

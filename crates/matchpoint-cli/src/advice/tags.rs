@@ -1,17 +1,17 @@
-//! What tags and sources look like.
+//! Advice about tags and sources.
 
 use super::{Advice, Case, change, with_saving};
 use crate::derived::{HEADER_BITS, compatible_runs, header_bits, median_over_receivers};
 use crate::format;
 use crate::verdict::NEGLIGIBLE;
 
-/// At an ordinary rank one (source, tag) with this share of the messages makes one hash bin of most of them.
+/// Share of one (source, tag) at the median rank from which most messages are in one hash bin.
 const HOT: f64 = 0.5;
 
-/// Messages below which their looking alike is no concern.
+/// Receives below which duplicates do not matter.
 const HOT_MIN: u64 = 1000;
 
-/// Fewer tags than this fit the bins and blocks of any engine.
+/// Tags below which they fit the bins and blocks of any engine.
 const MANY_TAGS: u64 = 1024;
 
 pub fn hot_tuple(case: &Case<'_>) -> Option<Advice> {
@@ -22,11 +22,11 @@ pub fn hot_tuple(case: &Case<'_>) -> Option<Advice> {
     }
     let (runs, mean) = compatible_runs(&measurements.totals);
     let advice = change(
-        "Most messages look alike",
+        "Most messages have the same source and tag",
         format!(
-            "At an ordinary rank {} of the messages carry the same source and tag. Hash bins cannot tell them apart; \
-             but they match in the order they come, which the first entry of a queue answers: receives of the same \
-             source and tag come in runs of {} on average, {} at most.",
+            "At the median rank, {} of the messages have one source and tag. They share a hash bin, but they match in \
+             order, so the first entry of the bin is the match. Receives with the same source and tag form runs of {} on \
+             average, {} at most.",
             format::share(share),
             format::digits(mean),
             format::count(measurements.totals.compatible_run_max)
@@ -48,11 +48,10 @@ pub fn many_tags(case: &Case<'_>) -> Option<Advice> {
     }
     let bound = if totals.tags_exact { "" } else { "at least " };
     let advice = change(
-        "Tags are many",
+        "Many distinct tags",
         format!(
-            "The program uses {bound}{} different tags, {} sends each on average. Engines that hash the tag gain \
-             from it, and linear queues walk past all of them; if tags only number the messages of one sender, \
-             order already does.",
+            "The program uses {bound}{} distinct tags, with {} sends each on average. Engines that hash the tag are faster, \
+             and linear queues slower. If tags only number the messages of a sender, omit them: MPI keeps the order.",
             format::count(totals.tags_unique),
             format::digits(totals.sends as f64 / totals.tags_unique as f64)
         ),
@@ -69,8 +68,8 @@ pub fn wide_header(case: &Case<'_>) -> Option<Advice> {
     let advice = change(
         "Tags are too wide for hardware",
         format!(
-            "Context ({} bits), source ({}) and tag ({}) need {} bits; network cards match on {HEADER_BITS}. Smaller \
-             tags would let matching be offloaded.",
+            "Context ({} bits), source ({}) and tag ({}) need {} bits; network cards match on {HEADER_BITS}. With smaller \
+             tags, a card can match.",
             bits.context,
             bits.source,
             bits.tag,

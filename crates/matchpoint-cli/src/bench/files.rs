@@ -15,7 +15,6 @@ use crate::report::chart::alone;
 use crate::report::document::Document;
 use crate::report::schema;
 
-/// What is written in addition to the tables, or in their place.
 pub(super) struct Files {
     outputs: Outputs,
     csv: Option<Place>,
@@ -24,10 +23,10 @@ pub(super) struct Files {
 }
 
 impl Files {
-    /// Makes room for every file, before anything is measured.
+    /// Reserves every file before the measurement.
     pub(super) fn prepare(arguments: &Bench) -> Result<Self, Failure> {
         let [csv, json, plot] = [&arguments.csv, &arguments.json, &arguments.plot].map(Option::as_deref);
-        distinct::each_has_its_own(&[("--csv", csv), ("--json", json), ("--plot", plot)])?;
+        distinct::check_distinct(&[("--csv", csv), ("--json", json), ("--plot", plot)])?;
         let mut outputs = Outputs::default();
         let (csv, json) = (outputs.reserve_if(csv)?, outputs.reserve_if(json)?);
         let mut drawn = None;
@@ -38,13 +37,13 @@ impl Files {
         Ok(Files { outputs, csv, json, plot: drawn })
     }
 
-    /// Refuses a picture that would show nothing, before anything is measured.
+    /// Rejects an empty picture before the measurement.
     pub(super) fn may_draw(&self, jobs: &[Job]) -> Result<(), Failure> {
         let has_sizes = |job: &Job| jobs.iter().filter(|other| other.name() == job.name()).count() > 1;
         match self.plot {
             Some((_, plot::Form::Svg)) if !jobs.iter().any(has_sizes) => Err(Failure::usage(
-                "--plot: nothing is measured at several sizes, which a picture shows; give several, as -w last:64 -w \
-                 last:1024, or name a page (.html), which has the tables"
+                "--plot needs a workload at several sizes\nhint: use -w last:64 -w last:1024, or name a page (.html), which \
+                 has tables"
                     .to_owned(),
             )),
             _ => Ok(()),
@@ -59,7 +58,7 @@ impl Files {
         self.outputs.fill(place, |out| write(out))
     }
 
-    /// Writes the picture, or the page that has it.
+    /// Writes the picture, or the page with the picture.
     pub(super) fn draw(&mut self, svg: &str, document: &Document) -> Result<(), Failure> {
         let Some((place, form)) = self.plot else { return Ok(()) };
         let text = match form {
@@ -69,22 +68,21 @@ impl Files {
         self.outputs.fill(place, |out| out.write_all(text.as_bytes()))
     }
 
-    /// Reports workloads that the picture leaves out.
+    /// Reports workloads that the picture omits.
     pub(super) fn mention_undrawn(&self, results: &Results) {
         let lone = plot::of_one_size(results);
         if self.plot.is_none() || lone.is_empty() {
             return;
         }
         anstream::eprintln!(
-            "matchpoint: --plot: {} measured at one size, which makes no line, so not drawn; give several, as -w {}:64 -w \
-             {}:1024",
+            "matchpoint: --plot omits workloads with one size: {} measured at one size\nhint: use -w {}:64 -w {}:1024",
             if lone.len() == 1 { format!("{} was", lone[0]) } else { format!("{} were", lone.join(", ")) },
             lone[0],
             lone[0]
         );
     }
 
-    /// Writes the JSON, gives files their names, and prints the tables, or what takes their place.
+    /// Writes the JSON, names the files, and prints the tables or the JSON.
     pub(super) fn finish(mut self, document: &Document, json: &Value) -> Result<(), Failure> {
         if let Some(place) = self.json {
             self.outputs.fill(place, |out| schema::write(json, out))?;
@@ -94,5 +92,5 @@ impl Files {
 }
 
 fn unknown_form(path: &Path) -> Failure {
-    Failure::usage(format!("--plot {}: its name must end in .svg or .html", path.display()))
+    Failure::usage(format!("--plot '{}': the name must end in .svg or .html", path.display()))
 }

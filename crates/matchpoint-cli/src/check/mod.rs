@@ -1,9 +1,9 @@
-//! `matchpoint check`: the laws of matching on our engines, or on those of any library with the C interface.
+//! `matchpoint check`: tests engines, or the engines of a library, against the laws of matching.
 
-mod apart;
+mod candidate;
+mod finding;
+mod isolated;
 mod output;
-mod suspect;
-mod tell;
 
 use std::io::{self, IsTerminal as _};
 use std::panic;
@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 
 use matchpoint_conformance::{Options, Report, Violation, check_watched};
 
-use self::apart::Trail;
-use self::output::{BROKEN, UNABLE, say, write};
-use self::suspect::{Suspect, suspects};
-use self::tell::{Finding, Findings};
+use self::candidate::{Candidate, candidates};
+use self::finding::{Finding, Findings};
+use self::isolated::Trail;
+use self::output::{BROKEN, UNABLE, print, write};
 use crate::cli::Check;
 use crate::failure::Failure;
 use crate::format::{count, counted};
@@ -25,7 +25,7 @@ use crate::progress::bar;
 /// Runs the command.
 ///
 /// # Errors
-/// An engine breaks a law, there is no such engine, or the library cannot be loaded.
+/// A broken law, an unknown engine, or a library that cannot be loaded.
 pub fn run(arguments: &Check) -> Result<(), Failure> {
     checked(arguments).map_err(|failure| match failure {
         Failure::Message(message) => Failure::Coded(UNABLE, message),
@@ -35,56 +35,56 @@ pub fn run(arguments: &Check) -> Result<(), Failure> {
 
 fn checked(arguments: &Check) -> Result<(), Failure> {
     if let (Some(library), None) = (&arguments.library, &arguments.trail) {
-        return apart::run(arguments, library);
+        return isolated::run(arguments, library);
     }
     let mut trail = Trail::new(arguments)?;
-    let suspects = suspects(arguments)?;
+    let candidates = candidates(arguments)?;
     let mut outputs = Outputs::default();
     if let Some(folder) = &arguments.save {
         outputs.folder(folder)?;
     }
     let json = outputs.reserve_if(arguments.json.as_deref())?;
-    // Nothing else is on standard output then.
+    // Standard output then contains only the JSON.
     let silent = json.is_some_and(Place::is_stdout);
     let mut findings = Findings { schema: 1, engines: Vec::new() };
     let mut broken = 0;
     let mut lines = (!io::stderr().is_terminal()).then(Lines::later);
-    for (number, suspect) in suspects.iter().enumerate() {
+    for (number, candidate) in candidates.iter().enumerate() {
         let place =
-            format!("{}, {} of {}", suspect.title, number + 1, counted(suspects.len() as u64, "engine"));
-        let mut options = arguments.options(suspect.calls());
-        options.deep_may_fill = suspect.fixed_table;
-        let judged = judged(suspect, &place, &options, &mut trail, lines.as_mut());
-        let finding = Finding::new(suspect, &judged);
+            format!("{}, {} of {}", candidate.title, number + 1, counted(candidates.len() as u64, "engine"));
+        let mut options = arguments.options(candidate.calls());
+        options.deep_may_fill = candidate.fixed_table;
+        let judged = judged(candidate, &place, &options, &mut trail, lines.as_mut());
+        let finding = Finding::new(candidate, &judged);
         if let (Err(violation), Some(folder)) = (&judged, &arguments.save) {
-            save(&mut outputs, folder, suspect, violation)?;
+            save(&mut outputs, folder, candidate, violation)?;
         }
         broken += usize::from(judged.is_err());
         if !silent {
-            say(&finding.text(judged.as_ref().err().map(|violation| &**violation)))?;
+            print(&finding.text(judged.as_ref().err().map(|violation| &**violation)))?;
         }
         trail.finish(&finding);
         findings.engines.push(finding);
     }
     write(&findings, json, &mut outputs)?;
-    if !silent && broken < suspects.len() {
-        say(&format!("{}\n", tell::NOT_COVERED))?;
+    if !silent && broken < candidates.len() {
+        print(&format!("{}\n", finding::NOT_COVERED))?;
     }
     outputs.finish("")?;
-    verdict(broken, suspects.len())
+    verdict(broken, candidates.len())
 }
 
 fn verdict(broken: usize, checked: usize) -> Result<(), Failure> {
     let text = match (broken, checked) {
         (0, _) => return Ok(()),
-        (_, 1) => "the engine breaks a law; the script above shows it".to_owned(),
-        _ => format!("{broken} of {checked} engines break a law; the scripts above show it"),
+        (_, 1) => "the engine breaks a law: see the script above".to_owned(),
+        _ => format!("{broken} of {checked} engines break a law: see the scripts above"),
     };
     Err(Failure::Coded(BROKEN, text))
 }
 
 fn judged(
-    suspect: &Suspect,
+    candidate: &Candidate,
     place: &str,
     options: &Options,
     trail: &mut Trail,
@@ -94,31 +94,31 @@ fn judged(
     let bar = bar("{percent:>3} %  {msg}: {pos} of {len} streams  {eta} left");
     bar.set_length(total);
     bar.set_message(place.to_owned());
-    // A panic of the engine is a law broken, and told as such: not once for every step of shrinking.
+    // A panic of the engine is a broken law. The default hook would print it at every step of shrinking.
     let hook = panic::take_hook();
     panic::set_hook(Box::new(|_| {}));
-    let judged = check_watched(&*suspect.make, options, &mut |report, stream| {
+    let judged = check_watched(&*candidate.make, options, &mut |report, stream| {
         bar.set_position(report.streams);
         if let Some(lines) = &mut lines {
             let of = counted(total, "stream");
-            lines.tell(|| format!("{}: {} of {of}; next: {stream}", suspect.title, count(report.streams)));
+            lines.print(|| format!("{}: {} of {of}; next: {stream}", candidate.title, count(report.streams)));
         }
-        trail.note(stream, || Finding::new(suspect, &Ok(report.clone())));
+        trail.note(stream, || Finding::new(candidate, &Ok(report.clone())));
     });
     panic::set_hook(hook);
     bar.finish_and_clear();
     judged
 }
 
-/// One script for each engine, named after it.
+/// Saves the script of an engine in a file with the engine's name.
 fn save(
     outputs: &mut Outputs,
     folder: &Path,
-    suspect: &Suspect,
+    candidate: &Candidate,
     violation: &Violation,
 ) -> Result<(), Failure> {
     let plain = |character: char| if character.is_alphanumeric() { character } else { '_' };
-    let name: String = suspect.title.chars().map(plain).collect();
+    let name: String = candidate.title.chars().map(plain).collect();
     let path: PathBuf = folder.join(format!("{}.events", name.trim_matches('_')));
     let file = outputs.reserve(&path)?;
     outputs.fill(file, |out| write!(out, "{violation}"))

@@ -1,4 +1,4 @@
-//! `matchpoint analyze`.
+//! Options of `matchpoint analyze`.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use clap::Args;
 use matchpoint_replay::{Arrivals, LogGp, Options};
 use matchpoint_trace::Trace;
 
-use super::{ALL, engine_or_all, engines_meant};
+use super::{ALL, engine_or_all, expand_all};
 use crate::stand_in::stand_in;
 
 pub(super) const EXAMPLES: &str = "Examples:
@@ -19,26 +19,24 @@ pub(super) const EXAMPLES: &str = "Examples:
 /// `matchpoint analyze`.
 #[derive(Args, Debug)]
 pub struct Analyze {
-    /// The trace: a recorded one, a folder of DUMPI files, its .meta file, text from dumpi2ascii, or OTF2's .otf2 file
+    /// Trace: a recorded trace, a folder of DUMPI files, a .meta file, text of dumpi2ascii, or an .otf2 file
     pub trace: PathBuf,
 
-    /// An engine to replay, as name:key=value,…; `all` is every other one. Repeat for several: the verdict is about
-    /// the first, which stands for your MPI (list searches as MPICH does, rank_array as Open MPI, ucx as UCX) [default:
-    /// the engine that searches as the traced library does, all]
+    /// Engine to replay, as name:key=value,… (repeatable); `all` adds every other engine. The verdict is about the
+    /// first engine [default: the engine that searches as the traced library does, then all]
     #[arg(short, long = "engine", value_name = "NAME", value_parser = engine_or_all)]
     pub engines: Vec<String>,
 
-    /// How the order of arrivals is found: recorded (traces of run --record), timestamps, simulated or at_wait [default:
-    /// recorded, else timestamps if all ranks have one clock, else simulated]
+    /// Arrival order: recorded (traces of run --record), timestamps, simulated or at_wait [default: recorded, else
+    /// timestamps if all ranks have one clock, else simulated]
     #[arg(short, long, value_name = "MODE")]
     pub arrivals: Option<Arrivals>,
 
-    /// Find out how far the choice of --arrivals moves the result (three replays instead of one): done anyway for
-    /// traces under 32 MiB
+    /// Compare the arrival orders (three replays instead of one); default for traces under 32 MiB
     #[arg(long)]
     pub compare_arrivals: bool,
 
-    /// The network: L, o, g in ns, G in ns per byte, S in bytes (larger messages wait for their receive)
+    /// Network: L, o, g in ns, G in ns per byte, S in bytes (rendezvous above)
     #[arg(long, value_name = "KEY=VALUE,…", default_value_t)]
     pub loggp: LogGp,
 
@@ -50,16 +48,16 @@ pub struct Analyze {
     #[arg(long, value_name = "DIR")]
     pub csv: Option<PathBuf>,
 
-    /// Write the report as one HTML file that needs no network
+    /// Write the report as one HTML file, without network access
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
 }
 
-/// Traces below this are replayed in an instant.
+/// Traces below this size are replayed quickly.
 const COMPARED_ANYWAY_BYTES: u64 = 32 << 20;
 
 impl Analyze {
-    /// What to ask the replay for.
+    /// Options of the replay.
     pub fn options(&self, trace: &dyn Trace) -> Options {
         let description = trace.description();
         Options {
@@ -71,8 +69,8 @@ impl Analyze {
         }
     }
 
-    /// The engines, the first first: that which stands for the trace's library, if none is named. `all` stands for every
-    /// engine of the registry that is not named.
+    /// The engines, first the verdict's: the stand-in if no engine is named. `all` adds every other engine of the
+    /// registry.
     fn named(&self, library: Option<&str>, transport: Option<&str>) -> Vec<String> {
         let is_named = self.engines.iter().any(|name| name != ALL);
         let stand_in = stand_in(library, transport).engine;
@@ -81,14 +79,14 @@ impl Analyze {
         if self.wants_all() {
             names.push(ALL.to_owned());
         }
-        let mut meant = engines_meant(&names);
+        let mut selected = expand_all(&names);
         if let (false, Some((bare, _))) = (is_named, stand_in.split_once(':')) {
-            meant.retain(|name| name != bare);
+            selected.retain(|name| name != bare);
         }
-        meant
+        selected
     }
 
-    /// Whether there are engines that nobody asked for by name.
+    /// Whether some engines are not named.
     fn wants_all(&self) -> bool {
         self.engines.is_empty() || self.engines.iter().any(|name| name == ALL)
     }

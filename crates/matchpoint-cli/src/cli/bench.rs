@@ -1,4 +1,4 @@
-//! `matchpoint bench`.
+//! Options of `matchpoint bench`.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use matchpoint_bench::rate::NO_MATCHING;
 
 use super::engine_or_all;
 use super::number::whole;
-use crate::bench::usual;
+use crate::bench::defaults;
 use crate::wrap::wrap;
 
 const EXAMPLES: &str = "Examples:
@@ -30,18 +30,18 @@ const EXAMPLES: &str = "Examples:
   matchpoint bench --gpu --workload trace:traces/lulesh-27
   matchpoint bench --gpu --from gpu.json --csv gpu.csv
 
-Every time is nanoseconds per matched message: one post and one arrival.
+Times are nanoseconds per matched message: one post and one arrival.
 Workloads: docs/reference/bench.md. Engines: `matchpoint engines`.";
 
-/// One line for each thing that is measured: what clap makes of an error names options that were given, and leaves out their own.
+/// One line per kind of measurement: clap's usage in an error would omit the options of each kind.
 pub(super) const USAGE: &str = "matchpoint bench [-e NAME]… [-w NAME[:N]]… [OPTIONS]
        matchpoint bench --latency|--message-rate|--callers N|--offload|--gpu …";
 
-/// Columns of help, as every terminal has them, and the one that summaries of workloads begin at.
+/// Columns of the help, and the column of workload summaries.
 const WIDTH: usize = 80;
 const SUMMARIES: usize = 22;
 
-/// The examples, the workloads there are, and the engines that are measured unless others are named.
+/// Examples, workloads, and default engines.
 pub(super) fn help() -> String {
     let mut help = format!("{EXAMPLES}\n\nWorkloads, and their usual sizes N:\n");
     for workload in matchpoint_bench::workloads::WORKLOADS {
@@ -53,11 +53,12 @@ pub(super) fn help() -> String {
         }
         help += &format!("{:SUMMARIES$}N is {}\n", "", sizes.join(", "));
     }
-    help + "  trace:PATH          what every rank of a trace did\n\n" + usual::help().trim_end()
+    help + "  trace:PATH          the events of every rank of a trace\n\n" + defaults::help().trim_end()
 }
 
-/// What to say where a workload, an engine or a trace stands without its option: `words` are the arguments behind the program's name.
-pub(super) fn forgotten(error: &Error, words: &[OsString]) -> Option<String> {
+/// The message for a workload, an engine or a trace without its option. `words`: the arguments after the program's
+/// name.
+pub(super) fn missing_option(error: &Error, words: &[OsString]) -> Option<String> {
     if error.kind() != ErrorKind::UnknownArgument || words.first().is_none_or(|word| word != "bench") {
         return None;
     }
@@ -71,132 +72,132 @@ pub(super) fn forgotten(error: &Error, words: &[OsString]) -> Option<String> {
     } else {
         return None;
     };
-    Some(format!("the {what} {word} needs its option; say {option}"))
+    Some(format!("the {what} '{word}' needs an option\nhint: use {option}"))
 }
 
-// What is measured in the place of what an option is for. To require its own is not enough: clap lets that pass where what is
-// required could not be given beside what is, and the option would be ignored.
-const BESIDE_CALLERS: [&str; 6] = ["through", "latency", "message_rate", "offload", "gpu", "workloads"];
-const BESIDE_GPU: [&str; 5] = ["through", "latency", "message_rate", "callers", "offload"];
-const BESIDE_LATENCY: [&str; 6] = ["through", "message_rate", "callers", "offload", "gpu", "workloads"];
-const BESIDE_OFFLOAD: [&str; 6] = ["through", "latency", "message_rate", "callers", "gpu", "workloads"];
-const BESIDE_RATE: [&str; 6] = ["through", "latency", "callers", "offload", "gpu", "workloads"];
-const BESIDE_REPEATED: [&str; 4] = ["through", "latency", "gpu", "workloads"];
-const BESIDE_SEQUENCES: [&str; 5] = ["through", "latency", "callers", "gpu", "workloads"];
+// Kinds of measurement that exclude an option. `requires` is not sufficient: clap ignores it if the required option
+// conflicts with a given one.
+const CONFLICTS_CALLERS: [&str; 6] = ["through", "latency", "message_rate", "offload", "gpu", "workloads"];
+const CONFLICTS_GPU: [&str; 5] = ["through", "latency", "message_rate", "callers", "offload"];
+const CONFLICTS_LATENCY: [&str; 6] = ["through", "message_rate", "callers", "offload", "gpu", "workloads"];
+const CONFLICTS_OFFLOAD: [&str; 6] = ["through", "latency", "message_rate", "callers", "gpu", "workloads"];
+const CONFLICTS_RATE: [&str; 6] = ["through", "latency", "callers", "offload", "gpu", "workloads"];
+const CONFLICTS_REPEATED: [&str; 4] = ["through", "latency", "gpu", "workloads"];
+const CONFLICTS_SEQUENCES: [&str; 5] = ["through", "latency", "callers", "gpu", "workloads"];
 
 /// `matchpoint bench`.
 #[derive(Args, Debug)]
 pub struct Bench {
-    /// An engine, as name:key=value,… (repeat for several); `all` is every other one of the processor; with --message-rate
-    /// `none` is no matching at all [default: below]
+    /// Engine, as name:key=value,… (repeatable); `all` adds every other engine of the processor; with --message-rate,
+    /// `none` means no matching [default: below]
     #[arg(short, long = "engine", value_name = "NAME", value_parser = engine_or_none)]
     pub engines: Vec<String>,
 
-    /// A workload, in its usual sizes or in size N, or trace:PATH (repeat for several) [default: all but traces]
+    /// Workload, in its usual sizes or in size N, or trace:PATH (repeatable) [default: all but traces]
     #[arg(short, long = "workload", value_name = "NAME[:N]", value_parser = workload_name)]
     pub workloads: Vec<String>,
 
-    /// Flush the caches before every call that is timed, as a compute phase would; with --message-rate, before each sequence's messages
+    /// Flush the caches before every timed call; with --message-rate, before the messages of each sequence
     #[arg(long)]
     pub cold: bool,
 
-    /// Call engines through the C interface, with requests of 256 bytes as an MPI library has them, next to stand-ins for
-    /// MPI libraries in C (warm caches; no traces)
+    /// Call engines through the C interface, with requests of 256 bytes as in MPI libraries, next to stand-ins for MPI
+    /// libraries in C (warm caches; no traces)
     #[arg(long, value_name = "LANGUAGE", value_parser = ["c"],
         conflicts_with_all = ["cold", "latency", "message_rate", "callers", "offload", "gpu", "csv"])]
     pub through: Option<String>,
 
-    /// Time every single call, while queues grow, wildcards come into use and all is cleaned up: percentiles
+    /// Time single calls while queues grow, with wildcards and cancels: percentiles
     #[arg(long, conflicts_with_all = ["cold", "workloads", "plot"])]
     pub latency: bool,
 
-    /// Million messages per second that are matched and delivered, by any number of threads: the message-rate benchmark of
-    /// the optimistic paper, without its network
+    /// Million messages per second, matched and delivered by N threads: the message-rate benchmark of the optimistic
+    /// paper, without its network
     #[arg(long, groups = ["tabled", "sequences", "repeated"], conflicts_with_all = ["workloads", "latency"])]
     pub message_rate: bool,
 
-    /// Million messages per second that several application threads post and receive at once, of concurrent engines
+    /// Million messages per second, posted and received by several application threads with concurrent engines
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = whole(1..=1024_u32, 4),
         group = "repeated", conflicts_with_all = ["cold", "workloads", "latency", "message_rate", "plot", "csv"])]
     pub callers: Vec<u32>,
 
-    /// What an application's thread pays for each post and each completion where another thread matches
+    /// Cost for the application's thread of each post and completion, if another thread matches
     #[arg(long, groups = ["sequences", "repeated"],
         conflicts_with_all = ["cold", "workloads", "latency", "message_rate", "callers", "plot", "csv"])]
     pub offload: bool,
 
-    /// Million matches per second on a graphics card: the figures of the GPU paper, and what goes beyond them; or with -w
-    /// trace:PATH the batches of an application
+    /// Million matches per second on a graphics card: the figures of the GPU paper, and more; with -w trace:PATH, the
+    /// batches of an application
     #[arg(long, group = "tabled", conflicts_with_all = ["cold", "latency", "callers", "offload", "engines"])]
     pub gpu: bool,
 
-    /// With --gpu: the number of the card, from 0
-    #[arg(long, value_name = "N", default_value_t = 0, requires = "gpu", conflicts_with_all = BESIDE_GPU)]
+    /// With --gpu: number of the card, from 0
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "gpu", conflicts_with_all = CONFLICTS_GPU)]
     pub card: usize,
 
-    /// With --gpu: tell what an earlier run of it wrote to this file as JSON, and measure nothing
+    /// With --gpu: report the results in this JSON file of an earlier run, without measuring
     #[arg(long, value_name = "FILE", requires = "gpu",
         conflicts_with_all = ["card", "json", "through", "workloads", "latency", "message_rate", "callers", "offload"])]
     pub from: Option<PathBuf>,
 
-    /// With --callers: a concurrent engine, locked:engine=NAME or sharded:shards=N,engine=NAME (repeat for several) [default: below]
-    #[arg(long = "concurrent", value_name = "NAME", requires = "callers", conflicts_with_all = BESIDE_CALLERS,
+    /// With --callers: concurrent engine, locked:engine=NAME or sharded:shards=N,engine=NAME (repeatable) [default:
+    /// below]
+    #[arg(long = "concurrent", value_name = "NAME", requires = "callers", conflicts_with_all = CONFLICTS_CALLERS,
         value_parser = concurrent_name)]
     pub concurrent: Vec<String>,
 
-    /// With --offload: KiB that the matching thread may hold before the application falls back
-    #[arg(long, value_name = "KIB", requires = "offload", conflicts_with_all = BESIDE_OFFLOAD,
+    /// With --offload: KiB that the matching thread may use before the fallback
+    #[arg(long, value_name = "KIB", requires = "offload", conflicts_with_all = CONFLICTS_OFFLOAD,
         default_value_t = matchpoint::offload::BUDGET_KIB)]
     pub budget_kib: u64,
 
-    /// With --message-rate: threads, of engines that have several [default: those of 1, 2, 4, 8, 16 and 32 that are no more than
-    /// processors that may be used]
+    /// With --message-rate: numbers of threads [default: 1, 2, 4, 8, 16 and 32, up to the number of processors]
     #[arg(long, value_name = "N,…", value_delimiter = ',',
-        requires = "message_rate", conflicts_with_all = BESIDE_RATE, value_parser = whole(1..=64_u32, 2))]
+        requires = "message_rate", conflicts_with_all = CONFLICTS_RATE, value_parser = whole(1..=64_u32, 2))]
     pub threads: Vec<u32>,
 
-    /// With --message-rate: messages handed in at once
+    /// With --message-rate: messages per batch
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_values_t = [1, 128, 1024],
-        requires = "message_rate", conflicts_with_all = BESIDE_RATE, value_parser = whole(1..=65536_u32, 128))]
+        requires = "message_rate", conflicts_with_all = CONFLICTS_RATE, value_parser = whole(1..=65536_u32, 128))]
     pub windows: Vec<u32>,
 
-    /// With --message-rate: protocol work that is put upon each message, in nanoseconds: asked for, not measured
+    /// With --message-rate: protocol work per message, in nanoseconds (requested, not measured)
     #[arg(long, value_name = "NS,…", value_delimiter = ',', default_values_t = [0, 50, 200],
-        requires = "message_rate", conflicts_with_all = BESIDE_RATE, value_parser = whole(0..=1_000_000_u32, 50))]
+        requires = "message_rate", conflicts_with_all = CONFLICTS_RATE, value_parser = whole(0..=1_000_000_u32, 50))]
     pub work_ns: Vec<u32>,
 
-    /// With --message-rate and --offload: messages of a sequence; as many times that as fit, where a window has room for more
+    /// With --message-rate and --offload: messages of a sequence, or the largest multiple that fits into a window
     #[arg(long, value_name = "K", default_value_t = 100, requires = "sequences",
-        conflicts_with_all = BESIDE_SEQUENCES, value_parser = whole(1..=1_000_000_u32, 100))]
+        conflicts_with_all = CONFLICTS_SEQUENCES, value_parser = whole(1..=1_000_000_u32, 100))]
     pub messages: u32,
 
-    /// With --message-rate and --offload: sequences of a repetition, fewer if they are longer; with --callers: bursts of each, or
+    /// With --message-rate and --offload: sequences per repetition, fewer if they are longer; with --callers: bursts or
     /// batches
     #[arg(long, value_name = "N", default_value_t = 500, requires = "repeated",
-        conflicts_with_all = BESIDE_REPEATED, value_parser = whole(1..=1_000_000_u32, 500))]
+        conflicts_with_all = CONFLICTS_REPEATED, value_parser = whole(1..=1_000_000_u32, 500))]
     pub repeats: u32,
 
     /// With --message-rate, --offload and --callers: repetitions, of which the median counts
     #[arg(long, value_name = "N", default_value_t = 9, requires = "repeated",
-        conflicts_with_all = BESIDE_REPEATED, value_parser = whole(1..=1000_u32, 9))]
+        conflicts_with_all = CONFLICTS_REPEATED, value_parser = whole(1..=1000_u32, 9))]
     pub repetitions: u32,
 
-    /// With --message-rate and --offload: receives that stand in front and match nothing, for long queues and cold caches
+    /// With --message-rate and --offload: posted receives in front that match nothing, for long queues and cold caches
     #[arg(long, value_name = "N", default_value_t = 0, requires = "sequences",
-        conflicts_with_all = BESIDE_SEQUENCES, value_parser = whole(0..=10_000_000_u32, 1024))]
+        conflicts_with_all = CONFLICTS_SEQUENCES, value_parser = whole(0..=10_000_000_u32, 1024))]
     pub depth: u32,
 
-    /// With --message-rate and --gpu: write the results as a table, with commas, to this file (- is standard output, instead of the
+    /// With --message-rate and --gpu: write the results as CSV to this file (- is standard output, instead of the
     /// tables)
     #[arg(long, value_name = "FILE", requires = "tabled", conflicts_with_all = ["through", "latency", "callers", "offload"])]
     pub csv: Option<PathBuf>,
 
-    /// With --latency: how many entries queues grow to
+    /// With --latency: largest queue length
     #[arg(long, value_name = "N", default_value_t = 1_000_000, requires = "latency",
-        conflicts_with_all = BESIDE_LATENCY, value_parser = whole(1000..=16_000_000_u32, 1_000_000))]
+        conflicts_with_all = CONFLICTS_LATENCY, value_parser = whole(1000..=16_000_000_u32, 1_000_000))]
     pub entries: u32,
 
-    /// Seconds that one engine may spend on one workload, or with --latency on one stage, before it is given up
+    /// Seconds per engine and workload, or with --latency per stage; then the engine is stopped
     #[arg(long, value_name = "SECONDS", default_value = "0.4", value_parser = seconds,
         conflicts_with_all = ["message_rate", "callers", "offload", "gpu"])]
     pub budget: Duration,
@@ -205,7 +206,7 @@ pub struct Bench {
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 
-    /// Draw time against size, or rates of --message-rate and --gpu, into this file: .svg, or .html with the table
+    /// Draw time against size, or rates of --message-rate and --gpu, into this file: .svg, or .html with the tables
     #[arg(long, value_name = "FILE")]
     pub plot: Option<PathBuf>,
 }
@@ -220,13 +221,13 @@ fn concurrent_name(name: &str) -> Result<String, String> {
 
 fn workload_name(name: &str) -> Result<String, String> {
     match name.strip_prefix(TRACE) {
-        Some("") => Err("trace: needs the path of a trace".to_owned()),
+        Some("") => Err("'trace:' needs the path of a trace".to_owned()),
         Some(_) => Ok(name.to_owned()),
         None => matchpoint_bench::workloads::parse(name).map(|_| name.to_owned()),
     }
 }
 
-/// What a workload that is a trace begins with.
+/// Prefix of a workload that is a trace.
 pub const TRACE: &str = "trace:";
 
 fn seconds(text: &str) -> Result<Duration, String> {
@@ -234,10 +235,10 @@ fn seconds(text: &str) -> Result<Duration, String> {
     let duration = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     duration
         .filter(|duration| *duration >= LEAST_BUDGET)
-        .ok_or_else(|| "give seconds, 0.001 at least".to_owned())
+        .ok_or_else(|| "must be at least 0.001 seconds".to_owned())
 }
 
-/// A shorter budget measures nothing.
+/// Shortest useful budget.
 const LEAST_BUDGET: Duration = Duration::from_millis(1);
 
 #[cfg(test)]
@@ -246,9 +247,9 @@ mod tests {
 
     use super::*;
 
-    /// Else it would be wrapped once more, from the left edge.
+    /// Longer lines would be wrapped at the left edge.
     #[test]
-    fn help_is_in_lines_that_fit() {
+    fn bench_help_fits_terminal() {
         let wide = help().lines().find(|line| line.chars().count() > WIDTH).map(str::to_owned);
         assert_eq!(wide, None);
         assert!(help().contains("stand ahead of\n                      the one that matches\n"));
@@ -264,7 +265,7 @@ mod tests {
         Command::try_parse_from(["bench"].iter().chain(words)).is_ok()
     }
 
-    /// What is measured.
+    /// Kinds of measurement.
     const KINDS: [(&str, &[&str]); 7] = [
         ("workloads", &["-w", "last"]),
         ("through", &["--through", "c"]),
@@ -275,7 +276,7 @@ mod tests {
         ("gpu", &["--gpu"]),
     ];
 
-    /// Options, and what they are for.
+    /// Options, and their kinds of measurement.
     const OPTIONS: [(&[&str], &[&str]); 18] = [
         (&["--cold"], &["workloads", "rate"]),
         (&["--card", "1"], &["gpu"]),
@@ -293,7 +294,7 @@ mod tests {
         (&["--plot", "x.svg"], &["workloads", "through", "rate", "gpu"]),
         (&["--entries", "3000"], &["latency"]),
         (&["--budget", "3"], &["workloads", "through", "latency"]),
-        // Of callers it is told what to say in its place, once all is understood.
+        // `--callers` rejects `-e` later, with a hint.
         (&["-e", "list"], &["workloads", "through", "latency", "rate", "callers", "offload"]),
         (&["--json", "x.json"], &["workloads", "through", "latency", "rate", "callers", "offload", "gpu"]),
     ];
@@ -310,10 +311,10 @@ mod tests {
     }
 
     #[test]
-    fn two_things_are_not_measured_at_once() {
+    fn measurements_exclude_each_other() {
         for (one, first) in KINDS {
             for (other, second) in KINDS {
-                // A card is given traces, which are workloads, and C plays workloads.
+                // A card plays traces, and C plays workloads.
                 let pair = [one, other];
                 let may = pair.contains(&"workloads") && (pair.contains(&"gpu") || pair.contains(&"through"));
                 if one != other {

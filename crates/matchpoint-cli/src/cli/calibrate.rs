@@ -1,4 +1,4 @@
-//! `matchpoint calibrate`.
+//! Options of `matchpoint calibrate`.
 
 use std::path::PathBuf;
 
@@ -15,59 +15,59 @@ pub(super) const EXAMPLES: &str = "Examples:
   matchpoint calibrate -o cluster.toml -- srun -N 4 --ntasks-per-node 16
   matchpoint calibrate --from cluster.raw.jsonl -o cluster.toml
 
--n behind -- is the launcher's own: how many ranks it starts. A machine has no
-number of processes; predict takes that.
+The -n after -- is an option of the launcher: the number of ranks. The number of
+processes of a prediction is an option of predict.
 
-The launcher comes without a program: the benchmark is put behind it. Two ranks
-on a node give latency, rate and the cost of queue search; two nodes what lies
-between them, several ranks on each the rate of a node, four nodes in a line the
-cost of shared links. What was interrupted goes on where it stopped, when the
-same command is given again.";
+Give the launcher without a program: matchpoint adds the benchmark. Two ranks on
+a node determine latency, rate and the cost of queue search; two nodes, the
+parameters between nodes; several ranks on each, the rate of a node; four nodes
+in a line, the cost of shared links. Repeat the command after an interrupt to
+continue.";
 
 /// `matchpoint calibrate`.
 #[derive(Args, Debug)]
 pub struct Calibrate {
-    /// The file to write the machine to
+    /// Write the machine to this file
     #[arg(short, long, value_name = "FILE", default_value = "machine.toml")]
     pub output: PathBuf,
 
-    /// The file of the raw measurements [default: beside the machine, as machine.raw.jsonl]
+    /// File of the raw measurements [default: next to the machine, as machine.raw.jsonl]
     #[arg(long, value_name = "FILE")]
     pub raw: Option<PathBuf>,
 
-    /// Measure nothing: fit these raw measurements
+    /// Fit these raw measurements, without measuring
     #[arg(long, value_name = "RAW", conflicts_with_all = ["command", "raw", "replace", "mpicc"])]
     pub from: Option<PathBuf>,
 
-    /// Measure again what was measured already
+    /// Repeat existing measurements
     #[arg(long)]
     pub replace: bool,
 
-    /// What to call the machine [default: the host of the first rank]
+    /// Name of the machine [default: the host of the first rank]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
 
-    /// The C compiler of the MPI, where the launcher does not tell (as srun)
+    /// C compiler of the MPI, if the launcher does not show it (srun)
     #[arg(long, value_name = "PATH")]
     pub mpicc: Option<PathBuf>,
 
-    /// The largest message of the ping-pong (K and M are known)
+    /// Largest message of the ping-pong (suffixes K, M)
     #[arg(long, value_name = "BYTES", default_value = "4M", value_parser = size)]
     pub max_bytes: u32,
 
-    /// The largest number of messages at once
+    /// Largest number of messages at once
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = whole(1..=32_767_u32, 1000))]
     pub max_messages: u32,
 
-    /// Bytes of all messages where there are many at once, whatever their number
+    /// Bytes of all messages at once, whatever their number
     #[arg(long, value_name = "BYTES", default_value = "1M", value_parser = size)]
     pub total_bytes: u32,
 
-    /// Seconds for each measurement, of all rounds; there are some hundred
+    /// Seconds per measurement, over all rounds; about a hundred measurements
     #[arg(long, value_name = "SECONDS", default_value_t = 0.1, value_parser = seconds)]
     pub seconds: f64,
 
-    /// How often everything is measured, each time in another order: what differs between rounds makes intervals wide
+    /// Rounds of all measurements, each in another order: differences between rounds widen the intervals
     #[arg(long, value_name = "N", default_value_t = ROUNDS, value_parser = whole(1..=100, ROUNDS))]
     pub rounds: u32,
 
@@ -75,16 +75,16 @@ pub struct Calibrate {
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 
-    /// Write a page with measured and modelled times and their residuals
+    /// Write a page with measured and modelled times, and their residuals
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
 
-    /// The launcher with its options, and no program
+    /// Launcher with its options, without a program
     #[arg(last = true, value_name = "LAUNCHER", required_unless_present = "from")]
     pub command: Vec<String>,
 }
 
-/// The benchmark counts bytes in an int, and a buffer for each direction should be had everywhere.
+/// The benchmark counts bytes in an int, and needs a buffer for each direction.
 const SIZE_MAX: u64 = 1 << 30;
 
 fn size(text: &str) -> Result<u32, String> {
@@ -92,5 +92,5 @@ fn size(text: &str) -> Result<u32, String> {
     u32::try_from(size)
         .ok()
         .filter(|_| (1..=SIZE_MAX).contains(&size))
-        .ok_or_else(|| "give 1 byte to 1G, as 4M".to_owned())
+        .ok_or_else(|| "must be 1 byte to 1G, such as 4M".to_owned())
 }

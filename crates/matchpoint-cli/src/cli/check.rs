@@ -1,4 +1,4 @@
-//! `matchpoint check`.
+//! Options of `matchpoint check`.
 
 use std::path::PathBuf;
 
@@ -17,13 +17,12 @@ const EXAMPLES: &str = "Examples:
   matchpoint check --library ./libother.so --save scripts
   matchpoint check --library ./libmpi_shim.so --mpi --order per-source
 
-A script that shows a broken law is as short as could be found; it begins with
-the law, and what the engine answered.
-Ends with 0 if no law is broken, 1 if one is (a library that crashes while it is
-called breaks one), 2 if there was nothing to check: no such engine, no such
-library, a wrong option.";
+If a law is broken, the output is the law, the engine's answer, and the shortest
+script found.
+Exit codes: 0 no law is broken; 1 a law is broken, or the library crashed;
+2 nothing to check: unknown engine, unusable library, or wrong option.";
 
-/// What an engine is made to play, and examples.
+/// Streams of an engine, and examples.
 pub(super) fn help() -> String {
     let streams = |streams: u64| {
         let options = Options { streams, depths: DEPTHS.to_vec(), deep: DEEP, ..Options::quick() };
@@ -33,13 +32,13 @@ pub(super) fn help() -> String {
     let ([random, by_turns, adversarial, deep], total) = streams(STREAMS);
     let (_, least) = streams(0);
     format!(
-        "Streams that every engine plays:
-  of each of {shapes} shapes --streams, of --events each: {} by default
-  a tenth as many more, by turns on two engines: {by_turns} by default
-  made to hurt, with 1 to 700 entries queued: {adversarial} in any case
-  long, with --deep entries queued: {deep}, or none if that is 0
-In all {total} by default, {least} with --streams 0. The output says of each engine
-how many streams and events it played, and how many messages matched.
+        "Streams per engine:
+  random: --streams of each of {shapes} shapes, with --events each: {} by default
+  a tenth as many, in alternation on two engines: {by_turns} by default
+  adversarial, with 1 to 700 entries queued: {adversarial}
+  long, with --deep entries queued: {deep}, or none with --deep 0
+Total: {total} by default, {least} with --streams 0. The output has the numbers of
+streams, events and matches of each engine.
 
 {EXAMPLES}",
         count(random)
@@ -51,22 +50,22 @@ const STREAMS: u64 = 200;
 const EVENTS: usize = 1000;
 const DEEP: u64 = 70_000;
 
-/// Entries queued by the streams that are made to hurt.
+/// Entries queued by the adversarial streams.
 const DEPTHS: [u64; 5] = [1, 2, 7, 70, 700];
 
 /// `matchpoint check`.
 #[derive(Args, Debug)]
 pub struct Check {
-    /// Engines, as name:key=value,…, one after the other or each behind -e: those of `matchpoint engines` that need no
-    /// card, with their defaults, if none is named, or `all` is. With --library: names that the library understands
+    /// Engines, as name:key=value,… [default: `all`, every engine of `matchpoint engines` that needs no card]. With
+    /// --library: names that the library defines
     #[arg(value_name = "ENGINE")]
     pub engines: Vec<String>,
 
-    /// An engine, as other commands have it (repeat for several)
+    /// Engine, as in other commands (repeatable)
     #[arg(short = 'e', long = "engine", value_name = "ENGINE")]
     pub more: Vec<String>,
 
-    /// Check engines of this library, which exports the functions of matchpoint.h (docs/reference/check.md says which it must)
+    /// Check engines of this library, which exports functions of matchpoint.h (docs/reference/check.md)
     #[arg(short, long, value_name = "FILE")]
     pub library: Option<PathBuf>,
 
@@ -74,36 +73,36 @@ pub struct Check {
     #[arg(long, value_name = "N", default_value_t = STREAMS, value_parser = at_least(0_u64, 20_000))]
     pub streams: u64,
 
-    /// Events in each
+    /// Events per stream
     #[arg(long, value_name = "N", default_value_t = EVENTS, value_parser = whole(1..=10_000_000, EVENTS))]
     pub events: usize,
 
-    /// Entries in each queue of the long streams, of which there are four; 0 leaves them out
+    /// Entries per queue in the four long streams; 0 omits them
     #[arg(long, value_name = "N", default_value_t = DEEP, value_parser = whole(0..=10_000_000_u64, 5000))]
     pub deep: u64,
 
-    /// The first seed: the same seed makes the same streams
+    /// First seed; the same seed makes the same streams
     #[arg(long, value_name = "S", default_value_t = 1, value_parser = at_least(0_u64, 7))]
     pub seed: u64,
 
-    /// It is for MPI alone: ranks and tags are ints, contexts have 16 bits, no masks, no sources learned late
+    /// Only MPI's ranges: int ranks and tags, 16-bit contexts, no masks, no unknown sources
     #[arg(long)]
     pub mpi: bool,
 
-    /// The engine's table has a fixed size: it may refuse what does not fit
+    /// The table has a fixed size: the engine may refuse receives
     #[arg(long)]
     pub fixed_table: bool,
 
-    /// The order to hold it to, if not to the one that it promises
+    /// Order to require, instead of the promised one
     #[arg(long, value_enum)]
     pub order: Option<OrderName>,
 
-    /// Load the library into this process, where a debugger sees it, and keep the name of the stream being played in
-    /// FILE: without this, a library has a process of its own, which may crash
+    /// Load the library into this process, for a debugger; FILE names the current stream. Without this option, the
+    /// library is loaded into a separate process
     #[arg(long, value_name = "FILE", requires = "library")]
     pub trail: Option<PathBuf>,
 
-    /// Where a process that may crash writes what was found so far, for the one that is left and tells it
+    /// File for findings of a process that may crash
     #[arg(long, value_name = "FILE", requires = "trail", hide = true)]
     pub so_far: Option<PathBuf>,
 
@@ -111,20 +110,20 @@ pub struct Check {
     #[arg(long, value_name = "DIR")]
     pub save: Option<PathBuf>,
 
-    /// Write what came of it as JSON (docs/reference/check.md), too; `-` is standard output, and nothing else is written there then
+    /// Write the results as JSON to this file (docs/reference/check.md); `-` is standard output, instead of the text
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 }
 
-/// Which of several messages that match may be taken.
+/// Order in which messages match.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OrderName {
-    /// The earliest, over all sources
+    /// The oldest message of all sources
     Total,
-    /// The earliest of its source, from whichever source
+    /// The oldest message of any one source
     #[value(alias = "per_source")]
     PerSource,
-    /// Any that matches
+    /// Any message that matches
     None,
 }
 
@@ -139,12 +138,12 @@ impl From<OrderName> for Order {
 }
 
 impl Check {
-    /// The engines named, in either way, each once.
+    /// The named engines without duplicates.
     pub fn named(&self) -> Vec<String> {
-        super::each_once(&[&self.engines[..], &self.more].concat())
+        super::without_duplicates(&[&self.engines[..], &self.more].concat())
     }
 
-    /// How hard to look, at an engine that has these calls.
+    /// Options of the check, for an engine with these calls.
     pub fn options(&self, calls: Calls) -> Options {
         Options {
             seed: self.seed,
@@ -165,9 +164,9 @@ impl Check {
 mod tests {
     use super::help;
 
-    /// Else it would be wrapped once more.
+    /// Longer lines would be wrapped again.
     #[test]
-    fn help_is_in_lines_that_fit() {
+    fn check_help_fits_terminal() {
         assert_eq!(help().lines().find(|line| line.chars().count() > 80), None);
     }
 }

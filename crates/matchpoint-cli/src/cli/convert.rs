@@ -1,4 +1,4 @@
-//! `matchpoint convert`.
+//! Options of `matchpoint convert`.
 
 use std::path::{Path, PathBuf};
 
@@ -12,54 +12,54 @@ pub(super) const EXAMPLES: &str = "Examples:
   matchpoint convert app.trace -o app.dumpi
   matchpoint convert traces/lulesh-27 -o lulesh.trace
 
-The columns of tables, and what each format cannot hold: docs/reference/convert.md.";
+Columns of tables, and limitations of each format: docs/reference/convert.md.";
 
 /// `matchpoint convert`.
 #[derive(Args, Debug)]
 pub struct Convert {
-    /// The trace: a recorded one, a folder of DUMPI files, its .meta file, text from dumpi2ascii, or OTF2's .otf2 file
+    /// Trace: a recorded trace, a folder of DUMPI files, a .meta file, text of dumpi2ascii, or an .otf2 file
     pub trace: PathBuf,
 
-    /// Write this: a folder for dumpi and native, a file for tables (- is standard output)
+    /// Output: a folder for dumpi and native, a file for tables (- is standard output)
     #[arg(short, long, value_name = "OUT")]
     pub output: PathBuf,
 
-    /// The format; without it, the name of OUT tells: .dumpi, .trace, .csv, .parquet
+    /// Format [default: by the name of OUT: .dumpi, .trace, .csv, .parquet]
     #[arg(short, long, value_name = "FORMAT")]
     pub to: Option<Format>,
 }
 
-/// What a trace can be converted to.
+/// Output format.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Format {
-    /// Files of sst-dumpi, version 13.0.0: a .meta file and a .bin file for each rank
+    /// Files of sst-dumpi 13.0.0: a .meta file, and a .bin file per rank
     Dumpi,
-    /// Our own format, as matchpoint record writes it
+    /// The format of matchpoint record
     Native,
-    /// A table with a row for each call, as text
+    /// A table with a row per call, as text
     Csv,
-    /// The same table, packed, for pandas, Polars, DuckDB and Spark (if built with --features parquet)
+    /// The same table for pandas, Polars, DuckDB and Spark (if built with --features parquet)
     Parquet,
 }
 
 impl Convert {
-    /// The format asked for.
+    /// The requested format.
     ///
     /// # Errors
-    /// Nothing tells. In words.
+    /// The format is unknown: an error message.
     pub fn format(&self) -> Result<Format, String> {
         match self.to.or_else(|| by_name(&self.output)) {
             Some(Format::Dumpi | Format::Native) if is_stdout(&self.output) => {
-                Err("a trace is a folder with a file for each rank, and standard output is one file: name a folder, or \
-                     say --to csv or --to parquet"
+                Err("a trace needs a folder, and standard output is one file\nhint: name a folder, or use --to csv or --to \
+                     parquet"
                     .to_owned())
             }
             Some(format) => Ok(format),
             None if is_stdout(&self.output) => {
-                Err("standard output has no name that tells the format; say --to csv or --to parquet".to_owned())
+                Err("standard output needs a format\nhint: use --to csv or --to parquet".to_owned())
             }
             None => Err(format!(
-                "the name {} does not tell the format; say --to dumpi, --to native, --to csv or --to parquet",
+                "the name '{}' does not determine the format\nhint: use --to dumpi, --to native, --to csv or --to parquet",
                 self.output.display()
             )),
         }
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn the_name_tells_unless_the_option_does() {
+    fn file_name_determines_default_format() {
         assert_eq!(format("a/b.PARQUET", None), Ok(Format::Parquet));
         assert_eq!(format("b.dumpi", None), Ok(Format::Dumpi));
         assert_eq!(format("b.trace", Some(Format::Csv)), Ok(Format::Csv));
@@ -98,7 +98,7 @@ mod tests {
             assert_eq!(format("-", Some(to)), Ok(to));
         }
         for to in [None, Some(Format::Native), Some(Format::Dumpi)] {
-            assert!(format("-", to).unwrap_err().contains("say --to csv or --to parquet"));
+            assert!(format("-", to).unwrap_err().contains("use --to csv or --to parquet"));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What to say where the `--` before the launcher was forgotten.
+//! The message for a missing `--` before the launcher.
 
 use std::ffi::OsString;
 
@@ -9,8 +9,8 @@ use crate::job;
 /// Commands that start a launcher.
 const STARTERS: &[&[&str]] = &[&["record"], &["run"], &["calibrate"], &["predict", "validate"]];
 
-/// What is wrong and how the command is meant, if it is that: `words` are the arguments behind the program's name.
-pub(super) fn forgotten(error: &Error, words: &[OsString]) -> Option<String> {
+/// Error and hint, if `--` is missing. `words`: the arguments after the program's name.
+pub(super) fn missing_dashes(error: &Error, words: &[OsString]) -> Option<String> {
     if error.kind() != ErrorKind::UnknownArgument || error.get(ContextKind::SuggestedArg).is_some() {
         return None;
     }
@@ -22,16 +22,15 @@ pub(super) fn forgotten(error: &Error, words: &[OsString]) -> Option<String> {
     let name = format!("matchpoint {}", command.join(" "));
     if unknown.starts_with('-') {
         return Some(format!(
-            "{name} has no option {unknown}; if it is the launcher's, put it behind the launcher, and -- before both: \
-             {name} -- mpiexec {unknown} …"
+            "{name} has no option '{unknown}'\nhint: for an option of the launcher, use {name} -- mpiexec {unknown} …"
         ));
     }
     let at = words.iter().position(|word| word == unknown)?;
     let quoted = |words: &[String]| words.iter().map(|word| job::word(word)).collect::<Vec<_>>().join(" ");
-    // What stands behind a `--` that comes too late stays there.
+    // Words after a late `--` remain.
     let behind: Vec<String> = words[at..].iter().filter(|word| *word != "--").cloned().collect();
     Some(format!(
-        "-- is missing before the launcher, {unknown}; say matchpoint {} -- {}",
+        "'--' is missing before the launcher '{unknown}'\nhint: use matchpoint {} -- {}",
         quoted(&words[..at]),
         quoted(&behind)
     ))

@@ -1,4 +1,4 @@
-//! `matchpoint engines`.
+//! Options of `matchpoint engines`.
 
 use std::path::PathBuf;
 
@@ -14,16 +14,16 @@ pub(super) const EXAMPLES: &str = "Examples:
 /// `matchpoint engines`.
 #[derive(Args, Debug)]
 pub struct Engines {
-    /// Only these; what stands behind a colon is passed over
+    /// Engines to list; the text after a colon is ignored
     #[arg(value_name = "NAME", value_parser = listed_name)]
     pub names: Vec<String>,
 
-    /// Write them as JSON (docs/reference/json.md) to this file (- is standard output), instead of the list
+    /// Write the list as JSON (docs/reference/json.md) to this file (- is standard output, instead of the list)
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 }
 
-/// The name without arguments, of an engine or of what stands around one for several threads.
+/// The name of an engine, or of a concurrent wrapper, without parameters.
 fn listed_name(name: &str) -> Result<String, String> {
     let bare = name.split(':').next().unwrap_or(name);
     let is_around = KINDS.iter().any(|(kind, _)| kind.split(':').next() == Some(bare));
@@ -32,5 +32,5 @@ fn listed_name(name: &str) -> Result<String, String> {
     }
     Err(engines::create(bare)
         .err()
-        .map_or_else(|| format!("there is no `{bare}`"), |error| error.to_string()))
+        .map_or_else(|| format!("unknown engine '{bare}'"), |error| error.to_string()))
 }

@@ -1,4 +1,4 @@
-//! What the command line says: one command, one file.
+//! The command line: one file per command.
 
 mod analyze;
 mod bench;
@@ -33,63 +33,63 @@ pub use record::Record;
 pub use run::Run;
 pub use top::Top;
 
-/// MPI message matching: whether it costs you time, where, and what would help.
+/// Measures the cost of MPI message matching, and makes long queues fast.
 #[derive(Parser, Debug)]
 #[command(name = "matchpoint", version, propagate_version = true, max_term_width = 80)]
 #[command(
     after_help = "Start with:\n  matchpoint record -o app.trace -- mpiexec -n 8 ./app\n  matchpoint analyze app.trace --html report.html"
 )]
 pub struct Cli {
-    /// What to do.
+    /// Command.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// The commands.
+/// Commands.
 #[derive(Subcommand, Debug)]
 pub enum Command {
-    /// Run an MPI job and record every point-to-point call of every process
+    /// Run an MPI job, and record every point-to-point call
     #[command(after_help = record::EXAMPLES)]
     Record(Record),
-    /// Watch the queues of a job that is being recorded, rank by rank
+    /// Watch the queues of a job while it is recorded
     #[command(after_help = top::EXAMPLES)]
     Top(Top),
-    /// Run an MPI job with messages matched by an engine of ours, and say what matching cost
+    /// Run an MPI job with an engine of Matchpoint, and report the cost of matching
     #[command(after_help = run::EXAMPLES)]
     Run(Run),
-    /// Ask a libfabric for its version and its providers, in a process of its own
+    /// Report the version and the providers of a libfabric, in a separate process
     #[command(hide = true)]
     AskLibfabric {
-        /// The library
+        /// Library
         library: std::path::PathBuf,
     },
-    /// Replay a trace and say whether matching is the problem, at which rank, and when
+    /// Replay a trace, and report the cost of matching: how much, at which rank, when
     #[command(after_help = analyze::EXAMPLES)]
     Analyze(Analyze),
-    /// Measure engines on the standard workloads: time, memory, entries examined
+    /// Measure engines on the standard workloads: time, memory, entries compared
     #[command(after_help = bench::help(), override_usage = bench::USAGE)]
     Bench(Bench),
-    /// Measure this machine under its MPI, and fit the parameters of the model
+    /// Measure a machine under its MPI, and fit the parameters of the models
     #[command(after_help = calibrate::EXAMPLES)]
     Calibrate(Calibrate),
-    /// Predict what messages will cost: of sparse matrix products, of multigrid, of a traced application
+    /// Predict the cost of messages: sparse matrix products, multigrid, a traced application
     #[command(after_help = predict::EXAMPLES)]
     Predict(Predict),
-    /// Write a trace in another format: DUMPI, our own, or a table of all calls
+    /// Write a trace in another format: DUMPI, native, or a table of all calls
     #[command(after_help = convert::EXAMPLES)]
     Convert(Convert),
-    /// Count who sends most of what waits, for the engine partner in its static mode
+    /// Write a profile of senders, for the engine partner in static mode
     #[command(after_help = profile::EXAMPLE)]
     Profile(Profile),
-    /// Check the laws of matching on engines: ours, or those of a library with the C interface
+    /// Check engines of Matchpoint, or of a library, against the laws of matching
     #[command(after_help = check::help())]
     Check(Check),
-    /// List the matching engines, with their parameters
+    /// List the engines and their parameters
     #[command(after_help = engines::EXAMPLES)]
     Engines(Engines),
 }
 
-/// Reads the command line. Ends the process where that cannot be understood, or where it asks for help alone.
+/// Reads the command line. Ends the process after an error or a request for help.
 pub fn parse() -> Cli {
     let words: Vec<std::ffi::OsString> = std::env::args_os().collect();
     let mut command = number::with_negative(Cli::command());
@@ -98,26 +98,28 @@ pub fn parse() -> Cli {
     parsed.unwrap_or_else(|error| {
         let error = error.format(&mut command);
         let words = words.get(1..).unwrap_or_default();
-        if let Some(problem) = dashes::forgotten(&error, words).or_else(|| bench::forgotten(&error, words)) {
-            anstream::eprintln!("matchpoint: error: {problem}");
+        if let Some(problem) =
+            dashes::missing_dashes(&error, words).or_else(|| bench::missing_option(&error, words))
+        {
+            crate::failure::print(&problem);
             std::process::exit(error.exit_code());
         }
         error.exit()
     })
 }
 
-/// What is named, each once, in the order of their first mention: who names something twice means it once.
-pub fn each_once(names: &[String]) -> Vec<String> {
+/// Names without duplicates, in the order of their first mention.
+pub fn without_duplicates(names: &[String]) -> Vec<String> {
     let is_first = |(at, name): &(usize, &String)| !names[..*at].contains(name);
     names.iter().enumerate().filter(is_first).map(|(_, name)| name.clone()).collect()
 }
 
-/// Among the names of engines every one of the registry that is not named, with its defaults.
+/// The name for every engine of the registry that is not named, with defaults.
 pub const ALL: &str = "all";
 
-/// Engines that are named, each once, and where `all` is among them the others behind them.
-pub fn engines_meant(named: &[String]) -> Vec<String> {
-    let mut names = each_once(named);
+/// The named engines without duplicates; `all` adds the others at the end.
+pub fn expand_all(named: &[String]) -> Vec<String> {
+    let mut names = without_duplicates(named);
     let wants_all = names.iter().any(|name| name == ALL);
     names.retain(|name| name != ALL);
     if wants_all {
@@ -135,12 +137,12 @@ fn engine_name(name: &str) -> Result<String, String> {
     matchpoint::engines::create(name).map(|_| name.to_owned()).map_err(|error| error.to_string())
 }
 
-/// The same, of those that processes of an MPI job have, too.
+/// An engine of the registry, which processes of an MPI job can use.
 fn engine_of_processor(name: &str) -> Result<String, String> {
     let bare = name.split(':').next().unwrap_or_default();
     let is_it = |spec: &Spec| spec.name == bare;
     if known_specs().any(is_it) && !REGISTRY.iter().any(is_it) {
-        return Err(format!("the processes of a job have no {bare}: it is an engine of a graphics card"));
+        return Err(format!("processes of a job cannot use '{bare}': it needs a graphics card"));
     }
     engine_name(name)
 }
@@ -151,8 +153,7 @@ mod tests {
 
     #[test]
     fn all_adds_unnamed_engines_after_named() {
-        let of =
-            |names: &[&str]| engines_meant(&names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>());
+        let of = |names: &[&str]| expand_all(&names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>());
         assert_eq!(of(&["bins", "list", "bins"]), ["bins", "list"]);
         assert_eq!(of(&[]), [""; 0]);
         let all = of(&["all"]);

@@ -1,4 +1,4 @@
-//! Whole numbers: what is expected, and an example, where something else is given.
+//! Whole numbers. Errors contain the range and an example.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use clap::{Arg, Command};
 
-/// A parser of numbers within a range, with one of them as an example.
+/// A parser of numbers within a range, with an example.
 pub(super) fn whole<T>(
     range: RangeInclusive<T>,
     example: T,
@@ -17,12 +17,12 @@ where
     move |text| {
         let number = text.parse().ok().filter(|number| range.contains(number));
         number.ok_or_else(|| {
-            format!("give a whole number from {} to {}, as {example}", range.start(), range.end())
+            format!("must be a whole number from {} to {}, such as {example}", range.start(), range.end())
         })
     }
 }
 
-/// The same without a limit that anybody reaches.
+/// A parser of numbers without an upper limit.
 pub(super) fn at_least<T>(
     least: T,
     example: T,
@@ -32,12 +32,11 @@ where
 {
     move |text| {
         let number = text.parse().ok().filter(|number| least <= *number);
-        number.ok_or_else(|| format!("give a whole number, {least} or more, as {example}"))
+        number.ok_or_else(|| format!("must be a whole number from {least}, such as {example}"))
     }
 }
 
-/// The command, with options that take `-1` for a value, to say what is wrong with it: else it is an argument that nobody
-/// expected, and to put it behind `--` would be the advice.
+/// Lets options take `-1` as a value. Their parsers then report the error; otherwise clap would suggest `--`.
 pub(super) fn with_negative(command: Command) -> Command {
     let options = |arg: Arg| {
         let takes_values = !arg.is_positional() && arg.get_action().takes_values();
@@ -57,10 +56,14 @@ mod tests {
         let parse = whole(1..=100, 10_u32);
         assert_eq!((parse("1"), parse("100")), (Ok(1), Ok(100)));
         for text in ["", "0", "101", "-1", "x", "1.5", "99999999999999999999"] {
-            assert_eq!(parse(text), Err("give a whole number from 1 to 100, as 10".to_owned()), "{text}");
+            assert_eq!(
+                parse(text),
+                Err("must be a whole number from 1 to 100, such as 10".to_owned()),
+                "{text}"
+            );
         }
         let parse = at_least(NonZeroU32::MIN, NonZeroU32::MAX);
         assert_eq!(parse("16").map(NonZeroU32::get), Ok(16));
-        assert_eq!(parse("0"), Err("give a whole number, 1 or more, as 4294967295".to_owned()));
+        assert_eq!(parse("0"), Err("must be a whole number from 1, such as 4294967295".to_owned()));
     }
 }

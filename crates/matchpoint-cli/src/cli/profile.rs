@@ -1,4 +1,4 @@
-//! `matchpoint profile`.
+//! Options of `matchpoint profile`.
 
 use std::path::PathBuf;
 
@@ -10,24 +10,24 @@ pub(super) const EXAMPLE: &str = "Example:
   matchpoint analyze traces/fillboundary-27 \\
     -e list -e partner:mode=static,profile=app.partners
 
-Each rank's engine finds its own part of the profile.";
+The engine of each rank reads its own part of the profile.";
 
 /// `matchpoint profile`.
 #[derive(Args, Debug)]
 pub struct Profile {
-    /// The trace: a recorded one, a folder of DUMPI files, its .meta file, text from dumpi2ascii, or OTF2's .otf2 file
+    /// Trace: a recorded trace, a folder of DUMPI files, a .meta file, text of dumpi2ascii, or an .otf2 file
     pub trace: PathBuf,
 
     /// Write the profile to this file (- is standard output)
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
 
-    /// How the order of arrivals is found: recorded (traces of run --record), timestamps, simulated or at_wait [default:
-    /// recorded, else timestamps if all ranks have one clock, else simulated]
+    /// Arrival order: recorded (traces of run --record), timestamps, simulated or at_wait [default: recorded, else
+    /// timestamps if all ranks have one clock, else simulated]
     #[arg(short, long, value_name = "MODE")]
     pub arrivals: Option<Arrivals>,
 
-    /// The network: L, o, g in ns, G in ns per byte, S in bytes (larger messages wait for their receive)
+    /// Network: L, o, g in ns, G in ns per byte, S in bytes (rendezvous above)
     #[arg(long, value_name = "KEY=VALUE,…", default_value_t)]
     pub loggp: LogGp,
 }

@@ -1,4 +1,4 @@
-//! `matchpoint record`.
+//! Options of `matchpoint record`.
 
 use std::path::PathBuf;
 
@@ -13,45 +13,45 @@ pub(super) const EXAMPLES: &str = "Examples:
   matchpoint record -o app.trace --limit 2G -- srun -n 512 ./app
   matchpoint analyze app.trace
 
-On a cluster whose batch system starts the processes, --dry-run prints what their environment needs.";
+If a batch system starts the processes, --dry-run prints their environment.";
 
 /// `matchpoint record`.
 #[derive(Args, Debug)]
 pub struct Record {
-    /// The folder to make for the trace; it must be seen by all hosts of the job
+    /// Folder for the trace, which all hosts of the job must see
     #[arg(short, long, value_name = "TRACE", default_value = "matchpoint.trace")]
     pub output: PathBuf,
 
-    /// Replace the trace that is there
+    /// Replace an existing trace
     #[arg(long)]
     pub replace: bool,
 
-    /// The C compiler of the application's MPI, where the launcher does not tell (as srun)
+    /// C compiler of the application's MPI, if the launcher does not show it (srun)
     #[arg(long, value_name = "PATH")]
     pub mpicc: Option<PathBuf>,
 
-    /// Bytes that each process may write (K, M and G are known): afterwards calls are only counted
+    /// Bytes that each process may write (suffixes K, M, G); later calls are only counted
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub limit: Option<u64>,
 
-    /// Keep where in the application every call is made
+    /// Record the call site of every call
     #[arg(long)]
     pub callsites: bool,
 
-    /// Do not measure in MPI_Init what the MPI library pays for an entry that it compares
+    /// Do not measure the library's cost of an entry in MPI_Init
     #[arg(long)]
     pub no_search_cost: bool,
 
-    /// Show the queues of all ranks while the job runs, as `matchpoint top` does: below what the job prints, or, where
-    /// standard error is no terminal, as a line every ten seconds
+    /// Show the queues of all ranks while the job runs, as `matchpoint top` does: below the job's output, or as a line
+    /// every ten seconds if standard error is no terminal
     #[arg(long, conflicts_with = "dry_run")]
     pub live: bool,
 
-    /// Print the environment that the processes need, and run nothing
+    /// Print the environment of the processes, and run nothing
     #[arg(long)]
     pub dry_run: bool,
 
-    /// The launcher with its options, the application with its arguments
+    /// Launcher with its options, application with its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub command: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! `matchpoint run`.
+//! Options of `matchpoint run`.
 
 use std::path::PathBuf;
 
@@ -19,72 +19,73 @@ pub(super) const EXAMPLES: &str = "Examples:
   srun -n 512 ./app
   matchpoint run --results matchpoint.run
 
-Works above any MPI library that has a header (mpi.h). --below needs MPICH or Open MPI with libfabric, or Intel MPI.";
+Works above any MPI library with a header (mpi.h). --below needs MPICH or Open
+MPI with libfabric, or Intel MPI.";
 
 /// `matchpoint run`.
 #[derive(Args, Debug)]
 pub struct Run {
-    /// The engine that matches: one of matchpoint engines, with its parameters
+    /// Engine that matches: one of matchpoint engines, with its parameters
     #[arg(short, long, value_name = "NAME", default_value = "hybrid", value_parser = engine_of_processor)]
     pub engine: String,
 
-    /// Receives that the MPI library holds before overflow begins: a number (0: the engine matches every message), none, or
-    /// auto (measured as each process starts)
+    /// Receives in the MPI library before overflow begins: a number (0: the engine matches every message), none, or
+    /// auto (measured when each process starts)
     #[arg(short, long, value_name = "RECEIVES", default_value = "auto", value_parser = limit)]
     pub limit: Limit,
 
-    /// Match every message below the MPI library instead, as a provider of libfabric
+    /// Match every message below the MPI library, as a provider of libfabric
     #[arg(long, conflicts_with = "limit")]
     pub below: bool,
 
-    /// With --below: the provider of libfabric that transports messages, as shm or 'tcp;ofi_rxm' (chosen by the hosts of the
-    /// job)
+    /// With --below: core provider that transports messages, such as shm or 'tcp;ofi_rxm' [default: by the hosts of the
+    /// job]
     #[arg(short, long, value_name = "PROVIDER", requires = "below")]
     pub core: Option<String>,
 
-    /// Record every call as well, and when every message arrived: a trace for matchpoint analyze --arrivals recorded
+    /// Record every call and arrival time, for matchpoint analyze --arrivals recorded
     #[arg(long, value_name = "TRACE", conflicts_with_all = ["print_environment", "results"])]
     pub record: Option<PathBuf>,
 
-    /// Replace the trace that is there
+    /// Replace an existing trace
     #[arg(long, requires = "record")]
     pub replace: bool,
 
-    /// Run it so many times with the engine and as the MPI is shipped, in turns, and report how long each took
+    /// Alternate this number of runs with and without the engine, and report their times
     #[arg(long, value_name = "TIMES", conflicts_with_all = ["print_environment", "results", "record"],
           value_parser = at_least(1_u32, 3))]
     pub compare: Option<u32>,
 
-    /// Print a row for every rank, rather than for the ten that matching costs most
+    /// Print a row for every rank, instead of the ten worst
     #[arg(long)]
     pub stats: bool,
 
-    /// Write the reports of all ranks, and the verdict, to a file
+    /// Write the reports of all ranks, and the verdict, as JSON to this file
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 
-    /// The folder for libraries and reports, which all hosts of the job must see; it is made, and stays
+    /// Folder for libraries and reports, which all hosts of the job must see; it is created and kept
     #[arg(long, value_name = "DIR")]
     pub folder: Option<PathBuf>,
 
-    /// The C compiler of the application's MPI, where neither launcher nor application tell
+    /// C compiler of the application's MPI, if neither launcher nor application show it
     #[arg(long, value_name = "PATH")]
     pub mpicc: Option<PathBuf>,
 
-    /// Print the environment that the processes need, make the folder (matchpoint.run), and run nothing. With --mpicc the
-    /// command may be left out: the lines then serve every job of that MPI, as in a module file
+    /// Print the environment of the processes, create the folder (matchpoint.run), and run nothing. With --mpicc and
+    /// without a command, the lines serve every job of that MPI, as in a module file
     #[arg(long)]
     pub print_environment: bool,
 
-    /// Let processes in which nothing overflowed write no report
+    /// Processes without overflow write no report
     #[arg(long, conflicts_with = "below")]
     pub quiet: bool,
 
-    /// Run nothing, and report what the processes of a job with that folder have written
+    /// Report the results in this folder of an earlier job, and run nothing
     #[arg(long, value_name = "DIR", conflicts_with_all = ["print_environment", "folder", "core", "command"])]
     pub results: Option<PathBuf>,
 
-    /// The launcher with its options, and the application with its arguments
+    /// Launcher with its options, application with its arguments
     #[arg(last = true, required_unless_present_any = ["results", "print_environment"], value_name = "COMMAND")]
     pub command: Vec<String>,
 }
@@ -96,6 +97,6 @@ fn limit(text: &str) -> Result<Limit, String> {
         number => number
             .parse()
             .map(Limit::Receives)
-            .map_err(|_| "it must be a number of receives, auto or none".to_owned()),
+            .map_err(|_| "must be a number of receives, auto or none".to_owned()),
     }
 }

@@ -1,6 +1,6 @@
-//! Sizes with units, and times without.
+//! Sizes with units, and times.
 
-/// `2G`, `500M`, `65536`.
+/// Parses `2G`, `500M`, `65536`.
 pub(super) fn bytes(text: &str) -> Result<u64, String> {
     let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
     let factor = match text[digits.len()..].to_ascii_uppercase().as_str() {
@@ -8,18 +8,18 @@ pub(super) fn bytes(text: &str) -> Result<u64, String> {
         "K" | "KB" | "KIB" => 1 << 10,
         "M" | "MB" | "MIB" => 1 << 20,
         "G" | "GB" | "GIB" => 1 << 30,
-        _ => return Err("give a number of bytes, or one with K, M or G behind it, as 500M".to_owned()),
+        _ => return Err("must be a number of bytes, with K, M or G if needed, such as 500M".to_owned()),
     };
-    let number: u64 = digits.parse().map_err(|_| "give a number of bytes, as 500M".to_owned())?;
-    number.checked_mul(factor).ok_or_else(|| "no disk is so large".to_owned())
+    let number: u64 = digits.parse().map_err(|_| "must be a number of bytes, such as 500M".to_owned())?;
+    number.checked_mul(factor).ok_or_else(|| "too large".to_owned())
 }
 
-/// How long something is measured, in seconds: `0.1`.
+/// Parses a measurement time in seconds: `0.1`.
 pub(super) fn seconds(text: &str) -> Result<f64, String> {
     let seconds: Option<f64> = text.parse().ok();
     seconds
         .filter(|seconds| (0.001..=60.0).contains(seconds))
-        .ok_or_else(|| "give seconds, 0.001 to 60, as 0.5".to_owned())
+        .ok_or_else(|| "must be 0.001 to 60 seconds, such as 0.5".to_owned())
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! `matchpoint top`.
+//! Options of `matchpoint top`.
 
 use clap::Args;
 
@@ -10,24 +10,24 @@ pub(super) const EXAMPLES: &str = "Examples:
   matchpoint top $(pgrep -n mpiexec)
   matchpoint top app.trace --once --json
 
-q or Ctrl-C ends it; the job goes on. What is not a terminal gets plain text.";
+q or Ctrl-C ends top, not the job. The output is plain text without a terminal.";
 
 /// `matchpoint top`.
 #[derive(Args, Debug)]
 pub struct Top {
-    /// A process of a recorded job, by its number (of a rank, or of what started it), or the folder of its trace
+    /// Process of a recorded job (a rank, or a parent process), or the folder of its trace
     #[arg(value_name = "PID|TRACE")]
     pub target: String,
 
-    /// Look once, and end
+    /// Print one snapshot, and end
     #[arg(long)]
     pub once: bool,
 
-    /// Write one JSON object for each look, with all ranks
+    /// Print one JSON object per snapshot, with all ranks
     #[arg(long)]
     pub json: bool,
 
-    /// How many ranks to show, the worst first [default: as many as fit, 20 where there is no terminal]
+    /// Ranks to show, worst first [default: as many as fit, 20 without a terminal]
     #[arg(long, value_name = "N", value_parser = at_least(0_usize, 20))]
     pub rows: Option<usize>,
 }

@@ -1,4 +1,4 @@
-//! The columns of a table of calls: `docs/reference/convert.md` explains them, in this order. CSV and Parquet go by this list.
+//! Columns of the call table, in the order of `docs/reference/convert.md`; used by CSV and Parquet.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use matchpoint_trace::call::{
     Action, CommId, HandleId, NewComm, Peer, ReceiveArgs, RequestId, SendArgs, Status, TagArg,
 };
 
-/// How the values of a column are written.
+/// Type of a column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// The name of a function.
@@ -26,14 +26,14 @@ pub enum Kind {
     Bool,
 }
 
-/// A column.
+/// Column of the table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Column {
-    /// Its name.
+    /// Name.
     pub name: &'static str,
-    /// How its values are written.
+    /// Type.
     pub kind: Kind,
-    /// Every call has a value.
+    /// Whether every call has a value.
     pub required: bool,
 }
 
@@ -47,7 +47,7 @@ macro_rules! columns {
             const COUNT: usize = [$($at::$name),*].len();
         }
 
-        /// The columns of one kind, in their order.
+        /// The columns of one kind, in order.
         pub const $table: [Column; $at::COUNT] = [$(
             Column { name: stringify!($name), kind: Kind::$kind, required: columns!(@ $($required)?) },
         )*];
@@ -87,20 +87,19 @@ columns! { LISTS List {
     status_cancelled Bool,
 } }
 
-/// One call as a row. Names of functions are their numbers here, truths 0 and 1.
+/// A call as a row. Functions are numbers, booleans are 0 and 1.
 #[derive(Default)]
 pub struct Row {
-    /// By [`VALUES`].
+    /// Values of [`VALUES`].
     pub values: [Option<i64>; Value::COUNT],
-    /// By [`LISTS`]; what is not known in a list is `None`.
+    /// Values of [`LISTS`]; unknown elements are `None`.
     pub lists: [Vec<Option<i64>>; List::COUNT],
-    /// Requests of the rank that are no receives, and whether they are persistent: nothing that a status says of them is of
-    /// a message.
+    /// Requests of the rank that are not receives, and whether each is persistent. Their statuses describe no message.
     no_receives: HashMap<RequestId, bool>,
 }
 
 impl Row {
-    /// Takes what a call says: that of this rank, with so many before it, all of which were taken.
+    /// Fills the row from call `number` of the rank. Calls must be in order, without gaps.
     pub fn fill(&mut self, rank: u32, number: u64, call: &Call) {
         if number == 0 {
             self.no_receives.clear();
@@ -133,7 +132,7 @@ impl Row {
         self.begin(call);
     }
 
-    /// Notes what kind of request begins, or ends without being waited for.
+    /// Updates the requests that are not receives: created, or freed without a wait.
     fn begin(&mut self, call: &Call) {
         match call.action {
             Action::Send { request: Some(request), .. }
@@ -220,7 +219,7 @@ impl Row {
         self.values[at as usize] = Some(value.into());
     }
 
-    /// What is greater than 63 bits is no length.
+    /// A value above 63 bits is not a length.
     fn maybe<T: TryInto<i64>>(&mut self, at: Value, value: Option<T>) {
         self.values[at as usize] = value.and_then(|value| value.try_into().ok());
     }
@@ -259,7 +258,7 @@ impl Row {
         status.into_iter().for_each(|status| self.status(Some(status)));
     }
 
-    /// One whose beginning the trace does not show is not known.
+    /// A request without a recorded creation is unknown.
     fn request(&mut self, request: RequestId) {
         let known = (request != RequestId::UNKNOWN).then_some(request.0.into());
         self.lists[List::requests as usize].push(known);

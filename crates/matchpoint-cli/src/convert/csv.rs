@@ -1,4 +1,4 @@
-//! The table as text: the elements of lists with spaces between them, nothing for what is not known.
+//! The table as CSV: list elements are separated by spaces, unknown values are empty.
 
 use std::io::{self, Write};
 
@@ -9,13 +9,13 @@ use super::columns::{Column, Kind, LISTS, Row, VALUES};
 use super::origin::Origin;
 use super::ranks::each_call;
 
-/// Bytes of text that are put together before they are written.
+/// Size of the write buffer.
 const AT_ONCE: usize = 64 << 10;
 
-/// Writes it; how many rows.
+/// Writes the table, and returns the number of rows.
 ///
 /// # Errors
-/// The trace is damaged, the output cannot be written, or the user interrupted it.
+/// The trace is damaged, the output cannot be written, or the user interrupted.
 pub(super) fn write(
     trace: &dyn Trace,
     origin: &Origin,
@@ -57,7 +57,7 @@ fn line(text: &mut Vec<u8>, row: &Row) {
             }
             match value {
                 Some(value) => put(text, column, *value),
-                // Elements of lists that belong together have the same place.
+                // Corresponding elements of lists have the same index.
                 None => text.push(b'-'),
             }
         }

@@ -1,4 +1,4 @@
-//! Formats that are a folder with a file for each rank.
+//! Output formats with a folder and one file per rank.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -20,25 +20,26 @@ use crate::cli::Format;
 use crate::failure::Failure;
 use crate::progress;
 
-/// How the names of DUMPI files begin.
+/// Prefix of DUMPI file names.
 const PREFIX: &str = "dumpi";
 
-/// A folder that appears whole or not at all: filled under another name beside it, renamed at the end.
+/// A folder that is complete or absent: filled under a temporary name, renamed at the end.
 pub(super) struct Folder {
     path: PathBuf,
     staged: TempDir,
 }
 
 impl Folder {
-    /// Makes room for it.
+    /// Reserves the folder.
     ///
     /// # Errors
-    /// There is something of that name, or nothing can be made there.
+    /// The name is in use, or the folder cannot be created.
     pub fn reserve(path: &Path) -> Result<Self, Failure> {
         let writing = |error: io::Error| Failure::writing(path, &error);
         match fs::read_dir(path) {
             Ok(_) if fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some()) => {
-                let problem = format!("{} is not empty; name another folder, or remove it", path.display());
+                let problem =
+                    format!("'{}' is not empty\nhint: name another folder, or remove it", path.display());
                 return Err(Failure::Message(problem));
             }
             Ok(_) => {}
@@ -57,10 +58,10 @@ impl Folder {
         Ok(Folder { path: path.to_owned(), staged })
     }
 
-    /// Writes the trace into it, and gives it its name.
+    /// Writes the trace, and renames the folder to its name.
     ///
     /// # Errors
-    /// The trace is damaged, the disk is full, or the user interrupted it.
+    /// The trace is damaged, the disk is full, or the user interrupted.
     pub fn fill(self, trace: &dyn Trace, to: Format, progress: &Progress) -> Result<Written, Failure> {
         let passes = if to == Format::Native { 2 } else { 1 };
         progress.bytes_total.store(trace.description().bytes * passes, Relaxed);
@@ -73,7 +74,7 @@ impl Folder {
         }
         let Folder { path, staged } = self;
         fs::rename(staged.path(), &path).map_err(|error| Failure::writing(&path, &error))?;
-        // It has another name now.
+        // The folder has been renamed.
         let _ = staged.keep();
         Ok(written)
     }
@@ -84,12 +85,12 @@ impl Folder {
         Ok(BufWriter::with_capacity(256 << 10, file))
     }
 
-    /// What an error while writing a file means to the user.
+    /// The failure for an error of a file.
     fn failed(&self, name: &str, progress: &Progress, error: &io::Error) -> Failure {
         failed(progress, error, |error| match error.kind() {
             io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput => {
                 let path = self.path.join(name);
-                Failure::Message(format!("{} has no form for a call: {error}", path.display()))
+                Failure::Message(format!("'{}' cannot represent a call: {error}", path.display()))
             }
             _ => Failure::writing(&self.path.join(name), error),
         })
@@ -141,7 +142,7 @@ impl Folder {
                 let calls = each_call(trace, &origin, rank, progress, |call| {
                     members.list(call);
                     complete |= call.function == Function::Finalize;
-                    // The format has no call of that name without saying what it does.
+                    // The native format has no calls of this function without arguments.
                     if call.action == Action::Other && !fields(call.function).is_empty() {
                         call.function = Function::Unknown;
                         unnamed += 1;
@@ -159,14 +160,14 @@ impl Folder {
         let calls = files.iter().map(|file| file.calls).sum();
         self.manifest(origin.manifest(), description.ranks, files, progress)?;
         let note = format!(
-            "{unnamed} calls, of which the original tells the function and no more, have no name now."
+            "{unnamed} calls lost their function name: the original has no arguments of these calls."
         );
         let mut notes = if unnamed > 0 { vec![note] } else { Vec::new() };
         notes.extend(origin.lost(Format::Native));
         Ok(Written { calls, notes })
     }
 
-    /// `of_run`: what it says of the run.
+    /// Writes the manifest. `of_run`: facts about the run.
     fn manifest(
         &self,
         of_run: Manifest,

@@ -1,4 +1,4 @@
-//! `matchpoint convert`: a trace in, the same calls in another format out.
+//! `matchpoint convert`: writes the calls of a trace in another format.
 
 pub mod columns;
 mod csv;
@@ -20,7 +20,7 @@ use matchpoint_trace::Trace;
 use self::folder::Folder;
 use self::origin::Origin;
 use self::written::{Written, failed};
-use crate::absent::tell_missing;
+use crate::absent::print_missing_ranks;
 use crate::analyze::{open, stop_on_interrupt};
 use crate::cli::{Convert, Format};
 use crate::failure::Failure;
@@ -28,13 +28,13 @@ use crate::format;
 use crate::output::{Outputs, is_stdout};
 use crate::progress;
 
-const WITHOUT_PARQUET: &str = "this matchpoint is built without Parquet: build it with \
-     `cargo build --release --features parquet`, or write a table as CSV (--to csv)";
+const WITHOUT_PARQUET: &str = "this build has no Parquet support\nhint: build with \
+     `cargo build --release --features parquet`, or write CSV (--to csv)";
 
 /// Runs the command.
 ///
 /// # Errors
-/// The trace cannot be read, the output cannot be written, or the user interrupted it: then there is none.
+/// The trace cannot be read, the output cannot be written, or the user interrupted. Then no output exists.
 pub fn run(arguments: &Convert) -> Result<(), Failure> {
     let to = arguments.format().map_err(Failure::usage)?;
     let progress = Arc::new(Progress::default());
@@ -52,7 +52,7 @@ pub fn run(arguments: &Convert) -> Result<(), Failure> {
         }
         Format::Parquet if is_stdout(output) && io::stdout().is_terminal() => {
             let problem =
-                "a Parquet file is nothing for a terminal; name a file, or lead standard output elsewhere";
+                "cannot write Parquet to a terminal\nhint: name a file, or redirect standard output";
             return Err(Failure::Message(problem.to_owned()));
         }
         _ if is_stdout(output) => {
@@ -81,7 +81,7 @@ pub fn run(arguments: &Convert) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Writes all calls of all ranks as the rows of one table.
+/// Writes all calls of all ranks as rows of one table.
 fn table(
     trace: &dyn Trace,
     to: Format,
@@ -102,8 +102,8 @@ fn tell(trace: &dyn Trace, output: &Path, written: &Written) {
     let ranks = format::counted(trace.present().len() as u64, "rank");
     let name = if is_stdout(output) { "standard output".to_owned() } else { output.display().to_string() };
     anstream::eprintln!("matchpoint: wrote {} calls of {ranks} to {name}", format::count(written.calls));
-    tell_missing("", trace.description(), "what is written lacks them, too");
-    // What is written has no place for them, and they are as true of it.
+    print_missing_ranks("", trace.description(), "the output lacks them too");
+    // The output format has no notes, but they apply to the output too.
     for note in &trace.description().notes {
         anstream::eprintln!("matchpoint: note: of the original: {note}");
     }

@@ -1,4 +1,4 @@
-//! What a recorded trace has beside its calls: what was run, where calls were made, when messages arrived.
+//! Data of a recorded trace other than calls: run, call sites, arrivals.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use matchpoint_trace::native::manifest::{self, Manifest};
 use crate::cli::Format;
 use crate::format;
 
-/// Of the trace that is converted.
+/// Other data of the converted trace.
 pub(super) struct Origin {
     manifest: Option<Manifest>,
     has_arrivals: bool,
@@ -18,61 +18,56 @@ pub(super) struct Origin {
 }
 
 impl Origin {
-    /// Looks at what stands beside the calls.
+    /// Reads the other data.
     pub fn of(trace: &dyn Trace) -> Origin {
         let path = &trace.description().path;
         let folder = if path.is_dir() { path } else { path.parent().unwrap_or(Path::new("")) };
         let text = fs::read(folder.join(manifest::FILE)).ok();
         let manifest = text.and_then(|text| serde_json::from_slice::<Manifest>(&text).ok());
-        // One that was converted from a trace that tells nothing of its run says nothing of it either.
-        let tells = |manifest: &Manifest| manifest.format == manifest::FORMAT && !manifest.mpi.is_empty();
-        // A file that cannot be read is one that is left behind, too.
+        // A manifest of a converted trace may not describe a run.
+        let is_complete =
+            |manifest: &Manifest| manifest.format == manifest::FORMAT && !manifest.mpi.is_empty();
+        // An unreadable arrivals file is lost too.
         let arrives = |&rank: &u32| !matches!(trace.arrivals(rank), Ok(None));
         Origin {
-            manifest: manifest.filter(tells),
+            manifest: manifest.filter(is_complete),
             has_arrivals: trace.present().iter().any(arrives),
             sites: AtomicU64::new(0),
         }
     }
 
-    /// Takes note of calls that are written without the places that made them.
+    /// Counts calls whose call site is not written.
     pub fn saw_sites(&self, calls: u64) {
         self.sites.fetch_add(calls, Relaxed);
     }
 
-    /// A manifest that says of the run what the original's does.
+    /// A manifest with the facts about the run.
     pub fn manifest(&self) -> Manifest {
         let Manifest { command, mpi, started, ended, exit_status, .. } =
             self.manifest.clone().unwrap_or_default();
         Manifest { command, mpi, started, ended, exit_status, ..Manifest::default() }
     }
 
-    /// What was left behind, in full sentences.
+    /// The lost data, one sentence each.
     pub fn lost(&self, to: Format) -> Vec<String> {
         let mut lost = Vec::new();
         let sites = self.sites.load(Relaxed);
         if sites > 0 {
             lost.push(format!(
-                "Where in the application {} made is left out: keep the original for that.",
-                if sites == 1 {
-                    "a call was".to_owned()
-                } else {
-                    format!("{} calls were", format::count(sites))
-                }
+                "The call sites of {} are omitted: keep the original.",
+                format::counted(sites, "call")
             ));
         }
         if self.has_arrivals {
-            lost.push(
-                "When messages arrived is left out: --arrivals recorded needs the original.".to_owned(),
-            );
+            lost.push("Arrival times are omitted: --arrivals recorded needs the original.".to_owned());
         }
         if self.manifest.is_some() {
             let run = if to == Format::Native {
-                "On which hosts it ran, as which processes,"
+                "Hosts and processes"
             } else {
-                "What was run, under which MPI library, when and where"
+                "Command, MPI library, time and hosts"
             };
-            lost.push(format!("{run} is left out: the original says it."));
+            lost.push(format!("{run} of the run are omitted: keep the original."));
         }
         lost
     }

@@ -1,4 +1,4 @@
-//! The table as a Parquet file: one for all ranks, in groups of rows, packed with zstd.
+//! The table as one Parquet file: row groups, compressed with zstd.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -19,15 +19,15 @@ use super::columns::{Column, Kind, LISTS, Row, VALUES};
 use super::origin::Origin;
 use super::ranks::each_call;
 
-/// Rows of a group: what DuckDB makes its own of, and few enough that a group takes some dozen megabytes here.
+/// Rows per group: DuckDB's default, at some dozen megabytes of memory.
 const GROUP_ROWS: usize = 122_880;
-/// Elements of lists that a group has at most, whatever its rows: one call may name any number of requests.
+/// Highest number of list elements per group: a call may have any number of requests.
 const GROUP_ELEMENTS: usize = 2 << 20;
 
-/// Writes it; how many rows.
+/// Writes the table, and returns the number of rows.
 ///
 /// # Errors
-/// The trace is damaged, the output cannot be written, or the user interrupted it.
+/// The trace is damaged, the output cannot be written, or the user interrupted.
 pub(super) fn write(
     trace: &dyn Trace,
     origin: &Origin,
@@ -66,7 +66,7 @@ fn properties(trace: &dyn Trace) -> WriterProperties {
         .set_created_by(concat!("matchpoint ", env!("CARGO_PKG_VERSION")).to_owned())
         .set_key_value_metadata(Some(about))
         .set_compression(Compression::ZSTD(ZstdLevel::default()));
-    // These ascend: differences are small, and no value occurs twice.
+    // Ascending values: small differences, no duplicates.
     for name in ["call", "enter_ns", "leave_ns"] {
         let path = ColumnPath::from(name);
         properties = properties
@@ -101,7 +101,7 @@ fn leaf(column: &Column, name: &str, repetition: Repetition) -> parquet::errors:
     leaf.with_logical_type(logical).build().map(Arc::new)
 }
 
-/// A list whose elements may be null, in the form of three levels that all readers know.
+/// A list with optional elements, in the standard form of three levels.
 fn list(column: &Column) -> parquet::errors::Result<TypePtr> {
     let element = leaf(column, "element", Repetition::OPTIONAL)?;
     let repeated =
@@ -115,7 +115,7 @@ fn list(column: &Column) -> parquet::errors::Result<TypePtr> {
         .map(Arc::new)
 }
 
-/// The values of one column in a group of rows, in the width that they are written in.
+/// Values of one column in a row group, in their physical type.
 enum Values {
     Names(Vec<u16>),
     Narrow(Vec<i32>),
@@ -123,12 +123,10 @@ enum Values {
     Truths(Vec<bool>),
 }
 
-/// One column of a group of rows.
+/// One column of a row group.
 struct Part {
     values: Values,
-    /// How much of the path to each value is there.
     definition: Vec<i16>,
-    /// Whether a value goes on with a list.
     repetition: Vec<i16>,
 }
 
@@ -200,7 +198,7 @@ impl Part {
                 writer.write_batch(values, definition, repetition)?;
             }
             (Values::Names(values), _) => {
-                // The bytes of each name are shared: only their addresses are copied.
+                // The bytes of names are shared, so a clone copies an address.
                 let values: Vec<<ByteArrayType as DataType>::T> =
                     values.iter().map(|&function| names[usize::from(function)].clone()).collect();
                 column.typed::<ByteArrayType>().write_batch(&values, definition, repetition)?;
@@ -211,7 +209,7 @@ impl Part {
     }
 }
 
-/// Rows that are not written yet.
+/// Buffered rows.
 struct Group {
     rows: usize,
     elements: usize,

@@ -1,4 +1,4 @@
-//! All calls of a rank, and all ranks at once.
+//! Iterates over the calls of a rank, and over all ranks in parallel.
 
 use std::io;
 use std::num::NonZeroUsize;
@@ -11,13 +11,13 @@ use matchpoint_trace::{Call, Trace};
 
 use super::origin::Origin;
 
-/// How many calls are read between two looks at whether to go on.
+/// Calls between checks for an interrupt.
 const CALLS_PER_LOOK: u64 = 4096;
 
-/// Gives every call of a rank to `take`; how many there were.
+/// Passes every call of a rank to `take`, and returns their number.
 ///
 /// # Errors
-/// The stream is damaged, `take` fails, or the user interrupted it.
+/// The stream is damaged, `take` fails, or the user interrupted.
 pub(super) fn each_call(
     trace: &dyn Trace,
     origin: &Origin,
@@ -26,7 +26,7 @@ pub(super) fn each_call(
     mut take: impl FnMut(&mut Call) -> io::Result<()>,
 ) -> io::Result<u64> {
     let mut stream = trace.rank(rank).map_err(io::Error::other)?;
-    let (mut call, mut calls, mut sites, mut told) = (Call::default(), 0, 0, 0);
+    let (mut call, mut calls, mut sites, mut reported) = (Call::default(), 0, 0, 0);
     while stream.read(&mut call).map_err(io::Error::other)? {
         sites += u64::from(call.site != 0);
         take(&mut call)?;
@@ -36,21 +36,20 @@ pub(super) fn each_call(
                 return Err(io::ErrorKind::Interrupted.into());
             }
             progress.calls.fetch_add(CALLS_PER_LOOK, Relaxed);
-            progress.bytes.fetch_add(stream.position() - told, Relaxed);
-            told = stream.position();
+            progress.bytes.fetch_add(stream.position() - reported, Relaxed);
+            reported = stream.position();
         }
     }
     origin.saw_sites(sites);
     progress.calls.fetch_add(calls % CALLS_PER_LOOK, Relaxed);
-    progress.bytes.fetch_add(stream.position() - told, Relaxed);
+    progress.bytes.fetch_add(stream.position() - reported, Relaxed);
     Ok(calls)
 }
 
-/// Does `work` for every rank (its number among those present, and its rank), as many at once as there are processors.
-/// Results are in the order of ranks.
+/// Calls `work` with the index and the rank of every rank, in parallel. Results are in the order of ranks.
 ///
 /// # Errors
-/// Those of the work; ranks that were not begun then are not.
+/// An error of `work`. Ranks that were not started are skipped.
 pub(super) fn each_rank<T: Send, E: Send>(
     trace: &dyn Trace,
     work: impl Fn(usize, u32) -> Result<T, E> + Sync,

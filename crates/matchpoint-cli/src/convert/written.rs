@@ -1,4 +1,4 @@
-//! What a conversion wrote, or why it failed.
+//! Result of a conversion.
 
 use std::io;
 
@@ -7,14 +7,14 @@ use matchpoint_trace::TraceError;
 
 use crate::failure::Failure;
 
-/// What was written.
+/// A finished conversion.
 pub(super) struct Written {
     pub calls: u64,
-    /// What a user should know of it: full sentences.
+    /// Notes for the user: full sentences.
     pub notes: Vec<String>,
 }
 
-/// What an error means to the user: what the trace has wrong says where; all else is of the output.
+/// Classifies an error: of the trace, or of the output.
 pub(super) fn failed(
     progress: &Progress,
     error: &io::Error,

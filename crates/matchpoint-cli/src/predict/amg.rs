@@ -9,15 +9,13 @@ use matchpoint_model::{Exchange, Partition, predict};
 use super::matrices::{self, Matrix};
 use super::place::Place;
 use super::predicted::{Predicted, Row};
-use super::sparse::{begin, must_fit, searched, sizes};
+use super::sparse::{begin, require_matching_sizes, searched, sizes};
 use crate::cli::Amg;
 use crate::failure::Failure;
 use crate::format::count;
 
-/// More levels has no hierarchy: each is smaller than the one before.
 const LEVELS_MAX: usize = 64;
 
-/// The prediction.
 pub(super) fn amg(arguments: &Amg) -> Result<Predicted, Failure> {
     let place = Place::read(&arguments.on)?;
     let hierarchy = Hierarchy::find(&arguments.levels)?;
@@ -28,7 +26,7 @@ pub(super) fn amg(arguments: &Amg) -> Result<Predicted, Failure> {
     for product in hierarchy.products(arguments.processes, sizes(&arguments.exchanged.sizes))? {
         let setting = place.setting(product.processes, order);
         let prediction = predict(&setting, &product.exchange)
-            .map_err(|problem| place.lacking(product.processes, problem))?;
+            .map_err(|problem| place.missing_parameter(product.processes, problem))?;
         let (name, layout) = (product.level.to_string(), place.layout(product.processes));
         let row = Row::new(name, product.operation, layout, &product.exchange, prediction);
         predicted.rows.push(Row { matrix: Some(product.of_matrix), ..row });
@@ -37,43 +35,41 @@ pub(super) fn amg(arguments: &Amg) -> Result<Predicted, Failure> {
     let fewer = predicted.rows.iter().filter(|row| row.layout.processes != arguments.processes).count();
     if fewer > 0 {
         predicted.notes.push(format!(
-            "Levels with fewer rows than {} processes are on as many processes as they have rows, the first ones.",
+            "Levels with fewer rows than {} processes use one process per row.",
             count(arguments.processes.get().into())
         ));
     }
     Ok(predicted)
 }
 
-/// The files of a level.
 struct Files {
     matrix: PathBuf,
     interpolation: Option<PathBuf>,
 }
 
-/// The files of a hierarchy, the finest level first.
+/// Files of a hierarchy, finest level first.
 pub(super) struct Hierarchy {
     levels: Vec<Files>,
 }
 
-/// A product on a level.
 pub(super) struct Product {
-    /// The level, 0 is the finest.
+    /// Level; 0 is the finest.
     pub level: usize,
     /// `spmv` or `spgemm`.
     pub operation: &'static str,
-    /// On how many processes: no more than the level has rows.
+    /// Number of processes, at most the rows of the level.
     pub processes: NonZeroU32,
-    /// Its messages.
+    /// Messages.
     pub exchange: Exchange,
     /// Rows and entries of the matrix.
     pub of_matrix: (u64, u64),
 }
 
 impl Hierarchy {
-    /// Looks which levels there are.
+    /// Finds the levels in a folder.
     ///
     /// # Errors
-    /// There is none.
+    /// There is no level.
     pub fn find(folder: &Path) -> Result<Self, Failure> {
         let file = |letter: char, number: usize| {
             let path = folder.join(format!("{letter}{number}.mtx"));
@@ -83,7 +79,7 @@ impl Hierarchy {
         let levels: Vec<Files> = (0..LEVELS_MAX).map_while(of).collect();
         if levels.is_empty() {
             return Err(Failure::Message(format!(
-                "{}: no A0.mtx in it: a hierarchy is a folder with A0.mtx, A1.mtx, … and P0.mtx, P1.mtx, …, as \
+                "'{}' contains no A0.mtx\nhint: name a folder with A0.mtx, A1.mtx, … and P0.mtx, P1.mtx, …, as \
                  examples/python/amg_levels.py writes it",
                 folder.display()
             )));
@@ -91,10 +87,10 @@ impl Hierarchy {
         Ok(Hierarchy { levels })
     }
 
-    /// The products of all levels: those with vectors, then those with interpolations.
+    /// The products of all levels: first with vectors, then with interpolations.
     ///
     /// # Errors
-    /// A file cannot be read, or is not what it has to be.
+    /// A file cannot be read, or is invalid.
     pub fn products(&self, processes: NonZeroU32, sizes: Sizes) -> Result<Vec<Product>, Failure> {
         let level = |(number, files)| Level { number, files, processes, sizes };
         let levels: Vec<Level<'_>> = self.levels.iter().enumerate().map(level).collect();
@@ -102,15 +98,13 @@ impl Hierarchy {
         spmv.chain(levels.iter().map(Level::spgemm)).collect()
     }
 
-    /// What to know of these products.
+    /// Notes about the products.
     pub fn notes(&self) -> Vec<String> {
         let last = self.levels.len() - 1;
         let lacks = self.levels[..last].iter().enumerate().filter(|(_, files)| files.interpolation.is_none());
         lacks
             .map(|(number, _)| {
-                format!(
-                    "Level {number} has no interpolation P{number}.mtx: its matrix product is of the matrix with itself."
-                )
+                format!("Level {number} has no interpolation P{number}.mtx: its product squares the matrix.")
             })
             .collect()
     }
@@ -126,18 +120,18 @@ struct Level<'a> {
 impl Level<'_> {
     fn spmv(&self) -> Result<Product, Failure> {
         let matrix = Matrix::open(&self.files.matrix)?;
-        matrix.must_be_square()?;
+        matrix.require_square()?;
         let rows = matrix.header().rows;
         let (exchanges, entries) = matrices::spmv(matrix, vec![self.partition(rows)?], self.sizes)?;
         Ok(self.product("spmv", exchanges, rows, entries))
     }
 
-    /// A P, the first half of the product that makes the next level; A A on the last one.
+    /// A·P, the first half of the product for the next level; A·A on the last level.
     fn spgemm(&self) -> Result<Product, Failure> {
         let matrix = Matrix::open(&self.files.matrix)?;
         let rows = matrix.header().rows;
         let second = self.files.interpolation.as_deref().map(Matrix::open).transpose()?;
-        must_fit(&matrix, second.as_ref())?;
+        require_matching_sizes(&matrix, second.as_ref())?;
         let partition = self.partition(rows)?;
         let partitions = vec![(partition.clone(), partition)];
         let (exchanges, entries) = matrices::spgemm(matrix, second, partitions, self.sizes)?;
@@ -157,7 +151,7 @@ impl Level<'_> {
             level: self.number,
             operation,
             processes: self.processes(rows),
-            // There is one partition, so there is one exchange.
+            // One partition gives one exchange.
             exchange: exchanges.into_iter().next().unwrap_or_default(),
             of_matrix: (rows.into(), entries),
         }

@@ -1,4 +1,4 @@
-//! What engines would do with an exchange: the real engines, given the messages of the process that receives most.
+//! Engines with the messages of the process that receives most.
 
 use std::num::NonZeroU32;
 
@@ -8,10 +8,10 @@ use crate::failure::Failure;
 use matchpoint::engines::{NameError, REGISTRY, at_process, create, create_counting};
 use matchpoint::{ContextId, Engine, Envelope, Message, MsgId, Rank, Receive, RecvId, Selector, Tag};
 
-/// More messages would take a list too long: it compares n² ÷ 2 entries.
+/// More messages take too long with a list, which compares n² ÷ 2 entries.
 const MESSAGES_MAX: u64 = 20_000;
 
-/// Every engine of the registry on one exchange.
+/// Runs every engine of the registry on one exchange.
 pub(super) fn at(place: &Place, row: &Row) -> Result<Vec<EngineRow>, Failure> {
     let of = |name: &str| at_one(place, row, name);
     let rows: Result<Vec<EngineRow>, NameError> = REGISTRY.iter().map(|spec| of(spec.name)).collect();
@@ -35,7 +35,7 @@ fn at_one(place: &Place, row: &Row, name: &str) -> Result<EngineRow, NameError> 
     };
     let (attempts_reversed, attempts_in_order) = (count(false)?, count(true)?);
     let mut engine = create(&full_name)?;
-    // Waiting receives are what takes memory; in which order they are taken does not matter to it.
+    // Posted receives take the memory, whatever the order of messages.
     let _ = exchange(engine.as_mut(), messages, true);
     let per_node = place.per_node(processes);
     Ok(EngineRow {
@@ -50,7 +50,7 @@ fn at_one(place: &Place, row: &Row, name: &str) -> Result<EngineRow, NameError> 
     })
 }
 
-/// The memory of an engine once every process had a message from every other.
+/// Memory of an engine after a message from every other process.
 pub(super) fn memory(name: &str, processes: NonZeroU32, per_node: u64) -> Result<EngineRow, Failure> {
     let full_name = at_process(name, 0, processes.get().into());
     let bytes =
@@ -64,7 +64,7 @@ pub(super) fn memory(name: &str, processes: NonZeroU32, per_node: u64) -> Result
     })
 }
 
-/// Posts a receive from each of so many sources, and has their messages arrive; nothing if a table is full.
+/// Posts a receive from each source, then delivers the messages. `None`: a table is full.
 fn exchange(engine: &mut dyn Engine, messages: u64, in_order: bool) -> Option<()> {
     for at in 0..messages {
         engine.post(Receive::new(RecvId(at), Selector::exactly(&envelope(at)))).ok()?;
@@ -76,7 +76,7 @@ fn exchange(engine: &mut dyn Engine, messages: u64, in_order: bool) -> Option<()
     Some(())
 }
 
-/// What an engine holds once it has had a message from every other process, one after the other.
+/// Memory of an engine after one message from every other process, in turn.
 fn all_peers(name: &str, processes: u32) -> Result<Option<u64>, NameError> {
     let mut engine = create(name)?;
     for at in 1..u64::from(processes) {
@@ -100,12 +100,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_compares_what_the_orders_say() {
+    fn list_attempts_follow_order() {
         for messages in [0, 1, 7, 100] {
             for (in_order, order) in [(false, SearchOrder::Reversed), (true, SearchOrder::InOrder)] {
                 let mut engine = create_counting("list").unwrap();
                 exchange(engine.as_mut(), messages, in_order).unwrap();
-                // A post looks into an empty queue.
+                // A post searches an empty queue.
                 assert_eq!(engine.attempts().posted as f64, order.attempts(messages), "{messages} {order}");
                 assert_eq!(engine.posted_len() + engine.unexpected_len(), 0);
             }

@@ -1,4 +1,4 @@
-//! `matchpoint predict figures`: the model curves of the paper's figures, drawn.
+//! `matchpoint predict figures`: draws the model curves of the paper's figures.
 
 use matchpoint_model::figures::{Figure, figures};
 
@@ -10,7 +10,7 @@ use crate::output::Outputs;
 use crate::report::chart::axis::Scale;
 use crate::report::chart::{Chart, Line, STYLES, Shape, alone, grid};
 
-/// Writes a file for each figure.
+/// Writes a file per figure.
 pub(super) fn draw(arguments: &Figures) -> Result<(), Failure> {
     let machine = read_machine(&arguments.machine)?;
     let figures = figures(&machine).map_err(|missing| Failure::Message(missing.to_string()))?;

@@ -1,4 +1,4 @@
-//! Matrices, from file to exchanges, in one pass through each file.
+//! Matrices from files to exchanges, in one pass through each file.
 
 use std::fs::File;
 use std::io::{self, BufReader};
@@ -14,30 +14,32 @@ use matchpoint_model::{Exchange, Partition};
 use crate::failure::Failure;
 use crate::progress::bar;
 
-/// A matrix's file, opened and its header read.
+/// An open matrix file, with its header.
 pub struct Matrix {
     path: PathBuf,
     bytes: u64,
     reader: Reader<BufReader<File>>,
 }
 
-/// How large the buffer between file and lines is.
 const BUFFER_BYTES: usize = 1 << 20;
 
 impl Matrix {
     /// Opens a file.
     ///
     /// # Errors
-    /// It cannot be read, or is no sparse matrix.
+    /// The file cannot be read, or is not a sparse matrix.
     pub fn open(path: &Path) -> Result<Self, Failure> {
         let cannot = |error: io::Error| {
-            Failure::Message(format!("{}: {error}; name a Matrix Market file", path.display()))
+            Failure::Message(format!(
+                "cannot read '{}': {error}\nhint: name a Matrix Market file",
+                path.display()
+            ))
         };
         let file = File::open(path).map_err(cannot)?;
         let known = file.metadata().map_err(cannot)?;
         if !known.is_file() {
             return Err(Failure::Message(format!(
-                "{} is no file; name a Matrix Market file",
+                "'{}' is not a file\nhint: name a Matrix Market file",
                 path.display()
             )));
         }
@@ -45,7 +47,7 @@ impl Matrix {
         Ok(Matrix { path: path.to_owned(), bytes: known.len(), reader: reader.map_err(failure)? })
     }
 
-    /// Its file.
+    /// Path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -55,16 +57,16 @@ impl Matrix {
         self.reader.header()
     }
 
-    /// Fails unless rows and columns are as many.
-    pub fn must_be_square(&self) -> Result<(), Failure> {
+    /// Fails unless the matrix is square.
+    pub fn require_square(&self) -> Result<(), Failure> {
         let Header { rows, columns, .. } = self.header();
         if rows == columns {
             return Ok(());
         }
-        Err(self.wrong(&format!("{rows} rows, {columns} columns: this product needs a square matrix")))
+        Err(self.wrong(&format!("{rows} rows and {columns} columns, but the product needs a square matrix")))
     }
 
-    /// Owners of this matrix's rows: as a file says, or consecutive rows.
+    /// Owners of the rows: as listed in a file, or consecutive rows.
     pub fn partition(&self, listed: Option<&Path>, processes: NonZeroU32) -> Result<Partition, Failure> {
         let rows = self.header().rows;
         let Some(path) = listed else {
@@ -75,7 +77,7 @@ impl Matrix {
         Partition::listed(BufReader::new(file), rows, processes).map_err(wrong)
     }
 
-    /// Reads all entries: gives them to every gatherer, and counts those of each row.
+    /// Reads all entries, passes them to `needs`, and counts the entries of each row.
     ///
     /// # Errors
     /// The file is damaged, or a row has no entry.
@@ -86,12 +88,14 @@ impl Matrix {
             None => Ok(sizes),
             Some(row) => {
                 let row = u64::from(row) + 1;
-                Err(self.wrong(&format!("row {row} has no entry: the matrix is singular; remove the row")))
+                Err(self.wrong(&format!(
+                    "row {row} has no entry, so the matrix is singular\nhint: remove the row"
+                )))
             }
         }
     }
 
-    /// Counts the entries of each row, of which some may have none: in interpolations that is usual.
+    /// Counts the entries of each row. Rows of an interpolation may be empty.
     ///
     /// # Errors
     /// The file is damaged.
@@ -118,15 +122,15 @@ impl Matrix {
     }
 }
 
-/// How far a file has been read: a bar on a terminal, and whether the user interrupted it.
+/// Progress of a file: a bar on a terminal, and a check for an interrupt.
 struct Reading(ProgressBar);
 
-/// Whether the user interrupted it. There can be one handler only.
+/// Whether the user interrupted. Only one handler is possible.
 static STOPPED: AtomicBool = AtomicBool::new(false);
 
 impl Reading {
     fn new(bytes: u64) -> Self {
-        // Without a handler (a second one is refused) the first remains, which does the same.
+        // A second handler is refused; the first does the same.
         let _ = ctrlc::set_handler(|| STOPPED.store(true, Relaxed));
         let bar = bar("{percent:>3} %  {bytes} of {total_bytes}  {eta} left");
         bar.set_length(bytes);
@@ -149,7 +153,7 @@ fn failure(error: MatrixError) -> Failure {
     Failure::Message(error.to_string())
 }
 
-/// The messages of a matrix-vector product, for each of several partitions.
+/// The messages of a matrix-vector product, for each partition.
 pub fn spmv(
     matrix: Matrix,
     partitions: Vec<Partition>,
@@ -160,8 +164,8 @@ pub fn spmv(
     Ok((needs.into_iter().map(|needs| needs.exchange(|_| sizes.element())).collect(), entries))
 }
 
-/// The messages of a product of two matrices, for each of several pairs of partitions of their rows. Without a second
-/// matrix it is the first.
+/// The messages of a product of two matrices, for each pair of row partitions. Without a second matrix, the first is
+/// squared.
 pub fn spgemm(
     first: Matrix,
     second: Option<Matrix>,

@@ -1,7 +1,7 @@
-//! `matchpoint predict`: what messages will cost, by the models of `matchpoint-model`.
+//! `matchpoint predict`: predicts the cost of messages with the models of `matchpoint-model`.
 //!
-//! Every kind of prediction ends in a [`Predicted`], or, compared with measurements, in a [`Validated`], from which all
-//! reports are made.
+//! A prediction ends in a [`Predicted`], a comparison with measurements in a [`Validated`]. Both are the input of the
+//! reports.
 
 mod amg;
 mod engines;
@@ -28,7 +28,7 @@ pub use validate::validated::Validated;
 /// Runs the command.
 ///
 /// # Errors
-/// A file cannot be read or written, the machine lacks what is needed, or the user interrupted it.
+/// A file cannot be read or written, the machine lacks a parameter, or the user interrupted.
 pub fn run(arguments: &Predict) -> Result<(), Failure> {
     match &arguments.what {
         PredictWhat::Spmv(arguments) => {
@@ -47,12 +47,12 @@ pub fn run(arguments: &Predict) -> Result<(), Failure> {
     }
 }
 
-/// The forms of a prediction.
+/// Document and JSON of a prediction.
 fn predicted(of: &Predicted) -> Result<(Document, Value), Failure> {
     Ok((prediction::document::document(of), prediction::json::document(of)))
 }
 
-/// Makes room for the files, predicts, and writes what was asked for.
+/// Reserves the files, predicts, and writes the reports.
 fn deliver(on: &On, predict: impl FnOnce() -> Result<(Document, Value), Failure>) -> Result<(), Failure> {
     json_and_page(on.json.as_deref(), on.html.as_deref())?;
     let files = Files::reserve(on.json.as_deref(), on.html.as_deref())?;

@@ -1,4 +1,4 @@
-//! Where it runs: the machine, the network, how processes lie on nodes.
+//! The machine, the network, and the placement of processes on nodes.
 
 use std::num::NonZeroU32;
 use std::path::Path;
@@ -9,9 +9,9 @@ use matchpoint_model::{Layout, Locality, Machine, Search, SearchOrder, Setting, 
 use crate::cli::On;
 use crate::failure::Failure;
 
-/// What `--machine` and the like say, read.
+/// The options about the machine.
 pub struct Place {
-    /// The parameters.
+    /// Parameters.
     pub machine: Machine,
     topology: Option<Topology>,
     ppn: NonZeroU32,
@@ -23,18 +23,18 @@ impl Place {
     /// Reads the files.
     ///
     /// # Errors
-    /// One of them cannot be read, or nothing says how processes lie on nodes.
+    /// A file cannot be read, or the placement of processes is unknown.
     pub fn read(on: &On) -> Result<Self, Failure> {
         let machine = read_machine(&on.machine)?;
         let lacks = |key: &str, option: &str| {
-            // What was calibrated on one host does not tell how many processes others would have.
+            // A calibration on one host does not show the processes per node of others.
             let one_host = if machine.farthest() == Locality::OffNode {
                 ""
             } else {
-                "; it was measured within one node, which must have room for all processes"
+                " (it was measured within one node)"
             };
             Failure::Message(format!(
-                "the machine `{}` has no {key}{one_host}: say {option}, or add it to the machine's file",
+                "the machine '{}' has no {key}{one_host}\nhint: use {option}, or add {key} to the machine file",
                 machine.name
             ))
         };
@@ -45,47 +45,47 @@ impl Place {
         let topology = on.topology.as_deref().map(Topology::read).transpose();
         let topology = topology.map_err(|error| Failure::Message(error.to_string()))?;
         let network = match &on.topology {
-            Some(path) => format!("{}, every message on its route", path.display()),
-            None => "a cube of a 3-D torus, as the paper assumes".to_owned(),
+            Some(path) => format!("{}, with routes of messages", path.display()),
+            None => "a cube of a 3-D torus, as in the paper".to_owned(),
         };
         Ok(Place { machine, topology, ppn, sockets, network })
     }
 
-    /// The network, in words.
+    /// Description of the network.
     pub fn network(&self) -> String {
         self.network.clone()
     }
 
-    /// So many processes, laid out.
+    /// Placement of this number of processes.
     pub fn layout(&self, processes: NonZeroU32) -> Layout {
         Layout { processes, ppn: self.ppn, sockets: self.sockets }
     }
 
-    /// What to say where the machine lacks something for so many processes: `problem`, unless they are more than the one node
-    /// has that it was measured on.
-    pub fn lacking(&self, processes: NonZeroU32, problem: String) -> Failure {
+    /// The error for a missing parameter. If one node has no room for the processes, and the machine was measured
+    /// within one node, that is the reason; else `problem`.
+    pub fn missing_parameter(&self, processes: NonZeroU32, problem: String) -> Failure {
         let nodes = processes.get().div_ceil(self.ppn.get());
         if nodes == 1 || self.machine.farthest() == Locality::OffNode {
             return Failure::Message(problem);
         }
         Failure::Message(format!(
-            "{processes} processes at {} a node need {nodes} nodes, and the machine `{}` was measured within one: say --ppn \
-             {processes}, if a node has room for them, or calibrate with ranks on several nodes",
+            "{processes} processes with {} per node need {nodes} nodes, but the machine '{}' was measured within one\nhint: \
+             use --ppn {processes} if a node has room for the processes, or calibrate with ranks on several nodes",
             self.ppn, self.machine.name
         ))
     }
 
-    /// How many of so many processes a node has.
+    /// Processes per node.
     pub fn per_node(&self, processes: u32) -> u64 {
         self.ppn.get().min(processes).into()
     }
 
-    /// The same, with all else that a prediction needs, queues searched in an order.
+    /// The input of a prediction with a search order.
     pub fn setting(&self, processes: NonZeroU32, order: SearchOrder) -> Setting<'_> {
         self.setting_of(processes, Search::Order(order))
     }
 
-    /// The same, whatever searching takes.
+    /// The input of a prediction with any search model.
     pub fn setting_of<'a>(&'a self, processes: NonZeroU32, search: Search<'a>) -> Setting<'a> {
         Setting {
             machine: &self.machine,
@@ -96,7 +96,7 @@ impl Place {
     }
 }
 
-/// Reads a machine's file; the paper's machine needs none.
+/// Reads a machine file. The paper's machine needs none.
 pub(super) fn read_machine(path: &Path) -> Result<Machine, Failure> {
     let read = if path == Path::new(BLUE_WATERS) && !path.exists() {
         machine::blue_waters()

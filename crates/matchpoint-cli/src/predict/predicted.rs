@@ -1,57 +1,57 @@
-//! What a prediction comes to. Plain data: reports are made from it, and nothing else.
+//! A prediction. Plain data, the only input of its reports.
 
 use matchpoint_model::{Exchange, Layout, Machine, Prediction};
 use serde::Serialize;
 
-/// The name of the row for the MPI library that the machine was measured under.
+/// Name of the row for the machine's MPI library.
 pub const LIBRARY: &str = "MPI library";
 
-/// All of it.
+/// A prediction.
 #[derive(Clone, Debug)]
 pub struct Predicted {
-    /// The command: `spmv`, `spgemm`, `amg`, `trace`.
+    /// Command: `spmv`, `spgemm`, `amg`, `trace`.
     pub command: &'static str,
-    /// What it is of, in words, and how much there is of it.
+    /// Description of the input.
     pub subject: String,
-    /// The parameters.
+    /// Parameters.
     pub machine: Machine,
-    /// The network, in words.
+    /// Description of the network.
     pub network: String,
-    /// How queues were searched, in words.
+    /// Description of the search order.
     pub searched: String,
-    /// What a row stands for: `processes`, `level`, `phase`.
+    /// Meaning of a row: `processes`, `level`, `phase`.
     pub row_name: &'static str,
-    /// One exchange each; none of a trace without messages.
+    /// One exchange each; empty for a trace without messages.
     pub rows: Vec<Row>,
-    /// The answer where no row has a message: that there is none, or that nobody can tell.
+    /// The answer if no row has a message.
     pub without_messages: String,
-    /// What engines would do, for each number of processes.
+    /// Costs of engines, for each number of processes.
     pub engines: Vec<EngineRow>,
-    /// What a reader should know: full sentences.
+    /// Notes: full sentences.
     pub notes: Vec<String>,
 }
 
-/// An exchange, costed.
+/// An exchange with its cost.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// Its name: a number of processes, a level, a phase.
+    /// Name: a number of processes, a level, a phase.
     pub name: String,
-    /// What is done: `spmv`, `spgemm`, `trace`.
+    /// Operation: `spmv`, `spgemm`, `trace`.
     pub operation: &'static str,
-    /// Rows and entries of the matrix, if there is one.
+    /// Rows and entries of the matrix, if any.
     pub matrix: Option<(u64, u64)>,
-    /// Which process lies where.
+    /// Placement of the processes.
     pub layout: Layout,
     /// Messages of all processes.
     pub messages: u64,
-    /// Their bytes.
+    /// Bytes of all messages.
     pub bytes: u64,
-    /// What it costs.
+    /// Cost.
     pub prediction: Prediction,
 }
 
 impl Row {
-    /// Of an exchange.
+    /// The row of an exchange.
     pub fn new(
         name: impl Into<String>,
         operation: &'static str,
@@ -71,27 +71,27 @@ impl Row {
     }
 }
 
-/// What an engine would do.
+/// Cost of an engine.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct EngineRow {
-    /// Its name.
+    /// Name.
     pub engine: String,
     /// Number of processes.
     pub processes: u32,
-    /// What it was given: messages at one process.
+    /// Messages at the process that receives most.
     pub messages: u64,
-    /// Entries that it compares if they come in the opposite order of their receives; `None` where that was not played.
+    /// Attempts if messages arrive in reversed order; `None` if not played.
     pub attempts_reversed: Option<u64>,
-    /// Entries that it compares if they come in the order of their receives.
+    /// Attempts if messages arrive in order.
     pub attempts_in_order: Option<u64>,
-    /// Entries that it compares with what was traced, at all ranks.
+    /// Attempts with the traced messages, at all ranks.
     pub attempts_recorded: Option<u64>,
-    /// Of a trace: time of matching at the process that takes longest for it, shortest, likely and longest, in seconds.
+    /// For a trace: matching time at the slowest process, in seconds: low, likely, high.
     pub time_s: Option<[f64; 3]>,
-    /// Where the time is from, in words.
+    /// Source of the time.
     pub time_from: Option<&'static str>,
-    /// Memory of all engines of a node after what was played.
+    /// Memory of all engines of a node after the messages.
     pub node_bytes: Option<u64>,
-    /// The same once every process had a message from every other; `None` where that was not played.
+    /// That memory after a message from every other process; `None` if not played.
     pub node_bytes_all_peers: Option<u64>,
 }

@@ -13,11 +13,10 @@ use crate::cli::{Numbers, Spgemm, Spmv};
 use crate::failure::Failure;
 use crate::format::count;
 
-/// A product with a vector.
 pub(super) fn spmv(arguments: &Spmv) -> Result<Predicted, Failure> {
     let place = Place::read(&arguments.product.on)?;
     let matrix = Matrix::open(&arguments.matrix)?;
-    matrix.must_be_square()?;
+    matrix.require_square()?;
     let rows = matrix.header().rows;
     let processes = arguments.product.processes.all();
     let partitions: Result<Vec<Partition>, Failure> = processes
@@ -36,12 +35,11 @@ pub(super) fn spmv(arguments: &Spmv) -> Result<Predicted, Failure> {
     of.predicted(&place, &processes, &exchanges)
 }
 
-/// A product of two matrices.
 pub(super) fn spgemm(arguments: &Spgemm) -> Result<Predicted, Failure> {
     let place = Place::read(&arguments.product.on)?;
     let first = Matrix::open(&arguments.matrix)?;
     let second = arguments.second.as_deref().map(Matrix::open).transpose()?;
-    must_fit(&first, second.as_ref())?;
+    require_matching_sizes(&first, second.as_ref())?;
     let rows = first.header().rows;
     let processes = arguments.product.processes.all();
     let listed = arguments.product.partition.as_deref();
@@ -69,15 +67,15 @@ pub(super) fn spgemm(arguments: &Spgemm) -> Result<Predicted, Failure> {
     of.predicted(&place, &processes, &exchanges)
 }
 
-/// Columns of the first are rows of the second.
-pub(super) fn must_fit(first: &Matrix, second: Option<&Matrix>) -> Result<(), Failure> {
-    let Some(second) = second else { return first.must_be_square() };
+/// Checks that the columns of the first are the rows of the second.
+pub(super) fn require_matching_sizes(first: &Matrix, second: Option<&Matrix>) -> Result<(), Failure> {
+    let Some(second) = second else { return first.require_square() };
     let (columns, rows) = (first.header().columns, second.header().rows);
     if columns == rows {
         return Ok(());
     }
     Err(Failure::Message(format!(
-        "{} has {columns} columns, {} {rows} rows: a product needs as many of both",
+        "'{}' has {columns} columns, but '{}' has {rows} rows: a product needs equal numbers",
         first.path().display(),
         second.path().display()
     )))
@@ -87,7 +85,7 @@ pub(super) fn sizes(numbers: &Numbers) -> Sizes {
     Sizes { value_bytes: numbers.value_bytes, index_bytes: numbers.index_bytes }
 }
 
-/// A prediction without rows.
+/// Creates a prediction without rows.
 pub(super) fn begin(command: &'static str, subject: String, place: &Place, searched: String) -> Predicted {
     Predicted {
         command,
@@ -97,28 +95,28 @@ pub(super) fn begin(command: &'static str, subject: String, place: &Place, searc
         searched,
         row_name: "processes",
         rows: Vec::new(),
-        without_messages: "No messages: every process has all it needs.".to_owned(),
+        without_messages: "No messages: every process has all the data that it needs.".to_owned(),
         engines: Vec::new(),
         notes: Vec::new(),
     }
 }
 
-/// How queues are searched, in words.
+/// Description of a search order.
 pub(super) fn searched(order: SearchOrder) -> String {
     let words = match order {
         SearchOrder::Bound => {
-            "γ n² (equation 3): an upper bound, of messages in the opposite order of their receives"
+            "γ n² (equation 3): an upper bound, for messages in reversed order of their receives"
         }
-        SearchOrder::Reversed => "n (n + 1) ÷ 2 entries, of messages in the opposite order of their receives",
-        SearchOrder::Third => "n² ÷ 3 entries, what the paper found in its applications (§5)",
+        SearchOrder::Reversed => "n (n + 1) ÷ 2 entries, for messages in reversed order of their receives",
+        SearchOrder::Third => "n² ÷ 3 entries, as in the paper's applications (§5)",
         SearchOrder::InOrder => {
-            "n entries, of messages in the order of their receives: the least that a list can do"
+            "n entries, for messages in the order of their receives: the minimum of a list"
         }
     };
     words.to_owned()
 }
 
-/// What a product is of: its matrix has so many rows and entries.
+/// A product; its matrix has these rows and entries.
 struct Of {
     command: &'static str,
     subject: String,
@@ -138,7 +136,7 @@ impl Of {
         let mut predicted = begin(self.command, subject, place, searched(self.order));
         for (&processes, exchange) in processes.iter().zip(exchanges) {
             let prediction = predict(&place.setting(processes, self.order), exchange)
-                .map_err(|problem| place.lacking(processes, problem))?;
+                .map_err(|problem| place.missing_parameter(processes, problem))?;
             let layout = place.layout(processes);
             let row = Row::new(processes.to_string(), self.command, layout, exchange, prediction);
             predicted.engines.extend(engines::at(place, &row)?);

@@ -1,8 +1,8 @@
-//! `matchpoint predict trace`: what a traced application's messages cost on a machine, phase by phase, and what another
-//! engine would change.
+//! `matchpoint predict trace`: predicts the cost of a traced application's messages on a machine by phase, and the
+//! effect of another engine.
 //!
-//! Sends are taken from the trace, matching from real engines that are played its events. A phase takes as long as the
-//! process that takes longest, as if phases began together.
+//! Sends are those of the trace. Matching times are those of real engines on the traced events. A phase takes as long
+//! as its slowest process, as if phases began together.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -17,21 +17,20 @@ use super::place::Place;
 use super::predicted::{EngineRow, LIBRARY, Predicted, Row};
 use super::sparse::begin;
 use crate::analyze::{open, stop_on_interrupt};
-use crate::cli::{PredictTrace, engines_meant};
+use crate::cli::{PredictTrace, expand_all};
 use crate::derived::{between, ratio};
-use crate::doubt::{Doubt, gaps};
 use crate::failure::Failure;
 use crate::format::{count, seconds, share};
+use crate::inconclusive::{Inconclusive, gaps};
 use crate::progress;
 
-/// Times of matching, by process, at each end.
+/// Matching times of each process, at each end.
 type Times = Vec<[f64; 3]>;
 
-/// What an engine's times are from.
-const FROM_REPLAY: &str = "the replay on this host, warm to cold";
-const FROM_LIBRARY: &str = "what the machine's MPI library takes for each entry that list compares";
+/// Sources of engine times.
+const FROM_REPLAY: &str = "the replay on this host, warm to cold caches";
+const FROM_LIBRARY: &str = "attempts of list × the cost of an entry in the machine's MPI library";
 
-/// The prediction.
 pub(super) fn trace(arguments: &PredictTrace) -> Result<Predicted, Failure> {
     let place = Place::read(&arguments.on)?;
     let progress = Arc::new(Progress::default());
@@ -49,7 +48,7 @@ fn measure(
 ) -> Result<(Measurements, Vec<PhaseTraffic>), Failure> {
     let trace = open(&arguments.trace)?;
     let options = Options {
-        engines: engines_meant(&arguments.engines),
+        engines: expand_all(&arguments.engines),
         sampled: false,
         arrivals: arguments.arrivals,
         loggp: arguments.loggp.or_else(|| network(&place.machine)).unwrap_or_default(),
@@ -60,7 +59,7 @@ fn measure(
     progress::shown(progress, || Ok(traffic(trace.as_ref(), &options, classes, progress)?))
 }
 
-/// The sizes at which a protocol changes, of whatever kind of link.
+/// The sizes at which the protocol of any link changes.
 fn size_limits(place: &Place) -> Vec<u64> {
     let links = Locality::ALL.map(|locality| place.machine.link(locality));
     let mut limits: Vec<u64> =
@@ -70,7 +69,7 @@ fn size_limits(place: &Place) -> Vec<u64> {
     limits
 }
 
-/// The machine's network as the replay has networks, if its file tells of it.
+/// The machine's network for the replay, if the file contains it.
 fn network(machine: &Machine) -> Option<LogGp> {
     let network = machine.as_loggp(End::Value).ok()?;
     let ns = |seconds: f64| seconds * 1e9;
@@ -118,14 +117,13 @@ impl Traced<'_> {
         Ok(predicted)
     }
 
-    /// A trace without messages may be one of an application that sends none; or the messages are where the trace is not, as
-    /// in calls that never returned.
+    /// A trace without messages may be incomplete, for example if calls did not return.
     fn without_messages(&self) -> String {
         match gaps(self.measured) {
-            None => "No messages: no process of this trace sends any to another.".to_owned(),
-            Some(Doubt { why, decides }) => {
+            None => "No messages: no process of this trace sends a message to another process.".to_owned(),
+            Some(Inconclusive { reason, action }) => {
                 format!(
-                    "Cannot tell: the trace has no message from one process to another, and {why} {decides}"
+                    "Cannot tell: the trace contains no message between two processes, and {reason} {action}"
                 )
             }
         }
@@ -134,7 +132,7 @@ impl Traced<'_> {
     fn subject(&self) -> String {
         let trace = &self.measured.trace;
         format!(
-            "{}: {} ranks, {} of run time, of which the replay takes {}",
+            "{}: {} ranks, run time {}, replay {}",
             trace.path,
             count(trace.ranks.into()),
             seconds(self.measured.elapsed_s),
@@ -155,12 +153,12 @@ impl Traced<'_> {
         let known = self.by_rank(&self.times(0, phase));
         let setting = self.place.setting_of(ranks, Search::Known(&known));
         let prediction =
-            predict(&setting, &exchange).map_err(|problem| self.place.lacking(ranks, problem))?;
+            predict(&setting, &exchange).map_err(|problem| self.place.missing_parameter(ranks, problem))?;
         let name = format!("{} at {}", phase + 1, seconds(self.phases[phase].begin_s));
         Ok(Row::new(name, "trace", self.place.layout(ranks), &exchange, prediction))
     }
 
-    /// Times of the processes that have a stream, as times of all ranks.
+    /// Times of the present processes as times of all ranks.
     fn by_rank(&self, times: &[[f64; 3]]) -> Times {
         let mut known = vec![[0.0; 3]; self.measured.trace.ranks as usize];
         for (rank, time) in self.measured.ranks.iter().zip(times) {
@@ -169,7 +167,7 @@ impl Traced<'_> {
         known
     }
 
-    /// What an engine takes in one phase, by process.
+    /// Times of an engine in one phase, by process.
     fn times(&self, engine: usize, phase: usize) -> Times {
         let ranks = self.measured.engines[engine].ranks.iter().enumerate();
         let times = ranks.map(|(process, rank)| {
@@ -179,7 +177,7 @@ impl Traced<'_> {
         times.collect()
     }
 
-    /// The share of a process's matching that falls into a phase: of its calls and what it compares in them.
+    /// Share of a process's matching in a phase: by calls and attempts.
     fn part(&self, engine: usize, phase: usize, process: usize) -> f64 {
         let work = |phase: &PhaseTraffic| {
             let matching = &phase.matching[process];
@@ -188,7 +186,7 @@ impl Traced<'_> {
         ratio(work(&self.phases[phase]), self.phases.iter().map(work).sum())
     }
 
-    /// The same over the whole run.
+    /// Times of an engine in the whole run, by process.
     fn times_of_run(&self, engine: usize) -> Times {
         let mut sums = vec![[0.0; 3]; self.measured.ranks.len()];
         for phase in 0..self.phases.len() {
@@ -212,13 +210,13 @@ impl Traced<'_> {
         }
     }
 
-    /// The MPI library of the machine, which searches as `list` does, if `list` was played.
+    /// The MPI library of the machine, which searches as `list`, if `list` was played.
     fn library(&self) -> Result<Option<EngineRow>, Failure> {
         let (machine, engines) = (&self.place.machine, &self.measured.engines);
         let list = engines.iter().find(|engine| engine.name == "list");
         let (Some(list), Ok(_)) = (list, machine.attempt_s(1, End::Value)) else { return Ok(None) };
         let time = |(rank, own): (&EngineAtRank, &RankMeasurements), end| {
-            // Queues are as long as those of so many messages in reversed order, whose searches are as long on average.
+            // This many messages in reversed order have the same mean search.
             let at_once = 2 * rank.attempts / own.messages.max(1);
             machine.attempt_s(at_once, end).map(|each_s| each_s * rank.attempts as f64)
         };
@@ -232,56 +230,56 @@ impl Traced<'_> {
         Ok(Some(EngineRow { engine: LIBRARY.to_owned(), node_bytes: None, ..row }))
     }
 
-    /// The memory of every engine on so many processes that all had messages from one another.
+    /// Memory of every engine on this number of processes, after messages from all.
     fn elsewhere(&self, processes: NonZeroU32) -> Result<Vec<EngineRow>, Failure> {
         let of = |name: &String| engines::memory(name, processes, self.place.per_node(processes.get()));
-        engines_meant(&self.arguments.engines).iter().map(of).collect()
+        expand_all(&self.arguments.engines).iter().map(of).collect()
     }
 
     fn notes(&self) -> Vec<String> {
         let mut notes = self.measured.trace.notes.clone();
         if self.measured.totals.sends_without_size > 0 {
             notes.push(format!(
-                "The trace does not give the size of {}: they count as empty.",
+                "The trace does not contain the sizes of {}, which count as empty.",
                 crate::format::counted(self.measured.totals.sends_without_size, "message")
             ));
         }
         let known: u64 = self.phases.iter().flat_map(|phase| &phase.flows).map(|flow| flow.messages).sum();
         if known < self.measured.totals.sends {
             notes.push(format!(
-                "The trace does not tell who {} were for: they are not in the times.",
+                "The trace does not contain the receivers of {}: the times omit them.",
                 crate::format::counted(self.measured.totals.sends - known, "message")
             ));
         }
         if !self.measured.trace.missing.is_empty() {
-            notes.push("The trace lacks ranks: what they sent and searched is not in the times.".to_owned());
+            notes.push("The trace lacks ranks: the times omit their messages and searches.".to_owned());
         }
         for engine in self.measured.engines.iter().filter(|engine| engine.sampled < 1.0) {
             notes.push(format!(
-                "Engine {} was played {} of the searches only; the rest of its times is an estimate.",
+                "Engine {} was stopped after {} of the searches; its times are extrapolated.",
                 engine.name,
                 share(engine.sampled)
             ));
         }
         notes.push(format!(
-            "Times of matching were measured on {}, from warm to cold caches; a phase has the part of them that its calls and \
-             comparisons are.",
+            "Matching times were measured on {}, with warm and with cold caches. The share of a phase is that of its calls \
+             and attempts.",
             self.measured.host
         ));
         let is_simulated = self.arguments.arrivals == Arrivals::Simulated;
         notes.extend(is_simulated.then(|| match (self.arguments.loggp, network(&self.place.machine)) {
-            (Some(given), _) => format!("Messages arrive as in the network {given}, as asked for."),
+            (Some(given), _) => format!("Messages arrive as in the network {given} (--loggp)."),
             (None, Some(own)) => format!("Messages arrive as in the machine's network: {own}."),
             (None, None) => {
                 let assumed = LogGp::default();
-                format!("Messages arrive as in a network that is assumed ({assumed}): the machine's file has no logp.")
+                format!("Messages arrive as in an assumed network ({assumed}): the machine file has no logp.")
             }
         }));
         notes
     }
 }
 
-/// Seconds on warm caches, between, on cold ones.
+/// Seconds with warm caches, likely, with cold caches.
 fn warm_to_cold(rank: &EngineAtRank) -> [f64; 3] {
     let (low, high) = (rank.match_ns.min(rank.match_cold_ns), rank.match_ns.max(rank.match_cold_ns));
     [low, between(low, high), high].map(|ns| ns * 1e-9)

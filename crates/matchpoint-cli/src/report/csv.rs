@@ -7,15 +7,15 @@ use matchpoint_replay::measurements::{QueueMeasurements, RankQueue, SearchCounts
 use super::Report;
 use super::schema::table;
 
-/// One file.
+/// A CSV file.
 pub struct Table {
-    /// Its name.
+    /// File name.
     pub file: &'static str,
-    /// Writes it.
+    /// Function that writes the file.
     pub write: fn(&Report<'_>, &mut dyn Write) -> io::Result<()>,
 }
 
-/// All of them.
+/// All files.
 pub const TABLES: [Table; 8] = [
     Table { file: "calls.csv", write: calls },
     Table { file: "engines.csv", write: engines },
@@ -82,7 +82,7 @@ const RANK_COLUMNS: [&str; 20] = [
     "worst_length",
 ];
 
-/// Then, for each engine, its time and its memory at that rank.
+/// Ranks, with time and memory of each engine.
 fn ranks(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     let engines = &report.measurements.engines;
     let parts = ["match_ns", "match_cold_ns", "attempts", "bytes"];
@@ -101,7 +101,7 @@ fn ranks(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     table(header, rows, out)
 }
 
-/// One line per rank, span and queue: the long form, which every tool can pivot.
+/// One line per rank, span and queue, so that tools can pivot.
 fn timeline(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     let replayed_s = report.measurements.replayed_s;
     let queues = report.measurements.ranks.iter().flat_map(|of| {
@@ -133,7 +133,7 @@ fn depth(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     table(["engine", "queue", "outcome", "attempts_from", "attempts_below", "searches"], rows, out)
 }
 
-/// Cells without messages are left out: most of a large matrix is empty.
+/// Cells with messages only: most of a large matrix is empty.
 fn matrix(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     let of = &report.measurements.matrix;
     let cells = (of.cells as usize).max(1);
@@ -168,7 +168,7 @@ const SITE_COLUMNS: [&str; 15] = [
     "unexpected_attempts_max",
 ];
 
-/// Where receives are posted: empty, but for the header, where the trace has no call sites.
+/// Call sites of receives; only the header if the trace contains no call sites.
 fn sites(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     let rows = report.measurements.places.iter().map(|place| {
         let there = &place.receives;

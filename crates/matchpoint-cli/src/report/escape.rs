@@ -1,6 +1,6 @@
-//! Text from a trace may hold anything: no path may become markup.
+//! Escapes text of a trace, which may contain markup.
 
-/// For text and for attribute values in double quotes.
+/// Escapes text, and attribute values in double quotes.
 pub fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for character in text.chars() {
@@ -16,7 +16,7 @@ pub fn escape(text: &str) -> String {
     safe
 }
 
-/// Escaped, with what stands between backticks as code.
+/// Escapes text, and formats text between backticks as code.
 pub fn prose(text: &str) -> String {
     let parts: Vec<_> = escape(text).split('`').map(str::to_owned).collect();
     let marked = parts.iter().enumerate().map(|(index, part)| match index % 2 {
@@ -26,7 +26,7 @@ pub fn prose(text: &str) -> String {
     marked.collect()
 }
 
-/// JSON for a script element: nothing in it may end the element.
+/// JSON for a script element, which its text cannot end.
 pub fn script_json(json: &str) -> String {
     json.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
 }

@@ -1,5 +1,5 @@
-//! JSON, schema 1. Names and nesting are fixed: programs read them. `docs/reference/json.md` describes every member, and a
-//! test compares it with what is written.
+//! JSON, schema 1. Names and nesting are fixed, because programs read them. `docs/reference/json.md` describes every
+//! member, and a test compares the page with the output.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -21,7 +21,7 @@ use crate::derived;
 /// Writes the report.
 ///
 /// # Errors
-/// `out` does not take it.
+/// Those of `out`.
 pub fn write(report: &Report<'_>, out: &mut (dyn Write + Send)) -> io::Result<()> {
     let (of_run, ranks) = (of_run(report), Ranks(report.measurements));
     schema::write(&Document { schema: SCHEMA, of_run, ranks }, out)
@@ -35,7 +35,7 @@ struct Document<'a> {
     ranks: Ranks<'a>,
 }
 
-/// Written one by one: there may be many.
+/// Ranks, serialized one by one because there may be many.
 struct Ranks<'a>(&'a Measurements);
 
 impl Serialize for Ranks<'_> {
@@ -44,7 +44,7 @@ impl Serialize for Ranks<'_> {
     }
 }
 
-/// All but the ranks.
+/// Everything except the ranks.
 fn of_run(report: &Report<'_>) -> Value {
     let measurements = report.measurements;
     let totals = &measurements.totals;
@@ -217,7 +217,7 @@ fn verdict(report: &Report<'_>) -> Value {
     })
 }
 
-/// Why an engine was stopped, if it was.
+/// The reason why an engine was stopped, if it was.
 fn stopped(of: &EngineMeasurements) -> Option<&'static str> {
     match of {
         _ if of.full => Some("full"),
@@ -304,7 +304,7 @@ fn rank(measurements: &Measurements, index: usize) -> Value {
 fn advice(of: &Advice) -> Value {
     let kind = match of.kind {
         Kind::Change => "change",
-        Kind::Trust => "trust",
+        Kind::Limitation => "trust",
     };
     json!({
         "kind": kind,

@@ -1,4 +1,4 @@
-//! The reports: one format, one file. A report is made of a [`Report`] and nothing else.
+//! The reports, one file per format. Each is a pure function of its data.
 
 pub mod bench;
 pub mod calibrate;
@@ -20,13 +20,13 @@ use crate::advice::{self, Advice};
 use crate::judge::judge;
 use crate::verdict::Verdict;
 
-/// What was measured, and what we make of it.
+/// Measurements with their verdict and advice.
 pub struct Report<'a> {
-    /// What was measured.
+    /// Measurements.
     pub measurements: &'a Measurements,
-    /// Whether matching is the problem.
+    /// Answer.
     pub verdict: Verdict,
-    /// What to change, and what to be careful about.
+    /// Advice and limitations.
     pub advice: Vec<Advice>,
 }
 

@@ -1,12 +1,11 @@
-//! Documents and tables for programs: their head, and how they are written. Pages of the manual describe every member; members never
-//! change their meaning or disappear.
+//! Documents and tables for programs. Manual pages describe every member; members never change or disappear.
 
 use std::io::{self, Write};
 
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// Raised when a member changes its meaning.
+/// Increased when a member changes its meaning.
 pub const SCHEMA: u32 = 1;
 
 /// Writes a document.
@@ -18,14 +17,14 @@ pub fn write(document: &impl Serialize, out: &mut (dyn Write + Send)) -> io::Res
     out.write_all(b"\n")
 }
 
-/// A document with the members that all have.
+/// Adds the common members to a document.
 pub fn headed(mut document: Value) -> Value {
     document["schema"] = json!(SCHEMA);
     document["matchpoint"] = json!(env!("CARGO_PKG_VERSION"));
     document
 }
 
-/// A document of what was measured on this host, and the load of the host before, where it is known.
+/// Adds the common members, and the host load before the measurement if known.
 pub fn measured(load: Option<f64>, mut document: Value) -> Value {
     document["host"] = json!(matchpoint_replay::host::host());
     document["load"] = json!(load);
@@ -49,7 +48,7 @@ pub fn table<R: Serialize>(
     table.flush()
 }
 
-/// Writes a table of members of documents: the names of columns, and where their members are in each document.
+/// Writes a table of document members: names of columns, and the path of each member.
 ///
 /// # Errors
 /// Those of `out`.
@@ -66,7 +65,7 @@ pub fn members(
     table(columns.iter().map(|(name, _)| name), documents.map(row), out)
 }
 
-/// A member as text: nothing for what is missing, so many decimals of what is no whole number.
+/// A member as text: empty if missing, with this number of decimals if not an integer.
 pub fn cell(value: &Value, decimals: usize) -> String {
     match value {
         Value::Null => String::new(),

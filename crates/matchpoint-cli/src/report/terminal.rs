@@ -1,4 +1,4 @@
-//! The summary on a terminal: the answer first, then what it rests on, on one screen.
+//! The summary on a terminal: answer, advice, details, limitations.
 
 mod facts;
 mod statistics;
@@ -11,11 +11,17 @@ use crate::advice::{Advice, Kind};
 /// The whole summary.
 pub fn render(report: &Report<'_>) -> String {
     let mut document = Document::default();
-    document.lead(&report.verdict.text, answer_style(report.verdict.answer));
+    let verdict = &report.verdict;
+    document.lead(&verdict.headline, answer_style(verdict.answer));
+    let details = verdict.text.strip_prefix(&verdict.headline).unwrap_or_default().trim_start();
+    if !details.is_empty() {
+        document.paragraph(details);
+    }
+    findings(report, Kind::Change, "What to do", &mut document);
+    document.gap();
     facts::write(report, &mut document);
     tables::write(report, &mut document);
-    findings(report, Kind::Change, "Advice", &mut document);
-    findings(report, Kind::Trust, "How far to trust this", &mut document);
+    findings(report, Kind::Limitation, "Limitations", &mut document);
     document.gap();
     let measurements = report.measurements;
     for note in &measurements.trace.notes {
@@ -24,7 +30,7 @@ pub fn render(report: &Report<'_>) -> String {
     document.item(
         "Measured",
         format!(
-            "engines replayed and timed on {}; arrivals `{}`, LogGP {}.",
+            "on {}; arrival order `{}`, LogGP {}.",
             measurements.host, measurements.arrivals.mode, measurements.arrivals.loggp
         ),
     );

@@ -1,4 +1,4 @@
-//! `--compare`: the job runs with an engine of ours, as its MPI is shipped, and over the same transport without us, in turns.
+//! `--compare`: alternates the job with an engine, unchanged, and unchanged over the same transport.
 
 use std::process::{Child, ExitStatus};
 use std::sync::atomic::Ordering::Relaxed;
@@ -13,23 +13,22 @@ use crate::format;
 use crate::job::{self, Watcher, ask_to_stop};
 use crate::report::run::compared::{Compared, Row};
 
-/// A run without us that takes so many times as long as the longest with us is ended: some transports let jobs hang that do
-/// not with us.
+/// Longest run with the engine × this is the limit of an unchanged run: some transports let jobs hang.
 const PATIENCE: u32 = 10;
-/// But none before this time.
+/// Lowest limit.
 const LEAST: Duration = Duration::from_secs(60);
 
-/// Runs it so many times in each way; `with_us` runs it once in ours. How the last of those ended: the first that fails is
-/// the last. A run that a signal interrupts is the last, too. Unless processes may be silent, so is the first in which no
-/// process loaded our library.
+/// Runs the job `times` times in each way; `with_engine` runs it with the engine. Returns the status of the last run with
+/// the engine. A failed run, or a signal, ends the comparison. So does a run in which no process loaded the library,
+/// unless `may_be_silent`.
 ///
 /// # Errors
-/// It cannot be started.
+/// The job cannot be started.
 pub fn run(
     job: &Job,
     times: u32,
     may_be_silent: bool,
-    with_us: &mut impl FnMut() -> Result<ExitStatus, Failure>,
+    with_engine: &mut impl FnMut() -> Result<ExitStatus, Failure>,
     compared: &mut Compared,
 ) -> Result<ExitStatus, Failure> {
     let stop = job::signalled(&[SIGINT, SIGTERM, SIGHUP])?;
@@ -39,7 +38,7 @@ pub fn run(
             let begun = Instant::now();
             if row.way == Way::Ours {
                 job.folder.forget_reports()?;
-                last = with_us()?;
+                last = with_engine()?;
                 if !last.success() {
                     return Ok(last);
                 }
@@ -49,7 +48,7 @@ pub fn run(
                 longest = longest.max(begun.elapsed());
                 row.seconds.push(begun.elapsed().as_secs_f64());
             } else {
-                without_us(job, row, longest * PATIENCE)?;
+                run_unchanged(job, row, longest * PATIENCE)?;
             }
             if stop.load(Relaxed) {
                 return Ok(last);
@@ -60,17 +59,17 @@ pub fn run(
     Ok(last)
 }
 
-fn without_us(job: &Job, row: &mut Row, limit: Duration) -> Result<(), Failure> {
+fn run_unchanged(job: &Job, row: &mut Row, limit: Duration) -> Result<(), Failure> {
     let mut watched = Watched { begun: Instant::now(), limit, job: None, was_stopped: false };
     let status = job::run(job.command(row.way), &mut watched)?;
     let took = watched.begun.elapsed().as_secs_f64();
     if watched.was_stopped {
         let (limit, times) = (format::seconds(limit.as_secs_f64()), PATIENCE);
-        row.left_out = Some(format!("ended after {limit}, at least {times} times as long as with us"));
+        row.left_out = Some(format!("ended after {limit}, at least {times} × the time with the engine"));
     } else if status.success() {
         row.seconds.push(took);
     } else {
-        row.left_out = Some(format!("it failed ({status})"));
+        row.left_out = Some(format!("failed ({status})"));
     }
     Ok(())
 }
@@ -84,7 +83,7 @@ fn tell(row: &Row, turn: u32, times: u32) {
     anstream::eprintln!("matchpoint: turn {turn} of {times}, {}: {what}", row.name);
 }
 
-/// A job that has so much time.
+/// Ends a job after a time limit.
 struct Watched {
     begun: Instant,
     limit: Duration,
@@ -93,11 +92,11 @@ struct Watched {
 }
 
 impl Watcher for Watched {
-    fn begins(&mut self, job: &mut Child) {
+    fn on_start(&mut self, job: &mut Child) {
         self.job = Some(job.id());
     }
 
-    fn looks(&mut self) {
+    fn on_poll(&mut self) {
         if !self.was_stopped && self.begun.elapsed() > self.limit {
             self.was_stopped = true;
             self.job.into_iter().for_each(ask_to_stop);

@@ -1,9 +1,9 @@
-//! `matchpoint run`: an MPI job whose messages an engine of ours matches, above its MPI library or below.
+//! `matchpoint run`: runs an MPI job with an engine above or below its MPI library.
 
 mod compare;
-mod news;
 mod queues;
 mod recorder;
+mod start;
 
 use std::io::Write;
 use std::path::Path;
@@ -22,30 +22,29 @@ use crate::report::run::compared::Compared;
 use crate::report::run::{Run, json as json_report, terminal, verdict};
 use crate::report::schema;
 use crate::{format, job};
-use news::{News, news_of};
 use queues::Queues;
 use recorder::Recorder;
+use start::{StartMessage, start_message};
 
 /// Runs the command.
 ///
 /// # Errors
-/// The job cannot be started, or not with the provider; none of its processes used it; or it failed: then with its exit
-/// code.
+/// The job cannot be started, no process used the engine, or the job failed (with its exit code).
 pub fn run(arguments: &cli::Run) -> Result<(), Failure> {
     if arguments.json.as_deref().is_some_and(is_stdout) {
         return Err(Failure::Message(
-            "standard output is the job's: give --json the name of a file".to_owned(),
+            "--json cannot go to standard output, which the job uses\nhint: name a file".to_owned(),
         ));
     }
     let mut outputs = Outputs::default();
     let json = outputs.reserve_if(arguments.json.as_deref())?;
     if let Some(folder) = &arguments.results {
-        let told = told_in(folder)?;
-        let run = Run::new(&told, None);
-        if told.is_empty() {
+        let reports = read_reports(folder)?;
+        let run = Run::new(&reports, None);
+        if reports.is_empty() {
             return Err(Failure::Message(format!(
-                "{}: no process has reported there; run the job with the environment that --print-environment printed. \
-                 With --quiet, or MATCHPOINT_QUIET set, nothing overflowed",
+                "'{}' contains no reports of processes. With --quiet or MATCHPOINT_QUIET, nothing overflowed\nhint: run the \
+                 job with the variables of --print-environment",
                 folder.display()
             )));
         }
@@ -55,13 +54,13 @@ pub fn run(arguments: &cli::Run) -> Result<(), Failure> {
         return finish(arguments, outputs, json, &Value::Null, &run);
     }
     let program = std::env::current_exe()
-        .map_err(|error| Failure::Message(format!("cannot find out what this command is: {error}")))?;
+        .map_err(|error| Failure::Message(format!("cannot determine the path of this command: {error}")))?;
     let mut compiles = |library: &str| {
-        anstream::eprintln!("matchpoint: compiling the library of overflow matching for {library}, once ...");
+        anstream::eprintln!("matchpoint: compiling the library of overflow matching for {library} (once)");
     };
     let mut job = Job::prepare(request(arguments), &program, &mut compiles)?;
     if arguments.quiet {
-        // Processes may report nothing, so their number is no expectation.
+        // Processes may write no report, so their number is unknown.
         job.ranks = None;
     }
     if arguments.print_environment {
@@ -70,10 +69,10 @@ pub fn run(arguments: &cli::Run) -> Result<(), Failure> {
     }
     let recorder = Recorder::prepare(arguments, &mut job)?;
     anstream::eprintln!("matchpoint: {}", job.describe());
-    let (mut news, mut queues) = (News::default(), Queues::watch()?);
-    let mut with_us = || {
+    let (mut start, mut queues) = (StartMessage::default(), Queues::watch()?);
+    let mut with_engine = || {
         job::run(job.command(Way::Ours), &mut || {
-            news.look(&job);
+            start.look(&job);
             queues.look(&job);
         })
     };
@@ -81,9 +80,9 @@ pub fn run(arguments: &cli::Run) -> Result<(), Failure> {
     let status = match arguments.compare {
         Some(times) => {
             let compared = compared.insert(Compared::new(&job));
-            compare::run(&job, times, arguments.quiet, &mut with_us, compared)?
+            compare::run(&job, times, arguments.quiet, &mut with_engine, compared)?
         }
-        None => with_us()?,
+        None => with_engine()?,
     };
     if compared.is_some() && !status.success() {
         anstream::eprintln!(
@@ -92,29 +91,29 @@ pub fn run(arguments: &cli::Run) -> Result<(), Failure> {
         );
     }
     let recorded = recorder.map_or(Ok(()), |recorder| recorder.finish(&job, status));
-    let told = job.processes();
-    let run = Run::of_job(&job, &told);
+    let reports = job.processes();
+    let run = Run::of_job(&job, &reports);
     if run.ranks.is_empty() && arguments.quiet && status.success() {
         anstream::eprintln!(
-            "matchpoint: no process reported: nothing overflowed, or no process loaded the library. hint: leave out --quiet \
-             to tell which"
+            "matchpoint: no process reported: nothing overflowed, or no process loaded the library\nhint: omit --quiet to \
+             distinguish both"
         );
     } else if run.ranks.is_empty() {
         let why = match (&job.missing, &job.position) {
-            (Some(program), _) if told.is_empty() && !status.success() => {
-                format!("'{program}' is no program on this host\nhint: check the name and the path")
+            (Some(program), _) if reports.is_empty() && !status.success() => {
+                format!("'{program}' is not a program on this host\nhint: check the name and the path")
             }
             (_, Position::Above(_)) => nothing_above().to_owned(),
-            (_, Position::Below(_)) => nothing(&run, told.is_empty()),
+            (_, Position::Below(_)) => nothing(&run, reports.is_empty()),
         };
         if status.success() {
             return Err(Failure::Message(why));
         }
-        anstream::eprintln!("matchpoint: the job failed ({status}), and {why}");
+        anstream::eprintln!("matchpoint: the job failed ({status}): {why}");
         return job::ended(status);
     }
-    if !news.told && !run.ranks.is_empty() {
-        anstream::eprintln!("{}", news_of(&job, &told));
+    if !start.is_printed && !run.ranks.is_empty() {
+        anstream::eprintln!("{}", start_message(&job, &reports));
     }
     if let Some(compared) = &compared {
         anstream::eprint!("{}", compared.render());
@@ -124,7 +123,7 @@ pub fn run(arguments: &cli::Run) -> Result<(), Failure> {
 }
 
 fn request(arguments: &cli::Run) -> Request {
-    // A recorded job is to show when every message arrived: the engine must see all of them.
+    // A recorded job must show every arrival, so the engine matches all receives.
     let all = arguments.record.is_some() && arguments.limit == Limit::Measured;
     Request {
         engine: arguments.engine.clone(),
@@ -141,13 +140,13 @@ fn request(arguments: &cli::Run) -> Request {
     }
 }
 
-/// What the processes of an earlier job left in its folder.
-fn told_in(folder: &Path) -> Result<Vec<Process>, Failure> {
+/// Reports of an earlier job in its folder.
+fn read_reports(folder: &Path) -> Result<Vec<Process>, Failure> {
     let reports = folder.join("reports");
     if !reports.is_dir() {
         let folder = folder.display();
         return Err(Failure::Message(format!(
-            "{folder}: there are no reports in it; name the folder of --folder"
+            "'{folder}' contains no reports\nhint: name the folder of --folder"
         )));
     }
     Ok(reports::read(&reports))
@@ -162,7 +161,7 @@ fn finish(
 ) -> Result<(), Failure> {
     let mut verdict = verdict::verdict(run);
     if arguments.compare.is_none() && verdict.share.is_some() {
-        verdict.text += " --compare 3 measures what that saves.";
+        verdict.text += " Measure the saving with --compare 3.";
     }
     if !run.ranks.is_empty() || !arguments.quiet {
         anstream::eprint!("{}", terminal::render(run, &verdict, arguments.stats));
@@ -174,7 +173,7 @@ fn finish(
     Ok(())
 }
 
-/// What was known before it ran, and how it ran otherwise.
+/// The job, and the comparison, as JSON.
 fn about(job: &Job, status: ExitStatus, compared: Option<&Compared>) -> Value {
     let (mpi, version, below) = match &job.position {
         Position::Above(overflow) => {
@@ -199,7 +198,7 @@ fn about(job: &Job, status: ExitStatus, compared: Option<&Compared>) -> Value {
     })
 }
 
-/// `MPICH` and `5.0.2` of `MPICH 5.0.2`.
+/// Splits `MPICH 5.0.2` into `MPICH` and `5.0.2`.
 fn name_and_version(mpi: &str) -> (&str, Option<&str>) {
     match mpi.rsplit_once(' ') {
         Some((name, version)) if version.starts_with(|first: char| first.is_ascii_digit()) => {
@@ -209,19 +208,19 @@ fn name_and_version(mpi: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// No process has loaded the library.
+/// Message if no process loaded the library.
 fn nothing_above() -> &'static str {
-    "no process reported: the program calls no MPI_Init, is linked statically or set-user-id, sets its own LD_PRELOAD, uses \
-     another MPI library, or runs on hosts that do not see the folder (--folder)\n\
-     hint: put the launcher itself behind --, not a script that starts it; or name the compiler of its MPI with --mpicc"
+    "no process reported: the program does not call MPI_Init, is linked statically, is set-user-id, sets LD_PRELOAD, uses \
+     another MPI library, or its hosts do not see the folder (--folder)\n\
+     hint: put the launcher itself after --, not a script that starts it, or name the compiler of its MPI with --mpicc"
 }
 
-/// No process was matched by us: why, as far as is known, and what to look at.
+/// Message if the engine matched in no process: reason and hint.
 fn nothing(run: &Run, silent: bool) -> String {
     if silent {
-        return "no process loaded the provider: none called MPI_Init, or the application has another MPI library \
-            than the one that was found, or its hosts do not see the folder of the provider (--folder); \
-            FI_LOG_LEVEL=warn lets libfabric tell"
+        return "no process loaded the provider: no process called MPI_Init, the application uses another MPI library, or \
+            its hosts do not see the folder of the provider (--folder)\nhint: set FI_LOG_LEVEL=warn, and read the messages \
+            of libfabric"
             .to_owned();
     }
     if let Some((why, times)) = run.unmatched.first() {
@@ -231,22 +230,21 @@ fn nothing(run: &Run, silent: bool) -> String {
     if let Some(why) = run.unseen() {
         return why;
     }
-    // After a job that was started by hand, nobody knows how many processes and hosts it had.
-    let alone = match run.heard.first() {
-        Some(host) if run.heard.len() == 1 && run.expected.is_none() => {
-            format!(", or processes on other hosts than {host} lacked the folder or the variables")
+    // The numbers of processes and hosts are unknown for a job that was started by hand.
+    let alone = match run.reporting_hosts.first() {
+        Some(host) if run.reporting_hosts.len() == 1 && run.expected.is_none() => {
+            format!(", or hosts other than {host} lack the folder or the variables")
         }
         _ => String::new(),
     };
     format!(
-        "the MPI did not choose the provider, which {} loaded: a setting of its own names another, in a \
-         file or behind the launcher, or it asks libfabric for something that the core lacks{alone}; FI_LOG_LEVEL=info \
-         lets libfabric tell, another --core may do",
+        "{} loaded the provider, but the MPI selected another: by a setting, or because the core provider lacks a \
+         feature{alone}\nhint: set FI_LOG_LEVEL=info and read the messages of libfabric, or try another --core",
         format::counted(run.idle, "process")
     )
 }
 
-/// Lines for a shell, and in comments what it cannot do.
+/// Shell commands that set the environment, with comments about the remaining steps.
 fn environment(job: &Job) -> String {
     let mut text = format!("# {}\n", job.describe());
     for variable in &job.variables() {
@@ -255,7 +253,7 @@ fn environment(job: &Job) -> String {
     let folder = job.folder.path.display();
     let passed_on = job.passed_on();
     if !passed_on.is_empty() {
-        text += &format!("# For other hosts, mpirun must pass these on: {}\n", passed_on.join(" "));
+        text += &format!("# For other hosts, mpirun must export: {}\n", passed_on.join(" "));
     }
     text += &format!(
         "# All hosts must see {folder}.\n# Empty {folder}/reports before each run; afterwards:\n#     matchpoint run \
@@ -264,10 +262,10 @@ fn environment(job: &Job) -> String {
     text
 }
 
-/// The hidden command: see [`libfabric`].
+/// The hidden command of [`libfabric`].
 ///
 /// # Errors
-/// It cannot be loaded.
+/// The library cannot be loaded.
 pub fn ask_libfabric(library: &Path) -> Result<(), Failure> {
     let text = libfabric::answer(library).map_err(Failure::Message)?;
     anstream::stdout().write_all(text.as_bytes()).map_err(|error| Failure::printing(&error))

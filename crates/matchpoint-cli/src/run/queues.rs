@@ -1,8 +1,8 @@
-//! What stands in the queues of a job that hangs: on SIGUSR1 to this command, its processes on this host are asked, by
-//! SIGUSR2: MPICH has a use of its own for the other.
+//! Queue contents of a hanging job, on SIGUSR1.
 //!
-//! The provider writes into files beside its reports, when the application next looks for completions: one that waits for a
-//! message looks all the time, one that computes does not.
+//! SIGUSR1 to this command sends SIGUSR2 to its processes on this host, because MPICH uses SIGUSR1. The library writes
+//! queue contents into files next to the reports when the application next polls for completions. A computing process
+//! does not poll.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,28 +18,28 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::failure::Failure;
 use crate::job::signalled;
 
-/// Watches for the signal, and tells what the processes answer.
+/// Waits for the signal, and prints the answers.
 pub struct Queues {
     asked: Arc<AtomicBool>,
     waiting: Option<Instant>,
-    /// Bytes of each file that have been told.
-    told: BTreeMap<PathBuf, usize>,
+    /// Printed bytes of each file.
+    printed: BTreeMap<PathBuf, usize>,
 }
 
 impl Queues {
-    /// After this time those that have not answered are not looking.
+    /// Wait for answers. Processes without an answer do not poll.
     const PATIENCE: Duration = Duration::from_secs(1);
 
-    /// From now on.
+    /// Installs the signal handler.
     ///
     /// # Errors
-    /// The system does not let us.
+    /// The system refuses the handler.
     pub fn watch() -> Result<Queues, Failure> {
         let asked = signalled(&[signal_hook::consts::SIGUSR1])?;
-        Ok(Queues { asked, waiting: None, told: BTreeMap::new() })
+        Ok(Queues { asked, waiting: None, printed: BTreeMap::new() })
     }
 
-    /// Asks if it is time to, and tells what was answered.
+    /// Asks the processes after a signal, and prints the answers later.
     pub fn look(&mut self, job: &Job) {
         if self.asked.swap(false, Relaxed) {
             ask(job);
@@ -56,25 +56,25 @@ impl Queues {
         for process in job.processes().iter().filter(|process| process.is_matched()) {
             let path = answers(job, process);
             let text = fs::read_to_string(&path).unwrap_or_default();
-            let told = self.told.entry(path).or_default();
-            let fresh = text.get(*told..).unwrap_or_default();
+            let printed = self.printed.entry(path).or_default();
+            let fresh = text.get(*printed..).unwrap_or_default();
             let name = name(process);
             if !fresh.is_empty() {
                 anstream::eprint!("matchpoint: {name}: queues, oldest first\n{fresh}");
             } else if process.host == own {
                 let why = match job.position {
                     _ if !answers(job, process).exists() => {
-                        "it has its own handler of SIGUSR2, and was not asked"
+                        "the application handles SIGUSR2, so the signal was not sent"
                     }
                     Position::Above(_) => {
-                        "it computes, or waits in the MPI library. With --limit 0, receives and messages are here and not \
-                         there; with --record, `matchpoint top` shows the call of each rank"
+                        "it computes, or waits in the MPI library\nhint: use --limit 0 to keep every receive and message in \
+                         the engine, or --record and `matchpoint top` for the call of each rank"
                     }
-                    Position::Below(_) => "it is not waiting for messages",
+                    Position::Below(_) => "it does not wait for messages",
                 };
-                anstream::eprintln!("matchpoint: {name} has not answered: {why}");
+                anstream::eprintln!("matchpoint: {name}: no answer: {why}");
             }
-            *told = text.len();
+            *printed = text.len();
         }
     }
 }
@@ -83,19 +83,19 @@ fn own_host() -> String {
     fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned()
 }
 
-/// Where a process says what stands in its queues.
+/// The file with the queue contents of a process.
 fn answers(job: &Job, process: &Process) -> PathBuf {
     job.folder.reports().join(format!("queues-{}-{}.txt", process.host, process.pid))
 }
 
-/// Processes elsewhere are out of reach: it is said how to ask them.
+/// Sends SIGUSR2 to local processes, and prints the command for remote ones.
 fn ask(job: &Job) {
     let own = own_host();
     for process in job.processes().iter().filter(|process| process.is_open()) {
         let pid = i32::try_from(process.pid).ok().and_then(Pid::from_raw);
         let (true, Some(pid)) = (process.host == own, pid) else {
             anstream::eprintln!(
-                "matchpoint: {}: on {}, kill -USR2 {}; it answers in {}",
+                "matchpoint: {}: on {}, run kill -USR2 {}; the answer is in {}",
                 name(process),
                 process.host,
                 process.pid,
@@ -103,19 +103,19 @@ fn ask(job: &Job) {
             );
             continue;
         };
-        // A process with a handler of its own has no such file: the signal would call that handler.
+        // A process with another SIGUSR2 handler has no such file.
         if answers(job, process).exists() && is_of(job, process.pid) {
-            // It may have ended this moment.
+            // The process may have ended already.
             let _ = kill_process(pid, Signal::USR2);
         }
     }
 }
 
-/// Whether that number is still that process's: another would be ended by the signal.
+/// Whether the pid still belongs to a process of the job: the signal would end another process.
 fn is_of(job: &Job, pid: u64) -> bool {
     let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-    let told = job.folder.reports().into_os_string().into_encoded_bytes();
-    environment.split(|&byte| byte == 0).any(|variable| variable.ends_with(&told))
+    let folder = job.folder.reports().into_os_string().into_encoded_bytes();
+    environment.split(|&byte| byte == 0).any(|variable| variable.ends_with(&folder))
 }
 
 fn name(process: &Process) -> String {

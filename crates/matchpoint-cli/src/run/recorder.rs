@@ -1,5 +1,4 @@
-//! `--record`: the calls of the job are recorded as `matchpoint record` does it, and beside them when messages arrived, which
-//! the provider sees.
+//! `--record`: records calls as `matchpoint record` does, and arrival times from the library.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
@@ -19,21 +18,21 @@ use crate::cli;
 use crate::failure::Failure;
 use crate::{format, job, progress, record};
 
-/// A recording that goes with a job.
+/// The recording of a job.
 pub struct Recorder(Recording);
 
 impl Recorder {
-    /// Prepares one, if it is asked for, and has the job be told.
+    /// Prepares the recording, if requested, and configures the job.
     ///
     /// # Errors
-    /// No recorder can be had for this MPI, or the trace's folder cannot be made.
+    /// No recorder for this MPI, or the folder of the trace cannot be created.
     pub fn prepare(arguments: &cli::Run, job: &mut Job) -> Result<Option<Recorder>, Failure> {
         let Some(output) = &arguments.record else { return Ok(None) };
         let mut recording = record::prepare(Settings {
             output: output.clone(),
             replace: arguments.replace,
             mpicc: arguments.mpicc.clone(),
-            // The library does not search alone here.
+            // The engine also searches, so the library's cost would be wrong.
             no_search_cost: true,
             command: arguments.command.clone(),
             ..Settings::default()
@@ -52,7 +51,7 @@ impl Recorder {
         Ok(Some(Recorder(recording)))
     }
 
-    /// The job has ended: completes the trace, and says what is in it.
+    /// Completes the trace, and prints a summary.
     ///
     /// # Errors
     /// The trace cannot be completed.
@@ -62,20 +61,20 @@ impl Recorder {
             anstream::eprintln!("matchpoint: nothing was recorded: no process loaded the recorder");
             return Ok(());
         }
-        let lines = record::told(&recorded);
+        let lines = record::summary(&recorded);
         let placed = write_arrivals(&recorded, &job.folder.reports())?;
-        anstream::eprintln!("{lines}\n{}", said(&recorded, &placed));
+        anstream::eprintln!("{lines}\n{}", arrival_summary(&recorded, &placed));
         Ok(())
     }
 }
 
-/// The recorder as the only library of ours that is loaded.
+/// The variable that preloads the recorder alone.
 fn loaded(recording: &Recording) -> Variable {
     let (name, value) = recording.preload_variable();
     Variable { name, value: value.to_string_lossy().into_owned(), why: "calls are recorded" }
 }
 
-/// Writes the arrivals of all ranks beside their calls.
+/// Writes the arrivals of all ranks next to their calls.
 fn write_arrivals(recorded: &Recorded, reports: &Path) -> Result<Vec<AssignedArrivals>, Failure> {
     let folder = &recorded.output;
     let summaries = native::summaries(folder)?;
@@ -95,7 +94,7 @@ fn write_arrivals(recorded: &Recorded, reports: &Path) -> Result<Vec<AssignedArr
     Ok(placed)
 }
 
-/// Whole, or not at all.
+/// Writes a file completely or not at all.
 fn write(path: &Path, placed: &AssignedArrivals) -> std::io::Result<()> {
     let fresh = path.with_extension("mpa.new");
     let mut file = BufWriter::new(File::create(&fresh)?);
@@ -105,13 +104,13 @@ fn write(path: &Path, placed: &AssignedArrivals) -> std::io::Result<()> {
     fs::rename(&fresh, path)
 }
 
-/// What the process behind a rank's file saw.
+/// Matches that the process of a rank's file reported.
 fn seen(summary: &Summary, reports: &Path) -> Result<Vec<Match>, Failure> {
     let head = &summary.head;
     let Some(seen) = arrivals::of_process(reports, &head.host, head.pid)? else { return Ok(Vec::new()) };
     if !seen.matches.is_empty() && seen.clock != head.clock.source {
         return Err(Failure::Message(format!(
-            "{}: its calls were counted by {}, its arrivals by {}; they cannot be put into one order",
+            "'{}': the clocks of calls ({}) and arrivals ({}) differ, so they have no common order",
             summary.path.display(),
             head.clock.source,
             seen.clock
@@ -120,11 +119,11 @@ fn seen(summary: &Summary, reports: &Path) -> Result<Vec<Match>, Failure> {
     Ok(seen.matches.into_iter().map(|(posted, arrived)| Match { posted, arrived }).collect())
 }
 
-fn said(recorded: &Recorded, placed: &[AssignedArrivals]) -> String {
+fn arrival_summary(recorded: &Recorded, placed: &[AssignedArrivals]) -> String {
     let known: usize = placed.iter().map(|rank| rank.arrivals.len()).sum();
     let all = known as u64 + placed.iter().map(|rank| rank.unknown).sum::<u64>();
     format!(
-        "matchpoint: it is known of {} of {} when their message arrived\n\
+        "matchpoint: recorded the arrival of {} of {}\n\
          matchpoint: next: matchpoint analyze --arrivals recorded {}",
         format::count(known as u64),
         format::counted(all, "completed receive"),

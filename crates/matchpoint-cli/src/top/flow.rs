@@ -1,36 +1,35 @@
-//! Messages that stand before each rank, or are on their way to it: what all ranks sent to it, less what it received.
+//! Messages sent to each rank and not received yet.
 //!
-//! Ranks write at moments of their own, up to a second apart. What one sent in a second that another has not told of yet
-//! would all seem to stand before it, so sends and receives are kept by time, and counted up to a moment that every rank has
-//! told of.
+//! Ranks write their calls at different times, up to a second apart. Recent sends of one rank would count before the
+//! receives of another are read. Flow therefore keeps sends and receives by time, and counts up to a time that every
+//! rank has reported.
 
 use std::collections::VecDeque;
 
-/// How exactly that moment is kept.
+/// Resolution of the times.
 const BUCKET_NS: i64 = 10_000_000;
 
-/// Messages of all ranks.
+/// Messages to all ranks.
 #[derive(Default)]
 pub struct Flow {
     ranks: Vec<Rank>,
 }
 
-/// Messages to one rank.
 #[derive(Clone, Default)]
 struct Rank {
-    /// Sent less received, before the buckets.
+    /// Sent − received before the buckets.
     before: i64,
-    /// The same in each hundredth of a second that it changed in, by the number of that.
+    /// Time bucket, and sent − received in it.
     buckets: VecDeque<(i64, i64)>,
 }
 
 impl Flow {
-    /// A message was sent to `rank`, at `ns`.
+    /// Counts a message sent to `rank` at `ns`.
     pub fn sent(&mut self, rank: u32, ns: i64) {
         self.rank(rank).add(ns, 1);
     }
 
-    /// `rank` received one, at `ns`.
+    /// Counts a message received by `rank` at `ns`.
     pub fn received(&mut self, rank: u32, ns: i64) {
         self.rank(rank).add(ns, -1);
     }
@@ -43,14 +42,14 @@ impl Flow {
         &mut self.ranks[at]
     }
 
-    /// How many stood before `rank` at `ns`. A receive may be told of before the send that it is of.
-    pub fn standing(&self, rank: u32, ns: i64) -> u64 {
+    /// Messages sent to `rank` and not received at `ns`. A receive may be read before its send.
+    pub fn pending(&self, rank: u32, ns: i64) -> u64 {
         let Some(rank) = self.ranks.get(rank as usize) else { return 0 };
         let recent = rank.buckets.iter().take_while(|(number, _)| *number < ns.div_euclid(BUCKET_NS));
         u64::try_from(rank.before + recent.map(|(_, change)| change).sum::<i64>()).unwrap_or(0)
     }
 
-    /// Nobody asks for a moment before `ns` any more.
+    /// Merges the buckets before `ns`, which no later call queries.
     pub fn settle(&mut self, ns: i64) {
         let until = ns.div_euclid(BUCKET_NS);
         for rank in &mut self.ranks {
@@ -63,7 +62,7 @@ impl Flow {
 impl Rank {
     fn add(&mut self, ns: i64, change: i64) {
         let number = ns.div_euclid(BUCKET_NS);
-        // Nearly always the last: a rank's calls come in their order.
+        // Nearly always the last: calls of a rank are in order.
         let before = self.buckets.iter().rposition(|(there, _)| *there <= number);
         match before {
             Some(at) if self.buckets[at].0 == number => self.buckets[at].1 += change,
@@ -88,13 +87,13 @@ mod tests {
         for ms in 0..1000 {
             flow.received(7, (ms + 5) * MS);
         }
-        // Sent within five milliseconds, at most: and the moment is as exact as a bucket.
-        assert_eq!(flow.standing(7, 1000 * MS), 5);
-        assert_eq!(flow.standing(7, 3000 * MS), 2000);
-        assert_eq!(flow.standing(7, i64::MAX), 2000);
-        assert_eq!((flow.standing(7, -1), flow.standing(8, 0)), (0, 0));
+        // At most five milliseconds of messages, and the bucket of 10 ms.
+        assert_eq!(flow.pending(7, 1000 * MS), 5);
+        assert_eq!(flow.pending(7, 3000 * MS), 2000);
+        assert_eq!(flow.pending(7, i64::MAX), 2000);
+        assert_eq!((flow.pending(7, -1), flow.pending(8, 0)), (0, 0));
         flow.settle(990 * MS);
-        assert_eq!(flow.standing(7, 1000 * MS), 5);
+        assert_eq!(flow.pending(7, 1000 * MS), 5);
         assert!(flow.ranks[7].buckets.len() < 202);
     }
 
@@ -104,10 +103,10 @@ mod tests {
         flow.received(0, 500 * MS);
         flow.sent(0, 300 * MS);
         flow.sent(0, 100 * MS);
-        let at = |ms: i64| flow.standing(0, ms * MS);
+        let at = |ms: i64| flow.pending(0, ms * MS);
         assert_eq!([at(100), at(200), at(400), at(600)], [0, 1, 2, 1]);
         flow.settle(400 * MS);
         flow.received(0, 50 * MS);
-        assert_eq!(flow.standing(0, 600 * MS), 0);
+        assert_eq!(flow.pending(0, 600 * MS), 0);
     }
 }

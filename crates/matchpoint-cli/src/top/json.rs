@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::snapshot::{Life, Row, Snapshot};
 
-/// With all ranks, and a newline.
+/// The line with all ranks, and a newline.
 pub fn line(snapshot: &Snapshot) -> String {
     let rows: Vec<Value> = snapshot.rows.iter().map(row).collect();
     let whole = json!({

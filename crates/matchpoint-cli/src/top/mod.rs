@@ -1,16 +1,16 @@
-//! `matchpoint top`: how long the queues of a running job are.
+//! `matchpoint top`: shows the queues of a running job.
 //!
-//! * [`target`]: from what the user names to the folder of a trace; [`watch`]: all files of it, as they grow;
-//!   [`process`]: whether those who write them are still there.
-//! * [`standing`]: what stands at one rank, as far as its calls tell; [`flow`]: messages between ranks, by time.
-//! * [`snapshot`]: plain data; [`table`], [`json`]: what is made of it. [`screen`]: the terminal.
+//! * [`target`]: finds the folder of a trace; [`watch`]: reads its growing files; [`process`]: checks whether the
+//!   processes run.
+//! * [`pending`]: counts operations of one rank; [`flow`]: counts messages between ranks.
+//! * [`snapshot`]: plain data; [`table`], [`json`]: its output; [`screen`]: the terminal.
 
 pub mod flow;
 pub mod json;
+pub mod pending;
 mod process;
 pub mod screen;
 pub mod snapshot;
-pub mod standing;
 pub mod table;
 pub mod target;
 pub mod watch;
@@ -28,16 +28,16 @@ use screen::Screen;
 use snapshot::Snapshot;
 use watch::Watch;
 
-/// Between two looks.
+/// Interval between updates.
 pub const REFRESH: Duration = Duration::from_secs(1);
 
-/// Ranks shown where there is no terminal.
+/// Ranks shown without a terminal.
 const PLAIN_ROWS: usize = 20;
 
 /// Runs the command.
 ///
 /// # Errors
-/// There is no such job, or it is not recorded; or its trace cannot be read.
+/// The job does not exist or is not recorded, or its trace cannot be read.
 pub fn run(arguments: &Top) -> Result<(), Failure> {
     let mut watch = Watch::new(&target::folder(&arguments.target)?);
     if arguments.once {
@@ -52,7 +52,7 @@ pub fn run(arguments: &Top) -> Result<(), Failure> {
     }
 }
 
-/// What is known now; an error if nothing can become of it.
+/// The current snapshot, or an error if no file is readable.
 fn checked(watch: &Watch) -> Result<Snapshot, Failure> {
     let snapshot = watch.snapshot();
     match snapshot.problem() {
@@ -61,7 +61,7 @@ fn checked(watch: &Watch) -> Result<Snapshot, Failure> {
     }
 }
 
-/// A look each second, one below the other.
+/// Prints a snapshot each second.
 fn follow(watch: &mut Watch, arguments: &Top, stop: &AtomicBool) -> Result<(), Failure> {
     loop {
         let begun = Instant::now();
@@ -91,12 +91,12 @@ fn print(snapshot: &Snapshot, arguments: &Top) -> Result<(), Failure> {
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| Failure::printing(&error))
 }
 
-/// A page that is drawn anew each second.
+/// Redraws a page each second.
 fn show(watch: &mut Watch, arguments: &Top, stop: &AtomicBool) -> Result<(), Failure> {
     let last = {
         let mut screen = Screen::open().map_err(|error| Failure::printing(&error))?;
         loop {
-            // A long trace is read over several looks: what it has come to is seen meanwhile.
+            // A long trace takes several updates, which show the progress.
             let begun = Instant::now();
             while watch.read_some() && begun.elapsed() < REFRESH {}
             let snapshot = checked(watch)?;
@@ -108,6 +108,6 @@ fn show(watch: &mut Watch, arguments: &Top, stop: &AtomicBool) -> Result<(), Fai
             }
         }
     };
-    // The page is gone with the screen: what it showed last stays where the user's cursor is.
+    // The page disappears with the screen, so the last snapshot is printed.
     print(&last, &Top { target: String::new(), once: true, json: false, rows: arguments.rows })
 }

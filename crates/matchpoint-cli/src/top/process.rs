@@ -1,32 +1,32 @@
-//! Processes of this host, as `/proc` tells of them.
+//! Processes of this host, from `/proc`.
 
 use std::fs;
 use std::time::{Duration, SystemTime};
 
-/// What `/proc/PID/stat` says of a process, see proc_pid_stat(5).
+/// Fields of `/proc/PID/stat`, see proc_pid_stat(5).
 #[derive(Debug, PartialEq, Eq)]
 pub struct Stat {
-    /// It has ended: nobody has asked how, so its number is not free yet.
+    /// Whether the process has ended: its parent has not waited, so the pid is not free yet.
     pub is_ended: bool,
-    /// Who started it, or who has it now.
+    /// Parent process.
     pub parent: u32,
-    /// When it was started, since the host was.
+    /// Start time, from the boot of the host.
     started: Duration,
 }
 
-/// Clocks may be set meanwhile, and a number is not given again so soon.
+/// Tolerance for clock changes. A pid is not reused so soon.
 const SLACK: Duration = Duration::from_secs(60);
 
-/// Ticks that `/proc` counts in a second, whatever the kernel's own are (time(7): `USER_HZ`).
+/// Ticks per second in `/proc` (time(7): `USER_HZ`).
 const TICKS_PER_S: u64 = 100;
 
-/// Of a process, if there is one of that number.
+/// Reads the fields of a process, if it exists.
 pub fn stat(pid: u64) -> Option<Stat> {
     parse(&fs::read(format!("/proc/{pid}/stat")).ok()?)
 }
 
-/// Whether the process that had this number at that time still runs. One that ended and that nobody has waited for does
-/// not, nor does another that was given its number since.
+/// Whether the process that had this pid at that time still runs. A zombie does not run. A newer process with the pid
+/// is another.
 pub fn is_there(pid: u64, then: SystemTime) -> bool {
     stat(pid).is_some_and(|stat| !stat.is_ended && started_at(&stat) <= then + SLACK)
 }
@@ -37,7 +37,7 @@ fn started_at(stat: &Stat) -> SystemTime {
     SystemTime::now() - up.saturating_sub(stat.started)
 }
 
-/// Behind the name, which may have blanks and brackets in it, come the state and the parent; the start is the 22nd field.
+/// The state and the parent follow the name, which may contain spaces and brackets. The start time is field 22.
 fn parse(line: &[u8]) -> Option<Stat> {
     let behind = line.iter().rposition(|&byte| byte == b')')?;
     let words: Vec<&str> = std::str::from_utf8(&line[behind + 1..]).ok()?.split_ascii_whitespace().collect();
@@ -67,7 +67,7 @@ mod tests {
         assert_eq!(parse(b"12 (a) S 7"), None);
     }
 
-    /// In a container whose first process asks after nobody, all that lose their parent stay like this.
+    /// In a container whose first process does not wait, orphans remain zombies.
     #[test]
     fn zombie_process_counts_as_ended() {
         let mut child = Command::new("true").spawn().unwrap();

@@ -1,4 +1,4 @@
-//! The terminal: a page of its own, left as it was found.
+//! The alternate screen of the terminal.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -7,24 +7,24 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
 
-/// Another page, without a cursor; and back.
+/// Alternate screen without a cursor, and back.
 const ENTER: &str = "\x1b[?1049h\x1b[?25l";
 const LEAVE: &str = "\x1b[?25h\x1b[?1049l";
 
-/// How often it is looked whether a signal came.
+/// Interval of checks for signals.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// A page that is drawn over and over. When it is dropped, the terminal is as before.
+/// A page on the alternate screen. Drop restores the terminal.
 pub struct Screen {
-    /// How the keyboard was, if there is one.
+    /// Previous terminal mode, if standard input is a terminal.
     before: Option<Termios>,
 }
 
 impl Screen {
-    /// Opens it on standard output, which is a terminal.
+    /// Opens the screen on standard output, a terminal.
     ///
     /// # Errors
-    /// It cannot be written to.
+    /// The terminal is not writable.
     pub fn open() -> io::Result<Screen> {
         let screen = Screen { before: keys_at_once() };
         let mut out = io::stdout().lock();
@@ -40,13 +40,13 @@ impl Screen {
         (width.max(1), height.max(1))
     }
 
-    /// Draws it anew.
+    /// Redraws the page.
     ///
     /// # Errors
-    /// The terminal is gone.
+    /// The terminal is closed.
     pub fn draw(&mut self, lines: &[String]) -> io::Result<()> {
         let (_, height) = self.size();
-        // Each line is cleared behind its end, and what is below the last: nothing flickers.
+        // Clearing only the rest of each line avoids flicker.
         let mut text = String::from("\x1b[H");
         for (at, line) in lines.iter().take(height).enumerate() {
             text.push_str(if at == 0 { "" } else { "\r\n" });
@@ -54,14 +54,14 @@ impl Screen {
             text.push_str("\x1b[K");
         }
         text.push_str("\x1b[J");
-        // Escape sequences that move must stay where those of colours are not wanted.
+        // Without colours, the sequences that move the cursor must remain.
         let styled = anstream::AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never;
         let mut out = io::stdout().lock();
         out.write_all(if styled { text } else { without_styles(&text) }.as_bytes())?;
         out.flush()
     }
 
-    /// Waits so long; whether the user had enough meanwhile.
+    /// Waits for this time. Returns whether the user quits.
     pub fn quits_within(&mut self, time: Duration, stop: &AtomicBool) -> bool {
         let begun = Instant::now();
         loop {
@@ -92,7 +92,7 @@ impl Screen {
         let mut key = [0];
         match rustix::io::read(stdin, &mut key) {
             Ok(1) => Some(key[0]),
-            // Nobody is at the keyboard any more: without this the loop would not wait.
+            // Standard input is closed, so only a sleep avoids a busy loop.
             _ => {
                 std::thread::sleep(time);
                 None
@@ -112,8 +112,8 @@ impl Drop for Screen {
     }
 }
 
-/// Keys come as they are pressed, and are not shown. Ctrl-C stays a signal; Ctrl-Z, which would leave the page behind, does
-/// nothing.
+/// Keys are read immediately, without echo. Ctrl-C remains a signal. Ctrl-Z is ignored, because it would leave the
+/// alternate screen active.
 fn keys_at_once() -> Option<Termios> {
     if !io::stdin().is_terminal() {
         return None;
@@ -129,7 +129,7 @@ fn keys_at_once() -> Option<Termios> {
     Some(before)
 }
 
-/// Colours and weights left out; what moves the cursor stays.
+/// Removes colours and weights, and keeps cursor movements.
 fn without_styles(text: &str) -> String {
     let mut plain = String::new();
     let mut rest = text;
@@ -150,7 +150,7 @@ mod tests {
     use super::without_styles;
 
     #[test]
-    fn styles_go_and_moves_stay() {
+    fn styles_are_removed_moves_kept() {
         assert_eq!(without_styles("\x1b[H\x1b[1ma\x1b[0m\x1b[K\r\nb\x1b[J"), "\x1b[Ha\x1b[K\r\nb\x1b[J");
         assert_eq!(without_styles("\x1b["), "\x1b[");
     }

@@ -1,81 +1,80 @@
-//! What a job looks like at one moment. Plain data.
+//! The state of a job at one time. Plain data.
 
 use std::path::PathBuf;
 use std::time::SystemTime;
 
 use serde::{Serialize, Serializer};
 
-/// All ranks.
+/// State of all ranks.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
-    /// When.
+    /// Time.
     pub at: SystemTime,
-    /// The trace.
+    /// Folder of the trace.
     pub folder: PathBuf,
-    /// What runs, as far as the manifest tells.
+    /// Command, if the manifest contains it.
     pub command: Vec<String>,
-    /// What the MPI library calls itself.
+    /// Version string of the MPI library.
     pub library: String,
-    /// How far it is.
+    /// State of the job.
     pub state: State,
-    /// How the launcher ended, once it has and if it said so.
+    /// Exit status of the launcher, if known.
     pub exit_status: Option<i64>,
-    /// Processes of `MPI_COMM_WORLD`; 0 while that is not known.
+    /// Processes of `MPI_COMM_WORLD`; 0 if unknown.
     pub ranks: u32,
-    /// Messages on communicators whose members are not known, or with other worlds: they are in no estimate.
+    /// Messages on communicators with unknown members or other worlds: estimates do not contain them.
     pub elsewhere: u64,
-    /// There is more in the files than was read so far.
+    /// Whether the files contain unread data.
     pub behind: bool,
-    /// Those that have begun, by rank.
+    /// Started ranks, in order.
     pub rows: Vec<Row>,
 }
 
-/// How far a job is.
+/// State of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
     /// No process has called `MPI_Init` yet.
     Waiting,
-    /// It runs, as far as can be seen.
+    /// The job seems to run.
     Running,
-    /// Nothing more will come.
+    /// The job has ended.
     Finished,
 }
 
-/// One rank.
+/// State of one rank.
 #[derive(Debug, Clone, Serialize)]
 pub struct Row {
-    /// In `MPI_COMM_WORLD`.
+    /// Rank in `MPI_COMM_WORLD`.
     pub rank: u32,
-    /// Where it runs.
+    /// Host.
     pub host: String,
-    /// Its process there.
+    /// Process on the host.
     pub pid: u64,
-    /// Receives posted and not matched (PRQ).
+    /// Length of the posted receive queue (PRQ).
     pub posted: Length,
-    /// Messages that no receive was there for (UMQ).
+    /// Length of the unexpected message queue (UMQ).
     pub unexpected: Length,
     /// Calls so far.
     pub calls: u64,
-    /// Calls in a second, over the last seconds that it reported.
+    /// Calls per second, over the last reported seconds.
     pub calls_per_s: f64,
-    /// How old all this is, in seconds.
+    /// Age of this state, in seconds.
     pub age_s: f64,
-    /// How long ago its last call returned, in seconds: it computes since then, or is within a call. `None` before the
-    /// first.
+    /// Seconds since the last call returned: the rank computes, or is within a call. `None` before the first call.
     pub last_call_s: Option<f64>,
-    /// The function of MPI that it has been within for a second or more.
+    /// MPI function in which the rank has been for a second or more.
     pub within: Option<String>,
-    /// How it is.
+    /// State of the process.
     #[serde(rename = "state")]
     pub life: Life,
 }
 
-/// How long a queue is, and how that is known.
+/// Length of a queue, with its source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Length {
     /// Entries.
     pub entries: u64,
-    /// The MPI library counted them itself; else they are what follows from the calls.
+    /// Whether the MPI library counted them; else they are estimated from the calls.
     pub measured: bool,
 }
 
@@ -86,25 +85,25 @@ impl Serialize for Length {
     }
 }
 
-/// How a process is.
+/// State of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Life {
-    /// It has not ended, as far as can be seen.
+    /// The process seems to run.
     Running,
-    /// It called `MPI_Finalize`.
+    /// The process called `MPI_Finalize`.
     Finalized,
-    /// It called `MPI_Abort`.
+    /// The process called `MPI_Abort`.
     Aborted,
-    /// It left without `MPI_Finalize`.
+    /// The process exited without `MPI_Finalize`.
     Left,
-    /// It is not there any more, and did not say goodbye.
+    /// The process ended without a final record.
     Died,
-    /// Its file cannot be followed any further.
+    /// The file of the process cannot be read further.
     Lost(String),
 }
 
 impl Life {
-    /// In a word.
+    /// Name for JSON and the table.
     pub fn word(&self) -> &'static str {
         match self {
             Life::Running => "running",
@@ -124,7 +123,7 @@ impl Serialize for Life {
 }
 
 impl State {
-    /// In a word.
+    /// Name for JSON and the table.
     pub fn word(self) -> &'static str {
         match self {
             State::Waiting => "waiting",
@@ -135,12 +134,12 @@ impl State {
 }
 
 impl Snapshot {
-    /// Nothing more will come.
+    /// Whether the snapshot is the last one.
     pub fn is_over(&self) -> bool {
         self.state == State::Finished && !self.behind
     }
 
-    /// Why nothing can be shown: no file can be followed any further.
+    /// The error, if no file can be read further.
     pub fn problem(&self) -> Option<String> {
         let lost = |row: &Row| match &row.life {
             Life::Lost(why) => Some(format!("rank {}: {why}", row.rank)),
@@ -150,17 +149,17 @@ impl Snapshot {
         if all.is_empty() || all.len() < self.rows.len() {
             return None;
         }
-        Some(format!("{}: {}", self.folder.display(), all[0]))
+        Some(format!("cannot read '{}': {}", self.folder.display(), all[0]))
     }
 
-    /// The longest first.
+    /// Ranks by queue length, longest first.
     pub fn worst_first(&self) -> Vec<&Row> {
         let mut rows: Vec<&Row> = self.rows.iter().collect();
         rows.sort_by_key(|row| (std::cmp::Reverse(row.posted.entries + row.unexpected.entries), row.rank));
         rows
     }
 
-    /// Over all ranks: measured only if all of them are.
+    /// Sum over all ranks: measured only if every rank is.
     pub fn total(&self, length: impl Fn(&Row) -> Length) -> Length {
         let all = self.rows.iter().map(length);
         all.fold(Length { entries: 0, measured: !self.rows.is_empty() }, |sum, one| Length {

@@ -5,29 +5,28 @@ use anstyle::{AnsiColor, Style};
 use super::snapshot::{Length, Life, Row, Snapshot, State};
 use crate::format;
 
-/// Columns that lines keep to where there is no terminal, as long as nothing is lost by that.
+/// Columns without a terminal, if nothing is lost.
 const WIDTH: usize = 80;
 
-/// Lines around those of the ranks, at most.
+/// Lines other than ranks, at most.
 pub const FIXED_LINES: usize = 8;
 
-/// The same without what explains them.
+/// Lines other than ranks, without the legend.
 const BRIEF_LINES: usize = 4;
 
-/// Where there is no room for more ranks than this, nothing is explained.
+/// Ranks below which the legend is omitted.
 const FEW: usize = 3;
 
-/// Columns that a line of a rank takes, its state being a word.
+/// Columns of a rank's line with a one-word state.
 const WIDE: usize = 70;
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
 const RED: Style = Style::new().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Red)));
 
-/// As much as a terminal has room for, and at most so many ranks. What has no room is left out part by part; where a part is
-/// cut, `…` says so.
+/// Lines for a terminal, with at most `most` ranks. Parts without room are omitted; `…` marks truncated text.
 pub fn page(snapshot: &Snapshot, width: usize, height: usize, most: usize) -> Vec<String> {
-    // Ranks matter more than what explains them.
+    // Ranks matter more than the legend.
     let explained = height >= FIXED_LINES + FEW;
     let around = if explained { FIXED_LINES } else { BRIEF_LINES };
     let narrow = width < WIDE;
@@ -37,7 +36,7 @@ pub fn page(snapshot: &Snapshot, width: usize, height: usize, most: usize) -> Ve
     lines.iter().map(|(style, line)| styled(*style, &cut(line, width))).collect()
 }
 
-/// At most `rows` ranks, the longest queues first, and nothing cut: for whatever is no terminal.
+/// At most `rows` ranks, longest queues first, without truncation, for output that is not a terminal.
 pub fn lines(snapshot: &Snapshot, rows: usize) -> Vec<String> {
     let mut head = vec![titles(snapshot)[0].clone()];
     head.extend(broken(&totals_in_parts(snapshot), WIDTH));
@@ -45,7 +44,7 @@ pub fn lines(snapshot: &Snapshot, rows: usize) -> Vec<String> {
     lines.iter().map(|(style, line)| styled(*style, line)).collect()
 }
 
-/// `head`: the title, and what all ranks come to.
+/// `head`: the title and the totals.
 fn table(
     snapshot: &Snapshot,
     head: Vec<String>,
@@ -83,16 +82,16 @@ fn table(
 const HEADER: &str = " rank      PRQ      UMQ   calls/s       calls last call    data  state";
 const NARROW_HEADER: &str = " rank      PRQ      UMQ  state";
 
-/// Within the columns of [`WIDE`].
+/// At most [`WIDE`] columns.
 const LEGEND: &[&str] = &[
-    "= the MPI library's own count (MPI_T)   ~ estimated from calls:",
-    "PRQ, receives not seen complete; UMQ, messages sent and not received,",
-    "those on their way too",
+    "= counted by the MPI library (MPI_T)   ~ estimated from calls:",
+    "PRQ: pending receives; UMQ: messages sent and not received yet,",
+    "including messages in transit",
 ];
 
 const NARROW_LEGEND: &[&str] = &["= counted by the MPI library", "~ estimated from calls"];
 
-/// The longest first.
+/// Titles, longest first.
 fn titles(snapshot: &Snapshot) -> Vec<String> {
     let name = snapshot.folder.file_name().unwrap_or(snapshot.folder.as_os_str()).to_string_lossy();
     let state = match snapshot.state {
@@ -100,9 +99,9 @@ fn titles(snapshot: &Snapshot) -> Vec<String> {
         State::Running if snapshot.behind => "running; still reading",
         State::Running => "running",
         State::Finished => match snapshot.exit_status {
-            None if snapshot.rows.iter().any(|row| row.life == Life::Died) => "died: this is its last state",
-            None | Some(0) => "finished: this is its last state",
-            Some(_) => "failed: this is its last state",
+            None if snapshot.rows.iter().any(|row| row.life == Life::Died) => "died: last state",
+            None | Some(0) => "finished: last state",
+            Some(_) => "failed: last state",
         },
     };
     let library = snapshot.library.split(',').next().unwrap_or_default();
@@ -113,18 +112,18 @@ fn titles(snapshot: &Snapshot) -> Vec<String> {
     }
     let begun = match (snapshot.ranks as usize).saturating_sub(snapshot.rows.len()) {
         0 => String::new(),
-        missing => format!(", {} not there yet", format::count(missing as u64)),
+        missing => format!(", {} not started", format::count(missing as u64)),
     };
     let ranks = format!("{}{begun}", format::counted(snapshot.ranks.into(), "rank"));
     vec![format!("{brief}  ({ranks}, {})", library.trim()), format!("{brief}  ({ranks})"), brief]
 }
 
-/// All ranks in one line.
+/// The totals of all ranks in one line.
 pub fn totals(snapshot: &Snapshot) -> String {
     totals_in_parts(snapshot).join("  ")
 }
 
-/// Queues, and calls.
+/// Queues and calls.
 fn totals_in_parts(snapshot: &Snapshot) -> [String; 3] {
     let most = |name: &str, length: fn(&Row) -> Length| {
         let longest =
@@ -137,7 +136,7 @@ fn totals_in_parts(snapshot: &Snapshot) -> [String; 3] {
     [most("PRQ", |row| row.posted), most("UMQ", |row| row.unexpected), calls(snapshot)]
 }
 
-/// The longest first.
+/// Totals, longest first.
 fn totals_by_length(snapshot: &Snapshot) -> [String; 3] {
     let of = |length: fn(&Row) -> Length| shown(snapshot.total(length));
     let few = format!("PRQ {}  UMQ {}", of(|row| row.posted), of(|row| row.unexpected));
@@ -179,13 +178,13 @@ fn line(row: &Row) -> String {
     )
 }
 
-/// What the rows do not show.
+/// The omitted ranks and messages.
 fn more(rest: &[&Row], elsewhere: u64) -> String {
     let mut parts = Vec::new();
     if !rest.is_empty() {
         let longest = rest.iter().map(|row| row.posted.entries + row.unexpected.entries).max().unwrap_or(0);
         parts.push(format!(
-            "and {} more, none with over {}",
+            "{} more with at most {}",
             format::counted(rest.len() as u64, "rank"),
             format::count(longest)
         ));
@@ -200,7 +199,7 @@ fn shown(length: Length) -> String {
     format!("{}{}", if length.measured { '=' } else { '~' }, format::count(length.entries))
 }
 
-/// `0.4 s`, `12 s`, `5 min`, `3 h`: never wider than eight columns.
+/// `0.4 s`, `12 s`, `5 min`, `3 h`: at most eight columns.
 fn ago(seconds: f64) -> String {
     match seconds {
         below if below < 9.95 => format!("{below:.1} s"),
@@ -211,13 +210,13 @@ fn ago(seconds: f64) -> String {
     }
 }
 
-/// The first that has room, else the last.
+/// The first form that fits, else the last.
 fn fitting(forms: &[String], width: usize) -> String {
     let fits = forms.iter().find(|form| form.chars().count() <= width);
     fits.or(forms.last()).cloned().unwrap_or_default()
 }
 
-/// Lines that end between parts.
+/// Joins parts to lines of at most `width` columns.
 fn broken(parts: &[String], width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for part in parts {
@@ -304,7 +303,7 @@ mod tests {
         let ranks: Vec<u32> = lines[4..20].iter().map(|line| line[..5].trim().parse().unwrap()).collect();
         assert_eq!(ranks, (1008..1024).rev().collect::<Vec<u32>>());
         assert!(lines[4].contains("~1,023,000") && lines[4].contains("=3 "), "{}", lines[4]);
-        assert!(lines[20].contains("1,008 ranks more, none with over 1,007,003"), "{}", lines[20]);
+        assert!(lines[20].contains("1,008 ranks more with at most 1,007,003"), "{}", lines[20]);
     }
 
     #[test]
@@ -322,14 +321,14 @@ mod tests {
             " rank      PRQ      UMQ  state",
             "    7   ~7,000       =3  its file is go…",
             "    6   =6,000       =3  in Recv",
-            "  and 6 ranks more, none with over 5,003",
+            "  6 ranks more with at most 5,003",
         ];
         assert_eq!(page, expected);
         assert!(shown(80, 24).join("\n").contains("MPI_T"));
     }
 
     #[test]
-    fn no_number_ends_where_a_line_does() {
+    fn totals_are_not_cut_within_number() {
         let shown = plain(&snapshot(8), 20).join("\n");
         assert!(shown.contains("\n988 G calls, 9,876,539/s\n"), "{shown}");
         let of_width = |width| stripped(&page(&snapshot(8), width, 24, usize::MAX))[1].clone();
@@ -340,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn where_a_rank_died_has_room() {
+    fn function_of_died_rank_fits() {
         let died =
             Row { calls: 123_456_789, life: Life::Died, within: Some("MPI_Waitall".to_owned()), ..row(0) };
         let line = cut(&line(&died), WIDTH);
@@ -348,10 +347,10 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_ended_died() {
+    fn lost_process_is_shown_as_died() {
         let dead = Row { life: Life::Died, ..row(0) };
         let over = Snapshot { state: State::Finished, rows: vec![dead], ..snapshot(1) };
-        assert!(plain(&over, 9)[0].contains("died: this is its last state"));
+        assert!(plain(&over, 9)[0].contains("died: last state"));
     }
 
     #[test]
@@ -364,20 +363,20 @@ mod tests {
     #[test]
     fn notes_on_estimates_are_not_cut() {
         let text = plain(&snapshot(8), 20).join("\n");
-        assert!(text.contains("= the MPI library's own count (MPI_T)   ~ estimated from calls:\n"));
-        assert!(text.contains("those on their way too"));
+        assert!(text.contains("= counted by the MPI library (MPI_T)   ~ estimated from calls:\n"));
+        assert!(text.contains("including messages in transit"));
         assert!(text.contains("its file is gone") && text.contains(" - "), "{text}");
-        // A total is measured only if all of it is.
+        // A total is measured only if every rank is.
         assert!(text.contains("PRQ ~28,000") && text.contains("UMQ =24"), "{text}");
     }
 
     #[test]
-    fn what_has_not_begun_says_so() {
+    fn waiting_job_and_ranks_are_shown() {
         let waiting = Snapshot { state: State::Waiting, ..snapshot(0) };
         assert_eq!(plain(&waiting, 9), ["halo27.trace: waiting", "no process has called MPI_Init yet"]);
         let half = Snapshot { ranks: 64, elsewhere: 9, ..snapshot(8) };
         let text = plain(&half, 20).join("\n");
-        assert!(text.contains("56 not there yet"), "{text}");
+        assert!(text.contains("56 not started"), "{text}");
         assert!(text.contains("9 messages of other worlds are not in ~"), "{text}");
     }
 

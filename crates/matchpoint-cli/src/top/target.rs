@@ -1,4 +1,4 @@
-//! From what the user names to the folder of a trace.
+//! Finds the folder of a trace.
 
 use std::collections::{HashMap, VecDeque};
 use std::ffi::OsStr;
@@ -14,15 +14,14 @@ use matchpoint_trace::native::manifest;
 use super::process;
 use crate::failure::Failure;
 
-/// The folder of a trace: the one that is named, or where the process of that number or one of those that it started
-/// writes to.
+/// The folder of a trace: the named folder, or the folder to which the process or one of its children writes.
 ///
 /// # Errors
-/// There is no such process or folder, it may not be looked at, or nothing is recorded there.
+/// No such process or folder, no permission, or no recorded trace.
 pub fn folder(target: &str) -> Result<PathBuf, Failure> {
     let path = Path::new(target);
     let folder = match target.parse::<u32>() {
-        // A folder may have a number for a name.
+        // The name of a folder may be a number.
         Ok(pid) if !path.is_dir() => of_process(pid).map_err(Failure::Message)?,
         _ => of_path(path).map_err(Failure::Message)?,
     };
@@ -33,9 +32,9 @@ pub fn folder(target: &str) -> Result<PathBuf, Failure> {
 fn of_path(path: &Path) -> Result<PathBuf, String> {
     let known = fs::metadata(path).map_err(|error| match error.kind() {
         ErrorKind::NotFound => {
-            format!("{}: no such folder; give that of a trace, or the number of a process", path.display())
+            format!("no such folder: '{}'\nhint: name the folder of a trace, or a process id", path.display())
         }
-        _ => format!("{}: {error}; check the path and its permissions", path.display()),
+        _ => format!("cannot read '{}': {error}\nhint: check the path and its permissions", path.display()),
     })?;
     let inside = path.file_name().is_some_and(|name| name == manifest::FILE)
         || path.extension().is_some_and(|extension| extension == "mpt");
@@ -44,28 +43,29 @@ fn of_path(path: &Path) -> Result<PathBuf, String> {
         Some(parent) if inside => {
             Ok(if parent.as_os_str().is_empty() { PathBuf::from(".") } else { parent.to_owned() })
         }
-        _ => Err(format!("{}: this is no folder of a trace", path.display())),
+        _ => Err(format!("'{}' is not the folder of a trace", path.display())),
     }
 }
 
 fn check(folder: &Path) -> Result<(), String> {
-    let entries = fs::read_dir(folder)
-        .map_err(|error| format!("{}: {error}; check the path and its permissions", folder.display()))?;
+    let entries = fs::read_dir(folder).map_err(|error| {
+        format!("cannot read '{}': {error}\nhint: check the path and its permissions", folder.display())
+    })?;
     let is_ours =
         |name: &OsStr| name == manifest::FILE || name.to_str().and_then(native::rank_of_file_name).is_some();
     if entries.flatten().any(|entry| is_ours(&entry.file_name())) {
         return Ok(());
     }
     Err(format!(
-        "{}: there is nothing of a recorded trace here; top shows what matchpoint record writes, and no other format",
+        "'{}' contains no recorded trace\nhint: name a trace of matchpoint record; top reads no other format",
         folder.display()
     ))
 }
 
-/// Where a process, or those that it started, write to: the nearest to it, if all that are recorded below write there.
+/// The folder to which a process or its descendants write, if there is only one.
 fn of_process(pid: u32) -> Result<PathBuf, String> {
     if !Path::new(&format!("/proc/{pid}")).exists() {
-        return Err(format!("there is no process {pid}; it has ended, or runs on another host"));
+        return Err(format!("no process {pid} on this host: it has ended, or runs on another host"));
     }
     let started = started_by();
     let (mut next, mut refused, mut seen) = (VecDeque::from([pid]), false, 0);
@@ -78,7 +78,7 @@ fn of_process(pid: u32) -> Result<PathBuf, String> {
                     if found.iter().all(|(_, other)| *other != folder) {
                         found.push((pid, folder));
                     }
-                    // What it started is of the same job.
+                    // Its children belong to the same job.
                     continue;
                 }
             }
@@ -94,12 +94,12 @@ fn of_process(pid: u32) -> Result<PathBuf, String> {
     }
     if refused {
         return Err(format!(
-            "process {pid} may not be looked at (/proc/{pid}/environ: permission denied); give the folder of its trace, if you may read that"
+            "cannot read '/proc/{pid}/environ': permission denied\nhint: name the folder of the trace"
         ));
     }
-    let those = if seen == 1 { "".to_owned() } else { format!(", nor any of {} that it started", seen - 1) };
+    let those = if seen == 1 { "".to_owned() } else { format!(", nor are its {} child processes", seen - 1) };
     Err(format!(
-        "process {pid} is not recorded{those}; start the job with matchpoint record, or give the folder of its trace"
+        "process {pid} is not recorded{those}\nhint: start the job with matchpoint record, or name the folder of its trace"
     ))
 }
 
@@ -107,13 +107,13 @@ fn ask_which(pid: u32, several: &[(u32, PathBuf)]) -> String {
     let named: Vec<String> =
         several.iter().map(|(pid, folder)| format!("{pid} ({})", folder.display())).collect();
     format!(
-        "process {pid} started {} jobs that are recorded; give one of these: {}",
+        "process {pid} started {} recorded jobs\nhint: name one of these processes: {}",
         several.len(),
         named.join(", ")
     )
 }
 
-/// Processes by who started them.
+/// Child processes by parent.
 fn started_by() -> HashMap<u32, Vec<u32>> {
     let mut started: HashMap<u32, Vec<u32>> = HashMap::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
@@ -136,7 +136,7 @@ fn recorded_in(environment: &[u8]) -> Option<PathBuf> {
     environment.split(|&byte| byte == 0).find_map(of_name).filter(|path| !path.as_os_str().is_empty())
 }
 
-/// A process in a container has files of its own.
+/// A process in a container has another root.
 fn as_seen_here(folder: PathBuf, pid: u32) -> PathBuf {
     let within = Path::new("/proc").join(pid.to_string()).join("root");
     match folder.strip_prefix("/") {
@@ -150,16 +150,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_folder_stands_in_the_environment() {
+    fn folder_is_read_from_environment() {
         let environment = b"HOME=/x\0NOT_MATCHPOINT_RECORD_DIR=/no\0MATCHPOINT_RECORD_DIR=/a b/trace\0Z=1\0";
         assert_eq!(recorded_in(environment), Some(PathBuf::from("/a b/trace")));
         assert_eq!(recorded_in(b"MATCHPOINT_RECORD_DIR=\0"), None);
         assert_eq!(recorded_in(b""), None);
     }
 
-    /// One that records nothing itself, and two below it that do.
+    /// A process that does not record, with two children that do.
     #[test]
-    fn of_several_jobs_none_is_picked() {
+    fn several_jobs_give_error() {
         let folders = [(); 2].map(|()| tempfile::tempdir().unwrap());
         let start = |script: &str| std::process::Command::new("sh").args(["-c", script]).spawn().unwrap();
         let of = |folder: &Path| format!("{FOLDER}={} sleep 60 & ", folder.display());
@@ -174,7 +174,8 @@ mod tests {
             std::thread::sleep(std::time::Duration::from_millis(20));
         };
         let single = found(one.id(), &|found| found.is_ok());
-        let asked = found(two.id(), &|found| found.as_ref().is_err_and(|said| said.contains("2 jobs")));
+        let asked =
+            found(two.id(), &|found| found.as_ref().is_err_and(|said| said.contains("2 recorded jobs")));
         for shell in [&mut one, &mut two] {
             let children = started_by().remove(&shell.id()).unwrap_or_default();
             for child in children {
@@ -189,16 +190,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_trace_is_told_apart() {
+    fn wrong_targets_give_distinct_errors() {
         let folder = tempfile::tempdir().unwrap();
         let said = |target: &Path| match super::folder(target.to_str().unwrap()) {
             Err(Failure::Message(message)) => message,
             other => panic!("{other:?}"),
         };
-        assert!(said(folder.path()).contains("nothing of a recorded trace"));
+        assert!(said(folder.path()).contains("contains no recorded trace"));
         assert!(said(&folder.path().join("none")).contains("no such folder"));
         fs::write(folder.path().join("notes.txt"), "").unwrap();
-        assert!(said(&folder.path().join("notes.txt")).contains("no folder of a trace"));
+        assert!(said(&folder.path().join("notes.txt")).contains("is not the folder of a trace"));
         fs::write(folder.path().join("rank-00000.mpt"), "").unwrap();
         assert!(super::folder(folder.path().join("rank-00000.mpt").to_str().unwrap()).is_ok());
     }

@@ -1,4 +1,4 @@
-//! All files of a trace, as they grow.
+//! The growing files of a trace.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,21 +9,21 @@ use matchpoint_trace::native::manifest::{self, Manifest};
 use matchpoint_trace::native::{self, Entry, FollowError, Follower, Queues};
 
 use super::flow::Flow;
+use super::pending::{MOST_RANKS, Pending};
 use super::process;
 use super::snapshot::{Length, Life, Row, Snapshot, State};
-use super::standing::{MOST_RANKS, Standing};
 
-/// A measured length that is older, by what the rank has reported since, is not shown: the rank has not called MPI, or is
-/// within a call, and others may have sent to it meanwhile.
+/// Age after which a measured length is not shown. The rank has not called MPI since, or is within a call, and others
+/// may have sent messages.
 const MEASURED_FOR: Duration = Duration::from_secs(3);
 
-/// A process writes each second, whether it calls MPI or not.
+/// A process writes every second, even without MPI calls.
 const SILENT_S: f64 = 3.0;
 
-/// How long before what all ranks have told of messages are kept apart by their times.
+/// Time before the last common report for which messages are kept by time.
 const SETTLED_NS: i64 = 1_000_000_000;
 
-/// A trace that is looked at again and again.
+/// A trace that is read repeatedly.
 #[derive(Default)]
 pub struct Watch {
     folder: PathBuf,
@@ -39,29 +39,29 @@ struct Rank {
     rank: u32,
     file: Follower,
     lost: Option<FollowError>,
-    standing: Standing,
+    pending: Pending,
     queues: Option<Queues>,
-    /// Its process is not there any more, as far as can be seen from here.
+    /// The process has ended, as far as this host shows.
     gone: bool,
-    /// It had written nothing for long when all that it wrote was read.
+    /// The process had not written for a while when its file was read completely.
     silent: bool,
 }
 
 impl Watch {
-    /// Of the trace in a folder, in which there may be nothing yet.
+    /// Watches the trace in a folder, which may be empty.
     pub fn new(folder: &Path) -> Watch {
         let own_host = rustix::system::uname().nodename().to_string_lossy().into_owned();
         Watch { folder: folder.to_owned(), own_host, ..Watch::default() }
     }
 
-    /// Reads what was added.
+    /// Reads all new data.
     pub fn read_all(&mut self) {
         while self.read_some() {}
     }
 
-    /// Reads some of what was added to each file; whether there is more.
+    /// Reads some new data of each file. Returns whether there is more.
     pub fn read_some(&mut self) -> bool {
-        // Before the files: what it says has ended then has written all that it will.
+        // Read before the files: a finished job has then written everything.
         let manifest = fs::read(self.folder.join(manifest::FILE)).ok();
         self.manifest = manifest.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default();
         self.find();
@@ -72,18 +72,18 @@ impl Watch {
                 self.world = self.world.max(size);
             }
         }
-        self.flow.settle(self.told_ns().saturating_sub(SETTLED_NS));
+        self.flow.settle(self.reported_ns().saturating_sub(SETTLED_NS));
         self.behind
     }
 
-    /// Until when all ranks have told what they did. One that is silent is not waited for.
-    fn told_ns(&self) -> i64 {
-        let tells = |rank: &&Rank| rank.file.head().is_some() && !rank.is_over() && !rank.silent;
-        let until = self.ranks.iter().filter(tells).map(|rank| rank.file.until_ns());
+    /// Time that all ranks have reported. Silent ranks are excluded.
+    fn reported_ns(&self) -> i64 {
+        let is_reporting = |rank: &&Rank| rank.file.head().is_some() && !rank.is_over() && !rank.silent;
+        let until = self.ranks.iter().filter(is_reporting).map(|rank| rank.file.until_ns());
         until.min().filter(|_| !self.is_finished()).unwrap_or(i64::MAX)
     }
 
-    /// Finds files that have been made since. Names count ranks without a gap, but not all hosts begin at once.
+    /// Finds new files. Ranks have no gaps, but hosts start at different times.
     fn find(&mut self) {
         let all = self.world > 0 && self.ranks.len() >= self.world as usize;
         if all {
@@ -99,16 +99,15 @@ impl Watch {
         self.ranks.sort_by_key(|rank| rank.rank);
     }
 
-    /// The launcher has ended.
     fn is_finished(&self) -> bool {
         self.manifest.state == "finished" && !self.behind
     }
 
-    /// What it looks like now.
+    /// The current state.
     pub fn snapshot(&self) -> Snapshot {
         let at = SystemTime::now();
-        let told_ns = self.told_ns();
-        let rows: Vec<Row> = self.ranks.iter().filter_map(|rank| rank.row(at, told_ns, self)).collect();
+        let reported_ns = self.reported_ns();
+        let rows: Vec<Row> = self.ranks.iter().filter_map(|rank| rank.row(at, reported_ns, self)).collect();
         let heads: Vec<&Head> = self.ranks.iter().filter_map(|rank| rank.file.head()).collect();
         let ranks = heads.first().map_or(0, |head| head.size);
         let state = if self.is_finished() { State::Finished } else { state(&rows, ranks) };
@@ -121,7 +120,7 @@ impl Watch {
             state,
             exit_status: self.manifest.exit_status.filter(|_| state == State::Finished),
             ranks,
-            elsewhere: self.ranks.iter().map(|rank| rank.standing.elsewhere).sum(),
+            elsewhere: self.ranks.iter().map(|rank| rank.pending.elsewhere).sum(),
             behind: self.behind,
             rows,
         }
@@ -134,7 +133,7 @@ impl Rank {
             rank,
             file: Follower::new(path),
             lost: None,
-            standing: Standing::new(rank),
+            pending: Pending::new(rank),
             queues: None,
             gone: false,
             silent: false,
@@ -145,16 +144,16 @@ impl Rank {
         if self.lost.is_some() || self.file.end().is_some() {
             return false;
         }
-        // Looked at before what it wrote last is read.
+        // Checked before the last data is read.
         let gone = self.file.head().is_some_and(|head| is_gone(head, own_host));
-        let (standing, queues) = (&mut self.standing, &mut self.queues);
+        let (pending, queues) = (&mut self.pending, &mut self.queues);
         let more = self.file.read(&mut |entry| match entry {
-            Entry::Call(call) => standing.call(call, flow),
+            Entry::Call(call) => pending.call(call, flow),
             Entry::Queues(said) => *queues = Some(said),
         });
         let behind = matches!(more, Ok(true));
         self.gone = gone && !behind;
-        // Not when it is shown: reading the others takes its time.
+        // Not at display time: reading other files takes time.
         self.silent = !behind && self.age_s(SystemTime::now()) > SILENT_S;
         more.unwrap_or_else(|lost| {
             self.lost = Some(lost);
@@ -162,20 +161,20 @@ impl Rank {
         })
     }
 
-    fn row(&self, at: SystemTime, told_ns: i64, watch: &Watch) -> Option<Row> {
+    fn row(&self, at: SystemTime, reported_ns: i64, watch: &Watch) -> Option<Row> {
         if self.lost.is_none() {
             self.file.head()?;
         }
         let head = self.file.head();
         let age_s = self.age_s(at);
-        let silent_s = seconds(self.file.until_ns().saturating_sub(self.standing.left_ns));
-        let has_called = self.standing.left_ns > i64::MIN;
+        let silent_s = seconds(self.file.until_ns().saturating_sub(self.pending.left_ns));
+        let has_called = self.pending.left_ns > i64::MIN;
         Some(Row {
             rank: self.rank,
             host: head.map(|head| head.host.clone()).unwrap_or_default(),
             pid: head.map_or(0, |head| head.pid),
             posted: self.posted(),
-            unexpected: self.unexpected(told_ns, watch),
+            unexpected: self.unexpected(reported_ns, watch),
             calls: self.file.calls(),
             calls_per_s: if self.file.end().is_some() { 0.0 } else { self.file.calls_per_s() },
             age_s,
@@ -185,18 +184,18 @@ impl Rank {
         })
     }
 
-    /// How old what it wrote last is.
+    /// Age of the last data.
     fn age_s(&self, at: SystemTime) -> f64 {
         let since_1970 = at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_nanos() as i64;
         seconds(since_1970 - self.file.until_wall_ns())
     }
 
-    /// Nothing more will be read of it.
+    /// Whether the file will not grow.
     fn is_over(&self) -> bool {
         self.lost.is_some() || self.gone || self.file.end().is_some()
     }
 
-    /// What the library said last, unless that is old.
+    /// The last measured lengths, if recent.
     fn measured(&self) -> Option<Queues> {
         let is_new = |queues: &Queues| {
             self.file.until_ns().saturating_sub(queues.at_ns) <= MEASURED_FOR.as_nanos() as i64
@@ -206,21 +205,21 @@ impl Rank {
     }
 
     fn posted(&self) -> Length {
-        let standing = &self.standing;
+        let pending = &self.pending;
         match self.measured().and_then(|queues| Some((queues.posted?, queues.excludes_any_source))) {
-            // What the library leaves out is estimated: the sum is as well, unless there is nothing of it.
+            // The library does not count these receives, so a sum with them is an estimate.
             Some((posted, excludes_any_source)) => {
-                let rest = if excludes_any_source { standing.posted_from_any } else { 0 };
+                let rest = if excludes_any_source { pending.posted_from_any } else { 0 };
                 Length { entries: posted + rest, measured: rest == 0 }
             }
-            None => Length { entries: standing.posted_from + standing.posted_from_any, measured: false },
+            None => Length { entries: pending.posted_from + pending.posted_from_any, measured: false },
         }
     }
 
-    fn unexpected(&self, told_ns: i64, watch: &Watch) -> Length {
+    fn unexpected(&self, reported_ns: i64, watch: &Watch) -> Length {
         match self.measured().and_then(|queues| queues.unexpected) {
             Some(entries) => Length { entries, measured: true },
-            None => Length { entries: watch.flow.standing(self.rank, told_ns), measured: false },
+            None => Length { entries: watch.flow.pending(self.rank, reported_ns), measured: false },
         }
     }
 
@@ -235,15 +234,15 @@ impl Rank {
         if let Some(lost) = &self.lost {
             return Life::Lost(lost.to_string());
         }
-        // From within a container other processes cannot be seen: one that goes on writing lives.
+        // A container hides processes of others: a process that writes is running.
         if all_ended || (self.gone && age_s > SILENT_S) { Life::Died } else { Life::Running }
     }
 }
 
-/// How far a job is whose launcher may still run, or may be gone without a word.
+/// State of a job from its processes, if the manifest does not contain it.
 fn state(rows: &[Row], ranks: u32) -> State {
     let all_over = !rows.is_empty() && rows.iter().all(|row| row.life != Life::Running);
-    // `MPI_Init` waits for all: where one has died and nobody is left, those that are not there do not come.
+    // `MPI_Init` waits for all processes: if one died, missing processes will not start.
     let all_came = ranks > 0 && rows.len() == ranks as usize;
     match () {
         () if all_over && (all_came || rows.iter().any(|row| row.life == Life::Died)) => State::Finished,
@@ -252,7 +251,7 @@ fn state(rows: &[Row], ranks: u32) -> State {
     }
 }
 
-/// Numbers of processes mean something on their host alone.
+/// A pid is valid on its host only.
 fn is_gone(head: &Head, own_host: &str) -> bool {
     head.host == own_host && head.pid > 0 && !process::is_there(head.pid, began(head))
 }
@@ -291,9 +290,9 @@ mod tests {
         assert_eq!(of(&[], 0), State::Waiting);
         assert_eq!(of(&[Life::Finalized, Life::Running], 2), State::Running);
         assert_eq!(of(&[Life::Finalized, Life::Died], 2), State::Finished);
-        // Of the third nothing was written before it was killed, too.
+        // The third process was killed before it wrote.
         assert_eq!(of(&[Life::Died, Life::Died], 3), State::Finished);
-        // One that is quick may be through before others' files are seen.
+        // A short process may finish before the other files exist.
         assert_eq!(of(&[Life::Finalized], 2), State::Running);
     }
 }

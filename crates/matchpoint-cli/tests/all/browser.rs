@@ -1,7 +1,6 @@
-//! The HTML report in a real browser: the maps are drawn, the keys work, no script fails, nothing is fetched.
+//! The HTML report in a browser: maps are drawn, keys work, no script fails, nothing is fetched.
 //!
-//! Needs Chromium; without one these tests are left out. The pages stay in
-//! `target/tmp` to be looked at.
+//! Needs Chromium; otherwise the tests are skipped. The pages remain in `target/tmp`.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -17,14 +16,14 @@ use crate::synthetic;
 const BROWSERS: [&str; 5] =
     ["chromium", "chromium-headless-shell", "chromium-browser", "google-chrome", "chrome"];
 
-/// Written before all else: what fails, or asks for anything from outside, ends up in the page.
+/// Runs first, and writes script errors and requests into the page.
 const WATCH: &str = "<head><script>
   addEventListener('error', event => document.documentElement.dataset.error = event.message || 'resource');
   document.addEventListener('securitypolicyviolation', event =>
     document.documentElement.dataset.error = 'asked for ' + event.blockedURI);
 </script>";
 
-/// Pressed keys, and what the page says then.
+/// Presses keys, and records the text of the page.
 const DRIVE: &str = "<script>(() => {
   const said = [];
   function press(stage, key) {
@@ -67,7 +66,7 @@ fn write(name: &str, measurements: &Measurements) -> PathBuf {
     path
 }
 
-/// The document after its scripts and the driver ran, `None` without a browser.
+/// The document after its scripts; `None` without a browser.
 fn run(page: &Path, width: u32) -> Option<String> {
     let browser = browser()?;
     let driven = page.with_extension(format!("{width}.driven.html"));
@@ -120,7 +119,7 @@ fn keys_move_over_maps() {
 }
 
 #[test]
-fn a_narrow_window_needs_no_sideways_scrolling() {
+fn narrow_window_does_not_scroll_sideways() {
     let page = write("report-narrow.html", &synthetic::run(8));
     let Some(dom) = run(&page, 500) else { return };
     assert_eq!(data(&dom, "wide").as_deref(), Some("false"));
@@ -156,9 +155,9 @@ fn run_without_messages_has_report() {
     assert!(!html.contains("NaN") && !html.contains("inf%"));
 }
 
-/// Queues that change at random from span to span: nothing repeats, which is as long as the data can get.
+/// Random queues, which compress worst.
 #[test]
-fn a_thousand_ranks_stay_below_three_megabytes() {
+fn thousand_ranks_need_three_megabytes() {
     let mut measurements = synthetic::run(1024);
     let mut state = 1_u64;
     for rank in &mut measurements.ranks {

@@ -1,4 +1,4 @@
-//! The command as a user meets it: exit codes, messages, files.
+//! Tests of the command: exit codes, messages, files.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -19,14 +19,14 @@ fn stderr(output: &Output) -> &str {
 }
 
 #[test]
-fn help_has_an_example() {
+fn help_has_example() {
     let output = matchpoint(&["analyze", "--help"]);
     assert!(output.status.success());
     assert!(stdout(&output).contains("matchpoint analyze traces/lulesh-27 --html report.html"));
 }
 
 #[test]
-fn help_fits_a_terminal_of_80_columns() {
+fn help_fits_80_columns() {
     for command in [
         "record",
         "top",
@@ -48,7 +48,7 @@ fn help_fits_a_terminal_of_80_columns() {
     }
 }
 
-/// One rule for all who start ranks and spread rows over processes.
+/// All commands that start ranks and distribute rows explain both -n.
 #[test]
 fn help_explains_numbers_around_dashes() {
     let says = |command: &[&str], what: &str| {
@@ -57,14 +57,14 @@ fn help_explains_numbers_around_dashes() {
         assert!(help.contains(what), "{help}");
     };
     for command in ["calibrate", "predict"] {
-        says(&[command, "--help"], "-n behind -- is the launcher's own: how many ranks it starts.");
+        says(&[command, "--help"], "The -n after -- is an option of the launcher");
     }
-    says(&["predict", "validate", "--help"], "which its own -n says");
-    says(&["predict", "--help"], "say --ppn with as many as there are processes");
+    says(&["predict", "validate", "--help"], "With fewer ranks, two ranks exchange the messages");
+    says(&["predict", "--help"], "set --ppn to the number of processes");
 }
 
 #[test]
-fn the_version_is_told() {
+fn version_is_printed() {
     assert_eq!(stdout(&matchpoint(&["--version"])).trim(), concat!("matchpoint ", env!("CARGO_PKG_VERSION")));
 }
 
@@ -109,9 +109,9 @@ fn engines_are_listed_as_text_and_json() {
     }
 }
 
-/// An option of one measurement is not passed over in another.
+/// An option is not ignored in another measurement.
 #[test]
-fn bench_takes_no_option_of_another_measurement() {
+fn bench_rejects_option_of_other_measurement() {
     for (arguments, missing) in [
         (["bench", "--threads", "4"], "--message-rate"),
         (["bench", "--entries", "5000"], "--latency"),
@@ -128,9 +128,9 @@ fn bench_takes_no_option_of_another_measurement() {
 }
 
 #[test]
-fn a_wrong_word_is_a_usage_error() {
+fn wrong_word_is_usage_error() {
     for (arguments, named) in [
-        (["analyze", "x", "--arrivals", "never"], "there are simulated"),
+        (["analyze", "x", "--arrivals", "never"], "use simulated"),
         (["analyze", "x", "--engine", "lost"], "there is no engine `lost`"),
         (["analyze", "x", "--loggp", "Q=1"], "no parameter `Q`"),
     ] {
@@ -140,41 +140,41 @@ fn a_wrong_word_is_a_usage_error() {
     }
 }
 
-/// Of every number: what is expected, and an example.
+/// Errors of numbers contain the range and an example.
 #[test]
 fn wrong_number_is_reported_with_range() {
-    for (arguments, told) in [
+    for (arguments, expected) in [
         (
             &["check", "--streams", "x"][..],
-            "'x' for '--streams <N>': give a whole number, 0 or more, as 20000",
+            "'x' for '--streams <N>': must be a whole number from 0, such as 20000",
         ),
-        (&["check", "--events", "0"], "give a whole number from 1 to 10000000, as 1000"),
-        (&["check", "--seed", "-1"], "invalid value '-1' for '--seed <S>': give a whole number"),
-        (&["calibrate", "--rounds", "0", "--", "mpiexec"], "give a whole number from 1 to 100, as 5"),
-        (&["calibrate", "--seconds", "-1", "--", "mpiexec"], "give seconds, 0.001 to 60, as 0.5"),
-        (&["run", "--compare", "0", "--", "mpiexec"], "give a whole number, 1 or more, as 3"),
-        (&["top", "x", "--rows", "-3"], "give a whole number, 0 or more, as 20"),
-        (&["predict", "spmv", "a.mtx", "--ppn", "0"], "give a whole number, 1 or more, as 16"),
-        (&["record", "--limit", "-2", "--", "mpiexec"], "give a number of bytes"),
-        (&["analyze", "x", "--loggp", "L=x"], "give one from 0 on, as L=1500"),
+        (&["check", "--events", "0"], "must be a whole number from 1 to 10000000, such as 1000"),
+        (&["check", "--seed", "-1"], "invalid value '-1' for '--seed <S>': must be a whole number"),
+        (&["calibrate", "--rounds", "0", "--", "mpiexec"], "must be a whole number from 1 to 100, such as 5"),
+        (&["calibrate", "--seconds", "-1", "--", "mpiexec"], "must be 0.001 to 60 seconds, such as 0.5"),
+        (&["run", "--compare", "0", "--", "mpiexec"], "must be a whole number from 1, such as 3"),
+        (&["top", "x", "--rows", "-3"], "must be a whole number from 0, such as 20"),
+        (&["predict", "spmv", "a.mtx", "--ppn", "0"], "must be a whole number from 1, such as 16"),
+        (&["record", "--limit", "-2", "--", "mpiexec"], "must be a number of bytes"),
+        (&["analyze", "x", "--loggp", "L=x"], "a number from 0, such as L=1500"),
     ] {
         let output = matchpoint(arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
-        assert!(stderr(&output).contains(told), "{arguments:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains(expected), "{arguments:?}: {}", stderr(&output));
     }
 }
 
-/// Before anything is run or measured: what is run here would say something else.
+/// Reported before any work: these commands would fail later with another error.
 #[test]
 fn unwritable_file_is_reported_before_work() {
     let folder = tempdir().unwrap();
     fs::write(folder.path().join("file"), "").unwrap();
     let at = |name: &str| folder.path().join(name).display().to_string();
     let (missing, below_file, itself) = (at("none/x"), at("file/x"), at(""));
-    for (path, told) in [
+    for (path, expected) in [
         (&missing, "(mkdir -p), or name another file"),
-        (&below_file, "file is no folder"),
-        (&itself, "name a file in it"),
+        (&below_file, "file' is not a folder"),
+        (&itself, "name a file in this folder"),
     ] {
         for arguments in [
             &["profile", "no/trace", "-o", path][..],
@@ -187,34 +187,41 @@ fn unwritable_file_is_reported_before_work() {
         ] {
             let output = matchpoint(arguments);
             let said = stderr(&output);
-            assert!(said.contains("cannot write ") && said.contains(told), "{arguments:?}: {said}");
-            assert_eq!(said.lines().count(), 1, "{arguments:?}: {said}");
+            assert!(said.contains("cannot write ") && said.contains(expected), "{arguments:?}: {said}");
+            assert_eq!(
+                said.lines().filter(|line| !line.starts_with("hint: ")).count(),
+                1,
+                "{arguments:?}: {said}"
+            );
         }
     }
 }
 
 #[test]
-fn dashes_that_are_missing_are_told() {
+fn missing_dashes_give_hint() {
     for (arguments, named) in [
         (
             &["record", "mpiexec", "-n", "3", "./my app"][..],
-            "say matchpoint record -- mpiexec -n 3 './my app'\n",
+            "use matchpoint record -- mpiexec -n 3 './my app'\n",
         ),
-        (&["record", "-o", "a.trace", "mpiexec", "./a"], "say matchpoint record -o a.trace -- mpiexec ./a\n"),
-        (&["calibrate", "mpiexec", "-n", "2"], "say matchpoint calibrate -- mpiexec -n 2\n"),
-        (&["calibrate", "mpiexec", "--", "-n", "2"], "say matchpoint calibrate -- mpiexec -n 2\n"),
+        (&["record", "-o", "a.trace", "mpiexec", "./a"], "use matchpoint record -o a.trace -- mpiexec ./a\n"),
+        (&["calibrate", "mpiexec", "-n", "2"], "use matchpoint calibrate -- mpiexec -n 2\n"),
+        (&["calibrate", "mpiexec", "--", "-n", "2"], "use matchpoint calibrate -- mpiexec -n 2\n"),
         (&["calibrate", "-n", "2", "--", "mpiexec"], "matchpoint calibrate -- mpiexec -n …\n"),
         (
             &["predict", "validate", "levels", "-m", "m.toml", "mpiexec"],
-            "say matchpoint predict validate levels -m m.toml -- mpiexec\n",
+            "use matchpoint predict validate levels -m m.toml -- mpiexec\n",
         ),
     ] {
         let output = matchpoint(arguments);
         assert_eq!(output.status.code(), Some(2));
         let said = stderr(&output);
-        assert!(said.ends_with(named) && said.lines().count() == 1, "{said}");
+        assert!(
+            said.ends_with(named) && said.lines().filter(|line| !line.starts_with("hint: ")).count() == 1,
+            "{said}"
+        );
     }
-    // A slip of the pen is no launcher's.
+    // A misspelled option is not an option of the launcher.
     assert!(stderr(&matchpoint(&["record", "--replce", "--", "true"])).contains("--replace"));
 }
 
@@ -230,10 +237,16 @@ fn measurement_is_named_with_its_option() {
     ] {
         let output = matchpoint(&["bench", word]);
         let said = stderr(&output);
-        assert!(said.ends_with(&format!("the {what} {word} needs its option; say {option}\n")), "{said}");
-        assert_eq!((output.status.code(), said.lines().count()), (Some(2), 1));
+        assert!(
+            said.ends_with(&format!("the {what} '{word}' needs an option\nhint: use {option}\n")),
+            "{said}"
+        );
+        assert_eq!(
+            (output.status.code(), said.lines().filter(|line| !line.starts_with("hint: ")).count()),
+            (Some(2), 1)
+        );
     }
-    // A usage that is told can be followed.
+    // The usage in an error is valid.
     for words in [&["bench", "last:x"][..], &["bench", "--csv", "x.csv", "-w", "last"]] {
         let output = matchpoint(words);
         let said = stderr(&output);
@@ -260,7 +273,7 @@ fn tables_are_not_written_over_file() {
     let source = folder.path().join("ring.c");
     fs::write(&source, "").unwrap();
     let output = matchpoint(&["analyze", "x", "--engine=list", "--csv", &source.display().to_string()]);
-    assert!(stderr(&output).contains("ring.c is there, and no folder"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("ring.c' exists and is not a folder"), "{}", stderr(&output));
 }
 
 #[test]
@@ -279,8 +292,8 @@ fn missing_trace_is_one_line() {
         &file("tables"),
     ]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).starts_with("matchpoint: error: "), "{}", stderr(&output));
-    assert_eq!(stderr(&output).lines().count(), 1);
+    assert!(stderr(&output).starts_with("error: "), "{}", stderr(&output));
+    assert_eq!(stderr(&output).lines().filter(|line| !line.starts_with("hint: ")).count(), 1);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
@@ -310,12 +323,12 @@ fn two_reports_need_two_files() {
     for arguments in [["--json", &file, "--html", &file], ["--html", "-", "--csv", &file]] {
         let output = matchpoint(&[&["analyze", trace], &arguments[..]].concat());
         assert_eq!(output.status.code(), Some(2));
-        assert!(stderr(&output).contains("a file of its own"), "{}", stderr(&output));
+        assert!(stderr(&output).contains("hint: name a "), "{}", stderr(&output));
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 }
 
-/// No machine has that many cards, so these answer the same everywhere.
+/// No host has this card, so the test is the same everywhere.
 const NO_CARD: &str = "gpu_ordered:card=999";
 
 #[test]
@@ -329,7 +342,7 @@ fn missing_card_engine_names_alternatives() {
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         let said = stderr(&output);
         assert!(said.contains("engine `gpu_ordered`: ") && said.contains(" card"), "{said}");
-        assert!(said.contains("gpu_ordered:fallback=hybrid goes on without one"), "{said}");
+        assert!(said.contains("use gpu_ordered:fallback=hybrid to run without a card"), "{said}");
     }
     let wrong = matchpoint(&["check", "gpu_ordered:card=999,fallback=no_such"]);
     assert!(stderr(&wrong).contains("there is no engine `no_such`"), "{}", stderr(&wrong));
@@ -344,12 +357,11 @@ fn substitute_of_card_is_reported_once() {
     ] {
         let output = matchpoint(arguments);
         assert!(output.status.success(), "{}", stderr(&output));
-        let told = stderr(&output).matches("hybrid takes the place of gpu_ordered: ").count();
-        assert_eq!(told, 1, "{}", stderr(&output));
+        let expected = stderr(&output).matches("hybrid replaces gpu_ordered: ").count();
+        assert_eq!(expected, 1, "{}", stderr(&output));
     }
 }
 
-/// What it counted is shown under the name that was asked for, and every report says whose it is.
 #[test]
 fn reports_name_substitute_of_card() {
     let folder = tempdir().unwrap();
@@ -370,9 +382,9 @@ fn reports_name_substitute_of_card() {
     ]);
     assert!(output.status.success(), "{}", stderr(&output));
     let said = stdout(&output).split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(said.contains(&format!("`list` matched in the place of `{with_fallback}`")), "{said}");
+    assert!(said.contains(&format!("`list` matched instead of `{with_fallback}`")), "{said}");
     let html = fs::read_to_string(file("a.html")).unwrap();
-    assert!(html.contains("<code>list</code> in its place"), "no substitute");
+    assert!(html.contains("<code>list</code> instead"), "no substitute");
     let json: serde_json::Value = serde_json::from_str(&fs::read_to_string(file("a.json")).unwrap()).unwrap();
     let [list, instead] = [0, 1].map(|at| &json["engines"][at]);
     assert_eq!((list["substitute"].as_str(), instead["substitute"].as_str()), (None, Some("list")));
@@ -383,7 +395,7 @@ fn reports_name_substitute_of_card() {
     assert!(instead["bytes_max"].as_u64() > list["bytes_max"].as_u64(), "{instead}");
 }
 
-/// A law that is kept, or broken, is so by whoever matched.
+/// The result of a check names the engine that matched.
 #[test]
 fn check_names_substitute_of_card() {
     let check = |engine: &str, order: &str| {
@@ -406,7 +418,7 @@ fn check_names_substitute_of_card() {
     );
     let (own, text) = check("list", "total");
     assert_eq!((own.get("substitute"), text.starts_with("list: ")), (Some(&serde_json::Value::Null), true));
-    // Its tables become full in some streams alone.
+    // The table is full in some streams only.
     let (some, text) = check("optimistic:bins=4,capacity=8,full=software", "total");
     let streams = some["substitute_streams"].as_u64().unwrap();
     assert!(
@@ -416,7 +428,7 @@ fn check_names_substitute_of_card() {
     assert!(text.contains(&format!("at the end of {streams} of ")), "{text}");
 }
 
-/// Its workload has receives from any source: that they are refused is no wrong answer.
+/// Its workload has any-source receives: refusing them is not a wrong answer.
 #[test]
 fn demand_of_engine_is_no_fault() {
     let output =
@@ -426,8 +438,8 @@ fn demand_of_engine_is_no_fault() {
 }
 
 #[test]
-fn a_job_has_no_engines_of_cards() {
+fn job_rejects_engine_of_card() {
     let output = matchpoint(&["run", "-e", "gpu_matrix", "--", "true"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("have no gpu_matrix"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("cannot use 'gpu_matrix'"), "{}", stderr(&output));
 }

@@ -1,4 +1,4 @@
-//! The CSV tables can be read back.
+//! Tests of CSV output.
 
 use csv::Reader;
 use matchpoint_cli::report::Report;
@@ -14,7 +14,7 @@ fn table(measurements: &Measurements, file: &str) -> (Vec<String>, Vec<Vec<Strin
     let mut reader = Reader::from_reader(&bytes[..]);
     let owned = |record: &csv::StringRecord| record.iter().map(str::to_owned).collect::<Vec<_>>();
     let header = owned(reader.headers().unwrap());
-    // The reader refuses lines that are longer or shorter than the header.
+    // The reader rejects lines of another length.
     (header, reader.records().map(|record| owned(&record.unwrap())).collect())
 }
 
@@ -37,7 +37,7 @@ fn rank_table_has_column_per_engine() {
 }
 
 #[test]
-fn the_timeline_is_long() {
+fn timeline_has_line_per_span() {
     let measurements = synthetic::run(8);
     let (header, lines) = table(&measurements, "timeline.csv");
     assert_eq!(header, ["rank", "start_s", "queue", "length_max"]);
@@ -46,7 +46,7 @@ fn the_timeline_is_long() {
 }
 
 #[test]
-fn depths_add_up_to_the_searches() {
+fn depths_sum_to_searches() {
     let measurements = synthetic::run(8);
     let (_, lines) = table(&measurements, "depth.csv");
     let posted = lines.iter().filter(|line| line[0] == "list" && line[1] == "posted");

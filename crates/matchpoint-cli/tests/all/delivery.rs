@@ -1,4 +1,4 @@
-//! Reports on disk: whole or not at all.
+//! Tests of report files: complete or absent.
 
 use std::fs;
 use std::path::Path;
@@ -47,7 +47,7 @@ fn all_files_appear_and_others_stay() {
 }
 
 #[test]
-fn what_is_not_committed_was_never_there() {
+fn uncommitted_files_do_not_exist() {
     let folder = tempdir().unwrap();
     let measurements = synthetic::run(8);
     let mut delivery = Delivery::prepare(&arguments(folder.path())).unwrap();
@@ -58,7 +58,7 @@ fn what_is_not_committed_was_never_there() {
 
 #[cfg(unix)]
 #[test]
-fn a_device_is_written_to_not_replaced() {
+fn device_is_written_not_replaced() {
     let folder = tempdir().unwrap();
     let mut arguments = arguments(folder.path());
     (arguments.json, arguments.html, arguments.csv) = (Some("/dev/null".into()), None, None);

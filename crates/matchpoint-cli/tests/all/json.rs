@@ -1,4 +1,4 @@
-//! The JSON schema: fixed names, and a page of documentation that tells the truth.
+//! Tests of the JSON schema and of its manual page.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::synthetic;
 
-/// Objects whose members are data, not schema.
+/// Objects whose members are data.
 const MAPS: [&str; 7] = [
     "advice[].numbers",
     "calls.by_function",
@@ -114,7 +114,7 @@ fn fixed_members_keep_their_places() {
 }
 
 #[test]
-fn the_verdict_is_finite_whatever_was_measured() {
+fn verdict_is_always_finite() {
     let mut odd = synthetic::run(8);
     odd.ranks.iter_mut().for_each(|rank| rank.elapsed_s = 0.0);
     let mut empty = synthetic::run(8);
@@ -131,7 +131,7 @@ fn the_verdict_is_finite_whatever_was_measured() {
 }
 
 #[test]
-fn the_same_measurements_give_the_same_text() {
+fn equal_measurements_give_equal_text() {
     let text = |ranks| written(&synthetic::run(ranks)).to_string();
     assert_eq!(text(64), text(64));
 }

@@ -1,4 +1,4 @@
-//! The command: every test of it that runs no MPI program, in one program.
+//! Tests of the command that run no MPI program, in one binary.
 
 mod bench;
 mod browser;

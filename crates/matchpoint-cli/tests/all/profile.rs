@@ -1,4 +1,4 @@
-//! `matchpoint profile`, and what `analyze` makes of its file.
+//! Tests of `matchpoint profile`, and of `analyze` with a profile.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -37,7 +37,7 @@ fn measured(trace: &str, engines: &[&str]) -> Measurements {
 }
 
 #[test]
-fn help_has_an_example() {
+fn help_has_example() {
     let output = matchpoint(&["profile", "--help"]);
     assert!(output.status.success());
     let text = str::from_utf8(&output.stdout).unwrap();
@@ -46,9 +46,9 @@ fn help_has_an_example() {
 }
 
 #[test]
-fn it_counts_what_searches_did_not_find() {
+fn profile_counts_search_misses() {
     let folder = tempdir().unwrap();
-    // Of these nothing is received from any source, probed for or cancelled.
+    // These traces have no any-source receives, probes or cancels.
     for trace in ["fillboundary-27", "lulesh-27", "npb-is-16"] {
         let profile = profile(trace, &folder.path().join("app.partners"));
         let measurements = measured(trace, &["list"]);
@@ -78,14 +78,14 @@ fn each_rank_has_its_own_partners() {
     let attempts = |engine: &matchpoint_replay::measurements::EngineMeasurements| {
         engine.posted.attempts + engine.unexpected.attempts
     };
-    // Whoever sent more than the average of all is a partner: nearly everybody who sent at all.
+    // Every source above the average is a partner: nearly all sources.
     assert!(attempts(all) < attempts(list) / 3 && attempts(all) >= attempts(array));
     assert!(attempts(one) > 2 * attempts(all), "the neighbours of rank 0 are not those of others");
     assert!(written.known.iter().all(|process| !process.sources.is_empty()));
 }
 
 #[test]
-fn a_profile_of_another_job_is_told() {
+fn profile_of_other_job_is_reported() {
     let folder = tempdir().unwrap();
     let file = folder.path().join("app.partners");
     for (one, processes, other, here) in
@@ -94,7 +94,7 @@ fn a_profile_of_another_job_is_told() {
         profile(one, &file);
         let trace = bundled(other).display().to_string();
         let engine = format!("partner:mode=static,profile={}", file.display());
-        let told =
+        let message =
             format!("app.partners is the profile of {processes} processes, and here are {here}; write one");
         let workload = format!("trace:{trace}");
         for arguments in [
@@ -104,12 +104,12 @@ fn a_profile_of_another_job_is_told() {
             let output = matchpoint(arguments);
             assert!(output.status.code() == Some(1) && output.stdout.is_empty(), "{arguments:?}");
             let text = str::from_utf8(&output.stderr).unwrap();
-            assert!(text.contains(&told), "{text}");
+            assert!(text.contains(&message), "{text}");
         }
     }
 }
 
-/// `bench` makes each rank's engine for that rank, as `analyze` does.
+/// `bench` creates each rank's engine for this rank, as `analyze` does.
 #[test]
 fn trace_bench_uses_partners_of_rank() {
     let folder = tempdir().unwrap();
@@ -154,7 +154,7 @@ fn damaged_profile_error_has_line() {
 }
 
 #[test]
-fn it_goes_to_standard_output_or_nowhere() {
+fn profile_goes_to_standard_output() {
     let trace = bundled("npb-is-16").display().to_string();
     let output = matchpoint(&["profile", &trace, "-o", "-"]);
     assert!(output.status.success());
@@ -163,15 +163,15 @@ fn it_goes_to_standard_output_or_nowhere() {
     let file = folder.path().join("app.partners").display().to_string();
     let output = matchpoint(&["profile", &folder.path().join("none").display().to_string(), "-o", &file]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(output.stderr.starts_with(b"matchpoint: error: "));
+    assert!(output.stderr.starts_with(b"error: "));
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "files appear whole or not at all");
     let file = folder.path().join("none/app.partners").display().to_string();
     let output = matchpoint(&["profile", "x", "-o", &file]);
-    assert!(output.stderr.starts_with(b"matchpoint: error: cannot write"), "before the trace is read");
+    assert!(output.stderr.starts_with(b"error: cannot write"), "before the trace is read");
 }
 
 #[test]
-fn ranks_that_a_trace_lacks_are_told() {
+fn missing_ranks_are_reported() {
     let folder = tempdir().unwrap();
     let trace = folder.path().join("trace");
     fs::create_dir(&trace).unwrap();
@@ -191,25 +191,27 @@ fn ranks_that_a_trace_lacks_are_told() {
         &["convert", &trace, "-o", &table],
     ] {
         let output = matchpoint(arguments);
-        let told = str::from_utf8(&output.stderr).unwrap();
-        assert!(output.status.success(), "{arguments:?}: {told}");
+        let message = str::from_utf8(&output.stderr).unwrap();
+        assert!(output.status.success(), "{arguments:?}: {message}");
         assert_eq!(
-            told.matches("note: 1 of 16 ranks is missing from the trace: ").count(),
+            message.matches("note: 1 of 16 ranks is missing from the trace: ").count(),
             1,
-            "{arguments:?}: {told}"
+            "{arguments:?}: {message}"
         );
     }
 }
 
-/// What engines tell of themselves is told by whoever measures them.
 #[test]
 fn levels_and_partners_are_in_the_report() {
     let trace = bundled("fillboundary-27").display().to_string();
     let asked = ["analyze", &trace, "-e", "list", "-e", "partner:threshold=4", "-e", "optimistic"];
     let report = matchpoint(&asked);
-    let told = str::from_utf8(&report.stdout).unwrap();
-    let words = told.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("partners of posted receives ") && words.contains("receives of a run "), "{told}");
+    let message = str::from_utf8(&report.stdout).unwrap();
+    let words = message.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        words.contains("partners of posted receives ") && words.contains("receives of a run "),
+        "{message}"
+    );
     let json = matchpoint(&[&asked[..], &["--json", "-"]].concat());
     let json: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
     assert_eq!(json["engines"][0]["statistics"].as_array().unwrap().len(), 0, "a list has nothing to tell");

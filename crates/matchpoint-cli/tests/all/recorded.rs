@@ -1,4 +1,4 @@
-//! `matchpoint analyze` on traces in our own format, end to end.
+//! Tests of `matchpoint analyze` with native traces.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -82,5 +82,5 @@ fn dead_rank_is_reported() {
     let output = analyze(folder.path(), &[]);
     let text = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1), "{text}");
-    assert!(text.contains("rank-00003.mpt, byte ") && text.contains("the checksum"), "{text}");
+    assert!(text.contains("rank-00003.mpt', byte ") && text.contains("the checksum"), "{text}");
 }

@@ -1,4 +1,4 @@
-//! Recommendations name the saving, and the overflow limit that brings it, exactly where overflow matching can bring it.
+//! Advice names the saving, and the overflow limit if overflow matching achieves it.
 
 use matchpoint_cli::advice::Advice;
 use matchpoint_cli::library_cost;
@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use crate::synthetic;
 
-const TITLE: &str = "Many receives are posted at once";
-const BY_RUN: &str = " `matchpoint run --limit 75` can save most of it without a change.";
+const TITLE: &str = "Long posted receive queue";
+const BY_RUN: &str = " `matchpoint run --limit 75` can save most of it without recompiling.";
 
 fn curve(warm_ns: f64, cold_ns: f64) -> Curve {
     Curve { warm: vec![(128.0, warm_ns)], cold_ns, empty_ns: 100.0 }
@@ -21,7 +21,7 @@ fn costs(posted: Curve, unexpected: Curve) -> Option<LibraryCost> {
     Some(synthetic::library_cost(1, posted, unexpected))
 }
 
-/// Rank 3 has 2000 receives posted, and spends 20 % of its run time in searches.
+/// Rank 3 has 2000 posted receives, and searches for 20 % of its run time.
 fn long(change: impl FnOnce(&mut Measurements)) -> Measurements {
     let mut of = synthetic::run(8);
     of.library_cost = costs(curve(2.0, 14.0), curve(2.0, 14.0));
@@ -57,13 +57,13 @@ fn long_queue_names_limit_in_every_report() {
     assert!(advice.text.ends_with(&format!("(20 % of its run time).{BY_RUN}")), "{}", advice.text);
     assert_eq!(saving.overflow_limit, Some(75));
     assert!((saving.share - 0.2).abs() < 1e-9 && (saving.ns / 1e9 / 0.2 - 1.197).abs() < 1e-9, "{saving:?}");
-    assert!(find(&of, "Tags are many").text.ends_with(BY_RUN));
+    assert!(find(&of, "Many distinct tags").text.ends_with(BY_RUN));
 
     let report = Report::new(&of);
     let words = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words(terminal::render(&report)).contains(BY_RUN.trim()));
     let page = html::render(&report);
-    let in_html = "<code>matchpoint run --limit 75</code> can save most of it without a change.";
+    let in_html = "<code>matchpoint run --limit 75</code> can save most of it without recompiling.";
     assert!(page.contains(in_html));
     let mut bytes = Vec::new();
     json::write(&report, &mut bytes).unwrap();
@@ -100,8 +100,8 @@ fn small_saving_gives_no_limit() {
         of.ranks[3].messages = 1_000_000;
     });
     let text = |of| find(of, "Another engine would help").text;
-    assert!(text(&some).contains("gives it to the unchanged program"), "{}", text(&some));
-    assert!(text(&little).contains("`matchpoint run` would save less than half"), "{}", text(&little));
+    assert!(text(&some).contains("uses it without recompiling"), "{}", text(&some));
+    assert!(text(&little).contains("`matchpoint run` saves less than half"), "{}", text(&little));
 }
 
 #[test]
@@ -117,12 +117,12 @@ fn free_entry_gives_no_limit() {
     };
     let limit = |warm_ns| {
         let of = long(|of| unexpected(of, warm_ns));
-        find(&of, "Many messages wait for their receive").saving.unwrap().overflow_limit
+        find(&of, "Long unexpected message queue").saving.unwrap().overflow_limit
     };
     assert_eq!((limit(2.0), limit(0.0)), (Some(75), None));
 }
 
-/// A table has no costs of UCX; a run over UCX that measured has.
+/// Typical costs exclude UCX; measured costs include it.
 #[test]
 fn hashed_library_gives_no_limit() {
     let over_ucx = |pairs| {
@@ -178,7 +178,7 @@ fn limit_follows_library_and_transport() {
 
 #[test]
 fn slow_ring_reports_waiting() {
-    let title = "MPI calls wait, even if nothing is searched";
+    let title = "MPI calls wait without a search";
     let advice = |ring_message_ns, crowding| {
         let of = long(|of| {
             let cost = of.library_cost.as_mut().unwrap();
@@ -191,7 +191,7 @@ fn slow_ring_reports_waiting() {
     let text = advice(21_000.0, 2.0).unwrap();
     assert!(
         text.contains(
-            "Each took 21.0 µs. In a burst between two ranks, each message took 4.00 µs. 2.00 processes share"
+            "A message took 21.0 µs. In a burst between two ranks, a message took 4.00 µs. 2.00 processes share"
         ),
         "{text}"
     );
@@ -200,7 +200,7 @@ fn slow_ring_reports_waiting() {
 
 #[test]
 fn growing_burst_cost_reports_transfer() {
-    let title = "The transfer of many messages may count as searching";
+    let title = "Transfer time may count as search time";
     let is_reported = |long_ns, posted| {
         let of = long(|of| {
             let burst = |messages, message_ns| BurstCost { messages, message_ns };

@@ -1,4 +1,4 @@
-//! The summary on a terminal, against the one we agreed to.
+//! The summary on a terminal equals the golden file.
 
 use std::{env, fs};
 
@@ -17,7 +17,7 @@ fn rendered(measurements: &Measurements) -> String {
 }
 
 #[test]
-fn eight_ranks_look_as_agreed() {
+fn eight_ranks_equal_golden_file() {
     let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/eight_ranks.txt");
     let text = plain(8);
     if env::var_os("MATCHPOINT_UPDATE").is_some() {
@@ -37,16 +37,16 @@ fn summary_of_any_size_fits_screen() {
     }
 }
 
-/// A trace with call sites has a table more, and advice says which places it is about.
+/// A trace with call sites has another table, and advice names call sites.
 #[test]
-fn places_are_told_where_they_are_known() {
+fn call_sites_are_shown() {
     let text = rendered(&synthetic::run(8));
     let row = text.lines().find(|line| line.starts_with("exchange (exchange.c:94)")).expect(&text);
-    // 3,200 receives; one in nine messages was there first; nothing from any source.
+    // 3,200 receives, a ninth of them late, none from any source.
     let cells: Vec<&str> = row.split_whitespace().skip(2).collect();
     assert_eq!(cells.last(), Some(&"26"), "{row}");
     assert!(text.contains("halo+0x2210"), "{text}");
     let flowing = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(flowing.contains("Of them post: 60 % halo+0x2210, 40 % exchange (exchange.c:94)."), "{flowing}");
+    assert!(flowing.contains("Call sites: 60 % halo+0x2210, 40 % exchange (exchange.c:94)."), "{flowing}");
     assert!(text.lines().all(|line| line.chars().count() <= 80));
 }

@@ -1,4 +1,4 @@
-//! Whatever stands in the way is one line that says what to do.
+//! Each obstacle gives one error with a hint.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use crate::mpi;
 use crate::setting::{QUICK, Setting};
 
-/// A launcher that is a script of these tests, with a compiler that makes what it is to make without looking.
+/// A launcher script, with a false compiler.
 pub fn launcher(setting: &Setting, script: &str) -> String {
     let bin = setting.path("bin");
     fs::create_dir_all(&bin).unwrap();
@@ -16,7 +16,7 @@ pub fn launcher(setting: &Setting, script: &str) -> String {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
         path.display().to_string()
     };
-    // Of two launchers the benchmark would be the same; which it is stands in what the header defines.
+    // The compiled benchmark depends on the launcher's header.
     let compiler = format!(
         "echo '#define MPICH_VERSION \"{}\"'\nwhile [ $# -gt 1 ]; do [ \"$1\" = -o ] && touch \"$2\"; shift; done; true",
         bin.display()
@@ -30,27 +30,27 @@ const HELLO: &str = "echo 'MPCAL1 hello ranks=2 tick_s=1e-9 mpi=none 1.0'
      echo 'MPCAL1 ready'";
 
 #[test]
-fn a_launcher_that_is_not_there() {
+fn missing_launcher_is_reported() {
     let complaint = Setting::new().run(&[], ["no-such-mpiexec", "-n", "2"]).complaint();
-    assert!(complaint.contains("no-such-mpiexec: no such command"), "{complaint}");
+    assert!(complaint.contains("no such command: 'no-such-mpiexec'"), "{complaint}");
 }
 
 #[test]
-fn a_launcher_that_fails() {
+fn failing_launcher_is_reported() {
     let setting = Setting::new();
     let mpiexec = launcher(&setting, "echo 'no hosts today' >&2; exit 3");
     let ran = setting.run(QUICK, [&mpiexec]);
     assert!(ran.stderr.contains("no hosts today"), "{ran}");
     let complaint = ran.complaint();
     assert!(
-        complaint.contains("the benchmark never began") && complaint.contains("(exit code 3)"),
+        complaint.contains("the benchmark did not start") && complaint.contains("(exit code 3)"),
         "{complaint}"
     );
     assert!(!setting.path("machine.raw.jsonl").exists() && !setting.path("machine.toml").exists());
 }
 
 #[test]
-fn a_launcher_that_ends_in_the_middle() {
+fn interrupted_job_can_continue() {
     let setting = Setting::new();
     let script = format!("{HELLO}\nread line; echo 'MPCAL1 measured 0 1e-6 1e-6'; read line; exit 9");
     let complaint = setting.run(QUICK, [launcher(&setting, &script)]).complaint();
@@ -59,10 +59,10 @@ fn a_launcher_that_ends_in_the_middle() {
         "{complaint}"
     );
     assert_eq!(setting.raw().lines().count(), 2);
-    // Another job does not go on with it, and starting that again would not help.
+    // Another job cannot continue the calibration.
     let three = HELLO.replace("ranks=2", "ranks=3").replace("in 0 1;", "in 0 1 2;");
     let complaint = setting.run(QUICK, [launcher(&setting, &format!("{three}\nread line"))]).complaint();
-    assert!(complaint.ends_with("repeat its command, or begin anew with --replace"), "{complaint}");
+    assert!(complaint.ends_with("repeat its command, or start again with --replace"), "{complaint}");
 }
 
 #[test]
@@ -75,24 +75,24 @@ fn progress_without_terminal_is_one_line() {
     );
 }
 
-/// The benchmark is a word of the program's then, and never starts.
+/// The program would receive the benchmark as an argument.
 #[test]
-fn a_program_behind_the_launcher() {
+fn program_after_launcher_is_reported() {
     let setting = Setting::new();
     let complaint = setting.run(QUICK, [launcher(&setting, "exec echo I am an application")]).complaint();
-    assert!(complaint.contains("the launcher comes without a program, as in -- mpiexec -n 2"), "{complaint}");
+    assert!(complaint.contains("give the launcher without a program, as in -- mpiexec -n 2"), "{complaint}");
 }
 
 #[test]
-fn a_program_that_is_none_of_ours() {
+fn foreign_output_is_reported() {
     let setting = Setting::new();
     let mpiexec = launcher(&setting, &format!("{HELLO}\nread line; echo 'MPCAL1 measured 0 nan'; read line"));
     let complaint = setting.run(QUICK, [&mpiexec]).complaint();
-    assert!(complaint.contains("what cannot be"), "{complaint}");
+    assert!(complaint.contains("impossible measurement"), "{complaint}");
     let setting = Setting::new();
     let mpiexec = launcher(&setting, "echo 'MPCAL1 goodbye'; read line");
     let complaint = setting.run(QUICK, [&mpiexec]).complaint();
-    assert!(complaint.contains("something else than `goodbye`"), "{complaint}");
+    assert!(complaint.contains("unexpected output of the benchmark: 'goodbye'"), "{complaint}");
 }
 
 #[test]
@@ -109,26 +109,26 @@ fn no_compiler() {
     .unwrap();
     fs::set_permissions(&broken, fs::Permissions::from_mode(0o755)).unwrap();
     let complaint = setting.run(&["--mpicc", &broken], [&mpiexec]).complaint();
-    let told = "could not compile the benchmark (exit status: 1): mpi.h is odd";
-    assert!(complaint.contains(told), "{complaint}");
+    let expected = "cannot compile the benchmark (exit status: 1): mpi.h is odd";
+    assert!(complaint.contains(expected), "{complaint}");
 }
 
 #[test]
-fn files_that_are_damaged_or_incomplete() {
+fn damaged_files_are_reported() {
     let setting = Setting::new();
     let raw = setting.path("other.jsonl").display().to_string();
     let from = |text: &str| {
         fs::write(&raw, text).unwrap();
         setting.run(&["--from", &raw], [""; 0])
     };
-    assert!(from("").complaint().contains("line 1: there is no whole line"));
+    assert!(from("").complaint().contains("line 1: no complete line"));
     assert!(from("{}\n").complaint().contains("line 1: missing field"));
     let head = r#"{"format":"matchpoint calibration","version":2,"command":["mpiexec"],"started":"2026-11-22T00:00:00Z",
         "mpi":"none 1.0","tick_s":1e-9,"host":"h","settings":{"bytes_max":64,"messages_max":3,"bytes_total":64,
         "batch_s":0.1,"budget_s":0.1,"rounds":1},"ranks":[{"rank":0,"node":0,"host":"n0","package":0,"packages":1,"cpus":1},
         {"rank":1,"node":0,"host":"n0","package":0,"packages":1,"cpus":1}]}"#
         .replace('\n', "");
-    assert!(from(&format!("{head}\n")).complaint().contains("nothing was measured yet"));
+    assert!(from(&format!("{head}\n")).complaint().contains("contains no measurements"));
     let none = head.replace(r#""messages_max":3"#, r#""messages_max":0"#);
     assert!(
         from(&format!("{none}\n"))
@@ -141,14 +141,14 @@ fn files_that_are_damaged_or_incomplete() {
         )
     };
     let damaged = format!("{head}\n{}\n{}\n", measured(1, "1e-6"), measured(2, "-2e-6"));
-    assert!(from(&damaged).complaint().contains("line 3: -0.000002 s is no time"));
-    // One size, and a line that was cut off: nothing follows from that, and it is told.
+    assert!(from(&damaged).complaint().contains("line 3: -0.000002 s is not a time"));
+    // One size and a truncated line: no parameter follows.
     let one = format!("{head}\n{}\n{}", measured(1, "1e-6"), &measured(2, "2e-6")[..40]);
     let complaint = from(&one).complaint();
-    assert!(complaint.contains("not one parameter follows"), "{complaint}");
-    assert!(complaint.contains("one size alone does not tell latency and rate apart"), "{complaint}");
+    assert!(complaint.contains("no parameter follows"), "{complaint}");
+    assert!(complaint.contains("one size does not separate latency and rate"), "{complaint}");
     assert!(!setting.path("machine.toml").exists());
-    // Two sizes and more are fitted as far as they go. What bytes cost is less than the times scatter by.
+    // Two or more sizes are fitted. The time per byte is below the scatter.
     let sizes = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64];
     let times = sizes.iter().map(|&bytes| measured(bytes, if bytes % 3 == 0 { "1.03e-6" } else { "1e-6" }));
     let ran = from(&format!("{head}\n{}\n", times.collect::<Vec<_>>().join("\n"))).succeed();
@@ -159,20 +159,20 @@ fn files_that_are_damaged_or_incomplete() {
 }
 
 #[test]
-fn files_must_be_different_and_writable() {
+fn files_must_be_distinct_and_writable() {
     let setting = Setting::new();
     let machine = setting.path("machine.toml").display().to_string();
     let complaint = setting.run(&["--html", &machine], ["mpiexec"]).complaint();
-    assert!(complaint.contains("need a file each"), "{complaint}");
-    // Raw measurements have a name even if nobody says one; and a file may have several.
+    assert!(complaint.contains("the output of two options"), "{complaint}");
+    // Raw measurements have a default name, and a file may have several names.
     let raw = setting.path("machine.raw.jsonl").display().to_string();
     let complaint = setting.run(&["--html", &raw], ["mpiexec"]).complaint();
-    assert!(complaint.contains("need a file each"), "{complaint}");
+    assert!(complaint.contains("the output of two options"), "{complaint}");
     let folder = setting.path(".").display().to_string();
     fs::write(&raw, "measured with care").unwrap();
     let again = format!("{folder}/./machine.raw.jsonl");
     let complaint = setting.run(&["--from", &raw, "--html", &again], [""; 0]).complaint();
-    assert!(complaint.contains("need a file each"), "{complaint}");
+    assert!(complaint.contains("the output of two options"), "{complaint}");
     assert_eq!(fs::read_to_string(&raw).unwrap(), "measured with care");
     let nowhere = setting.path("no/such/folder.html").display().to_string();
     let complaint = setting.run(&["--html", &nowhere], ["mpiexec"]).complaint();
@@ -180,19 +180,19 @@ fn files_must_be_different_and_writable() {
 }
 
 #[test]
-fn wrong_words_are_told_by_usage() {
+fn wrong_options_are_usage_errors() {
     let _alone = mpi::alone();
     let setting = Setting::new();
-    for (options, told) in [
-        (&["--max-bytes", "0"][..], "give 1 byte to 1G"),
-        (&["--max-bytes", "2G"], "give 1 byte to 1G"),
-        (&["--max-messages", "40000"], "give a whole number from 1 to 32767, as 1000"),
-        (&["--seconds", "nan"], "give seconds"),
+    for (options, expected) in [
+        (&["--max-bytes", "0"][..], "must be 1 byte to 1G"),
+        (&["--max-bytes", "2G"], "must be 1 byte to 1G"),
+        (&["--max-messages", "40000"], "must be a whole number from 1 to 32767, such as 1000"),
+        (&["--seconds", "nan"], "must be 0.001 to 60 seconds"),
         (&["--from", "x.jsonl", "--replace"], "cannot be used with"),
     ] {
         let ran = setting.run(options, ["mpiexec"]);
         assert_eq!(ran.code, Some(2), "{ran}");
-        assert!(ran.stderr.contains(told), "{told}: {ran}");
+        assert!(ran.stderr.contains(expected), "{expected}: {ran}");
     }
     let ran = setting.run(&[], [""; 0]);
     assert_eq!(ran.code, Some(2), "{ran}");

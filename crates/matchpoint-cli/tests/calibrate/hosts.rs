@@ -1,4 +1,4 @@
-//! Hosts between which latency and rate are known, for this puts them there: what is fitted must be that.
+//! Calibrations between hosts with a known latency and rate.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -9,26 +9,25 @@ use crate::left_out::leave_out;
 use crate::mpi::{self, Mpi};
 use crate::setting::{Ran, Setting};
 
-/// Bytes of an Ethernet frame of 1448 bytes of data.
+/// Data share of an Ethernet frame with 1448 bytes of data.
 const FRAME: f64 = 1448.0 / 1514.0;
 
-/// Hosts with a line between the first half of them and the second (`line.c`).
+/// Hosts with a line between both halves (`line.c`).
 struct Hosts {
     cluster: Cluster,
     line: Option<Child>,
     number: u32,
 }
 
-/// What lies between them.
 struct Between {
     delay_ms: f64,
-    /// Of each host.
+    /// Rate of each host.
     rate_mbit: f64,
-    /// Of the line, which all hosts of a side share.
+    /// Rate of the line that all hosts of a side share.
     line_mbit: Option<f64>,
 }
 
-/// What limits a rate. Packets pass one by one, as they would on a wire.
+/// Limits the rate, packet by packet.
 fn limit(interface: &str, rate_mbit: f64) -> String {
     format!(
         "ip link set {interface} gso_max_segs 1 && tc qdisc add dev {interface} root tbf rate {rate_mbit}mbit burst 6kb latency 2s"
@@ -36,7 +35,7 @@ fn limit(interface: &str, rate_mbit: f64) -> String {
 }
 
 impl Hosts {
-    /// Unless none can be made here.
+    /// `None`: hosts are not possible here.
     fn make(number: u32, between: &Between) -> Option<Hosts> {
         let mut hosts = Hosts { cluster: Cluster::of(number)?, line: None, number };
         if !hosts.limit(between.rate_mbit) || !hosts.delay(between) {
@@ -45,7 +44,6 @@ impl Hosts {
         Some(hosts)
     }
 
-    /// What leaves a host takes its time.
     fn limit(&self, rate_mbit: f64) -> bool {
         let setup =
             format!("{} && echo 0 >/proc/sys/net/ipv4/tcp_slow_start_after_idle", limit("eth0", rate_mbit));
@@ -60,7 +58,7 @@ impl Hosts {
         })
     }
 
-    /// From the network that all hosts are connected to, the second half is taken away and connected again by the line.
+    /// Reconnects the second half of the hosts through the line.
     fn delay(&mut self, between: &Between) -> bool {
         let pid = std::fs::read_to_string(self.cluster.noted().join("pid")).unwrap();
         let network = format!("--net=/proc/{}/ns/net", pid.trim());
@@ -114,7 +112,7 @@ impl Hosts {
 impl Drop for Hosts {
     fn drop(&mut self) {
         if let Some(mut line) = self.line.take() {
-            // It ends with its input.
+            // The line ends with its input.
             drop(line.stdin.take());
             let _ = line.wait();
         }
@@ -128,15 +126,14 @@ fn line_program() -> PathBuf {
     program
 }
 
-/// What was found is what was put there.
+/// The fitted value is near the configured one.
 fn is_within(share: f64, found: f64, right: f64, what: &str, said: &Ran) {
     let off = found / right - 1.0;
     eprintln!("{what}: {found:.4e}, put in {right:.4e}, off by {:+.1} %", off * 100.0);
     assert!(off.abs() <= share, "{what}: {found:e} is not {right:e}: {said}");
 }
 
-/// What is enough to see what lies between the hosts, with other work on this machine. Three rounds: messages that are as
-/// slow take their time.
+/// Options for a loaded host. Three rounds, because slow messages take long.
 const OPTIONS: &[&str] = &[
     "--rounds",
     "3",
@@ -154,7 +151,6 @@ fn goodput(rate_mbit: f64) -> f64 {
     rate_mbit / 8.0 * 1e6 * FRAME
 }
 
-/// Between hosts with this delay and rate.
 fn recover_latency_and_rate(delay_ms: f64, rate_mbit: f64) {
     let _alone = mpi::alone();
     let Some(mpi) = mpi::named("mpich-wheel") else { return };
@@ -168,7 +164,7 @@ fn recover_latency_and_rate(delay_ms: f64, rate_mbit: f64) {
     is_within(0.1, last.value, goodput(rate_mbit), "rate", &ran);
 }
 
-/// As short a delay and as high a rate as two cores can do without adding much.
+/// The shortest delay and the highest rate that two cores can emulate.
 #[test]
 fn latency_and_rate_between_hosts_are_recovered() {
     recover_latency_and_rate(2.0, 200.0);
@@ -180,10 +176,10 @@ fn long_latency_and_low_rate_are_recovered() {
     recover_latency_and_rate(10.0, 40.0);
 }
 
-/// Two pairs share what leaves their host: R_N is the rate that was put there.
+/// Two pairs share the link of a host: R_N is its rate.
 #[test]
 #[ignore = "takes a minute: .ci/deep"]
-fn the_rate_of_a_node_is_recovered() {
+fn node_rate_is_recovered() {
     let _alone = mpi::alone();
     let Some(mpi) = mpi::named("mpich-wheel") else { return };
     let between = Between { delay_ms: 2.0, rate_mbit: 40.0, line_mbit: None };
@@ -191,14 +187,14 @@ fn the_rate_of_a_node_is_recovered() {
     let setting = Setting::new();
     let ran = hosts.calibrate(&setting, &mpi, 4, OPTIONS).succeed();
     let off_node = setting.machine().off_node;
-    // None where the measurements do not show it.
+    // `None`: the measurements do not show R_N.
     let last = off_node.rendezvous.node_rate_bytes_per_s.or(off_node.eager.node_rate_bytes_per_s);
     let found = last.map_or(f64::NAN, |last| last.value);
     is_within(0.1, found, goodput(between.rate_mbit), "rate of a node", &ran);
 }
 
-/// Figure 6: the first two hosts share the line to the other two. One pair alone takes b ÷ R for its bytes, two take 2 b ÷ R:
-/// the difference, b ÷ R, over the 2 b bytes that pass the line, is 1 ÷ 2 R.
+/// Figure 6: two hosts share the line to two others. One pair needs b ÷ R for its bytes, two pairs need 2 b ÷ R. The
+/// difference over 2 b bytes on the line is 1 ÷ 2 R.
 #[test]
 #[ignore = "takes two minutes: .ci/deep"]
 fn cost_of_shared_link_is_found() {
@@ -211,6 +207,6 @@ fn cost_of_shared_link_is_found() {
     let setting = Setting::new();
     let ran = hosts.calibrate(&setting, &mpi, 4, &options).succeed();
     let found = setting.machine().contention.delta_s_per_byte.map_or(f64::NAN, |delta| delta.value);
-    // Both pairs begin each direction together, and share the link as evenly as TCP has them.
+    // Both pairs start each direction together. TCP shares the link about equally.
     is_within(0.3, found, 0.5 / goodput(line_mbit), "cost of a shared link", &ran);
 }

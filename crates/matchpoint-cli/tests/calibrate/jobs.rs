@@ -1,4 +1,4 @@
-//! Real jobs on this host.
+//! Calibrations on this host.
 
 use std::io::Read;
 use std::process::{Command, Stdio};
@@ -15,13 +15,13 @@ fn launcher(mpi: &Mpi, ranks: &str) -> [String; 3] {
 }
 
 #[test]
-fn a_host_is_measured_and_fitted() {
+fn host_is_measured_and_fitted() {
     mpi::each(|mpi| {
         let setting = Setting::new();
         let page = setting.path("machine.html").display().to_string();
         let ran = setting.run(&[QUICK, &["--html", &page]].concat(), launcher(mpi, "2")).succeed();
         assert!(ran.stdout.lines().all(|line| line.chars().count() <= 80), "{ran}");
-        // A pipe sees no progress.
+        // No progress bar in a pipe.
         let news = ran.stderr.lines().filter(|line| !line.starts_with("matchpoint: ")).collect::<Vec<_>>();
         assert_eq!(news, [""; 0], "{ran}");
         let (json, machine) = (setting.json(), setting.machine());
@@ -29,7 +29,7 @@ fn a_host_is_measured_and_fitted() {
         let library = json["mpi"].as_str().unwrap();
         let is_right = if mpi.is_open_mpi() { library.contains("Open MPI") } else { library.contains("MPI") };
         assert!(is_right && machine.provenance.mpi == library, "{library}");
-        // Of how many sockets a test's machine is, nobody knows; that two ranks on it are not on two hosts is known.
+        // The number of sockets is unknown, but there is one host.
         assert!(machine.off_node.eager.alpha_s.is_none());
         assert!(json["warnings"].to_string().contains("No off-node parameters"), "{json}");
         for link in json["links"].as_array().unwrap() {
@@ -39,7 +39,6 @@ fn a_host_is_measured_and_fitted() {
         }
         let html = std::fs::read_to_string(&page).unwrap();
         assert!(html.contains("Many messages at once") && !html.contains("NaN"), "{html}");
-        // And once more from the file.
         let first = std::fs::read_to_string(setting.path("machine.toml")).unwrap();
         let raw = setting.path("machine.raw.jsonl").display().to_string();
         let again = setting.run(&["--from", &raw], [""; 0]).succeed();
@@ -47,16 +46,16 @@ fn a_host_is_measured_and_fitted() {
     });
 }
 
-/// What is interrupted says so; the same command measures the rest.
+/// The interrupt is reported, and the same command continues.
 #[test]
-fn an_interrupt_costs_one_measurement() {
+fn interrupted_calibration_continues() {
     let _alone = mpi::alone();
     let Some(mpi) = mpi::first() else { return };
-    // As of a terminal, which tells the job too; and of whoever tells this process alone.
+    // From a terminal, which also interrupts the job, and to the command only.
     for (signal, code) in [(Signal::TERM, 1), (Signal::INT, 130)] {
         let setting = Setting::new();
         let words = setting.words(QUICK);
-        // Without `timeout`, which has a signal go to itself alone.
+        // Without `timeout`, so that only this process gets the signal.
         let mut command = Command::new(MATCHPOINT);
         command.args(&words[5..]).arg("--").args(launcher(&mpi, "2"));
         command.env("XDG_CACHE_HOME", mpi::cache());
@@ -72,27 +71,27 @@ fn an_interrupt_costs_one_measurement() {
         let mut said = String::new();
         job.stderr.take().unwrap().read_to_string(&mut said).unwrap();
         if status.success() {
-            eprintln!("left out: all was measured before it was told to stop");
+            eprintln!("left out: the measurement ended before the interrupt");
             continue;
         }
-        assert!(said.contains("the same command goes on after the"), "{said}");
+        assert!(said.contains("repeat the command to continue after the"), "{said}");
         assert_eq!(status.code(), Some(code), "{said}");
         assert!(!setting.path("machine.toml").exists());
         let before: Vec<String> = setting.raw().lines().map(str::to_owned).collect();
         let ran = setting.run(QUICK, launcher(&mpi, "2")).succeed();
-        assert!(ran.stderr.contains("going on with"), "{ran}");
+        assert!(ran.stderr.contains("continuing '"), "{ran}");
         let after: Vec<String> = setting.raw().lines().map(str::to_owned).collect();
         assert_eq!(after[..before.len() - 1], before[..before.len() - 1]);
         assert!(setting.json()["complete"].as_bool().unwrap());
     }
 }
 
-/// What is written of messages that wait for their receive is what was tried, and o is no more than α.
+/// The rendezvous limit is a tested size, and o is at most α.
 #[test]
-fn rendezvous_sends_are_told_from_eager() {
+fn rendezvous_limit_is_measured() {
     mpi::each(|mpi| {
         let setting = Setting::new();
-        // Libraries have messages of some 4 to 64 KiB wait at the latest, Intel's within a host those of 8 MiB.
+        // Rendezvous begins at 4 to 64 KiB, with Intel MPI within a host at 8 MiB.
         let (most, bytes) = if mpi.name == "intel-wheel" { ("16M", 16 << 20) } else { ("1M", 1 << 20) };
         let options =
             ["--seconds", "0.005", "--max-bytes", most, "--max-messages", "10", "--total-bytes", "1K"];
@@ -117,6 +116,6 @@ fn rendezvous_sends_are_told_from_eager() {
 fn one_process_is_too_few() {
     mpi::each(|mpi| {
         let complaint = Setting::new().run(QUICK, launcher(mpi, "1")).complaint();
-        assert!(complaint.contains("takes two to exchange a message"), "{complaint}");
+        assert!(complaint.contains("an exchange needs two"), "{complaint}");
     });
 }

@@ -1,6 +1,6 @@
-//! `matchpoint calibrate`, end to end: under real MPI libraries, and on hosts whose latency and rate are known.
+//! Tests of `matchpoint calibrate` with real MPI libraries, and between hosts with known latency and rate.
 //!
-//! `MATCHPOINT_TEST_MPI` names the libraries, as `scripts/mpi` does; without it, those that it has made ready are used.
+//! `MATCHPOINT_TEST_MPI` names the libraries, as for `scripts/mpi`. Without it, the tests use all prepared libraries.
 
 #[path = "../record/cluster.rs"]
 #[allow(dead_code)]

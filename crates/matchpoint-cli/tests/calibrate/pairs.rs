@@ -1,4 +1,4 @@
-//! Several pairs at once: each exchange begins together, in both directions, or what they share would not be seen.
+//! Several pairs at once must start each exchange together, so that they share the link.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -9,7 +9,7 @@ use matchpoint_model::Locality;
 
 use crate::mpi::{self, Mpi};
 
-/// Seconds for which each message has the link to itself (`link.c`).
+/// Seconds of each message on the link (`link.c`).
 const HELD_S: f64 = 0.02;
 
 fn benchmark(mpi: &Mpi) -> PathBuf {
@@ -27,8 +27,8 @@ fn link(mpi: &Mpi) -> PathBuf {
     library
 }
 
-/// Of two pairs each message waits for the other's: both ways take as long as two messages. Were the pairs left to
-/// themselves, one would send back while the other sends, and a way take as long as one.
+/// Messages of two pairs wait for each other, so both directions take the time of two messages. Without a common start,
+/// the pairs would alternate.
 #[test]
 fn pairs_on_shared_link_slow_down() {
     let _alone = mpi::alone();
@@ -49,10 +49,10 @@ fn pairs_on_shared_link_slow_down() {
         messages: 1,
         bytes: 8,
     };
-    // Batches as long as several exchanges.
+    // Batches of several exchanges.
     let seconds = conversation.measure(0, &measurement, 10.0 * HELD_S, 20.0 * HELD_S).unwrap();
     drop(conversation);
     job.wait().unwrap();
-    // A host with other work makes it longer, never shorter.
+    // Host load makes times longer, never shorter.
     assert!(seconds.iter().all(|&way_s| way_s > 1.9 * HELD_S), "{seconds:?}");
 }

@@ -1,4 +1,4 @@
-//! A folder for the files of a calibration, and the command.
+//! A folder for a calibration, and the command.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -13,7 +13,7 @@ use crate::mpi;
 
 pub const MATCHPOINT: &str = env!("CARGO_BIN_EXE_matchpoint");
 
-/// A job that takes longer hangs.
+/// Time limit of a job in seconds.
 const SECONDS: &str = "200";
 
 /// Few and short measurements.
@@ -24,7 +24,6 @@ pub struct Setting {
     folder: TempDir,
 }
 
-/// What came of it.
 pub struct Ran {
     pub code: Option<i32>,
     pub stdout: String,
@@ -60,7 +59,7 @@ impl Setting {
         if launcher.peek().is_some() {
             command.arg("--").args(launcher);
         }
-        // The compiled benchmark is kept, but not in anybody's home.
+        // The compiled benchmark is kept in the tests' cache.
         command.env("XDG_CACHE_HOME", mpi::cache());
         Ran::of(command.output().unwrap())
     }
@@ -89,13 +88,12 @@ impl Ran {
         self
     }
 
-    /// What it complains of.
+    /// The error and its hint.
     pub fn complaint(self) -> String {
         assert_eq!(self.code, Some(1), "{self}");
-        let errors: Vec<&str> =
-            self.stderr.lines().filter(|line| line.starts_with("matchpoint: error: ")).collect();
-        assert_eq!(errors.len(), 1, "{self}");
-        errors[0].to_owned()
+        let errors = self.stderr.lines().filter(|line| line.starts_with("error: ")).count();
+        assert_eq!(errors, 1, "{self}");
+        self.stderr[self.stderr.find("error: ").unwrap()..].to_owned()
     }
 }
 

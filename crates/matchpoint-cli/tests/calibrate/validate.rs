@@ -1,4 +1,4 @@
-//! `matchpoint predict validate`: real jobs, and what stands in their way.
+//! Tests of `matchpoint predict validate`: real jobs, and obstacles.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::setting::{MATCHPOINT, Ran, Setting};
 const APPLICATIONS: [&str; 6] =
     ["spmv", "spgemm", "gather", "high_volume_equal", "high_volume_reversed", "high_volume_random"];
 
-/// A machine of this host, whatever it is called: all messages are within a socket.
+/// A machine file with this host name, and messages within a socket.
 fn machine(setting: &Setting, host: &str) -> String {
     let path = setting.path("machine.toml");
     let text = format!(
@@ -32,7 +32,7 @@ fn levels() -> PathBuf {
 fn validate(setting: &Setting, machine: &str, options: &[&str], launcher: &[String]) -> Ran {
     let mut command = Command::new("timeout");
     command.args(["-k", "5", "200", MATCHPOINT, "predict", "validate"]).arg(levels()).args(["-m", machine]);
-    // On a host of several sockets ranks may be on any.
+    // On a host with several sockets, ranks may be on any socket.
     command.args(["--sockets", "1", "--seconds", "0.001", "--max-messages", "10"]).args(options);
     command.args(["--json".as_ref(), setting.path("validated.json").as_os_str()]).arg("--").args(launcher);
     command.env("XDG_CACHE_HOME", mpi::cache());
@@ -51,7 +51,6 @@ fn rows<'a>(of: &'a Value, application: &str) -> Vec<&'a Value> {
     of["rows"].as_array().unwrap().iter().filter(|row| row["application"] == application).collect()
 }
 
-/// What every row must have, however long anything took.
 fn check_row(row: &Value) {
     let of = |key: &str| row["measured"][key].as_f64().unwrap();
     assert!(of("typical_s") > 0.0 && of("low_s") <= of("median_s"), "{row}");
@@ -74,7 +73,7 @@ fn two_rank_operations_are_measured_and_modelled() {
         let machine = machine(&setting, "nowhere");
         let ran = validate(&setting, &machine, &["--html", &page], &job(mpi, "2")).succeed();
         assert!(ran.stdout.lines().all(|line| line.chars().count() <= 80), "{ran}");
-        // No table is cut in two: each has a header of its own, and every line is one of an operation or an application.
+        // No table is split: each has one header, and every line is an operation or an application.
         let headers = |word: &str| ran.stdout.lines().filter(|line| line.starts_with(word)).count();
         assert_eq!((headers("application "), headers("operation ")), (1, 3), "{ran}");
         let of = json(&setting);
@@ -92,15 +91,15 @@ fn two_rank_operations_are_measured_and_modelled() {
         }
         assert_eq!(of["errors"].as_array().unwrap().len(), 6);
         let notes = of["notes"].to_string();
-        assert!(notes.contains("another machine's") && notes.contains("under none 1.0"), "{notes}");
-        assert!(notes.contains("there is no contention") && notes.contains("Times scatter."), "{notes}");
+        assert!(notes.contains("but the job ran on ") && notes.contains("under none 1.0"), "{notes}");
+        assert!(notes.contains("does not test δ ℓ") && notes.contains("Times scatter."), "{notes}");
         let page = fs::read_to_string(&page).unwrap();
         assert!(page.contains("measured above, modelled below") && !page.contains("NaN"), "{page}");
         assert!(page.ends_with("</html>\n") && !page.contains("http://"));
     });
 }
 
-/// The messages of a process are those that `predict amg` counts there.
+/// The messages of a process are those of `predict amg`.
 #[test]
 fn one_process_of_many_is_played() {
     let _alone = mpi::alone();
@@ -131,14 +130,14 @@ fn one_process_of_many_is_played() {
         assert_eq!(row["messages"], of("sent") + of("received"), "{row}");
         assert_eq!(row["bytes"], of("sent_bytes") + of("received_bytes"), "{row}");
         let n = of("received");
-        // Every message is found from one end or the other.
+        // A reversed receive order swaps both ends.
         let attempts = |key: &str| row[key]["attempts"].as_u64().unwrap();
         assert_eq!(attempts("searched") + attempts("searched_reversed"), n * (n + 3) / 2, "{row}");
     }
     assert_eq!(rows(&of, "gather")[0]["searched"]["received"], 19);
 }
 
-/// Three ranks that are processes: whatever is compared, is compared at one of them.
+/// Three ranks are three processes: all attempts are at one of them.
 #[test]
 fn every_rank_is_a_process() {
     let _alone = mpi::alone();
@@ -165,16 +164,19 @@ fn obstacle_is_reported_in_one_line() {
         let launcher = script(&setting, says);
         validate(&setting, &machine, options, &[launcher]).complaint()
     };
-    for (complaint, told) in [
-        (with(&[], "exit 3"), "comes without a program, as in -- mpiexec -n 2 (exit code 3)"),
-        (with(&[], &format!("{HELLO}\nread line; exit 4")), "ended before all was measured (exit code 4)"),
+    for (complaint, message) in [
+        (with(&[], "exit 3"), "did not start (exit code 3)"),
+        (
+            with(&[], &format!("{HELLO}\nread line; exit 4")),
+            "ended before the last measurement (exit code 4)",
+        ),
         (
             with(&[], &format!("{HELLO}\nread line; echo 'MPCAL1 refused no memory'; read line")),
-            "cannot go on: no memory",
+            "the benchmark failed: no memory",
         ),
         (
             with(&[], &format!("{HELLO}\necho 'MPCAL1 exchanged 7 1'; read line")),
-            "something else than `exchanged 7 1`",
+            "unexpected output of the benchmark: 'exchanged 7 1'",
         ),
         (
             with(
@@ -184,7 +186,7 @@ fn obstacle_is_reported_in_one_line() {
                     HELLO.replace("rank in 0 1;", "rank in 0 1 2;").replace("ranks=2", "ranks=3")
                 ),
             ),
-            "the job has 3 ranks, more than the 2 processes",
+            "the job has 3 ranks, more than the requested 2 processes",
         ),
         (
             with(
@@ -194,18 +196,18 @@ fn obstacle_is_reported_in_one_line() {
                     .replace("ranks=2", "ranks=3")
                     .replace("node=0", "node=$((rank % 2))"),
             ),
-            "rank 2 is on n0",
+            "rank 2 is on 'n0'",
         ),
     ] {
-        assert!(complaint.contains(told), "{told}: {complaint}");
+        assert!(complaint.contains(message), "{message}: {complaint}");
     }
     assert!(!setting.path("validated.json").exists());
     let launcher = [script(&setting, "exit 0")];
     let complaint = validate(&setting, "nowhere.toml", &[], &launcher).complaint();
-    assert!(complaint.contains("nowhere.toml: No such file"), "{complaint}");
+    assert!(complaint.contains("nowhere.toml': No such file"), "{complaint}");
     let complaint = validate(&setting, &machine, &[], &["no-such-mpiexec".to_owned()]).complaint();
-    assert!(complaint.contains("no-such-mpiexec: no such command"), "{complaint}");
-    // A level that is damaged is found while the job waits, which then ends by itself.
+    assert!(complaint.contains("no such command: 'no-such-mpiexec'"), "{complaint}");
+    // A damaged level is detected while the job waits; then the job ends.
     let damaged = setting.path("levels");
     fs::create_dir_all(&damaged).unwrap();
     fs::write(damaged.join("A0.mtx"), "%%MatrixMarket matrix coordinate pattern general\n3 3 4\n1 1\n")
@@ -215,10 +217,10 @@ fn obstacle_is_reported_in_one_line() {
     let waits = script(&setting, &format!("{HELLO}\nwhile read line; do :; done"));
     let complaint = Ran::of(command.arg(waits).env("XDG_CACHE_HOME", mpi::cache()).output().unwrap());
     let complaint = complaint.complaint();
-    assert!(complaint.contains("A0.mtx") && complaint.contains("and then the end"), "{complaint}");
+    assert!(complaint.contains("A0.mtx") && complaint.contains("the file ends after"), "{complaint}");
     let empty = Command::new(MATCHPOINT)
         .args(["predict", "validate", "/", "-m", &machine, "--", "mpiexec", "-n", "2"])
         .output()
         .unwrap();
-    assert!(String::from_utf8_lossy(&empty.stderr).contains("/: no A0.mtx in it"));
+    assert!(String::from_utf8_lossy(&empty.stderr).contains("/' contains no A0.mtx"));
 }

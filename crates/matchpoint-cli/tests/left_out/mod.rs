@@ -1,14 +1,15 @@
-//! Tests that cannot run on this machine.
+//! Tests that cannot run on this host.
 
 use std::env;
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::thread;
 
-/// Reports that the calling test, or a part of it, cannot run: what is missing, and what to do. Shell commands are in backticks.
+/// Reports that the calling test, or a part of it, cannot run: what is missing, and a remedy. Shell commands are in
+/// backticks.
 ///
-/// The report is a line of the file that `MATCHPOINT_LEFT_OUT` names: test, reason and remedy, separated by tabs. `scripts/test`
-/// prints that file at its end. Without the variable the test fails.
+/// The report is a line of the file in `MATCHPOINT_LEFT_OUT`: test, reason and remedy, separated by tabs.
+/// `scripts/test` prints the file at its end. Without the variable the test fails.
 pub fn leave_out(missing: &str, remedy: &str) {
     let thread = thread::current();
     let test = thread.name().unwrap_or("a test");

@@ -1,4 +1,4 @@
-//! Applications of Debian's, built with its Open MPI and not for us.
+//! Applications of Debian, built with its Open MPI.
 
 use std::fs;
 use std::process::Command;
@@ -9,7 +9,7 @@ use crate::job::{Job, engines_agree, number};
 use crate::left_out::leave_out;
 use crate::mpi;
 
-/// Records it with 8 ranks, and prints the verdict. `None` if it is not there, and need not be.
+/// Records an application with 8 ranks. `None`: not installed, and optional.
 fn record(program: &str, input: &str, arguments: &[&str]) -> Option<Value> {
     let _alone = mpi::alone();
     let is_there =
@@ -36,7 +36,7 @@ fn record(program: &str, input: &str, arguments: &[&str]) -> Option<Value> {
     let report = ran.report();
     engines_agree(&report, &format!("{ran}"));
     assert_eq!(number(&report, "replay.unmatched_messages"), 0, "{ran}");
-    eprintln!("{}\n  {program}: {}", ran.told(), report["verdict"]["text"]);
+    eprintln!("{}\n  {program}: {}", ran.log(), report["verdict"]["text"]);
     Some(report)
 }
 

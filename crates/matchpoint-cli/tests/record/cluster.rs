@@ -1,5 +1,5 @@
-//! Hosts, each with a name, a network interface, a clock and temporary files of its own, between which a job is started
-//! by a launcher as on a cluster: `scripts/hosts`.
+//! Hosts with separate names, network interfaces, clocks and temporary files, for launchers as on a cluster:
+//! `scripts/hosts`.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -10,21 +10,21 @@ use tempfile::TempDir;
 use crate::left_out::leave_out;
 use crate::mpi::{self, Mpi};
 
-/// Some, which go when this is dropped.
+/// Hosts, which end on drop.
 pub struct Cluster {
     folder: TempDir,
 }
 
 impl Cluster {
-    /// By how much the clock of each is ahead of that of the one before it.
+    /// Difference of the clocks of successive hosts.
     pub const AHEAD_S: i64 = 1000;
 
-    /// Two, unless none can be made here.
+    /// Two hosts; `None`: not possible here.
     pub fn make() -> Option<Cluster> {
         Cluster::of(2)
     }
 
-    /// So many, likewise.
+    /// This number of hosts.
     pub fn of(hosts: u32) -> Option<Cluster> {
         let check = script().arg("check").output().unwrap();
         if check.status.code() == Some(77) {
@@ -42,32 +42,32 @@ impl Cluster {
         Some(cluster)
     }
 
-    /// `scripts/hosts`, of these.
+    /// `scripts/hosts` for these hosts.
     pub fn script(&self) -> Command {
         let mut command = script();
         command.arg("--folder").arg(self.noted());
         command
     }
 
-    /// Where the script keeps what it knows of them.
+    /// State file of the script.
     pub fn noted(&self) -> PathBuf {
         self.folder.path().join("hosts")
     }
 
-    /// What is to follow runs on the first host.
+    /// Commands run on the first host.
     pub fn first(&self) -> Command {
         self.on("host0")
     }
 
-    /// On that one.
+    /// Commands run on this host.
     pub fn on(&self, host: &str) -> Command {
         let mut command = self.script();
-        // That of `scripts/mpi` starts processes here.
+        // The launcher of `scripts/mpi` starts processes on the local host.
         command.env("I_MPI_HYDRA_BOOTSTRAP", "ssh").args(["exec", host]);
         command
     }
 
-    /// So many ranks of a program: even ones on the first host, odd ones on the second.
+    /// A program with even ranks on the first host and odd ranks on the second.
     pub fn launch(&self, mpi: &Mpi, ranks: u32, program: &Path) -> Vec<Box<OsStr>> {
         let (launcher, hosts, ranks) = (mpi.mpiexec(), self.noted().join("hostfile"), ranks.to_string());
         let mut words: Vec<&OsStr> = vec![launcher.as_ref()];
@@ -83,7 +83,7 @@ impl Cluster {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        // What still runs on them ends.
+        // Processes on the hosts end too.
         let _ = self.script().arg("down").status();
     }
 }

@@ -1,4 +1,4 @@
-//! What a program of `examples/mpi` counted itself, and what the analysis of its trace says.
+//! Counts of a program of `examples/mpi`, compared with the analysis of its trace.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::job::number;
 
-/// Local queries: they concern no message, and are not recorded.
+/// Local queries without messages, which are not recorded.
 const NOT_RECORDED: &[&str] = &[
     "MPI_Cart_coords",
     "MPI_Cart_rank",
@@ -22,16 +22,15 @@ const NOT_RECORDED: &[&str] = &[
     "MPI_Test_cancelled",
 ];
 
-/// What is recorded, and the programs do not count.
+/// Recorded functions that the programs do not count.
 const NOT_COUNTED: &[&str] = &["MPI_Session_finalize", "MPI_Session_init"];
 
-/// Of all ranks.
 pub struct Counts {
     ranks: Vec<Value>,
 }
 
 impl Counts {
-    /// From `PREFIX.RANK.json`.
+    /// Reads `PREFIX.RANK.json`.
     pub fn read(prefix: &Path, ranks: u32) -> Counts {
         let file = |rank: u32| {
             let path = format!("{}.{rank}.json", prefix.display());
@@ -41,7 +40,6 @@ impl Counts {
         Counts { ranks: (0..ranks).map(file).collect() }
     }
 
-    /// Of all ranks together.
     pub fn sum(&self, path: &str) -> u64 {
         self.ranks.iter().map(|rank| number(rank, path)).sum()
     }
@@ -50,7 +48,7 @@ impl Counts {
         let mut sums = BTreeMap::new();
         for rank in &self.ranks {
             for (name, count) in rank["calls"].as_object().unwrap() {
-                // Reports tell functions for large counts by the name of the others.
+                // Reports merge functions for large counts with the others.
                 let name = name.strip_suffix("_c").unwrap_or(name).to_owned();
                 *sums.entry(name).or_insert(0) += count.as_u64().unwrap();
             }
@@ -59,7 +57,7 @@ impl Counts {
         sums
     }
 
-    /// All of them are what the report says.
+    /// All counts equal the report.
     pub fn agree(&self, report: &Value, what: &str) {
         self.messages_agree(report, what);
         let counted = self.calls();

@@ -1,4 +1,4 @@
-//! However a job ends, what was written until then can be read, and the user is told.
+//! However a job ends, earlier calls are readable, and the end is reported.
 
 use std::path::Path;
 use std::process::Command;
@@ -13,7 +13,7 @@ use crate::job::{self, Job, MATCHPOINT, Ran, engines_agree, number};
 use crate::left_out::leave_out;
 use crate::mpi;
 
-/// What was written in the first second is in the trace of every rank, however busy the machine.
+/// Every rank's trace has the calls of the first second, under any load.
 fn is_readable(ran: &Ran) -> serde_json::Value {
     let report = ran.report();
     let what = format!("{ran}");
@@ -25,7 +25,7 @@ fn is_readable(ran: &Ran) -> serde_json::Value {
     report
 }
 
-/// With the launcher's exit code. Which that is depends on who died first, and is different from run to run.
+/// The job failed with the launcher's exit code, which varies with the first process to die.
 fn failed(ran: &Ran) {
     let code = ran.code.unwrap_or_else(|| panic!("{ran}"));
     assert!(code != 0, "{ran}");
@@ -51,7 +51,7 @@ fn exit_code_is_code_of_job() {
 }
 
 #[test]
-fn processes_that_die_leave_what_they_wrote() {
+fn dead_processes_leave_written_calls() {
     mpi::each(|mpi| {
         let program = mpi.program("endings");
         for ending in ["kill", "segfault"] {
@@ -66,26 +66,26 @@ fn processes_that_die_leave_what_they_wrote() {
     });
 }
 
-/// Nobody is sent to look at a trace in which nothing is.
+/// The report does not suggest to analyze an empty trace.
 #[test]
 fn crash_before_first_write_is_reported() {
     mpi::each(|mpi| {
         let program = mpi.program("endings");
         let ran = Job::of(mpi, 4, &program).args(["early"]).run();
         failed(&ran);
-        ran.says("nothing was written of ranks 0, 1, 2, 3: calls are written after 0.1 s");
-        assert!(!ran.stderr.contains("next: ") && !ran.stderr.contains("is readable"), "{ran}");
+        ran.says("no calls of ranks 0, 1, 2, 3: a process writes calls after 0.1 s");
+        assert!(!ran.stderr.contains("next: ") && !ran.stderr.contains("are readable"), "{ran}");
         let analyzed = Command::new(MATCHPOINT).arg("analyze").arg(ran.trace()).output().unwrap();
         let said = String::from_utf8_lossy(&analyzed.stderr);
         assert_eq!(analyzed.status.code(), Some(1), "{said}");
         assert!(
-            said.contains("no file of any rank holds calls: nothing was written of any process"),
+            said.contains("no file of a rank has calls: every process died before its first write"),
             "{said}"
         );
     });
 }
 
-/// As in a deadlock: a call that did not return is in no block of calls.
+/// As in a deadlock: a pending call is not in a block of calls.
 #[test]
 fn last_call_of_dead_process_is_reported() {
     mpi::each(|mpi| {
@@ -116,7 +116,7 @@ fn fatal_error_leaves_earlier_calls() {
 }
 
 #[test]
-fn an_abort_is_told_by_its_rank() {
+fn abort_reports_its_rank() {
     mpi::each(|mpi| {
         let program = mpi.program("endings");
         let ran = Job::of(mpi, 4, &program).args(["abort"]).run();
@@ -128,18 +128,18 @@ fn an_abort_is_told_by_its_rank() {
 }
 
 #[test]
-fn leaving_without_finalize_is_told() {
+fn exit_without_finalize_is_reported() {
     mpi::each(|mpi| {
         let program = mpi.program("endings");
         let ran = Job::of(mpi, 4, &program).args(["exit"]).run();
         failed(&ran);
         ran.says("did not reach MPI_Finalize");
         let report = is_readable(&ran);
-        assert!(notes(&report).contains("Without MPI_Finalize ended rank"), "{}", notes(&report));
+        assert!(notes(&report).contains("Ended without MPI_Finalize: rank"), "{}", notes(&report));
     });
 }
 
-/// As batch systems do when the time is over.
+/// As batch systems do at the time limit.
 #[test]
 fn stopped_job_keeps_trace() {
     mpi::each(|mpi| {
@@ -152,7 +152,7 @@ fn stopped_job_keeps_trace() {
         let said = fs::File::create(folder.path().join("said")).unwrap();
         let mut child = command.stderr(said).spawn().unwrap();
         let begin = Instant::now();
-        // Calls of more than a second are in every file.
+        // Every file has calls over more than a second.
         let written = || {
             native::summaries(&trace)
                 .is_ok_and(|files| files.iter().filter(|file| file.calls > 50).count() == 4)
@@ -170,7 +170,7 @@ fn stopped_job_keeps_trace() {
         assert!(number(&report, "sends") > 20, "{said}");
         engines_agree(&report, &said);
         assert_eq!(job::manifest(&trace)["state"], "finished");
-        // No rank is left behind.
+        // No rank remains.
         let pids: Vec<u64> = native::summaries(&trace).unwrap().iter().map(|file| file.head.pid).collect();
         let alive = || {
             pids.iter().any(|pid| fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe == program))
@@ -183,10 +183,10 @@ fn stopped_job_keeps_trace() {
     });
 }
 
-/// What is beyond the limit is counted, and every call is either written or counted. A part of the calls fits: how small
-/// they get depends on how regular their times are.
+/// Calls beyond the limit are counted: every call is written or counted. Compression depends on the times, so the
+/// written part varies.
 #[test]
-fn a_limit_is_kept() {
+fn limit_bounds_file_size() {
     mpi::each(|mpi| {
         let program = mpi.example("threads_halo");
         let ran = Job::new(&["--limit", "40K"])
@@ -201,7 +201,7 @@ fn a_limit_is_kept() {
         let written: u64 = files.iter().map(|file| file.calls).sum();
         assert_eq!(written + left_out, counted, "{ran}");
         assert!(left_out > 0 && files.iter().all(|file| file.end.as_ref().unwrap().limit_ticks.is_some()));
-        // What tells the clocks and the end is written all the same.
+        // Clocks and the end are written beyond the limit.
         assert!(files.iter().all(|file| file.bytes < 44 << 10), "{ran}");
         let report = ran.report();
         assert_eq!(number(&report, "trace.calls_left_out"), left_out);
@@ -214,7 +214,7 @@ fn a_limit_is_kept() {
 fn limit_below_first_call_is_reported() {
     mpi::each(|mpi| {
         let ran = Job::new(&["--limit", "1K"]).with(mpi, 2, &mpi.example("gather_fds")).succeed();
-        ran.says("nothing of ranks 0, 1 is within the limit; give a larger --limit, or none");
+        ran.says("no calls of ranks 0, 1 within the limit");
         assert!(!ran.stderr.contains("next: "), "{ran}");
         let analyzed = Command::new(MATCHPOINT).arg("analyze").arg(ran.trace()).output().unwrap();
         let said = String::from_utf8_lossy(&analyzed.stderr);
@@ -223,7 +223,7 @@ fn limit_below_first_call_is_reported() {
     });
 }
 
-/// The trace ends, and the job does not. A disk of 200 KiB is mounted where nobody else sees it.
+/// The trace ends, not the job. A disk of 200 KiB is mounted privately.
 #[test]
 fn full_disk_ends_trace_only() {
     let mount = "mount -t tmpfs -o size=200k none \"$0\"";

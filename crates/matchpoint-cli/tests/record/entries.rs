@@ -1,5 +1,5 @@
-//! The verdict of recorded runs, recomputed: the entries that the library compares, × what an entry cost there, ÷ the run time.
-//! The short form of `scripts/test-verdict`, with counts.
+//! Recomputes the verdict of recorded runs: compared entries × cost of an entry ÷ run time. The short form of
+//! `scripts/test-verdict`.
 
 use std::fmt::Write;
 
@@ -19,7 +19,7 @@ struct Queues {
     unexpected: Vec<Message>,
 }
 
-/// Entries compared, and their cost with warm and with cold caches.
+/// Compared entries, and their cost with warm and with cold caches.
 #[derive(Clone, Copy, Default)]
 struct Spent {
     posted: u64,
@@ -28,7 +28,7 @@ struct Spent {
     high_ns: f64,
 }
 
-/// MPICH compares every entry until one matches; ob1 those of the source. No program here leaves the source open.
+/// MPICH compares every entry until one matches, ob1 those of the source. No program here uses any source.
 impl Queues {
     fn is_compared(&self, selector: &Selector, envelope: &Envelope) -> bool {
         !self.is_open_mpi
@@ -69,7 +69,7 @@ fn is_of_context(selector: &Selector, envelope: &Envelope) -> bool {
     selector.context() == envelope.context
 }
 
-/// What a search of so many entries costs by `library_cost` of the JSON: on the logarithm of its length.
+/// Cost of a search by `library_cost` of the JSON, on the logarithm of its length.
 fn search_ns(curve: &Value, entries: u64) -> (f64, f64) {
     let numbers = |name: &str| -> Vec<f64> {
         curve[name].as_array().unwrap().iter().map(|number| number.as_f64().unwrap()).collect()
@@ -92,7 +92,7 @@ fn search_ns(curve: &Value, entries: u64) -> (f64, f64) {
     (length * low_ns, length * high_ns)
 }
 
-/// What every process spends, from the events of the trace.
+/// Cost of every process, from the events of the trace.
 fn recompute(ran: &Ran, mpi: &Mpi, cost: &Value) -> Vec<Spent> {
     let trace = matchpoint_trace::open(&ran.trace()).unwrap();
     let arrivals = Arrivals::best_of(trace.as_ref());
@@ -129,7 +129,7 @@ fn assert_near(value: f64, expected: f64, what: &str) {
     assert!((value - expected).abs() <= 1e-6 * expected.abs(), "{value}, expected {expected}: {what}");
 }
 
-/// Records a program, and compares its report with the entries and the costs. Returns the entries of both queues.
+/// Records a program, and compares its report with entries and costs. Returns the entries of both queues.
 fn compare(mpi: &Mpi, program: &str, arguments: &[&str]) -> [u64; 2] {
     let ran = Job::of(mpi, RANKS, &mpi.example(program)).args(arguments).succeed();
     let report = ran.report();
@@ -148,10 +148,10 @@ fn compare(mpi: &Mpi, program: &str, arguments: &[&str]) -> [u64; 2] {
     for (rank, spent) in ranks.iter().zip(&spent) {
         let (at, what) = (&rank["engines"][0], format!("rank {}: {ran}\n{rank}", rank["rank"]));
         assert_eq!(number(at, "attempts"), spent.posted + spent.unexpected, "{what}");
-        // The engine takes longer where entries cost less than its own: the times of short queues.
+        // The engine is slower if entries cost less than its own: the times of short queues.
         let (low_ns, high_ns) = (real(at, "match_ns"), real(at, "match_cold_ns"));
         assert!(low_ns >= spent.low_ns * (1.0 - 1e-9) && high_ns >= spent.high_ns * (1.0 - 1e-9), "{what}");
-        // An entry of a long queue with cold caches takes an engine no longer than a tenth of what it takes the library.
+        // In a long queue with cold caches, the engine needs at most a tenth of the library's time.
         if program == "alltoall_reverse" {
             assert_near(high_ns, spent.high_ns, &what);
         }
@@ -166,11 +166,11 @@ fn compare(mpi: &Mpi, program: &str, arguments: &[&str]) -> [u64; 2] {
 /// The costs of the ranks give the range of the verdict, at the rank that it names.
 fn check_verdict(verdict: &Value, ranks: &[Value], crowding: f64, what: &str) {
     let costs = |end| ranks.iter().map(move |rank| real(&rank["engines"][0], end));
-    // A rank waits while another one has their processor.
+    // A rank waits while another uses the processor.
     let share = |rank: &Value, end| {
         let shared_ns =
             if crowding > 1.0 { costs(end).sum::<f64>() * crowding / ranks.len() as f64 } else { 0.0 };
-        // No message of the program is matched in MPI_Init or MPI_Finalize.
+        // MPI_Init and MPI_Finalize match no message of the program.
         let (elapsed_ns, setup_ns) = (real(rank, "elapsed_s") * 1e9, real(rank, "setup_s") * 1e9);
         real(&rank["engines"][0], end).max(shared_ns).min(elapsed_ns - setup_ns) / elapsed_ns
     };
@@ -182,7 +182,7 @@ fn check_verdict(verdict: &Value, ranks: &[Value], crowding: f64, what: &str) {
     assert!(ranks.iter().all(|rank| share(rank, "match_ns") <= likely), "{verdict}: {what}");
 }
 
-/// Of each source, the receive that was posted last matches first. A `list` also compares receives of other sources.
+/// The last posted receive of each source matches first. `list` also compares receives of other sources.
 #[test]
 fn reversed_receives_compare_documented_entries() {
     let (blocks, exchanges) = (200, 4);
@@ -198,7 +198,7 @@ fn reversed_receives_compare_documented_entries() {
     });
 }
 
-/// Receives take the messages of a source in order: ob1 compares one entry for each, MPICH those of other sources, too.
+/// Receives take the messages of a source in order: ob1 compares one entry each, MPICH also those of other sources.
 #[test]
 fn gathered_messages_compare_documented_entries() {
     let (meshes, steps, senders) = (300, 3, u64::from(RANKS) - 1);

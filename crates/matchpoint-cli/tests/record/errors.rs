@@ -1,4 +1,4 @@
-//! Whatever stands in the way is one line that says what to do, and nothing runs.
+//! Each obstacle gives one error with a hint, and nothing runs.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ impl Setting {
         self.folder.path().join(name)
     }
 
-    /// A launcher that leaves a file if anybody runs it.
+    /// A launcher that leaves a file if it runs.
     fn launcher(&self) -> PathBuf {
         let path = self.path("bin/mpiexec");
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -37,32 +37,33 @@ impl Setting {
         path
     }
 
-    /// What it says.
+    /// The error and its hint.
     fn complaint(&mut self, command: &[&Path]) -> String {
         let output = self.command.arg("--").args(command).output().unwrap();
         let said = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(1), "{said}");
-        let lines: Vec<&str> = said.lines().filter(|line| !line.contains("compiling the recorder")).collect();
-        assert!(lines.len() == 1 && lines[0].starts_with("matchpoint: error: "), "{said}");
+        let is_error = |line: &&str| !line.contains("compiling the recorder") && !line.starts_with("hint: ");
+        let lines: Vec<&str> = said.lines().filter(is_error).collect();
+        assert!(lines.len() == 1 && lines[0].starts_with("error: "), "{said}");
         assert!(!self.path("has-run").exists(), "it was run: {said}");
         said
     }
 }
 
 #[test]
-fn a_command_that_is_not_there() {
+fn missing_command_is_reported() {
     let said = Setting::new(&[]).complaint(&[Path::new("no-such-mpiexec")]);
-    assert!(said.contains("no-such-mpiexec: no such command"), "{said}");
+    assert!(said.contains("no such command: 'no-such-mpiexec'"), "{said}");
 }
 
 #[test]
-fn an_option_of_ours_behind_the_dashes() {
+fn option_after_dashes_is_reported() {
     let said = Setting::new(&[]).complaint(&[Path::new("-o"), Path::new("w.trace"), Path::new("mpiexec")]);
-    assert!(said.contains("-o stands behind --") && said.contains("before --"), "{said}");
+    assert!(said.contains("'-o' follows --") && said.contains("before --"), "{said}");
 }
 
 #[test]
-fn no_compiler_and_no_header() {
+fn missing_compiler_is_reported() {
     let mut setting = Setting::new(&[]);
     let launcher = setting.launcher();
     setting.command.env("PATH", "");
@@ -74,9 +75,9 @@ fn no_compiler_and_no_header() {
 }
 
 #[test]
-fn a_compiler_that_is_none() {
+fn wrong_compiler_is_reported() {
     for (mpicc, words) in
-        [("/bin/false", "could not compile the recorder"), ("/nowhere/mpicc", "name another compiler")]
+        [("/bin/false", "cannot compile the recorder"), ("/nowhere/mpicc", "name another compiler")]
     {
         let mut setting = Setting::new(&["--mpicc", mpicc]);
         let launcher = setting.launcher();
@@ -85,9 +86,9 @@ fn a_compiler_that_is_none() {
     }
 }
 
-/// A compiler that knows its header, and fails at what it is given.
+/// A compiler that fails after the header check.
 #[test]
-fn a_compiler_that_breaks() {
+fn failing_compiler_is_reported() {
     let mut setting = Setting::new(&["--mpicc", "DIR"]);
     let launcher = setting.launcher();
     let mpicc = setting.path("mpicc");
@@ -99,11 +100,11 @@ fn a_compiler_that_breaks() {
     command.env("XDG_CACHE_HOME", setting.path("cache"));
     setting.command = command;
     let said = setting.complaint(&[&launcher]);
-    assert!(said.contains("out of order") && said.contains("name another with --mpicc"), "{said}");
+    assert!(said.contains("out of order") && said.contains("name another compiler with --mpicc"), "{said}");
 }
 
 #[test]
-fn a_folder_that_is_not_empty() {
+fn nonempty_folder_is_refused() {
     let _alone = mpi::alone();
     let Some(mpi) = mpi::first() else { return };
     for (file, words) in [("rank-00000.mpt", "--replace"), ("notes.txt", "name another")] {
@@ -119,12 +120,12 @@ fn a_folder_that_is_not_empty() {
 }
 
 #[test]
-fn a_cache_that_cannot_be_written() {
+fn unwritable_cache_is_reported() {
     let _alone = mpi::alone();
     let Some(mpi) = mpi::first() else { return };
     let mut setting = Setting::new(&["--mpicc", mpi.mpicc().to_str().unwrap()]);
     let launcher = setting.launcher();
-    // A file where the folder should be stops root, too.
+    // A file in place of the folder also stops root.
     fs::write(setting.path("cache"), "").unwrap();
     let said = setting.complaint(&[&launcher]);
     assert!(
@@ -134,7 +135,7 @@ fn a_cache_that_cannot_be_written() {
 }
 
 #[test]
-fn no_place_for_a_cache() {
+fn missing_cache_folder_is_reported() {
     let _alone = mpi::alone();
     let Some(mpi) = mpi::first() else { return };
     let mut setting = Setting::new(&["--mpicc", mpi.mpicc().to_str().unwrap()]);
@@ -144,22 +145,22 @@ fn no_place_for_a_cache() {
     assert!(said.contains("set HOME or XDG_CACHE_HOME"), "{said}");
 }
 
-/// Nothing is compiled, nor made, for what cannot call MPI.
+/// Nothing is compiled or created for a command without MPI.
 #[test]
-fn a_command_that_calls_no_mpi() {
+fn command_without_mpi_is_refused() {
     let mut setting = Setting::new(&[]);
     let said = setting.complaint(&[Path::new("ls")]);
-    assert!(said.contains("ls calls no MPI"), "{said}");
+    assert!(said.contains("'ls' does not use MPI"), "{said}");
     assert!(!said.contains("compiling") && !setting.path("trace").exists(), "{said}");
 }
 
-/// Nothing is lost on a job that calls no MPI, but the user is told.
+/// The job succeeds, but the missing calls are reported.
 #[test]
-fn a_job_without_mpi() {
+fn job_without_mpi_is_reported() {
     let _alone = mpi::alone();
     let Some(mpi) = mpi::first() else { return };
     for (command, words) in
-        [("exit 0", "must call MPI_Init"), ("exit 3", "before any process had written a call")]
+        [("exit 0", "calls MPI_Init"), ("exit 3", "before a process with the recorder wrote a call")]
     {
         let mut setting = Setting::new(&["--mpicc", mpi.mpicc().to_str().unwrap()]);
         setting.command.env("XDG_CACHE_HOME", mpi::cache());

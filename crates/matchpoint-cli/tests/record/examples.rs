@@ -1,4 +1,4 @@
-//! The programs of `examples/mpi`: every call that they count is in the trace, once.
+//! The programs of `examples/mpi`: the trace has every counted call once.
 
 use std::fs;
 
@@ -8,7 +8,6 @@ use crate::counts::Counts;
 use crate::job::{Job, Ran, is_matched, is_whole, number};
 use crate::mpi::{self, Mpi};
 
-/// Runs a program that counts, and compares.
 fn compare(mpi: &Mpi, ranks: u32, program: &str, arguments: &[&str]) -> (Ran, Value) {
     let job = Job::of(mpi, ranks, &mpi.example(program)).args(arguments).counting();
     let ran = job.succeed();
@@ -29,17 +28,17 @@ fn compare(mpi: &Mpi, ranks: u32, program: &str, arguments: &[&str]) -> (Ran, Va
     (ran, report)
 }
 
-/// As `compare`, of programs that leave nothing.
+/// Compares a program that leaves no message.
 fn compare_whole(mpi: &Mpi, ranks: u32, program: &str, arguments: &[&str]) -> Value {
     let (ran, report) = compare(mpi, ranks, program, arguments);
-    // Where probes find messages in another order than they did, a synchronous send may wait for one that is late.
+    // If probes find messages in another order, a synchronous send may wait for a late one.
     let check = if program == "amr" { is_matched } else { is_whole };
     check(&report, &format!("{ran}"));
     eprintln!("  {program}: let go in the replay: {}", report["replay"]["released"]);
     let [recorded, reproduced] =
         ["recorded", "reproduced"].map(|what| number(&report, &format!("replay.{what}_wildcards")));
     eprintln!("  {program} {}: {reproduced} of {recorded} wildcards reproduced", arguments.join(" "));
-    // What each of them took is in the trace, whether or not the program asked.
+    // The trace has the match of each wildcard, even if the program ignores the status.
     let wildcards =
         ["any_source", "any_tag", "both"].map(|class| number(&report, &format!("wildcards.{class}")));
     let cancelled = number(&report, "messages.cancelled");
@@ -96,7 +95,7 @@ fn every_facility() {
     });
 }
 
-/// Each world is a trace; what crosses between them is not in either as a whole.
+/// Each world has a trace; messages between worlds are incomplete in both.
 #[test]
 fn spawned_processes_have_separate_trace() {
     mpi::each(|mpi| {
@@ -115,7 +114,7 @@ fn spawned_processes_have_separate_trace() {
         let manifest = crate::job::manifest(&spawned);
         assert_eq!((&manifest["state"], number(&manifest, "ranks")), (&"finished".into(), 2));
         assert!(manifest["files"].as_array().unwrap().iter().all(|file| file["complete"] == true));
-        // Replaced as a whole.
+        // Replaced with all its worlds.
         let again = Job::new(&["--replace"]).run();
         drop(again);
         assert!(fs::read_dir(&spawned).unwrap().count() > 2);

@@ -1,4 +1,4 @@
-//! What depends on the library, and how its recorder is come by.
+//! Recorders by library, and their compilation.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -15,10 +15,10 @@ use crate::mpi::{self, run, scratch};
 
 const COMPILED: &str = "compiling the recorder";
 
-/// Variables that name the C compiler of `mpicc`.
+/// Variables that select the C compiler of `mpicc`.
 const COMPILERS: [&str; 3] = ["MPICH_CC", "OMPI_CC", "I_MPI_CC"];
 
-/// A C compiler without optimization, which takes a quarter of the time.
+/// A C compiler without optimization, four times as fast.
 fn quick_compiler(folder: &Path) -> PathBuf {
     let path = folder.join("cc");
     fs::write(&path, "#!/bin/sh\nexec cc \"$@\" -O0\n").unwrap();
@@ -27,7 +27,7 @@ fn quick_compiler(folder: &Path) -> PathBuf {
 }
 
 #[test]
-fn a_recorder_is_compiled_once() {
+fn recorder_is_compiled_once() {
     mpi::each(|mpi| {
         let cache = tempdir().unwrap();
         let program = mpi.example("gather_fds");
@@ -61,7 +61,7 @@ fn sessions_alone_are_recorded() {
     });
 }
 
-/// `--dry-run` prints what a batch script needs.
+/// `--dry-run` prints the environment for a batch script.
 #[test]
 fn exported_environment_records_job() {
     mpi::each(|mpi| {
@@ -80,9 +80,9 @@ fn exported_environment_records_job() {
     });
 }
 
-/// The launcher's folder has no compiler that anybody could use, and nor has the path.
+/// Neither the launcher's folder nor the path has a usable compiler.
 #[test]
-fn the_standard_abi_needs_no_compiler() {
+fn standard_abi_needs_no_compiler() {
     let _alone = mpi::alone();
     let Some(mpi) = mpi::named("mpich-wheel") else { return };
     let venv = mpi.venv();
@@ -95,7 +95,7 @@ fn the_standard_abi_needs_no_compiler() {
         .arg("-o")
         .arg(&program)
         .args(["-lm", "-lpthread"]);
-    // The wheel knows where its libraries are for the other compiler only.
+    // The wheel sets the library path only for its own compiler.
     mpicc.arg(format!("-Wl,-rpath,{}", venv.join("lib").display()));
     run(&mut mpicc);
     let cache = tempdir().unwrap();
@@ -112,9 +112,9 @@ fn the_standard_abi_needs_no_compiler() {
     is_whole(&report, &format!("{ran}"));
 }
 
-/// The recorder of one family would misread the handles of another.
+/// A recorder of one family would misread the handles of another.
 #[test]
-fn an_application_of_another_family_is_refused() {
+fn application_of_other_family_is_refused() {
     let _alone = mpi::alone();
     let all = mpi::all();
     let of = |is_open_mpi: bool| all.iter().find(|mpi| mpi.is_open_mpi() == is_open_mpi);

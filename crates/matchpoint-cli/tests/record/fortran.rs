@@ -1,4 +1,4 @@
-//! Fortran: its bindings call functions of either name, and every call is recorded once.
+//! Fortran bindings call functions of either name, and every call is recorded once.
 
 use crate::counts::{Counts, by_function};
 use crate::job::{Job, is_whole};
@@ -31,7 +31,7 @@ fn compare(program: &str, has: fn(&str) -> bool, recorded_besides: &[(&str, u64)
     });
 }
 
-/// Intel's wheel has no modules of it for gfortran.
+/// Intel's wheel has no modules for gfortran.
 #[test]
 fn mpi_f08() {
     let besides = [

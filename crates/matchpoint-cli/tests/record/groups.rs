@@ -1,4 +1,4 @@
-//! Members of communicators, in whatever order they stand.
+//! Members of communicators in any order.
 
 use matchpoint_trace::Call;
 use matchpoint_trace::call::{Action, NewComm};
@@ -6,7 +6,7 @@ use matchpoint_trace::call::{Action, NewComm};
 use crate::job::Job;
 use crate::mpi;
 
-/// By the order's number, which is the tag: as `programs/groups.c` has them.
+/// Orders by number, which is the tag, as in `programs/groups.c`.
 fn orders(ranks: i32) -> [Vec<i32>; 6] {
     let of = |member: &dyn Fn(i32) -> i32| {
         let members = (0..ranks).map(member);
@@ -23,9 +23,9 @@ fn orders(ranks: i32) -> [Vec<i32>; 6] {
 }
 
 #[test]
-fn members_are_told_in_their_order() {
+fn members_are_recorded_in_order() {
     mpi::each(|mpi| {
-        // Open MPI is asked in groups of 32; others would poll for long, with so many ranks to a core.
+        // Open MPI reads groups of 32; other libraries poll for long with many ranks per core.
         let ranks: i32 = if mpi.is_open_mpi() { 40 } else { 8 };
         let ran = Job::of(mpi, ranks as u32, &mpi.program("groups")).succeed();
         let orders = orders(ranks);

@@ -1,4 +1,4 @@
-//! A program computes with the recorder what it computes without, whatever it does, and the trace says what it did.
+//! Programs compute the same with the recorder, and the trace has their calls.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -15,7 +15,7 @@ fn hazards(mpi: &Mpi, ranks: u32, words: &[&str]) -> Job {
     Job::of(mpi, ranks, &mpi.program("hazards")).args(words)
 }
 
-/// Calls of a function that failed stand beside those that did not.
+/// Whether failed calls are marked in the trace.
 fn failed(trace: &Path) -> bool {
     let files = native::summaries(trace).unwrap();
     files[0]
@@ -25,23 +25,23 @@ fn failed(trace: &Path) -> bool {
         .any(|(name, fields)| name == "MPI_Send (failed)" && fields.starts_with('i'))
 }
 
-/// Counts of a collective between two groups, calls that fail, messages that are too long, a call that is left by a jump, a
-/// descriptor that is closed, callbacks in `MPI_Finalize`, and a child that is forked after it.
+/// Counts of intercommunicator collectives, failed calls, truncated messages, a call left by a jump, a closed
+/// descriptor, callbacks in `MPI_Finalize`, and a later fork.
 #[test]
-fn nothing_changes_for_the_program() {
+fn program_results_are_unchanged() {
     mpi::each(|mpi| {
         let results = scratch().join("results");
         let ran = hazards(mpi, 4, &["many", results.to_str().unwrap()]).succeed();
         let what = format!("{ran}");
-        for told in ["rank 0: 27 sends, 0 receives", "rank 1: 10 sends, 17 receives"] {
-            assert!(ran.stdout.contains(told), "{what}");
+        for expected in ["rank 0: 27 sends, 0 receives", "rank 1: 10 sends, 17 receives"] {
+            assert!(ran.stdout.contains(expected), "{what}");
         }
         let report = ran.report();
-        // Those to MPI_PROC_NULL send nothing. What failed did nothing, and was called.
+        // Messages to MPI_PROC_NULL do not count. Failed calls count as calls.
         assert_eq!([number(&report, "sends"), number(&report, "receives")], [17, 17], "{what}");
         assert_eq!(number(&report, "messages.proc_null"), 40, "{what}");
         is_matched(&report, &what);
-        // 5 failed at each rank; the one that was left by a jump never came back.
+        // 5 failed at each rank; the call left by a jump never returned.
         assert_eq!(by_function(&report)["MPI_Send"], 57 + 4 * 5, "{what}");
         ran.says("4 calls were not recorded");
         assert!(failed(&ran.trace()));
@@ -49,7 +49,7 @@ fn nothing_changes_for_the_program() {
     });
 }
 
-/// The file ends with an end, and holds the calls that it says.
+/// The file has an end record, and the number of calls in it.
 fn is_sound(ran: &Ran, reason: &str) -> u64 {
     let files = native::summaries(&ran.trace()).unwrap();
     let end = files[0].end.as_ref().unwrap_or_else(|| panic!("no end: {ran}"));
@@ -58,7 +58,7 @@ fn is_sound(ran: &Ran, reason: &str) -> u64 {
 }
 
 #[test]
-fn threads_may_call_while_the_process_ends() {
+fn threads_may_call_during_exit() {
     mpi::each(|mpi| {
         let ran = hazards(mpi, 1, &["exit"]).run();
         assert!(is_sound(&ran, "exit") > 1000, "{ran}");
@@ -77,7 +77,7 @@ fn callbacks_may_free_communicators() {
     });
 }
 
-/// Whoever writes is interrupted, and must not be waited for.
+/// The writing thread may be interrupted, so nothing may wait for it.
 #[test]
 fn signal_may_end_process_during_write() {
     mpi::each(|mpi| {
@@ -112,7 +112,7 @@ fn sessions_begin_at_once_and_outlive_finalize() {
     });
 }
 
-/// A process without the recorder: it takes part in nothing of the recorder's.
+/// A process without the recorder takes no part in its communication.
 #[test]
 fn some_ranks_may_lack_recorder() {
     mpi::each(|mpi| {
@@ -139,16 +139,16 @@ fn some_ranks_may_lack_recorder() {
     });
 }
 
-/// As a script does: each job has a trace of its own.
+/// A script with two jobs: each has a trace.
 #[test]
-fn a_command_may_have_two_jobs() {
+fn second_job_has_separate_trace() {
     mpi::each(|mpi| {
         let (launcher, program) = (mpi.mpiexec(), mpi.program("hazards"));
         let (launcher, program) = (launcher.display(), program.display());
         let script =
             format!("'{launcher}' -n 2 '{program}' collective && '{launcher}' -n 3 '{program}' collective");
         let ran = Job::new(&["--mpicc", mpi.mpicc().to_str().unwrap()]).args(["sh", "-c", &script]).succeed();
-        ran.says("3 processes of a further job are a trace of their own");
+        ran.says("separate trace of 3 processes of another job");
         for (trace, ranks) in [(ran.trace(), 2), (ran.trace().join("job-2"), 3)] {
             let report = job::analyze(&trace);
             assert_eq!(by_function(&report)["MPI_Allgather"], ranks, "{ran}");
@@ -157,9 +157,9 @@ fn a_command_may_have_two_jobs() {
     });
 }
 
-/// A tool that is linked between the program and the library sees every call, as without the recorder.
+/// A tool between program and library sees every call.
 #[test]
-fn tools_stay_where_they_are() {
+fn linked_tool_sees_every_call() {
     mpi::each(|mpi| {
         let folder = scratch().join(format!("{}-tool", mpi.name));
         fs::create_dir_all(&folder).unwrap();
@@ -181,7 +181,7 @@ fn tools_stay_where_they_are() {
     });
 }
 
-/// Open MPI has ROMIO as a component, which calls MPI as a program does.
+/// ROMIO, a component of Open MPI, calls MPI as a program does.
 #[test]
 fn inner_calls_of_romio_are_not_recorded() {
     let _alone = mpi::alone();
@@ -194,7 +194,7 @@ fn inner_calls_of_romio_are_not_recorded() {
     assert_eq!(names, ["MPI_Finalize", "MPI_Init_thread"], "{ran}");
 }
 
-/// A limit to the size of files is told, and ends the trace, not the program.
+/// A file size limit is reported, and ends the trace, not the program.
 #[test]
 fn file_size_limit_does_not_end_program() {
     mpi::each(|mpi| {
@@ -204,9 +204,9 @@ fn file_size_limit_does_not_end_program() {
     });
 }
 
-/// What the user has preloaded by an option of the launcher is there beside the recorder.
+/// Libraries preloaded by a launcher option are loaded with the recorder.
 #[test]
-fn what_the_user_preloads_is_loaded_too() {
+fn preloaded_library_is_kept() {
     mpi::each(|mpi| {
         let library = scratch().join(format!("{}-preloaded", mpi.name)).join("libempty.so");
         fs::create_dir_all(library.parent().unwrap()).unwrap();
@@ -227,7 +227,7 @@ fn what_the_user_preloads_is_loaded_too() {
     });
 }
 
-/// The loader takes no such name.
+/// LD_PRELOAD does not support such a path.
 #[test]
 fn cache_path_with_space_is_refused() {
     let _alone = mpi::alone();

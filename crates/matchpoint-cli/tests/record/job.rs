@@ -1,4 +1,4 @@
-//! One job, recorded and analyzed.
+//! A recorded and analyzed job.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -15,20 +15,19 @@ use crate::mpi::{self, Mpi};
 
 pub const MATCHPOINT: &str = env!("CARGO_BIN_EXE_matchpoint");
 
-/// A job that takes longer hangs.
+/// Time limit of a job in seconds.
 const SECONDS: &str = "120";
 
-/// What `timeout` exits with when they are over.
+/// Exit code of `timeout` at the limit.
 pub const TIMED_OUT: i32 = 124;
 
-/// A folder for a trace, and a command that makes it.
+/// A folder for a trace, and the command.
 pub struct Job {
     pub folder: TempDir,
     command: Command,
     said: Vec<String>,
 }
 
-/// What came of it.
 pub struct Ran {
     pub folder: TempDir,
     pub code: Option<i32>,
@@ -37,7 +36,7 @@ pub struct Ran {
     what: String,
 }
 
-/// `timeout` ends the job too. Found before a test empties the path.
+/// Runs with `timeout`, found before a test empties the path.
 pub fn limited(program: &str) -> Command {
     let mut command = Command::new(timeout());
     command.args(["-k", "5", SECONDS, program]);
@@ -52,12 +51,12 @@ fn timeout() -> PathBuf {
 }
 
 impl Job {
-    /// `matchpoint record` with these options. What follows is the command.
+    /// `matchpoint record` with these options. The command follows.
     pub fn new(options: &[&str]) -> Job {
         Job::made(limited(MATCHPOINT), tempdir().unwrap(), options)
     }
 
-    /// The same on the first host of these; the trace is where both see it.
+    /// On the first host of a cluster, with a shared folder.
     pub fn on(cluster: &Cluster, options: &[&str]) -> Job {
         let mut command = cluster.first();
         command.arg(timeout()).args(["-k", "5", SECONDS, MATCHPOINT]);
@@ -70,7 +69,7 @@ impl Job {
         Job { folder, command, said: options.iter().map(|&word| word.to_owned()).collect() }
     }
 
-    /// So many ranks of a program.
+    /// This number of ranks of a program.
     pub fn of(mpi: &Mpi, ranks: u32, program: &Path) -> Job {
         Job::new(&[]).with(mpi, ranks, program)
     }
@@ -92,7 +91,7 @@ impl Job {
         self
     }
 
-    /// Lets the program write what it counts.
+    /// Lets the program write its counts.
     pub fn counting(self) -> Job {
         let prefix = self.folder.path().join("count");
         self.args([OsStr::new("--count"), prefix.as_os_str()])
@@ -120,14 +119,13 @@ impl Job {
         }
     }
 
-    /// Lets it run, and looks at it meanwhile.
     pub fn start(mut self) -> Going {
         let to = |name: &str| fs::File::create(self.folder.path().join(name)).unwrap();
         let child = self.command.stdout(to("stdout")).stderr(to("stderr")).spawn().unwrap();
         Going { folder: self.folder, child, what: self.said.join(" ") }
     }
 
-    /// Runs it; it must end well.
+    /// Runs the job, which must succeed.
     pub fn succeed(self) -> Ran {
         let ran = self.run();
         assert_eq!(ran.code, Some(0), "{ran}");
@@ -135,7 +133,7 @@ impl Job {
     }
 }
 
-/// A job that runs. What began it ends with it.
+/// A running job, which ends on drop.
 pub struct Going {
     pub folder: TempDir,
     child: Child,
@@ -147,7 +145,7 @@ impl Going {
         self.folder.path().join("trace")
     }
 
-    /// Of the process that began all others.
+    /// Pid of the first process.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
@@ -161,7 +159,7 @@ impl Going {
         read("stdout") + &read("stderr")
     }
 
-    /// Waits until it has printed that.
+    /// Waits for this output.
     pub fn wait_for(&mut self, words: &str) {
         while !self.printed().contains(words) {
             assert!(self.child.try_wait().unwrap().is_none(), "{}", self.said());
@@ -169,7 +167,7 @@ impl Going {
         }
     }
 
-    /// Waits until it has ended, which it must well.
+    /// Waits for the end of the job, which must succeed.
     pub fn end(mut self) -> TempDir {
         let status = self.child.wait().unwrap();
         assert!(status.success(), "{status}: {}", self.said());
@@ -179,7 +177,7 @@ impl Going {
 
 impl Drop for Going {
     fn drop(&mut self) {
-        // After a test that failed; `timeout` ends what it began.
+        // After a failed test, `timeout` ends the job.
         if matches!(self.child.try_wait(), Ok(None)) {
             mpi::send_signal(self.child.id(), Signal::TERM);
             let _ = self.child.wait();
@@ -206,18 +204,18 @@ impl Ran {
         manifest(&self.trace())
     }
 
-    /// What `matchpoint analyze` makes of it.
+    /// The report of `matchpoint analyze`.
     pub fn report(&self) -> Value {
         analyze(&self.trace())
     }
 
-    /// The same with that engine first, whatever library the trace is of.
+    /// The report with this engine first.
     pub fn report_of(&self, engine: &str) -> Value {
         analyze_with(&self.trace(), &["--engine", engine])
     }
 
-    /// The lines that the command itself wrote.
-    pub fn told(&self) -> String {
+    /// Lines of the command itself.
+    pub fn log(&self) -> String {
         let own = self.stderr.lines().filter(|line| line.starts_with("matchpoint: "));
         own.collect::<Vec<_>>().join("\n")
     }
@@ -242,20 +240,20 @@ fn analyze_with(trace: &Path, options: &[&str]) -> Value {
     serde_json::from_slice(&stdout).unwrap()
 }
 
-/// A member of a report, by the path that `docs/reference/json.md` gives: `replay.lost_messages`.
+/// A member of a report, by its path in `docs/reference/json.md`: `replay.lost_messages`.
 pub fn number(report: &Value, path: &str) -> u64 {
     let found = report.pointer(&format!("/{}", path.replace('.', "/")));
     found.and_then(Value::as_u64).unwrap_or_else(|| panic!("no number {path}: {found:?}"))
 }
 
-/// As `is_matched`, and the replay came to its end as the program did.
+/// As `is_matched`, and the replay ends as the program.
 pub fn is_whole(report: &Value, what: &str) {
     is_matched(report, what);
     let released = report["replay"]["released"].as_object().unwrap();
     assert!(released.values().all(|count| count == 0), "{released:?}: {what}");
 }
 
-/// No engine gives another answer, none has anything left, and the replay made nothing up.
+/// No engine disagrees, no entry remains, and no message was reconstructed.
 pub fn is_matched(report: &Value, what: &str) {
     for path in [
         "replay.made_up_messages",

@@ -1,7 +1,7 @@
-//! `matchpoint record`, end to end: real programs under real MPI libraries, recorded by the real command, analyzed, and
-//! compared with what the programs counted themselves.
+//! Tests of `matchpoint record`: programs with real MPI libraries are recorded and analyzed, and compared with their
+//! own counts.
 //!
-//! `MATCHPOINT_TEST_MPI` names the libraries, as `scripts/mpi` does; without it, those that it has made ready are used.
+//! `MATCHPOINT_TEST_MPI` names the libraries, as for `scripts/mpi`. Without it, the tests use all prepared libraries.
 
 mod applications;
 mod cluster;

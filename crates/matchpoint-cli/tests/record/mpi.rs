@@ -1,4 +1,4 @@
-//! The MPI libraries that there are, and programs built with them.
+//! Available MPI libraries, and programs built with them.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::left_out::leave_out;
 
-/// One that `scripts/mpi` made ready.
+/// A library prepared by `scripts/mpi`.
 #[derive(Clone, Debug)]
 pub struct Mpi {
     pub name: String,
@@ -21,27 +21,27 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// Of these tests alone.
+/// Folder of these tests.
 pub fn scratch() -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("record");
     fs::create_dir_all(&folder).unwrap();
     folder
 }
 
-/// Libraries that commands compile, for all tests that do not test this cache.
+/// Cache of compiled libraries, for all tests except those of the cache.
 pub fn cache() -> PathBuf {
     scratch().join("cache")
 }
 
-/// Ranks wait by asking again and again: of two jobs at once each would take many times as long.
+/// Ranks poll while they wait, so two jobs at once would be many times slower.
 static ONE_JOB: Mutex<()> = Mutex::new(());
 
 pub fn alone() -> MutexGuard<'static, ()> {
-    // A test that failed has ended its job.
+    // A failed test has ended its job.
     ONE_JOB.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Calls this for each library, and says which. One that was named and is not there is an error.
+/// Runs a test with each library. A named library must exist.
 pub fn each(mut test: impl FnMut(&Mpi)) {
     let _alone = alone();
     let all = all();
@@ -54,7 +54,7 @@ pub fn each(mut test: impl FnMut(&Mpi)) {
     }
 }
 
-/// For what has to be tried under one of them only.
+/// The first library, for tests that need only one.
 pub fn first() -> Option<Mpi> {
     let first = all().into_iter().next();
     if first.is_none() {
@@ -63,7 +63,7 @@ pub fn first() -> Option<Mpi> {
     first
 }
 
-/// That one, if it is among those to be tried.
+/// The library of this name, if selected.
 pub fn named(name: &str) -> Option<Mpi> {
     let found = all().into_iter().find(|mpi| mpi.name == name);
     if found.is_none() {
@@ -107,7 +107,7 @@ impl Mpi {
         Some(self.bin.join("mpifort")).filter(|path| path.is_file())
     }
 
-    /// What the library was installed into, if it was not the distribution's.
+    /// Installation folder, if not of the distribution.
     pub fn venv(&self) -> PathBuf {
         self.bin.join("../venv").canonicalize().unwrap()
     }
@@ -116,7 +116,7 @@ impl Mpi {
         self.name.contains("openmpi")
     }
 
-    /// `examples/mpi/README.md` has the table.
+    /// See the table in `examples/mpi/README.md`.
     pub fn has_sessions(&self) -> bool {
         self.name != "debian-openmpi"
     }
@@ -125,14 +125,12 @@ impl Mpi {
         self.name != "debian-mpich"
     }
 
-    /// A folder of its own for programs.
     fn build(&self) -> PathBuf {
         let folder = scratch().join(&self.name);
         fs::create_dir_all(&folder).unwrap();
         folder
     }
 
-    /// A program of `examples/mpi`.
     pub fn example(&self, name: &str) -> PathBuf {
         let build = self.build();
         let mut make = Command::new("make");
@@ -146,7 +144,6 @@ impl Mpi {
         build.join(name)
     }
 
-    /// A library of these tests, to be loaded before others.
     pub fn library(&self, name: &str) -> PathBuf {
         let library = self.build().join(format!("{name}.so"));
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/record/programs/{name}.c"));
@@ -158,13 +155,12 @@ impl Mpi {
         library
     }
 
-    /// A program of these tests.
     pub fn program(&self, name: &str) -> PathBuf {
         build_once(self.build().join(name), |program| {
             let source =
                 Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/record/programs/{name}.c"));
             let mut mpicc = Command::new(self.mpicc());
-            // What a program defines, libraries that are loaded before it call, too.
+            // Preloaded libraries may use symbols of the program.
             mpicc
                 .args(["-std=gnu11", "-O1", "-g", "-Wall", "-Wno-stringop-overflow", "-rdynamic", "-iquote"])
                 .arg(root().join("examples/mpi"))
@@ -177,7 +173,7 @@ impl Mpi {
     }
 }
 
-/// Builds a file again in each run, but once: this takes less time than to compare it with its sources.
+/// Builds a file once per run, which is faster than a comparison with its sources.
 pub fn build_once(file: PathBuf, build: impl FnOnce(&Path)) -> PathBuf {
     static BUILT: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
     let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);

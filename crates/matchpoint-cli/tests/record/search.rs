@@ -1,4 +1,4 @@
-//! What an entry costs the MPI library: measured while the program starts, in the manifest and the report.
+//! Cost of an entry in the MPI library: measured at the start, in the manifest and the report.
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ const QUEUES: [&str; 4] = ["posted", "posted_any", "unexpected", "unexpected_any
 fn entry_cost_is_measured_and_used() {
     each(|mpi| {
         let record = || Job::of(mpi, 4, &mpi.example("alltoall_reverse")).succeed();
-        // Where other jobs keep the processors, one measurement may fail.
+        // Other jobs may disturb a measurement.
         let ran = (1..3).map(|_| record()).find(has_plausible_costs).unwrap_or_else(record);
         let search = ran.manifest()["search"].clone();
         assert!(has_plausible_costs(&ran), "{search}");
@@ -29,7 +29,7 @@ fn entry_cost_is_measured_and_used() {
     });
 }
 
-/// A thousand receives cannot be compared for nothing, and cold entries cost more than warm ones.
+/// A thousand receives cost time, and cold entries cost more than warm ones.
 fn has_plausible_costs(ran: &Ran) -> bool {
     let search = ran.manifest()["search"][0].clone();
     let longest = search["posted"]["warm_ns"][2].as_f64().unwrap();
@@ -71,7 +71,7 @@ fn any_number_of_ranks_measures() {
     });
 }
 
-/// One rank of the pair would not measure unexpected messages. The other rank follows.
+/// One rank of the pair alone would not measure unexpected messages.
 #[test]
 fn ranks_of_pair_measure_same_kinds() {
     each(|mpi| {
@@ -85,7 +85,7 @@ fn ranks_of_pair_measure_same_kinds() {
     });
 }
 
-/// The library sends messages of one host over a network that holds few unexpected messages.
+/// The library sends local messages over a network that holds few unexpected messages.
 #[test]
 fn full_network_ends_measurement() {
     let _alone = crate::mpi::alone();

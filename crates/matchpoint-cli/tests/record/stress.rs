@@ -1,4 +1,4 @@
-//! What is hard on the recorder's rings is in the trace all the same, call by call.
+//! Hard cases for the recorder's rings: every call is in the trace.
 
 use matchpoint_trace::native;
 
@@ -19,15 +19,15 @@ fn compare(arguments: &[&str], receives: u64) {
     });
 }
 
-/// A record of 100 000 requests is longer than half a ring: it lies in memory of its own.
+/// A record of 100 000 requests exceeds half a ring, and gets separate memory.
 #[test]
 fn huge_records() {
     compare(&["--huge", "100000"], 8000);
 }
 
-/// Rings of 262 144 words go round some times, with records of all lengths across their end.
+/// Rings of 262 144 words wrap around, with records of all lengths.
 #[test]
-fn rings_go_round() {
+fn rings_wrap_around() {
     compare(&["--wraps", "12000"], 100_000);
 }
 

@@ -1,11 +1,11 @@
-//! `--compare`: the job runs in turns with the engine and without.
+//! `--compare`: jobs alternate with and without the engine.
 
 use serde_json::Value;
 
 use crate::job::Job;
 use crate::mpi;
 
-/// Each way with the number of successful runs, and whether it was compared to the end.
+/// Each way, its successful runs, and whether the comparison is complete.
 fn ways(json: &Value) -> Vec<(&str, usize, bool)> {
     let of = |row: &Value| row["seconds"].as_array().unwrap().len();
     let rows = json["job"]["compared"].as_array().unwrap();
@@ -18,7 +18,7 @@ fn compare_runs_ours_and_shipped() {
         let ran = Job::new(&["--compare", "1"]).with(mpi, 2, &mpi.example("halo27")).succeed();
         assert_eq!(ways(&ran.json()), [("ours", 1, true), ("shipped", 1, true)], "{ran}");
         assert_eq!(ran.stdout.matches("halo27: ").count(), 2, "{ran}");
-        ran.says("turn 1 of 1, as it is shipped: ");
+        ran.says("turn 1 of 1, unchanged: ");
         assert_eq!(ran.ranks().len(), 2, "{ran}");
     });
 }
@@ -30,12 +30,11 @@ fn compare_below_runs_three_ways() {
     let ran = Job::below(&["--compare", "2"]).with(&mpi, 2, &mpi.example("halo27")).succeed();
     assert_eq!(ways(&ran.json()), [("ours", 2, true), ("shipped", 2, true), ("core", 2, true)], "{ran}");
     assert_eq!(ran.stdout.matches("halo27: ").count(), 6, "{ran}");
-    ran.says("turn 2 of 2, over shm without us: ");
-    // The reports are those of the last run.
+    ran.says("turn 2 of 2, unchanged over shm: ");
     assert_eq!(ran.ranks().len(), 2, "{ran}");
 }
 
-/// Open MPI does not start over shm without the provider. The command reports this and continues with the other ways.
+/// Open MPI does not start over shm without the provider. The command reports this and continues.
 #[test]
 fn compare_leaves_out_failed_way() {
     let _alone = mpi::alone();
@@ -43,7 +42,7 @@ fn compare_leaves_out_failed_way() {
     let ran =
         Job::below(&["--compare", "2", "--core", "shm"]).with(&mpi, 2, &mpi.example("halo27")).succeed();
     assert_eq!(ways(&ran.json()), [("ours", 2, true), ("shipped", 2, true), ("core", 0, false)], "{ran}");
-    ran.says("- over shm without us: it failed (exit status: ");
+    ran.says("- unchanged over shm: failed (exit status: ");
 }
 
 #[test]
@@ -67,5 +66,5 @@ fn compare_stops_without_loaded_library() {
     let ran = Job::new(&options).args(["sh", "-c", "echo turn"]).run();
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), "turn\n"), "{ran}");
     ran.says("no process reported");
-    ran.says("hint: put the launcher itself behind --");
+    ran.says("hint: put the launcher itself after --");
 }

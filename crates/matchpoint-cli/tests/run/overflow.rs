@@ -1,5 +1,5 @@
-//! The programs of `crates/matchpoint-run/tests/mpi` check overflow matching. Each runs under every MPI library with overflow
-//! limits 0, 3 and `auto`.
+//! The programs of `crates/matchpoint-run/tests/mpi` check overflow matching, with each MPI library and with limits 0,
+//! 3 and `auto`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -22,12 +22,12 @@ fn built(mpi: &Mpi, name: &str) -> PathBuf {
     folder.join(name)
 }
 
-/// The runs of one test that failed. The test goes on, and reports all of them.
+/// Failed runs of a test, which continues and reports all.
 #[derive(Default)]
 struct Failures(Vec<String>);
 
 impl Failures {
-    /// Runs a program. `watch`: every communicator is watched from the start.
+    /// `watch`: every communicator is watched from the start.
     fn run(&mut self, mpi: &Mpi, ranks: u32, name: &str, limit: &str, words: &[&str], watch: bool) {
         eprintln!("{name} with {}, {ranks} ranks, limit {limit}", mpi.name);
         let mut job = Job::new(&["--limit", limit]);
@@ -40,7 +40,6 @@ impl Failures {
         }
     }
 
-    /// Runs a program with each limit.
     fn run_all(&mut self, mpi: &Mpi, ranks: u32, name: &str, words: &[&str]) {
         for limit in LIMITS {
             self.run(mpi, ranks, name, limit, words, false);
@@ -52,7 +51,7 @@ impl Failures {
     }
 }
 
-/// Runs a program under every MPI library for which `has` is true.
+/// Runs a program with every MPI library for which `has` is true.
 fn check_where(has: impl Fn(&Mpi) -> bool, ranks: u32, name: &str, words: &[&str]) {
     let mut failures = Failures::default();
     mpi::each(|mpi| {
@@ -150,7 +149,7 @@ fn objects_may_be_freed_early() {
     check_all(2, "lifetime", &["--serial", "100", "--alive", "100"]);
 }
 
-/// MPICH has 2048 communicators at most. A held message must not keep a freed one.
+/// MPICH has at most 2048 communicators. A held message must not keep a freed one.
 #[test]
 fn freed_communicator_releases_held_messages() {
     let mut failures = Failures::default();
@@ -198,7 +197,7 @@ fn fortran_bindings_match() {
     check_where(|mpi| has_fortran(mpi) && mpi.name.starts_with("debian"), 2, "f08", &[]);
 }
 
-/// What `errors` prints without the command.
+/// Output of `errors` without the command.
 fn transcript(mpi: &Mpi, program: &Path) -> String {
     let output =
         Command::new("timeout").arg("100").arg(mpi.mpiexec()).args(["-n", "2"]).arg(program).output();
@@ -207,8 +206,8 @@ fn transcript(mpi: &Mpi, program: &Path) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// A line without the calls of error handlers. MPICH 4.0 and Intel MPI call the handler of MPI_COMM_WORLD for some of their own
-/// receives, and that of the communicator for a receive of a matched message; which they call here is theirs to choose.
+/// A line without calls of error handlers. MPICH 4.0 and Intel MPI choose the handler: of MPI_COMM_WORLD for some of
+/// their own receives, of the communicator for a matched receive.
 fn compared<'a>(mpi: &Mpi, line: &'a str) -> &'a str {
     let chooses = ["debian-mpich", "intel-wheel"].contains(&mpi.name.as_str());
     line.split_once(" handlers ").filter(|_| chooses).map_or(line, |(before, _)| before)

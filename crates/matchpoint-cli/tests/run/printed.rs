@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::job::MATCHPOINT;
 use crate::mpi::{self, Mpi};
 
-/// Evaluates what the command prints with these words, runs a program, and reads its reports.
+/// Evaluates the output of the command, runs a program, and reads its reports.
 fn evaluated(mpi: &Mpi, ranks: &str, words: &[&str]) -> (Output, Value) {
     let (program, folder) = (mpi.example("halo27"), tempfile::tempdir().unwrap());
     let script = r#"
@@ -46,7 +46,6 @@ fn printed_environment_serves_command() {
     });
 }
 
-/// As in a module file.
 #[test]
 fn printed_environment_serves_every_job() {
     mpi::each(|mpi| {
@@ -66,7 +65,7 @@ fn environment_without_command_needs_mpicc() {
     let output = run.output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success() && output.stdout.is_empty(), "{output:?}");
-    assert!(said.contains("there is no command; put it behind --"), "{said}");
+    assert!(said.contains("hint: put the command after --"), "{said}");
 }
 
 #[test]
@@ -77,12 +76,12 @@ fn printed_environment_serves_command_below() {
         let words = [launcher.to_str().unwrap(), "-n", "2", program.to_str().unwrap()];
         let options = ["--below", "--core", "tcp;ofi_rxm", "--engine", "list", "--"];
         let (output, json) = evaluated(&mpi, "2", &[&options[..], &words].concat());
-        assert!(String::from_utf8_lossy(&output.stderr).contains("matching with `list`"), "{output:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("The engine is `list`"), "{output:?}");
         assert_eq!((&json["engine"], json["ranks"].as_array().unwrap().len()), (&"list".into(), 2), "{json}");
     }
 }
 
-/// `--results` reads what a job with `--folder` left.
+/// `--results` reads the results of a job with `--folder`.
 #[test]
 fn results_repeat_report_of_job() {
     let _alone = mpi::alone();

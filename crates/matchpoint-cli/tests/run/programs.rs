@@ -19,7 +19,6 @@ pub fn source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/run/programs/{name}.c"))
 }
 
-/// The place of a program of this MPI library.
 fn place(mpi: &Mpi, name: &str) -> PathBuf {
     mpi::scratch().join(format!("{name}-{}", mpi.name))
 }
@@ -31,25 +30,22 @@ fn compile(mut compiler: Command, name: &str, options: &[&str], to: &Path) {
     mpi::run(compiler.arg("-o").arg(to).args(options));
 }
 
-/// A program that is linked with this MPI library.
 pub fn built(mpi: &Mpi, name: &str) -> PathBuf {
     mpi::build_once(place(mpi, name), |program| compile(Command::new(mpi.mpicc()), name, &[], program))
 }
 
-/// A program that is compiled with the header of this MPI library, and not linked with the library.
+/// A program compiled with the header of this MPI library, without linking.
 pub fn built_unlinked(mpi: &Mpi, name: &str) -> PathBuf {
     let options = ["-ldl", "-Wl,--as-needed"];
     mpi::build_once(place(mpi, name), |program| compile(Command::new(mpi.mpicc()), name, &options, program))
 }
 
-/// A library that is linked with this MPI library.
 pub fn built_library(mpi: &Mpi, name: &str) -> PathBuf {
     let library = place(mpi, &format!("lib{name}")).with_extension("so");
     compile(Command::new(mpi.mpicc()), name, &["-shared", "-fPIC"], &library);
     library
 }
 
-/// A program without MPI.
 pub fn built_without_mpi(name: &str, options: &[&str]) -> PathBuf {
     let program = mpi::scratch().join(format!("{name}{}", options.concat()));
     compile(Command::new("cc"), name, options, &program);

@@ -10,7 +10,7 @@ use tempfile::{TempDir, tempdir};
 use crate::job::{Job, MATCHPOINT, Ran};
 use crate::mpi::{self, Mpi};
 
-/// The position of the engine: options of `run`.
+/// Options of the engine position.
 type Options<'a> = &'a [&'a str];
 
 /// Records a program. The folder has the file `trace`.
@@ -47,14 +47,13 @@ fn each(test: impl Fn(&Mpi, Options<'_>)) {
     });
 }
 
-/// How often the program called each function.
 fn calls(trace: &Path) -> Value {
     let (output, json) = analyze(trace, "timestamps");
     let json = json.unwrap_or_else(|| panic!("{output:?}"));
     json["calls"]["by_function"].clone()
 }
 
-/// The arrival order decides which message a wildcard takes, so a replay reproduces every match.
+/// The arrival order decides each wildcard match, so a replay reproduces every match.
 #[test]
 fn replay_reproduces_wildcard_matches() {
     each(|mpi, options| {
@@ -73,8 +72,8 @@ fn replay_reproduces_wildcard_matches() {
     });
 }
 
-/// The engine and the replay count the unexpected messages of rank 0 and the longest queue. Below the MPI library the engine
-/// counts a few messages of collectives, too.
+/// Engine and replay count the unexpected messages of rank 0 and the longest queue. Below the MPI library, the engine
+/// also counts a few messages of collectives.
 #[test]
 fn replay_has_recorded_queue_lengths() {
     each(|mpi, options| {
@@ -112,7 +111,7 @@ fn damaged_arrivals_are_refused() {
     let mut bytes = fs::read(&file).unwrap();
     bytes.truncate(bytes.len() - 7);
     fs::write(&file, &bytes).unwrap();
-    refused(&["rank-00002.mpa", "byte ", "cut short"]);
+    refused(&["rank-00002.mpa", "byte ", "truncated"]);
     fs::remove_file(&file).unwrap();
     refused(&["matchpoint run --record"]);
     let (output, json) = analyze(&trace, "timestamps");
@@ -130,7 +129,7 @@ fn existing_trace_is_kept() {
     assert!(said.contains("--replace"), "{said}");
 }
 
-/// Recorder and shim are loaded together: the recorder sees the calls of the program, and not those of the shim.
+/// With recorder and shim, the recorder sees the calls of the program, not those of the shim.
 #[test]
 fn record_above_has_calls_of_program() {
     mpi::each(|mpi| {
@@ -153,7 +152,7 @@ fn record_above_times_every_receive() {
         for program in ["halo27", "gather_fds", "master_worker"] {
             let (_, ran) = record(mpi, &[], program);
             ran.says("overflow begins with the first receive");
-            let line = ran.stderr.lines().find(|line| line.contains("when their message arrived"));
+            let line = ran.stderr.lines().find(|line| line.contains("recorded the arrival of"));
             let words: Vec<&str> = line.unwrap_or_else(|| panic!("{ran}")).split_whitespace().collect();
             let at = words.iter().position(|&word| word == "of").unwrap();
             assert_eq!(words[at + 1], words[at + 3], "{ran}");

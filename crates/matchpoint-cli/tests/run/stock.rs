@@ -1,8 +1,7 @@
-//! A program does under `matchpoint run` what it does on the MPI library as shipped: it ends with the same exit code and prints
-//! the same lines, or it hangs.
+//! A program under `matchpoint run` has the exit code and the lines of the unchanged MPI library, or also hangs.
 //!
-//! Several runs of the library as shipped define what is right. Lines that each of these runs prints must appear. If all of them
-//! print the same lines, no other line may appear. Digits after a decimal point are ignored: they are times.
+//! Several runs of the unchanged library are the reference. A line of every reference run must appear. If all reference
+//! runs print the same lines, no other line may appear. Digits after a decimal point are times, and ignored.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -16,32 +15,30 @@ use crate::job::{self, MATCHPOINT};
 use crate::mpi::{self, Mpi};
 use crate::programs;
 
-/// One program with its arguments.
 struct Program {
-    /// A C file.
     source: PathBuf,
     ranks: u32,
     words: Vec<String>,
-    /// The right exit code, which the MPI library as shipped has unless it hangs; `None`: any, or a hang.
+    /// Exit code with the unchanged library, unless the program hangs; `None`: any code, or a hang.
     code: Option<i32>,
-    /// What it counts depends on a race: numbers in its lines are ignored.
+    /// The counts depend on a race, so numbers are ignored.
     is_racy: bool,
 }
 
-/// A program by name, its ranks and its arguments.
+/// Name, ranks and arguments of a program.
 type Row = (&'static str, u32, &'static str);
 
-/// How a program is started.
+/// A way to start a program.
 struct Way {
     name: &'static str,
     /// Options of `matchpoint run`; `None`: without it.
     options: Option<&'static [&'static str]>,
     environment: Vec<(&'static str, &'static str)>,
-    /// The way that it is compared with.
+    /// Name of the reference way.
     like: &'static str,
 }
 
-/// How often, and how long a run may take.
+/// Number of runs, and time limit.
 #[derive(Clone, Copy)]
 struct Effort {
     runs: usize,
@@ -50,11 +47,11 @@ struct Effort {
 
 #[derive(PartialEq)]
 struct Run {
-    /// `None`: it was stopped after the time limit.
+    /// `None`: stopped at the time limit.
     code: Option<i32>,
-    /// With the number of times that each is printed.
+    /// Lines with their counts.
     lines: BTreeMap<String, usize>,
-    /// It ended well under `matchpoint run`, and no engine was ready.
+    /// The run ended well under `matchpoint run`, but no engine was ready.
     without_engine: bool,
 }
 
@@ -80,8 +77,7 @@ impl Program {
         rows.iter().map(|&(name, ranks, words)| Program::of(&source(name), ranks, words)).collect()
     }
 
-    /// Runs it, and again if `SIGPIPE` ended the launcher: as shipped, Intel's launcher ends so in 4 of 250 jobs that abort. The
-    /// second end counts.
+    /// Runs again if `SIGPIPE` ended the launcher: Intel's launcher ends so in 4 of 250 jobs that abort.
     fn run(&self, mpi: &Mpi, program: &Path, way: &Way, seconds: u32) -> Run {
         let run = self.run_once(mpi, program, way, seconds);
         if run.code == Some(128 + SIGPIPE) { self.run_once(mpi, program, way, seconds) } else { run }
@@ -107,19 +103,19 @@ impl Program {
         let is_ready =
             ["hybrid is ready in", "hybrid matches for"].iter().any(|words| stderr.contains(words));
         let mut lines = BTreeMap::new();
-        // Launchers of MPICH's family report a process that failed on standard output.
+        // MPICH's launchers report a failed process on standard output.
         for line in String::from_utf8_lossy(&output.stdout).lines().filter(|line| !line.starts_with('=')) {
             let kept = if self.is_racy { without_digits(line) } else { without_decimals(line) };
             *lines.entry(kept).or_default() += 1;
         }
         let without_engine = way.options.is_some() && !is_ready && output.status.success();
         remove_stale_regions();
-        // `timeout` ends as its command ended: by a signal, or with the code that `matchpoint run` gives a signal.
+        // `timeout` has the end of its command: a signal, or the code that `matchpoint run` uses for a signal.
         let code = output.status.code().or(output.status.signal().map(|signal| 128 + signal));
         Run { code: code.filter(|_| !hangs), lines, without_engine }
     }
 
-    /// The differences of every way, each in one line.
+    /// The differences of every way, one line each.
     fn compare(&self, mpi: &Mpi, effort: Effort) -> Vec<String> {
         let built = programs::built_from(mpi, &self.source);
         let mut done: BTreeMap<&str, Vec<Run>> = BTreeMap::new();
@@ -127,8 +123,8 @@ impl Program {
         for way in ways(mpi) {
             let mut runs: Vec<Run> = Vec::new();
             let is_right = |run: &Run| self.code.is_some() && run.code == self.code;
-            // More runs of a program that hangs take the time limit, and show no more. But a library that hangs now and then, as
-            // Open MPI 4.1 after MPI_Abort on a busy host, must also show how the program ends.
+            // A program that hangs needs the time limit in every run. A library that hangs sometimes (Open MPI 4.1
+            // after MPI_Abort on a busy host) must also show how the program ends.
             while runs.len() < effort.runs && hangs(&runs) < 2
                 || way.name == SHIPPED
                     && self.code.is_some()
@@ -138,12 +134,13 @@ impl Program {
                 runs.push(self.run(mpi, &built, &way, effort.seconds));
             }
             if way.name == SHIPPED && runs.iter().any(is_right) {
-                // These hangs are of the library, and ours must not hang.
+                // The library hangs, and Matchpoint must not.
                 eprintln!("{self}, {}, {SHIPPED}: hangs {} times", mpi.name, hangs(&runs));
                 runs.retain(|run| run.code.is_some());
             }
             let mut right = if way.like == way.name { &runs } else { &done[way.like] };
-            // The MPI library may refuse the transport. If the program always hangs on it, that is the reference.
+            // The library may refuse the transport. If the program always hangs on the transport, that is the
+            // reference.
             let is_usable = ends(right) == ends(done.get(SHIPPED).unwrap_or(&runs))
                 || ends(right) == BTreeSet::from([None]);
             if !is_usable && way.like != way.name {
@@ -179,7 +176,7 @@ impl Program {
     }
 }
 
-/// Removes the shared memory that killed processes left in libfabric's shm. A later process with the same number would fail.
+/// Removes libfabric's shared memory of killed processes: a later process with the same pid would fail.
 fn remove_stale_regions() {
     for entry in fs::read_dir("/dev/shm").into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
@@ -191,7 +188,7 @@ fn remove_stale_regions() {
 }
 
 impl Run {
-    /// A program that always hangs without Matchpoint may end well.
+    /// A program that always hangs without Matchpoint may end.
     fn ends_otherwise(&self, right: &[Run]) -> Option<String> {
         if self.without_engine {
             return Some("no engine was ready".to_owned());
@@ -214,7 +211,7 @@ impl Run {
             return Some(format!("does not print `{line}` as often"));
         }
         let is_same = ended.windows(2).all(|pair| pair[0] == pair[1]);
-        // Where numbers vary from run to run, the words of each line must be those of a line as shipped.
+        // If numbers vary between runs, the words of each line must be those of a reference line.
         let words: BTreeSet<String> =
             ended.iter().flat_map(|run| run.lines.keys()).map(|line| without_digits(line)).collect();
         let is_added = |line: &&String| match is_same {
@@ -238,7 +235,6 @@ fn said(codes: impl IntoIterator<Item = Option<i32>>) -> String {
     codes.into_iter().map(said).collect::<Vec<_>>().join(" or ")
 }
 
-/// Times vary from run to run.
 fn without_decimals(line: &str) -> String {
     let mut kept = String::new();
     let mut is_decimal = false;
@@ -259,8 +255,8 @@ const SIGPIPE: i32 = 13;
 
 const SHIPPED: &str = "as shipped";
 
-/// Overflow matching is compared with the library as shipped, and the libfabric provider with the same transport without it. If
-/// the transport alone does not work, the provider is compared with the library as shipped.
+/// Overflow matching is compared with the unchanged library, the libfabric provider with the same transport without the
+/// provider. If that transport fails, the reference is the unchanged library.
 fn ways(mpi: &Mpi) -> Vec<Way> {
     let run = |name, options| Way { name, options: Some(options), environment: vec![], like: SHIPPED };
     let mut ways = vec![
@@ -289,7 +285,7 @@ fn ways(mpi: &Mpi) -> Vec<Way> {
     ways
 }
 
-/// Programs outside of the repository, if they are there.
+/// Programs outside the repository, if present.
 const CASES: &[Row] = &[
     ("01c-head-to-head", 2, "100"),
     ("01c-head-to-head", 2, "200"),
@@ -337,8 +333,8 @@ fn compare_all(programs: &[Program], effort: Effort) {
     assert!(differences.is_empty(), "{} differences:\n{}", differences.len(), differences.join("\n"));
 }
 
-/// Programs of these tests: a standard send returns where it returns as shipped, no message is lost at the end of a process, and
-/// messages that are too long give the same errors.
+/// Programs of these tests: standard sends return early as in the library, no message is lost at process end, and
+/// truncation gives the same errors.
 fn short(rows: &[Row]) -> Vec<Program> {
     let mut programs = Program::listed(rows, programs::source);
     for program in &mut programs {
@@ -356,7 +352,7 @@ const SENDS: &[Row] = &[("standard_sends", 4, "all 200 4000 16384")];
 
 const TRUNCATED: &[Row] = &[("truncated", 2, "")];
 
-/// The error ends the job. The exit code is the library's own.
+/// The error ends the job with the library's exit code.
 const FATAL: &[Row] = &[("fatal", 2, "MPI_Waitall"), ("fatal", 2, "MPI_Recv")];
 
 const LEAVING: &[Row] = &[
@@ -370,10 +366,10 @@ const LEAVING: &[Row] = &[
 
 const SENDS_OF_ALL_LENGTHS: &[Row] = &[("standard_sends", 2, "one"), ("standard_sends", 4, "all")];
 
-/// Eight peers. Debian's MPICH takes minutes for them on two processors.
+/// Eight peers. Debian's MPICH needs minutes on two processors.
 const SENDS_TO_MANY: &[Row] = &[("standard_sends", 9, "all")];
 
-/// MPICH 5.0 hangs as shipped, which takes the time limit of every run.
+/// MPICH 5.0 itself hangs, which takes the time limit of every run.
 const PENDING: &[Row] = &[("leave", 3, "freed 100"), ("leave", 2, "pending 100")];
 
 #[test]
@@ -392,7 +388,7 @@ fn processes_leave_as_shipped() {
     compare_all(&short(LEAVING), Effort { runs: 1, seconds: 30 });
 }
 
-/// 100 runs of each way to leave.
+/// 100 runs of each ending.
 #[test]
 #[ignore = "takes an hour: .ci/deep"]
 fn processes_leave_as_shipped_in_every_run() {
@@ -409,7 +405,7 @@ fn sends_of_all_lengths_return_as_shipped() {
     compare_all(&programs, Effort { runs: 1, seconds: 60 });
 }
 
-/// `MATCHPOINT_STOCK` names other programs, separated by `;`: a C file and its arguments.
+/// `MATCHPOINT_STOCK` lists other programs, separated by `;`: a C file and its arguments.
 #[test]
 #[ignore = "takes minutes: scripts/test-against-stock"]
 fn programs_behave_as_shipped() {

@@ -59,7 +59,7 @@ impl Oracle {
         let least = 8 * self.queued() as u64;
         require(footprint.peak_bytes >= footprint.now_bytes(), Law::Footprint, || format!("{footprint:?}."))?;
         require(footprint.now_bytes() >= least, Law::Footprint, || {
-            format!("{footprint:?} is less than the {least} bytes of the ids of what is queued.")
+            format!("{footprint:?} is less than the {least} bytes of the queued ids.")
         })
     }
 
@@ -71,7 +71,7 @@ impl Oracle {
             let mut has = Vec::with_capacity(expected.len());
             engine.visit(queue, &mut |entry| has.push(kept(entry)));
             require(has == expected, Law::Queues, || {
-                format!("The queue {queue:?} holds {}, not {}.", listed(&has), listed(&expected))
+                format!("The queue {queue:?} contains {}, not {}.", listed(&has), listed(&expected))
             })?;
         }
         Ok(())

@@ -19,7 +19,7 @@ impl Oracle {
         let first = self.unexpected.first_for(selector).map(|message| message.id);
         let Some(id) = found else {
             return first.map_or(Ok(()), |missed| {
-                broken(law, format!("{selector} found nothing, though m{} waits.", missed.0))
+                broken(law, format!("{selector} found nothing, though m{} is queued.", missed.0))
             });
         };
         let Some(taken) = self.unexpected.get(id.0) else {
@@ -34,7 +34,7 @@ impl Oracle {
             Order::None => None,
         };
         overtaken.map_or(Ok(()), |earlier| {
-            broken(law, format!("{selector} found m{}, though m{} is earlier.", id.0, earlier.0))
+            broken(law, format!("{selector} found m{}, though m{} is older.", id.0, earlier.0))
         })
     }
 
@@ -102,7 +102,7 @@ impl Oracle {
             let first = first.map(|receive| receive.id);
             return require(found == first, law, || {
                 let (found, first) = (receive_name(found), receive_name(first));
-                format!("{envelope} arrived and took {found}, where it was to take {first}.")
+                format!("{envelope} arrived and took {found}, not {first}.")
             });
         };
         let any = self.order(envelope.context) == Order::None

@@ -85,7 +85,7 @@ impl<M: Machine + Send + Sync + 'static> Fallback<M> {
         why: &str,
     ) -> Result<Self, NameError> {
         let now = Current::Other(create_counting(other, is_counting)?);
-        report(&format!("{other} takes the place of {}: {why}", algorithm.name()));
+        report(&format!("{other} replaces {}: {why}", algorithm.name()));
         let other = Some(other.to_owned());
         Ok(Fallback::of(algorithm, now, other, is_counting))
     }
@@ -127,13 +127,9 @@ impl<M: Machine + Send + Sync + 'static> Fallback<M> {
         let Some(why) = engine.failure().or(engine.temporary_failure()) else { return Ok(false) };
         let name = self.algorithm.name();
         let Some(other) = &self.other else {
-            let what = if is_over {
-                "matches nothing any more, and refuses all that would have to be"
-            } else {
-                "refuses what it cannot match for now"
-            };
+            let what = if is_over { "stopped, and refuses further calls" } else { "refuses calls for now" };
             report(&format!(
-                "{name} {what}: {why}; with fallback=hybrid an engine of the processor would have gone on"
+                "{name} {what}: {why}\nhint: use fallback=hybrid to continue with an engine of the processor"
             ));
             return Ok(false);
         };
@@ -143,7 +139,7 @@ impl<M: Machine + Send + Sync + 'static> Fallback<M> {
         let both = self.footprint().now_bytes() + taken_over.footprint().now_bytes();
         self.peak_bytes = both.max(self.peak_bytes);
         let for_now = if is_over { "" } else { " for now" };
-        report(&format!("{other} goes on in the place of {name}{for_now}: {why}"));
+        report(&format!("{other} replaces {name}{for_now}: {why}"));
         let before = std::mem::replace(&mut self.now, Current::Other(taken_over));
         if let (Current::Machine(mut engine), false) = (before, is_over) {
             engine.clear();

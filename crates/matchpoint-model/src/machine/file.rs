@@ -11,7 +11,7 @@ use crate::lines::line_of;
 /// Maximum file size. No machine has this many parameters.
 const BYTES_MAX: u64 = 1 << 20;
 
-const HINT: &str = "docs/reference/machine.md describes the file";
+const HINT: &str = "see docs/reference/machine.md";
 
 /// Error in a machine's file.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -26,7 +26,7 @@ pub struct MachineError {
 
 impl Display for MachineError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.path.display())?;
+        write!(f, "cannot read '{}'", self.path.display())?;
         if let Some(line) = self.line {
             write!(f, ", line {line}")?;
         }
@@ -39,12 +39,15 @@ impl std::error::Error for MachineError {}
 pub(super) fn read(path: &Path) -> Result<Machine, MachineError> {
     let failed = |problem: String| MachineError { path: path.to_owned(), line: None, problem };
     let mut text = String::new();
-    let file = std::fs::File::open(path)
-        .map_err(|error| failed(format!("{error}; name a machine's file, as machines/blue-waters.toml")))?;
+    let file = std::fs::File::open(path).map_err(|error| {
+        failed(format!("{error}\nhint: name a machine file, such as machines/blue-waters.toml"))
+    })?;
     let read = file.take(BYTES_MAX + 1).read_to_string(&mut text);
-    read.map_err(|error| failed(format!("{error}; a machine's file is TOML; {HINT}")))?;
+    read.map_err(|error| failed(format!("{error}; a machine file is TOML\nhint: {HINT}")))?;
     if text.len() as u64 > BYTES_MAX {
-        return Err(failed(format!("more than {BYTES_MAX} bytes, which no machine's file has; {HINT}")));
+        return Err(failed(format!(
+            "more than {BYTES_MAX} bytes, too large for a machine file\nhint: {HINT}"
+        )));
     }
     parse(&text, path)
 }
@@ -53,7 +56,7 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Machine, MachineError> {
     let failed = |line, problem: String| MachineError {
         path: path.to_owned(),
         line,
-        problem: format!("{}; {HINT}", problem.trim_end().replace('\n', ", ")),
+        problem: format!("{}\nhint: {HINT}", problem.trim_end().replace('\n', ", ")),
     };
     let machine: Machine = toml::from_str(text).map_err(|error| {
         let line = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);

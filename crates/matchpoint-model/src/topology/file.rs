@@ -19,7 +19,7 @@ const DIMENSIONS_MAX: usize = 8;
 /// Maximum routers that link ids can distinguish.
 const ROUTERS_MAX: u64 = 1 << 31;
 
-const HINT: &str = "docs/reference/predict.md describes the file";
+const HINT: &str = "see docs/reference/predict.md";
 
 /// Error in a network's file.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -34,11 +34,11 @@ pub struct TopologyError {
 
 impl fmt::Display for TopologyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.path.display())?;
+        write!(f, "cannot read '{}'", self.path.display())?;
         if let Some(line) = self.line {
             write!(f, ", line {line}")?;
         }
-        write!(f, ": {}; {HINT}", self.problem)
+        write!(f, ": {}\nhint: {HINT}", self.problem)
     }
 }
 
@@ -48,7 +48,7 @@ pub(super) fn read(path: &Path) -> Result<Topology, TopologyError> {
     let failed = |problem: String| TopologyError { path: path.to_owned(), line: None, problem };
     let bytes = std::fs::metadata(path).map_err(|error| failed(error.to_string()))?.len();
     if bytes > BYTES_MAX {
-        return Err(failed(format!("{bytes} bytes, more than any network's file has")));
+        return Err(failed(format!("{bytes} bytes, too large for a network file")));
     }
     let text = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
     parse(&text, path)

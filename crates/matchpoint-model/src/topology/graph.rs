@@ -25,7 +25,7 @@ impl Graph {
         let listed = 2 * links.len() + nodes.len();
         if routers > listed {
             return Err(format!(
-                "router {} is named, but only {listed} ends: number routers from 0 on",
+                "router {} is named, but the links have only {listed} routers: number routers from 0",
                 routers - 1
             ));
         }
@@ -42,7 +42,9 @@ impl Graph {
         let first = graph.nodes.first().copied();
         let next = first.map(|first| graph.next_routers_towards(first)).unwrap_or_default();
         let lost = graph.nodes.iter().find(|&&router| next[router as usize] == NOWHERE);
-        lost.map_or(Ok(()), |lost| Err(format!("no way leads from router {lost} to the first node's")))?;
+        lost.map_or(Ok(()), |lost| {
+            Err(format!("router {lost} is not connected to the router of the first node"))
+        })?;
         Ok(graph)
     }
 

@@ -68,7 +68,7 @@ fn unmeasured_parameters_are_not_invented() {
     let machine = Machine::new("bare", matchpoint_model::machine::Provenance::default());
     let lacks = |result: Result<f64, matchpoint_model::Missing>, key: &str| {
         let error = result.unwrap_err().to_string();
-        assert!(error.contains(&format!("`bare` has no {key}")), "{error}");
+        assert!(error.contains(&format!("'bare' has no {key}")), "{error}");
     };
     lacks(machine.message_s(Locality::OffNode, 8.0, 1, End::Value), "off_node.eager.alpha_s");
     lacks(machine.search_s(SearchOrder::Bound, 8, End::Value), "queue_search.gamma_s");

@@ -48,7 +48,7 @@ fn error_names_line() {
     let real = "%%MatrixMarket matrix coordinate real general\n";
     let of = |rest: &str| format!("{real}{rest}");
     let cases = [
-        (String::new(), "a.mtx: an empty file where `%%MatrixMarket"),
+        (String::new(), "a.mtx': an empty file where `%%MatrixMarket"),
         ("1 2 3\n".to_owned(), "line 1: `1 2 3` where `%%MatrixMarket"),
         (
             "%%MatrixMarket vector coordinate real general\n".to_owned(),
@@ -60,25 +60,22 @@ fn error_names_line() {
             "none of real, integer, complex",
         ),
         ("%%MatrixMarket matrix coordinate real diagonal\n".to_owned(), "none of general, symmetric"),
-        (of(""), "line 1: no numbers of rows, columns and entries; the file is not complete"),
-        (of("2 2\n"), "line 2: `2 2` where the numbers"),
-        (of("2 -2 1\n"), "line 2: `2 -2 1` where the numbers"),
+        (of(""), "line 1: no numbers of rows, columns and entries\nhint: the file is incomplete"),
+        (of("2 2\n"), "line 2: `2 2` instead of the numbers"),
+        (of("2 -2 1\n"), "line 2: `2 -2 1` instead of the numbers"),
         (of("5000000000 5 5\n"), "more rows or columns than 4294967295"),
         (of("0 5 5\n"), "0 × 5: a matrix without entries"),
-        (
-            of("2 2 999999999999\n1 1 1\n"),
-            "999999999999 entries are promised, for which 69 bytes have no room",
-        ),
+        (of("2 2 999999999999\n1 1 1\n"), "69 bytes are too few for the declared 999999999999 entries"),
         (
             "%%MatrixMarket matrix coordinate pattern symmetric\n2 3 1\n1 1\n".to_owned(),
             "line 2: 2 rows, 3 columns: a matrix that is symmetric has as many of both",
         ),
-        (of("2 2 2\n1 1 1\n"), "line 3: 1 of 2 entries, and then the end; the file is not complete"),
+        (of("2 2 2\n1 1 1\n"), "line 3: the file ends after 1 of 2 entries\nhint: the file is incomplete"),
         (of("2 2 2\n1 1 1\n2\n"), "line 4: no column in `2`"),
         (of("2 2 2\n1 1 1\n2 2\n"), "line 4: no value in `2 2`"),
-        (of("2 2 2\n1 1 1\n3 2 1\n"), "line 4: `3` is no row: those are 1 to 2"),
-        (of("2 2 2\n1 1 1\n2 0 1\n"), "line 4: `0` is no column"),
-        (of("2 2 2\n1 1 NaN\n2 2 1\n"), "line 3: `NaN` is no finite number"),
+        (of("2 2 2\n1 1 1\n3 2 1\n"), "line 4: `3` is not a row from 1 to 2"),
+        (of("2 2 2\n1 1 1\n2 0 1\n"), "line 4: `0` is not a column from 1 to 2"),
+        (of("2 2 2\n1 1 NaN\n2 2 1\n"), "line 3: `NaN` is not a finite number"),
         (of("2 2 2\n1 1 1\n2 2 1 9\n"), "line 4: `9` after the entry"),
         (of("2 2 2\n1 1 1\n2 2 1\n1 2 1\n"), "line 5: `1 2 1` after 2 entries"),
     ];
@@ -95,7 +92,7 @@ fn missing_entries_are_reported_before_count() {
         |text: &'static str| Reader::new(text.as_bytes(), text.len() as u64, Path::new("a.mtx")).unwrap();
     let few = "%%MatrixMarket matrix coordinate pattern general\n18 2 1\n1 1\n";
     let error = reader(few).check_enough_entries().unwrap_err().to_string();
-    assert!(error.contains("line 2: 1 entries cannot reach all of 18 rows"), "{error}");
+    assert!(error.contains("line 2: 1 entries cannot fill 18 rows"), "{error}");
     let enough = "%%MatrixMarket matrix coordinate pattern symmetric\n2 2 1\n2 1\n";
     assert_eq!(reader(enough).check_enough_entries(), Ok(()));
 }
@@ -120,20 +117,22 @@ fn partitions_are_even_and_in_order() {
     let partition = Partition::contiguous(10, processes(4)).unwrap();
     let owners: Vec<u32> = (0..10).map(|row| partition.owner(row)).collect();
     assert_eq!(owners, [0, 0, 0, 1, 1, 1, 2, 2, 3, 3]);
-    assert!(Partition::contiguous(3, processes(4)).unwrap_err().contains("4 processes share 3 rows"));
+    assert!(
+        Partition::contiguous(3, processes(4)).unwrap_err().contains("3 rows are too few for 4 processes")
+    );
 }
 
 #[test]
 fn lists_of_owners_are_checked() {
     let many = Partition::listed("0\n9\n".as_bytes(), 2, processes(10)).unwrap_err();
-    assert!(many.contains("10 processes share 2 rows"), "{many}");
+    assert!(many.contains("2 rows are too few for 10 processes"), "{many}");
     let read = |text: &str| Partition::listed(text.as_bytes(), 3, processes(2));
     assert_eq!(read("1\n0\n1\n"), Ok(Partition::Listed(vec![1, 0, 1])));
     for (text, expected) in [
-        ("1\n0\n", "2 lines, where the matrix has 3 rows"),
+        ("1\n0\n", "2 lines, but the matrix has 3 rows"),
         ("1\n0\n1\n0\n", "line 4: more lines than the 3 rows"),
-        ("1\n2\n1\n", "line 2: `2` is no process: those are 0 to 1"),
-        ("1\nx\n1\n", "line 2: `x` is no process"),
+        ("1\n2\n1\n", "line 2: `2` is not a process from 0 to 1"),
+        ("1\nx\n1\n", "line 2: `x` is not a process from 0 to 1"),
     ] {
         assert!(read(text).unwrap_err().contains(expected), "{text}");
     }

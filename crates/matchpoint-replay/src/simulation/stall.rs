@@ -48,7 +48,7 @@ impl<S: StepSink> Simulation<'_, S> {
             process.recorded_arrivals.as_mut().is_some_and(RecordedArrivals::skip_next)
         };
         let Some(index) = self.processes.iter_mut().position(kept) else { return false };
-        self.tally.count_release("arrivals whose message was not sent");
+        self.tally.count_release("arrivals without a sent message");
         self.launch_recorded(index);
         true
     }
@@ -107,7 +107,7 @@ impl<S: StepSink> Simulation<'_, S> {
             receive.invented_count <= INVENTED_MAX
         });
         for &(slot, expected) in &slots {
-            self.tally.count_release("receives whose message does not come");
+            self.tally.count_release("receives without a message");
             self.invent_message(index, slot, at_ns, expected);
         }
         let is_abandoned = waits_for_receives && slots.is_empty();
@@ -116,7 +116,7 @@ impl<S: StepSink> Simulation<'_, S> {
 
     /// Other receives took all invented messages.
     fn release_without_messages(&mut self, index: usize, lane: usize) -> bool {
-        self.tally.count_release("receives that other receives kept from their messages");
+        self.tally.count_release("receives blocked by other receives");
         for (slot, _) in self.awaited_receives(index, lane) {
             if let Some(receive) = self.processes[index].receives.get_mut(slot) {
                 receive.owner = Owner::None;
@@ -146,9 +146,9 @@ impl<S: StepSink> Simulation<'_, S> {
     fn release_call(&mut self, index: usize, lane: usize) -> bool {
         let LaneState::Blocked(state) = self.processes[index].lanes[lane].state else { return false };
         self.tally.count_release(match state.reason {
-            BlockReason::Messages => "calls that wait for a request the trace does not explain",
-            BlockReason::Probe => "probes whose message does not come",
-            BlockReason::Collective => "collectives that not all members reach",
+            BlockReason::Messages => "calls that wait for an unknown request",
+            BlockReason::Probe => "probes without a message",
+            BlockReason::Collective => "collectives that some members do not reach",
         });
         let is_let_go = self.unblock_lane(index, lane);
         self.remove_abandoned_collectives();

@@ -189,8 +189,8 @@ fn receives_supply_messages_of_missing_rank() {
 fn receive_without_recorded_send_is_dropped() {
     let run = program(vec![Rank::new(), Rank::new().recv(from(0, 0), None).barrier(), Rank::new().barrier()])
         .simulated();
-    assert_eq!(run.arrivals.released.get("receives whose message does not come"), Some(&1));
-    assert_eq!(run.arrivals.released.get("collectives that not all members reach"), Some(&2));
+    assert_eq!(run.arrivals.released.get("receives without a message"), Some(&1));
+    assert_eq!(run.arrivals.released.get("collectives that some members do not reach"), Some(&2));
 }
 
 fn listed(

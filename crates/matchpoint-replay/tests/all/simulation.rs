@@ -127,7 +127,7 @@ fn receive_without_remaining_message_is_abandoned() {
     }
     let run = program(vec![Rank::new(), receiver.recv(from(0, 0), None).send(to(0, 1))]).simulated();
     let released = &run.arrivals.released;
-    assert_eq!(released["receives that other receives kept from their messages"], 1, "{released:?}");
+    assert_eq!(released["receives blocked by other receives"], 1, "{released:?}");
     assert_eq!(run.totals.sends, 1);
 }
 

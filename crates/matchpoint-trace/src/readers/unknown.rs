@@ -25,14 +25,15 @@ pub(super) fn explain<'a>(
     known: impl Iterator<Item = &'a str>,
     is_known: &dyn Fn(&Path) -> bool,
 ) -> TraceError {
-    let known = format!("give a folder or file of: {}", known.collect::<Vec<_>>().join("; "));
+    let known = format!("name a folder or file of: {}", known.collect::<Vec<_>>().join("; "));
     if path.is_dir() {
         return of_folder(path, &known, is_known);
     }
     match first_bytes(path) {
         Err(error) => TraceError::io(path, &error),
-        Ok(first) => packed(path, &first)
-            .unwrap_or_else(|| TraceError::new(path, "this is no trace of a known form", known)),
+        Ok(first) => {
+            packed(path, &first).unwrap_or_else(|| TraceError::new(path, "unknown trace format", known))
+        }
     }
 }
 
@@ -42,8 +43,8 @@ fn of_folder(path: &Path, known: &str, is_known: &dyn Fn(&Path) -> bool) -> Trac
     let inside = files.iter().filter(|file| file.is_file());
     let packed = inside.filter_map(|file| packed(file, &first_bytes(file).ok()?)).next();
     packed.unwrap_or_else(|| match folders(&files, is_known) {
-        Some(folders) => TraceError::new(path, "no trace is in this folder itself", format!("try {folders}")),
-        None => TraceError::new(path, format!("no trace is among its {} files", files.len()), known),
+        Some(folders) => TraceError::new(path, "no trace in this folder itself", format!("try {folders}")),
+        None => TraceError::new(path, format!("no trace among its {} files", files.len()), known),
     })
 }
 

@@ -82,7 +82,7 @@ fn absurd_count_is_error() {
     for count in [i32::MAX, i32::MIN, -1, 200] {
         let file = Writer::new([13, 0, 0]).call(18, Bytes::default().int(2).int(count)).file();
         let problem =
-            format!("the record of MPI_Waitall at byte 16 claims {count} elements, which are not there");
+            format!("the record of MPI_Waitall at byte 16 claims {count} elements, but the file ends before");
         assert_eq!(all(&file).unwrap_err().problem, problem);
     }
 }
@@ -93,7 +93,7 @@ fn unknown_function_is_error() {
     let error = all(&file).unwrap_err();
     assert_eq!(
         (error.offset, error.problem.as_str()),
-        (Some(16), "999 is the number of no MPI function that DUMPI knows")
+        (Some(16), "999 is not the number of an MPI function in DUMPI")
     );
 }
 
@@ -111,5 +111,5 @@ fn wrong_index_is_error() {
     let mut file = Writer::new([13, 0, 0]).call(125, Bytes::default()).file();
     let body = file.len() - 24;
     file[body..body + 8].copy_from_slice(&u64::MAX.to_be_bytes());
-    assert!(read_bytes(&file).err().unwrap().problem.contains("behind the index"));
+    assert!(read_bytes(&file).err().unwrap().problem.contains("after the index"));
 }

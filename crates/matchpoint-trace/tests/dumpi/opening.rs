@@ -70,15 +70,15 @@ fn single_file_gives_its_rank() {
     let trace = opened(&folder("untold", &[("app.bin", untold)]));
     assert_eq!((trace.present(), trace.description().ranks), (&[0][..], 7));
     let notes = &trace.description().notes;
-    assert_eq!(notes[0], "The stream does not tell the rank of its process: 0 is a guess.");
-    assert_eq!(notes[1], "The stream does not tell the number of processes: there are 7 at least.");
+    assert_eq!(notes[0], "The stream does not contain the rank of its process: assumed to be 0.");
+    assert_eq!(notes[1], "The stream does not contain the number of processes: at least 7.");
 }
 
 #[test]
 fn ranks_without_calls_are_missing() {
     let folder = folder("missing", &[("t.meta", meta(3)), ("t-0000.bin", bin()), ("t-0001.bin", vec![])]);
     let trace = opened(&folder);
-    let (empty, none) = ("t-0001.bin is empty, as a killed run leaves it", "there is no file of rank 2 of t");
+    let (empty, none) = ("t-0001.bin is empty, as a killed run leaves it", "no file of rank 2 of t");
     assert_eq!(missing(&*trace), [(1, empty), (2, none)]);
 }
 
@@ -89,15 +89,15 @@ fn meta_file_may_differ_from_files() {
     let trace = opened(&folder);
     assert_eq!((trace.present(), trace.description().ranks), (&[0, 1][..], 2));
     let notes = trace.description().notes.join("\n");
-    assert!(notes.contains("tells of 1 processes, but there are files of ranks up to 1"), "{notes}");
-    assert!(notes.contains("says version 9.0.0, but the .bin files are of version 13.0.0"), "{notes}");
+    assert!(notes.contains("has 1 processes, but there are files of ranks up to 1"), "{notes}");
+    assert!(notes.contains("has version 9.0.0, but the .bin files have version 13.0.0"), "{notes}");
 }
 
 #[test]
 fn trace_needs_no_meta_file() {
     let trace = opened(&folder("bare", &[("t-0000.bin", bin()), ("t-0002.bin", bin())]));
     assert_eq!((trace.present(), trace.description().ranks), (&[0, 2][..], 3));
-    assert!(trace.description().notes[0].starts_with("Nothing tells the number of processes"));
+    assert!(trace.description().notes[0].starts_with("The number of processes is unknown"));
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn damaged_rank_does_not_hide_others() {
     let folder = folder("damaged", &[("t.meta", meta(2)), ("t-0000.bin", bin()), ("t-0001.bin", cut)]);
     let trace = opened(&folder);
     assert_eq!(calls(&*trace, 0).len(), 1);
-    let note = "The files of 1 ranks are damaged, the first at byte 100: there is no index at the end";
+    let note = "The files of 1 ranks are damaged, the first at byte 100: no index at the end";
     assert!(trace.description().notes.iter().any(|found| found.starts_with(note)));
     let error = trace.rank(1).err().unwrap();
     assert_eq!((error.path, error.offset), (folder.join("t-0001.bin"), Some(100)));
@@ -121,30 +121,34 @@ fn damaged_rank_does_not_hide_others() {
 #[test]
 fn two_traces_in_folder_are_named() {
     let error = error(&folder("two", &[("a.meta", meta(1)), ("b.meta", meta(1))]));
-    assert_eq!(error.problem, "the folder holds 2 traces: a.meta, b.meta");
+    assert_eq!(error.problem, "the folder contains 2 traces: a.meta, b.meta");
     assert!(error.advice.ends_with("two/a.meta"), "{error}");
     let error = self::error(&folder("two-bare", &[("a-0000.bin", bin()), ("b-0000.bin", bin())]));
-    assert_eq!(error.problem, "the folder holds 2 traces without a .meta file: a-0000.bin, b-0000.bin");
+    assert_eq!(error.problem, "the folder contains 2 traces without a .meta file: a-0000.bin, b-0000.bin");
 }
 
 #[test]
 fn other_file_is_error_with_kind() {
     let files: &[(&str, &[u8], &str)] = &[
-        ("none.txt", b"Dear all,\n", "no trace of a known form"),
+        ("none.txt", b"Dear all,\n", "unknown trace format"),
         ("a.tar.xz", b"\xfd7zXZ\0\0\0", "a xz archive"),
         ("a.gz", b"\x1f\x8b\x08", "a gzip archive"),
         ("other.bin", b"PNG and so on", "the first bytes are"),
         ("empty.bin", b"", "the file is empty"),
-        ("alone.meta", b"numprocs=2\nfileprefix=alone\n", "there is no file alone-0000.bin"),
+        ("alone.meta", b"numprocs=2\nfileprefix=alone\n", "no file alone-0000.bin"),
     ];
     for (name, bytes, problem) in files {
         let error = error(&folder("other", &[(*name, bytes.to_vec())]).join(name));
         assert!(error.to_string().contains(problem), "{error}");
         assert!(!error.advice.is_empty());
     }
-    assert!(error(&folder("nothing", &[])).problem.contains("no trace is among its 0 files"));
+    assert!(error(&folder("nothing", &[])).problem.contains("no trace among its 0 files"));
     let packed = folder("packed", &[("a.tar.xz", b"\xfd7zXZ\0\0\0".to_vec())]);
-    assert!(error(&packed).to_string().contains("a.tar.xz: this is a xz archive; unpack it first (tar -xJf"));
+    assert!(
+        error(&packed)
+            .to_string()
+            .contains("a.tar.xz': this is a xz archive\nhint: unpack it first (tar -xJf")
+    );
     let gone = error(Path::new("/no/such/trace"));
     assert_eq!(gone.path, Path::new("/no/such/trace"));
 }
@@ -168,7 +172,10 @@ fn text_is_recognised_by_content() {
     let named = folder("text-among", &[("t.meta", meta(1)), ("t-0000.bin", TEXT.into())]);
     assert!(error(&named).problem.contains("the text that dumpi2ascii prints"));
     let two = folder("texts", &[("a.rank0.txt", TEXT.into()), ("b.rank0.txt", TEXT.into())]);
-    assert_eq!(error(&two).problem, "the folder holds 2 texts of different traces: a.rank0.txt, b.rank0.txt");
+    assert_eq!(
+        error(&two).problem,
+        "the folder contains 2 texts of different traces: a.rank0.txt, b.rank0.txt"
+    );
 }
 
 #[test]

@@ -39,9 +39,8 @@ fn matched_receive_has_envelope_of_probe() {
     assert_eq!(
         deviations.notes(),
         [
-            "1 calls are left out, since DUMPI has no such functions: MPI_Mrecv (1); their requests are null.",
-            "2 calls are written as others that do the same: MPI_Improbe as MPI_Iprobe (1), MPI_Imrecv as \
-             MPI_Irecv (1).",
+            "1 calls are omitted, because DUMPI has no such functions: MPI_Mrecv (1); their requests are null.",
+            "2 calls are written as equivalent functions: MPI_Improbe as MPI_Iprobe (1), MPI_Imrecv as MPI_Irecv (1).",
         ]
     );
 }

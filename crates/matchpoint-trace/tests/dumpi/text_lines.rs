@@ -99,5 +99,5 @@ fn errors_have_line_number() {
     assert_eq!(fails(cut), (4, "the text ends within a call of MPI_Send".into()));
     let wrong = call("MPI_Send", SEND).replace("count=3", "count=x");
     assert_eq!(fails(&wrong), (2, "“int count=x” cannot be read".into()));
-    assert_eq!(fails(&call("MPI_Sendoff", "")), (1, "MPI_Sendoff is no function that DUMPI knows".into()));
+    assert_eq!(fails(&call("MPI_Sendoff", "")), (1, "MPI_Sendoff is not a function in DUMPI".into()));
 }

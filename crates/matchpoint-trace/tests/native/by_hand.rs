@@ -61,7 +61,7 @@ fn separate_times_are_read() {
     for (bad, says) in [
         (block_of(11, &times), "not where it says"),
         (block_of(there + times.len() + 1, &times), "not where it says"),
-        (block_of(there, &times[..times.len() - 1]), "cut short"),
+        (block_of(there, &times[..times.len() - 1]), "truncated"),
     ] {
         let error = drain(&bad).1.unwrap();
         assert!(error.problem.contains(says), "{error}");
@@ -170,9 +170,9 @@ fn threads_are_merged_by_entry() {
 #[test]
 fn header_must_have_fields_of_functions() {
     for (name, fields, says) in [
-        ("MPI_Send", "cpg", "MPI_Send has the fields `cpg`, which should be `cpgb`"),
-        ("MPI_Send", "cpgbz", "MPI_Send has a field `z`, which is not known"),
-        ("MPIX_New", "?", "MPIX_New has a field `?`, which is not known"),
+        ("MPI_Send", "cpg", "the fields `cpg` for MPI_Send, but `cpgb` are expected"),
+        ("MPI_Send", "cpgbz", "an unknown field `z` for MPI_Send"),
+        ("MPIX_New", "?", "an unknown field `?` for MPIX_New"),
     ] {
         let mut head = head();
         head.functions.push((name.to_owned(), fields.to_owned()));

@@ -83,11 +83,12 @@ fn missing_ranks_are_named_with_reason() {
     assert_eq!(
         why,
         [
-            (1, "the manifest tells of rank-00001.mpt, which is not there"),
-            (2, "rank-00002.mpt is empty: nothing was written of its process"),
+            (1, "rank-00001.mpt is in the manifest, but missing"),
+            (2, "rank-00002.mpt is empty: its process wrote nothing"),
             (
                 3,
-                "rank-00003.mpt ends before any call: its process died before any was written, or the file is not whole"
+                "rank-00003.mpt ends before any call: its process died before the first write, or the file is \
+                 incomplete"
             ),
         ]
     );
@@ -113,19 +114,20 @@ fn rank_without_calls_is_missing() {
         [
             (
                 1,
-                "rank-00001.mpt holds no call: its process died before any was written, or the file is not whole"
+                "rank-00001.mpt has no call: its process died before the first write, or the file is incomplete"
             ),
-            (2, "rank-00002.mpt holds no call: the limit of disk space was reached before the first"),
+            (2, "rank-00002.mpt has no call: the limit of disk space was reached before the first"),
         ]
     );
     assert_eq!((description.calls_left_out, &description.ended_early[..]), (7, &[][..]));
     assert_eq!(
         description.notes[0],
-        "1 file ends early (its process died or could not write, or the trace was copied in part): rank 1, of which no call is there."
+        "1 file ends early (its process died or could not write, or the trace was copied in part): rank 1, without \
+         calls."
     );
     let refused = |name: &str, files: &[(u32, Vec<u8>)]| open(&folder(name, files, None)).err().unwrap();
     let error = refused("all-silent", &[(0, headed(0, None)), (1, headed(1, None))]);
-    assert!(error.problem.contains("nothing was written of any process"), "{error}");
+    assert!(error.problem.contains("every process died before its first write"), "{error}");
     assert!(error.advice.contains("once a second"), "{error}");
     let error = refused("all-limited", &[(0, headed(0, Some(limited))), (1, headed(1, Some(limited)))]);
     assert!(error.problem.contains("the limit of disk space") && error.advice.contains("--limit"), "{error}");
@@ -155,11 +157,11 @@ fn cut_file_is_no_dead_process() {
     assert_eq!(trace.present(), [0, 2, 3]);
     assert_eq!(
         (description.missing[0].rank, description.missing[0].why.as_str()),
-        (1, "rank-00001.mpt was cut short since it was written, and has none of its 6 calls")
+        (1, "rank-00001.mpt was truncated after the run, and has none of its 6 calls")
     );
     assert_eq!((description.calls_cut_off, &description.ended_early[..]), (6, &[3][..]));
     let notes = description.notes.concat();
-    assert!(notes.starts_with("2 files were cut short since the run ended"), "{notes}");
+    assert!(notes.starts_with("2 files were truncated after the run"), "{notes}");
     assert!(notes.contains(&format!("rank-00003.mpt has {third_has} of {third_had} bytes and 6 of 6 calls")));
     assert!(notes.ends_with("Copy the trace again."), "{notes}");
     assert!(!notes.contains("died") && !notes.contains("manifest"), "{notes}");
@@ -168,15 +170,18 @@ fn cut_file_is_no_dead_process() {
         file.1.truncate(head.len());
     }
     let error = open(&folder("all-cut", &files, Some(&manifest))).err().unwrap();
-    assert!(error.problem.contains("cut short") && error.advice.contains("copy the trace again"), "{error}");
+    assert!(
+        error.problem.contains("truncated after the run") && error.advice.contains("copy the trace again"),
+        "{error}"
+    );
 }
 
 #[test]
 fn only_empty_files_is_error() {
     let error = open(&folder("all-empty", &[(0, Vec::new()), (1, vec![0; 64])], None)).err().unwrap();
-    assert!(error.problem.contains("no file of any rank holds calls"), "{error}");
+    assert!(error.problem.contains("no file of a rank has calls"), "{error}");
     let error = open(&folder("only-manifest", &[], Some(MANIFEST))).err().unwrap();
-    assert!(error.problem.contains("no file of any rank"), "{error}");
+    assert!(error.problem.contains("no file of a rank"), "{error}");
 }
 
 #[test]
@@ -188,18 +193,18 @@ fn contradicting_manifest_is_reported() {
         (r#"{"format":"other matchpoint trace","version":1}"#, "its format is"),
         (r#"{"format":"matchpoint trace","version":7}"#, "version 7"),
         (r#"{"format":"matchpoint trace","version":1,"ranks":4000000000}"#, "4000000000 processes"),
-        (r#"{"format":"matchpoint trace"}"#, "no manifest of a trace"),
+        (r#"{"format":"matchpoint trace"}"#, "not the manifest of a trace"),
     ] {
         let error = tells(text).err().unwrap();
         assert!(error.problem.contains(says), "{error}");
     }
     let few = tells(r#"{"format":"matchpoint trace","version":1,"ranks":2}"#).unwrap();
     assert_eq!(few.ranks, 4);
-    assert_eq!(few.notes, ["The manifest tells of 2 processes, the files of 4, which is used."]);
+    assert_eq!(few.notes, ["The manifest has 2 processes, the files have 4, which is used."]);
     let short = r#"{"format":"matchpoint trace","version":1,"state":"finished",
         "files":[{"rank":0,"file":"rank-00000.mpt","bytes":1}]}"#;
     let notes = tells(short).unwrap().notes;
-    assert!(notes[0].contains("longer than the manifest says: rank-00000.mpt has "), "{notes:?}");
+    assert!(notes[0].contains("longer than in the manifest: rank-00000.mpt has "), "{notes:?}");
 }
 
 #[test]
@@ -209,7 +214,7 @@ fn two_traces_in_folder_are_error() {
     let error = open(&folder("mixed", &mixed, None)).err().unwrap();
     assert!(error.problem.contains("different runs: of 4 and 9 processes"), "{error}");
     let error = open(&folder("renamed", &[(0, of(0)), (1, of(2))], None)).err().unwrap();
-    assert!(error.problem.contains("rank 1, by its head of 2"), "{error}");
+    assert!(error.problem.contains("rank 1, its head rank 2"), "{error}");
     let twice = folder("twice", &[(0, of(0))], None);
     fs::write(twice.join("rank-0.mpt"), of(0)).unwrap();
     assert!(open(&twice).err().unwrap().problem.contains("two files of rank 0"));
@@ -227,8 +232,8 @@ fn dead_process_has_time_of_last_call() {
     assert_eq!(
         trace.description().notes,
         [
-            "2 files end early (their processes died or could not write, or the trace was copied in part): rank 1 after 0.000 s, rank 2, of \
-             which no call is there."
+            "2 files end early (their processes died or could not write, or the trace was copied in part): rank 1 \
+             after 0.000 s, rank 2, without calls."
         ]
     );
     assert_eq!((trace.present(), calls(&*trace, 1).len()), (&[0, 1, 3][..], 6));
@@ -257,11 +262,11 @@ fn end_of_run_is_reported_in_sentences() {
     let notes = &trace.description().notes;
     assert_eq!(trace.description().calls_left_out, 12);
     for says in [
-        "MPI_Abort ended the run, called by rank 0. Without MPI_Finalize ended rank 1.",
-        "The limit of disk space was reached by 2 ranks, 1.000 s into the run at the earliest: 12 calls after it",
-        "Threads of 1 ranks waited for the recorder, up to 0.003 s in one",
-        "the job still runs",
-        "traces of their own: spawned-1.",
+        "MPI_Abort ended the run, called by rank 0. Ended without MPI_Finalize: rank 1.",
+        "The limit of disk space was reached by 2 ranks, 1.000 s into the run at the earliest: 12 later calls",
+        "Threads of 1 ranks waited for the recorder, one up to 0.003 s",
+        "marks the job as running",
+        "have separate traces: spawned-1.",
     ] {
         assert!(notes.iter().any(|note| note.contains(says)), "{says}: {notes:?}");
     }

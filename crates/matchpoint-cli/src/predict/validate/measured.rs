@@ -1,4 +1,4 @@
-//! The operations carried out, and what of a row was measured.
+//! Runs the operations, and collects their measurements.
 
 use std::time::{Duration, Instant};
 
@@ -8,29 +8,29 @@ use matchpoint_calibrate::irregular::Arrived;
 use matchpoint_calibrate::plan::{BATCH_S, Measurement, ROUNDS};
 use matchpoint_model::Setting;
 
-use super::models::{self, Told};
+use super::models::{self, ModelledTimes};
 use super::operations::{Asked, Operation, volume_attempts};
 use super::played::Played;
 use super::searched::Counts;
 use super::validated::{Row, Searched, Times, Worst};
-use crate::benchmark::{Shown, Tells};
+use crate::benchmark::{ProgressSender, Shown};
 use crate::failure::Failure;
 use crate::format;
 
-/// What was measured of an operation.
+/// Measurements of an operation.
 #[derive(Default)]
 pub(super) struct Measured {
-    /// Round by round, as a calibration has them.
+    /// Times by round, as in a calibration.
     natural: Vec<Vec<f64>>,
-    /// Of exchanges.
+    /// Times of exchanges with reversed receives.
     reversed: Vec<Vec<f64>>,
-    /// Of exchanges: in which order messages came.
+    /// Arrival orders of exchanges.
     arrivals: Vec<Vec<Arrived>>,
-    /// How long that took, barriers and all.
+    /// Elapsed time, with barriers.
     took: Duration,
 }
 
-/// What a reader should know of operations that take longer than they were given: some repetitions there must be.
+/// A note about operations beyond their budget. A minimum of repetitions is necessary.
 pub(super) fn beyond_budget(all: &[Measured], budget_s: f64) -> Option<String> {
     let beyond: Vec<f64> = all
         .iter()
@@ -39,8 +39,8 @@ pub(super) fn beyond_budget(all: &[Measured], budget_s: f64) -> Option<String> {
         .collect();
     (!beyond.is_empty()).then(|| {
         format!(
-            "{} of {} operations had to take longer than --seconds {budget_s}, {} in all: three repetitions are made in each \
-             of {ROUNDS} rounds, however long they take.",
+            "{} of {} operations took longer than --seconds {budget_s}, {} in all: each of {ROUNDS} rounds needs three \
+             repetitions.",
             beyond.len(),
             all.len(),
             format::seconds(beyond.iter().sum())
@@ -48,15 +48,15 @@ pub(super) fn beyond_budget(all: &[Measured], budget_s: f64) -> Option<String> {
     })
 }
 
-/// Connections are made, and what is asked for has to be told.
+/// Tolerance for connections and requests.
 const SOME_MORE: f64 = 2.0;
 
-/// Has all of them carried out; each takes `budget_s`, in all, or some more.
+/// Runs all operations, each for about `budget_s`.
 pub(super) fn all(
     benchmark: &mut Conversation,
     operations: &[Operation],
     budget_s: f64,
-    tells: &Tells,
+    progress: &ProgressSender,
 ) -> Result<Vec<Measured>, Failure> {
     let mut all: Vec<Measured> = operations.iter().map(|_| Measured::default()).collect();
     let each_s = budget_s / f64::from(ROUNDS);
@@ -68,7 +68,7 @@ pub(super) fn all(
         for at in order {
             let (operation, into) = (&operations[at], &mut all[at]);
             let next = format!("{} {}", operation.application.title(), operation.name);
-            if !tells.show(Shown { done, total, next }) {
+            if !progress.show(Shown { done, total, next }) {
                 return Err(Failure::Interrupted);
             }
             let begin = Instant::now();
@@ -92,7 +92,7 @@ pub(super) fn all(
 }
 
 impl Measured {
-    /// The operation, measured and modelled.
+    /// The operation with its measurements and models.
     pub fn row(&self, operation: &Operation, setting: &Setting<'_>) -> Result<Row, Failure> {
         match &operation.asked {
             Asked::Volume(measurement) => self.of_volume(operation, measurement, setting),
@@ -109,8 +109,8 @@ impl Measured {
         let exchange = played.exchange();
         let counts = Counts::of(&self.arrivals);
         let ranks = setting.layout.processes.get();
-        let told = models::exchange(setting, &exchange, &counts.by_rank(ranks))?;
-        let row = self.timed(operation, told);
+        let model = models::exchange(setting, &exchange, &counts.by_rank(ranks))?;
+        let row = self.timed(operation, model);
         let received =
             played.messages.receivers().into_iter().map(|rank| played.messages.received(rank)).max();
         Ok(Row {
@@ -143,8 +143,8 @@ impl Measured {
         })
     }
 
-    /// What every row has.
-    fn timed(&self, operation: &Operation, told: Told) -> Row {
+    /// The common part of a row.
+    fn timed(&self, operation: &Operation, model: ModelledTimes) -> Row {
         Row {
             application: operation.application,
             name: operation.name.clone(),
@@ -154,9 +154,9 @@ impl Measured {
             received: 0,
             measured: Times::of(&self.natural),
             reversed: None,
-            modelled: told.modelled,
-            split: told.split,
-            interval: told.interval,
+            modelled: model.modelled,
+            split: model.split,
+            interval: model.interval,
             searched: None,
         }
     }
@@ -170,10 +170,10 @@ mod tests {
     fn overlong_measurement_is_reported() {
         let took = |seconds| Measured { took: Duration::from_secs_f64(seconds), ..Measured::default() };
         assert_eq!(beyond_budget(&[took(0.1), took(0.3)], 0.2), None);
-        let told = beyond_budget(&[took(0.1), took(1.5), took(2.5)], 0.2).unwrap();
+        let note = beyond_budget(&[took(0.1), took(1.5), took(2.5)], 0.2).unwrap();
         assert!(
-            told.starts_with("2 of 3 operations had to take longer than --seconds 0.2, 4.00 s in all"),
-            "{told}"
+            note.starts_with("2 of 3 operations took longer than --seconds 0.2, 4.00 s in all"),
+            "{note}"
         );
     }
 }

@@ -1,7 +1,7 @@
-//! `matchpoint predict validate`: operations predicted, carried out under the user's MPI, and compared.
+//! `matchpoint predict validate`: predicts operations, runs them under the user's MPI, and compares.
 //!
-//! The benchmark of `matchpoint calibrate` is told every message of an operation, and says how long it takes and in which
-//! order messages come. What is compared is the time of the rank that takes longest.
+//! The benchmark of `matchpoint calibrate` gets every message of an operation. The benchmark reports the time and the
+//! arrival order. The comparison uses the time of the slowest rank.
 
 mod judged;
 mod measured;
@@ -24,22 +24,21 @@ use self::validated::{Job, Validated};
 use super::amg::Hierarchy;
 use super::place::{Place, read_machine};
 use super::sparse::sizes;
-use crate::benchmark::{self, Tells};
+use crate::benchmark::{self, ProgressSender};
 use crate::cli::{On, Validate};
-use crate::failure::Failure;
+use crate::failure::{Failure, fact};
 use crate::{format, job};
 
-/// The command.
 pub(super) fn validate(arguments: &Validate) -> Result<Validated, Failure> {
-    // What is wrong with files is told before a job is started.
+    // Errors of files are reported before the job starts.
     read_machine(&arguments.on.machine)?;
     let hierarchy = Hierarchy::find(&arguments.levels)?;
     let asked = arguments.clone();
     let (outcome, ended) = benchmark::run(
         &arguments.command,
         arguments.mpicc.as_deref(),
-        move |benchmark, tells| -> Result<Validated, Failure> {
-            Validation { asked, hierarchy }.run(benchmark, tells)
+        move |benchmark, progress| -> Result<Validated, Failure> {
+            Validation { asked, hierarchy }.run(benchmark, progress)
         },
     )?;
     let status = ended.status;
@@ -49,7 +48,10 @@ pub(super) fn validate(arguments: &Validate) -> Result<Validated, Failure> {
         Err(Failure::Message(why)) if !status.success() => {
             let code =
                 status.code().map_or_else(|| "a signal".to_owned(), |code| format!("exit code {code}"));
-            Err(Failure::Message(format!("{why} ({code}); see what it said, and start it again")))
+            let fact = fact(&why);
+            Err(Failure::Message(format!(
+                "{fact} ({code})\nhint: read the messages of the job, and start it again"
+            )))
         }
         Err(failure) => Err(failure),
     }
@@ -61,7 +63,7 @@ struct Validation {
 }
 
 impl Validation {
-    fn run(&self, mut benchmark: Conversation, tells: &Tells) -> Result<Validated, Failure> {
+    fn run(&self, mut benchmark: Conversation, progress: &ProgressSender) -> Result<Validated, Failure> {
         let load = fs::read_to_string("/proc/loadavg").ok();
         let load = load.and_then(|said| said.split(' ').next().and_then(|load| load.parse().ok()));
         let hello = benchmark.hello()?;
@@ -69,10 +71,10 @@ impl Validation {
         let processes = self.processes(ranks)?;
         let place = Place::read(&self.on(&hello.ranks))?;
         let layout = place.layout(NonZeroU32::new(ranks).unwrap_or(NonZeroU32::MIN));
-        must_lie_so(&hello.ranks, &layout)?;
+        check_placement(&hello.ranks, &layout)?;
         let extent = Extent { processes, ranks, messages_max: self.asked.max_messages };
         let (operations, mut notes) = operations(&self.hierarchy, sizes(&self.asked.sizes), extent)?;
-        let measured = measured::all(&mut benchmark, &operations, self.asked.seconds, tells)?;
+        let measured = measured::all(&mut benchmark, &operations, self.asked.seconds, progress)?;
         drop(benchmark);
         notes.extend(measured::beyond_budget(&measured, self.asked.seconds));
         let setting = place.setting(layout.processes, SearchOrder::Bound);
@@ -97,20 +99,20 @@ impl Validation {
     fn processes(&self, ranks: u32) -> Result<NonZeroU32, Failure> {
         let Some(ranks) = NonZeroU32::new(ranks).filter(|ranks| ranks.get() > 1) else {
             let problem =
-                "the job has 1 process, and it takes two to exchange a message; start more, as with -n 2";
+                "the job has 1 process, but an exchange needs two\nhint: start more, for example with -n 2";
             return Err(Failure::Message(problem.to_owned()));
         };
         let processes = self.asked.processes.unwrap_or(ranks);
         if processes < ranks {
             return Err(Failure::Message(format!(
-                "the job has {ranks} ranks, more than the {processes} processes that are asked for; start as many, or two, of \
-                 which one plays the process that receives most"
+                "the job has {ranks} ranks, more than the requested {processes} processes\nhint: start {processes} ranks, or \
+                 two, which exchange the messages of one process"
             )));
         }
         Ok(processes)
     }
 
-    /// Nodes and sockets are those of the job, where nobody says otherwise.
+    /// Nodes and sockets are those of the job, unless options set them.
     fn on(&self, ranks: &Ranks) -> On {
         let nodes = ranks.nodes();
         let ppn = nodes.iter().map(|node| node.len() as u32).max().and_then(NonZeroU32::new);
@@ -121,8 +123,8 @@ impl Validation {
 
     fn subject(&self, processes: NonZeroU32, ranks: u32) -> String {
         let played = match processes.get() == ranks {
-            true => "each a rank".to_owned(),
-            false => "of which one is played by one rank, and its partners by another".to_owned(),
+            true => "one per rank".to_owned(),
+            false => "of which two ranks play one process and its partners".to_owned(),
         };
         let processes = format::counted(processes.get().into(), "process");
         format!(
@@ -144,13 +146,13 @@ impl Validation {
     }
 }
 
-/// Models lay ranks out node by node.
-fn must_lie_so(ranks: &Ranks, layout: &Layout) -> Result<(), Failure> {
+/// Models place ranks node by node.
+fn check_placement(ranks: &Ranks, layout: &Layout) -> Result<(), Failure> {
     for (node, here) in ranks.nodes().iter().enumerate() {
         if let Some(rank) = here.iter().find(|rank| layout.node(rank.rank) as usize != node) {
             return Err(Failure::Message(format!(
-                "rank {} is on {}, and with {} ranks a node it should be on node {} of the job; start as many ranks on each \
-                 node, one node after the other (MPICH: -ppn N)",
+                "rank {} is on '{}', but with {} ranks per node it should be on node {} of the job\nhint: fill one node after \
+                 the other with equal numbers of ranks (MPICH: -ppn N)",
                 rank.rank,
                 rank.host,
                 layout.ppn,
@@ -161,26 +163,25 @@ fn must_lie_so(ranks: &Ranks, layout: &Layout) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What makes the comparison less than it looks.
 fn warnings(place: &Place, hello: &Hello, layout: &Layout) -> Vec<String> {
     let (of, mut warnings) = (&place.machine.provenance, Vec::new());
     let nodes = hello.ranks.nodes();
     if let Some(other) = nodes.iter().find(|node| !of.host.contains(&node[0].host)) {
         warnings.push(format!(
-            "The parameters were measured on {}, and this ran on {}: they are another machine's.",
+            "The parameters were measured on {}, but the job ran on {}.",
             of.host, other[0].host
         ));
     }
     if of.mpi != hello.mpi {
         warnings.push(format!(
-            "The parameters were measured under {}, and this ran under {}.",
+            "The parameters were measured under {}, but the job ran under {}.",
             of.mpi, hello.mpi
         ));
     }
     if let Some(crowded) = nodes.iter().find(|node| node.iter().any(|rank| (rank.cpus as usize) < node.len()))
     {
         warnings.push(format!(
-            "{} ranks share {} on {}: times are those of the scheduler, too.",
+            "{} ranks share {} on {}: times include waits for a core.",
             crowded.len(),
             format::counted(crowded[0].cpus.into(), "core"),
             crowded[0].host
@@ -188,9 +189,8 @@ fn warnings(place: &Place, hello: &Hello, layout: &Layout) -> Vec<String> {
     }
     if layout.nodes() == 1 {
         warnings.push(
-            "All ranks are on one node: no message can meet another on a link, so there is no contention, and nothing here \
-             tells how well δ ℓ describes it; and as no message leaves the node, postal, max-rate and node-aware differ \
-             only where sockets do."
+            "All ranks are on one node: without shared links, the comparison does not test δ ℓ, and postal, max-rate and \
+             node-aware differ only between sockets."
                 .to_owned(),
         );
     }

@@ -1,4 +1,4 @@
-//! What models say of an operation, from the one that knows least to the one that knows most.
+//! Modelled times of an operation, from the simplest to the most detailed model.
 
 use matchpoint_model::queue::SearchOrder;
 use matchpoint_model::transport::Knowledge;
@@ -7,44 +7,50 @@ use matchpoint_model::{End, Exchange, Missing, Search, Sent, Setting, Split, pre
 use super::validated::Modelled;
 use crate::failure::Failure;
 
-/// What is said of one operation.
-pub(super) struct Told {
-    /// By every model.
+/// Modelled times of one operation.
+pub(super) struct ModelledTimes {
+    /// Times of every model.
     pub modelled: Modelled,
     /// The time with γ n² and δ ℓ, split.
     pub split: Split,
-    /// The same at both ends of the parameters' intervals.
+    /// That time at both ends of the parameters' intervals.
     pub interval: (f64, f64),
 }
 
-/// Of an exchange; `attempts` are the entries compared, by rank.
-pub(super) fn exchange(setting: &Setting<'_>, of: &Exchange, attempts: &[u64]) -> Result<Told, Failure> {
-    let told = predict(setting, of).map_err(Failure::Message)?;
+/// Models an exchange. `attempts`: entries compared, by rank.
+pub(super) fn exchange(
+    setting: &Setting<'_>,
+    of: &Exchange,
+    attempts: &[u64],
+) -> Result<ModelledTimes, Failure> {
+    let predicted = predict(setting, of).map_err(Failure::Message)?;
     let most = |time: fn(&Split) -> f64| {
-        let times = told.processes.iter().map(|process| time(&process.split));
+        let times = predicted.processes.iter().map(|process| time(&process.split));
         times.fold(0.0, f64::max)
     };
-    let [shortest, split, longest] = told.longest;
-    let received: Vec<u64> = told.processes.iter().map(|process| process.received).collect();
+    let [shortest, split, longest] = predicted.longest;
+    let received: Vec<u64> = predicted.processes.iter().map(|process| process.received).collect();
     let known = known(setting, attempts, &received).ok();
     let with_attempts =
         known.map(|known| predict(&Setting { search: Search::Known(&known), ..*setting }, of));
     let with_attempts = with_attempts.transpose().map_err(Failure::Message)?;
-    Ok(Told {
+    Ok(ModelledTimes {
         modelled: [
-            told.postal_s,
-            told.max_rate_s,
+            predicted.postal_s,
+            predicted.max_rate_s,
             Some(most(|split| split.transport_s)),
-            (!told.lacks_queue()).then(|| most(|split| split.transport_s + split.queue_s)),
-            told.missing.is_empty().then_some(split.total_s()),
-            with_attempts.filter(|told| told.missing.is_empty()).map(|told| told.longest[1].total_s()),
+            (!predicted.lacks_queue()).then(|| most(|split| split.transport_s + split.queue_s)),
+            predicted.missing.is_empty().then_some(split.total_s()),
+            with_attempts
+                .filter(|predicted| predicted.missing.is_empty())
+                .map(|predicted| predicted.longest[1].total_s()),
         ],
         split,
         interval: (shortest.total_s(), longest.total_s()),
     })
 }
 
-/// By rank and end: the time that so many entries take, where so many messages come.
+/// By rank and end: the time of the attempts, given the received messages.
 fn known(setting: &Setting<'_>, attempts: &[u64], received: &[u64]) -> Result<Vec<[f64; 3]>, Missing> {
     let of = |(&attempts, &received): (&u64, &u64)| {
         let [shortest, value, longest] = End::ALL.map(|end| setting.machine.attempt_s(received, end));
@@ -53,14 +59,14 @@ fn known(setting: &Setting<'_>, attempts: &[u64], received: &[u64]) -> Result<Ve
     attempts.iter().zip(received).map(of).collect()
 }
 
-/// Of so many messages from rank 0 to rank 1, as the paper's figures 4, 5 and 9 have it: what the sender pays for transport
-/// and the receiver for search, added up.
+/// Models messages from rank 0 to rank 1, as in the paper's figures 4, 5 and 9: transport at the sender plus search at
+/// the receiver.
 pub(super) fn volume(
     setting: &Setting<'_>,
     messages: u64,
     bytes: u64,
     attempts: u64,
-) -> Result<Told, Failure> {
+) -> Result<ModelledTimes, Failure> {
     let machine = setting.machine;
     let locality = setting.layout.locality(0, 1);
     let transport = |knowledge, end| {
@@ -68,26 +74,26 @@ pub(super) fn volume(
         Ok::<f64, Missing>(each_s * messages as f64)
     };
     let all = Exchange { messages: vec![Sent { from: 0, to: 1, messages, bytes: messages * bytes }] };
-    let told = predict(setting, &all).map_err(Failure::Message)?;
+    let predicted = predict(setting, &all).map_err(Failure::Message)?;
     let at = |end| {
         let transport_s = transport(Knowledge::NodeAware, end)?;
         let queue_s = machine.search_s(SearchOrder::Bound, messages, end).unwrap_or(0.0);
-        Ok::<Split, Missing>(Split { transport_s, queue_s, ..told.processes[0].split })
+        Ok::<Split, Missing>(Split { transport_s, queue_s, ..predicted.processes[0].split })
     };
     let lacking = |missing: Missing| Failure::Message(missing.to_string());
     let split = at(End::Value).map_err(lacking)?;
     let interval =
         (at(End::Shortest).map_err(lacking)?.total_s(), at(End::Longest).map_err(lacking)?.total_s());
     let attempts_s = machine.attempt_s(messages, End::Value).map(|each| each * attempts as f64).ok();
-    let is_told = told.missing.is_empty();
-    Ok(Told {
+    let is_complete = predicted.missing.is_empty();
+    Ok(ModelledTimes {
         modelled: [
             transport(Knowledge::Postal, End::Value).ok(),
             transport(Knowledge::MaxRate, End::Value).ok(),
             Some(split.transport_s),
-            (!told.lacks_queue()).then_some(split.transport_s + split.queue_s),
-            is_told.then_some(split.total_s()),
-            attempts_s.filter(|_| is_told).map(|queue_s| Split { queue_s, ..split }.total_s()),
+            (!predicted.lacks_queue()).then_some(split.transport_s + split.queue_s),
+            is_complete.then_some(split.total_s()),
+            attempts_s.filter(|_| is_complete).map(|queue_s| Split { queue_s, ..split }.total_s()),
         ],
         split,
         interval,
@@ -114,17 +120,17 @@ mod tests {
         let layout = Layout { processes: number(4), ppn: number(4), sockets: number(1) };
         let search = Search::Order(SearchOrder::Bound);
         let setting = Setting { machine: &machine, layout, topology: None, search };
-        // Rank 1 sends one message, and has three to search.
+        // Rank 1 sends one message, and searches three.
         let to_one = [0, 2, 3].map(|from| Sent::one(from, 1, 100));
         let all = Exchange { messages: [&to_one[..], &[Sent::one(1, 0, 100)]].concat() };
-        let told = exchange(&setting, &all, &[0, 6, 0, 0]).unwrap();
-        let [postal, max_rate, node_aware, queue, contention, attempts] = told.modelled;
+        let predicted = exchange(&setting, &all, &[0, 6, 0, 0]).unwrap();
+        let [postal, max_rate, node_aware, queue, contention, attempts] = predicted.modelled;
         let on_socket = 4.4e-7 + 100.0 / 2.2e9;
         assert!(close(postal, 2.3e-6 + 100.0 / 1.3e9) && max_rate == postal);
         assert!(close(node_aware, on_socket));
         assert!(close(queue, on_socket + 8.4e-9 * 9.0) && contention == queue);
         assert!(close(attempts, on_socket + 2.0 * 8.4e-9 * 6.0));
-        assert_eq!(told.interval, (queue.unwrap(), queue.unwrap()), "the paper gives no intervals");
+        assert_eq!(predicted.interval, (queue.unwrap(), queue.unwrap()), "the paper gives no intervals");
     }
 
     #[test]
@@ -134,9 +140,9 @@ mod tests {
         let layout = Layout { processes: number(2), ppn: number(2), sockets: number(1) };
         let search = Search::Order(SearchOrder::Bound);
         let setting = Setting { machine: &machine, layout, topology: None, search };
-        let told = volume(&setting, 1000, 100, 1000).unwrap();
+        let predicted = volume(&setting, 1000, 100, 1000).unwrap();
         let transport = 1000.0 * (4.4e-7 + 100.0 / 2.2e9);
-        assert!(close(told.modelled[3], transport + 8.4e-3));
-        assert!(close(told.modelled[5], transport + 1000.0 * 2.0 * 8.4e-9));
+        assert!(close(predicted.modelled[3], transport + 8.4e-3));
+        assert!(close(predicted.modelled[5], transport + 1000.0 * 2.0 * 8.4e-9));
     }
 }

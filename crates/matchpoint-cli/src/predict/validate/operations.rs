@@ -1,4 +1,4 @@
-//! Which operations are carried out: products on the levels of a hierarchy, gathers, and HighVolumePingPong.
+//! The operations: products on the levels of a hierarchy, gathers, and HighVolumePingPong.
 
 use std::num::NonZeroU32;
 
@@ -12,25 +12,24 @@ use crate::failure::Failure;
 use crate::format;
 use crate::predict::amg::Hierarchy;
 
-/// Bytes of the messages of gathers.
+/// Message sizes of gathers.
 const GATHERED_BYTES: [u64; 3] = [8, 1 << 10, 32 << 10];
 
-/// Numbers of messages of HighVolumePingPong, and bytes of each.
+/// Numbers of messages of HighVolumePingPong, and their sizes.
 const VOLUMES: [u32; 5] = [1, 10, 100, 1000, 5000];
 const VOLUME_BYTES: [u32; 3] = [8, 1 << 10, 32 << 10];
 
-/// More at once says more of memory than of messages.
+/// More bytes measure memory rather than messages.
 const VOLUME_BYTES_MAX: u64 = 4 << 20;
 
-/// One of them.
 pub(super) struct Operation {
     pub application: Application,
-    /// Which of its application.
+    /// Name within its application.
     pub name: String,
     pub asked: Asked,
 }
 
-/// What the benchmark is asked for.
+/// Request to the benchmark.
 pub(super) enum Asked {
     /// An exchange among all ranks.
     Exchange(Played),
@@ -38,7 +37,6 @@ pub(super) enum Asked {
     Volume(Measurement),
 }
 
-/// On how many processes and ranks.
 #[derive(Clone, Copy)]
 pub(super) struct Extent {
     pub processes: NonZeroU32,
@@ -47,7 +45,7 @@ pub(super) struct Extent {
     pub messages_max: u32,
 }
 
-/// All of them, and what to know.
+/// All operations, and notes.
 pub(super) fn operations(
     hierarchy: &Hierarchy,
     sizes: Sizes,
@@ -59,7 +57,7 @@ pub(super) fn operations(
         let application = if product.operation == "spmv" { Application::Spmv } else { Application::Spgemm };
         if product.exchange.messages.is_empty() {
             let title = application.title();
-            notes.push(format!("{title} on level {} needs no message, and is left out.", product.level));
+            notes.push(format!("{title} on level {} needs no message, and is omitted.", product.level));
             continue;
         }
         let asked = extent.asked(&product.exchange, product.processes.get())?;
@@ -75,7 +73,7 @@ pub(super) fn operations(
 }
 
 impl Extent {
-    /// As many ranks as processes are these; fewer play one of them.
+    /// With as many ranks as processes, all play; with fewer, two play one process.
     fn asked(self, exchange: &Exchange, processes: u32) -> Result<Asked, Failure> {
         let are_all = self.ranks == self.processes.get();
         let played = if are_all { played::all(exchange) } else { played::one(exchange, processes) };
@@ -110,7 +108,7 @@ fn volumes(messages_max: u32) -> Vec<Operation> {
     volumes
 }
 
-/// Entries that a list compares for n messages of HighVolumePingPong; in random order, on average.
+/// Attempts of a list for n messages of HighVolumePingPong; in random order, the mean.
 pub(super) fn volume_attempts(order: PostOrder, messages: u32) -> u64 {
     let n = u64::from(messages);
     match order {
@@ -125,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn everybody_sends_to_the_first() {
+    fn gather_sends_to_first_process() {
         let exchange = gather(4, 8);
         assert_eq!((exchange.count(), exchange.bytes()), (3, 24));
         assert!(exchange.messages.iter().all(|sent| sent.to == 0 && sent.from > 0));
@@ -144,9 +142,9 @@ mod tests {
         assert_eq!(volumes(10).len(), 3 * 3 * 2);
     }
 
-    /// n messages in every order of theirs: a list compares n (n + 3) ÷ 4 on average.
+    /// All orders of n messages: a list compares n (n + 3) ÷ 4 entries on average.
     #[test]
-    fn orders_compare_what_they_do() {
+    fn volume_attempts_follow_order() {
         let of =
             [PostOrder::Equal, PostOrder::Reversed, PostOrder::Random].map(|order| volume_attempts(order, 5));
         assert_eq!(of, [5, 15, 10]);

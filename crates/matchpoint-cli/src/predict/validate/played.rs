@@ -1,8 +1,8 @@
-//! Which messages the ranks exchange for an operation.
+//! The messages that the ranks exchange for an operation.
 //!
-//! With as many ranks as processes each rank is one. Where processes are more, two ranks exchange the messages of one of
-//! them: the first is that process, the second stands for all its partners. So the lengths of its queues, and the sizes,
-//! are those of the operation; what is not there is that partners send at once, and on links that they share.
+//! With as many ranks as processes, each rank is a process. With more processes, two ranks exchange the messages of one
+//! process: rank 0 is the process, rank 1 is all its partners. Queue lengths and sizes are those of the operation.
+//! Concurrent sends and shared links are missing.
 
 use matchpoint_bench::random::{Random, SEED};
 use matchpoint_calibrate::irregular::{Irregular, Message};
@@ -10,21 +10,21 @@ use matchpoint_model::{Exchange, Sent};
 
 use crate::failure::Failure;
 
-/// The rank that is the process, and the one that is all others.
+/// The rank that is the process, and the rank that is all others.
 const SELF: u32 = 0;
 const OTHERS: u32 = 1;
 
-/// An operation as ranks carry it out.
+/// An operation for the ranks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Played {
-    /// Its messages.
+    /// Messages.
     pub messages: Irregular,
-    /// The process that is played; `None`: all are.
+    /// The played process; `None`: all processes.
     pub process: Option<u32>,
 }
 
-/// Every message of an exchange of as many processes as there are ranks. All send to processes in ascending order, and
-/// post receives from them in ascending order, as libraries for sparse matrices do.
+/// Every message of an exchange, with as many ranks as processes. Ranks send, and post receives, in ascending order of
+/// peers, as sparse matrix libraries do.
 pub(super) fn all(exchange: &Exchange) -> Result<Played, Failure> {
     let mut sorted = exchange.messages.clone();
     sorted.sort_unstable();
@@ -38,8 +38,8 @@ pub(super) fn all(exchange: &Exchange) -> Result<Played, Failure> {
     Ok(Played { messages: Irregular { messages }, process: None })
 }
 
-/// The messages of the process that receives most, and of several such of the one that sends and receives most bytes. In
-/// which order those of its partners come nobody knows: here they are sent in an order that is random, and always the same.
+/// The messages of the process that receives most messages, then most bytes. The arrival order from its partners is
+/// unknown, so the order of sends is random, with a fixed seed.
 pub(super) fn one(exchange: &Exchange, processes: u32) -> Result<Played, Failure> {
     let process = busiest(exchange, processes);
     let mut sorted = exchange.messages.clone();
@@ -73,32 +73,33 @@ fn busiest(exchange: &Exchange, processes: u32) -> u32 {
 }
 
 fn size(sent: &Sent) -> Result<u32, Failure> {
-    // The benchmark counts in an int.
+    // The benchmark uses an int.
     i32::try_from(sent.bytes).map(|bytes| bytes as u32).map_err(|_| {
         Failure::Message(format!(
-            "process {} sends {} bytes to process {} in one message, and the benchmark knows 2 GiB at most; take more processes",
+            "process {} sends {} bytes to process {} in one message, but the benchmark supports 2 GiB\nhint: use more \
+             processes",
             sent.from, sent.bytes, sent.to
         ))
     })
 }
 
 impl Played {
-    /// Whether a rank is a process of the operation, and not all others in one.
+    /// Whether a rank is a process of the operation.
     pub fn is_process(&self, rank: u32) -> bool {
         self.process.is_none() || rank == SELF
     }
 
-    /// The same with the receives of processes posted the other way round.
+    /// The messages with reversed receives at processes.
     pub fn reversed(&self) -> Irregular {
         self.messages.reversed(|rank| self.is_process(rank))
     }
 
-    /// The process that a rank is.
+    /// The process of a rank.
     pub fn process_at(&self, rank: u32) -> u32 {
         self.process.unwrap_or(rank)
     }
 
-    /// The same as models see it: processes are ranks.
+    /// The exchange for the models, in which processes are ranks.
     pub fn exchange(&self) -> Exchange {
         let sent = |message: &Message| Sent::one(message.from, message.to, message.bytes.into());
         Exchange { messages: self.messages.messages.iter().map(sent).collect() }
@@ -110,13 +111,13 @@ mod tests {
     use super::*;
 
     fn star() -> Exchange {
-        // Process 2 gets from all others, and sends to process 3.
+        // Process 2 receives from all others, and sends to process 3.
         let to_two = [0, 1, 3, 4].map(|from| Sent::one(from, 2, 10 + u64::from(from)));
         Exchange { messages: [&to_two[..], &[Sent::one(2, 3, 99)]].concat() }
     }
 
     #[test]
-    fn ranks_that_are_processes_have_their_messages() {
+    fn each_rank_plays_its_process() {
         let played = all(&star()).unwrap();
         assert_eq!(played.process, None);
         assert_eq!(played.exchange().messages.len(), 5);
@@ -143,13 +144,13 @@ mod tests {
                 Sent::one(1, 0, 14)
             ]
         );
-        // Whatever order they come in, receives stand in the order of partners.
+        // Receives are in the order of partners, whatever the arrival order.
         let mut received: Vec<(u32, u32)> =
             played.messages.messages[1..].iter().map(|of| (of.place, of.bytes)).collect();
         received.sort_unstable();
         assert_eq!(received, [(0, 10), (1, 11), (2, 13), (3, 14)]);
         assert_eq!(one(&star(), 5).unwrap(), played, "the same every time");
-        // What the other rank receives is no process's.
+        // The other rank is not a process, so its receives remain.
         let reversed = played.reversed();
         assert_eq!(reversed.messages[0], played.messages.messages[0]);
         assert!(
@@ -162,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_beyond_an_int_is_refused() {
+    fn message_beyond_int_is_refused() {
         let exchange = Exchange { messages: vec![Sent::one(0, 1, 1 << 31)] };
         assert!(matches!(all(&exchange), Err(Failure::Message(why)) if why.contains("2147483648 bytes")));
     }

@@ -1,19 +1,18 @@
-//! How far queues are searched: what a list compares that is given the messages of every rank in the order in which they
-//! came.
+//! Attempts of a list with the messages of every rank in arrival order.
 
 use matchpoint_calibrate::irregular::Arrived;
 
 use super::played::Played;
 use super::validated::{Searched, Worst};
 
-/// Entries that the engine `list` compares for a rank, receives posted in order, messages coming as `places` says: each finds
-/// its receive behind those that stand before it and still wait. (Counted, for `list` itself takes n² ÷ 2 steps.) O(n log n).
+/// Attempts of `list` for a rank with receives in order and arrivals as in `places`: a message is compared with the
+/// remaining receives before its own. O(n log n); `list` takes n² ÷ 2 steps.
 fn attempts(places: impl Iterator<Item = u32>, receives: u32) -> u64 {
     let mut waiting = Waiting::all(receives);
     places.map(|place| waiting.take(place)).sum()
 }
 
-/// Receives that wait, counted by place (Fenwick's tree: entry i has those of the last i & −i places up to i, from 1 on).
+/// Remaining receives by place, as a Fenwick tree: entry i, from 1 on, sums the last i & −i places up to i.
 struct Waiting(Vec<u32>);
 
 impl Waiting {
@@ -21,7 +20,7 @@ impl Waiting {
         Waiting((0..=receives).map(|at| at & at.wrapping_neg()).collect())
     }
 
-    /// Takes the receive at this place; how many waited up to it, itself among them.
+    /// Removes the receive at this place. Returns the number of remaining receives up to it, inclusive.
     fn take(&mut self, place: u32) -> u64 {
         let (mut before, mut at) = (0, place as usize + 1);
         while at > 0 {
@@ -37,9 +36,9 @@ impl Waiting {
     }
 }
 
-/// What all ranks compare, rank by rank, in each of several exchanges.
+/// Attempts of all ranks, over several exchanges.
 pub(super) struct Counts {
-    /// Ranks that receive, and how many messages.
+    /// Receiving ranks, and their messages.
     received: Vec<(u32, u32)>,
     /// By rank, medians over the exchanges.
     natural: Vec<u64>,
@@ -47,7 +46,7 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    /// Counts; `exchanges` are of the same ranks each.
+    /// Counts attempts; all `exchanges` have the same ranks.
     pub fn of(exchanges: &[Vec<Arrived>]) -> Counts {
         let first = exchanges.first().map_or(&[][..], Vec::as_slice);
         let received = first.iter().map(|arrived| (arrived.rank, arrived.places.len() as u32)).collect();
@@ -66,7 +65,7 @@ impl Counts {
         counts
     }
 
-    /// Entries by rank, of so many ranks, receives posted as they were timed.
+    /// Attempts by rank, with receives as in the timed exchange.
     pub fn by_rank(&self, ranks: u32) -> Vec<u64> {
         let mut all = vec![0; ranks as usize];
         for (&(rank, _), &attempts) in self.received.iter().zip(&self.natural) {
@@ -75,7 +74,7 @@ impl Counts {
         all
     }
 
-    /// The processes of the operation that compare most; `None` if no message came to any.
+    /// The processes with most attempts; `None` if no process received a message.
     pub fn worst(&self, played: &Played) -> Option<Searched> {
         let worst = |counts: &[u64]| {
             let processes = (0..counts.len()).filter(|&at| played.is_process(self.received[at].0));
@@ -101,7 +100,7 @@ mod tests {
 
     use super::*;
 
-    /// What the engine itself counts.
+    /// Attempts counted by the engine.
     fn by_list(places: &[u32]) -> u64 {
         let envelope = |place: u32| Envelope::new(ContextId(0), Rank(place), Tag(0));
         let mut list = create_counting("list").unwrap();
@@ -115,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn counted_is_what_list_compares() {
+    fn attempts_equal_those_of_list() {
         let mut random = Random::new(SEED);
         for count in [0, 1, 2, 3, 7, 8, 100, 257] {
             let mut places: Vec<u32> = (0..count).collect();
@@ -124,9 +123,9 @@ mod tests {
         }
     }
 
-    /// As many as MPI has tags for, in the worst order.
+    /// As many messages as MPI has tags, in the worst order.
     #[test]
-    fn the_longest_queues_are_no_work() {
+    fn longest_queue_is_counted_quickly() {
         let count = 32_767_u64;
         assert_eq!(attempts((0..count as u32).rev(), count as u32), count * (count + 1) / 2);
     }
@@ -140,14 +139,14 @@ mod tests {
     }
 
     #[test]
-    fn a_list_compares_what_the_order_says() {
+    fn counts_follow_arrival_order() {
         let counts = Counts::of(&[vec![arrived(0, &[0, 1, 2, 3]), arrived(3, &[4, 3, 2, 1, 0])]]);
         assert_eq!(counts.by_rank(4), [4, 0, 0, 15]);
         let worst = counts.worst(&played(None)).unwrap();
         assert_eq!(worst.natural, Worst { process: 3, received: 5, attempts: 15 });
-        // Reversing the receives moves the worst process.
+        // Reversed receives have another worst process.
         assert_eq!(worst.reversed.unwrap(), Worst { process: 0, received: 4, attempts: 10 });
-        // Where one process is played, the other rank is none.
+        // If one process is played, the other rank is not a process.
         let worst = counts.worst(&played(Some(7))).unwrap();
         assert_eq!(worst.natural, Worst { process: 7, received: 4, attempts: 4 });
     }
@@ -160,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn no_messages_are_no_search() {
+    fn no_messages_give_no_search() {
         assert_eq!(Counts::of(&[Vec::new()]).worst(&played(None)), None);
         assert_eq!(Counts::of(&[]).worst(&played(None)), None);
     }

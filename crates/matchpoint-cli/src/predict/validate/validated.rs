@@ -1,70 +1,70 @@
-//! What a validation comes to. Plain data: reports are made from it, and nothing else.
+//! A validation. Plain data, the only input of its reports.
 
 use matchpoint_calibrate::typical::over_rounds;
 use matchpoint_model::{Machine, Split};
 use serde::Serialize;
 
-/// All of it.
+/// A validation.
 #[derive(Clone, Debug)]
 pub struct Validated {
-    /// Of what, in words.
+    /// Description of the operations.
     pub subject: String,
-    /// The parameters.
+    /// Parameters.
     pub machine: Machine,
-    /// Under what it was measured.
+    /// Measured job.
     pub job: Job,
-    /// On how many processes the operations are.
+    /// Processes of the operations.
     pub processes: u32,
-    /// One operation each; those of an application stand together.
+    /// One operation each, grouped by application.
     pub rows: Vec<Row>,
-    /// How far the models are off, application by application.
+    /// Errors of the models, by application.
     pub judgements: Vec<Judgement>,
-    /// What a reader should know: full sentences.
+    /// Notes: full sentences.
     pub notes: Vec<String>,
 }
 
-/// What the measurements ran under.
+/// A measured job.
 #[derive(Clone, Debug, Serialize)]
 pub struct Job {
-    /// The launcher and its options.
+    /// Launcher and its options.
     pub command: Vec<String>,
-    /// When it began, in RFC 3339.
+    /// Start time, in RFC 3339.
     pub started: String,
-    /// What the MPI library calls itself.
+    /// Version string of the MPI library.
     pub mpi: String,
-    /// What the nodes call themselves.
+    /// Names of the nodes.
     pub nodes: Vec<String>,
-    /// Processor and cores of the host where the command ran.
+    /// Processor and cores of the host of the command.
     pub host: String,
-    /// Work that this host had besides: load average of a minute before the job, if Linux says it.
+    /// Load average of that host before the job, on Linux.
     pub load: Option<f64>,
-    /// How many ranks.
+    /// Number of ranks.
     pub ranks: u32,
 }
 
-/// Operations of one kind.
+/// Kind of operation.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Application {
-    /// Products of matrices and vectors, level by level.
+    /// Matrix-vector products, by level.
     Spmv,
-    /// Products of matrices and interpolations, level by level.
+    /// Products of matrices and interpolations, by level.
     Spgemm,
-    /// Everything to one rank.
+    /// Messages from every rank to one.
     Gather,
-    /// Algorithm 1, receives posted as messages come.
+    /// Algorithm 1, receives in the order of messages.
     #[serde(rename = "high_volume_equal")]
     VolumeEqual,
-    /// Algorithm 1, the other way round.
+    /// Algorithm 1, receives in reversed order.
     #[serde(rename = "high_volume_reversed")]
     VolumeReversed,
-    /// Algorithm 1, in random order.
+    /// Algorithm 1, receives in random order.
     #[serde(rename = "high_volume_random")]
     VolumeRandom,
 }
 
 impl Application {
-    /// All of them, in the order of reports.
+    /// All kinds, in the order of reports.
     pub const ALL: [Application; 6] = [
         Application::Spmv,
         Application::Spgemm,
@@ -74,12 +74,12 @@ impl Application {
         Application::VolumeRandom,
     ];
 
-    /// Whether it is one of algorithm 1's, whose lengths differ by orders of magnitude.
+    /// Whether it is algorithm 1, whose times differ by orders of magnitude.
     pub const fn is_volume(self) -> bool {
         matches!(self, Application::VolumeEqual | Application::VolumeReversed | Application::VolumeRandom)
     }
 
-    /// For people.
+    /// Name in reports.
     pub const fn title(self) -> &'static str {
         match self {
             Application::Spmv => "SpMV",
@@ -92,30 +92,30 @@ impl Application {
     }
 }
 
-/// How much a model knows, each more than the one before.
+/// Models, each more detailed than the previous one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
-    /// Equation 1, one set of parameters for all messages.
+    /// Equation 1, one set of parameters.
     Postal,
     /// Equation 2, one set of parameters.
     MaxRate,
-    /// By where the processes are (§3).
+    /// Parameters by locality (§3).
     NodeAware,
     /// With γ n² (equation 3).
     Queue,
     /// With δ ℓ (equation 5).
     Contention,
-    /// With the entries that a list compares in the order that was measured, instead of γ n².
+    /// With attempts of a list in the measured order, instead of γ n².
     Attempts,
 }
 
 impl Step {
-    /// All of them, the one that knows least first.
+    /// All models, simplest first.
     pub const ALL: [Step; 6] =
         [Step::Postal, Step::MaxRate, Step::NodeAware, Step::Queue, Step::Contention, Step::Attempts];
 
-    /// For people.
+    /// Name in reports.
     pub const fn title(self) -> &'static str {
         match self {
             Step::Postal => "postal",
@@ -128,56 +128,55 @@ impl Step {
     }
 }
 
-/// Modelled times, as [`Step::ALL`]; `None`: the machine lacks what it takes.
+/// Modelled times, as in [`Step::ALL`]; `None`: the machine lacks a parameter.
 pub type Modelled = [Option<f64>; 6];
 
-/// An operation, measured and modelled.
+/// An operation with measurements and models.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// What kind it is of.
+    /// Kind.
     pub application: Application,
-    /// Which: a level, bytes, messages and bytes.
+    /// Name: a level, bytes, messages and bytes.
     pub name: String,
-    /// The process whose messages two ranks exchanged, the second in place of all its partners; `None`: each rank was a
-    /// process.
+    /// The process whose messages two ranks exchanged; `None`: each rank was a process.
     pub played: Option<u32>,
     /// Messages of all ranks.
     pub messages: u64,
-    /// Their bytes.
+    /// Bytes of all messages.
     pub bytes: u64,
-    /// Most messages that a rank received.
+    /// Most messages received by a rank.
     pub received: u32,
-    /// As long as the rank took that took longest.
+    /// Times of the slowest rank.
     pub measured: Times,
-    /// The same with receives posted the other way round; `None` of HighVolumePingPong, whose orders are operations.
+    /// Times with reversed receives; `None` for HighVolumePingPong, which has separate operations.
     pub reversed: Option<Times>,
-    /// What models say.
+    /// Modelled times.
     pub modelled: Modelled,
-    /// What the bars show: the time under [`Step::Contention`].
+    /// Split of the time with [`Step::Contention`].
     pub split: Split,
-    /// The same with all parameters at the end of their intervals that makes it short, and long.
+    /// That time at both ends of the parameters' intervals.
     pub interval: (f64, f64),
-    /// How far queues were searched.
+    /// Attempts.
     pub searched: Option<Searched>,
 }
 
 /// Repetitions of one operation, in seconds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Times {
-    /// What counts: the time of a repetition that nothing interrupts, as in a calibration.
+    /// Typical time of an uninterrupted repetition, as in a calibration.
     pub typical_s: f64,
-    /// Half of all repetitions were shorter.
+    /// Median.
     pub median_s: f64,
-    /// A quarter of them were shorter.
+    /// First quartile.
     pub low_s: f64,
-    /// A quarter of them were longer.
+    /// Third quartile.
     pub high_s: f64,
-    /// How many there were.
+    /// Number of repetitions.
     pub repetitions: usize,
 }
 
 impl Times {
-    /// Of some repetitions, round by round, one at least.
+    /// Statistics of at least one repetition, by round.
     pub fn of(rounds: &[Vec<f64>]) -> Times {
         let mut sorted = rounds.concat();
         sorted.sort_by(f64::total_cmp);
@@ -197,46 +196,46 @@ impl Times {
     }
 }
 
-/// Entries that a list compares in the order in which messages came, at the process that compares most.
+/// Attempts of a list in arrival order, at the process with most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Worst {
-    /// That process.
+    /// Process.
     pub process: u32,
-    /// Messages that it receives.
+    /// Messages received.
     pub received: u32,
-    /// Entries, the median of several exchanges.
+    /// Attempts, median of several exchanges.
     pub attempts: u64,
 }
 
-/// The same with receives posted in both orders.
+/// Attempts with receives in both orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Searched {
-    /// As they were timed.
+    /// Receives as timed.
     pub natural: Worst,
-    /// The other way round; `None` of HighVolumePingPong.
+    /// Reversed receives; `None` for HighVolumePingPong.
     pub reversed: Option<Worst>,
 }
 
-/// How far models are off, of one application.
+/// Errors of the models for one application.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judgement {
-    /// Which.
+    /// Application.
     pub application: Application,
-    /// How many operations.
+    /// Number of operations.
     pub rows: usize,
-    /// As [`Step::ALL`]; `None`: not of all rows.
-    pub errors: [Option<Off>; 6],
-    /// How many measured times lie within the interval of [`Step::Contention`].
+    /// Errors as in [`Step::ALL`]; `None`: some rows lack the model.
+    pub errors: [Option<ModelError>; 6],
+    /// Measured times within the interval of [`Step::Contention`].
     pub within: usize,
-    /// Why a model is no better than the one before, sentence by sentence.
+    /// Reasons why a model is not better than the previous one, one sentence each.
     pub reasons: Vec<String>,
 }
 
-/// How far one model is off.
+/// Error of one model.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Off {
+pub struct ModelError {
     /// Mean of |modelled − measured| ÷ measured.
     pub absolute: f64,
-    /// Mean of (modelled − measured) ÷ measured: above 0 it says too much.
+    /// Mean of (modelled − measured) ÷ measured; positive: the model is too slow.
     pub signed: f64,
 }

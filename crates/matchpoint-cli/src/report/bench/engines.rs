@@ -1,9 +1,9 @@
-//! What every engine costs on every workload, and where each of them loses.
+//! The report of engines on workloads.
 
 use matchpoint_bench::{Cell, Outcome, Results};
 use serde_json::{Value, json};
 
-use super::standing::{self, Standing, best};
+use super::ranking::{self, RowRank, best};
 use super::tables::{
     NOTHING, attempts, label, leanest, measured_on, memory, names, reference, rows, split, spread,
     substitutes, time, unfinished, with_halves, without_figures,
@@ -12,29 +12,28 @@ use crate::format::digits;
 use crate::report::document::Document;
 use crate::report::schema::measured;
 
-/// All of it, with the load of the machine before, and its picture.
+/// The report, with the host load before and the chart.
 pub fn document(results: &Results, load: Option<f64>, svg: &str) -> Document {
-    let mut document = Document::new("engines", "What matching costs, engine by engine");
+    let mut document = Document::new("engines", "Cost of matching by engine");
     document.on_page().paragraph(measured_on(load));
     document.html(svg);
     document.on_page().note(
-        "Points are medians, the strokes through them spreads: from the time that a quarter of the repetitions were faster \
-         than to the one that a quarter were slower than. An arrow: given up there, it costs more.",
+        "Points: medians. Strokes: spreads (p25–p75). Arrow: the engine was stopped there, its time is higher.",
     );
     let rows = rows(results);
     times(results, &rows, &mut document);
     let halves = with_halves(&rows);
     if !halves.is_empty() {
-        document.section("Post + arrival, in nanoseconds, where they can be timed apart");
+        document.section("Post + arrival, in nanoseconds, if timed separately");
         document.table(&header(results), table(&halves, |cell, _| or_nothing(split(cell))));
     }
-    document.section("Entries examined per matched message");
+    document.section("Entries compared per matched message");
     document.table(&header(results), table(&rows, |cell, _| attempts(cell)));
-    document.section("Memory at most; * leanest of those that did the whole workload");
+    document.section("Memory at most; * least memory of engines that finished the workload");
     document.marked_table(&header(results), table(&rows, |cell, row| memory(cell, leanest(row))));
     if results.engines.len() > 1 {
-        document.section("Where each engine loses");
-        standing::losses(results).into_iter().for_each(|(engine, text)| document.item(&engine, text));
+        document.section("Largest loss of each engine");
+        ranking::losses(results).into_iter().for_each(|(engine, text)| document.item(&engine, text));
     }
     document.gap();
     unfinished(results).into_iter().for_each(|(what, text)| document.item(what, text));
@@ -46,21 +45,21 @@ pub fn document(results: &Results, load: Option<f64>, svg: &str) -> Document {
 /// A page has spreads and ratios below the times, a terminal in tables.
 fn times(results: &Results, rows: &[&[Cell]], document: &mut Document) {
     document.section(if results.is_cold {
-        "Nanoseconds per matched message, each call from cold caches"
+        "Nanoseconds per matched message, with cold caches before each call"
     } else {
         "Nanoseconds per matched message (a post and an arrival)"
     });
     document.marked_table(&header(results), table(rows, timed));
-    document.note(standing::LEGEND);
+    document.note(ranking::LEGEND);
     document.on_terminal().section("Spread (p25–p75 of the repetitions)");
     document.on_terminal().table(&header(results), table(rows, |cell, _| or_nothing(spread(cell))));
     if results.engines.len() > 1 {
-        document.on_terminal().section("Times the best of the row");
+        document.on_terminal().section("Time ÷ best of the row");
         document.on_terminal().table(&header(results), table(rows, ratio));
     }
 }
 
-/// Workloads downwards, engines to the right.
+/// Header: engines are columns, workloads are rows.
 pub(super) fn header(results: &Results) -> Vec<String> {
     ["workload".to_owned()].into_iter().chain(names(results)).collect()
 }
@@ -76,11 +75,11 @@ pub(super) fn or_nothing(text: Option<String>) -> String {
     text.unwrap_or_else(|| NOTHING.to_owned())
 }
 
-/// The time, and below it how it spreads, and how many times the best it is.
+/// The time, its spread, and its ratio to the best.
 pub(super) fn timed(cell: &Cell, row: &[Cell]) -> String {
-    let standing = Standing::of(cell, row);
+    let standing = RowRank::of(cell, row);
     let times = match (&cell.outcome, standing) {
-        (Outcome::Measured(_), Standing::Behind) => format!("\n× {}", ratio(cell, row)),
+        (Outcome::Measured(_), RowRank::Behind) => format!("\n× {}", ratio(cell, row)),
         _ => String::new(),
     };
     let spread = spread(cell).map_or(String::new(), |spread| format!("\n{spread}"));
@@ -90,8 +89,8 @@ pub(super) fn timed(cell: &Cell, row: &[Cell]) -> String {
 fn ratio(cell: &Cell, row: &[Cell]) -> String {
     match (&cell.outcome, best(row).map(|best| best.ns_median)) {
         (Outcome::Measured(figures), Some(best)) => {
-            let standing = Standing::of(cell, row);
-            let mark = if standing == Standing::Level { standing.mark() } else { "" };
+            let standing = RowRank::of(cell, row);
+            let mark = if standing == RowRank::Level { standing.mark() } else { "" };
             format!("{mark}{}", digits(figures.ns_median / best))
         }
         (Outcome::TooSlow { above_ns, .. }, Some(best)) => format!("> {}", digits(above_ns / best)),
@@ -100,7 +99,7 @@ fn ratio(cell: &Cell, row: &[Cell]) -> String {
     }
 }
 
-/// All of it for programs.
+/// The results as JSON.
 pub fn json(results: &Results, load: Option<f64>) -> Value {
     measured(
         load,
@@ -153,7 +152,7 @@ pub(super) fn result(cell: &Cell) -> Value {
     value
 }
 
-/// A thousandth of a nanosecond is less than anybody can measure.
+/// Rounds to 0.001, below the accuracy of measurements.
 pub(super) fn rounded(value: f64) -> f64 {
     (value * 1e3).round() / 1e3
 }

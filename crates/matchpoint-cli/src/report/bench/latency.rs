@@ -1,4 +1,4 @@
-//! What single calls took.
+//! The report of single calls.
 
 use matchpoint_bench::latency::{Ended, Latencies, Percentiles, Stage};
 use serde_json::{Value, json};
@@ -8,11 +8,11 @@ use crate::format::{count, duration_ns, in_place};
 use crate::report::document::Document;
 use crate::report::schema::measured;
 
-/// The whole report.
+/// The report.
 pub fn document(latencies: &Latencies) -> Document {
     let mut document = Document::default();
     document.section(format!(
-        "Single calls, queues of up to {} entries; the shortest of {} times each",
+        "Single calls, queues of up to {} entries; minimum of {} repetitions",
         count(latencies.entries as u64),
         latencies.repetitions
     ));
@@ -20,16 +20,15 @@ pub fn document(latencies: &Latencies) -> Document {
     for engine in &latencies.engines {
         let is_whole = engine.stages.iter().all(|stage| stage.ended.is_none());
         let name = in_place(&engine.engine, engine.substitute.as_deref());
-        let name = if is_whole { name } else { format!("{name}, as far as it came") };
+        let name = if is_whole { name } else { format!("{name}, calls so far") };
         rows.push(line(&name, &engine.all));
         let stages = engine.stages.iter();
         rows.extend(stages.map(|stage| line(&format!("  {}", called(stage)), &stage.percentiles)));
     }
-    rows.push(line("(no engine: the clock alone)", &latencies.nothing));
+    rows.push(line("(no engine: clock only)", &latencies.nothing));
     document.table(&["", "calls", "p50", "p99", "p99.99", "longest", "once"], rows);
     document.note(format!(
-        "once: the p99.99 of the first of the {} times alone, with whatever interrupted it; the columns before it are of \
-         the shortest.",
+        "once: p99.99 of the first of {} repetitions, with interrupts. Other columns: minimum of the repetitions.",
         latencies.repetitions
     ));
     for engine in &latencies.engines {
@@ -51,12 +50,12 @@ pub fn document(latencies: &Latencies) -> Document {
     }
     document.item(
         "Clock",
-        format!("two looks at the clock take {}; that is subtracted.", duration_ns(latencies.clock_ns)),
+        format!("two clock reads take {}, which is subtracted.", duration_ns(latencies.clock_ns)),
     );
     document
 }
 
-/// A stage, and what its figures are not to be taken for.
+/// A stage, with its limitation.
 fn called(stage: &Stage) -> String {
     match &stage.ended {
         Some(Ended::Full(_)) => format!("{}, until full", stage.what),
@@ -66,7 +65,7 @@ fn called(stage: &Stage) -> String {
     }
 }
 
-/// Why a stage has not all of its calls, if it was reached: a title, and a sentence.
+/// Title and sentence about missing calls of a stage.
 fn unfinished(stage: &Stage) -> Option<(&'static str, String)> {
     Some(match stage.ended.as_ref()? {
         Ended::NotReached => return None,
@@ -84,7 +83,7 @@ fn line(name: &str, of: &Percentiles) -> Vec<String> {
     [name.to_owned(), count(of.calls as u64)].into_iter().chain(times).collect()
 }
 
-/// All of it for programs.
+/// The results as JSON.
 pub fn json(latencies: &Latencies, load: Option<f64>) -> Value {
     measured(
         load,
@@ -121,7 +120,7 @@ fn stage(stage: &Stage) -> Value {
     value
 }
 
-/// Of no calls there are none: 0 ns would be the best of all.
+/// Percentiles of no calls are null: 0 ns would look best.
 fn percentiles(of: &Percentiles) -> Value {
     let some = |ns: u32| (of.calls > 0).then_some(ns);
     json!({

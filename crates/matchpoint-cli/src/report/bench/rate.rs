@@ -1,4 +1,4 @@
-//! The message-rate benchmark in tables: for readers, for spreadsheets, for machines.
+//! The message-rate benchmark: tables, CSV, JSON.
 
 pub(super) mod notes;
 
@@ -13,14 +13,14 @@ use crate::format::{in_place, with_spread};
 use crate::report::document::Document;
 use crate::report::schema::{self, measured};
 
-/// All of it, with the load of the machine before, and its picture.
+/// The report, with the host load before and the chart.
 pub fn document(rates: &Rates, load: Option<f64>, svg: &str) -> Document {
     let mut document = Document::new("message rate", "Messages matched and delivered, by threads");
     document.on_page().paragraph(measured_on(load));
     document.html(svg);
     document.on_page().note(
-        "Points and levels are medians, the strokes through points and at the ends of levels spreads, p25–p75. The published \
-         figures are from other hardware, and not comparable in absolute terms.",
+        "Points and levels: medians. Strokes: spreads (p25–p75). Published rates are from other hardware, not \
+         comparable in absolute terms.",
     );
     for (short, full) in Key::of(rates).entries() {
         document.on_page().item(&short, full);
@@ -35,9 +35,9 @@ pub fn document(rates: &Rates, load: Option<f64>, svg: &str) -> Document {
     document.note(notes::legend(rates));
     let paid = notes::paid(rates);
     if !paid.is_empty() {
-        document.section("Do threads pay? The best rate of several ÷ the best of one (threads)");
+        document.section("Gain of threads: best rate of several ÷ best rate of one (threads)");
         document.table(&[&[""], &header[1..]].concat(), paid);
-        document.note("Above 1 they do; ≈: the spreads overlap, so that neither is faster.");
+        document.note("Above 1: threads are faster. ≈: the spreads overlap.");
     }
     counted(rates, &mut document);
     document.gap();
@@ -45,23 +45,21 @@ pub fn document(rates: &Rates, load: Option<f64>, svg: &str) -> Document {
         document.item("Substitute", format!("{sentence}."));
     }
     document.section(
-        "Published: window 128, other hardware (BlueField-3 under RDMA traffic), not to be compared in absolute terms",
+        "Published: window 128, other hardware (BlueField-3 with RDMA traffic), not comparable in absolute terms",
     );
     document.table(&["", "million messages per second (threads)"], published_rows());
     document.item("Here", notes::here(rates));
     document
 }
 
-/// Hundreds of lines, which would bury the tables of a terminal.
+/// Pages only: hundreds of lines would hide the tables of a terminal.
 fn counted(rates: &Rates, document: &mut Document) {
-    // Of what never happened, too: then they say so.
+    // Counts of 0 are shown if the engine counts at all.
     if rates.rates.iter().all(|rate| rate.counted.is_empty()) {
         return;
     }
-    document
-        .on_terminal()
-        .note("What engines count for each message is in --json, in --csv and in the page of --plot.");
-    document.on_page().section("What engines count, for each message");
+    document.on_terminal().note("Counts per message: --json, --csv and the page of --plot.");
+    document.on_page().section("Counts of engines, per message");
     for (what, counts) in notes::counted(rates) {
         document.on_page().item(&what, counts);
     }
@@ -76,7 +74,7 @@ fn published_rows() -> Vec<Vec<String>> {
     lines.chain(controls).collect()
 }
 
-/// The engine, its substitute if another matched, and its threads.
+/// The engine, its substitute, and its threads.
 pub(super) fn label(rate: &Rate) -> String {
     let name = in_place(&rate.engine, rate.substitute.as_deref());
     rate.threads.map_or_else(|| name.clone(), |threads| format!("{name} ×{threads}"))
@@ -88,7 +86,7 @@ pub(super) fn charts(rates: &Rates) -> Vec<(usize, u32)> {
     windows.flat_map(|&window| rates.options.work_ns.iter().map(move |&work_ns| (window, work_ns))).collect()
 }
 
-/// Engines downwards, scenarios to the right.
+/// Rows are engines, columns are scenarios.
 fn table(rates: &Rates, window: usize, work_ns: u32) -> Vec<Vec<String>> {
     let of = |scenario: Scenario| {
         let is_here =
@@ -116,7 +114,7 @@ fn text(rate: &Rate) -> String {
     }
 }
 
-/// A word in place of missing figures.
+/// A word instead of missing figures.
 fn without(rate: &Rate) -> Option<&'static str> {
     match rate {
         Rate { wrong: Some(_), .. } => Some("WRONG"),
@@ -156,7 +154,7 @@ pub fn csv(rates: &Rates, out: &mut dyn Write) -> io::Result<()> {
     schema::members(&columns, rates.rates.iter().map(rate), cell, out)
 }
 
-/// All of it for programs.
+/// The results as JSON.
 pub fn json(rates: &Rates, load: Option<f64>) -> Value {
     let options = &rates.options;
     measured(
@@ -174,19 +172,19 @@ pub fn json(rates: &Rates, load: Option<f64>) -> Value {
     )
 }
 
-/// What the paper published, in million messages per second: other hardware, not to be compared in absolute terms.
+/// Published rates, in million messages per second, of other hardware: not comparable in absolute terms.
 fn published_rates() -> Value {
     let lines = published::LINES.iter().map(|(scenario, points)| {
         let points =
             points.iter().map(|(threads, rate)| json!({"threads": threads, "rate_millions_per_s": rate}));
-        // `scenario` is its title; this is what it is called in `rates`.
+        // `scenario` is the title; `rates` uses the id.
         let id = Scenario::ALL.iter().find(|of| of.title() == *scenario).map(|of| of.name());
         json!({"scenario": scenario, "scenario_id": id, "points": points.collect::<Vec<_>>()})
     });
     let controls = published::CONTROLS.iter();
     let controls = controls.map(|(name, rate)| json!({"control": name, "rate_millions_per_s": rate}));
     json!({
-        "hardware": "BlueField-3 under RDMA traffic, window 128: not comparable in absolute terms",
+        "hardware": "BlueField-3 with RDMA traffic, window 128: not comparable in absolute terms",
         "lines": lines.collect::<Vec<_>>(),
         "controls": controls.collect::<Vec<_>>(),
     })

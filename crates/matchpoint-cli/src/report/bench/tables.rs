@@ -1,22 +1,22 @@
-//! What the tables on a terminal and in a page have in common.
+//! Common parts of tables on a terminal and in a page.
 
 use matchpoint_bench::results::Figures;
 use matchpoint_bench::{Cell, Outcome, Results};
 
 use crate::format::{bytes, digits, in_place};
 
-/// Where it was measured. What else ran on the machine is in the figures, too.
+/// Host of the measurement, with its load.
 pub fn measured_on(load: Option<f64>) -> String {
-    let busy = load.map_or_else(String::new, |load| format!(" Its load average before: {}.", digits(load)));
+    let busy = load.map_or_else(String::new, |load| format!(" Load average before: {}.", digits(load)));
     format!("Measured on {}.{busy}", matchpoint_replay::host::host())
 }
 
-/// The cells of one workload, engine by engine.
+/// The cells of each workload, by engine.
 pub fn rows(results: &Results) -> Vec<&[Cell]> {
     results.cells.chunks(results.engines.len().max(1)).collect()
 }
 
-/// What was measured, if anything was.
+/// The figures of a cell, if any.
 pub fn figures(cell: &Cell) -> Option<&Figures> {
     if let Outcome::Measured(figures) = &cell.outcome { Some(figures) } else { None }
 }
@@ -30,7 +30,7 @@ pub fn time(cell: &Cell) -> String {
     }
 }
 
-/// Why a cell has no figures.
+/// The reason for missing figures.
 pub fn without_figures(outcome: &Outcome) -> &'static str {
     match outcome {
         Outcome::Differs(_) => "differs",
@@ -40,59 +40,57 @@ pub fn without_figures(outcome: &Outcome) -> &'static str {
     }
 }
 
-/// Of a time the quarters of its repetitions.
+/// The quartiles of a time.
 pub fn spread(cell: &Cell) -> Option<String> {
     let figures = figures(cell)?;
     Some(format!("{}–{}", digits(figures.ns_p25), digits(figures.ns_p75)))
 }
 
-/// Entries examined.
+/// Attempts.
 pub fn attempts(cell: &Cell) -> String {
     cell.attempts_mean.map_or_else(|| NOTHING.to_owned(), digits)
 }
 
-/// Posts and arrivals, where they can be timed apart.
+/// Times of posts and of arrivals, if timed separately.
 pub fn split(cell: &Cell) -> Option<String> {
     let (post, arrive) = figures(cell)?.split?;
     Some(format!("{} + {}", digits(post), digits(arrive)))
 }
 
-/// Rows whose messages were unexpected: a library waits in the post only.
+/// Rows with separate times. A library waits only in the post of an unexpected message.
 pub fn with_halves<'a>(rows: &[&'a [Cell]]) -> Vec<&'a [Cell]> {
     rows.iter().copied().filter(|row| row.iter().any(|cell| split(cell).is_some())).collect()
 }
 
-/// What a cell without a figure has.
+/// Text of an empty cell.
 pub const NOTHING: &str = "·";
 
-/// Cells without figures, or without all of them: which, and why.
+/// Cells with missing figures, and the reasons.
 pub fn unfinished(results: &Results) -> Vec<(&'static str, String)> {
-    let told = |cell: &Cell| {
+    let note = |cell: &Cell| {
         let at = format!("{} on {}", cell.engine, label(cell));
         match &cell.outcome {
-            Outcome::TooSlow { why, .. } => {
-                Some(("Given up", format!("{at}: {why}; --budget gives it longer.")))
-            }
+            Outcome::TooSlow { why, .. } => Some(("Given up", format!("{at}: {why}; increase --budget."))),
             Outcome::Differs(what) => Some(("Differs", format!("{at}: {}", differs(what)))),
             Outcome::Full(when) => Some(("Full", format!("{at}: {}", full(when)))),
             Outcome::Wrong(what) => Some(("WRONG", format!("{at}: {what}."))),
             Outcome::Measured(_) => None,
         }
     };
-    results.cells.iter().filter_map(told).collect()
+    results.cells.iter().filter_map(note).collect()
 }
 
-/// What a full table comes to.
+/// A sentence about a full table.
 pub fn full(when: &str) -> String {
     format!("its table, {when}.")
 }
 
-/// What an answer comes to that is another, and none that is wrong.
+/// A sentence about another permitted answer.
 pub fn differs(what: &str) -> String {
-    format!("{what}, which its order, or what it demands, permits.")
+    format!("{what}, which its order or its requirements permit.")
 }
 
-/// The leanest of a row: the least memory of those that did all of the workload.
+/// The least memory of a row, among engines that finished the workload.
 pub fn leanest(row: &[Cell]) -> Option<u64> {
     row.iter().filter_map(Cell::bytes_whole).min()
 }
@@ -109,7 +107,7 @@ pub fn memory(cell: &Cell, leanest: Option<u64>) -> String {
     }
 }
 
-/// The cells of each engine that another engine matched in the place of it: the other's figures.
+/// Cells of each engine with a substitute: the figures are those of the substitute.
 fn substituted(results: &Results) -> Vec<Vec<&Cell>> {
     let rows = rows(results);
     let of = |at: usize| {
@@ -118,7 +116,7 @@ fn substituted(results: &Results) -> Vec<Vec<&Cell>> {
     (0..results.engines.len()).map(of).collect()
 }
 
-/// What columns and lines are called: engines as given, and before them who matched in their place anywhere.
+/// Names of columns and lines: engines, with their substitutes.
 pub fn names(results: &Results) -> Vec<String> {
     let name = |(engine, cells): (&String, Vec<&Cell>)| {
         in_place(engine, cells.first().and_then(|cell| cell.substitute.as_deref()))
@@ -126,7 +124,7 @@ pub fn names(results: &Results) -> Vec<String> {
     results.engines.iter().zip(substituted(results)).map(name).collect()
 }
 
-/// Who matched in the place of whom, and on which workloads if not on all: a sentence for each engine of which that is so.
+/// A sentence for each engine with a substitute, with the workloads if not all.
 pub fn substitutes(results: &Results) -> Vec<String> {
     let all = rows(results).len();
     let sentence = |cells: Vec<&Cell>| {
@@ -138,24 +136,24 @@ pub fn substitutes(results: &Results) -> Vec<String> {
     substituted(results).into_iter().filter_map(sentence).collect()
 }
 
-/// Who matched in the place of an engine, if anybody did.
+/// A sentence about a substitute, if any.
 pub fn substitute(engine: &str, substitute: Option<&str>) -> Option<String> {
-    Some(format!("`{}` matched in the place of `{engine}`", substitute?))
+    Some(format!("`{}` matched instead of `{engine}`", substitute?))
 }
 
-/// A workload and its size.
+/// A workload with its size.
 pub fn label(cell: &Cell) -> String {
-    // The size of a trace is no parameter of it.
+    // The size of a trace is not a parameter.
     let is_trace = cell.workload.contains(':');
     if is_trace { cell.workload.clone() } else { format!("{}:{}", cell.workload, cell.n) }
 }
 
-/// What figures of different machines are compared by.
+/// The reference for comparisons between hosts.
 pub fn reference(results: &Results) -> String {
     let (low, high) = results.reference_range_ns;
     format!(
-        "{} ns ({} to {}) for two plain linked lists at depth 0, warm, on this machine, now: divide by it to compare \
-         machines. {} ns is what calls behind the contract cost if the engine does nothing.",
+        "{} ns ({} to {}) for two linked lists at depth 0, with warm caches, on this host: divide by it to compare \
+         hosts. Calls through the contract without an engine: {} ns.",
         digits(results.reference_ns),
         digits(low),
         digits(high),

@@ -1,4 +1,4 @@
-//! What several application threads get done, and what one still pays where another matches: tables and JSON.
+//! The reports of concurrent callers and of offloaded matching: tables and JSON.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::format::{counted, in_place, with_spread};
 use crate::report::document::Document;
 use crate::report::schema::measured;
 
-/// What several callers get done.
+/// The report of concurrent callers.
 pub fn callers(rates: &CallerRates) -> Document {
     let mut document = Document::default();
     for sharing in Sharing::ALL {
@@ -41,38 +41,39 @@ pub fn callers(rates: &CallerRates) -> Document {
     document.item(
         "Here",
         format!(
-            "{} processors. Each caller posts {} receives of a source of its own, then their messages arrive; again.",
+            "{} processors. Each caller posts {} receives of a separate source, then their messages arrive; \
+             repeatedly.",
             rates.processors, rates.options.burst
         ),
     );
     document
 }
 
-/// Of each engine whose table was full, when it was first.
+/// For each engine with a full table, the first occurrence.
 pub(super) fn full_tables<'a>(
     document: &mut Document,
     rates: impl Iterator<Item = (&'a str, Option<&'a Full>)>,
 ) {
-    let mut told = BTreeSet::new();
+    let mut reported = BTreeSet::new();
     for (engine, full) in rates {
-        if let Some(Full(when)) = full.filter(|_| told.insert(engine)) {
+        if let Some(Full(when)) = full.filter(|_| reported.insert(engine)) {
             document.item("Full", format!("{engine}: {}", tables::full(when)));
         }
     }
 }
 
-/// All of it for programs.
+/// The results as JSON.
 pub fn callers_json(rates: &CallerRates, load: Option<f64>) -> Value {
     let each = |rate: &matchpoint_bench::callers::CallerRate| {
-        let told = |figure: f64| rate.full.is_none().then_some(figure);
+        let measured = |figure: f64| rate.full.is_none().then_some(figure);
         json!({
             "sharing": rate.sharing.name(),
             "callers": rate.callers,
             "engine": rate.engine,
             "substitute": rate.substitute,
-            "rate_millions_per_s": told(rate.median),
-            "rate_p25": told(rate.p25),
-            "rate_p75": told(rate.p75),
+            "rate_millions_per_s": measured(rate.median),
+            "rate_p25": measured(rate.p25),
+            "rate_p75": measured(rate.p75),
             "full": rate.full.as_ref().map(|Full(when)| when),
             "right": rate.is_right,
         })
@@ -89,10 +90,10 @@ pub fn callers_json(rates: &CallerRates, load: Option<f64>) -> Value {
     )
 }
 
-/// What one thread still pays.
+/// The report of offloaded matching.
 pub fn offload(options: &OffloadOptions, costs: &[OffloadCost]) -> Document {
     let mut document = Document::default();
-    document.section("Nanoseconds that the application's thread pays for each call (p25–p75)");
+    document.section("Nanoseconds of the application's thread per call (p25–p75)");
     let text = |cost: &Cost| with_spread([cost.median_ns, cost.p25_ns, cost.p75_ns]);
     let row = |cost: &OffloadCost| {
         let name = in_place(&cost.engine, cost.substitute.as_deref());
@@ -120,14 +121,14 @@ pub fn offload(options: &OffloadOptions, costs: &[OffloadCost]) -> Document {
     document
 }
 
-/// What stands in the place of figures of an engine whose table of fixed size was full.
+/// Text instead of figures of an engine with a full table.
 pub(super) const FULL: &str = "full";
 
 fn each(costs: &Costs) -> [&Cost; 4] {
     [&costs.post, &costs.post_offloaded, &costs.arrive, &costs.completion_offloaded]
 }
 
-/// All of it for programs.
+/// The results as JSON.
 pub fn offload_json(options: &OffloadOptions, costs: &[OffloadCost], load: Option<f64>) -> Value {
     let of = |cost: Option<&Cost>| -> Value {
         json!({

@@ -1,35 +1,34 @@
-//! What engines cost that are called from C, next to the stand-ins for MPI libraries.
+//! The report of engines called from C, next to stand-ins for MPI libraries.
 
 use matchpoint_bench::through_c::stand_ins;
 use matchpoint_bench::{Cell, Results};
 use serde_json::{Value, json};
 
 use super::engines::{header, or_nothing, result, rounded, table, timed};
-use super::standing::{self, best, is_level};
+use super::ranking::{self, best, is_level};
 use super::tables::{NOTHING, figures, label, measured_on, names, reference, rows, spread, unfinished};
 use crate::format::digits;
 use crate::report::document::Document;
 use crate::report::schema::measured;
 
-/// What the columns of stand-ins are.
 const STAND_INS: &str = "Stand-ins: the structures of MPI libraries, in C, on the same requests. c:list: two lists (MPICH). \
      c:rank_array: two queues for each communicator and source, and one of receives from any source (Open MPI's ob1). c:ucx: 1021 \
      buckets by all words, a list of receives with wildcards, and a list of all unexpected messages (UCX).";
 
-/// All of it, with the load of the machine before, and its picture.
+/// The report, with the host load before and the chart.
 pub fn document(results: &Results, load: Option<f64>, svg: &str) -> Document {
-    let mut document = Document::new("through_c", "What matching costs, called from C");
+    let mut document = Document::new("through_c", "Cost of matching, called from C");
     document.on_page().paragraph(measured_on(load));
     document.html(svg);
     let rows = rows(results);
     document.section("Nanoseconds per matched message (a post and an arrival), called from C");
     document.marked_table(&header(results), table(&rows, timed));
-    document.note(standing::LEGEND);
+    document.note(ranking::LEGEND);
     document.on_terminal().section("Spread (p25–p75 of the repetitions)");
     document.on_terminal().table(&header(results), table(&rows, |cell, _| or_nothing(spread(cell))));
-    document.section("Times the best stand-in of the row");
+    document.section("Time ÷ best stand-in of the row");
     document.table(&ratio_header(results), rows.iter().map(|row| ratio_line(row)).collect());
-    document.section("Where each engine is slower than the best stand-in");
+    document.section("Workloads on which an engine is slower than the best stand-in");
     for (at, name) in names(results).iter().take(engine_count(results)).enumerate() {
         document.item(name, slower(&rows, at));
     }
@@ -40,7 +39,7 @@ pub fn document(results: &Results, load: Option<f64>, svg: &str) -> Document {
     document
 }
 
-/// Stand-ins are behind the engines.
+/// Number of engines; stand-ins follow.
 fn engine_count(results: &Results) -> usize {
     results.engines.len() - stand_ins().len()
 }
@@ -49,13 +48,12 @@ fn split_row(row: &[Cell]) -> (&[Cell], &[Cell]) {
     row.split_at(row.len() - stand_ins().len())
 }
 
-/// The fastest stand-in of a row.
 fn best_stand_in(row: &[Cell]) -> Option<&Cell> {
     let measured = split_row(row).1.iter().filter_map(|cell| Some((cell, figures(cell)?.ns_median)));
     measured.min_by(|one, other| one.1.total_cmp(&other.1)).map(|(cell, _)| cell)
 }
 
-/// Times the best stand-in that an engine takes.
+/// Time of an engine ÷ time of the best stand-in.
 fn ratio(cell: &Cell, row: &[Cell]) -> Option<f64> {
     Some(cell.outcome.ns()? / best_stand_in(row)?.outcome.ns()?)
 }
@@ -73,7 +71,7 @@ fn ratio_line(row: &[Cell]) -> Vec<String> {
     row.first().map(label).into_iter().chain(ratios).chain([named]).collect()
 }
 
-/// The workloads on which an engine is slower, by spreads, the worst first.
+/// The workloads on which an engine is slower, by spreads, worst first.
 fn slower(rows: &[&[Cell]], engine: usize) -> String {
     let behind = rows.iter().filter_map(|row| {
         let cell = &row[engine];
@@ -84,11 +82,11 @@ fn slower(rows: &[&[Cell]], engine: usize) -> String {
     let mut behind: Vec<_> = behind.collect();
     behind.sort_by(|one, other| other.0.total_cmp(&one.0));
     let words: Vec<String> =
-        behind.iter().map(|(ratio, on)| format!("{} times on {on}", digits(*ratio))).collect();
+        behind.iter().map(|(ratio, on)| format!("{} × on {on}", digits(*ratio))).collect();
     if words.is_empty() { "nowhere".to_owned() } else { words.join(", ") }
 }
 
-/// All of it for programs.
+/// The results as JSON.
 pub fn json(results: &Results, load: Option<f64>) -> Value {
     let (low, high) = results.reference_range_ns;
     let cells =
@@ -108,7 +106,7 @@ pub fn json(results: &Results, load: Option<f64>) -> Value {
     )
 }
 
-/// As without `--through`, but for what is not measured.
+/// A result without the members that are not measured through C.
 fn result_in_row(cell: &Cell, row: &[Cell]) -> Value {
     let mut value = result(cell);
     if let Some(members) = value.as_object_mut() {

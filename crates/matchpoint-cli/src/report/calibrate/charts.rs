@@ -1,4 +1,4 @@
-//! Which charts a calibration has: what was measured beside what the model says, and what is left between them.
+//! Charts of a calibration: measured and modelled times, and residuals.
 
 use matchpoint_calibrate::fit::differences::extra_attempts;
 use matchpoint_calibrate::fit::parameters::Link;
@@ -17,23 +17,23 @@ const COUNTS: Scale = Scale::Powers(10, |mark| count(mark as u64));
 const TIMES: Scale = Scale::Powers(10, seconds);
 const RESIDUALS: Scale = Scale::Signed(|mark| format!("{:+.0} %", mark * 100.0));
 
-/// A title, and the charts below it.
+/// A title with its charts.
 pub(super) struct Group {
-    /// What they are of.
+    /// Title.
     pub title: &'static str,
-    /// How to read them.
+    /// Legend.
     pub text: &'static str,
-    /// Those there are.
+    /// Charts.
     pub charts: Vec<Chart>,
 }
 
-/// All there are.
+/// All groups with charts.
 pub(super) fn groups(of: &Calibration<'_>) -> Vec<Group> {
     let groups = [
         Group {
             title: "One message",
-            text: "Ping-pong of one pair. Dots: measured; lines: α + s ÷ R_b, a line for each protocol that the times tell \
-                   apart. Beside them, what is left: (measured − modelled) ÷ measured.",
+            text: "Ping-pong of one pair. Dots: measured. Lines: α + s ÷ R_b, one per protocol. Residuals: (measured \
+                   − modelled) ÷ measured.",
             charts: if of.parameters.links.is_empty() { vec![] } else { vec![sizes(of), size_residuals(of)] },
         },
         Group {
@@ -43,8 +43,8 @@ pub(super) fn groups(of: &Calibration<'_>) -> Vec<Group> {
         },
         Group {
             title: "Many messages at once",
-            text: "HighVolumePingPong, the same bytes in any number of messages. The line is what reversed order is modelled \
-                   as: equal order as it was measured, and the cost of each entry compared beyond it.",
+            text: "HighVolumePingPong, constant bytes in different numbers of messages. Line: modelled reversed \
+                   order, the measured equal order plus the cost of the additional attempts.",
             charts: queue(of).into_iter().chain(queue_residuals(of)).collect(),
         },
     ];
@@ -63,7 +63,7 @@ fn line(style: usize, points: Vec<(f64, f64)>) -> Line {
     Line { style, points, shape: Shape::Curve, ..Line::default() }
 }
 
-/// Sizes from the smallest to the largest of a segment, close enough for a line to look like one.
+/// Sizes of a segment, dense enough for a smooth line.
 fn within(segment: &Segment) -> impl Iterator<Item = f64> {
     const STEPS: u32 = 24;
     let (low, high) = (f64::from(segment.bytes.0), f64::from(segment.bytes.1));

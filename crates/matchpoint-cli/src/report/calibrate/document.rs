@@ -1,11 +1,11 @@
-//! The parameters as a table, and charts of what they were made of.
+//! The parameters as a table, and charts of the measurements.
 
 use super::charts::groups;
 use super::{Calibration, HEADER, contention, logp, rows, search, where_};
 use crate::report::chart::grid;
 use crate::report::document::Document;
 
-/// All of it.
+/// The report.
 pub fn document(of: &Calibration<'_>) -> Document {
     let (name, head) = (&of.machine.name, &of.raw.head);
     let mut document = Document::new(format!("the machine {name}"), format!("The machine {name}"));
@@ -15,8 +15,8 @@ pub fn document(of: &Calibration<'_>) -> Document {
     if !of.parameters.links.is_empty() {
         document.table(&HEADER, rows(of.parameters));
         document.note(
-            "A message of s bytes takes α + s ÷ R_b; where several processes of a node send at once, R_N bounds them all. ±: \
-             the wider half of the interval of 95 %.",
+            "A message of s bytes takes α + s ÷ R_b. R_N limits all processes of a node that send at once. ±: the \
+             wider half of the 95 % interval.",
         );
     }
     let sentences = [
@@ -28,7 +28,7 @@ pub fn document(of: &Calibration<'_>) -> Document {
         text.into_iter().for_each(|text| document.fact(label, text));
     }
     if !of.parameters.warnings.is_empty() {
-        document.section("What this does not tell");
+        document.section("Limitations");
         of.parameters.warnings.iter().for_each(|warning| document.bullet(warning));
     }
     for group in groups(of) {

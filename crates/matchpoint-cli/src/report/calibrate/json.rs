@@ -1,5 +1,4 @@
-//! The calibration for machines. `docs/reference/calibrate.md` describes every member; members never change their meaning or
-//! disappear.
+//! The calibration as JSON. `docs/reference/calibrate.md` describes every member; members never change or disappear.
 
 use matchpoint_calibrate::fit::Range;
 use matchpoint_calibrate::fit::parameters::{Link, Search};
@@ -10,7 +9,7 @@ use serde_json::{Value, json};
 use super::Calibration;
 use crate::report::schema::headed;
 
-/// All of it.
+/// The calibration as JSON.
 pub fn document(of: &Calibration<'_>) -> Value {
     let parameters = of.parameters;
     headed(json!({
@@ -94,7 +93,7 @@ fn pairs(name: &str, residuals: &[(f64, f64)]) -> Vec<Value> {
     residuals.iter().map(|(at, residual)| json!({ name: at, "residual": residual })).collect()
 }
 
-/// An end that is not known is null: JSON has no infinity.
+/// An unknown end is null: JSON has no infinity.
 fn range(range: &Range) -> Value {
     json!({ "value": range.value, "low": range.low, "high": range.high.is_finite().then_some(range.high) })
 }

@@ -1,4 +1,4 @@
-//! The reports of `matchpoint calibrate`: one format, one file.
+//! The reports of `matchpoint calibrate`, one file per format.
 
 mod charts;
 pub mod document;
@@ -14,20 +14,20 @@ use matchpoint_model::machine::Machine;
 
 use crate::format::{bytes, count, counted, digits, seconds};
 
-/// What was measured, and what was made of it.
+/// A calibration: measurements and parameters.
 pub struct Calibration<'a> {
-    /// What was measured.
+    /// Measurements.
     pub raw: &'a Raw,
-    /// What was fitted.
+    /// Fitted parameters.
     pub parameters: &'a Parameters,
-    /// The file that it becomes.
+    /// Machine file.
     pub machine: &'a Machine,
 }
 
 /// The columns of [`rows`].
 const HEADER: [&str; 7] = ["", "up to", "α", "", "R_b", "", "R_N"];
 
-/// One for each protocol of each link.
+/// A row for each protocol of each link.
 fn rows(parameters: &Parameters) -> Vec<Vec<String>> {
     parameters.links.iter().flat_map(link_rows).collect()
 }
@@ -36,7 +36,7 @@ fn link_rows(link: &Link) -> Vec<Vec<String>> {
     let row = |(index, segment): (usize, &Segment)| {
         let (alpha, beta) = (segment.alpha_s, segment.beta_s_per_byte);
         let (rate, of_rate) = match beta.may_be_zero() {
-            // Whatever bytes cost, it was less than what times scatter by.
+            // The time per byte is below the scatter of times.
             true => ("not determined".to_owned(), String::new()),
             false => (rate(1.0 / beta.value), margin(&beta)),
         };
@@ -54,8 +54,7 @@ fn link_rows(link: &Link) -> Vec<Vec<String>> {
     link.segments.iter().enumerate().map(row).collect()
 }
 
-/// The largest message of a protocol: that was tried, where messages beyond it wait for their receive; else that was
-/// measured.
+/// The largest message of a protocol: measured, or tested with rendezvous messages.
 fn largest(link: &Link, index: usize) -> u32 {
     let segment = &link.segments[index];
     match segment.protocol {
@@ -72,7 +71,7 @@ fn node_rate(rate_: &NodeRate) -> String {
     }
 }
 
-/// Bytes per second, in powers of ten as networks have them.
+/// Bytes per second, in decimal units.
 fn rate(bytes_per_s: f64) -> String {
     match bytes_per_s {
         small if small < 1e6 => format!("{} kB/s", digits(small / 1e3)),
@@ -81,7 +80,7 @@ fn rate(bytes_per_s: f64) -> String {
     }
 }
 
-/// How far the interval reaches, on its wider side.
+/// The wider half of an interval.
 fn margin(range: &Range) -> String {
     let wider = (range.high - range.value).max(range.value - range.low) / range.value;
     match wider * 100.0 {
@@ -91,27 +90,23 @@ fn margin(range: &Range) -> String {
     }
 }
 
-/// Queue search in a sentence.
 fn search(parameters: &Parameters) -> Option<String> {
     let search = parameters.search.as_ref()?;
     let gamma = search.gamma_s();
     let mut text = format!(
-        "γ = {} {}: {} for each entry that is compared{}",
+        "γ = {} {}: {} per attempt{}",
         seconds(gamma.value),
         margin(&gamma),
         seconds(search.attempt_s.value),
         by_messages(search)
     );
     if let Some(share) = search.random_share.filter(|share| *share > 0.0) {
-        text += &format!(
-            "; random order costs {:.0} % of reversed order (one list searched from its beginning: 50 %)",
-            share * 100.0
-        );
+        text += &format!("; random order costs {:.0} % of reversed order (50 % for one list)", share * 100.0);
     }
     Some(text)
 }
 
-/// What the least and the largest numbers of messages tell that tell it at all.
+/// Cost of an entry for the fewest and the most messages.
 fn by_messages(search: &Search) -> String {
     let known = search.gamma_by_messages();
     match &known[..] {
@@ -126,11 +121,10 @@ fn by_messages(search: &Search) -> String {
     }
 }
 
-/// LogP in a sentence.
 fn logp(parameters: &Parameters) -> Option<String> {
     let LogP { overhead_s, gap_s } = parameters.logp?;
     Some(format!(
-        "o = {} {}, of a call that sends; g = {} {}, between two messages of 8 bytes",
+        "o = {} {}, per send; g = {} {}, between two messages of 8 bytes",
         seconds(overhead_s.value),
         margin(&overhead_s),
         seconds(gap_s.value),
@@ -138,13 +132,12 @@ fn logp(parameters: &Parameters) -> Option<String> {
     ))
 }
 
-/// Contention in a sentence.
 fn contention(parameters: &Parameters) -> Option<String> {
     let delta = parameters.contention.as_ref()?.each_s;
-    Some(format!("δ = {:.3e} s for each byte over a shared link, {}", delta.value, margin(&delta)))
+    Some(format!("δ = {:.3e} s per byte over a shared link, {}", delta.value, margin(&delta)))
 }
 
-/// Where the ranks were, in words.
+/// Placement of the ranks.
 fn where_(raw: &Raw) -> String {
     let nodes = raw.head.ranks.nodes();
     let ranks = raw.head.ranks.0.len();

@@ -1,44 +1,44 @@
-//! Axes: from values to pixels, and the marks on the way.
+//! Axes: pixels of values, and marks.
 
-/// How far axes around 0 may reach: what is nearly nothing shall look so.
+/// Ranges of axes around 0: small residuals must look small.
 const REACHES: [f64; 6] = [0.04, 0.1, 0.2, 0.4, 1.0, 2.0];
 
-/// Powers with a mark, at most.
+/// Highest number of marked powers.
 const POWERS: i32 = 8;
 
-/// How a mark is written.
+/// Text of a mark.
 pub type Label = fn(f64) -> String;
 
-/// How values are laid out, and which have marks.
+/// Placement of values and marks.
 #[derive(Clone, Copy)]
 pub enum Scale {
-    /// Numbers as far apart as they are, each with a mark.
+    /// Linear, with a mark per number.
     Even,
-    /// Numbers as far apart as their logarithms, each with a mark.
+    /// Logarithmic, with a mark per number.
     Ratios,
-    /// From 0 on, in round steps.
+    /// From 0, in round steps.
     FromZero,
-    /// Each power of this as wide as the one before.
+    /// Logarithmic, with marks at powers of this number.
     Powers(u32, Label),
     /// Around 0.
     Signed(Label),
 }
 
-/// From values to pixels.
+/// Pixels of values.
 pub struct Axis {
     scale: Scale,
-    /// Added to every value: a queue of no entries has a logarithm, too.
+    /// Offset of every value: a queue without entries has no logarithm.
     added: f64,
     low: f64,
     high: f64,
     from: f64,
     to: f64,
-    /// Values, and what they are called.
+    /// Values and texts of marks.
     pub marks: Vec<(f64, String)>,
 }
 
 impl Axis {
-    /// From one pixel to another, for these values.
+    /// Creates an axis between two pixels for these values.
     pub fn of(values: impl Iterator<Item = f64>, scale: Scale, from: f64, to: f64) -> Axis {
         let mut values: Vec<f64> = values.filter(|value| value.is_finite()).collect();
         values.sort_by(f64::total_cmp);
@@ -79,7 +79,7 @@ impl Axis {
     }
 
     fn reach_powers(&mut self, base: u32, label: Label) {
-        // What is not quite a whole power after taking a logarithm is one all the same.
+        // Corrects rounding errors of the logarithm.
         self.low = (self.low + 1e-9).floor();
         self.high = (self.high - 1e-9).ceil().max(self.low + 1.0);
         let (low, high) = (self.low as i32, self.high as i32);
@@ -105,12 +105,12 @@ impl Axis {
     }
 }
 
-/// A value as it is, to a thousandth.
+/// A value with three decimals.
 pub fn plain(value: f64) -> String {
     ((value * 1e3).round() / 1e3).to_string()
 }
 
-/// The label of a number below an axis: large powers of two are short.
+/// The label of a number: large powers of two are short.
 fn short(number: usize) -> String {
     match number.trailing_zeros() {
         20.. if number > 0 => format!("{}Mi", number >> 20),
@@ -119,7 +119,7 @@ fn short(number: usize) -> String {
     }
 }
 
-/// 1, 2 or 5 times a power of ten, and not less.
+/// The next 1, 2 or 5 × a power of ten.
 fn round_step(step: f64) -> f64 {
     let power = 10_f64.powf(step.max(1e-3).log10().floor());
     let of = |times: &&f64| **times * power >= step;
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_numbers_are_short() {
+    fn large_numbers_are_shortened() {
         for (number, expected) in
             [(0, "0"), (1, "1"), (1000, "1000"), (4096, "4096"), (1 << 16, "64Ki"), (1 << 24, "16Mi")]
         {

@@ -5,17 +5,16 @@ use std::fmt::Write;
 use super::axis::Axis;
 use crate::report::escape::escape;
 
-/// Charts side by side.
 const COLUMNS: usize = 3;
 
-/// Of a chart, in pixels, with all around it.
+/// Size of a chart, in pixels, with margins.
 const WIDTH: usize = 460;
 const HEIGHT: usize = 300;
 
-/// Between the middles of two numbers below the axis, at least.
+/// Minimum distance of two numbers below the axis.
 const APART: f64 = 30.0;
 
-/// Pixels from a chart's corner to the left, right, upper and lower end of what is drawn in.
+/// Distances from the corner of the chart to the left, right, top and bottom of the drawing area, in pixels.
 pub(super) struct Frame {
     pub left: f64,
     pub right: f64,
@@ -25,7 +24,7 @@ pub(super) struct Frame {
 
 pub(super) const FRAME: Frame = Frame { left: 48.0, right: 278.0, top: 34.0, bottom: 258.0 };
 
-/// Levels across the chart, and what each is called.
+/// Horizontal lines with their labels.
 pub(super) fn levels(svg: &mut String, values: &Axis) {
     let Frame { left, right, .. } = FRAME;
     for (value, name) in &values.marks {
@@ -40,7 +39,7 @@ pub(super) fn levels(svg: &mut String, values: &Axis) {
     }
 }
 
-/// Marks below the chart, from the left. Where they are close, not all are named.
+/// Marks below the chart, from the left. Close marks have no labels.
 pub(super) fn marks(svg: &mut String, numbers: &Axis) {
     let (bottom, mut last) = (FRAME.bottom, f64::MIN);
     for (number, name) in &numbers.marks {
@@ -58,11 +57,11 @@ pub(super) fn marks(svg: &mut String, numbers: &Axis) {
     }
 }
 
-/// A picture of all charts, labelled for screen readers. Without charts it shows the text `nothing`.
+/// A picture of all charts, with a label for screen readers. Without charts it shows the text `nothing`.
 pub(super) fn grid(charts: &[String], label: &str, nothing: &str) -> String {
     let columns = COLUMNS.min(charts.len().max(1));
     let rows = charts.len().div_ceil(COLUMNS).max(1);
-    // Few charts are not drawn larger than many.
+    // Few charts are not enlarged.
     let across = WIDTH * columns;
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {across} {}\" style=\"max-width:{across}px\" role=\"img\" aria-label=\"{}\">",

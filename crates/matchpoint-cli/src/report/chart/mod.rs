@@ -1,4 +1,4 @@
-//! Small charts side by side: what several reports draw. Lines have their names at their ends.
+//! Small charts in a grid. Lines have their names at their ends.
 
 pub mod axis;
 mod frame;
@@ -12,67 +12,67 @@ use self::names::{End, names};
 use crate::report::document::html::PICTURE;
 use crate::report::escape::escape;
 
-/// Styles of lines: after them colours come again.
+/// Number of line styles, which then repeat.
 pub const STYLES: usize = 12;
 
-/// What of a line is drawn.
+/// Drawn parts of a line.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub enum Shape {
-    /// Points, and a line through them.
+    /// Points and a line.
     #[default]
     Points,
-    /// Points alone.
+    /// Points only.
     Dots,
-    /// The line alone.
+    /// Line only.
     Curve,
-    /// A line from the left to the last number, without points: a value that was published, say.
+    /// A level from the left to the last number, without points.
     Level,
 }
 
-/// A line: its name, its points, and its style.
+/// A line: name, points, style.
 #[derive(Default)]
 pub struct Line {
-    /// At its end; empty for a line that goes with the one before it.
+    /// Name at its end; empty for a continuation of the previous line.
     pub name: String,
-    /// What a pointer shows, if it is more.
+    /// Tooltip, if longer than the name.
     pub full: String,
-    /// The number, and the value.
+    /// Number and value.
     pub points: Vec<(f64, f64)>,
-    /// From where to where values spread at such a number.
+    /// Number, and range of values.
     pub spreads: Vec<(f64, f64, f64)>,
-    /// Where a value is only known to be more.
+    /// Lower bounds of values.
     pub arrows: Vec<(f64, f64)>,
-    /// The number of its colour.
+    /// Index of the colour.
     pub style: usize,
-    /// What of it is drawn.
+    /// Drawn parts.
     pub shape: Shape,
 }
 
 /// A chart.
 pub struct Chart {
-    /// What it shows.
+    /// Title.
     pub title: String,
-    /// What the axes are.
+    /// Names of the axes.
     pub axes: String,
-    /// In the order in which they are drawn.
+    /// Lines, in drawing order.
     pub lines: Vec<Line>,
-    /// Of numbers and of values.
+    /// Scales of numbers and of values.
     pub scales: (Scale, Scale),
-    /// Values that the chart reaches to, whatever its lines have.
+    /// Values that the chart includes in any case.
     pub reach: Vec<f64>,
 }
 
-/// A picture of all charts, labelled for screen readers. Without charts it shows the text `nothing`.
+/// A picture of all charts, with a label for screen readers. Without charts it shows the text `nothing`.
 pub fn grid(charts: &[Chart], label: &str, nothing: &str) -> String {
     frame::grid(&charts.iter().map(Chart::drawn).collect::<Vec<_>>(), label, nothing)
 }
 
-/// A picture as a file, which has its own style.
+/// A picture as a file with its own style.
 pub fn alone(svg: &str) -> String {
     svg.replacen("><", &format!("><style>{PICTURE}</style><"), 1)
 }
 
-/// Adds a point to the line of that name, or to a new one behind the others.
+/// Adds a point to the line with this name, or to a new line.
 pub fn add(lines: &mut Vec<Line>, name: String, point: (f64, f64)) {
     match lines.iter_mut().find(|line| line.name == name) {
         Some(line) => line.points.push(point),
@@ -84,7 +84,7 @@ impl Chart {
     fn axes(&self) -> (Axis, Axis) {
         let points = || self.lines.iter().flat_map(|line| line.points.iter().chain(&line.arrows));
         let spreads = self.lines.iter().flat_map(|line| &line.spreads);
-        // A spread goes beyond its points.
+        // A spread exceeds its points.
         let values = points().map(|point| point.1).chain(spreads.flat_map(|&(_, low, high)| [low, high]));
         let values = values.chain(self.reach.iter().copied());
         let Frame { left, right, top, bottom } = FRAME;
@@ -112,7 +112,7 @@ impl Chart {
 }
 
 impl Line {
-    /// Where it ends, if it has points.
+    /// Draws the line. Returns its end, if it has points.
     fn draw(&self, svg: &mut String, numbers: &Axis, values: &Axis) -> Option<(f64, f64)> {
         let style = self.style;
         let place = |&(number, value): &(f64, f64)| (numbers.place(number), values.place(value));
@@ -127,7 +127,7 @@ impl Line {
         let mut path = String::new();
         for (x, y) in self.points.iter().map(place) {
             if self.shape == Shape::Level && path.is_empty() {
-                // Where all its numbers are the same one, it is seen to be a level nevertheless.
+                // A level with one number is drawn as a short line.
                 let _ = write!(path, "M{:.1} {y:.1}", FRAME.left);
             }
             let _ = write!(path, "{}{x:.1} {y:.1}", if path.is_empty() { "M" } else { "L" });
@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_drawn_lies_within_the_chart() {
+    fn chart_elements_are_within_frame() {
         let powers = Scale::Powers(10, |mark| mark.to_string());
         let ways = [Scale::Even, Scale::Ratios].map(|way| [(way, Scale::FromZero), (way, powers)]);
         for points in

@@ -5,24 +5,24 @@ use std::fmt::Write;
 use super::frame::Frame;
 use crate::report::escape::escape;
 
-/// Between two of them.
+/// Distance of two names.
 const LINE: f64 = 11.5;
 
 /// Letters of a name.
 const LETTERS: usize = 29;
 
-/// Where a line ends, in pixels, and what it is called.
+/// End of a line, in pixels, with its name.
 pub(super) struct End<'a> {
     pub x: f64,
     pub y: f64,
     pub name: &'a str,
-    /// What a pointer shows; if that is nothing, the name.
+    /// Tooltip; if empty, the name.
     pub full: &'a str,
-    /// Of the line.
+    /// Style of the line.
     pub style: usize,
 }
 
-/// Writes them right of the frame, as far as there is room, each led to by its line.
+/// Writes names right of the frame, as far as there is room, with leaders.
 pub(super) fn names(svg: &mut String, ends: &[End<'_>], frame: &Frame) {
     let &Frame { right, top, bottom, .. } = frame;
     let wanted: Vec<f64> = ends.iter().map(|end| end.y).collect();
@@ -39,7 +39,7 @@ pub(super) fn names(svg: &mut String, ends: &[End<'_>], frame: &Frame) {
     }
 }
 
-/// A name as far as there is room; a pointer shows all of it, in full.
+/// A truncated name; the tooltip has the full name.
 fn short(name: &str, full: &str, letters: usize) -> String {
     let start = match name.chars().count() {
         all if all <= letters && name == full => return escape(name),
@@ -49,8 +49,8 @@ fn short(name: &str, full: &str, letters: usize) -> String {
     format!("{}<title>{}</title>", escape(&start), escape(full))
 }
 
-/// Moves places apart until they are at least `distance` from each other and within `top` to `bottom`, as little as
-/// keeping their order allows. The result is by the index of what was given.
+/// Moves positions apart to at least `distance`, within `top` and `bottom`, with minimal moves and in order. Results
+/// are by input index.
 fn apart(wanted: &[f64], distance: f64, top: f64, bottom: f64) -> Vec<f64> {
     let mut order: Vec<usize> = (0..wanted.len()).collect();
     order.sort_by(|one, other| wanted[*one].total_cmp(&wanted[*other]));
@@ -73,7 +73,7 @@ mod tests {
     use super::apart;
 
     #[test]
-    fn labels_keep_their_order_and_their_distance() {
+    fn labels_keep_order_and_distance() {
         assert_eq!(apart(&[50.0, 10.0, 52.0], 10.0, 0.0, 100.0), [50.0, 10.0, 60.0]);
         assert_eq!(apart(&[99.0, 98.0], 10.0, 0.0, 100.0), [100.0, 90.0]);
         assert_eq!(apart(&[-5.0], 10.0, 0.0, 100.0), [0.0]);

@@ -1,4 +1,4 @@
-//! A document as an HTML file that needs nothing else: no network, no server.
+//! A document as an HTML file, without network or server.
 
 use std::fmt::Write;
 
@@ -7,10 +7,10 @@ use crate::report::escape::{escape, prose};
 
 const STYLE: &str = include_str!("page.css");
 
-/// The style of pictures, which are files too.
+/// The style of pictures, which are also separate files.
 pub(in crate::report) const PICTURE: &str = include_str!("picture.css");
 
-/// A whole file. `about` is shown right of our name, `script` runs in a closure. `about` and `main` are HTML.
+/// A complete file. `about` is next to the product name, `script` runs in a closure. `about` and `main` are HTML.
 pub(in crate::report) fn file(title: &str, about: &str, main: &str, script: &str) -> String {
     let (scripts, script) = match script {
         "" => ("", String::new()),
@@ -30,7 +30,6 @@ pub(in crate::report) fn file(title: &str, about: &str, main: &str, script: &str
     )
 }
 
-/// The page of a document.
 pub(super) fn render<'a>(subject: &str, heading: &str, blocks: impl Iterator<Item = &'a Block>) -> String {
     let mut main = format!("<h1>{}</h1>\n", prose(heading));
     let mut open = "";
@@ -81,7 +80,6 @@ fn fact(label: &str, text: &str) -> String {
     format!("<div><dt>{}</dt><dd>{}</dd></div>", escape(label), prose(text))
 }
 
-/// Labelled facts.
 pub(in crate::report) fn facts(class: &str, facts: &[(&str, String)]) -> String {
     let all: String = facts.iter().map(|(label, text)| fact(label, text)).collect();
     format!("<dl class=\"{class}\">{all}</dl>")
@@ -120,7 +118,7 @@ fn grid(caption: &str, header: &[impl AsRef<str>], rows: &[Vec<String>], is_mark
     html + "</tbody></table></div>"
 }
 
-/// A cell; lines behind its first are small.
+/// A cell; lines after the first are small.
 fn element(name: &str, attributes: &str, class: &str, text: &str) -> String {
     let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
     let mut lines = text.split('\n');
@@ -129,7 +127,7 @@ fn element(name: &str, attributes: &str, class: &str, text: &str) -> String {
     html + &format!("</{name}>")
 }
 
-/// Whether most cells of this column begin with a letter. A few words in place of missing figures do not count.
+/// Whether most cells of a column begin with a letter. A few words instead of missing figures do not count.
 fn is_of_words(rows: &[Vec<String>], column: usize) -> bool {
     let cells = rows.iter().filter_map(|row| row.get(column)?.chars().next());
     let (words, figures): (Vec<char>, Vec<char>) = cells.partition(|first| first.is_alphabetic());

@@ -1,4 +1,4 @@
-//! A report, described once: its blocks in their order, for a terminal and for an HTML page that needs nothing else.
+//! A report as a list of blocks, for a terminal and for an HTML page.
 
 pub(super) mod html;
 mod terminal;
@@ -9,10 +9,9 @@ use anstyle::{AnsiColor, Style};
 
 use crate::verdict::Answer;
 
-/// Columns of a terminal, unless more are known: what every terminal has.
+/// Columns of a terminal, if its width is unknown.
 pub const WIDTH: usize = 80;
 
-/// What a block is shown on.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 enum Medium {
     #[default]
@@ -34,36 +33,36 @@ enum Block {
     Gap,
 }
 
-/// Words at the left, figures at the right; the first cell of a row is its name. Further lines of a cell are for pages.
+/// The first cell of a row is its name. Further lines of a cell are for pages only.
 struct Table {
     header: Vec<String>,
     rows: Vec<Vec<String>>,
-    /// Cells that begin with `*` or `≈` are the best of their row.
+    /// Whether cells that begin with `*` or `≈` are the best of their row.
     is_marked: bool,
 }
 
-/// A report: blocks in their order.
+/// A report.
 #[derive(Default)]
 pub struct Document {
     subject: String,
     heading: String,
     blocks: Vec<(Medium, Block)>,
-    /// Of the next block.
+    /// Medium of the next block.
     medium: Medium,
 }
 
 impl Document {
-    /// One that may become a page, with this subject and this heading.
+    /// Creates a document with a subject and a heading for its page.
     pub fn new(subject: impl Into<String>, heading: impl Into<String>) -> Self {
         Document { subject: subject.into(), heading: heading.into(), ..Document::default() }
     }
 
-    /// Text for a terminal of so many columns.
+    /// Renders the document for a terminal with `width` columns.
     pub fn text(&self, width: usize) -> String {
         terminal::render(self.blocks_on(Medium::Terminal), width)
     }
 
-    /// A whole HTML file.
+    /// Renders the document as an HTML file.
     pub fn page(&self) -> String {
         html::render(&self.subject, &self.heading, self.blocks_on(Medium::Page))
     }
@@ -77,77 +76,77 @@ impl Document {
         self.blocks.push((mem::take(&mut self.medium), block));
     }
 
-    /// The next block is for terminals only.
+    /// Restricts the next block to terminals.
     pub fn on_terminal(&mut self) -> &mut Self {
         self.medium = Medium::Terminal;
         self
     }
 
-    /// The next block is for pages only.
+    /// Restricts the next block to pages.
     pub fn on_page(&mut self) -> &mut Self {
         self.medium = Medium::Page;
         self
     }
 
-    /// The answer.
+    /// Adds the answer.
     pub fn lead(&mut self, text: impl Into<String>, style: Style) {
         self.push(Block::Lead(text.into(), style));
     }
 
-    /// Running text.
+    /// Adds a paragraph.
     pub fn paragraph(&mut self, text: impl Into<String>) {
         self.push(Block::Paragraph(text.into()));
     }
 
-    /// Text with a label at its left.
+    /// Adds text with a label at its left.
     pub fn fact(&mut self, label: &str, text: impl Into<String>) {
         self.push(Block::Fact(label.to_owned(), text.into()));
     }
 
-    /// The heading of what follows.
+    /// Adds a heading.
     pub fn section(&mut self, title: impl Into<String>) {
         self.push(Block::Section(title.into()));
     }
 
-    /// A table. On a terminal without room for all columns it is cut into several.
+    /// Adds a table. A terminal that is too narrow shows several tables.
     pub fn table(&mut self, header: &[impl AsRef<str>], rows: Vec<Vec<String>>) {
         let header = header.iter().map(|cell| cell.as_ref().to_owned()).collect();
         self.push(Block::Table(Table { header, rows, is_marked: false }));
     }
 
-    /// A table in which the best of each row begin with `*`, or with `≈` if there are several.
+    /// Adds a table in which the best cells of a row begin with `*` or `≈`.
     pub fn marked_table(&mut self, header: &[impl AsRef<str>], rows: Vec<Vec<String>>) {
         let header = header.iter().map(|cell| cell.as_ref().to_owned()).collect();
         self.push(Block::Table(Table { header, rows, is_marked: true }));
     }
 
-    /// An explanation of the table above.
+    /// Adds an explanation of the preceding table.
     pub fn note(&mut self, text: impl Into<String>) {
         self.push(Block::Note(text.into()));
     }
 
-    /// A titled item of a list.
+    /// Adds a list item with a title.
     pub fn item(&mut self, title: &str, text: impl Into<String>) {
         self.push(Block::Item(title.to_owned(), text.into()));
     }
 
-    /// An item of a list.
+    /// Adds a list item.
     pub fn bullet(&mut self, text: impl Into<String>) {
         self.push(Block::Bullet(text.into()));
     }
 
-    /// A picture, or another part of a page; terminals do without.
+    /// Adds HTML, which terminals omit.
     pub fn html(&mut self, html: impl Into<String>) {
         self.on_page().push(Block::Html(html.into()));
     }
 
-    /// The end of a list that another list follows.
+    /// Ends a list before another block.
     pub fn gap(&mut self) {
         self.push(Block::Gap);
     }
 }
 
-/// How an answer to whether matching is the problem is shown.
+/// Style of an answer.
 pub fn answer_style(answer: Answer) -> Style {
     let colour = match answer {
         Answer::Unknown => return Style::new().bold(),

@@ -1,4 +1,4 @@
-//! The data that the script draws from: small enough for a thousand ranks.
+//! Data of the report's script, small enough for a thousand ranks.
 
 use std::fmt::Write;
 
@@ -10,10 +10,9 @@ use crate::derived::cost_ns;
 use crate::report::Report;
 use crate::report::escape::script_json;
 
-/// Rows of the heat map. More than a screen has pixels would only make the file larger.
+/// Rows of the heat map: about the pixels of a screen.
 const ROWS: usize = 1024;
 
-/// Columns of the heat map, likewise.
 const COLUMNS: usize = 240;
 
 #[derive(Serialize)]
@@ -53,7 +52,7 @@ struct Series {
     elapsed_s: Vec<f64>,
 }
 
-/// All of it, safe inside a script element.
+/// The data as JSON, safe inside a script element.
 pub fn json(report: &Report<'_>) -> String {
     let measurements = report.measurements;
     let data = Data {
@@ -62,7 +61,7 @@ pub fn json(report: &Report<'_>) -> String {
         ranks: measurements.ranks.iter().map(|rank| rank.rank).collect(),
         series: series(measurements),
     };
-    // Plain numbers and text always serialise.
+    // Numbers and text always serialize.
     script_json(&serde_json::to_string(&data).unwrap_or_default())
 }
 
@@ -83,7 +82,7 @@ fn heat(measurements: &Measurements) -> Heat {
     }
 }
 
-/// The longest queue in each column, over the ranks of a row.
+/// The longest queue of each column, over the ranks of a row.
 fn longest(row: &[RankMeasurements], columns: usize, of: fn(&RankMeasurements) -> &RankQueue) -> Vec<u64> {
     let mut lengths = vec![0; columns];
     for timeline in row.iter().map(|rank| &of(rank).timeline) {
@@ -118,7 +117,7 @@ fn series(measurements: &Measurements) -> Series {
     }
 }
 
-/// Numbers in base 36; a run of equal ones as `value*length`. A third of the size of JSON on real timelines.
+/// Encodes numbers in base 36, and a run of equal numbers as `value*length`: a third of the size of JSON.
 fn encode(values: impl IntoIterator<Item = u64>) -> String {
     let mut text = String::new();
     let mut values = values.into_iter().peekable();
@@ -150,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn runs_are_written_once() {
+    fn encode_shortens_runs() {
         assert_eq!(encode([0, 0, 0, 36, 5, 5]), "0*3 10 5*2");
         assert_eq!(encode([]), "");
     }

@@ -1,15 +1,15 @@
-//! What is read first: the answer, the key facts, the advice.
+//! The beginning of the report: answer, key facts, advice.
 
 use std::fmt::Write;
 
 use crate::advice::Kind;
-use crate::derived::{late_share, left_open, ratio};
+use crate::derived::{late_share, ratio, wildcard_receives};
 use crate::format::{bytes, capital, count, counted, seconds, share, share_range};
 use crate::report::escape::{escape, prose};
 use crate::report::{Report, document};
 use crate::verdict::{Answer, NEGLIGIBLE, WORTHWHILE};
 
-/// The left end of the gauge: a hundredth of a percent.
+/// The left end of the gauge, 0.01 %.
 const GAUGE_DECADES: f64 = 4.0;
 const GAUGE_FROM: f64 = 1e-4;
 
@@ -30,7 +30,7 @@ pub fn verdict(report: &Report<'_>) -> String {
         Answer::Little => ("little", "A little"),
         Answer::Yes => ("yes", "Yes"),
     };
-    // The word is said in large letters: the sentence need not begin with it again.
+    // The answer has its own line, so the sentence omits it.
     let sentence = match verdict.answer {
         Answer::NoMessages => &verdict.text,
         _ => verdict.text.split_once(": ").map_or(verdict.text.as_str(), |(_, sentence)| sentence),
@@ -50,7 +50,7 @@ fn gauge(report: &Report<'_>) -> String {
     let recorded = range("range", verdict.low, verdict.high, Some(verdict.share));
     let legend = if verdict.high < GAUGE_FROM {
         format!(
-            "The share of the run time, {}, lies below this scale.",
+            "The share of the run time, {}, is too small for this scale.",
             share_range(verdict.low, verdict.high)
         )
     } else {
@@ -75,7 +75,7 @@ fn gauge(report: &Report<'_>) -> String {
     )
 }
 
-/// From the low end to the high one, as far as the scale goes, with a mark at the share; nothing if all is below it.
+/// A bar from the low end to the high end, with a mark at the share; empty if the range is below the scale.
 fn range(class: &str, low: f64, high: f64, share: Option<f64>) -> String {
     if high < GAUGE_FROM {
         return String::new();
@@ -91,7 +91,7 @@ fn range(class: &str, low: f64, high: f64, share: Option<f64>) -> String {
     )
 }
 
-/// Where a share lies on the gauge, in percent of its width: its logarithm.
+/// Position of a share on the logarithmic gauge, in percent of its width.
 fn place(share: f64) -> f64 {
     ((share.max(1e-12).log10() + GAUGE_DECADES) / GAUGE_DECADES * 100.0).clamp(0.0, 100.0)
 }
@@ -99,7 +99,7 @@ fn place(share: f64) -> f64 {
 pub fn facts(report: &Report<'_>) -> String {
     let measurements = report.measurements;
     let totals = &measurements.totals;
-    let (any_source, _) = left_open(totals);
+    let (any_source, _) = wildcard_receives(totals);
     let longest = |lengths: &mut dyn Iterator<Item = u64>| count(lengths.max().unwrap_or(0));
     let facts = [
         ("Ranks", count(measurements.trace.ranks.into())),
@@ -108,9 +108,12 @@ pub fn facts(report: &Report<'_>) -> String {
         ("Messages", count(totals.sends)),
         ("Data", bytes(totals.bytes)),
         ("Late receives", share(late_share(totals))),
-        ("Source left open", share(ratio(any_source as f64, totals.receives as f64))),
-        ("Posted at most", longest(&mut measurements.ranks.iter().map(|rank| rank.posted.length_max))),
-        ("Waiting at most", longest(&mut measurements.ranks.iter().map(|rank| rank.unexpected.length_max))),
+        ("Uses MPI_ANY_SOURCE", share(ratio(any_source as f64, totals.receives as f64))),
+        ("Longest posted queue", longest(&mut measurements.ranks.iter().map(|rank| rank.posted.length_max))),
+        (
+            "Longest unexpected queue",
+            longest(&mut measurements.ranks.iter().map(|rank| rank.unexpected.length_max)),
+        ),
     ];
     document::html::facts("facts", &facts)
 }
@@ -122,12 +125,12 @@ pub fn advice(report: &Report<'_>) -> String {
             .map(|advice| format!("<li><h3>{}</h3><p>{}</p></li>", prose(&advice.title), prose(&advice.text)))
             .collect::<String>()
     };
-    let (change, trust) = (list(Kind::Change), list(Kind::Trust));
-    let change = if change.is_empty() { "<li><p>Nothing stands out.</p></li>".to_owned() } else { change };
-    let trust = if trust.is_empty() {
+    let (change, limitations) = (list(Kind::Change), list(Kind::Limitation));
+    let change = if change.is_empty() { "<li><p>No advice.</p></li>".to_owned() } else { change };
+    let limitations = if limitations.is_empty() {
         String::new()
     } else {
-        format!("<h2 class=\"second\">How far to trust this</h2><ul class=\"advice trust\">{trust}</ul>")
+        format!("<h2 class=\"second\">Limitations</h2><ul class=\"advice limitations\">{limitations}</ul>")
     };
-    format!("<ol class=\"advice\">{change}</ol>{trust}")
+    format!("<ol class=\"advice\">{change}</ol>{limitations}")
 }

@@ -1,4 +1,4 @@
-//! How this was measured.
+//! The section about the measurement.
 
 use matchpoint_replay::measurements::ArrivalOrderResult;
 
@@ -11,9 +11,9 @@ pub fn method(report: &Report<'_>) -> String {
     let measurements = report.measurements;
     let (arrivals, totals) = (&measurements.arrivals, &measurements.totals);
     let mut facts = vec![
-        ("Arrivals", format!("`{}`{}", arrivals.mode, compared(report))),
+        ("Arrival order", format!("`{}`{}", arrivals.mode, compared(report))),
         ("Network (LogGP)", format!("`{}`", arrivals.loggp)),
-        ("Host of the timings", measurements.host.clone()),
+        ("Timed on", measurements.host.clone()),
         ("Written by", format!("matchpoint {}", env!("CARGO_PKG_VERSION"))),
         (
             "Run time",

@@ -1,7 +1,7 @@
-//! The report as one HTML file that needs nothing else: no network, no server.
+//! The report as one HTML file, without network or server.
 //!
-//! What can be read without a script is written here; the script draws the two maps, whose data it finds in the
-//! page, and moves a cursor over every chart.
+//! Text and charts are static HTML. The script draws the two maps from data in the page, and moves a cursor over every
+//! chart.
 
 mod chart;
 mod data;
@@ -44,7 +44,7 @@ pub fn render(report: &Report<'_>) -> String {
     file(&report.measurements.trace.path, &head::trace(report), &main, &SCRIPT.concat())
 }
 
-/// Fills every `{{name}}` of the template, once: what is filled in is not looked at again, whatever it contains.
+/// Replaces every `{{name}}` of the template. The replacement text is not searched again.
 fn fill(template: &str, part: impl Fn(&str) -> String) -> String {
     let mut filled = String::new();
     let mut rest = template;

@@ -1,4 +1,4 @@
-//! Where in the application receives are posted.
+//! Call sites of receives.
 
 use matchpoint_replay::measurements::PlaceMeasurements;
 
@@ -8,13 +8,12 @@ use crate::places::{compared, short};
 use crate::report::Report;
 use crate::report::document::html::captioned;
 
-/// Rows of the table.
 const ROWS: usize = 20;
 
 const COLUMNS: [&str; 8] =
-    ["Place", "Ranks", "Receives", "Late", "Any source", "Any tag", "Compared", "Deepest"];
+    ["Call site", "Ranks", "Receives", "Late", "Any source", "Any tag", "Compared", "Deepest"];
 
-/// A section, if the trace has call sites.
+/// The section, if the trace contains call sites.
 pub fn places(report: &Report<'_>) -> String {
     let measurements = report.measurements;
     let (all, Some(engine)) = (&measurements.places, measurements.engines.first()) else {
@@ -24,20 +23,20 @@ pub fn places(report: &Report<'_>) -> String {
         return String::new();
     }
     let caption = format!(
-        "The places in the application for whose receives `{}` compares most. Late: the message was there first. Compared, \
-         deepest: entries in all searches, and in the longest",
+        "Call sites by the entries that `{}` compares for their receives. Late: posted after the message arrived. \
+         Compared, deepest: entries in all searches, and in the longest search",
         engine.name
     );
     let rows: Vec<Vec<String>> = all.iter().take(ROWS).map(row).collect();
     let rest = match all.len().saturating_sub(ROWS) as u64 {
         0 => String::new(),
-        rest => format!("<p class=\"about\">And {}, in the JSON.</p>", counted(rest, "place")),
+        rest => format!("<p class=\"about\">{} more: --json.</p>", counted(rest, "call site")),
     };
     let table = captioned(&caption, &COLUMNS, &rows);
-    format!("<section id=\"places\"><h2>Where receives are posted</h2>{table}{rest}</section>")
+    format!("<section id=\"places\"><h2>Call sites of receives</h2>{table}{rest}</section>")
 }
 
-/// Below the name of the place all that is known of it.
+/// The first cell has the name of the call site, then its source line or module.
 fn row(place: &PlaceMeasurements) -> Vec<String> {
     let there = &place.receives;
     let of_posted = |part: u64| share(ratio(part as f64, there.posted as f64));

@@ -1,4 +1,4 @@
-//! Queues: when and where they are long, and how deep searches go.
+//! Queue lengths by rank and time, and attempts per search.
 
 use std::fmt::Write;
 
@@ -15,7 +15,7 @@ pub fn heat(report: &Report<'_>) -> String {
     let longest =
         |of: fn(&RankMeasurements) -> &RankQueue| ranks.iter().map(|rank| of(rank).length_max).max();
     if ranks.iter().all(|rank| rank.posted.timeline.is_empty()) {
-        return "<p class=\"empty\">No queue was ever seen.</p>".to_owned();
+        return "<p class=\"empty\">No queue had an entry.</p>".to_owned();
     }
     map(&Map {
         name: "heat",
@@ -28,7 +28,7 @@ pub fn heat(report: &Report<'_>) -> String {
     })
 }
 
-/// A map that the script draws.
+/// A map, drawn by the script.
 pub struct Map<'a> {
     pub name: &'a str,
     pub label: &'a str,
@@ -101,8 +101,8 @@ pub fn depths(report: &Report<'_>) -> String {
         return String::new();
     };
     let about = format!(
-        "<p class=\"about\">Entries that <code>{}</code> compares in one search. Each row has twice as many as the \
-         row before. An arrival searches the posted receives, a receive the unexpected messages.</p>",
+        "<p class=\"about\">Entries that <code>{}</code> compares in one search. Each row doubles the number. An arrival \
+         searches the posted receives, a receive the unexpected messages.</p>",
         escape(&engine.name)
     );
     let tables = depth("Posted receives", "posted", &engine.posted)
@@ -115,9 +115,10 @@ fn depth(title: &str, class: &str, queue: &QueueMeasurements) -> String {
     let used = [&queue.depth_hit, &queue.depth_miss].map(|bins| bins.iter().rposition(|&n| n > 0));
     let last = used.into_iter().flatten().max().unwrap_or(0);
     let mut html = format!(
-        "<div><h3>{title}</h3><p class=\"about\">Of {} searches {} hit, after {} entries on average; {} miss, after {}.</p>\
-         <table class=\"depth {class}\"><thead><tr><th scope=\"col\">entries</th><th scope=\"col\" colspan=\"2\">hits\
-         </th><th scope=\"col\" colspan=\"2\">misses</th></tr></thead><tbody>",
+        "<div><h3>{title}</h3><p class=\"about\">{} searches: {} search hits with {} entries compared on average, {} search \
+         misses with {}.</p>\
+         <table class=\"depth {class}\"><thead><tr><th scope=\"col\">entries</th><th scope=\"col\" colspan=\"2\">search hits\
+         </th><th scope=\"col\" colspan=\"2\">search misses</th></tr></thead><tbody>",
         count(queue.searches),
         share(ratio(queue.hits as f64, queue.searches as f64)),
         digits(ratio(queue.attempts_hit as f64, queue.hits as f64)),

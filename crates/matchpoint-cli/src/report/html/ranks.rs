@@ -1,4 +1,4 @@
-//! What matching costs: per engine, per rank.
+//! Cost of matching, by engine and by rank.
 
 use matchpoint_replay::measurements::EngineMeasurements;
 
@@ -9,9 +9,8 @@ use crate::library_cost;
 use crate::report::Report;
 use crate::report::document::html::captioned;
 use crate::report::escape::{escape, prose};
-use crate::stand_in::stands_for;
+use crate::stand_in::library_of;
 
-/// Ranks in the table.
 const WORST: usize = 8;
 
 pub fn engines(report: &Report<'_>) -> String {
@@ -19,8 +18,8 @@ pub fn engines(report: &Report<'_>) -> String {
     let slowest = engines.iter().map(|of| of.match_cold_ns.max(of.match_ns)).fold(0.0, f64::max);
     let rank = report.verdict.rank;
     let mut html = format!(
-        "<p class=\"about\">Every engine answers alike; what differs is what it compares, what that costs on the machine \
-         named below, and the memory that it takes.</p><div class=\"scroll\" tabindex=\"0\" role=\"region\" \
+        "<p class=\"about\">Every engine gives the same matches. Engines differ in attempts, time and memory. The last \
+         section names the host of the timings.</p><div class=\"scroll\" tabindex=\"0\" role=\"region\" \
          aria-label=\"Engines\"><table class=\"grid engines\"><thead><tr><th scope=\"col\">Engine</th><th \
          scope=\"col\">Compared</th><th scope=\"col\">per search</th><th scope=\"col\" class=\"wide\">Time of all ranks, \
          warm to cold</th><th scope=\"col\">At rank {rank}</th><th scope=\"col\">Memory of a rank, at most</th></tr></thead>\
@@ -38,12 +37,12 @@ fn engine_row(report: &Report<'_>, engine: &EngineMeasurements, slowest: f64) ->
     let (attempts, per_search) = attempts(engine);
     let wrong = match engine.disagreements {
         0 => String::new(),
-        number => format!(" <b class=\"wrong\">{} wrong</b>", count(number)),
+        number => format!(" <b class=\"wrong\">{} incorrect</b>", count(number)),
     };
-    let way = stands_for(&engine.name).map_or(String::new(), |of| format!(" <small>as in {of}</small>"));
+    let way = library_of(&engine.name).map_or(String::new(), |of| format!(" <small>as in {of}</small>"));
     let substitute = engine.substitute.as_ref().map_or(String::new(), |of| {
         let at = at_ranks(of.ranks, of.of_ranks);
-        format!(" <small><code>{}</code> in its place{at}</small>", escape(&of.name))
+        format!(" <small><code>{}</code> instead{at}</small>", escape(&of.name))
     });
     let estimated = if engine.sampled < 1.0 {
         format!(" <abbr title=\"estimated from {} of its searches\">≈</abbr>", share(engine.sampled))
@@ -82,12 +81,12 @@ pub fn times(report: &Report<'_>) -> String {
     };
     let warm: Vec<f64> = engine.ranks.iter().map(|at| at.match_ns).collect();
     let cold: Vec<f64> = engine.ranks.iter().map(|at| at.match_cold_ns).collect();
-    // The rank that the verdict is about: the largest share, which need not be the longest time.
+    // The rank of the verdict has the largest share, not always the longest time.
     let worst = measurements.ranks.iter().position(|rank| rank.rank == report.verdict.rank);
     let mark =
         worst.and_then(|index| Some((index, measurements.ranks.get(index)?, engine.ranks.get(index)?)));
     columns(&Columns {
-        title: &format!("Time that {} spends on matching at each rank (light: on cold caches)", engine.name),
+        title: &format!("Matching time of {} at each rank (light: cold caches)", engine.name),
         series: "matching_ns",
         back: &cold,
         front: &warm,
@@ -107,8 +106,7 @@ pub fn worst(report: &Report<'_>) -> String {
     if report.measurements.ranks.is_empty() {
         return String::new();
     }
-    let caption =
-        format!("The ranks where matching with `{}` takes the largest share of their run time", engine.name);
+    let caption = format!("Ranks with the largest share of the run time (`{}`)", engine.name);
     let header = [
         "Rank",
         "Share",
@@ -118,7 +116,7 @@ pub fn worst(report: &Report<'_>) -> String {
         "Posted",
         "Unexpected",
         "Late",
-        "Longest queue searched",
+        "Longest queue at search",
     ];
     let ranks = worst_ranks(report.measurements, engine);
     captioned(&caption, &header, &ranks.iter().take(WORST).map(worst_row).collect::<Vec<_>>())

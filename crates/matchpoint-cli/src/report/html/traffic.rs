@@ -1,4 +1,4 @@
-//! What the program sends and receives.
+//! Calls, messages, tags and peers of the program.
 
 use std::cmp::Reverse;
 
@@ -12,7 +12,6 @@ use crate::format::{count, counted, digits, power_bin, share};
 use crate::report::escape::escape;
 use crate::report::{Report, document};
 
-/// Rows of a table of bars.
 const ROWS: usize = 12;
 
 pub fn calls(report: &Report<'_>) -> String {
@@ -41,7 +40,7 @@ fn row(label: String, number: u64, most: u64) -> Bar {
 pub fn receives(report: &Report<'_>) -> String {
     let totals = &report.measurements.totals;
     let wildcards = stack(&[
-        ("source and tag given", totals.wildcards.none),
+        ("exact", totals.wildcards.none),
         ("any source", totals.wildcards.any_source),
         ("any tag", totals.wildcards.any_tag),
         ("any source and tag", totals.wildcards.both),
@@ -56,7 +55,7 @@ pub fn receives(report: &Report<'_>) -> String {
             marked: ratio(late as f64, most),
         }
     });
-    let late = bars("Late receives: their message came first", "late", &rows.collect::<Vec<_>>());
+    let late = bars("Late receives: posted after their message arrived", "late", &rows.collect::<Vec<_>>());
     format!("<h3>Receives</h3>{wildcards}{late}{}", runs(totals))
 }
 
@@ -68,9 +67,9 @@ fn runs(totals: &Totals) -> String {
         row(label, *runs, most)
     });
     format!(
-        "{}<p class=\"about\">{}, {} receives long on average, {} at most. Matched {CONFLICT_BLOCK} arrivals at a time, {} of \
-         the blocks would have a conflict: {} would take a receive that an earlier one of its block takes.</p>",
-        bars("Equal receives posted in a row: runs by length", "", &rows.collect::<Vec<_>>()),
+        "{}<p class=\"about\">{}, {} receives long on average, {} at most. Of the blocks of {CONFLICT_BLOCK} arrivals, {} have \
+         a conflict: {} match the receive of an earlier message of their block.</p>",
+        bars("Consecutive duplicates of receives: runs by length", "", &rows.collect::<Vec<_>>()),
         counted(runs, "run"),
         digits(mean),
         count(totals.compatible_run_max),
@@ -106,7 +105,7 @@ pub fn peers(report: &Report<'_>) -> String {
     let facts = [
         ("Peers per rank", format!("{} on average, {most} at most", digits(mean))),
         ("Messages from the most frequent peer", share(ordinary(|rank| rank.peer_weight_max))),
-        ("Evenness of peers (1: all send alike)", digits(ordinary(|rank| rank.peer_uniformity))),
+        ("Evenness of peers (1: all send equally)", digits(ordinary(|rank| rank.peer_uniformity))),
         ("Messages with the most frequent source and tag", share(ordinary(|rank| rank.tuple_share_max))),
         (
             "Distinct (source, tag) ÷ receives",
@@ -135,16 +134,16 @@ fn communicators(report: &Report<'_>) -> String {
 pub fn matrix(report: &Report<'_>) -> String {
     let of = &report.measurements.matrix;
     if of.cells == 0 {
-        return "<p class=\"empty\">Nothing was sent.</p>".to_owned();
+        return "<p class=\"empty\">No messages.</p>".to_owned();
     }
     let about = match of.ranks_per_cell {
         0 | 1 => String::new(),
-        ranks => format!("<p class=\"about\">{} to a cell.</p>", escape(&counted(ranks.into(), "rank"))),
+        ranks => format!("<p class=\"about\">{} per cell.</p>", escape(&counted(ranks.into(), "rank"))),
     };
     about
         + &map(&Map {
             name: "matrix",
-            label: "Who sends to whom",
+            label: "Communication matrix",
             modes: [("messages", "Messages"), ("bytes", "Bytes")],
             first: 0,
             rows: "sender",

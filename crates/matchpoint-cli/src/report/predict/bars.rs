@@ -1,4 +1,4 @@
-//! Times as bars, split as in the paper's figures 10 and 11.
+//! Times as bars, as in the paper's figures 10 and 11.
 
 use std::fmt::Write;
 
@@ -10,17 +10,16 @@ use crate::format::seconds;
 use crate::predict::predicted::{Predicted, Row};
 use crate::report::escape::escape;
 
-/// A part of a time: the class of its colour, its name, how long it is.
+/// A part of a time: class of its colour, name, seconds.
 type Part = (&'static str, &'static str, fn(&Split) -> f64);
 
-/// What times go to.
 const PARTS: [Part; 3] = [
     ("k0", "transport", |split| split.transport_s),
     ("k2", "queue search", |split| split.queue_s),
     ("k4", "contention", |split| split.contention_s),
 ];
 
-/// One chart for each operation, all rows of it on one scale.
+/// One chart per operation, with one scale for all rows.
 pub(super) fn of_operations(predicted: &Predicted) -> String {
     let mut operations: Vec<&str> = predicted.rows.iter().map(|row| row.operation).collect();
     operations.dedup();
@@ -33,14 +32,14 @@ pub(super) fn of_operations(predicted: &Predicted) -> String {
     html + &legend("", "")
 }
 
-/// What colours mean, between two more items.
+/// The legend of colours, between two more items.
 pub(in crate::report) fn legend(first: &str, last: &str) -> String {
     let parts =
         PARTS.map(|(class, name, _)| format!("<li><i class=\"{class}\"></i><span>{name}</span></li>"));
     format!("<ul class=\"legend\">{first}{}{last}</ul>", parts.concat())
 }
 
-/// The parts of a time, one after the other, of which `whole` seconds fill the width.
+/// The parts of a time; `whole` seconds fill the width.
 pub(in crate::report) fn strip(split: &Split, whole: f64) -> String {
     let mut strip = String::new();
     for (class, name, of) in PARTS {

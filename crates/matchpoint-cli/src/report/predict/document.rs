@@ -1,4 +1,4 @@
-//! The prediction: the answer, bars split as in the paper's figures 10 and 11, what it is of, tables.
+//! The prediction: answer, bars as in the paper's figures 10 and 11, facts, tables.
 
 use anstyle::Style;
 
@@ -10,9 +10,9 @@ use crate::report::document::Document;
 /// Tables of engines on a terminal; JSON and pages have all.
 const ENGINE_TABLES: usize = 4;
 
-/// All of it.
+/// The report.
 pub fn document(predicted: &Predicted) -> Document {
-    let mut document = Document::new(&predicted.subject, "What will messages cost?");
+    let mut document = Document::new(&predicted.subject, "Cost of messages");
     document.lead(answer(predicted), Style::new().bold());
     if !predicted.rows.is_empty() {
         document.html(bars::of_operations(predicted));
@@ -40,7 +40,7 @@ fn longest(predicted: &Predicted) -> Option<&Row> {
     predicted.rows.iter().max_by(|one, other| total(one).total_cmp(&total(other)))
 }
 
-/// One sentence: how long, and what most of it goes to.
+/// One sentence: the time, and its largest part.
 fn answer(predicted: &Predicted) -> String {
     let sending = longest(predicted).map(|row| (row, row.prediction.longest[1]));
     let Some((row, split)) = sending.filter(|(_, split)| split.total_s() > 0.0) else {
@@ -56,28 +56,28 @@ fn answer(predicted: &Predicted) -> String {
         parts.into_iter().fold(("", -1.0), |most, part| if part.1 > most.1 { part } else { most });
     let worst = row.prediction.worst;
     let which = match (predicted.rows.len(), predicted.command) {
-        (1, _) => format!("Process {worst} takes longest: {}", seconds(total)),
+        (1, _) => format!("{}, at process {worst}", seconds(total)),
         (_, "amg") => {
             let (operation, level) = (row.operation, &row.name);
-            format!("{operation} on level {level} takes longest: {} at process {worst}", seconds(total))
+            format!("{} for {operation} on level {level}, at process {worst}", seconds(total))
         }
-        (_, "trace") => format!("Phase {} takes longest: {} for process {worst}", row.name, seconds(total)),
+        (_, "trace") => format!("{1} for phase {0}, at process {worst}", row.name, seconds(total)),
         _ => {
             let processes = count(row.layout.processes.get().into());
-            format!("It takes longest on {processes} processes: {} at process {worst}", seconds(total))
+            format!("{} with {processes} processes, at process {worst}", seconds(total))
         }
     };
-    format!("{which}, {} of it {most}.{}", share(time / total), library(predicted))
+    format!("Longest time: {which}; {} of it is {most}.{}", share(time / total), library(predicted))
 }
 
-/// Of a trace: that its queue search is an engine's on this host, and what the machine's own library would take.
+/// For a trace: the source of the queue search, and the cost of the machine's library.
 fn library(predicted: &Predicted) -> String {
     let time = |row: &EngineRow| row.time_s.map(|time| time[1]);
     let library = predicted.engines.iter().find(|row| row.engine == LIBRARY).and_then(time);
     let Some((first, library)) = predicted.engines.first().zip(library) else { return String::new() };
     let Some(own) = time(first) else { return String::new() };
     format!(
-        " The queue search is that of `{}` on this host, {} over the whole run; the MPI library of {} would take {}.",
+        " Queue search of `{}` on this host: {} in the whole run. MPI library of {}: {}.",
         first.engine,
         seconds(own),
         predicted.machine.name,
@@ -107,7 +107,7 @@ fn traffic(predicted: &Predicted, document: &mut Document) {
     document.note(table::TRAFFIC);
 }
 
-/// Transport under models that know less.
+/// Transport with simpler models.
 fn knowledge(predicted: &Predicted, document: &mut Document) {
     let known = |time: Option<f64>| time.map_or_else(|| "·".to_owned(), seconds);
     let of = |row: &Row| {
@@ -115,11 +115,11 @@ fn knowledge(predicted: &Predicted, document: &mut Document) {
             row.prediction.processes.iter().map(|process| process.split.transport_s).fold(0.0, f64::max);
         vec![known(row.prediction.postal_s), known(row.prediction.max_rate_s), seconds(aware)]
     };
-    document.section("Most transport of a process, as models see it");
+    document.section("Highest transport time of a process, by model");
     document.table(&header(predicted, &["postal", "max-rate", "node-aware"]), lines(predicted, of));
 }
 
-/// Where the table of that number is shown.
+/// The medium of the table with this index.
 fn shown(document: &mut Document, at: usize) -> &mut Document {
     if at < ENGINE_TABLES { document } else { document.on_page() }
 }
@@ -129,15 +129,13 @@ fn engines(predicted: &Predicted, document: &mut Document) {
     for (at, of) in tables.iter().enumerate() {
         shown(document, at).section(&of.title);
         shown(document, at).table(&of.columns, of.rows.clone());
-        // Tables alike have one legend.
+        // Equal tables have one legend.
         if at + 1 == ENGINE_TABLES || tables.get(at + 1).is_none_or(|next| next.meaning != of.meaning) {
             shown(document, at).note(&of.meaning);
         }
     }
     if tables.len() > ENGINE_TABLES {
         let more = tables.len() - ENGINE_TABLES;
-        document
-            .on_terminal()
-            .item("Note", format!("engines of {more} further numbers of processes are in the JSON."));
+        document.on_terminal().item("Note", format!("{more} more numbers of processes: --json."));
     }
 }

@@ -1,4 +1,4 @@
-//! Predictions for machines. `docs/reference/predict.md` describes every member; members never change their meaning or disappear.
+//! Predictions as JSON. `docs/reference/predict.md` describes every member; members never change or disappear.
 
 use matchpoint_model::{Machine, Prediction, ProcessCost, Split};
 use serde_json::{Value, json};
@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 use crate::predict::predicted::{EngineRow, Predicted, Row};
 use crate::report::schema::headed;
 
-/// More processes are summed up only.
+/// Highest number of listed processes; more are only summed.
 const PROCESSES_LISTED: usize = 1 << 16;
 
-/// All of it.
+/// The prediction as JSON.
 pub fn document(predicted: &Predicted) -> Value {
     headed(json!({
         "command": predicted.command,
@@ -23,7 +23,7 @@ pub fn document(predicted: &Predicted) -> Value {
     }))
 }
 
-/// The machine, and what its parameters are of.
+/// The machine, and the source of its parameters.
 pub(in crate::report) fn machine(machine: &Machine) -> Value {
     let of = &machine.provenance;
     json!({
@@ -65,7 +65,7 @@ fn row(row: &Row) -> Value {
     })
 }
 
-/// A part that the machine could not tell is null.
+/// The parts of a time; parts that the machine lacks are null.
 fn split(split: &Split, of: &Prediction) -> Value {
     json!({
         "transport_s": split.transport_s,

@@ -1,4 +1,4 @@
-//! The reports of `matchpoint predict`: made of a [`Predicted`](crate::predict::Predicted) and nothing else.
+//! The reports of `matchpoint predict`, from a [`Predicted`](crate::predict::Predicted).
 
 pub(super) mod bars;
 pub mod document;

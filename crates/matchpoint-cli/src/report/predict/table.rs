@@ -1,24 +1,24 @@
-//! What the terminal and the HTML report both show.
+//! Common parts of the terminal and HTML reports.
 
 use matchpoint_model::{Prediction, ProcessCost, Split};
 
 use crate::format::{bytes, count, counted, digits, seconds};
 use crate::predict::predicted::{EngineRow, Predicted, Row};
 
-/// The heading of the times.
-pub const TIMES: &str = "Time of the process that takes longest";
+/// Heading of the times.
+pub const TIMES: &str = "Time of the slowest process";
 
-/// The columns of the times, after the name of the row.
+/// Columns of the times, after the name of the row.
 pub const TIME_COLUMNS: [&str; 5] = ["transport", "queue search", "contention", "total", "interval"];
 
-/// The columns of the traffic, after the name of the row.
+/// Columns of the traffic, after the name of the row.
 pub const TRAFFIC_COLUMNS: [&str; 6] = ["messages", "bytes", "sent", "received", "hops", "on a link"];
 
-/// What the columns of the traffic mean.
-pub const TRAFFIC: &str = "messages, bytes: of all processes. sent, received: most messages of one process. hops: links \
-                           that a byte between nodes passes, mean. on a link: bytes that pass the link that most pass.";
+/// Legend of the traffic.
+pub const TRAFFIC: &str = "messages, bytes: of all processes. sent, received: most messages of one process. hops: \
+                           links per byte between nodes, mean. on a link: bytes on the busiest link.";
 
-/// The name of a row, with what is done if that differs between rows.
+/// The name of a row, with the operation if rows differ.
 pub fn name(predicted: &Predicted, row: &Row) -> String {
     let differs = predicted.rows.iter().any(|other| other.operation != row.operation);
     if differs { format!("{} {}", row.operation, row.name) } else { row.name.clone() }
@@ -40,7 +40,7 @@ fn unless(is_unknown: bool, time_s: f64) -> String {
     if is_unknown { "unknown".to_owned() } else { seconds(time_s) }
 }
 
-/// From the shortest to the longest time that the intervals of the parameters allow.
+/// The range of times within the intervals of the parameters.
 pub fn interval(prediction: &Prediction) -> String {
     let [shortest, value, longest] = prediction.longest.map(|split| split.total_s());
     if shortest == value && value == longest {
@@ -62,7 +62,7 @@ pub fn traffic(row: &Row) -> Vec<String> {
     ]
 }
 
-/// Least, mean and most over processes: a line each.
+/// Minimum, mean and maximum over processes, one line each.
 pub fn spread(row: &Row) -> Vec<Vec<String>> {
     let line = |name: &str, of: &dyn Fn(&ProcessCost) -> f64, shown: &dyn Fn(f64) -> String| {
         let values = || row.prediction.processes.iter().map(of);
@@ -89,47 +89,45 @@ pub fn spread(row: &Row) -> Vec<Vec<String>> {
     ]
 }
 
-/// What is shown of engines: a table for each number of processes on which they were played, and one of their memory on
-/// all others.
+/// Tables of engines: one per number of processes with a replay, and one of memory for all others.
 pub struct Engines {
-    /// What it is about.
+    /// Title.
     pub title: String,
-    /// Its columns, the engine's name first.
+    /// Columns, the engine's name first.
     pub columns: Vec<String>,
     /// A row for each engine.
     pub rows: Vec<Vec<String>>,
-    /// What its columns mean.
+    /// Legend.
     pub meaning: String,
 }
 
-/// A column of engines.
 struct Column {
     name: &'static str,
     meaning: &'static str,
-    /// What stands in it, if anything does.
+    /// Text of a cell, if any.
     cell: fn(&EngineRow) -> Option<String>,
 }
 
 const ENGINE_COLUMNS: [Column; 6] = [
     Column {
         name: "reversed",
-        meaning: "entries that it compares for the messages of the process that receives most, if they come in the opposite \
-                  order of their receives",
+        meaning: "entries compared at the process that receives most, with messages in reversed order of their \
+                  receives",
         cell: |row| row.attempts_reversed.map(count),
     },
     Column {
         name: "in order",
-        meaning: "if they come in the order of their receives",
+        meaning: "with messages in the order of their receives",
         cell: |row| row.attempts_in_order.map(count),
     },
     Column {
         name: "compared",
-        meaning: "entries that it compares with what was traced, at all ranks",
+        meaning: "entries compared with the traced messages, at all ranks",
         cell: |row| row.attempts_recorded.map(count),
     },
     Column {
         name: "time",
-        meaning: "of matching, at the process where it is longest",
+        meaning: "matching time of the slowest process",
         cell: |row| row.time_s.map(time_range),
     },
     Column {
@@ -139,7 +137,7 @@ const ENGINE_COLUMNS: [Column; 6] = [
     },
     Column {
         name: ALL_PEERS,
-        meaning: "memory of a node once each process had a message from every other",
+        meaning: "memory of a node after messages from every process to every other",
         cell: all_peers,
     },
 ];
@@ -161,7 +159,7 @@ pub fn engines(predicted: &Predicted) -> Vec<Engines> {
     tables
 }
 
-/// Columns in which nothing stands are left out.
+/// A table without empty columns.
 fn engines_of(played: &[&EngineRow], processes: u32) -> Engines {
     let of: Vec<&EngineRow> = played.iter().copied().filter(|row| row.processes == processes).collect();
     let columns: Vec<Column> = ENGINE_COLUMNS
@@ -190,7 +188,7 @@ fn engines_of(played: &[&EngineRow], processes: u32) -> Engines {
     }
 }
 
-/// Engines that were not played on these numbers of processes: a column for each.
+/// Memory of engines that were not played, with a column per number of processes.
 fn memory(of: &[&EngineRow]) -> Engines {
     let (mut engines, mut numbers): (Vec<&str>, Vec<u32>) = Default::default();
     for row in of {
@@ -216,7 +214,7 @@ fn memory(of: &[&EngineRow]) -> Engines {
             .chain(numbers.iter().map(|&number| count(number.into())))
             .collect(),
         rows: engines.iter().map(row).collect(),
-        meaning: "Once each process had a message from every other.".to_owned(),
+        meaning: "After messages from every process to every other.".to_owned(),
     }
 }
 
@@ -228,11 +226,11 @@ fn time_range([shortest, value, longest]: [f64; 3]) -> String {
     }
 }
 
-/// What is true of all rows: the machine, the network, the search.
+/// Facts about all rows: machine, network, search.
 pub fn facts(predicted: &Predicted) -> Vec<(&'static str, String)> {
     let provenance = &predicted.machine.provenance;
     let confidence = provenance.confidence.map_or(String::new(), |confidence| {
-        format!("; its intervals are of {} % confidence, within one calibration", digits(confidence * 100.0))
+        format!("; intervals of {} % confidence, within one calibration", digits(confidence * 100.0))
     });
     vec![
         ("Of", predicted.subject.clone()),
@@ -260,11 +258,11 @@ fn nodes(predicted: &Predicted) -> String {
     })
 }
 
-/// What to know before trusting the times: what the machine lacks, and the notes.
+/// Limitations: missing parameters, and the notes.
 pub fn notes(predicted: &Predicted) -> Vec<String> {
     let mut missing: Vec<String> = Vec::new();
     for lack in predicted.rows.iter().flat_map(|row| &row.prediction.missing) {
-        let text = format!("Not in the times: {lack}.");
+        let text = format!("The times omit {lack}.");
         if !missing.contains(&text) {
             missing.push(text);
         }

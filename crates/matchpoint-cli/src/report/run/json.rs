@@ -1,4 +1,4 @@
-//! Results for machines. `docs/reference/run.md` describes every member; members never change their meaning or disappear.
+//! The run report as JSON. `docs/reference/run.md` describes every member; members never change or disappear.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::Run;
 use super::verdict::Verdict;
 use crate::report::schema::headed;
 
-/// All of it. `job` is what was known before it ran.
+/// The report. `job` describes the job before its start.
 pub fn document(job: &Value, run: &Run, verdict: &Verdict) -> Value {
     let unmatched =
         run.unmatched.iter().map(|(why, processes)| json!({ "why": why, "processes": processes }));

@@ -1,5 +1,4 @@
-//! What became of a job whose messages an engine of ours matched: its verdict, on the terminal, and as JSON; and how long it
-//! took without us.
+//! Reports of `matchpoint run`: verdict, table of ranks, JSON, and comparison of run times.
 
 pub mod compared;
 pub mod json;
@@ -12,26 +11,26 @@ use std::path::{Path, PathBuf};
 use matchpoint_run::job::Job;
 use matchpoint_run::report::{Process, Rank};
 
-/// What the processes of one job told.
+/// Reports of the processes of one job.
 pub struct Run {
-    /// Which engine matched.
+    /// Engine that matched.
     pub engine: String,
-    /// Those that have a matched endpoint; first those that matching costs most, or would cost with a list.
+    /// Ranks with a matched endpoint, by decreasing share.
     pub ranks: Vec<Rank>,
-    /// Why others are matched by the core provider itself; of each reason, how many processes gave it.
+    /// Reasons why the core provider matched instead, with the number of processes.
     pub unmatched: Vec<(String, u64)>,
-    /// Processes that loaded the provider, and opened no endpoint with it.
+    /// Processes that loaded the provider without opening an endpoint.
     pub idle: u64,
-    /// How many the command asked for, if it says so.
+    /// Processes that the command starts, if known.
     pub expected: Option<u64>,
-    /// Hosts on which processes loaded the provider.
-    pub heard: BTreeSet<String>,
-    /// How many hosts the job reaches, and the folder that all of them must see; if that was known.
-    reach: Option<(u64, PathBuf)>,
+    /// Hosts of the processes with a report.
+    pub reporting_hosts: BTreeSet<String>,
+    /// Number of hosts of the job, and the folder that they share, if known.
+    shared_folder: Option<(u64, PathBuf)>,
 }
 
 impl Run {
-    /// Of these processes.
+    /// Creates the report of these processes.
     pub fn new(processes: &[Process], expected: Option<u64>) -> Run {
         let mut ranks: Vec<Rank> =
             processes.iter().filter(|one| one.is_matched()).map(Process::sums).collect();
@@ -53,42 +52,43 @@ impl Run {
             unmatched,
             idle: processes.iter().filter(is_idle).count() as u64,
             expected,
-            heard: processes.iter().map(|process| process.host.clone()).collect(),
-            reach: None,
+            reporting_hosts: processes.iter().map(|process| process.host.clone()).collect(),
+            shared_folder: None,
         }
     }
 
-    /// Of a job, by what its processes reported so far.
+    /// Creates the report of a job from the reports so far.
     pub fn of_job(job: &Job, processes: &[Process]) -> Run {
         Run::new(processes, job.ranks).over(job.hosts.count, &job.folder.path)
     }
 
-    /// Of a job that reaches so many hosts, its reports in this folder.
+    /// Adds the number of hosts of the job, and the folder of the reports.
     pub fn over(self, hosts: u64, folder: &Path) -> Run {
-        Run { reach: Some((hosts, folder.to_owned())), ..self }
+        Run { shared_folder: Some((hosts, folder.to_owned())), ..self }
     }
 
-    /// Processes that told nothing.
+    /// Number of processes without a report.
     pub fn silent(&self) -> u64 {
-        let told =
+        let reported =
             self.ranks.len() as u64 + self.idle + self.unmatched.iter().map(|(_, times)| times).sum::<u64>();
-        self.expected.map_or(0, |expected| expected.saturating_sub(told))
+        self.expected.map_or(0, |expected| expected.saturating_sub(reported))
     }
 
-    /// Processes of the first host were heard of, and none of the others: what must be the matter, in words.
+    /// A sentence about a folder that only one host sees.
     pub fn unseen(&self) -> Option<String> {
-        let (hosts, folder) = self.reach.as_ref()?;
+        let (hosts, folder) = self.shared_folder.as_ref()?;
         let expected = self.expected?;
-        let host = self.heard.first().filter(|_| self.heard.len() == 1 && *hosts > 1 && self.silent() > 0)?;
+        let is_only = self.reporting_hosts.len() == 1 && *hosts > 1 && self.silent() > 0;
+        let host = self.reporting_hosts.first().filter(|_| is_only)?;
         Some(format!(
-            "{} of {expected} processes reported nothing, and all that did are on {host}: the other hosts do not see \
-             {}, it seems; name a folder that all hosts see with --folder",
+            "{} of {expected} processes wrote no report, and the others are on {host}. Other hosts may not see the \
+             folder '{}': name a shared folder with --folder",
             self.silent(),
             folder.display()
         ))
     }
 
-    /// Ranks that did not close their endpoints: killed, aborted, or left by `exit`.
+    /// Ranks that did not close their endpoints: killed, aborted, or ended by `exit`.
     pub fn unfinished(&self) -> Vec<u32> {
         let open = self.ranks.iter().filter(|rank| !rank.complete);
         let mut open: Vec<u32> = open.filter_map(|rank| u32::try_from(rank.rank?).ok()).collect();

@@ -1,4 +1,4 @@
-//! The verdict, and a table of ranks.
+//! The run report for a terminal: verdict, table of ranks, notes.
 
 use matchpoint_run::report::Rank;
 
@@ -8,51 +8,53 @@ use crate::format;
 use crate::record::ranks;
 use crate::report::document::{Document, WIDTH, answer_style};
 
-/// Ranks in the table, unless all are wanted.
+/// Ranks in the table without `--stats`.
 const ROWS: usize = 10;
 
-/// With overflow matching: what of the program's receives came to the engine.
+/// Columns with overflow matching.
 const OVERFLOW: [&str; 9] =
     ["Rank", "receives", "overflowed", "given back", "messages", "PRQ", "UMQ", "matching", "share"];
 
-const HEADER: [&str; 9] = ["Rank", "posts", "arrivals", "unexp.", "PRQ", "UMQ", "met", "matching", "share"];
+const HEADER: [&str; 9] =
+    ["Rank", "posts", "arrivals", "unexp.", "PRQ", "UMQ", "length", "matching", "share"];
 
-/// All of it.
+/// Renders the report. `all`: every rank.
 pub fn render(run: &Run, verdict: &Verdict, all: bool) -> String {
     let mut document = Document::default();
     document.lead(&verdict.text, answer_style(verdict.answer));
-    let told: Vec<&Rank> = run
+    let reported: Vec<&Rank> = run
         .ranks
         .iter()
         .filter(|rank| rank.complete || rank.searches() > 0 || rank.overflow.is_some())
         .collect();
-    // Where nothing overflowed every row is the same.
+    // Without overflow, every row is the same.
     let is_empty = |rank: &&Rank| rank.overflow.as_ref().is_some_and(|overflow| overflow.overflowed == 0);
-    if !told.is_empty() && (all || !told.iter().all(is_empty)) {
-        let shown = if all { told.len() } else { ROWS.min(told.len()) };
-        // Those of spawned processes begin again at 0; without a launcher there are none.
+    if !reported.is_empty() && (all || !reported.iter().all(is_empty)) {
+        let shown = if all { reported.len() } else { ROWS.min(reported.len()) };
+        // Ranks of spawned processes begin at 0 again. Without a launcher, ranks are unknown.
         let of_several = |rank: &Rank| {
-            rank.rank.is_some() && told.iter().filter(|other| other.rank == rank.rank).count() > 1
+            rank.rank.is_some() && reported.iter().filter(|other| other.rank == rank.rank).count() > 1
         };
-        let several = told[..shown].iter().any(|rank| of_several(rank));
-        let rows: Vec<Vec<String>> = told[..shown].iter().map(|rank| row(rank, of_several(rank))).collect();
-        let overflows = told.iter().any(|rank| rank.overflow.is_some());
+        let several = reported[..shown].iter().any(|rank| of_several(rank));
+        let rows: Vec<Vec<String>> =
+            reported[..shown].iter().map(|rank| row(rank, of_several(rank))).collect();
+        let overflows = reported.iter().any(|rank| rank.overflow.is_some());
         document.table(if overflows { &OVERFLOW } else { &HEADER }, rows);
-        let more = told.len() - shown;
+        let more = reported.len() - shown;
         let mut more = if more == 0 { String::new() } else { format!(" {more} more ranks: --stats.") };
         if several {
-            more += " There are several worlds, each with ranks from 0, or the reports of several jobs: pid, of which process.";
+            more +=
+                " Several processes have the same rank, so the pid follows: spawned worlds, or several jobs.";
         }
         let meaning = if overflows {
-            "receives: all that the program posted. overflowed: of these, matched by the engine. given back: of these, posted \
-             to the MPI library later, before a call that may block. messages: taken from the library's unexpected queue. PRQ, \
-             UMQ: longest queues in the engine. matching: time in the engine, from every 64th call; share of the rank's time \
+            "receives: posted by the program. overflowed: of these, matched by the engine. given back: of these, posted \
+             to the MPI library before a call that may block. messages: taken from the library's unexpected queue. PRQ, \
+             UMQ: longest queues in the engine. matching: time in the engine, from every 64th call. share: of the time \
              between MPI_Init and MPI_Finalize."
         } else {
-            "Worst first: those that matching costs most. posts, arrivals: receives and messages. \
-             unexp.: messages that no receive was posted for. PRQ, UMQ: longest queues of posted receives and of unexpected \
-             messages. met: entries queued, mean over searches. matching: time in the \
-             engine, from every 64th call; share of the rank's time between its first endpoint and its last."
+            "Worst first. posts, arrivals: receives and messages. unexp.: unexpected messages. PRQ, UMQ: longest posted \
+             and unexpected queues. length: mean queue length at search. matching: time in the engine, from every 64th \
+             call. share: of the time between the first and the last endpoint."
         };
         document.note(format!("{meaning}{more}"));
     }
@@ -95,7 +97,7 @@ fn row(rank: &Rank, of_several: bool) -> Vec<String> {
     ]
 }
 
-/// What the table does not show.
+/// Facts that are not in the table.
 fn notes(run: &Run) -> Vec<(String, String)> {
     let mut notes = Vec::new();
     let mut note = |title: &str, text: String| notes.push((title.to_owned(), text));
@@ -104,37 +106,40 @@ fn notes(run: &Run) -> Vec<(String, String)> {
         note(
             "Not finished",
             format!(
-                "{} did not come to MPI_Finalize: killed, aborted, or left by exit. Figures of theirs are missing, or of \
-                 the moment when they were asked.",
+                "{} did not reach MPI_Finalize: killed, aborted, or ended by exit. Their figures are missing, or not the \
+                 last ones.",
                 ranks(&unfinished),
             ),
         );
     }
     if let Some(text) = run.unseen() {
-        note("Not heard of", format!("{text}."));
+        note("No report", format!("{text}."));
     } else if run.silent() > 0 {
         let expected = run.expected.unwrap_or(0);
         note(
-            "Not heard of",
+            "No report",
             format!(
-                "{} of {expected} processes reported nothing: they died before MPI_Init, or ran on hosts that do not \
-                 see the folder (--folder).",
+                "{} of {expected} processes wrote no report: they ended before MPI_Init, or their hosts do not see the \
+                 folder (--folder).",
                 run.silent()
             ),
         );
     }
     for (why, times) in &run.unmatched {
-        note("Not matched by us", format!("in {}: {why}.", format::counted(*times, "process")));
+        note("Matched by libfabric", format!("in {}: {why}.", format::counted(*times, "process")));
     }
     if run.idle > 0 && !run.ranks.is_empty() {
-        let text = "loaded the provider and opened no endpoint with it.";
+        let text = "loaded the provider and opened no endpoint.";
         note("Not in use", format!("{} of {} processes {text}", run.idle, run.idle + run.ranks.len() as u64));
     }
     let left: (u64, u64) = run.ranks.iter().fold((0, 0), |(receives, messages), rank| {
         (receives + rank.posted_left, messages + rank.unexpected_left)
     });
     if left.1 > 0 {
-        note("Left over", format!("{} that nobody received.", format::counted(left.1, "message")));
+        note(
+            "Not received",
+            format!("{} remained in the unexpected queue.", format::counted(left.1, "message")),
+        );
     }
     notes
 }

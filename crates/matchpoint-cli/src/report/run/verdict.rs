@@ -1,4 +1,4 @@
-//! Did matching matter in this job? Of what was measured while it ran.
+//! The verdict of `matchpoint run`, from times measured during the job.
 
 use matchpoint_run::report::Rank;
 
@@ -9,17 +9,17 @@ use crate::verdict::Answer;
 /// The answer with its numbers.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Verdict {
-    /// The answer, for the engine that ran.
+    /// Answer for the engine of the job.
     pub answer: Answer,
-    /// Share of the run time of the worst rank; none if there were too few messages to measure.
+    /// Share of the run time of the worst rank; `None` if too few messages were timed.
     pub share: Option<f64>,
-    /// The rank with the largest.
+    /// The rank with the largest share.
     pub rank: Option<u64>,
     /// The answer in words.
     pub text: String,
 }
 
-/// Judges.
+/// Judges a job.
 pub fn verdict(run: &Run) -> Verdict {
     if run.ranks.iter().any(|rank| rank.overflow.is_some()) {
         return of_overflow(run);
@@ -31,17 +31,19 @@ pub fn verdict(run: &Run) -> Verdict {
     let answer = Answer::to(share.unwrap_or(0.0));
     let name = worst.rank.map_or_else(|| format!("process {}", worst.pid), |rank| rank.to_string());
     let measured = match share {
-        Some(share) => format!("took {} of the run time of the worst rank, {name}", format::share(share)),
+        Some(share) => {
+            format!("matching costs {} of the run time at the worst rank, {name}", format::share(share))
+        }
         None => format!(
-            "had {} at the worst rank, {name}, too few to time",
+            "{} at the worst rank, {name}, are too few to time",
             format::counted(worst.searches(), "search")
         ),
     };
-    let text = format!("{}: matching with `{}` {measured}. {}", answer.word(), run.engine, memory(run));
+    let text = format!("{}: {measured}. The engine is `{}`. {}", answer.word(), run.engine, memory(run));
     Verdict { answer, share, rank: worst.rank, text }
 }
 
-/// The verdict on overflow. One run does not show what overflow saves.
+/// The verdict with overflow matching. One run does not show the saving.
 fn of_overflow(run: &Run) -> Verdict {
     let receives = |rank: &Rank| rank.overflow.as_ref().map_or(0, |overflow| overflow.receives);
     let overflowed = |rank: &Rank| rank.overflow.as_ref().map_or(0, |overflow| overflow.overflowed);
@@ -49,20 +51,20 @@ fn of_overflow(run: &Run) -> Verdict {
     let name = worst.rank.map_or_else(|| format!("process {}", worst.pid), |rank| format!("rank {rank}"));
     if overflowed(worst) == 0 {
         let text = if run.ranks.iter().all(|rank| rank.complete) {
-            "Nothing overflowed: the MPI library matched every message itself, at its own speed."
+            "Nothing overflowed: the MPI library matched every message itself."
         } else {
-            "The counts are missing: not every rank reached MPI_Finalize."
+            "Cannot tell: the counts are missing, because not every rank reached MPI_Finalize."
         };
         let answer = if run.ranks.iter().all(|rank| rank.complete) { Answer::No } else { Answer::Unknown };
         return Verdict { answer, share: None, rank: worst.rank, text: text.to_owned() };
     }
     let share = worst.share();
     let measured = match share {
-        Some(share) => format!("; with it, matching them took {} of the run time", format::share(share)),
+        Some(share) => format!(", which took {} of the run time", format::share(share)),
         None => String::new(),
     };
     let text = format!(
-        "{} of {} of {name} overflowed to `{}`{measured}. The longest queues there had {} and {}. {}",
+        "{} of {} of {name} overflowed to `{}`{measured}. The longest queues had {} and {}. {}",
         format::share(overflowed(worst) as f64 / receives(worst).max(1) as f64),
         format::counted(receives(worst), "receive"),
         run.engine,
@@ -76,16 +78,16 @@ fn of_overflow(run: &Run) -> Verdict {
 fn memory(run: &Run) -> String {
     let most = run.ranks.iter().map(|rank| rank.bytes_max).max().unwrap_or(0);
     let all: u64 = run.ranks.iter().map(|rank| rank.bytes_max).sum();
-    format!("The engine had at most {} a rank, {} in all.", format::bytes(most), format::bytes(all))
+    format!("Memory of the engine: at most {} per rank, {} in all.", format::bytes(most), format::bytes(all))
 }
 
 fn without(run: &Run) -> Verdict {
     let open = run.ranks.iter().filter(|rank| !rank.complete).count();
     let (answer, text) = if open > 0 {
-        let text = "no rank came to its end, so nothing is known of what it searched.";
+        let text = "no rank reached MPI_Finalize, so the searches are unknown.";
         (Answer::Unknown, text)
     } else {
-        let text = "the engine matched no message, so no engine can change the run time: there were no messages, or the \
+        let text = "the engine matched no message, so no engine can change the run time. The job sent no messages, or the \
             MPI library matched them.";
         (Answer::NoMessages, text)
     };

@@ -1,4 +1,4 @@
-//! What the program does, one labelled line each.
+//! Facts about the program, one labelled line each.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use crate::format::{bytes, count, counted, digits, seconds, share};
 use crate::report::Report;
 use crate::report::document::Document;
 
-/// How many of a kind a line names.
+/// Items of a kind named in a line.
 const NAMED: usize = 3;
 
 pub fn write(report: &Report<'_>, document: &mut Document) {
@@ -27,7 +27,7 @@ pub fn write(report: &Report<'_>, document: &mut Document) {
         ("Peers", peers(measurements)),
         ("Tags", tags(measurements)),
         ("(source, tag)", tuples(measurements)),
-        ("Equal receives", compatible(&measurements.totals)),
+        ("Duplicates", compatible(&measurements.totals)),
         ("Conflicts", conflicts(&measurements.totals)),
     ];
     for (label, text) in lines {
@@ -49,7 +49,7 @@ fn trace(measurements: &Measurements) -> String {
     )
 }
 
-/// Its name and version: what follows a comma is how it was built.
+/// Name and version. The text after a comma is about the build.
 fn library(trace: &TraceFacts) -> String {
     let name = trace.library.as_deref().and_then(|library| library.split(',').next());
     name.map_or(String::new(), |name| format!(", {name}"))
@@ -116,11 +116,7 @@ fn late(totals: &Totals) -> String {
     });
     let by_function: Vec<_> = by_function.collect();
     let separator = if by_function.is_empty() { "" } else { ": " };
-    format!(
-        "{} found their message waiting{separator}{}",
-        share(derived::late_share(totals)),
-        by_function.join(", ")
-    )
+    format!("{} of the receives{separator}{}", share(derived::late_share(totals)), by_function.join(", "))
 }
 
 fn communicators(measurements: &Measurements) -> String {
@@ -140,8 +136,8 @@ fn peers(measurements: &Measurements) -> String {
     let uniformity = derived::median_over_receivers(measurements, |rank| rank.peer_uniformity);
     let weight = derived::median_over_receivers(measurements, |rank| rank.peer_weight_max);
     format!(
-        "{} per rank on average, {max} at most; at an ordinary rank the most frequent one sends {} of the messages, and \
-         evenness is {} (1: all send alike)",
+        "{} per rank on average, {max} at most; at the median rank, the most frequent peer sends {} of the messages, and \
+         evenness is {} (1: all send equally)",
         digits(mean),
         share(weight),
         digits(uniformity)
@@ -174,8 +170,7 @@ fn tags(measurements: &Measurements) -> String {
 fn tuples(measurements: &Measurements) -> String {
     let worst = measurements.ranks.iter().map(|rank| rank.tuple_share_max).fold(0.0, f64::max);
     format!(
-        "the most frequent pair has {} of the messages at an ordinary rank, {} at most; of the receives' pairs {} are \
-         distinct",
+        "the most frequent pair has {} of the messages at the median rank, {} at most; distinct pairs ÷ receives: {}",
         share(derived::median_over_receivers(measurements, |rank| rank.tuple_share_max)),
         share(worst),
         share(derived::mean_over_ranks(measurements, |rank| rank.tuples_per_receive))
@@ -185,7 +180,7 @@ fn tuples(measurements: &Measurements) -> String {
 fn compatible(totals: &Totals) -> String {
     let (_, mean) = derived::compatible_runs(totals);
     format!(
-        "{} in a row on average, {} at most, for the same communicator, source and tag",
+        "{} consecutive receives with the same communicator, source and tag on average, {} at most",
         digits(mean),
         count(totals.compatible_run_max)
     )
@@ -193,8 +188,7 @@ fn compatible(totals: &Totals) -> String {
 
 fn conflicts(totals: &Totals) -> String {
     format!(
-        "matched {CONFLICT_BLOCK} at a time, {} of the blocks would have a conflict; {} would take a receive that \
-         another of its block takes",
+        "in {} of the blocks of {CONFLICT_BLOCK} arrivals; {} match the receive of an earlier message of their block",
         share(ratio(totals.blocks_with_conflict as f64, totals.blocks as f64)),
         counted(totals.conflicts, "message")
     )

@@ -1,32 +1,32 @@
-//! What engines tell of themselves, in words and with units. Their names, which JSON has, are explained on their pages.
+//! Statistics of engines, with words and units. The manual page of an engine explains the names in JSON.
 
 use matchpoint_replay::measurements::{EngineMeasurements, Statistic};
 
 use crate::format::{bytes, count, digits, duration_ns, share};
 
-/// Words for names that would not be understood as they are. One that is missing here is read as it is written, its unit too.
+/// Words for unclear names. Other names are printed with their unit.
 const WORDS: &[(&str, &str)] = &[
     // adaptive
-    ("moves", "moves to another structure"),
+    ("moves", "migrations to another structure"),
     ("structure", "structure at the end (0 a list, 1 bins, 2 an array of ranks)"),
     // partner
-    ("posted_levels", "levels begun for posted receives"),
+    ("posted_levels", "levels of posted receives"),
     ("posted_partners", "partners of posted receives"),
-    ("unexpected_levels", "levels begun for unexpected messages"),
+    ("unexpected_levels", "levels of unexpected messages"),
     ("unexpected_partners", "partners of unexpected messages"),
     ("partners_bytes", "memory of partners"),
     ("extractions", "extractions of partners"),
-    ("extractions_without_partner", "extractions that found none"),
-    ("rank_array_bytes", "memory that an array of ranks would take"),
-    ("partners_bytes_per_rank_array_bytes", "memory of partners, of that"),
+    ("extractions_without_partner", "extractions without a partner"),
+    ("rank_array_bytes", "memory of an array of ranks"),
+    ("partners_bytes_per_rank_array_bytes", "memory of partners ÷ that"),
     // optimistic
-    ("posted_no_wildcard", "receives that waited without a wildcard"),
-    ("posted_any_source", "receives that waited for any source"),
-    ("posted_any_tag", "receives that waited for any tag"),
-    ("posted_any_source_any_tag", "receives that waited for any source and tag"),
-    ("posted_collisions", "receives that found another in their bin"),
+    ("posted_no_wildcard", "posted receives without a wildcard"),
+    ("posted_any_source", "posted receives with any source"),
+    ("posted_any_tag", "posted receives with any tag"),
+    ("posted_any_source_any_tag", "posted receives with any source and tag"),
+    ("posted_collisions", "receives posted to a used bin"),
     ("bin_depth_mean", "receives in the bins that an arrival searches"),
-    ("bin_others_mean", "receives there beside the one wanted"),
+    ("bin_others_mean", "other receives there"),
     ("bin_depth_max", "receives in the fullest bin"),
     ("empty_bins_no_wildcard_percent", "empty bins without wildcards"),
     ("empty_bins_any_source_percent", "empty bins for any source"),
@@ -34,29 +34,28 @@ const WORDS: &[(&str, &str)] = &[
     ("runs", "runs of compatible receives"),
     ("run_length_mean", "receives of a run"),
     ("run_length_max", "receives of the longest run"),
-    ("matches_followed_percent", "messages behind whose receive another of its run stood"),
-    ("fell_back", "falls back to another engine"),
-    ("fell_back_moved", "entries moved then"),
+    ("matches_followed_percent", "messages with more receives of their run"),
+    ("fell_back", "fallbacks to another engine"),
+    ("fell_back_moved", "entries migrated by fallbacks"),
     // optimistic_parallel
     ("blocks", "blocks of messages"),
-    ("blocks_no_candidate", "messages of blocks unexpected at once"),
-    ("blocks_no_conflict", "messages of blocks that took their candidate at once"),
-    ("blocks_fast_path", "messages of blocks that took another of its run"),
-    ("blocks_waited", "messages of blocks that waited for others"),
-    ("blocks_slow_path", "messages of blocks searched for again"),
-    ("shared", "messages matched where bins were shared out"),
+    ("blocks_no_candidate", "messages in blocks without a candidate"),
+    ("blocks_no_conflict", "messages in blocks without a conflict"),
+    ("blocks_fast_path", "messages in blocks on the fast path"),
+    ("blocks_waited", "messages in blocks that waited for others"),
+    ("blocks_slow_path", "messages in blocks on the slow path"),
+    ("shared", "messages matched by partitions"),
     ("ordered", "messages matched by one thread for all"),
-    ("jobs", "jobs done together"),
+    ("jobs", "jobs of all threads"),
     // hybrid
     ("slots", "slots of the table"),
     ("wildcard_classes", "wildcard classes with posted receives"),
     ("unexpected_indexes", "indexes of unexpected messages"),
     // vector, fuzzy
-    ("posted_false_positives", "receives hit in vain"),
-    ("unexpected_false_positives", "messages hit in vain"),
+    ("posted_false_positives", "false positives of receives"),
+    ("unexpected_false_positives", "false positives of messages"),
 ];
 
-/// Of which unit a figure is: its name says.
 enum Unit {
     Count,
     Ns,
@@ -66,7 +65,7 @@ enum Unit {
 }
 
 fn unit(name: &str) -> Unit {
-    // As of a name that ends with `_bytes`, and of one that is written out.
+    // Names are written as `total_bytes` or `total bytes`.
     let ends = |unit: &str| name.strip_suffix(unit).is_some_and(|rest| rest.ends_with(['_', ' ']));
     match name {
         "partners_bytes_per_rank_array_bytes" => Unit::Share,
@@ -77,13 +76,13 @@ fn unit(name: &str) -> Unit {
     }
 }
 
-/// All that an engine tells: the mean over ranks, and the largest where that is another.
+/// All statistics of an engine: the mean over ranks, and the maximum if it differs.
 pub(super) fn statistics(engine: &EngineMeasurements) -> Option<String> {
-    let told: Vec<String> = engine.statistics.iter().filter(|of| of.max > 0.0).map(told).collect();
-    (!told.is_empty()).then(|| format!("{}.", told.join(", ")))
+    let described: Vec<String> = engine.statistics.iter().filter(|of| of.max > 0.0).map(describe).collect();
+    (!described.is_empty()).then(|| format!("{}.", described.join(", ")))
 }
 
-fn told(of: &Statistic) -> String {
+fn describe(of: &Statistic) -> String {
     let (mean, max) = (value(of.name, of.mean), value(of.name, of.max));
     let largest = if mean == max { String::new() } else { format!(" (at most {max})") };
     format!("{} {mean}{largest}", words(of.name))
@@ -93,7 +92,7 @@ fn words(name: &str) -> String {
     if let Some((_, words)) = WORDS.iter().find(|(of, _)| *of == name) {
         return (*words).to_owned();
     }
-    // The unit stands behind the figure.
+    // The figure has the unit.
     let bare = match unit(name) {
         Unit::Ns => name.strip_suffix("ns"),
         Unit::Bytes => name.strip_suffix("bytes"),
@@ -106,7 +105,7 @@ fn words(name: &str) -> String {
 fn value(name: &str, value: f64) -> String {
     match unit(name) {
         Unit::Ns => duration_ns(value),
-        // Whole bytes: they are means.
+        // A mean number of bytes may have a fraction.
         Unit::Bytes => bytes(value.round() as u64),
         Unit::Percent => share(value / 100.0),
         Unit::Share => share(value),
@@ -123,23 +122,18 @@ mod tests {
 
     #[test]
     fn figures_have_words_and_units() {
-        for (name, mean, max, says) in [
-            (
-                "rank_array_bytes",
-                181.4,
-                216.0,
-                "memory that an array of ranks would take 181 B (at most 216 B)",
-            ),
+        for (name, mean, max, expected) in [
+            ("rank_array_bytes", 181.4, 216.0, "memory of an array of ranks 181 B (at most 216 B)"),
             ("empty_bins_any_tag_percent", 100.0, 100.0, "empty bins for any tag 100 %"),
-            ("partners_bytes_per_rank_array_bytes", 0.37, 0.37, "memory of partners, of that 37 %"),
+            ("partners_bytes_per_rank_array_bytes", 0.37, 0.37, "memory of partners ÷ that 37 %"),
             ("threads", 2.0, 2.0, "threads 2"),
             ("posted_partners", 1.5, 12_345.0, "partners of posted receives 1.50 (at most 12,345)"),
-            // Of an engine that nobody has written yet.
+            // Names of an unknown engine.
             ("log of arrivals bytes", 2048.0, 2048.0, "log of arrivals 2.00 KiB"),
             ("tree_walk_ns", 1.5, 1.5, "tree walk 1.50 ns"),
             ("columns", 3.0, 4.0, "columns 3 (at most 4)"),
         ] {
-            assert_eq!(told(&Statistic { name, mean, max }), says);
+            assert_eq!(describe(&Statistic { name, mean, max }), expected);
         }
     }
 
@@ -155,7 +149,7 @@ mod tests {
             assert!(!words.is_empty() && !words.contains('_'), "{name}: {words}");
         }
         for (name, _) in WORDS {
-            assert!(names.contains(name), "no engine tells {name}");
+            assert!(names.contains(name), "no engine reports {name}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Queues, search depths, engines, worst ranks.
+//! Tables of queues, searches, engines, ranks and call sites.
 
 use matchpoint::engines::REGISTRY;
 use matchpoint_replay::measurements::{
@@ -12,16 +12,14 @@ use crate::library_cost;
 use crate::places::{compared, short};
 use crate::report::Report;
 use crate::report::document::Document;
-use crate::stand_in::stands_for;
+use crate::stand_in::library_of;
 
-/// How many ranks are shown.
 const WORST: usize = 5;
 
-/// How many places in the application are shown.
 const PLACES: usize = 6;
 
-/// How many columns of depths fit.
-const BINS: usize = 9;
+/// Columns of depths that fit into 80 columns.
+const BINS: usize = 8;
 
 pub fn write(report: &Report<'_>, document: &mut Document) {
     if let Some(engine) = report.measurements.engines.first() {
@@ -33,21 +31,21 @@ pub fn write(report: &Report<'_>, document: &mut Document) {
     }
 }
 
-/// Where receives are posted, if the trace has call sites.
+/// Call sites of receives, if the trace contains call sites.
 fn places(report: &Report<'_>, engine: &EngineMeasurements, document: &mut Document) {
     let all = &report.measurements.places;
     if all.is_empty() {
         return;
     }
     let rows: Vec<_> = all.iter().take(PLACES).map(place_row).collect();
-    document.table(&["Posted by", "receives", "late", "any source", "compared", "deepest"], rows);
+    document.table(&["Call site", "receives", "late", "any source", "compared", "deepest"], rows);
     let rest = match all.len().saturating_sub(PLACES) {
         0 => String::new(),
-        rest => format!("; {rest} more are in the JSON and in sites.csv"),
+        rest => format!(" {rest} more call sites: --json, --csv."),
     };
     document.note(format!(
-        "late: the message was there first. compared, deepest: entries that `{}` compares in all searches for these \
-         receives, and in the longest{rest}.",
+        "late: posted after the message arrived. compared, deepest: entries that `{}` compares in all searches for \
+         these receives, and in the longest search.{rest}",
         engine.name
     ));
 }
@@ -73,17 +71,11 @@ fn queues(report: &Report<'_>, engine: &EngineMeasurements, document: &mut Docum
         queue_row("posted", &engine.posted, mean(|rank| &rank.posted)),
         queue_row("unexpected", &engine.unexpected, mean(|rank| &rank.unexpected)),
     ];
-    document
-        .table(&["Queue", "longest", "mean", "searches", "length met", "hits", "per hit", "per miss"], rows);
-    document.note(format!(
-        "mean: length over time and ranks. length met: mean over searches. per hit, per miss: entries that `{}` \
-         compares in a search that finds something, and in one that does not.",
-        engine.name
-    ));
+    document.table(&["Queue", "longest", "mean", "searches", "queue length at search", "search hits"], rows);
+    document.note("mean: queue length over time and ranks. search hits: searches with a match.");
 }
 
 fn queue_row(name: &str, queue: &QueueMeasurements, mean_length: f64) -> Vec<String> {
-    let misses = queue.searches.saturating_sub(queue.hits);
     vec![
         name.to_owned(),
         count(queue.length_max),
@@ -91,26 +83,32 @@ fn queue_row(name: &str, queue: &QueueMeasurements, mean_length: f64) -> Vec<Str
         count(queue.searches),
         digits(queue.length_mean),
         share(ratio(queue.hits as f64, queue.searches as f64)),
-        digits(ratio(queue.attempts_hit as f64, queue.hits as f64)),
-        digits(ratio(queue.attempts_miss as f64, misses as f64)),
     ]
 }
 
 fn depths(engine: &EngineMeasurements, document: &mut Document) {
+    let hits = |queue: &QueueMeasurements| ratio(queue.attempts_hit as f64, queue.hits as f64);
+    let misses = |queue: &QueueMeasurements| {
+        ratio(queue.attempts_miss as f64, queue.searches.saturating_sub(queue.hits) as f64)
+    };
+    let (posted, unexpected) = (&engine.posted, &engine.unexpected);
     let all = [
-        ("posted, hits", &engine.posted.depth_hit),
-        ("posted, misses", &engine.posted.depth_miss),
-        ("unexpected, hits", &engine.unexpected.depth_hit),
-        ("unexpected, misses", &engine.unexpected.depth_miss),
+        ("posted hits", hits(posted), &posted.depth_hit),
+        ("posted misses", misses(posted), &posted.depth_miss),
+        ("unexpected hits", hits(unexpected), &unexpected.depth_hit),
+        ("unexpected misses", misses(unexpected), &unexpected.depth_miss),
     ];
-    let used = all.iter().filter_map(|(_, bins)| bins.iter().rposition(|searches| *searches > 0)).max();
+    let used = all.iter().filter_map(|(_, _, bins)| bins.iter().rposition(|searches| *searches > 0)).max();
     let columns = used.map_or(1, |last| last + 1).min(BINS);
-    let title = format!("Depth, % (`{}`)", engine.name);
     let labels = (0..columns).map(|bin| label(bin, columns, used));
-    let header: Vec<String> = [title].into_iter().chain(labels).collect();
-    let rows: Vec<_> = all.iter().map(|(name, bins)| depth_row(name, bins, columns)).collect();
+    let header: Vec<String> = ["Search", "compared"].map(str::to_owned).into_iter().chain(labels).collect();
+    let rows: Vec<_> = all.iter().map(|(name, mean, bins)| depth_row(name, *mean, bins, columns)).collect();
     document.table(&header, rows);
-    document.note("Searches by the number of entries compared; a line adds up to 100 %.");
+    document.note(format!(
+        "compared: entries that `{}` compares per search hit or search miss, mean. Then % of the searches by number of \
+         compared entries.",
+        engine.name
+    ));
 }
 
 fn label(bin: usize, columns: usize, used: Option<usize>) -> String {
@@ -121,14 +119,14 @@ fn label(bin: usize, columns: usize, used: Option<usize>) -> String {
     }
 }
 
-fn depth_row(name: &str, bins: &[u64], columns: usize) -> Vec<String> {
+fn depth_row(name: &str, mean: f64, bins: &[u64], columns: usize) -> Vec<String> {
     let whole = bins.iter().sum::<u64>() as f64;
     let cell = |bin: usize| {
         let last = if bin + 1 == columns { bins.len() } else { bin + 1 };
         let searches: u64 = bins.get(bin..last.max(bin)).unwrap_or(&[]).iter().sum();
         if searches == 0 { "·".to_owned() } else { percent(ratio(searches as f64, whole)) }
     };
-    [name.to_owned()].into_iter().chain((0..columns).map(cell)).collect()
+    [name.to_owned(), digits(mean)].into_iter().chain((0..columns).map(cell)).collect()
 }
 
 fn percent(of: f64) -> String {
@@ -143,26 +141,26 @@ fn engines(report: &Report<'_>, document: &mut Document) {
     document.table(&["Engine", "compared", "per search", "warm", "cold", &at_rank, "memory"], rows);
     let ways = engines
         .iter()
-        .filter_map(|of| Some(format!("`{}` searches as {} does", of.name, stands_for(&of.name)?)));
+        .filter_map(|of| Some(format!("`{}` searches as {} does", of.name, library_of(&of.name)?)));
     let substitutes = engines.iter().filter_map(|of| {
         let substitute = of.substitute.as_ref()?;
         let at = at_ranks(substitute.ranks, substitute.of_ranks);
-        Some(format!("`{}` matched in the place of `{}`{at}", substitute.name, of.name))
+        Some(format!("`{}` matched instead of `{}`{at}", substitute.name, of.name))
     });
-    let ways: Vec<_> = ways
-        .chain(substitutes)
-        .chain([format!("time is of all ranks, at rank {rank} between warm and cold")])
-        .collect();
-    let estimated =
-        if engines.iter().any(|engine| engine.sampled < 1.0) { "; ≈ is an estimate" } else { "" };
-    document.note(format!("{}; memory is the largest of one rank{estimated}.", ways.join(", ")));
+    let ways: Vec<_> = ways.chain(substitutes).collect();
+    let ways = if ways.is_empty() { String::new() } else { format!(" {}.", ways.join(", ")) };
+    let estimated = if engines.iter().any(|engine| engine.sampled < 1.0) { " ≈: estimate." } else { "" };
+    document.note(format!(
+        "compared: entries. warm, cold: time of all ranks with warm and with cold caches. at rank {rank}: likely time. \
+         memory: of one rank, at most.{estimated}{ways}"
+    ));
     if let Some(text) = library_cost::describe(report.measurements) {
         document.note(text);
     }
-    // Who named engines wants to know more of them; of all of them it would be a page.
-    let told: Vec<_> = engines.iter().filter_map(|of| Some((of, statistics(of)?))).collect();
-    if !told.is_empty() && engines.len() < REGISTRY.len() {
-        for (engine, text) in told {
+    // Statistics of all engines would fill a page, so only named engines have statistics.
+    let described: Vec<_> = engines.iter().filter_map(|of| Some((of, statistics(of)?))).collect();
+    if !described.is_empty() && engines.len() < REGISTRY.len() {
+        for (engine, text) in described {
             document.item(&format!("`{}`, at one rank", engine.name), text);
         }
     }
@@ -184,9 +182,10 @@ fn engine_row(report: &Report<'_>, engine: &EngineMeasurements) -> Vec<String> {
 fn ranks(report: &Report<'_>, engine: &EngineMeasurements, document: &mut Document) {
     let worst = worst_ranks(report.measurements, engine);
     let rows: Vec<_> = worst.iter().take(WORST).map(rank_row).collect();
-    document.table(&["Worst ranks", "of run", "warm", "cold", "posted", "unexpected", "late", "when"], rows);
+    document.table(&["Worst ranks", "share", "warm", "cold", "posted", "unexpected", "late", "at"], rows);
     document.note(format!(
-        "Cost of `{}` there; longest queues, late receives, and when the longest queue was searched.",
+        "share, warm, cold: cost of `{}`. posted, unexpected: longest queues. late: late receives. at: replay time of \
+         the longest search.",
         engine.name
     ));
 }

@@ -1,4 +1,4 @@
-//! For each operation a bar that was measured next to one that was modelled, split as in the paper's figures 10 and 11.
+//! Bars of measured and modelled times, as in the paper's figures 10 and 11.
 
 use std::fmt::Write;
 
@@ -8,20 +8,20 @@ use crate::predict::validate::validated::{Application, Row, Step};
 use crate::report::escape::escape;
 use crate::report::predict::bars::{legend, reach, strip};
 
-/// One chart for each application, its operations on one scale; or each on its own, where that would show the longest only.
+/// One chart per application, with one scale, or with a scale per operation if times differ much.
 pub(super) fn of_applications(validated: &Validated) -> String {
     let mut html = String::new();
     for application in Application::ALL {
         let rows: Vec<&Row> = validated.rows.iter().filter(|row| row.application == application).collect();
         if !rows.is_empty() {
-            let scale = if application.is_volume() { "; each pair has a scale of its own" } else { "" };
+            let scale = if application.is_volume() { "; separate scale per pair" } else { "" };
             let title = escape(application.title());
             let _ = write!(html, "<h2>{title}: measured above, modelled below{scale}</h2>");
             html.push_str(&chart(&rows));
         }
     }
     let measured = "<li><i class=\"k5\"></i><span>measured</span></li>";
-    let modelled = "<li><i class=\"mark\"></i><span>modelled with the entries that were compared</span></li>";
+    let modelled = "<li><i class=\"mark\"></i><span>modelled with the counted attempts</span></li>";
     html + &legend(measured, modelled)
 }
 
@@ -54,7 +54,7 @@ fn chart(rows: &[&Row]) -> String {
     html + "</tbody></table>"
 }
 
-/// `level 2`, or as it is called.
+/// `level 2`, or the name of the operation.
 fn name(row: &Row) -> String {
     match row.application {
         Application::Spmv | Application::Spgemm => format!("level {}", row.name),
@@ -62,10 +62,10 @@ fn name(row: &Row) -> String {
     }
 }
 
-/// Where the bar ends if queue search takes what was compared.
+/// The end of the bar with the counted attempts.
 fn mark(row: &Row, whole: f64) -> String {
     row.modelled[Step::Attempts as usize].map_or(String::new(), |time| {
-        let title = format!("with the entries compared: {}", seconds(time));
+        let title = format!("with the counted attempts: {}", seconds(time));
         format!("<span class=\"mark\" style=\"left:{:.3}%\" title=\"{title}\"></span>", time / whole * 100.0)
     })
 }

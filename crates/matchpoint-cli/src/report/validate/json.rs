@@ -1,4 +1,4 @@
-//! Validations for machines. `docs/reference/validate.md` describes every member; members never change their meaning or disappear.
+//! Validations as JSON. `docs/reference/validate.md` describes every member; members never change or disappear.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::predict::validate::validated::{Judgement, Row, Step};
 use crate::report::predict::json::machine;
 use crate::report::schema::headed;
 
-/// All of it.
+/// The validation as JSON.
 pub fn document(validated: &Validated) -> Value {
     headed(json!({
         "command": "validate",

@@ -1,4 +1,4 @@
-//! The reports of `matchpoint predict validate`: made of a [`Validated`](crate::predict::Validated) and nothing else.
+//! The reports of `matchpoint predict validate`, from a [`Validated`](crate::predict::Validated).
 
 mod bars;
 pub mod document;

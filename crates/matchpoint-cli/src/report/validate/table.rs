@@ -1,34 +1,34 @@
-//! What the terminal and the HTML report both show.
+//! Common parts of the terminal and HTML reports.
 
 use crate::format::{bytes, count, seconds};
 use crate::predict::Validated;
 use crate::predict::validate::validated::{Application, Judgement, Row, Searched, Step, Times, Worst};
 
-/// What stands where there is nothing to say.
+/// Text of an empty cell.
 const NOTHING: &str = "·";
 
-/// What the table of errors shows.
-pub const ERRORS: &str = "Mean of |modelled − measured| ÷ measured over the operations; below it the mean of (modelled − \
-                          measured) ÷ measured: above 0 the model says too much. within: operations whose measured time \
-                          lies within the interval that the parameters allow the model with contention. \
-                          HVPP: HighVolumePingPong.";
+/// Legend of the errors.
+pub const ERRORS: &str = "Mean of |modelled − measured| ÷ measured over the operations; below it the mean of \
+                          (modelled − measured) ÷ measured, positive if the model is too slow. within: operations \
+                          with a measured time within the interval of the model with contention. HVPP: \
+                          HighVolumePingPong.";
 
-/// What the table of measured times shows.
-pub const TIMES: &str = "measured: what a repetition takes that nothing interrupts, of the rank that takes longest; quartiles: \
-                         of all repetitions; reversed: with receives posted the other way round. *: below the quartiles, since \
-                         most repetitions were interrupted.";
+/// Legend of the measured times.
+pub const TIMES: &str = "measured: an uninterrupted repetition of the slowest rank. quartiles: of all repetitions. \
+                         reversed: with receives in reversed order. *: below the quartiles, because most repetitions \
+                         were interrupted.";
 
-/// What the table of searches shows.
-pub const SEARCHES: &str = "n: messages that the process receives which compares most. compared: entries that a list compares \
-                            there, in the order in which messages came; reversed: at the process that compares most with \
-                            receives posted the other way round.";
+/// Legend of the searches.
+pub const SEARCHES: &str = "n: messages received by the process with most attempts. compared: attempts of a list \
+                            there, in arrival order. reversed: at the process with most attempts if receives are in \
+                            reversed order.";
 
-/// The columns of the table of errors.
+/// Columns of the errors.
 pub fn error_columns() -> Vec<&'static str> {
     ["application"].into_iter().chain(Step::ALL.map(Step::title)).collect()
 }
 
-/// Two lines for each application.
+/// Two lines per application.
 pub fn errors(validated: &Validated) -> Vec<Vec<String>> {
     validated.judgements.iter().flat_map(|of| [absolute(of), signed(of)]).collect()
 }
@@ -50,11 +50,11 @@ fn percent(share: f64, signed: bool) -> String {
     if signed { format!("{percent:+.0} %") } else { format!("{percent:.0} %") }
 }
 
-/// The columns of the measured times.
+/// Columns of the measured times.
 pub const MEASURED_COLUMNS: [&str; 6] =
     ["operation", "messages", "bytes", "measured", "quartiles", "reversed"];
 
-/// A line for each operation that is one of these.
+/// A line for each shown operation.
 pub fn measured(validated: &Validated, is_shown: fn(Application) -> bool) -> Vec<Vec<String>> {
     let line = |row: &Row| {
         vec![
@@ -69,12 +69,12 @@ pub fn measured(validated: &Validated, is_shown: fn(Application) -> bool) -> Vec
     validated.rows.iter().filter(|row| is_shown(row.application)).map(line).collect()
 }
 
-/// The columns of the modelled times.
+/// Columns of the modelled times.
 pub fn modelled_columns() -> Vec<&'static str> {
     ["operation"].into_iter().chain(Step::ALL.map(Step::title)).collect()
 }
 
-/// A line for each operation that is one of these.
+/// A line for each shown operation.
 pub fn modelled(validated: &Validated, is_shown: fn(Application) -> bool) -> Vec<Vec<String>> {
     let line = |row: &Row| {
         let times = row.modelled.iter().map(|time| time.map_or(NOTHING.to_owned(), seconds));
@@ -83,7 +83,7 @@ pub fn modelled(validated: &Validated, is_shown: fn(Application) -> bool) -> Vec
     validated.rows.iter().filter(|row| is_shown(row.application)).map(line).collect()
 }
 
-/// A time that stands outside its own quartiles is no mistake, see [`TIMES`].
+/// The typical time, with a mark if it is outside its quartiles, see [`TIMES`].
 fn typical(times: &Times) -> String {
     format!("{}{}", seconds(times.typical_s), if times.typical_s < times.low_s { " *" } else { "" })
 }
@@ -98,17 +98,17 @@ pub fn name(row: &Row) -> String {
         Application::VolumeEqual => format!("{}, equal", row.name),
         Application::VolumeReversed => format!("{}, reversed", row.name),
         Application::VolumeRandom => format!("{}, random", row.name),
-        // 1 KiB and 32 KiB are exact, and shorter.
+        // 1 KiB and 32 KiB are exact without decimals.
         Application::Gather => format!("gather {}", row.name.replace(".00 ", " ").replace(".0 ", " ")),
         other => format!("{} {}", other.title(), row.name),
     }
 }
 
-/// The columns of the searches.
+/// Columns of the searches.
 pub const SEARCH_COLUMNS: [&str; 7] =
     ["operation", "n", "n² ÷ 3", "compared", "at process", "reversed", "at process"];
 
-/// A line for each operation that has both orders.
+/// A line for each operation with both orders.
 pub fn searches(validated: &Validated) -> Vec<Vec<String>> {
     validated.rows.iter().filter_map(search).collect()
 }
@@ -129,7 +129,7 @@ fn search(row: &Row) -> Option<Vec<String>> {
     ])
 }
 
-/// What is true of all rows.
+/// Facts about all rows.
 pub fn facts(validated: &Validated) -> Vec<(&'static str, String)> {
     let (of, job) = (&validated.machine.provenance, &validated.job);
     let load = job.load.map_or(String::new(), |load| format!(", load {load} before"));
@@ -149,49 +149,49 @@ pub fn facts(validated: &Validated) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// The answer: what models of the products on levels come to, and of all else.
+/// The answer: errors of the models for products, then for other operations.
 pub fn answer(validated: &Validated) -> String {
     let products = validated.judgements.iter().filter(|of| of.application <= Application::Spgemm);
     let answers: Vec<String> = products.filter_map(answer_of).collect();
     let of_levels = if answers.is_empty() {
-        "Nothing of the levels needs a message.".to_owned()
+        "No operation on the levels needs a message.".to_owned()
     } else {
-        format!("Modelled times are, on average: {}.", answers.join("; "))
+        format!("Mean errors of modelled times: {}.", answers.join("; "))
     };
     let rest = rest(validated);
-    if rest.is_empty() { of_levels } else { format!("{of_levels} Beside the levels: {rest}.") }
+    if rest.is_empty() { of_levels } else { format!("{of_levels} Other operations: {rest}.") }
 }
 
-/// Gathers and HighVolumePingPong, each under the model that is closest to it.
+/// Gathers and HighVolumePingPong, each with its closest model.
 fn rest(validated: &Validated) -> String {
-    let off = |is_meant: fn(Application) -> bool| -> Vec<f64> {
-        let meant = validated.judgements.iter().filter(|of| is_meant(of.application));
-        meant.filter_map(|of| Some(closest(of)?.1)).collect()
+    let off = |is_selected: fn(Application) -> bool| -> Vec<f64> {
+        let selected = validated.judgements.iter().filter(|of| is_selected(of.application));
+        selected.filter_map(|of| Some(closest(of)?.1)).collect()
     };
     let gathers = off(|application| application == Application::Gather);
     let parts = [("gather", gathers), ("HighVolumePingPong", off(Application::is_volume))];
-    let told = parts.iter().filter(|(_, off)| !off.is_empty()).map(|(name, off)| {
+    let sentences = parts.iter().filter(|(_, off)| !off.is_empty()).map(|(name, off)| {
         let least = percent(off.iter().copied().fold(f64::INFINITY, f64::min), false);
         let most = percent(off.iter().copied().fold(0.0, f64::max), false);
         let range = if least == most { most } else { format!("{} to {most}", least.trim_end_matches(" %")) };
-        format!("{name} {range} off under the model closest to it")
+        format!("{name} {range} with its closest model")
     });
-    told.collect::<Vec<_>>().join("; ")
+    sentences.collect::<Vec<_>>().join("; ")
 }
 
-/// The model that is least off, and how far. Of models that say the same, the one that knows most.
+/// The closest model, and its error. Among equal models, the most detailed one.
 fn closest(judgement: &Judgement) -> Option<(Step, f64)> {
     let steps = Step::ALL.into_iter().zip(judgement.errors).rev();
-    let told = steps.filter_map(|(step, off)| Some((step, off?.absolute)));
-    told.min_by_key(|(_, absolute)| (absolute * 1e3).round() as u64)
+    let sentences = steps.filter_map(|(step, off)| Some((step, off?.absolute)));
+    sentences.min_by_key(|(_, absolute)| (absolute * 1e3).round() as u64)
 }
 
 fn answer_of(judgement: &Judgement) -> Option<String> {
     let (step, least) = closest(judgement)?;
-    let closest = format!("{} {} under {}", percent(least, false), direction(judgement, step), step.title());
+    let closest = format!("{} {} with {}", percent(least, false), direction(judgement, step), step.title());
     let title = judgement.application.title();
     Some(match judgement.errors[Step::Contention as usize] {
-        // Of models that say the same, the one that knows most is the closest.
+        // Among equal models, the most detailed one is the closest.
         Some(_) if step == Step::Contention => format!("{title}: {closest}, which has all parameters"),
         Some(all) => format!(
             "{title}: {} {} with all parameters, {closest}, the closest model",
@@ -202,7 +202,7 @@ fn answer_of(judgement: &Judgement) -> Option<String> {
     })
 }
 
-/// Whether a model says too much or too little: where operations differ in that, it is off.
+/// Whether a model is too slow or too fast, or either.
 fn direction(judgement: &Judgement, step: Step) -> &'static str {
     match judgement.errors[step as usize] {
         Some(off) if off.signed > 0.9 * off.absolute => "too long",
@@ -211,7 +211,7 @@ fn direction(judgement: &Judgement, step: Step) -> &'static str {
     }
 }
 
-/// Why models are no better than those that know less, application by application.
+/// Reasons why models are not better than simpler ones, by application.
 pub fn reasons(validated: &Validated) -> Vec<String> {
     let of = |of: &Judgement| {
         let title = of.application.title();
@@ -223,10 +223,10 @@ pub fn reasons(validated: &Validated) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::predict::validate::validated::Off;
+    use crate::predict::validate::validated::ModelError;
 
     #[test]
-    fn a_time_below_its_quartiles_is_marked() {
+    fn time_below_quartiles_is_marked() {
         let times =
             |typical_s| Times { typical_s, median_s: 4e-3, low_s: 2e-3, high_s: 8e-3, repetitions: 9 };
         assert_eq!(typical(&times(1e-3)), format!("{} *", seconds(1e-3)));
@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn closest_model_has_most_knowledge_among_equals() {
-        let off = |absolute| Some(Off { absolute, signed: absolute });
+        let off = |absolute| Some(ModelError { absolute, signed: absolute });
         let errors = [off(0.4), off(0.3), None, off(0.3001), off(0.5), None];
         let of =
             Judgement { application: Application::Gather, rows: 3, errors, within: 0, reasons: Vec::new() };

@@ -1,4 +1,4 @@
-//! `matchpoint bench --gpu` as a user meets it: without a card, told again, and on a driver that is none.
+//! Tests of `matchpoint bench --gpu`: without a card, from an earlier result, and with a false driver.
 
 use std::fs;
 use std::process::{Command, Output};
@@ -9,7 +9,7 @@ use tempfile::tempdir;
 use super::{KINDS, bench, said, text};
 use crate::left_out::leave_out;
 
-/// Where there is no card this is all that can be seen; with one, that takes half a minute.
+/// With a card, this measurement would take half a minute.
 #[test]
 fn missing_card_is_reported() {
     let output = bench(&["--gpu"]);
@@ -18,12 +18,16 @@ fn missing_card_is_reported() {
     }
     let said = text(&output.stderr);
     assert!(said.contains("card") || said.contains("libnvrtc"), "{said}");
-    assert_eq!((text(&output.stdout), said.lines().count()), ("", 1), "{said}");
+    assert_eq!(
+        (text(&output.stdout), said.lines().filter(|line| !line.starts_with("hint: ")).count()),
+        ("", 1),
+        "{said}"
+    );
 }
 
-/// What was measured on a card, told again where there is none: every measurement, and the paper's figures drawn.
+/// An earlier result is reported and drawn without a card.
 #[test]
-fn an_earlier_measurement_is_told_and_drawn() {
+fn earlier_result_is_reported_and_drawn() {
     let folder = tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let record = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benchmarks/records/2026-11-22-gpu-h200.json");
@@ -47,7 +51,7 @@ fn an_earlier_measurement_is_told_and_drawn() {
     }
     let record_path = record;
     let record: Value = serde_json::from_str(&fs::read_to_string(record).unwrap()).unwrap();
-    // What is measured today and was not then is told to be missing.
+    // Measurements that the earlier result lacks are reported.
     let mut rows = csv::Reader::from_path(&csv).unwrap();
     let rows: Vec<csv::StringRecord> = rows.records().map(Result::unwrap).collect();
     let is_measured = |row: &&csv::StringRecord| row.iter().next_back().unwrap().is_empty();
@@ -55,14 +59,14 @@ fn an_earlier_measurement_is_told_and_drawn() {
     let output = bench(&["--gpu", "--from", record_path]);
     let (others, missing) = (record["results"].as_array().unwrap().len() - measured, rows.len() - measured);
     for (count, what) in [
-        (others, format!("matchpoint: {others} other measurements of that file are not told, as ")),
-        (missing, format!("matchpoint: only a part: {missing} of {} measurements are missing (", rows.len())),
+        (others, format!("matchpoint: {others} other measurements of that file are not shown, such as ")),
+        (missing, format!("matchpoint: incomplete: {missing} of {} measurements are missing (", rows.len())),
     ] {
         assert_eq!(said(&output).contains(&what), count > 0, "{}", said(&output));
     }
 }
 
-/// On a driver that is none, whose kernels find nothing: those of one name fail, and after that the card.
+/// The kernels of the false driver find nothing: equal kernels fail, then the card.
 #[cfg(target_os = "linux")]
 #[test]
 fn card_failure_keeps_earlier_figures() {
@@ -86,18 +90,19 @@ fn card_failure_keeps_earlier_figures() {
     let output = played("match_partitioned:700", &["--json", &file, "--csv", &csv, "--plot", &svg]);
     let is_partial = |output: &Output| {
         assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
-        let told = said(output);
-        let told = told.lines().find(|line| line.starts_with("matchpoint: error: ")).unwrap();
+        let printed = said(output);
+        let printed = printed.lines().find(|line| line.starts_with("error: ")).unwrap();
         assert!(
-            told.contains("only a part was measured: ")
-                && told.contains(" measurements are missing (Partitioned ")
+            printed.contains("incomplete: ") && printed.contains(" measurements are missing (Partitioned ")
         );
         assert!(
-            told.contains("`32 entries in 1 queues`: starting a kernel: the driver says: PLAYED_ERROR_700"),
-            "{told}"
+            printed.contains(
+                "`32 entries in 1 queues`: starting a kernel: error of the driver: PLAYED_ERROR_700"
+            ),
+            "{printed}"
         );
         let page = text(&output.stdout);
-        assert!(page.contains("Only a part") && page.contains("64 entries"), "{page}");
+        assert!(page.contains("Incomplete") && page.contains("64 entries"), "{page}");
     };
     is_partial(&output);
     let value: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
@@ -113,28 +118,32 @@ fn card_failure_keeps_earlier_figures() {
     let rows: Vec<csv::StringRecord> = rows.records().map(Result::unwrap).collect();
     let last = |row: &csv::StringRecord| row.iter().next_back().unwrap().is_empty();
     assert_eq!((rows.len(), rows.iter().filter(|row| last(row)).count()), (results.len(), measured));
-    assert!(fs::read_to_string(&svg).unwrap().contains(">only a part: "));
-    // Told again.
+    assert!(fs::read_to_string(&svg).unwrap().contains(">incomplete: "));
     is_partial(&bench(&["--gpu", "--from", &file, "--plot", &page]));
     let page = fs::read_to_string(page).unwrap();
-    assert!(page.contains("<b>Only a part</b>: ") && page.contains("missing: not tried after"), "{page}");
-    // Nothing at all is an error, and no file.
+    assert!(page.contains("<b>Incomplete</b>: ") && page.contains("missing: not tried after"), "{page}");
+    // Without any measurement: an error and no file.
     let output = played("match_matrix:700", &["--json", &path("none.json")]);
     assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), ""));
     assert!(said(&output).contains("PLAYED_ERROR_700") && !folder.path().join("none.json").exists());
 }
 
-/// Of which kind it is, and of which it is to be, in one line.
+/// The error names the actual and the expected kind.
 #[test]
 fn wrong_card_file_is_named() {
     let folder = tempdir().unwrap();
     let file = folder.path().join("a.json").to_str().unwrap().to_owned();
-    let wants = "; --from takes what `matchpoint bench --gpu --json` wrote, whole";
-    let told = |what: &str| {
+    let wants = "\nhint: give --from a complete file of `matchpoint bench --gpu --json`";
+    let printed = |what: &str| {
         let output = bench(&["--gpu", "--from", &file]);
         assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), ""));
-        let told = said(&output);
-        assert!(told.contains(what) && told.ends_with(wants) && told.lines().count() == 1, "{told}");
+        let printed = said(&output);
+        assert!(
+            printed.contains(what)
+                && printed.ends_with(wants)
+                && printed.lines().filter(|line| !line.starts_with("hint: ")).count() == 1,
+            "{printed}"
+        );
     };
     let kinds = [
         "bench --json",
@@ -145,21 +154,21 @@ fn wrong_card_file_is_named() {
     ];
     for (kind, command) in KINDS.into_iter().zip(kinds) {
         assert!(bench(&[kind, &["--json", &file]].concat()).status.success());
-        told(&format!("it is what `matchpoint {command}` wrote"));
+        printed(&format!("a file of `matchpoint {command}`"));
     }
     let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../../traces/multigrid_c-8");
     let mut analyze = Command::new(env!("CARGO_BIN_EXE_matchpoint"));
     assert!(analyze.args(["analyze", trace, "--json", &file]).output().unwrap().status.success());
-    told("it is what `matchpoint analyze --json` wrote");
+    printed("a file of `matchpoint analyze --json`");
     fs::write(&file, "{}").unwrap();
-    told("it has no `card`");
+    printed("no `card`");
     fs::write(&file, "figure,label\n").unwrap();
-    told("it is not JSON");
+    printed("no JSON, or incomplete");
 }
 
 #[test]
 fn card_takes_only_trace_batches() {
     let output = bench(&["--gpu", "-w", "last"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("trace:PATH, not last"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("does not run the workload 'last'"), "{}", text(&output.stderr));
 }

@@ -1,4 +1,4 @@
-//! `matchpoint bench --message-rate`.
+//! Tests of `matchpoint bench --message-rate`.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use tempfile::tempdir;
 
 use super::{KINDS, bench, json, text};
 
-/// So small that it measures nothing.
+/// Very short measurements.
 const FEW: [&str; 8] = ["--threads", "1,2", "--windows", "1,7", "--work-ns", "0,50", "--repetitions", "1"];
 
 #[test]
@@ -18,7 +18,7 @@ fn message_rates_have_every_output_form() {
     let engines = ["-e", "none", "-e", "list", "-e", "optimistic_parallel:bins=16"];
     let value = json(&[&["--message-rate"][..], &few, &engines].concat());
     let rates = value["rates"].as_array().unwrap();
-    // Two windows, two amounts of work, four scenarios; nothing, one engine without threads, one with one or two.
+    // Two windows, two amounts of work, four scenarios; `none`, one engine without threads, one with one or two.
     assert_eq!(rates.len(), 2 * 2 * 4 * 4);
     assert!(
         rates
@@ -32,12 +32,11 @@ fn message_rates_have_every_output_form() {
         bench(&[&["--message-rate"][..], &few, &engines, &["--csv", &csv, "--plot", &page]].concat());
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert!(text(&output.stdout).contains("Published: window 128, other hardware"));
-    assert!(text(&output.stdout).contains("Do threads pay?"));
+    assert!(text(&output.stdout).contains("Gain of threads"));
     assert!(!text(&output.stdout).contains("jobs"), "counts are for machines, and for the page");
-    assert!(text(&output.stdout).contains("What engines count for each message is in --json"));
+    assert!(text(&output.stdout).contains("Counts per message: --json"));
     let said = text(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
-    for legend in ["Work is what --work-ns asks for, and no result", "none is no engine: nothing is matched"]
-    {
+    for legend in ["Work: requested with --work-ns", "none: no matching, one thread delivers"] {
         assert!(said.contains(legend) && fs::read_to_string(&page).unwrap().contains(legend), "{legend}");
     }
     let rows = fs::read_to_string(csv).unwrap();
@@ -48,7 +47,7 @@ fn message_rates_have_every_output_form() {
     let printed = text(&printed.stdout);
     assert!(rows.starts_with(printed.lines().next().unwrap()) && printed.lines().count() == 1 + 2 * 2 * 4);
     let page = fs::read_to_string(page).unwrap();
-    // A chart for each scenario, window and amount of work, and what was published.
+    // A chart per scenario, window and amount of work, and the published rates.
     assert_eq!(page.matches("class=\"title\"").count(), 4 * 2 * 2 + 1);
     assert_eq!(value["published"]["lines"][0]["points"][5]["rate_millions_per_s"], 4.79);
     let lines = value["published"]["lines"].as_array().unwrap();
@@ -57,9 +56,9 @@ fn message_rates_have_every_output_form() {
     assert!(ids.iter().all(|id| rates.iter().any(|rate| rate["scenario"] == *id)), "{value}");
     assert_eq!(lines[0]["scenario"], "no conflict");
     assert!(page.contains("published, other hardware: not comparable"));
-    assert!(page.contains("class=\"spread") && page.contains("Do threads pay?"));
-    assert!(page.contains("What engines count, for each message") && page.contains("jobs "));
-    // What nobody asked for does not wait for a processor.
+    assert!(page.contains("class=\"spread") && page.contains("Gain of threads"));
+    assert!(page.contains("Counts of engines, per message") && page.contains("jobs "));
+    // Default threads do not exceed the processors.
     let unasked = json(&[KINDS[2], &["-e", "optimistic_parallel"]].concat());
     let most =
         unasked["rates"].as_array().unwrap().iter().map(|rate| rate["threads"].as_u64().unwrap()).max();
@@ -67,7 +66,7 @@ fn message_rates_have_every_output_form() {
     assert!(page.matches("</html>").count() == 1 && page.ends_with("</html>\n"));
 }
 
-/// Names that begin alike would be cut to the same letters.
+/// Similar names would be cut to the same letters.
 #[test]
 fn chart_has_short_names_and_key() {
     let folder = tempdir().unwrap();
@@ -78,10 +77,10 @@ fn chart_has_short_names_and_key() {
     assert!(output.status.success(), "{}", text(&output.stderr));
     let page = fs::read_to_string(path).unwrap();
     let second_full = format!("<b>optimistic_parallel 2</b>: {second}");
-    for told in
+    for expected in
         [">optimistic_parallel 1<title>", &format!("<b>optimistic_parallel 1</b>: {first}"), &second_full]
     {
-        assert!(page.contains(told), "{told} in {page}");
+        assert!(page.contains(expected), "{expected} in {page}");
     }
     assert!(page.contains(">list</text>") && !page.contains("<b>list</b>:"), "{page}");
 }

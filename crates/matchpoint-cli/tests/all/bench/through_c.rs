@@ -1,4 +1,4 @@
-//! `matchpoint bench --through c`.
+//! Tests of `matchpoint bench --through c`.
 
 use std::fs;
 
@@ -47,7 +47,10 @@ fn tables_have_ratio_to_best_stand_in() {
     for name in ["last:8", "identical:1024"] {
         assert_eq!(page.lines().filter(|line| line.starts_with(name)).count(), 3, "{page}");
     }
-    assert!(page.contains("Where each engine is slower than the best stand-in\n- hybrid: "), "{page}");
+    assert!(
+        page.contains("Workloads on which an engine is slower than the best stand-in\n- hybrid: "),
+        "{page}"
+    );
     assert!(page.lines().all(|line| line.chars().count() <= 80), "{page}");
 }
 
@@ -66,5 +69,5 @@ fn page_has_tables_and_picture() {
 fn trace_is_usage_error() {
     let output = bench(&[&THROUGH_C[..], &["-w", "trace:lost"]].concat());
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("--through c plays the standard workloads, not trace:lost"));
+    assert!(text(&output.stderr).contains("--through c runs only the standard workloads, not 'trace:lost'"));
 }

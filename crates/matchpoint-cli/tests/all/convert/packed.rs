@@ -1,4 +1,4 @@
-//! The same table as a Parquet file.
+//! Tests of Parquet output.
 
 use std::fs::File;
 

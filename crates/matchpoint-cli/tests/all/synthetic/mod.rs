@@ -1,4 +1,4 @@
-//! Measurements of a run that never was: a halo exchange that ends in a gather to one rank. The same every time.
+//! Invented measurements, always equal: a halo exchange that ends in a gather.
 
 use std::collections::BTreeMap;
 
@@ -18,12 +18,12 @@ pub const SPANS: usize = 200;
 const ROUNDS: u64 = 500;
 const REPLAYED_S: f64 = 1.25;
 
-/// Costs of entries in both queues, measured by so many pairs.
+/// Costs of entries in both queues, with this number of pairs.
 pub fn library_cost(pairs: u32, posted: Curve, unexpected: Curve) -> LibraryCost {
     LibraryCost { pairs, same_host: true, posted, unexpected, bursts: vec![], ring_message_ns: 0.0 }
 }
 
-/// A run of so many ranks.
+/// A run of this many ranks.
 pub fn run(ranks: u32) -> Measurements {
     let all: Vec<_> = (0..ranks).map(|rank| at_rank(rank, ranks)).collect();
     let messages: u64 = all.iter().map(|rank| rank.messages).sum();
@@ -233,7 +233,7 @@ fn queue(timeline: Vec<u32>) -> RankQueue {
     RankQueue { length_max: longest(&timeline), length_mean: mean * 0.6, timeline }
 }
 
-/// Waves that move over the ranks, noise, and at the end of the run a pile.
+/// Waves over the ranks, noise, and a long queue at the end of the run.
 fn timeline(rank: u32, phase: f64, pile: u32) -> Vec<u32> {
     let mut state = u64::from(rank) * 7919 + (phase * 64.0) as u64;
     (0..SPANS)
@@ -266,7 +266,7 @@ fn engine(name: &str, factor: f64, all: &[RankMeasurements]) -> EngineMeasuremen
         disagreements: 0,
         posted: searches(messages, factor, 3, all.iter().map(|rank| rank.posted.length_max).max()),
         unexpected: searches(messages, factor, 1, all.iter().map(|rank| rank.unexpected.length_max).max()),
-        // As JSON has them; the terminal has room for one screen.
+        // Statistics for the JSON.
         statistics: vec![Statistic { name: "nothing", mean: 0.0, max: 0.0 }],
         bytes_max: 4096 + (ranks.len() as f64 * 32.0 / factor) as u64,
         bytes_sum: ranks.iter().map(|at| at.bytes).sum(),

@@ -99,11 +99,11 @@ pub(super) fn several_traces(
     if count > shown.len() {
         shown.push("…".to_owned());
     }
-    let problem = format!("the folder holds {count} {kind}: {}", shown.join(", "));
+    let problem = format!("the folder contains {count} {kind}: {}", shown.join(", "));
     TraceError::new(
         folder,
         problem,
-        format!("give the path of one, such as {}", folder.join(&shown[0]).display()),
+        format!("name one of these, such as {}", folder.join(&shown[0]).display()),
     )
 }
 
@@ -117,7 +117,7 @@ fn without_meta(folder: &Path, files: &[PathBuf]) -> Result<TraceFiles, TraceErr
     match (by_prefix.len(), unnumbered) {
         (0, 0) => {
             let advice = "give the folder, .meta or .bin file that sst-dumpi wrote";
-            Err(TraceError::new(folder, "the folder holds no trace", advice))
+            Err(TraceError::new(folder, "the folder contains no trace", advice))
         }
         (0, 1) => Ok(TraceFiles::SingleRank(binaries[0].clone())),
         (1, 0) => {
@@ -145,6 +145,6 @@ fn files_of_meta(path: &Path, meta_path: &Path) -> Result<Files, TraceError> {
             return Ok(Files { path: path.to_owned(), by_rank, meta: Some(meta), prefix: prefix.clone() });
         }
     }
-    let problem = format!("there is no file {}-0000.bin, nor of any other rank, beside it", prefixes[0]);
+    let problem = format!("no file {}-0000.bin, or of another rank, next to it", prefixes[0]);
     Err(TraceError::new(meta_path, problem, "put the .bin files into the folder of the .meta file"))
 }

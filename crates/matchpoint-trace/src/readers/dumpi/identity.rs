@@ -53,15 +53,13 @@ impl Identity {
         let mut notes = Vec::new();
         let rank = self.rank.or(named).unwrap_or(0).min(MOST_RANKS - 1);
         if self.rank.is_none() {
-            let from = if named.is_some() { "the name of its file gives it" } else { "0 is a guess" };
-            notes.push(format!("The stream does not tell the rank of its process: {from}."));
+            let from = if named.is_some() { "taken from the file name" } else { "assumed to be 0" };
+            notes.push(format!("The stream does not contain the rank of its process: {from}."));
         }
         let least = self.highest.max(rank).saturating_add(1);
         let known = self.ranks.filter(|ranks| *ranks > rank);
         if known.is_none() {
-            notes.push(format!(
-                "The stream does not tell the number of processes: there are {least} at least."
-            ));
+            notes.push(format!("The stream does not contain the number of processes: at least {least}."));
         }
         (rank, known.unwrap_or(least).min(MOST_RANKS), notes)
     }

@@ -43,7 +43,7 @@ impl Meta {
 
 fn ranks(path: &Path, line: usize, value: &str) -> Result<u32, TraceError> {
     value.parse().ok().filter(|ranks| (1..=MOST_RANKS).contains(ranks)).ok_or_else(|| {
-        let problem = format!("numprocs={value} is no number of processes");
+        let problem = format!("numprocs={value} is not a number of processes");
         TraceError::new(path, problem, "correct that line, or remove it").at_line(line as u64 + 1)
     })
 }

@@ -152,18 +152,18 @@ fn not_dumpi(path: &Path, bytes: &[u8]) -> TraceError {
 }
 
 fn no_index(path: &Path, length: usize) -> TraceError {
-    let problem = format!("there is no index at the end of the file's {length} bytes");
+    let problem = format!("no index at the end of the file's {length} bytes");
     let advice = "the file is cut short: copy it again, or remove it to analyze the other ranks without it";
     TraceError::new(path, problem, advice).at_offset(length as u64)
 }
 
 fn no_stream(path: &Path, index: usize) -> TraceError {
-    let problem = "the index tells of no stream of calls";
+    let problem = "the index contains no stream of calls";
     TraceError::new(path, problem, "the file is damaged: copy it again").at_offset(index as u64)
 }
 
 fn invalid_offset(path: &Path, index: usize, place: u64) -> TraceError {
-    let problem = format!("the index says that a part begins at byte {place}, behind the index itself");
+    let problem = format!("the index has a part at byte {place}, after the index itself");
     TraceError::new(path, problem, "the file is damaged: copy it again").at_offset(index as u64)
 }
 

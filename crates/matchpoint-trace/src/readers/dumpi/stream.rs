@@ -114,11 +114,11 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
             Violation::Short => format!("the record of {name} at byte {} is cut short", self.at),
             Violation::Count(count) => {
                 format!(
-                    "the record of {name} at byte {} claims {count} elements, which are not there",
+                    "the record of {name} at byte {} claims {count} elements, but the file ends before",
                     self.at
                 )
             }
-            Violation::Label(label) => format!("{label} is the number of no MPI function that DUMPI knows"),
+            Violation::Label(label) => format!("{label} is not the number of an MPI function in DUMPI"),
         };
         let advice = "the stream is damaged from here on: copy the file again, or leave this rank out";
         TraceError::new(&self.path, problem, advice).at_offset(fault.at as u64)

@@ -71,7 +71,7 @@ impl Survey {
     fn meta_differs(&self) -> Option<String> {
         let (meta, found) = self.meta.zip(self.version()).filter(|(meta, found)| meta != found)?;
         Some(format!(
-            "The .meta file says version {meta}, but the .bin files are of version {found}, which is used."
+            "The .meta file has version {meta}, but the .bin files have version {found}, which is used."
         ))
     }
 
@@ -93,7 +93,7 @@ impl Survey {
 
     fn untimed(&self) -> Option<String> {
         let (wall, all) = (self.without_wall, self.without_times);
-        let cpu = "the processor time that their process had used stands in for it";
+        let cpu = "the processor time of the process is used instead";
         match (wall, all) {
             (0, 0) => None,
             (_, 0) => Some(format!("The calls of {wall} ranks have no wall clock times: {cpu}.")),

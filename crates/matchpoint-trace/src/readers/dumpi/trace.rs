@@ -41,7 +41,7 @@ impl Trace for Ranks {
 pub(super) fn of_ranks(form: &'static Form, files: Files) -> Result<Box<dyn Trace>, TraceError> {
     let counted = files.by_rank.keys().next_back().map_or(0, |last| last.saturating_add(1));
     if counted > MOST_RANKS {
-        let problem = format!("the name of a file gives rank {}", counted - 1);
+        let problem = format!("the name of a file has rank {}", counted - 1);
         return Err(TraceError::new(&files.path, problem, "rename that file, or remove it"));
     }
     let meta = files.meta.unwrap_or_default();
@@ -54,7 +54,7 @@ pub(super) fn of_ranks(form: &'static Form, files: Files) -> Result<Box<dyn Trac
         builder.file(rank, file)?;
     }
     builder.survey.meta_version(meta.version);
-    builder.finish(|rank| format!("there is no file of rank {rank} of {}", files.prefix))
+    builder.finish(|rank| format!("no file of rank {rank} of {}", files.prefix))
 }
 
 /// The name or the stream may contain the rank.
@@ -106,7 +106,7 @@ impl Builder {
     fn claim(&mut self, claimed: u32) {
         if claimed < self.ranks {
             self.notes.push(format!(
-                "The .meta file tells of {claimed} processes, but there are files of ranks up to {}, which are read.",
+                "The .meta file has {claimed} processes, but there are files of ranks up to {}, which are read.",
                 self.ranks - 1
             ));
         }
@@ -119,7 +119,7 @@ impl Builder {
         match counted.filter(|counted| (self.ranks..=MOST_RANKS).contains(counted)) {
             Some(counted) => self.ranks = counted,
             None => self.notes.push(format!(
-                "Nothing tells the number of processes: the names of the files give {} at least.",
+                "The number of processes is unknown: at least {}, by the file names.",
                 self.ranks
             )),
         }

@@ -10,8 +10,7 @@ use crate::native::varint::{get, unzigzag};
 use crate::readers::map::Map;
 use crate::trace::Arrival;
 
-const ADVICE: &str =
-    "copy it again, or remove it: the trace can be read without, under the other orders of arrivals";
+const ADVICE: &str = "copy it again, or remove it and use another arrival order";
 
 pub(super) struct Arrivals {
     path: PathBuf,
@@ -35,22 +34,22 @@ impl Arrivals {
     fn next_block(&mut self) -> Result<bool, TraceError> {
         let header = self.map.get(self.at..self.at + HEADER).and_then(|bytes| bytes.try_into().ok());
         let Some(header) = header.and_then(Header::read) else {
-            return Err(self.error("there should be a block here: the file was cut short, or is damaged"));
+            return Err(self.error("no block here: the file is truncated or damaged"));
         };
         if !header.is_possible() || self.map.len() - self.at - HEADER < header.packed as usize {
-            return Err(self.error("the block that begins here is cut short, or damaged"));
+            return Err(self.error("the block here is truncated or damaged"));
         }
         let content = unpack::whole(&self.path, &self.map, self.at)?;
         match header.kind {
             kind::ARRIVALS => {
                 let arrivals =
-                    decode(&content).ok_or_else(|| self.error("an arrival in this block is none"))?;
+                    decode(&content).ok_or_else(|| self.error("an arrival in this block is invalid"))?;
                 self.read += arrivals.len() as u64;
                 self.block = arrivals.into_iter();
             }
             kind::END => {
                 let sum: Sum = serde_json::from_slice(&content)
-                    .map_err(|error| self.error(format!("the end of the file is none: {error}")))?;
+                    .map_err(|error| self.error(format!("the end of the file is invalid: {error}")))?;
                 if sum.arrivals != self.read {
                     let problem =
                         format!("the file should have {} arrivals, and has {}", sum.arrivals, self.read);

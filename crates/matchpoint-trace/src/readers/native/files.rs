@@ -52,16 +52,16 @@ fn in_folder(path: &Path, folder: &Path) -> Result<Files, TraceError> {
     for file in found {
         let Some(rank) = rank_of(&file) else { continue };
         if rank >= MOST_RANKS {
-            let problem = format!("the name of a file gives rank {rank}");
+            let problem = format!("the name of a file has rank {rank}");
             return Err(TraceError::new(&file, problem, "rename that file, or remove it"));
         }
         if let Some(other) = by_rank.insert(rank, file) {
-            let problem = format!("there are two files of rank {rank}: {}", other.display());
+            let problem = format!("two files of rank {rank}: {}", other.display());
             return Err(TraceError::new(folder, problem, "remove one of them"));
         }
     }
     if by_rank.is_empty() && manifest.is_none() {
-        let problem = "no file here is named as those of ranks are: rank-00000.mpt";
+        let problem = "no file is named like rank-00000.mpt";
         return Err(TraceError::new(folder, problem, "rename the files, or give one of them"));
     }
     Ok(Files { path: path.to_owned(), by_rank, manifest, only: None })
@@ -70,26 +70,26 @@ fn in_folder(path: &Path, folder: &Path) -> Result<Files, TraceError> {
 /// `None` without a manifest.
 fn read_manifest(path: &Path) -> Result<Option<Manifest>, TraceError> {
     let Ok(text) = fs::read(path) else { return Ok(None) };
-    let advice = "correct it, or remove it: the files of the ranks can be read without";
+    let advice = "correct it, or remove it: the files of the ranks do not need it";
     let json: Result<serde_json::Value, _> = serde_json::from_slice(&text);
     let json =
         json.map_err(|error| TraceError::new(path, format!("the manifest is no JSON: {error}"), advice))?;
     let version = json.get("version").and_then(serde_json::Value::as_u64);
     if let Some(version) = version.filter(|version| *version > u64::from(VERSION)) {
         let problem =
-            format!("the trace is of version {version}, and version {VERSION} is the newest known here");
+            format!("the trace has version {version}, but this command reads versions up to {VERSION}");
         let advice = "read it with the version of Matchpoint that recorded it, or a newer one";
         return Err(TraceError::new(path, problem, advice));
     }
     let manifest: Manifest = serde_json::from_value(json)
-        .map_err(|error| TraceError::new(path, format!("this is no manifest of a trace: {error}"), advice))?;
+        .map_err(|error| TraceError::new(path, format!("not the manifest of a trace: {error}"), advice))?;
     if manifest.format != manifest::FORMAT {
-        let problem = format!("this is no manifest of a trace: its format is `{}`", manifest.format);
+        let problem = format!("not the manifest of a trace: its format is `{}`", manifest.format);
         return Err(TraceError::new(path, problem, advice));
     }
     match manifest.ranks {
         Some(ranks) if !(1..=MOST_RANKS).contains(&ranks) => {
-            Err(TraceError::new(path, format!("the manifest tells of {ranks} processes"), advice))
+            Err(TraceError::new(path, format!("the manifest has {ranks} processes"), advice))
         }
         _ => Ok(Some(manifest)),
     }

@@ -65,9 +65,9 @@ pub enum FollowError {
 impl Display for FollowError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            FollowError::Removed => f.write_str("its file is gone"),
-            FollowError::Replaced => f.write_str("its file was replaced or cut short"),
-            FollowError::Unreadable(error) => error.fmt(f),
+            FollowError::Removed => f.write_str("file removed"),
+            FollowError::Replaced => f.write_str("file replaced or truncated"),
+            FollowError::Unreadable(error) => f.write_str(&error.problem),
         }
     }
 }

@@ -48,7 +48,7 @@ pub fn read_bytes(bytes: &[u8]) -> Result<impl RankReader + '_, TraceError> {
     let path = Path::new("(bytes)");
     let facts = Facts::of(path, bytes).map_err(|bad| match bad {
         SurveyError::Damaged(error) => error,
-        SurveyError::Truncated => TraceError::new(path, "there is no whole head", "record the run again"),
+        SurveyError::Truncated => TraceError::new(path, "the head is incomplete", "record the run again"),
     })?;
     Stream::new(path.to_owned(), bytes, Arc::new(facts))
 }

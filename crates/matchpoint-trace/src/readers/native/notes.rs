@@ -68,7 +68,7 @@ fn damaged(files: &Files) -> Option<String> {
         .values()
         .filter_map(|file| match &file.facts {
             Err(problem) => Some((file, problem.clone())),
-            Ok(facts) if facts.has_damage => Some((file, format!("no block stands at byte {}", facts.good))),
+            Ok(facts) if facts.has_damage => Some((file, format!("no block at byte {}", facts.good))),
             Ok(_) => None,
         })
         .collect();
@@ -91,7 +91,7 @@ fn cut_short(files: &Files, manifest: &Manifest) -> Option<String> {
     (!cut.is_empty()).then(|| {
         let (files, were) = if cut.len() == 1 { ("file", "was") } else { ("files", "were") };
         format!(
-            "{} {files} {were} cut short since the run ended, as when a trace is copied in part: {}. Copy the trace again.",
+            "{} {files} {were} truncated after the run, for example by an incomplete copy: {}. Copy the trace again.",
             cut.len(),
             list(cut)
         )
@@ -113,7 +113,7 @@ fn ended_early(files: &Files, manifest: &Manifest) -> Option<String> {
             let within = within(facts);
             match last_s(file, facts) {
                 Some(seconds) => format!("rank {rank} after {seconds:.3} s{within}"),
-                None => format!("rank {rank}, of which no call is there{within}"),
+                None => format!("rank {rank}, without calls{within}"),
             }
         })
         .collect();
@@ -166,7 +166,7 @@ fn aborted(files: &Files) -> Option<String> {
         sentences.push(format!("MPI_Abort ended the run, called by rank {}.", list(aborted)));
     }
     if !left.is_empty() {
-        sentences.push(format!("Without MPI_Finalize ended rank {}.", list(left)));
+        sentences.push(format!("Ended without MPI_Finalize: rank {}.", list(left)));
     }
     (!sentences.is_empty()).then(|| sentences.join(" "))
 }
@@ -184,8 +184,8 @@ fn left_out(files: &Files) -> Option<String> {
     (total > 0).then(|| {
         let since = if first_s.is_finite() { format!(", {first_s:.3} s into the run at the earliest") } else { String::new() };
         format!(
-            "The limit of disk space was reached by {} ranks{since}: {total} calls after it were only counted. What \
-             follows from the calls that are there may not be so of the whole run.",
+            "The limit of disk space was reached by {} ranks{since}: {total} later calls were only counted. The \
+             results may not hold for the whole run.",
             left.len()
         )
     })
@@ -196,8 +196,8 @@ fn unseen(files: &Files) -> Option<String> {
     let total = ends().fold(0u64, |sum, end| sum.saturating_add(end.unseen));
     (total > 0).then(|| {
         format!(
-            "{total} calls of {} ranks are not in the trace: made in callbacks of other calls, left by a jump or an \
-             exception, of some millions of requests, or there was no memory for them.",
+            "{total} calls of {} ranks are not in the trace: in callbacks, left by a jump or an exception, with \
+             millions of requests, or without memory.",
             ends().count()
         )
     })
@@ -208,7 +208,7 @@ fn waited(files: &Files) -> Option<String> {
     let waited: Vec<u64> = ends.map(|end| end.waited_ns).filter(|&waited| waited > 0).collect();
     let longest = *waited.iter().max()?;
     Some(format!(
-        "Threads of {} ranks waited for the recorder, up to {:.3} s in one: calls came faster than they could be written.",
+        "Threads of {} ranks waited for the recorder, one up to {:.3} s: calls were faster than the disk.",
         waited.len(),
         longest as f64 / 1e9
     ))
@@ -219,15 +219,14 @@ fn clocks(files: &Files) -> Option<String> {
     let hosts = hosts(files);
     let mut sentences = Vec::new();
     if has_disorder > 0 {
-        sentences
-            .push(format!("The clocks of {has_disorder} ranks went backward: what did was passed over."));
+        sentences.push(format!("The clocks of {has_disorder} ranks went backward: these times are ignored."));
     }
     if clock_error_ns(files).is_none() && hosts.len() > 1 {
         sentences.push(format!(
-            "The clocks of {} hosts were not compared with each other while the run was recorded.{}",
+            "The clocks of {} hosts were not compared during the run.{}",
             hosts.len(),
             if facts(files).any(|(_, _, facts)| facts.uses_wall_clock()) {
-                " What their wall clocks said is used, which may be wrong by milliseconds and more."
+                " Their wall clocks are used, with errors of milliseconds or more."
             } else {
                 ""
             }
@@ -240,7 +239,7 @@ fn manifest_contradictions(files: &Files, manifest: &Manifest, ranks: u32) -> Op
     let mut sentences = Vec::new();
     if let Some(listed) = manifest.ranks.filter(|listed| *listed < ranks) {
         sentences
-            .push(format!("The manifest tells of {listed} processes, the files of {ranks}, which is used."));
+            .push(format!("The manifest has {listed} processes, the files have {ranks}, which is used."));
     }
     let longer = manifest.finished().into_iter().filter(|(_, listed)| listed.bytes > 0).filter_map(
         |(rank, listed)| {
@@ -250,7 +249,7 @@ fn manifest_contradictions(files: &Files, manifest: &Manifest, ranks: u32) -> Op
     );
     let longer: Vec<String> = longer.collect();
     if !longer.is_empty() {
-        sentences.push(format!("Files are longer than the manifest says: {} bytes.", list(longer)));
+        sentences.push(format!("Files are longer than in the manifest: {} bytes.", list(longer)));
     }
     (!sentences.is_empty()).then(|| sentences.join(" "))
 }
@@ -260,7 +259,7 @@ fn running(manifest: &Manifest) -> Option<String> {
         return Some(format!("The job failed: its launcher ended with exit code {status}."));
     }
     (manifest.state == "running").then(|| {
-        "The manifest says that the job still runs: it does, or its recorder was killed with it.".to_owned()
+        "The manifest marks the job as running: the job runs, or was killed with its recorder.".to_owned()
     })
 }
 
@@ -268,7 +267,7 @@ fn spawned(manifest: &Manifest) -> Option<String> {
     let folders = manifest.spawned.clone();
     (!folders.is_empty()).then(|| {
         format!(
-            "Processes that the application spawned, and further jobs of the command, have traces of their own: {}.",
+            "Spawned processes, and further jobs of the command, have separate traces: {}.",
             list(folders)
         )
     })

@@ -59,13 +59,11 @@ impl Plan {
             _ => shape.fields(),
         };
         let Some(more) = fields.strip_prefix(own) else {
-            return Err(format!(
-                "the head says that {name} has the fields `{fields}`, which should be `{own}`"
-            ));
+            return Err(format!("the head has the fields `{fields}` for {name}, but `{own}` are expected"));
         };
         let unknown = more.chars().find(|&letter| Field::of(letter).is_none());
         if let Some(letter) = unknown {
-            return Err(format!("the head says that {name} has a field `{letter}`, which is not known"));
+            return Err(format!("the head has an unknown field `{letter}` for {name}"));
         }
         let fields = fields.chars().filter_map(Field::of).collect();
         Ok(Plan { function, shape, remark, fields, own: own.len() })

@@ -144,7 +144,7 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
     fn ended(&mut self) -> Result<bool, StopReason> {
         self.position = self.bytes.len();
         if self.facts.has_damage {
-            let problem = "what stands here is no block";
+            let problem = "no block here";
             let advice = "the file is damaged from here on: copy it again, or leave this rank out";
             let error = TraceError::new(&self.path, problem, advice);
             return Err(StopReason::Error(error.at_offset(self.facts.good as u64)));
@@ -159,13 +159,13 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
             StopReason::Fault(lane, fault) => (&self.lanes[lane], fault),
         };
         let problem = match fault {
-            Fault::Number => "is cut short, or has a number that is too large".to_owned(),
-            Fault::Count(count) => format!("claims {count} elements, which are not there"),
-            Fault::Function(index) => format!("is of function {index}, which the head does not have"),
-            Fault::Status(status) => format!("has a status {status}, which is none"),
+            Fault::Number => "is truncated, or has a number that is too large".to_owned(),
+            Fault::Count(count) => format!("claims {count} elements, but the block ends before"),
+            Fault::Function(index) => format!("has the function {index}, which the head does not list"),
+            Fault::Status(status) => format!("has the invalid status {status}"),
         };
         let problem = format!("the call at byte {} of this block {problem}", lane.at);
-        let advice = "the recorder wrote it so: leave this rank out, and report it with this file";
+        let advice = "report this error of the recorder with this file, or leave this rank out";
         TraceError::new(&self.path, problem, advice).at_offset(lane.block as u64)
     }
 }

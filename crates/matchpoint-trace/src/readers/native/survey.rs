@@ -102,7 +102,7 @@ impl Facts {
                 // The same applies to an incomplete header.
                 NextBlock::NoBlock if bytes.iter().skip(self.good + HEADER).any(|&byte| byte != 0) => {
                     let advice = "the file is damaged from here on; what was read before is good";
-                    let error = TraceError::new(path, "what stands here is no block", advice);
+                    let error = TraceError::new(path, "no block here", advice);
                     return Err(error.at_offset(self.good as u64));
                 }
                 NextBlock::NoBlock | NextBlock::Cut => return Ok(()),
@@ -216,22 +216,22 @@ fn head(path: &Path, bytes: &[u8]) -> Result<(Head, Vec<Plan>, usize), SurveyErr
     let header = match next(bytes, 0) {
         NextBlock::Block(header) if header.kind == kind::HEAD => header,
         NextBlock::Block(header) => {
-            return Err(bad(format!("the first block is of kind {}, and no head", header.kind), copy));
+            return Err(bad(format!("the first block has kind {}, and is not a head", header.kind), copy));
         }
         NextBlock::Cut => return Err(SurveyError::Truncated),
         NextBlock::NoBlock if bytes.iter().all(|&byte| byte == 0) => return Err(SurveyError::Truncated),
-        NextBlock::NoBlock => return Err(bad("this is no file of a recorded trace".to_owned(), copy)),
+        NextBlock::NoBlock => return Err(bad("not a file of a recorded trace".to_owned(), copy)),
     };
     let content = unpack::whole(path, bytes, 0).map_err(SurveyError::Damaged)?;
     check_version(&content).map_err(|version| {
         let problem =
-            format!("the file is of version {version}, and version {VERSION} is the newest known here");
+            format!("the file has version {version}, but this command reads versions up to {VERSION}");
         bad(problem, "read it with the version of Matchpoint that recorded it, or a newer one")
     })?;
     let head: Head = serde_json::from_str(&decode_lossy(&content))
         .map_err(|error| bad(format!("the head cannot be understood: {error}"), copy))?;
     if head.size > MOST_RANKS || head.rank >= head.size {
-        return Err(bad(format!("the head says rank {} of {} processes", head.rank, head.size), copy));
+        return Err(bad(format!("the head has rank {} of {} processes", head.rank, head.size), copy));
     }
     let plans = head.functions.iter().map(|(name, fields)| Plan::new(name, fields));
     let plans = plans.collect::<Result<_, _>>().map_err(|problem| bad(problem, copy))?;

@@ -114,7 +114,7 @@ impl OpenedFiles {
         let bytes = fs::metadata(path).map_err(|error| TraceError::io(path, &error))?.len();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         if bytes == 0 {
-            self.empty.insert(rank, format!("{name} is empty: nothing was written of its process"));
+            self.empty.insert(rank, format!("{name} is empty: its process wrote nothing"));
             return Ok(());
         }
         let map = Map::open(path)?;
@@ -146,15 +146,13 @@ impl OpenedFiles {
         let sizes: BTreeSet<u32> = self.facts().map(|(_, facts)| facts.head.size).collect();
         if sizes.len() > 1 {
             let sizes: Vec<String> = sizes.iter().map(u32::to_string).collect();
-            let problem = format!("the files are of different runs: of {} processes", sizes.join(" and "));
-            return Err(TraceError::new(path, problem, "put each run into a folder of its own"));
+            let problem = format!("the files belong to different runs: of {} processes", sizes.join(" and "));
+            return Err(TraceError::new(path, problem, "put each run into a separate folder"));
         }
         match self.facts().find(|(rank, facts)| facts.head.rank != *rank) {
             Some((rank, facts)) => {
-                let problem = format!(
-                    "by its name this is the file of rank {rank}, by its head of {}",
-                    facts.head.rank
-                );
+                let problem =
+                    format!("the name of the file has rank {rank}, its head rank {}", facts.head.rank);
                 Err(TraceError::new(&self.present[&rank].path, problem, "rename it"))
             }
             None => Ok(()),
@@ -213,8 +211,7 @@ impl OpenedFiles {
         for (rank, why) in &mut self.empty {
             if let Some(listed) = listed.get(rank).filter(|listed| listed.calls > 0) {
                 let (name, calls) = (&listed.file, listed.calls);
-                *why =
-                    format!("{name} was cut short since it was written, and has none of its {calls} calls");
+                *why = format!("{name} was truncated after the run, and has none of its {calls} calls");
             }
         }
     }
@@ -269,14 +266,14 @@ fn reason_for_silence(file: &RankFile) -> String {
     let name = file.path.file_name().unwrap_or_default().to_string_lossy();
     let end = file.facts.as_ref().ok().and_then(|facts| facts.end.as_ref());
     match end.map(|end| end.left_out) {
-        Some(1..) => format!("{name} holds no call: the limit of disk space was reached before the first"),
-        Some(0) => format!("{name} holds no call: none that its process made could be recorded"),
-        None => format!("{name} holds no call: {DIED}"),
+        Some(1..) => format!("{name} has no call: the limit of disk space was reached before the first"),
+        Some(0) => format!("{name} has no call: no call of its process could be recorded"),
+        None => format!("{name} has no call: {DIED}"),
     }
 }
 
 /// Without calls and without an end.
-const DIED: &str = "its process died before any was written, or the file is not whole";
+const DIED: &str = "its process died before the first write, or the file is incomplete";
 
 fn missing(opened: &OpenedFiles, manifest: &Manifest, ranks: u32, only: Option<u32>) -> Vec<Missing> {
     let listed: BTreeMap<u32, &str> =
@@ -284,8 +281,8 @@ fn missing(opened: &OpenedFiles, manifest: &Manifest, ranks: u32, only: Option<u
     let why = |rank: u32| match (opened.empty.get(&rank), listed.get(&rank), only) {
         (Some(why), _, _) => why.clone(),
         (_, _, Some(only)) => format!("only the file of rank {only} was given"),
-        (_, Some(name), _) => format!("the manifest tells of {name}, which is not there"),
-        _ => format!("there is no file {}", file_name(rank)),
+        (_, Some(name), _) => format!("{name} is in the manifest, but missing"),
+        _ => format!("no file {}", file_name(rank)),
     };
     let absent = (0..ranks).filter(|rank| !opened.present.contains_key(rank));
     absent.map(|rank| Missing { rank, why: why(rank) }).collect()
@@ -298,21 +295,20 @@ fn no_readable_file(files: &Files, opened: &OpenedFiles) -> TraceError {
     };
     let finished = files.manifest.as_ref().map(Manifest::finished).unwrap_or_default();
     let (problem, advice) = if opened.empty.is_empty() && opened.present.is_empty() {
-        ("there is a manifest, but no file of any rank", "put the rank-*.mpt files beside it")
+        ("a manifest, but no file of a rank", "put the rank-*.mpt files next to it")
     } else if finished.values().any(|listed| listed.calls > 0) {
         (
-            "no file of any rank holds calls, although the manifest tells of some: they were cut short since they were \
-             written",
+            "no file of a rank has calls, unlike in the manifest: the files were truncated after the run",
             "copy the trace again",
         )
     } else if opened.present.values().any(limited) {
         (
-            "no file of any rank holds calls: the limit of disk space was reached before the first was written",
+            "no file of a rank has calls: the limit of disk space was reached before the first was written",
             "record the run again with a larger --limit, or without",
         )
     } else {
         (
-            "no file of any rank holds calls: nothing was written of any process before it died",
+            "no file of a rank has calls: every process died before its first write",
             "record a longer run: calls are written after 0.1 s and then once a second, and when a process ends by \
              MPI_Finalize, MPI_Abort or exit",
         )

@@ -63,7 +63,7 @@ pub(super) fn into(
 ) -> Result<(), TraceError> {
     let error = |problem: String| TraceError::new(path, problem, ADVICE).at_offset(at as u64);
     if header.codec != codec::ZSTD {
-        return Err(error(format!("the block is packed in a way that is not known: {}", header.codec)));
+        return Err(error(format!("the block has an unknown compression: {}", header.codec)));
     }
     buffer.clear();
     buffer.reserve_exact(header.unpacked as usize);
@@ -72,7 +72,7 @@ pub(super) fn into(
             *decompressor = Decompressor::new().ok();
         }
         let Some(decompressor) = decompressor else {
-            return Err("there is no memory to unpack it".to_owned());
+            return Err("no memory to unpack it".to_owned());
         };
         decompressor.decompress_to_buffer(packed, buffer).map_err(|error| error.to_string())
     });
@@ -87,7 +87,7 @@ pub(super) fn into(
 
 pub(super) fn whole<'b>(path: &Path, bytes: &'b [u8], at: usize) -> Result<Cow<'b, [u8]>, TraceError> {
     let NextBlock::Block(header) = next(bytes, at) else {
-        return Err(TraceError::new(path, "there is no block here", ADVICE).at_offset(at as u64));
+        return Err(TraceError::new(path, "no block here", ADVICE).at_offset(at as u64));
     };
     let packed = packed(path, bytes, at, &header)?;
     if header.codec == codec::STORED {

@@ -146,7 +146,7 @@ impl Archive {
                 let events = (functions.events)(self.reader, location);
                 if events.is_null() {
                     (functions.delete_event_callbacks)(callbacks);
-                    return Err(error(path, format!("there are no events of location {location}"), advice));
+                    return Err(error(path, format!("no events of location {location}"), advice));
                 }
                 let sink = Box::into_raw(Box::<Vec<Timed>>::default());
                 self.locations.push(Location { events, sink });

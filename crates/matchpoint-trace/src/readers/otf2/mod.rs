@@ -28,12 +28,12 @@ pub(super) const READER: Reader = Reader { name: "OTF2 (traces.otf2)", is_trace,
 
 /// Limitations of OTF2, and their substitutes.
 const NOTES: [&str; 3] = [
-    "Calls are inferred from an OTF2 trace, which tells what completed and not what was asked for: receives are shown \
-     with the sender, tag and length of the message that they got. Whether they had wildcards is not known.",
-    "OTF2 does not tell of receives that got no message, of probes, and of MPI_PROC_NULL: inferred calls have none. \
-     Queues may have been longer.",
-    "OTF2 tells who is in a communicator, not which call made it: inferred calls of MPI_Comm_create_from_group stand \
-     before the first use of each.",
+    "Calls are inferred from an OTF2 trace, which contains completions only: receives have the sender, tag and \
+     length of their message. Wildcards are unknown.",
+    "OTF2 does not contain receives without a message, probes, and MPI_PROC_NULL: inferred calls have none. Queues \
+     may have been longer.",
+    "OTF2 contains the members of a communicator, not the call that created it: inferred calls of \
+     MPI_Comm_create_from_group precede the first use.",
 ];
 
 fn anchor(path: &Path) -> Option<PathBuf> {
@@ -52,7 +52,7 @@ fn is_trace(path: &Path) -> bool {
 
 fn open(path: &Path) -> Result<Box<dyn Trace>, TraceError> {
     let Some(anchor) = anchor(path) else {
-        return Err(TraceError::new(path, "there is no anchor file", "give the path of traces.otf2"));
+        return Err(TraceError::new(path, "no anchor file", "name traces.otf2"));
     };
     let found = Archive::open(&anchor)?.definitions(&anchor)?;
     let definitions = Definitions::of(&found);

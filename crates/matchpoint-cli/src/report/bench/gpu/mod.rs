@@ -1,4 +1,4 @@
-//! What `matchpoint bench --gpu` measured: for readers, for spreadsheets, for machines.
+//! The report of `matchpoint bench --gpu`: tables, CSV, JSON.
 
 mod read;
 #[cfg(test)]
@@ -18,32 +18,32 @@ use crate::report::schema;
 
 pub use self::read::read;
 
-/// A card, and what it did.
+/// Measurements of a card.
 #[derive(Clone, PartialEq, Debug)]
 pub struct OnCard<'a> {
-    /// Which.
+    /// Card.
     pub card: Description,
-    /// What was measured.
+    /// Finished measurements.
     pub measured: Vec<(&'a Job, Measured)>,
-    /// What was not, and why.
+    /// Missing measurements.
     pub lacking: Vec<Lacking<'a>>,
-    /// Measurements of an earlier result that were not asked for.
+    /// Unrequested measurements of an earlier result.
     pub others: Vec<String>,
 }
 
-/// A measurement that there is not.
+/// A missing measurement.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Lacking<'a> {
-    /// Which.
+    /// Job.
     pub job: &'a Job,
-    /// Why.
+    /// Reason.
     pub why: String,
-    /// Whether it failed; otherwise an earlier result has none of that name.
+    /// Whether the measurement failed; else the earlier result does not contain it.
     pub has_failed: bool,
 }
 
 impl OnCard<'_> {
-    /// Where not all is there: how much is not, and of which figures.
+    /// Number and figures of missing measurements, if any.
     pub fn missing(&self) -> Option<String> {
         let first = self.lacking.first()?;
         let (lacking, all) = (self.lacking.len(), self.lacking.len() + self.measured.len());
@@ -64,13 +64,13 @@ impl OnCard<'_> {
         self.lacking.iter().any(|lacking| lacking.has_failed)
     }
 
-    /// Whether all of a figure's measurements are there.
+    /// Whether a figure has all measurements.
     pub(super) fn is_whole(&self, figure: Figure) -> bool {
         self.lacking.iter().all(|lacking| lacking.job.figure != figure)
     }
 }
 
-/// All of it, with its picture.
+/// The report, with its chart.
 pub fn document(on_card: &OnCard<'_>, svg: &str) -> Document {
     let OnCard { card, measured, .. } = on_card;
     let mut document = Document::new("graphics cards", "Matches per second on a graphics card");
@@ -80,7 +80,7 @@ pub fn document(on_card: &OnCard<'_>, svg: &str) -> Document {
     );
     document.item("Card", described(card));
     if let Some(missing) = on_card.missing() {
-        document.item("Only a part", missing);
+        document.item("Incomplete", missing);
     }
     document.html(svg);
     let is_measured = |figure: &Figure| measured.iter().any(|(job, _)| job.figure == *figure);
@@ -112,7 +112,7 @@ pub fn document(on_card: &OnCard<'_>, svg: &str) -> Document {
     document
 }
 
-/// A card in words.
+/// Description of a card.
 fn described(card: &Description) -> String {
     format!(
         "{}, {} multiprocessors of up to {} MHz, memory of up to {} MHz, CUDA {}.{}",
@@ -125,8 +125,8 @@ fn described(card: &Description) -> String {
     )
 }
 
-/// The paper's Table II with ours next to it: what each relaxation is worth where everything matches. Where
-/// messages may be unexpected, what is left has to be put together after each batch.
+/// The paper's Table II next to Matchpoint's order: the gain of each relaxation if every message matches. With
+/// unexpected messages, compaction follows each batch.
 fn relaxations(measured: &[(&Job, Measured)]) -> Vec<Vec<String>> {
     let row = |algorithm: Algorithm, wildcards: &str, order: &str, compacts: bool| {
         let (_, measured) = measured.iter().find(|(job, _)| match job.what {
@@ -178,7 +178,7 @@ fn row((job, measured): &(&Job, Measured)) -> Vec<String> {
     }
 }
 
-/// Millions per second: the median, and between what all of several passes are.
+/// Millions per second: median and range of several passes.
 fn of_passes(rate: &Rate, passes: usize) -> String {
     match passes {
         0 | 1 => digits(rate.median / 1e6),
@@ -186,7 +186,7 @@ fn of_passes(rate: &Rate, passes: usize) -> String {
     }
 }
 
-/// What is measured. What an application did has its own shares in place of those that were asked for.
+/// A job. A recorded job has its own shares instead of the requested ones.
 fn of_job(job: &Job) -> Value {
     let of = |algorithm: &str, blocks: Option<u32>, compacts: bool, mix: Mix| {
         json!({
@@ -230,7 +230,7 @@ fn posted(posted: PostedOrder) -> &'static str {
     }
 }
 
-/// Writes a row for each measurement, also if there is none; rates are matches per second.
+/// Writes a row for each measurement, also for missing ones. Rates are matches per second.
 ///
 /// # Errors
 /// Those of `out`.
@@ -273,7 +273,7 @@ pub fn csv(on_card: &OnCard<'_>, out: &mut dyn Write) -> io::Result<()> {
     schema::members(&columns, results(on_card), cell, out)
 }
 
-/// All of it for programs.
+/// The results as JSON.
 pub fn json(on_card: &OnCard<'_>, load: Option<f64>) -> Value {
     let OnCard { card, lacking, .. } = on_card;
     let results: Vec<Value> = results(on_card).collect();

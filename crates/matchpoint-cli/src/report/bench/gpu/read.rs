@@ -1,4 +1,4 @@
-//! What an earlier `matchpoint bench --gpu --json` wrote, read again.
+//! Reads the JSON of an earlier `matchpoint bench --gpu --json`.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{Lacking, OnCard};
 
-/// What others write, by a member that they alone have.
+/// JSON of other commands, by a unique member.
 const KINDS: [(&str, &str); 8] = [
     ("processes", "run --json"),
     ("verdict", "analyze --json"),
@@ -21,31 +21,31 @@ const KINDS: [(&str, &str); 8] = [
     ("queue_search", "predict --json"),
 ];
 
-/// The card, and what it did of `jobs`: those that the document knows by figure and label. Of the others only the names are kept, but
-/// they have to be whole, too.
+/// Reads the card, and the results of `jobs`, by figure and label. Of other results only the names are kept, but they
+/// must be valid.
 ///
 /// # Errors
-/// What the document lacks, or which of its results is damaged.
+/// A missing member, or a damaged result.
 pub fn read<'a>(document: &Value, jobs: &'a [Job]) -> Result<OnCard<'a>, String> {
     if document["card"].is_null() {
         let kind = KINDS.iter().find(|(member, _)| document.get(member).is_some());
         return Err(match kind {
-            Some((_, command)) => format!("it is what `matchpoint {command}` wrote"),
-            None => "it has no `card`".to_owned(),
+            Some((_, command)) => format!("a file of `matchpoint {command}`"),
+            None => "no `card`".to_owned(),
         });
     }
-    let card = card(&document["card"]).ok_or("its `card` lacks some of what describes one")?;
-    let results = document["results"].as_array().ok_or("it has no `results`")?;
+    let card = card(&document["card"]).ok_or("incomplete `card`")?;
+    let results = document["results"].as_array().ok_or("no `results`")?;
     let count = document.get("measurements").map_or(Some(results.len() as u64), Value::as_u64);
-    match count.ok_or("its `measurements` are no count")? {
+    match count.ok_or("`measurements` is not a count")? {
         whole if whole == results.len() as u64 => {}
-        whole => return Err(format!("it has {} of its {whole} results", results.len())),
+        whole => return Err(format!("{} of {whole} results", results.len())),
     }
     let mut known = HashMap::new();
     for (at, result) in results.iter().enumerate() {
         let row = Row::of(result).map_err(|damage| format!("number {} of its `results` {damage}", at + 1))?;
         if known.insert((row.figure.to_owned(), row.label), (at, row.measured)).is_some() {
-            return Err(format!("its `results` have {}, `{}` twice", row.figure, row.label));
+            return Err(format!("duplicate result {}, `{}`", row.figure, row.label));
         }
     }
     let mut on_card = OnCard { card, measured: Vec::new(), lacking: Vec::new(), others: Vec::new() };
@@ -54,7 +54,7 @@ pub fn read<'a>(document: &Value, jobs: &'a [Job]) -> Result<OnCard<'a>, String>
             Some((_, Ok(measured))) => on_card.measured.push((job, measured)),
             Some((_, Err(why))) => on_card.lacking.push(Lacking { job, why, has_failed: true }),
             None => {
-                let why = "this result has none of that name".to_owned();
+                let why = "not in this result".to_owned();
                 on_card.lacking.push(Lacking { job, why, has_failed: false });
             }
         }
@@ -65,10 +65,10 @@ pub fn read<'a>(document: &Value, jobs: &'a [Job]) -> Result<OnCard<'a>, String>
     on_card.others = others.into_iter().map(|(_, figure, label)| format!("{figure}, `{label}`")).collect();
     match on_card.others.first() {
         _ if !on_card.measured.is_empty() => Ok(on_card),
-        None => Err("it has none of the measurements".to_owned()),
+        None => Err("no measurements".to_owned()),
         Some(first) => Err(format!(
-            "it has none of the measurements asked for, but {} others, as {first}; what was measured with `-w trace:PATH` is told with \
-             the same, and what was without, without",
+            "no requested measurement, but {} others, such as {first}: give the same -w trace:PATH as in the \
+             measurement, or none",
             on_card.others.len()
         )),
     }
@@ -89,17 +89,16 @@ fn card(card: &Value) -> Option<Description> {
     })
 }
 
-/// A result.
 struct Row<'a> {
     figure: &'a str,
     label: &'a str,
-    /// Or why there is nothing.
+    /// Measurement, or the reason why there is none.
     measured: Result<Measured, String>,
 }
 
 impl<'a> Row<'a> {
     /// # Errors
-    /// What is wrong with it.
+    /// The damage.
     fn of(result: &'a Value) -> Result<Self, String> {
         let text = |key: &str| result[key].as_str().ok_or_else(|| format!("has no text `{key}`"));
         let (figure, label) = (text("figure")?, text("label")?);
@@ -119,7 +118,7 @@ impl<'a> Row<'a> {
     }
 }
 
-/// A number that something measured may be.
+/// A finite number that is not negative.
 fn number(result: &Value, key: &'static str) -> Result<f64, &'static str> {
     result[key].as_f64().filter(|number| number.is_finite() && *number >= 0.0).ok_or(key)
 }
@@ -137,7 +136,7 @@ fn rate(result: &Value) -> Result<Measured, &'static str> {
     }))
 }
 
-/// A rate of several passes, or of one, which earlier versions made.
+/// A rate of several passes, or of one pass in files of earlier versions.
 fn of_passes(
     result: &Value,
     [median, least, most]: [&'static str; 3],

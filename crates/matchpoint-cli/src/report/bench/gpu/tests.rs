@@ -1,4 +1,4 @@
-//! What is written is all that was measured, in every form, and is read again.
+//! Tests of the report of cards: every form, and reading.
 
 use matchpoint::event::script;
 use matchpoint_gpu::figures::{jobs, recorded_jobs};
@@ -19,7 +19,7 @@ fn card() -> Description {
     }
 }
 
-/// Every job, as if it had been measured.
+/// Every job, with invented results.
 fn measured(jobs: &[Job]) -> OnCard<'_> {
     let rate = |median: f64| Rate { median, least: 0.9 * median, most: 1.1 * median, matches: 1024 };
     let of = |job: &Job| match job.what {
@@ -37,7 +37,7 @@ fn measured(jobs: &[Job]) -> OnCard<'_> {
     OnCard { card: card(), measured, lacking: Vec::new(), others: Vec::new() }
 }
 
-/// The same, where those of a figure failed.
+/// These jobs, with failures in one figure.
 fn in_part(jobs: &[Job], figure: Figure) -> OnCard<'_> {
     let mut on_card = measured(jobs);
     on_card.measured.retain(|(job, _)| job.figure != figure);
@@ -66,7 +66,7 @@ fn every_measurement_is_in_every_form() {
     let page = document(&on_card, "").text(100);
     assert!(page.contains("A card, 132 multiprocessors of up to 1980 MHz"), "{page}");
     assert!(page.contains("CUDA 13.1") && page.contains("1.00 (0.900–1.10)"), "{page}");
-    assert!(!page.contains("Only a part") && !page.contains("in part"), "{page}");
+    assert!(!page.contains("Incomplete") && !page.contains("in part"), "{page}");
     let (rows, document) = (table(&on_card), written(&on_card));
     let results = document["results"].as_array().unwrap();
     assert_eq!((rows.len(), results.len()), (jobs.len(), jobs.len()));
@@ -82,9 +82,9 @@ fn every_measurement_is_in_every_form() {
     }
 }
 
-/// No form has a part for the whole: each says what is missing, and why.
+/// Every form reports missing measurements and the reason.
 #[test]
-fn what_failed_is_in_every_form() {
+fn missing_measurements_are_in_every_form() {
     let jobs = jobs();
     for figure in [Figure::Hash, Figure::Fed] {
         let on_card = in_part(&jobs, figure);
@@ -102,37 +102,35 @@ fn what_failed_is_in_every_form() {
         assert_eq!(rows.iter().filter(|row| &row[26] == why).filter(is_empty).count(), count);
         let of = |result: &&Value| result["missing"] == why && result["rate"].is_null();
         assert_eq!(document["results"].as_array().unwrap().iter().filter(of).count(), count);
-        // Told again, it is as little the whole.
+        // A partial result remains partial after reading.
         assert_eq!(read(&document, &jobs), Ok(on_card));
     }
 }
 
 #[test]
-fn what_was_written_is_read_again() {
+fn gpu_json_is_read_again() {
     let jobs = jobs();
     let before = measured(&jobs);
     let mut document = written(&before);
     assert_eq!(read(&document, &jobs), Ok(before));
-    // What is cut off at the end, whatever cut it.
+    // Truncated results.
     document["results"].as_array_mut().unwrap().truncate(100);
     let error = read(&document, &jobs).unwrap_err();
-    assert_eq!(error, format!("it has 100 of its {} results", jobs.len()));
-    // Of a program that said nothing of how many there are.
+    assert_eq!(error, format!("100 of {} results", jobs.len()));
+    // A result without the number of measurements.
     document.as_object_mut().unwrap().remove("measurements");
     let on_card = read(&document, &jobs).unwrap();
     assert_eq!((on_card.measured.len(), on_card.lacking.len()), (100, jobs.len() - 100));
-    assert!(
-        !on_card.has_failed() && on_card.missing().unwrap().ends_with("this result has none of that name")
-    );
+    assert!(!on_card.has_failed() && on_card.missing().unwrap().ends_with("not in this result"));
     let on_card = read(&document, &jobs[..10]).unwrap();
     assert_eq!((on_card.others.len(), on_card.missing()), (90, None));
     let error = read(&document, &jobs[100..]).unwrap_err();
-    assert!(error.contains("100 others, as Matrix, `64 entries`"), "{error}");
+    assert!(error.contains("100 others, such as Matrix, `64 entries`"), "{error}");
     document["results"] = json!([]);
-    assert_eq!(read(&document, &jobs), Err("it has none of the measurements".to_owned()));
+    assert_eq!(read(&document, &jobs), Err("no measurements".to_owned()));
 }
 
-/// What one pass gave has no slowest and no fastest.
+/// A rate of one pass has no range.
 #[test]
 fn single_pass_rates_are_named() {
     let jobs = jobs();
@@ -147,9 +145,9 @@ fn single_pass_rates_are_named() {
     assert!(row.contains("1.00") && !row.contains("–"), "{row}");
 }
 
-/// Blocks that share a multiprocessor are the paper's, and none of ours: each has one to itself, and labels say how many.
+/// Each block has its own multiprocessor, unlike in the paper, and labels have the number of blocks.
 #[test]
-fn one_multiprocessor_figures_are_of_one_block() {
+fn one_multiprocessor_has_one_block() {
     for job in jobs() {
         let Subject::Stream(run) = job.what else { continue };
         let words = format!(", {} multiprocessors", run.blocks);
@@ -162,9 +160,9 @@ fn one_multiprocessor_figures_are_of_one_block() {
     }
 }
 
-/// One that is damaged is named, whether it is drawn or not.
+/// A damaged result is an error, whether drawn or not.
 #[test]
-fn a_damaged_result_is_named() {
+fn damaged_result_is_named() {
     let jobs = jobs();
     let document = written(&measured(&jobs));
     let fed = jobs.iter().position(|job| job.figure == Figure::Fed).unwrap();
@@ -186,7 +184,7 @@ fn a_damaged_result_is_named() {
             json!([]),
             &format!("number {number} of its `results` (Fed, `batches of 1`) has [] in"),
         ),
-        (1, "label", document["results"][0]["label"].clone(), "twice"),
+        (1, "label", document["results"][0]["label"].clone(), "duplicate"),
     ] {
         let mut damaged = document.clone();
         damaged["results"][at][key] = value;

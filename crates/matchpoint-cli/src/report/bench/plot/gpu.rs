@@ -1,5 +1,5 @@
-//! Matches per second on a card: the figures of the GPU paper (Klenk et al. 2017), what was published beside them, and what
-//! goes beyond.
+//! Charts of matches per second on a card: the figures of the GPU paper (Klenk et al. 2017), its published values, and
+//! more.
 
 use matchpoint_gpu::Algorithm;
 use matchpoint_gpu::figures::{Figure, Job, Measured, PUBLISHED, Subject};
@@ -10,7 +10,7 @@ use crate::report::chart::axis::{Scale, plain};
 use crate::report::chart::{Chart, Line, Shape, add, grid};
 use crate::report::escape::escape;
 
-/// Styles of lines that are dashed: what was published.
+/// First dashed style, for published values.
 const DASHED: usize = 9;
 
 /// The picture.
@@ -22,17 +22,14 @@ pub fn svg(on_card: &OnCard<'_>) -> String {
         }
     }
     let charts: Vec<Chart> = charts.into_iter().filter(|chart| !chart.lines.is_empty()).collect();
-    let nothing = "Nothing was measured that has a chart.";
+    let nothing = "No measurement has a chart.";
     let svg = grid(&charts, "Million matches per second of a graphics card", nothing);
     let Some(missing) = on_card.missing() else { return svg };
     let missing = escape(missing.split(';').next().unwrap_or_default());
-    svg.replace(
-        "</svg>",
-        &format!("<text class=\"tick\" x=\"4\" y=\"9\">only a part: {missing}</text></svg>"),
-    )
+    svg.replace("</svg>", &format!("<text class=\"tick\" x=\"4\" y=\"9\">incomplete: {missing}</text></svg>"))
 }
 
-/// The figures that each of the charts draws.
+/// The figures of each chart.
 const OF_CHARTS: [&[Figure]; 9] = [
     &[Figure::Matrix],
     &[Figure::Partitioned],
@@ -45,7 +42,7 @@ const OF_CHARTS: [&[Figure]; 9] = [
     &[Figure::Recorded],
 ];
 
-/// Lines by name in the order in which they first come up, from what is measured and has a place in them: name and number.
+/// Lines by name, in order of their first measurement.
 fn lines(
     measured: &[(&Job, Measured)],
     place: impl Fn(&Job) -> Option<(String, usize)>,
@@ -61,7 +58,7 @@ fn lines(
     lines
 }
 
-/// The same, and what was published of that figure, as far as the lines go.
+/// Adds the published values of a figure, within the range of the lines.
 fn beside_published(mut lines: Vec<Line>, figure: Figure) -> Vec<Line> {
     let numbers = || lines.iter().flat_map(|line| line.points.iter().map(|point| point.0));
     let (Some(least), Some(most)) = (numbers().reduce(f64::min), numbers().reduce(f64::max)) else {
@@ -87,7 +84,7 @@ fn median(measured: &Measured) -> Option<f64> {
     if let Measured::Rate(rate) = measured { Some(rate.median) } else { None }
 }
 
-/// What one multiprocessor does to streams, if it is that.
+/// The stream rate of one multiprocessor, if the job measures it.
 fn stream(job: &Job) -> Option<Run> {
     if let Subject::Stream(run) = job.what { Some(run) } else { None }
 }
@@ -137,27 +134,27 @@ fn charts(measured: &[(&Job, Measured)]) -> [Chart; 9] {
             Scale::FromZero,
         ),
         by_entries("Figure 6b: hashing without order", beside_published(hash, Figure::Hash), Scale::FromZero),
-        by_entries("Order (ours) and its relaxations", ordered(measured), powers),
+        by_entries("Order (Matchpoint) and its relaxations", ordered(measured), powers),
         chart(
             "Queues of 1024 entries with wildcards",
-            "% of the receives leave something open; million matches per second",
+            "% of the receives with wildcards; million matches per second",
             wildcards,
             (Scale::Ratios, powers),
         ),
         chart(
-            "§VI-B: 1024 entries, some without a partner",
+            "§VI-B: 1024 entries, some unmatched",
             "% of the messages have a receive; million matches per second",
             unexpected,
             (Scale::Even, powers),
         ),
         chart(
-            "One batch by the whole card, in order (ours)",
+            "One batch by the whole card, in order (Matchpoint)",
             "entries of the batch; million matches per second",
             lines(measured, whole_card, median),
             (Scale::Ratios, powers),
         ),
         chart(
-            "A kernel that stays, and the processor",
+            "Persistent kernel, and the processor",
             "entries of a batch; million matches per second",
             fed(measured),
             (Scale::Ratios, powers),
@@ -171,7 +168,7 @@ fn charts(measured: &[(&Job, Measured)]) -> [Chart; 9] {
     ]
 }
 
-/// Of each algorithm what it does alone to queues all of which match.
+/// Rates of each algorithm alone, with queues that match completely.
 fn ordered(measured: &[(&Job, Measured)]) -> Vec<Line> {
     let place = |job: &Job| {
         let run = stream(job)?;

@@ -1,21 +1,20 @@
-//! What engines are called where there is no room for all of a name: each by another short one, and the key to these.
+//! Short names of engines, and their key.
 
 use matchpoint_bench::rate::Rates;
 
 use crate::format::in_place;
 
-/// An engine's names.
 struct Named {
     short: String,
     full: String,
     substitute: Option<String>,
 }
 
-/// All engines of a figure.
+/// All engines of a chart.
 pub struct Key(Vec<Named>);
 
 impl Key {
-    /// Of all that were measured.
+    /// The key of the measured engines.
     pub fn of(rates: &Rates) -> Key {
         let mut engines: Vec<(&str, Option<&str>)> = Vec::new();
         for rate in &rates.rates {
@@ -33,13 +32,13 @@ impl Key {
         Key(shorts(&names).into_iter().zip(engines).map(named).collect())
     }
 
-    /// What a line is called, of an engine that another may have matched in the place of.
+    /// The name of a line, with its substitute.
     pub fn short(&self, engine: &str, substitute: Option<&str>) -> String {
         let named = self.0.iter().find(|named| named.full == engine);
         in_place(named.map_or(engine, |named| &named.short), substitute)
     }
 
-    /// Short names and full ones, where these are others.
+    /// Short and full names, if they differ.
     pub fn entries(&self) -> Vec<(String, String)> {
         let entry = |named: &Named| {
             let substitute = named.substitute.as_deref();
@@ -49,7 +48,7 @@ impl Key {
     }
 }
 
-/// A name without its arguments; several of that name have numbers.
+/// Names without parameters; equal names are numbered.
 fn shorts(names: &[&str]) -> Vec<String> {
     let bare = |name: &str| name.split(':').next().unwrap_or(name).to_owned();
     let short = |(at, name): (usize, &&str)| {

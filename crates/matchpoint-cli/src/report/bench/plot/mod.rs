@@ -1,6 +1,5 @@
-//! Time against size: one small chart per workload that was measured at several sizes, all on the same scale of time,
-//! both axes logarithmic. Engines are named at the ends of their lines; a
-//! stroke through a point is its spread.
+//! Charts of time by size: one per workload with several sizes, with a common time scale. Both axes are logarithmic.
+//! Names are at the ends of lines; a stroke through a point is its spread.
 
 pub mod gpu;
 pub(super) mod key;
@@ -14,17 +13,17 @@ use super::tables::{names, rows};
 use crate::report::chart::axis::Scale;
 use crate::report::chart::{Chart, Line, STYLES, grid};
 
-/// What kind of file.
+/// Type of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {
     /// A picture.
     Svg,
-    /// The report as a page, with the picture in it.
+    /// The report as a page with the picture.
     Html,
 }
 
 impl Form {
-    /// By the end of the name.
+    /// The type of a file, by its extension.
     pub fn of(path: &Path) -> Option<Self> {
         match path.extension()?.to_str()? {
             "svg" => Some(Form::Svg),
@@ -34,7 +33,7 @@ impl Form {
     }
 }
 
-/// Workloads, but for traces, that were measured at one size only: they are in no chart.
+/// Workloads, except traces, with one size: no chart shows them.
 pub fn of_one_size(results: &Results) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
     let drawn = series(results);
@@ -48,7 +47,7 @@ pub fn of_one_size(results: &Results) -> Vec<&str> {
     names
 }
 
-/// Workloads that were measured at several sizes, with their rows.
+/// Workloads with several sizes, with their rows.
 fn series(results: &Results) -> Vec<(&str, Vec<&[Cell]>)> {
     let mut series: Vec<(&str, Vec<&[Cell]>)> = Vec::new();
     for row in rows(results) {
@@ -68,7 +67,7 @@ fn series(results: &Results) -> Vec<(&str, Vec<&[Cell]>)> {
 /// The picture.
 pub fn svg(results: &Results) -> String {
     let names = names(results);
-    // All charts have the same scale of time.
+    // All charts have one time scale.
     let reach: Vec<f64> = results.cells.iter().flat_map(times).collect();
     let charts = series(results).into_iter().map(|(name, rows)| Chart {
         title: name.to_owned(),
@@ -81,12 +80,12 @@ pub fn svg(results: &Results) -> String {
     grid(&charts.collect::<Vec<_>>(), label, "No workload was measured at several sizes.")
 }
 
-/// Less than the clock can tell is no time.
+/// Lowest time shown: below the resolution of the clock.
 fn shown(ns: f64) -> f64 {
     ns.max(0.1)
 }
 
-/// All times of a cell that have to be in the chart.
+/// All times of a cell within the chart.
 fn times(cell: &Cell) -> Vec<f64> {
     match &cell.outcome {
         Outcome::Measured(figures) => [figures.ns_median, figures.ns_p25, figures.ns_p75].map(shown).to_vec(),
@@ -95,7 +94,6 @@ fn times(cell: &Cell) -> Vec<f64> {
     }
 }
 
-/// An engine's line.
 fn line(name: &str, rows: &[&[Cell]], engine: usize) -> Line {
     let mut line = Line { name: name.to_owned(), style: engine % STYLES, ..Line::default() };
     for cell in rows.iter().filter_map(|row| row.get(engine)) {
@@ -105,7 +103,7 @@ fn line(name: &str, rows: &[&[Cell]], engine: usize) -> Line {
                 line.points.push((size, median));
                 line.spreads.push((size, low, high));
             }
-            // Given up there: the time is somewhere above, so no line leads to it.
+            // The engine was stopped: its time is higher, so no line leads to it.
             [above] => line.arrows.push((size, above)),
             _ => {}
         }

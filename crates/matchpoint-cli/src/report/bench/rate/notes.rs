@@ -1,4 +1,4 @@
-//! What tables and pages of rates tell beside the rates.
+//! Notes and extra tables of the message-rate report.
 
 use matchpoint_bench::rate::{NO_MATCHING, Rate, Rates};
 
@@ -6,22 +6,20 @@ use super::{charts, label};
 use crate::format::digits;
 use crate::report::bench::tables::substitute;
 
-/// What is given, and what is no engine.
+/// Legend of the work column and of `none`.
 pub fn legend(rates: &Rates) -> String {
     let mut legend =
-        "Work is what --work-ns asks for, and no result: whoever delivers a message multiplies for \
-                      about that long."
+        "Work: requested with --work-ns. The thread that delivers a message multiplies for about that time."
             .to_owned();
     if rates.options.engines.iter().any(|name| name == NO_MATCHING) {
         legend += &format!(
-            " {NO_MATCHING} is no engine: nothing is matched, one thread delivers; an engine with one thread can be no \
-             faster."
+            " {NO_MATCHING}: no matching, one thread delivers; the upper bound of single-threaded engines."
         );
     }
     legend
 }
 
-/// Whether threads pay: the best that several made of the best that one made. Empty if there is nothing to compare.
+/// Best rate of several threads ÷ best rate of one thread; empty without both.
 pub fn paid(rates: &Rates) -> Vec<Vec<String>> {
     let rows: Vec<Vec<String>> = charts(rates)
         .into_iter()
@@ -40,7 +38,7 @@ pub fn paid(rates: &Rates) -> Vec<Vec<String>> {
     if rows.iter().all(|row| row[1..].iter().all(String::is_empty)) { Vec::new() } else { rows }
 }
 
-/// That of one scenario, if there is something to compare.
+/// That ratio for one scenario, if both exist.
 fn several_by_one<'a>(here: impl Iterator<Item = &'a Rate>) -> String {
     let (mut several, mut alone): (Option<&Rate>, Option<&Rate>) = (None, None);
     for rate in here.filter(|rate| rate.engine != NO_MATCHING) {
@@ -58,9 +56,9 @@ fn several_by_one<'a>(here: impl Iterator<Item = &'a Rate>) -> String {
     format!("{}{ratio} ({})", if overlap { "≈ " } else { "" }, several.threads.unwrap_or(0))
 }
 
-/// Where, and the counts that are not 0.
+/// Counts other than 0, with their place.
 pub fn counted(rates: &Rates) -> Vec<(String, String)> {
-    let told = |rate: &Rate| {
+    let note = |rate: &Rate| {
         let counts = rate.counted.iter().filter(|(_, count)| *count > 0.0);
         let counts: Vec<String> = counts.map(|(name, count)| format!("{name} {}", digits(*count))).collect();
         let Rate { window, work_ns, .. } = rate;
@@ -68,22 +66,22 @@ pub fn counted(rates: &Rates) -> Vec<(String, String)> {
             || format!("{}, {}, window {window}, work {work_ns} ns", label(rate), rate.scenario.title());
         (!counts.is_empty()).then(|| (what(), counts.join(", ")))
     };
-    rates.rates.iter().filter_map(told).collect()
+    rates.rates.iter().filter_map(note).collect()
 }
 
-/// Who matched in the place of whom, each once.
+/// Substitutes, each once.
 pub fn substitutes(rates: &Rates) -> Vec<String> {
-    let mut told: Vec<String> = Vec::new();
+    let mut sentences: Vec<String> = Vec::new();
     for sentence in rates.rates.iter().filter_map(|rate| substitute(&rate.engine, rate.substitute.as_deref()))
     {
-        if !told.contains(&sentence) {
-            told.push(sentence);
+        if !sentences.contains(&sentence) {
+            sentences.push(sentence);
         }
     }
-    told
+    sentences
 }
 
-/// How it was measured.
+/// Description of the measurement.
 pub fn here(rates: &Rates) -> String {
     let options = &rates.options;
     let is_more = |&window: &usize| options.messages_in(window) > options.messages;
@@ -125,7 +123,7 @@ mod tests {
         }
     }
 
-    /// Two threads of an engine that are no faster than its one do not pay, however slow the others are.
+    /// Several threads are compared with the same engine's single thread, however slow other engines are.
     #[test]
     fn thread_rates_are_compared_with_best_single() {
         let mut rates = vec![
@@ -137,6 +135,6 @@ mod tests {
         assert_eq!(several_by_one(rates.iter()), "0.750 (2)");
         rates.push(rate("parallel", Some(4), 400.0));
         assert_eq!(several_by_one(rates.iter()), "2.00 (4)");
-        assert_eq!(several_by_one(rates[..3].iter()), "", "nobody has several");
+        assert_eq!(several_by_one(rates[..3].iter()), "", "no engine has several");
     }
 }

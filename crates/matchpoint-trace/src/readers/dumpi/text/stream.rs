@@ -45,7 +45,7 @@ impl<R: BufRead> Lines<R> {
         self.number += 1;
         (self.start, self.end) = (self.end, self.end + read);
         if read == LONGEST_LINE {
-            return Err(self.wrong("a line without end"));
+            return Err(self.wrong("an incomplete line"));
         }
         while matches!(self.line.last(), Some(b'\n' | b'\r')) {
             self.line.pop();
@@ -88,7 +88,7 @@ impl<R: BufRead> Stream<R> {
                 let layout = layout(name);
                 if layout.is_none() && !name.starts_with(b"Function_") {
                     let name = String::from_utf8_lossy(name);
-                    return Err(self.lines.wrong(format!("{name} is no function that DUMPI knows")));
+                    return Err(self.lines.wrong(format!("{name} is not a function in DUMPI")));
                 }
                 return Ok(Some(StartedCall { layout, name: name.to_owned(), wall, cpu }));
             }

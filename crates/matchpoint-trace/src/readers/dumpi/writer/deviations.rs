@@ -50,20 +50,17 @@ impl Deviations {
             self.stood_in(),
             counted(
                 self.members,
-                "communicators are made in ways that DUMPI has no record of: who is in them is lost.",
+                "communicators are created in ways without a DUMPI record: their members are lost.",
             ),
             counted(
                 self.lengths,
-                "lengths have no form in DUMPI (above 2 GiB, and no product): written as not known.",
+                "lengths have no form in DUMPI (above 2 GiB, and no product): written as unknown.",
             ),
-            counted(self.statuses, "statuses have no form in DUMPI: they are left out, or empty."),
-            counted(
-                self.partial,
-                "calls found some of their requests complete where DUMPI says all or none.",
-            ),
+            counted(self.statuses, "statuses have no form in DUMPI: omitted, or empty."),
+            counted(self.partial, "calls completed some of their requests, but DUMPI records all or none."),
             counted(
                 self.times,
-                "calls lasted, or came after, more than 17 hours: DUMPI cannot tell their times.",
+                "calls lasted, or began after, more than 17 hours: DUMPI cannot represent their times.",
             ),
         ];
         notes.into_iter().flatten().collect()
@@ -73,7 +70,10 @@ impl Deviations {
         let total: u64 = self.left_out.values().sum();
         let named = named(self.left_out.iter().map(|(function, count)| (*count, function.name().to_owned())));
         (total > 0).then(|| {
-            format!("{total} calls are left out, since DUMPI has no such functions: {named}; their requests are null.")
+            format!(
+                "{total} calls are omitted, because DUMPI has no such functions: {named}; their requests are \
+                     null."
+            )
         })
     }
 
@@ -81,7 +81,7 @@ impl Deviations {
         let total: u64 = self.stand_ins.values().sum();
         let pairs = self.stand_ins.iter();
         let named = named(pairs.map(|((of, by), count)| (*count, format!("{} as {}", of.name(), by.name()))));
-        (total > 0).then(|| format!("{total} calls are written as others that do the same: {named}."))
+        (total > 0).then(|| format!("{total} calls are written as equivalent functions: {named}."))
     }
 }
 

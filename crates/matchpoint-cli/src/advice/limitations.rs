@@ -1,29 +1,29 @@
-//! How far the results can be trusted.
+//! Limitations of the results.
 
 use matchpoint_replay::Arrivals;
 use matchpoint_replay::measurements::ArrivalOrderResult;
 
-use super::{Advice, Case, trust};
-use crate::derived::{ratio, who};
-use crate::doubt::{if_all_searched, is_mostly_setup};
+use super::{Advice, Case, limitation};
+use crate::derived::{engine_label, ratio};
 use crate::format;
+use crate::inconclusive::{if_all_searched, is_mostly_setup};
 
-/// Recorded wildcard receives that the replay should give the same message; fewer, and its order is not the run's.
+/// Share of the recorded wildcard receives that match the same message in the replay. Below it, the order differs.
 const REPRODUCED: f64 = 0.9;
 
-/// A difference between the orders of arrival, in receives that are late, that changes what one would do.
+/// Difference in the share of late receives between arrival orders, from which the order matters.
 const SENSITIVE: f64 = 0.1;
 
-/// The same in the longest unexpected queue: so many times as long, and at least so long.
+/// Ratio and length of the longest unexpected queues of two arrival orders, from which the order matters.
 const TIMES_LONGER: u64 = 4;
 const LONG_QUEUE: u64 = 64;
 
-/// Time that the measuring thread spent waiting for a processor, as a share, and how far repetitions of the same burst
-/// may be apart, on a machine that does nothing else.
+/// Highest values on an idle host: share of the time that the timing thread waits for a processor, and excess of the
+/// median repetition of a burst over the shortest.
 const WAITED: f64 = 0.05;
 const APART: f64 = 0.5;
 
-/// Bursts below which it says little: the first ones of an engine get their memory from the system.
+/// Bursts below which the excess is meaningless: the first bursts of an engine allocate its memory.
 const BURSTS: u64 = 200;
 
 pub fn busy(case: &Case<'_>) -> Option<Advice> {
@@ -34,13 +34,12 @@ pub fn busy(case: &Case<'_>) -> Option<Advice> {
     {
         return None;
     }
-    trust(
-        "This machine was busy while engines were timed",
+    limitation(
+        "Host load during the timing",
         format!(
-            "The timing thread had to wait for a processor {} of the time (in {} of {}), and the same burst took {} \
-             longer in the median of its repetitions than in the shortest, which counts. The cold end of every range can be \
-             twice what it is on a machine that does nothing else: a phase is played cold once, so nothing shorter counts \
-             instead. Where that matters, repeat there.",
+            "The timing thread waited for a processor {} of the time (in {} of {}). The median repetition of a burst took \
+             {} longer than the shortest, which counts. The cold end of a range can be twice as high as on an idle host. \
+             Repeat the analysis on an idle host.",
             format::share(waited),
             format::count(timings.interrupted),
             format::counted(timings.bursts, "burst"),
@@ -55,8 +54,8 @@ pub fn busy(case: &Case<'_>) -> Option<Advice> {
     )
 }
 
-/// Nanoseconds from which on a message of a burst, which needs no search, waits for a processor: three times the latency over
-/// TCP.
+/// Nanoseconds from which a message of a burst waits for a processor: three times the latency over TCP. The message needs
+/// no search.
 const WAITING_NS: f64 = 20_000.0;
 
 pub fn waits_for_processors(case: &Case<'_>) -> Option<Advice> {
@@ -68,17 +67,17 @@ pub fn waits_for_processors(case: &Case<'_>) -> Option<Advice> {
     let crowding = case.measurements.crowding.filter(|&crowding| crowding > 1.0);
     let reason = crowding.map_or(String::new(), |crowding| {
         format!(
-            " {} processes share each processor: one that waits may keep the processor from the others.",
+            " {} processes share each processor, and a waiting process may occupy it.",
             format::digits(crowding)
         )
     });
-    trust(
-        "MPI calls wait, even if nothing is searched",
+    limitation(
+        "MPI calls wait without a search",
         format!(
-            "While the program started, every rank sent messages that need no search to the next rank. Each took {}. In a \
-             burst between two ranks, each message took {}.{reason} So the calls of the program wait too, and the share of \
-             matching is uncertain. `matchpoint run` changes the waiting as well: it can save more time than matching takes. \
-             `matchpoint run --compare` measures that.",
+            "At the start of the program, every rank sent messages to the next rank, which needs no search. A message took \
+             {}. In a burst between two ranks, a message took {}.{reason} The calls of the program therefore wait too, and \
+             the share is uncertain. `matchpoint run` also changes these waits, so it can save more time than matching \
+             takes. Measure it with `matchpoint run --compare`.",
             format::duration_ns(cost.ring_message_ns),
             format::duration_ns(pair_ns),
         ),
@@ -86,8 +85,7 @@ pub fn waits_for_processors(case: &Case<'_>) -> Option<Advice> {
     )
 }
 
-/// The cost of a message in a long burst, divided by that in a short one. From this ratio on, the cost grows beyond the long
-/// burst too.
+/// Cost of a message in a long burst ÷ that in a short burst, from which the cost also grows beyond the long burst.
 const GROWTH: f64 = 3.0;
 
 pub fn transfer_grows(case: &Case<'_>) -> Option<Advice> {
@@ -97,12 +95,11 @@ pub fn transfer_grows(case: &Case<'_>) -> Option<Advice> {
     if long.message_ns < GROWTH * short.message_ns || posted <= u64::from(long.messages) {
         return None;
     }
-    trust(
-        "The transfer of many messages may count as searching",
+    limitation(
+        "Transfer time may count as search time",
         format!(
-            "In this MPI library a message costs more while more messages are outstanding: {} in a burst of {}, {} in a burst \
-             of {}. A rank had {} receives posted, so the calls may have transferred for longer than the measured bursts \
-             show. Then the share of matching is nearer the low end.",
+            "In this MPI library, a message costs more if more messages are outstanding: {} in a burst of {}, {} in a burst \
+             of {}. A rank had {} posted receives, more than the measured bursts. The share may be near the low end.",
             format::duration_ns(short.message_ns),
             format::count(u64::from(short.messages)),
             format::duration_ns(long.message_ns),
@@ -117,7 +114,7 @@ pub fn transfer_grows(case: &Case<'_>) -> Option<Advice> {
     )
 }
 
-/// How many ranks a sentence names.
+/// Ranks named in a sentence.
 const NAMED: usize = 5;
 
 pub fn implausible_times(case: &Case<'_>) -> Option<Advice> {
@@ -130,18 +127,18 @@ pub fn implausible_times(case: &Case<'_>) -> Option<Advice> {
     if odd.backward > 0 {
         let verb = if odd.backward == 1 { "begins" } else { "begin" };
         found.push(format!(
-            "{} {verb} before an earlier one of the same thread",
+            "{} {verb} before an earlier call of the same thread",
             format::counted(odd.backward, "call")
         ));
     }
     if let Some(rank) = odd.first_rank {
-        found.push(format!("the first of them at rank {rank}"));
+        found.push(format!("the first at rank {rank}"));
     }
     if !odd.outliers.is_empty() {
         let named: Vec<_> = odd.outliers.iter().take(NAMED).map(u32::to_string).collect();
         let more = if odd.outliers.len() > NAMED { ", …" } else { "" };
         found.push(format!(
-            "{} at times far outside of the others' ({}{more})",
+            "{} far outside the times of other ranks ({}{more})",
             if odd.outliers.len() == 1 {
                 "1 rank begins or ends".to_owned()
             } else {
@@ -153,10 +150,10 @@ pub fn implausible_times(case: &Case<'_>) -> Option<Advice> {
     if found.is_empty() {
         return None;
     }
-    trust(
+    limitation(
         "Recorded times are implausible",
         format!(
-            "{}: a damaged trace, or a clock that was set. Run times, and every share of them, may be wrong.",
+            "{}. The trace is damaged, or a clock was set. Run times and shares may be wrong.",
             format::capital(&found.join("; "))
         ),
         vec![
@@ -169,31 +166,31 @@ pub fn implausible_times(case: &Case<'_>) -> Option<Advice> {
 
 pub fn too_large(case: &Case<'_>) -> Option<Advice> {
     let engines = case.measurements.engines.iter().filter(|engine| engine.too_large);
-    let named: Vec<_> = engines.map(who).collect();
+    let named: Vec<_> = engines.map(engine_label).collect();
     if named.is_empty() {
         return None;
     }
-    trust(
-        "An engine held too much memory here (≈)",
+    limitation(
+        "An engine exceeded its memory limit (≈)",
         format!(
-            "{}: stopped before its tables, at all ranks together, took their part of a gibibyte of this machine. Its \
-             figures are scaled up from the part that it was played. Name it alone (--engine) to give it more.",
+            "{}: stopped before the tables of all ranks exceeded their part of 1 GiB. The figures are extrapolated. A \
+             single named engine (--engine) has a higher limit.",
             named.join(", ")
         ),
         vec![("too_large", named.len() as f64)],
     )
 }
 
-/// Time on warm and on cold caches is the same then, which looks as if it had been measured.
+/// Without this limitation, equal warm and cold times would look measured.
 pub fn never_cold(case: &Case<'_>) -> Option<Advice> {
     let timings = case.measurements.timings;
     if timings.cold_phases > 0 || timings.bursts == 0 {
         return None;
     }
-    trust(
-        "Nothing was played on cold caches",
-        "The cold end of every range is the warm one: of phases between which a process computed (20 µs and more) the \
-         trace has none, or too few for one to be drawn. What matching costs may be more."
+    limitation(
+        "No phase was timed with cold caches",
+        "The cold end of every range equals the warm end: the trace has too few phases after 20 µs of computation. \
+         Matching may cost more."
             .to_owned(),
         vec![("bursts", timings.bursts as f64)],
     )
@@ -206,12 +203,11 @@ pub fn timed_counting(case: &Case<'_>) -> Option<Advice> {
     if count == 0 {
         return None;
     }
-    trust(
-        "Engines were timed while they counted",
+    limitation(
+        "Engines were timed while counting",
         format!(
-            "What an engine holds, at all ranks together, is there once, not once for counting and once for timing, for \
-             it was more than 16 MiB: {} of the operations were timed so. What counting takes was measured on short \
-             queues and taken off, which is right within a few nanoseconds an operation.",
+            "{} of the operations were timed while counting, because the tables of all ranks exceed 16 MiB. The cost of \
+             counting, measured with short queues, is subtracted. The error is a few nanoseconds per operation.",
             format::share(most)
         ),
         vec![("timed_counting_share", most)],
@@ -221,15 +217,14 @@ pub fn timed_counting(case: &Case<'_>) -> Option<Advice> {
 pub fn disagreement(case: &Case<'_>) -> Option<Advice> {
     let wrong: Vec<_> = case.measurements.engines.iter().filter(|engine| engine.disagreements > 0).collect();
     let first = wrong.first()?;
-    let names: Vec<_> = wrong.iter().copied().map(who).collect();
-    trust(
-        "An engine is wrong",
+    let names: Vec<_> = wrong.iter().copied().map(engine_label).collect();
+    limitation(
+        "An engine matched incorrectly",
         format!(
-            "{} matched otherwise than MPI's rule asks ({} under {}). Do not use these figures, and please report \
-             the trace.",
+            "{} broke the matching rules of MPI ({} with {}). Do not use these figures, and please report the trace.",
             names.join(", "),
             format::counted(first.disagreements, "operation"),
-            who(first)
+            engine_label(first)
         ),
         vec![("disagreements", first.disagreements as f64)],
     )
@@ -237,16 +232,15 @@ pub fn disagreement(case: &Case<'_>) -> Option<Advice> {
 
 pub fn full(case: &Case<'_>) -> Option<Advice> {
     let engines = case.measurements.engines.iter().filter(|engine| engine.full);
-    let full: Vec<_> = engines.map(who).collect();
+    let full: Vec<_> = engines.map(engine_label).collect();
     if full.is_empty() {
         return None;
     }
-    trust(
+    limitation(
         "An engine's table was full (≈)",
         format!(
-            "{}: a table of fixed size had no room for a receive. An MPI library would go on with another engine; here \
-             it was stopped, and its figures are scaled up from the part that it was played. A larger capacity (see \
-             `matchpoint engines`) avoids that.",
+            "{}: a table of fixed size had no room for a receive. The engine was stopped, and the figures are extrapolated. \
+             Set a larger capacity (see `matchpoint engines`).",
             full.join(", ")
         ),
         vec![("full", full.len() as f64)],
@@ -259,20 +253,20 @@ pub fn sampled(case: &Case<'_>) -> Option<Advice> {
         .engines
         .iter()
         .filter(|engine| engine.sampled < 1.0 && !engine.full && !engine.too_large);
-    let stopped: Vec<_> =
-        engines.map(|engine| format!("{} ({})", who(engine), format::share(engine.sampled))).collect();
+    let stopped: Vec<_> = engines
+        .map(|engine| format!("{} ({})", engine_label(engine), format::share(engine.sampled)))
+        .collect();
     let sampled = case.measurements.engines.iter().filter(|engine| !engine.full).map(|engine| engine.sampled);
     let least = sampled.fold(1.0, f64::min);
     if stopped.is_empty() {
         return None;
     }
-    trust(
-        "Some engines' figures are estimates (≈)",
+    limitation(
+        "Some costs are estimates (≈)",
         format!(
-            "Playing all of them to the end would have taken too long; they were stopped after a part of their \
-             searches: {}. Their times, attempts and depths are scaled up by the entries that were queued at the \
-             searches left out, and their memory is that of the part played. An engine that you name (--engine) is \
-             given more time.",
+            "These engines exceeded their time limit, and stopped after a part of their searches: {}. Times, attempts and \
+             depths are extrapolated from queue lengths; memory is that of the replayed part. A named engine (--engine) has \
+             a higher limit.",
             stopped.join(", ")
         ),
         vec![("sampled_min", least)],
@@ -282,12 +276,11 @@ pub fn sampled(case: &Case<'_>) -> Option<Advice> {
 pub fn missing_ranks(case: &Case<'_>) -> Option<Advice> {
     let trace = &case.measurements.trace;
     let (first, why) = trace.missing.first()?;
-    trust(
+    limitation(
         "Ranks are missing",
         format!(
-            "{} of {} ranks have no calls in the trace (rank {first}: {why}). Their messages are known only from their \
-             partners, what matching costs them is not known, and collectives that they belong to take the time \
-             recorded: waiting for them is part of it.",
+            "{} of {} ranks have no calls in the trace (rank {first}: {why}). Their messages are known only from other ranks, \
+             and their matching cost is unknown. Collectives with missing ranks take the recorded time, with its waits.",
             trace.missing.len(),
             trace.ranks
         ),
@@ -301,12 +294,11 @@ pub fn calls_left_out(case: &Case<'_>) -> Option<Advice> {
         return None;
     }
     let all = trace.calls + trace.calls_left_out;
-    trust(
-        "Calls are missing from the streams",
+    limitation(
+        "Calls are missing",
         format!(
-            "The tracer did not write {} of {} calls. Receives and probes among them search queues too: what matching \
-             costs is more than what is seen here; had they all been such, and searched as those in the trace do, up to \
-             {}.",
+            "The tracer did not write {} of {} calls, which may be receives and probes. If every missing call searched like \
+             the others, the share would be {}.",
             format::count(trace.calls_left_out),
             format::count(all),
             format::share(if_all_searched(case.measurements, case.verdict))
@@ -323,11 +315,10 @@ pub fn calls_cut_off(case: &Case<'_>) -> Option<Advice> {
     if trace.calls_cut_off == 0 {
         return None;
     }
-    trust(
-        "The trace's files are not whole",
+    limitation(
+        "Trace files are incomplete",
         format!(
-            "They have lost {} since they were written; the run that is judged is what is left of it. Copy the trace \
-             again.",
+            "The files lost {} after the run. The report is about the remaining calls. Copy the trace again.",
             format::counted(trace.calls_cut_off, "call")
         ),
         vec![("calls_cut_off", trace.calls_cut_off as f64)],
@@ -342,11 +333,11 @@ pub fn ended_early(case: &Case<'_>) -> Option<Advice> {
     } else {
         format!("{} (the first is {first})", format::counted(early.len() as u64, "rank"))
     };
-    trust(
+    limitation(
         "Calls end early",
         format!(
-            "The last calls of {which} are not in the trace, and nobody counted them: what was going on when the run \
-             ended, a pile of messages or a call that never returned, is not part of the figures."
+            "The last calls of {which} are not in the trace, and their number is unknown. The figures do not include long \
+             queues or blocked calls at the end of the run."
         ),
         vec![("ranks_ended_early", early.len() as f64)],
     )
@@ -360,11 +351,10 @@ pub fn released(case: &Case<'_>) -> Option<Advice> {
     }
     let reasons: Vec<_> =
         released.iter().map(|(why, calls)| format!("{why}: {}", format::count(*calls))).collect();
-    trust(
-        "Calls had to be let go",
+    limitation(
+        "Blocked calls were completed",
         format!(
-            "{}, which did complete when the trace was taken, could not in the replayed order ({}). The order after that is \
-             a guess.",
+            "{} completed in the recorded run, but blocked in the replay ({}). The order of later calls is uncertain.",
             format::counted(total, "call"),
             reasons.join("; ")
         ),
@@ -377,12 +367,11 @@ pub fn unexplained(case: &Case<'_>) -> Option<Advice> {
     if ranks == 0 {
         return None;
     }
-    trust(
-        "Communicators are not explained",
+    limitation(
+        "Unknown communicators",
         format!(
-            "{} {} a communicator whose making the trace does not show: by an extension of MPI (MPIX_Comm_shrink, say), or in a \
-             callback. Its messages are taken for ones of MPI_COMM_WORLD, so that some may have found no receive here, or \
-             another.",
+            "{} {} a communicator without a recorded creation, such as one of MPIX_Comm_shrink or of a callback. The replay \
+             matches its messages as in MPI_COMM_WORLD, so some may match no receive, or another.",
             format::counted(ranks, "rank"),
             if ranks == 1 { "uses" } else { "use" }
         ),
@@ -395,11 +384,10 @@ pub fn made_up(case: &Case<'_>) -> Option<Advice> {
     if arrivals.made_up_messages + arrivals.lost_messages == 0 {
         return None;
     }
-    trust(
-        "Messages cross the edge of the trace",
+    limitation(
+        "Messages from or to missing calls",
         format!(
-            "{} from ranks without calls in the trace, or after the end of their calls, were made up from what the \
-             receivers recorded; {} to ranks without calls have no receiver.",
+            "{} without a recorded send were reconstructed from the receives; {} to ranks without calls have no receiver.",
             format::counted(arrivals.made_up_messages, "message"),
             format::count(arrivals.lost_messages)
         ),
@@ -415,10 +403,10 @@ pub fn unmatched(case: &Case<'_>) -> Option<Advice> {
     if totals.unmatched_receives + totals.unmatched_messages == 0 {
         return None;
     }
-    trust(
-        "Not everything was matched",
+    limitation(
+        "Unmatched receives or messages",
         format!(
-            "At the end {} still posted and {} still waiting: the program leaves them, or the trace ends early.",
+            "At the end, {} posted and {} unexpected: the program leaves them, or the trace ends early.",
             remain(totals.unmatched_receives, "receive"),
             remain(totals.unmatched_messages, "message")
         ),
@@ -440,11 +428,11 @@ pub fn wildcards_differ(case: &Case<'_>) -> Option<Advice> {
     if totals.recorded_wildcards == 0 || share >= REPRODUCED {
         return None;
     }
-    trust(
-        "The replay takes other messages than the run did",
+    limitation(
+        "Wildcards matched other messages",
         format!(
-            "Of {} wildcard receives and probes whose outcome was recorded, the replay reproduces {}. Its order of \
-             arrivals is plausible, but not the one of that run.",
+            "Of {} wildcard receives and probes with a recorded result, the replay reproduces {}. The arrival order is \
+             plausible, but not that of the run.",
             format::count(totals.recorded_wildcards),
             format::share(share)
         ),
@@ -461,11 +449,10 @@ pub fn mostly_setup(case: &Case<'_>) -> Option<Advice> {
         return None;
     }
     let setup = 1.0 - verdict.share / verdict.share_without_setup;
-    trust(
+    limitation(
         "MPI_Init and MPI_Finalize took most of the run",
         format!(
-            "At rank {} they took {} of it. What a longer run spends on matching is nearer to the share of the time between \
-             them, {}.",
+            "They took {1} of the run time of rank {0}. Without them, the share is {2}, a better estimate for longer runs.",
             verdict.rank,
             format::share(setup),
             format::share(verdict.share_without_setup)
@@ -485,19 +472,19 @@ pub fn sensitive(case: &Case<'_>) -> Option<Advice> {
         let is_longer = long >= LONG_QUEUE && long >= TIMES_LONGER * short.max(1);
         is_longer || (of.unexpected_share - own.unexpected_share).abs() >= SENSITIVE
     };
-    // At wait nothing is ever late: that says nothing about the order.
+    // With `at_wait` no receive is late, whatever the order.
     let others = others.iter().filter(|of| of.mode != Arrivals::AtWait).filter(differs);
     let other = others.max_by_key(|of| of.unexpected_longest.abs_diff(own.unexpected_longest))?;
-    let trusted = if arrivals.mode == Arrivals::Recorded || arrivals.intervals_known {
-        format!("Only `{}` keeps to the recorded times.", arrivals.mode)
+    let better = if arrivals.mode == Arrivals::Recorded || arrivals.intervals_known {
+        format!("Only `{}` uses the recorded times.", arrivals.mode)
     } else {
-        "Which is nearer to the traced run is not known.".to_owned()
+        "The trace does not show which order is right.".to_owned()
     };
-    trust(
-        "The order of arrivals decides",
+    limitation(
+        "The result depends on the arrival order",
         format!(
-            "Under `{}` {} of the receives are late, and the longest unexpected queue has {}. Under `{}` it is {} and {}. \
-             {trusted}",
+            "With `{}`, {} of the receives are late, and the longest unexpected queue has {}. With `{}`: {} and {}. \
+             {better}",
             own.mode,
             format::share(own.unexpected_share),
             format::counted(own.unexpected_longest, "message"),

@@ -1,7 +1,7 @@
-//! What stands at one rank, as far as its calls tell.
+//! Pending operations of one rank, from its calls.
 //!
-//! A trace shows when a receive is posted and when a call reports it complete; that its message has come in between shows
-//! in no call. So receives that are posted and not reported complete are at least as many as the posted queue has entries.
+//! A trace shows when a receive is posted, and when a call reports its completion. No call shows the arrival of the
+//! message. The pending receives are therefore at least the posted queue.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,13 +11,12 @@ use matchpoint_trace::call::{Action, CommId, NewComm, Peer, ReceiveArgs, Request
 
 use super::flow::Flow;
 
-/// No more ranks are believed in than a trace may have.
+/// Highest number of ranks. A higher one is an error of the file.
 pub const MOST_RANKS: u32 = 1 << 20;
 
-/// Who a communicator leads to.
 #[derive(Clone)]
 enum Members {
-    /// All, in their order.
+    /// All ranks, in order.
     World,
     /// The process itself.
     Own,
@@ -25,46 +24,46 @@ enum Members {
     Listed(Arc<[i32]>),
 }
 
-/// One rank.
+/// Pending operations of one rank.
 #[derive(Default)]
-pub struct Standing {
+pub struct Pending {
     rank: u32,
     comms: HashMap<CommId, Members>,
-    /// By id: ids are small, and given again.
+    /// Requests by id: ids are small and reused.
     requests: Vec<Option<Request>>,
-    /// Receives posted and not seen complete, from a source that they name.
+    /// Pending receives with a source.
     pub posted_from: u64,
-    /// The same, from any source.
+    /// Pending receives from any source.
     pub posted_from_any: u64,
-    /// Messages sent or received whose other end is not known, or in another world.
+    /// Messages whose peer is unknown, or in another world.
     pub elsewhere: u64,
-    /// When its last call returned.
+    /// Time at which the last call returned.
     pub left_ns: i64,
-    /// When the call that is taken was entered and left.
+    /// Begin and end of the current call.
     now_ns: (i64, i64),
 }
 
 #[derive(Clone, Copy)]
 struct Request {
-    what: What,
+    operation: Operation,
     persistent: bool,
-    /// It was begun, and not seen complete.
+    /// Whether the request is started and not complete.
     active: bool,
 }
 
 #[derive(Clone, Copy)]
-enum What {
+enum Operation {
     Send(SendArgs),
     Receive(ReceiveArgs),
 }
 
-impl Standing {
-    /// Of a rank that has called nothing yet.
-    pub fn new(rank: u32) -> Standing {
-        Standing { rank, left_ns: i64::MIN, ..Standing::default() }
+impl Pending {
+    /// State of a rank without calls.
+    pub fn new(rank: u32) -> Pending {
+        Pending { rank, left_ns: i64::MIN, ..Pending::default() }
     }
 
-    /// Takes a call. What it sends and receives is added to `flow`.
+    /// Processes a call. Messages are added to `flow`.
     pub fn call(&mut self, call: &Call, flow: &mut Flow) {
         self.left_ns = self.left_ns.max(call.leave_ns);
         self.now_ns = (call.enter_ns, call.leave_ns);
@@ -79,13 +78,13 @@ impl Standing {
                     None => self.receive(receive, status, flow),
                 }
             }
-            Action::SendInit { ref args, request } => self.keep(request, What::Send(*args), true),
-            Action::ReceiveInit { ref args, request } => self.keep(request, What::Receive(*args), true),
+            Action::SendInit { ref args, request } => self.keep(request, Operation::Send(*args), true),
+            Action::ReceiveInit { ref args, request } => self.keep(request, Operation::Receive(*args), true),
             Action::Start => call.requests.iter().for_each(|id| self.start(*id, flow)),
             Action::Complete { .. } => self.completions(call, true, flow),
             Action::RequestStatus => self.completions(call, false, flow),
             Action::RequestFree => call.requests.iter().for_each(|id| self.forget(*id)),
-            // It takes the message out of the queue; receiving it is another call.
+            // A matched probe removes the message; the matched receive does not count again.
             Action::Probe { ref args, handle: Some(_), found: true, status, .. } => {
                 self.receive(args, status, flow)
             }
@@ -118,7 +117,7 @@ impl Standing {
         };
         let known = match named {
             Some(rank) => self.member(args.comm, rank).is_some(),
-            // The call failed, or the trace lacks its status.
+            // The call failed, or the trace lacks the status.
             None => self.is_of_world(args.comm),
         };
         if known {
@@ -130,12 +129,12 @@ impl Standing {
 
     fn begin_receive(&mut self, id: RequestId, args: ReceiveArgs) {
         if args.source != Peer::Null {
-            self.keep(id, What::Receive(args), false);
+            self.keep(id, Operation::Receive(args), false);
             self.activate(id);
         }
     }
 
-    fn keep(&mut self, id: RequestId, what: What, persistent: bool) {
+    fn keep(&mut self, id: RequestId, operation: Operation, persistent: bool) {
         if id == RequestId::NULL || id == RequestId::UNKNOWN {
             return;
         }
@@ -143,21 +142,21 @@ impl Standing {
         if at >= self.requests.len() {
             self.requests.resize(at + 1, None);
         }
-        self.requests[at] = Some(Request { what, persistent, active: false });
+        self.requests[at] = Some(Request { operation, persistent, active: false });
     }
 
     fn activate(&mut self, id: RequestId) {
         let Some(Some(request)) = self.requests.get_mut(id.0 as usize) else { return };
         let was = std::mem::replace(&mut request.active, true);
-        if let (What::Receive(args), false) = (request.what, was) {
+        if let (Operation::Receive(args), false) = (request.operation, was) {
             *self.posted(&args) += 1;
         }
     }
 
     fn start(&mut self, id: RequestId, flow: &mut Flow) {
-        match self.requests.get(id.0 as usize).copied().flatten().map(|request| request.what) {
-            Some(What::Send(args)) => self.send(&args, flow),
-            Some(What::Receive(args)) if args.source != Peer::Null => self.activate(id),
+        match self.requests.get(id.0 as usize).copied().flatten().map(|request| request.operation) {
+            Some(Operation::Send(args)) => self.send(&args, flow),
+            Some(Operation::Receive(args)) if args.source != Peer::Null => self.activate(id),
             _ => {}
         }
     }
@@ -170,17 +169,17 @@ impl Standing {
             if ends && !kept.persistent {
                 self.requests[id.0 as usize] = None;
             }
-            if let (What::Receive(args), true) = (kept.what, was) {
+            if let (Operation::Receive(args), true) = (kept.operation, was) {
                 *self.posted(&args) -= 1;
                 self.receive(&args, completion.status, flow);
             }
         }
     }
 
-    /// What it received is not seen any more, so it counts neither as standing nor as received.
+    /// The result of a freed receive is unknown, so the receive counts neither as pending nor as received.
     fn forget(&mut self, id: RequestId) {
         let gone = self.requests.get_mut(id.0 as usize).and_then(Option::take);
-        if let Some(Request { what: What::Receive(args), active: true, .. }) = gone {
+        if let Some(Request { operation: Operation::Receive(args), active: true, .. }) = gone {
             *self.posted(&args) -= 1;
         }
     }
@@ -205,7 +204,7 @@ impl Standing {
         }
     }
 
-    /// `None`: the trace does not tell.
+    /// `None`: the trace does not contain the members.
     fn members(&self, comm: CommId) -> Option<Members> {
         match comm {
             CommId::WORLD => Some(Members::World),
@@ -218,7 +217,7 @@ impl Standing {
         let members = match how {
             _ if comm == CommId::NULL => return,
             NewComm::Dup => self.members(parent),
-            // Messages on an inter-communicator go to, and come from, the other side: those that stand second.
+            // Messages on an inter-communicator have the remote group as peers, which is listed second.
             NewComm::Listed { own, .. } if (own as usize) < listed.len() => {
                 Some(Members::Listed(listed[own as usize..].into()))
             }
@@ -257,20 +256,20 @@ mod tests {
         Some(Status { source: Peer::Rank(source), tag: TagArg::Is(1), bytes: None, cancelled })
     }
 
-    /// Messages that were sent to it before: what it receives is told by how many are left.
+    /// Messages sent to the rank before: the remaining number shows its receives.
     const PLENTY: i64 = 100;
 
-    /// A rank, 3, that is told of calls one by one.
-    struct Told {
-        standing: Standing,
+    /// Rank 3, which processes calls one by one.
+    struct Processed {
+        pending: Pending,
         flow: Flow,
     }
 
-    impl Told {
-        fn new() -> Told {
+    impl Processed {
+        fn new() -> Processed {
             let mut flow = Flow::default();
             (0..PLENTY).for_each(|_| flow.sent(3, 0));
-            Told { standing: Standing::new(3), flow }
+            Processed { pending: Pending::new(3), flow }
         }
 
         fn call(&mut self, action: Action) {
@@ -292,7 +291,7 @@ mod tests {
                 integers: members.to_vec(),
                 ..Call::default()
             };
-            self.standing.call(&call, &mut self.flow);
+            self.pending.call(&call, &mut self.flow);
         }
 
         fn wait(&mut self, ids: &[u32], completed: &[(u32, Option<Status>)]) {
@@ -300,96 +299,101 @@ mod tests {
         }
 
         fn counts(&self) -> (u64, u64, i64, u64) {
-            let of = &self.standing;
+            let of = &self.pending;
             (of.posted_from, of.posted_from_any, PLENTY - self.sent(3), of.elsewhere)
         }
 
         fn sent(&self, to: u32) -> i64 {
-            self.flow.standing(to, i64::MAX) as i64
+            self.flow.pending(to, i64::MAX) as i64
         }
     }
 
     #[test]
     fn receives_are_posted_until_reported_complete() {
-        let mut told = Told::new();
-        told.call(post(Peer::Rank(1), 1));
-        told.call(post(Peer::Any, 2));
-        told.call(post(Peer::Null, 3));
-        told.call(post(Peer::Rank(2), 4));
-        assert_eq!(told.counts(), (2, 1, 0, 0));
-        told.wait(&[1, 2], &[(1, from(0, false))]);
-        assert_eq!(told.counts(), (2, 0, 1, 0));
-        // One that is cancelled has received nothing; one that is freed is not seen any more.
-        told.wait(&[1], &[(0, from(1, true))]);
-        told.with(Action::RequestFree, &[4], &[], &[]);
-        assert_eq!(told.counts(), (0, 0, 1, 0));
-        told.wait(&[4, 77], &[(0, None), (1, None)]);
-        assert_eq!(told.counts(), (0, 0, 1, 0));
+        let mut processed = Processed::new();
+        processed.call(post(Peer::Rank(1), 1));
+        processed.call(post(Peer::Any, 2));
+        processed.call(post(Peer::Null, 3));
+        processed.call(post(Peer::Rank(2), 4));
+        assert_eq!(processed.counts(), (2, 1, 0, 0));
+        processed.wait(&[1, 2], &[(1, from(0, false))]);
+        assert_eq!(processed.counts(), (2, 0, 1, 0));
+        // A cancelled receive has no message; a freed one is unknown.
+        processed.wait(&[1], &[(0, from(1, true))]);
+        processed.with(Action::RequestFree, &[4], &[], &[]);
+        assert_eq!(processed.counts(), (0, 0, 1, 0));
+        processed.wait(&[4, 77], &[(0, None), (1, None)]);
+        assert_eq!(processed.counts(), (0, 0, 1, 0));
         let blocking = Action::Receive {
             args: receive(CommId::WORLD, Peer::Any),
             request: None,
             status: from(0, false),
         };
-        told.call(blocking);
-        assert_eq!(told.counts(), (0, 0, 2, 0));
+        processed.call(blocking);
+        assert_eq!(processed.counts(), (0, 0, 2, 0));
     }
 
     #[test]
     fn each_start_posts_persistent_request() {
-        let mut told = Told::new();
-        told.call(Action::ReceiveInit { args: receive(CommId::WORLD, Peer::Rank(1)), request: RequestId(1) });
-        told.call(Action::SendInit { args: send(CommId::WORLD, 5), request: RequestId(2) });
-        assert_eq!(told.counts(), (0, 0, 0, 0));
+        let mut processed = Processed::new();
+        processed
+            .call(Action::ReceiveInit { args: receive(CommId::WORLD, Peer::Rank(1)), request: RequestId(1) });
+        processed.call(Action::SendInit { args: send(CommId::WORLD, 5), request: RequestId(2) });
+        assert_eq!(processed.counts(), (0, 0, 0, 0));
         for round in 1..=3 {
-            told.with(Action::Start, &[1, 2], &[], &[]);
-            assert_eq!((told.counts(), told.sent(5)), ((1, 0, round - 1, 0), round));
-            // Asked about it first: it is complete then, and counts once.
-            told.with(Action::RequestStatus, &[1], &[(0, None)], &[]);
-            assert_eq!(told.counts(), (0, 0, round, 0));
-            told.wait(&[1, 2], &[(0, from(1, false)), (1, None)]);
-            assert_eq!(told.counts(), (0, 0, round, 0));
+            processed.with(Action::Start, &[1, 2], &[], &[]);
+            assert_eq!((processed.counts(), processed.sent(5)), ((1, 0, round - 1, 0), round));
+            // The status test reports the completion, which counts once.
+            processed.with(Action::RequestStatus, &[1], &[(0, None)], &[]);
+            assert_eq!(processed.counts(), (0, 0, round, 0));
+            processed.wait(&[1, 2], &[(0, from(1, false)), (1, None)]);
+            assert_eq!(processed.counts(), (0, 0, round, 0));
         }
     }
 
     #[test]
     fn matched_probe_counts_message_once() {
-        let mut told = Told::new();
+        let mut processed = Processed::new();
         let args = receive(CommId::WORLD, Peer::Any);
         let taken = matchpoint_trace::call::HandleId(1);
         let handle = Some(taken);
         let probe =
             |handle, found| Action::Probe { args, blocking: false, found, status: from(0, false), handle };
-        told.call(probe(None, true));
-        told.call(probe(handle, false));
-        assert_eq!(told.counts(), (0, 0, 0, 0));
-        told.call(probe(handle, true));
-        told.call(Action::MatchedReceive { handle: taken, request: None, status: from(0, false) });
-        assert_eq!(told.counts(), (0, 0, 1, 0));
+        processed.call(probe(None, true));
+        processed.call(probe(handle, false));
+        assert_eq!(processed.counts(), (0, 0, 0, 0));
+        processed.call(probe(handle, true));
+        processed.call(Action::MatchedReceive { handle: taken, request: None, status: from(0, false) });
+        assert_eq!(processed.counts(), (0, 0, 1, 0));
     }
 
     #[test]
     fn ranks_are_those_of_the_communicator() {
-        let mut told = Told::new();
+        let mut processed = Processed::new();
         let made = |how, parent| Action::CommCreate { parent, how, comm: THERE, request: None };
-        told.with(made(NewComm::Listed { own: 3, tag: None }, CommId::WORLD), &[], &[], &[6, 3, -1]);
-        told.call(Action::Send { args: send(THERE, 0), request: None });
-        told.call(Action::Send { args: send(THERE, 2), request: None });
-        told.call(Action::Send { args: send(CommId::SELF, 0), request: None });
-        assert_eq!((told.sent(6), told.sent(3) - PLENTY, told.counts().3), (1, 1, 1));
-        told.call(Action::Receive { args: receive(THERE, Peer::Any), request: None, status: from(2, false) });
-        told.call(Action::Receive { args: receive(THERE, Peer::Rank(0)), request: None, status: None });
-        // The one to itself, and the one that it received.
-        assert_eq!(told.counts(), (0, 0, 0, 2));
-        // Of one with two sides, messages go to the other.
-        told.with(made(NewComm::Listed { own: 1, tag: None }, CommId::WORLD), &[], &[], &[3, 8]);
-        told.call(Action::Send { args: send(THERE, 0), request: None });
-        assert_eq!(told.sent(8), 1);
-        // A duplicate has its parent's members; of one that is not explained nothing is said.
-        told.call(made(NewComm::Dup, CommId::WORLD));
-        told.call(Action::Send { args: send(THERE, 1), request: None });
-        assert_eq!(told.sent(1), 1);
-        told.call(Action::CommFree { comm: THERE });
-        told.call(Action::Send { args: send(THERE, 1), request: None });
-        assert_eq!((told.sent(1), told.counts().3), (1, 3));
+        processed.with(made(NewComm::Listed { own: 3, tag: None }, CommId::WORLD), &[], &[], &[6, 3, -1]);
+        processed.call(Action::Send { args: send(THERE, 0), request: None });
+        processed.call(Action::Send { args: send(THERE, 2), request: None });
+        processed.call(Action::Send { args: send(CommId::SELF, 0), request: None });
+        assert_eq!((processed.sent(6), processed.sent(3) - PLENTY, processed.counts().3), (1, 1, 1));
+        processed.call(Action::Receive {
+            args: receive(THERE, Peer::Any),
+            request: None,
+            status: from(2, false),
+        });
+        processed.call(Action::Receive { args: receive(THERE, Peer::Rank(0)), request: None, status: None });
+        // The message to the rank itself, and the received one.
+        assert_eq!(processed.counts(), (0, 0, 0, 2));
+        // Messages on an inter-communicator go to the remote group.
+        processed.with(made(NewComm::Listed { own: 1, tag: None }, CommId::WORLD), &[], &[], &[3, 8]);
+        processed.call(Action::Send { args: send(THERE, 0), request: None });
+        assert_eq!(processed.sent(8), 1);
+        // A duplicate has the members of its parent. A communicator without a recorded creation has unknown members.
+        processed.call(made(NewComm::Dup, CommId::WORLD));
+        processed.call(Action::Send { args: send(THERE, 1), request: None });
+        assert_eq!(processed.sent(1), 1);
+        processed.call(Action::CommFree { comm: THERE });
+        processed.call(Action::Send { args: send(THERE, 1), request: None });
+        assert_eq!((processed.sent(1), processed.counts().3), (1, 3));
     }
 }

@@ -1,4 +1,4 @@
-//! What came of it, in words and as JSON.
+//! Findings as text and as JSON.
 
 use std::fmt::Write as _;
 use std::process::ExitStatus;
@@ -7,24 +7,22 @@ use matchpoint::event::script;
 use matchpoint_conformance::{Law, Report, Violation};
 use serde::{Deserialize, Serialize};
 
-use super::suspect::Suspect;
+use super::candidate::Candidate;
 use crate::format::{count, counted, in_place};
 
-/// Lines of a script that are shown; `--save` keeps all.
+/// Lines of a script in the output; `--save` keeps all.
 const SHOWN: usize = 60;
 
-/// What passing does not say, however many streams there were.
-pub(super) const NOT_COVERED: &str = "not covered: calls of several threads, calls within callbacks, arguments that \
-                                      are NULL or reserved, memory that runs out, what engines count of \
-                                      themselves, time, queues and numbers of calls beyond those above";
+/// Limits of the check.
+pub(super) const NOT_COVERED: &str = "not covered: calls from several threads, calls from callbacks, NULL or reserved \
+                                      arguments, allocation failures, statistics, time, longer queues and streams";
 
-/// Of one engine.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Finding {
     engine: String,
-    /// Who matched in its place, if anybody did.
+    /// The engine that matched instead.
     substitute: Option<String>,
-    /// At the end of how many streams; none if a law is broken, which is of one.
+    /// Streams with the substitute at their end; `None` if a law is broken.
     substitute_streams: Option<u64>,
     law_broken: Option<LawBroken>,
     streams: u64,
@@ -41,7 +39,7 @@ struct LawBroken {
     script: Vec<String>,
 }
 
-/// The whole: members never change their meaning.
+/// All findings. The meaning of a member never changes.
 #[derive(Serialize)]
 pub(super) struct Findings {
     pub(super) schema: u32,
@@ -49,7 +47,7 @@ pub(super) struct Findings {
 }
 
 impl Finding {
-    pub(super) fn new(suspect: &Suspect, judged: &Result<Report, Box<Violation>>) -> Self {
+    pub(super) fn new(candidate: &Candidate, judged: &Result<Report, Box<Violation>>) -> Self {
         let report = match judged {
             Ok(report) => report,
             Err(violation) => &violation.played,
@@ -66,24 +64,23 @@ impl Finding {
             Err(violation) => (violation.substitute.clone(), None),
         };
         Finding {
-            engine: suspect.title.clone(),
+            engine: candidate.title.clone(),
             substitute,
             substitute_streams,
             law_broken,
             streams: report.streams,
             events: report.events,
             matches: report.matches,
-            not_checked: suspect.lacks.iter().map(|function| function.name().to_owned()).collect(),
+            not_checked: candidate.lacks.iter().map(|function| function.name().to_owned()).collect(),
         }
     }
 
-    /// The library crashed in this stream; up to which call of it nobody knows.
+    /// Adds a crash in this stream. The crashing call is unknown.
     pub(super) fn crashed(&mut self, stream: &str, status: ExitStatus) {
         let (law, how) = (Law::Panic.sentence().to_owned(), format!("It crashed ({status})."));
         self.law_broken = Some(LawBroken { law, how, stream: stream.to_owned(), script: Vec::new() });
     }
 
-    /// For people.
     pub(super) fn text(&self, violation: Option<&Violation>) -> String {
         let engine = in_place(&self.engine, self.substitute.as_deref());
         let mut text = match violation {
@@ -102,12 +99,11 @@ impl Finding {
         };
         if let Some(streams) = self.substitute_streams.filter(|&streams| streams < self.streams) {
             let all = counted(self.streams, "stream");
-            let _ =
-                writeln!(text, "  the other matched in its place at the end of {} of {all}", count(streams));
+            let _ = writeln!(text, "  the substitute matched at the end of {} of {all}", count(streams));
         }
         if self.law_broken.is_none() && !self.not_checked.is_empty() {
             let names = self.not_checked.join(", ");
-            let _ = writeln!(text, "  not checked, since the library has no such function: {names}");
+            let _ = writeln!(text, "  not checked, because the library lacks these functions: {names}");
         }
         text
     }

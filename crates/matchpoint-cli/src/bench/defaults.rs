@@ -1,12 +1,12 @@
-//! The engines that each measurement compares where the user names none.
+//! Default engines of each measurement.
 
 use std::num::NonZero;
 use std::thread;
 
 use matchpoint_bench::rate::NO_MATCHING;
 
-/// Under the message-rate benchmark: the paper's tables have twice as many bins as it expects receives in flight, 1024; the
-/// last matches as the paper does, whatever is posted.
+/// Engines of the message rate. The paper's tables have twice as many bins as expected receives, 1024. The last engine
+/// always matches as the paper does.
 pub const RATED: [&str; 7] = [
     NO_MATCHING,
     "hybrid",
@@ -17,10 +17,10 @@ pub const RATED: [&str; 7] = [
     "optimistic_parallel:bins=2048,capacity=0,by=optimism,block=32",
 ];
 
-/// Called from C, next to the stand-ins.
+/// Engines called from C, next to the stand-ins.
 pub const THROUGH_C: [&str; 1] = ["hybrid"];
 
-/// Threads under the message-rate benchmark: none that would only wait for a processor.
+/// Thread counts of the message rate, up to the number of processors.
 pub fn threads() -> Vec<usize> {
     threads_of(thread::available_parallelism().map_or(1, NonZero::get))
 }
@@ -29,23 +29,23 @@ fn threads_of(processors: usize) -> Vec<usize> {
     (0..6).map(|power| 1 << power).filter(|&threads| threads <= processors.max(1)).collect()
 }
 
-/// Of several callers: one lock; a lock for each communicator, and where hints allow for each source.
+/// Concurrent engines: one lock; one lock per communicator, or per source if assertions permit.
 pub const CONCURRENT: [&str; 2] = ["locked:engine=hybrid", "sharded:shards=64,engine=hybrid"];
 
-/// Where another thread matches.
+/// Engines in a separate thread.
 pub const OFFLOADED: [&str; 3] = ["hybrid", "list", "optimistic:bins=2048,capacity=0"];
 
-/// All of them, as the help of the command lists them: one a line, for they are to be copied.
+/// The list of default engines for `--help`, one name per line, so that users can copy them.
 pub fn help() -> String {
     let rated = format!("--message-rate ({NO_MATCHING}: no matching at all, one thread delivers messages)");
-    let mut help = "Engines, where none is named; those that are take their place:\n  \
-                    workloads, --latency: all, those of the processor\n"
+    let mut help = "Default engines, which named engines replace:\n  \
+                    workloads, --latency: all engines of the processor\n"
         .to_owned();
     for (what, names) in [
         ("--through c", &THROUGH_C[..]),
         (rated.as_str(), &RATED),
         ("--offload", &OFFLOADED),
-        ("--callers (--concurrent names others)", &CONCURRENT),
+        ("--callers (--concurrent selects others)", &CONCURRENT),
     ] {
         help += &format!("  {what}:\n");
         names.iter().for_each(|name| help += &format!("    {name}\n"));

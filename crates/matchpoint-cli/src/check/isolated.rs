@@ -1,26 +1,28 @@
-//! A library that is being checked may crash: it gets a process of its own, and the one that is left tells where.
+//! Checks a library in a separate process, because the library may crash.
 
 use std::fs::{self, File};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::process::{Command, ExitStatus};
 
-use super::output::{BROKEN, UNABLE, say, write};
-use super::tell::{Finding, Findings};
+use super::finding::{Finding, Findings};
+use super::output::{BROKEN, UNABLE, print, write};
 use crate::cli::Check;
 use crate::failure::Failure;
 use crate::format::counted;
 use crate::output::{Outputs, Place};
 
-/// Runs this same command once more, in a process that loads the library.
+/// Runs the same command in a process that loads the library.
 ///
 /// # Errors
-/// What that process told the user already, or that it crashed.
+/// The error of that process, or its crash.
 pub(super) fn run(arguments: &Check, library: &Path) -> Result<(), Failure> {
     let started = |error: io::Error| {
         Failure::Coded(
             UNABLE,
-            format!("cannot start a process to check in: {error}; --trail FILE needs none"),
+            format!(
+                "cannot start a process for the check: {error}\nhint: use --trail FILE, which needs none"
+            ),
         )
     };
     let trail = tempfile::NamedTempFile::new().map_err(started)?;
@@ -30,12 +32,12 @@ pub(super) fn run(arguments: &Check, library: &Path) -> Result<(), Failure> {
     let status = again.arg("--so-far").arg(so_far.path()).status().map_err(started)?;
     match (status.success(), status.code()) {
         (true, _) => Ok(()),
-        (_, Some(code)) => Err(Failure::Told(code.try_into().unwrap_or(UNABLE))),
+        (_, Some(code)) => Err(Failure::Reported(code.try_into().unwrap_or(UNABLE))),
         (_, None) => Err(crashed(arguments, library, status, [trail.path(), so_far.path()])?),
     }
 }
 
-/// Tells what that process has not told any more: a crash is a law broken as others are, though nobody knows a script.
+/// Reports a crash as a broken law without a script.
 fn crashed(
     arguments: &Check,
     library: &Path,
@@ -43,11 +45,11 @@ fn crashed(
     [trail, so_far]: [&Path; 2],
 ) -> Result<Failure, Failure> {
     let library = library.display();
-    let debugger = "the same command with --trail FILE loads it into one process, for a debugger";
+    let hint = "use --trail FILE under a debugger: the library is then loaded into one process";
     let [trail, so_far] = [trail, so_far].map(|path| fs::read_to_string(path).unwrap_or_default());
     let found: Option<Vec<Finding>> = so_far.lines().map(|line| serde_json::from_str(line).ok()).collect();
     let (Some(stream), Some(mut engines)) = (trail.lines().next(), found) else {
-        let text = format!("{library} crashed while it was loaded ({status}); {debugger}");
+        let text = format!("'{library}' crashed while loading ({status})\nhint: {hint}");
         return Ok(Failure::Coded(UNABLE, text));
     };
     let mut left = arguments.named().len().max(1);
@@ -56,7 +58,7 @@ fn crashed(
     if let Some(last) = engines.last_mut() {
         last.crashed(stream, status);
         if !json.is_some_and(Place::is_stdout) {
-            say(&last.text(None))?;
+            print(&last.text(None))?;
         }
     }
     left = left.saturating_sub(engines.len());
@@ -64,23 +66,22 @@ fn crashed(
     outputs.finish("")?;
     let unchecked = match left {
         0 => String::new(),
-        left => format!("; {} behind it not checked", counted(left as u64, "engine")),
+        left => format!("; {} not checked", counted(left as u64, "engine")),
     };
-    let text =
-        format!("{library} crashed while the stream `{stream}` was played ({status}){unchecked}; {debugger}");
+    let text = format!("'{library}' crashed in the stream '{stream}' ({status}){unchecked}\nhint: {hint}");
     Ok(Failure::Coded(BROKEN, text))
 }
 
-/// Where the process that may crash writes down what it is about to do, and what it found so far.
+/// Files in which the process records the next stream and its findings, in case of a crash.
 pub(super) struct Trail {
     stream: Option<File>,
     so_far: Option<File>,
-    /// Bytes of `so_far` that are about engines that were checked; behind them stands the one that is.
+    /// Bytes of `so_far` about finished engines. The finding of the current engine follows.
     finished: u64,
 }
 
 impl Trail {
-    /// Writes to the files that the arguments name, if they do.
+    /// Creates the files of the arguments, if any.
     pub(super) fn new(arguments: &Check) -> Result<Self, Failure> {
         let file = |path: &Path| File::create(path).map_err(|error| Failure::writing(path, &error));
         Ok(Trail {
@@ -90,7 +91,7 @@ impl Trail {
         })
     }
 
-    /// The stream that comes next, and what would be found without it. What cannot be written is not worth stopping for.
+    /// Records the next stream, and the finding before it. Write errors are ignored.
     pub(super) fn note(&mut self, stream: &str, so_far: impl FnOnce() -> Finding) {
         if let Some(file) = &mut self.stream {
             let _ = replace(file, 0, stream);
@@ -102,7 +103,7 @@ impl Trail {
         }
     }
 
-    /// An engine was checked.
+    /// Records the finding of a finished engine.
     pub(super) fn finish(&mut self, finding: &Finding) {
         let Some(file) = &mut self.so_far else { return };
         let written = serde_json::to_string(finding)
@@ -114,9 +115,9 @@ impl Trail {
     }
 }
 
-/// Writes a line in the place of all that stands from there on. Where that ends.
+/// Replaces everything from `from` on by a line. Returns the end of the line.
 fn replace(file: &mut File, from: u64, line: &str) -> io::Result<u64> {
-    // A shorter one would leave the end of a longer one behind.
+    // Otherwise the end of a longer old line would remain.
     file.set_len(from)?;
     file.seek(SeekFrom::Start(from))?;
     writeln!(file, "{line}")?;

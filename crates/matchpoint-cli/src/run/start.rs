@@ -1,4 +1,4 @@
-//! The line that says that the engine really matches, as soon as the ranks have told so.
+//! The line that reports that the engine matches.
 
 use std::time::{Duration, Instant};
 
@@ -9,58 +9,58 @@ use matchpoint_run::report::{Overflow, Process};
 use crate::format;
 use crate::report::run::Run;
 
-/// Looks for the first reports, and says once what they show.
+/// Waits for the first reports, and prints one line about them.
 #[derive(Default)]
-pub struct News {
-    /// It was said.
-    pub told: bool,
+pub struct StartMessage {
+    /// Whether the line was printed.
+    pub is_printed: bool,
     seen: usize,
     changed: Option<Instant>,
     looked: Option<Instant>,
-    /// How long that took.
+    /// Time of the last read.
     took: Duration,
 }
 
-impl News {
-    /// Where nobody knows how many there will be: after this time without another, these are they.
+impl StartMessage {
+    /// Wait for further reports if the number of processes is unknown.
     const PATIENCE: Duration = Duration::from_millis(500);
-    /// Where it is known that some are not there yet: a busy machine starts processes seconds apart.
+    /// Wait for further reports if the number is known: a loaded host starts processes seconds apart.
     const LONG_PATIENCE: Duration = Duration::from_secs(10);
-    /// The folder is read no more often than this,
+    /// Shortest interval between reads of the folder.
     const PAUSE: Duration = Duration::from_millis(100);
-    /// and for no more than one part in so many of the time, however many processes have told.
+    /// Shortest interval ÷ time of a read, for many processes.
     const SHARE: u32 = 20;
 
-    /// Looks, now and then.
+    /// Reads the reports if the interval has passed.
     pub fn look(&mut self, job: &Job) {
-        let pause = News::PAUSE.max(self.took * News::SHARE);
-        if self.told || self.looked.is_some_and(|looked| looked.elapsed() < pause) {
+        let pause = StartMessage::PAUSE.max(self.took * StartMessage::SHARE);
+        if self.is_printed || self.looked.is_some_and(|looked| looked.elapsed() < pause) {
             return;
         }
         let begin = Instant::now();
-        let told = job.processes();
+        let reports = job.processes();
         (self.took, self.looked) = (begin.elapsed(), Some(Instant::now()));
-        let matched = told.iter().filter(|process| process.is_matched()).count();
+        let matched = reports.iter().filter(|process| process.is_matched()).count();
         if matched != self.seen {
             (self.seen, self.changed) = (matched, Some(Instant::now()));
         }
         let all = job.ranks.is_some_and(|ranks| matched as u64 >= ranks);
-        let patience = if job.ranks.is_some() { News::LONG_PATIENCE } else { News::PATIENCE };
+        let patience = if job.ranks.is_some() { StartMessage::LONG_PATIENCE } else { StartMessage::PATIENCE };
         let settled = self.changed.is_some_and(|changed| changed.elapsed() > patience);
         if matched > 0 && (all || settled) {
-            self.told = true;
-            anstream::eprintln!("{}", news_of(job, &told));
-            // A job of which only some could begin may wait for the others for ever.
-            if let Some(why) = Run::of_job(job, &told).unseen() {
+            self.is_printed = true;
+            anstream::eprintln!("{}", start_message(job, &reports));
+            // A job with missing processes may hang.
+            if let Some(why) = Run::of_job(job, &reports).unseen() {
                 anstream::eprintln!("matchpoint: {why}");
             }
         }
     }
 }
 
-/// `matchpoint: hybrid matches overflow for 8 ranks`, or `… matches for 8 ranks over shm (libfabric 2.5, …)`.
-pub fn news_of(job: &Job, told: &[Process]) -> String {
-    let matched: Vec<&Process> = told.iter().filter(|process| process.is_matched()).collect();
+/// The line: `matchpoint: hybrid is ready in 8 ranks: …`.
+pub fn start_message(job: &Job, reports: &[Process]) -> String {
+    let matched: Vec<&Process> = reports.iter().filter(|process| process.is_matched()).collect();
     let first = matched.first();
     let endpoint = first.and_then(|process| process.endpoints.first());
     let engine = endpoint.map_or(job.engine.as_str(), |endpoint| &endpoint.engine);
@@ -77,14 +77,14 @@ pub fn news_of(job: &Job, told: &[Process]) -> String {
             format!("matchpoint: {engine} is ready in {ranks}: overflow begins {}", begins(overflow))
         }
         Position::Below(below) => format!(
-            "matchpoint: {engine} matches for {ranks} over {} (libfabric {}, owner of the receive queue)",
+            "matchpoint: {engine} matches for {ranks} over {} (libfabric {}, peer-SRX mode)",
             below.choice.core,
             first.map_or("", |process| &process.libfabric),
         ),
     }
 }
 
-/// Where overflow begins in a process.
+/// Describes the limits of a process.
 fn begins(overflow: Option<&Overflow>) -> String {
     let receives = |limit: u64| match limit {
         0 => "with the first receive".to_owned(),

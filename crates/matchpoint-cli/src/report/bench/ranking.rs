@@ -1,4 +1,4 @@
-//! Who is the best of a row, who is level with it, and where each engine loses: by the spreads, not by the medians alone.
+//! The rank of engines within a row, by spreads instead of medians only.
 
 use matchpoint_bench::results::Figures;
 use matchpoint_bench::{Cell, Outcome, Results};
@@ -6,55 +6,56 @@ use matchpoint_bench::{Cell, Outcome, Results};
 use super::tables::{figures, label, names, rows};
 use crate::format::digits;
 
-/// The best of a row: that of the least median.
+/// The best of a row: the lowest median.
 pub fn best(row: &[Cell]) -> Option<&Figures> {
     row.iter().filter_map(figures).min_by(|one, other| one.ns_median.total_cmp(&other.ns_median))
 }
 
-/// Whether the spread of one overlaps with that of the best, so that neither is faster: another run might have them the other way
-/// round. What interrupts a measurement only lengthens it, so the best's reaches as far above its median as below it, at most: else
-/// one that was disturbed in a third of its repetitions would be level with all that are three times as slow.
+/// Whether the spreads of an engine and of the best overlap, so that another run might have another order. Interrupts
+/// only lengthen times. The upper half of the best's spread therefore counts at most as much as its lower half:
+/// otherwise a disturbed measurement would overlap with much slower engines.
 pub fn is_level(best: &Figures, other: &Figures) -> bool {
     other.ns_p25 <= best.ns_p75.min(2.0 * best.ns_median - best.ns_p25)
 }
 
-/// What the marks of times mean.
-pub const LEGEND: &str = "* the best of its row. ≈ in its place: the best and those that are level with it, for their spreads overlap \
-     with its: another run may have another of them first. (Of the best's own spread no more counts above the median than below it.)";
+/// Legend of the marks.
+pub const LEGEND: &str = "*: best of the row. ≈: level with the best, because the spreads overlap: another run may \
+                          have another order. (The upper half of the best's spread counts at most as much as its \
+                          lower half.)";
 
-/// How a cell stands in its row.
+/// Rank of a cell within its row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Standing {
+pub enum RowRank {
     /// Faster than all others.
     Best,
-    /// Nobody is faster, but others are as fast.
+    /// Level with the best.
     Level,
-    /// Another is faster, or it has no figures.
+    /// Slower than another, or without figures.
     Behind,
 }
 
-impl Standing {
-    /// The best of a row that others are level with is marked as they are: which of them had the least median is chance.
-    pub fn of(cell: &Cell, row: &[Cell]) -> Standing {
-        let (Some(own), Some(best)) = (figures(cell), best(row)) else { return Standing::Behind };
+impl RowRank {
+    /// The rank of a cell. If others are level with the best, the best is level too: its lower median is random.
+    pub fn of(cell: &Cell, row: &[Cell]) -> RowRank {
+        let (Some(own), Some(best)) = (figures(cell), best(row)) else { return RowRank::Behind };
         match row.iter().filter_map(figures).filter(|other| is_level(best, other)).count() {
-            _ if !is_level(best, own) => Standing::Behind,
-            ..2 => Standing::Best,
-            _ => Standing::Level,
+            _ if !is_level(best, own) => RowRank::Behind,
+            ..2 => RowRank::Best,
+            _ => RowRank::Level,
         }
     }
 
-    /// What stands before the time.
+    /// Mark before the time.
     pub fn mark(self) -> &'static str {
         match self {
-            Standing::Best => "*",
-            Standing::Level => "≈",
-            Standing::Behind => "",
+            RowRank::Best => "*",
+            RowRank::Level => "≈",
+            RowRank::Behind => "",
         }
     }
 }
 
-/// Of each engine, the workload on which it is furthest behind the best, in words.
+/// For each engine, the workload with its largest loss.
 pub fn losses(results: &Results) -> Vec<(String, String)> {
     let rows = rows(results);
     names(results).into_iter().enumerate().map(|(at, name)| (name, loss(&rows, at))).collect()
@@ -65,7 +66,7 @@ fn loss(rows: &[&[Cell]], engine: usize) -> String {
     let behind = all().filter_map(|(cell, row)| {
         let best = best(row)?.ns_median;
         match &cell.outcome {
-            Outcome::Measured(figures) if Standing::of(cell, row) == Standing::Behind => {
+            Outcome::Measured(figures) if RowRank::of(cell, row) == RowRank::Behind => {
                 Some((figures.ns_median / best, "", label(cell)))
             }
             Outcome::TooSlow { above_ns, .. } if *above_ns > best => {
@@ -75,36 +76,35 @@ fn loss(rows: &[&[Cell]], engine: usize) -> String {
         }
     });
     if let Some((ratio, above, workload)) = behind.max_by(|one, other| one.0.total_cmp(&other.0)) {
-        return format!("{above}{} times the best on {workload}", digits(ratio));
+        return format!("{above}{} × the best on {workload}", digits(ratio));
     }
     let measured = all().filter(|(cell, _)| figures(cell).is_some());
     let (done, level) = measured.fold((0, 0), |(done, level), (cell, row)| {
-        (done + 1, level + usize::from(Standing::of(cell, row) == Standing::Level))
+        (done + 1, level + usize::from(RowRank::of(cell, row) == RowRank::Level))
     });
-    let which = if done == rows.len() { "every workload here" } else { "every workload that it did" };
+    let which = if done == rows.len() { "every workload" } else { "every finished workload" };
     match (done, level) {
         (0, _) => "no figures".to_owned(),
-        (_, 0) => format!("nowhere: it is the best on {which}"),
+        (_, 0) => format!("none: best on {which}"),
         (done, level) if done == level => {
-            format!("nowhere: it is level with the best on {which}{}", apart(rows, engine))
+            format!("none: level with the best on {which}{}", apart(rows, engine))
         }
-        _ => format!("nowhere: it is the best, or level with it, on {which}{}", apart(rows, engine)),
+        _ => format!("none: best, or level with it, on {which}{}", apart(rows, engine)),
     }
 }
 
-/// How far the medians of an engine that is level with the best are from it, where that is far.
+/// Ratio of medians of an engine that is level with the best, if large.
 fn apart(rows: &[&[Cell]], engine: usize) -> String {
     let ratio = |row: &&[Cell]| Some(figures(row.get(engine)?)?.ns_median / best(row)?.ns_median);
     match rows.iter().filter_map(ratio).fold(0.0, f64::max) {
-        ratio if ratio > FAR => format!(
-            ", though by the medians it takes up to {} times as long: an idle machine would tell",
-            digits(ratio)
-        ),
+        ratio if ratio > FAR => {
+            format!(", although its medians are up to {} × as long: repeat on an idle host", digits(ratio))
+        }
         _ => String::new(),
     }
 }
 
-/// Times the best's median, from where on being level with it says more of the machine than of the engine.
+/// Ratio of medians from which an overlap of spreads shows host load rather than equal engines.
 const FAR: f64 = 1.5;
 
 #[cfg(test)]
@@ -127,14 +127,14 @@ mod tests {
         Outcome::Measured(Figures { ns_median, ns_p25, ns_p75, ..Figures::default() })
     }
 
-    fn standings(outcomes: Vec<Outcome>) -> Vec<Standing> {
+    fn standings(outcomes: Vec<Outcome>) -> Vec<RowRank> {
         let row: Vec<Cell> = outcomes.into_iter().map(|outcome| cell("last", "list", outcome)).collect();
-        row.iter().map(|cell| Standing::of(cell, &row)).collect()
+        row.iter().map(|cell| RowRank::of(cell, &row)).collect()
     }
 
     #[test]
     fn overlapping_spreads_are_level() {
-        use Standing::{Behind, Best, Level};
+        use RowRank::{Behind, Best, Level};
         let full = || Outcome::Full("it is".to_owned());
         for (outcomes, expected) in [
             (vec![spread(9.0, 10.0, 11.0), spread(12.0, 13.0, 14.0)], vec![Best, Behind]),
@@ -144,7 +144,7 @@ mod tests {
                 vec![spread(9.0, 10.0, 11.0), spread(10.5, 11.0, 13.0), spread(12.0, 13.0, 14.0)],
                 vec![Level, Level, Behind],
             ),
-            // Disturbed, the best is not as slow as its slowest.
+            // The upper spread of a disturbed best is limited.
             (vec![spread(9.0, 10.0, 60.0), spread(40.0, 41.0, 42.0)], vec![Best, Behind]),
             (vec![full(), spread(9.0, 10.0, 11.0)], vec![Behind, Best]),
             (vec![full()], vec![Behind]),
@@ -158,23 +158,23 @@ mod tests {
         let slow = || Outcome::TooSlow { above_ns: 90.0, why: "it is".to_owned() };
         let full = || Outcome::Full("it is".to_owned());
         let best = || spread(9.0, 10.0, 11.0);
-        for (first, second, told) in [
-            (spread(10.5, 11.5, 12.0), spread(29.0, 30.0, 31.0), "3.00 times the best on halo:8"),
-            (spread(10.5, 11.5, 12.0), slow(), "more than 9.00 times the best on halo:8"),
-            (spread(10.5, 11.5, 12.0), best(), "nowhere: it is level with the best on every workload here"),
+        for (first, second, loss_text) in [
+            (spread(10.5, 11.5, 12.0), spread(29.0, 30.0, 31.0), "3.00 × the best on halo:8"),
+            (spread(10.5, 11.5, 12.0), slow(), "more than 9.00 × the best on halo:8"),
+            (spread(10.5, 11.5, 12.0), best(), "none: level with the best on every workload"),
             (
                 spread(10.5, 90.0, 99.0),
                 best(),
-                "nowhere: it is level with the best on every workload here, though by the medians it takes up to 9.00 times as long: \
-                 an idle machine would tell",
+                "none: level with the best on every workload, although its medians are up to 9.00 × as long: repeat on \
+                 an idle host",
             ),
             (
                 spread(10.5, 11.5, 12.0),
                 spread(1.0, 2.0, 3.0),
-                "nowhere: it is the best, or level with it, on every workload here",
+                "none: best, or level with it, on every workload",
             ),
-            (spread(1.0, 2.0, 3.0), spread(1.0, 2.0, 3.0), "nowhere: it is the best on every workload here"),
-            (spread(1.0, 2.0, 3.0), full(), "nowhere: it is the best on every workload that it did"),
+            (spread(1.0, 2.0, 3.0), spread(1.0, 2.0, 3.0), "none: best on every workload"),
+            (spread(1.0, 2.0, 3.0), full(), "none: best on every finished workload"),
             (full(), full(), "no figures"),
         ] {
             let results = Results {
@@ -190,7 +190,7 @@ mod tests {
                     cell("halo", "list", second),
                 ],
             };
-            assert_eq!(losses(&results)[1], ("list".to_owned(), told.to_owned()));
+            assert_eq!(losses(&results)[1], ("list".to_owned(), loss_text.to_owned()));
         }
     }
 }

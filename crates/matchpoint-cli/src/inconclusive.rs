@@ -1,0 +1,171 @@
+//! Reasons for an inconclusive verdict.
+
+use matchpoint_replay::Measurements;
+
+use crate::derived::engine_label;
+use crate::format;
+use crate::verdict::{Answer, NEGLIGIBLE, Verdict, WORTHWHILE};
+
+/// Part of the ranks, and of the calls, that a *No* requires in the trace: the rest may cost more.
+const SEEN: f64 = 0.5;
+
+/// Part of the run outside `MPI_Init` and `MPI_Finalize`: below it, longer runs have another share.
+const OWN: f64 = 0.5;
+
+/// A reason for *Cannot tell*, and an action: a sentence each.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Inconclusive {
+    /// Reason.
+    pub reason: String,
+    /// Action, or fact, that decides.
+    pub action: String,
+}
+
+/// The first reason against the answer that the share gives.
+pub fn inconclusive(measurements: &Measurements, verdict: &Verdict) -> Option<Inconclusive> {
+    full(measurements)
+        .or_else(|| unseen(measurements, verdict))
+        .or_else(|| setup(verdict))
+        .or_else(|| range(verdict))
+}
+
+fn full(measurements: &Measurements) -> Option<Inconclusive> {
+    let engine = measurements.engines.first().filter(|engine| engine.full)?;
+    Some(Inconclusive {
+        reason: format!(
+            "the table of {} was full, so only a part of the replay was timed.",
+            engine_label(engine)
+        ),
+        action: "Use a larger table, or another engine.".to_owned(),
+    })
+}
+
+/// A threshold is between the ends of the range.
+fn range(verdict: &Verdict) -> Option<Inconclusive> {
+    let threshold = between(verdict.low, verdict.high)?;
+    Some(Inconclusive {
+        reason: format!("{} is within the range of the share.", format::share(threshold)),
+        action: format!(
+            "The memory that the program uses between its calls decides: the share is near {} if caches stay warm, and \
+             near {} if they become cold.",
+            format::share(verdict.low),
+            format::share(verdict.high)
+        ),
+    })
+}
+
+/// `MPI_Init` and `MPI_Finalize` take half of the run or more, and the rest has another answer.
+fn setup(verdict: &Verdict) -> Option<Inconclusive> {
+    let (low, high) = verdict.range_without_setup;
+    let same = between(low, high).is_none() && Answer::to(low) == Answer::to(verdict.low);
+    (is_mostly_setup(verdict) && !same).then(|| Inconclusive {
+        reason: format!(
+            "MPI_Init and MPI_Finalize took {} of the run.",
+            format::share(1.0 - verdict.share / verdict.share_without_setup)
+        ),
+        action: format!(
+            "Without them, the share is {} ({}). Trace a longer run.",
+            format::share(verdict.share_without_setup),
+            format::share_range(low, high)
+        ),
+    })
+}
+
+/// Whether `MPI_Init` and `MPI_Finalize` take at least half of the run time of the verdict's rank.
+pub fn is_mostly_setup(verdict: &Verdict) -> bool {
+    verdict.share > 0.0 && verdict.share <= OWN * verdict.share_without_setup
+}
+
+/// Less than half of the run is in the trace, and the rest may cost more.
+fn unseen(measurements: &Measurements, verdict: &Verdict) -> Option<Inconclusive> {
+    if Answer::to(verdict.high) != Answer::No {
+        return None;
+    }
+    let trace = &measurements.trace;
+    let ranks = u64::from(trace.ranks);
+    let seen = ranks.saturating_sub(trace.missing.len() as u64);
+    if (seen as f64) < SEEN * ranks as f64 {
+        return Some(Inconclusive {
+            reason: format!(
+                "the trace contains {} of {}.",
+                format::count(seen),
+                format::counted(ranks, "rank")
+            ),
+            action: "Trace all ranks.".to_owned(),
+        });
+    }
+    unseen_messages(measurements).or_else(|| unseen_calls(measurements, verdict))
+}
+
+/// Most messages went to missing ranks, which may have the longest searches.
+fn unseen_messages(measurements: &Measurements) -> Option<Inconclusive> {
+    let arrived: u64 = measurements.ranks.iter().map(|rank| rank.messages).sum();
+    let all = arrived + measurements.arrivals.lost_messages;
+    (arrived as f64 / (all.max(1) as f64) < SEEN && all > 0).then(|| Inconclusive {
+        reason: format!(
+            "the trace contains the receivers of {} of {}.",
+            format::count(arrived),
+            format::counted(all, "message"),
+        ),
+        action: "Trace the ranks that receive most messages.".to_owned(),
+    })
+}
+
+fn unseen_calls(measurements: &Measurements, verdict: &Verdict) -> Option<Inconclusive> {
+    let trace = &measurements.trace;
+    let calls = trace.calls + missing_calls(measurements);
+    if trace.calls as f64 >= SEEN * calls as f64 && if_all_searched(measurements, verdict) < NEGLIGIBLE {
+        return None;
+    }
+    Some(Inconclusive {
+        reason: format!(
+            "the trace contains {} of {}.",
+            format::count(trace.calls),
+            format::counted(calls, "call")
+        ),
+        action: if trace.calls_cut_off > 0 {
+            "Copy the trace again.".to_owned()
+        } else {
+            "Use a tracer that records every receive and probe.".to_owned()
+        },
+    })
+}
+
+/// The first gap of an incomplete trace.
+pub fn gaps(measurements: &Measurements) -> Option<Inconclusive> {
+    let trace = &measurements.trace;
+    let missing = trace.missing.len() as u64;
+    let (absent, early) = (missing_calls(measurements), trace.ended_early.len() as u64);
+    let (reason, action) = if missing > 0 {
+        let ranks = format::counted(trace.ranks.into(), "rank");
+        let are = if missing == 1 { "is" } else { "are" };
+        (format!("{} of {ranks} {are} missing.", format::count(missing)), "Trace all ranks.")
+    } else if absent > 0 {
+        let calls = format::counted(trace.calls + absent, "call");
+        (format!("{} of {calls} are missing.", format::count(absent)), "Trace all calls.")
+    } else if early > 0 {
+        let ranks = format::counted(early, "rank");
+        (format!("the calls of {ranks} end early."), "Trace a run that ends normally.")
+    } else {
+        return None;
+    };
+    Some(Inconclusive { reason, action: action.to_owned() })
+}
+
+/// Calls that the trace counts and does not contain.
+fn missing_calls(measurements: &Measurements) -> u64 {
+    measurements.trace.calls_left_out.saturating_add(measurements.trace.calls_cut_off)
+}
+
+/// The highest share of matching, if every missing call searched a queue like the calls in the trace.
+pub fn if_all_searched(measurements: &Measurements, verdict: &Verdict) -> f64 {
+    let totals = &measurements.totals;
+    let searches = totals.sends + totals.receives + totals.probes_found + totals.probes_missed;
+    let more = missing_calls(measurements) as f64 / searches.max(1) as f64;
+    (verdict.high * (1.0 + more)).min(1.0)
+}
+
+/// The first threshold between two shares.
+fn between(low: f64, high: f64) -> Option<f64> {
+    [NEGLIGIBLE, WORTHWHILE].into_iter().find(|threshold| low < *threshold && *threshold <= high)
+}
