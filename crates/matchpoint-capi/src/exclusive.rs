@@ -32,6 +32,14 @@ pub(crate) trait Owner: 'static {
     /// [`Engine::queue_message`], which without a place is an arrival.
     fn arrive(&mut self, message: u64, pair: Pair, tag: Tag, place: Place) -> Outcome;
 
+    /// [`Engine::take_receive`], with the place after a search without a match.
+    fn take_receive(&mut self, pair: Pair, tag: Tag) -> Outcome;
+
+    /// [`Engine::matched_probe`], with the place after a search without a match.
+    fn matched_probe(&mut self, selector: &Selector) -> Outcome;
+
+    fn probe(&mut self, selector: &Selector) -> Outcome;
+
     /// Addresses of the lengths of the posted and of the unexpected queue.
     fn lengths(&self) -> [&u64; 2];
 
@@ -64,6 +72,21 @@ impl Owner for Hybrid {
     #[inline(always)]
     fn arrive(&mut self, message: u64, pair: Pair, tag: Tag, place: Place) -> Outcome {
         words(self.arrive_words(message, pair, tag, place))
+    }
+
+    #[inline(always)]
+    fn take_receive(&mut self, pair: Pair, tag: Tag) -> Outcome {
+        words(self.take_receive_words(pair, tag))
+    }
+
+    #[inline(always)]
+    fn matched_probe(&mut self, selector: &Selector) -> Outcome {
+        words(self.matched_probe_words(selector))
+    }
+
+    #[inline(always)]
+    fn probe(&mut self, selector: &Selector) -> Outcome {
+        words(self.probe_words(selector))
     }
 
     fn lengths(&self) -> [&u64; 2] {
@@ -107,6 +130,23 @@ impl Owner for Dynamic {
             self.add(-i64::from(found.is_some()), i64::from(found.is_none()));
         }
         answers::matched(answer, |RecvId(id)| id)
+    }
+
+    fn take_receive(&mut self, pair: Pair, tag: Tag) -> Outcome {
+        let taken = self.engine.take_receive(pair, tag);
+        self.add(-i64::from(taken.is_some()), 0);
+        taken.map_or_else(|| self.none_at(pair, tag), |RecvId(id)| outcome(MP_FOUND, id))
+    }
+
+    fn matched_probe(&mut self, selector: &Selector) -> Outcome {
+        let taken = self.engine.matched_probe(selector);
+        self.add(0, -i64::from(taken.is_some()));
+        let (pair, tag) = (selector.pair(), Tag(selector.tag_and_ignored().0));
+        taken.map_or_else(|| self.none_at(pair, tag), |MsgId(id)| outcome(MP_FOUND, id))
+    }
+
+    fn probe(&mut self, selector: &Selector) -> Outcome {
+        answers::found(self.engine.probe(selector).map(|MsgId(id)| id))
     }
 
     fn lengths(&self) -> [&u64; 2] {
@@ -196,6 +236,11 @@ impl<O: Owner> Handle<Exclusive<O>> {
 }
 
 impl Dynamic {
+    /// A search found no entry.
+    fn none_at(&self, pair: Pair, tag: Tag) -> Outcome {
+        outcome(MP_NONE, self.engine.place(pair, tag).0)
+    }
+
     /// The outcome of a post.
     fn posted(&mut self, answer: Result<Option<MsgId>, Refused>) -> Outcome {
         if let Ok(found) = answer {
@@ -210,7 +255,7 @@ impl Dynamic {
 fn words(outcome: engine::Outcome) -> Outcome {
     const {
         assert!(engine::Outcome::QUEUED.status == MP_QUEUED as i64);
-        assert!(engine::Outcome::TOOK == MP_MATCHED as i64);
+        assert!(engine::Outcome::TOOK == MP_MATCHED as i64 && MP_MATCHED == MP_FOUND);
         assert!(engine::Outcome::HINT.status == MP_REFUSED_HINT as i64);
         assert!(engine::Outcome::FULL.status == MP_REFUSED_FULL as i64);
         assert!(engine::Outcome::MEMORY.status == MP_REFUSED_MEMORY as i64);
@@ -242,34 +287,20 @@ impl<O: Owner> Kind for Exclusive<O> {
     unsafe fn probe(handle: &Handle<Self>, pair: u64, tag: u64, ignore: u64) -> Outcome {
         let selector = Selector::of(Pair(pair), tag, ignore);
         // SAFETY: as above.
-        answers::found(unsafe { handle.owner() }.engine().probe(&selector).map(|MsgId(id)| id))
+        unsafe { handle.owner() }.probe(&selector)
     }
 
     #[inline(always)]
     unsafe fn matched_probe(handle: &Handle<Self>, pair: u64, tag: u64, ignore: u64) -> Outcome {
         let selector = Selector::of(Pair(pair), tag, ignore);
         // SAFETY: as above.
-        let owner = unsafe { handle.owner() };
-        match owner.engine().matched_probe(&selector) {
-            Some(MsgId(id)) => {
-                owner.add(0, -1);
-                outcome(MP_FOUND, id)
-            }
-            None => outcome(MP_NONE, owner.engine().place(Pair(pair), Tag(tag)).0),
-        }
+        unsafe { handle.owner() }.matched_probe(&selector)
     }
 
     #[inline(always)]
     unsafe fn take_receive(handle: &Handle<Self>, pair: u64, tag: u64) -> Outcome {
         // SAFETY: as above.
-        let owner = unsafe { handle.owner() };
-        match owner.engine().take_receive(Pair(pair), Tag(tag)) {
-            Some(RecvId(id)) => {
-                owner.add(-1, 0);
-                outcome(MP_FOUND, id)
-            }
-            None => outcome(MP_NONE, owner.engine().place(Pair(pair), Tag(tag)).0),
-        }
+        unsafe { handle.owner() }.take_receive(Pair(pair), Tag(tag))
     }
 
     #[inline(always)]

@@ -106,7 +106,7 @@ pub(crate) fn arrive_each(
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub struct Outcome {
-    /// The entry taken, or 0.
+    /// The entry taken, or the [`Place`] after a search without a match, or 0.
     pub id: u64,
     /// A status of the C interface: one of the constants below.
     pub status: i64,
@@ -127,6 +127,18 @@ impl Outcome {
     #[inline(always)]
     pub(crate) fn took(id: u64) -> Self {
         Outcome { id, status: Self::TOOK }
+    }
+
+    /// A search found no entry. An entry of this key can be queued at `place`.
+    #[inline(always)]
+    pub(crate) fn none_at(place: Place) -> Self {
+        Outcome { id: place.0, status: 0 }
+    }
+
+    /// The id of the entry taken.
+    #[inline(always)]
+    pub(crate) fn taken(self) -> Option<u64> {
+        (self.status == Self::TOOK).then_some(self.id)
     }
 
     #[cold]

@@ -2,7 +2,7 @@
 
 use super::key::{Class, Entry, Key, Pattern};
 use super::row::{NEXT, NUMBER, POSTED, UNEXPECTED};
-use super::table::{Exchange, Hashed};
+use super::table::{At, Exchange, Hashed};
 use super::{HASHED, HINTED, Hybrid, MOVING, NO_ROOM, WILD};
 use crate::effort::Effort;
 use crate::engine::{Engine, Outcome, Place, Queue};
@@ -41,6 +41,66 @@ impl<E: Effort> Hybrid<E> {
             return self.exchange_slowly::<UNEXPECTED>(id, key);
         }
         self.arrive_gated(id, key, hash)
+    }
+
+    /// [`Engine::take_receive`], with the place after a search without a match.
+    #[inline(always)]
+    pub fn take_receive_words(&mut self, pair: Pair, tag: Tag) -> Outcome {
+        let key = Key::new(pair, tag);
+        let hash = self.table.hash(key);
+        if self.gate & !NO_ROOM == 0 {
+            match self.table.exchange(key, self.table.home(hash), UNEXPECTED) {
+                Exchange::Vacant(_) => return Outcome::none_at(Place(hash | HASHED)),
+                Exchange::Took(entry) => return self.took::<UNEXPECTED>(entry),
+                Exchange::Other => {}
+            }
+        }
+        self.take_receive_slowly(key, hash)
+    }
+
+    /// [`Engine::matched_probe`], with the place after a search without a match.
+    #[inline(always)]
+    pub fn matched_probe_words(&mut self, selector: &Selector) -> Outcome {
+        let pattern = Pattern::of(selector);
+        let hash = self.table.hash(pattern.key);
+        if self.gate & (MOVING | HINTED) == 0 && pattern.class == Class::EXACT {
+            match self.table.exchange(pattern.key, self.table.home(hash), POSTED) {
+                Exchange::Vacant(_) => return Outcome::none_at(Place(hash | HASHED)),
+                Exchange::Took(entry) => return self.took::<POSTED>(entry),
+                Exchange::Other => {}
+            }
+        }
+        self.matched_probe_slowly(selector, hash)
+    }
+
+    /// [`Engine::cancel`].
+    #[inline(always)]
+    pub fn cancel_words(&mut self, id: u64, selector: &Selector) -> bool {
+        let pattern = Pattern::of(selector);
+        if self.gate & MOVING == 0 && pattern.class == Class::EXACT {
+            let home = self.table.home(self.table.hash(pattern.key));
+            if self.table.slot(home).entry().id == id {
+                if let Exchange::Took(_) = self.table.exchange(pattern.key, home, UNEXPECTED) {
+                    self.posted -= 1;
+                    self.entry_left();
+                    return true;
+                }
+            }
+        }
+        self.cancel_slowly(id, &pattern)
+    }
+
+    /// [`Engine::probe`].
+    #[inline(always)]
+    pub fn probe_words(&mut self, selector: &Selector) -> Outcome {
+        let pattern = Pattern::of(selector);
+        if self.gate & (MOVING | HINTED) == 0 && pattern.class == Class::EXACT {
+            let home = self.table.home(self.table.hash(pattern.key));
+            if self.table.slot(home).mark == 0 {
+                return Outcome::none_at(Place::default());
+            }
+        }
+        self.probe_slowly(selector)
     }
 }
 
@@ -131,15 +191,22 @@ impl<E: Effort> Hybrid<E> {
     /// A message arrives while receives with wildcards are posted, or in a case that is not common.
     #[inline(never)]
     fn arrive_gated(&mut self, id: u64, key: Key, hash: u64) -> Outcome {
-        // In a free slot: no receive without wildcards has the key.
-        if self.gate == WILD && self.table.slot(self.table.home(hash)).mark == 0 {
-            let taken = self.wildcards.take_in_class(key);
-            if let Some(id) = taken.or_else(|| self.wildcards.take(key, u64::MAX, &mut self.effort)) {
-                self.left_wildcards();
-                return self.took::<UNEXPECTED>(Entry { id, number: 0 });
-            }
+        if let Some(id) = self.take_wildcard(key, hash) {
+            return self.took::<UNEXPECTED>(Entry { id, number: 0 });
         }
         self.arrive_slowly(id, key)
+    }
+
+    /// Takes the oldest receive with wildcards that accepts a message, if a free slot shows that no other receive does.
+    #[inline(always)]
+    fn take_wildcard(&mut self, key: Key, hash: u64) -> Option<u64> {
+        if self.gate & !NO_ROOM != WILD || self.table.slot(self.table.home(hash)).mark != 0 {
+            return None;
+        }
+        let taken = self.wildcards.take_in_class(key);
+        let taken = taken.or_else(|| self.wildcards.take(key, u64::MAX, &mut self.effort));
+        self.left_wildcards();
+        taken
     }
 
     #[inline(never)]
@@ -219,6 +286,50 @@ impl<E: Effort> Hybrid<E> {
         if self.wildcards.len() == 0 {
             self.gate &= !WILD;
         }
+    }
+
+    /// [`Engine::take_receive`] in all cases.
+    #[inline(never)]
+    fn take_receive_slowly(&mut self, key: Key, hash: u64) -> Outcome {
+        if let Some(id) = self.take_wildcard(key, hash) {
+            return self.took::<UNEXPECTED>(Entry { id, number: 0 });
+        }
+        match self.take_for(key) {
+            Some(id) => Outcome::took(id),
+            None => {
+                self.missed = (Pattern::exact(key), self.posts);
+                Outcome::none_at(Place(hash | HASHED))
+            }
+        }
+    }
+
+    /// [`Engine::matched_probe`] in all cases.
+    #[inline(never)]
+    fn matched_probe_slowly(&mut self, selector: &Selector, hash: u64) -> Outcome {
+        let found = self.find_admitted(selector, true);
+        found.map_or(Outcome::none_at(Place(hash | HASHED)), |at| Outcome::took(self.take_message(at)))
+    }
+
+    /// [`Engine::probe`] in all cases.
+    #[inline(never)]
+    fn probe_slowly(&mut self, selector: &Selector) -> Outcome {
+        let found = self.find_admitted(selector, false);
+        found.map_or(Outcome::none_at(Place::default()), |at| Outcome::took(self.table.first(at).entry.id))
+    }
+
+    /// [`Engine::cancel`] in all cases.
+    #[inline(never)]
+    fn cancel_slowly(&mut self, id: u64, pattern: &Pattern) -> bool {
+        let was_there = self.remove_receive(pattern, |entry| entry.id == id);
+        self.set_gates();
+        self.entry_left();
+        was_there
+    }
+
+    /// Where the message is that a receive with this selector takes, unless a hint refuses the receive.
+    fn find_admitted(&mut self, selector: &Selector, is_taken: bool) -> Option<At> {
+        self.hints.admit(selector).ok()?;
+        self.find_message(&Pattern::of(selector), is_taken)
     }
 
     /// Takes the oldest receive that accepts a message.

@@ -250,12 +250,7 @@ impl<E: Effort> Engine for Hybrid<E> {
 
     #[inline(always)]
     fn take_receive(&mut self, pair: Pair, tag: Tag) -> Option<RecvId> {
-        let key = Key::new(pair, tag);
-        let taken = self.take_for(key).map(RecvId);
-        if taken.is_none() {
-            self.missed = (Pattern::exact(key), self.posts);
-        }
-        taken
+        self.take_receive_words(pair, tag).taken().map(RecvId)
     }
 
     #[inline(always)]
@@ -296,25 +291,17 @@ impl<E: Effort> Engine for Hybrid<E> {
     }
 
     fn probe(&mut self, selector: &Selector) -> Option<MsgId> {
-        self.hints.admit(selector).ok()?;
-        let at = self.find_message(&Pattern::of(selector), false)?;
-        Some(MsgId(self.table.first(at).entry.id))
+        self.probe_words(selector).taken().map(MsgId)
     }
 
     fn matched_probe(&mut self, selector: &Selector) -> Option<MsgId> {
-        self.hints.admit(selector).ok()?;
-        let at = self.find_message(&Pattern::of(selector), true)?;
-        Some(MsgId(self.take_message(at)))
+        self.matched_probe_words(selector).taken().map(MsgId)
     }
 
     crate::maintenance::provided!(visit);
 
     fn cancel(&mut self, receive: &Receive) -> bool {
-        let was_there =
-            self.remove_receive(&Pattern::of(&receive.selector), |entry| entry.id == receive.id.0);
-        self.set_gates();
-        self.entry_left();
-        was_there
+        self.cancel_words(receive.id.0, &receive.selector)
     }
 
     fn retract(&mut self, message: &Message) -> bool {
