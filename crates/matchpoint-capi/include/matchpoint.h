@@ -285,7 +285,10 @@ static inline mp_outcome mp_matched_probe(mp_engine *engine, uint64_t pair, uint
 }
 
 /* --- Search first, queue later: for libraries that create a request or a descriptor only after a search miss. Engines with
- * MP_ANY_THREAD or from mp_create_offload return MP_INVALID. --- */
+ * MP_ANY_THREAD or from mp_create_offload return MP_INVALID.
+ *
+ * `place` is 0, or what the search for the same pair and tag returned. It saves a hash, and stays valid while other entries are queued
+ * and taken. With the place of another pair or tag, the entry is lost. --- */
 
 /* Takes the receive that a message with these arguments would take. Queues nothing.
  * Returns MP_FOUND (`id` is the receive), or MP_NONE (`id` is the place for mp_queue_message). */
@@ -293,13 +296,13 @@ static inline mp_outcome mp_take_receive(mp_engine *engine, uint64_t pair, uint6
   return engine->calls->take_receive(engine, pair, tag);
 }
 
-/* Queues a message after mp_take_receive returned MP_NONE and `place`. It matches a receive that was posted between both calls.
+/* Queues a message after mp_take_receive returned MP_NONE. The message matches a receive that was posted between both calls.
  * Returns as mp_arrive: MP_QUEUED, or MP_MATCHED only if a receive was posted between both calls. */
 static inline mp_outcome mp_queue_message(mp_engine *engine, uint64_t message, uint64_t pair, uint64_t tag, uint64_t place) {
   return engine->calls->queue_message(engine, message, pair, tag, place);
 }
 
-/* Queues a receive after mp_matched_probe returned MP_NONE and `place`. It matches a message that arrived between both calls.
+/* Queues a receive after mp_matched_probe returned MP_NONE. The receive matches a message that arrived between both calls.
  * Returns as mp_post: MP_QUEUED, or MP_MATCHED only if a message arrived between both calls. */
 static inline mp_outcome mp_queue_receive(mp_engine *engine, uint64_t receive, uint64_t pair, uint64_t tag, uint64_t ignore,
                                           uint64_t place) {
