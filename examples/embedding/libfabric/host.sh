@@ -1,0 +1,29 @@
+# shellcheck shell=bash disable=SC2154
+# How scripts/test-embedding builds, tests and measures libfabric. It sets `work`, `folder` and `embedding_flags`.
+
+build_host() {
+    local prefix=$2 provider off=()
+    for provider in verbs efa psm3 opx usnic ucx; do off+=("--disable-$provider"); done
+    [ -x configure ] || ./autogen.sh
+    ./configure --prefix="$prefix" --enable-debug "${off[@]}" "${embedding_flags[@]}"
+    make -j"$(nproc)" install
+    (cd fabtests && ./autogen.sh &&
+        ./configure --prefix="$prefix" --with-libfabric="$prefix" --enable-efa=no --enable-lpp=no --enable-verbs=no &&
+        make -j"$(nproc)" install)
+    cc -I"$prefix/include" "$folder/order.c" -L"$prefix/lib" -Wl,-rpath,"$prefix/lib" -lfabric -o "$prefix/bin/order"
+}
+
+# The functional tests over the providers that use the shared receive context.
+test_host() {
+    local prefix=$2 provider excluded
+    for provider in shm 'tcp;ofi_rxm'; do
+        excluded=source/fabtests/test_configs/${provider#*;}/${provider#*;}.exclude
+        [ -f "$excluded" ] || excluded=/dev/null
+        bash source/fabtests/scripts/runfabtests.sh -vvv -f "$excluded" -p "$prefix/bin" -T 60 -t functional "$provider" |
+            sed -nE "s/^- name: +(.*)/\1/p; s/^  result: +(.*)/\1/p" | paste -d'|' - - |
+            sed -E 's/(.*)\|(.*)/\2 \1/' || true
+        "$prefix/bin/order" "$provider" >&2 || true
+    done
+}
+
+measure_host() { echo 'libfabric: nothing is measured'; }

@@ -1,0 +1,24 @@
+# shellcheck shell=bash disable=SC2154
+# How scripts/test-embedding builds, tests and measures Open MPI. It sets `work`, `folder` and `embedding_flags`. Open MPI has no public tests of matching: MPICH_TESTS names the
+# folder test/mpi of an MPICH source tree, whose tests run with pml/ob1.
+
+build_host() {
+    local variant=$1 prefix=$2 matching=none
+    if [ "$variant" = ours ]; then
+        matching=matchpoint
+        ./autogen.pl --force
+    fi
+    ./configure --prefix="$prefix" --with-pml-ob1-matching="$matching" --with-ft=no --disable-mpi-fortran --disable-oshmem \
+        --disable-sphinx "${embedding_flags[@]}"
+    make -j"$(nproc)"
+    make install
+}
+
+test_host() {
+    # shellcheck source=examples/embedding/mpich_tests.sh
+    . "$folder/../mpich_tests.sh"
+    export OMPI_MCA_pml=ob1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
+    mpich_tests "${MPICH_TESTS:?name the folder test/mpi of an MPICH source tree}" "$2"
+}
+
+measure_host() { OMPI_MCA_pml=ob1 "$folder/../measure_mpi" "$1" "$2"; }

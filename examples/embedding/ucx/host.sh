@@ -1,0 +1,27 @@
+# shellcheck shell=bash disable=SC2154
+# How scripts/test-embedding builds, tests and measures UCX. It sets `work`, `folder` and `embedding_flags`.
+
+ucx_options=(--without-java --without-go --without-cuda --without-rocm --disable-doxygen-doc)
+
+# A release into $2. Stock also gets the test program, in a build with assertions and several threads. ours gets such a libucp.
+build_host() {
+    local variant=$1 prefix=$2
+    [ -x configure ] || ./autogen.sh
+    mkdir -p release checked
+    (cd release && ../contrib/configure-release --prefix="$prefix" "${ucx_options[@]}" "${embedding_flags[@]}" &&
+        make -j"$(nproc)" && make install)
+    local part=.
+    if [ "$variant" = ours ]; then part=src; fi
+    (cd checked && ../contrib/configure-devel --enable-mt --enable-gtest "${ucx_options[@]}" "${embedding_flags[@]}" &&
+        make -j"$(nproc)" -C "$part")
+}
+
+# The tests of tag matching, of requests and of threads. The embedding changes no struct, so one test program serves both.
+test_host() {
+    local filter gtest=$work/stock/source/checked/test/gtest/gtest
+    filter=$(sed '/^#/d' "$folder/tests" | paste -sd:)
+    LD_PRELOAD=$work/$1/source/checked/src/ucp/.libs/libucp.so "$gtest" --gtest_filter="$filter" |
+        sed -nE 's/^\[ +(OK|FAILED|SKIP) +\] ([^ ,(]+).*/\1 \2/p' | sort -u
+}
+
+measure_host() { "$folder/measure" "$1" "$2"; }
