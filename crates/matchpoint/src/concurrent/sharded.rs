@@ -127,7 +127,8 @@ impl Sharded {
         (0..self.shards.len()).map(|at| self.lock(at)).collect()
     }
 
-    /// Calls `act` with the locked shard of a context and source, and whether the context is spread.
+    /// Calls `act` with the locked shard of a context and source. The second argument of `act` is true if the
+    /// context is spread.
     fn with_shard<A>(
         &self,
         context: ContextId,

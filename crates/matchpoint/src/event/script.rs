@@ -46,7 +46,7 @@ pub fn parse(text: &str) -> Result<Vec<Event>, ScriptError> {
     Ok(events)
 }
 
-/// Prints events as a script. Long runs of events with consecutive ids are one line.
+/// Prints events as a script. Long sequences of events with consecutive ids are printed as one line.
 pub fn print(events: &[Event]) -> String {
     let mut text = String::new();
     let mut rest = events;
@@ -65,13 +65,13 @@ pub fn print(events: &[Event]) -> String {
     text
 }
 
-/// Shorter runs are printed line by line.
+/// Minimum number of events that are printed as one range line.
 const RUN_MIN: usize = 8;
 
 /// Maximum number of events in a line, so that short scripts do not fill the memory.
 const RUN_MAX: u64 = 1 << 22;
 
-/// Id of the receive or message in an event that may be part of a run.
+/// Id of the receive or message in an event that may be part of a range.
 fn id_mut(event: &mut Event) -> Option<&mut u64> {
     match event {
         Event::Post(receive) | Event::Cancel(receive) => Some(&mut receive.id.0),
@@ -80,7 +80,7 @@ fn id_mut(event: &mut Event) -> Option<&mut u64> {
     }
 }
 
-/// Number of `others` that continue `first`: the same event, with ids that count up or down by one.
+/// Number of `others` that continue `first`: the same event, with ids that increase or decrease by one.
 fn run_length(first: &Event, others: &[Event]) -> usize {
     let (mut next, mut step) = (first.clone(), 0);
     let continues = |other: &&Event| {

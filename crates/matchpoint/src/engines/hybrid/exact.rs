@@ -1,4 +1,4 @@
-//! Post and arrive: first the cases that one slot decides, then all others.
+//! Post and arrive: first the cases that one slot of the table decides, then the other cases.
 
 use super::key::{Class, Entry, Key, Pattern};
 use super::row::{NEXT, NUMBER, POSTED, UNEXPECTED};
@@ -8,15 +8,15 @@ use crate::effort::Effort;
 use crate::engine::{Engine, Outcome, Place, Queue};
 use crate::envelope::{Pair, Selector, Tag};
 
-/// Posts and arrivals in words, for the C interface.
+/// Posts and arrivals with arguments in registers, for the C interface.
 impl<E: Effort> Hybrid<E> {
-    /// [`Engine::post_exact`].
+    /// Posts an exact receive, like [`Engine::post_exact`].
     #[inline(always)]
     pub fn post_words(&mut self, id: u64, pair: Pair, tag: Tag) -> Outcome {
         self.post_key(id, self.hashed(Key::new(pair, tag), Place::default()))
     }
 
-    /// [`Engine::queue_receive`], and without a place [`Engine::post_selector`].
+    /// Posts any receive, like [`Engine::queue_receive`]; without a place, like [`Engine::post_selector`].
     #[inline(always)]
     pub fn post_open_words(&mut self, id: u64, selector: &Selector, place: Place) -> Outcome {
         let pattern = Pattern::of(selector);
@@ -30,7 +30,7 @@ impl<E: Effort> Hybrid<E> {
         self.post_wildcard(id, Pair(pair), tag, class.ignore)
     }
 
-    /// [`Engine::queue_message`], and without a place [`Engine::arrive`].
+    /// Handles a message, like [`Engine::queue_message`]; without a place, like [`Engine::arrive`].
     #[inline(always)]
     pub fn arrive_words(&mut self, id: u64, pair: Pair, tag: Tag, place: Place) -> Outcome {
         let (key, hash) = self.hashed(Key::new(pair, tag), place);
@@ -54,8 +54,8 @@ impl<E: Effort> Hybrid<E> {
         self.exchange::<POSTED>(id, (key, hash))
     }
 
-    /// Rules 2 and 3 of the contract for an entry of the queue `QUEUE`: takes the oldest entry of the key in the other queue, or
-    /// queues the entry. The table is ready.
+    /// Rules 2 and 3 of the contract for an entry of the queue `QUEUE`: takes the oldest entry of the key in
+    /// the other queue, or queues the entry. The table must be ready.
     #[inline(always)]
     fn exchange<const QUEUE: u64>(&mut self, id: u64, (key, hash): Hashed) -> Outcome {
         let home = self.table.home(hash);
@@ -69,7 +69,7 @@ impl<E: Effort> Hybrid<E> {
         }
     }
 
-    /// The same if the slot has duplicates, or another key.
+    /// Does [`exchange`](Self::exchange) for a key with duplicates, or for a slot with another key.
     #[inline(never)]
     fn exchange_elsewhere<const QUEUE: u64>(&mut self, id: u64, key: Key, hash: u64) -> Outcome {
         match self.table.exchange_duplicate((key, hash), QUEUE, self.entry::<QUEUE>(id)) {
@@ -78,7 +78,7 @@ impl<E: Effort> Hybrid<E> {
         }
     }
 
-    /// The same if another key has the slot.
+    /// Does [`exchange`](Self::exchange) for a slot with another key.
     #[inline(never)]
     fn exchange_displaced<const QUEUE: u64>(&mut self, id: u64, key: Key, hash: u64) -> Outcome {
         match self.table.exchange_displaced((key, hash), QUEUE, self.entry::<QUEUE>(id)) {
@@ -87,7 +87,7 @@ impl<E: Effort> Hybrid<E> {
         }
     }
 
-    /// The same in all cases.
+    /// Does [`exchange`](Self::exchange) in all cases, also while the table moves slots.
     #[inline(never)]
     fn exchange_slowly<const QUEUE: u64>(&mut self, id: u64, key: Key) -> Outcome {
         let (entry, len) = (self.entry::<QUEUE>(id), self.entries());
@@ -98,7 +98,7 @@ impl<E: Effort> Hybrid<E> {
         exchanged.map_or_else(Outcome::refused, |exchanged| self.finish::<QUEUE>(key, exchanged))
     }
 
-    /// The entry of the call is queued, or another one was taken.
+    /// Updates the counts after an exchange: the call took the entry `taken`, or queued its own entry.
     #[inline(always)]
     fn finish<const QUEUE: u64>(&mut self, key: Key, taken: Option<Entry>) -> Outcome {
         match taken {
@@ -112,7 +112,8 @@ impl<E: Effort> Hybrid<E> {
         Entry { id, number: if QUEUE == POSTED { self.posts } else { self.log.mark } >> NUMBER }
     }
 
-    /// Posts a receive with wildcards. The pattern comes in registers, so that no caller writes it to memory.
+    /// Posts a receive with wildcards. The arguments of the pattern are in registers, so that no caller
+    /// writes a pattern to memory.
     #[inline(never)]
     fn post_wildcard(&mut self, id: u64, pair: Pair, tag: u64, ignore: u64) -> Outcome {
         let pattern = Pattern::new(pair, tag, ignore);
@@ -128,10 +129,10 @@ impl<E: Effort> Hybrid<E> {
         self.queued::<POSTED>(pattern.key)
     }
 
-    /// A message arrives while receives with wildcards are posted, or in a case that is not common.
+    /// Handles a message if [`Hybrid::gate`] is not 0, for example while receives with wildcards are posted.
     #[inline(never)]
     fn arrive_gated(&mut self, id: u64, key: Key, hash: u64) -> Outcome {
-        // In a free slot: no receive without wildcards has the key.
+        // A free home slot shows that no receive without wildcards has the key.
         if self.gate == WILD && self.table.slot(self.table.home(hash)).mark == 0 {
             let taken = self.wildcards.take_in_class(key);
             if let Some(id) = taken.or_else(|| self.wildcards.take(key, u64::MAX, &mut self.effort)) {
@@ -145,7 +146,7 @@ impl<E: Effort> Hybrid<E> {
     #[inline(never)]
     fn arrive_slowly(&mut self, id: u64, key: Key) -> Outcome {
         if self.gate & (NO_ROOM | MOVING) != 0 {
-            // Without memory a message that would be queued is refused.
+            // After a failed allocation, a message without a matching receive is refused.
             _ = (self.table.begin(), self.log.make_room());
             self.set_gates();
         }
@@ -165,7 +166,7 @@ impl<E: Effort> Hybrid<E> {
         self.exchange_slowly::<UNEXPECTED>(id, key)
     }
 
-    /// An entry was queued.
+    /// Updates the counts after the call queued its entry.
     #[inline(always)]
     fn queued<const QUEUE: u64>(&mut self, key: Key) -> Outcome {
         if QUEUE == UNEXPECTED {
@@ -176,7 +177,7 @@ impl<E: Effort> Hybrid<E> {
         Outcome::QUEUED
     }
 
-    /// An entry of the other queue was taken.
+    /// Updates the counts after the call took an entry of the other queue.
     #[inline(always)]
     fn took<const QUEUE: u64>(&mut self, Entry { id, number }: Entry) -> Outcome {
         let mut emptied = None;
@@ -194,7 +195,7 @@ impl<E: Effort> Hybrid<E> {
         Outcome::took(id)
     }
 
-    /// The same if the message was the last of its block, or a check is due.
+    /// Does [`took`](Self::took) if the message was the last of its log block, or if a memory check is due.
     #[cold]
     #[inline(never)]
     fn took_and_tidy(&mut self, id: u64, emptied: Option<u64>) -> Outcome {
@@ -205,7 +206,7 @@ impl<E: Effort> Hybrid<E> {
         Outcome::took(id)
     }
 
-    /// The log needs a block for the next message.
+    /// Appends a log block, because the last block of the log is full.
     #[cold]
     #[inline(never)]
     fn block_ended(&mut self) -> Outcome {
@@ -221,7 +222,7 @@ impl<E: Effort> Hybrid<E> {
         }
     }
 
-    /// Takes the oldest receive that accepts a message.
+    /// Takes the oldest receive that accepts a message with this key.
     #[inline(always)]
     pub(super) fn take_for(&mut self, key: Key) -> Option<u64> {
         let (found, compared) = self.table.find(key);
