@@ -1,8 +1,8 @@
 //! Limits for slow engines, and the estimate for the rest of the trace.
 //!
-//! An engine beyond its time limit stops at all ranks. Attempts and time of the rest are estimated in
+//! An engine beyond its time limit stops at all ranks. Attempts and time of later searches are estimated in
 //! proportion to the entries queued at each search. The estimate is exact for engines that compare every
-//! entry, and an upper bound for others. Limits are processor time, so host load does not change them.
+//! entry, and an upper bound for other engines. Limits are processor time, so host load does not change them.
 
 use std::time::Duration;
 
@@ -20,14 +20,14 @@ pub(crate) enum StopReason {
     CreationFailed,
 }
 
-/// Limit of all engines over all ranks.
+/// Memory limit of all engines together over all ranks.
 const MEMORY_BYTES: u64 = 1 << 30;
 
 pub(crate) fn is_too_large(memory_bytes: u64, engines: usize) -> bool {
     memory_bytes > MEMORY_BYTES / engines.max(1) as u64
 }
 
-/// Time limit of an engine that the user did not request: a constant, and a share of the elapsed time.
+/// Time limit of an engine that the user did not request: a constant, plus a fraction of the elapsed time.
 const UNREQUESTED_AT_FIRST: Duration = Duration::from_millis(200);
 const UNREQUESTED_SHARE: u32 = 64;
 
@@ -35,11 +35,11 @@ pub(crate) fn is_sample_complete(spent: Duration, passed: Duration) -> bool {
     spent > UNREQUESTED_AT_FIRST + passed / UNREQUESTED_SHARE
 }
 
-/// Processor time of all engines together, and of one, in any run.
+/// Minimum limits in any replay: processor time of all engines together (`AT_FIRST`), and of one engine.
 const AT_FIRST: Duration = Duration::from_secs(16);
 const AT_FIRST_EACH: Duration = Duration::from_secs(4);
 
-/// Multiple of an equal share of the replay's processor time, up to half of the total.
+/// Number of equal parts of the replay's processor time that one engine may use, up to half of the total.
 const SHARES: u32 = 2;
 
 pub(crate) fn is_used_up(spent: Duration, engines: usize, passed: Duration) -> bool {
@@ -48,7 +48,7 @@ pub(crate) fn is_used_up(spent: Duration, engines: usize, passed: Duration) -> b
     spent > at_first + passed * SHARES / engines.max(2 * SHARES)
 }
 
-/// Work of searches: queued entries, and one per search.
+/// Estimated work of searches: the number of queued entries, plus one per search.
 fn work(searches: u64, length_sum: u64) -> f64 {
     searches as f64 + length_sum as f64
 }
