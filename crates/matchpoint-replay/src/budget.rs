@@ -39,7 +39,7 @@ pub(crate) fn is_sample_complete(spent: Duration, passed: Duration) -> bool {
 const AT_FIRST: Duration = Duration::from_secs(16);
 const AT_FIRST_EACH: Duration = Duration::from_secs(4);
 
-/// Number of equal parts of the replay's processor time that one engine may use, up to half of the total.
+/// An engine may use `SHARES` equal parts of the replay's processor time, at most half of the total.
 const SHARES: u32 = 2;
 
 pub(crate) fn is_used_up(spent: Duration, engines: usize, passed: Duration) -> bool {
@@ -93,14 +93,14 @@ mod tests {
 
     #[test]
     fn slow_engine_gets_limited_time() {
-        let is_in_second_group = Duration::from_secs(1);
+        let second = Duration::from_secs(1);
         for engines in 1..20u32 {
-            let passed = 1000 * is_in_second_group;
+            let passed = 1000 * second;
             assert!(!is_used_up(passed / engines.max(2), engines as usize, passed), "{engines}");
             assert!(is_used_up(passed * 7 / 10, engines as usize, passed), "{engines}");
         }
-        assert!(!is_used_up(is_in_second_group, 12, is_in_second_group));
-        assert!(is_used_up(6 * is_in_second_group, 1, 2 * is_in_second_group));
+        assert!(!is_used_up(second, 12, second));
+        assert!(is_used_up(6 * second, 1, 2 * second));
     }
 
     #[test]

@@ -181,7 +181,8 @@ impl Assignment<'_> {
 
     /// Assigns posts to the receives that a call starts. A library may match a process's messages to itself
     /// without the provider. If the number of posts is too small, receives from the process itself get no
-    /// arrival. If the number still differs, no receive of the call gets an arrival.
+    /// arrival. If the number is too small even for the other receives, no receive of the call gets an
+    /// arrival.
     fn start(&mut self, call: &Call) {
         let of = |id: &RequestId| match self.requests.get(id) {
             Some(&Request::Persistent(args, _)) if args.source != Peer::Null => Some((*id, args)),

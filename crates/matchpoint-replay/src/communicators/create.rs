@@ -91,7 +91,7 @@ impl Resolver<'_> {
         self.assign_contexts(contexts);
     }
 
-    /// All processes share one context for `MPI_COMM_SELF`.
+    /// Members of the parent communicator. All processes share one context for `MPI_COMM_SELF`.
     fn parent_members(&self, parent: Context, calls: &[StoredCall]) -> Arc<[u32]> {
         match parent {
             SELF => [self.ranks[calls[0].index].rank].into(),

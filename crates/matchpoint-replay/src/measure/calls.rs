@@ -193,7 +193,8 @@ impl RankCosts {
         }
     }
 
-    /// Mean ratio of the estimated search time to its upper bound, over the calls so far.
+    /// Geometric mean of the lower and the upper bound of the search time ÷ the upper bound, over the calls
+    /// so far.
     fn mean_part(&self) -> f64 {
         if self.sum.high_ns > 0.0 { (self.sum.low_ns / self.sum.high_ns).sqrt() } else { 0.0 }
     }

@@ -5,7 +5,7 @@ use crate::function::{Class, Function};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Field {
-    /// `c`, `q`, `m`, `a`: a handle.
+    /// A handle: letter `c`, `q`, `m` or `a`.
     Handle(HandleKind),
     Signed,
     Unsigned,
@@ -16,7 +16,7 @@ pub(crate) enum Field {
     Processes,
 }
 
-/// Handles of one kind are stored as differences.
+/// Kind of a handle. Handles of one kind are stored as differences.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum HandleKind {
     Communicator,
@@ -75,18 +75,18 @@ pub(crate) enum Shape {
     Dup,
     Idup,
     Split,
-    /// Creates a communicator from another.
+    /// Creates a communicator from another communicator.
     Create,
-    /// Only the members call it, with a tag.
+    /// Creates a communicator; only the members make the call, with a tag.
     CreateGroup,
-    /// Without a parent.
+    /// Creates a communicator without a parent.
     CreateFromGroup,
     InterCreate,
     Merge,
     CommFree,
     Init,
     Finalize,
-    /// Fields without use, if any.
+    /// A function whose fields, if any, have no use.
     Other,
 }
 
@@ -217,17 +217,17 @@ pub fn fields(function: Function) -> &'static str {
     Shape::of(function).fields()
 }
 
-/// Name of the remark with the members of a new communicator.
+/// Name of the remark that lists the members of a new communicator.
 pub const MEMBERS: &str = "+members";
 
-/// Its fields.
+/// Fields of the remark `+members`.
 pub const MEMBERS_FIELDS: &str = "cGG";
 
-/// Name of the remark with the lengths of the library's queues.
+/// Name of the remark with the lengths of the MPI library's queues.
 pub const QUEUES: &str = "+queues";
 
-/// Its fields.
+/// Fields of the remark `+queues`.
 pub const QUEUES_FIELDS: &str = "iii";
 
-/// Suffix of a function's name for failed calls.
+/// Suffix of a function's name for calls that failed.
 pub const FAILED: &str = " (failed)";

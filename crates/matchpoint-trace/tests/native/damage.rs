@@ -1,4 +1,4 @@
-//! Damaged files give errors with a position, or end at a truncation, never worse.
+//! Tests that damaged files give errors with a position, or end at a truncation, without a crash.
 
 use std::fs;
 
@@ -12,7 +12,7 @@ use crate::random::{self, Random};
 use crate::streams;
 use crate::traces::opened;
 
-/// Returns the number of calls and the error.
+/// Reads a file, and returns the number of calls and the error.
 pub fn drain(bytes: &[u8]) -> (usize, Option<TraceError>) {
     let mut stream = match read_bytes(bytes) {
         Ok(stream) => stream,
@@ -147,7 +147,7 @@ fn newer_format_is_refused_with_version() {
     newer.version = 3;
     let error = drain(&head_block(&newer)).1.unwrap();
     assert!(error.problem.contains("version 3") && error.problem.contains("version 2"), "{error}");
-    // Other fields may have any form.
+    // Fields other than the version may have any form in a newer version.
     let error = drain(&json_block(kind::HEAD, r#"{"version": 4, "clock": null}"#)).1.unwrap();
     assert!(error.problem.contains("version 4"), "{error}");
 }

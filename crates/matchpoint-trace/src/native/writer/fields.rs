@@ -1,4 +1,4 @@
-//! Fields of a call.
+//! Writer of the fields of a call.
 
 use crate::call::{
     Action, Call, CommId, Completion, HandleId, NewComm, Peer, ReceiveArgs, RequestId, SendArgs, Status,
@@ -105,7 +105,7 @@ pub(super) fn fields(bytes: &mut Vec<u8>, last: &mut Last, call: &Call) -> Resul
             collective(bytes, last, (comm, root, long));
             last.request(bytes, Some(request));
         }
-        // Readers do not use these arguments.
+        // Zeros, because readers do not use these arguments.
         (Shape::PartitionedInit, Action::Partitioned) => bytes.extend([0; 5]),
         (Shape::Pready, Action::Partitioned) => bytes.extend([0; 1]),
         (Shape::Parrived, Action::Partitioned) => bytes.extend([0; 2]),
@@ -168,7 +168,7 @@ fn created(bytes: &mut Vec<u8>, last: &mut Last, shape: Shape, action: &Action) 
             signed(bytes, color.unwrap_or(-1));
             signed(bytes, key);
         }
-        // Readers ignore color and key if the members are known.
+        // Zeros, because readers ignore color and key if the members are known.
         (Shape::Split, _) => bytes.extend([0, 0]),
         (Shape::CreateGroup | Shape::CreateFromGroup, how) => match how {
             NewComm::Listed { tag: Some(tag), .. } => put(bytes, zigzag(tag)),
@@ -248,7 +248,7 @@ fn processes(bytes: &mut Vec<u8>, ranks: &[i32]) {
     let mut runs: Vec<(i64, i64, u64)> = Vec::new();
     for rank in ranks.iter().map(|&rank| i64::from(rank)) {
         match runs.last_mut() {
-            // Processes outside `MPI_COMM_WORLD` form separate runs.
+            // Processes outside `MPI_COMM_WORLD` form separate ranges.
             Some((first, step, many))
                 if (rank < 0) == (*first < 0) && (*many == 1 || *first + *step * *many as i64 == rank) =>
             {

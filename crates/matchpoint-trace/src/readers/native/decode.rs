@@ -11,7 +11,7 @@ use crate::call::{
 use crate::native::MOST_RANKS;
 use crate::native::layout::{HandleKind, Shape};
 
-/// Objects of a process.
+/// Ids of the objects of a process, found by handles.
 #[derive(Default)]
 pub(super) struct Ids {
     comms: Comms,
@@ -40,7 +40,7 @@ impl Fields<'_, '_> {
 
     #[inline]
     fn read_action(&mut self, shape: Shape, call: &mut Call) -> Result<(), Fault> {
-        // Each arm assigns: a common value would be assembled in memory first.
+        // Each arm assigns the action separately: a common value would be assembled in memory first.
         match shape {
             Shape::Isend(mode) => {
                 let args = self.send(mode)?;
@@ -74,7 +74,7 @@ impl Fields<'_, '_> {
         Ok(())
     }
 
-    /// Rare calls, out of line.
+    /// Reads rare calls. The function is separate, so that frequent calls stay short.
     fn read_rare(&mut self, shape: Shape, call: &mut Call) -> Result<Action, Fault> {
         Ok(match shape {
             Shape::SendInit(mode) => Action::SendInit { args: self.send(mode)?, request: self.begin(true)? },
@@ -135,7 +135,7 @@ impl Fields<'_, '_> {
         })
     }
 
-    /// Members of a new communicator, in the remark after its creation.
+    /// Reads the members of a new communicator from the remark after its creation.
     pub fn members(&mut self, size: u32, call: &mut Call) -> Result<(), Fault> {
         self.raw(HandleKind::Communicator)?;
         call.integers.clear();
@@ -146,7 +146,7 @@ impl Fields<'_, '_> {
             match how {
                 NewComm::Unknown | NewComm::Split { .. } => *how = NewComm::Listed { own, tag: None },
                 NewComm::Listed { own: members, .. } => *members = own,
-                // Duplicates have the parent's members; the replay matches the two sides of an
+                // A duplicate has the parent's members; the replay matches the two sides of an
                 // inter-communicator.
                 _ => call.integers.clear(),
             }
@@ -192,7 +192,7 @@ impl Fields<'_, '_> {
         };
         let handle = self.raw(HandleKind::Communicator)?;
         let comm = self.ids.comms.make(handle);
-        // A null communicator has no members.
+        // A process with a null communicator is not a member, so the call has no members.
         let how = match how {
             NewComm::Unknown if comm == CommId::NULL => NewComm::Listed { own: 0, tag: None },
             how => how,
@@ -269,7 +269,7 @@ impl Fields<'_, '_> {
         Ok(RequestId(self.ids.requests.begin(handle, persistent)))
     }
 
-    /// Message of a matched probe, which ends here.
+    /// Reads the handle of a matched probe's message, and ends the message.
     fn message(&mut self) -> Result<HandleId, Fault> {
         let handle = self.raw(HandleKind::Message)?;
         self.ids.messages.next_call();

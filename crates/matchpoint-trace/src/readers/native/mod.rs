@@ -1,7 +1,7 @@
 //! Reader of Matchpoint's trace format (`docs/reference/trace-format.md`).
 //!
-//! Opening visits the headers of the blocks. Reading unpacks and checks the calls block by block, merges
-//! threads in the order of entry, and maps handles to small ids.
+//! When a trace is opened, the reader visits the headers of all blocks. For each stream, the reader unpacks
+//! and checks calls block by block, merges threads in the order of entry, and maps handles to small ids.
 
 mod arrivals;
 mod clock;
@@ -43,7 +43,7 @@ pub(super) const READER: Reader =
 /// Reads the stream of one rank from the bytes of its file.
 ///
 /// # Errors
-/// The bytes are not those of such a file.
+/// The bytes are not the file of a rank.
 pub fn read_bytes(bytes: &[u8]) -> Result<impl RankReader + '_, TraceError> {
     let path = Path::new("(bytes)");
     let facts = Facts::of(path, bytes).map_err(|bad| match bad {
@@ -68,7 +68,7 @@ fn is_trace(path: &Path) -> bool {
     named.any(|file| looks(&file))
 }
 
-/// Reads the first bytes.
+/// True if the first bytes of a file are the magic number of the format.
 fn has_magic(path: &Path) -> bool {
     use std::io::Read;
     let mut first = [0; MAGIC.len()];

@@ -1,4 +1,4 @@
-//! Facts about a file before its calls are read, from the headers of its blocks.
+//! Facts about a file from the headers of its blocks, before the calls are read.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
@@ -18,22 +18,23 @@ pub(super) struct Facts {
     pub head: Head,
     pub plans: Vec<Plan>,
     pub time: ClockSamples,
-    /// First and last block with calls.
+    /// Positions of the first and the last block with calls, by thread.
     pub threads: BTreeMap<u16, (usize, usize)>,
-    /// Function, and ticks of its entry, if no later call follows.
+    /// For each thread: a function that the thread has not left, and the ticks of the entry, if no later call
+    /// follows.
     pub within: BTreeMap<u16, (usize, u64)>,
     pub end: Option<End>,
-    /// From the last such block.
+    /// Files with the process's code, from the last block of this kind.
     pub modules: Vec<Module>,
     pub searches: Vec<SearchCost>,
-    /// After the last whole block.
+    /// Position after the last whole block.
     pub good: usize,
-    /// No truncated block, and no zeros of a crashed host.
+    /// True if the file has damage other than a truncated block, or zeros after a crash of the host.
     pub has_damage: bool,
     pub calls: u64,
-    /// Some pairs or offsets were out of order.
+    /// True if some pairs or clock offsets were out of order.
     pub has_disorder: bool,
-    /// Of a followed file: the host's clock, and the calls until then.
+    /// For a followed file: times in the host's clock, and numbers of calls until these times.
     pub reports: VecDeque<(i64, u64)>,
 }
 
@@ -62,7 +63,7 @@ impl Facts {
             head,
             plans,
         };
-        // The head has the first pair.
+        // The head has the first pair of ticks and nanoseconds.
         facts.time.pair(facts.head.clock.ticks, facts.head.clock.ns);
         while facts.visit_block(path, bytes)? {}
         let rest = &bytes[facts.good..];
@@ -71,7 +72,7 @@ impl Facts {
         Ok(facts)
     }
 
-    /// For a file in progress.
+    /// Facts about a file that the process still writes.
     ///
     /// # Errors
     /// The file is not a trace, or its head is incomplete.
@@ -80,10 +81,10 @@ impl Facts {
         Facts::of(path, &bytes[..after])
     }
 
-    /// `bytes` start after the known blocks.
+    /// Adds the facts of new blocks. `bytes` start after the known blocks.
     ///
     /// # Errors
-    /// The blocks are damaged, so waiting would not help.
+    /// The blocks are damaged; a later read would also fail.
     pub fn extend(&mut self, path: &Path, bytes: &[u8]) -> Result<(), TraceError> {
         self.threads.clear();
         self.good = 0;
@@ -93,13 +94,14 @@ impl Facts {
                     let after = self.good + HEADER + header.packed as usize;
                     let whole = unpack::packed(path, bytes, self.good, &header);
                     match whole {
-                        // Another host may see the size before the bytes.
+                        // Another host may see the file size before the bytes, so zeros may become a block
+                        // later.
                         Err(_) if bytes[after..].iter().all(|&byte| byte == 0) => return Ok(()),
                         Err(error) => return Err(error),
                         Ok(_) => {}
                     }
                 }
-                // The same applies to an incomplete header.
+                // Zeros in an incomplete header may also become a block later.
                 NextBlock::NoBlock if bytes.iter().skip(self.good + HEADER).any(|&byte| byte != 0) => {
                     let advice = "the file is damaged from here on; what was read before is good";
                     let error = TraceError::new(path, "what stands here is no block", advice);
@@ -126,7 +128,7 @@ impl Facts {
         }
     }
 
-    /// Removes pairs in the middle: a process that runs for days has many.
+    /// Removes pairs in the middle of the list: a process that runs for days has many pairs.
     pub fn keep_recent_time(&mut self) {
         const RECENT: usize = 8;
         let pairs = &mut self.time.pairs;
@@ -135,7 +137,7 @@ impl Facts {
         }
     }
 
-    /// At the last write, with the ticks of their entries.
+    /// Functions that threads had not left at the last write, with the ticks of their entries.
     pub fn within(&self) -> impl Iterator<Item = (&str, u64)> {
         let ended = self.end.is_some();
         let within = self.within.values().filter(move |_| !ended);
@@ -146,7 +148,7 @@ impl Facts {
         (&self.head.host, &self.head.boot)
     }
 
-    /// The offset to other hosts' clocks is known only from the wall clock.
+    /// True if only the wall clock gives the offset to the clocks of other hosts.
     pub fn uses_wall_clock(&self) -> bool {
         self.time.offsets.iter().any(|offset| offset.2 == UNKNOWN_NS)
     }
@@ -180,7 +182,7 @@ impl Facts {
             kind::CLOCK => {
                 for pair in content.chunks_exact(16) {
                     let (ticks, ns) = (word(&pair[..8]), word(&pair[8..]) as i64);
-                    // The first pair may repeat that of the head.
+                    // The first pair may be equal to the pair in the head.
                     let again = self.time.pairs.last() == Some(&(ticks, ns));
                     self.has_disorder |= !again && !self.time.pair(ticks, ns);
                 }
@@ -203,7 +205,7 @@ fn within(content: &[u8], functions: usize) -> Option<(usize, u64)> {
     (function < functions).then_some((function, u64::from_le_bytes(*since)))
 }
 
-/// Paths are bytes, and recorders write them unchanged.
+/// Text of a block. Paths are bytes, and recorders write the bytes unchanged.
 fn decode_lossy(content: &[u8]) -> Cow<'_, str> {
     String::from_utf8_lossy(content)
 }
@@ -238,7 +240,7 @@ fn head(path: &Path, bytes: &[u8]) -> Result<(Head, Vec<Plan>, usize), SurveyErr
     Ok((head, plans, HEADER + header.packed as usize))
 }
 
-/// Returns a version that is too new.
+/// Checks the version. Returns the version as error if it is too new.
 fn check_version(content: &[u8]) -> Result<(), u64> {
     let json: Option<serde_json::Value> = serde_json::from_str(&decode_lossy(content)).ok();
     let version = json.as_ref().and_then(|json| json.get("version")?.as_u64());
