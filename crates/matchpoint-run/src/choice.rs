@@ -66,7 +66,7 @@ fn faster_network_hint(core: &str, hosts: &Hosts, known: &[String]) -> String {
     format!("; there is a faster network, not tried yet: --core '{}'", fast.join("' or '"))
 }
 
-/// Returns whether a provider works within one host only.
+/// Returns true if a provider works within one host only.
 pub fn is_single_host(core: &str) -> bool {
     matches!(core, "shm" | "sm2")
 }

@@ -60,10 +60,11 @@ pub struct Folder {
 }
 
 impl Library {
-    /// Finds the file: `named`, next to the command, or installed with it.
+    /// Finds the file of the library: `named`, else next to the `matchpoint` command, else installed with the
+    /// command.
     ///
     /// # Errors
-    /// There is no such file.
+    /// The file does not exist at any of these places.
     pub fn find(&self, named: Option<PathBuf>, program: &Path) -> Result<PathBuf, RunError> {
         if let Some(path) = named {
             let found = path.canonicalize();

@@ -127,12 +127,12 @@ pub struct Rank {
 pub const SAMPLE: u64 = 64;
 
 impl Process {
-    /// Returns whether a Matchpoint engine matches the messages of an endpoint.
+    /// Returns true if a Matchpoint engine matches the messages of an endpoint.
     pub fn is_matched(&self) -> bool {
         !self.endpoints.is_empty()
     }
 
-    /// Returns whether an endpoint is open, according to the report.
+    /// Returns true if an endpoint is open, according to the report.
     pub fn is_open(&self) -> bool {
         self.endpoints.iter().any(|endpoint| endpoint.open)
     }

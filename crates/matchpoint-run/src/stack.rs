@@ -204,7 +204,7 @@ fn identify(library: &Path) -> Option<(Vendor, Option<Version>, Option<String>)>
     Some((vendor, version, device))
 }
 
-/// Returns whether a text is a version: `5.0.11`, `4.2.0rc1`.
+/// Returns true if a text is a version: `5.0.11`, `4.2.0rc1`.
 fn is_version(text: &str) -> bool {
     let parts: Vec<&str> = text.split('.').collect();
     let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());

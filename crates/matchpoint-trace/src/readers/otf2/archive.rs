@@ -237,12 +237,12 @@ unsafe fn push<T>(into: *mut c_void, value: T) -> c_int {
 unsafe extern "C" fn on_string(into: *mut c_void, id: u32, text: *const c_char) -> c_int {
     // SAFETY: the library passes a string that outlives the call.
     let text = unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned();
-    // SAFETY: see above.
+    // SAFETY: the library passes a string that outlives the call.
     unsafe { push(into, Definition::String { id, text }) }
 }
 
 unsafe extern "C" fn on_clock(into: *mut c_void, ticks_per_second: u64, start: u64, _length: u64) -> c_int {
-    // SAFETY: see above.
+    // SAFETY: the library passes a string that outlives the call.
     unsafe { push(into, Definition::Clock { ticks_per_second, start }) }
 }
 
@@ -254,12 +254,12 @@ unsafe extern "C" fn on_location(
     events: u64,
     group: u32,
 ) -> c_int {
-    // SAFETY: see above.
+    // SAFETY: the library passes a string that outlives the call.
     unsafe { push(into, Definition::Location { id, kind, events, group }) }
 }
 
 unsafe extern "C" fn on_region(into: *mut c_void, id: u32, name: u32, _canonical: u32) -> c_int {
-    // SAFETY: see above.
+    // SAFETY: the library passes a string that outlives the call.
     unsafe { push(into, Definition::Region { id, name }) }
 }
 
@@ -279,12 +279,12 @@ unsafe extern "C" fn on_group(
         // SAFETY: the library passes `count` elements that outlive the call.
         unsafe { std::slice::from_raw_parts(members, count as usize) }.to_vec()
     };
-    // SAFETY: see above.
+    // SAFETY: the library passes `count` elements that outlive the call.
     unsafe { push(into, Definition::Group { id, kind, paradigm, flags, members }) }
 }
 
 unsafe extern "C" fn on_comm(into: *mut c_void, id: u32, _name: u32, group: u32, parent: u32) -> c_int {
-    // SAFETY: see above.
+    // SAFETY: the library passes `count` elements that outlive the call.
     unsafe { push(into, Definition::Comm { id, group, parent }) }
 }
 
@@ -298,7 +298,7 @@ macro_rules! event_callbacks {
             _attributes: *mut c_void,
             $($argument: $type),*
         ) -> c_int {
-            // SAFETY: see above.
+            // SAFETY: the library passes `count` elements that outlive the call.
             unsafe { push(into, (time, $event)) }
         }
     )*};
