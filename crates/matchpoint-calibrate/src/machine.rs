@@ -42,7 +42,7 @@ fn add(machine: &mut Machine, found: &Link) {
         let largest = (!is_last).then_some(u64::from(segment.bytes.1));
         match segment.protocol {
             Protocol::Short => link.short_max_bytes = largest,
-            // If untested, the fitted sizes determine the limit.
+            // If the eager limit was not tested, the fitted sizes determine the limit.
             Protocol::Eager => link.eager_max_bytes = link.eager_max_bytes.or(largest),
             Protocol::Rendezvous => {}
         }
@@ -58,8 +58,8 @@ fn seconds(range: Range) -> Option<Estimate> {
     range.is_bounded().then(|| Estimate::within(range.value, range.low, range.high))
 }
 
-/// R_b. If the time per byte may be 0, the smallest rate that fits. `None` if any rate fits, or if the
-/// interval is unbounded.
+/// The rate R_b. If the time per byte may be 0, the result is the smallest rate that fits. `None` if any rate
+/// fits, or if the interval is unbounded.
 fn rate(segment: &Segment) -> Option<Estimate> {
     let beta = segment.beta_s_per_byte;
     if beta.high <= 0.0 || !beta.is_bounded() {
@@ -72,7 +72,7 @@ fn rate(segment: &Segment) -> Option<Estimate> {
 
 fn node_rate(rate: &NodeRate) -> Option<Estimate> {
     match rate {
-        // No upper end if the time per byte may be 0.
+        // The rate has no upper end if the time per byte may be 0.
         NodeRate::Limit(range) => Some(Estimate::within(range.value, range.low, range.high)),
         NodeRate::NotMet { .. } | NodeRate::Latency => Some(Estimate::exact(f64::INFINITY)),
         NodeRate::NotMeasured => None,
@@ -102,7 +102,7 @@ fn provenance(who: &str, raw: &Raw, parameters: &Parameters) -> Provenance {
     }
 }
 
-/// `n001, n002 (AMD EPYC, 2 cores, linux x86_64)`
+/// Hosts in a line such as `n001, n002 (AMD EPYC, 2 cores, linux x86_64)`.
 fn hosts(raw: &Raw) -> String {
     const NAMED: usize = 4;
     let nodes = raw.head.ranks.nodes();

@@ -17,15 +17,15 @@ pub struct Shape {
     pub sources: u64,
     /// Number of tags.
     pub tags: u64,
-    /// Sources and tags use all bits instead of counting from 0.
+    /// True if sources and tags use all bits. If false, sources and tags count from 0.
     pub wide: bool,
     /// Percentage of receives and probes with any source.
     pub any_source_percent: u64,
     /// Percentage of receives and probes with any tag.
     pub any_tag_percent: u64,
-    /// Percentage of the other receives and probes with a masked tag.
+    /// Percentage of the receives and probes with an exact tag whose tag is replaced by a masked tag.
     pub masked_percent: u64,
-    /// Number of masks. The first few are usual in programs, the others random.
+    /// Number of masks. The first masks are usual in programs, the other masks are random.
     pub masks: u64,
     /// Percentage of messages with an unknown source.
     pub unknown_percent: u64,
@@ -48,7 +48,7 @@ pub struct Shape {
 /// Ignored bits: the lowest, some, all but a sign, one half, the other half, all but the lowest.
 const PLAIN: [u64; 6] = [1, 6, u64::MAX >> 1, u32::MAX as u64, !(u32::MAX as u64), u64::MAX ^ 1];
 
-/// Some of each kind. Other shapes change individual fields.
+/// A stream with some events of each kind. The other shapes change individual fields.
 const MIXED: Shape = Shape {
     contexts: 2,
     sources: 4,
@@ -68,7 +68,7 @@ const MIXED: Shape = Shape {
     maintenance: 2,
 };
 
-/// Many duplicates of receives.
+/// A stream with many duplicates of receives.
 const ALIKE: Shape = Shape { contexts: 1, tags: 2, masked_percent: 0, posts: 60, maintenance: 1, ..MIXED };
 
 /// Shapes that [`check`](crate::check()) uses, by name.
@@ -77,9 +77,9 @@ pub const SHAPES: &[(&str, Shape)] = &[
     ("one of each", Shape { contexts: 1, sources: 1, tags: 1, ..MIXED }),
     ("wild", Shape { any_source_percent: 45, any_tag_percent: 35, masked_percent: 50, ..MIXED }),
     ("wide", Shape { wide: true, sources: 12, tags: 12, contexts: 3, masked_percent: 30, ..MIXED }),
-    // Duplicates of receives of a few kinds.
+    // Few kinds of receives, with duplicates of each.
     ("wild and alike", Shape { sources: 2, any_source_percent: 30, any_tag_percent: 30, ..ALIKE }),
-    // Two of these sources are equal in their lower half.
+    // Two sources in this shape are equal in their lower half.
     ("wide and alike", Shape { wide: true, tags: 1, any_source_percent: 50, any_tag_percent: 0, ..ALIKE }),
     (
         "no wildcards",
@@ -103,11 +103,11 @@ pub const SHAPES: &[(&str, Shape)] = &[
         Shape { masks: 400, masked_percent: 85, any_tag_percent: 5, tags: 64, contexts: 1, ..MIXED },
     ),
     ("upkeep", Shape { maintenance: 20, batches: 10, sources: 2, tags: 2, contexts: 3, ..MIXED }),
-    // Batches of some hundred messages for some hundred receives with many duplicates.
+    // Batches of some hundred messages meet some hundred receives with many duplicates.
     ("in batches", Shape { posts: 90, arrivals: 5, batches: 4, batch: 150, sources: 2, tags: 2, ..MIXED }),
 ];
 
-/// Creates a stream with up to `events` events. It is shorter if the choices run out.
+/// Creates a stream with up to `events` events. The stream is shorter if the choices run out.
 pub fn stream(shape: Shape, choices: Choices<'_>, events: usize) -> Vec<Event> {
     let issued = Issued::default();
     let mut generator = Generator { shape, choices, receives: 0, messages: 0, issued, probed: None };
@@ -119,8 +119,8 @@ pub fn stream(shape: Shape, choices: Choices<'_>, events: usize) -> Vec<Event> {
     stream
 }
 
-/// Decodes a stream from a fuzzer's bytes: the first selects the shape, the second a [relabelling](Relabelling)
-/// or none, about three bytes an event. Accepts all bytes.
+/// Decodes a stream from a fuzzer's bytes: the first byte selects the shape, the second byte a
+/// [relabelling](Relabelling) or no relabelling. Each event takes about three bytes. Accepts all bytes.
 pub fn decode(bytes: &[u8]) -> Vec<Event> {
     let mut choices = Choices::Bytes(bytes);
     let shape = SHAPES[choices.below(SHAPES.len() as u64) as usize].1;
@@ -144,7 +144,7 @@ struct Generator<'a> {
 impl Generator<'_> {
     fn event(&mut self) -> Event {
         if let Some(selector) = self.probed.take() {
-            // Often checks the result of the probe at once.
+            // The next event often checks the result of the probe.
             match self.choices.below(4) {
                 0 => return Event::Post(self.receive(selector)),
                 1 => return Event::MatchedProbe(selector),
@@ -211,7 +211,7 @@ impl Generator<'_> {
 
     fn masked(&mut self) -> Wild<Tag> {
         let at = self.choices.below(self.shape.masks);
-        // After the usual masks: one bit, all but one bit, and random bits, which few tags share.
+        // The masks after the usual masks: one bit, all bits except one, and random bits.
         let random = Choices::Seed(at).below(u64::MAX);
         let ignore = match (PLAIN.get(at as usize), at % 4) {
             (Some(&plain), _) => plain,
@@ -223,7 +223,8 @@ impl Generator<'_> {
         Wild::Masked(TagMask { value: self.tag(), ignore })
     }
 
-    /// Usually the next id. Sometimes an earlier id, which a caller may reuse after its entry was removed.
+    /// Usually returns the next id, sometimes an earlier id: a caller may reuse an id after its entry was
+    /// removed.
     fn id(&mut self, issued: u64) -> u64 {
         if issued > 0 && self.choices.below(16) == 15 { 1 + self.choices.below(issued) } else { issued + 1 }
     }
@@ -256,7 +257,7 @@ impl Generator<'_> {
     }
 
     fn withdrawal(&mut self) -> Event {
-        // One more than issued: unknown ids are withdrawn too.
+        // The range includes one id that was not issued, so that unknown ids are also withdrawn.
         let receive = self.issued.receive(RecvId(1 + self.choices.below(self.receives + 1)));
         let message = self.issued.message(MsgId(1 + self.choices.below(self.messages + 1)));
         match self.choices.below(4) {

@@ -300,7 +300,7 @@ impl Matching {
         -((if self.has_pending_sources { errno::EAGAIN } else { errno::ENOMEM }) as isize)
     }
 
-    /// Sets pending sources, oldest message first, until a message takes a receive. Returns that message and
+    /// Sets pending sources, oldest message first, until a message takes a receive. Returns this message and
     /// that receive.
     ///
     /// Returns `None` if no source is pending, or if an allocation still fails. Each step visits all

@@ -15,7 +15,7 @@ pub trait Object: Sized {
     fn set_installed(&mut self, is_installed: bool);
 }
 
-/// Allocates an object. `make` receives its address, because patches point to their data.
+/// Allocates an object. `make` receives the object's address, because patches point to their data.
 ///
 /// The patched tables are not installed yet. Returns `None` if `make` had no memory.
 pub fn allocate<O>(make: impl FnOnce(*mut c_void) -> Option<O>) -> Option<*mut O> {

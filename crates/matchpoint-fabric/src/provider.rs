@@ -33,7 +33,7 @@ pub fn provider() -> *mut Provider {
 fn new_provider() -> Provider {
     Provider {
         version: version(1, 0),
-        // The highest value that libfabric compares with. The real version is from libfabric itself.
+        // The highest version that libfabric accepts. The provider reads the real version from libfabric.
         fi_version: version(2, 99),
         context: [std::ptr::null_mut(); 4],
         name: settings().name.as_ptr(),

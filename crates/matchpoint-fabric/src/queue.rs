@@ -195,7 +195,7 @@ impl Queue {
         queue.own.ready.is_empty() && queue.own.deferred.is_empty() && !queue.own.has_pending_sources
     }
 
-    /// libfabric's `fi_cq_readfrom`.
+    /// Implements `fi_cq_readfrom`.
     ///
     /// Applications that wait call `fi_cq_readfrom` repeatedly and usually read no completion. The code is
     /// optimized for this case.

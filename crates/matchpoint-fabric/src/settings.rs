@@ -1,4 +1,4 @@
-//! Settings of the provider. `matchpoint run` passes them as environment variables.
+//! Settings of the provider. `matchpoint run` passes the settings as environment variables.
 //!
 //! `matchpoint_process::settings` has the settings of all libraries in an MPI process.
 

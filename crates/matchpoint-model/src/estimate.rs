@@ -7,23 +7,23 @@ use serde::de::{self, Deserializer, MapAccess, Visitor};
 
 /// A measured number with its confidence interval, in the unit that the field's name gives.
 ///
-/// In TOML it is a number, or `{ value = 4.4e-7, low = 4.2e-7, high = 4.7e-7 }`.
+/// In TOML, the estimate is a number, or `{ value = 4.4e-7, low = 4.2e-7, high = 4.7e-7 }`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Estimate {
-    /// The estimate.
+    /// The estimated value.
     pub value: f64,
     /// Low and high end of the confidence interval, or `None` if unknown.
     pub interval: Option<(f64, f64)>,
 }
 
-/// The end of the intervals that a computation uses.
+/// The value or the end of each interval that a computation uses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum End {
-    /// The end with the shortest times.
+    /// The end of each interval that gives the shortest times.
     Shortest,
-    /// The values.
+    /// The estimated values.
     Value,
-    /// The end with the longest times.
+    /// The end of each interval that gives the longest times.
     Longest,
 }
 
@@ -43,12 +43,12 @@ impl Estimate {
         Estimate { value, interval: Some((low, high)) }
     }
 
-    /// A time, or a time per unit: a higher parameter gives a longer time.
+    /// The parameter as a time or a time per unit: a higher parameter gives a longer time.
     pub fn time(&self, end: End) -> f64 {
         self.at(end, false)
     }
 
-    /// A rate: a higher parameter gives a shorter time.
+    /// The parameter as a rate: a higher parameter gives a shorter time.
     pub fn rate(&self, end: End) -> f64 {
         self.at(end, true)
     }
@@ -69,8 +69,8 @@ impl Estimate {
         })
     }
 
-    /// Error text if the estimate is not a valid rate. A limit that was never reached is infinite. The high
-    /// end of any rate may be infinite, if the measurements give no upper end.
+    /// Error text if the estimate is not a valid rate. A node rate that was never reached is infinite. The
+    /// high end of any rate may be infinite, if the measurements give no upper end.
     pub(crate) fn rate_problem(&self, may_be_infinite: bool) -> Option<String> {
         let rule = if may_be_infinite {
             "a rate is a number of bytes per second above 0, or inf where no limit was seen"
@@ -95,7 +95,7 @@ impl Estimate {
     }
 }
 
-/// The TOML form.
+/// Prints the estimate in TOML.
 impl fmt::Display for Estimate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.interval {

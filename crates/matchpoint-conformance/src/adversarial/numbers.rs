@@ -5,7 +5,7 @@ use matchpoint::{ContextId, Event, Rank, Tag, TagMask, Wild};
 use super::{ANY_SOURCE, ANY_TAG, Script, from, tagged};
 use crate::choices::Choices;
 
-/// The common bits of two numbers: none, all, or some, depending on the depth.
+/// The common bits of two numbers: no bits, all bits, or some bits, depending on the depth.
 fn base(n: u64) -> u64 {
     [0, u64::MAX, 0x5A0F_3C69_A5F0_C396][n as usize % 10 % 3]
 }
@@ -42,7 +42,7 @@ pub(super) fn every_bit_of_an_envelope(script: &mut Script, n: u64) {
     pairs(base(n), 64, &mut |one, other| either(script, (0, 1, one), (0, 1, other)));
 }
 
-/// An engine that keeps fewer bits of an id withdraws, readdresses or returns another entry.
+/// An engine that stores fewer bits of an id would withdraw, readdress or return another entry.
 pub(super) fn every_bit_of_an_id(script: &mut Script, n: u64) {
     for at in 0..n {
         script.post_as(1 << 62 | at, 77, from(at % 5), tagged(at));
@@ -69,7 +69,7 @@ fn masked(value: u64, ignore: u64) -> Wild<Tag> {
     Wild::Masked(TagMask { value: Tag(value), ignore })
 }
 
-/// Masks that compare one bit, or all bits but one.
+/// Masks that compare one bit, or all bits except one.
 pub(super) fn every_bit_of_a_mask(script: &mut Script, n: u64) {
     for at in 0..n {
         script.post(77, from(at % 5), tagged(at));
@@ -89,7 +89,7 @@ pub(super) fn every_bit_of_a_mask(script: &mut Script, n: u64) {
     }
 }
 
-/// All masks differ: an engine with a table of masks exceeds it.
+/// All masks differ, so an engine with a table of masks runs out of slots.
 pub(super) fn distinct_masks(script: &mut Script, n: u64) {
     let mut choices = Choices::Seed(n);
     let mut random = || choices.below(u64::MAX);
@@ -102,7 +102,7 @@ pub(super) fn distinct_masks(script: &mut Script, n: u64) {
         script.arrive(0, at as u64 % 2, value ^ (noise & ignore));
     }
     for &(value, ignore, noise) in masks.iter().step_by(2) {
-        // Differs in a compared bit.
+        // The tag differs in a compared bit.
         let wrong = !ignore & ignore.wrapping_add(1);
         script.arrive(0, 0, value ^ (noise & ignore) ^ wrong);
     }
@@ -129,7 +129,7 @@ pub(super) fn many_contexts(script: &mut Script, n: u64) {
     }
 }
 
-/// One process of each node, or addresses instead of ranks.
+/// Sources with a stride: one process of each node, or addresses instead of ranks.
 pub(super) fn strided_ranks(script: &mut Script, n: u64) {
     for stride in [3, 24, 64, 4096, 1 << 16, 1 << 24] {
         let rank = |at: u64| at.saturating_mul(stride).min(u64::from(u32::MAX) - 1);

@@ -17,7 +17,7 @@ fn listed(entries: &[Entry]) -> String {
     }
 }
 
-/// Removes fields that an engine need not keep.
+/// Removes the fields of an entry that an engine need not store.
 fn kept(entry: Entry) -> Entry {
     match entry {
         Entry::Message(message) => Entry::Message(Message::new(message.id, message.envelope)),
@@ -43,7 +43,7 @@ impl Oracle {
     }
 
     /// Compares lengths, contents and order of both queues, and checks the footprint, as far as the engine
-    /// reports them. O(entries).
+    /// reports these values. O(entries).
     ///
     /// # Errors
     /// If a value differs.

@@ -12,11 +12,12 @@ use super::plainer::{Fails, LONG, leave_out, simpler};
 /// The first attempts leave out at least `1 / PART` of the stream.
 const PART: usize = 64;
 
-/// A stream with more than `RUNS` runs has no repetition. A stream with at most `FEW` runs needs no fillers.
+/// A stream with more than `RUNS` runs is not considered repetitive. A stream with at most `FEW` runs needs
+/// no fillers.
 const RUNS: usize = 300;
 const FEW: usize = 8;
 
-/// Shrinks while this helps and `events` are many.
+/// Shortens a stream while attempts succeed and the stream has many events.
 pub(super) fn shorten(mut events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
     loop {
         let before = events.len();
@@ -33,7 +34,7 @@ pub(super) fn shorten(mut events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
         if events.len() <= LONG {
             return events;
         }
-        // A further round of a second would save few events.
+        // Another round takes a second and would remove few events.
         if events.len() * 10 > before * 9 {
             events = simpler_runs(alike(events, fails), fails);
             return plainer_numbers(events, fails);
@@ -41,7 +42,7 @@ pub(super) fn shorten(mut events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
     }
 }
 
-/// One envelope for all entries, otherwise one number of each kind.
+/// Tries one envelope for all entries; if the stream no longer fails, one number of each kind.
 fn alike(events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
     let all: Vec<_> = events.iter().map(|event| with_tag(event, 0, 0)).collect();
     if all == events || fails(&all) {
@@ -68,7 +69,7 @@ fn filler(event: &Event) -> Event {
     with_tag(event, 1_000_000, 1_000_001)
 }
 
-/// Replaces events in `range` by fillers: all, then halves, quarters and so on.
+/// Replaces events in `range` by fillers: first all events, then halves, quarters and so on.
 fn fill(events: &mut Vec<Event>, range: Range<usize>, fails: Fails<'_>) {
     let mut tried = events.clone();
     tried[range.clone()].iter_mut().for_each(|event| *event = filler(event));
@@ -97,7 +98,7 @@ fn is_repetition(one: &Event, other: &Event) -> bool {
     }
 }
 
-/// Ranges of repeated events.
+/// Ranges of runs: repetitions of an event.
 fn runs(events: &[Event]) -> Vec<Range<usize>> {
     let mut runs: Vec<Range<usize>> = Vec::new();
     for (at, event) in events.iter().enumerate() {
@@ -109,7 +110,7 @@ fn runs(events: &[Event]) -> Vec<Range<usize>> {
     runs
 }
 
-/// Last runs first, so that the positions of earlier runs stay valid.
+/// Shortens runs of events. The last runs are first, so that the positions of earlier runs stay valid.
 fn shorter_runs(mut events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
     if runs(&events).len() > RUNS {
         return events;
@@ -127,9 +128,9 @@ fn shorter_runs(mut events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
     events
 }
 
-/// The smallest sufficient number, at most `all`, if `is_enough` is monotonic.
+/// The smallest number for which `is_enough` returns true, at most `all`; `is_enough` must be monotonic.
 fn fewest(all: usize, is_enough: &dyn Fn(usize) -> bool) -> usize {
-    // Usually all or none are necessary.
+    // Usually all events or no events are necessary.
     if all == 0 || is_enough(0) {
         return 0;
     }

@@ -160,8 +160,8 @@ enum Answer {
     Seen(Vec<Entry>),
 }
 
-/// A call of a history: times of its start and end, and its result. Each message of a batch is a call that
-/// follows the message before.
+/// A call of a history: times of its start and end, and its result. Each message of a batch counts as a call
+/// that follows the call of the previous message.
 #[derive(Clone, Debug)]
 struct Call {
     began: u64,
@@ -213,7 +213,7 @@ fn play_batch(
     answers.enumerate().map(call).collect()
 }
 
-/// Promised order of a list: of all entries, or per context and source.
+/// Promised order of a list: the order of all entries, or the order per context and source.
 struct Listed(Option<HashMap<u64, (ContextId, Option<Rank>)>>);
 
 impl Listed {
@@ -319,7 +319,7 @@ struct Search<'a> {
     listed: Listed,
     /// For each call, a bit mask of the calls that precede it in every order.
     earlier: Vec<u128>,
-    /// States without a solution: the calls made, and the queues and hints after them.
+    /// States without a solution: the calls made, and the queues and hints after these calls.
     dead_ends: HashSet<(u128, Vec<u64>)>,
     /// Remaining steps.
     budget: u64,
@@ -371,8 +371,8 @@ impl<'a> Search<'a> {
         false
     }
 
-    /// State after these calls in order, if every result is equal: the queued entries, and the order of the
-    /// calls that changed hints.
+    /// State after these calls in this order, if every result equals the recorded result: the queued entries,
+    /// and the order of the calls that changed hints.
     fn after(&self, order: &[usize]) -> Option<Vec<u64>> {
         let mut list = engines::create("list").unwrap();
         self.before.iter().for_each(|call| drop(answer(&call.asked, &mut *list)));
@@ -403,11 +403,11 @@ impl<'a> Search<'a> {
 /// Parameters of the threads' calls.
 #[derive(Clone, Copy)]
 struct Shape {
-    /// Calls of each thread.
+    /// Number of calls of each thread.
     calls: u64,
-    /// No any-source receives, and a hint that asserts this.
+    /// True if no receive uses any source, and a hint asserts this.
     is_hinted: bool,
-    /// One of this many calls is rare: close, visit, failed source, hints.
+    /// One call in `rare` calls is rare: close, visit, failed source, hints.
     rare: u64,
 }
 
@@ -506,7 +506,7 @@ fn histories(name: &str, seeds: std::ops::Range<u64>, shape: Shape, budget: u64)
         before.extend(events(&mut choices, 9, Shape { calls: 4, rare: u64::MAX, ..shape }));
         let mut of_threads: Vec<_> = (0..3).map(|thread| events(&mut choices, thread, shape)).collect();
         if shape.is_hinted && seed % 8 == 0 {
-            // During other calls, the context's queues are merged.
+            // A hint is withdrawn during other calls, so that the context's queues are merged.
             of_threads[0].insert(2, Request::Event(Event::SetHints(ContextId(0), Hints::default())));
         }
         searched += u64::from(is_searched(name, seed, &before, of_threads, budget));

@@ -1,4 +1,4 @@
-//! Blocks of messages matched by several threads, compared with the same messages one by one.
+//! Blocks of messages matched by several threads, compared with the same messages matched one by one.
 
 use std::hint::black_box;
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any, resume_unwind};
@@ -256,7 +256,7 @@ fn panic_in_delivery_loses_no_match() {
     }
 }
 
-/// Distinct receives and messages that match.
+/// Distinct receives, and a matching message for each.
 fn pairs(count: u64) -> (Vec<Receive>, Vec<Message>) {
     let envelope = |at: u64| Envelope::new(ContextId(0), Rank((at % 50) as u32), Tag(at));
     let receives = (0..count).map(|at| Receive::new(RecvId(at), Selector::exactly(&envelope(at))));

@@ -65,7 +65,7 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Machine, MachineError> {
     }
 }
 
-/// A problem that involves several numbers, and the key to report.
+/// A contradiction between several numbers, and the key to report.
 struct Problem {
     table: &'static str,
     key: &'static str,

@@ -1,4 +1,4 @@
-//! A simulated core provider for one thread. Its endpoints send to each other.
+//! A simulated core provider for one thread. Its endpoints send messages to each other.
 //!
 //! The core provider matches tagged messages itself, or accepts peer receive queues. Messages arrive when a
 //! completion queue is read, in order per sender, otherwise at random. Calls fail at random with `FI_EAGAIN`.
