@@ -53,7 +53,7 @@ impl Ranks {
     }
 
     /// Locality of two ranks, if known.
-    pub fn placement(one: &RankPlace, other: &RankPlace) -> Option<Locality> {
+    pub fn locality_of(one: &RankPlace, other: &RankPlace) -> Option<Locality> {
         if one.node != other.node {
             return Some(Locality::OffNode);
         }
@@ -73,7 +73,7 @@ impl Ranks {
     pub fn pair(&self, placement: Locality) -> Result<Pair, Absent> {
         let pairs = self.0.iter().flat_map(|one| self.0.iter().map(move |other| (one, other)));
         let mut ordered = pairs.filter(|(one, other)| one.rank < other.rank);
-        let found = ordered.find(|(one, other)| Ranks::placement(one, other) == Some(placement));
+        let found = ordered.find(|(one, other)| Ranks::locality_of(one, other) == Some(placement));
         found
             .map(|(one, other)| (one.rank, other.rank))
             .ok_or_else(|| Absent { placement, why: self.why_absent(placement) })

@@ -10,7 +10,7 @@ use crate::relabel::Relabelling;
 
 /// Parameters of a random stream. Weights are relative to their sum.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Shape {
+pub struct StreamParameters {
     /// Number of contexts.
     pub contexts: u64,
     /// Number of sources.
@@ -49,7 +49,7 @@ pub struct Shape {
 const PLAIN: [u64; 6] = [1, 6, u64::MAX >> 1, u32::MAX as u64, !(u32::MAX as u64), u64::MAX ^ 1];
 
 /// A stream with some events of each kind. The other shapes change individual fields.
-const MIXED: Shape = Shape {
+const MIXED: StreamParameters = StreamParameters {
     contexts: 2,
     sources: 4,
     tags: 4,
@@ -69,46 +69,46 @@ const MIXED: Shape = Shape {
 };
 
 /// A stream with many duplicates of receives.
-const ALIKE: Shape = Shape { contexts: 1, tags: 2, masked_percent: 0, posts: 60, maintenance: 1, ..MIXED };
+const ALIKE: StreamParameters = StreamParameters { contexts: 1, tags: 2, masked_percent: 0, posts: 60, maintenance: 1, ..MIXED };
 
 /// Shapes that [`check`](crate::check()) uses, by name.
-pub const SHAPES: &[(&str, Shape)] = &[
+pub const SHAPES: &[(&str, StreamParameters)] = &[
     ("mixed", MIXED),
-    ("one of each", Shape { contexts: 1, sources: 1, tags: 1, ..MIXED }),
-    ("wild", Shape { any_source_percent: 45, any_tag_percent: 35, masked_percent: 50, ..MIXED }),
-    ("wide", Shape { wide: true, sources: 12, tags: 12, contexts: 3, masked_percent: 30, ..MIXED }),
+    ("one of each", StreamParameters { contexts: 1, sources: 1, tags: 1, ..MIXED }),
+    ("wild", StreamParameters { any_source_percent: 45, any_tag_percent: 35, masked_percent: 50, ..MIXED }),
+    ("wide", StreamParameters { wide: true, sources: 12, tags: 12, contexts: 3, masked_percent: 30, ..MIXED }),
     // Few kinds of receives, with duplicates of each.
-    ("wild and alike", Shape { sources: 2, any_source_percent: 30, any_tag_percent: 30, ..ALIKE }),
+    ("wild and alike", StreamParameters { sources: 2, any_source_percent: 30, any_tag_percent: 30, ..ALIKE }),
     // Two sources in this shape are equal in their lower half.
-    ("wide and alike", Shape { wide: true, tags: 1, any_source_percent: 50, any_tag_percent: 0, ..ALIKE }),
+    ("wide and alike", StreamParameters { wide: true, tags: 1, any_source_percent: 50, any_tag_percent: 0, ..ALIKE }),
     (
         "no wildcards",
-        Shape { any_source_percent: 0, any_tag_percent: 0, masked_percent: 0, tags: 16, ..MIXED },
+        StreamParameters { any_source_percent: 0, any_tag_percent: 0, masked_percent: 0, tags: 16, ..MIXED },
     ),
-    ("many sources", Shape { sources: 1000, tags: 2, any_source_percent: 5, ..MIXED }),
-    ("many tags", Shape { sources: 1, tags: 1000, contexts: 1, ..MIXED }),
+    ("many sources", StreamParameters { sources: 1000, tags: 2, any_source_percent: 5, ..MIXED }),
+    ("many tags", StreamParameters { sources: 1, tags: 1000, contexts: 1, ..MIXED }),
     (
         "long posted queue",
-        Shape { posts: 70, arrivals: 30, tags: 64, maintenance: 0, withdrawals: 2, ..MIXED },
+        StreamParameters { posts: 70, arrivals: 30, tags: 64, maintenance: 0, withdrawals: 2, ..MIXED },
     ),
     (
         "long unexpected queue",
-        Shape { posts: 30, arrivals: 70, tags: 64, maintenance: 0, withdrawals: 2, ..MIXED },
+        StreamParameters { posts: 30, arrivals: 70, tags: 64, maintenance: 0, withdrawals: 2, ..MIXED },
     ),
-    ("nameless", Shape { unknown_percent: 50, withdrawals: 30, ..MIXED }),
-    ("withdrawn", Shape { withdrawals: 60, contexts: 1, sources: 2, tags: 2, ..MIXED }),
-    ("many contexts", Shape { contexts: 300, sources: 2, tags: 2, ..MIXED }),
+    ("nameless", StreamParameters { unknown_percent: 50, withdrawals: 30, ..MIXED }),
+    ("withdrawn", StreamParameters { withdrawals: 60, contexts: 1, sources: 2, tags: 2, ..MIXED }),
+    ("many contexts", StreamParameters { contexts: 300, sources: 2, tags: 2, ..MIXED }),
     (
         "many masks",
-        Shape { masks: 400, masked_percent: 85, any_tag_percent: 5, tags: 64, contexts: 1, ..MIXED },
+        StreamParameters { masks: 400, masked_percent: 85, any_tag_percent: 5, tags: 64, contexts: 1, ..MIXED },
     ),
-    ("upkeep", Shape { maintenance: 20, batches: 10, sources: 2, tags: 2, contexts: 3, ..MIXED }),
+    ("upkeep", StreamParameters { maintenance: 20, batches: 10, sources: 2, tags: 2, contexts: 3, ..MIXED }),
     // Batches of some hundred messages meet some hundred receives with many duplicates.
-    ("in batches", Shape { posts: 90, arrivals: 5, batches: 4, batch: 150, sources: 2, tags: 2, ..MIXED }),
+    ("in batches", StreamParameters { posts: 90, arrivals: 5, batches: 4, batch: 150, sources: 2, tags: 2, ..MIXED }),
 ];
 
 /// Creates a stream with up to `events` events. The stream is shorter if the choices run out.
-pub fn stream(shape: Shape, choices: Choices<'_>, events: usize) -> Vec<Event> {
+pub fn stream(shape: StreamParameters, choices: Choices<'_>, events: usize) -> Vec<Event> {
     let issued = Issued::default();
     let mut generator = Generator { shape, choices, receives: 0, messages: 0, issued, probed: None };
     let mut stream = Vec::with_capacity(events.min(4096));
@@ -133,7 +133,7 @@ pub fn decode(bytes: &[u8]) -> Vec<Event> {
 }
 
 struct Generator<'a> {
-    shape: Shape,
+    shape: StreamParameters,
     choices: Choices<'a>,
     receives: u64,
     messages: u64,
@@ -151,7 +151,7 @@ impl Generator<'_> {
                 _ => {}
             }
         }
-        let Shape { posts, arrivals, probes, withdrawals, batches, maintenance, .. } = self.shape;
+        let StreamParameters { posts, arrivals, probes, withdrawals, batches, maintenance, .. } = self.shape;
         let weights = [posts, arrivals, probes, withdrawals, batches, maintenance];
         let mut at = self.choices.below(weights.iter().sum());
         let kind = weights.iter().position(|&weight| {

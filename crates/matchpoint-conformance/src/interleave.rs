@@ -9,7 +9,7 @@ use matchpoint::{Engine, Event};
 
 use crate::law::{Broken, Law};
 use crate::report::{Factory, Report, Violation, check_events};
-use crate::run::{Checker, Run, guarded, run, substitute};
+use crate::run::{Checker, Run, catch_panics, run, substitute};
 use crate::shrink::shrink;
 use crate::terms::Terms;
 
@@ -31,7 +31,7 @@ fn run_interleaved(factory: Factory<'_>, events: &[Event], terms: Terms) -> Run 
         }
     }
     let substitute = engines.iter().find_map(|engine| substitute(&**engine));
-    let ended = result.and_then(|()| end(engines, &watches));
+    let ended = result.and_then(|()| end_both_engines(engines, &watches));
     let broken = ended.err().map(|(turn, Broken { how, .. })| {
         Broken::new(Law::Apart, format!("On the {} of two engines: {how}", ["first", "second"][turn]))
     });
@@ -39,17 +39,17 @@ fn run_interleaved(factory: Factory<'_>, events: &[Event], terms: Terms) -> Run 
 }
 
 /// Compares both engines, drops the first engine, and checks the second engine.
-fn end(engines: [Box<dyn Engine>; 2], watches: &[Checker; 2]) -> Result<(), (usize, Broken)> {
+fn end_both_engines(engines: [Box<dyn Engine>; 2], watches: &[Checker; 2]) -> Result<(), (usize, Broken)> {
     for turn in [0, 1] {
         watches[turn].compare(&*engines[turn]).map_err(|broken| (turn, broken))?;
     }
     let [first, mut second] = engines;
-    guarded(|| drop(first)).map_err(|broken| (0, broken))?;
+    catch_panics(|| drop(first)).map_err(|broken| (0, broken))?;
     watches[1].close_all(&mut *second).map_err(|broken| (1, broken))
 }
 
 /// The events of each engine.
-fn halves(played: &[Event]) -> [Vec<Event>; 2] {
+fn events_by_engine(played: &[Event]) -> [Vec<Event>; 2] {
     [0, 1].map(|turn| played.iter().skip(turn).step_by(2).cloned().collect())
 }
 
@@ -81,13 +81,13 @@ pub(crate) fn check_interleaved(
     let Some(broken) = first.broken else {
         return Ok(report);
     };
-    for half in halves(&first.played) {
+    for half in events_by_engine(&first.played) {
         check_events(factory, half, terms, || format!("{stream}, one half alone"))?;
     }
     let entangled = |events: &[Event]| {
         let both = played(events);
         let alone = |half: &Vec<Event>| run(&mut *factory(), half, terms).broken.is_none();
-        both.broken.is_some() && halves(&both.played).iter().all(alone)
+        both.broken.is_some() && events_by_engine(&both.played).iter().all(alone)
     };
     let shrunk = played(&shrink_interleaved(first.played, &entangled));
     let (broken, events, substitute) = (shrunk.broken.unwrap_or(broken), shrunk.played, shrunk.substitute);

@@ -55,7 +55,7 @@ pub fn run(engine: &mut dyn Engine, events: &[Event], terms: impl Into<Terms>) -
 
 /// Name of the fallback engine in use. Returns `None` also if the query panics.
 pub(crate) fn substitute(engine: &dyn Engine) -> Option<String> {
-    guarded(|| engine.substitute().map(str::to_owned)).ok().flatten()
+    catch_panics(|| engine.substitute().map(str::to_owned)).ok().flatten()
 }
 
 /// An oracle for an engine, and the number of events since both queues were compared in full.
@@ -84,7 +84,7 @@ impl Checker {
     /// Runs an admitted event.
     pub(crate) fn play(&mut self, engine: &mut dyn Engine, event: &Event) -> Result<(), Broken> {
         self.since += 1;
-        if step(engine, &mut self.oracle, event, self.since)? {
+        if run_event(engine, &mut self.oracle, event, self.since)? {
             self.since = 0;
         }
         Ok(())
@@ -92,7 +92,7 @@ impl Checker {
 
     /// Compares both queues in full.
     pub(crate) fn compare(&self, engine: &dyn Engine) -> Result<(), Broken> {
-        guarded(|| self.oracle.compare(engine))?
+        catch_panics(|| self.oracle.compare(engine))?
     }
 
     /// Compares both queues a last time, then closes every context.
@@ -104,7 +104,7 @@ impl Checker {
 /// Makes a call that may panic. An adapter for an engine of another language panics with a boxed error if the
 /// engine returns an invalid result. Such a panic is reported as an invalid result, not as a panic of the
 /// engine.
-pub(crate) fn guarded<T>(call: impl FnOnce() -> T) -> Result<T, Broken> {
+pub(crate) fn catch_panics<T>(call: impl FnOnce() -> T) -> Result<T, Broken> {
     catch_unwind(AssertUnwindSafe(call)).map_err(|panic| {
         if let Some(answer) = panic.downcast_ref::<Box<dyn Error + Send + Sync>>() {
             return Broken::new(Law::Panic, format!("{answer}."));
@@ -117,8 +117,8 @@ pub(crate) fn guarded<T>(call: impl FnOnce() -> T) -> Result<T, Broken> {
 
 /// Runs one event, `since` events after the last full comparison. Returns true if both queues were compared
 /// in full.
-fn step(engine: &mut dyn Engine, oracle: &mut Oracle, event: &Event, since: usize) -> Result<bool, Broken> {
-    let outcome = guarded(|| event.play(engine))?;
+fn run_event(engine: &mut dyn Engine, oracle: &mut Oracle, event: &Event, since: usize) -> Result<bool, Broken> {
+    let outcome = catch_panics(|| event.play(engine))?;
     oracle.check(event, &outcome)?;
     let compared = match oracle.queued() {
         queued if queued <= SHORT => true,
@@ -128,7 +128,7 @@ fn step(engine: &mut dyn Engine, oracle: &mut Oracle, event: &Event, since: usiz
         }
         queued => since * EACH >= queued,
     };
-    guarded(|| if compared { oracle.compare(engine) } else { oracle.compare_lengths(engine) })??;
+    catch_panics(|| if compared { oracle.compare(engine) } else { oracle.compare_lengths(engine) })??;
     Ok(compared)
 }
 
@@ -142,7 +142,7 @@ fn is_refusal(outcome: &Outcome) -> bool {
 
 /// Compares both queues a last time, then closes every context into one [`Drained`] that is not empty.
 fn close_all(engine: &mut dyn Engine, oracle: &Oracle) -> Result<(), Broken> {
-    guarded(|| oracle.compare(engine))??;
+    catch_panics(|| oracle.compare(engine))??;
     if !oracle.terms().calls.close {
         return Ok(());
     }
@@ -156,7 +156,7 @@ fn close_all(engine: &mut dyn Engine, oracle: &Oracle) -> Result<(), Broken> {
         let here = oracle.drained_by_close(context);
         expected.receives.extend(here.receives);
         expected.messages.extend(here.messages);
-        guarded(|| engine.close(context, &mut drained))?;
+        catch_panics(|| engine.close(context, &mut drained))?;
     }
     let empty = engine.posted_len() + engine.unexpected_len() == 0;
     if drained == expected && empty {

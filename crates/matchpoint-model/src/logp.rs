@@ -4,7 +4,7 @@
 //! The postal model's α is the whole time of a message without bytes: o of the sender, L, and o of the
 //! receiver. The postal model's 1 ÷ R_b is LogGP's G.
 
-use crate::estimate::{End, Estimate};
+use crate::estimate::{End, ParameterEstimate};
 use crate::machine::{Machine, Missing, Protocol};
 
 /// LogP's parameters, without P, the number of processes.
@@ -65,7 +65,7 @@ impl Machine {
     /// # Errors
     /// If the machine lacks a parameter.
     pub fn as_logp(&self, end: End) -> Result<LogP, Missing> {
-        let of = |estimate: Option<Estimate>, key: &str| {
+        let of = |estimate: Option<ParameterEstimate>, key: &str| {
             estimate.map(|estimate| estimate.time(end)).ok_or_else(|| self.missing(key))
         };
         let farthest = self.farthest();

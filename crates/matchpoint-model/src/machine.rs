@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::estimate::{Estimate, limit, rate, seconds, time};
+use crate::estimate::{ParameterEstimate, limit, rate, seconds, time};
 
 mod file;
 
@@ -122,14 +122,14 @@ pub struct Link {
 pub struct Transport {
     /// α: time to start a message.
     #[serde(default, deserialize_with = "seconds")]
-    pub alpha_s: Option<Estimate>,
+    pub alpha_s: Option<ParameterEstimate>,
     /// R_b: rate between two processes, 1 ÷ β of the postal model.
     #[serde(default, deserialize_with = "rate")]
-    pub rate_bytes_per_s: Option<Estimate>,
+    pub rate_bytes_per_s: Option<ParameterEstimate>,
     /// R_N: rate at which all processes of a node together send to other nodes; `inf` if no limit was
     /// observed. Messages within a node need no R_N.
     #[serde(default, deserialize_with = "limit")]
-    pub node_rate_bytes_per_s: Option<Estimate>,
+    pub node_rate_bytes_per_s: Option<ParameterEstimate>,
 }
 
 /// Cost of queue searches.
@@ -138,10 +138,10 @@ pub struct Transport {
 pub struct QueueSearch {
     /// γ of equation 3: n messages in the reverse order of their receives cost γ n².
     #[serde(default, deserialize_with = "seconds")]
-    pub gamma_s: Option<Estimate>,
+    pub gamma_s: Option<ParameterEstimate>,
     /// Time to compare one entry. The default is 2 γ, because reverse order compares n (n + 1) ÷ 2 entries.
     #[serde(default, deserialize_with = "seconds")]
-    pub attempt_s: Option<Estimate>,
+    pub attempt_s: Option<ParameterEstimate>,
     /// γ for several numbers of messages, ascending. An entry costs more if queues exceed a cache. If the
     /// list is empty, `gamma_s` applies to all numbers, as in the paper.
     #[serde(default)]
@@ -156,7 +156,7 @@ pub struct GammaAt {
     pub messages: u32,
     /// γ of equation 3 for this number of messages.
     #[serde(deserialize_with = "time")]
-    pub gamma_s: Estimate,
+    pub gamma_s: ParameterEstimate,
 }
 
 /// Cost of shared network links.
@@ -165,7 +165,7 @@ pub struct GammaAt {
 pub struct Contention {
     /// δ of equation 5: time per byte on one link.
     #[serde(default, deserialize_with = "seconds")]
-    pub delta_s_per_byte: Option<Estimate>,
+    pub delta_s_per_byte: Option<ParameterEstimate>,
     /// Nodes per router: the 2 of equation 7.
     #[serde(default)]
     pub nodes_per_router: Option<u32>,
@@ -177,10 +177,10 @@ pub struct Contention {
 pub struct LogP {
     /// o: processor time to send or receive one message.
     #[serde(default, deserialize_with = "seconds")]
-    pub overhead_s: Option<Estimate>,
+    pub overhead_s: Option<ParameterEstimate>,
     /// g: minimum time between two messages of one process.
     #[serde(default, deserialize_with = "seconds")]
-    pub gap_s: Option<Estimate>,
+    pub gap_s: Option<ParameterEstimate>,
 }
 
 /// Relative location of sender and receiver.

@@ -52,11 +52,11 @@ impl Batcher {
     }
 
     pub fn flush(mut self) {
-        self.send();
+        self.send_chunk();
     }
 
     #[cold]
-    fn send(&mut self) {
+    fn send_chunk(&mut self) {
         let mut spare = self.returned.try_recv().unwrap_or_default();
         spare.steps.clear();
         spare.steps.reserve(self.capacity);
@@ -72,7 +72,7 @@ impl StepSink for Batcher {
         self.has_stepped[step.process as usize] = true;
         self.open.steps.push(step);
         if self.open.steps.len() == self.capacity {
-            self.send();
+            self.send_chunk();
         }
     }
 

@@ -49,30 +49,30 @@ pub(crate) fn is_used_up(spent: Duration, engines: usize, passed: Duration) -> b
 }
 
 /// Estimated work of searches: the number of queued entries, plus one per search.
-fn work(searches: u64, length_sum: u64) -> f64 {
+fn search_work(searches: u64, length_sum: u64) -> f64 {
     searches as f64 + length_sum as f64
 }
 
 pub(crate) fn total_work(searched: &[&SearchTotals]) -> f64 {
-    searched.iter().map(|of| work(of.searches, of.length_sum)).sum()
+    searched.iter().map(|of| search_work(of.searches, of.length_sum)).sum()
 }
 
 pub(crate) fn executed_work(counts: &[&QueueCounts]) -> f64 {
-    counts.iter().map(|of| work(of.searches, of.length_sum)).sum()
+    counts.iter().map(|of| search_work(of.searches, of.length_sum)).sum()
 }
 
 impl QueueMeasurements {
     /// Estimates the measurements for all searches.
     pub(crate) fn extrapolated(mut self, searched: &SearchTotals) -> Self {
         let length_sum = (self.length_mean * self.searches as f64).round() as u64;
-        let by_entries = ratio(work(searched.searches, searched.length_sum), work(self.searches, length_sum));
-        scale(std::slice::from_mut(&mut self.attempts_hit), by_entries);
-        scale(std::slice::from_mut(&mut self.attempts_miss), by_entries);
+        let by_entries = ratio(search_work(searched.searches, searched.length_sum), search_work(self.searches, length_sum));
+        scale_counts(std::slice::from_mut(&mut self.attempts_hit), by_entries);
+        scale_counts(std::slice::from_mut(&mut self.attempts_miss), by_entries);
         self.attempts = self.attempts_hit + self.attempts_miss;
         let misses = |searches: u64, hits: u64| (searches - hits) as f64;
-        scale(&mut self.depth_hit, ratio(searched.hits as f64, self.hits as f64));
+        scale_counts(&mut self.depth_hit, ratio(searched.hits as f64, self.hits as f64));
         let by_misses = ratio(misses(searched.searches, searched.hits), misses(self.searches, self.hits));
-        scale(&mut self.depth_miss, by_misses);
+        scale_counts(&mut self.depth_miss, by_misses);
         (self.searches, self.hits) = (searched.searches, searched.hits);
         self.length_mean = searched.length_sum as f64 / searched.searches.max(1) as f64;
         self
@@ -83,7 +83,7 @@ fn ratio(whole: f64, part: f64) -> f64 {
     if part > 0.0 { whole / part } else { 0.0 }
 }
 
-fn scale(counts: &mut [u64], by: f64) {
+fn scale_counts(counts: &mut [u64], by: f64) {
     counts.iter_mut().for_each(|count| *count = (*count as f64 * by).round() as u64);
 }
 

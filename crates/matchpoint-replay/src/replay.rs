@@ -244,11 +244,11 @@ impl ReplayInputs<'_> {
             blocks_with_conflict: shared.blocks_with_conflict,
             ..std::mem::take(&mut tally.totals)
         };
-        let peers = self.peers(measurer, &tally);
+        let peers = self.peer_counts(measurer, &tally);
         let ranks =
-            (0..self.surveys.len()).map(|process| self.rank(process, measurer, &tally, peers[process]));
+            (0..self.surveys.len()).map(|process| self.rank_measurements(process, measurer, &tally, peers[process]));
         let ranks = ranks.collect();
-        let sites = self.sites(measurer, &tally);
+        let sites = self.site_measurements(measurer, &tally);
         let mut calls = BTreeMap::new();
         for &(function, count) in self.surveys.iter().flat_map(|survey| &survey.by_function) {
             *calls.entry(function).or_insert(0) += count;
@@ -257,7 +257,7 @@ impl ReplayInputs<'_> {
         let any_source = any_source as f64 / totals.receives.max(1) as f64;
         let library_cost = LibraryCost::of(self.costs, any_source);
         Measurements {
-            trace: self.facts(),
+            trace: self.trace_facts(),
             calls,
             totals,
             arrivals: ArrivalFacts {
@@ -289,7 +289,7 @@ impl ReplayInputs<'_> {
         }
     }
 
-    fn sites(&self, measurer: &Measurer, tally: &Tally) -> Vec<SiteMeasurements> {
+    fn site_measurements(&self, measurer: &Measurer, tally: &Tally) -> Vec<SiteMeasurements> {
         let compared = measurer.sites();
         let site = |(at, &(process, address, posted)): (usize, &(u32, u64, SiteReceives))| {
             let (found, sought) = compared.get(at + 1).copied().unwrap_or_default();
@@ -299,7 +299,7 @@ impl ReplayInputs<'_> {
         tally.sites.iter().enumerate().map(site).collect()
     }
 
-    fn facts(&self) -> TraceFacts {
+    fn trace_facts(&self) -> TraceFacts {
         let description = self.trace.description();
         TraceFacts {
             format: description.format.clone(),
@@ -314,11 +314,11 @@ impl ReplayInputs<'_> {
             calls_left_out: description.calls_left_out,
             calls_cut_off: description.calls_cut_off,
             ended_early: description.ended_early.clone(),
-            notes: [description.notes.clone(), self.notes()].concat(),
+            notes: [description.notes.clone(), self.trace_notes()].concat(),
         }
     }
 
-    fn notes(&self) -> Vec<String> {
+    fn trace_notes(&self) -> Vec<String> {
         let Communicators { unresolved, contradictions, .. } = *self.communicators;
         let shifted = self.clocks.shifted;
         let mut notes = Vec::new();
@@ -381,7 +381,7 @@ impl ReplayInputs<'_> {
         .collect()
     }
 
-    fn peers(&self, measurer: &Measurer, tally: &Tally) -> Vec<u32> {
+    fn peer_counts(&self, measurer: &Measurer, tally: &Tally) -> Vec<u32> {
         let process_of: FxHashMap<u32, usize> =
             self.surveys.iter().enumerate().map(|(process, survey)| (survey.rank, process)).collect();
         // With all-to-all communication, hash sets would take fifty times as much memory as bits.
@@ -398,7 +398,7 @@ impl ReplayInputs<'_> {
         peers.iter().map(Bits::len).collect()
     }
 
-    fn rank(&self, process: usize, measurer: &Measurer, tally: &Tally, peers: u32) -> RankMeasurements {
+    fn rank_measurements(&self, process: usize, measurer: &Measurer, tally: &Tally, peers: u32) -> RankMeasurements {
         let (survey, observer) = (&self.surveys[process], &measurer.observers[process]);
         let counts = &tally.ranks[process];
         let tuples = observer.tuples();

@@ -15,13 +15,13 @@ pub(crate) trait Queues {
 
     /// Age and position of every receive, in any order. Ages are unique; the oldest receive has the smallest
     /// age.
-    fn posted(&self) -> impl Iterator<Item = (u64, Self::Posted)>;
-    fn unexpected(&self) -> impl Iterator<Item = (u64, Self::Unexpected)>;
+    fn posted_positions(&self) -> impl Iterator<Item = (u64, Self::Posted)>;
+    fn unexpected_positions(&self) -> impl Iterator<Item = (u64, Self::Unexpected)>;
     fn posted_in(&self, context: ContextId) -> impl Iterator<Item = (u64, Self::Posted)> {
-        self.posted().filter(move |&(_, at)| self.receive(at).selector.context() == context)
+        self.posted_positions().filter(move |&(_, at)| self.receive(at).selector.context() == context)
     }
     fn unexpected_in(&self, context: ContextId) -> impl Iterator<Item = (u64, Self::Unexpected)> {
-        self.unexpected().filter(move |&(_, at)| self.message(at).envelope.context == context)
+        self.unexpected_positions().filter(move |&(_, at)| self.message(at).envelope.context == context)
     }
     fn receive(&self, at: Self::Posted) -> Receive;
     fn message(&self, at: Self::Unexpected) -> Message;
@@ -164,7 +164,7 @@ impl<P: Copy> EntriesByAge<P> {
 
 /// Implements [`Engine::cancel`](crate::Engine::cancel). O(receives posted).
 pub(crate) fn cancel<Q: Queues>(queues: &mut Q, receive: &Receive) -> bool {
-    let Some((_, at)) = queues.posted().find(|&(_, at)| queues.receive(at).id == receive.id) else {
+    let Some((_, at)) = queues.posted_positions().find(|&(_, at)| queues.receive(at).id == receive.id) else {
         return false;
     };
     queues.take_posted(at);
@@ -174,7 +174,7 @@ pub(crate) fn cancel<Q: Queues>(queues: &mut Q, receive: &Receive) -> bool {
 
 /// Implements [`Engine::retract`](crate::Engine::retract). O(messages queued).
 pub(crate) fn retract<Q: Queues>(queues: &mut Q, message: &Message) -> bool {
-    let Some((_, at)) = queues.unexpected().find(|&(_, at)| queues.message(at).id == message.id) else {
+    let Some((_, at)) = queues.unexpected_positions().find(|&(_, at)| queues.message(at).id == message.id) else {
         return false;
     };
     queues.take_unexpected(at);
@@ -192,7 +192,7 @@ pub(crate) fn readdress<Q: Queues>(
     if message.envelope.source != Rank::UNKNOWN || source == Rank::UNKNOWN {
         return Ok(Readdressed::Unchanged);
     }
-    let found = queues.unexpected().map(|(_, at)| at).find(|&at| queues.message(at).id == message.id);
+    let found = queues.unexpected_positions().map(|(_, at)| at).find(|&at| queues.message(at).id == message.id);
     let Some(at) = found else { return Ok(Readdressed::Unchanged) };
     let old = queues.message(at).envelope;
     if old.source != Rank::UNKNOWN {
@@ -200,7 +200,7 @@ pub(crate) fn readdress<Q: Queues>(
     }
     let addressed = Envelope { source, ..old };
     let accepts = |&(_, at): &(_, Q::Posted)| queues.receive(at).selector.matches(&addressed);
-    let Some((_, earliest)) = queues.posted().filter(accepts).min_by_key(|&(age, _)| age) else {
+    let Some((_, earliest)) = queues.posted_positions().filter(accepts).min_by_key(|&(age, _)| age) else {
         return queues.set_envelope(at, addressed).map(|()| Readdressed::SourceSet);
     };
     let id = queues.receive(earliest).id;
@@ -270,14 +270,14 @@ pub(crate) fn queued_in<Q: Queues>(queues: &Q, context: ContextId) -> (usize, us
 pub(crate) fn visit<Q: Queues>(queues: &Q, queue: Queue, each: &mut dyn FnMut(Entry)) {
     match queue {
         Queue::Posted => {
-            let mut oldest = EntriesByAge::of(queues.posted());
-            while let Some(at) = oldest.next(queues.posted()) {
+            let mut oldest = EntriesByAge::of(queues.posted_positions());
+            while let Some(at) = oldest.next(queues.posted_positions()) {
                 each(Entry::Receive(queues.receive(at)));
             }
         }
         Queue::Unexpected => {
-            let mut oldest = EntriesByAge::of(queues.unexpected());
-            while let Some(at) = oldest.next(queues.unexpected()) {
+            let mut oldest = EntriesByAge::of(queues.unexpected_positions());
+            while let Some(at) = oldest.next(queues.unexpected_positions()) {
                 each(Entry::Message(queues.message(at)));
             }
         }

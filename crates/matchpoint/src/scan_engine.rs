@@ -139,11 +139,11 @@ impl<S: Scheme, E: Effort> Queues for ScanEngine<S, E> {
     type Posted = SlotIndex;
     type Unexpected = SlotIndex;
 
-    fn posted(&self) -> impl Iterator<Item = (u64, SlotIndex)> {
+    fn posted_positions(&self) -> impl Iterator<Item = (u64, SlotIndex)> {
         self.posted.iter()
     }
 
-    fn unexpected(&self) -> impl Iterator<Item = (u64, SlotIndex)> {
+    fn unexpected_positions(&self) -> impl Iterator<Item = (u64, SlotIndex)> {
         self.unexpected.iter()
     }
 

@@ -128,7 +128,7 @@ pub fn fit(raw: &Raw) -> Parameters {
     }
     found.search = search(measured, &mut found.warnings);
     found.contention = contention(measured, &mut found.warnings);
-    found.logp = logp(measured);
+    found.logp = fit_logp(measured);
     warn_of_unbounded(&mut found);
     found
 }
@@ -486,7 +486,7 @@ fn line_differences(measured: &Measurements<'_>, round: Option<usize>) -> Vec<Di
     measured.of_part(Part::LineShared).filter_map(difference).collect()
 }
 
-fn logp(measured: &Measurements<'_>) -> Option<LogP> {
+fn fit_logp(measured: &Measurements<'_>) -> Option<LogP> {
     let of = |part: Part| {
         let whole = each_more(measured, part, None)?;
         let in_round = |round| each_more(measured, part, Some(round)).map(|alone| alone.value);

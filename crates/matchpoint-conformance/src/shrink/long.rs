@@ -21,10 +21,10 @@ const FEW: usize = 8;
 pub(super) fn shorten(mut events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
     loop {
         let before = events.len();
-        events = alike(completed(events, fails), fails);
+        events = make_alike(completed(events, fails), fails);
         if runs(&events).len() > FEW {
             let all = 0..events.len();
-            fill(&mut events, all, fails);
+            replace_by_fillers(&mut events, all, fails);
         }
         if runs(&events).len() > RUNS {
             let smallest = events.len().div_ceil(PART);
@@ -36,14 +36,14 @@ pub(super) fn shorten(mut events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
         }
         // Another round takes a second and would remove few events.
         if events.len() * 10 > before * 9 {
-            events = simpler_runs(alike(events, fails), fails);
+            events = simpler_runs(make_alike(events, fails), fails);
             return plainer_numbers(events, fails);
         }
     }
 }
 
 /// Tries one envelope for all entries; if the stream no longer fails, one number of each kind.
-fn alike(events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
+fn make_alike(events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
     let all: Vec<_> = events.iter().map(|event| with_tag(event, 0, 0)).collect();
     if all == events || fails(&all) {
         return all;
@@ -70,7 +70,7 @@ fn filler(event: &Event) -> Event {
 }
 
 /// Replaces events in `range` by fillers: first all events, then halves, quarters and so on.
-fn fill(events: &mut Vec<Event>, range: Range<usize>, fails: Fails<'_>) {
+fn replace_by_fillers(events: &mut Vec<Event>, range: Range<usize>, fails: Fails<'_>) {
     let mut tried = events.clone();
     tried[range.clone()].iter_mut().for_each(|event| *event = filler(event));
     if tried == *events {
@@ -80,8 +80,8 @@ fn fill(events: &mut Vec<Event>, range: Range<usize>, fails: Fails<'_>) {
         *events = tried;
     } else if range.len() > 1 {
         let middle = range.start + range.len() / 2;
-        fill(events, range.start..middle, fails);
-        fill(events, middle..range.end, fails);
+        replace_by_fillers(events, range.start..middle, fails);
+        replace_by_fillers(events, middle..range.end, fails);
     }
 }
 
@@ -117,19 +117,19 @@ fn shorter_runs(mut events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
     }
     for run in runs(&events).into_iter().rev() {
         let first = |length| [&events[..run.start + length], &events[run.end..]].concat();
-        let length = fewest(run.len(), &|length| fails(&first(length)));
+        let length = smallest_sufficient(run.len(), &|length| fails(&first(length)));
         events = first(length);
         // A later event may need the last event of the run.
         let end = run.start + length;
         let last = |length| [&events[..run.start], &events[end - length..]].concat();
-        let length = fewest(length, &|length| fails(&last(length)));
+        let length = smallest_sufficient(length, &|length| fails(&last(length)));
         events = last(length);
     }
     events
 }
 
 /// The smallest number for which `is_enough` returns true, at most `all`; `is_enough` must be monotonic.
-fn fewest(all: usize, is_enough: &dyn Fn(usize) -> bool) -> usize {
+fn smallest_sufficient(all: usize, is_enough: &dyn Fn(usize) -> bool) -> usize {
     // Usually all events or no events are necessary.
     if all == 0 || is_enough(0) {
         return 0;

@@ -402,7 +402,7 @@ impl<'a> Search<'a> {
 
 /// Parameters of the threads' calls.
 #[derive(Clone, Copy)]
-struct Shape {
+struct HistoryParameters {
     /// Number of calls of each thread.
     calls: u64,
     /// True if no receive uses any source, and a hint asserts this.
@@ -412,7 +412,7 @@ struct Shape {
 }
 
 /// Events of one thread. They use few keys, so that they match entries of other threads.
-fn events(choices: &mut Choices<'_>, thread: u64, shape: Shape) -> Vec<Request> {
+fn events(choices: &mut Choices<'_>, thread: u64, shape: HistoryParameters) -> Vec<Request> {
     let id = |thread, number| 10_000 * (thread + 1) + 100 * number;
     (0..shape.calls)
         .map(|number| {
@@ -445,21 +445,21 @@ fn events(choices: &mut Choices<'_>, thread: u64, shape: Shape) -> Vec<Request> 
         .collect()
 }
 
-fn selector(choices: &mut Choices<'_>, context: ContextId, shape: Shape) -> Selector {
+fn selector(choices: &mut Choices<'_>, context: ContextId, shape: HistoryParameters) -> Selector {
     let (source, tag) = (Rank(choices.below(2) as u32), Tag(choices.below(2)));
     let any = !shape.is_hinted && choices.chance(30);
     let source = if any { Wild::Any } else { Wild::Is(source) };
     Selector::new(context, source, if choices.chance(20) { Wild::Any } else { Wild::Is(tag) })
 }
 
-fn message(choices: &mut Choices<'_>, id: u64, shape: Shape) -> Message {
+fn message(choices: &mut Choices<'_>, id: u64, shape: HistoryParameters) -> Message {
     let (context, source, tag) = (choices.below(2), choices.below(2), choices.below(2));
     let is_nameless = choices.chance(if shape.is_hinted { 2 } else { 10 });
     let source = if is_nameless { Rank::UNKNOWN } else { Rank(source as u32) };
     Message::new(MsgId(id), Envelope::new(ContextId(context as u32), source, Tag(tag)))
 }
 
-fn rare(choices: &mut Choices<'_>, context: ContextId, shape: Shape) -> Request {
+fn rare(choices: &mut Choices<'_>, context: ContextId, shape: HistoryParameters) -> Request {
     let hints = match choices.below(3) {
         0 => Hints { no_unexpected: true, no_any_source: shape.is_hinted, ..Hints::default() },
         1 => Hints { no_any_tag: true, no_any_source: shape.is_hinted, ..Hints::default() },
@@ -493,17 +493,17 @@ fn record(engine: &Arc<dyn Concurrent>, of_threads: Vec<Vec<Request>>) -> Vec<Ca
 }
 
 /// Checks histories of this shape from these seeds. Returns the number of completed searches.
-fn histories(name: &str, seeds: std::ops::Range<u64>, shape: Shape, budget: u64) -> u64 {
+fn histories(name: &str, seeds: std::ops::Range<u64>, shape: HistoryParameters, budget: u64) -> u64 {
     let spread = Hints { no_any_source: true, ..Hints::default() };
     let mut searched = 0;
     for seed in seeds {
         let mut choices = Choices::Seed(seed);
-        let shape = Shape { is_hinted: seed % 2 == 0, ..shape };
+        let shape = HistoryParameters { is_hinted: seed % 2 == 0, ..shape };
         let mut before = Vec::new();
         if shape.is_hinted {
             before.extend((0..2).map(|context| Request::Event(Event::SetHints(ContextId(context), spread))));
         }
-        before.extend(events(&mut choices, 9, Shape { calls: 4, rare: u64::MAX, ..shape }));
+        before.extend(events(&mut choices, 9, HistoryParameters { calls: 4, rare: u64::MAX, ..shape }));
         let mut of_threads: Vec<_> = (0..3).map(|thread| events(&mut choices, thread, shape)).collect();
         if shape.is_hinted && seed % 8 == 0 {
             // A hint is withdrawn during other calls, so that the context's queues are merged.
@@ -541,7 +541,7 @@ fn is_searched(
 #[test]
 fn histories_of_several_threads_are_linearizable() {
     let seeds = if cfg!(miri) { 3 } else { 1500 };
-    let shape = Shape { calls: 4, is_hinted: false, rare: 8 };
+    let shape = HistoryParameters { calls: 4, is_hinted: false, rare: 8 };
     for name in NAMES {
         let searched = histories(name, 0..seeds, shape, 1_000_000);
         assert_eq!(searched, seeds, "{name}: all are short enough");
@@ -554,7 +554,7 @@ fn histories_of_several_threads_are_linearizable() {
 fn long_histories_of_several_threads_are_linearizable() {
     let asked = std::env::var("MATCHPOINT_HISTORIES").ok().map(|number| number.parse().expect("a number"));
     let seeds: u64 = asked.unwrap_or(if cfg!(miri) { 1 } else { 25 });
-    let shape = Shape { calls: 16, is_hinted: false, rare: 10 };
+    let shape = HistoryParameters { calls: 16, is_hinted: false, rare: 10 };
     for name in NAMES {
         let searched = histories(name, 0..seeds, shape, 100_000);
         assert!(searched * 20 >= seeds * 19, "{name}: only {searched} of {seeds} searched to the end");
@@ -562,7 +562,7 @@ fn long_histories_of_several_threads_are_linearizable() {
 }
 
 #[test]
-fn history_without_order_is_rejected() {
+fn unlinearizable_history_is_rejected() {
     let receive = Receive::new(RecvId(1), Selector::new(ContextId(0), Wild::Any, Wild::Any));
     let message = |id| Message::new(MsgId(id), Envelope::new(ContextId(0), Rank(1), Tag(1)));
     let call = |began, ended, event, outcome| {

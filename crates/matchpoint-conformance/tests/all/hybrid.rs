@@ -209,7 +209,7 @@ fn long_streams_equal_list() {
     for (seed, (name, shape)) in (1..).zip(generate::SHAPES) {
         // Without closes, which would keep the queues short.
         for (posts, arrivals) in [(shape.posts, shape.arrivals), (1, 12), (12, 1)] {
-            let shape = generate::Shape { posts, arrivals, maintenance: 0, tags: 4096, ..*shape };
+            let shape = generate::StreamParameters { posts, arrivals, maintenance: 0, tags: 4096, ..*shape };
             assert!(posts + arrivals > 0, "{name}");
             let events = generate::stream(shape, Choices::Seed(seed), 20_000);
             longest = longest.max(compare_with_list("hybrid", &events, seed));

@@ -208,7 +208,7 @@ fn bin_depth_mean(bins: u32) -> f64 {
 }
 
 #[test]
-fn optimistic_bins_divide_queue_depth() {
+fn more_optimistic_bins_shorten_bin_queues() {
     // One bin holds the whole queue, with lengths 1024, 1023, … 1.
     assert_eq!(bin_depth_mean(1), 512.5);
     // The searched bin holds the wanted receive and an equal part of the other receives.

@@ -265,7 +265,7 @@ fn keys_separate_thousand_communicators() {
 fn visit_shows_entries_of_context() {
     let (_, shape) = generate::SHAPES[0];
     // More contexts than an engine counts separately, with ids as in programs.
-    let shape = generate::Shape { contexts: 200, maintenance: 1, ..shape };
+    let shape = generate::StreamParameters { contexts: 200, maintenance: 1, ..shape };
     for variant in engines::variants().filter(|variant| !variant.is_tight) {
         let mut engine = engines::create(&variant.name).unwrap();
         let mut oracle = Oracle::new(engine.order(), false);

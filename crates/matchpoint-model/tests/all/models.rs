@@ -6,7 +6,7 @@ use matchpoint_model::machine::GammaAt;
 use matchpoint_model::memory::{OPEN_MPI_BYTES_PER_PEER, node_bytes};
 use matchpoint_model::queue::{SearchOrder, bound_s};
 use matchpoint_model::transport::{Knowledge, max_rate_s, postal_s};
-use matchpoint_model::{End, Estimate, Locality, Machine};
+use matchpoint_model::{End, ParameterEstimate, Locality, Machine};
 use proptest::prelude::*;
 
 fn close(one: f64, other: f64) -> bool {
@@ -90,7 +90,7 @@ fn gamma_depends_on_number_of_messages() {
     let mut machine = blue_waters();
     let at = |messages, gamma_s| GammaAt {
         messages,
-        gamma_s: Estimate::within(gamma_s, gamma_s / 2.0, gamma_s * 2.0),
+        gamma_s: ParameterEstimate::within(gamma_s, gamma_s / 2.0, gamma_s * 2.0),
     };
     machine.queue_search.by_messages = vec![at(100, 1e-9), at(10_000, 3e-9)];
     let gamma = |messages, end| machine.queue_search.gamma_at(messages, end).unwrap();

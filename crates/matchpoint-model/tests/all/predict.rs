@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::common::{blue_waters, layout};
 use matchpoint_model::{
-    End, Estimate, Exchange, Machine, Search, SearchOrder, Sent, Setting, Topology, predict,
+    End, ParameterEstimate, Exchange, Machine, Search, SearchOrder, Sent, Setting, Topology, predict,
 };
 use proptest::prelude::*;
 
@@ -145,8 +145,8 @@ fn oversized_exchange_is_reported() {
 #[test]
 fn intervals_of_parameters_are_intervals_of_times() {
     let mut machine = blue_waters();
-    machine.off_node.short.alpha_s = Some(Estimate::within(2e-6, 1e-6, 4e-6));
-    machine.off_node.short.rate_bytes_per_s = Some(Estimate::within(1e9, 0.5e9, 2e9));
+    machine.off_node.short.alpha_s = Some(ParameterEstimate::within(2e-6, 1e-6, 4e-6));
+    machine.off_node.short.rate_bytes_per_s = Some(ParameterEstimate::within(1e9, 0.5e9, 2e9));
     let setting = Setting {
         machine: &machine,
         layout: layout(2, 1, 1),

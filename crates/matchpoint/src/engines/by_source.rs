@@ -28,27 +28,27 @@ pub(super) type Messages<const L: usize> = Slab<Aged<Message>, L>;
 pub(super) type Arrivals = LinkedQueue<1>;
 
 pub(super) trait Sources<const L: usize>: Send + 'static {
-    type Shape: Copy + Send + 'static;
+    type SourceTableParameters: Copy + Send + 'static;
 
     /// True: an arrival compares receives of its source and any-source receives in the order of ages. False:
     /// an arrival searches the queue of its source, then the older any-source receives.
     const IS_MERGED: bool;
 
-    fn new(shape: Self::Shape) -> Self;
+    fn new(shape: Self::SourceTableParameters) -> Self;
 
-    fn order(_: Self::Shape) -> Order {
+    fn order(_: Self::SourceTableParameters) -> Order {
         Order::Total
     }
 
     fn get_mut(&mut self, source: Rank) -> Option<&mut Peer>;
 
-    fn get_or_insert(&mut self, source: Rank, shape: Self::Shape) -> Result<&mut Peer, Refused>;
+    fn get_or_insert(&mut self, source: Rank, shape: Self::SourceTableParameters) -> Result<&mut Peer, Refused>;
 
     fn search_all(
         &self,
         messages: &Messages<L>,
         arrivals: Arrivals,
-        shape: Self::Shape,
+        shape: Self::SourceTableParameters,
         examined: &mut u64,
         matches: impl Fn(SlotIndex, &Message) -> bool + Copy,
     ) -> Option<SlotIndex>;
@@ -63,7 +63,7 @@ struct Communicator<S> {
 }
 
 impl<S> Communicator<S> {
-    fn new<const L: usize>(shape: S::Shape) -> Self
+    fn new<const L: usize>(shape: S::SourceTableParameters) -> Self
     where
         S: Sources<L>,
     {
@@ -75,10 +75,10 @@ impl<S> Communicator<S> {
     }
 
     #[inline]
-    fn posted<const L: usize>(
+    fn posted_queue<const L: usize>(
         &mut self,
         selector: &Selector,
-        shape: S::Shape,
+        shape: S::SourceTableParameters,
     ) -> Result<&mut LinkedQueue, Refused>
     where
         S: Sources<L>,
@@ -92,7 +92,7 @@ impl<S> Communicator<S> {
 
 pub(super) struct BySource<S: Sources<L>, E: Effort, const L: usize> {
     communicators: Communicators<Communicator<S>>,
-    shape: S::Shape,
+    shape: S::SourceTableParameters,
     posted: Slab<Aged<Receive>, 1>,
     unexpected: Messages<L>,
     clock: u64,
@@ -103,7 +103,7 @@ pub(super) struct BySource<S: Sources<L>, E: Effort, const L: usize> {
 }
 
 impl<S: Sources<L>, E: Effort, const L: usize> BySource<S, E, L> {
-    pub(super) fn new(shape: S::Shape) -> Self {
+    pub(super) fn new(shape: S::SourceTableParameters) -> Self {
         BySource {
             communicators: Communicators::default(),
             shape,
@@ -158,7 +158,7 @@ impl<S: Sources<L>, E: Effort, const L: usize> BySource<S, E, L> {
         self.clock += 1;
         let open = || Communicator::new(self.shape);
         let communicator = self.communicators.find_or_open(receive.selector.context(), open)?;
-        let queue = communicator.posted(&receive.selector, self.shape)?;
+        let queue = communicator.posted_queue(&receive.selector, self.shape)?;
         let at = self.posted.insert(Aged { value: receive, age: self.clock })?;
         queue.push(&mut self.posted, at);
         Ok(())
@@ -187,11 +187,11 @@ impl<S: Sources<L>, E: Effort, const L: usize> Queues for BySource<S, E, L> {
     type Posted = SlotIndex;
     type Unexpected = SlotIndex;
 
-    fn posted(&self) -> impl Iterator<Item = (u64, SlotIndex)> {
+    fn posted_positions(&self) -> impl Iterator<Item = (u64, SlotIndex)> {
         self.posted.iter().map(|(at, posted)| (posted.age, at))
     }
 
-    fn unexpected(&self) -> impl Iterator<Item = (u64, SlotIndex)> {
+    fn unexpected_positions(&self) -> impl Iterator<Item = (u64, SlotIndex)> {
         self.unexpected.iter().map(|(at, waiting)| (waiting.age, at))
     }
 
@@ -207,7 +207,7 @@ impl<S: Sources<L>, E: Effort, const L: usize> Queues for BySource<S, E, L> {
         let selector = self.posted.get(at).value.selector;
         let communicator = self.communicators.find(selector.context());
         // The queue of the source exists, so this call inserts no source.
-        if let Some(Ok(queue)) = communicator.map(|communicator| communicator.posted(&selector, self.shape)) {
+        if let Some(Ok(queue)) = communicator.map(|communicator| communicator.posted_queue(&selector, self.shape)) {
             queue.unlink(&mut self.posted, at);
         }
         self.posted.remove(at);

@@ -47,7 +47,7 @@ pub(super) const SPEC: Spec = Spec {
 fn build(arguments: &Arguments<'_>, is_counting: bool) -> Built {
     let order = arguments.word("order", &[("total", Order::Total), ("per_source", Order::PerSource)])?;
     let dense: u64 = arguments.within("dense", 0..=1 << 24)?;
-    let shape = Shape { order, dense };
+    let shape = SourceTableParameters { order, dense };
     Ok(if is_counting {
         Box::new(RankArray::<Attempts>::new(shape))
     } else {
@@ -61,22 +61,22 @@ pub(super) type RankArray<E> = BySource<Peers<Peer>, E, 1>;
 pub(super) const BYTES_PER_PROCESS: u64 = size_of::<Peer>() as u64;
 
 #[derive(Clone, Copy)]
-pub(super) struct Shape {
+pub(super) struct SourceTableParameters {
     pub(super) order: Order,
     /// Sources below this number index an array.
     pub(super) dense: u64,
 }
 
 impl Sources<1> for Peers<Peer> {
-    type Shape = Shape;
+    type SourceTableParameters = SourceTableParameters;
 
     const IS_MERGED: bool = true;
 
-    fn new(_: Shape) -> Self {
+    fn new(_: SourceTableParameters) -> Self {
         Peers::default()
     }
 
-    fn order(shape: Shape) -> Order {
+    fn order(shape: SourceTableParameters) -> Order {
         shape.order
     }
 
@@ -86,7 +86,7 @@ impl Sources<1> for Peers<Peer> {
     }
 
     #[inline]
-    fn get_or_insert(&mut self, source: Rank, shape: Shape) -> Result<&mut Peer, Refused> {
+    fn get_or_insert(&mut self, source: Rank, shape: SourceTableParameters) -> Result<&mut Peer, Refused> {
         Peers::get_or_insert(self, source, shape.dense)
     }
 
@@ -94,7 +94,7 @@ impl Sources<1> for Peers<Peer> {
         &self,
         messages: &Messages<1>,
         _: Arrivals,
-        shape: Shape,
+        shape: SourceTableParameters,
         examined: &mut u64,
         matches: impl Fn(SlotIndex, &Message) -> bool + Copy,
     ) -> Option<SlotIndex> {

@@ -21,7 +21,7 @@ fn laws_hold_with_small_inner_tables() {
 #[test]
 fn full_shard_refusal_has_no_effect() {
     let seeds = if cfg!(miri) { 2 } else { 2000 };
-    let shape = Shape { calls: 60, is_hinted: true, rare: u64::MAX };
+    let shape = HistoryParameters { calls: 60, is_hinted: true, rare: u64::MAX };
     let hints = |no_any_source| {
         let hints = Hints { no_any_source, ..Hints::default() };
         [0, 1].map(|context| Request::Event(Event::SetHints(ContextId(context), hints)))

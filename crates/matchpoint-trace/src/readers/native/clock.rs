@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn offsets_are_linear_between_two() {
+    fn offset_between_measurements_is_interpolated() {
         let mut time = timeline(&[(0, 0), (1000, 1000)], &[(100, 10), (300, 30)], 1.0);
         assert_eq!([50, 100, 200, 300, 900].map(|ticks| time.ns(ticks)), [60, 110, 220, 330, 930]);
         let mut time = timeline(&[(0, 0), (1000, 1000)], &[(100, 10)], 1.0);

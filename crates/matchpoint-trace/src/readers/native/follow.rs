@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use super::decode::Ids;
 use super::stream::Stream;
-use super::survey::{Facts, SurveyError};
+use super::survey::{Facts, FileSurveyError};
 use super::unpack::{NextBlock, next};
 use crate::call::Call;
 use crate::error::TraceError;
@@ -188,10 +188,10 @@ impl Follower {
         if self.facts.is_none() {
             match Facts::of_head(&self.path, bytes) {
                 Ok(facts) => (after_head, self.facts) = (facts.good, Some(facts)),
-                Err(SurveyError::Truncated) => return Ok(0),
+                Err(FileSurveyError::Truncated) => return Ok(0),
                 // The file size may become visible before the bytes.
-                Err(SurveyError::Damaged(_)) if is_last(bytes) => return Ok(0),
-                Err(SurveyError::Damaged(error)) => return Err(error),
+                Err(FileSurveyError::Damaged(_)) if is_last(bytes) => return Ok(0),
+                Err(FileSurveyError::Damaged(error)) => return Err(error),
             }
         }
         let Some(mut facts) = self.facts.take() else { return Ok(0) };

@@ -26,7 +26,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use self::stream::Stream;
-use self::survey::{Facts, SurveyError};
+use self::survey::{Facts, FileSurveyError};
 use crate::error::TraceError;
 use crate::native::block::MAGIC;
 use crate::native::is_rank_file;
@@ -47,8 +47,8 @@ pub(super) const READER: Reader =
 pub fn read_bytes(bytes: &[u8]) -> Result<impl RankReader + '_, TraceError> {
     let path = Path::new("(bytes)");
     let facts = Facts::of(path, bytes).map_err(|bad| match bad {
-        SurveyError::Damaged(error) => error,
-        SurveyError::Truncated => TraceError::new(path, "there is no whole head", "record the run again"),
+        FileSurveyError::Damaged(error) => error,
+        FileSurveyError::Truncated => TraceError::new(path, "there is no whole head", "record the run again"),
     })?;
     Stream::new(path.to_owned(), bytes, Arc::new(facts))
 }

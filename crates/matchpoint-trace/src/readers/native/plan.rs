@@ -1,7 +1,7 @@
 //! Plans for the calls of each function, by the function's index in the head.
 
 use crate::function::Function;
-use crate::native::layout::{self, Field, HandleKind, Shape};
+use crate::native::layout::{self, Field, HandleKind, FieldLayout};
 
 use super::cursor::{Cursor, Fault};
 
@@ -26,7 +26,7 @@ impl LastHandles {
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Plan {
     pub function: Function,
-    pub shape: Shape,
+    pub shape: FieldLayout,
     /// Kind of the remark, if this entry is a remark on the previous call.
     pub remark: Option<Remark>,
     fields: Box<[Field]>,
@@ -52,7 +52,7 @@ impl Plan {
         let failed = name.strip_suffix(layout::FAILED);
         let function = Function::named(failed.unwrap_or(name)).unwrap_or(Function::Unknown);
         // A failed call has no effect.
-        let shape = if failed.is_some() { Shape::Other } else { Shape::of(function) };
+        let shape = if failed.is_some() { FieldLayout::Other } else { FieldLayout::of(function) };
         let own = match remark {
             Some(Remark::Members) => layout::MEMBERS_FIELDS,
             Some(Remark::Queues) => layout::QUEUES_FIELDS,

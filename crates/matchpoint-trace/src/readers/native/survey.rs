@@ -38,7 +38,7 @@ pub(super) struct Facts {
     pub reports: VecDeque<(i64, u64)>,
 }
 
-pub(super) enum SurveyError {
+pub(super) enum FileSurveyError {
     /// The process was killed before its first call.
     Truncated,
     /// The file is not a trace, or cannot be read.
@@ -46,7 +46,7 @@ pub(super) enum SurveyError {
 }
 
 impl Facts {
-    pub fn of(path: &Path, bytes: &[u8]) -> Result<Facts, SurveyError> {
+    pub fn of(path: &Path, bytes: &[u8]) -> Result<Facts, FileSurveyError> {
         let (head, plans, after) = head(path, bytes)?;
         let mut facts = Facts {
             time: ClockSamples::default(),
@@ -76,7 +76,7 @@ impl Facts {
     ///
     /// # Errors
     /// The file is not a trace, or its head is incomplete.
-    pub fn of_head(path: &Path, bytes: &[u8]) -> Result<Facts, SurveyError> {
+    pub fn of_head(path: &Path, bytes: &[u8]) -> Result<Facts, FileSurveyError> {
         let (_, _, after) = head(path, bytes)?;
         Facts::of(path, &bytes[..after])
     }
@@ -111,8 +111,8 @@ impl Facts {
             }
             match self.visit_block(path, bytes) {
                 Ok(_) => self.report(),
-                Err(SurveyError::Damaged(error)) => return Err(error),
-                Err(SurveyError::Truncated) => return Ok(()),
+                Err(FileSurveyError::Damaged(error)) => return Err(error),
+                Err(FileSurveyError::Truncated) => return Ok(()),
             }
         }
     }
@@ -153,7 +153,7 @@ impl Facts {
         self.time.offsets.iter().any(|offset| offset.2 == UNKNOWN_NS)
     }
 
-    fn visit_block(&mut self, path: &Path, bytes: &[u8]) -> Result<bool, SurveyError> {
+    fn visit_block(&mut self, path: &Path, bytes: &[u8]) -> Result<bool, FileSurveyError> {
         let NextBlock::Block(header) = next(bytes, self.good) else { return Ok(false) };
         let at = self.good;
         match header.kind {
@@ -163,11 +163,11 @@ impl Facts {
                 self.calls = self.calls.saturating_add(header.calls);
             }
             kind::CLOCK | kind::OFFSET | kind::END | kind::MODULES | kind::SEARCH => {
-                let content = unpack::whole(path, bytes, at).map_err(SurveyError::Damaged)?;
+                let content = unpack::whole(path, bytes, at).map_err(FileSurveyError::Damaged)?;
                 self.add_content(header.kind, &content);
             }
             kind::WITHIN => {
-                let content = unpack::whole(path, bytes, at).map_err(SurveyError::Damaged)?;
+                let content = unpack::whole(path, bytes, at).map_err(FileSurveyError::Damaged)?;
                 self.within.extend(within(&content, self.plans.len()).map(|call| (header.thread, call)));
             }
             _ => {}
@@ -210,9 +210,9 @@ fn decode_lossy(content: &[u8]) -> Cow<'_, str> {
     String::from_utf8_lossy(content)
 }
 
-fn head(path: &Path, bytes: &[u8]) -> Result<(Head, Vec<Plan>, usize), SurveyError> {
+fn head(path: &Path, bytes: &[u8]) -> Result<(Head, Vec<Plan>, usize), FileSurveyError> {
     let bad = |problem: String, advice: &str| {
-        SurveyError::Damaged(TraceError::new(path, problem, advice).at_offset(0))
+        FileSurveyError::Damaged(TraceError::new(path, problem, advice).at_offset(0))
     };
     let copy = "copy the file again, or leave this rank out";
     let header = match next(bytes, 0) {
@@ -220,11 +220,11 @@ fn head(path: &Path, bytes: &[u8]) -> Result<(Head, Vec<Plan>, usize), SurveyErr
         NextBlock::Block(header) => {
             return Err(bad(format!("the first block is of kind {}, and no head", header.kind), copy));
         }
-        NextBlock::Cut => return Err(SurveyError::Truncated),
-        NextBlock::NoBlock if bytes.iter().all(|&byte| byte == 0) => return Err(SurveyError::Truncated),
+        NextBlock::Cut => return Err(FileSurveyError::Truncated),
+        NextBlock::NoBlock if bytes.iter().all(|&byte| byte == 0) => return Err(FileSurveyError::Truncated),
         NextBlock::NoBlock => return Err(bad("this is no file of a recorded trace".to_owned(), copy)),
     };
-    let content = unpack::whole(path, bytes, 0).map_err(SurveyError::Damaged)?;
+    let content = unpack::whole(path, bytes, 0).map_err(FileSurveyError::Damaged)?;
     check_version(&content).map_err(|version| {
         let problem =
             format!("the file is of version {version}, and version {VERSION} is the newest known here");

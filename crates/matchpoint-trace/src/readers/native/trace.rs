@@ -10,7 +10,7 @@ use super::files::Files;
 use super::notes;
 use super::rank_file::RankFile;
 use super::stream::Stream;
-use super::survey::{Facts, SurveyError};
+use super::survey::{Facts, FileSurveyError};
 use crate::error::TraceError;
 use crate::native::manifest::{self, Manifest};
 use crate::native::{VERSION, arrivals, file_name};
@@ -54,7 +54,7 @@ impl Trace for Ranks {
         let facts = match facts {
             Ok(facts) => facts.clone(),
             Err(problem) => match Facts::of(path, map) {
-                Err(SurveyError::Damaged(error)) => return Err(error),
+                Err(FileSurveyError::Damaged(error)) => return Err(error),
                 _ => return Err(TraceError::new(path, problem, "leave this rank out")),
             },
         };
@@ -120,11 +120,11 @@ impl OpenedFiles {
         let map = Map::open(path)?;
         let facts = match Facts::of(path, &map) {
             Ok(facts) => Ok(Arc::new(facts)),
-            Err(SurveyError::Truncated) => {
+            Err(FileSurveyError::Truncated) => {
                 self.empty.insert(rank, format!("{name} ends before any call: {DIED}"));
                 return Ok(());
             }
-            Err(SurveyError::Damaged(error)) => Err(error.problem),
+            Err(FileSurveyError::Damaged(error)) => Err(error.problem),
         };
         self.bytes += bytes;
         self.present.insert(rank, RankFile { path: path.to_owned(), map, facts });
@@ -200,7 +200,7 @@ impl OpenedFiles {
     fn first_error(&self) -> TraceError {
         let file = self.present.values().next().expect("there is one");
         match Facts::of(&file.path, &file.map) {
-            Err(SurveyError::Damaged(error)) => error,
+            Err(FileSurveyError::Damaged(error)) => error,
             _ => TraceError::new(&file.path, "the file cannot be read", "copy it again"),
         }
     }

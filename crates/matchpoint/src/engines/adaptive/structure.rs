@@ -4,7 +4,7 @@ use crate::effort::Attempts;
 use crate::engine::{Engine, Entry, Refused};
 use crate::engines::bins::Bins;
 use crate::engines::list::List;
-use crate::engines::rank_array::{RankArray, Shape};
+use crate::engines::rank_array::{RankArray, SourceTableParameters};
 use crate::hints::{HintTable, Order};
 use crate::maintenance::Queues;
 use crate::migration::visit_entries;
@@ -29,7 +29,7 @@ impl Structure {
     }
 
     pub(super) fn ranks() -> Self {
-        Structure::Ranks(RankArray::new(Shape { order: Order::Total, dense: DENSE }))
+        Structure::Ranks(RankArray::new(SourceTableParameters { order: Order::Total, dense: DENSE }))
     }
 
     /// The level of a structure: 0 list, 1 bins, 2 rank array.

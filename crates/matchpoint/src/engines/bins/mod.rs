@@ -174,11 +174,11 @@ impl<E: Effort, S: Scheme> Queues for Bins<E, S> {
     type Posted = SlotIndex;
     type Unexpected = Found;
 
-    fn posted(&self) -> impl Iterator<Item = (u64, SlotIndex)> {
+    fn posted_positions(&self) -> impl Iterator<Item = (u64, SlotIndex)> {
         self.posted.iter().map(|(at, posted)| (posted.age, at))
     }
 
-    fn unexpected(&self) -> impl Iterator<Item = (u64, Found)> {
+    fn unexpected_positions(&self) -> impl Iterator<Item = (u64, Found)> {
         // Ages count from the newest, so that removals of older messages do not change them.
         (0..).map(|newer| u64::MAX - newer).zip(self.unexpected.iter().map(Messages::at_place))
     }

@@ -47,7 +47,7 @@ fn build(arguments: &Arguments<'_>, is_counting: bool) -> Built {
 type FourD<E> = BySource<Tree<Peer>, E, 2>;
 
 impl Sources<2> for Tree<Peer> {
-    type Shape = Dimension;
+    type SourceTableParameters = Dimension;
 
     const IS_MERGED: bool = false;
 

@@ -62,9 +62,9 @@ impl<E: Effort> Hybrid<E> {
         match self.table.exchange(key, home, QUEUE) {
             Exchange::Vacant(slot) => {
                 slot.fill(key, id, if QUEUE == POSTED { self.posts } else { self.log.mark });
-                self.queued::<QUEUE>(key)
+                self.count_queued::<QUEUE>(key)
             }
-            Exchange::Took(entry) => self.took::<QUEUE>(entry),
+            Exchange::Took(entry) => self.count_taken::<QUEUE>(entry),
             Exchange::Other => self.exchange_elsewhere::<QUEUE>(id, key, hash),
         }
     }
@@ -72,8 +72,8 @@ impl<E: Effort> Hybrid<E> {
     /// Does [`exchange`](Self::exchange) for a key with duplicates, or for a slot with another key.
     #[inline(never)]
     fn exchange_elsewhere<const QUEUE: u64>(&mut self, id: u64, key: Key, hash: u64) -> Outcome {
-        match self.table.exchange_duplicate((key, hash), QUEUE, self.entry::<QUEUE>(id)) {
-            Some(exchanged) => self.finish::<QUEUE>(key, exchanged),
+        match self.table.exchange_duplicate((key, hash), QUEUE, self.new_entry::<QUEUE>(id)) {
+            Some(exchanged) => self.finish_exchange::<QUEUE>(key, exchanged),
             None => self.exchange_displaced::<QUEUE>(id, key, hash),
         }
     }
@@ -81,8 +81,8 @@ impl<E: Effort> Hybrid<E> {
     /// Does [`exchange`](Self::exchange) for a slot with another key.
     #[inline(never)]
     fn exchange_displaced<const QUEUE: u64>(&mut self, id: u64, key: Key, hash: u64) -> Outcome {
-        match self.table.exchange_displaced((key, hash), QUEUE, self.entry::<QUEUE>(id)) {
-            Some(exchanged) => self.finish::<QUEUE>(key, exchanged),
+        match self.table.exchange_displaced((key, hash), QUEUE, self.new_entry::<QUEUE>(id)) {
+            Some(exchanged) => self.finish_exchange::<QUEUE>(key, exchanged),
             None => self.exchange_slowly::<QUEUE>(id, key),
         }
     }
@@ -90,25 +90,25 @@ impl<E: Effort> Hybrid<E> {
     /// Does [`exchange`](Self::exchange) in all cases, also while the table moves slots.
     #[inline(never)]
     fn exchange_slowly<const QUEUE: u64>(&mut self, id: u64, key: Key) -> Outcome {
-        let (entry, len) = (self.entry::<QUEUE>(id), self.entries());
+        let (entry, len) = (self.new_entry::<QUEUE>(id), self.entries());
         let exchanged = self.table.exchange_slowly(key, QUEUE, entry, len);
         if self.gate & MOVING != 0 || !self.table.is_ready() {
             self.set_gates();
         }
-        exchanged.map_or_else(Outcome::refused, |exchanged| self.finish::<QUEUE>(key, exchanged))
+        exchanged.map_or_else(Outcome::refused, |exchanged| self.finish_exchange::<QUEUE>(key, exchanged))
     }
 
     /// Updates the counts after an exchange: the call took the entry `taken`, or queued its own entry.
     #[inline(always)]
-    fn finish<const QUEUE: u64>(&mut self, key: Key, taken: Option<Entry>) -> Outcome {
+    fn finish_exchange<const QUEUE: u64>(&mut self, key: Key, taken: Option<Entry>) -> Outcome {
         match taken {
-            Some(entry) => self.took::<QUEUE>(entry),
-            None => self.queued::<QUEUE>(key),
+            Some(entry) => self.count_taken::<QUEUE>(entry),
+            None => self.count_queued::<QUEUE>(key),
         }
     }
 
     #[inline(always)]
-    fn entry<const QUEUE: u64>(&self, id: u64) -> Entry {
+    fn new_entry<const QUEUE: u64>(&self, id: u64) -> Entry {
         Entry { id, number: if QUEUE == POSTED { self.posts } else { self.log.mark } >> NUMBER }
     }
 
@@ -122,11 +122,11 @@ impl<E: Effort> Hybrid<E> {
                 return Outcome::took(self.take_message(at));
             }
         }
-        if let Err(why) = self.wildcards.add(pattern, self.entry::<POSTED>(id)) {
+        if let Err(why) = self.wildcards.add(pattern, self.new_entry::<POSTED>(id)) {
             return Outcome::refused(why);
         }
         self.gate |= WILD;
-        self.queued::<POSTED>(pattern.key)
+        self.count_queued::<POSTED>(pattern.key)
     }
 
     /// Handles a message if [`Hybrid::gate`] is not 0, for example while receives with wildcards are posted.
@@ -137,7 +137,7 @@ impl<E: Effort> Hybrid<E> {
             let taken = self.wildcards.take_in_class(key);
             if let Some(id) = taken.or_else(|| self.wildcards.take(key, u64::MAX, &mut self.effort)) {
                 self.left_wildcards();
-                return self.took::<UNEXPECTED>(Entry { id, number: 0 });
+                return self.count_taken::<UNEXPECTED>(Entry { id, number: 0 });
             }
         }
         self.arrive_slowly(id, key)
@@ -168,7 +168,7 @@ impl<E: Effort> Hybrid<E> {
 
     /// Updates the counts after the call queued its entry.
     #[inline(always)]
-    fn queued<const QUEUE: u64>(&mut self, key: Key) -> Outcome {
+    fn count_queued<const QUEUE: u64>(&mut self, key: Key) -> Outcome {
         if QUEUE == UNEXPECTED {
             return if self.log.push(key) { Outcome::QUEUED } else { self.block_ended() };
         }
@@ -179,7 +179,7 @@ impl<E: Effort> Hybrid<E> {
 
     /// Updates the counts after the call took an entry of the other queue.
     #[inline(always)]
-    fn took<const QUEUE: u64>(&mut self, Entry { id, number }: Entry) -> Outcome {
+    fn count_taken<const QUEUE: u64>(&mut self, Entry { id, number }: Entry) -> Outcome {
         let mut emptied = None;
         if QUEUE == POSTED {
             self.effort.examined(Queue::Unexpected, 1);
@@ -195,7 +195,7 @@ impl<E: Effort> Hybrid<E> {
         Outcome::took(id)
     }
 
-    /// Does [`took`](Self::took) if the message was the last of its log block, or if a memory check is due.
+    /// Does [`count_taken`](Self::count_taken) if the message was the last of its log block, or if a memory check is due.
     #[cold]
     #[inline(never)]
     fn took_and_tidy(&mut self, id: u64, emptied: Option<u64>) -> Outcome {

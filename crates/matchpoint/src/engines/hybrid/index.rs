@@ -57,7 +57,7 @@ impl Index {
             effort.examined(Queue::Unexpected, compared);
             let Some(at) = found else { return Err(self.end) };
             let Entry { id: number, number: age } = self.messages.table.first(at).entry;
-            let waits = log.waits(number, age);
+            let waits = log.is_queued(number, age);
             if !waits || is_taken {
                 self.messages.pop(at);
             }

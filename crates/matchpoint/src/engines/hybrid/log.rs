@@ -259,7 +259,7 @@ impl Log {
 
     /// True if the message with this number and this age is still queued.
     #[inline(always)]
-    pub(super) fn waits(&self, number: u64, age: u64) -> bool {
+    pub(super) fn is_queued(&self, number: u64, age: u64) -> bool {
         let (place, lane) = ((number / LANE) as usize, number % LANE);
         let block = self.block(number / LANE);
         block.is_some_and(|block| block.age + lane == age) && self.waiting[place] >> lane & 1 != 0

@@ -157,12 +157,12 @@ impl<E: Effort> Queues for Hybrid<E> {
     type Posted = (Pattern, Entry);
     type Unexpected = (Key, Entry);
 
-    fn posted(&self) -> impl Iterator<Item = (u64, Self::Posted)> {
+    fn posted_positions(&self) -> impl Iterator<Item = (u64, Self::Posted)> {
         let exact = self.table.iter(POSTED).map(|(key, entry)| (Pattern::exact(key), entry));
         exact.chain(self.wildcards.iter()).map(|posted| (posted.1.number, posted))
     }
 
-    fn unexpected(&self) -> impl Iterator<Item = (u64, Self::Unexpected)> {
+    fn unexpected_positions(&self) -> impl Iterator<Item = (u64, Self::Unexpected)> {
         self.table.iter(UNEXPECTED).map(|unexpected| (self.log.age(unexpected.1.number), unexpected))
     }
 

@@ -197,11 +197,11 @@ impl<T: Tally> Queues for Optimistic<T> {
     type Posted = SlotIndex;
     type Unexpected = SlotIndex;
 
-    fn posted(&self) -> impl Iterator<Item = (u64, SlotIndex)> {
+    fn posted_positions(&self) -> impl Iterator<Item = (u64, SlotIndex)> {
         self.receives.iter().map(|(at, posted)| (posted.age, at))
     }
 
-    fn unexpected(&self) -> impl Iterator<Item = (u64, SlotIndex)> {
+    fn unexpected_positions(&self) -> impl Iterator<Item = (u64, SlotIndex)> {
         self.messages.iter().map(|(at, waiting)| (waiting.age, at))
     }
 
@@ -279,7 +279,7 @@ impl<T: Tally> Engine for Optimistic<T> {
         let key = class.key_of(selector);
         index.push(&mut self.receives, at, key);
         let length = runs.count_posted(selector, run);
-        self.tally.posted(posted, &self.receives, (class, key), length);
+        self.tally.count_posted(posted, &self.receives, (class, key), length);
         Ok(None)
     }
 

@@ -14,7 +14,7 @@ pub(in crate::engines) trait Tally: Effort {
 
     fn count_arrival(&mut self, _: &PostedIndexes, _: &Descriptors, _: Hashes) {}
 
-    fn posted(&mut self, _: &PostedIndexes, _: &Descriptors, _: (Class, u32), _length: u32) {}
+    fn count_posted(&mut self, _: &PostedIndexes, _: &Descriptors, _: (Class, u32), _length: u32) {}
 
     fn count_match(&mut self, _: &Descriptors, _: SlotIndex) {}
 
@@ -71,8 +71,7 @@ impl Tally for Counts {
         }
     }
 
-    fn posted(
-        &mut self,
+    fn count_posted(&mut self,
         indexes: &PostedIndexes,
         receives: &Descriptors,
         (class, key): (Class, u32),

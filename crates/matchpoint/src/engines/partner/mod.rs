@@ -210,11 +210,11 @@ impl<E: HasLog> Queues for Partner<E> {
     type Posted = EntryPosition;
     type Unexpected = EntryPosition;
 
-    fn posted(&self) -> impl Iterator<Item = (u64, EntryPosition)> {
+    fn posted_positions(&self) -> impl Iterator<Item = (u64, EntryPosition)> {
         self.posted.positions()
     }
 
-    fn unexpected(&self) -> impl Iterator<Item = (u64, EntryPosition)> {
+    fn unexpected_positions(&self) -> impl Iterator<Item = (u64, EntryPosition)> {
         self.unexpected.positions()
     }
 
