@@ -121,7 +121,7 @@ pub struct Session {
     writer: Writer,
     settings: Settings,
     missing: Vec<(u32, Measurement)>,
-    /// Pairs whose eager limit is untested.
+    /// Pairs with an untested eager limit.
     to_try: Vec<(Locality, Pair)>,
     total: usize,
 }

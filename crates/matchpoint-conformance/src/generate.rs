@@ -23,7 +23,7 @@ pub struct StreamParameters {
     pub any_source_percent: u64,
     /// Percentage of receives and probes with any tag.
     pub any_tag_percent: u64,
-    /// Percentage of the receives and probes with an exact tag whose tag is replaced by a masked tag.
+    /// Percentage of masked tags among the receives and probes without any tag.
     pub masked_percent: u64,
     /// Number of masks. The first masks are usual in programs, the other masks are random.
     pub masks: u64,
@@ -69,18 +69,25 @@ const MIXED: StreamParameters = StreamParameters {
 };
 
 /// A stream with many duplicates of receives.
-const ALIKE: StreamParameters = StreamParameters { contexts: 1, tags: 2, masked_percent: 0, posts: 60, maintenance: 1, ..MIXED };
+const ALIKE: StreamParameters =
+    StreamParameters { contexts: 1, tags: 2, masked_percent: 0, posts: 60, maintenance: 1, ..MIXED };
 
 /// Shapes that [`check`](crate::check()) uses, by name.
 pub const SHAPES: &[(&str, StreamParameters)] = &[
     ("mixed", MIXED),
     ("one of each", StreamParameters { contexts: 1, sources: 1, tags: 1, ..MIXED }),
     ("wild", StreamParameters { any_source_percent: 45, any_tag_percent: 35, masked_percent: 50, ..MIXED }),
-    ("wide", StreamParameters { wide: true, sources: 12, tags: 12, contexts: 3, masked_percent: 30, ..MIXED }),
+    (
+        "wide",
+        StreamParameters { wide: true, sources: 12, tags: 12, contexts: 3, masked_percent: 30, ..MIXED },
+    ),
     // Few kinds of receives, with duplicates of each.
     ("wild and alike", StreamParameters { sources: 2, any_source_percent: 30, any_tag_percent: 30, ..ALIKE }),
     // Two sources in this shape are equal in their lower half.
-    ("wide and alike", StreamParameters { wide: true, tags: 1, any_source_percent: 50, any_tag_percent: 0, ..ALIKE }),
+    (
+        "wide and alike",
+        StreamParameters { wide: true, tags: 1, any_source_percent: 50, any_tag_percent: 0, ..ALIKE },
+    ),
     (
         "no wildcards",
         StreamParameters { any_source_percent: 0, any_tag_percent: 0, masked_percent: 0, tags: 16, ..MIXED },
@@ -100,11 +107,21 @@ pub const SHAPES: &[(&str, StreamParameters)] = &[
     ("many contexts", StreamParameters { contexts: 300, sources: 2, tags: 2, ..MIXED }),
     (
         "many masks",
-        StreamParameters { masks: 400, masked_percent: 85, any_tag_percent: 5, tags: 64, contexts: 1, ..MIXED },
+        StreamParameters {
+            masks: 400,
+            masked_percent: 85,
+            any_tag_percent: 5,
+            tags: 64,
+            contexts: 1,
+            ..MIXED
+        },
     ),
     ("upkeep", StreamParameters { maintenance: 20, batches: 10, sources: 2, tags: 2, contexts: 3, ..MIXED }),
     // Batches of some hundred messages meet some hundred receives with many duplicates.
-    ("in batches", StreamParameters { posts: 90, arrivals: 5, batches: 4, batch: 150, sources: 2, tags: 2, ..MIXED }),
+    (
+        "in batches",
+        StreamParameters { posts: 90, arrivals: 5, batches: 4, batch: 150, sources: 2, tags: 2, ..MIXED },
+    ),
 ];
 
 /// Creates a stream with up to `events` events. The stream is shorter if the choices run out.

@@ -117,7 +117,12 @@ pub(crate) fn catch_panics<T>(call: impl FnOnce() -> T) -> Result<T, Broken> {
 
 /// Runs one event, `since` events after the last full comparison. Returns true if both queues were compared
 /// in full.
-fn run_event(engine: &mut dyn Engine, oracle: &mut Oracle, event: &Event, since: usize) -> Result<bool, Broken> {
+fn run_event(
+    engine: &mut dyn Engine,
+    oracle: &mut Oracle,
+    event: &Event,
+    since: usize,
+) -> Result<bool, Broken> {
     let outcome = catch_panics(|| event.play(engine))?;
     oracle.check(event, &outcome)?;
     let compared = match oracle.queued() {

@@ -107,7 +107,7 @@ pub struct CompletionList {
     /// Completions that the application reads after all current completions of the core provider: a
     /// multi-receive buffer is released after its last message.
     pub deferred: VecDeque<Completion>,
-    /// Receives that the core provider completes, and whose completion the application reads as an error.
+    /// Receives that the core provider completes. The application reads their completion as an error.
     pub truncated: Vec<TruncatedReceive>,
     /// True if an endpoint of the queue has messages with a pending source.
     pub has_pending_sources: bool,

@@ -33,7 +33,7 @@ pub struct Queue {
     /// Size of an application's entry, in bytes. The core provider's entries have the longest format.
     entry_bytes: usize,
     own: CompletionList,
-    /// Owners of the endpoints whose receives complete here.
+    /// Owners of the endpoints with receives that complete here.
     owners: Vec<*mut SrxOwner>,
     /// Number of requests for a list of entries that this queue has answered.
     answered_requests: u32,

@@ -150,17 +150,23 @@ pub(crate) fn time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Paramet
 }
 
 /// Reads an optional time.
-pub(crate) fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<ParameterEstimate>, D::Error> {
+pub(crate) fn seconds<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<ParameterEstimate>, D::Error> {
     time(deserializer).map(Some)
 }
 
 /// Reads an optional rate.
-pub(crate) fn rate<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<ParameterEstimate>, D::Error> {
+pub(crate) fn rate<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<ParameterEstimate>, D::Error> {
     checked(deserializer, |estimate| estimate.rate_problem(false)).map(Some)
 }
 
 /// Reads an optional rate that may be infinite.
-pub(crate) fn limit<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<ParameterEstimate>, D::Error> {
+pub(crate) fn limit<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<ParameterEstimate>, D::Error> {
     checked(deserializer, |estimate| estimate.rate_problem(true)).map(Some)
 }
 

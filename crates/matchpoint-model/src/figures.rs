@@ -45,8 +45,8 @@ const MESSAGES_MAX: u64 = 10_000;
 /// Largest message of figures 2 and 3.
 const BYTES_MAX: u64 = 1_000_000;
 
-/// Processes whose bytes all use the middle link of figure 6: the processes of two Geminis with two nodes
-/// each.
+/// Number of processes that send all bytes over the middle link of figure 6: the processes of two Geminis
+/// with two nodes each.
 const ON_MIDDLE_LINK: f64 = 4.0 * PPN as f64;
 
 const SIZE: &str = "bytes of the message";

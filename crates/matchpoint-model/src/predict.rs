@@ -91,7 +91,7 @@ pub struct Prediction {
     pub link_bytes: f64,
     /// h: mean links of a byte between nodes.
     pub hops_mean: f64,
-    /// Missing parameters, whose costs are not in the times.
+    /// Missing parameters. The times do not include their costs.
     pub missing: Vec<Missing>,
 }
 

@@ -65,7 +65,10 @@ impl QueueMeasurements {
     /// Estimates the measurements for all searches.
     pub(crate) fn extrapolated(mut self, searched: &SearchTotals) -> Self {
         let length_sum = (self.length_mean * self.searches as f64).round() as u64;
-        let by_entries = ratio(search_work(searched.searches, searched.length_sum), search_work(self.searches, length_sum));
+        let by_entries = ratio(
+            search_work(searched.searches, searched.length_sum),
+            search_work(self.searches, length_sum),
+        );
         scale_counts(std::slice::from_mut(&mut self.attempts_hit), by_entries);
         scale_counts(std::slice::from_mut(&mut self.attempts_miss), by_entries);
         self.attempts = self.attempts_hit + self.attempts_miss;

@@ -192,7 +192,7 @@ pub struct TraceFacts {
     pub calls_left_out: u64,
     /// Number of calls that the tracer wrote but that the files no longer contain.
     pub calls_cut_off: u64,
-    /// Ranks whose last calls are missing, in unknown number, ascending. Ranks in `missing` are excluded.
+    /// Ranks that lack an unknown number of last calls, ascending. Ranks in `missing` are excluded.
     pub ended_early: Vec<u32>,
     /// Limitations of the trace, as full sentences.
     pub notes: Vec<String>,
@@ -368,7 +368,7 @@ pub struct EngineMeasurements {
     pub unmatched_receives: u64,
     /// Number of messages still unexpected at the end.
     pub unmatched_messages: u64,
-    /// Number of operations whose result differs from the replay's matcher; 0 for a correct engine.
+    /// Number of operations with another result than the replay's matcher; 0 for a correct engine.
     pub disagreements: u64,
     /// Measurements of the posted queue.
     pub posted: QueueMeasurements,

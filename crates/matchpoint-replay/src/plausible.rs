@@ -17,7 +17,7 @@ pub(crate) fn implausible_times(surveys: &[RankSurvey], clocks: &Clocks) -> Impl
     }
 }
 
-/// Ranks whose first or last time is an outlier. All ranks begin together in `MPI_Init` and end together in
+/// Ranks with an outlier as first or last time. All ranks begin together in `MPI_Init` and end together in
 /// `MPI_Finalize`, so an outlier is further from the median than the run time.
 fn outliers(surveys: &[RankSurvey], clocks: &Clocks) -> Vec<u32> {
     let used = || surveys.iter().enumerate().filter(|(_, survey)| survey.calls > 0);

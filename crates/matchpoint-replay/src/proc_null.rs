@@ -22,10 +22,9 @@ use crate::communicators::communicator::{Communicators, Context, Membership, WOR
 /// Receives from `MPI_PROC_NULL`, as numbers among one rank's receives from any source.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NullReceives {
-    /// Receives whose status shows that the source is `MPI_PROC_NULL`.
+    /// Receives with a status that shows the source `MPI_PROC_NULL`.
     known: Bits,
-    /// Receives with an ignored status, and the keys whose receives with ignored status are from
-    /// `MPI_PROC_NULL`.
+    /// Receives with an ignored status, and the keys of the receives that are from `MPI_PROC_NULL`.
     unknown: Bits,
     keys: FxHashSet<Key>,
     count: u64,

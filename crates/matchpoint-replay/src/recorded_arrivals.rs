@@ -15,7 +15,7 @@ type Key = (u32, i32);
 
 pub(crate) struct RecordedArrivals<'t> {
     list: Peekable<Arrivals<'t>>,
-    /// Number of listed arrivals whose message has not been sent yet.
+    /// Number of listed arrivals of messages that have not been sent yet.
     unsent: FxHashMap<Key, u64>,
     waiting: FxHashMap<Key, VecDeque<u32>>,
     last_ns: i64,

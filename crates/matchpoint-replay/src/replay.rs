@@ -245,8 +245,8 @@ impl ReplayInputs<'_> {
             ..std::mem::take(&mut tally.totals)
         };
         let peers = self.peer_counts(measurer, &tally);
-        let ranks =
-            (0..self.surveys.len()).map(|process| self.rank_measurements(process, measurer, &tally, peers[process]));
+        let ranks = (0..self.surveys.len())
+            .map(|process| self.rank_measurements(process, measurer, &tally, peers[process]));
         let ranks = ranks.collect();
         let sites = self.site_measurements(measurer, &tally);
         let mut calls = BTreeMap::new();
@@ -398,7 +398,13 @@ impl ReplayInputs<'_> {
         peers.iter().map(Bits::len).collect()
     }
 
-    fn rank_measurements(&self, process: usize, measurer: &Measurer, tally: &Tally, peers: u32) -> RankMeasurements {
+    fn rank_measurements(
+        &self,
+        process: usize,
+        measurer: &Measurer,
+        tally: &Tally,
+        peers: u32,
+    ) -> RankMeasurements {
         let (survey, observer) = (&self.surveys[process], &measurer.observers[process]);
         let counts = &tally.ranks[process];
         let tuples = observer.tuples();

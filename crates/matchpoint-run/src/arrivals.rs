@@ -33,7 +33,10 @@ pub fn of_process(folder: &Path, host: &str, pid: u64) -> Result<Option<ArrivalT
         let Some(ArrivalTimes { clock, matches }) = read(&path)? else { continue };
         let all = times.get_or_insert_with(|| ArrivalTimes { clock, matches: Vec::new() });
         if all.clock != clock {
-            return Err(RunError(format!("{}: its clock is another than before", path.display())));
+            return Err(RunError(format!(
+                "{}: this file has another clock than the earlier files of the process",
+                path.display()
+            )));
         }
         all.matches.extend(matches);
     }
@@ -67,7 +70,7 @@ fn read(path: &Path) -> Result<Option<ArrivalTimes>, RunError> {
     if version != VERSION {
         return Err(failed(&format!("version {version} was written by another version of Matchpoint")));
     }
-    let clock = CLOCKS.get(clock as usize).ok_or_else(|| failed("its clock is not known"))?;
+    let clock = CLOCKS.get(clock as usize).ok_or_else(|| failed("the clock number is unknown"))?;
     let number = |eight: &[u8]| u64::from_le_bytes(eight.try_into().expect("eight bytes"));
     let records = bytes[HEADER..].chunks_exact(RECORD);
     let matches = records.map(|record| (number(&record[..8]), number(&record[8..]))).collect();

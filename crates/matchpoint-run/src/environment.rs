@@ -22,7 +22,7 @@ pub struct Variable {
     pub why: &'static str,
 }
 
-/// The provider name for MPI libraries whose libfabric combines utility providers with core providers.
+/// The provider name for MPI libraries with a libfabric that combines utility providers with core providers.
 pub const UTILITY: &str = "ofi_matchpoint";
 /// The provider name for MPI libraries that accept core providers only.
 pub const CORE: &str = "matchpoint";

@@ -50,7 +50,7 @@ impl Limit {
     }
 }
 
-/// A job whose processes load the shim.
+/// A job with the shim in its processes.
 #[derive(Debug)]
 pub struct Overflow {
     preload: Preload,

@@ -36,7 +36,7 @@ pub struct RequestId(pub u32);
 impl RequestId {
     /// `MPI_REQUEST_NULL`.
     pub const NULL: RequestId = RequestId(0);
-    /// A request whose start is not in the trace.
+    /// A request without a start in the trace.
     pub const UNKNOWN: RequestId = RequestId(u32::MAX);
 }
 

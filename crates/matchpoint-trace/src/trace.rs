@@ -23,7 +23,7 @@ pub struct Description {
     pub path: PathBuf,
     /// Size of `MPI_COMM_WORLD`, at least the number of streams.
     pub ranks: u32,
-    /// Ranks without a readable stream, or whose stream has no calls.
+    /// Ranks without a readable stream, or with a stream without calls.
     pub missing: Vec<Missing>,
     /// Bytes of all streams, for the display of progress.
     pub bytes: u64,

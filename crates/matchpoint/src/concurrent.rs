@@ -11,7 +11,7 @@
 //!
 //! | call | allocation |
 //! |---|---|
-//! | [`Concurrent::close`], [`Concurrent::fail_source`] | the lists of [`Drained`], whose length is unknown before the call has the lock |
+//! | [`Concurrent::close`], [`Concurrent::fail_source`] | the lists of [`Drained`]: their length is unknown before the call has the lock |
 //! | `set_hints`, `close`, `visit`, `substitute`, `footprint` of `sharded` | a list of its locks |
 //! | an arrival that ends the spreading of a context in `sharded` | a list of its locks, and an engine |
 //! | `substitute` | a text |

@@ -385,7 +385,7 @@ pub trait Engine: Send {
     }
 }
 
-/// Calls with structs, whose fields are passed in registers instead of memory.
+/// Calls with structs as arguments. The fields are passed in registers instead of memory.
 impl dyn Engine + '_ {
     /// Calls [`post_exact`](Engine::post_exact) or [`post_selector`](Engine::post_selector).
     #[inline(always)]

@@ -174,7 +174,8 @@ pub(crate) fn cancel<Q: Queues>(queues: &mut Q, receive: &Receive) -> bool {
 
 /// Implements [`Engine::retract`](crate::Engine::retract). O(messages queued).
 pub(crate) fn retract<Q: Queues>(queues: &mut Q, message: &Message) -> bool {
-    let Some((_, at)) = queues.unexpected_positions().find(|&(_, at)| queues.message(at).id == message.id) else {
+    let Some((_, at)) = queues.unexpected_positions().find(|&(_, at)| queues.message(at).id == message.id)
+    else {
         return false;
     };
     queues.take_unexpected(at);
@@ -192,7 +193,8 @@ pub(crate) fn readdress<Q: Queues>(
     if message.envelope.source != Rank::UNKNOWN || source == Rank::UNKNOWN {
         return Ok(Readdressed::Unchanged);
     }
-    let found = queues.unexpected_positions().map(|(_, at)| at).find(|&at| queues.message(at).id == message.id);
+    let found =
+        queues.unexpected_positions().map(|(_, at)| at).find(|&at| queues.message(at).id == message.id);
     let Some(at) = found else { return Ok(Readdressed::Unchanged) };
     let old = queues.message(at).envelope;
     if old.source != Rank::UNKNOWN {

@@ -34,12 +34,18 @@ pub(super) fn every_bit_of_an_envelope(script: &mut Script, n: u64) {
     for at in 0..n {
         script.post(77, from(at % 5), tagged(at));
     }
-    for_each_bit_pair(common_bits(n), 32, &mut |one, other| push_one_bit_pair(script, (one as u32, 1, 1), (other as u32, 1, 1)));
+    for_each_bit_pair(common_bits(n), 32, &mut |one, other| {
+        push_one_bit_pair(script, (one as u32, 1, 1), (other as u32, 1, 1))
+    });
     // The greatest source is `Rank::UNKNOWN`.
     let known = |source: u64| source.min(u64::from(u32::MAX) - 1);
     let sources = common_bits(n) & u64::from(u32::MAX);
-    for_each_bit_pair(sources, 32, &mut |one, other| push_one_bit_pair(script, (0, known(one), 1), (0, known(other), 1)));
-    for_each_bit_pair(common_bits(n), 64, &mut |one, other| push_one_bit_pair(script, (0, 1, one), (0, 1, other)));
+    for_each_bit_pair(sources, 32, &mut |one, other| {
+        push_one_bit_pair(script, (0, known(one), 1), (0, known(other), 1))
+    });
+    for_each_bit_pair(common_bits(n), 64, &mut |one, other| {
+        push_one_bit_pair(script, (0, 1, one), (0, 1, other))
+    });
 }
 
 /// An engine that stores fewer bits of an id would withdraw, readdress or return another entry.

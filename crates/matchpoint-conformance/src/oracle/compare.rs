@@ -65,7 +65,8 @@ impl Oracle {
 
     fn compare_contents(&self, engine: &dyn Engine) -> Verdict {
         let posted = self.posted.iter().map(|&receive| Entry::Receive(receive)).collect();
-        let unexpected = self.unexpected.iter().map(|&message| without_optional_fields(Entry::Message(message))).collect();
+        let unexpected =
+            self.unexpected.iter().map(|&message| without_optional_fields(Entry::Message(message))).collect();
         for (queue, expected) in [(Queue::Posted, posted), (Queue::Unexpected, unexpected)] {
             let expected: Vec<Entry> = expected;
             let mut has = Vec::with_capacity(expected.len());

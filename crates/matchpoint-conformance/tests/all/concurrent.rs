@@ -237,7 +237,7 @@ impl Listed {
         Listed(Some(keys))
     }
 
-    /// Pairs of visited entries whose order in the queue is promised.
+    /// Pairs of visited entries with a promised order in the queue.
     fn in_order(&self, seen: &[Entry]) -> Vec<(u64, u64)> {
         let id = |entry: &Entry| match entry {
             Entry::Receive(receive) => receive.id.0,

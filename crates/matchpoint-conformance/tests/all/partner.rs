@@ -67,7 +67,7 @@ impl Paper {
         }
     }
 
-    /// Number of examined entries by Equation 17, without partners of other contexts, whose keys cannot
+    /// Number of examined entries by Equation 17, without partners of other contexts: their keys cannot
     /// match.
     fn searched_for_any(&self, context: u32) -> u64 {
         let own = self.partners.iter().filter(|(key, _)| key.0 == context).map(|(_, (_, entries))| entries);

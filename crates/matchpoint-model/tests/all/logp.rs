@@ -2,7 +2,7 @@
 
 use matchpoint_model::logp::{LogGp, LogP};
 use matchpoint_model::machine;
-use matchpoint_model::{End, ParameterEstimate, Machine};
+use matchpoint_model::{End, Machine, ParameterEstimate};
 
 fn near(found: f64, right: f64) {
     assert!((found / right - 1.0).abs() < 1e-9, "{found:e}, not {right:e}");

@@ -24,7 +24,11 @@ fn blue_waters_is_table_1() {
     for (protocol, row) in TABLE_1 {
         for (locality, (alpha_s, rate_bytes_per_s)) in Locality::ALL.into_iter().zip(row) {
             let transport = machine.link(locality).transport(protocol);
-            assert_eq!(transport.alpha_s, Some(ParameterEstimate::exact(alpha_s)), "{locality:?} {protocol:?}");
+            assert_eq!(
+                transport.alpha_s,
+                Some(ParameterEstimate::exact(alpha_s)),
+                "{locality:?} {protocol:?}"
+            );
             assert_eq!(transport.rate_bytes_per_s, Some(ParameterEstimate::exact(rate_bytes_per_s)));
             assert_eq!(transport.node_rate_bytes_per_s.is_some(), locality == Locality::OffNode);
         }
@@ -136,7 +140,10 @@ fn rate_may_have_infinite_end() {
         LEAST
     );
     let machine = machine::parse(&open, "some.toml").unwrap();
-    assert_eq!(machine.on_socket.eager.rate_bytes_per_s, Some(ParameterEstimate::within(1e9, 1e9, f64::INFINITY)));
+    assert_eq!(
+        machine.on_socket.eager.rate_bytes_per_s,
+        Some(ParameterEstimate::within(1e9, 1e9, f64::INFINITY))
+    );
     assert_eq!(machine::parse(&machine.to_toml(), "written.toml"), Ok(machine));
 }
 

@@ -6,7 +6,7 @@ use matchpoint_model::machine::GammaAt;
 use matchpoint_model::memory::{OPEN_MPI_BYTES_PER_PEER, node_bytes};
 use matchpoint_model::queue::{SearchOrder, bound_s};
 use matchpoint_model::transport::{Knowledge, max_rate_s, postal_s};
-use matchpoint_model::{End, ParameterEstimate, Locality, Machine};
+use matchpoint_model::{End, Locality, Machine, ParameterEstimate};
 use proptest::prelude::*;
 
 fn close(one: f64, other: f64) -> bool {

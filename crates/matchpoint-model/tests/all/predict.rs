@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::common::{blue_waters, layout};
 use matchpoint_model::{
-    End, ParameterEstimate, Exchange, Machine, Search, SearchOrder, Sent, Setting, Topology, predict,
+    End, Exchange, Machine, ParameterEstimate, Search, SearchOrder, Sent, Setting, Topology, predict,
 };
 use proptest::prelude::*;
 

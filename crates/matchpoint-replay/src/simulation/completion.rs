@@ -124,7 +124,7 @@ impl<S: StepSink> Simulation<'_, S> {
         self.processes[index].requests.insert(id, request);
     }
 
-    /// Removes spent requests. Programs may cancel a send whose message is unmatched. A message in the
+    /// Removes spent requests. Programs may cancel a send of an unmatched message. A message in the
     /// backlog has no record of its request, so the request can be removed.
     #[cold]
     fn remove_spent_requests(&mut self, index: usize) {
@@ -138,7 +138,7 @@ impl<S: StepSink> Simulation<'_, S> {
         });
     }
 
-    /// Replaces a request whose id is reused. If a thread still waits for the old request, the operation
+    /// Replaces a request after its id is reused. If a thread still waits for the old request, the operation
     /// belongs to this thread: the library freed the id before the call returned. If no thread waits, the
     /// operation has no owner.
     pub(super) fn replace_request(&mut self, index: usize, id: RequestId) {

@@ -155,7 +155,7 @@ impl<S: StepSink> Simulation<'_, S> {
         is_let_go
     }
 
-    /// Removes collectives whose missing members have no further calls. Other processes may continue after
+    /// Removes collectives if the missing members have no further calls. Other processes may continue after
     /// one process has finished.
     fn remove_abandoned_collectives(&mut self) {
         let (processes, present) = (&self.processes, &self.present);

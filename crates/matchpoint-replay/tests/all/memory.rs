@@ -22,7 +22,7 @@ fn anonymous_bytes() -> u64 {
     line.split_whitespace().next().unwrap().parse::<u64>().unwrap() * 1024
 }
 
-/// A trace whose calls are computed from the call numbers.
+/// A trace with calls that are computed from the call numbers.
 struct GeneratedTrace<F> {
     description: Description,
     present: Vec<u32>,

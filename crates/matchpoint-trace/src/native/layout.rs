@@ -86,7 +86,7 @@ pub(crate) enum FieldLayout {
     CommFree,
     Init,
     Finalize,
-    /// A function whose fields, if any, have no use.
+    /// A function with fields that have no use, or without fields.
     Other,
 }
 

@@ -42,7 +42,11 @@ pub(super) trait Sources<const L: usize>: Send + 'static {
 
     fn get_mut(&mut self, source: Rank) -> Option<&mut Peer>;
 
-    fn get_or_insert(&mut self, source: Rank, shape: Self::SourceTableParameters) -> Result<&mut Peer, Refused>;
+    fn get_or_insert(
+        &mut self,
+        source: Rank,
+        shape: Self::SourceTableParameters,
+    ) -> Result<&mut Peer, Refused>;
 
     fn search_all(
         &self,
@@ -207,7 +211,9 @@ impl<S: Sources<L>, E: Effort, const L: usize> Queues for BySource<S, E, L> {
         let selector = self.posted.get(at).value.selector;
         let communicator = self.communicators.find(selector.context());
         // The queue of the source exists, so this call inserts no source.
-        if let Some(Ok(queue)) = communicator.map(|communicator| communicator.posted_queue(&selector, self.shape)) {
+        if let Some(Ok(queue)) =
+            communicator.map(|communicator| communicator.posted_queue(&selector, self.shape))
+        {
             queue.unlink(&mut self.posted, at);
         }
         self.posted.remove(at);

@@ -151,7 +151,7 @@ impl<'a> Arguments<'a> {
         Err(self.invalid(key, &number.to_string()))
     }
 
-    /// The value of a parameter whose value is one of `words`.
+    /// The value of a parameter that has one of `words` as value.
     ///
     /// # Errors
     ///

@@ -96,7 +96,13 @@ fn range_length(first: &Event, others: &[Event]) -> usize {
     others.iter().take_while(continues).count()
 }
 
-fn parse_event_range(line: &str, word: &str, from: &str, to: &str, out: &mut Vec<Event>) -> Result<(), ScriptError> {
+fn parse_event_range(
+    line: &str,
+    word: &str,
+    from: &str,
+    to: &str,
+    out: &mut Vec<Event>,
+) -> Result<(), ScriptError> {
     const EXPECTED: &str = "two names of one kind (r1..r9) in a post, an arrival, a cancel or a retraction";
     let [mut first, mut last] =
         [parse_event(&line.replacen(word, from, 1))?, parse_event(&line.replacen(word, to, 1))?];

@@ -102,7 +102,7 @@ impl Engine for Sharing {
         self.own().set_hints(context, hints)?;
         if self.shares == Shares::Hints {
             for other in self.others() {
-                // An engine whose queues contradict the hints refuses them. One wrong engine is enough.
+                // An engine refuses hints that its queues contradict. One wrong engine is enough.
                 let _ = other.lock().unwrap().set_hints(context, hints);
             }
         }

@@ -148,12 +148,12 @@ pub fn comm(id: u32) -> CommId {
 }
 
 impl Rank {
-    /// A rank whose first call, `MPI_Init`, ends at 0.
+    /// A rank with the first call `MPI_Init`, which ends at 0.
     pub fn new() -> Self {
         Self::begun_at(0)
     }
 
-    /// A rank whose clock starts at this time.
+    /// A rank with a clock that starts at this time.
     pub fn begun_at(now_ns: i64) -> Self {
         Rank { now_ns, ..Self::default() }.call(Function::Init, Action::Init).taking(0)
     }

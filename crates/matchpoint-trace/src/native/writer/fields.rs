@@ -4,7 +4,7 @@ use crate::call::{
     Action, Call, CommId, Completion, HandleId, NewComm, Peer, ReceiveArgs, RequestId, SendArgs, Status,
     TagArg,
 };
-use crate::native::layout::{HandleKind, FieldLayout};
+use crate::native::layout::{FieldLayout, HandleKind};
 use crate::native::varint::{put, zigzag};
 
 #[derive(Default)]
@@ -100,7 +100,10 @@ pub(super) fn fields(bytes: &mut Vec<u8>, last: &mut Last, call: &Call) -> Resul
         (FieldLayout::Collective, Action::Collective { comm, root, bytes: long, request: None }) => {
             write_collective(bytes, last, (comm, root, long));
         }
-        (FieldLayout::Icollective, Action::Collective { comm, root, bytes: long, request: Some(request) })
+        (
+            FieldLayout::Icollective,
+            Action::Collective { comm, root, bytes: long, request: Some(request) },
+        )
         | (FieldLayout::CollectiveInit, Action::CollectiveInit { comm, root, bytes: long, request }) => {
             write_collective(bytes, last, (comm, root, long));
             last.request(bytes, Some(request));
@@ -110,7 +113,9 @@ pub(super) fn fields(bytes: &mut Vec<u8>, last: &mut Last, call: &Call) -> Resul
         (FieldLayout::Pready, Action::Partitioned) => bytes.extend([0; 1]),
         (FieldLayout::Parrived, Action::Partitioned) => bytes.extend([0; 2]),
         (FieldLayout::CommFree, Action::CommFree { comm }) => last.comm(bytes, comm),
-        (FieldLayout::Init, Action::Init) | (FieldLayout::Finalize, Action::Finalize) | (FieldLayout::Other, _) => {}
+        (FieldLayout::Init, Action::Init)
+        | (FieldLayout::Finalize, Action::Finalize)
+        | (FieldLayout::Other, _) => {}
         (shape, Action::CommCreate { .. }) => return write_created_comm(bytes, last, shape, &call.action),
         _ => return Err("its calls do not do what this one does"),
     }
@@ -135,7 +140,12 @@ fn write_selector(bytes: &mut Vec<u8>, args: &ReceiveArgs) {
     tag(bytes, args.tag);
 }
 
-fn probe(bytes: &mut Vec<u8>, last: &mut Last, shape: FieldLayout, action: &Action) -> Result<(), &'static str> {
+fn probe(
+    bytes: &mut Vec<u8>,
+    last: &mut Last,
+    shape: FieldLayout,
+    action: &Action,
+) -> Result<(), &'static str> {
     let Action::Probe { args, found, status: reported, handle, .. } = action else { return Ok(()) };
     last.comm(bytes, args.comm);
     write_selector(bytes, args);
@@ -151,13 +161,22 @@ fn probe(bytes: &mut Vec<u8>, last: &mut Last, shape: FieldLayout, action: &Acti
     Ok(())
 }
 
-fn write_collective(bytes: &mut Vec<u8>, last: &mut Last, (comm, root, long): (CommId, Option<u32>, Option<u64>)) {
+fn write_collective(
+    bytes: &mut Vec<u8>,
+    last: &mut Last,
+    (comm, root, long): (CommId, Option<u32>, Option<u64>),
+) {
     last.comm(bytes, comm);
     put(bytes, zigzag(root.map_or(-1, i64::from)));
     write_length(bytes, long);
 }
 
-fn write_created_comm(bytes: &mut Vec<u8>, last: &mut Last, shape: FieldLayout, action: &Action) -> Result<(), &'static str> {
+fn write_created_comm(
+    bytes: &mut Vec<u8>,
+    last: &mut Last,
+    shape: FieldLayout,
+    action: &Action,
+) -> Result<(), &'static str> {
     let Action::CommCreate { parent, how, comm, request } = *action else { return Ok(()) };
     if shape != FieldLayout::CreateFromGroup {
         last.comm(bytes, parent);

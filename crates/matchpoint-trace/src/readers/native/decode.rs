@@ -9,7 +9,7 @@ use crate::call::{
     Status, TagArg,
 };
 use crate::native::MOST_RANKS;
-use crate::native::layout::{HandleKind, FieldLayout};
+use crate::native::layout::{FieldLayout, HandleKind};
 
 /// Ids of the objects of a process, found by handles.
 #[derive(Default)]
@@ -77,8 +77,12 @@ impl Fields<'_, '_> {
     /// Reads rare calls. The function is separate, so that frequent calls stay short.
     fn read_rare(&mut self, shape: FieldLayout, call: &mut Call) -> Result<Action, Fault> {
         Ok(match shape {
-            FieldLayout::SendInit(mode) => Action::SendInit { args: self.send(mode)?, request: self.begin(true)? },
-            FieldLayout::RecvInit => Action::ReceiveInit { args: self.receive()?, request: self.begin(true)? },
+            FieldLayout::SendInit(mode) => {
+                Action::SendInit { args: self.send(mode)?, request: self.begin(true)? }
+            }
+            FieldLayout::RecvInit => {
+                Action::ReceiveInit { args: self.receive()?, request: self.begin(true)? }
+            }
             FieldLayout::PartitionedInit => {
                 self.receive()?;
                 self.begin(true)?;
@@ -94,7 +98,9 @@ impl Fields<'_, '_> {
                 call.requests.iter().for_each(|request| self.ids.requests.end(request.0));
                 Action::RequestFree
             }
-            FieldLayout::Probe | FieldLayout::Iprobe | FieldLayout::Mprobe | FieldLayout::Improbe => self.probe(shape)?,
+            FieldLayout::Probe | FieldLayout::Iprobe | FieldLayout::Mprobe | FieldLayout::Improbe => {
+                self.probe(shape)?
+            }
             FieldLayout::Mrecv => {
                 let handle = self.message()?;
                 self.bytes()?;

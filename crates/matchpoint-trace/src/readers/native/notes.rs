@@ -69,13 +69,13 @@ fn damaged(files: &Files) -> Option<String> {
         .values()
         .filter_map(|file| match &file.facts {
             Err(problem) => Some((file, problem.clone())),
-            Ok(facts) if facts.has_damage => Some((file, format!("no block stands at byte {}", facts.good))),
+            Ok(facts) if facts.has_damage => Some((file, format!("no block begins at byte {}", facts.good))),
             Ok(_) => None,
         })
         .collect();
     let (first, problem) = bad.first()?;
     let name = first.path.file_name().unwrap_or_default().to_string_lossy();
-    Some(format!("The files of {} ranks are damaged, the first, {name}: {problem}.", bad.len()))
+    Some(format!("The files of {} ranks are damaged, for example {name}: {problem}.", bad.len()))
 }
 
 /// Note about files that were longer at the end of the run.
@@ -186,8 +186,8 @@ fn left_out(files: &Files) -> Option<String> {
     (total > 0).then(|| {
         let since = if first_s.is_finite() { format!(", {first_s:.3} s into the run at the earliest") } else { String::new() };
         format!(
-            "The limit of disk space was reached by {} ranks{since}: {total} calls after it were only counted. What \
-             follows from the calls that are there may not be so of the whole run.",
+            "The limit of disk space was reached by {} ranks{since}: {total} calls after it were only counted. \
+             Results for the recorded calls may not hold for the whole run.",
             left.len()
         )
     })
@@ -198,8 +198,8 @@ fn unseen(files: &Files) -> Option<String> {
     let total = ends().fold(0u64, |sum, end| sum.saturating_add(end.unseen));
     (total > 0).then(|| {
         format!(
-            "{total} calls of {} ranks are not in the trace: made in callbacks of other calls, left by a jump or an \
-             exception, of some millions of requests, or there was no memory for them.",
+            "{total} calls of {} ranks are not in the trace: calls in callbacks of other calls, calls left by a jump \
+             or an exception, calls with millions of requests, or calls without memory for the record.",
             ends().count()
         )
     })
@@ -210,7 +210,7 @@ fn waited(files: &Files) -> Option<String> {
     let waited: Vec<u64> = ends.map(|end| end.waited_ns).filter(|&waited| waited > 0).collect();
     let longest = *waited.iter().max()?;
     Some(format!(
-        "Threads of {} ranks waited for the recorder, up to {:.3} s in one: calls came faster than they could be written.",
+        "Threads of {} ranks waited for the recorder, up to {:.3} s in one: the program made calls faster than the recorder could write them.",
         waited.len(),
         longest as f64 / 1e9
     ))
@@ -229,7 +229,7 @@ fn clocks(files: &Files) -> Option<String> {
             "The clocks of {} hosts were not compared with each other while the run was recorded.{}",
             hosts.len(),
             if facts(files).any(|(_, _, facts)| facts.uses_wall_clock()) {
-                " What their wall clocks said is used, which may be wrong by milliseconds and more."
+                " Matchpoint uses the wall clocks of these hosts, which may differ by milliseconds or more."
             } else {
                 ""
             }
@@ -262,7 +262,7 @@ fn running(manifest: &Manifest) -> Option<String> {
         return Some(format!("The job failed: its launcher ended with exit code {status}."));
     }
     (manifest.state == "running").then(|| {
-        "The manifest says that the job still runs: it does, or its recorder was killed with it.".to_owned()
+        "The manifest states that the job still runs: the job runs, or the recorder was killed with the job.".to_owned()
     })
 }
 
@@ -270,7 +270,7 @@ fn spawned(manifest: &Manifest) -> Option<String> {
     let folders = manifest.spawned.clone();
     (!folders.is_empty()).then(|| {
         format!(
-            "Processes that the application spawned, and further jobs of the command, have traces of their own: {}.",
+            "Processes that MPI_Comm_spawn created, and other MPI jobs of the same command, have traces of their own: {}.",
             list(folders)
         )
     })

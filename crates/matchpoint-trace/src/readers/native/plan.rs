@@ -1,7 +1,7 @@
 //! Plans for the calls of each function, by the function's index in the head.
 
 use crate::function::Function;
-use crate::native::layout::{self, Field, HandleKind, FieldLayout};
+use crate::native::layout::{self, Field, FieldLayout, HandleKind};
 
 use super::cursor::{Cursor, Fault};
 

@@ -9,7 +9,7 @@ struct Slot {
     /// Last id returned for this handle, and the call that looked up the handle.
     given: u32,
     call: u32,
-    /// True if the current call has already used all objects of its own thread.
+    /// True if the current call has already used all objects of its thread.
     is_own_done: bool,
 }
 

@@ -271,7 +271,7 @@ fn reason_for_silence(file: &RankFile) -> String {
     let end = file.facts.as_ref().ok().and_then(|facts| facts.end.as_ref());
     match end.map(|end| end.left_out) {
         Some(1..) => format!("{name} holds no call: the limit of disk space was reached before the first"),
-        Some(0) => format!("{name} holds no call: none that its process made could be recorded"),
+        Some(0) => format!("{name} holds no call: the recorder could not record the calls of this process"),
         None => format!("{name} holds no call: {DIED}"),
     }
 }

@@ -23,7 +23,7 @@ const NO_ROOT: u32 = 1 << 31;
 #[derive(Default)]
 pub(super) struct RebuiltCalls {
     waiting: VecDeque<Span>,
-    /// Envelopes of completed receives whose call is still held, by request.
+    /// Envelopes of completed receives with a call that is still held, by request.
     envelopes: HashMap<u64, ReceiveArgs>,
     requests: Requests,
     /// Communicators that the stream has already created.

@@ -64,7 +64,7 @@ pub(crate) trait Fold: Copy + Send + 'static {
 pub(crate) struct Sum;
 
 impl Fold for Sum {
-    /// The constant of the tag is 2⁶⁴/φ, whose multiples are far apart. The constant of the source is the
+    /// The constant of the tag is 2⁶⁴/φ: multiples of 2⁶⁴/φ are far apart. The constant of the source is the
     /// best of 1500 random odd numbers, compared on 25 patterns of ranks and tags (rows, strides, grids,
     /// multiples), with 64 to 256 entries. With these constants, keys of 8 bits collide on average 0.15 times
     /// as often as random keys, and never more often. The constant of the context is arbitrary.

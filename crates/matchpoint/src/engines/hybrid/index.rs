@@ -1,4 +1,4 @@
-//! Indexes of unexpected messages: one index for each wildcard class whose searches scan far.
+//! Indexes of unexpected messages: one index for each wildcard class with long searches.
 //!
 //! An index holds all messages up to an age. The key of a message in the index has only the fields that the
 //! class does not ignore. A search looks up the index, scans the [log](super::log) from that age on, and then
@@ -151,7 +151,7 @@ impl Indexes {
         Some(self.all.len() - 1)
     }
 
-    /// Disables the indexes whose keys have a source, because a message got another source. No search uses a
+    /// Disables the indexes by source, because a message got another source. No search uses a
     /// disabled index, so a later check removes the index.
     pub(super) fn source_changed(&mut self) {
         for index in self.all.iter_mut().filter(|index| index.messages.class.source == 0) {

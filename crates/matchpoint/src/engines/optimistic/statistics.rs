@@ -71,7 +71,8 @@ impl Tally for Counts {
         }
     }
 
-    fn count_posted(&mut self,
+    fn count_posted(
+        &mut self,
         indexes: &PostedIndexes,
         receives: &Descriptors,
         (class, key): (Class, u32),

@@ -24,7 +24,7 @@ pub struct Deviations {
     pub partial: u64,
     /// Number of times that readers of the file convert to other times, because seconds have 16 bits.
     pub times: u64,
-    /// Number of communicators whose members are not in the file.
+    /// Number of communicators without members in the file.
     pub members: u64,
 }
 

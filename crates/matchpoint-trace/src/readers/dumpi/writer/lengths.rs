@@ -1,6 +1,6 @@
 //! Message lengths, as counts of elements. A table in the file has the sizes of datatypes.
 
-/// Datatype for a length of unknown size: `MPI_DATATYPE_NULL`, whose size is 0.
+/// Datatype for a length of unknown size: `MPI_DATATYPE_NULL`, which has size 0.
 const NONE: u16 = 1;
 /// Number of the datatype `MPI_BYTE`.
 const BYTE: u16 = 5;
