@@ -1,5 +1,5 @@
-//! Detects the AVX-512 intrinsics, stable since Rust 1.89 (Debian 13: 1.85).
-//! Older compilers build everything but that kernel.
+//! Detects the AVX-512 intrinsics, stable since Rust 1.89 (Debian 13: 1.85). Older compilers omit the AVX-512
+//! kernel.
 
 use std::process::Command;
 
@@ -11,7 +11,7 @@ fn main() {
     }
 }
 
-/// 89 of `rustc 1.89.0 (…)`.
+/// The minor version of the Rust compiler: 89 for `rustc 1.89.0 (…)`.
 fn minor_version() -> Option<u32> {
     let version = Command::new(std::env::var_os("RUSTC")?).arg("--version").output().ok()?;
     String::from_utf8(version.stdout).ok()?.split('.').nth(1)?.parse().ok()

@@ -13,7 +13,8 @@ use crate::ranks::{Pair, RankPlace, Ranks};
 /// Prefix of the benchmark's lines, to separate them from a launcher's output.
 const MARK: &str = "MPCAL1 ";
 
-/// Longer than any measurement. After it, the launcher is assumed not to forward standard input.
+/// Time limit of an answer, longer than any measurement. After this time, the launcher is assumed not to
+/// forward standard input.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// Data that the benchmark reports before the measurements.
@@ -27,7 +28,7 @@ pub struct Hello {
     pub ranks: Ranks,
 }
 
-/// Both streams of a running benchmark. A drop ends the benchmark.
+/// Input and output of a running benchmark. Dropping the value ends the benchmark.
 pub struct Conversation {
     lines: Receiver<String>,
     input: Box<dyn Write + Send>,
@@ -101,7 +102,7 @@ impl Conversation {
     /// Returns true if a message of this size is eager: its send completes before a receive is posted.
     ///
     /// # Errors
-    /// As [`measure`](Conversation::measure).
+    /// The errors of [`measure`](Conversation::measure).
     pub fn is_eager(&mut self, number: usize, pair: Pair, bytes: u32) -> Result<bool, CalibrateError> {
         self.ask(&format!("send {number} {bytes} {}-{}\n", pair.0, pair.1))?;
         let answer = self.next()?;
@@ -114,10 +115,10 @@ impl Conversation {
     }
 
     /// Repeats an exchange for about `budget_s`. Returns the time of the slowest rank for each repetition. A
-    /// rank starts when a barrier releases it.
+    /// rank starts when a barrier releases the rank.
     ///
     /// # Errors
-    /// As [`measure`](Conversation::measure).
+    /// The errors of [`measure`](Conversation::measure).
     pub fn exchange(
         &mut self,
         number: usize,
@@ -132,7 +133,7 @@ impl Conversation {
     /// Returns this order for every receiving rank, ascending.
     ///
     /// # Errors
-    /// As [`measure`](Conversation::measure).
+    /// The errors of [`measure`](Conversation::measure).
     pub fn arrivals(&mut self, number: usize, exchange: &Irregular) -> Result<Vec<Arrived>, CalibrateError> {
         let receivers = exchange.receivers();
         if receivers.is_empty() {
@@ -178,8 +179,8 @@ impl Conversation {
 
 impl Drop for Conversation {
     fn drop(&mut self) {
-        // Closing the input is not enough: Open MPI's launcher does not forward its end. The benchmark may
-        // have ended already.
+        // Closing the input is not enough: Open MPI's launcher does not forward the end of the input. The
+        // benchmark may have ended already.
         let _ = self.input.write_all(b"quit\n").and_then(|()| self.input.flush());
     }
 }
@@ -206,14 +207,14 @@ fn request(number: usize, measurement: &Measurement, batch_s: f64, budget_s: f64
     )
 }
 
-/// `rank 0 node=0 package=0 packages=2 cpus=1 host=n001`
+/// Parses a line such as `rank 0 node=0 package=0 packages=2 cpus=1 host=n001`.
 fn place(line: &str) -> Option<RankPlace> {
     let (fields, host) = line.strip_prefix("rank ")?.split_once("host=")?;
     Some(RankPlace {
         rank: fields.split(' ').next()?.parse().ok()?,
         node: field(fields, "node")?,
         host: host.to_owned(),
-        // Negative: several packages, or unknown.
+        // A negative number means several packages, or unknown.
         package: u32::try_from(field::<i32>(fields, "package")?).ok(),
         packages: field(fields, "packages")?,
         cpus: field(fields, "cpus")?,

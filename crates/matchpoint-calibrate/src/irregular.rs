@@ -1,4 +1,4 @@
-//! An irregular exchange: ranks that send to and receive from several others, as sparse matrix products do
+//! An irregular exchange: ranks exchange messages with several other ranks, as in sparse matrix products
 //! (§5). The benchmark gets the list of all messages.
 
 use std::fmt::Write;
@@ -11,11 +11,11 @@ const LINE_BYTES: usize = 32 << 10;
 pub struct Message {
     /// The sending rank.
     pub from: u32,
-    /// The receiving rank, another one.
+    /// The receiving rank, different from the sender.
     pub to: u32,
-    /// Size. The benchmark uses an `int`.
+    /// Size in bytes. The benchmark uses an `int`.
     pub bytes: u32,
-    /// Position of its receive among the posted receives of the receiver.
+    /// Position of the message's receive among the posted receives of the receiver.
     pub place: u32,
 }
 
@@ -71,11 +71,11 @@ impl Irregular {
 pub struct Arrived {
     /// The rank.
     pub rank: u32,
-    /// Positions of the receives; each occurs once.
+    /// Positions of the receives in order of arrival; each position occurs once.
     pub places: Vec<u32>,
 }
 
-/// `9 0 2 0 1`: number, rank, positions; of messages of the exchange.
+/// Parses a line such as `9 0 2 0 1`: number of the measurement, rank, positions of the receives.
 pub(crate) fn arrived(words: &str, number: usize, of: &Irregular) -> Option<Arrived> {
     let mut words = words.split(' ');
     if words.next()?.parse() != Ok(number) {

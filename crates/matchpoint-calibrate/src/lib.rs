@@ -3,11 +3,11 @@
 //! The paper is *Improving Performance Models for Irregular Point-to-Point Communication* (EuroMPI 2018).
 //! Comments cite its sections and equations.
 //!
-//! A C program ([`program`]) runs under the user's launcher. It makes one measurement per request
+//! A C program ([`program`]) runs under the user's launcher. The program makes one measurement per request
 //! ([`conversation`]) and reports the times. The location of the ranks determines the measurements
-//! ([`ranks`], [`plan`]). The measurements go to a file ([`raw`], [`session`]). The fit ([`fit`]) reads them,
-//! and the parameters become the file of a machine ([`machine`]). The same program makes exchanges of a
-//! prediction ([`irregular`]).
+//! ([`ranks`], [`plan`]). The measurements go to a file ([`raw`], [`session`]). The fit ([`fit`]) reads the
+//! measurements, and the parameters become the file of a machine ([`machine`]). The same program makes the
+//! exchanges that validate a prediction ([`irregular`]).
 //!
 //! Times are in seconds, sizes in bytes.
 

@@ -1,7 +1,7 @@
 //! Conversion of the parameters to the file of a machine.
 
 use matchpoint_model::Protocol;
-use matchpoint_model::estimate::Estimate;
+use matchpoint_model::estimate::ParameterEstimate;
 use matchpoint_model::machine::{GammaAt, Machine, Provenance};
 
 use crate::fit::Range;
@@ -42,7 +42,7 @@ fn add(machine: &mut Machine, found: &Link) {
         let largest = (!is_last).then_some(u64::from(segment.bytes.1));
         match segment.protocol {
             Protocol::Short => link.short_max_bytes = largest,
-            // If untested, the fitted sizes determine the limit.
+            // If the eager limit was not tested, the fitted sizes determine the limit.
             Protocol::Eager => link.eager_max_bytes = link.eager_max_bytes.or(largest),
             Protocol::Rendezvous => {}
         }
@@ -54,27 +54,27 @@ fn add(machine: &mut Machine, found: &Link) {
 }
 
 /// `None` if the interval is unbounded: without an interval, the value would count as exact.
-fn seconds(range: Range) -> Option<Estimate> {
-    range.is_bounded().then(|| Estimate::within(range.value, range.low, range.high))
+fn seconds(range: Range) -> Option<ParameterEstimate> {
+    range.is_bounded().then(|| ParameterEstimate::within(range.value, range.low, range.high))
 }
 
-/// R_b. If the time per byte may be 0, the smallest rate that fits. `None` if any rate fits, or if the
-/// interval is unbounded.
-fn rate(segment: &Segment) -> Option<Estimate> {
+/// The rate R_b. If the time per byte may be 0, the result is the smallest rate that fits. `None` if any rate
+/// fits, or if the interval is unbounded.
+fn rate(segment: &Segment) -> Option<ParameterEstimate> {
     let beta = segment.beta_s_per_byte;
     if beta.high <= 0.0 || !beta.is_bounded() {
         return None;
     }
     let (least, most) = (1.0 / beta.high, 1.0 / beta.low);
     let value = if beta.value > 0.0 { 1.0 / beta.value } else { least };
-    Some(Estimate::within(value, least, most))
+    Some(ParameterEstimate::within(value, least, most))
 }
 
-fn node_rate(rate: &NodeRate) -> Option<Estimate> {
+fn node_rate(rate: &NodeRate) -> Option<ParameterEstimate> {
     match rate {
-        // No upper end if the time per byte may be 0.
-        NodeRate::Limit(range) => Some(Estimate::within(range.value, range.low, range.high)),
-        NodeRate::NotMet { .. } | NodeRate::Latency => Some(Estimate::exact(f64::INFINITY)),
+        // The rate has no upper end if the time per byte may be 0.
+        NodeRate::Limit(range) => Some(ParameterEstimate::within(range.value, range.low, range.high)),
+        NodeRate::NotMet { .. } | NodeRate::Latency => Some(ParameterEstimate::exact(f64::INFINITY)),
         NodeRate::NotMeasured => None,
     }
 }
@@ -102,7 +102,7 @@ fn provenance(who: &str, raw: &Raw, parameters: &Parameters) -> Provenance {
     }
 }
 
-/// `n001, n002 (AMD EPYC, 2 cores, linux x86_64)`
+/// Hosts in a line such as `n001, n002 (AMD EPYC, 2 cores, linux x86_64)`.
 fn hosts(raw: &Raw) -> String {
     const NAMED: usize = 4;
     let nodes = raw.head.ranks.nodes();
@@ -119,7 +119,7 @@ mod tests {
 
     use super::*;
 
-    fn rate_of(value: f64, low: f64, high: f64) -> Option<Estimate> {
+    fn rate_of(value: f64, low: f64, high: f64) -> Option<ParameterEstimate> {
         let none = Range { value: 0.0, low: 0.0, high: 0.0 };
         let beta_s_per_byte = Range { value, low, high };
         rate(&Segment {
@@ -145,7 +145,7 @@ mod tests {
         let open = Range { value: 4e9, low: 1e9, high: f64::INFINITY };
         let written = node_rate(&NodeRate::Limit(open)).unwrap();
         assert_eq!((written.rate(End::Shortest), written.rate(End::Longest)), (f64::INFINITY, 1e9));
-        assert_eq!(node_rate(&NodeRate::Latency), Some(Estimate::exact(f64::INFINITY)));
+        assert_eq!(node_rate(&NodeRate::Latency), Some(ParameterEstimate::exact(f64::INFINITY)));
         assert_eq!(node_rate(&NodeRate::NotMeasured), None);
     }
 
@@ -154,6 +154,6 @@ mod tests {
     fn free_bytes_have_no_rate() {
         assert_eq!(rate_of(0.0, 0.0, 0.0), None);
         assert_eq!(rate_of(0.0, 0.0, f64::INFINITY), None);
-        assert_eq!(rate_of(0.0, 0.0, 0.25), Some(Estimate::within(4.0, 4.0, f64::INFINITY)));
+        assert_eq!(rate_of(0.0, 0.0, 0.25), Some(ParameterEstimate::within(4.0, 4.0, f64::INFINITY)));
     }
 }

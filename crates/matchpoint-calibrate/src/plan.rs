@@ -5,12 +5,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::ranks::{Pair, Ranks};
 
-/// Duration of a batch, which is timed as one. Much shorter than a time slice of the scheduler, so that on a
-/// busy host most batches are not interrupted. Much longer than a read of the clock.
+/// Duration of a batch of exchanges with one time measurement. A batch is much shorter than a time slice of
+/// the scheduler, so that most batches are not interrupted under host load. A batch is much longer than a
+/// clock reading.
 pub const BATCH_S: f64 = 1e-4;
 
 /// Number of rounds. Each round has another order, so a temporary slowdown affects some rounds of all
-/// measurements instead of all rounds of one. The variation between rounds shows the quality of a
+/// measurements instead of all rounds of one measurement. The variation between rounds shows the quality of a
 /// calibration.
 pub const ROUNDS: u32 = 5;
 
@@ -75,21 +76,21 @@ pub enum Part {
     Queue,
     /// Of four nodes in a line, the first sends to the third (figure 6), as the reference.
     LineAlone,
-    /// Additionally, the second node sends to the fourth: δ (§4.2).
+    /// Like `LineAlone`; additionally, the second node sends to the fourth: δ (§4.2).
     LineShared,
     /// Consecutive small messages: g of LogP.
     Gap,
-    /// Only their send calls: o of LogP.
+    /// Send calls of consecutive small messages: o of LogP.
     Overhead,
 }
 
-/// Order of the receives, compared with that of the messages.
+/// Order of the receives, compared with the order of the messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PostOrder {
-    /// The same order.
+    /// The receives have the order of the messages.
     Equal,
-    /// The reverse order.
+    /// The receives have the reverse order of the messages.
     Reversed,
     /// A random order, the same in every exchange.
     Random,
@@ -109,7 +110,7 @@ impl PostOrder {
 /// A planned measurement.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Measurement {
-    /// Purpose.
+    /// Purpose of the measurement.
     pub part: Part,
     /// Locality of each pair. `None` if the ranks are on one node and not bound.
     pub placement: Option<Locality>,
@@ -144,7 +145,7 @@ fn sizes(bytes_max: u32) -> Vec<u32> {
     sizes
 }
 
-/// 1, 2, 5, 10, 20, … and the largest.
+/// Numbers of messages: 1, 2, 5, 10, 20, … and the maximum.
 fn counts(messages_max: u32) -> Vec<u32> {
     let decades = (0..5).map(|power| 10_u32.pow(power));
     let mut counts: Vec<u32> = decades.flat_map(|decade| [decade, 2 * decade, 5 * decade]).collect();
@@ -162,7 +163,7 @@ fn pairs_at_once(most: usize) -> Vec<usize> {
     counts
 }
 
-/// All measurements that these ranks can make. Empty for one rank.
+/// All measurements that these ranks can make; empty for one rank.
 pub fn measurements(ranks: &Ranks, settings: &Settings) -> Vec<Measurement> {
     let mut all = Vec::new();
     for placement in Locality::ALL {
@@ -204,7 +205,7 @@ fn consecutive_messages(ranks: &Ranks) -> Vec<Measurement> {
         let (pairs, order) = (vec![pair], PostOrder::Equal);
         Measurement { part, placement, pairs, order, messages, bytes: SMALL_BYTES }
     };
-    // Small numbers, for which libraries have buffers.
+    // Small numbers of messages, for which libraries have buffers.
     let gaps = [1, 2, 4, 8, 16, 32, 64].map(|messages| of(Part::Gap, messages));
     let overheads = [1, 2, 4, 8, 16].map(|messages| of(Part::Overhead, messages));
     gaps.into_iter().chain(overheads).collect()
@@ -224,7 +225,7 @@ fn injection(ranks: &Ranks, settings: &Settings) -> Vec<Measurement> {
     };
     // Every third size from the largest down.
     let some = large.iter().rev().step_by(3).rev();
-    // Three sizes for the time to start the pairs together, because one may be disturbed.
+    // Three sizes measure the time to start the pairs together, because one size may be disturbed.
     let some: Vec<u32> = small.iter().take(3).chain(some).copied().collect();
     let of_count = |count| some.iter().map(move |&bytes| (count, bytes));
     pairs_at_once(pairs.len())
@@ -246,7 +247,7 @@ fn queue(ranks: &Ranks, settings: &Settings) -> Vec<Measurement> {
     all
 }
 
-/// Figure 6: all ranks of the first node send to the third, those of the second to the fourth.
+/// Figure 6: all ranks of the first node send to the third node, all ranks of the second node to the fourth.
 fn line(ranks: &Ranks, settings: &Settings) -> Vec<Measurement> {
     let (alone, other) = (ranks.pairs_between(0, 2), ranks.pairs_between(1, 3));
     if other.is_empty() {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// Location of a rank, as the benchmark reports.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RankPlace {
-    /// In `MPI_COMM_WORLD`.
+    /// Rank in `MPI_COMM_WORLD`.
     pub rank: u32,
     /// Identifier of the node: the lowest rank with shared memory (`MPI_COMM_TYPE_SHARED`, MPI-4.1 §7.4.2),
     /// or with the same kernel and host name.
@@ -53,12 +53,12 @@ impl Ranks {
     }
 
     /// Locality of two ranks, if known.
-    pub fn placement(one: &RankPlace, other: &RankPlace) -> Option<Locality> {
+    pub fn locality_of(one: &RankPlace, other: &RankPlace) -> Option<Locality> {
         if one.node != other.node {
             return Some(Locality::OffNode);
         }
         match (one.package, other.package) {
-            // Unbound, but the node has only one package.
+            // The ranks are not bound, but the node has only one package.
             _ if one.packages == 1 => Some(Locality::OnSocket),
             (Some(one), Some(other)) if one == other => Some(Locality::OnSocket),
             (Some(_), Some(_)) => Some(Locality::OnNode),
@@ -69,11 +69,11 @@ impl Ranks {
     /// The first pair with this locality.
     ///
     /// # Errors
-    /// If there is none, with the reason.
+    /// If no pair has this locality. The error has the reason.
     pub fn pair(&self, placement: Locality) -> Result<Pair, Absent> {
         let pairs = self.0.iter().flat_map(|one| self.0.iter().map(move |other| (one, other)));
         let mut ordered = pairs.filter(|(one, other)| one.rank < other.rank);
-        let found = ordered.find(|(one, other)| Ranks::placement(one, other) == Some(placement));
+        let found = ordered.find(|(one, other)| Ranks::locality_of(one, other) == Some(placement));
         found
             .map(|(one, other)| (one.rank, other.rank))
             .ok_or_else(|| Absent { placement, why: self.why_absent(placement) })
@@ -136,7 +136,7 @@ impl Ranks {
 pub(crate) mod tests {
     use super::*;
 
-    /// Ranks by node: packages of the node, and package of each rank.
+    /// Ranks for tests, by node: packages of the node, and the package of each rank.
     pub(crate) fn ranks(nodes: &[(u32, &[Option<u32>])]) -> Ranks {
         let mut places = Vec::new();
         for (index, (packages, ranks)) in nodes.iter().enumerate() {

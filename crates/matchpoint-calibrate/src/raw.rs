@@ -16,15 +16,15 @@ use crate::typical::{over_rounds, typical};
 /// Value of `format` in the first line.
 pub const FORMAT: &str = "matchpoint calibration";
 
-/// Incremented when the meaning of a member changes.
+/// Version of the format, incremented when the meaning of a member changes.
 pub const VERSION: u32 = 2;
 
 /// The first line: environment of the measurements.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Head {
-    /// [`FORMAT`].
+    /// Name of the format, equal to [`FORMAT`].
     pub format: String,
-    /// [`VERSION`].
+    /// Version of the format, [`VERSION`].
     pub version: u32,
     /// The launcher and its options.
     pub command: Vec<String>,
@@ -50,7 +50,7 @@ pub struct Measured {
     /// The measurement.
     #[serde(flatten)]
     pub measurement: Measurement,
-    /// Time of all messages in one direction, of the slowest pair, by batch.
+    /// For each batch, the time of all messages in one direction, of the slowest pair.
     pub seconds: Vec<f64>,
 }
 
@@ -61,7 +61,7 @@ pub struct SentAtOnce {
     pub placement: Locality,
     /// The measured pair.
     pub pair: Pair,
-    /// Size in bytes; 0: none; `bytes_max` of the settings: all tested sizes.
+    /// Size in bytes: 0 if no message is eager; `bytes_max` of the settings if all tested sizes are eager.
     pub at_once_max_bytes: u32,
 }
 
@@ -77,7 +77,7 @@ pub struct Repeated {
 }
 
 impl Repeated {
-    /// Typical time of all rounds or of one. `None` if the round is missing.
+    /// Typical time of all rounds, or of one round. `None` if the round is missing.
     pub fn time_s(&self, round: Option<usize>) -> Option<f64> {
         match round {
             Some(round) => self.rounds.get(round).copied().flatten(),
@@ -99,7 +99,7 @@ pub struct Raw {
     pub head: Head,
     /// The measurements, in the order of their execution.
     pub measured: Vec<Measured>,
-    /// Largest eager messages, where tested.
+    /// Largest eager messages of the tested pairs.
     pub sent_at_once: Vec<SentAtOnce>,
     /// True for a complete calibration.
     pub complete: bool,
@@ -123,9 +123,9 @@ impl Raw {
     /// Parses the text of a file. `path` is for errors.
     ///
     /// # Errors
-    /// As [`read`](Raw::read).
+    /// The errors of [`read`](Raw::read).
     pub fn parse(text: &str, path: &Path) -> Result<Raw, CalibrateError> {
-        // Text after the last newline is a truncated line.
+        // Text after the last newline is an incomplete line and is ignored.
         let whole_bytes = text.rfind('\n').map_or(0, |end| end + 1);
         let mut lines = text[..whole_bytes].lines().enumerate();
         let Some((_, first)) = lines.next() else {
@@ -170,7 +170,7 @@ impl Raw {
     /// library, same settings.
     ///
     /// # Errors
-    /// The difference.
+    /// A description of the first difference.
     pub fn continues(&self, head: &Head) -> Result<(), String> {
         let own = &self.head;
         let differs = [
@@ -210,7 +210,7 @@ impl Raw {
     }
 }
 
-/// Checks that a measurement is plausible, whatever its source.
+/// Checks that a measurement is plausible; the measurement may be from a file or from the benchmark.
 fn check(measured: &Measured, ranks: usize) -> Result<(), String> {
     let Measured { measurement, seconds, .. } = measured;
     if seconds.is_empty() {
@@ -300,7 +300,7 @@ impl Writer {
         let failed = |error: io::Error| CalibrateError::file(&self.path, &error);
         let mut line = serde_json::to_vec(of).map_err(|error| failed(error.into()))?;
         line.push(b'\n');
-        // Written at once, because an interruption would lose a buffer.
+        // The line is written immediately, because an interruption would lose a buffer.
         self.file.write_all(&line).map_err(failed)
     }
 }

@@ -1,4 +1,4 @@
-//! A calibration from the first or next missing measurement to the last.
+//! A calibration, from the first missing measurement to the last measurement.
 
 use std::path::PathBuf;
 use std::time::SystemTime;
@@ -26,12 +26,12 @@ pub struct Request {
     pub host: String,
 }
 
-/// Progress.
+/// Progress of a calibration.
 #[derive(Debug, Clone, Copy)]
 pub struct Step<'a> {
-    /// Completed measurements, including those of an earlier run.
+    /// Number of completed measurements, including measurements of an earlier run.
     pub done: usize,
-    /// All measurements.
+    /// Number of all measurements.
     pub total: usize,
     /// The next measurement.
     pub next: &'a Measurement,
@@ -71,7 +71,7 @@ impl Request {
     /// Reads the ranks of a job, and checks that the job can continue `earlier`.
     ///
     /// # Errors
-    /// If the job ends, if its ranks allow no measurement, if the job differs from `earlier`, or if the file
+    /// If the job ends, if the ranks allow no measurement, if the job differs from `earlier`, or if the file
     /// cannot be written.
     pub fn begin(
         &self,
@@ -122,13 +122,14 @@ pub struct Session {
     writer: Writer,
     settings: Settings,
     missing: Vec<(u32, Measurement)>,
-    /// Pairs whose eager limit is untested.
+    /// Pairs with an untested eager limit.
     to_try: Vec<(Locality, Pair)>,
     total: usize,
 }
 
 impl Session {
-    /// Makes all missing measurements. Calls `goes_on` before each one and stops if it returns false.
+    /// Makes all missing measurements. Calls `goes_on` before each measurement and stops if `goes_on` returns
+    /// false.
     ///
     /// # Errors
     /// If the benchmark ends, if `goes_on` stops it, or if the file cannot be written. Completed measurements
@@ -145,7 +146,7 @@ impl Session {
             let seconds = self.benchmark.measure(done, &measurement, batch_s.min(budget_s), budget_s)?;
             self.writer.add(&Measured { round, measurement, seconds })?;
         }
-        // Last, because all connections exist by now.
+        // The eager limits are tested last, because all connections exist by now.
         for (placement, pair) in self.to_try {
             let at_once_max_bytes =
                 eager_max(&mut self.benchmark, self.total, pair, self.settings.bytes_max)?;
@@ -156,8 +157,8 @@ impl Session {
     }
 }
 
-/// The largest eager message up to `most`, by bisection. This assumes that no larger message than a non-eager
-/// one is eager.
+/// The largest eager message up to `most`, by bisection. The bisection assumes that if a message is not
+/// eager, no larger message is eager.
 fn eager_max(
     benchmark: &mut Conversation,
     number: usize,

@@ -1,12 +1,13 @@
 //! The estimator of a measurement's typical time, for calibrations and validations.
 
-/// Rounds have fewer batches only if a batch takes a millisecond or more. That is a scheduler's time slice,
-/// so on a busy host most of these batches are disturbed.
+/// Rounds have fewer batches only if a batch takes a millisecond or more. A scheduler's time slice is as
+/// long, so host load disturbs most of these batches.
 const FEW_BATCHES: usize = 16;
 
-/// Typical time of the batches of a round: the mean of the half of them that are closest together
+/// Typical time of the batches of a round: the mean of the half of the batches with the closest times
 /// (Rousseeuw's shorth). A disturbance lengthens a batch and would move a median well before half of the
-/// batches are disturbed. For few batches, the minimum: no disturbance shortens a batch. NaN without batches.
+/// batches are disturbed. For few batches, the typical time is the minimum, because no disturbance shortens a
+/// batch. The result is NaN without batches.
 pub fn typical(seconds: &[f64]) -> f64 {
     let sorted = sorted(seconds);
     if let [least, ..] = sorted[..]
@@ -21,13 +22,13 @@ pub fn typical(seconds: &[f64]) -> f64 {
 }
 
 /// Typical time of several rounds: the median of the rounds' times, because a slow round is one of several.
-/// The minimum if all rounds have few batches. NaN without rounds.
+/// If all rounds have few batches, the result is the minimum. Without rounds, the result is NaN.
 pub fn over_rounds(rounds: &[&[f64]]) -> f64 {
     let each: Vec<f64> = rounds.iter().map(|round| typical(round)).collect();
     if rounds.iter().all(|round| round.len() < FEW_BATCHES) { typical(&each) } else { median(&each) }
 }
 
-/// The median. NaN without values.
+/// The median of the values, or NaN without values.
 pub fn median(of: &[f64]) -> f64 {
     let sorted = sorted(of);
     let above = sorted.len() / 2;

@@ -1,4 +1,4 @@
-//! Adversarial streams: each one targets a mistake that an engine made or could make.
+//! Adversarial streams: each stream targets a mistake that an engine made or could make.
 
 mod numbers;
 
@@ -192,7 +192,7 @@ fn wildcard_storm(script: &mut Script, n: u64) {
     }
 }
 
-/// Keys that collide under exclusive or, under addition, in the low byte, or in the low word.
+/// Keys that collide if a hash uses exclusive or, addition, only the low byte, or only the low word.
 fn colliding_keys(script: &mut Script, n: u64) {
     let alike =
         |at: u64| [(at, at ^ 0x55), (at, n - at), (at << 8, 7), (7, at << 8), (at << 32, 0), (0, at << 32)];
@@ -272,7 +272,7 @@ fn dead_peers(script: &mut Script, n: u64) {
     }
 }
 
-/// The hash map of a fork lost entries when the last entry was removed.
+/// Another MPI library's hash map lost entries when the last entry was removed.
 fn down_to_the_last(script: &mut Script, n: u64) {
     for _ in 0..n.div_ceil(4) {
         script.arrive(0, 1, 1);
@@ -321,7 +321,8 @@ fn polling(script: &mut Script, n: u64) {
     }
 }
 
-/// The oldest entry wins across many other entries. An index with blocks of entries has to compare blocks.
+/// A search must take the oldest entry although many other entries are in between. An index with blocks of
+/// entries must compare blocks.
 fn old_and_young(script: &mut Script, n: u64) {
     let any = (ANY_SOURCE, tagged(5));
     let exact = (from(1), tagged(5));
@@ -347,8 +348,8 @@ fn old_and_young(script: &mut Script, n: u64) {
     }
 }
 
-/// Messages with an unknown source may have one source, so they keep their order. Receives that match them
-/// keep theirs. Directed receives in between do not change this.
+/// Messages with an unknown source keep their order, because all may have the same source. Receives that
+/// match these messages keep the posted order. Directed receives in between do not change the order.
 fn nameless(script: &mut Script, n: u64) {
     let unknown = Rank::UNKNOWN.0;
     for at in 0..n {

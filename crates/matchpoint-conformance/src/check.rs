@@ -1,4 +1,4 @@
-//! All laws on one engine.
+//! Check of all laws on one engine.
 
 use matchpoint::Order;
 
@@ -14,31 +14,32 @@ use crate::terms::{Calls, Terms};
 /// Size of a check.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// First seed. The same seed gives the same streams.
+    /// Seed of the first stream. The same seed gives the same streams.
     pub seed: u64,
-    /// Random streams of each shape. Every second stream is [relabelled](Relabelling). A tenth of this number,
-    /// rounded up, runs interleaved on two engines.
+    /// Number of random streams of each shape. Every second stream is [relabelled](Relabelling). A tenth of
+    /// this number, rounded up, runs interleaved on two engines.
     pub streams: u64,
-    /// Events of a random stream.
+    /// Number of events in a random stream.
     pub events: usize,
     /// Queue lengths of the adversarial streams. Each stream runs at each length.
     pub depths: Vec<u64>,
-    /// Queue length of the [deep] streams. 0: no deep streams.
+    /// Queue length of the [deep] streams. With 0, no deep stream runs.
     pub deep: u64,
-    /// The engine may refuse the deep streams as [`Refused::Full`](matchpoint::Refused::Full).
+    /// True if the engine may refuse entries of deep streams as [`Refused::Full`](matchpoint::Refused::Full).
     pub deep_may_fill: bool,
-    /// The engine has a table of fixed size and may refuse as [`Refused::Full`](matchpoint::Refused::Full).
+    /// True if the engine has a table of fixed size and may refuse entries as
+    /// [`Refused::Full`](matchpoint::Refused::Full).
     pub fixed_table: bool,
-    /// Required order. `None`: the order that the engine promises.
+    /// Required order. With `None`, the order that the engine promises.
     pub order: Option<Order>,
-    /// Only events of MPI programs: see [`is_mpi`](crate::is_mpi).
+    /// True to check only events of MPI programs: see [`is_mpi`](crate::is_mpi).
     pub mpi_only: bool,
-    /// Calls that the engine has.
+    /// Calls that the engine supports.
     pub calls: Calls,
 }
 
 impl Options {
-    /// About one second.
+    /// Options of a check that takes about one second.
     pub fn quick() -> Self {
         Options {
             seed: 1,
@@ -88,7 +89,7 @@ pub fn check(factory: Factory<'_>, options: &Options) -> Result<Report, Box<Viol
     check_watched(factory, options, &mut |_, _| {})
 }
 
-/// As [`check`]. Before each stream, calls `each` with the report so far and the name of the stream.
+/// Runs [`check`]. Before each stream, calls `each` with the report so far and the name of the stream.
 ///
 /// # Errors
 /// The first violation, shrunk.

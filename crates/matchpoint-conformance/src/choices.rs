@@ -1,6 +1,6 @@
 //! Source of choices for generated streams: a seed, or the bytes of a fuzzer.
 
-/// A source of choices. Bytes run out; a seed does not.
+/// A source of choices. The bytes of a fuzzer may run out; a seed gives unlimited choices.
 #[derive(Clone, Debug)]
 pub enum Choices<'a> {
     /// State of a SplitMix64 generator (Steele, Lea & Flood 2014). Any seed is valid.
@@ -10,7 +10,7 @@ pub enum Choices<'a> {
 }
 
 impl Choices<'_> {
-    /// A number below `bound`. Takes one byte for bounds up to 256, otherwise two.
+    /// A number below `bound`. Consumes one byte for bounds up to 256, and two bytes for larger bounds.
     pub fn below(&mut self, bound: u64) -> u64 {
         let number = match self {
             Choices::Seed(state) => split_mix(state),
@@ -19,7 +19,7 @@ impl Choices<'_> {
         number % bound.max(1)
     }
 
-    /// True in `percent` of 100 cases.
+    /// Returns true in `percent` of 100 cases.
     pub fn chance(&mut self, percent: u64) -> bool {
         percent > 0 && self.below(100) >= 100 - percent.min(100)
     }

@@ -19,7 +19,7 @@ pub const SCENARIOS: &[Scenario] = &[
     ("sequence numbers", sequences),
 ];
 
-/// Deep searches of each kind.
+/// Number of deep searches of each kind.
 const LOOKS: u64 = 48;
 
 const ANY_SOURCE: Wild<Rank> = Wild::Any;
@@ -66,7 +66,7 @@ fn in_order(n: u64) -> Vec<Event> {
     events
 }
 
-/// `LOOKS` numbers below `n`, evenly spaced, including both ends.
+/// `LOOKS` numbers less than `n`, evenly spaced, including both ends.
 fn spread(n: u64) -> impl DoubleEndedIterator<Item = u64> + Clone {
     (0..LOOKS).map(move |at| at * (n.max(1) - 1) / (LOOKS - 1))
 }
@@ -93,7 +93,7 @@ fn posted(n: u64) -> Vec<Event> {
     events.extend(spread(n).rev().map(|id| message(id % 64, (id / 64) << 8)));
     events.extend(spread(n).map(|id| message(100, id % 64)));
     events.extend(spread(n).map(|id| message(id % 64, 0xFF)));
-    // From both ends inwards, twice: a withdrawn receive is not found.
+    // Withdraws receives from both ends inwards, twice: the second withdrawal must find no receive.
     let ends = (0..LOOKS).flat_map(|at| [n.saturating_sub(1 + at), at]);
     events
         .extend(ends.chain(spread(n)).map(|id| Event::Cancel(receive_of(id, receive(id).0, receive(id).1))));
@@ -125,7 +125,7 @@ fn unexpected(n: u64) -> Vec<Event> {
     );
     let ends = (0..LOOKS).flat_map(|at| [n.saturating_sub(1 + at), at]);
     events.extend(ends.chain(spread(n)).map(|id| Event::Retract(message_of(id, source(id), id / 64))));
-    // In order, including holes.
+    // Receives all messages in order, including places of removed messages.
     events.extend((0..n / 8).flat_map(|_| ask(ANY_SOURCE, Wild::Any).into_iter().skip(1)));
     events.extend([Event::Close(ContextId(0)), arrive(1, 1, 1)]);
     events.extend(ask(ANY_SOURCE, tagged(1)));

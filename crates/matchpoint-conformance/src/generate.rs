@@ -10,22 +10,22 @@ use crate::relabel::Relabelling;
 
 /// Parameters of a random stream. Weights are relative to their sum.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Shape {
+pub struct StreamParameters {
     /// Number of contexts.
     pub contexts: u64,
     /// Number of sources.
     pub sources: u64,
     /// Number of tags.
     pub tags: u64,
-    /// Sources and tags use all bits instead of counting from 0.
+    /// True if sources and tags use all bits. If false, sources and tags count from 0.
     pub wide: bool,
     /// Percentage of receives and probes with any source.
     pub any_source_percent: u64,
     /// Percentage of receives and probes with any tag.
     pub any_tag_percent: u64,
-    /// Percentage of the other receives and probes with a masked tag.
+    /// Percentage of masked tags among the receives and probes without any tag.
     pub masked_percent: u64,
-    /// Number of masks. The first few are usual in programs, the others random.
+    /// Number of masks. The first masks are usual in programs, the other masks are random.
     pub masks: u64,
     /// Percentage of messages with an unknown source.
     pub unknown_percent: u64,
@@ -48,8 +48,8 @@ pub struct Shape {
 /// Ignored bits: the lowest, some, all but a sign, one half, the other half, all but the lowest.
 const PLAIN: [u64; 6] = [1, 6, u64::MAX >> 1, u32::MAX as u64, !(u32::MAX as u64), u64::MAX ^ 1];
 
-/// Some of each kind. Other shapes change individual fields.
-const MIXED: Shape = Shape {
+/// A stream with some events of each kind. The other shapes change individual fields.
+const MIXED: StreamParameters = StreamParameters {
     contexts: 2,
     sources: 4,
     tags: 4,
@@ -68,47 +68,64 @@ const MIXED: Shape = Shape {
     maintenance: 2,
 };
 
-/// Many duplicates of receives.
-const ALIKE: Shape = Shape { contexts: 1, tags: 2, masked_percent: 0, posts: 60, maintenance: 1, ..MIXED };
+/// A stream with many duplicates of receives.
+const ALIKE: StreamParameters =
+    StreamParameters { contexts: 1, tags: 2, masked_percent: 0, posts: 60, maintenance: 1, ..MIXED };
 
 /// Shapes that [`check`](crate::check()) uses, by name.
-pub const SHAPES: &[(&str, Shape)] = &[
+pub const SHAPES: &[(&str, StreamParameters)] = &[
     ("mixed", MIXED),
-    ("one of each", Shape { contexts: 1, sources: 1, tags: 1, ..MIXED }),
-    ("wild", Shape { any_source_percent: 45, any_tag_percent: 35, masked_percent: 50, ..MIXED }),
-    ("wide", Shape { wide: true, sources: 12, tags: 12, contexts: 3, masked_percent: 30, ..MIXED }),
-    // Duplicates of receives of a few kinds.
-    ("wild and alike", Shape { sources: 2, any_source_percent: 30, any_tag_percent: 30, ..ALIKE }),
-    // Two of these sources are equal in their lower half.
-    ("wide and alike", Shape { wide: true, tags: 1, any_source_percent: 50, any_tag_percent: 0, ..ALIKE }),
+    ("one of each", StreamParameters { contexts: 1, sources: 1, tags: 1, ..MIXED }),
+    ("wild", StreamParameters { any_source_percent: 45, any_tag_percent: 35, masked_percent: 50, ..MIXED }),
+    (
+        "wide",
+        StreamParameters { wide: true, sources: 12, tags: 12, contexts: 3, masked_percent: 30, ..MIXED },
+    ),
+    // Few kinds of receives, with duplicates of each.
+    ("wild and alike", StreamParameters { sources: 2, any_source_percent: 30, any_tag_percent: 30, ..ALIKE }),
+    // Two sources in this shape are equal in their lower half.
+    (
+        "wide and alike",
+        StreamParameters { wide: true, tags: 1, any_source_percent: 50, any_tag_percent: 0, ..ALIKE },
+    ),
     (
         "no wildcards",
-        Shape { any_source_percent: 0, any_tag_percent: 0, masked_percent: 0, tags: 16, ..MIXED },
+        StreamParameters { any_source_percent: 0, any_tag_percent: 0, masked_percent: 0, tags: 16, ..MIXED },
     ),
-    ("many sources", Shape { sources: 1000, tags: 2, any_source_percent: 5, ..MIXED }),
-    ("many tags", Shape { sources: 1, tags: 1000, contexts: 1, ..MIXED }),
+    ("many sources", StreamParameters { sources: 1000, tags: 2, any_source_percent: 5, ..MIXED }),
+    ("many tags", StreamParameters { sources: 1, tags: 1000, contexts: 1, ..MIXED }),
     (
         "long posted queue",
-        Shape { posts: 70, arrivals: 30, tags: 64, maintenance: 0, withdrawals: 2, ..MIXED },
+        StreamParameters { posts: 70, arrivals: 30, tags: 64, maintenance: 0, withdrawals: 2, ..MIXED },
     ),
     (
         "long unexpected queue",
-        Shape { posts: 30, arrivals: 70, tags: 64, maintenance: 0, withdrawals: 2, ..MIXED },
+        StreamParameters { posts: 30, arrivals: 70, tags: 64, maintenance: 0, withdrawals: 2, ..MIXED },
     ),
-    ("nameless", Shape { unknown_percent: 50, withdrawals: 30, ..MIXED }),
-    ("withdrawn", Shape { withdrawals: 60, contexts: 1, sources: 2, tags: 2, ..MIXED }),
-    ("many contexts", Shape { contexts: 300, sources: 2, tags: 2, ..MIXED }),
+    ("nameless", StreamParameters { unknown_percent: 50, withdrawals: 30, ..MIXED }),
+    ("withdrawn", StreamParameters { withdrawals: 60, contexts: 1, sources: 2, tags: 2, ..MIXED }),
+    ("many contexts", StreamParameters { contexts: 300, sources: 2, tags: 2, ..MIXED }),
     (
         "many masks",
-        Shape { masks: 400, masked_percent: 85, any_tag_percent: 5, tags: 64, contexts: 1, ..MIXED },
+        StreamParameters {
+            masks: 400,
+            masked_percent: 85,
+            any_tag_percent: 5,
+            tags: 64,
+            contexts: 1,
+            ..MIXED
+        },
     ),
-    ("upkeep", Shape { maintenance: 20, batches: 10, sources: 2, tags: 2, contexts: 3, ..MIXED }),
-    // Batches of some hundred messages for some hundred receives with many duplicates.
-    ("in batches", Shape { posts: 90, arrivals: 5, batches: 4, batch: 150, sources: 2, tags: 2, ..MIXED }),
+    ("upkeep", StreamParameters { maintenance: 20, batches: 10, sources: 2, tags: 2, contexts: 3, ..MIXED }),
+    // Batches of some hundred messages meet some hundred receives with many duplicates.
+    (
+        "in batches",
+        StreamParameters { posts: 90, arrivals: 5, batches: 4, batch: 150, sources: 2, tags: 2, ..MIXED },
+    ),
 ];
 
-/// Creates a stream with up to `events` events. It is shorter if the choices run out.
-pub fn stream(shape: Shape, choices: Choices<'_>, events: usize) -> Vec<Event> {
+/// Creates a stream with up to `events` events. The stream is shorter if the choices run out.
+pub fn stream(shape: StreamParameters, choices: Choices<'_>, events: usize) -> Vec<Event> {
     let issued = Issued::default();
     let mut generator = Generator { shape, choices, receives: 0, messages: 0, issued, probed: None };
     let mut stream = Vec::with_capacity(events.min(4096));
@@ -119,8 +136,8 @@ pub fn stream(shape: Shape, choices: Choices<'_>, events: usize) -> Vec<Event> {
     stream
 }
 
-/// Decodes a stream from a fuzzer's bytes: the first selects the shape, the second a [relabelling](Relabelling)
-/// or none, about three bytes an event. Accepts all bytes.
+/// Decodes a stream from a fuzzer's bytes: the first byte selects the shape, the second byte a
+/// [relabelling](Relabelling) or no relabelling. Each event takes about three bytes. Accepts all bytes.
 pub fn decode(bytes: &[u8]) -> Vec<Event> {
     let mut choices = Choices::Bytes(bytes);
     let shape = SHAPES[choices.below(SHAPES.len() as u64) as usize].1;
@@ -133,7 +150,7 @@ pub fn decode(bytes: &[u8]) -> Vec<Event> {
 }
 
 struct Generator<'a> {
-    shape: Shape,
+    shape: StreamParameters,
     choices: Choices<'a>,
     receives: u64,
     messages: u64,
@@ -144,14 +161,14 @@ struct Generator<'a> {
 impl Generator<'_> {
     fn event(&mut self) -> Event {
         if let Some(selector) = self.probed.take() {
-            // Often checks the result of the probe at once.
+            // The next event often checks the result of the probe.
             match self.choices.below(4) {
                 0 => return Event::Post(self.receive(selector)),
                 1 => return Event::MatchedProbe(selector),
                 _ => {}
             }
         }
-        let Shape { posts, arrivals, probes, withdrawals, batches, maintenance, .. } = self.shape;
+        let StreamParameters { posts, arrivals, probes, withdrawals, batches, maintenance, .. } = self.shape;
         let weights = [posts, arrivals, probes, withdrawals, batches, maintenance];
         let mut at = self.choices.below(weights.iter().sum());
         let kind = weights.iter().position(|&weight| {
@@ -211,7 +228,7 @@ impl Generator<'_> {
 
     fn masked(&mut self) -> Wild<Tag> {
         let at = self.choices.below(self.shape.masks);
-        // After the usual masks: one bit, all but one bit, and random bits, which few tags share.
+        // The masks after the usual masks: one bit, all bits except one, and random bits.
         let random = Choices::Seed(at).below(u64::MAX);
         let ignore = match (PLAIN.get(at as usize), at % 4) {
             (Some(&plain), _) => plain,
@@ -223,7 +240,8 @@ impl Generator<'_> {
         Wild::Masked(TagMask { value: self.tag(), ignore })
     }
 
-    /// Usually the next id. Sometimes an earlier id, which a caller may reuse after its entry was removed.
+    /// Usually returns the next id, sometimes an earlier id: a caller may reuse an id after its entry was
+    /// removed.
     fn id(&mut self, issued: u64) -> u64 {
         if issued > 0 && self.choices.below(16) == 15 { 1 + self.choices.below(issued) } else { issued + 1 }
     }
@@ -256,7 +274,7 @@ impl Generator<'_> {
     }
 
     fn withdrawal(&mut self) -> Event {
-        // One more than issued: unknown ids are withdrawn too.
+        // The range includes one id that was not issued, so that unknown ids are also withdrawn.
         let receive = self.issued.receive(RecvId(1 + self.choices.below(self.receives + 1)));
         let message = self.issued.message(MsgId(1 + self.choices.below(self.messages + 1)));
         match self.choices.below(4) {

@@ -1,19 +1,20 @@
 //! Interleaved streams on two engines: a call on one engine must not change the other.
 //!
-//! An engine with process-wide state, such as the queues of an MPI library, keeps every law while it is the
-//! only engine. Here the events of one stream alternate between two engines, and each engine is checked
-//! separately. Then the first engine is dropped with queued entries, and the second continues.
+//! An engine with process-wide state, such as the queues of an MPI library, keeps every law while no other
+//! engine exists. In these streams, the events of one stream alternate between two engines, and each engine
+//! is checked separately. At the end, the first engine is dropped with queued entries, and the second engine
+//! continues.
 
 use matchpoint::{Engine, Event};
 
 use crate::law::{Broken, Law};
 use crate::report::{Factory, Report, Violation, check_events};
-use crate::run::{Checker, Run, guarded, run, substitute};
+use crate::run::{Checker, Run, catch_panics, run, substitute};
 use crate::shrink::shrink;
 use crate::terms::Terms;
 
-/// Alternates `events` between two new engines. An event that the next engine does not admit is left out and
-/// takes no turn. Running the result again therefore gives the same calls.
+/// Alternates `events` between two new engines. An event that the next engine does not admit is left out, and
+/// the engine is not alternated. Running the result again therefore gives the same calls.
 fn run_interleaved(factory: Factory<'_>, events: &[Event], terms: Terms) -> Run {
     let mut engines = [factory(), factory()];
     let mut watches = engines.each_ref().map(|engine| Checker::new(&**engine, terms));
@@ -30,29 +31,30 @@ fn run_interleaved(factory: Factory<'_>, events: &[Event], terms: Terms) -> Run 
         }
     }
     let substitute = engines.iter().find_map(|engine| substitute(&**engine));
-    let ended = result.and_then(|()| end(engines, &watches));
+    let ended = result.and_then(|()| end_both_engines(engines, &watches));
     let broken = ended.err().map(|(turn, Broken { how, .. })| {
         Broken::new(Law::Apart, format!("On the {} of two engines: {how}", ["first", "second"][turn]))
     });
     Run { played, matches: watches.iter().map(Checker::matches).sum(), broken, substitute }
 }
 
-/// Compares both engines, drops the first, and checks the second.
-fn end(engines: [Box<dyn Engine>; 2], watches: &[Checker; 2]) -> Result<(), (usize, Broken)> {
+/// Compares both engines, drops the first engine, and checks the second engine.
+fn end_both_engines(engines: [Box<dyn Engine>; 2], watches: &[Checker; 2]) -> Result<(), (usize, Broken)> {
     for turn in [0, 1] {
         watches[turn].compare(&*engines[turn]).map_err(|broken| (turn, broken))?;
     }
     let [first, mut second] = engines;
-    guarded(|| drop(first)).map_err(|broken| (0, broken))?;
+    catch_panics(|| drop(first)).map_err(|broken| (0, broken))?;
     watches[1].close_all(&mut *second).map_err(|broken| (1, broken))
 }
 
 /// The events of each engine.
-fn halves(played: &[Event]) -> [Vec<Event>; 2] {
+fn events_by_engine(played: &[Event]) -> [Vec<Event>; 2] {
     [0, 1].map(|turn| played.iter().skip(turn).step_by(2).cloned().collect())
 }
 
-/// Shrinks, also by two events at a time: leaving out one event moves all later events to the other engine.
+/// Shrinks a stream, also by two events at a time: leaving out one event moves all later events to the other
+/// engine.
 fn shrink_interleaved(events: Vec<Event>, fails: &dyn Fn(&[Event]) -> bool) -> Vec<Event> {
     let mut events = shrink(events, fails);
     let without = |events: &[Event], at: usize| [&events[..at], &events[at + 2..]].concat();
@@ -65,7 +67,8 @@ fn shrink_interleaved(events: Vec<Event>, fails: &dyn Fn(&[Event]) -> bool) -> V
 /// Runs one stream interleaved on two new engines. `stream` is its name.
 ///
 /// # Errors
-/// The violation, shrunk. If the events of one engine alone break a law, that law; otherwise [`Law::Apart`].
+/// The violation, shrunk. If the events of one engine alone break a law, the violation has this law; if not,
+/// [`Law::Apart`].
 pub(crate) fn check_interleaved(
     factory: Factory<'_>,
     events: &[Event],
@@ -78,13 +81,13 @@ pub(crate) fn check_interleaved(
     let Some(broken) = first.broken else {
         return Ok(report);
     };
-    for half in halves(&first.played) {
+    for half in events_by_engine(&first.played) {
         check_events(factory, half, terms, || format!("{stream}, one half alone"))?;
     }
     let entangled = |events: &[Event]| {
         let both = played(events);
         let alone = |half: &Vec<Event>| run(&mut *factory(), half, terms).broken.is_none();
-        both.broken.is_some() && halves(&both.played).iter().all(alone)
+        both.broken.is_some() && events_by_engine(&both.played).iter().all(alone)
     };
     let shrunk = played(&shrink_interleaved(first.played, &entangled));
     let (broken, events, substitute) = (shrunk.broken.unwrap_or(broken), shrunk.played, shrunk.substitute);

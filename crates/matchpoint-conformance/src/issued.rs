@@ -7,8 +7,8 @@ use matchpoint::{ContextId, Envelope, Event, Message, MsgId, Rank, Receive, Recv
 
 /// The last selector or envelope of each id in a stream of events. A readdressed message has its new source.
 ///
-/// An unknown id gets the selector or envelope of the last issued entry, which an engine must not withdraw
-/// instead.
+/// An unknown id gets the selector or envelope of the last issued entry, although an engine must not withdraw
+/// this entry.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Issued {
     receives: HashMap<RecvId, Selector>,

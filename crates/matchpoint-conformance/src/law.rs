@@ -1,15 +1,15 @@
-//! The laws.
+//! The laws that every engine keeps.
 
 use std::fmt::{self, Display};
 
 /// Promises of an engine: the rules of [`matchpoint::engine`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Law {
-    /// Rule 2.
+    /// Rule 2 of the contract, for arrivals.
     Arrive,
-    /// Rule 3.
+    /// Rule 3 of the contract, for posts.
     Post,
-    /// A probe finds the message that a receive would take, and leaves it queued.
+    /// A probe finds the message that a receive would take, and leaves the message queued.
     Probe,
     /// A matched probe takes the message that a receive would take.
     MatchedProbe,
@@ -17,25 +17,25 @@ pub enum Law {
     Cancel,
     /// A retraction removes only a queued message.
     Retract,
-    /// Readdressing a message with an unknown source.
+    /// A readdressed message keeps its age, or takes a matching receive.
     Readdress,
     /// Hints hold for queued and later entries.
     Hints,
     /// A close empties a context.
     Close,
-    /// Receives after the failure of a source.
+    /// After the failure of a source, only any-source receives remain.
     FailSource,
-    /// A batch equals its messages one by one.
+    /// A batch has the same results as its messages one by one.
     Batch,
-    /// Permitted refusals.
+    /// An engine refuses only calls that the contract permits to refuse.
     Refusal,
-    /// Queue contents between calls.
+    /// Both queues have the expected contents between two calls.
     Queues,
-    /// Consistency of the footprint.
+    /// The footprint is consistent.
     Footprint,
     /// A call does not panic or crash, and returns a valid result.
     Panic,
-    /// Engines are independent.
+    /// Calls on one engine do not change another engine.
     Apart,
 }
 
@@ -91,7 +91,7 @@ impl Law {
 /// A broken law with the observed outcome.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Broken {
-    /// The law.
+    /// The broken law.
     pub law: Law,
     /// The observed outcome, and the outcome that the law demands.
     pub how: String,

@@ -9,10 +9,10 @@
 //! # Ok::<(), Box<matchpoint_conformance::Violation>>(())
 //! ```
 //!
-//! A [`Oracle`] keeps both queues, checks each outcome against the [contract](matchpoint::engine), and follows
-//! the choices that the contract leaves to the engine. [`check`] runs streams of events on the engine:
-//! [random](generate), [adversarial] and [deep]. Some streams run interleaved on two engines. If a law
-//! breaks, [`check`] shrinks the stream to the shortest script that breaks the same law. A script in this
+//! An [`Oracle`] stores both queues, checks each outcome against the [contract](matchpoint::engine), and
+//! follows the choices that the contract leaves to the engine. [`check`] runs streams of events on the
+//! engine: [random](generate), [adversarial] and [deep]. Some streams run interleaved on two engines. If a
+//! law breaks, [`check`] shrinks the stream to the shortest script that breaks the same law. A script in this
 //! crate's `scripts/`, with a comment about its purpose, runs on every engine.
 
 pub mod adversarial;

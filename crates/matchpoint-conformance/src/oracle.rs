@@ -1,4 +1,4 @@
-//! Test oracle: keeps both queues and checks each outcome against the contract.
+//! Test oracle: stores both queues and checks each outcome against the contract.
 
 mod aged_queue;
 mod compare;
@@ -26,7 +26,7 @@ pub struct Oracle {
     posted: AgedQueue<Receive>,
     unexpected: AgedQueue<Message>,
     hints: BTreeMap<ContextId, Hints>,
-    /// Result of the last event, if it was a probe.
+    /// Result of the previous event, if this event was a probe.
     promise: Option<(Selector, Option<MsgId>)>,
     matches: u64,
 }
@@ -56,11 +56,11 @@ impl Oracle {
         }
     }
 
-    /// Returns the call as a caller may make it. `None` if no caller may make it: the engine lacks the call
-    /// or does not allow it, or the id is already queued.
+    /// Returns the call as a caller may make the call. Returns `None` if no caller may make the call: the
+    /// engine lacks or forbids the call, or the id is already queued.
     ///
     /// The caller of a withdrawal passes the queued entry. A withdrawal of a queued id therefore gets the
-    /// selector or envelope of its entry, whatever a generated or shrunk stream contains.
+    /// selector or envelope of the queued entry, whatever a generated or shrunk stream contains.
     pub fn admit(&self, event: &Event) -> Option<Event> {
         let event = self.completed(event);
         self.admits(&event).then_some(event)
@@ -98,7 +98,7 @@ impl Oracle {
         self.unexpected.get(message.id.0).is_none()
     }
 
-    /// Exceptions for the engine, and its calls.
+    /// Terms of the check: exceptions for the engine, and calls of the engine.
     pub(crate) fn terms(&self) -> &Terms {
         &self.terms
     }
@@ -126,7 +126,7 @@ impl Oracle {
     /// Checks the outcome of `event`, which the oracle has [admitted](Oracle::admit).
     ///
     /// # Errors
-    /// The broken law. The oracle is then invalid.
+    /// The broken law. After an error, the oracle is invalid.
     pub fn check(&mut self, event: &Event, outcome: &Outcome) -> Verdict {
         let promise = self.promise.take();
         match (event, outcome) {

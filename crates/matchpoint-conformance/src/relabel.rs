@@ -1,9 +1,9 @@
 //! Relabelled streams: the same stream with other ids, contexts, sources and tags, in all 64 bits. Generated
 //! streams count from 0.
 //!
-//! Bits are permuted and some are inverted. Numbers that differed in a low bit then differ in one bit at any
-//! position. Masks are permuted in the same way, so the same entries match. Shrinking can restore plain
-//! numbers bit by bit ([`shrink`](crate::shrink)).
+//! Bits are permuted and some are inverted. After that, numbers that differed in a low bit differ in one bit
+//! at any position. Masks are permuted in the same way, so the same entries match. Shrinking can restore
+//! plain numbers bit by bit ([`shrink`](crate::shrink)).
 
 use matchpoint::{ContextId, Event, Rank, Tag, TagMask, Wild};
 
@@ -24,7 +24,8 @@ impl Bits {
     fn new(width: u32, turn: u64, choices: &mut Choices<'_>) -> Self {
         let stride = 2 * choices.below(u64::from(width) / 2) as u32 + 1;
         let shift = (turn % u64::from(width)) as u32;
-        // One in four keeps numbers sparse: bits move without inversion. One in four inverts all upper bits.
+        // In one of four cases, bits move without inversion, so that numbers stay sparse. In one of four
+        // cases, all upper bits are inverted.
         let inverted = match choices.below(4) {
             0 => 0,
             1 => u64::MAX << choices.below(48),
@@ -80,8 +81,8 @@ impl Numbers for Relabelling {
         ContextId(self.contexts.number(context.0.into()) as u32)
     }
 
-    /// A bijection that keeps `Rank::UNKNOWN`: the source that would map to it maps to the image of
-    /// `Rank::UNKNOWN`.
+    /// A bijection that keeps `Rank::UNKNOWN`: the source that would map to `Rank::UNKNOWN` maps to the image
+    /// of `Rank::UNKNOWN`.
     fn source(&mut self, source: Rank) -> Rank {
         let number = |source: Rank| Rank(self.sources.number(source.0.into()) as u32);
         match number(source) {

@@ -1,16 +1,16 @@
-//! Renumbering of streams: the positions of each kind of number in an event.
+//! Renumbering of streams: applies a function to each kind of number in an event.
 
 use matchpoint::{
     ContextId, Envelope, Event, Message, MsgId, Rank, Receive, RecvId, Selector, Tag, TagMask, Wild,
 };
 
-/// New numbers of each kind. The default keeps the number.
+/// New numbers of each kind. The default leaves the number unchanged.
 pub(crate) trait Numbers {
     fn context(&mut self, context: ContextId) -> ContextId {
         context
     }
 
-    /// Not called for an unknown source.
+    /// New source. The method is not called for an unknown source.
     fn source(&mut self, source: Rank) -> Rank {
         source
     }

@@ -14,37 +14,38 @@ use crate::terms::Terms;
 /// Counts of a check without a violation.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Report {
-    /// Streams, each on one or two new engines.
+    /// Number of streams, each on one or two new engines.
     pub streams: u64,
-    /// Events of all streams.
+    /// Number of events of all streams.
     pub events: u64,
-    /// Matches of all streams.
+    /// Number of matches of all streams.
     pub matches: u64,
-    /// The engine that replaced the requested engine.
+    /// The fallback engine that replaced the requested engine.
     pub substitute: Option<Substitute>,
 }
 
-/// An engine that replaced another engine: see [`Engine::substitute`].
+/// A fallback engine that replaced another engine: see [`Engine::substitute`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Substitute {
-    /// Name of the engine. If several engines replaced it, the first.
+    /// Name of the fallback engine; if several engines fell back, the first.
     pub name: String,
-    /// Streams that ended on the replacement.
+    /// Number of streams that ended on the fallback engine.
     pub streams: u64,
 }
 
-/// A broken law, with the shortest script found that breaks it.
+/// A broken law, with the shortest script found that breaks the law.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Violation {
-    /// The law, and how the last event of the script broke it.
+    /// The law, and how the last event of the script broke the law.
     pub broken: Broken,
-    /// The script.
+    /// The shortest script that breaks the law.
     pub events: Vec<Event>,
     /// Name of the stream that broke the law first.
     pub stream: String,
-    /// The engine that replaced the requested engine while the script ran. This engine broke the law.
+    /// The fallback engine that replaced the requested engine while the script ran. The fallback engine broke
+    /// the law.
     pub substitute: Option<String>,
-    /// Counts up to the violation: all earlier streams, and the events of this stream before it.
+    /// Counts up to the violation: all earlier streams, and the events of this stream before the violation.
     pub played: Report,
 }
 
@@ -67,7 +68,7 @@ impl Report {
         Report { streams: 1, events: run.played.len() as u64, matches: run.matches, substitute }
     }
 
-    /// Adds a stream. If it broke a law, adds the counts so far to the violation.
+    /// Adds a stream. If the stream broke a law, adds the counts so far to the violation.
     pub(crate) fn take(&mut self, stream: Result<Report, Box<Violation>>) -> Result<(), Box<Violation>> {
         match stream {
             Ok(report) => {

@@ -13,13 +13,13 @@ use crate::terms::Terms;
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Run {
     /// Events that ran. Calls that no caller may make, such as a duplicate id, and calls that the engine
-    /// lacks are left out. A withdrawal of a queued entry has its selector or envelope.
+    /// lacks are left out. A withdrawal of a queued entry has the selector or envelope of the entry.
     pub played: Vec<Event>,
-    /// Matches.
+    /// Number of matches.
     pub matches: u64,
-    /// Law broken by the last event, or by closing all contexts after it.
+    /// Law broken by the last event, or by closing all contexts after the last event.
     pub broken: Option<Broken>,
-    /// The engine's replacement before all contexts were closed: see [`Engine::substitute`].
+    /// The fallback engine in use before all contexts were closed: see [`Engine::substitute`].
     pub substitute: Option<String>,
 }
 
@@ -33,7 +33,7 @@ const RARE: usize = 4;
 const LONG: usize = 4096;
 const EACH: usize = 4;
 
-/// Runs `events` on a new engine under a [`Oracle`], up to the first broken law.
+/// Runs `events` on a new engine under an [`Oracle`], up to the first broken law.
 pub fn run(engine: &mut dyn Engine, events: &[Event], terms: impl Into<Terms>) -> Run {
     let mut watch = Checker::new(engine, terms.into());
     let mut played = Vec::with_capacity(events.len());
@@ -53,9 +53,9 @@ pub fn run(engine: &mut dyn Engine, events: &[Event], terms: impl Into<Terms>) -
     Run { played, matches: watch.matches(), broken, substitute }
 }
 
-/// Name of the engine's replacement. `None` also if the query panics.
+/// Name of the fallback engine in use. Returns `None` also if the query panics.
 pub(crate) fn substitute(engine: &dyn Engine) -> Option<String> {
-    guarded(|| engine.substitute().map(str::to_owned)).ok().flatten()
+    catch_panics(|| engine.substitute().map(str::to_owned)).ok().flatten()
 }
 
 /// An oracle for an engine, and the number of events since both queues were compared in full.
@@ -71,12 +71,12 @@ impl Checker {
         Checker { oracle: Oracle::new(engine.order(), terms), since: 0 }
     }
 
-    /// The call as a caller may make it, or `None` if no caller may.
+    /// The call as a caller may make the call, or `None` if no caller may make the call.
     pub(crate) fn admit(&self, event: &Event) -> Option<Event> {
         self.oracle.admit(event)
     }
 
-    /// Matches so far.
+    /// Number of matches so far.
     pub(crate) fn matches(&self) -> u64 {
         self.oracle.matches()
     }
@@ -84,7 +84,7 @@ impl Checker {
     /// Runs an admitted event.
     pub(crate) fn play(&mut self, engine: &mut dyn Engine, event: &Event) -> Result<(), Broken> {
         self.since += 1;
-        if step(engine, &mut self.oracle, event, self.since)? {
+        if run_event(engine, &mut self.oracle, event, self.since)? {
             self.since = 0;
         }
         Ok(())
@@ -92,18 +92,19 @@ impl Checker {
 
     /// Compares both queues in full.
     pub(crate) fn compare(&self, engine: &dyn Engine) -> Result<(), Broken> {
-        guarded(|| self.oracle.compare(engine))?
+        catch_panics(|| self.oracle.compare(engine))?
     }
 
-    /// Compares once more, then closes every context.
+    /// Compares both queues a last time, then closes every context.
     pub(crate) fn close_all(&self, engine: &mut dyn Engine) -> Result<(), Broken> {
         close_all(engine, &self.oracle)
     }
 }
 
 /// Makes a call that may panic. An adapter for an engine of another language panics with a boxed error if the
-/// engine returns an invalid result. This is reported as an invalid result, not as a panic of the engine.
-pub(crate) fn guarded<T>(call: impl FnOnce() -> T) -> Result<T, Broken> {
+/// engine returns an invalid result. Such a panic is reported as an invalid result, not as a panic of the
+/// engine.
+pub(crate) fn catch_panics<T>(call: impl FnOnce() -> T) -> Result<T, Broken> {
     catch_unwind(AssertUnwindSafe(call)).map_err(|panic| {
         if let Some(answer) = panic.downcast_ref::<Box<dyn Error + Send + Sync>>() {
             return Broken::new(Law::Panic, format!("{answer}."));
@@ -116,8 +117,13 @@ pub(crate) fn guarded<T>(call: impl FnOnce() -> T) -> Result<T, Broken> {
 
 /// Runs one event, `since` events after the last full comparison. Returns true if both queues were compared
 /// in full.
-fn step(engine: &mut dyn Engine, oracle: &mut Oracle, event: &Event, since: usize) -> Result<bool, Broken> {
-    let outcome = guarded(|| event.play(engine))?;
+fn run_event(
+    engine: &mut dyn Engine,
+    oracle: &mut Oracle,
+    event: &Event,
+    since: usize,
+) -> Result<bool, Broken> {
+    let outcome = catch_panics(|| event.play(engine))?;
     oracle.check(event, &outcome)?;
     let compared = match oracle.queued() {
         queued if queued <= SHORT => true,
@@ -127,7 +133,7 @@ fn step(engine: &mut dyn Engine, oracle: &mut Oracle, event: &Event, since: usiz
         }
         queued => since * EACH >= queued,
     };
-    guarded(|| if compared { oracle.compare(engine) } else { oracle.compare_lengths(engine) })??;
+    catch_panics(|| if compared { oracle.compare(engine) } else { oracle.compare_lengths(engine) })??;
     Ok(compared)
 }
 
@@ -139,9 +145,9 @@ fn is_refusal(outcome: &Outcome) -> bool {
     matches!(outcome, Outcome::Posted(Err(_)) | Outcome::Arrived(Err(_)) | Outcome::Hinted(Err(_)))
 }
 
-/// Compares once more, then closes every context into one [`Drained`] that is not empty.
+/// Compares both queues a last time, then closes every context into one [`Drained`] that is not empty.
 fn close_all(engine: &mut dyn Engine, oracle: &Oracle) -> Result<(), Broken> {
-    guarded(|| oracle.compare(engine))??;
+    catch_panics(|| oracle.compare(engine))??;
     if !oracle.terms().calls.close {
         return Ok(());
     }
@@ -155,7 +161,7 @@ fn close_all(engine: &mut dyn Engine, oracle: &Oracle) -> Result<(), Broken> {
         let here = oracle.drained_by_close(context);
         expected.receives.extend(here.receives);
         expected.messages.extend(here.messages);
-        guarded(|| engine.close(context, &mut drained))?;
+        catch_panics(|| engine.close(context, &mut drained))?;
     }
     let empty = engine.posted_len() + engine.unexpected_len() == 0;
     if drained == expected && empty {

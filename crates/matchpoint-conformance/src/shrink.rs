@@ -1,4 +1,4 @@
-//! Shrinks a stream that breaks a law to a short and plain stream that still breaks it.
+//! Shrinks a stream that breaks a law to a short and plain stream that still breaks the law.
 
 mod long;
 mod numbers;
@@ -12,11 +12,11 @@ use self::numbers::plainer_numbers;
 use self::plainer::{Fails, LONG, leave_out, simpler};
 use crate::issued::Issued;
 
-/// Maximum number of events of all attempts, about a minute.
+/// Maximum number of events of all attempts; these events take about a minute.
 const BUDGET: usize = 40_000_000;
 
-/// Shrinks `events` while `fails` holds: first by leaving out events (delta debugging, Zeller & Hildebrandt
-/// 2002), then by plainer fields and smaller numbers, until neither helps.
+/// Shrinks `events` while `fails` returns true: first by leaving out events (delta debugging, Zeller &
+/// Hildebrandt 2002), then by plainer fields and smaller numbers, until neither method shortens the stream.
 pub fn shrink(mut events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
     let played = Cell::new(0);
     let fails = |events: &[Event]| {

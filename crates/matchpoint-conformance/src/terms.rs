@@ -1,4 +1,4 @@
-//! Exceptions for an engine, and calls that it lacks.
+//! Exceptions for an engine, and calls that the engine lacks.
 
 use matchpoint::{ContextId, Event, Hints, Message, Order, Selector, Wild};
 
@@ -6,16 +6,16 @@ use matchpoint::{ContextId, Event, Hints, Message, Order, Selector, Wild};
 /// table, `false` to the default.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Terms {
-    /// The engine has a table of fixed size and may refuse entries as
+    /// True if the engine has a table of fixed size and may refuse entries as
     /// [`Refused::Full`](matchpoint::Refused::Full).
     pub fixed_table: bool,
-    /// Required order. `None`: the order that the engine [promises](matchpoint::Engine::order).
+    /// Required order. With `None`, the order that the engine [promises](matchpoint::Engine::order).
     pub order: Option<Order>,
-    /// Only events of MPI programs: see [`is_mpi`].
+    /// True to check only events of MPI programs: see [`is_mpi`].
     pub mpi_only: bool,
     /// Calls that the engine has.
     pub calls: Calls,
-    /// Receives that the engine refuses in every context without a hint: its
+    /// Receives that the engine refuses in every context without a hint: the engine's
     /// [demands](matchpoint::Engine::demands).
     pub demands: Hints,
 }
@@ -52,25 +52,26 @@ impl From<bool> for Terms {
     }
 }
 
-/// Calls that an engine behind another interface may lack. A missing call is not made, and its laws are not
-/// checked. Every [`Engine`](matchpoint::Engine) of Matchpoint has all calls.
+/// Calls that an engine behind another interface may lack. A missing call is not made, and the laws of this
+/// call are not checked. Every [`Engine`](matchpoint::Engine) of Matchpoint has all calls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Calls {
-    /// [`Engine::retract`](matchpoint::Engine::retract).
+    /// True if the engine has [`Engine::retract`](matchpoint::Engine::retract).
     pub retract: bool,
-    /// [`Engine::readdress`](matchpoint::Engine::readdress).
+    /// True if the engine has [`Engine::readdress`](matchpoint::Engine::readdress).
     pub readdress: bool,
-    /// [`Engine::set_hints`](matchpoint::Engine::set_hints).
+    /// True if the engine has [`Engine::set_hints`](matchpoint::Engine::set_hints).
     pub set_hints: bool,
-    /// [`Engine::close`](matchpoint::Engine::close).
+    /// True if the engine has [`Engine::close`](matchpoint::Engine::close).
     pub close: bool,
-    /// [`Engine::fail_source`](matchpoint::Engine::fail_source).
+    /// True if the engine has [`Engine::fail_source`](matchpoint::Engine::fail_source).
     pub fail_source: bool,
-    /// [`Engine::arrive_batch`](matchpoint::Engine::arrive_batch).
+    /// True if the engine has [`Engine::arrive_batch`](matchpoint::Engine::arrive_batch).
     pub arrive_batch: bool,
-    /// [`Engine::visit`](matchpoint::Engine::visit). Without it, only the lengths of the queues are compared.
+    /// True if the engine has [`Engine::visit`](matchpoint::Engine::visit). Without `visit`, only the lengths
+    /// of the queues are compared.
     pub visit: bool,
-    /// [`Engine::footprint`](matchpoint::Engine::footprint).
+    /// True if the engine has [`Engine::footprint`](matchpoint::Engine::footprint).
     pub footprint: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Engines stop allocating after warm-up, however long the program runs. A separate program, because the
-//! whole process is counted.
+//! Engines stop allocating after warm-up, however long the program runs. The test is a separate program,
+//! because the allocator counts the whole process.
 
 use std::alloc::System;
 
@@ -13,7 +13,7 @@ use matchpoint_conformance::Choices;
 #[global_allocator]
 static MEMORY: Cap<System> = Cap::new(System, usize::MAX);
 
-/// Engines known to allocate under some pattern. The test fails if a listed engine does not.
+/// Engines known to allocate under some pattern. The test fails if a listed engine does not allocate.
 const KNOWN: &[&str] = &[];
 
 /// Allowed allocating calls per million: queues still reach new maximum lengths, ever more rarely.
@@ -29,7 +29,7 @@ const VARIED: u64 = 150_000;
 /// Maximum queued entries.
 const DEPTH: usize = 128;
 
-/// A program: one receive of this many has each wildcard. 0: none.
+/// Wildcards of a program: one receive in this number has the wildcard; 0 means no wildcard.
 #[derive(Clone, Copy)]
 struct Pattern {
     name: &'static str,

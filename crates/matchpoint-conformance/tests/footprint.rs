@@ -1,5 +1,5 @@
-//! Reported footprints compared with an allocator's count. A separate program, so that nothing else
-//! allocates.
+//! Reported footprints compared with an allocator's count. The test is a separate program, so that no other
+//! code allocates.
 
 use std::alloc::System;
 

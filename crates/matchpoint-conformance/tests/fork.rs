@@ -1,5 +1,5 @@
-//! Engines with worker threads in a child of `fork`, which has none of these threads. A separate program with
-//! one test, because locks held by other threads stay locked in the child.
+//! Engines with worker threads in a child of `fork`, which has none of these threads. The test is a separate
+//! program with one test, because locks held by other threads stay locked in the child.
 
 #![cfg(all(unix, not(miri)))]
 #![allow(unsafe_code)]
@@ -20,12 +20,12 @@ unsafe extern "C" {
 
 /// Runs `what` in a child process. The child must not panic, end by a signal, or run longer than a minute.
 fn in_child(what: impl FnOnce()) {
-    // SAFETY: the child calls functions that are unsafe if another thread was inside of them. No relevant
-    // thread is.
+    // SAFETY: the child calls functions that are unsafe if another thread was inside of them. No other thread
+    // is inside these functions.
     let child = unsafe { fork() };
     assert!(child >= 0, "there is no memory for a child");
     if child == 0 {
-        // SAFETY: takes a number.
+        // SAFETY: `alarm` only takes a number.
         unsafe { alarm(60) };
         let is_well = catch_unwind(AssertUnwindSafe(what)).is_ok();
         // SAFETY: the child must not run the parent's test harness.

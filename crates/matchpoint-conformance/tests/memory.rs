@@ -1,6 +1,6 @@
-//! Missing memory causes a refusal, never an abort, and leaves the engine unchanged, from the first byte on
-//! or at a random point within a call. A separate program without the usual test harness: the limit holds for
-//! all threads, including the harness's.
+//! Missing memory causes a refusal, never an abort, and leaves the engine unchanged, if the first allocation
+//! of a call fails, or an allocation at a random point. The test is a separate program without the usual test
+//! harness, because the memory limit holds for all threads.
 
 mod alone;
 
@@ -184,7 +184,7 @@ fn play_with_random_limits(name: &str, events: &[Event], mut choices: Choices<'_
     refusals
 }
 
-/// Maintenance after long queues while no memory can be allocated.
+/// Withdrawals, closes and shrinking of an engine after long queues, while no memory can be allocated.
 fn drained(engine: &mut dyn Engine, name: &str) {
     let envelope = |at: u64| Envelope::new(ContextId(0), Rank((at % 7) as u32), Tag(at));
     for at in 0..2000 {
@@ -282,7 +282,7 @@ fn find_readdressed_without_memory() {
 type Asks = fn(u64) -> (Selector, MsgId);
 
 /// With thousands of queued messages, wildcard receives find distant messages with no, little or enough
-/// memory. An index may be incomplete, a result may not.
+/// memory. An index may be incomplete, but a result must be right.
 fn find_distant_without_memory(name: &str) {
     const WAITING: u64 = 5000;
     const WORLD: ContextId = ContextId(0);
@@ -296,7 +296,7 @@ fn find_distant_without_memory(name: &str) {
     ];
     for (asks, bytes) in kinds.into_iter().flat_map(|asks| [0, 900, 5000].map(|bytes| (asks, bytes))) {
         let mut engine = made(name);
-        // Of the same class, without a match: later calls only need memory for the search.
+        // This receive has the same class and no match, so that later calls only need memory for the search.
         let selector = asks(1 << 20).0;
         let selector = Selector::new(ContextId(1), selector.source(), selector.tag());
         assert_eq!(engine.post(Receive::new(RecvId(0), selector)), Ok(None), "{name}");
@@ -407,7 +407,7 @@ fn queue_reserved_without_memory(name: &str) {
             take_entries(&mut *engine, reserved..first);
             assert_eq!(engine.reserve(count as usize), Ok(()), "{name}");
             let mut drained = Drained::default();
-            // Memory is freed in the meantime, with and without memory for smaller tables.
+            // Memory is freed between the calls, with and without memory for smaller tables.
             let mut leave = || {
                 take_entries(&mut *engine, left..reserved);
                 engine.close(ContextId(5), &mut drained);

@@ -1,5 +1,5 @@
-//! Messages through the provider on a simulated core provider, for `cargo xtask instructions`, which counts the
-//! provider's instructions. Arguments: any number of PATTERN:LENGTH.
+//! Sends messages through the provider over a simulated core provider. `cargo xtask instructions` counts the
+//! provider's instructions. The arguments are any number of PATTERN:LENGTH.
 #![allow(unsafe_code)]
 
 #[path = "../tests/all/mock/mod.rs"]
@@ -13,7 +13,7 @@ use matchpoint_fabric::abi::*;
 use mock::objects;
 use mock::opened::{BOTH, Opened, open};
 
-/// An ignore mask like that of all receives of MPICH and Open MPI.
+/// An ignore mask that all receives have, as in MPICH and Open MPI.
 const IGNORED: u64 = 0b11 << 54;
 const MESSAGES: usize = 1024;
 const LENGTH: usize = 8;
@@ -63,7 +63,7 @@ impl Pair {
     fn send(&mut self, tag: u64) {
         let ep = self.from.ep;
         let context = self.contexts[0].as_mut_ptr().cast();
-        // SAFETY: an enabled endpoint. The buffer outlives the call.
+        // SAFETY: the endpoint is enabled. The buffer outlives the call.
         unsafe {
             let send = (*(*ep).tagged).send.expect("it sends");
             let buffer = self.sent.as_ptr().cast::<c_void>();
@@ -74,7 +74,7 @@ impl Pair {
     fn receive(&mut self, at: usize, tag: u64) {
         let ep = self.to.ep;
         let context = self.contexts[at].as_mut_ptr().cast();
-        // SAFETY: an enabled endpoint. The buffer outlives the receive.
+        // SAFETY: the endpoint is enabled. The buffer outlives the receive.
         unsafe {
             let receive = (*(*ep).tagged).recv.expect("it receives");
             let buffer = self.room.as_mut_ptr().cast::<c_void>();
@@ -82,7 +82,7 @@ impl Pair {
         }
     }
 
-    /// Reads until this number of receives has completed. Also reads the sender's completions.
+    /// Reads completions of both endpoints until this number of receives has completed.
     fn drain(&mut self, receives: usize) {
         let mut done = 0;
         while done < receives {
@@ -94,7 +94,7 @@ impl Pair {
     fn arrive(&mut self) {
         for _ in 0..100_000 {
             self.read(self.to.cq, flags::RECV);
-            // SAFETY: an endpoint of the simulated core provider.
+            // SAFETY: the endpoint is an object of the simulated core provider.
             if unsafe { (*self.to.ep.cast::<mock::Ep>()).is_quiet() } {
                 break;
             }
@@ -103,7 +103,7 @@ impl Pair {
     }
 
     fn read(&self, cq: *mut FidCq, which: u64) -> usize {
-        // SAFETY: zeros are entries. An open queue, a large enough buffer.
+        // SAFETY: all-zero entries are valid, the queue is open, and the buffer is large enough.
         unsafe {
             let (mut entries, mut sources) = (std::mem::zeroed::<[CqTaggedEntry; 8]>(), [0; 8]);
             let read = (*(*cq).ops).readfrom.expect("it reads");
@@ -119,7 +119,8 @@ fn counted_messages(pair: &mut Pair, pattern: &str, length: usize) {
     messages(pair, pattern, length);
 }
 
-/// Sends `length` messages at a time, in reverse order of the receives. Pattern `among`: one at a time.
+/// Sends `length` messages at a time, in reverse order of the receives. The pattern `among` sends one message
+/// at a time.
 fn messages(pair: &mut Pair, pattern: &str, length: usize) {
     if pattern == "among" {
         for _ in 0..MESSAGES {
@@ -152,7 +153,7 @@ fn main() {
         if name == "among" {
             (0..length).for_each(|at| pair.receive(at, 1 + at as u64));
         }
-        // The first pass allocates memory.
+        // A first pass lets the engine allocate memory.
         messages(&mut pair, name, length);
         counted_messages(&mut pair, name, length);
     }

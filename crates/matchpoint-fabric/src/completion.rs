@@ -14,7 +14,7 @@ pub struct Completion {
     pub entry: CqTaggedEntry,
     /// The source of the message.
     pub source: Addr,
-    /// The error, or 0.
+    /// The error code, or 0 for a successful completion.
     pub error: c_int,
     /// Bytes of a truncated message beyond the buffers (`olen`).
     pub excess_bytes: usize,
@@ -38,7 +38,7 @@ const CONTEXT_BYTES: usize = 64;
 /// provider therefore delivers the message to a separate buffer, with a separate context. When the application reads
 /// the completion, the provider copies the part that fits and returns `FI_ETRUNC`.
 pub struct TruncatedReceive {
-    /// The context for the core provider. Its address is stable.
+    /// The context for the core provider. The address of the context is stable.
     core_context: Box<[u8; CONTEXT_BYTES]>,
     /// The context of the application.
     context: *mut c_void,
@@ -48,7 +48,8 @@ pub struct TruncatedReceive {
 }
 
 impl TruncatedReceive {
-    /// Allocates a buffer of `bytes` bytes for a receive with this context and these buffers. `None`: no memory.
+    /// Allocates a buffer of `bytes` bytes for a receive with this context and these buffers. Returns `None`
+    /// if an allocation fails.
     pub fn new(context: *mut c_void, buffers: &[iovec], bytes: usize) -> Option<Self> {
         let mut whole = Vec::new();
         whole.try_reserve_exact(bytes).ok()?;
@@ -84,7 +85,8 @@ impl TruncatedReceive {
         let mut at = 0;
         for part in &self.buffers {
             let bytes = part.iov_len.min(delivered - at);
-            // SAFETY: guaranteed by the caller. `at + bytes` is within the delivered bytes.
+            // SAFETY: the caller fulfils the contract of this function. `at + bytes` is within the delivered
+            // bytes.
             unsafe { ptr::copy_nonoverlapping(self.whole.as_mut_ptr().add(at), part.iov_base.cast(), bytes) };
             at += bytes;
         }
@@ -100,14 +102,14 @@ impl TruncatedReceive {
 /// Completions of the provider for one completion queue.
 #[derive(Default)]
 pub struct CompletionList {
-    /// Completions to read next.
+    /// Completions that the application reads next.
     pub ready: VecDeque<Completion>,
-    /// Completions to read after all current completions of the core provider: a multi-receive buffer is released after
-    /// its last message.
+    /// Completions that the application reads after all current completions of the core provider: a
+    /// multi-receive buffer is released after its last message.
     pub deferred: VecDeque<Completion>,
-    /// Receives that the core provider completes and that the application reads as an error.
+    /// Receives that the core provider completes. The application reads their completion as an error.
     pub truncated: Vec<TruncatedReceive>,
-    /// An endpoint of the queue has messages with a pending source.
+    /// True if an endpoint of the queue has messages with a pending source.
     pub has_pending_sources: bool,
 }
 

@@ -9,8 +9,8 @@ thread_local! {
 
 /// Calls into libfabric for the core provider.
 ///
-/// Some core providers (mrail, rxd, lnx) search for a provider below them. During the call, this provider is hidden
-/// from such searches.
+/// Some core providers (mrail, rxd, lnx) search for a provider below. During the call, Matchpoint's provider
+/// is hidden from such searches.
 pub fn call_core<T>(call: impl FnOnce() -> T) -> T {
     let before = INSIDE.replace(true);
     let outcome = call();
@@ -18,13 +18,13 @@ pub fn call_core<T>(call: impl FnOnce() -> T) -> T {
     outcome
 }
 
-/// Returns whether this thread is inside [`call_core`].
+/// Returns true if this thread is inside [`call_core`].
 pub fn is_in_core_call() -> bool {
     INSIDE.get()
 }
 
-/// Returns whether the provider serves one host only. Such providers lack `FI_REMOTE_COMM`, which some MPI libraries
-/// require.
+/// Returns true if the provider serves one host only. Such providers lack `FI_REMOTE_COMM`, which some MPI
+/// libraries require.
 pub fn is_single_host(core: &CStr) -> bool {
     matches!(core.to_bytes(), b"shm" | b"sm2")
 }

@@ -36,11 +36,11 @@ pub struct ReceiveCall {
 /// Options of an endpoint, from its capabilities and bindings.
 #[derive(Clone, Copy, Debug)]
 pub struct EndpointOptions {
-    /// The source of a tagged receive counts (`FI_TAGGED_DIRECTED_RECV`, `FI_DIRECTED_RECV`).
+    /// True if the source of a tagged receive counts (`FI_TAGGED_DIRECTED_RECV`, `FI_DIRECTED_RECV`).
     pub is_directed: bool,
-    /// The source of an untagged receive counts (`FI_DIRECTED_RECV`).
+    /// True if the source of an untagged receive counts (`FI_DIRECTED_RECV`).
     pub is_untagged_directed: bool,
-    /// Only operations with `FI_COMPLETION` write a completion (`FI_SELECTIVE_COMPLETION`).
+    /// True if only operations with `FI_COMPLETION` write a completion (`FI_SELECTIVE_COMPLETION`).
     pub is_selective: bool,
     /// Default flags of receives (`rx_attr.op_flags`).
     pub receive_flags: u64,

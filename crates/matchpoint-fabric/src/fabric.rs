@@ -24,12 +24,12 @@ pub struct Fabric {
 }
 
 impl Fabric {
-    /// Patches a fabric that the core provider has just opened. `None`: no memory.
+    /// Patches a fabric that the core provider has just opened. Returns `None` if an allocation fails.
     ///
     /// # Safety
     /// `fid` is a fabric of the provider `core`.
     pub unsafe fn attach(fid: *mut FidFabric, core: CString) -> Option<()> {
-        // SAFETY: the slots belong to the object.
+        // SAFETY: the table pointers (slots) belong to the open object.
         let this = object::allocate(|this| unsafe {
             let mut ops = Patch::new(&raw mut (*fid).ops, this, &None)?;
             let mut fid_ops = Patch::new(&raw mut (*fid).fid.ops, this, &None)?;
@@ -39,7 +39,7 @@ impl Fabric {
             fid_ops.table().close = Some(object::close::<Fabric>);
             Some(Fabric { core, ops, fid_ops })
         })?;
-        // SAFETY: just allocated.
+        // SAFETY: the object was just allocated.
         unsafe { (*this).set_installed(true) };
         Some(())
     }
@@ -61,7 +61,7 @@ struct Domain {
     lock: Lock,
     ops: Patch<OpsDomain>,
     fid_ops: Patch<Ops>,
-    /// Present in a locked domain.
+    /// Patch for memory registrations, present in a locked domain.
     _mr: Option<Patch<OpsMr>>,
 }
 
@@ -77,7 +77,7 @@ impl Object for Domain {
 }
 
 unsafe fn info_for_core(info: *const Info, core: &std::ffi::CStr) -> Option<OwnedInfo> {
-    // SAFETY: a complete `fi_info` of the application.
+    // SAFETY: the application passes a complete `fi_info`.
     let mut copy = unsafe { library().dupinfo(info) }?;
     copy.set_provider(core);
     // SAFETY: `fi_dupinfo` copies a complete `fi_info` completely.
@@ -87,7 +87,7 @@ unsafe fn info_for_core(info: *const Info, core: &std::ffi::CStr) -> Option<Owne
             info.caps &= !flags::REMOTE_COMM;
             (*info.domain_attr).caps &= !flags::REMOTE_COMM;
         }
-        // The source of a message must be the address for replies.
+        // The source of a message must be the address that replies are sent to.
         info.caps &= !flags::AV_USER_ID;
         (*info.domain_attr).caps &= !flags::AV_USER_ID;
         // Matching needs the source of every message, even if the application does not request it.
@@ -105,26 +105,27 @@ unsafe extern "C" fn open_domain(
     to: *mut *mut FidDomain,
     context: *mut c_void,
 ) -> c_int {
-    // SAFETY: called through the patched table.
+    // SAFETY: the call went through the patched table, so the data of the patch is valid.
     let this = unsafe { data::<Fabric, _>((*fabric).ops) };
-    // SAFETY: the application's `fi_info`.
+    // SAFETY: the application passes a complete `fi_info`.
     let Some(below) = (unsafe { info_for_core(info, &this.core) }) else { return -errno::ENOMEM };
     let open = this.ops.core().domain.expect("every fabric has domains");
-    // SAFETY: the core provider's function, on its fabric.
+    // SAFETY: this calls a function of the core provider with the core provider's fabric.
     let rc = call_core(|| unsafe { open(fabric, below.0, to, context) });
     if rc != 0 {
         return rc;
     }
-    // SAFETY: the application's `fi_info`.
+    // SAFETY: the application passes a complete `fi_info`.
     let threading = unsafe { (*(*info).domain_attr).threading };
     let lock = if threading == THREAD_DOMAIN { None } else { lock::new() };
-    // SAFETY: a domain that was just opened.
+    // SAFETY: the domain was just opened.
     unsafe { object::finish_open(&raw mut (**to).fid, attach_domain(*to, this.core.clone(), lock)) }
 }
 
 /// `fi_trywait`. Completions of the provider do not wake a waiting thread.
 unsafe extern "C" fn try_wait(fabric: *mut FidFabric, fids: *mut *mut Fid, count: c_int) -> c_int {
-    // SAFETY: called through the patched table. Its queues are from domains of the patched fabric.
+    // SAFETY: the call went through the patched table, so the data of the patch is valid. All queues in
+    // `fids` are from domains of the patched fabric.
     unsafe {
         let this = data::<Fabric, _>((*fabric).ops);
         for at in 0..usize::try_from(count).unwrap_or(0) {
@@ -138,7 +139,7 @@ unsafe extern "C" fn try_wait(fabric: *mut FidFabric, fids: *mut *mut Fid, count
 }
 
 unsafe fn attach_domain(fid: *mut FidDomain, core: CString, lock: Lock) -> Option<()> {
-    // SAFETY: the slots belong to the object.
+    // SAFETY: the table pointers (slots) belong to the open object.
     let this = object::allocate(|this| unsafe {
         let mut ops = Patch::new(&raw mut (*fid).ops, this, &lock)?;
         let mut fid_ops = Patch::new(&raw mut (*fid).fid.ops, this, &lock)?;
@@ -154,7 +155,7 @@ unsafe fn attach_domain(fid: *mut FidDomain, core: CString, lock: Lock) -> Optio
         let _mr = lock::lock_table(&raw mut (*fid).mr, &lock);
         Some(Domain { core, lock, ops, fid_ops, _mr })
     })?;
-    // SAFETY: just allocated.
+    // SAFETY: the object was just allocated.
     unsafe { (*this).set_installed(true) };
     Some(())
 }
@@ -165,7 +166,7 @@ unsafe extern "C" fn open_cq(
     to: *mut *mut FidCq,
     context: *mut c_void,
 ) -> c_int {
-    // SAFETY: called through the patched table.
+    // SAFETY: the call went through the patched table, so the data of the patch is valid.
     let (_guard, this) = unsafe { (lock::acquire((*domain).ops), data::<Domain, _>((*domain).ops)) };
     // SAFETY: the core provider's function, with the application's arguments and another format; then a queue that was
     // just opened.
@@ -206,7 +207,7 @@ unsafe extern "C" fn open_cntr(
     to: *mut *mut FidCntr,
     context: *mut c_void,
 ) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: called through the patched table; the core provider's function, with the same arguments.
     unsafe {
         let (_guard, this) = (lock::acquire((*domain).ops), data::<Domain, _>((*domain).ops));
         match this.ops.core().cntr_open.expect("only what is there is made to wait")(
@@ -224,21 +225,21 @@ unsafe extern "C" fn open_endpoint(
     to: *mut *mut FidEp,
     context: *mut c_void,
 ) -> c_int {
-    // SAFETY: called through the patched table.
+    // SAFETY: the call went through the patched table, so the data of the patch is valid.
     let (_guard, this) = unsafe { (lock::acquire((*domain).ops), data::<Domain, _>((*domain).ops)) };
-    // SAFETY: the application's `fi_info`.
+    // SAFETY: the application passes a complete `fi_info`.
     let Some(below) = (unsafe { info_for_core(info, &this.core) }) else { return -errno::ENOMEM };
     let open = this.ops.core().endpoint.expect("every domain has endpoints");
-    // SAFETY: the core provider's function, on its domain.
+    // SAFETY: this calls a function of the core provider with the core provider's domain.
     let rc = call_core(|| unsafe { open(domain, below.0, to, context) });
     if rc != 0 {
         return rc;
     }
-    // SAFETY: an endpoint that was just opened, and the application's `fi_info`.
+    // SAFETY: the endpoint was just opened, and the application's `fi_info`.
     if let Err(why) = unsafe { attach_engine(this, domain, *to, &*info) } {
         report::unmatched(&why);
         if this.lock.is_some() {
-            // SAFETY: an endpoint that was just opened, with the core provider's tables.
+            // SAFETY: the endpoint was just opened, with the core provider's tables.
             return unsafe {
                 object::finish_open(&raw mut (**to).fid, locked::lock_endpoint(*to, &this.lock))
             };
@@ -247,8 +248,8 @@ unsafe extern "C" fn open_endpoint(
     errno::SUCCESS
 }
 
-/// Lets an engine match the messages of an endpoint. `Err` is the reason why the core provider matches them. The
-/// endpoint then works without this provider.
+/// Lets an engine match the messages of an endpoint. `Err` is the reason why the core provider must match the
+/// messages. In this case, the endpoint works without Matchpoint's provider.
 unsafe fn attach_engine(
     this: &Domain,
     domain: *mut FidDomain,

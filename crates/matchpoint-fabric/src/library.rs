@@ -1,7 +1,8 @@
 //! The libfabric that loaded the provider.
 //!
-//! A process may contain several versions of libfabric, with different symbol versions. A linked provider would bind to
-//! the oldest one. Functions are therefore looked up in the file that called `fi_prov_ini`.
+//! A process may contain several versions of libfabric, with different symbol versions. A provider that links
+//! libfabric would bind to the oldest version. Functions are therefore looked up in the file that called
+//! `fi_prov_ini`.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr;
@@ -26,7 +27,7 @@ pub fn library() -> &'static Library {
     LIBRARY.get().expect("nothing is called before fi_prov_ini has found it")
 }
 
-/// Finds the libfabric that calls. `None`: the caller lacks one of the functions.
+/// Finds the libfabric that calls this provider. Returns `None` if the caller lacks one of the functions.
 pub fn find() -> Option<&'static Library> {
     if LIBRARY.get().is_none() {
         let _ = LIBRARY.set(load(caller()?)?);
@@ -44,9 +45,9 @@ unsafe extern "C" {
 
 /// Returns an address in the caller of this library.
 fn caller() -> Option<*const c_void> {
-    /// Stops at the first frame outside this library.
+    /// Callback of the unwinder: stops at the first frame outside this library.
     unsafe extern "C" fn each(frame: *mut c_void, found: *mut c_void) -> c_int {
-        // SAFETY: a frame of the unwinder, and the variable below.
+        // SAFETY: the unwinder passes a valid frame, and the address of the variable `found`.
         let (ip, found) =
             unsafe { (_Unwind_GetIP(frame) as *const c_void, &mut *found.cast::<*const c_void>()) };
         if load_address(ip) == load_address(caller as *const c_void) {
@@ -64,7 +65,7 @@ fn caller() -> Option<*const c_void> {
 
 /// Returns the load address of the file that contains this address.
 fn load_address(address: *const c_void) -> *mut c_void {
-    // SAFETY: zeros are an empty result. `dladdr` does not read at the address.
+    // SAFETY: an all-zero result is valid. `dladdr` does not read at the address.
     unsafe {
         let mut found: libc::Dl_info = std::mem::zeroed();
         libc::dladdr(address, &raw mut found);
@@ -73,7 +74,7 @@ fn load_address(address: *const c_void) -> *mut c_void {
 }
 
 fn load(address: *const c_void) -> Option<Library> {
-    // SAFETY: zeros are an empty result. `dladdr` does not read at the address.
+    // SAFETY: an all-zero result is valid. `dladdr` does not read at the address.
     let handle = unsafe {
         let mut found: libc::Dl_info = std::mem::zeroed();
         if libc::dladdr(address, &raw mut found) == 0 {
@@ -88,7 +89,7 @@ fn load(address: *const c_void) -> Option<Library> {
         let found = unsafe { libc::dlsym(handle, name.as_ptr()) };
         (!found.is_null()).then_some(found)
     };
-    // SAFETY: these functions have these types in every version of libfabric.
+    // SAFETY: libfabric's functions have the declared types in every version of libfabric.
     unsafe {
         let version: unsafe extern "C" fn() -> u32 = std::mem::transmute(symbol(c"fi_version")?);
         Some(Library {
@@ -106,7 +107,7 @@ fn load(address: *const c_void) -> Option<Library> {
 }
 
 impl Library {
-    /// A libfabric that is linked into the program, or a substitute of a test.
+    /// Functions of a libfabric that is linked into the program, or of a substitute in a test.
     pub const fn new(
         getinfo: GetInfo,
         open_fabric: OpenFabric,
@@ -117,7 +118,7 @@ impl Library {
         Library { getinfo, open_fabric, freeinfo, dupinfo, version }
     }
 
-    /// Sets this libfabric, unless one is set.
+    /// Uses this libfabric, unless another libfabric is already set.
     pub fn install(self) {
         let _ = LIBRARY.set(self);
     }
@@ -125,7 +126,7 @@ impl Library {
     /// Calls `fi_getinfo`.
     ///
     /// # Safety
-    /// As for `fi_getinfo`.
+    /// The conditions of `fi_getinfo`.
     pub unsafe fn getinfo(
         &self,
         version: u32,
@@ -135,7 +136,7 @@ impl Library {
         hints: *const Info,
     ) -> Result<*mut Info, c_int> {
         let mut found = ptr::null_mut();
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller fulfils the contract of this function.
         match unsafe { (self.getinfo)(version, node, service, flags, hints, &raw mut found) } {
             0 => Ok(found),
             rc => Err(rc),
@@ -145,23 +146,23 @@ impl Library {
     /// Calls `fi_fabric`.
     ///
     /// # Safety
-    /// As for `fi_fabric`.
+    /// The conditions of `fi_fabric`.
     pub unsafe fn open_fabric(
         &self,
         attr: *mut FabricAttr,
         to: *mut *mut FidFabric,
         context: *mut c_void,
     ) -> c_int {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller fulfils the contract of this function.
         unsafe { (self.open_fabric)(attr, to, context) }
     }
 
-    /// Calls `fi_dupinfo`. A null argument returns an empty `fi_info`. `None`: no memory.
+    /// Calls `fi_dupinfo`. A null argument returns an empty `fi_info`. Returns `None` if an allocation fails.
     ///
     /// # Safety
     /// `info` is null or complete.
     pub unsafe fn dupinfo(&self, info: *const Info) -> Option<OwnedInfo> {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller fulfils the contract of this function.
         let copy = unsafe { (self.dupinfo)(info) };
         (!copy.is_null()).then_some(OwnedInfo(copy))
     }
@@ -180,7 +181,7 @@ impl OwnedInfo {
 
 impl Drop for OwnedInfo {
     fn drop(&mut self) {
-        // SAFETY: allocated by the same library, and owned.
+        // SAFETY: the same library allocated the `fi_info`, and this value owns it.
         unsafe { (library().freeinfo)(self.0) };
     }
 }
@@ -190,7 +191,7 @@ impl Drop for OwnedInfo {
 /// # Safety
 /// `info` is complete and from libfabric.
 pub unsafe fn set_provider(info: *mut Info, name: Option<&CStr>) {
-    // SAFETY: guaranteed by the caller. libfabric's strings are from `strdup`.
+    // SAFETY: the caller fulfils the contract of this function. libfabric's strings are from `strdup`.
     unsafe {
         let slot = &raw mut (*(*info).fabric_attr).prov_name;
         libc::free((*slot).cast());

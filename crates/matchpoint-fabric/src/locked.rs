@@ -1,4 +1,4 @@
-//! Other objects of a locked domain: all their functions acquire the lock.
+//! Other objects of a locked domain: all functions of these objects acquire the lock.
 
 use std::ffi::{c_int, c_void};
 use std::time::{Duration, Instant};
@@ -38,13 +38,14 @@ impl Object for LockedObject {
         &self.fid_ops
     }
 
-    // The other patches stay installed: they call the original functions.
+    // Only this patch is removed. The other patches stay installed, because they call the original functions.
     fn set_installed(&mut self, is_installed: bool) {
         self.fid_ops.set_installed(is_installed);
     }
 }
 
-/// Makes an object acquire the lock. `None`: no memory; the caller then closes the object.
+/// Makes an object acquire the lock. Returns `None` if an allocation fails; the caller then closes the
+/// object.
 unsafe fn lock_object(fid: *mut Fid, lock: &Lock, tables: Option<Tables>) -> Option<()> {
     let _tables = tables?;
     let object = object::allocate(|address| {
@@ -54,7 +55,7 @@ unsafe fn lock_object(fid: *mut Fid, lock: &Lock, tables: Option<Tables>) -> Opt
         fid_ops.table().close = Some(object::close::<LockedObject>);
         Some(LockedObject { fid_ops, _tables })
     })?;
-    // SAFETY: just allocated.
+    // SAFETY: the object was just allocated.
     unsafe { (*object).set_installed(true) };
     Some(())
 }
@@ -70,7 +71,7 @@ fn lock_functions(table: &mut Ops) {
 /// # Safety
 /// The core provider has just opened the object, in a domain with this lock.
 pub unsafe fn lock_counter(cntr: *mut FidCntr, lock: &Lock) -> Option<()> {
-    // SAFETY: the slots belong to the object.
+    // SAFETY: the table pointers (slots) belong to the open object.
     unsafe {
         let ops = lock::lock_table(&raw mut (*cntr).ops, lock).map(|mut ops: Patch<OpsCntr>| {
             ops.table().wait = ops.table().wait.and(Some(wait_for_counter));
@@ -83,9 +84,9 @@ pub unsafe fn lock_counter(cntr: *mut FidCntr, lock: &Lock) -> Option<()> {
 /// Locks an address vector.
 ///
 /// # Safety
-/// As for [`lock_counter`].
+/// The conditions of [`lock_counter`].
 pub unsafe fn lock_address_vector(av: *mut FidAv, lock: &Lock) -> Option<()> {
-    // SAFETY: the slots belong to the object.
+    // SAFETY: the table pointers (slots) belong to the open object.
     unsafe {
         let ops = lock::lock_table(&raw mut (*av).ops, lock);
         lock_object(&raw mut (*av).fid, lock, ops.map(|_ops| Tables::AddressVector { _ops }))
@@ -95,18 +96,18 @@ pub unsafe fn lock_address_vector(av: *mut FidAv, lock: &Lock) -> Option<()> {
 /// Locks a memory registration.
 ///
 /// # Safety
-/// As for [`lock_counter`].
+/// The conditions of [`lock_counter`].
 pub unsafe fn lock_registration(mr: *mut FidMr, lock: &Lock) -> Option<()> {
-    // SAFETY: the slots belong to the object.
+    // SAFETY: the table pointers (slots) belong to the open object.
     unsafe { lock_object(&raw mut (*mr).fid, lock, Some(Tables::None)) }
 }
 
 /// Locks an endpoint that matches messages in the core provider.
 ///
 /// # Safety
-/// As for [`lock_counter`].
+/// The conditions of [`lock_counter`].
 pub unsafe fn lock_endpoint(ep: *mut FidEp, lock: &Lock) -> Option<()> {
-    // SAFETY: the slots belong to the object.
+    // SAFETY: the table pointers (slots) belong to the open object.
     unsafe {
         let mut ops = Patch::new(&raw mut (*ep).ops, std::ptr::null_mut(), lock)?;
         let table = ops.table();
@@ -126,7 +127,7 @@ pub unsafe fn lock_endpoint(ep: *mut FidEp, lock: &Lock) -> Option<()> {
 }
 
 unsafe extern "C" fn bind(fid: *mut Fid, to: *mut Fid, flags: u64) -> c_int {
-    // SAFETY: called through the object's patched table.
+    // SAFETY: the call went through the object's patched table, so the data of the patch is valid.
     unsafe {
         let (_guard, core) = lock::enter((*fid).ops);
         core.bind.expect("only what is there is made to wait")(fid, to, flags)
@@ -134,7 +135,7 @@ unsafe extern "C" fn bind(fid: *mut Fid, to: *mut Fid, flags: u64) -> c_int {
 }
 
 unsafe extern "C" fn control(fid: *mut Fid, command: c_int, argument: *mut c_void) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the call went through the object's patched table, so the data of the patch is valid.
     unsafe {
         let (_guard, core) = lock::enter((*fid).ops);
         core.control.expect("only what is there is made to wait")(fid, command, argument)
@@ -142,7 +143,8 @@ unsafe extern "C" fn control(fid: *mut Fid, command: c_int, argument: *mut c_voi
 }
 
 unsafe extern "C" fn cancel(fid: *mut Fid, context: *mut c_void) -> isize {
-    // SAFETY: as above, an endpoint.
+    // SAFETY: the call went through the object's patched table, so the data of the patch is valid, an
+    // endpoint.
     unsafe {
         let (_guard, core) = lock::enter((*fid.cast::<FidEp>()).ops);
         core.cancel.expect("only what is there is made to wait")(fid, context)
@@ -156,7 +158,8 @@ unsafe extern "C" fn getopt(
     value: *mut c_void,
     len: *mut usize,
 ) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the call went through the object's patched table, so the data of the patch is valid, an
+    // endpoint.
     unsafe {
         let (_guard, core) = lock::enter((*fid.cast::<FidEp>()).ops);
         core.getopt.expect("only what is there is made to wait")(fid, level, option, value, len)
@@ -170,18 +173,19 @@ unsafe extern "C" fn setopt(
     value: *const c_void,
     len: usize,
 ) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the call went through the object's patched table, so the data of the patch is valid, an
+    // endpoint.
     unsafe {
         let (_guard, core) = lock::enter((*fid.cast::<FidEp>()).ops);
         core.setopt.expect("only what is there is made to wait")(fid, level, option, value, len)
     }
 }
 
-/// Polls, because a wait under the lock would block the threads that increment the counter.
+/// Waits for a counter by polling: a wait under the lock would block the threads that increment the counter.
 unsafe extern "C" fn wait_for_counter(cntr: *mut FidCntr, threshold: u64, timeout: c_int) -> c_int {
     let end = u64::try_from(timeout).ok().map(|ms| Instant::now() + Duration::from_millis(ms));
     loop {
-        // SAFETY: called through the patched table of the counter.
+        // SAFETY: the call went through the patched table of the counter, so the data of the patch is valid.
         let (value, errors) = unsafe {
             let _guard = lock::acquire((*cntr).ops);
             let core = original_table((*cntr).ops);
@@ -200,7 +204,8 @@ unsafe extern "C" fn wait_for_counter(cntr: *mut FidCntr, threshold: u64, timeou
     }
 }
 
-/// Memory registrations in a locked domain: every function locks the registration that it creates.
+/// Memory registrations in a locked domain: every function that creates a registration also locks the
+/// registration.
 pub mod registrations {
     use libc::iovec;
 
@@ -221,7 +226,8 @@ pub mod registrations {
         if rc != 0 {
             return rc;
         }
-        // SAFETY: the core provider has just created it, through the patched table of the domain.
+        // SAFETY: the core provider has just created the registration, through the patched table of the
+        // domain.
         unsafe {
             let lock: Lock = crate::patch::shared_lock((*domain).mr);
             object::finish_open(&raw mut (**mr).fid, lock_registration(*mr, &lock))
@@ -240,7 +246,7 @@ pub mod registrations {
         context: *mut c_void,
     ) -> c_int {
         let domain = fid.cast::<FidDomain>();
-        // SAFETY: called through the patched table of the domain.
+        // SAFETY: the call went through the patched table of the domain, so the data of the patch is valid.
         unsafe {
             let (_guard, core) = lock::enter((*domain).mr);
             let reg = core.reg.expect("only what is there is made to wait");
@@ -260,7 +266,7 @@ pub mod registrations {
         context: *mut c_void,
     ) -> c_int {
         let domain = fid.cast::<FidDomain>();
-        // SAFETY: as above.
+        // SAFETY: the call went through the patched table of the domain, so the data of the patch is valid.
         unsafe {
             let (_guard, core) = lock::enter((*domain).mr);
             let regv = core.regv.expect("only what is there is made to wait");
@@ -275,7 +281,7 @@ pub mod registrations {
         mr: *mut *mut FidMr,
     ) -> c_int {
         let domain = fid.cast::<FidDomain>();
-        // SAFETY: as above.
+        // SAFETY: the call went through the patched table of the domain, so the data of the patch is valid.
         unsafe {
             let (_guard, core) = lock::enter((*domain).mr);
             let regattr = core.regattr.expect("only what is there is made to wait");

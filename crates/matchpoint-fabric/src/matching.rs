@@ -2,10 +2,10 @@
 //!
 //! Short queues are searched without the engine ([`ShortQueues`]).
 //!
-//! MPI libraries reserve one or two bits of the tag and ignore them in *every* receive. Taken literally, every receive
-//! would be a wildcard, and no engine would use its fastest path. [`Matching`] therefore determines the *common mask*:
-//! the bits that all receives ignore. It clears these bits in tags before the engine compares them. A plain receive is
-//! then exact, and only MPI's wildcards are wildcards.
+//! MPI libraries reserve one or two bits of the tag and ignore these bits in *every* receive. Taken
+//! literally, every receive would be a wildcard, and no engine would use its fastest path. [`Matching`]
+//! therefore determines the *common mask*: the bits that all receives ignore. `Matching` clears these bits in
+//! tags before the engine compares tags. A receive without MPI's wildcards is then exact in the engine.
 
 use matchpoint::engines::{self, NameError};
 use matchpoint::{
@@ -23,9 +23,9 @@ use crate::sources::Sources;
 /// All tagged messages of an endpoint have one context, because libfabric has no contexts.
 const CONTEXT: ContextId = ContextId(0);
 
-/// Receives that must agree on a wider common mask before its adoption.
+/// Number of receives that must ignore more bits before the common mask becomes wider.
 const AGREEING_POSTS: u64 = 64;
-/// Entries that may move back to the short queues.
+/// Maximum number of entries that move back from the engine to the short queues.
 const SHORTEN_MAX: usize = 8;
 
 /// Data of queued entries, by id.
@@ -45,20 +45,21 @@ pub trait EntryData {
 
 /// An engine, and the common mask of its receives.
 pub struct Matching {
-    /// Both queues while they are short. The engine is then empty.
+    /// The posted and the unexpected queue while both are short. The engine is then empty.
     short: ShortQueues,
     is_short: bool,
     engine: Box<dyn Engine>,
     sources: Sources,
-    /// The common mask. Its bits are cleared in all tags of the engine. Every receive in the engine ignores them.
+    /// The common mask. The bits of the mask are cleared in all tags of the engine. Every receive in the
+    /// engine ignores these bits.
     common_mask: u64,
-    /// The bits that all recent receives and probes ignore, and their number.
+    /// The bits that all recent receives and probes ignore, and the number of recent receives and probes.
     recent: (u64, u64),
     observer: Observer,
-    /// The engine's table was full, and `hybrid` replaced it.
+    /// True after the engine's table was full; `hybrid` replaced the engine.
     fell_back: bool,
-    /// Messages with a known source are queued without it, because the engine had no memory. The queues are then not
-    /// short and do not become short: only calls of the engine check this.
+    /// True if messages with a known source are queued without source, because the engine had no memory. In
+    /// this state the short queues are not used, because only calls of the engine check the flag.
     has_pending_sources: bool,
 }
 
@@ -81,7 +82,7 @@ impl Matching {
         })
     }
 
-    /// Posts a receive. Returns the message that it takes, or `None` if the receive is queued.
+    /// Posts a receive. Returns the message that the receive takes, or `None` if the receive is queued.
     ///
     /// # Errors
     /// There is no memory, or [sources are pending](Matching::has_pending_sources).
@@ -131,7 +132,8 @@ impl Matching {
         Ok(outcome)
     }
 
-    /// Adds an arriving message. Returns the receive that it takes, or `None` if the message is queued.
+    /// Adds an arriving message. Returns the receive that the message takes, or `None` if the message is
+    /// queued.
     ///
     /// # Errors
     /// There is no memory.
@@ -179,10 +181,10 @@ impl Matching {
         Ok(outcome)
     }
 
-    /// Finds the message that a receive with these criteria would take. `take` removes it.
+    /// Finds the message that a receive with these criteria would take. With `take`, the message is removed.
     ///
     /// # Errors
-    /// As for [`post`](Matching::post).
+    /// The conditions of [`post`](Matching::post).
     pub fn probe(
         &mut self,
         criteria: Criteria,
@@ -209,12 +211,12 @@ impl Matching {
         Ok(found)
     }
 
-    /// Cancels a receive. Returns whether it was posted.
+    /// Cancels a receive. Returns true if the receive was posted.
     pub fn cancel(&mut self, id: u64, entries: &impl EntryData) -> bool {
         let was_posted = if self.is_short {
             self.short.cancel(id)
         } else {
-            // The source of a posted receive has a number.
+            // The source of a posted receive has a number, so this call cannot fail.
             self.selector(entries.criteria(id))
                 .is_ok_and(|selector| self.engine.cancel(&Receive::new(RecvId(id), selector)))
         };
@@ -224,7 +226,7 @@ impl Matching {
         was_posted
     }
 
-    /// Removes a message. Returns whether it was unexpected.
+    /// Removes a message. Returns true if the message was in the unexpected queue.
     pub fn retract(&mut self, id: u64, entries: &impl EntryData) -> bool {
         let was_queued = if self.is_short {
             self.short.retract(id)
@@ -242,7 +244,7 @@ impl Matching {
     fn queued_message(&mut self, id: u64, entries: &impl EntryData) -> Message {
         let mut source = self.sources.number(entries.queued_source(id)).unwrap_or(Rank::UNKNOWN);
         if self.has_pending_sources {
-            // The engine stores messages with a pending source without it.
+            // The engine stores a message with a pending source without the source.
             self.engine.visit(Queue::Unexpected, &mut |entry| match entry {
                 Entry::Message(message) if message.id == MsgId(id) => source = message.envelope.source,
                 _ => {}
@@ -251,10 +253,11 @@ impl Matching {
         self.message(id, source, entries.tag(id))
     }
 
-    /// Sets the source of an unexpected message that becomes known. Returns the receive that the message takes, or
-    /// `None` if the message keeps its place in the queue.
+    /// Sets the source of an unexpected message that becomes known. Returns the receive that the message
+    /// takes, or `None` if the message keeps its place in the queue.
     ///
-    /// Without memory the source becomes [pending](Matching::has_pending_sources), and so do all sources set later.
+    /// If an allocation fails, the source becomes [pending](Matching::has_pending_sources), and all sources
+    /// set later also become pending.
     pub fn readdress(&mut self, id: u64, addr: Addr, entries: &impl EntryData) -> Option<u64> {
         if self.has_pending_sources {
             return None;
@@ -281,26 +284,27 @@ impl Matching {
         Ok(receive)
     }
 
-    /// Returns whether queued messages have a pending source.
+    /// Returns true if queued messages have a pending source.
     ///
-    /// Meanwhile, arriving messages are queued without source, so that they do not overtake. Receives and probes are
-    /// refused: they could take a message that an earlier receive selects by its source.
+    /// While sources are pending, arriving messages are queued without source, so that no message overtakes.
+    /// Receives and probes are refused: a receive could take a message that an earlier receive selects by
+    /// source.
     pub fn has_pending_sources(&self) -> bool {
         self.has_pending_sources
     }
 
-    /// The error code of a refused receive or probe. `-FI_EAGAIN`: the application retries after progress, which sets
-    /// pending sources.
+    /// The error code of a refused receive or probe. With `-FI_EAGAIN`, the application retries after
+    /// progress, and progress sets pending sources.
     #[cold]
     pub fn refusal_code(&self) -> isize {
         -((if self.has_pending_sources { errno::EAGAIN } else { errno::ENOMEM }) as isize)
     }
 
-    /// Sets pending sources, oldest message first, until a message takes a receive. Returns that message and that
-    /// receive.
+    /// Sets pending sources, oldest message first, until a message takes a receive. Returns this message and
+    /// that receive.
     ///
-    /// `None`: no source is pending, or there is still no memory. Each step visits all unexpected messages: O(queue
-    /// length).
+    /// Returns `None` if no source is pending, or if an allocation still fails. Each step visits all
+    /// unexpected messages: O(queue length).
     pub fn set_next_pending_source(&mut self, entries: &impl EntryData) -> Option<(u64, u64)> {
         while self.has_pending_sources {
             let Some((message, addr)) = self.oldest_pending(entries) else {
@@ -348,12 +352,12 @@ impl Matching {
         });
     }
 
-    /// The counts.
+    /// The counts of this endpoint.
     pub fn tally(&self) -> &Tally {
         &self.observer.tally
     }
 
-    /// The state for the report.
+    /// The state of this endpoint for the report.
     pub fn state(&self) -> State<'_> {
         State { engine: &*self.engine, tally: self.observer.tally, fell_back: self.fell_back }
     }
@@ -362,8 +366,8 @@ impl Matching {
         Message::new(MsgId(id), Envelope::new(CONTEXT, source, Tag(tag & !self.common_mask)))
     }
 
-    /// The common mask is zero in the engine's tags, so the selector may ignore it. The engine then recognizes a
-    /// receive of any tag.
+    /// The selector of a receive. The bits of the common mask are zero in the engine's tags, so the selector
+    /// may ignore these bits. A mask of all bits lets the engine recognize any tag.
     #[inline]
     fn selector(&mut self, criteria: Criteria) -> Result<Selector, Refused> {
         let source = self.sources.number(criteria.addr)?;
@@ -372,12 +376,12 @@ impl Matching {
         Ok(Selector::of(Pair::new(CONTEXT, source), criteria.tag & !self.common_mask, ignore))
     }
 
-    /// Updates the statistics of ignore masks before a receive or probe in the engine. Returns true if the engine is
-    /// nearly empty.
+    /// Updates the statistics of ignore masks before a receive or probe in the engine. Returns true if the
+    /// engine is nearly empty.
     ///
-    /// A receive that compares a bit of the common mask narrows it at once. That costs a pass over the queues. The mask
-    /// widens again only after four times as many posts agree: amortized O(1) per post. (Open MPI ignores one bit
-    /// everywhere except in the acknowledgement of a synchronous send.)
+    /// If a receive compares a bit of the common mask, the mask is narrowed immediately, which costs a pass
+    /// over the queues. The mask is widened again only after four times as many posts agree: amortized O(1)
+    /// per post. (Open MPI ignores one bit everywhere except in the acknowledgement of a synchronous send.)
     #[inline]
     fn observe_mask(&mut self, ignore: u64, entries: &impl EntryData) -> Result<bool, Refused> {
         if self.is_short {
@@ -490,7 +494,8 @@ impl Matching {
 
     /// Inserts all entries again, oldest first: into `engine`, or into the emptied current engine.
     ///
-    /// No entries match meanwhile: none matched before, and all receives ignore the bits of a wider mask.
+    /// No entries match during the call: no queued entries matched before, and all receives ignore the bits
+    /// of a wider mask.
     fn rebuild(
         &mut self,
         engine: Option<Box<dyn Engine>>,

@@ -15,36 +15,37 @@ pub trait Object: Sized {
     fn set_installed(&mut self, is_installed: bool);
 }
 
-/// Allocates an object. `make` receives its address, because patches point to their data.
+/// Allocates an object. `make` receives the object's address, because patches point to their data.
 ///
-/// The patched tables are not installed yet. `None`: `make` had no memory.
+/// The patched tables are not installed yet. Returns `None` if `make` had no memory.
 pub fn allocate<O>(make: impl FnOnce(*mut c_void) -> Option<O>) -> Option<*mut O> {
     let address = Box::into_raw(Box::<O>::new_uninit());
     let Some(object) = make(address.cast()) else {
-        // SAFETY: just allocated and still empty.
+        // SAFETY: the memory was just allocated and contains no object yet.
         drop(unsafe { Box::from_raw(address) });
         return None;
     };
-    // SAFETY: just allocated.
+    // SAFETY: the object was just allocated.
     unsafe { (*address).write(object) };
     Some(address.cast())
 }
 
-/// Finishes the open call of a core object. If there was no memory for its patches, closes the object and returns
-/// `-FI_ENOMEM`.
+/// Finishes the open call of a core object. If an allocation for the patches failed, closes the object and
+/// returns `-FI_ENOMEM`.
 ///
 /// # Safety
-/// The object is open and has the core provider's tables. The application does not have it yet.
+/// The object is open and has the core provider's tables. The application does not have the object yet.
 pub unsafe fn finish_open(fid: *mut Fid, attached: Option<()>) -> c_int {
     if attached.is_some() {
         return errno::SUCCESS;
     }
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller fulfils the contract of this function.
     unsafe { (*(*fid).ops).close.map(|close| close(fid)) };
     -errno::ENOMEM
 }
 
-/// Closes an object and frees its provider data. If the core provider fails to close the object, both stay as before.
+/// Closes an object and frees its provider data. If the core provider fails to close the object, object and
+/// data stay unchanged.
 pub unsafe extern "C" fn close<O: Object>(fid: *mut Fid) -> c_int {
     // SAFETY: the application calls through a table of an `O` that `allocate` made. The lock outlives the patch. After
     // the core provider closes the object, no reference to the data remains.
@@ -80,11 +81,11 @@ mod tests {
 
     #[test]
     fn open_without_memory_closes_object() {
-        // SAFETY: zeros are absent functions.
+        // SAFETY: an all-zero table is valid: zero means an absent function.
         let mut ops: Ops = unsafe { std::mem::zeroed() };
         ops.close = Some(close_core);
         let mut fid = Fid { class: 0, context: ptr::null_mut(), ops: &raw mut ops };
-        // SAFETY: an object with a close function, and without other users.
+        // SAFETY: the object has a close function, and no other users.
         unsafe {
             assert_eq!((finish_open(&raw mut fid, Some(())), CLOSED.get()), (errno::SUCCESS, 0));
             assert_eq!((finish_open(&raw mut fid, None), CLOSED.get()), (-errno::ENOMEM, 1));

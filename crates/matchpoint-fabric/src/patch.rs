@@ -1,8 +1,9 @@
 //! Replaced function tables of core objects.
 //!
-//! The application uses the core provider's objects. To change a function, a patch installs a copy of the object's
-//! table with that function replaced. Other functions of the table cost nothing. A header before the copy holds the
-//! data of the replaced functions: they find it from the table of the call.
+//! The application uses the core provider's objects. To change a function, a patch installs a copy of the
+//! object's table in which the function is replaced. Other functions of the table have no additional cost. A
+//! header before the copy holds the data of the replaced functions. A replaced function finds the data from
+//! the table of the call.
 
 use std::alloc::Layout;
 use std::ffi::c_void;
@@ -11,25 +12,25 @@ use std::sync::Arc;
 
 use parking_lot::ReentrantMutex;
 
-/// The lock of a domain. `None`: the application serializes its calls. The lock is reentrant, because the core provider
-/// calls through its own tables.
+/// The lock of a domain. `None` if the application serializes its calls. The lock is reentrant, because the
+/// core provider calls through its own tables.
 pub type Lock = Option<Arc<ReentrantMutex<()>>>;
 
 /// The header before a patched table.
 #[repr(C)]
 struct Header {
-    /// The lock of the domain, or null. The patch keeps it alive.
+    /// The lock of the domain, or null. The patch keeps the lock alive.
     lock: *const ReentrantMutex<()>,
     /// The data of the replaced functions.
     data: *mut c_void,
     /// The original table.
     original: *mut c_void,
-    /// Keeps the alignment of the table.
+    /// Padding that keeps the alignment of the table.
     _padding: usize,
 }
 
 const HEADER: usize = size_of::<Header>();
-/// The limit for plausible sizes. Tables of libfabric are much smaller.
+/// Maximum plausible size of a table in bytes. Tables of libfabric are much smaller.
 const SIZE_MAX: usize = 4096;
 
 /// A function table that begins with its size in bytes.
@@ -48,13 +49,13 @@ pub struct Patch<T: Table> {
 }
 
 impl<T: Table> Patch<T> {
-    /// Copies the table in `slot`, with `data` and `lock` in the header. The copy is not installed yet. `None`: no
-    /// memory.
+    /// Copies the table in `slot`, with `data` and `lock` in the header. The copy is not installed yet.
+    /// Returns `None` if an allocation fails.
     ///
     /// # Safety
     /// `slot` points to an object's pointer to a table of this type, and stays valid as long as the patch.
     pub unsafe fn new(slot: *mut *mut T, data: *mut c_void, lock: &Lock) -> Option<Self> {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller fulfils the contract of this function.
         let original = unsafe { *slot };
         // SAFETY: a table begins with its size.
         let size = match unsafe { *original.cast::<usize>() } {
@@ -77,7 +78,7 @@ impl<T: Table> Patch<T> {
         Some(Patch { slot, original, block, layout, _lock: lock.clone() })
     }
 
-    /// The patched table, to replace functions in it.
+    /// The patched table; callers replace functions in this table.
     pub fn table(&mut self) -> &mut T {
         // SAFETY: the block contains a whole `T`, copied or zeroed. All bits of the core provider's table are valid,
         // and so are zeros. The borrow is of this patch.
@@ -87,8 +88,8 @@ impl<T: Table> Patch<T> {
     /// The original table.
     #[inline]
     pub fn core(&self) -> &T {
-        // SAFETY: the core provider's tables live while it is loaded. Of a table shorter than `T`, only functions are
-        // read that every version of libfabric has.
+        // SAFETY: the core provider's tables live while it is loaded. If a table is shorter than `T`, only
+        // functions are read that every version of libfabric has.
         unsafe { &*self.original }
     }
 
@@ -100,7 +101,7 @@ impl<T: Table> Patch<T> {
 
     /// Installs the original table.
     pub fn restore(&mut self) {
-        // SAFETY: as above.
+        // SAFETY: the slot is valid as long as the patch.
         unsafe { *self.slot = self.original };
     }
 
@@ -112,13 +113,13 @@ impl<T: Table> Patch<T> {
 
 impl<T: Table> Drop for Patch<T> {
     fn drop(&mut self) {
-        // SAFETY: allocated with this layout in `new`.
+        // SAFETY: `new` allocated the block with this layout.
         unsafe { std::alloc::dealloc(self.block, self.layout) };
     }
 }
 
 unsafe fn header<'a, T: Table>(table: *const T) -> &'a Header {
-    // SAFETY: guaranteed by the caller: a live patched table.
+    // SAFETY: the caller passes a live patched table.
     unsafe { &*table.cast::<Header>().sub(1) }
 }
 
@@ -128,17 +129,18 @@ unsafe fn header<'a, T: Table>(table: *const T) -> &'a Header {
 /// `table` is a live patched table with data of type `O`. No other reference to the data exists.
 #[inline]
 pub unsafe fn data<'a, O, T: Table>(table: *const T) -> &'a mut O {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller fulfils the contract of this function.
     unsafe { &mut *data_at(table) }
 }
 
-/// The address of the data, for fields that threads share while another thread refers to the rest.
+/// The address of the data, for fields that threads share while another thread has a reference to the other
+/// fields.
 ///
 /// # Safety
 /// `table` is a live patched table with data of type `O`.
 #[inline]
 pub unsafe fn data_at<O, T: Table>(table: *const T) -> *mut O {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller fulfils the contract of this function.
     unsafe { header(table).data.cast() }
 }
 
@@ -148,26 +150,28 @@ pub unsafe fn data_at<O, T: Table>(table: *const T) -> *mut O {
 /// `table` is a live patched table.
 #[inline]
 pub unsafe fn original_table<'a, T: Table>(table: *const T) -> &'a T {
-    // SAFETY: guaranteed by the caller. The original table has this type.
+    // SAFETY: the caller fulfils the contract of this function. The original table has this type.
     unsafe { &*header(table).original.cast() }
 }
 
 /// The lock of a patch, from its table.
 ///
 /// # Safety
-/// As for [`original_table`].
+/// The conditions of [`original_table`].
 #[inline]
 pub unsafe fn lock_of<'a, T: Table>(table: *const T) -> Option<&'a ReentrantMutex<()>> {
-    // SAFETY: guaranteed by the caller. The pointer is null, or valid as long as the patch.
+    // SAFETY: the caller fulfils the contract of this function. The pointer is null, or valid as long as the
+    // patch.
     unsafe { header(table).lock.as_ref() }
 }
 
 /// A shared handle of the lock, for an object that may outlive the patch.
 ///
 /// # Safety
-/// As for [`original_table`].
+/// The conditions of [`original_table`].
 pub unsafe fn shared_lock<T: Table>(table: *const T) -> Lock {
-    // SAFETY: guaranteed by the caller. The pointer is from an `Arc` that the patch holds.
+    // SAFETY: the caller fulfils the contract of this function. The pointer is from an `Arc` that the patch
+    // holds.
     unsafe {
         let lock = header(table).lock;
         (!lock.is_null()).then(|| {

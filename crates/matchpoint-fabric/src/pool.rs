@@ -1,5 +1,5 @@
-//! Objects that never move, allocated in chunks and reused. Their addresses are their ids in engines and core
-//! providers.
+//! Pools of objects that never move. Objects are allocated in chunks and reused. The address of an object is
+//! its id in engines and core providers.
 
 use std::alloc::Layout;
 use std::ptr;
@@ -11,10 +11,10 @@ const CHUNK: usize = 64;
 /// # Safety
 /// The all-zero bit pattern is a valid, free object.
 pub unsafe trait Slot {
-    /// The link of the free list. It belongs to the pool while the object is free.
+    /// The link of the free list. The link belongs to the pool while the object is free.
     fn link(&mut self) -> &mut *mut Self;
 
-    /// Initializes a zeroed object at its final address. Called once.
+    /// Initializes a zeroed object at its final address. The pool calls this function once.
     fn init(&mut self) {}
 }
 
@@ -32,7 +32,8 @@ impl<T: Slot> Pool<T> {
         Pool { chunks: Vec::new(), free: ptr::null_mut() }
     }
 
-    /// Returns the object that [`take`](Pool::take) takes next. The object stays free. `None`: no memory.
+    /// Returns the object that [`take`](Pool::take) takes next. The object stays free. Returns `None` if an
+    /// allocation fails.
     #[inline]
     pub fn next(&mut self) -> Option<*mut T> {
         if self.free.is_null() {
@@ -55,7 +56,7 @@ impl<T: Slot> Pool<T> {
     /// The object is from this pool, and no reference to it remains.
     #[inline]
     pub unsafe fn release(&mut self, object: *mut T) {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller fulfils the contract of this function.
         unsafe { *(*object).link() = self.free };
         self.free = object;
     }
@@ -70,7 +71,7 @@ impl<T: Slot> Pool<T> {
         }
         for at in (0..CHUNK).rev() {
             let object = chunk.wrapping_add(at);
-            // SAFETY: within the allocation, and not in use yet.
+            // SAFETY: the object is within the allocation, and not in use yet.
             unsafe {
                 (*object).init();
                 *(*object).link() = self.free;
@@ -90,7 +91,7 @@ impl<T: Slot> Pool<T> {
 impl<T: Slot> Drop for Pool<T> {
     fn drop(&mut self) {
         for &chunk in &self.chunks {
-            // SAFETY: allocated with this layout in `grow`. The objects end with the pool.
+            // SAFETY: `grow` allocated the chunk with this layout. The objects end with the pool.
             unsafe { std::alloc::dealloc(chunk.cast(), Self::LAYOUT) };
         }
     }

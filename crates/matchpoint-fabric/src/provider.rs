@@ -16,12 +16,12 @@ use crate::object;
 use crate::peer::entry::IOV_LIMIT;
 use crate::settings::settings;
 
-/// The provider object. libfabric uses it until it unloads the provider.
+/// The provider object. libfabric uses the object until libfabric unloads the provider.
 struct ProviderObject(UnsafeCell<Provider>);
 
 // SAFETY: libfabric serializes its use of providers. This crate only passes the address.
 unsafe impl Send for ProviderObject {}
-// SAFETY: as above.
+// SAFETY: libfabric serializes its use of providers. This crate only passes the address.
 unsafe impl Sync for ProviderObject {}
 
 /// The provider. libfabric keeps the pointer.
@@ -33,7 +33,7 @@ pub fn provider() -> *mut Provider {
 fn new_provider() -> Provider {
     Provider {
         version: version(1, 0),
-        // The highest value that libfabric compares with. The real version is from libfabric itself.
+        // The highest version that libfabric accepts. The provider reads the real version from libfabric.
         fi_version: version(2, 99),
         context: [std::ptr::null_mut(); 4],
         name: settings().name.as_ptr(),
@@ -79,7 +79,7 @@ unsafe extern "C" fn getinfo(
     let Some(mut core_hints) = core_hints else { return -errno::ENOMEM };
     // SAFETY: an `fi_info` of `fi_dupinfo` is complete.
     let threading = unsafe { (*(*core_hints.0).domain_attr).threading };
-    // SAFETY: as above.
+    // SAFETY: an `fi_info` of `fi_dupinfo` is complete.
     if !unsafe { adapt_hints(&mut core_hints, &core) } {
         return -errno::ENODATA;
     }
@@ -101,14 +101,14 @@ unsafe extern "C" fn getinfo(
     }
 }
 
-/// Converts hints for this provider into hints for the core provider. False: no core provider can serve them under this
-/// provider.
+/// Converts hints for this provider into hints for the core provider. Returns false if no core provider can
+/// serve the hints under this provider.
 ///
 /// # Safety
 /// The hints are complete.
 unsafe fn adapt_hints(core_hints: &mut OwnedInfo, core: &CStr) -> bool {
     core_hints.set_provider(core);
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller fulfils the contract of this function.
     unsafe {
         let hints = &mut *core_hints.0;
         let (domain, ep) = (&mut *hints.domain_attr, &mut *hints.ep_attr);
@@ -125,21 +125,21 @@ unsafe fn adapt_hints(core_hints: &mut OwnedInfo, core: &CStr) -> bool {
         if domain.threading != THREAD_UNSPEC {
             domain.threading = THREAD_DOMAIN;
         }
-        // FI_HMEM is refused for two reasons. The provider copies truncated messages with the processor. In shm with
-        // FI_HMEM, a standard send does not return before its receive. A refused MPI library retries without FI_HMEM
-        // and copies device buffers itself.
+        // The provider refuses FI_HMEM for two reasons. The provider copies truncated messages with the
+        // processor. In shm with FI_HMEM, a standard send does not return before its receive is posted. After
+        // the refusal, the MPI library retries without FI_HMEM and copies device buffers itself.
         let is_served = domain.data_progress != PROGRESS_AUTO && hints.caps & flags::HMEM == 0;
         ep.kind == EP_RDM && is_served
     }
 }
 
-/// Converts an `fi_info` of the core provider into one of this provider, for an application that requests `threading`.
-/// Returns the next one.
+/// Converts an `fi_info` of the core provider into an `fi_info` of this provider, for an application that
+/// requests `threading`. Returns the next `fi_info` of the list.
 ///
 /// # Safety
 /// `info` is complete and from libfabric.
 unsafe fn adapt_info(info: *mut Info, core: &CStr, threading: c_int) -> *mut Info {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller fulfils the contract of this function.
     unsafe {
         if !settings().is_utility() {
             set_provider(info, None);
@@ -169,7 +169,7 @@ unsafe extern "C" fn open_fabric(
 ) -> c_int {
     // SAFETY: attributes of the application, from libfabric.
     let mut below = unsafe { *attr };
-    // SAFETY: as above. The name is null or a string.
+    // SAFETY: attributes of the application, from libfabric. The name is null or a string.
     let core = unsafe { core_from_name(below.prov_name) };
     let Some(core) = core.or_else(|| settings().core.clone()) else { return -errno::ENODATA };
     below.prov_name = core.as_ptr().cast_mut();
@@ -178,7 +178,7 @@ unsafe extern "C" fn open_fabric(
     if rc != 0 {
         return rc;
     }
-    // SAFETY: a fabric that was just opened.
+    // SAFETY: the fabric was just opened.
     unsafe { object::finish_open(&raw mut (**to).fid, fabric::Fabric::attach(*to, core)) }
 }
 
@@ -186,7 +186,7 @@ unsafe fn core_from_name(name: *const c_char) -> Option<CString> {
     if name.is_null() {
         return None;
     }
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller fulfils the contract of this function.
     let name = unsafe { CStr::from_ptr(name) }.to_bytes();
     let core = name.strip_suffix(settings().name.to_bytes()).and_then(|rest| rest.strip_suffix(b";"))?;
     CString::new(core).ok()

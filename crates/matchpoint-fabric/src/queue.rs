@@ -1,7 +1,8 @@
-//! Completion queues of the core provider, with completions of the provider in front.
+//! Completion queues of the core provider, in which the application first reads completions of Matchpoint's
+//! provider.
 //!
-//! The core provider delivers messages and reports their completions. The provider adds the results of peeks, cancelled
-//! receives, truncated messages, and released multi-receive buffers.
+//! The core provider delivers messages and reports their completions. The provider adds the results of peeks,
+//! cancelled receives, truncated messages, and released multi-receive buffers.
 
 mod read_buffer;
 mod sleep;
@@ -23,17 +24,18 @@ use crate::object::{self, Object};
 use crate::patch::{Lock, Patch, data_at};
 use crate::peer::owner::SrxOwner;
 
-/// Entries per call if the application's format is shorter: the core provider's entries are copied from a local buffer.
+/// Entries per call, if the application's format is shorter than the core provider's: entries are copied from
+/// a local buffer.
 const BATCH: usize = 16;
 
 /// A completion queue of the core provider, and the provider's completions.
 pub struct Queue {
-    /// Bytes of the application's entries. The core provider's entries have the longest format.
+    /// Size of an application's entry, in bytes. The core provider's entries have the longest format.
     entry_bytes: usize,
     own: CompletionList,
-    /// The endpoints with receives that complete here.
+    /// Owners of the endpoints with receives that complete here.
     owners: Vec<*mut SrxOwner>,
-    /// Answered requests for the queues' entries.
+    /// Number of requests for a list of entries that this queue has answered.
     answered_requests: u32,
     ops: Patch<OpsCq>,
     fid_ops: Patch<Ops>,
@@ -41,8 +43,9 @@ pub struct Queue {
 
 /// The data of a queue's patches.
 struct QueueData {
-    /// The waiting thread must return. Another thread sets the flag without the lock, which the waiting thread may
-    /// hold. The flag is therefore outside [`Queue`], to which the waiting thread refers.
+    /// True if the waiting thread must return. Another thread sets the flag without the lock, because the
+    /// waiting thread may hold the lock. The flag is outside [`Queue`], because the waiting thread has a
+    /// reference to [`Queue`].
     is_signaled: AtomicBool,
     queue: Queue,
 }
@@ -62,7 +65,7 @@ impl CoreEntries {
     /// `read` is the core provider's result of a read into this buffer.
     unsafe fn copy_to(&self, read: isize, queue: &mut Queue, output: &mut ReadBuffer) -> isize {
         for at in 0..read.max(0) as usize {
-            // SAFETY: guaranteed by the caller.
+            // SAFETY: the caller fulfils the contract of this function.
             let (entry, source) = unsafe { (self.0[at].assume_init_ref(), self.1[at].assume_init()) };
             match queue.own.take_truncated(entry.op_context) {
                 // SAFETY: the core provider has delivered the message. The application has not regained its buffers.
@@ -74,7 +77,7 @@ impl CoreEntries {
     }
 
     fn new() -> Self {
-        // A core provider may leave sources unset.
+        // The entries are not initialized; a core provider may leave sources unset.
         CoreEntries(
             [const { MaybeUninit::uninit() }; BATCH],
             [const { MaybeUninit::new(ADDR_UNSPEC) }; BATCH],
@@ -103,12 +106,12 @@ impl Object for QueueData {
 }
 
 impl Queue {
-    /// Patches a queue of the core provider with the longest entry format, for an application that uses `format`.
-    /// `None`: no memory.
+    /// Patches a queue of the core provider with the longest entry format, for an application that uses
+    /// `format`. Returns `None` if an allocation fails.
     ///
     /// # Safety
-    /// `fid` is such a queue, just opened. Only its `close` function closes it. No reference to the data remains
-    /// afterwards.
+    /// `fid` is such a queue, just opened. Only its `close` function closes it. No reference to the data
+    /// remains afterwards.
     pub unsafe fn attach(fid: *mut FidCq, format: c_int, lock: &Lock) -> Option<()> {
         let entry_bytes = match format {
             CQ_FORMAT_CONTEXT => size_of::<*mut c_void>(),
@@ -116,7 +119,7 @@ impl Queue {
             CQ_FORMAT_DATA => 40,
             _ => size_of::<CqTaggedEntry>(),
         };
-        // SAFETY: the slots belong to the object.
+        // SAFETY: the table pointers (slots) belong to the open object.
         let address = object::allocate(|address| unsafe {
             let mut ops = Patch::new(&raw mut (*fid).ops, address, lock)?;
             let mut fid_ops = Patch::new(&raw mut (*fid).fid.ops, address, lock)?;
@@ -138,7 +141,7 @@ impl Queue {
             };
             Some(QueueData { is_signaled: AtomicBool::new(false), queue })
         })?;
-        // SAFETY: just allocated.
+        // SAFETY: the object was just allocated.
         unsafe { (*address).set_installed(true) };
         Some(())
     }
@@ -149,16 +152,16 @@ impl Queue {
     /// The queue is patched, and no other reference to its data exists.
     #[inline]
     pub unsafe fn of<'a>(fid: *mut FidCq) -> &'a mut Queue {
-        // SAFETY: guaranteed by the caller. The reference excludes the shared flag.
+        // SAFETY: the caller fulfils the contract of this function. The reference excludes the shared flag.
         unsafe { &mut (*data_at::<QueueData, _>((*fid).ops)).queue }
     }
 
     /// Returns the completion list of a queue, for an endpoint bound to it.
     ///
     /// # Safety
-    /// As for [`of`](Self::of). No other reference to the list exists.
+    /// The conditions of [`of`](Self::of). No other reference to the list exists.
     pub unsafe fn completion_list(fid: *mut FidCq) -> *mut CompletionList {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller fulfils the contract of this function.
         unsafe { &raw mut (*data_at::<QueueData, _>((*fid).ops)).queue.own }
     }
 
@@ -177,49 +180,51 @@ impl Queue {
     /// # Safety
     /// The queue is open. No reference to an endpoint bound to it exists, because the core provider may call back.
     pub unsafe fn progress(fid: *mut FidCq) {
-        // SAFETY: guaranteed by the caller. A read of no entries is allowed.
+        // SAFETY: the caller fulfils the contract of this function. A read of no entries is allowed.
         unsafe { Queue::read(fid, ptr::null_mut(), 0, ptr::null_mut()) };
     }
 
-    /// Returns whether the core provider reports all events of this queue: the provider has no completions, and no
-    /// source is pending.
+    /// Returns true if the core provider reports all events of this queue: the provider has no completions,
+    /// and no source is pending.
     ///
     /// # Safety
     /// The queue is open.
     pub unsafe fn can_sleep(fid: *mut FidCq) -> bool {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller fulfils the contract of this function.
         let (_guard, queue) = unsafe { (lock::acquire((*fid).ops), Queue::of(fid)) };
         queue.own.ready.is_empty() && queue.own.deferred.is_empty() && !queue.own.has_pending_sources
     }
 
-    /// `fi_cq_readfrom`.
+    /// Implements `fi_cq_readfrom`.
     ///
-    /// Applications that wait call this repeatedly and usually read nothing. The code optimizes that case.
+    /// Applications that wait call `fi_cq_readfrom` repeatedly and usually read no completion. The code is
+    /// optimized for this case.
     ///
     /// # Safety
-    /// As for `fi_cq_readfrom`. The core provider may call endpoints, which add completions here. No reference to the
-    /// queue is held during that call.
+    /// The conditions of `fi_cq_readfrom`. The core provider may call endpoints, which add completions here.
+    /// No reference to the queue is held during that call.
     #[inline(always)]
     unsafe fn read(fid: *mut FidCq, buf: *mut c_void, count: usize, sources: *mut Addr) -> isize {
-        // SAFETY: the application's open queue.
+        // SAFETY: the application passes an open queue.
         let queue = unsafe { Queue::of(fid) };
         if dump::request_count() != queue.answered_requests
             || !queue.own.ready.is_empty()
             || queue.own.has_pending_sources
         {
-            // SAFETY: as above.
+            // SAFETY: the application passes an open queue.
             if let Some(read) = unsafe { Queue::handle_own_events(fid, buf, count, sources) } {
                 return read;
             }
         }
         if !queue.has_longest_entries() {
-            // SAFETY: as above.
+            // SAFETY: the application passes an open queue.
             return unsafe { Queue::read_short_format(fid, buf, count, sources) };
         }
         let core = queue.ops.core().readfrom.expect("every core can read");
-        // SAFETY: the application's arguments.
+        // SAFETY: the arguments are from a call of the application, which obeys libfabric's rules.
         let read = unsafe { core(fid, buf, count, sources) };
-        // SAFETY: as above. The core provider has returned.
+        // SAFETY: the arguments are from a call of the application, which obeys libfabric's rules. The core
+        // provider has returned.
         let queue = unsafe { Queue::of(fid) };
         let read = match queue.own.truncated.is_empty() {
             true => read,
@@ -239,11 +244,11 @@ impl Queue {
         let entries = buf.cast::<CqTaggedEntry>();
         let mut kept = 0;
         for at in 0..read.max(0) as usize {
-            // SAFETY: guaranteed by the caller.
+            // SAFETY: the caller fulfils the contract of this function.
             unsafe {
                 let entry = *entries.add(at);
                 if let Some(truncated) = self.own.take_truncated(entry.op_context) {
-                    // The application has not regained the buffers.
+                    // The application does not have the buffers back yet.
                     self.own.ready.push_back(truncated.finish(&entry));
                     continue;
                 }
@@ -257,7 +262,7 @@ impl Queue {
         read_result(read, kept)
     }
 
-    /// Returns whether the application's entries have the core provider's format.
+    /// Returns true if the application's entries have the core provider's format.
     #[inline(always)]
     fn has_longest_entries(&self) -> bool {
         self.entry_bytes == size_of::<CqTaggedEntry>()
@@ -272,19 +277,20 @@ impl Queue {
     ) -> isize {
         let count = count.min(BATCH);
         let mut entries = CoreEntries::new();
-        // SAFETY: an open queue.
+        // SAFETY: the queue is open.
         let core = unsafe { Queue::of(fid) }.ops.core().readfrom.expect("every core can read");
         let (to, core_sources) = entries.pointers();
         // SAFETY: the core provider's function, with buffers for `count` entries.
         let read = unsafe { core(fid, to, count, core_sources) };
-        // SAFETY: an open queue. The core provider has returned.
+        // SAFETY: the queue is open. The core provider has returned.
         let queue = unsafe { Queue::of(fid) };
         // SAFETY: the core provider has returned `read` entries.
         let read = unsafe { entries.copy_to(read, queue, &mut queue.read_buffer(buf, count, sources)) };
         if queue.own.deferred.is_empty() { read } else { queue.read_deferred(read, buf, count, sources) }
     }
 
-    /// Handles the provider's events before the core provider reads. `None`: the application has no completion to read.
+    /// Handles the provider's events before the core provider reads. Returns `None` if the application has no
+    /// completion to read.
     #[cold]
     unsafe fn handle_own_events(
         fid: *mut FidCq,
@@ -292,7 +298,7 @@ impl Queue {
         count: usize,
         sources: *mut Addr,
     ) -> Option<isize> {
-        // SAFETY: an open queue.
+        // SAFETY: the queue is open.
         let queue = unsafe { Queue::of(fid) };
         if dump::request_count() != queue.answered_requests {
             queue.answered_requests = dump::request_count();
@@ -310,7 +316,7 @@ impl Queue {
                 unsafe { SrxOwner::set_pending_sources(Queue::of(fid).owners[at]) };
             }
         }
-        // SAFETY: as above.
+        // SAFETY: an owner removes itself before it is freed.
         let queue = unsafe { Queue::of(fid) };
         let mut output = queue.read_buffer(buf, count, sources);
         (count > 0 && !queue.own.ready.is_empty()).then(|| queue.take_ready(&mut output))
@@ -332,7 +338,8 @@ impl Queue {
         }
     }
 
-    /// Appends deferred completions. If the first one is an error, moves it to the ready completions.
+    /// Appends deferred completions. If the first deferred completion is an error, moves this completion to
+    /// the ready completions.
     fn append_deferred(&mut self, output: &mut ReadBuffer) {
         output.append_all(&mut self.own.deferred);
         if output.taken == 0 && output.count > 0 {
@@ -357,7 +364,7 @@ impl Queue {
 }
 
 unsafe extern "C" fn read<const IS_LOCKED: bool>(fid: *mut FidCq, buf: *mut c_void, count: usize) -> isize {
-    // SAFETY: the application's arguments.
+    // SAFETY: the arguments are from a call of the application, which obeys libfabric's rules.
     unsafe {
         let _guard = if IS_LOCKED { lock::acquire((*fid).ops) } else { None };
         Queue::read(fid, buf, count, ptr::null_mut())
@@ -370,7 +377,7 @@ unsafe extern "C" fn read_from<const IS_LOCKED: bool>(
     count: usize,
     sources: *mut Addr,
 ) -> isize {
-    // SAFETY: the application's arguments.
+    // SAFETY: the arguments are from a call of the application, which obeys libfabric's rules.
     unsafe {
         let _guard = if IS_LOCKED { lock::acquire((*fid).ops) } else { None };
         Queue::read(fid, buf, count, sources)
@@ -378,7 +385,7 @@ unsafe extern "C" fn read_from<const IS_LOCKED: bool>(
 }
 
 unsafe extern "C" fn read_error(fid: *mut FidCq, to: *mut CqErrEntry, flags: u64) -> isize {
-    // SAFETY: the application's open queue.
+    // SAFETY: the application passes an open queue.
     let (_guard, queue) = unsafe { (lock::acquire((*fid).ops), Queue::of(fid)) };
     if queue.own.ready.front().is_some_and(|next| next.error != 0) {
         let Some(next) = queue.own.ready.pop_front() else { return -(errno::EAGAIN as isize) };
@@ -397,7 +404,7 @@ unsafe extern "C" fn read_error(fid: *mut FidCq, to: *mut CqErrEntry, flags: u64
         }
         return 1;
     }
-    // SAFETY: the application's arguments.
+    // SAFETY: the arguments are from a call of the application, which obeys libfabric's rules.
     let read = unsafe { queue.ops.core().readerr.expect("every core can read errors")(fid, to, flags) };
     if read == 1 && !queue.own.truncated.is_empty() {
         // SAFETY: the core provider has written an entry.

@@ -1,4 +1,4 @@
-//! Settings of the provider. `matchpoint run` passes them as environment variables.
+//! Settings of the provider. `matchpoint run` passes the settings as environment variables.
 //!
 //! `matchpoint_process::settings` has the settings of all libraries in an MPI process.
 
@@ -12,16 +12,17 @@ use matchpoint_process::settings::variable;
 pub const NAME: &str = "MATCHPOINT_PROVIDER";
 /// The core provider that transports messages: `shm`, `tcp;ofi_rxm` …
 pub const CORE: &str = "MATCHPOINT_CORE";
-/// The signal that requests a list of the queues' entries. Unset: no signal.
+/// The signal that requests a list of the queues' entries. If unset, no signal requests a list.
 pub const SIGNAL: &str = "MATCHPOINT_QUEUES_SIGNAL";
 
 /// The settings of this process.
 pub struct Settings {
-    /// [`NAME`]
+    /// Provider name, see [`NAME`].
     pub name: CString,
-    /// [`CORE`]. `None`: the provider serves only requests for `core;ofi_matchpoint`.
+    /// The core provider, see [`CORE`]. With `None`, the provider serves only requests for
+    /// `core;ofi_matchpoint`.
     pub core: Option<CString>,
-    /// [`SIGNAL`]
+    /// Number of the signal, see [`SIGNAL`].
     pub signal: Option<i32>,
 }
 
@@ -39,8 +40,8 @@ pub fn settings() -> &'static Settings {
 }
 
 impl Settings {
-    /// Returns whether the provider is a utility provider. libfabric appends the name of a utility provider to the core
-    /// provider's name.
+    /// Returns true if the provider is a utility provider. libfabric appends the name of a utility provider
+    /// to the core provider's name.
     pub fn is_utility(&self) -> bool {
         self.name.to_bytes().starts_with(b"ofi_")
     }

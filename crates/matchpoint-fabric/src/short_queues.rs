@@ -1,15 +1,16 @@
 //! Two short queues, searched linearly.
 //!
-//! A search of an engine costs the same at every queue length. A linear search of a few adjacent entries is faster.
-//! Entries therefore move to the engine only when a queue exceeds [`CAPACITY`], or a search compares [`SEARCH_MAX`]
-//! entries without a match. The matching rule is that of `matchpoint::engines::list`.
+//! A search in an engine costs the same at every queue length. A linear search of a few adjacent entries is
+//! faster. Entries therefore move to the engine only when a queue exceeds [`CAPACITY`], or when a search
+//! compares [`SEARCH_MAX`] entries without a match. The matching rule equals the rule of
+//! `matchpoint::engines::list`.
 
 use crate::abi::{ADDR_UNSPEC, Addr};
 use crate::criteria::Criteria;
 
-/// Entries per short queue. A move of all entries to an engine takes about a microsecond.
+/// Maximum number of entries per short queue. A move of all entries to an engine takes about a microsecond.
 pub const CAPACITY: usize = 64;
-/// Attempts per search. As many cache lines cost as much as a search of an engine.
+/// Maximum number of attempts per search. More attempts load more cache lines than a search in an engine.
 const SEARCH_MAX: usize = 8;
 
 /// An entry: the criteria of a receive, or the source and tag of a message. A message has no ignore mask.
@@ -17,15 +18,15 @@ const SEARCH_MAX: usize = 8;
 pub struct ShortEntry {
     /// The id of the receive or message.
     pub id: u64,
-    /// The criteria, or the source and tag.
+    /// Criteria of the receive, or source and tag of the message.
     pub criteria: Criteria,
 }
 
-/// The queue is too long to search or extend. The entries must move to the engine.
+/// The error of a queue that is too long to search or extend. The caller must move the entries to the engine.
 #[derive(Debug)]
 pub struct TooLong;
 
-/// A queue, oldest entry first.
+/// One short queue, oldest entry first.
 struct ShortQueue {
     entries: [ShortEntry; CAPACITY],
     head: usize,
@@ -110,7 +111,7 @@ pub struct ShortQueues {
     unexpected: ShortQueue,
 }
 
-/// The matching rule within one context.
+/// The matching rule within one context: returns true if the receive matches the message.
 #[inline(always)]
 fn accepts(receive: &Criteria, message: &Criteria) -> bool {
     (receive.tag ^ message.tag) & !receive.ignore == 0
@@ -123,7 +124,8 @@ impl ShortQueues {
         ShortQueues { posted: ShortQueue::new(), unexpected: ShortQueue::new() }
     }
 
-    /// As [`Matching::post`](crate::matching::Matching::post). An error changes nothing.
+    /// Posts a receive, like [`Matching::post`](crate::matching::Matching::post). After an error, the queues
+    /// are unchanged.
     #[inline(always)]
     pub fn post(&mut self, id: u64, criteria: Criteria) -> Result<Option<u64>, TooLong> {
         match self.unexpected.find(|message| accepts(&criteria, message))? {
@@ -132,7 +134,8 @@ impl ShortQueues {
         }
     }
 
-    /// As [`Matching::arrive`](crate::matching::Matching::arrive). An error changes nothing.
+    /// Handles a message, like [`Matching::arrive`](crate::matching::Matching::arrive). After an error, the
+    /// queues are unchanged.
     #[inline(always)]
     pub fn arrive(&mut self, id: u64, addr: Addr, tag: u64) -> Result<Option<u64>, TooLong> {
         let criteria = Criteria { addr, tag, ignore: 0 };
@@ -142,7 +145,7 @@ impl ShortQueues {
         }
     }
 
-    /// Finds the message that a receive with these criteria would take. `take` removes it.
+    /// Finds the message that a receive with these criteria would take. With `take`, the message is removed.
     pub fn probe(&mut self, criteria: Criteria, take: bool) -> Result<Option<u64>, TooLong> {
         let found = self.unexpected.find(|message| accepts(&criteria, message))?;
         Ok(found.map(|at| if take { self.unexpected.remove(at) } else { self.unexpected.entries()[at].id }))
@@ -158,7 +161,7 @@ impl ShortQueues {
         self.unexpected.remove_id(id)
     }
 
-    /// As [`Matching::readdress`](crate::matching::Matching::readdress).
+    /// Sets the source of a message, like [`Matching::readdress`](crate::matching::Matching::readdress).
     pub fn readdress(&mut self, id: u64, addr: Addr) -> Option<u64> {
         let is_message = |entry: &ShortEntry| entry.id == id && entry.criteria.addr == ADDR_UNSPEC;
         let at = self.unexpected.entries().iter().position(is_message).filter(|_| addr != ADDR_UNSPEC)?;
@@ -184,13 +187,14 @@ impl ShortQueues {
         self.unexpected.entries()
     }
 
-    /// Adds a receive from the engine. The caller moves few enough entries.
+    /// Appends a posted receive that the caller moves back from the engine. The queue must have space for the
+    /// receive.
     pub fn push_posted(&mut self, entry: ShortEntry) {
         let pushed = self.posted.push(entry);
         debug_assert!(pushed.is_ok(), "few entries fit");
     }
 
-    /// Adds a message from the engine.
+    /// Appends an unexpected message that the caller moves back from the engine.
     pub fn push_unexpected(&mut self, entry: ShortEntry) {
         let pushed = self.unexpected.push(entry);
         debug_assert!(pushed.is_ok(), "few entries fit");

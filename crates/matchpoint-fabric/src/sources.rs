@@ -1,7 +1,7 @@
 //! 32-bit source numbers for 64-bit addresses. Engines match sources by number.
 //!
-//! The number of an address below 2³¹ is the address. Other addresses get numbers from 2³¹ on and keep them: few peers
-//! of an endpoint have such addresses.
+//! An address below 2³¹ is its own number. Other addresses permanently get numbers from 2³¹ on; few peers of
+//! an endpoint have such addresses.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use matchpoint::{Rank, Refused};
 
 use crate::abi::{ADDR_UNSPEC, Addr};
 
-/// Addresses below this are their numbers.
+/// Addresses below this bound are their own numbers.
 const DIRECT: u32 = 1 << 31;
 
 /// The map between addresses and numbers. Every call is O(1).

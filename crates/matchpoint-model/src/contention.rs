@@ -3,8 +3,8 @@
 use crate::estimate::End;
 use crate::machine::{Machine, Missing};
 
-/// Equation 7: bytes on a link if all messages that can use the link do. The processes fill a cube of a
-/// three-dimensional torus.
+/// Equation 7: bytes on a link, if all messages that can use the link use the link. The processes fill a cube
+/// of a three-dimensional torus.
 ///
 /// `hops` is the mean number of links of a byte's route, `bytes_per_process` the mean bytes sent by a
 /// process. `nodes_per_router` is 2 in the paper.
@@ -12,7 +12,7 @@ pub fn cube_link_bytes(hops: f64, bytes_per_process: f64, ppn: f64, nodes_per_ro
     nodes_per_router * hops.powi(3) * bytes_per_process * ppn
 }
 
-/// Equation 5: δ ℓ.
+/// Time of contention by equation 5: δ ℓ.
 pub fn contention_s(delta_s_per_byte: f64, link_bytes: f64) -> f64 {
     delta_s_per_byte * link_bytes
 }

@@ -7,23 +7,23 @@ use serde::de::{self, Deserializer, MapAccess, Visitor};
 
 /// A measured number with its confidence interval, in the unit that the field's name gives.
 ///
-/// In TOML it is a number, or `{ value = 4.4e-7, low = 4.2e-7, high = 4.7e-7 }`.
+/// In TOML, the estimate is a number, or `{ value = 4.4e-7, low = 4.2e-7, high = 4.7e-7 }`.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Estimate {
-    /// The estimate.
+pub struct ParameterEstimate {
+    /// The estimated value.
     pub value: f64,
     /// Low and high end of the confidence interval, or `None` if unknown.
     pub interval: Option<(f64, f64)>,
 }
 
-/// The end of the intervals that a computation uses.
+/// The value or the end of each interval that a computation uses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum End {
-    /// The end with the shortest times.
+    /// The end of each interval that gives the shortest times.
     Shortest,
-    /// The values.
+    /// The estimated values.
     Value,
-    /// The end with the longest times.
+    /// The end of each interval that gives the longest times.
     Longest,
 }
 
@@ -32,23 +32,23 @@ impl End {
     pub const ALL: [End; 3] = [End::Shortest, End::Value, End::Longest];
 }
 
-impl Estimate {
+impl ParameterEstimate {
     /// A value without an interval.
     pub const fn exact(value: f64) -> Self {
-        Estimate { value, interval: None }
+        ParameterEstimate { value, interval: None }
     }
 
     /// A value with its interval.
     pub const fn within(value: f64, low: f64, high: f64) -> Self {
-        Estimate { value, interval: Some((low, high)) }
+        ParameterEstimate { value, interval: Some((low, high)) }
     }
 
-    /// A time, or a time per unit: a higher parameter gives a longer time.
+    /// The parameter as a time or a time per unit: a higher parameter gives a longer time.
     pub fn time(&self, end: End) -> f64 {
         self.at(end, false)
     }
 
-    /// A rate: a higher parameter gives a shorter time.
+    /// The parameter as a rate: a higher parameter gives a shorter time.
     pub fn rate(&self, end: End) -> f64 {
         self.at(end, true)
     }
@@ -69,8 +69,8 @@ impl Estimate {
         })
     }
 
-    /// Error text if the estimate is not a valid rate. A limit that was never reached is infinite. The high
-    /// end of any rate may be infinite, if the measurements give no upper end.
+    /// Error text if the estimate is not a valid rate. A node rate that was never reached is infinite. The
+    /// high end of any rate may be infinite, if the measurements give no upper end.
     pub(crate) fn rate_problem(&self, may_be_infinite: bool) -> Option<String> {
         let rule = if may_be_infinite {
             "a rate is a number of bytes per second above 0, or inf where no limit was seen"
@@ -95,8 +95,8 @@ impl Estimate {
     }
 }
 
-/// The TOML form.
-impl fmt::Display for Estimate {
+/// Prints the estimate in TOML.
+impl fmt::Display for ParameterEstimate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.interval {
             None => write!(f, "{:e}", self.value),
@@ -107,7 +107,7 @@ impl fmt::Display for Estimate {
     }
 }
 
-impl<'de> Deserialize<'de> for Estimate {
+impl<'de> Deserialize<'de> for ParameterEstimate {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(Reader)
     }
@@ -116,23 +116,23 @@ impl<'de> Deserialize<'de> for Estimate {
 struct Reader;
 
 impl<'de> Visitor<'de> for Reader {
-    type Value = Estimate;
+    type Value = ParameterEstimate;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a number, or { value = …, low = …, high = … }")
     }
 
-    fn visit_f64<E>(self, value: f64) -> Result<Estimate, E> {
-        Ok(Estimate::exact(value))
+    fn visit_f64<E>(self, value: f64) -> Result<ParameterEstimate, E> {
+        Ok(ParameterEstimate::exact(value))
     }
 
-    fn visit_i64<E>(self, value: i64) -> Result<Estimate, E> {
-        Ok(Estimate::exact(value as f64))
+    fn visit_i64<E>(self, value: i64) -> Result<ParameterEstimate, E> {
+        Ok(ParameterEstimate::exact(value as f64))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Estimate, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ParameterEstimate, A::Error> {
         let fields = Fields::deserialize(de::value::MapAccessDeserializer::new(map))?;
-        Ok(Estimate::within(fields.value, fields.low, fields.high))
+        Ok(ParameterEstimate::within(fields.value, fields.low, fields.high))
     }
 }
 
@@ -145,30 +145,36 @@ struct Fields {
 }
 
 /// Reads a required time.
-pub(crate) fn time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Estimate, D::Error> {
-    checked(deserializer, Estimate::time_problem)
+pub(crate) fn time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ParameterEstimate, D::Error> {
+    checked(deserializer, ParameterEstimate::time_problem)
 }
 
 /// Reads an optional time.
-pub(crate) fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Estimate>, D::Error> {
+pub(crate) fn seconds<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<ParameterEstimate>, D::Error> {
     time(deserializer).map(Some)
 }
 
 /// Reads an optional rate.
-pub(crate) fn rate<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Estimate>, D::Error> {
+pub(crate) fn rate<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<ParameterEstimate>, D::Error> {
     checked(deserializer, |estimate| estimate.rate_problem(false)).map(Some)
 }
 
 /// Reads an optional rate that may be infinite.
-pub(crate) fn limit<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Estimate>, D::Error> {
+pub(crate) fn limit<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<ParameterEstimate>, D::Error> {
     checked(deserializer, |estimate| estimate.rate_problem(true)).map(Some)
 }
 
 /// Reports the error during deserialization, so that it has a line.
 fn checked<'de, D: Deserializer<'de>>(
     deserializer: D,
-    problem: impl Fn(&Estimate) -> Option<String>,
-) -> Result<Estimate, D::Error> {
-    let estimate = Estimate::deserialize(deserializer)?;
+    problem: impl Fn(&ParameterEstimate) -> Option<String>,
+) -> Result<ParameterEstimate, D::Error> {
+    let estimate = ParameterEstimate::deserialize(deserializer)?;
     problem(&estimate).map_or(Ok(estimate), |problem| Err(de::Error::custom(problem)))
 }

@@ -9,7 +9,7 @@ pub struct Sent {
     pub to: u32,
     /// Number of messages, at least 1.
     pub messages: u64,
-    /// Sum of their bytes.
+    /// Sum of the bytes of all messages.
     pub bytes: u64,
 }
 
@@ -25,7 +25,8 @@ impl Sent {
     }
 }
 
-/// All messages of one operation. Each process sends its messages concurrently and waits for all of them.
+/// All messages of one operation. Each process sends its messages concurrently and waits for all its
+/// messages.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Exchange {
     /// The messages in any order. No process sends to itself.

@@ -1,6 +1,6 @@
 //! Model curves of the paper's figures 2 to 5, 7 and 9 for a machine.
 //!
-//! The paper's text does not contain the measured points, so the figures here have none.
+//! The paper's text does not contain the measured points, so the figures here have no measured points.
 
 use crate::estimate::End;
 use crate::machine::{Locality, Machine, Missing};
@@ -10,9 +10,9 @@ use crate::transport::Knowledge;
 /// A figure: time against size or number of messages, both logarithmic.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Figure {
-    /// Number in the paper.
+    /// Number of the figure in the paper.
     pub number: u32,
-    /// Title.
+    /// Title of the figure.
     pub title: String,
     /// Label of the x axis. The y axis is the time in seconds.
     pub x_label: &'static str,
@@ -35,8 +35,8 @@ const ACTIVE: [u32; 5] = [1, 2, 4, 8, 16];
 /// Processes per node (§3).
 const PPN: u32 = 16;
 
-/// Total bytes per process in figures 4, 5, 7 and 9. The paper's figures have several totals, its text gives
-/// none.
+/// Total bytes per process in figures 4, 5, 7 and 9. The paper's figures have several totals, but the paper's
+/// text gives no number.
 const TOTALS: [u64; 4] = [10_000, 100_000, 1_000_000, 10_000_000];
 
 /// Maximum messages of a process in these figures (§4.1).
@@ -45,8 +45,8 @@ const MESSAGES_MAX: u64 = 10_000;
 /// Largest message of figures 2 and 3.
 const BYTES_MAX: u64 = 1_000_000;
 
-/// Processes whose bytes all use the middle link of figure 6: the processes of two Geminis with two nodes
-/// each.
+/// Number of processes that send all bytes over the middle link of figure 6: the processes of two Geminis
+/// with two nodes each.
 const ON_MIDDLE_LINK: f64 = 4.0 * PPN as f64;
 
 const SIZE: &str = "bytes of the message";
@@ -182,7 +182,7 @@ fn messages() -> impl Iterator<Item = u64> {
     steps(MESSAGES_MAX)
 }
 
-/// 1, 2, 3, … 10, 20, 30, …
+/// The numbers 1, 2, 3, … 10, 20, 30, … up to `last`.
 fn steps(last: u64) -> impl Iterator<Item = u64> {
     let decades = (0..).map(|power| 10_u64.pow(power)).take_while(move |&decade| decade <= last);
     decades.flat_map(|decade| (1..10).map(move |digit| digit * decade)).filter(move |&step| step <= last)

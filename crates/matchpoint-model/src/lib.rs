@@ -23,7 +23,7 @@ pub mod sparse;
 pub mod topology;
 pub mod transport;
 
-pub use estimate::{End, Estimate};
+pub use estimate::{End, ParameterEstimate};
 pub use exchange::{Exchange, Sent};
 pub use layout::Layout;
 pub use machine::{Locality, Machine, Missing, Protocol};

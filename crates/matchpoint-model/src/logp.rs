@@ -1,10 +1,10 @@
-//! LogP (Culler et al. 1993) and LogGP (Alexandrov et al. 1995), with parameters from those of the postal
-//! model and o and g.
+//! LogP (Culler et al. 1993) and LogGP (Alexandrov et al. 1995), computed from the parameters of the postal
+//! model, o and g.
 //!
 //! The postal model's α is the whole time of a message without bytes: o of the sender, L, and o of the
-//! receiver. Its 1 ÷ R_b is LogGP's G.
+//! receiver. The postal model's 1 ÷ R_b is LogGP's G.
 
-use crate::estimate::{End, Estimate};
+use crate::estimate::{End, ParameterEstimate};
 use crate::machine::{Machine, Missing, Protocol};
 
 /// LogP's parameters, without P, the number of processes.
@@ -19,8 +19,8 @@ pub struct LogP {
 }
 
 impl LogP {
-    /// From α, o and g: L is α − 2 o, and 0 if that is negative. α and o have different measurements, so this
-    /// can happen.
+    /// From α, o and g: L is α − 2 o, and 0 if α − 2 o is negative. A negative difference is possible,
+    /// because α and o have different measurements.
     ///
     /// ```
     /// let network = matchpoint_model::logp::LogP::of(2e-6, 0.5e-6, 0.25e-6);
@@ -31,7 +31,7 @@ impl LogP {
     }
 
     /// Time from the sender's first call until the receiver has the last of `messages` small messages: o + (n
-    /// − 1) max(g, o) + L + o (LogP, §3). 0 without messages.
+    /// − 1) max(g, o) + L + o (LogP, §3). The time is 0 without messages.
     pub fn messages_s(&self, messages: f64) -> f64 {
         if messages < 1.0 {
             return 0.0;
@@ -57,15 +57,15 @@ impl LogGp {
 }
 
 impl Machine {
-    /// LogP between the most distant processes in the machine's file ([`Machine::farthest`]). α is that of
-    /// the smallest messages.
+    /// LogP between the most distant processes in the machine's file ([`Machine::farthest`]). α is the value
+    /// for the smallest messages.
     ///
     /// For each end of the intervals, L uses α and o of the same end.
     ///
     /// # Errors
     /// If the machine lacks a parameter.
     pub fn as_logp(&self, end: End) -> Result<LogP, Missing> {
-        let of = |estimate: Option<Estimate>, key: &str| {
+        let of = |estimate: Option<ParameterEstimate>, key: &str| {
             estimate.map(|estimate| estimate.time(end)).ok_or_else(|| self.missing(key))
         };
         let farthest = self.farthest();
@@ -78,7 +78,7 @@ impl Machine {
         ))
     }
 
-    /// LogGP between the same processes. G is 1 ÷ R_b of the largest messages.
+    /// LogGP between the most distant processes in the machine's file. G is 1 ÷ R_b of the largest messages.
     ///
     /// # Errors
     /// If the machine lacks a parameter.

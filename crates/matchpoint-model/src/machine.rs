@@ -1,14 +1,14 @@
-//! A machine: the parameters of the models, measured once, kept as a TOML file.
+//! A machine: the parameters of the models, measured once and stored as a TOML file.
 //!
-//! `docs/reference/machine.md` describes the file. Parameters that were not measured are absent. A model that needs an absent
-//! parameter returns [`Missing`] and never uses a default.
+//! `docs/reference/machine.md` describes the file. Parameters that were not measured are absent. A model that
+//! needs an absent parameter returns [`Missing`] and never uses a default.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::estimate::{Estimate, limit, rate, seconds, time};
+use crate::estimate::{ParameterEstimate, limit, rate, seconds, time};
 
 mod file;
 
@@ -30,13 +30,13 @@ pub struct Machine {
     /// Sockets and processes of a node.
     #[serde(default)]
     pub node: Node,
-    /// Between processes of one socket.
+    /// Transport between processes of one socket.
     #[serde(default)]
     pub on_socket: Link,
-    /// Between sockets of one node.
+    /// Transport between sockets of one node.
     #[serde(default)]
     pub on_node: Link,
-    /// Between nodes.
+    /// Transport between nodes.
     #[serde(default)]
     pub off_node: Link,
     /// Cost of queue searches.
@@ -64,7 +64,7 @@ pub struct Provenance {
     pub mpi: String,
     /// Method: programs, repetitions, fitted parameters.
     pub how: String,
-    /// Confidence of the intervals: 0.95 is 95 %. Required if there are intervals.
+    /// Confidence of the intervals: 0.95 is 95 %. Required if a parameter has an interval.
     #[serde(default)]
     pub confidence: Option<f64>,
     /// Notes for readers, in full sentences.
@@ -105,13 +105,13 @@ pub struct Link {
     /// Largest eager message. Absent if no message uses rendezvous.
     #[serde(default)]
     pub eager_max_bytes: Option<u64>,
-    /// Sent within the envelope.
+    /// Transport of messages within the envelope.
     #[serde(default)]
     pub short: Transport,
-    /// Sent before the match.
+    /// Transport of messages that are sent before the match.
     #[serde(default)]
     pub eager: Transport,
-    /// Sent after the match.
+    /// Transport of messages that are sent after the match.
     #[serde(default)]
     pub rendezvous: Transport,
 }
@@ -122,14 +122,14 @@ pub struct Link {
 pub struct Transport {
     /// α: time to start a message.
     #[serde(default, deserialize_with = "seconds")]
-    pub alpha_s: Option<Estimate>,
+    pub alpha_s: Option<ParameterEstimate>,
     /// R_b: rate between two processes, 1 ÷ β of the postal model.
     #[serde(default, deserialize_with = "rate")]
-    pub rate_bytes_per_s: Option<Estimate>,
+    pub rate_bytes_per_s: Option<ParameterEstimate>,
     /// R_N: rate at which all processes of a node together send to other nodes; `inf` if no limit was
     /// observed. Messages within a node need no R_N.
     #[serde(default, deserialize_with = "limit")]
-    pub node_rate_bytes_per_s: Option<Estimate>,
+    pub node_rate_bytes_per_s: Option<ParameterEstimate>,
 }
 
 /// Cost of queue searches.
@@ -138,12 +138,12 @@ pub struct Transport {
 pub struct QueueSearch {
     /// γ of equation 3: n messages in the reverse order of their receives cost γ n².
     #[serde(default, deserialize_with = "seconds")]
-    pub gamma_s: Option<Estimate>,
-    /// Time to compare one entry. Default: 2 γ, because that order compares n (n + 1) ÷ 2 entries.
+    pub gamma_s: Option<ParameterEstimate>,
+    /// Time to compare one entry. The default is 2 γ, because reverse order compares n (n + 1) ÷ 2 entries.
     #[serde(default, deserialize_with = "seconds")]
-    pub attempt_s: Option<Estimate>,
-    /// γ for several numbers of messages, ascending. An entry costs more if queues exceed a cache. Empty: one
-    /// γ for all, as in the paper.
+    pub attempt_s: Option<ParameterEstimate>,
+    /// γ for several numbers of messages, ascending. An entry costs more if queues exceed a cache. If the
+    /// list is empty, `gamma_s` applies to all numbers, as in the paper.
     #[serde(default)]
     pub by_messages: Vec<GammaAt>,
 }
@@ -152,11 +152,11 @@ pub struct QueueSearch {
 #[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GammaAt {
-    /// Concurrent messages.
+    /// Number of concurrent messages.
     pub messages: u32,
-    /// γ of equation 3 for this number.
+    /// γ of equation 3 for this number of messages.
     #[serde(deserialize_with = "time")]
-    pub gamma_s: Estimate,
+    pub gamma_s: ParameterEstimate,
 }
 
 /// Cost of shared network links.
@@ -165,7 +165,7 @@ pub struct GammaAt {
 pub struct Contention {
     /// δ of equation 5: time per byte on one link.
     #[serde(default, deserialize_with = "seconds")]
-    pub delta_s_per_byte: Option<Estimate>,
+    pub delta_s_per_byte: Option<ParameterEstimate>,
     /// Nodes per router: the 2 of equation 7.
     #[serde(default)]
     pub nodes_per_router: Option<u32>,
@@ -177,21 +177,21 @@ pub struct Contention {
 pub struct LogP {
     /// o: processor time to send or receive one message.
     #[serde(default, deserialize_with = "seconds")]
-    pub overhead_s: Option<Estimate>,
+    pub overhead_s: Option<ParameterEstimate>,
     /// g: minimum time between two messages of one process.
     #[serde(default, deserialize_with = "seconds")]
-    pub gap_s: Option<Estimate>,
+    pub gap_s: Option<ParameterEstimate>,
 }
 
 /// Relative location of sender and receiver.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Locality {
-    /// On one socket.
+    /// Sender and receiver are on one socket.
     OnSocket,
-    /// On two sockets of one node.
+    /// Sender and receiver are on two sockets of one node.
     OnNode,
-    /// On two nodes.
+    /// Sender and receiver are on two nodes.
     OffNode,
 }
 
@@ -199,7 +199,7 @@ impl Locality {
     /// All localities, nearest first.
     pub const ALL: [Locality; 3] = [Locality::OnSocket, Locality::OnNode, Locality::OffNode];
 
-    /// Table in the file.
+    /// Name of the locality's table in the file.
     pub const fn key(self) -> &'static str {
         match self {
             Locality::OnSocket => "on_socket",
@@ -208,7 +208,7 @@ impl Locality {
         }
     }
 
-    /// Name in reports.
+    /// Name of the locality in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Locality::OnSocket => "on-socket",
@@ -221,11 +221,11 @@ impl Locality {
 /// Protocol of a message, by its size.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Protocol {
-    /// Within the envelope.
+    /// The message is sent within its envelope.
     Short,
-    /// Sends before the match.
+    /// The message is sent before the match.
     Eager,
-    /// Sends after the match.
+    /// The message is sent after the match.
     Rendezvous,
 }
 
@@ -233,7 +233,7 @@ impl Protocol {
     /// All protocols, by message size.
     pub const ALL: [Protocol; 3] = [Protocol::Short, Protocol::Eager, Protocol::Rendezvous];
 
-    /// Table in the file.
+    /// Name of the protocol's table in the file.
     pub const fn key(self) -> &'static str {
         match self {
             Protocol::Short => "short",
@@ -320,14 +320,14 @@ impl Machine {
 pub struct Missing {
     /// Name of the machine.
     pub machine: String,
-    /// Key in the machine's file.
+    /// Key of the parameter in the machine's file.
     pub parameter: String,
 }
 
 impl fmt::Display for Missing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Missing { machine, parameter } = self;
-        // All other parameters are measured.
+        // All parameters except these are measured.
         let is_known = ["node.", "contention.nodes_per_router"];
         if is_known.iter().any(|key| parameter.starts_with(key)) {
             return write!(f, "the machine '{machine}' has no {parameter}\nhint: add it to the machine file");
@@ -353,7 +353,7 @@ pub fn read(path: &Path) -> Result<Machine, MachineError> {
 /// The machine of the paper, with the name `blue-waters`.
 ///
 /// # Errors
-/// None; a test checks this.
+/// Never fails; a test checks the file.
 pub fn blue_waters() -> Result<Machine, MachineError> {
     parse(include_str!("../../../machines/blue-waters.toml"), BLUE_WATERS)
 }
@@ -364,7 +364,7 @@ pub const BLUE_WATERS: &str = "blue-waters";
 /// Parses the text of a machine's file. `path` is for errors.
 ///
 /// # Errors
-/// As [`read`].
+/// The errors of [`read`].
 pub fn parse(text: &str, path: impl Into<PathBuf>) -> Result<Machine, MachineError> {
     file::parse(text, &path.into())
 }

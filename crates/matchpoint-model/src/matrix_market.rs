@@ -1,8 +1,9 @@
-//! Reader for Matrix Market files. It reads positions only, because communication does not depend on values.
+//! Reader for Matrix Market files. The reader reads only positions of entries, because communication does not
+//! depend on values.
 //!
-//! The format is that of Boisvert, Pozo and Remington, "The Matrix Market Exchange Formats" (NIST, 1996).
+//! The format is defined by Boisvert, Pozo and Remington, "The Matrix Market Exchange Formats" (NIST, 1996).
 //! Unlike common libraries, the reader does not store the matrix and does not allocate according to the
-//! header. Its memory is one line, and every error has a line.
+//! header. The reader stores one line, and every error has a line number.
 
 use std::fmt;
 use std::io::{self, BufRead};
@@ -45,11 +46,11 @@ impl std::error::Error for MatrixError {}
 /// Header of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Header {
-    /// Rows, at least 1.
+    /// Number of rows, at least 1.
     pub rows: u32,
-    /// Columns, at least 1.
+    /// Number of columns, at least 1.
     pub columns: u32,
-    /// Entries in the file.
+    /// Number of entries in the file.
     pub entries: u64,
     /// True if an entry off the diagonal also represents its mirror image: symmetric, skew-symmetric,
     /// Hermitian.
@@ -68,10 +69,10 @@ pub struct Reader<R> {
     header: Header,
 }
 
-/// The shortest entry, `1 1` and a newline.
+/// Bytes of the shortest entry: `1 1` and a newline.
 const ENTRY_BYTES: u64 = 4;
 
-/// Entries between two calls of `look`, some milliseconds.
+/// Number of entries between two calls of `look`, which take some milliseconds.
 const ENTRIES_PER_CALL: u64 = 1 << 16;
 
 const COMPLETE: &str = "the file is incomplete: copy or write it again";
@@ -93,7 +94,7 @@ impl<R: BufRead> Reader<R> {
     /// Checks that every row can have an entry, before the caller allocates memory per row.
     ///
     /// # Errors
-    /// If the entries are too few.
+    /// If the matrix has fewer entries than rows.
     pub fn check_enough_entries(&self) -> Result<(), MatrixError> {
         let Header { rows, entries, is_symmetric, .. } = self.header;
         if entries * if is_symmetric { 2 } else { 1 } >= u64::from(rows) {
@@ -108,10 +109,11 @@ impl<R: BufRead> Reader<R> {
     }
 
     /// Calls `each` with row and column of every entry, from 0, including mirror images. Periodically calls
-    /// `look` with the bytes read so far, and stops if `look` returns false. Returns false if it stopped.
+    /// `look` with the bytes read so far, and stops if `look` returns false. Returns false if `look` stopped
+    /// the read.
     ///
     /// # Errors
-    /// If an entry is invalid or out of range, or if their number differs from the header.
+    /// If an entry is invalid or out of range, or if the number of entries differs from the header.
     pub fn entries(
         &mut self,
         mut each: impl FnMut(u32, u32),

@@ -6,14 +6,14 @@ use std::num::NonZeroU32;
 /// Owners of rows.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Partition {
-    /// Consecutive rows, as even as possible; the first processes have one more.
+    /// Consecutive rows, as even as possible; the first processes have one more row.
     Contiguous {
-        /// Rows.
+        /// Number of rows.
         rows: u32,
-        /// Processes, at most one per row.
+        /// Number of processes, at most one per row.
         processes: NonZeroU32,
     },
-    /// Owner of each row.
+    /// The owner of each row, in a list.
     Listed(Vec<u32>),
 }
 
@@ -34,7 +34,7 @@ impl Partition {
     /// rows differ. The error has the line.
     pub fn listed(input: impl BufRead, rows: u32, processes: NonZeroU32) -> Result<Self, String> {
         check_one_row_each(rows, processes)?;
-        // Grows with the lines of the file, not with its announced size.
+        // The vector grows with the lines of the file, not with the requested number of rows.
         let mut owners = Vec::new();
         for (at, line) in input.lines().enumerate() {
             let number = at + 1;

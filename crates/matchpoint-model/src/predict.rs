@@ -1,4 +1,4 @@
-//! Cost of an exchange for every process: transport, queue search and contention, added as in §5.
+//! Cost of an exchange for every process: the sum of transport, queue search and contention, as in §5.
 //!
 //! A process pays for its sent messages, one after the other; for the search of its queues, with one entry
 //! per received message; and, if a message leaves the node, for shared links. The operation takes as long as
@@ -33,18 +33,18 @@ pub struct Setting<'a> {
 pub enum Search<'a> {
     /// A list with one entry per received message, and the order of the messages.
     Order(SearchOrder),
-    /// Known times, by process and by end of the interval (as [`End::ALL`]).
+    /// Known search times, by process and by end of the interval (as [`End::ALL`]).
     Known(&'a [[f64; 3]]),
 }
 
-/// Time by cause.
+/// Time of an exchange by cause.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Split {
-    /// Transport of messages.
+    /// Time of the transport of messages.
     pub transport_s: f64,
-    /// Queue searches; 0 if the machine lacks the parameters.
+    /// Time of queue searches; 0 if the machine lacks the parameters.
     pub queue_s: f64,
-    /// Waiting for links; 0 if the machine lacks the parameters.
+    /// Time of contention on links; 0 if the machine lacks the parameters.
     pub contention_s: f64,
 }
 
@@ -58,17 +58,17 @@ impl Split {
 /// Cost of one process.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct ProcessCost {
-    /// Sent messages.
+    /// Number of sent messages.
     pub sent: u64,
-    /// Sent bytes.
+    /// Number of sent bytes.
     pub sent_bytes: u64,
     /// Sent bytes that leave the node.
     pub off_node_bytes: u64,
-    /// Mean links per off-node byte; 0 without such bytes.
+    /// Mean links per off-node byte; 0 if no bytes leave the node.
     pub hops_mean: f64,
-    /// Received messages.
+    /// Number of received messages.
     pub received: u64,
-    /// Received bytes.
+    /// Number of received bytes.
     pub received_bytes: u64,
     /// Time of the process.
     pub split: Split,
@@ -79,19 +79,19 @@ pub struct ProcessCost {
 pub struct Prediction {
     /// All processes.
     pub processes: Vec<ProcessCost>,
-    /// The slowest process; the first of several.
+    /// The slowest process; if several processes are equally slow, the first.
     pub worst: u32,
     /// Time of the slowest process at each end of the intervals (as [`End::ALL`]).
     pub longest: [Split; 3],
     /// Longest transport time of a process in the postal model; `None` if the machine lacks a parameter.
     pub postal_s: Option<f64>,
-    /// As `postal_s`, in the max-rate model.
+    /// Longest transport time of a process in the max-rate model; `None` if the machine lacks a parameter.
     pub max_rate_s: Option<f64>,
     /// ℓ: bytes on the link with the highest load, by equation 7 or counted. 0 without off-node messages.
     pub link_bytes: f64,
     /// h: mean links of a byte between nodes.
     pub hops_mean: f64,
-    /// Missing parameters, whose costs are not in the times.
+    /// Missing parameters. The times do not include their costs.
     pub missing: Vec<Missing>,
 }
 
@@ -113,7 +113,7 @@ impl Prediction {
 
 /// Estimates the cost of an exchange.
 ///
-/// Linear in the messages times the length of their routes.
+/// The cost is linear in the number of messages times the length of the routes.
 ///
 /// # Errors
 /// If a process or node is out of range, or if the machine lacks a parameter of transport. A missing γ or δ
@@ -169,9 +169,9 @@ fn longest_of(costs: &[ProcessCost]) -> usize {
 /// Values that do not depend on the parameters.
 struct Counts {
     processes: Vec<ProcessCost>,
-    /// By node and locality: processes that send such messages.
+    /// For each node and locality: number of processes that send messages to this locality.
     active: Vec<[u32; 3]>,
-    /// By node: processes that send any message.
+    /// For each node: number of processes that send any message.
     senders: Vec<u32>,
     links: Links,
 }
@@ -205,7 +205,7 @@ impl Counts {
         Counts { processes, active, senders, links }
     }
 
-    /// By process: sum of the transport times of its messages.
+    /// For each process: sum of the transport times of the process's messages.
     fn transports(
         &self,
         setting: &Setting<'_>,
@@ -220,7 +220,7 @@ impl Counts {
             let node = setting.layout.node(from) as usize;
             let active = match knowledge {
                 Knowledge::NodeAware => self.active[node][locality as usize],
-                // These models treat every message as off-node.
+                // The postal and the max-rate model treat every message as off-node.
                 Knowledge::Postal | Knowledge::MaxRate => self.senders[node],
             };
             let each_s = setting.machine.message_known_s(knowledge, locality, bytes, active, end)?;
@@ -271,7 +271,7 @@ impl Counts {
 
 /// Load of the network links.
 struct Links {
-    /// By process: bytes on the link with the highest load on its routes.
+    /// For each process: bytes on the link with the highest load on the process's routes.
     of_process: Vec<f64>,
     max_bytes: f64,
     hops_mean: f64,
@@ -327,7 +327,7 @@ fn nodes_per_router(machine: &Machine) -> u32 {
     machine.contention.nodes_per_router.unwrap_or(1)
 }
 
-/// By pair of nodes: links between them, and bytes on the link with the highest load.
+/// For each pair of nodes: number of links between the nodes, and bytes on the link with the highest load.
 struct Routes(HashMap<(u32, u32), (u32, f64)>);
 
 impl Routes {
@@ -338,7 +338,8 @@ impl Routes {
                 pairs.keys().map(|&(from, to)| ((from, to), (cube.hops(from, to), 0.0))).collect(),
             );
         };
-        // By destination: the routes to a node are computed once for all its senders, and once more below.
+        // Sorted by destination: the routes to a node are computed once for all senders, and a second time
+        // below.
         let mut sorted: Vec<(u32, u32, u64)> =
             pairs.iter().map(|(&(from, to), &bytes)| (to, from, bytes)).collect();
         sorted.sort_unstable();

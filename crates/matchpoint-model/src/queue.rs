@@ -9,13 +9,13 @@ use crate::machine::{GammaAt, Machine, Missing, QueueSearch};
 /// Order of messages relative to their receives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SearchOrder {
-    /// Equation 3, the upper bound: γ n².
+    /// The upper bound by equation 3: γ n².
     Bound,
     /// Reverse order of the receives: n (n + 1) ÷ 2 entries are compared.
     Reversed,
     /// The order in the paper's applications (§5): n² ÷ 3 entries, at least n.
     Third,
-    /// Order of the receives: n entries, the minimum of a list.
+    /// Order of the receives: n entries are compared, the minimum of a list.
     InOrder,
 }
 
@@ -24,7 +24,7 @@ impl SearchOrder {
     pub const ALL: [SearchOrder; 4] =
         [SearchOrder::Bound, SearchOrder::Reversed, SearchOrder::Third, SearchOrder::InOrder];
 
-    /// Name in options.
+    /// Name of the order in options.
     pub const fn name(self) -> &'static str {
         match self {
             SearchOrder::Bound => "bound",
@@ -36,7 +36,7 @@ impl SearchOrder {
 
     /// Entries that a list compares for n messages.
     ///
-    /// The bound has no number of entries. Its γ n² equals n² ÷ 2 entries at 2 γ each.
+    /// The bound does not define a number of entries. Its cost γ n² equals n² ÷ 2 entries at 2 γ each.
     pub fn attempts(self, messages: u64) -> f64 {
         let n = messages as f64;
         match self {
@@ -66,14 +66,14 @@ impl FromStr for SearchOrder {
     }
 }
 
-/// Equation 3: γ n².
+/// Search time by equation 3: γ n².
 pub fn bound_s(gamma_s: f64, messages: u64) -> f64 {
     gamma_s * (messages as f64) * (messages as f64)
 }
 
 impl QueueSearch {
     /// γ for `messages` concurrent messages: interpolated by the logarithm between the two nearest measured
-    /// numbers, and constant beyond them. `None` without measurements.
+    /// numbers, and constant beyond the measured numbers. `None` without measurements.
     pub fn gamma_at(&self, messages: u64, end: End) -> Option<f64> {
         let above = self.by_messages.partition_point(|at| u64::from(at.messages) < messages);
         let below = above.checked_sub(1).and_then(|below| self.by_messages.get(below));
@@ -97,7 +97,7 @@ impl Machine {
     /// measured, or 2 γ.
     ///
     /// # Errors
-    /// If the machine has neither.
+    /// If the machine has neither a measured time nor γ.
     pub fn attempt_s(&self, messages: u64, end: End) -> Result<f64, Missing> {
         let search = &self.queue_search;
         let of_gamma = || search.gamma_at(messages, end).map(|gamma_s| 2.0 * gamma_s);

@@ -1,8 +1,8 @@
 //! Messages of sparse matrix products with distributed rows (§5).
 //!
 //! In a matrix-vector product the owner of a row needs the vector's elements of the row's columns. In a
-//! matrix-matrix product it needs the second matrix's rows of these columns. Each other owner sends its part
-//! in one message.
+//! matrix-matrix product the owner needs the rows of the second matrix for these columns. Each other owner
+//! sends its elements or rows in one message.
 
 use crate::exchange::{Exchange, Sent};
 use crate::partition::Partition;
@@ -17,7 +17,7 @@ pub struct Sizes {
 }
 
 impl Default for Sizes {
-    /// Double precision, 32-bit indexes.
+    /// Sizes for double precision and 32-bit indexes.
     fn default() -> Self {
         Sizes { value_bytes: 8, index_bytes: 4 }
     }
@@ -35,15 +35,15 @@ impl Sizes {
     }
 }
 
-/// Columns that processes need and do not own, collected entry by entry. At most 16 bytes per column and
-/// process.
+/// Columns that processes need and do not own, collected entry by entry. The collection takes at most 16
+/// bytes per column and process.
 #[derive(Clone, Debug)]
 pub struct Needs {
     /// Owners of the rows of the first matrix.
     rows: Partition,
     /// Owners of the columns' elements or rows.
     columns: Partition,
-    /// Process and column; sorted and distinct up to `distinct`.
+    /// Pairs of process and column in one word; sorted and distinct up to index `distinct`.
     pairs: Vec<u64>,
     distinct: usize,
 }
@@ -79,7 +79,7 @@ impl Needs {
         self.distinct = self.pairs.len();
     }
 
-    /// The messages. `bytes_of` gives the bytes for a column.
+    /// Returns the messages. `bytes_of` returns the bytes for a column.
     pub fn exchange(mut self, bytes_of: impl Fn(u32) -> u64) -> Exchange {
         self.remove_duplicates();
         let mut messages: Vec<Sent> = Vec::new();
@@ -91,7 +91,7 @@ impl Needs {
                 _ => messages.push(Sent::one(from, to, bytes)),
             }
         }
-        // Listed owners have any order.
+        // With a list of owners, the messages are not in order yet.
         messages.sort_unstable_by_key(|message| (message.from, message.to));
         messages.dedup_by(|later, first| {
             let is_same = (first.from, first.to) == (later.from, later.to);
@@ -107,7 +107,7 @@ impl Needs {
 pub struct RowSizes(Vec<u32>);
 
 impl RowSizes {
-    /// Rows without entries.
+    /// Rows that have no entries yet.
     pub fn new(rows: u32) -> Self {
         RowSizes(vec![0; rows as usize])
     }
@@ -117,12 +117,12 @@ impl RowSizes {
         self.0[row as usize] = self.0[row as usize].saturating_add(1);
     }
 
-    /// Entries of a row.
+    /// Number of entries of a row.
     pub fn of(&self, row: u32) -> u32 {
         self.0[row as usize]
     }
 
-    /// Entries of all rows.
+    /// Number of entries of all rows.
     pub fn sum(&self) -> u64 {
         self.0.iter().map(|&entries| u64::from(entries)).sum()
     }

@@ -80,7 +80,7 @@ impl Topology {
     /// Parses the text of a network's file. `path` is for errors.
     ///
     /// # Errors
-    /// As [`read`](Topology::read).
+    /// The errors of [`read`](Topology::read).
     pub fn parse(text: &str, path: &Path) -> Result<Self, TopologyError> {
         file::parse(text, path)
     }
@@ -94,8 +94,9 @@ impl Topology {
         }
     }
 
-    /// Routes to a node, which is below [`nodes`](Topology::nodes). For a graph, this computes all shortest
-    /// paths to the node, linear in its links. Callers therefore ask destination by destination.
+    /// Routes to node `to`, which must be less than [`nodes`](Topology::nodes). For a graph, this computes
+    /// all shortest paths to the node, linear in its links. Callers therefore handle all routes to one
+    /// destination together.
     pub fn routes_to(&self, to: u32) -> RoutesTo<'_> {
         let next = match &self.kind {
             Kind::Graph(graph) => graph.next_routers_towards(graph.router(to)),
@@ -113,7 +114,7 @@ impl Topology {
     }
 }
 
-/// Routes to one node from all others.
+/// Routes to one node from all other nodes.
 #[derive(Clone, Debug)]
 pub struct RoutesTo<'a> {
     topology: &'a Topology,

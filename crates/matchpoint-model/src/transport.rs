@@ -3,7 +3,7 @@
 use crate::estimate::End;
 use crate::machine::{Locality, Machine, Missing, Protocol, Transport};
 
-/// Equation 1: α + s ÷ R_b.
+/// Time of a message by equation 1: α + s ÷ R_b.
 pub fn postal_s(alpha_s: f64, rate_bytes_per_s: f64, bytes: f64) -> f64 {
     alpha_s + bytes / rate_bytes_per_s
 }
@@ -11,7 +11,7 @@ pub fn postal_s(alpha_s: f64, rate_bytes_per_s: f64, bytes: f64) -> f64 {
 /// Equation 2: α + ppn s ÷ min(R_N, ppn R_b), if `active` (ppn) processes of the node send this size
 /// concurrently.
 ///
-/// Equals the postal model while ppn R_b ≤ R_N.
+/// The time equals the postal model while ppn R_b ≤ R_N.
 pub fn max_rate_s(
     alpha_s: f64,
     rate_bytes_per_s: f64,
@@ -78,7 +78,7 @@ impl Machine {
         Locality::ALL.into_iter().rev().find(is_measured).unwrap_or(Locality::OffNode)
     }
 
-    /// α and R_b.
+    /// α and R_b of a locality and protocol.
     fn postal(&self, locality: Locality, protocol: Protocol, end: End) -> Result<(f64, f64), Missing> {
         let Transport { alpha_s, rate_bytes_per_s, .. } = self.link(locality).transport(protocol);
         let lacks = |key| self.missing(format!("{}.{}.{key}", locality.key(), protocol.key()));
@@ -87,7 +87,7 @@ impl Machine {
         Ok((alpha_s, rate))
     }
 
-    /// As `message_s`, in a given model.
+    /// Time of a message like [`message_s`](Self::message_s), in the given model.
     ///
     /// # Errors
     /// If the machine lacks a parameter.

@@ -8,10 +8,12 @@ use matchpoint_trace::Trace;
 /// Source of the arrival order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub enum Arrivals {
-    /// Simulation of all ranks under LogGP. The trace gives the time between calls; blocking calls wait.
+    /// Simulation of all ranks under LogGP. The time between calls is the recorded time; blocking calls wait
+    /// in the simulation.
     #[default]
     Simulated,
-    /// Messages leave at the recorded time of their send and travel under LogGP, with aligned clocks.
+    /// Each message is sent at the recorded time of its send, and its flight takes the time of LogGP. Clocks
+    /// are aligned.
     Timestamps,
     /// A message arrives when the call that completes its receive returns, as in the published analyzer
     /// (García et al. 2024, §V).
@@ -21,14 +23,15 @@ pub enum Arrivals {
 }
 
 impl Arrivals {
-    /// All arrival orders.
+    /// All arrival orders that a user can select.
     pub const ALL: [Arrivals; 4] =
         [Arrivals::Simulated, Arrivals::Timestamps, Arrivals::AtWait, Arrivals::Recorded];
 
-    /// Arrival orders for any trace.
+    /// Arrival orders that need no recorded arrivals, so every trace permits these.
     pub const ASSUMED: [Arrivals; 3] = [Arrivals::Simulated, Arrivals::Timestamps, Arrivals::AtWait];
 
-    /// Recorded arrivals, else timestamps of one clock, else the simulation.
+    /// The best arrival order for a trace: recorded arrivals; else timestamps, if all ranks have one clock;
+    /// else the simulation.
     pub fn best_of(trace: &dyn Trace) -> Arrivals {
         match trace.description().clock_error_ns {
             _ if has_arrivals(trace) => Arrivals::Recorded,

@@ -1,11 +1,11 @@
-//! Compact queue for very many unexpected messages: 16 bytes each, and 1 to 2 bytes for bins.
+//! Compact queue for very many unexpected messages: 16 bytes per message, and 1 to 2 bytes for bins.
 //!
 //! The record of a message in flight has 56 bytes. The backlog keeps only envelope and number of a plain
-//! message, until the simulation asks for the record. A message keeps its record if its sender waits for it,
-//! or if the simulation invented it.
+//! message, until the simulation asks for the record. A message keeps its record if its sender waits for the
+//! match, or if the simulation invented the message.
 //!
-//! Taken messages leave gaps. An empty first block is freed at once; other gaps are closed when they are a
-//! fifth of the queue.
+//! Taken messages leave gaps. An empty first block is freed at once; other gaps are closed when a fifth of
+//! the queue is gaps.
 
 use std::collections::VecDeque;
 
@@ -15,32 +15,35 @@ use crate::entries::{MessageRecord, NIL};
 use crate::label::Label;
 use crate::slab::Slab;
 
-/// 4 KiB.
+/// Logarithm of the number of messages in a block; a block has 4 KiB.
 const BLOCK_BITS: u32 = 8;
 const BLOCK: u32 = 1 << BLOCK_BITS;
 
-/// Initial bins, as a power of two; messages per bin before they grow.
+/// Logarithm of the initial number of bins (`FIRST_BITS`), and number of messages per bin before the bins
+/// grow.
 const FIRST_BITS: u32 = 4;
 const BIN_ENTRIES_MAX: usize = 4;
 
-/// Values of [`QueuedMessage::origin`]: the message was taken; `tag` is the index of its record.
+/// Special values of [`QueuedMessage::origin`]: `REMOVED` means that the message was taken. With the other
+/// value, the message has a record, and `tag` is the record's index.
 const REMOVED: u32 = u32::MAX;
 const HAS_RECORD: u32 = u32::MAX - 1;
 
-/// In [`MessageRecord::older`]; `newer` is the position in the backlog.
+/// Special value of [`MessageRecord::older`] for a message in the backlog. `newer` is the message's position
+/// in the backlog.
 pub(crate) const IN_BACKLOG: u32 = u32::MAX - 1;
 
 #[derive(Clone, Copy)]
 struct QueuedMessage {
-    /// Index in `origins`.
+    /// Index of the message's origin in `origins`.
     origin: u32,
     tag: u32,
     number: u32,
-    /// Next position in the bin. The last message refers to the first.
+    /// Position of the next message in the bin. The last message of a bin refers to the first.
     next: u32,
 }
 
-/// The predecessor in the bin, if known.
+/// Position of a queued message, and the predecessor in its bin, if known.
 #[derive(Clone, Copy)]
 pub(crate) struct QueuePosition {
     at: u32,
@@ -49,7 +52,7 @@ pub(crate) struct QueuePosition {
 
 pub(crate) struct Backlog {
     blocks: VecDeque<Vec<QueuedMessage>>,
-    /// Of the first slot, of the oldest message, and after the newest.
+    /// Positions of the first slot (`base`), of the oldest message, and after the newest message.
     base: u32,
     first: u32,
     end: u32,
@@ -107,7 +110,7 @@ impl Backlog {
         (label.hash() >> (64 - self.bins.len().trailing_zeros())) as usize
     }
 
-    /// May remove the message's record.
+    /// Appends a message. May move the message's record out of `records`.
     pub fn push(&mut self, records: &mut Slab<MessageRecord>, slot: u32) {
         let gaps = (self.end - self.base) as usize - self.len;
         if gaps > self.len / 4 + BLOCK as usize
@@ -175,7 +178,7 @@ impl Backlog {
         }
     }
 
-    /// Also drops unused origins.
+    /// Closes the gaps of taken messages, and drops unused origins.
     #[cold]
     fn compact(&mut self, records: &mut Slab<MessageRecord>) {
         let bins = vec![NIL; self.bins.len()].into();
@@ -232,7 +235,7 @@ impl Backlog {
         QueuePosition { at, before: NIL }
     }
 
-    /// Returns the slot of the record.
+    /// Creates the record of a queued message again, and returns the slot of the record.
     pub fn restore_record(
         &mut self,
         QueuePosition { at, .. }: QueuePosition,
@@ -255,7 +258,7 @@ impl Backlog {
         slot
     }
 
-    /// Returns the slot of the record.
+    /// Removes a message, and returns the slot of its record.
     pub fn take(&mut self, found: QueuePosition, records: &mut Slab<MessageRecord>) -> u32 {
         let slot = self.restore_record(found, records);
         self.unlink_from_bin(found, records[slot].label);

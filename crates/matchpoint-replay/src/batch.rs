@@ -1,8 +1,8 @@
 //! Chunks of steps from the simulation to the measuring thread.
 //!
 //! The simulation writes compact steps of all ranks in one sequence. The measuring thread sorts each chunk by
-//! rank. A chunk has a few hundred steps of each rank, so that one pair of clock readings covers many steps
-//! with warm caches.
+//! rank. A chunk has a few hundred steps of each rank, so that one time measurement covers many steps with
+//! warm caches.
 
 use std::sync::mpsc::{Receiver, SyncSender};
 
@@ -11,7 +11,7 @@ use crate::step::{CallEnd, CompactStep, Step, StepSink};
 #[derive(Default)]
 pub(crate) struct Chunk {
     steps: Vec<CompactStep>,
-    /// Each end with the number of steps before it.
+    /// Ends of calls, each with the number of earlier steps in the chunk.
     ends: Vec<(u32, CallEnd)>,
 }
 
@@ -20,11 +20,11 @@ const STEPS_PER_RANK: usize = 256;
 const CHUNK_MIN: usize = 4096;
 const CHUNK_MAX: usize = 32_768;
 
-/// Steps that may wait, in two to eight chunks, while the measuring thread flushes caches for one to two
-/// milliseconds.
+/// Maximum number of steps in the queue to the measuring thread, in two to eight chunks. The measuring thread
+/// flushes caches for one to two milliseconds, and steps queue up meanwhile.
 const IN_FLIGHT: usize = 65_536;
 
-/// A call of this length may execute searches that earlier calls had no time for.
+/// A call of at least this length may execute searches that earlier calls had no time for.
 const LONG_CALL_NS: u32 = 1000;
 
 pub(crate) struct Batcher {
@@ -32,7 +32,7 @@ pub(crate) struct Batcher {
     capacity: usize,
     full: SyncSender<Chunk>,
     returned: Receiver<Chunk>,
-    /// By process: it made a step since its last call ended.
+    /// For each process: true if the process made a step since its last call ended.
     has_stepped: Vec<bool>,
 }
 
@@ -52,16 +52,16 @@ impl Batcher {
     }
 
     pub fn flush(mut self) {
-        self.send();
+        self.send_chunk();
     }
 
     #[cold]
-    fn send(&mut self) {
+    fn send_chunk(&mut self) {
         let mut spare = self.returned.try_recv().unwrap_or_default();
         spare.steps.clear();
         spare.steps.reserve(self.capacity);
         spare.ends.clear();
-        // Fails only if the receiver panicked, which its join reports.
+        // `send` fails only if the measuring thread panicked; the join of the thread reports the panic.
         let _ = self.full.send(std::mem::replace(&mut self.open, spare));
     }
 }
@@ -72,7 +72,7 @@ impl StepSink for Batcher {
         self.has_stepped[step.process as usize] = true;
         self.open.steps.push(step);
         if self.open.steps.len() == self.capacity {
-            self.send();
+            self.send_chunk();
         }
     }
 
@@ -88,10 +88,10 @@ impl StepSink for Batcher {
 #[derive(Default)]
 pub(crate) struct SortedChunk {
     steps: Vec<Step>,
-    /// And the number of all steps.
+    /// For each process, the index of its first step; the last element is the number of all steps.
     begins: Vec<u32>,
     next: Vec<u32>,
-    /// Each with the number of earlier steps of its process in this chunk.
+    /// Ends of calls, each with the number of earlier steps of the same process in this chunk.
     ends: Vec<(u32, CallEnd)>,
 }
 

@@ -1,6 +1,6 @@
 //! Bit sets.
 
-/// One bit per number: there may be as many numbers as receives.
+/// A set of numbers with one bit per number. A set may contain as many numbers as there are receives.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bits(Vec<u64>);
 

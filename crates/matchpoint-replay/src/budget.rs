@@ -1,8 +1,8 @@
 //! Limits for slow engines, and the estimate for the rest of the trace.
 //!
-//! An engine beyond its time limit stops at all ranks. Attempts and time of the rest are estimated in
+//! An engine beyond its time limit stops at all ranks. Attempts and time of later searches are estimated in
 //! proportion to the entries queued at each search. The estimate is exact for engines that compare every
-//! entry, and an upper bound for others. Limits are processor time, so host load does not change them.
+//! entry, and an upper bound for other engines. Limits are processor time, so host load does not change them.
 
 use std::time::Duration;
 
@@ -20,14 +20,14 @@ pub(crate) enum StopReason {
     CreationFailed,
 }
 
-/// Limit of all engines over all ranks.
+/// Memory limit of all engines together over all ranks.
 const MEMORY_BYTES: u64 = 1 << 30;
 
 pub(crate) fn is_too_large(memory_bytes: u64, engines: usize) -> bool {
     memory_bytes > MEMORY_BYTES / engines.max(1) as u64
 }
 
-/// Time limit of an engine that the user did not request: a constant, and a share of the elapsed time.
+/// Time limit of an engine that the user did not request: a constant, plus a fraction of the elapsed time.
 const UNREQUESTED_AT_FIRST: Duration = Duration::from_millis(200);
 const UNREQUESTED_SHARE: u32 = 64;
 
@@ -35,11 +35,11 @@ pub(crate) fn is_sample_complete(spent: Duration, passed: Duration) -> bool {
     spent > UNREQUESTED_AT_FIRST + passed / UNREQUESTED_SHARE
 }
 
-/// Processor time of all engines together, and of one, in any run.
+/// Minimum limits in any replay: processor time of all engines together (`AT_FIRST`), and of one engine.
 const AT_FIRST: Duration = Duration::from_secs(16);
 const AT_FIRST_EACH: Duration = Duration::from_secs(4);
 
-/// Multiple of an equal share of the replay's processor time, up to half of the total.
+/// An engine may use `SHARES` equal parts of the replay's processor time, at most half of the total.
 const SHARES: u32 = 2;
 
 pub(crate) fn is_used_up(spent: Duration, engines: usize, passed: Duration) -> bool {
@@ -48,31 +48,34 @@ pub(crate) fn is_used_up(spent: Duration, engines: usize, passed: Duration) -> b
     spent > at_first + passed * SHARES / engines.max(2 * SHARES)
 }
 
-/// Work of searches: queued entries, and one per search.
-fn work(searches: u64, length_sum: u64) -> f64 {
+/// Estimated work of searches: the number of queued entries, plus one per search.
+fn search_work(searches: u64, length_sum: u64) -> f64 {
     searches as f64 + length_sum as f64
 }
 
 pub(crate) fn total_work(searched: &[&SearchTotals]) -> f64 {
-    searched.iter().map(|of| work(of.searches, of.length_sum)).sum()
+    searched.iter().map(|of| search_work(of.searches, of.length_sum)).sum()
 }
 
 pub(crate) fn executed_work(counts: &[&QueueCounts]) -> f64 {
-    counts.iter().map(|of| work(of.searches, of.length_sum)).sum()
+    counts.iter().map(|of| search_work(of.searches, of.length_sum)).sum()
 }
 
 impl QueueMeasurements {
     /// Estimates the measurements for all searches.
     pub(crate) fn extrapolated(mut self, searched: &SearchTotals) -> Self {
         let length_sum = (self.length_mean * self.searches as f64).round() as u64;
-        let by_entries = ratio(work(searched.searches, searched.length_sum), work(self.searches, length_sum));
-        scale(std::slice::from_mut(&mut self.attempts_hit), by_entries);
-        scale(std::slice::from_mut(&mut self.attempts_miss), by_entries);
+        let by_entries = ratio(
+            search_work(searched.searches, searched.length_sum),
+            search_work(self.searches, length_sum),
+        );
+        scale_counts(std::slice::from_mut(&mut self.attempts_hit), by_entries);
+        scale_counts(std::slice::from_mut(&mut self.attempts_miss), by_entries);
         self.attempts = self.attempts_hit + self.attempts_miss;
         let misses = |searches: u64, hits: u64| (searches - hits) as f64;
-        scale(&mut self.depth_hit, ratio(searched.hits as f64, self.hits as f64));
+        scale_counts(&mut self.depth_hit, ratio(searched.hits as f64, self.hits as f64));
         let by_misses = ratio(misses(searched.searches, searched.hits), misses(self.searches, self.hits));
-        scale(&mut self.depth_miss, by_misses);
+        scale_counts(&mut self.depth_miss, by_misses);
         (self.searches, self.hits) = (searched.searches, searched.hits);
         self.length_mean = searched.length_sum as f64 / searched.searches.max(1) as f64;
         self
@@ -83,7 +86,7 @@ fn ratio(whole: f64, part: f64) -> f64 {
     if part > 0.0 { whole / part } else { 0.0 }
 }
 
-fn scale(counts: &mut [u64], by: f64) {
+fn scale_counts(counts: &mut [u64], by: f64) {
     counts.iter_mut().for_each(|count| *count = (*count as f64 * by).round() as u64);
 }
 
@@ -93,14 +96,14 @@ mod tests {
 
     #[test]
     fn slow_engine_gets_limited_time() {
-        let is_in_second_group = Duration::from_secs(1);
+        let second = Duration::from_secs(1);
         for engines in 1..20u32 {
-            let passed = 1000 * is_in_second_group;
+            let passed = 1000 * second;
             assert!(!is_used_up(passed / engines.max(2), engines as usize, passed), "{engines}");
             assert!(is_used_up(passed * 7 / 10, engines as usize, passed), "{engines}");
         }
-        assert!(!is_used_up(is_in_second_group, 12, is_in_second_group));
-        assert!(is_used_up(6 * is_in_second_group, 1, 2 * is_in_second_group));
+        assert!(!is_used_up(second, 12, second));
+        assert!(is_used_up(6 * second, 1, 2 * second));
     }
 
     #[test]

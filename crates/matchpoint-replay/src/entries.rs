@@ -16,17 +16,17 @@ pub(crate) trait Linked {
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Owner {
-    /// Index of a blocked lane.
+    /// The lane with this index is blocked in the operation.
     Lane(u16),
     Request(RequestId),
-    /// The request was freed.
+    /// No owner: the request was freed.
     None,
 }
 
-/// From its post to its completion.
+/// A receive, from its post to its completion.
 pub(crate) struct PostedReceive {
     pub selector: Label,
-    /// Number among all receives and messages.
+    /// Number of the receive, counted over all receives and messages.
     pub number: u64,
     /// As in [`Step::site`](crate::step::Step::site).
     pub site: u32,
@@ -34,11 +34,11 @@ pub(crate) struct PostedReceive {
     pub comm: CommId,
     /// Next receive in the bin.
     pub next: u32,
-    /// Recorded status of a blocking call.
+    /// Recorded status of the receive in a blocking call.
     pub expected: Option<StatusEnvelope>,
-    /// The sender has no stream, so the simulation invents the message.
+    /// True if the sender has no stream, so that the simulation invents the message.
     pub is_sender_missing: bool,
-    /// Messages invented for this receive in a stall.
+    /// Number of messages that the simulation invented for this receive in stalls.
     pub invented_count: u8,
 }
 
@@ -79,25 +79,25 @@ impl Linked for PostedReceive {
     }
 }
 
-/// In flight or unexpected: 56 bytes.
+/// A message in flight or in the unexpected queue: 56 bytes.
 pub(crate) struct MessageRecord {
     pub label: Label,
     pub bytes: u64,
-    /// Lower half of the number among all receives and messages.
+    /// Lower half of the message's number, counted over all receives and messages.
     pub number: u32,
     pub from: u32,
-    /// Next message in the bin, and neighbors in arrival order.
+    /// The next message in the bin (`next`), and the neighbors in arrival order.
     pub next: u32,
     pub older: u32,
-    /// In flight: the flight time in nanoseconds, at most [`NIL`].
+    /// The next newer message; for a message in flight, the flight time in nanoseconds, at most [`NIL`].
     pub newer: u32,
     pub protocol: Protocol,
     pub is_queued: bool,
-    /// Waits for the match, unless the message is eager.
+    /// The sender's operation, which waits for the match unless the message is eager.
     pub sender: Owner,
-    /// Invented, because the sender has no stream.
+    /// True if the simulation invented the message, because the sender has no stream.
     pub is_invented: bool,
-    /// Cancelled before the arrival.
+    /// True if the send was cancelled before the message arrived.
     pub is_cancelled: bool,
 }
 
@@ -119,13 +119,13 @@ impl MessageRecord {
         }
     }
 
-    /// Numbers wrap after 2^32 messages, of which only some are queued at a time.
+    /// Id of the message. Numbers wrap after 2^32 messages, but far fewer messages are queued at a time.
     #[inline]
     pub fn id(&self) -> MsgId {
         MsgId::new(self.number, 0)
     }
 
-    /// Label and number suffice once the message is unexpected.
+    /// True if the message's label and number suffice once the message is unexpected.
     pub fn is_plain(&self) -> bool {
         let is_sent = self.protocol == Protocol::Eager && self.sender == Owner::None;
         is_sent && !self.is_invented && !self.is_cancelled && self.label.is_exact()
@@ -151,10 +151,10 @@ impl Linked for MessageRecord {
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Protocol {
-    /// The sender does not wait.
+    /// Eager protocol: the sender does not wait.
     Eager,
-    /// The sender waits for the match (`MPI_Ssend`).
+    /// Synchronous send (`MPI_Ssend`): the sender waits for the match.
     Synchronous,
-    /// A request to send; the data follows after the match.
+    /// Rendezvous protocol: a request to send; the data follows after the match.
     Rendezvous,
 }

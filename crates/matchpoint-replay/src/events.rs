@@ -1,4 +1,4 @@
-//! Events of a trace, for other measurements than those of [`replay`](crate::replay()).
+//! Events of a trace, for measurements that [`replay`](crate::replay()) does not make.
 
 use matchpoint::{Event, Outcome};
 use matchpoint_trace::Trace;
@@ -7,17 +7,17 @@ use crate::replay::{FirstPass, run};
 use crate::step::{CompactStep, Kind, StepSink};
 use crate::{Arrivals, LogGp, Progress, ReplayError};
 
-/// Events of one rank in order.
+/// Events of one rank, in the order of execution.
 #[derive(Clone, Debug, Default)]
 pub struct RankEvents {
     /// Rank in `MPI_COMM_WORLD`.
     pub rank: u32,
-    /// With the outcomes of the replay's matcher.
+    /// Events with the outcomes of the replay's matcher.
     pub events: Vec<(Event, Outcome)>,
 }
 
-/// Returns the first `limit` events of all ranks together, and whether there are more. An event takes about
-/// 200 bytes.
+/// Returns the first `limit` events of all ranks together, and whether the trace has more events. An event
+/// takes about 200 bytes.
 ///
 /// # Errors
 /// The trace is damaged, or [`Progress::stop`] was called.

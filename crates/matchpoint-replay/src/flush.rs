@@ -1,9 +1,9 @@
-//! Cold caches, as after a compute phase. Only the core's private caches: a shared last-level cache may be
-//! larger than any buffer.
+//! Cold caches, as after a compute phase. Only the core's private caches are flushed: a shared last-level
+//! cache may be larger than any buffer.
 
 use std::hint::black_box;
 
-/// Several times the private caches of a core.
+/// Size of the flush buffer, several times the private caches of a core.
 const FLUSH_BYTES: usize = 16 << 20;
 
 const LINE: usize = 64;
@@ -13,7 +13,8 @@ pub(crate) struct CacheFlusher(Vec<u8>);
 
 impl CacheFlusher {
     pub fn flush(&mut self) {
-        // Allocated late, by the measuring thread: it takes as long as a few thousand calls.
+        // The measuring thread allocates the buffer late: the allocation takes as long as a few thousand
+        // calls.
         if self.0.is_empty() {
             self.0 = vec![1; FLUSH_BYTES];
         }

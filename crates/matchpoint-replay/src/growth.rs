@@ -1,7 +1,7 @@
-//! Growth of tables that every process has.
+//! Growth of tables that each process has.
 //!
-//! Growth by a quarter leaves at most a fifth of the capacity unused, doubling leaves half. A replay has a
-//! dozen tables for each of up to ten thousand ranks.
+//! Growth by a quarter leaves at most a fifth of a table unused, doubling leaves up to half unused. A replay
+//! has a dozen tables for each of up to ten thousand ranks.
 
 const LEAST: usize = 4;
 

@@ -5,19 +5,20 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use crate::schedule::NEVER;
 
-/// Entries that an insertion scans.
+/// Number of newer messages that an insertion scans.
 const NEAR: usize = 8;
 
-/// Arrival time, number in the order of sends, and slot.
+/// Arrival time of a message, number in the order of sends, and slot.
 type Due = (i64, u32, u32);
 
 /// Messages are usually sent in the order of arrival, so insertion at the end of a sorted queue is faster
-/// than a heap. Messages that overtake more than [`NEAR`] others go to a heap.
+/// than a heap. Messages that overtake more than [`NEAR`] other messages go to a heap.
 pub(crate) struct Inbox {
     sorted: VecDeque<Due>,
     overtaking: BinaryHeap<Reverse<Due>>,
     pushed: u32,
-    /// Or [`NEVER`]. It is read three times as often as it changes.
+    /// Arrival time of the next message, or [`NEVER`]. The inbox reads this field three times as often as the
+    /// time changes.
     next_ns: i64,
 }
 
@@ -28,7 +29,7 @@ impl Default for Inbox {
 }
 
 impl Inbox {
-    /// Of equal arrival times, the first sent is first.
+    /// Adds a message. Of messages with equal arrival times, the message sent first is first.
     #[inline]
     pub fn push(&mut self, at_ns: i64, slot: u32) {
         let due = (at_ns, self.pushed, slot);
@@ -64,7 +65,7 @@ impl Inbox {
         };
     }
 
-    /// The first for which `is_wanted(arrival time, slot)` holds.
+    /// The first message for which `is_wanted(arrival time, slot)` returns true.
     pub fn first(&self, is_wanted: impl Fn(i64, u32) -> bool) -> Option<u32> {
         let is_wanted = |due: &&Due| is_wanted(due.0, due.2);
         let sorted = self.sorted.iter().find(is_wanted);
@@ -85,7 +86,7 @@ impl Inbox {
         let is_overtaken = match (self.sorted.front(), self.overtaking.peek()) {
             (_, None) => false,
             (None, Some(_)) => true,
-            // Numbers wrap after 2^32 messages; fewer than half are in flight at a time.
+            // Numbers wrap after 2^32 messages, but fewer than half as many messages are in flight at a time.
             (Some(first), Some(Reverse(other))) => {
                 other.0 < first.0 || (other.0 == first.0 && (other.1.wrapping_sub(first.1) as i32) < 0)
             }

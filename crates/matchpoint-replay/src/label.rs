@@ -1,5 +1,5 @@
-//! Compact envelopes and selectors of traces: 16 bytes. The engines' types have up to 32, for 64-bit tags and
-//! masks.
+//! Labels: compact envelopes and selectors of traces, with 16 bytes. The engines' types have up to 32 bytes,
+//! for 64-bit tags and masks.
 
 use matchpoint::{ContextId, Envelope, Rank, Selector, Tag, Wild};
 use matchpoint_trace::call::{Peer, ReceiveArgs, TagArg};
@@ -15,8 +15,8 @@ pub(crate) struct Label {
     context: u32,
     source: u32,
     tag: u32,
-    /// Wildcards. An invented message with unknown fields has those of its receive, and only such receives
-    /// accept it.
+    /// Wildcard fields. An invented message with unknown fields has the wildcards of its receive, and only
+    /// receives with these wildcards accept the message.
     wildcards: u8,
 }
 
@@ -24,7 +24,7 @@ pub(crate) struct Label {
 pub(crate) struct WildcardClass(u8);
 
 impl WildcardClass {
-    /// With the exact one.
+    /// Number of wildcard classes, including the exact class.
     pub const COUNT: usize = 4;
 
     #[inline]
@@ -32,7 +32,7 @@ impl WildcardClass {
         usize::from(self.0)
     }
 
-    /// Classes that include these wildcards.
+    /// Wildcard classes that include the wildcards of this class.
     #[inline]
     pub fn supersets(self) -> impl Iterator<Item = WildcardClass> {
         (0..WildcardClass::COUNT as u8).filter(move |way| way & self.0 == self.0).map(WildcardClass)
@@ -58,7 +58,8 @@ impl Label {
         Label { context: membership.context, source, tag, wildcards: open_source | open_tag }
     }
 
-    /// Fields of the selector, else of the recorded status, else wild.
+    /// Envelope of an invented message: fields of the selector; for wild fields, the fields of the recorded
+    /// status, if any.
     pub fn invent_envelope(self, expected: Option<StatusEnvelope>) -> Self {
         let mut label = self;
         if let (true, Some(source)) = (self.is_any_source(), expected.and_then(StatusEnvelope::source)) {
@@ -107,13 +108,13 @@ impl Label {
         (!self.is_any_source()).then_some(self.source)
     }
 
-    /// As in a status. Wild fields are 0.
+    /// Source and tag, as in a status. A wild field is 0.
     #[inline]
     pub fn source_and_tag(self) -> (u32, i32) {
         (self.source, self.tag as i32)
     }
 
-    /// MPI's matching rule.
+    /// MPI's matching rule: true if a receive with this selector accepts the message.
     #[inline]
     pub fn accepts(self, message: Label) -> bool {
         let (wildcards, same_source, same_tag) =
@@ -123,9 +124,10 @@ impl Label {
             && (wildcards & TAG != 0 || (same_tag && message.wildcards & TAG == 0))
     }
 
-    /// Multiply-shift (Dietzfelbinger et al. 1997): the upper bits are the best. The halves of the factor are
-    /// 2³² ÷ the golden ratio, for the tag, and 2³² × the fractional part of √2, for the source. With 2⁶⁴ ÷
-    /// the golden ratio, sixteen consecutive sources share four of sixteen bins.
+    /// Multiply-shift (Dietzfelbinger et al. 1997): the upper bits of the product are mixed best. The
+    /// factor's halves are 2³² ÷ the golden ratio for the tag, and 2³² × the fractional part of √2 for the
+    /// source. With the factor 2⁶⁴ ÷ the golden ratio, sixteen consecutive sources share four of sixteen
+    /// bins.
     #[inline]
     pub fn hash(self) -> u64 {
         let key = u64::from(self.source) << 32 | u64::from(self.tag);
@@ -145,7 +147,7 @@ impl Label {
         Selector::new(ContextId(self.context), source, tag)
     }
 
-    /// Wild fields are 0.
+    /// Converts an engine's envelope. A wild field is 0.
     pub fn from_envelope(envelope: &Envelope) -> Self {
         let Envelope { context, source, tag } = *envelope;
         let open_source = if source == Rank::UNKNOWN { SOURCE } else { 0 };
@@ -154,7 +156,7 @@ impl Label {
             .with_class(WildcardClass(open_source | open_tag))
     }
 
-    /// Wild fields are 0.
+    /// Converts an engine's selector. A wild field is 0.
     pub fn from_selector(selector: &Selector) -> Self {
         let (source, open_source) = match selector.source() {
             Wild::Is(source) => (source.0, 0),

@@ -60,11 +60,12 @@ use matchpoint_trace::TraceError;
 /// Options of a replay.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The verdict applies to the first engine.
+    /// Engine names. The verdict applies to the first engine.
     pub engines: Vec<String>,
-    /// Measure each engine except the first for a fraction of a second, and estimate the rest.
+    /// Measure each engine except the first for a fraction of a second, and estimate the measurements of the
+    /// other searches.
     pub sampled: bool,
-    /// Arrival order.
+    /// Arrival order of messages.
     pub arrivals: Arrivals,
     /// Network model.
     pub loggp: LogGp,

@@ -1,45 +1,46 @@
-//! Estimated search time in the traced MPI library: attempts × the cost of an attempt.
+//! Estimate of the search time in the traced MPI library: attempts × the cost of an attempt.
 //!
-//! The cost depends on the length of the search, because long queues exceed caches. The recorder measures a
-//! few lengths with warm caches, and the longest with cold ones. Costs are interpolated in the logarithm of
-//! the length. Beyond the longest, the warm cost rises with the last slope, up to the cold cost; every
-//! doubling adds the cold cost once more. 16,384 receives of MPICH in random order took 70 ns each, 1024 took
-//! 13 ns.
+//! The cost depends on the length of the search, because long queues do not fit into caches. The recorder
+//! measures a few queue lengths with warm caches, and the longest queue with cold caches. Costs are
+//! interpolated in the logarithm of the length. Beyond the longest measured length, the warm cost rises with
+//! the last slope, up to the cold cost; every doubling of the length adds the cold cost once more. With
+//! 16,384 receives in random order, an attempt in MPICH took 70 ns; with 1024 receives, 13 ns.
 
 use matchpoint_trace::{BurstCost, EntryCost, SearchCost, Trace};
 
 /// Search time in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct SearchTime {
-    /// With warm caches.
+    /// Search time if all caches are warm.
     pub low_ns: f64,
-    /// From the recorded durations of calls, within the range of warm and cold caches.
+    /// Search time estimated from the recorded durations of calls, between `low_ns` and `high_ns`.
     pub likely_ns: f64,
-    /// With cold caches.
+    /// Search time if all caches are cold.
     pub high_ns: f64,
 }
 
 /// Costs of attempts: medians over pairs of ranks.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LibraryCost {
-    /// Pairs of ranks; 0 for [typical] costs.
+    /// Number of measured pairs of ranks; 0 for [typical] costs.
     pub pairs: u32,
-    /// Each pair is on one host.
+    /// True if both ranks of each pair are on one host.
     pub same_host: bool,
-    /// Cost of posted receives.
+    /// Cost of an attempt in the posted queue.
     pub posted: Curve,
-    /// Cost of unexpected messages.
+    /// Cost of an attempt in the unexpected queue.
     pub unexpected: Curve,
     /// Cost of messages in a burst without searches.
     pub bursts: Vec<BurstCost>,
-    /// Cost of such a message while every rank sends to the next rank, in nanoseconds; 0 if not measured.
+    /// Cost of a message without a search while every rank sends to the next rank, in nanoseconds; 0 if not
+    /// measured.
     pub ring_message_ns: f64,
 }
 
 /// Cost of an attempt by the length of the search.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Curve {
-    /// Length, and cost with warm caches in nanoseconds; ascending.
+    /// Pairs of a queue length and the cost with warm caches, in nanoseconds; ascending.
     pub warm: Vec<(f64, f64)>,
     /// Cost with cold caches, in nanoseconds.
     pub cold_ns: f64,
@@ -55,7 +56,8 @@ impl SearchTime {
 }
 
 impl LibraryCost {
-    /// Medians of measurements, or `None`. `any_source` is the share of receives with `MPI_ANY_SOURCE`.
+    /// Medians of the measured costs, or `None` without measurements. `any_source` is the fraction of
+    /// receives with `MPI_ANY_SOURCE`.
     ///
     /// Pairs within a host have priority, because neighbors exchange most messages.
     pub fn of(measured: &[SearchCost], any_source: f64) -> Option<LibraryCost> {
@@ -66,7 +68,7 @@ impl LibraryCost {
             Some(Curve::of(&cost.lengths, named, any.as_ref().unwrap_or(named), any_source))
         };
         let posted = curve(&cost.posted, &cost.posted_any)?;
-        // A transport that buffers few messages searches both queues alike.
+        // If the transport buffers few messages, both queues are assumed to have the same search cost.
         let unexpected = curve(&cost.unexpected, &cost.unexpected_any).unwrap_or_else(|| posted.clone());
         Some(LibraryCost {
             pairs: cost.pairs,
@@ -78,7 +80,7 @@ impl LibraryCost {
         })
     }
 
-    /// Time of the calls that wait for a burst, without searches, in nanoseconds.
+    /// Time of the calls that wait for a burst of `messages` messages, in nanoseconds; searches are excluded.
     ///
     /// The cost per message grows linearly: sends that the transport does not accept wait in a queue, which
     /// each progress call scans.
@@ -86,7 +88,7 @@ impl LibraryCost {
         let alone_ns = self.posted.empty_ns;
         let point = |burst: &BurstCost| (f64::from(burst.messages), burst.message_ns);
         let Some(first) = self.bursts.first().map(point) else { return messages * alone_ns };
-        // A call for a few messages takes them as they arrive, like a short burst.
+        // A call for a few messages takes the messages at their arrival, like a short burst.
         let (mut from, mut to) = (first, first);
         for next in self.bursts[1..].iter().map(point) {
             if to.0 >= messages {
@@ -106,10 +108,10 @@ pub(crate) fn costs_of(trace: &dyn Trace) -> Vec<SearchCost> {
     }
 }
 
-/// Libraries of the typical costs.
+/// MPI libraries from which the typical costs were measured.
 pub const TYPICAL_OF: &str = "MPICH 5.0 and 4.0, Open MPI 5.0 and 4.1, Intel MPI 2021 on an AMD EPYC";
 
-/// Typical costs over shared memory: medians of ten runs. The default is MPICH.
+/// Typical costs over shared memory: medians of ten runs. For an unknown library, the costs of MPICH.
 pub fn typical(library: Option<&str>) -> SearchCost {
     let is = |name: &str| library.is_some_and(|library| library.starts_with(name));
     let cost = |warm_ns: [f64; 3], cold_ns, empty_ns| {
@@ -147,7 +149,7 @@ impl Curve {
         Curve { cold_ns: mixed(named.cold_ns, any.cold_ns).max(longest), warm, empty_ns }
     }
 
-    /// Time of a search with warm and with cold caches, in nanoseconds.
+    /// Time of a search that compares `entries` entries, with warm and with cold caches, in nanoseconds.
     pub(crate) fn search(&self, entries: u64) -> (f64, f64) {
         if entries == 0 {
             return (0.0, 0.0);
@@ -156,7 +158,7 @@ impl Curve {
         (entries as f64 * low_ns, entries as f64 * high_ns)
     }
 
-    /// Cost of an attempt with warm and with cold caches, in nanoseconds.
+    /// Cost of an attempt in a search of this length, with warm and with cold caches, in nanoseconds.
     pub fn entry(&self, length: f64) -> (f64, f64) {
         let low_ns = self.warm(length).clamp(0.0, self.cold_ns.max(0.0));
         let longest = self.warm.last().map_or(length, |&(longest, _)| longest);

@@ -1,29 +1,31 @@
 //! The matcher of the simulation.
 //!
-//! Hash bins with a total order, as in the engine `bins`, link the simulation's records. An engine would copy
-//! each record into 64 bytes, and its virtual calls took longer than their work.
+//! The matcher has hash bins with a total order, like the engine `bins`, and links the simulation's records.
+//! An engine would copy each record into 64 bytes, and a virtual call of an engine took longer than the
+//! search.
 //!
 //! The key of a bin is the context and the fields that are not wild, so an arrival searches one bin for each
 //! wildcard class among the posted receives. Messages are also linked in arrival order.
 //!
-//! When all processes together have very many unexpected messages, further ones join the compact [`Backlog`].
-//! While a process has a backlog, all its new messages join it, so messages outside it are older.
+//! When all processes together have very many unexpected messages, further messages join the compact
+//! [`Backlog`]. While a process has a backlog, all new messages of the process join the backlog, so messages
+//! outside the backlog are older.
 
 use crate::backlog::{Backlog, IN_BACKLOG};
 use crate::entries::{Linked, MessageRecord, NIL, PostedReceive};
 use crate::label::{Label, WildcardClass};
 use crate::slab::Slab;
 
-/// Bins, as powers of two: initial and maximum.
+/// Logarithms of the initial number of bins (`FIRST_BITS`) and of the maximum number of bins.
 const FIRST_BITS: u32 = 4;
 const LAST_BITS: u32 = 24;
 
-/// Entries per bin before the growth, and the growth as a power of two. Bins take at most eight bytes per
-/// entry.
+/// Number of entries per bin before the bins grow (`BIN_ENTRIES_MAX`), and logarithm of the growth factor.
+/// Bins take at most eight bytes per entry.
 const BIN_ENTRIES_MAX: usize = 4;
 const GROWTH_BITS: u32 = 2;
 
-/// Message records of all processes together: 7 MiB.
+/// Maximum number of message records of all processes together, which take 7 MiB.
 const RECORDS: usize = 1 << 17;
 
 #[derive(Clone, Copy)]
@@ -50,7 +52,7 @@ impl LinkedQueue {
         self.last = slot;
     }
 
-    /// Returns the predecessor too.
+    /// Returns the first accepted entry of a bin, and the predecessor of the entry.
     #[inline]
     fn find<T: Linked>(&self, table: &Slab<T>, accepted: impl Fn(u32, &T) -> bool) -> Option<(u32, u32)> {
         let (mut before, mut at) = (NIL, self.first);
@@ -108,7 +110,7 @@ impl HashBins {
         self.of(table[slot].label()).push(table, slot);
     }
 
-    /// Entries with one label are in one bin, so their order survives.
+    /// Increases the number of bins. Entries with one label are in one bin, so their order does not change.
     #[cold]
     fn grow<T: Linked>(&mut self, table: &mut Slab<T>) {
         let mut more = HashBins::new(self.bits + GROWTH_BITS);
@@ -127,12 +129,12 @@ impl HashBins {
 
 pub(crate) struct Matcher {
     posted: HashBins,
-    /// Posted receives by wildcard class.
+    /// Number of posted receives in each wildcard class.
     posted_by_class: [u32; WildcardClass::COUNT],
     unexpected: HashBins,
     oldest: u32,
     newest: u32,
-    /// Newer than the messages in the list.
+    /// Messages that are newer than all messages in the list.
     backlog: Option<Box<Backlog>>,
     records_max: usize,
 }
@@ -154,7 +156,8 @@ impl Matcher {
         }
     }
 
-    /// Without a match, the caller [queues](Self::queue_receive) the receive.
+    /// Takes the oldest message that a receive matches. Without a match, the caller
+    /// [queues](Self::queue_receive) the receive.
     #[inline]
     pub fn post(&mut self, selector: Label, records: &mut Slab<MessageRecord>) -> Option<u32> {
         if self.unexpected.len == 0 && self.backlog.is_none() {
@@ -169,7 +172,8 @@ impl Matcher {
         self.posted.push(receives, slot);
     }
 
-    /// Without a match, the caller [queues](Self::queue_message) the message.
+    /// Takes the oldest receive that a message matches. Without a match, the caller
+    /// [queues](Self::queue_message) the message.
     #[inline]
     pub fn arrive(&mut self, message: Label, receives: &mut Slab<PostedReceive>) -> Option<u32> {
         if self.posted_by_class[0] as usize != self.posted.len {
@@ -183,7 +187,7 @@ impl Matcher {
         Some(found.1)
     }
 
-    /// Searches one bin for each wildcard class in use, and takes the oldest receive.
+    /// Searches one bin for each wildcard class in use, and takes the oldest matching receive.
     fn arrive_among_wildcards(&mut self, message: Label, receives: &mut Slab<PostedReceive>) -> Option<u32> {
         let mut earliest: Option<(u64, Label, (u32, u32))> = None;
         for class in message.wildcards().supersets() {
@@ -205,7 +209,7 @@ impl Matcher {
         Some(found.1)
     }
 
-    /// May remove the record from `records`.
+    /// Queues a message. May move the message's record from `records` to the backlog.
     #[inline]
     pub fn queue_message(&mut self, records: &mut Slab<MessageRecord>, slot: u32) {
         if self.backlog.is_some() || records.len() > self.records_max {
@@ -267,7 +271,7 @@ impl Matcher {
         Some(slot)
     }
 
-    /// Searches the backlog linearly.
+    /// Creates the record of a message in the backlog again. Searches the backlog linearly.
     pub fn restore_record(&mut self, number: u32, records: &mut Slab<MessageRecord>) -> Option<u32> {
         let backlog = self.backlog.as_mut()?;
         let found = backlog.find_number(number)?;
@@ -371,7 +375,7 @@ mod tests {
         assert_eq!(records.len(), 0);
     }
 
-    /// An arrival compares few of the receives with different tags.
+    /// An arrival compares few receives, although the tags of the receives differ.
     #[test]
     fn wildcard_receives_fill_bins_evenly() {
         let (mut matcher, mut receives) = (Matcher::new(), Slab::default());
@@ -390,7 +394,8 @@ mod tests {
         }
     }
 
-    /// With records for all messages, some and none.
+    /// The test has three cases: all messages have records, some messages have records, no message has a
+    /// record.
     #[test]
     fn matcher_agrees_with_list_engine() {
         for records_max in [usize::MAX, 200, 0] {
@@ -463,7 +468,7 @@ mod tests {
                     }
                 }
                 _ => {
-                    // With a record, or recent.
+                    // The message has a record, or arrived recently.
                     let (slot, latest) = (draw(300), number.saturating_sub(draw(100)));
                     let slot = match records.get(slot) {
                         Some(_) => Some(slot),

@@ -1,8 +1,8 @@
 //! Results of a replay: plain data, the only input of reports.
 //!
-//! A *search* of the posted queue is an arrival, one of the unexpected queue a post. *Attempts* are the
-//! entries compared (MPI_T's match attempts). Ranks are ranks of `MPI_COMM_WORLD`. Times are seconds since
-//! the first call of the trace, in the time of the replay.
+//! An arrival is a *search* of the posted queue; a post is a *search* of the unexpected queue. *Attempts* are
+//! the entries compared (MPI_T's match attempts). Ranks are ranks of `MPI_COMM_WORLD`. Times are seconds
+//! since the first call of the trace, in the time of the replay.
 
 use std::collections::BTreeMap;
 
@@ -15,9 +15,9 @@ use crate::loggp::LogGp;
 /// Results of a replay.
 #[derive(Clone, Debug)]
 pub struct Measurements {
-    /// The trace.
+    /// Properties of the trace.
     pub trace: TraceFacts,
-    /// Calls by function.
+    /// Number of calls by function.
     pub calls: BTreeMap<Function, u64>,
     /// Counts over all ranks.
     pub totals: Totals,
@@ -31,11 +31,11 @@ pub struct Measurements {
     pub replayed_s: f64,
     /// Communicators with messages, by context.
     pub communicators: Vec<CommunicatorFacts>,
-    /// In the order of the options. The verdict applies to the first.
+    /// Measurements of the engines, in the order of the options. The verdict applies to the first engine.
     pub engines: Vec<EngineMeasurements>,
-    /// Ranks with a stream, ascending.
+    /// Measurements of the ranks with a stream, in ascending order.
     pub ranks: Vec<RankMeasurements>,
-    /// Messages by sender and receiver.
+    /// Numbers of messages and bytes by sender and receiver.
     pub matrix: CommunicationMatrix,
     /// Cost of an attempt in the traced library; `None` if unknown.
     pub library_cost: Option<LibraryCost>,
@@ -47,53 +47,53 @@ pub struct Measurements {
     pub timings: Timings,
     /// Implausible recorded times.
     pub implausible_times: ImplausibleTimes,
-    /// Receives by rank and call; empty without addresses in the trace.
+    /// Receives by rank and call site; empty if the trace has no return addresses.
     pub sites: Vec<SiteMeasurements>,
-    /// Receives by place in the source. The replay leaves it empty; a reader of the program's symbols fills
-    /// it.
+    /// Receives by place in the source code. The replay leaves this list empty; a reader of the program's
+    /// symbols fills the list.
     pub places: Vec<PlaceMeasurements>,
 }
 
-/// A call that posts receives.
+/// A call site that posts receives.
 #[derive(Clone, Debug)]
 pub struct SiteMeasurements {
-    /// Rank.
+    /// Rank in `MPI_COMM_WORLD`.
     pub rank: u32,
     /// Return address of the call.
     pub address: u64,
-    /// Its receives.
+    /// Receives that the call site posted.
     pub receives: SiteReceives,
 }
 
 /// A place in the application that posts receives.
 #[derive(Clone, Debug, Default)]
 pub struct PlaceMeasurements {
-    /// File of the code.
+    /// File that contains the code.
     pub module: String,
-    /// Return address in that file.
+    /// Return address of the call, relative to the file.
     pub address: u64,
-    /// Calling function, if known.
+    /// Function that contains the call site, if known.
     pub function: Option<String>,
-    /// Source file and line, if known.
+    /// Source file and line of the call site, if known.
     pub source: Option<String>,
-    /// Number of ranks.
+    /// Number of ranks that posted receives here.
     pub ranks: u64,
-    /// Its receives.
+    /// Receives that the place posted.
     pub receives: SiteReceives,
 }
 
-/// Receives of one place.
+/// Receives of one call site or place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SiteReceives {
-    /// Number of receives.
+    /// Number of posted receives.
     pub posted: u64,
-    /// The message arrived before the post.
+    /// Number of receives posted after their message arrived.
     pub late: u64,
-    /// With `MPI_ANY_SOURCE`.
+    /// Number of receives with `MPI_ANY_SOURCE`.
     pub any_source: u64,
-    /// With `MPI_ANY_TAG`.
+    /// Number of receives with `MPI_ANY_TAG`.
     pub any_tag: u64,
-    /// Searches of the posted queue that matched these receives, with the first engine's attempts.
+    /// Searches of the posted queue that found these receives, with attempts of the first engine.
     pub found: SearchCounts,
     /// Searches of the unexpected queue for these receives.
     pub sought: SearchCounts,
@@ -102,16 +102,16 @@ pub struct SiteReceives {
 /// Searches and their attempts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SearchCounts {
-    /// Searches.
+    /// Number of searches.
     pub searches: u64,
-    /// Attempts.
+    /// Number of attempts.
     pub attempts: u64,
-    /// Maximum in one search.
+    /// Maximum number of attempts in one search.
     pub attempts_max: u64,
 }
 
 impl SearchCounts {
-    /// Counts a search.
+    /// Counts a search with this number of attempts.
     pub fn add(&mut self, attempts: u64) {
         *self += SearchCounts { searches: 1, attempts, attempts_max: attempts };
     }
@@ -139,28 +139,29 @@ impl std::ops::AddAssign for SiteReceives {
 /// Host load during the time measurements.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Timings {
-    /// Elapsed time of bursts on warm caches. The excess over `processor_s` is time without a processor.
+    /// Elapsed time of bursts with warm caches. The excess over `processor_s` is time without a processor.
     pub wall_s: f64,
-    /// Processor time of these bursts.
+    /// Processor time of the bursts with warm caches.
     pub processor_s: f64,
-    /// Timed bursts, counted for each engine.
+    /// Number of timed bursts; a burst counts once for each engine.
     pub bursts: u64,
-    /// Interrupted bursts.
+    /// Number of interrupted bursts.
     pub interrupted: u64,
-    /// Phases measured with flushed caches.
+    /// Number of phases measured with flushed caches.
     pub cold_phases: u64,
-    /// Median of the first engine's repetitions ÷ minimum − 1. The minimum is the result.
+    /// Ratio of the median to the minimum time of the first engine's repetitions, minus 1. The minimum is the
+    /// reported time.
     pub repetition_excess: f64,
 }
 
 /// Impossible or implausible recorded times.
 #[derive(Clone, Debug, Default)]
 pub struct ImplausibleTimes {
-    /// Calls that end before they begin.
+    /// Number of calls that end before they begin.
     pub negative: u64,
-    /// Calls that begin before an earlier call of the same thread.
+    /// Number of calls that begin before an earlier call of the same thread.
     pub backward: u64,
-    /// First rank with such a call.
+    /// First rank with such an implausible call.
     pub first_rank: Option<u32>,
     /// Ranks with a first or last time far from the times of the other ranks.
     pub outliers: Vec<u32>,
@@ -169,7 +170,7 @@ pub struct ImplausibleTimes {
 /// Properties of the trace.
 #[derive(Clone, Debug)]
 pub struct TraceFacts {
-    /// Format and version.
+    /// Format of the trace, and version of the format.
     pub format: String,
     /// Version string of the MPI library; `None` if unknown.
     pub library: Option<String>,
@@ -179,19 +180,19 @@ pub struct TraceFacts {
     pub command: Option<String>,
     /// Start of the job, in RFC 3339 format.
     pub started: Option<String>,
-    /// Path given by the user.
+    /// Path of the trace, as given by the user.
     pub path: String,
-    /// Processes of the traced program.
+    /// Number of processes of the traced program.
     pub ranks: u32,
-    /// Missing ranks and reasons.
+    /// Missing ranks, each with the reason.
     pub missing: Vec<(u32, String)>,
-    /// Calls read.
+    /// Number of calls read.
     pub calls: u64,
-    /// Calls that the tracer did not write.
+    /// Number of calls that the tracer did not write.
     pub calls_left_out: u64,
-    /// Calls that the tracer wrote and the files no longer contain.
+    /// Number of calls that the tracer wrote but that the files no longer contain.
     pub calls_cut_off: u64,
-    /// Ranks with an unknown number of missing last calls, ascending; without missing ranks.
+    /// Ranks that lack an unknown number of last calls, ascending. Ranks in `missing` are excluded.
     pub ended_early: Vec<u32>,
     /// Limitations of the trace, as full sentences.
     pub notes: Vec<String>,
@@ -200,76 +201,77 @@ pub struct TraceFacts {
 /// Counts over all ranks.
 #[derive(Clone, Debug, Default)]
 pub struct Totals {
-    /// Messages started: a persistent send at each start, `Sendrecv` once, `MPI_PROC_NULL` never.
+    /// Number of messages sent: a persistent send counts at each start, `Sendrecv` counts once, a send to
+    /// `MPI_PROC_NULL` never.
     pub sends: u64,
-    /// Receives posted, by the same rules.
+    /// Number of posted receives, counted like sends.
     pub receives: u64,
-    /// Receives by wildcard.
+    /// Number of receives by wildcard class.
     pub wildcards: Wildcards,
-    /// Sends and receives with `MPI_PROC_NULL`, which other counts omit.
+    /// Number of sends and receives with `MPI_PROC_NULL`. Other counts exclude these operations.
     pub proc_null: u64,
-    /// Receives cancelled while posted.
+    /// Number of receives cancelled while posted.
     pub cancelled: u64,
-    /// Probes that found a message.
+    /// Number of probes that found a message.
     pub probes_found: u64,
-    /// Probes that found none.
+    /// Number of probes that found no message.
     pub probes_missed: u64,
-    /// Probes with `MPI_ANY_SOURCE`.
+    /// Number of probes with `MPI_ANY_SOURCE`.
     pub probes_any_source: u64,
-    /// Probes with `MPI_ANY_TAG`.
+    /// Number of probes with `MPI_ANY_TAG`.
     pub probes_any_tag: u64,
     /// Bytes of sends with a known size.
     pub bytes: u64,
-    /// Sends of unknown size.
+    /// Number of sends of unknown size.
     pub sends_without_size: u64,
-    /// Distinct tags of sends.
+    /// Number of distinct tags of sends.
     pub tags_unique: u64,
-    /// False: `tags_unique` is a lower bound.
+    /// False if `tags_unique` is only a lower bound.
     pub tags_exact: bool,
     /// Largest tag sent; `None` without sends.
     pub tag_max: Option<i32>,
-    /// The 32 most frequent tags and their sends, descending.
+    /// The 32 most frequent tags, each with its number of sends, in descending order.
     pub sends_per_tag: Vec<(i32, u64)>,
-    /// Late receives by function.
+    /// Number of late receives by function.
     pub late_by_function: BTreeMap<Function, u64>,
-    /// Receives by function.
+    /// Number of posted receives by function.
     pub posted_by_function: BTreeMap<Function, u64>,
-    /// Runs of receives with the same selector, consecutive at one rank. Element i counts runs of length
-    /// [2^i, 2^(i+1)).
+    /// Histogram of runs: consecutive receives of one rank with the same selector. Element i counts runs of
+    /// 2^i to 2^(i+1) − 1 receives.
     pub compatible_runs: Vec<u64>,
-    /// The longest such run.
+    /// Length of the longest run of receives with the same selector.
     pub compatible_run_max: u64,
     /// Blocks of up to [`CONFLICT_BLOCK`] consecutive arrivals at one rank. A match with a receive posted
-    /// during the block ends it: its messages were not available together.
+    /// during the block ends the block, because the block's messages were not available together.
     pub blocks: u64,
-    /// Messages that would take the receive of an earlier message of the block if all were matched in
-    /// parallel.
+    /// Number of messages that would take the receive of an earlier message, if all messages of a block were
+    /// matched in parallel.
     pub conflicts: u64,
-    /// Blocks with a conflict.
+    /// Number of blocks with a conflict.
     pub blocks_with_conflict: u64,
-    /// Wildcard receives and probes with a recorded status.
+    /// Number of wildcard receives and probes with a recorded status.
     pub recorded_wildcards: u64,
-    /// Those that matched the recorded source and tag.
+    /// Number of wildcard receives and probes that matched the recorded source and tag.
     pub reproduced_wildcards: u64,
-    /// Still posted at the end.
+    /// Number of receives still posted at the end.
     pub unmatched_receives: u64,
-    /// Still unexpected at the end.
+    /// Number of messages still unexpected at the end.
     pub unmatched_messages: u64,
 }
 
-/// Arrivals that the offload paper matches in parallel (N = 32 threads).
+/// Number of arrivals that the offload paper matches in parallel (N = 32 threads).
 pub const CONFLICT_BLOCK: usize = 32;
 
-/// Receives by wildcard.
+/// Number of receives by wildcard class.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Wildcards {
-    /// Exact receives.
+    /// Number of exact receives.
     pub none: u64,
-    /// Only `MPI_ANY_SOURCE`.
+    /// Number of receives with only `MPI_ANY_SOURCE`.
     pub any_source: u64,
-    /// Only `MPI_ANY_TAG`.
+    /// Number of receives with only `MPI_ANY_TAG`.
     pub any_tag: u64,
-    /// Both.
+    /// Number of receives with `MPI_ANY_SOURCE` and `MPI_ANY_TAG`.
     pub both: u64,
 }
 
@@ -280,23 +282,24 @@ pub struct ArrivalFacts {
     pub mode: Arrivals,
     /// Network model.
     pub loggp: LogGp,
-    /// Calls released because they could not complete in the replayed order, by reason.
+    /// Number of released calls by reason: calls that could not complete in the replayed order.
     pub released: BTreeMap<&'static str, u64>,
-    /// Messages invented from the receiver's record, because the sender has no stream.
+    /// Number of messages that the replay invented from the receiver's calls, because the sender has no
+    /// stream.
     pub made_up_messages: u64,
-    /// Messages to ranks without a stream.
+    /// Number of messages to ranks without a stream.
     pub lost_messages: u64,
-    /// Recorded times limit arrivals: from the send's entry to the end of the call that completes the
-    /// receive. Needs `timestamps` and one clock.
+    /// True if recorded times limit the arrival of a message: from the entry of the send to the end of the
+    /// call that completes the receive. Requires arrival order `timestamps` and one clock.
     pub intervals_known: bool,
-    /// Messages that arrived earlier because of that limit.
+    /// Number of messages that arrived earlier because of recorded times.
     pub arrivals_moved: u64,
-    /// Receives and probes with a recorded end before the recorded send.
+    /// Number of receives and probes that ended before the recorded time of the send.
     pub arrivals_outside: u64,
-    /// Ranks with a communicator that the trace uses but does not create. Its messages count for
-    /// `MPI_COMM_WORLD`.
+    /// Number of ranks with a communicator that the trace uses but does not create. Messages of such a
+    /// communicator count for `MPI_COMM_WORLD`.
     pub unexplained_ranks: u64,
-    /// Results under the other arrival orders, if requested.
+    /// Results under the other arrival orders, if the user requested a comparison.
     pub compared: Vec<ArrivalOrderResult>,
 }
 
@@ -314,184 +317,188 @@ pub struct ArrivalOrderResult {
 /// A communicator with messages.
 #[derive(Clone, Debug)]
 pub struct CommunicatorFacts {
-    /// Context in the engines.
+    /// Context id in the engines.
     pub context: u32,
-    /// Creation in words: `MPI_Comm_split of 0`.
+    /// Creation of the communicator in words: `MPI_Comm_split of 0`.
     pub origin: String,
     /// Number of processes.
     pub size: u32,
-    /// Messages sent in it.
+    /// Number of messages sent in the communicator.
     pub messages: u64,
-    /// False: ranks were treated as ranks of `MPI_COMM_WORLD`.
+    /// False if the members are unknown and ranks were treated as ranks of `MPI_COMM_WORLD`.
     pub resolved: bool,
 }
 
-/// An engine that replaced one that cannot run here: see
+/// Fallback engine, used because the requested engine cannot run here: see
 /// [`Engine::substitute`](matchpoint::Engine::substitute).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Substitute {
-    /// Name at the first rank, if ranks differ.
+    /// Name of the fallback engine at the first rank; ranks may differ.
     pub name: String,
-    /// Ranks with a substitute in any instance.
+    /// Number of ranks with a fallback engine in any instance.
     pub ranks: u32,
-    /// Ranks with matching operations.
+    /// Number of ranks with matching operations.
     pub of_ranks: u32,
 }
 
-/// One engine over all ranks.
+/// Measurements of one engine over all ranks.
 #[derive(Clone, Debug)]
 pub struct EngineMeasurements {
-    /// Name with parameters.
+    /// Name of the engine with parameters.
     pub name: String,
-    /// Substitute of the engine, if any.
+    /// Fallback engine, if in use.
     pub substitute: Option<Substitute>,
-    /// Executed share of the searches, 0 to 1. Below 1, times, attempts and depths are estimates.
+    /// Fraction of the searches that was executed, 0 to 1. Below 1, times, attempts and depths are estimates.
     pub sampled: f64,
-    /// Stopped: its table was full ([`Refused::Full`](matchpoint::Refused::Full)).
+    /// True if the engine was stopped because its table was full
+    /// ([`Refused::Full`](matchpoint::Refused::Full)).
     pub full: bool,
-    /// Stopped: it used too much memory.
+    /// True if the engine was stopped because of too much memory.
     pub too_large: bool,
-    /// Share of the operations that one instance measured and counted, to save memory. The cost of counting
-    /// is subtracted.
+    /// Fraction of the operations that one instance both timed and counted, to save memory. The cost of
+    /// counting is subtracted.
     pub timed_counting: f64,
     /// Time of all operations with warm caches.
     pub match_ns: f64,
-    /// Time with private caches flushed after each compute phase.
+    /// Time of all operations, if private caches are flushed after each compute phase.
     pub match_cold_ns: f64,
-    /// Messages matched.
+    /// Number of messages matched.
     pub matched: u64,
-    /// Still posted at the end.
+    /// Number of receives still posted at the end.
     pub unmatched_receives: u64,
-    /// Still unexpected at the end.
+    /// Number of messages still unexpected at the end.
     pub unmatched_messages: u64,
-    /// Operations with another result than the replay's matcher. A correct engine has none.
+    /// Number of operations with another result than the replay's matcher; 0 for a correct engine.
     pub disagreements: u64,
-    /// Posted queue.
+    /// Measurements of the posted queue.
     pub posted: QueueMeasurements,
-    /// Unexpected queue.
+    /// Measurements of the unexpected queue.
     pub unexpected: QueueMeasurements,
-    /// [`Engine::statistics`](matchpoint::Engine::statistics) over the ranks that executed it.
+    /// [`Engine::statistics`](matchpoint::Engine::statistics) over the ranks that executed the engine.
     pub statistics: Vec<Statistic>,
     /// Maximal footprint at one rank, in bytes.
     pub bytes_max: u64,
-    /// Sum over the ranks, in bytes.
+    /// Sum of the footprints of all ranks, in bytes.
     pub bytes_sum: u64,
-    /// By rank, as in [`Measurements::ranks`].
+    /// Measurements by rank, in the order of [`Measurements::ranks`].
     pub ranks: Vec<EngineAtRank>,
 }
 
 /// One statistic over the ranks that executed the engine.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Statistic {
-    /// Name, as in the manual.
+    /// Name of the statistic, as in the manual.
     pub name: &'static str,
-    /// Mean over the ranks.
+    /// Mean of the statistic over the ranks.
     pub mean: f64,
-    /// Maximum over the ranks.
+    /// Maximum of the statistic over the ranks.
     pub max: f64,
 }
 
-/// One engine at one rank.
+/// Measurements of one engine at one rank.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct EngineAtRank {
-    /// Time with warm caches.
+    /// Time of all operations with warm caches.
     pub match_ns: f64,
-    /// Time with cold caches.
+    /// Time of all operations with cold caches.
     pub match_cold_ns: f64,
-    /// Attempts in both queues.
+    /// Number of attempts in both queues.
     pub attempts: u64,
-    /// First engine: search time in the traced library; `None` if unknown.
+    /// For the first engine: search time in the traced library; `None` if unknown.
     pub library: Option<SearchTime>,
     /// Peak footprint in bytes.
     pub bytes: u64,
 }
 
-/// One queue of one engine over all ranks.
+/// Measurements of one queue of one engine over all ranks.
 #[derive(Clone, Debug, Default)]
 pub struct QueueMeasurements {
-    /// Maximal length.
+    /// Maximum queue length.
     pub length_max: u64,
     /// Mean queue length at search.
     pub length_mean: f64,
-    /// Attempts.
+    /// Number of attempts.
     pub attempts: u64,
-    /// Searches.
+    /// Number of searches.
     pub searches: u64,
-    /// Search hits.
+    /// Number of search hits.
     pub hits: u64,
-    /// Search hits by attempts: element 0 without attempts, element i with [2^(i−1), 2^i).
+    /// Histogram of search hits by attempts: element 0 counts hits without attempts, element i hits with
+    /// 2^(i−1) to 2^i − 1 attempts.
     pub depth_hit: Vec<u64>,
-    /// Search misses by attempts.
+    /// Histogram of search misses by attempts, like `depth_hit`.
     pub depth_miss: Vec<u64>,
-    /// Attempts in search hits.
+    /// Number of attempts in search hits.
     pub attempts_hit: u64,
-    /// Attempts in search misses.
+    /// Number of attempts in search misses.
     pub attempts_miss: u64,
 }
 
-/// One rank.
+/// Measurements of one rank that do not depend on the engine.
 #[derive(Clone, Debug)]
 pub struct RankMeasurements {
-    /// Rank.
+    /// Rank in `MPI_COMM_WORLD`.
     pub rank: u32,
-    /// Calls read.
+    /// Number of calls read.
     pub calls: u64,
-    /// Messages sent.
+    /// Number of messages sent.
     pub sends: u64,
-    /// Receives posted.
+    /// Number of posted receives.
     pub receives: u64,
-    /// Messages that arrived.
+    /// Number of messages that arrived.
     pub messages: u64,
-    /// Recorded run time.
+    /// Recorded run time of the rank.
     pub elapsed_s: f64,
     /// Time in `MPI_Init` and `MPI_Finalize`.
     pub setup_s: f64,
-    /// Communication partners.
+    /// Number of processes that the rank communicates with.
     pub peers: u32,
     /// Entropy of messages by sender ÷ log of the number of senders: 1 is uniform, 0 a single sender.
     pub peer_uniformity: f64,
-    /// Largest share of one sender.
+    /// Fraction of the messages from the most frequent sender.
     pub peer_weight_max: f64,
-    /// Distinct pairs of source and tag of arrived messages.
+    /// Number of distinct pairs of source and tag of arrived messages.
     pub tuples_unique: u64,
-    /// False: `tuples_unique` is a lower bound.
+    /// False if `tuples_unique` is only a lower bound.
     pub tuples_exact: bool,
-    /// Share of the most frequent pair (Klenk et al. §VI-C).
+    /// Fraction of the messages with the most frequent pair of source and tag (Klenk et al. §VI-C).
     pub tuple_share_max: f64,
-    /// Distinct pairs of the receives, with wildcards ÷ receives (García et al. §V).
+    /// Number of distinct pairs of source and tag of the receives, wildcards included, ÷ number of receives
+    /// (García et al. §V).
     pub tuples_per_receive: f64,
-    /// Posted queue.
+    /// Lengths of the posted queue.
     pub posted: RankQueue,
-    /// Unexpected queue.
+    /// Lengths of the unexpected queue.
     pub unexpected: RankQueue,
-    /// Late receives.
+    /// Number of late receives.
     pub late_receives: u64,
     /// Time of the longest search.
     pub worst_at_s: f64,
-    /// Queue length at that search.
+    /// Queue length at the longest search.
     pub worst_length: u64,
 }
 
-/// One queue of one rank, the same for all engines.
+/// Lengths of one queue of one rank, the same for all engines.
 #[derive(Clone, Debug, Default)]
 pub struct RankQueue {
-    /// Maximal length.
+    /// Maximum length of the queue.
     pub length_max: u64,
-    /// Mean length over time.
+    /// Mean length of the queue over time.
     pub length_mean: f64,
-    /// Maximal length in equal intervals of the replay, the same for all ranks.
+    /// Maximum length of the queue in each of equal intervals of the replay. The intervals are the same for
+    /// all ranks.
     pub timeline: Vec<u32>,
 }
 
 /// Messages and bytes between groups of consecutive ranks.
 #[derive(Clone, Debug, Default)]
 pub struct CommunicationMatrix {
-    /// Ranks per group (1 for small runs).
+    /// Number of ranks per group; 1 if the program has few ranks.
     pub ranks_per_cell: u32,
-    /// Rows and columns.
+    /// Number of rows, equal to the number of columns.
     pub cells: u32,
-    /// Messages; row: sender, column: receiver; row after row.
+    /// Number of messages by sender (row) and receiver (column), row after row.
     pub messages: Vec<u64>,
-    /// Bytes, in the same layout.
+    /// Number of bytes, in the same layout as `messages`.
     pub bytes: Vec<u64>,
 }

@@ -1,4 +1,4 @@
-//! Members of communicators, added to the calls of a trace as [`NewComm::Listed`].
+//! Members of communicators. [`RankMembers`] adds the members to the calls of a trace as [`NewComm::Listed`].
 
 use matchpoint_trace::Trace;
 use matchpoint_trace::call::{Action, Call, CommId, NewComm};
@@ -8,11 +8,11 @@ use crate::communicators::{Communicators, ELSEWHERE, resolve};
 use crate::progress::Progress;
 use crate::survey::survey;
 
-/// Communicators of a trace.
+/// Communicators of a trace, with their members.
 pub struct Members(Communicators, usize);
 
 impl Members {
-    /// Reads the trace once.
+    /// Determines the members of all communicators in one pass through the trace.
     ///
     /// # Errors
     /// The trace is damaged, or [`Progress::stop`] was called.
@@ -23,7 +23,7 @@ impl Members {
     /// Communicators of one rank, by its index among the ranks with a stream.
     ///
     /// # Panics
-    /// The index is out of bounds.
+    /// If the index is out of bounds.
     pub fn rank(&self, index: usize) -> RankMembers<'_> {
         assert!(index < self.1, "there are {} ranks", self.1);
         RankMembers { all: &self.0, index, created: 0 }
@@ -38,8 +38,8 @@ pub struct RankMembers<'a> {
 }
 
 impl RankMembers<'_> {
-    /// Adds the members, if they are known and do not follow from the call. Needs all calls of the rank in
-    /// order.
+    /// Adds the members to `call`, if the members are known and do not follow from the call. The caller must
+    /// pass all calls of the rank in order.
     pub fn list(&mut self, call: &mut Call) {
         let Action::CommCreate { how, comm, .. } = &mut call.action else { return };
         let context = self.all.created.get(self.index, self.created);

@@ -12,10 +12,10 @@ use crate::peers::Peers;
 use crate::step::{Kind, Step};
 use crate::timeline::Timeline;
 
-/// Over all ranks.
+/// Maximum number of distinct pairs of source and tag over all ranks.
 const TUPLES_MAX: usize = 1 << 18;
 
-/// Powers of two.
+/// Number of elements in the histogram of run lengths, in powers of two.
 const RUN_BUCKETS: usize = 40;
 
 pub(crate) struct SharedStatistics {
@@ -40,7 +40,7 @@ impl Default for SharedStatistics {
     }
 }
 
-/// Searches of one queue.
+/// Number of searches of one queue, and lengths at the searches.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct SearchTotals {
     pub searches: u64,
@@ -74,22 +74,22 @@ pub(crate) struct RankObserver {
     /// Maximal queue length at search, and its time.
     pub worst_length: u64,
     pub worst_at_ns: i64,
-    /// By world rank.
+    /// Number of messages by world rank of the sender.
     pub peers: Peers,
-    /// 64-bit hashes, in a fifth of the memory. Two of them may collide.
+    /// Distinct envelopes as 64-bit hashes, which take a fifth of the memory. Two hashes may collide.
     arrived: FxHashMap<u64, u32>,
     selector: FxHashSet<u64>,
     tuples_cut: bool,
     run: Option<(Selector, u64)>,
-    /// Matched receives of the current block.
+    /// Matched receives of the current block of messages.
     matched: Vec<MatchedReceive>,
     in_block: usize,
-    /// Posted order of the first receive of the block.
+    /// Posted order of the first receive that was posted during the block.
     first_posted_in_block: Option<u32>,
     conflicts_in_block: u64,
 }
 
-/// Half the bytes of a [`Receive`].
+/// A matched receive, in half the bytes of a [`Receive`].
 struct MatchedReceive {
     selector: Label,
     order: u32,
@@ -193,9 +193,10 @@ impl RankObserver {
         }
     }
 
-    /// A conflict: an earlier message of the block took a matching receive that is older than the own one.
+    /// Adds a message to the block and detects conflicts. In a conflict, an earlier message of the block took
+    /// an older receive that also matches this message.
     fn extend_block(&mut self, message: &Message, took: Option<Receive>, shared: &mut SharedStatistics) {
-        // The messages were not available together.
+        // A receive posted during the block shows that the messages were not available together.
         let first = self.first_posted_in_block;
         let own = took
             .map(|own| MatchedReceive { selector: Label::from_selector(&own.selector), order: order(&own) });
@@ -244,7 +245,7 @@ impl RankObserver {
         }
     }
 
-    /// Over equal intervals of a run with the duration `end_ns`.
+    /// Queue lengths in equal intervals of a replay with the duration `end_ns`.
     pub fn queues(&self, end_ns: i64) -> (RankQueue, RankQueue) {
         (self.posted.summary(end_ns), self.unexpected.summary(end_ns))
     }
@@ -254,7 +255,7 @@ fn fingerprint(of: &impl Hash) -> u64 {
     FxBuildHasher.hash_one(of)
 }
 
-/// The generation of the id is the posted order.
+/// Posted order of a receive, stored as the generation of its id.
 fn order(receive: &Receive) -> u32 {
     (receive.id.0 >> 32) as u32
 }
@@ -318,7 +319,7 @@ mod tests {
             conflicts(&[arrives(1, Some(receive(1, Wild::Any))), arrives(2, Some(receive(2, two)))]),
             1
         );
-        // The second message's own receive is older.
+        // The receive of the second message is older.
         assert_eq!(
             conflicts(&[arrives(1, Some(receive(2, Wild::Any))), arrives(2, Some(receive(1, two)))]),
             0

@@ -1,12 +1,14 @@
 //! Receives from `MPI_PROC_NULL` that a trace shows as receives from any source.
 //!
-//! `MPI_PROC_NULL` of MPICH and any source of DUMPI are both −1; the tracer translates only one. As a wildcard,
-//! such a receive would match the message of another receive. Two rules identify them:
+//! `MPI_PROC_NULL` of MPICH and any source of DUMPI are both −1; the tracer does not distinguish both values.
+//! As a wildcard, such a receive would match the message of another receive. Two rules identify receives from
+//! `MPI_PROC_NULL`:
 //!
-//! 1. It completed without a source.
-//! 2. Its status was ignored, and the messages suffice only for the other receives of its context and tag.
+//! 1. The receive completed without a source.
+//! 2. The program ignored the status, and the messages suffice only for the other receives with the same
+//!    context and tag.
 //!
-//! Rule 2 needs a second pass, which runs only if there is such a receive.
+//! Rule 2 needs a second pass, which runs only if a receive has an ignored status.
 
 use matchpoint_trace::call::{Action, CommId, Peer, ReceiveArgs, RequestId, Status, TagArg};
 use matchpoint_trace::{Call, Trace};
@@ -17,12 +19,12 @@ use crate::ReplayError;
 use crate::bits::Bits;
 use crate::communicators::communicator::{Communicators, Context, Membership, WORLD};
 
-/// Numbers among one rank's receives from any source.
+/// Receives from `MPI_PROC_NULL`, as numbers among one rank's receives from any source.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NullReceives {
-    /// Known by their status.
+    /// Receives with a status that shows the source `MPI_PROC_NULL`.
     known: Bits,
-    /// Receives with an ignored status, and the keys for which they are from `MPI_PROC_NULL`.
+    /// Receives with an ignored status, and the keys of the receives that are from `MPI_PROC_NULL`.
     unknown: Bits,
     keys: FxHashSet<Key>,
     count: u64,
@@ -49,12 +51,13 @@ pub(crate) struct AnySourceTracker {
     open: FxHashMap<RequestId, u32>,
     persistent: FxHashSet<RequestId>,
     found: NullReceives,
-    /// A receive completed with an ignored status.
+    /// True if a receive completed with an ignored status.
     has_unknown: bool,
 }
 
 impl AnySourceTracker {
-    /// `started` gets number and request of a started receive; a null request for a blocking one.
+    /// Reads a call. Calls `started` for each started receive, with its number and its request; the request
+    /// of a blocking receive is null.
     #[inline(always)]
     pub fn note(&mut self, call: &Call, mut started: impl FnMut(u32, RequestId)) {
         match call.action {
@@ -112,7 +115,7 @@ impl AnySourceTracker {
         }
     }
 
-    /// Completions can matter.
+    /// True if a completion can identify a pending receive.
     #[inline]
     pub fn awaits_any(&self) -> bool {
         !self.open.is_empty() || !self.persistent.is_empty()
@@ -156,23 +159,23 @@ impl AnySourceTracker {
 #[derive(Clone, Copy, Default)]
 struct Balance {
     messages: u64,
-    /// Not from `MPI_PROC_NULL`.
+    /// Number of receives that are not from `MPI_PROC_NULL`.
     receives: u64,
     unknown: u64,
 }
 
-/// Receives that also have `MPI_ANY_TAG` are never reclassified.
+/// Context and tag of receives. Receives with both wildcards are never reclassified.
 type Key = (Context, i32);
 
 #[derive(Default)]
 struct MessageBalance {
-    /// By receiver.
+    /// Number of messages by receiver and key.
     sent: FxHashMap<(u32, Key), u64>,
     own: FxHashMap<Key, Balance>,
     any_tag: bool,
 }
 
-/// Returns the receives from `MPI_PROC_NULL` by process, and the number of undecided ones.
+/// Returns the receives from `MPI_PROC_NULL` by process, and the number of undecided receives.
 pub(crate) fn classify_receives(
     trace: &dyn Trace,
     communicators: &Communicators,
@@ -192,7 +195,7 @@ pub(crate) fn classify_receives(
             .iter()
             .for_each(|(key, messages)| *received.entry(*key).or_default() += messages);
     }
-    // Ranks without a stream may have sent further messages.
+    // Ranks without a stream may have sent more messages.
     let is_complete = communicators.all[WORLD as usize].is_complete;
     let mut undecided = 0;
     let decided =
@@ -215,7 +218,8 @@ pub(crate) fn classify_receives(
 }
 
 impl Balance {
-    /// `None` if undetermined. `open`: there may be other matching receives or messages.
+    /// Returns true if the receives are from `MPI_PROC_NULL`, `None` if undetermined. `open` is true if other
+    /// receives or messages may match.
     fn classify(self, open: bool) -> Option<bool> {
         if self.messages >= self.receives + self.unknown {
             Some(false)

@@ -17,10 +17,11 @@ use crate::slab::Slab;
 use crate::status_envelope::{CompletedRequest, StatusEnvelope};
 use crate::step::CallEnd;
 
-/// Calls read in search of one thread's next call, before the thread is idle.
+/// Maximum number of calls read to find one thread's next call. If no call of the thread is found, the thread
+/// is idle.
 const CALLS_READ_MAX: usize = 4096;
 
-/// Completions in the pooled calls of all processes: 3 MiB.
+/// Maximum number of completions in the pooled calls of all processes, which take 3 MiB.
 const COMPLETIONS: usize = 1 << 16;
 
 pub(crate) struct Process<'t> {
@@ -29,61 +30,61 @@ pub(crate) struct Process<'t> {
     is_exhausted: bool,
     #[allow(clippy::vec_box)]
     spare: Vec<Box<ReadCall>>,
-    /// Completions that a pooled call keeps room for.
+    /// Maximum number of completions for which a pooled call keeps memory.
     completions_max: usize,
     pub matcher: Matcher,
     comms: FxHashMap<CommId, Membership>,
-    /// Usually the next one too.
+    /// The last communicator looked up; the next lookup is usually for the same communicator.
     recent: (CommId, Membership),
-    /// The process uses a communicator that the trace does not resolve.
+    /// True if the process uses a communicator that the trace does not resolve.
     pub has_unresolved_comm: bool,
     pub created: usize,
     pub any_sources: u32,
     pub completes_receive: bool,
-    /// Number of calls by context.
+    /// Number of collective calls by context.
     pub collectives: FxHashMap<Context, u32>,
     pub requests: RequestTable,
     pub receives: Slab<PostedReceive>,
-    /// Sent messages without a match, for which the process waits.
+    /// Number of unmatched messages for which the process waits as sender.
     pub waited_sends: u32,
     pub handles: FxHashMap<HandleId, u32>,
-    /// By slot of the simulation's table.
+    /// Messages in flight to the process, by slot of the simulation's table.
     pub inbox: Inbox,
-    /// With recorded arrivals only.
+    /// Recorded arrivals of the process, if the arrival order is `recorded`.
     pub recorded_arrivals: Option<RecordedArrivals<'t>>,
     pub lanes: Vec<Lane>,
-    /// The network interface is free from this time on.
+    /// Time from which the network interface is free.
     pub nic_free_ns: i64,
     pub clock_ns: i64,
-    /// With one thread: the last call, until a step after its end.
+    /// For a process with one thread: the last call, until a step after the end of the call.
     pub open_call: Option<CallEnd>,
-    /// Its recorded end, with recorded times only.
+    /// Recorded end of the open call, if recorded times are in use.
     pub open_until_ns: i64,
     pub calls: u64,
 }
 
 pub(crate) struct Lane {
     pub thread: u16,
-    /// In the time of the replay.
+    /// Current time of the thread, in the time of the replay.
     pub now_ns: i64,
-    /// As recorded.
+    /// Time at which the thread left its last call, as recorded.
     pub left_ns: i64,
     pub state: LaneState,
-    /// Recorded end of the blocking call, if it limits arrivals.
+    /// Recorded end of the blocking call, if this end limits arrivals.
     pub deadline_ns: i64,
-    /// The last blocking probe, apart from the state that every call writes.
+    /// The last blocking probe. A separate field, because every call writes the other state.
     pub probe: Option<Probe>,
     pub next: Option<Box<ReadCall>>,
-    /// Empty while `next` is unknown, and with one thread.
+    /// Calls read ahead; empty while `next` is unknown, and for a process with one thread.
     pub later: VecDeque<Box<ReadCall>>,
 }
 
 #[derive(Default)]
 pub(crate) struct ReadCall {
     pub call: Call,
-    /// Position in the stream, from 1.
+    /// Position of the call in the stream, from 1.
     number: u64,
-    /// Many completions, in less than 48 bytes each.
+    /// Completions of a call with many completions, in less than 48 bytes each.
     compact_completions: Vec<CompletedRequest>,
 }
 
@@ -91,7 +92,7 @@ pub(crate) struct ReadCall {
 pub(crate) enum LaneState {
     Ready,
     Blocked(Blocked),
-    /// No call of the thread within [`CALLS_READ_MAX`].
+    /// The reader found no call of the thread within [`CALLS_READ_MAX`] calls.
     Idle,
 }
 
@@ -99,18 +100,18 @@ pub(crate) enum LaneState {
 pub(crate) struct Blocked {
     pub reason: BlockReason,
     pub remaining: u32,
-    /// Lower bound of the end: the recorded duration, and the events so far.
+    /// Lower bound of the call's end: the recorded duration, and the events so far.
     pub leave_ns: i64,
     pub since_ns: i64,
 }
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum BlockReason {
-    /// Of the call or of its requests.
+    /// The lane waits for messages of the call or of the call's requests.
     Messages,
-    /// A message for [`Lane::probe`].
+    /// The lane waits for a message that [`Lane::probe`] matches.
     Probe,
-    /// Other processes.
+    /// The lane waits for other processes in a collective.
     Collective,
 }
 
@@ -122,7 +123,7 @@ pub(crate) struct Probe {
 }
 
 impl ReadCall {
-    /// Keeps the capacity for up to `completions_max` completions.
+    /// Reads a call. Keeps the memory for up to `completions_max` completions.
     #[inline(always)]
     fn read(&mut self, reader: &mut dyn RankReader, completions_max: usize) -> Result<bool, TraceError> {
         self.compact_completions.clear();
@@ -133,7 +134,7 @@ impl ReadCall {
         Ok(is_present)
     }
 
-    /// A vector shared by all processes took 30 instructions at every other call.
+    /// Compacts the completions. A vector shared by all processes took 30 instructions at every other call.
     #[cold]
     fn compact_completions(&mut self) {
         let completions = std::mem::take(&mut self.call.completions);
@@ -187,7 +188,7 @@ impl<'t> Process<'t> {
         self.reader.position()
     }
 
-    /// An unresolved communicator is treated as `MPI_COMM_WORLD`.
+    /// The membership in a communicator. An unresolved communicator is treated as `MPI_COMM_WORLD`.
     #[inline]
     pub fn membership(&mut self, comm: CommId) -> Membership {
         if self.recent.0 != comm {
@@ -203,7 +204,7 @@ impl<'t> Process<'t> {
     }
 
     pub fn add_membership(&mut self, comm: CommId, membership: Membership) {
-        // The program may not have freed the id.
+        // The id may still be in use if the program did not free the communicator.
         if let Some(old) = self.comms.insert(comm, membership).filter(|old| old.context != membership.context)
         {
             self.collectives.remove(&old.context);
@@ -221,7 +222,7 @@ impl<'t> Process<'t> {
         self.recent = (CommId::WORLD, self.comms[&CommId::WORLD]);
     }
 
-    /// Reads the next call of every lane that is not blocked, within [`CALLS_READ_MAX`].
+    /// Reads the next call of every lane that is not blocked. The limit is [`CALLS_READ_MAX`] calls.
     #[inline(always)]
     pub fn read_next_calls(&mut self) -> Result<(), TraceError> {
         if let [lane] = &mut self.lanes[..] {
@@ -252,7 +253,7 @@ impl<'t> Process<'t> {
                 self.read_for(lane)?;
             }
         }
-        // The next call is of a new thread.
+        // The next call may be of a new thread, without a lane.
         while !self.is_exhausted && self.lanes.iter().all(|lane| matches!(lane.state, LaneState::Idle)) {
             self.read_one()?;
         }
@@ -272,7 +273,7 @@ impl<'t> Process<'t> {
         Ok(())
     }
 
-    /// Returns false at the end of the stream.
+    /// Reads one call of the stream. Returns false at the end of the stream.
     fn read_one(&mut self) -> Result<bool, TraceError> {
         if self.is_exhausted {
             return Ok(false);
@@ -301,12 +302,12 @@ impl<'t> Process<'t> {
         is_present
     }
 
-    /// Returns the call that the traced run entered first, of the next calls of all lanes, and its lane.
+    /// Of the next calls of all lanes, returns the call that the traced program entered first, and its lane.
     ///
-    /// Threads synchronize in ways that a trace does not show, and reuse each other's request ids. Calls are
-    /// therefore entered in recorded order, and not before a call with an earlier recorded end has completed.
-    /// Of equal times, the first in the stream is first, because the reader assigned request ids in that
-    /// order.
+    /// Threads synchronize in ways that a trace does not show, and reuse the request ids of other threads.
+    /// Calls are therefore entered in recorded order, and not before a call with an earlier recorded end has
+    /// completed. If times are equal, the order of the stream counts, because the reader assigned request ids
+    /// in this order.
     #[inline]
     pub fn next_call_to_enter(&self) -> Option<(usize, &Call)> {
         if let [lane] = &self.lanes[..] {
@@ -326,7 +327,7 @@ impl<'t> Process<'t> {
         is_free.then_some((at, first))
     }
 
-    /// The only thread is blocked.
+    /// True if the only thread of the process is blocked.
     #[inline]
     pub fn is_blocked(&self) -> bool {
         matches!(&self.lanes[..], [lane] if matches!(lane.state, LaneState::Blocked(_)))
@@ -352,14 +353,14 @@ impl<'t> Process<'t> {
         self.spare.push(read);
     }
 
-    /// A new lane starts at the latest time of the process.
+    /// The lane of the call's thread. A new lane starts at the latest time of the process.
     fn lane_of_thread(&mut self, call: &Call) -> usize {
         if let Some(lane) = self.lanes.iter().position(|lane| lane.thread == call.thread) {
             return lane;
         }
         let latest = self.lanes.iter().max_by_key(|lane| lane.now_ns);
         let (now_ns, left_ns) = latest.map_or((0, call.enter_ns), |lane| (lane.now_ns, lane.left_ns));
-        // A plain `push` would allocate four.
+        // A plain `push` would allocate four lanes.
         self.lanes.reserve_exact(1);
         self.lanes.push(Lane {
             thread: call.thread,

@@ -1,15 +1,15 @@
-//! Progress of a replay, and the request to stop it.
+//! Progress of a replay, and the request to stop the replay.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-/// The order of updates has no meaning.
+/// Progress counters. The order of updates has no meaning.
 #[derive(Debug, Default)]
 pub struct Progress {
-    /// Bytes read so far, in all passes.
+    /// Bytes read so far, summed over all passes.
     pub bytes: AtomicU64,
-    /// Bytes of all passes.
+    /// Bytes to read, summed over all passes.
     pub bytes_total: AtomicU64,
-    /// Calls replayed so far.
+    /// Number of calls replayed so far.
     pub calls: AtomicU64,
     stop: AtomicBool,
 }
@@ -20,7 +20,7 @@ impl Progress {
         self.stop.store(true, Relaxed);
     }
 
-    /// [`stop`](Self::stop) was called.
+    /// True if [`stop`](Self::stop) was called.
     pub fn stopped(&self) -> bool {
         self.stop.load(Relaxed)
     }

@@ -1,8 +1,8 @@
 //! Assignment of recorded arrivals to the calls of a trace.
 //!
 //! The provider (`matchpoint-fabric`) records the times of each match without MPI's arguments; the trace has
-//! the calls and their statuses. The n-th post within a call belongs to its n-th receive, because both use
-//! one clock. Internal receives of the MPI library are posted in other calls, or later.
+//! the calls and their statuses. The n-th post within a call belongs to its n-th receive, because provider
+//! and trace use one clock. Internal receives of the MPI library are posted in other calls, or later.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -15,26 +15,26 @@ use crate::communicators::{Communicators, Membership};
 use crate::progress::Progress;
 use crate::replay::FirstPass;
 
-/// Times of one match, in ticks of the receiving process.
+/// Times of one match, in ticks of the receiving process's clock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Match {
-    /// Post, or probe that took the message.
+    /// Time of the post, or of the probe that took the message.
     pub posted: u64,
-    /// Arrival; [`u64::MAX`] without a message.
+    /// Time of the arrival; [`u64::MAX`] if no message arrived.
     pub arrived: u64,
 }
 
-/// Arrivals of one rank.
+/// Assigned arrivals of one rank.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct AssignedArrivals {
-    /// Arrivals of received messages, in order.
+    /// Arrivals of received messages, in order of time.
     pub arrivals: Vec<Arrival>,
-    /// Completed receives with an unknown arrival.
+    /// Number of completed receives with an unknown arrival.
     pub unknown: u64,
 }
 
-/// Assigns the matches of each rank, in the order of [`Trace::present`], to its calls. Memory: 40 bytes per
-/// match of one rank.
+/// Assigns the matches of each rank to the calls of the rank. `matches` is in the order of
+/// [`Trace::present`]. Memory: 40 bytes per match of one rank.
 ///
 /// # Errors
 /// The trace is damaged, or has no ticks ([`ReplayError::NoArrivals`]), or [`Progress::stop`] was called.
@@ -91,7 +91,7 @@ fn of_rank(
     Ok(AssignedArrivals { arrivals: found.into_iter().map(|(_, arrival)| arrival).collect(), unknown })
 }
 
-/// A [`Match`] in the clock of the calls.
+/// A [`Match`] with times in the clock of the calls.
 #[derive(Clone, Copy)]
 struct ObservedMatch {
     posted_ns: i64,
@@ -101,7 +101,7 @@ struct ObservedMatch {
     is_taken: bool,
 }
 
-/// Arrival for the replay, and exact.
+/// Arrival time for the replay, and exact arrival time.
 type ArrivalTime = Option<(i64, i64)>;
 
 #[derive(Clone, Copy)]
@@ -122,9 +122,9 @@ struct Assignment<'a> {
     communicators: &'a Communicators,
     process: usize,
     rank: u32,
-    /// Sorted by post.
+    /// Matches sorted by the time of the post.
     matches: Vec<ObservedMatch>,
-    /// Matches posted before the current call.
+    /// Number of matches posted before the current call.
     passed: usize,
     comms: FxHashMap<CommId, Membership>,
     created: usize,
@@ -179,8 +179,10 @@ impl Assignment<'_> {
         }
     }
 
-    /// A library may match receives from the process itself without the provider. If there are fewer posts
-    /// than receives, those have no arrival; if that does not explain the number, none has.
+    /// Assigns posts to the receives that a call starts. A library may match a process's messages to itself
+    /// without the provider. If the number of posts is too small, receives from the process itself get no
+    /// arrival. If the number is too small even for the other receives, no receive of the call gets an
+    /// arrival.
     fn start(&mut self, call: &Call) {
         let of = |id: &RequestId| match self.requests.get(id) {
             Some(&Request::Persistent(args, _)) if args.source != Peer::Null => Some((*id, args)),
@@ -209,7 +211,7 @@ impl Assignment<'_> {
         }
     }
 
-    /// Calls are in the order of their entry.
+    /// Matches posted within a call. The caller passes calls in the order of their entry.
     fn matches_within(&mut self, call: &Call) -> impl Iterator<Item = &mut ObservedMatch> {
         while self.matches.get(self.passed).is_some_and(|observed| observed.posted_ns < call.enter_ns) {
             self.passed += 1;
@@ -243,7 +245,7 @@ impl Assignment<'_> {
                 return None;
             }
             // The replay posts receives at the entry of their call, so a message that arrived before the post
-            // must arrive before the entry.
+            // must arrive before the entry of the call.
             let at_ns = if observed.arrived_before_post {
                 observed.arrived_ns.min(call.enter_ns)
             } else {

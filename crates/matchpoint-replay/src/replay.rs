@@ -38,7 +38,8 @@ pub fn replay(
     replay_with_sink(trace, options, progress, NullSink, 0).map(|(measurements, ..)| measurements)
 }
 
-/// Also passes the steps to `extra_sink`. `more` passes through the trace follow.
+/// Replays `trace`, and also passes the steps to `extra_sink`. `more` is the number of later passes through
+/// the trace.
 pub(crate) fn replay_with_sink<S: StepSink>(
     trace: &dyn Trace,
     options: &Options,
@@ -93,7 +94,7 @@ impl FirstPass {
         let mut surveys = survey(trace, progress)?;
         let world = trace.description().ranks;
         let communicators = communicators::resolve(trace, &surveys)?;
-        // The second pass does not need it.
+        // The second pass does not need the membership calls.
         surveys.iter_mut().for_each(|survey| survey.membership_calls = None);
         let clocks = Clocks::align(&surveys);
         let any_sources = surveys.iter_mut().map(|survey| std::mem::take(&mut survey.any_sources)).collect();
@@ -115,7 +116,7 @@ impl FirstPass {
     }
 }
 
-/// Simulates on this thread, and measures on another.
+/// Simulates on this thread, and measures on another thread.
 fn simulate_and_measure<S: StepSink>(
     trace: &dyn Trace,
     setting: &Setting<'_>,
@@ -218,12 +219,12 @@ fn result_of_order(mode: Arrivals, tally: &Tally, longest: u32) -> ArrivalOrderR
 struct ReplayInputs<'a> {
     trace: &'a dyn Trace,
     options: &'a Options,
-    /// Costs of attempts.
+    /// Costs of attempts that the recorder measured.
     costs: &'a [SearchCost],
     surveys: &'a [RankSurvey],
     communicators: &'a Communicators,
     clocks: &'a Clocks,
-    /// Receives from `MPI_PROC_NULL`, and undecided ones.
+    /// Number of receives from `MPI_PROC_NULL`, and of undecided receives.
     proc_null: (u64, u64),
 }
 
@@ -243,11 +244,11 @@ impl ReplayInputs<'_> {
             blocks_with_conflict: shared.blocks_with_conflict,
             ..std::mem::take(&mut tally.totals)
         };
-        let peers = self.peers(measurer, &tally);
-        let ranks =
-            (0..self.surveys.len()).map(|process| self.rank(process, measurer, &tally, peers[process]));
+        let peers = self.peer_counts(measurer, &tally);
+        let ranks = (0..self.surveys.len())
+            .map(|process| self.rank_measurements(process, measurer, &tally, peers[process]));
         let ranks = ranks.collect();
-        let sites = self.sites(measurer, &tally);
+        let sites = self.site_measurements(measurer, &tally);
         let mut calls = BTreeMap::new();
         for &(function, count) in self.surveys.iter().flat_map(|survey| &survey.by_function) {
             *calls.entry(function).or_insert(0) += count;
@@ -256,7 +257,7 @@ impl ReplayInputs<'_> {
         let any_source = any_source as f64 / totals.receives.max(1) as f64;
         let library_cost = LibraryCost::of(self.costs, any_source);
         Measurements {
-            trace: self.facts(),
+            trace: self.trace_facts(),
             calls,
             totals,
             arrivals: ArrivalFacts {
@@ -288,7 +289,7 @@ impl ReplayInputs<'_> {
         }
     }
 
-    fn sites(&self, measurer: &Measurer, tally: &Tally) -> Vec<SiteMeasurements> {
+    fn site_measurements(&self, measurer: &Measurer, tally: &Tally) -> Vec<SiteMeasurements> {
         let compared = measurer.sites();
         let site = |(at, &(process, address, posted)): (usize, &(u32, u64, SiteReceives))| {
             let (found, sought) = compared.get(at + 1).copied().unwrap_or_default();
@@ -298,7 +299,7 @@ impl ReplayInputs<'_> {
         tally.sites.iter().enumerate().map(site).collect()
     }
 
-    fn facts(&self) -> TraceFacts {
+    fn trace_facts(&self) -> TraceFacts {
         let description = self.trace.description();
         TraceFacts {
             format: description.format.clone(),
@@ -313,11 +314,11 @@ impl ReplayInputs<'_> {
             calls_left_out: description.calls_left_out,
             calls_cut_off: description.calls_cut_off,
             ended_early: description.ended_early.clone(),
-            notes: [description.notes.clone(), self.notes()].concat(),
+            notes: [description.notes.clone(), self.trace_notes()].concat(),
         }
     }
 
-    fn notes(&self) -> Vec<String> {
+    fn trace_notes(&self) -> Vec<String> {
         let Communicators { unresolved, contradictions, .. } = *self.communicators;
         let shifted = self.clocks.shifted;
         let mut notes = Vec::new();
@@ -380,10 +381,10 @@ impl ReplayInputs<'_> {
         .collect()
     }
 
-    fn peers(&self, measurer: &Measurer, tally: &Tally) -> Vec<u32> {
+    fn peer_counts(&self, measurer: &Measurer, tally: &Tally) -> Vec<u32> {
         let process_of: FxHashMap<u32, usize> =
             self.surveys.iter().enumerate().map(|(process, survey)| (survey.rank, process)).collect();
-        // With all-to-all communication, hash sets take fifty times as much memory.
+        // With all-to-all communication, hash sets would take fifty times as much memory as bits.
         let mut peers: Vec<Bits> = vec![Bits::default(); self.surveys.len()];
         for (process, observer) in measurer.observers.iter().enumerate() {
             tally.ranks[process].lost_peers.iter().for_each(|&rank| peers[process].insert(rank));
@@ -397,7 +398,13 @@ impl ReplayInputs<'_> {
         peers.iter().map(Bits::len).collect()
     }
 
-    fn rank(&self, process: usize, measurer: &Measurer, tally: &Tally, peers: u32) -> RankMeasurements {
+    fn rank_measurements(
+        &self,
+        process: usize,
+        measurer: &Measurer,
+        tally: &Tally,
+        peers: u32,
+    ) -> RankMeasurements {
         let (survey, observer) = (&self.surveys[process], &measurer.observers[process]);
         let counts = &tally.ranks[process];
         let tuples = observer.tuples();
@@ -427,7 +434,7 @@ impl ReplayInputs<'_> {
     }
 }
 
-/// 1 is uniform. Also returns the largest share.
+/// Uniformity of the messages: 1 is uniform. Also returns the largest fraction of one sender.
 fn uniformity(messages: impl Iterator<Item = u32> + Clone) -> (f64, f64) {
     let messages = messages.filter(|&count| count > 0);
     let (peers, sum) = (messages.clone().count(), messages.clone().map(f64::from).sum::<f64>());
@@ -440,7 +447,7 @@ fn uniformity(messages: impl Iterator<Item = u32> + Clone) -> (f64, f64) {
     (if peers == 1 { 0.0 } else { entropy / (peers as f64).ln() }, largest)
 }
 
-/// Without zeros at the end.
+/// The counts without the zeros at the end.
 fn up_to_last(counts: &[u64]) -> Vec<u64> {
     let used = counts.iter().rposition(|&count| count > 0).map_or(0, |last| last + 1);
     counts[..used].to_vec()

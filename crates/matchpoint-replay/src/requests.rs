@@ -9,41 +9,41 @@ use crate::schedule::NEVER;
 use crate::slab::Slab;
 use crate::status_envelope::StatusEnvelope;
 
-/// Ids below this limit are array indexes: tracers number requests from zero and reuse numbers.
+/// Ids below this limit index an array: tracers number requests from zero and reuse numbers.
 const DENSE: usize = 4096;
 
-/// `Copy`, because every other call starts or completes one.
+/// A request. The type is `Copy`, because every other call starts or completes a request.
 #[derive(Clone, Copy)]
 pub(crate) struct Request {
     pub kind: RequestKind,
-    /// See [`RequestState`]. Pending operations, and completion time or [`NEVER`].
+    /// Number of pending operations (see [`RequestState`]), and completion time or [`NEVER`].
     ends: u8,
     completed_ns: i64,
     pub waiter: Option<u16>,
     pub expected: Option<StatusEnvelope>,
-    /// Message of a wildcard receive.
+    /// Source and tag of the message that a wildcard receive matched.
     pub matched: Option<StatusEnvelope>,
 }
 
 #[derive(Clone, Copy)]
 pub(crate) enum RequestKind {
-    /// The next free slot.
+    /// A free slot, with the index of the next free slot.
     None(u32),
     Send(SentMessage),
-    /// The destination has no stream.
+    /// A send to a destination without a stream.
     LostSend,
-    /// Matched an unexpected message.
+    /// A receive that matched an unexpected message.
     Received,
-    /// Slot while pending.
+    /// A receive. The slot is valid while the receive is pending.
     Receive(u32),
     Collective,
-    /// Two pending operations.
+    /// A send and a receive: two pending operations.
     SendReceive,
-    /// Slot in [`RequestTable::persistent`].
+    /// A persistent send, with its slot in [`RequestTable::persistent`].
     PersistentSend(u32),
-    /// Slots of the arguments, and of the receive while pending.
+    /// A persistent receive: the slot of the arguments, and the slot of the receive while pending.
     PersistentReceive(u32, u32),
-    /// Slot of the arguments.
+    /// A persistent collective, with the slot of the arguments.
     PersistentCollective(u32),
 }
 
@@ -56,7 +56,7 @@ pub(crate) struct SentMessage {
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum RequestState {
-    /// Before the first start, or after completion.
+    /// A persistent request before the first start, or after completion.
     Inactive,
     Pending(u8),
     Complete(i64),
@@ -70,7 +70,7 @@ pub(crate) enum Persistent {
 }
 
 impl Request {
-    /// After completion, another receive may have the slot.
+    /// The slot of a receive. After completion, another receive may use the slot.
     #[inline]
     pub fn receive(&self) -> Option<u32> {
         match (self.kind, self.state()) {
@@ -119,7 +119,7 @@ impl Request {
         };
     }
 
-    /// Complete at `now_ns`, without a recorded status to compare.
+    /// True if the request is complete at `now_ns` and has no recorded status to compare.
     pub fn is_spent(&self, now_ns: i64) -> bool {
         let is_over = matches!(self.state(), RequestState::Complete(completed_ns) if completed_ns <= now_ns);
         is_over && self.persistent().is_none() && self.matched.is_none() && self.waiter.is_none()
@@ -139,18 +139,18 @@ impl Request {
 const NONE: u32 = u32::MAX;
 
 pub(crate) struct RequestTable {
-    /// By id: the slot + 1, or 0.
+    /// Slots by request id: the slot + 1, or 0.
     dense: Vec<u32>,
     sparse: FxHashMap<RequestId, u32>,
     active: Vec<Request>,
     /// Head of the free list.
     free: u32,
-    /// Beyond, the table [removes](Self::remove_spent) spent requests.
+    /// Number of requests at which the table [removes](Self::remove_spent) spent requests.
     limit: usize,
     pub persistent: Slab<Persistent>,
 }
 
-/// Minimum of `limit`.
+/// Minimum value of `limit`.
 const LIMIT_MIN: usize = 4096;
 
 impl Default for RequestTable {
@@ -244,19 +244,19 @@ impl RequestTable {
         self.free = slot;
     }
 
-    /// The caller should [remove](Self::remove_spent) spent requests.
+    /// True if the caller should [remove](Self::remove_spent) spent requests.
     #[inline]
     pub fn is_full(&self) -> bool {
         self.free == NONE && self.active.len() >= self.limit
     }
 
-    /// A program that never completes its requests accumulates them.
+    /// Removes spent requests: a program that never completes its requests accumulates requests.
     pub fn remove_spent(&mut self, is_removable: impl Fn(&Request) -> bool) {
         self.remove_all(is_removable);
         self.limit = LIMIT_MIN.max(2 * self.values().count());
     }
 
-    /// Linear in the number of requests.
+    /// Removes all requests for which `is_over` returns true. Linear in the number of requests.
     pub fn remove_all(&mut self, is_over: impl Fn(&Request) -> bool) {
         let dense =
             (0..).zip(&self.dense).filter_map(|(id, slot)| Some((RequestId(id), slot.checked_sub(1)?)));
@@ -317,7 +317,7 @@ mod tests {
         assert_eq!((table.len(), table.active.len()), (0, 100));
     }
 
-    /// Pending requests remain.
+    /// The test checks that pending requests remain.
     #[test]
     fn spent_requests_are_removed() {
         let mut table = RequestTable::default();

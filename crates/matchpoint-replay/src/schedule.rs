@@ -4,7 +4,7 @@
 //! Nodes have eight children: two walks up a binary tree, for the turn and the second minimum, took 1.5 × as
 //! long with 27 processes, and twice as long with 64.
 
-/// Without a next time.
+/// Next time of a process that has no next event.
 pub(crate) const NEVER: i64 = i64::MAX;
 
 const WIDE: usize = 8;
@@ -16,7 +16,8 @@ struct Due {
 }
 
 impl Due {
-    /// The left one of equal times. Without a branch, because the order is random.
+    /// Returns the earlier time, or the left time if both are equal. The code has no branch, because the
+    /// order is random.
     #[inline]
     fn or(self, right: Due) -> Due {
         let loses = right.at_ns < self.at_ns;
@@ -54,7 +55,7 @@ impl Schedule {
         self.rows[0][process / WIDE][process % WIDE].at_ns
     }
 
-    /// Until the next [`pull_forward`](Self::pull_forward).
+    /// Removes the next time of a process until the next [`pull_forward`](Self::pull_forward).
     #[inline]
     pub fn take(&mut self, process: usize) {
         let mut entry = process;
@@ -69,7 +70,7 @@ impl Schedule {
         self.earliest = own;
     }
 
-    /// The walk usually ends soon.
+    /// Sets an earlier next time. The walk towards the root usually ends soon.
     #[inline]
     pub fn pull_forward(&mut self, process: usize, at_ns: i64) {
         let mut entry = process;
@@ -87,7 +88,7 @@ impl Schedule {
         }
     }
 
-    /// Of several processes, the first.
+    /// The earliest next time and its process; of several processes, the first.
     #[inline]
     pub fn earliest(&self) -> (i64, usize) {
         let Due { at_ns, process } = self.earliest;

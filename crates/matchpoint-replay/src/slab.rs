@@ -1,4 +1,4 @@
-//! Table with stable, reused indexes.
+//! Table with stable indexes; the indexes of removed values are reused.
 
 use crate::growth::make_room;
 

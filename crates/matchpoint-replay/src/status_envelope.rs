@@ -4,20 +4,21 @@ use std::num::NonZeroU32;
 
 use matchpoint_trace::call::{Completion, Peer, Status, TagArg};
 
-/// `Option<StatusEnvelope>` has 8 bytes, because every pending request and receive keeps one.
+/// Source and tag of a status. `Option<StatusEnvelope>` has only 8 bytes, because every pending request and
+/// receive has one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct StatusEnvelope {
-    /// Source + 1.
+    /// Source rank + 1.
     source: NonZeroU32,
     tag: i32,
 }
 
-/// Unknown source and tag. No message has them.
+/// Value of `source` if source and tag are unknown. No message has this source.
 const NO_SOURCE: NonZeroU32 = NonZeroU32::MAX;
 const NO_TAG: i32 = i32::MIN;
 
 impl StatusEnvelope {
-    /// `None` if the program ignored the status or the call was cancelled.
+    /// Source and tag of a status; `None` if the program ignored the status or the call was cancelled.
     #[inline]
     pub fn from_status(status: Option<Status>) -> Option<Self> {
         let status = status.filter(|status| !status.cancelled)?;
@@ -47,7 +48,7 @@ fn plus_one(source: u32) -> NonZeroU32 {
     NonZeroU32::MIN.saturating_add(source)
 }
 
-/// Smaller than a [`Completion`], because every process keeps its next call.
+/// A completed request, smaller than a [`Completion`], because every process keeps its next call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CompletedRequest {
     pub index: u32,

@@ -8,7 +8,7 @@ use crate::label::{Label, WildcardClass};
 pub(crate) struct Step {
     pub at_ns: i64,
     pub kind: Kind,
-    /// Index of the receive's call site in the tally + 1, or 0.
+    /// Index + 1 of the receive's call site in the tally, or 0.
     pub site: u32,
 }
 
@@ -18,7 +18,7 @@ pub(crate) enum Kind {
         receive: Receive,
         took: Option<MsgId>,
     },
-    /// `from` is the sender's rank in `MPI_COMM_WORLD`.
+    /// An arrival. `from` is the sender's rank in `MPI_COMM_WORLD`.
     Arrive {
         message: Message,
         from: u32,
@@ -41,16 +41,16 @@ pub(crate) enum Kind {
     },
 }
 
-/// Half the bytes of a step.
+/// A step in half the bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CompactStep {
     at_ns: i64,
-    /// Index among the ranks with a stream.
+    /// Index of the process among the ranks with a stream.
     pub process: u32,
     kind: CompactKind,
-    /// The operation matched `other`.
+    /// True if the operation matched; `other` is the matched entry.
     is_match: bool,
-    /// Wildcards of the matched receive.
+    /// Wildcard class of the matched receive.
     matched_class: WildcardClass,
     label: Label,
     from: u32,
@@ -97,7 +97,7 @@ impl Point {
         self.compact(CompactKind::Post, selector, receive.0, took.map(|message| message.0))
     }
 
-    /// `from` is the sender's rank in `MPI_COMM_WORLD`.
+    /// A step for an arrival. `from` is the sender's rank in `MPI_COMM_WORLD`.
     #[inline]
     pub fn arrive(
         self,
@@ -166,30 +166,30 @@ impl CompactStep {
     }
 }
 
-/// Consumer of all steps, in the order of each rank.
+/// Consumer of all steps. The steps of each rank are in order.
 pub(crate) trait StepSink {
     fn record_step(&mut self, step: CompactStep);
 
-    /// Between ranks of `MPI_COMM_WORLD`.
+    /// Records a send between two ranks of `MPI_COMM_WORLD`.
     #[inline(always)]
     fn record_send(&mut self, _sent: SendEvent) {}
 
-    /// The call made the steps of its process since the last end.
+    /// Ends a call. The call made all steps of its process since the previous end.
     #[inline(always)]
     fn end_call(&mut self, _end: CallEnd) {}
 }
 
-/// Only for processes with one thread.
+/// End of a call, recorded only for processes with one thread.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CallEnd {
-    /// Index among the ranks with a stream.
+    /// Index of the process among the ranks with a stream.
     pub process: u32,
-    /// Recorded, at most the type's maximum.
+    /// Recorded duration of the call, at most the type's maximum.
     pub took_ns: u32,
-    /// All messages that had arrived were matched.
+    /// True if the call completed a receive. In this case, all messages that had arrived were matched.
     pub completes_receive: bool,
-    /// In the time of the replay, if the call waited for messages and times are recorded; else
-    /// [`CallEnd::NO_WAIT`].
+    /// Time of the replay until which the call waited for messages. [`CallEnd::NO_WAIT`] if the call did not
+    /// wait, or if times are not recorded.
     pub waited_until_ns: i64,
 }
 
@@ -202,6 +202,6 @@ pub(crate) struct SendEvent {
     pub at_ns: i64,
     pub from: u32,
     pub to: u32,
-    /// 0 if the trace has no size.
+    /// Length of the message in bytes; 0 if the trace has no size.
     pub bytes: u64,
 }

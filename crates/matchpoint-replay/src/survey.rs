@@ -17,25 +17,26 @@ const SYNCHRONISATIONS_MAX: usize = 16;
 
 const CALLS_PER_REPORT: u64 = 8192;
 
-/// All ranks together, about 100 bytes each. Beyond, the second pass reads the calls again.
+/// Maximum number of stored calls of all ranks together, with about 100 bytes each. If a trace has more, a
+/// later pass reads these calls again.
 const MEMBERSHIP_CALLS_MAX: usize = 1 << 16;
 
-/// Compared with a new one.
+/// Number of recent calls that a new call is compared with.
 const RECENT_CALLS: usize = 64;
 
 pub(crate) struct RankSurvey {
     pub rank: u32,
     pub calls: u64,
-    /// Without zeros.
+    /// Number of calls by function; functions without calls are absent.
     pub by_function: Vec<(Function, u64)>,
-    /// In the clock of the process.
+    /// Entry time of the first call, in the clock of the process.
     pub first_ns: i64,
     pub last_ns: i64,
     pub setup_ns: i64,
-    /// `None` if there are too many.
+    /// Calls about communicators and groups; `None` if there are too many.
     pub membership_calls: Option<Vec<MembershipCall>>,
     pub any_sources: AnySourceTracker,
-    /// Entries and exits on `MPI_COMM_WORLD`.
+    /// Entry and exit times of synchronizing collectives on `MPI_COMM_WORLD`.
     pub synchronisations: Vec<(i64, i64)>,
     pub time_errors: TimeErrors,
 }
@@ -43,9 +44,9 @@ pub(crate) struct RankSurvey {
 #[derive(Default)]
 pub(crate) struct TimeErrors {
     pub negative: u64,
-    /// Of the same thread.
+    /// Number of calls that begin before an earlier call of the same thread.
     pub backward: u64,
-    /// A process has few threads.
+    /// Last entry time of each thread. A process has few threads, so a list suffices.
     entered: Vec<(u16, i64)>,
 }
 
@@ -63,7 +64,7 @@ impl TimeErrors {
     }
 }
 
-/// About the members of communicators or groups.
+/// A call that determines members of communicators or groups.
 #[derive(Clone)]
 pub(crate) struct MembershipCall {
     pub function: Function,
@@ -75,14 +76,14 @@ pub(crate) fn survey(trace: &dyn Trace, progress: &Progress) -> Result<Vec<RankS
     let lists = MemberLists::default();
     let ranks = trace.present().par_iter().map(|&rank| survey_rank(trace, rank, &lists, progress));
     let mut surveys: Vec<RankSurvey> = ranks.collect::<Result<_, _>>()?;
-    // The second pass then reads all ranks again.
+    // If a rank has too many membership calls, the second pass reads all ranks again.
     if surveys.iter().any(|survey| survey.membership_calls.is_none()) {
         surveys.iter_mut().for_each(|survey| survey.membership_calls = None);
     }
     Ok(surveys)
 }
 
-/// Thousands of ranks may list all ranks.
+/// Lists of members, stored once: thousands of ranks may list all ranks.
 #[derive(Default)]
 pub(crate) struct MemberLists {
     lists: Mutex<ListSet>,
@@ -95,7 +96,7 @@ struct ListSet {
     in_use: usize,
 }
 
-/// In addition to the number of lists in use.
+/// Number of unused lists that are kept, in addition to the lists in use.
 const LISTS_UNUSED: usize = 1024;
 
 impl ListSet {
@@ -171,7 +172,7 @@ fn survey_rank(
 }
 
 impl RankSurvey {
-    /// Completions matter only while receives from any source are pending.
+    /// Reads a call. Completions are read only while receives from any source are pending.
     #[inline]
     fn read(&self, reader: &mut dyn RankReader, call: &mut Call) -> Result<bool, TraceError> {
         if self.any_sources.awaits_any() { reader.read(call) } else { reader.read_outline(call) }
@@ -198,7 +199,7 @@ impl RankSurvey {
     }
 
     fn keep(&mut self, call: &Call, lists: &MemberLists) {
-        // A rank beyond the limit keeps none of its calls.
+        // A rank beyond the limit keeps no membership calls.
         if lists.calls.fetch_add(1, Relaxed) >= MEMBERSHIP_CALLS_MAX {
             self.membership_calls = None;
         } else if let Some(kept) = &mut self.membership_calls {
@@ -207,7 +208,7 @@ impl RankSurvey {
     }
 }
 
-/// Of one rank, kept or read again.
+/// Membership calls of one rank, either stored or read again.
 pub(crate) enum MembershipCalls<'a> {
     Kept(std::slice::Iter<'a, MembershipCall>),
     Read {
@@ -219,7 +220,7 @@ pub(crate) enum MembershipCalls<'a> {
 }
 
 impl<'a> MembershipCalls<'a> {
-    /// Reads all ranks again if the calls of one were too many.
+    /// Reads all ranks again if one rank had too many membership calls.
     pub fn of(
         trace: &'a dyn Trace,
         surveys: &'a [RankSurvey],
@@ -251,7 +252,7 @@ impl<'a> MembershipCalls<'a> {
     }
 }
 
-/// Passes calls with new information.
+/// A filter that passes only calls with new information about members.
 #[derive(Default)]
 pub(crate) struct MembershipFilter {
     recent: VecDeque<Action>,
@@ -260,7 +261,8 @@ pub(crate) struct MembershipFilter {
 }
 
 impl MembershipFilter {
-    /// Inlined, because most calls are not about membership.
+    /// True if the call passes the filter. The function is inlined, because most calls are not about
+    /// membership.
     #[inline]
     fn picks(&mut self, call: &Call) -> bool {
         let is_about_it = matches!(
@@ -297,7 +299,8 @@ impl MembershipFilter {
         is_picked
     }
 
-    /// Since the creation of the communicator. Codes query their rank in loops, so the cache is first.
+    /// True if the same query was made since the creation of the communicator. Programs query their rank in
+    /// loops, so the cache is looked up first.
     fn is_repeated(&mut self, action: &Action, queried: CommId) -> bool {
         let picked = self.picked;
         if self.queries.of(queried, action).is_some_and(|at| picked - at <= RECENT_CALLS) {
@@ -315,7 +318,7 @@ impl MembershipFilter {
     }
 }
 
-/// With positions in the sequence of calls.
+/// Recent queries, with their positions in the sequence of calls.
 #[derive(Default)]
 struct QueryCache([Option<(Action, usize)>; 8]);
 
@@ -326,7 +329,7 @@ impl QueryCache {
 
     fn of(&self, comm: CommId, action: &Action) -> Option<usize> {
         let (known, at) = self.0[Self::slot(comm, action)]?;
-        // Faster than the comparison of all actions.
+        // This comparison is faster than the comparison of all actions.
         let is_same = match (known, action) {
             (Action::CommSize { comm, size }, Action::CommSize { comm: queried, size: size_queried })
             | (
@@ -342,7 +345,7 @@ impl QueryCache {
         self.0[Self::slot(comm, &action)] = Some((action, at));
     }
 
-    /// A new communicator may have the id of a freed one.
+    /// Forgets all queries: a new communicator may have the id of a freed communicator.
     fn forget(&mut self) {
         self.0 = [None; 8];
     }
@@ -353,7 +356,7 @@ fn is_setup(function: Function) -> bool {
     matches!(function, Function::Init | Function::Init_thread | Function::Finalize)
 }
 
-/// No process leaves before every process has entered.
+/// True if no process leaves the collective before every process has entered.
 pub(crate) fn synchronises(function: Function) -> bool {
     use Function::*;
     matches!(
@@ -370,7 +373,7 @@ pub(crate) fn synchronises(function: Function) -> bool {
     )
 }
 
-/// Without zeros.
+/// Converts an array of counts to a map without zeros.
 pub(crate) fn by_function(counts: &[u64]) -> BTreeMap<Function, u64> {
     let pairs = Function::ALL.iter().copied().zip(counts.iter().copied());
     pairs.filter(|&(_, count)| count > 0).collect()

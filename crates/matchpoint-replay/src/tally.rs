@@ -20,33 +20,33 @@ const TAGS_REPORTED: usize = 32;
 
 pub(crate) struct Tally {
     pub totals: Totals,
-    /// By reason.
+    /// Number of released calls, by reason.
     pub released: BTreeMap<&'static str, u64>,
     pub made_up_messages: u64,
     pub lost_messages: u64,
-    /// As in [`ArrivalFacts`](crate::measurements::ArrivalFacts).
+    /// Number of moved arrivals, see [`ArrivalFacts`](crate::measurements::ArrivalFacts).
     pub arrivals_moved: u64,
     pub arrivals_outside: u64,
-    /// Ranks with an unresolved communicator.
+    /// Number of ranks with an unresolved communicator.
     pub unexplained_ranks: u64,
-    /// By process.
+    /// Counters by process.
     pub ranks: Vec<RankTally>,
-    /// By context.
+    /// Number of messages by context.
     pub messages_by_context: Vec<u64>,
     pub matrix: CommunicationMatrix,
-    /// A division would take longer than the rest of the count.
+    /// Matrix row of each rank: a division would take longer than the other work of a count.
     row_of: Vec<u8>,
     pub end_ns: i64,
     late: Vec<u64>,
     posted: Vec<u64>,
-    /// Process and call site (0: unknown) of the current call.
+    /// Process and call site of the current call; call site 0 is unknown.
     calling: (u32, u64),
-    /// Index in `sites` + 1.
+    /// Index + 1 in `sites`, by process and return address.
     site_of: FxHashMap<(u32, u64), u32>,
-    /// By process and return address.
+    /// Receives by process and return address.
     pub sites: Vec<(u32, u64, SiteReceives)>,
     tags: FxHashMap<i32, u64>,
-    /// And its number of consecutive sends.
+    /// The last tag, and the number of consecutive sends with this tag.
     recent_tag: (i32, u64),
 }
 
@@ -135,13 +135,13 @@ impl Tally {
         }
     }
 
-    /// `site` is 0 if unknown.
+    /// Sets the current call. `site` is 0 if unknown.
     #[inline]
     pub fn set_call(&mut self, process: usize, site: u64) {
         self.calling = (process as u32, site);
     }
 
-    /// Returns the value of [`Step::site`](crate::step::Step::site).
+    /// Counts a receive. Returns the value of [`Step::site`](crate::step::Step::site).
     pub fn count_receive(&mut self, function: Function, selector: Label, late: bool) -> u32 {
         self.totals.receives += 1;
         self.posted[function as usize] += 1;

@@ -1,11 +1,11 @@
-//! Queue length over time in bounded memory: a longer run merges intervals in pairs.
+//! Queue length over time in bounded memory: during a long replay, intervals are merged in pairs.
 
 use crate::measurements::RankQueue;
 
-/// Maximum during the run.
+/// Maximum number of intervals during the replay.
 const SPANS: usize = 160;
 
-/// Number in the result.
+/// Number of intervals in the result.
 pub(crate) const SPANS_REPORTED: usize = 120;
 
 const FIRST_SPAN_NS: i64 = 1024;
@@ -14,7 +14,7 @@ pub(crate) struct Timeline {
     length: u32,
     longest: u32,
     since_ns: i64,
-    /// Integral of the length over time.
+    /// Integral of the queue length over time.
     area: f64,
     span_ns: i64,
     spans: Vec<u32>,
@@ -35,7 +35,7 @@ impl Timeline {
         self.length
     }
 
-    /// Times must not decrease.
+    /// Changes the queue length at a time. Times must not decrease.
     pub fn change(&mut self, at_ns: i64, by: i32) {
         self.advance(at_ns);
         self.length = self.length.saturating_add_signed(by);
@@ -69,7 +69,7 @@ impl Timeline {
         self.spans.truncate(self.spans.len().div_ceil(2));
     }
 
-    /// Of a run with the duration `end_ns`.
+    /// Summary of a replay with the duration `end_ns`.
     pub fn summary(&self, end_ns: i64) -> RankQueue {
         let end_ns = end_ns.max(self.since_ns).max(1);
         let area = self.area + f64::from(self.length) * (end_ns - self.since_ns) as f64;
@@ -86,7 +86,8 @@ impl Timeline {
         }
     }
 
-    /// After the last interval, the length is the current one: a loop could take millions of steps.
+    /// Maximum length in an interval. After the last interval, the length is the current length; a loop over
+    /// these intervals could take millions of steps.
     fn longest_in(&self, first: usize, last: usize) -> u32 {
         let kept = self.spans.get(first..self.spans.len().min(last + 1)).unwrap_or_default();
         let since = (last >= self.spans.len()).then_some(self.length);

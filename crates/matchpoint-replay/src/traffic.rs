@@ -16,47 +16,47 @@ use crate::{Measurements, Options, Progress, ReplayError};
 /// Classification of messages.
 #[derive(Clone, Copy, Debug)]
 pub struct TrafficClasses<'a> {
-    /// At least 1. Phases divide the time between the first and the last message equally.
+    /// Number of phases, at least 1. Phases divide the time between the first and the last message equally.
     pub phases: u32,
-    /// Ascending limits in bytes between classes of size.
+    /// Ascending limits in bytes between size classes.
     pub size_limits: &'a [u64],
 }
 
-/// One phase.
+/// Traffic in one phase.
 #[derive(Clone, Debug, Default)]
 pub struct PhaseTraffic {
-    /// Begin in the time of the replay.
+    /// Begin of the phase, in the time of the replay.
     pub begin_s: f64,
-    /// By sender, receiver and class of size.
+    /// Messages by sender, receiver and size class.
     pub flows: Vec<Flow>,
-    /// By process with a stream.
+    /// Matching operations of each process with a stream.
     pub matching: Vec<Matching>,
 }
 
-/// Messages of one class from one rank to another.
+/// Messages of one size class from one rank to another rank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Flow {
-    /// Sender, a rank of `MPI_COMM_WORLD`.
+    /// Sender, as a rank of `MPI_COMM_WORLD`.
     pub from: u32,
-    /// Receiver.
+    /// Receiver, as a rank of `MPI_COMM_WORLD`.
     pub to: u32,
-    /// Messages.
+    /// Number of messages.
     pub messages: u64,
-    /// Bytes.
+    /// Number of bytes.
     pub bytes: u64,
 }
 
-/// Matching of a process in one phase.
+/// Matching operations of a process in one phase.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Matching {
-    /// Posts, arrivals and probes.
+    /// Number of posts, arrivals and probes.
     pub operations: u64,
-    /// By engine; `None` after its table was full.
+    /// Number of attempts by engine; `None` after the engine's table was full.
     pub attempts: Vec<Option<u64>>,
 }
 
-/// Replays `trace` twice: to find the phases, then to count. Memory is proportional to phases × pairs of
-/// communicating ranks.
+/// Replays `trace` twice: once to find the phases, once to count messages. Memory is proportional to phases ×
+/// pairs of communicating ranks.
 ///
 /// # Errors
 /// The trace is damaged, an engine's name is wrong, or [`Progress::stop`] was called.
@@ -114,7 +114,7 @@ struct TrafficCounter<'a> {
     engines: Vec<Vec<PhaseEngine>>,
 }
 
-/// `None` after the table was full.
+/// Engine in one phase; `None` after the engine's table was full.
 struct PhaseEngine {
     engine: Option<Box<dyn Engine>>,
     before: u64,
@@ -162,7 +162,7 @@ impl<'a> TrafficCounter<'a> {
             matching,
         };
         let mut phases: Vec<PhaseTraffic> = self.matching.into_iter().enumerate().map(phase).collect();
-        // Reproducible order.
+        // The sort makes the order reproducible.
         for ((phase, from, to, _), (messages, bytes)) in self.flows.into_iter().collect::<BTreeMap<_, _>>() {
             phases[phase as usize].flows.push(Flow { from, to, messages, bytes });
         }

@@ -1,5 +1,5 @@
-//! Memory of a replay does not grow with the length of a trace: a loop with four times the turns takes no
-//! more.
+//! Memory of a replay does not grow with the length of a trace: a loop with four times as many turns takes no
+//! more memory.
 //!
 //! Traces are generated while they are read. The tests measure allocations during the second pass, because
 //! the first may collect data in any order. A separate program with one test at a time has no other
@@ -58,7 +58,7 @@ impl Loop {
         Loop { description, body, turns, opened: AtomicUsize::new(0), peak: AtomicUsize::new(0) }
     }
 
-    /// Peak of allocated bytes at the calls of later passes.
+    /// Peak of the allocated bytes, measured at the calls of later passes.
     fn peak(self, pass: impl Fn(&dyn Trace)) -> usize {
         let before = MEMORY.allocated();
         pass(&self);
@@ -360,10 +360,11 @@ const OTHERS: &[(&str, Body)] = &[
     }),
 ];
 
-/// More than fill the bounded tables: 65,536 membership calls, 131,072 tags.
+/// The turns overfill the bounded tables: 65,536 membership calls, 131,072 tags.
 const TURNS: u32 = 10_000;
 
-/// Half a byte for each further turn: a new row of rows of created communicators every 4096 turns.
+/// Allowed growth: half a byte for each further turn, for a new row of rows of created communicators every
+/// 4096 turns.
 const SLACK: usize = 16 << 10;
 
 fn check_memory(kinds: &[(&str, Body)], turns: u32, slack: usize, pass: impl Fn(&dyn Trace)) {

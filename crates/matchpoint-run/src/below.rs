@@ -13,29 +13,29 @@ use crate::launcher_options::LauncherOptions;
 use crate::libfabric::{self, Fabric};
 use crate::stack::{self, Stack, Vendor};
 
-/// Variables of the user that are passed on, to diagnose libfabric.
+/// Variables of the user that the launcher passes to other hosts, to diagnose libfabric.
 const PASSED_ON: &[&str] = &["FI_LOG_LEVEL"];
 
 /// A job with the provider below its MPI library.
 #[derive(Debug)]
 pub struct Below {
     command: Vec<String>,
-    /// The MPI library.
+    /// The MPI library of the job.
     pub stack: Stack,
-    /// The version and providers of its libfabric, if known.
+    /// The version and providers of the MPI library's libfabric, if known.
     pub fabric: Option<Fabric>,
-    /// The core provider.
+    /// The core provider, with the reason for the choice.
     pub choice: Choice,
-    /// The variables of the job.
+    /// The environment variables of the job.
     pub variables: Vec<Variable>,
 }
 
-/// The settings of a job.
+/// Settings of a job with the provider below its MPI library.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings<'a> {
-    /// `hybrid`, `bins:n=7`.
+    /// Name of the engine: `hybrid`, `bins:n=7`.
     pub engine: &'a str,
-    /// The core provider. `None`: chosen automatically.
+    /// The requested core provider. With `None`, Matchpoint chooses the core provider.
     pub core: Option<&'a str>,
     /// The compiler of the MPI library, if the launcher has none.
     pub mpicc: Option<&'a Path>,
@@ -46,8 +46,8 @@ fn variable(name: &str) -> Option<String> {
 }
 
 impl Below {
-    /// Finds MPI library and libfabric, and chooses the core provider. `program` is this command, which implements
-    /// [`libfabric::answer`].
+    /// Finds MPI library and libfabric, and chooses the core provider. `program` is the `matchpoint` command,
+    /// which implements [`libfabric::answer`].
     ///
     /// # Errors
     /// The provider was not built, the MPI library cannot use it, or the user's settings contradict.
@@ -74,12 +74,13 @@ impl Below {
         Ok(Below { command: words.to_vec(), stack, fabric, choice, variables })
     }
 
-    /// Returns the command with the provider below its MPI library.
+    /// Returns the user's command with the provider below the MPI library.
     pub fn command(&self) -> Command {
         self.command_with(&self.variables)
     }
 
-    /// Returns the command with the same core provider, which matches messages itself.
+    /// Returns the user's command with the same core provider, without Matchpoint. The core provider matches
+    /// messages itself.
     pub fn command_of_core(&self) -> Command {
         self.command_with(&environment::provider_variables(&self.stack, &self.choice.core))
     }
@@ -92,7 +93,7 @@ impl Below {
         command
     }
 
-    /// Options with which Open MPI's launcher passes the variables to other hosts.
+    /// Options that make Open MPI's launcher pass the variables to other hosts.
     pub fn passed_on(&self) -> Vec<&'static str> {
         self.pass_on(&self.variables)
     }

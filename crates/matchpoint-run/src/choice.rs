@@ -5,24 +5,24 @@ use crate::hosts::Hosts;
 use crate::libfabric::Fabric;
 use crate::stack::{ALTERNATIVE, Stack, Vendor};
 
-/// The core provider of a job.
+/// The core provider of a job, and the reason for the choice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
-    /// The name.
+    /// Name of the core provider.
     pub core: String,
-    /// The reason.
+    /// Reason for the choice.
     pub why: String,
 }
 
 /// Core providers that were tested with real jobs.
 const TESTED: [&str; 2] = ["shm", "tcp;ofi_rxm"];
 
-/// Chooses a core provider. `fabric`: the version and providers of libfabric, if known. `requested`: the name chosen by the
-/// user, and its option or variable (`--core`, `FI_PROVIDER`).
+/// Chooses a core provider. `fabric` has the version and providers of libfabric, if known. `requested` is the
+/// name that the user chose, and the option or variable with this name (`--core`, `FI_PROVIDER`).
 ///
 /// # Errors
-/// The MPI library does not use libfabric, or Matchpoint cannot own the receive queue of the core provider. The error
-/// has a hint.
+/// The MPI library does not use libfabric, or Matchpoint cannot own the receive queue of the core provider.
+/// The error has a hint.
 pub fn choose(
     stack: &Stack,
     fabric: Option<&Fabric>,
@@ -56,7 +56,8 @@ pub fn choose(
     Ok(Choice { why: format!("{why}{}", faster_network_hint(&core, hosts, known)), core })
 }
 
-/// Mentions a faster network. TCP works on every network, but few fast providers are tested.
+/// Mentions a faster network. The default is TCP, which works on every network; few faster providers are
+/// tested.
 fn faster_network_hint(core: &str, hosts: &Hosts, known: &[String]) -> String {
     let fast = known.iter().filter(|name| ["cxi", "verbs;ofi_rxm"].contains(&name.as_str()));
     let fast: Vec<&str> = fast.map(String::as_str).collect();
@@ -66,7 +67,7 @@ fn faster_network_hint(core: &str, hosts: &Hosts, known: &[String]) -> String {
     format!("; a faster network, not tested yet: --core '{}'", fast.join("' or '"))
 }
 
-/// Returns whether a provider works within one host only.
+/// Returns true if a provider works within one host only.
 pub fn is_single_host(core: &str) -> bool {
     matches!(core, "shm" | "sm2")
 }
@@ -78,7 +79,7 @@ fn check_libfabric(stack: &Stack) -> Result<(), RunError> {
         Vendor::Mpich if device.starts_with("ch3") => {
             format!("{stack} ({library}) is built for {device}, which has no libfabric")
         }
-        // MPICH may contain its libfabric.
+        // MPICH may contain libfabric instead of loading a library.
         Vendor::Mpich if stack.fabric.is_none() && !device.contains("ofi") => {
             let device = if device.is_empty() { String::new() } else { format!(" ({device})") };
             format!(
@@ -103,7 +104,8 @@ fn check_libfabric(stack: &Stack) -> Result<(), RunError> {
     Err(RunError(format!("{why}, so --below is not possible\nhint: {ALTERNATIVE}")))
 }
 
-/// Checks that the core provider allows another owner of its receive queue. `version`: libfabric's, if known.
+/// Checks that the core provider allows another owner of its receive queue. `version` is the version of
+/// libfabric, if known.
 fn check_ownership(stack: &Stack, version: Option<(u32, u32)>, core: &str) -> Result<(), RunError> {
     let refused = |what: String, hint: &str| Err(RunError(format!("{what}\nhint: {hint}")));
     let since = match core {

@@ -1,8 +1,8 @@
-//! Environment variables of a job below the MPI library, and settings of the user.
+//! Environment variables of a job with the provider below its MPI library, and settings of the user.
 //!
-//! All settings are variables, including Open MPI's parameters: the command line stays unchanged. A setting of the user
-//! is never overridden. A provider chosen by the user becomes the core provider. Other contradictions are refused with
-//! the reason.
+//! All settings are variables, including Open MPI's parameters: the command line stays unchanged. A setting
+//! of the user is never overridden. A provider chosen by the user becomes the core provider. If another
+//! setting contradicts, the job is refused with the reason.
 
 use std::path::{Path, PathBuf};
 
@@ -11,18 +11,18 @@ use crate::error::RunError;
 use crate::launcher_options::LauncherOptions;
 use crate::stack::{Stack, Vendor};
 
-/// A variable, its value and its purpose.
+/// An environment variable, its value and its purpose.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Variable {
-    /// `FI_PROVIDER`
+    /// Name of the variable, such as `FI_PROVIDER`.
     pub name: &'static str,
-    /// `shm;ofi_matchpoint`
+    /// Value of the variable, such as `shm;ofi_matchpoint`.
     pub value: String,
-    /// A phrase.
+    /// Purpose of the variable, in a phrase.
     pub why: &'static str,
 }
 
-/// The provider name where libfabric combines utility providers with core providers.
+/// The provider name for MPI libraries with a libfabric that combines utility providers with core providers.
 pub const UTILITY: &str = "ofi_matchpoint";
 /// The provider name for MPI libraries that accept core providers only.
 pub const CORE: &str = "matchpoint";
@@ -30,10 +30,11 @@ pub const CORE: &str = "matchpoint";
 /// The folder for files of arrival times.
 pub const ARRIVALS: &str = "MATCHPOINT_ARRIVALS";
 
-/// SIGUSR2, on every Linux but those of MIPS, SPARC and Alpha. MPICH has a handler for SIGUSR1.
+/// Signal that requests queue lengths: SIGUSR2, on every Linux except on MIPS, SPARC and Alpha. MPICH has a
+/// handler for SIGUSR1.
 pub(crate) const QUEUES_SIGNAL: &str = "12";
 
-/// Returns all variables. `providers` and `reports` are folders.
+/// Returns all variables of the job. `providers` and `reports` are folders.
 pub fn variables(
     stack: &Stack,
     choice: &Choice,
@@ -83,13 +84,13 @@ pub fn provider_variables(stack: &Stack, provider: &str) -> Vec<Variable> {
     all
 }
 
-/// Open MPI 5 has one parameter for all components that use libfabric.
+/// Name of Open MPI's parameter. Open MPI 5 has one parameter for all components that use libfabric.
 fn include(stack: &Stack) -> &'static str {
     let before_5 = stack.version.as_ref().is_some_and(|version| version.numbers().0 < 5);
     if before_5 { "OMPI_MCA_mtl_ofi_provider_include" } else { "OMPI_MCA_opal_common_ofi_provider_include" }
 }
 
-/// Variables with which users choose a provider, which becomes the core provider.
+/// Variables with which users choose a provider, this provider becomes the core provider.
 const PROVIDER_VARIABLES: &[&str] = &[
     "FI_PROVIDER",
     "I_MPI_OFI_PROVIDER",
@@ -97,7 +98,7 @@ const PROVIDER_VARIABLES: &[&str] = &[
     "OMPI_MCA_opal_common_ofi_provider_include",
 ];
 
-/// Returns the provider that the user chose in the environment, and the variable.
+/// Returns the provider that the user chose with an environment variable, and the variable's name.
 ///
 /// # Errors
 /// The value is a list or an exclusion.
@@ -133,10 +134,11 @@ pub fn requested_provider(
     Ok(found)
 }
 
-/// Checks the variables against the user's settings. Removes variables that the user sets compatibly.
+/// Checks the variables against the user's settings. Removes variables that the user already sets to a
+/// compatible value.
 ///
 /// # Errors
-/// A setting in the environment or on the command line contradicts.
+/// A setting in the environment or on the command line contradicts a variable.
 pub fn reconcile(
     variables: &mut Vec<Variable>,
     options: &LauncherOptions,
@@ -149,7 +151,7 @@ pub fn reconcile(
             .or_else(|| options.variables.iter().find(|(key, _)| key == name))
             .map(|(_, value)| value.clone())
     };
-    // Every component except UCX's is compatible.
+    // Every one-sided component except UCX's is compatible.
     let own_osc = on_line("OMPI_MCA_osc").or_else(|| variable("OMPI_MCA_osc"));
     if own_osc.is_some_and(|value| value.starts_with('^') || !value.contains("ucx")) {
         variables.retain(|setting| setting.name != "OMPI_MCA_osc");
@@ -158,7 +160,7 @@ pub fn reconcile(
         let (value, place) =
             match (on_line(setting.name), variable(setting.name).filter(|value| !value.is_empty())) {
                 (Some(value), _) => (value, "on the command line"),
-                // Already used to choose the core provider or its folder.
+                // This setting was already used to choose the core provider or its folder.
                 (None, Some(_))
                     if PROVIDER_VARIABLES.contains(&setting.name) || setting.name == "FI_PROVIDER_PATH" =>
                 {
@@ -177,10 +179,10 @@ pub fn reconcile(
     Ok(())
 }
 
-/// Returns folders of providers outside libfabric: the user's, otherwise the package's.
+/// Returns folders of providers outside libfabric: the user's folders, or else the package's folders.
 pub fn provider_folders(stack: &Stack, variable: impl Fn(&str) -> Option<String>) -> Vec<PathBuf> {
     if let Some(path) = variable("FI_PROVIDER_PATH").filter(|path| !path.is_empty()) {
-        // libfabric 2 accepts `+FILE` and `@`.
+        // libfabric 2 accepts `+FILE` and `@` in the path.
         let words = path.split(':').map(|word| word.trim_start_matches(['+', '@']));
         return words.filter(|word| !word.is_empty()).map(PathBuf::from).collect();
     }
@@ -287,7 +289,7 @@ mod tests {
         assert!(said.contains("FI_PROVIDER is 'tcp'"), "{said}");
         let said = refused("mpirun sh", |name| (name == "OMPI_MCA_pml").then(|| "ucx".to_owned())).unwrap();
         assert!(said.contains("in the environment"), "{said}");
-        // The chosen core provider.
+        // The user's setting may equal the chosen core provider.
         assert_eq!(refused("mpirun sh", |name| (name == "FI_PROVIDER").then(|| "shm".to_owned())), None);
     }
 

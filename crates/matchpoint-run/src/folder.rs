@@ -1,9 +1,9 @@
-//! The folder of a run: Matchpoint libraries that its processes load, and their reports.
+//! The folder of a job: Matchpoint libraries that the job's processes load, and reports of the processes.
 //!
-//! libfabric loads every file `*-fi.so` from the folders of `FI_PROVIDER_PATH`, which replaces the default. Intel's
-//! libfabric accepts one folder only. The run therefore has one folder of links: to this provider, and to the MPI
-//! library's providers that the core provider needs. Links may be invalid on other hosts, so a run on several hosts has
-//! copies of Matchpoint's libraries.
+//! libfabric loads every file `*-fi.so` from the folders in `FI_PROVIDER_PATH`. This variable replaces the
+//! default folders. Intel's libfabric accepts one folder only. The job therefore has one folder with links to
+//! Matchpoint's provider, and to the MPI library's providers that the core provider needs. Links may be
+//! invalid on other hosts, so a job on several hosts has copies of Matchpoint's libraries.
 
 use std::env;
 use std::fs;
@@ -18,15 +18,15 @@ use crate::hosts::Hosts;
 /// A Matchpoint library that processes load at run time.
 #[derive(Debug, Clone, Copy)]
 pub struct Library {
-    /// The name in messages.
+    /// Name of the library in messages.
     pub what: &'static str,
-    /// The file in cargo's folder.
+    /// File of the library in cargo's target folder.
     pub built: &'static str,
-    /// The installed file, below `lib/matchpoint`.
+    /// File of the installed library, below `lib/matchpoint`.
     pub installed: &'static str,
-    /// The environment variable with its path.
+    /// Environment variable with the path of this library.
     pub variable: &'static str,
-    /// The package.
+    /// Name of the cargo package that builds the library.
     pub package: &'static str,
 }
 
@@ -48,22 +48,23 @@ pub const CORE: Library = Library {
     package: "matchpoint-overflow",
 };
 
-/// The folder of a run. Dropping it removes a temporary folder.
+/// The folder of a job. Dropping the value removes a temporary folder.
 #[derive(Debug)]
 pub struct Folder {
-    /// The absolute path.
+    /// Absolute path of the folder.
     pub path: PathBuf,
-    /// `None`: the user chose the folder.
+    /// The temporary folder; `None` if the user chose the folder.
     temporary: Option<TempDir>,
-    /// All processes run on this host, so libraries are linked, not copied.
+    /// True if all processes run on this host, so that the folder has links instead of copies.
     links: bool,
 }
 
 impl Library {
-    /// Finds the file: `named`, next to the command, or installed with it.
+    /// Finds the file of the library: `named`, else next to the `matchpoint` command, else installed with the
+    /// command.
     ///
     /// # Errors
-    /// There is no such file.
+    /// The file does not exist at any of these places.
     pub fn find(&self, named: Option<PathBuf>, program: &Path) -> Result<PathBuf, RunError> {
         if let Some(path) = named {
             let found = path.canonicalize();
@@ -72,7 +73,7 @@ impl Library {
         }
         let folder_of_program = program.parent().unwrap_or(Path::new("."));
         let built = [folder_of_program.join(self.built), folder_of_program.join("deps").join(self.built)];
-        // Systems have three names for the folder of libraries.
+        // Operating systems have three names for the folder of libraries.
         let libraries =
             ["lib".to_owned(), "lib64".to_owned(), format!("lib/{}-linux-gnu", env::consts::ARCH)];
         let installed = libraries.map(|library| {
@@ -94,7 +95,7 @@ impl Library {
     }
 }
 
-/// Returns whether LD_PRELOAD cannot contain a path. It separates paths by spaces and colons.
+/// Returns true if LD_PRELOAD cannot contain a path: LD_PRELOAD separates paths by spaces and colons.
 fn is_unloadable(path: &Path) -> bool {
     path.as_os_str().as_encoded_bytes().iter().any(|byte| byte.is_ascii_whitespace() || *byte == b':')
 }
@@ -132,7 +133,7 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Returns the path of a library that all hosts of the job can read. Copies it if necessary.
+    /// Returns the path of a library that all hosts of the job can read. Copies the library if necessary.
     ///
     /// # Errors
     /// The library cannot be copied.
@@ -146,7 +147,7 @@ impl Folder {
         Ok(at)
     }
 
-    /// Adds providers for libfabric: `provider`, and those of `folders` that `core` needs.
+    /// Adds providers for libfabric: `provider`, and the providers in `folders` that `core` needs.
     ///
     /// # Errors
     /// A file cannot be created.
@@ -170,7 +171,7 @@ impl Folder {
         for part in core.split(';').map(|part| part.trim_start_matches("ofi_")) {
             for (name, file) in folders.iter().flat_map(|folder| provider_files(folder)) {
                 let at = self.providers().join(&name);
-                // The first folder takes precedence, as in libfabric.
+                // If two folders have a provider, the first folder takes precedence, as in libfabric.
                 if name.starts_with(&format!("lib{part}-")) && !at.exists() {
                     symlink(&file, &at).map_err(|error| RunError::file(&at, &error))?;
                 }
@@ -189,7 +190,7 @@ impl Folder {
         self.path.join("reports")
     }
 
-    /// Removes the reports of an earlier run.
+    /// Removes the reports of an earlier job.
     ///
     /// # Errors
     /// A file cannot be removed.
@@ -197,14 +198,14 @@ impl Folder {
         remove_files(&self.reports(), &[".json", ".txt", ".bin"])
     }
 
-    /// Returns whether the user chose the folder, which then stays.
+    /// Returns true if the user chose the folder: only a temporary folder is removed.
     pub fn stays(&self) -> bool {
         self.temporary.is_none()
     }
 }
 
-/// Creates a temporary folder: in the system's folder if the job runs on this host, otherwise in the working directory,
-/// which clusters usually share.
+/// Creates a temporary folder: in the system's temporary folder if the job runs on this host, else in the
+/// working directory, which hosts of a cluster usually share.
 fn temporary(hosts: &Hosts) -> Result<Folder, RunError> {
     let place = if hosts.here { env::temp_dir() } else { PathBuf::from(".") };
     let made = Builder::new().prefix("matchpoint-run-").tempdir_in(&place);

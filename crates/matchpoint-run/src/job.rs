@@ -13,24 +13,24 @@ use crate::launcher_options::LauncherOptions;
 use crate::overflow::{self, Limit, Overflow};
 use crate::report::{self, Process};
 
-/// The request for a job.
+/// The request for a job, from the command line.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
-    /// `hybrid`, `bins:n=7`.
+    /// Name of the engine: `hybrid`, `bins:n=7`.
     pub engine: String,
     /// The limit of receives in the MPI library.
     pub limit: Limit,
-    /// Use the libfabric provider below the MPI library.
+    /// True to use the libfabric provider below the MPI library.
     pub below: bool,
-    /// The core provider for `below`. `None`: chosen automatically.
+    /// The requested core provider for `below`. With `None`, Matchpoint chooses the core provider.
     pub core: Option<String>,
-    /// Processes without overflowed receives write no report.
+    /// True if processes without overflowed receives write no report.
     pub quiet: bool,
     /// The compiler of the MPI library, if the launcher has none.
     pub mpicc: Option<PathBuf>,
-    /// The folder of the run. `None`: a temporary folder.
+    /// The folder of the job. With `None`, the job has a temporary folder.
     pub folder: Option<PathBuf>,
-    /// The launcher, its options, the application and its arguments.
+    /// The user's command: launcher, launcher options, application and arguments.
     pub command: Vec<String>,
 }
 
@@ -45,12 +45,12 @@ pub enum Way {
     Shipped,
 }
 
-/// The position of the engine.
+/// Position of the engine: above or below the MPI library.
 #[derive(Debug)]
 pub enum Position {
-    /// Above the MPI library.
+    /// The engine is above the MPI library.
     Above(Box<Overflow>),
-    /// Below the MPI library.
+    /// The engine is below the MPI library.
     Below(Box<Below>),
 }
 
@@ -58,17 +58,17 @@ pub enum Position {
 #[derive(Debug)]
 pub struct Job {
     command: Vec<String>,
-    /// The position of the engine.
+    /// Position of the engine.
     pub position: Position,
-    /// The hosts.
+    /// Hosts of the job.
     pub hosts: Hosts,
-    /// The engine.
+    /// Name of the engine.
     pub engine: String,
     /// The number of ranks, if the command contains it.
     pub ranks: Option<u64>,
-    /// The program, if it does not exist on this host.
+    /// Program of the command, if the program does not exist on this host.
     pub missing: Option<String>,
-    /// The folder of libraries and reports.
+    /// Folder of libraries and reports.
     pub folder: Folder,
 }
 
@@ -77,10 +77,12 @@ fn variable(name: &str) -> Option<String> {
 }
 
 impl Job {
-    /// Prepares a job and creates its folder. `program` is this command. `compiles` is called before a compilation.
+    /// Prepares a job and creates its folder. `program` is the path of the `matchpoint` command. `prepare`
+    /// calls `compiles` before a compilation.
     ///
     /// # Errors
-    /// A Matchpoint library was not built, the MPI library is not supported, or the user's settings contradict.
+    /// A Matchpoint library was not built, the MPI library is not supported, or settings of the user
+    /// contradict each other.
     pub fn prepare(
         request: Request,
         program: &Path,
@@ -107,7 +109,7 @@ impl Job {
         Ok(Job { command, position, hosts, engine, ranks: options.ranks, missing: options.missing, folder })
     }
 
-    /// Returns the command of a variant.
+    /// Returns the command for a variant of the job.
     pub fn command(&self, way: Way) -> Command {
         match (way, &self.position) {
             (Way::Ours, Position::Above(overflow)) => overflow.command(),
@@ -121,7 +123,7 @@ impl Job {
         }
     }
 
-    /// The variants for a comparison.
+    /// Variants of the job that a comparison runs.
     pub fn ways(&self) -> &'static [Way] {
         match self.position {
             Position::Above(_) => &[Way::Ours, Way::Shipped],
@@ -129,7 +131,7 @@ impl Job {
         }
     }
 
-    /// Returns the variables of the job.
+    /// Returns the environment variables of the job.
     pub fn variables(&self) -> Vec<Variable> {
         match &self.position {
             Position::Above(overflow) => overflow.variables(),
@@ -137,7 +139,7 @@ impl Job {
         }
     }
 
-    /// Sets another variable.
+    /// Sets an additional environment variable.
     pub fn set(&mut self, variable: Variable) {
         match &mut self.position {
             Position::Above(overflow) => overflow.set(variable),
@@ -145,7 +147,7 @@ impl Job {
         }
     }
 
-    /// Options with which Open MPI's launcher passes the variables to other hosts.
+    /// Options that make Open MPI's launcher pass the variables to other hosts.
     pub fn passed_on(&self) -> Vec<&'static str> {
         match &self.position {
             Position::Above(overflow) => overflow.passed_on(),

@@ -1,7 +1,8 @@
 //! Launcher options: the words of a command before the application.
 //!
-//! Settings of the user must not be overridden, and host lists give the number of hosts. The common options with
-//! arguments are listed here. After an unknown option, a word that is not a program counts as its argument.
+//! Settings of the user must not be overridden, and host lists give the number of hosts. This file lists
+//! common options with arguments. After an unknown option, a word that is not a program counts as argument of
+//! the option.
 
 use std::path::PathBuf;
 
@@ -11,24 +12,24 @@ use matchpoint_record::linked;
 /// The relevant options of a launcher.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LauncherOptions {
-    /// `-x NAME=VALUE`, `-genv NAME VALUE`, `-env NAME VALUE`.
+    /// Variables set by `-x NAME=VALUE`, `-genv NAME VALUE` or `-env NAME VALUE`.
     pub variables: Vec<(String, String)>,
-    /// `--mca NAME VALUE`.
+    /// MCA parameters set by `--mca NAME VALUE`.
     pub mca: Vec<(String, String)>,
-    /// `-host A,B`: one element per host, without the number of slots.
+    /// Hosts in `-host A,B`: one element per host, without the number of slots.
     pub hosts: Vec<String>,
-    /// `-f FILE`, `--hostfile FILE`.
+    /// Host files, named by `-f FILE` or `--hostfile FILE`.
     pub host_files: Vec<PathBuf>,
-    /// `-N 2` of srun.
+    /// Number of nodes, such as `-N 2` of srun.
     pub nodes: Option<u64>,
-    /// `-n 8`, summed over `:`.
+    /// Number of ranks, such as `-n 8`, summed over the parts of the command between `:`.
     pub ranks: Option<u64>,
-    /// The missing program of a command: its first word with a slash, otherwise its first word that is neither an
-    /// option nor a known argument.
+    /// The program of a command, if missing on this host: the first word with a slash, else the first word
+    /// that is neither an option nor a known argument.
     pub missing: Option<String>,
 }
 
-/// Other options with one argument.
+/// Other options that have one argument.
 const OPTIONS_WITH_ARGUMENT: &[&str] = &[
     "-ppn",
     "-perhost",
@@ -89,7 +90,7 @@ impl LauncherOptions {
         let (mut has_program, mut unknown) = (false, Vec::new());
         while let Some(word) = rest.next() {
             if !word.starts_with('-') {
-                // The application. After `:`, launcher options follow again.
+                // This word is the application. After `:`, launcher options follow again.
                 if in_path(word).is_none() {
                     unknown.push(word);
                 } else {
@@ -112,7 +113,7 @@ impl LauncherOptions {
             Some((name, value)) => (name, Some(value)),
             None => (word, None),
         };
-        // Hydra and Open MPI accept one dash or two.
+        // Hydra and Open MPI accept options with one or two dashes.
         let name = if name.starts_with("--") { &name[1..] } else { name };
         let mut next = || inline.or_else(|| rest.next()).unwrap_or_default();
         match name {
@@ -149,7 +150,8 @@ fn split(pair: &str) -> Option<(String, String)> {
     pair.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()))
 }
 
-/// Splits a host list. `a:4,b` gives a and b. `n[1-4]` gives more than one host, with inexact names.
+/// Splits a host list. For example, `a:4,b` gives a and b; `n[1-4]` gives more than one host, with inexact
+/// names.
 fn listed(list: &str) -> Vec<String> {
     if let Some((name, numbers)) = list.split_once('[') {
         let numbers = numbers.split(']').next().unwrap_or_default();
@@ -190,7 +192,7 @@ mod tests {
         assert_eq!(found.variables.len(), 2);
         assert_eq!(found.variables[0], ("FI_PROVIDER".to_owned(), "tcp".to_owned()));
         assert_eq!(found.host_files, [PathBuf::from("hosts.txt")]);
-        // The launcher of daemons is a program, but not the application.
+        // An agent that launches daemons is a program, but not the application.
         for option in ["-launcher-exec", "-bootstrap-exec", "--launch-agent"] {
             assert_eq!(words(&format!("mpiexec {option} /bin/sh -hosts a,b -n 2 sh")).hosts.len(), 2);
         }

@@ -12,23 +12,23 @@ use std::time::Duration;
 
 use crate::stack;
 
-/// The version and providers of a libfabric.
+/// Version and providers of a libfabric.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fabric {
-    /// Major and minor.
+    /// Major and minor version.
     pub version: (u32, u32),
-    /// Its usable providers, each with the provider below it: `tcp;ofi_rxm`.
+    /// Usable providers of the libfabric. A utility provider includes the provider below: `tcp;ofi_rxm`.
     pub providers: Vec<String>,
 }
 
-/// Providers requested by name, because a libfabric may list only its preferred ones.
+/// Providers requested by name, because a libfabric may list only its preferred providers.
 const REQUESTED_PROVIDERS: &[&str] = &["shm", "tcp;ofi_rxm", "tcp", "verbs;ofi_rxm", "cxi"];
 
-/// Time limit: some providers search for missing networks for seconds.
+/// Time limit of a query. Some providers search several seconds for missing networks.
 const QUERY_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Queries a libfabric in a separate process. `program` is this command, which calls [`answer`] for [`WORD`].
-/// `providers`: folders of providers.
+/// Queries a libfabric in a separate process. `program` is the `matchpoint` command, which calls [`answer`]
+/// for [`WORD`]. `providers` are folders of providers.
 pub fn ask(program: &Path, library: &Path, providers: &[PathBuf]) -> Option<Fabric> {
     let mut command = Command::new(program);
     command.arg(WORD).arg(library).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -45,7 +45,7 @@ pub fn ask(program: &Path, library: &Path, providers: &[PathBuf]) -> Option<Fabr
     parse(&stack::output_of(command.env("LD_LIBRARY_PATH", path), QUERY_TIMEOUT)?)
 }
 
-/// The hidden command.
+/// The hidden subcommand of `matchpoint` that calls [`answer`].
 pub const WORD: &str = "ask-libfabric";
 
 fn parse(text: &str) -> Option<Fabric> {
@@ -86,9 +86,9 @@ type DupInfo = unsafe extern "C" fn(*const Info) -> *mut Info;
 /// # Errors
 /// The file cannot be loaded, or is not a libfabric.
 pub fn answer(library: &Path) -> Result<String, String> {
-    // SAFETY: constructors may crash, so this runs in a separate process.
+    // SAFETY: the library's constructors may crash, so the query runs in a separate process.
     let loaded = unsafe { libloading::Library::new(library) }.map_err(|error| error.to_string())?;
-    // SAFETY: these functions have these types in every version of libfabric.
+    // SAFETY: libfabric's functions have the declared types in every version of libfabric.
     let (version, getinfo, dupinfo) = unsafe {
         let version = loaded.get::<unsafe extern "C" fn() -> u32>(b"fi_version\0");
         let getinfo = loaded.get::<GetInfo>(b"fi_getinfo\0");
@@ -96,10 +96,10 @@ pub fn answer(library: &Path) -> Result<String, String> {
         let error_text = |error: libloading::Error| error.to_string();
         (*version.map_err(error_text)?, *getinfo.map_err(error_text)?, *dupinfo.map_err(error_text)?)
     };
-    // SAFETY: the function has no arguments.
+    // SAFETY: `fi_version` has no arguments.
     let version = unsafe { version() };
     let mut text = format!("version {}.{}\n", version >> 16, version & 0xFFFF);
-    // SAFETY: null hints, or complete hints of libfabric with a provider name.
+    // SAFETY: the hints are null, or complete hints of libfabric with a provider name.
     unsafe {
         append_providers(getinfo, version, ptr::null(), &mut text);
         for name in REQUESTED_PROVIDERS {
@@ -119,10 +119,11 @@ pub fn answer(library: &Path) -> Result<String, String> {
 /// Appends the providers that `fi_getinfo` finds.
 ///
 /// # Safety
-/// `hints` is null or complete.
+/// `hints` must be null or complete.
 unsafe fn append_providers(getinfo: GetInfo, version: u32, hints: *const Info, text: &mut String) {
     let mut found: *mut Info = ptr::null_mut();
-    // SAFETY: guaranteed by the caller. The returned list is complete; its names are null or strings.
+    // SAFETY: the caller guarantees valid hints. The returned list is complete; its names are null or
+    // strings.
     unsafe {
         if getinfo(version, ptr::null(), ptr::null(), 0, hints, &raw mut found) != 0 {
             return;
@@ -130,7 +131,7 @@ unsafe fn append_providers(getinfo: GetInfo, version: u32, hints: *const Info, t
         while let Some(info) = found.as_ref() {
             let name = info.fabric_attr.as_ref().map(|attr| attr.prov_name).filter(|name| !name.is_null());
             let line = name.map(|name| format!("provider {}", CStr::from_ptr(name).to_string_lossy()));
-            // libfabric returns one element per address of this host.
+            // libfabric returns one element per address of this host, so duplicates are skipped.
             if let Some(line) = line.filter(|line| text.lines().all(|known| known != line)) {
                 text.push_str(&line);
                 text.push('\n');

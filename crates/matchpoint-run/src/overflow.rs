@@ -1,6 +1,6 @@
 //! Overflow matching: a Matchpoint library above the MPI library of a job.
 //!
-//! The library is compiled once for each MPI library, as the recorder is. Its sources are in `shim/`.
+//! The shim is compiled once for each MPI library, like the recorder. The sources of the shim are in `shim/`.
 
 use std::env;
 use std::ffi::OsString;
@@ -28,13 +28,13 @@ const LIBRARY: Product = Product {
     standard_abi: Some(include_bytes!(concat!(env!("OUT_DIR"), "/standard-abi.so"))),
 };
 
-/// The limit of receives in the MPI library. Receives beyond it go to the engine.
+/// The limit of receives in the MPI library. Receives beyond the limit go to the engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Limit {
     /// Each process measures the limit beyond which the engine is faster.
     #[default]
     Measured,
-    /// A fixed number of receives. 0: all receives go to the engine.
+    /// A fixed number of receives. With 0, all receives go to the engine.
     Receives(u64),
     /// No limit: no receive goes to the engine.
     None,
@@ -50,33 +50,33 @@ impl Limit {
     }
 }
 
-/// A job with the library in its processes.
+/// A job with the shim in its processes.
 #[derive(Debug)]
 pub struct Overflow {
     preload: Preload,
     /// The limit of receives in the MPI library.
     pub limit: Limit,
-    /// The path of the library on the hosts of the job.
+    /// Path of the shim on the hosts of the job.
     library: PathBuf,
-    /// All variables except the loader's.
+    /// All environment variables except the loader's variables.
     variables: Vec<Variable>,
 }
 
-/// The settings of a job.
+/// Settings of a job with overflow matching.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings<'a> {
-    /// `hybrid`, `bins:n=7`.
+    /// Name of the engine: `hybrid`, `bins:n=7`.
     pub engine: &'a str,
-    /// See [`Limit`].
+    /// Limit of receives in the MPI library, see [`Limit`].
     pub limit: Limit,
-    /// Processes without overflowed receives write no report.
+    /// True if processes without overflowed receives write no report.
     pub quiet: bool,
     /// The compiler of the MPI library, if the launcher has none.
     pub mpicc: Option<&'a Path>,
 }
 
 impl Overflow {
-    /// Prepares the library for the MPI of a command. `compiles` is called before a compilation.
+    /// Prepares the shim for the MPI library of a command. `prepare` calls `compiles` before a compilation.
     ///
     /// # Errors
     /// The command is missing, its MPI library has neither compiler nor header, or the core was not built.
@@ -118,22 +118,22 @@ impl Overflow {
         Ok(Overflow { preload, limit: settings.limit, library, variables })
     }
 
-    /// The name of the MPI library: `MPICH 5.0.2`.
+    /// Name and version of the MPI library: `MPICH 5.0.2`.
     pub fn mpi(&self) -> &str {
         &self.preload.library.library
     }
 
-    /// Sets another variable.
+    /// Sets an additional environment variable.
     pub fn set(&mut self, variable: Variable) {
         self.variables.push(variable);
     }
 
-    /// Adds a library that is loaded earlier: the recorder.
+    /// Adds a library that the processes load before the shim: the recorder.
     pub fn load_before(&mut self, library: PathBuf) {
         self.preload.load_before(library);
     }
 
-    /// Returns all variables, including the loader's.
+    /// Returns all environment variables, including the loader's variables.
     pub fn variables(&self) -> Vec<Variable> {
         let (name, value) = self.preload.variable(&self.library);
         let value = value.to_string_lossy().into_owned();
@@ -141,14 +141,14 @@ impl Overflow {
         [vec![loaded], self.variables.clone()].concat()
     }
 
-    /// Returns the command with the variables that load the library.
+    /// Returns the user's command, with the variables that load the shim.
     pub fn command(&self) -> Command {
         let pairs: Vec<(&'static str, OsString)> =
             self.variables.iter().map(|variable| (variable.name, OsString::from(&variable.value))).collect();
         self.preload.command(&self.library, &pairs)
     }
 
-    /// Options with which Open MPI's launcher passes the variables to other hosts.
+    /// Options that make Open MPI's launcher pass the variables to other hosts.
     pub fn passed_on(&self) -> Vec<&'static str> {
         if !self.preload.needs_x() {
             return Vec::new();
@@ -161,7 +161,7 @@ impl Overflow {
 mod tests {
     use super::*;
 
-    /// A build script shares no code with its crate.
+    /// A build script shares no code with its crate, so the flags exist twice.
     #[test]
     fn standard_abi_uses_same_flags() {
         let script = include_str!("../build.rs");

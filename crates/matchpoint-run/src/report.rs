@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-/// The report of a process.
+/// The report of one process.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub struct Process {
@@ -13,51 +13,52 @@ pub struct Process {
     pub host: String,
     /// The process id.
     pub pid: u64,
-    /// The rank in `MPI_COMM_WORLD`, from the launcher.
+    /// Rank in `MPI_COMM_WORLD`, according to the launcher.
     pub rank: Option<u64>,
-    /// `2.5`
+    /// Version of libfabric, such as `2.5`.
     pub libfabric: String,
     /// Reasons why the core provider matches the messages of some endpoints.
     pub unmatched: Vec<String>,
     /// Endpoints with a Matchpoint engine.
     pub endpoints: Vec<Endpoint>,
-    /// Counts and settings of overflow matching. `None`: the libfabric provider wrote the report.
+    /// Counts and settings of overflow matching. `None` if the libfabric provider wrote the report.
     pub overflow: Option<Overflow>,
 }
 
-/// Counts and settings of overflow matching in one process. The fields are those of `shim/core.h`.
+/// Counts and settings of overflow matching in one process. The fields have the names in `shim/core.h`.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default)]
 pub struct Overflow {
-    /// Receives posted by the program.
+    /// Number of receives posted by the program.
     pub receives: u64,
-    /// Receives that the engine matched or queued.
+    /// Number of receives that the engine matched or queued.
     pub overflowed: u64,
-    /// Overflowed receives posted to the MPI library later.
+    /// Number of overflowed receives that were later given back to the MPI library.
     pub given_back: u64,
-    /// Calls that gave receives back.
+    /// Number of calls that gave receives back.
     pub give_backs: u64,
-    /// Messages taken from the unexpected queue of the MPI library.
+    /// Number of messages taken from the unexpected queue of the MPI library.
     pub taken: u64,
-    /// Detected long unexpected queues.
+    /// Number of long unexpected queues that the shim detected.
     pub watches: u64,
-    /// Limit of receives with a source in the MPI library. `None`: no limit.
+    /// Limit of receives with a source in the MPI library. `None` means no limit.
     pub limit_named: Option<u64>,
-    /// Limit of receives with `MPI_ANY_SOURCE`. `None`: no limit.
+    /// Limit of receives with `MPI_ANY_SOURCE` in the MPI library. `None` means no limit.
     pub limit_any: Option<u64>,
     /// Largest receive that may stay in the engine during a call that may block, in bytes.
     pub eager_bytes: u64,
-    /// The program may send synchronously, so all receives are given back before a call that may block.
+    /// True if the program may send synchronously, so that all receives are given back before a call that may
+    /// block.
     pub synchronous: bool,
-    /// Cost of one entry in a search of the MPI library for a receive with a source. `None`: not measured.
+    /// Cost of one entry in a search of the MPI library for a receive with a source. `None` if not measured.
     pub entry_named_ns: Option<f64>,
-    /// Cost of one entry in a search for a receive with `MPI_ANY_SOURCE`. `None`: not measured.
+    /// Cost of one entry in a search for a receive with `MPI_ANY_SOURCE`. `None` if not measured.
     pub entry_any_ns: Option<f64>,
-    /// Cost of a message that the engine matches. `None`: not measured.
+    /// Cost of a message that the engine matches. `None` if not measured.
     pub overflow_ns: Option<f64>,
 }
 
-/// An endpoint. The fields are those of `tally.rs` in `matchpoint-process`.
+/// Counts of an endpoint. The fields have the names in `tally.rs` of `matchpoint-process`.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 #[allow(missing_docs)]
@@ -81,57 +82,57 @@ pub struct Endpoint {
     pub unexpected_left: u64,
 }
 
-/// The sums of a process over its endpoints.
+/// Sums of a process over its endpoints.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Rank {
-    /// The rank in `MPI_COMM_WORLD`, from the launcher.
+    /// Rank in `MPI_COMM_WORLD`, according to the launcher.
     pub rank: Option<u64>,
     /// The host name.
     pub host: String,
     /// The process id.
     pub pid: u64,
-    /// All endpoints are closed, so the figures cover the whole run.
+    /// True if all endpoints are closed, so that the counts cover the whole run.
     pub complete: bool,
     /// The longest time of an endpoint from its enabling to its close or last report.
     pub elapsed_ns: u64,
-    /// Time in the engine, estimated from sampled calls. `None`: too few calls.
+    /// Time in the engine, estimated from sampled calls. `None` if too few calls were timed.
     pub matching_ns: Option<f64>,
-    /// Posted receives.
+    /// Number of posted receives.
     pub posts: u64,
-    /// Arrived messages.
+    /// Number of arrived messages.
     pub arrivals: u64,
-    /// Unexpected messages.
+    /// Number of unexpected messages.
     pub unexpected: u64,
-    /// Probes.
+    /// Number of probes.
     pub probes: u64,
-    /// Largest length of the posted receive queue.
+    /// Maximum length of the posted receive queue.
     pub posted_max: u64,
-    /// Largest length of the unexpected message queue.
+    /// Maximum length of the unexpected message queue.
     pub unexpected_max: u64,
-    /// Upper bound of a plain list's attempts in searches of arrivals.
+    /// Number of attempts that a plain list would need at most, in searches of arrivals.
     pub posted_sum: u64,
-    /// Upper bound of a plain list's attempts in searches of posts.
+    /// Number of attempts that a plain list would need at most, in searches of posts.
     pub unexpected_sum: u64,
-    /// Largest memory of the engines.
+    /// Largest memory of the engines, in bytes.
     pub bytes_max: u64,
-    /// Receives without a match at the end.
+    /// Number of receives without a match at the end.
     pub posted_left: u64,
-    /// Messages without a match at the end.
+    /// Number of messages without a match at the end.
     pub unexpected_left: u64,
-    /// Counts and settings of overflow matching. `None`: the libfabric provider matched every message.
+    /// Counts and settings of overflow matching. `None` if the libfabric provider matched every message.
     pub overflow: Option<Overflow>,
 }
 
-/// One call in this many is timed (`tally.rs` of `matchpoint-process`).
+/// One call in `SAMPLE` calls is timed (`tally.rs` of `matchpoint-process`).
 pub const SAMPLE: u64 = 64;
 
 impl Process {
-    /// Returns whether a Matchpoint engine matches the messages of an endpoint.
+    /// Returns true if a Matchpoint engine matches the messages of an endpoint.
     pub fn is_matched(&self) -> bool {
         !self.endpoints.is_empty()
     }
 
-    /// Returns whether an endpoint is open, according to the report.
+    /// Returns true if an endpoint is open, according to the report.
     pub fn is_open(&self) -> bool {
         self.endpoints.iter().any(|endpoint| endpoint.open)
     }
@@ -163,24 +164,24 @@ impl Process {
 }
 
 impl Rank {
-    /// The time of matching ÷ run time.
+    /// Time of matching ÷ run time.
     pub fn share(&self) -> Option<f64> {
         let share = self.matching_ns? / self.elapsed_ns as f64;
         share.is_finite().then_some(share)
     }
 
-    /// Upper bound of a plain list's attempts.
+    /// Number of attempts that a plain list would need at most.
     pub fn list_entries(&self) -> u64 {
         self.posted_sum + self.unexpected_sum
     }
 
-    /// Searches: each post searches one queue, each arrival the other.
+    /// Number of searches: each post searches the unexpected queue, each arrival the posted queue.
     pub fn searches(&self) -> u64 {
         self.posts + self.arrivals
     }
 }
 
-/// Reads all reports, sorted by rank. Incomplete files are skipped.
+/// Reads the reports in a folder, sorted by rank. Incomplete files are skipped.
 pub fn read(folder: &Path) -> Vec<Process> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let files = entries.filter(|path| path.extension().is_some_and(|extension| extension == "json"));

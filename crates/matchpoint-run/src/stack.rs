@@ -1,4 +1,5 @@
-//! The MPI library of a command, and its libfabric: found from files and the launcher's version. No MPI program runs.
+//! Search for the MPI library of a command, and for its libfabric, in files and in the launcher's version.
+//! The search runs no MPI program.
 
 use std::fmt::{self, Display};
 use std::fs;
@@ -13,7 +14,7 @@ use crate::error::RunError;
 use crate::loader;
 use crate::strings::Strings;
 
-/// The vendor of an MPI library, as far as settings differ.
+/// Vendor of an MPI library. Only vendors with different settings are distinguished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Vendor {
     /// MPICH, and derived libraries with the same settings (Cray MPICH, MVAPICH from version 3 on).
@@ -25,7 +26,7 @@ pub enum Vendor {
 }
 
 impl Vendor {
-    /// The name in messages.
+    /// Name of the vendor in messages.
     pub fn name(self) -> &'static str {
         match self {
             Vendor::Mpich => "MPICH",
@@ -34,7 +35,8 @@ impl Vendor {
         }
     }
 
-    /// Returns whether programs of one vendor run with the other: MPICH and derived libraries share an ABI.
+    /// Returns true if programs for one vendor's library run with the other vendor's library: MPICH and
+    /// derived libraries share an ABI.
     fn compatible(self, other: Vendor) -> bool {
         (self == Vendor::OpenMpi) == (other == Vendor::OpenMpi)
     }
@@ -45,7 +47,7 @@ impl Vendor {
 pub struct Version(pub String);
 
 impl Version {
-    /// Returns major and minor. Parts that do not parse are 0.
+    /// Returns the major and the minor version. A part that does not parse is 0.
     pub fn numbers(&self) -> (u32, u32) {
         let mut parts = self.0.split('.').map(|part| part.parse().unwrap_or(0));
         (parts.next().unwrap_or(0), parts.next().unwrap_or(0))
@@ -61,17 +63,17 @@ impl Display for Version {
 /// An MPI library and its libfabric.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stack {
-    /// The vendor.
+    /// Vendor of the MPI library.
     pub vendor: Vendor,
-    /// The version.
+    /// Version of the MPI library.
     pub version: Option<Version>,
-    /// The path of the library.
+    /// Path of the MPI library.
     pub library: PathBuf,
-    /// The path of its libfabric. `None`: not found.
+    /// Path of the libfabric that the MPI library loads. `None` if not found.
     pub fabric: Option<PathBuf>,
-    /// MPICH's configured device (`ch4:ucx,ofi`), if the library contains it.
+    /// MPICH's configured device (`ch4:ucx,ofi`), if the library file contains the device.
     pub device: Option<String>,
-    /// The launcher is from an MPI library, not from a batch system.
+    /// True if the launcher is from an MPI library, false if from a batch system.
     pub own_launcher: bool,
 }
 
@@ -88,11 +90,11 @@ impl Display for Stack {
 pub const ALTERNATIVE: &str = "omit --below to run above any MPI; --below needs MPICH (4.1 or later, built with \
                            --with-device=ch4:ofi), Open MPI (4.1 or later, with libfabric) or Intel MPI";
 
-/// Finds the MPI library of a command. `mpicc`: a compiler chosen by the user.
+/// Finds the MPI library of a command. `mpicc` is a compiler that the user chose.
 ///
 /// # Errors
-/// The command is missing, its MPI library is missing or unknown, or launcher and application have different MPI
-/// libraries.
+/// The command is missing, its MPI library is missing or unknown, or launcher and application have different
+/// MPI libraries.
 pub fn find(command: &[String], mpicc: Option<&Path>) -> Result<Stack, RunError> {
     let Some(first) = command.first() else {
         return Err(RunError("no command\nhint: put the command after --".to_owned()));
@@ -108,7 +110,7 @@ pub fn find(command: &[String], mpicc: Option<&Path>) -> Result<Stack, RunError>
         None if own_launcher => launcher.compilers(),
         None => Vec::new(),
     };
-    // Files next to a batch system's launcher or a shell do not belong to it.
+    // Files next to the launcher of a batch system, or next to a shell, do not belong to an MPI library.
     let around: &[PathBuf] = if own_launcher { &launcher.path } else { &[] };
     // The application loads this library, unless the launcher changes the path.
     let of_application = application.iter().flat_map(|path| loader::needs(path, &[]));
@@ -165,7 +167,7 @@ fn is_mpi(name: &str) -> bool {
     ["libmpi.so", "libmpich.so", "libmpi_abi.so"].iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// Returns the libraries that a compiler links. It prints its command line.
+/// Returns the libraries that a compiler links. The compiler prints its command line.
 fn of_compiler(compiler: &Path) -> Vec<PathBuf> {
     let output = Command::new(compiler).arg("-show").stdin(Stdio::null()).stderr(Stdio::null()).output();
     let Ok(output) = output else { return Vec::new() };
@@ -202,7 +204,7 @@ fn identify(library: &Path) -> Option<(Vendor, Option<Version>, Option<String>)>
     Some((vendor, version, device))
 }
 
-/// Returns whether a text is a version: `5.0.11`, `4.2.0rc1`.
+/// Returns true if a text is a version: `5.0.11`, `4.2.0rc1`.
 fn is_version(text: &str) -> bool {
     let parts: Vec<&str> = text.split('.').collect();
     let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
@@ -219,13 +221,13 @@ fn fabric(vendor: Vendor, library: &Path) -> Option<PathBuf> {
         all.into_iter().find(|(name, _)| name.starts_with("libfabric.so")).map(|(_, path)| path)
     };
     match vendor {
-        // Intel MPI opens it by name, in folders that the package's script adds to the loader's path.
+        // Intel MPI opens libfabric by name, in folders that the package's script adds to the loader's path.
         Vendor::Intel => {
             let places = [".", "../libfabric/lib", "../opt/mpi/libfabric/lib", "../../libfabric/lib"];
             places.iter().map(|place| folder.join(place).join("libfabric.so.1")).find(|path| path.is_file())
         }
         Vendor::Mpich => needed(&library),
-        // Open MPI links it, or a plug-in does.
+        // Open MPI or one of its plug-ins links libfabric.
         Vendor::OpenMpi => needed(&library).or_else(|| plug_in(folder).and_then(|file| needed(&file))),
     }
 }
@@ -249,7 +251,7 @@ fn identify_launcher(launcher: &Path) -> Option<(Vendor, Option<Version>)> {
     parse(&text)
 }
 
-/// Returns the output of a command. `None`: it does not run, or exceeds the time limit.
+/// Returns the output of a command. Returns `None` if the command does not run, or exceeds the time limit.
 pub(crate) fn output_of(command: &mut Command, timeout: Duration) -> Option<String> {
     let mut child = command.spawn().ok()?;
     let mut stdout = child.stdout.take()?;

@@ -1,5 +1,5 @@
 //! Time to read a trace on one core: `cargo run --release -p matchpoint-trace --example read -- TRACE
-//! [PASSES]`. A second path receives the trace in Matchpoint's format first.
+//! [PASSES]`. With a second path, the example first writes the trace to this path in Matchpoint's format.
 
 use std::fs::{self, File};
 use std::io::BufWriter;

@@ -1,11 +1,11 @@
 //! One MPI call of one process, in the form common to all readers.
 //!
-//! The reader does not interpret it. Ranks are relative to the call's communicator; communicators, groups and
-//! requests have ids of one process, which may be reused; times are those of the process's clock.
+//! Ranks are relative to the call's communicator. Ids of communicators, groups and requests are local to a
+//! process and may be reused. Times are in the process's clock.
 
 use crate::function::Function;
 
-/// A communicator's id in one process.
+/// Id of a communicator, local to one process.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct CommId(pub u32);
 
@@ -18,7 +18,7 @@ impl CommId {
     pub const SELF: CommId = CommId(2);
 }
 
-/// A group's id in one process.
+/// Id of a group, local to one process.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct GroupId(pub u32);
 
@@ -29,7 +29,7 @@ impl GroupId {
     pub const EMPTY: GroupId = GroupId(1);
 }
 
-/// A request's id in one process, reused after completion.
+/// Id of a request, local to one process and reused after completion.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct RequestId(pub u32);
 
@@ -40,7 +40,7 @@ impl RequestId {
     pub const UNKNOWN: RequestId = RequestId(u32::MAX);
 }
 
-/// The id in one process of a message taken by a matched probe (`MPI_Message`).
+/// Id of a message that a matched probe took (`MPI_Message`), local to one process.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct HandleId(pub u32);
 
@@ -52,7 +52,7 @@ impl HandleId {
 /// Source or destination, as a rank of the call's communicator or of its remote group.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Peer {
-    /// A rank.
+    /// A rank of the communicator.
     Rank(u32),
     /// `MPI_ANY_SOURCE`.
     Any,
@@ -63,7 +63,7 @@ pub enum Peer {
 /// Tag of a receive or status. Negative tags of a trace are kept.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum TagArg {
-    /// A tag.
+    /// This tag.
     Is(i32),
     /// `MPI_ANY_TAG`.
     Any,
@@ -93,7 +93,7 @@ pub struct SendArgs {
     pub tag: i32,
     /// Communicator.
     pub comm: CommId,
-    /// Count × size of the datatype; `None` if the size is unknown.
+    /// Length of the message: count × size of the datatype; `None` if the size is unknown.
     pub bytes: Option<u64>,
 }
 
@@ -113,65 +113,66 @@ pub struct ReceiveArgs {
 /// Status of a completed receive or a probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Status {
-    /// Source; [`Peer::Any`] without a rank, as after a send.
+    /// Source of the message; [`Peer::Any`] if the status has no rank, as after a send.
     pub source: Peer,
-    /// Tag; [`TagArg::Any`] without one.
+    /// Tag of the message; [`TagArg::Any`] if the status has no tag.
     pub tag: TagArg,
-    /// Length of the message.
+    /// Length of the message in bytes.
     pub bytes: Option<u64>,
-    /// The result of `MPI_Test_cancelled`.
+    /// True if `MPI_Test_cancelled` returned true.
     pub cancelled: bool,
 }
 
 /// A request that a `Wait*` or `Test*` call completed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Completion {
-    /// Index into [`Call::requests`].
+    /// Index of the request in [`Call::requests`].
     pub index: u32,
-    /// `None` after `MPI_STATUS(ES)_IGNORE`, or if the trace has no status.
+    /// Status of the request. `None` after `MPI_STATUS(ES)_IGNORE`, or if the trace has no status.
     pub status: Option<Status>,
 }
 
 /// Requests that a completion call waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Await {
-    /// `Wait`, `Test` (one request), `Waitall`, `Testall`.
+    /// All requests: `Wait`, `Test`, `Waitall`, `Testall`.
     All,
-    /// `Waitany`, `Testany`.
+    /// Any one request: `Waitany`, `Testany`.
     Any,
-    /// `Waitsome`, `Testsome`.
+    /// At least one request: `Waitsome`, `Testsome`.
     Some,
 }
 
 /// Derivation of a new communicator from its parent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NewComm {
-    /// Equal members in equal order (`Comm_dup`, `Comm_idup`, `Graph_create` without reorder, …).
+    /// The same members in the same order (`Comm_dup`, `Comm_idup`, `Graph_create` without reorder, …).
     Dup,
-    /// Ranks with this color, by key, then by rank in the parent (`Comm_split`). `None`: `MPI_UNDEFINED`.
+    /// Ranks with the same color, ordered by key, then by rank in the parent (`Comm_split`). A color of
+    /// `None` is `MPI_UNDEFINED`.
     Split {
         /// Color.
         color: Option<i32>,
-        /// Key.
+        /// Key that orders the ranks.
         key: i32,
     },
     /// Members of a group (`Comm_create`, `Comm_create_group`).
     Group(GroupId),
-    /// A grid (`Cart_create`) with the dimensions in [`Call::integers`]. Its members are the first ranks of
-    /// the parent, in order unless the library reordered them.
+    /// A grid (`Cart_create`) with the dimensions in [`Call::integers`]. The members of the grid are the
+    /// first ranks of the parent, in order unless the library reordered the ranks.
     Cart {
-        /// The application allowed a reordering.
+        /// True if the application allowed a reordering.
         reorder: bool,
     },
     /// A graph (`Graph_create`) of the first ranks of the parent.
     Graph {
         /// Number of processes.
         nodes: u32,
-        /// The application allowed a reordering.
+        /// True if the application allowed a reordering.
         reorder: bool,
     },
     /// A slice of a grid (`Cart_sub`): [`Call::integers`] has 1 for each kept dimension, 0 for each dropped
-    /// one.
+    /// dimension.
     CartSub,
     /// An inter-communicator (`Intercomm_create`).
     Inter {
@@ -181,24 +182,24 @@ pub enum NewComm {
         peer_comm: CommId,
         /// Remote leader, a rank of `peer_comm`.
         remote_leader: u32,
-        /// Tag of the leaders.
+        /// Tag that the leaders use.
         tag: i32,
     },
     /// Both groups of an inter-communicator (`Intercomm_merge`).
     Merge {
-        /// The own group comes second.
+        /// True if the own group comes after the other group.
         high: bool,
     },
-    /// [`Call::integers`] has the members' ranks in `MPI_COMM_WORLD`, in order; −1 for a process outside of
-    /// it.
+    /// [`Call::integers`] has the members' ranks in `MPI_COMM_WORLD`, in order; −1 for a process outside
+    /// `MPI_COMM_WORLD`.
     Listed {
-        /// Number of members in the own group, which comes first. The others are the remote group.
+        /// Number of members in the own group, listed first. All other members are the remote group.
         own: u32,
         /// Only the members make this call, with this tag (`Comm_create_group`, or a hash of the string of
-        /// `Comm_create_from_group`). `None`: all members of the parent make it.
+        /// `Comm_create_from_group`). `None` if all members of the parent make the call.
         tag: Option<i64>,
     },
-    /// Undetermined by the trace (`Comm_spawn`, `Comm_accept`, `Comm_join`, …).
+    /// Members that the trace does not determine (`Comm_spawn`, `Comm_accept`, `Comm_join`, …).
     Unknown,
 }
 
@@ -211,11 +212,11 @@ pub enum NewGroup {
     OfRemote(CommId),
     /// The ranks in [`Call::integers`] (`Group_incl`).
     Include(GroupId),
-    /// All but the ranks in [`Call::integers`] (`Group_excl`).
+    /// All members except the ranks in [`Call::integers`] (`Group_excl`).
     Exclude(GroupId),
     /// The ranges in [`Call::integers`], triples of first, last and stride (`Group_range_incl`).
     RangeInclude(GroupId),
-    /// All but the ranges (`Group_range_excl`).
+    /// All members except the ranges in [`Call::integers`] (`Group_range_excl`).
     RangeExclude(GroupId),
     /// `Group_union`.
     Union(GroupId, GroupId),
@@ -228,14 +229,14 @@ pub enum NewGroup {
 /// Effect of a call on message matching.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Action {
-    /// A send, blocking without a request.
+    /// A send; blocking if `request` is `None`.
     Send {
         /// Arguments.
         args: SendArgs,
         /// Request of a non-blocking send.
         request: Option<RequestId>,
     },
-    /// A receive, blocking without a request.
+    /// A receive; blocking if `request` is `None`.
     Receive {
         /// Arguments.
         args: ReceiveArgs,
@@ -246,9 +247,9 @@ pub enum Action {
     },
     /// `MPI_Sendrecv`, `MPI_Sendrecv_replace`, `MPI_Isendrecv`.
     SendReceive {
-        /// Send.
+        /// Arguments of the send.
         send: SendArgs,
-        /// Receive.
+        /// Arguments of the receive.
         receive: ReceiveArgs,
         /// Request of `MPI_Isendrecv`.
         request: Option<RequestId>,
@@ -259,34 +260,34 @@ pub enum Action {
     SendInit {
         /// Arguments.
         args: SendArgs,
-        /// Request.
+        /// Request of the persistent send.
         request: RequestId,
     },
     /// Creates a persistent receive (`MPI_Recv_init`).
     ReceiveInit {
         /// Arguments.
         args: ReceiveArgs,
-        /// Request.
+        /// Request of the persistent receive.
         request: RequestId,
     },
     /// Starts the persistent [`Call::requests`] (`MPI_Start`, `MPI_Startall`).
     Start,
     /// A probe.
     Probe {
-        /// Arguments; `bytes` is `None`.
+        /// Arguments of the probe; `bytes` is `None`.
         args: ReceiveArgs,
-        /// `MPI_Probe`, `MPI_Mprobe`.
+        /// True for `MPI_Probe` and `MPI_Mprobe`.
         blocking: bool,
-        /// The probe found a message.
+        /// True if the probe found a message.
         found: bool,
-        /// Status.
+        /// Status of the probe.
         status: Option<Status>,
         /// The message that a matched probe took (`MPI_Mprobe`, `MPI_Improbe`).
         handle: Option<HandleId>,
     },
     /// `MPI_Mrecv`, `MPI_Imrecv`.
     MatchedReceive {
-        /// Message of a matched probe.
+        /// Message that a matched probe took.
         handle: HandleId,
         /// Request of `MPI_Imrecv`.
         request: Option<RequestId>,
@@ -297,22 +298,22 @@ pub enum Action {
     Complete {
         /// Requests to wait for.
         awaits: Await,
-        /// `Wait*`.
+        /// True for `Wait*`.
         blocking: bool,
     },
-    /// `MPI_Request_get_status`: the request is complete if it is in [`Call::completions`], and remains.
+    /// `MPI_Request_get_status`: a complete request is in [`Call::completions`], and stays valid.
     RequestStatus,
     /// `MPI_Cancel` of the request.
     Cancel,
     /// `MPI_Request_free` of the request.
     RequestFree,
-    /// A collective, blocking without a request.
+    /// A collective; blocking if `request` is `None`.
     Collective {
         /// Communicator.
         comm: CommId,
-        /// Root, if any.
+        /// Root of the collective, if any.
         root: Option<u32>,
-        /// Bytes that this process sends or receives, as the trace has them.
+        /// Bytes that this process sends or receives, according to the trace.
         bytes: Option<u64>,
         /// Request of a non-blocking collective.
         request: Option<RequestId>,
@@ -321,18 +322,18 @@ pub enum Action {
     CollectiveInit {
         /// Communicator.
         comm: CommId,
-        /// Root, if any.
+        /// Root of the collective, if any.
         root: Option<u32>,
-        /// Bytes that this process sends or receives, as the trace has them.
+        /// Bytes that this process sends or receives, according to the trace.
         bytes: Option<u64>,
-        /// Request.
+        /// Request of the persistent collective.
         request: RequestId,
     },
     /// Creates a communicator, collectively over `parent`.
     CommCreate {
-        /// Parent, or [`CommId::NULL`].
+        /// Parent communicator, or [`CommId::NULL`].
         parent: CommId,
-        /// Derivation.
+        /// Derivation from the parent.
         how: NewComm,
         /// New communicator; [`CommId::NULL`] if this process is not a member.
         comm: CommId,
@@ -341,7 +342,7 @@ pub enum Action {
     },
     /// `MPI_Comm_free`, `MPI_Comm_disconnect`.
     CommFree {
-        /// Communicator.
+        /// Communicator that the call frees.
         comm: CommId,
     },
     /// `MPI_Comm_size`.
@@ -360,7 +361,7 @@ pub enum Action {
     },
     /// Creates a group.
     GroupCreate {
-        /// Derivation.
+        /// Derivation of the group.
         how: NewGroup,
         /// New group.
         group: GroupId,
@@ -370,36 +371,37 @@ pub enum Action {
         /// Group.
         group: GroupId,
     },
-    /// Partitioned communication (`MPI_Pready`, `MPI_Parrived`, …): outside of tag matching, only counted.
+    /// Partitioned communication (`MPI_Pready`, `MPI_Parrived`, …): not part of tag matching, and only
+    /// counted.
     Partitioned,
     /// Return of `MPI_Init` or `MPI_Init_thread`.
     Init,
     /// `MPI_Finalize`.
     Finalize,
-    /// Without effect on matching.
+    /// A call without effect on matching.
     Other,
 }
 
-/// One call. Readers reuse the value, so that reading does not allocate.
+/// One call. Readers overwrite the same `Call`, so that reads do not allocate.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Call {
     /// MPI function.
     pub function: Function,
-    /// Thread of the process.
+    /// Number of the calling thread in its process.
     pub thread: u16,
-    /// Entry, in nanoseconds of the process's wall clock.
+    /// Time of the entry, in nanoseconds of the process's wall clock.
     pub enter_ns: i64,
-    /// Return, in nanoseconds of that clock.
+    /// Time of the return, in nanoseconds of the process's wall clock.
     pub leave_ns: i64,
-    /// Position in the file of the trace, in bytes.
+    /// Position of the call in the trace file, in bytes.
     pub offset: u64,
-    /// Return address of the call; 0 if unknown.
+    /// Return address of the MPI call in the program; 0 if unknown.
     pub site: u64,
-    /// Effect.
+    /// Effect of the call on matching.
     pub action: Action,
-    /// Requests of the call in order, with null requests.
+    /// Requests of the call in order, including null requests.
     pub requests: Vec<RequestId>,
-    /// Completed requests, without null requests.
+    /// Requests that the call completed, without null requests.
     pub completions: Vec<Completion>,
     /// Ranks, dimensions or ranges of the [`Action`].
     pub integers: Vec<i32>,

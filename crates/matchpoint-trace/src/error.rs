@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 /// A trace that cannot be read.
 #[derive(Debug)]
 pub struct TraceError {
-    /// File or folder.
+    /// File or folder with the error.
     pub path: PathBuf,
-    /// Byte offset in a binary file.
+    /// Byte offset of the error in a binary file.
     pub offset: Option<u64>,
-    /// Line of a text file, from 1.
+    /// Line of the error in a text file, from 1.
     pub line: Option<u64>,
-    /// Problem found.
+    /// Problem that the reader found.
     pub problem: String,
     /// Action for the user.
     pub advice: String,
@@ -31,21 +31,21 @@ impl TraceError {
         }
     }
 
-    /// Adds a byte offset.
+    /// Adds the byte offset of the error.
     #[must_use]
     pub fn at_offset(mut self, offset: u64) -> Self {
         self.offset = Some(offset);
         self
     }
 
-    /// Adds a line.
+    /// Adds the line of the error.
     #[must_use]
     pub fn at_line(mut self, line: u64) -> Self {
         self.line = Some(line);
         self
     }
 
-    /// The file could not be opened or mapped.
+    /// The error for a file that could not be opened or mapped.
     pub fn io(path: &Path, error: &io::Error) -> Self {
         TraceError::new(path, error.to_string(), "check the path and its permissions")
     }

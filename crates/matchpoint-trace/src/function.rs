@@ -1,7 +1,7 @@
-//! MPI functions in traces: those of MPI-5.0 that move data, create communicators or are frequent, and those
-//! of older versions. All others are [`Function::Unknown`].
+//! MPI functions in traces: functions of MPI-5.0 that move data, create communicators or are frequent, and
+//! functions of older versions. All other functions are [`Function::Unknown`].
 
-/// Class of a function, for the call mix.
+/// Class of a function, for statistics of calls.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Class {
     /// Messages (MPI-4.1 §3 without completion, and §4).
@@ -14,14 +14,14 @@ pub enum Class {
     OneSided,
     /// Communicators, groups and topologies (§7, §8).
     Communicator,
-    /// Other functions.
+    /// All other functions.
     Other,
 }
 
 macro_rules! functions {
     ($($class:ident { $($name:ident)* })*) => {
         /// An MPI function.
-        #[allow(missing_docs, non_camel_case_types)] // each is documented by the standard, under its name
+        #[allow(missing_docs, non_camel_case_types)] // the standard documents each function
         #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
         #[repr(u16)]
         pub enum Function { $($($name,)*)* }
@@ -30,20 +30,20 @@ macro_rules! functions {
             /// All functions, in the order of their discriminants.
             pub const ALL: &'static [Function] = &[$($(Function::$name,)*)*];
 
-            /// Name in the standard.
+            /// Name of the function in the standard.
             pub fn name(self) -> &'static str {
                 const NAMES: &[&str] = &[$($(concat!("MPI_", stringify!($name)),)*)*];
                 NAMES[self as usize]
             }
 
-            /// Function of a name, which may be that for large counts (`MPI_Send_c`).
+            /// Function with this name. The name may be the large-count variant (`MPI_Send_c`).
             pub fn named(name: &str) -> Option<Function> {
                 let short = name.strip_suffix("_c").unwrap_or(name);
                 let known = Function::ALL.iter().filter(|function| **function != Function::Unknown);
                 known.copied().find(|function| function.name() == name || function.name() == short)
             }
 
-            /// Class.
+            /// Class of the function.
             pub fn class(self) -> Class {
                 const CLASSES: &[Class] = &[$($({ let _ = Function::$name; Class::$class },)*)*];
                 CLASSES[self as usize]

@@ -2,30 +2,30 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Measurement of one pair of ranks, or medians of several.
+/// Measurement of one pair of ranks, or medians of several measurements.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct SearchCost {
-    /// Number of pairs.
+    /// Number of measured pairs of ranks.
     #[serde(default = "one")]
     pub pairs: u32,
-    /// Both ranks of a pair were on one host.
+    /// True if both ranks of a pair were on one host.
     pub same_host: bool,
     /// Lengths of the searched queues.
     pub lengths: Vec<u32>,
-    /// Posted receives with a source.
+    /// Cost in a queue of posted receives with a source.
     pub posted: Option<EntryCost>,
-    /// Posted receives from any source.
+    /// Cost in a queue of posted receives from any source.
     pub posted_any: Option<EntryCost>,
-    /// Unexpected messages, searched by a receive with a source. `None` if the transport does not buffer
-    /// enough.
+    /// Cost in a queue of unexpected messages, searched by a receive with a source. `None` if the transport
+    /// does not buffer enough messages.
     pub unexpected: Option<EntryCost>,
-    /// Unexpected messages, searched by a receive from any source.
+    /// Cost in a queue of unexpected messages, searched by a receive from any source.
     pub unexpected_any: Option<EntryCost>,
-    /// Bursts, ascending by their number of messages; empty if not measured.
+    /// Costs of bursts, ascending by number of messages; empty if not measured.
     #[serde(default)]
     pub bursts: Vec<BurstCost>,
     /// Cost of a message without a search, while every rank sends a burst to the next rank, in nanoseconds.
-    /// Mean of several bursts and of all pairs; 0 if not measured.
+    /// The value is the mean of several bursts and of all pairs; 0 if not measured.
     #[serde(default)]
     pub ring_message_ns: f64,
 }
@@ -35,7 +35,7 @@ fn one() -> u32 {
 }
 
 impl SearchCost {
-    /// Medians of pairs within hosts, then of pairs between hosts.
+    /// Medians of the pairs within hosts, then of the pairs between hosts.
     pub fn medians(measured: &[SearchCost]) -> Vec<SearchCost> {
         let among = |same_host: bool| {
             let first = measured.iter().find(|pair| pair.same_host == same_host)?;
@@ -64,10 +64,10 @@ impl SearchCost {
 /// Cost of an attempt.
 #[derive(Clone, PartialEq, Default, Debug, Serialize, Deserialize)]
 pub struct EntryCost {
-    /// Best case by length of the queue, in nanoseconds: entries in sequence, warm caches. Noise may make it
-    /// negative.
+    /// Best case of an attempt by queue length, in nanoseconds: entries in sequence, warm caches. Noise may
+    /// make the value negative.
     pub warm_ns: Vec<f64>,
-    /// Worst case with the longest queue, in nanoseconds: entries in random order, used caches.
+    /// Worst case of an attempt in the longest queue, in nanoseconds: entries in random order, used caches.
     pub cold_ns: f64,
     /// Time of a call that searches an empty queue, in nanoseconds; 0 if not measured.
     #[serde(default)]
@@ -77,9 +77,9 @@ pub struct EntryCost {
 /// Cost of a message without a search in a burst.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct BurstCost {
-    /// Messages in the burst.
+    /// Number of messages in the burst.
     pub messages: u32,
-    /// Time per message of the calls that wait for the burst, in nanoseconds.
+    /// Time of the calls that wait for the burst, per message, in nanoseconds.
     pub message_ns: f64,
 }
 
@@ -98,7 +98,7 @@ impl BurstCost {
     }
 }
 
-/// Lower median: host load only adds time.
+/// The lower median, because host load only adds time.
 fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     values.get(values.len().saturating_sub(1) / 2).copied()

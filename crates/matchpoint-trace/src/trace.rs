@@ -9,7 +9,7 @@ use crate::search::SearchCost;
 /// Properties of a trace, known before its streams are read.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Description {
-    /// Format and version: `DUMPI 13.0.0`.
+    /// Format of the trace and version: `DUMPI 13.0.0`.
     pub format: String,
     /// Version string of the MPI library on one line; `None` if unknown.
     pub library: Option<String>,
@@ -19,24 +19,24 @@ pub struct Description {
     pub command: Vec<String>,
     /// Start of the job, in RFC 3339 format.
     pub started: Option<String>,
-    /// Path.
+    /// Path of the trace.
     pub path: PathBuf,
     /// Size of `MPI_COMM_WORLD`, at least the number of streams.
     pub ranks: u32,
-    /// Ranks without a readable stream, or with one without calls.
+    /// Ranks without a readable stream, or with a stream without calls.
     pub missing: Vec<Missing>,
-    /// Bytes of all streams, for progress.
+    /// Bytes of all streams, for the display of progress.
     pub bytes: u64,
-    /// Calls that the tracer reports as not written.
+    /// Number of calls that the tracer reports as not written.
     pub calls_left_out: u64,
-    /// Calls that the tracer wrote and the files no longer contain.
+    /// Number of calls that the tracer wrote but that the files no longer contain.
     pub calls_cut_off: u64,
     /// Ranks with an unknown number of missing last calls, ascending: the process died, or its file is
-    /// incomplete. Without missing ranks.
+    /// incomplete. Ranks in `missing` are excluded.
     pub ended_early: Vec<u32>,
-    /// Maximal error between the clocks of all ranks; `None` if each rank may have another clock.
+    /// Maximum error between the clocks of all ranks; `None` if each rank may have another clock.
     pub clock_error_ns: Option<u64>,
-    /// A receive from `MPI_PROC_NULL` may look like one from any source.
+    /// True if a receive from `MPI_PROC_NULL` may look like a receive from any source.
     pub null_looks_any: bool,
     /// Limitations of the trace, as full sentences.
     pub notes: Vec<String>,
@@ -45,24 +45,24 @@ pub struct Description {
 /// A rank without a stream.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Missing {
-    /// Rank.
+    /// Rank in `MPI_COMM_WORLD`.
     pub rank: u32,
-    /// Reason.
+    /// Reason why the rank has no stream.
     pub why: String,
 }
 
 /// Arrival of a received message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Arrival {
-    /// Time in the clock of the rank's calls.
+    /// Time of the arrival in the clock of the rank's calls.
     pub at_ns: i64,
     /// Rank of the sender in `MPI_COMM_WORLD`.
     pub from: u32,
-    /// Tag.
+    /// Tag of the message.
     pub tag: i32,
 }
 
-/// Arrivals of a rank, in order.
+/// Arrivals of a rank, in order of time.
 pub type Arrivals<'a> = Box<dyn Iterator<Item = Result<Arrival, TraceError>> + Send + 'a>;
 
 /// Conversion of a process's ticks to nanoseconds in the clock of its calls.
@@ -70,19 +70,19 @@ pub type Nanoseconds<'a> = Box<dyn FnMut(u64) -> i64 + 'a>;
 
 /// A trace. Several threads may read its ranks concurrently.
 pub trait Trace: Send + Sync {
-    /// Properties.
+    /// Properties of the trace.
     fn description(&self) -> &Description;
 
     /// Ranks with a stream, ascending.
     fn present(&self) -> &[u32];
 
-    /// Opens the stream of a present rank. May be repeated.
+    /// Opens the stream of a present rank. A stream may be opened several times.
     ///
     /// # Errors
     /// The file was removed or changed.
     ///
     /// # Panics
-    /// `rank` is not [`present`](Self::present).
+    /// If `rank` is not [`present`](Self::present).
     fn rank(&self, rank: u32) -> Result<Box<dyn RankReader + '_>, TraceError>;
 
     /// Recorded arrivals of a present rank (`matchpoint run --record`), if any.
@@ -94,7 +94,7 @@ pub trait Trace: Send + Sync {
         Ok(None)
     }
 
-    /// Costs of attempts that pairs of ranks measured; may be empty.
+    /// Costs of attempts that pairs of ranks measured; empty if not measured.
     fn searches(&self) -> Vec<SearchCost> {
         Vec::new()
     }
@@ -104,7 +104,7 @@ pub trait Trace: Send + Sync {
         None
     }
 
-    /// Conversion of a present rank's ticks; `None` for a format without ticks.
+    /// Conversion of a present rank's ticks to nanoseconds; `None` for a format without ticks.
     fn nanoseconds(&self, rank: u32) -> Option<Nanoseconds<'_>> {
         let _ = rank;
         None
@@ -117,17 +117,18 @@ pub trait RankReader: Send {
     /// vectors.
     ///
     /// # Errors
-    /// The stream is damaged. It cannot be read any further.
+    /// The stream is damaged and cannot be read any further.
     fn read(&mut self, call: &mut Call) -> Result<bool, TraceError>;
 
-    /// Reads the next call. May omit requests and completions of the `Wait*`, `Test*` and `Start*` families.
+    /// Reads the next call. The reader may omit requests and completions of the `Wait*`, `Test*` and `Start*`
+    /// families.
     ///
     /// # Errors
-    /// As [`read`](Self::read).
+    /// The errors of [`read`](Self::read).
     fn read_outline(&mut self, call: &mut Call) -> Result<bool, TraceError> {
         self.read(call)
     }
 
-    /// Bytes read so far.
+    /// Number of bytes read so far.
     fn position(&self) -> u64;
 }

@@ -1,4 +1,4 @@
-//! A queue in blocks of 64 slots; a vector kernel compares their keys.
+//! A queue in blocks of 64 slots; a vector kernel compares the keys of a block.
 //!
 //! ```text
 //! order    [ 2 | 0 | 3 ]                   numbers of blocks, oldest first
@@ -9,13 +9,14 @@
 //! The newest entry is stored separately until the next push: a vector load waits about 5 ns for recent
 //! stores into the same bytes. A receive that matches at once never writes its key.
 //!
-//! Two adjacent blocks hold more than 32 entries together: a removal that breaks this invariant merges them.
-//! A sparse last block is compacted before a new block is used. Compaction moves amortized at most one entry
-//! per push. Therefore at least every fourth compared key belongs to an entry.
+//! Two adjacent blocks hold more than 32 entries together: a removal that breaks this invariant merges the
+//! blocks. A sparse last block is compacted before a new block is used. Compaction moves amortized at most
+//! one entry per push. At least one compared key in four belongs to an entry.
 //!
-//! A push is O(1) amortized. `front` entries of `order` are unused. If `order` is full and at least half of
-//! it is unused, the numbers move to its beginning; otherwise the memory doubles. A ring buffer avoids these
-//! moves, but a search then has two parts: 3 to 13 % more instructions per post and arrival.
+//! A push is O(1) amortized. The first `front` elements of `order` are unused. If `order` is full and at
+//! least half of `order` is unused, the block numbers move to the beginning of `order`. If less is unused,
+//! the memory doubles. A ring buffer avoids these moves, but a search then has two parts: 3 to 13 % more
+//! instructions per post and arrival.
 
 mod removal;
 mod search;
@@ -34,32 +35,32 @@ const NEWEST: SlotIndex = u32::MAX;
 
 const NONE: u32 = u32::MAX;
 
-/// Two adjacent blocks with at most so many entries are merged.
+/// Two adjacent blocks with at most this number of entries are merged.
 const SPARSE: u32 = LANES as u32 / 2;
 
 pub(crate) trait Keys<T, S>: Default {
     fn set(&mut self, scheme: &S, lane: usize, entry: &T);
 }
 
-/// Aligned: a load of 64 one-byte keys touches one cache line.
+/// The alignment lets a load of 64 one-byte keys touch one cache line only.
 #[repr(align(64))]
 struct Block<K> {
     keys: K,
     live: u64,
-    /// Number of set bits in `live`. Counting takes a dozen instructions without `popcnt`.
+    /// Number of set bits in `live`. Without `popcnt`, counting the bits takes a dozen instructions.
     count: u32,
     /// The next free block, if this block is free.
     vacant: u32,
 }
 
 pub(crate) struct Blocks<T, K> {
-    /// Used from `front` on.
+    /// Block numbers from index `front` on, oldest first.
     order: Vec<u32>,
     front: usize,
     blocks: Vec<Block<K>>,
     entries: Vec<T>,
     vacant: u32,
-    /// Entries in blocks, without `newest`.
+    /// Number of entries in blocks; `newest` does not count.
     stored: usize,
     newest: Option<T>,
 }
@@ -141,7 +142,7 @@ impl<T: Copy, K> Blocks<T, K> {
     /// Appends an entry.
     ///
     /// # Errors
-    /// [`Refused::Memory`] or [`Refused::Full`]; nothing has changed.
+    /// [`Refused::Memory`] or [`Refused::Full`]; the queue is unchanged.
     #[inline]
     pub(crate) fn push<S>(&mut self, scheme: &S, entry: T) -> Result<(), Refused>
     where
@@ -208,7 +209,7 @@ impl<T: Copy, K> Blocks<T, K> {
         self.blocks.try_reserve(1).map_err(|_| Refused::Memory)?;
         self.entries.try_reserve(LANES).map_err(|_| Refused::Memory)?;
         self.blocks.push(Block { keys: K::default(), live: 0, count: 0, vacant: NONE });
-        // Any value fills the unused slots.
+        // The values of unused slots are never read.
         self.entries.resize(self.entries.len() + LANES, filler);
         Ok(block)
     }

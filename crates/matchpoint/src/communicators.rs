@@ -1,13 +1,13 @@
 //! State of an engine for each communicator, found by context id.
 //!
-//! The first entry opens a context, because peers may finish the creation of a communicator first.
+//! The first entry of a context opens the context: a peer may create the communicator earlier and send.
 
 use crate::engine::Refused;
 use crate::envelope::ContextId;
 
 pub(crate) struct Communicators<C> {
     sorted: Vec<(ContextId, C)>,
-    /// Index of the last result; most searches find it again.
+    /// Index of the last communicator found; most searches look for the same communicator.
     recent: usize,
 }
 
@@ -34,7 +34,7 @@ impl<C> Communicators<C> {
         found.map(|(_, kept)| kept)
     }
 
-    /// Like [`find`](Self::find); opens the communicator with `make` if it is not open.
+    /// Like [`find`](Self::find); opens a missing communicator with `make`.
     #[inline]
     pub(crate) fn find_or_open(
         &mut self,
@@ -72,7 +72,7 @@ impl<C> Communicators<C> {
         Some(self.sorted.remove(at).1)
     }
 
-    /// Bytes allocated, and `inner` bytes of each communicator.
+    /// Bytes allocated, including `inner` bytes of each communicator.
     pub(crate) fn bytes(&self, inner: impl Fn(&C) -> u64) -> u64 {
         let held: u64 = self.sorted.iter().map(|(_, kept)| inner(kept)).sum();
         held + (self.sorted.capacity() * size_of::<(ContextId, C)>()) as u64

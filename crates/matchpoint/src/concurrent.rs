@@ -4,20 +4,20 @@
 //! between its beginning and its end. The order of overlapping calls is not specified.
 //!
 //! One rule is weaker. In a context without any-source receives, entries of different sources have no order,
-//! because nothing depends on it. There [`Concurrent::visit`] and the lists of [`Drained`] are in order
-//! source by source.
+//! because no match depends on their order. In such a context, [`Concurrent::visit`] and the lists of
+//! [`Drained`] are sorted by source, then by age.
 //!
-//! Some calls abort the process without memory, because they cannot refuse:
+//! Some calls abort the process if an allocation fails, because these calls cannot return an error:
 //!
 //! | call | allocation |
 //! |---|---|
-//! | [`Concurrent::close`], [`Concurrent::fail_source`] | the lists: their length is unknown before the call has the lock |
+//! | [`Concurrent::close`], [`Concurrent::fail_source`] | the lists of [`Drained`]: their length is unknown before the call has the lock |
 //! | `set_hints`, `close`, `visit`, `substitute`, `footprint` of `sharded` | a list of its locks |
-//! | an arrival with which `sharded` stops spreading a context | a list of its locks, and an engine |
+//! | an arrival that ends the spreading of a context in `sharded` | a list of its locks, and an engine |
 //! | `substitute` | a text |
 //!
 //! The messages of a batch arrive in order, each before its delivery. Calls of other threads may take effect
-//! between them.
+//! between two messages.
 //!
 //! Engine names are `locked:engine=NAME` and `sharded:shards=16,engine=NAME`. All text after `engine=` is the
 //! name of the engine inside.
@@ -38,15 +38,15 @@ use crate::hints::Hints;
 
 /// An engine for concurrent calls. Methods correspond to those of [`Engine`]; see the [module](self).
 pub trait Concurrent: Send + Sync {
-    /// As [`Engine::post_exact`].
+    /// Posts an exact receive, like [`Engine::post_exact`].
     fn post_exact(&self, id: RecvId, pair: Pair, tag: Tag) -> Result<Option<MsgId>, Refused> {
         self.post_selector(id, &Selector::of(pair, tag.0, 0))
     }
 
-    /// As [`Engine::post_selector`].
+    /// Posts any receive, like [`Engine::post_selector`].
     fn post_selector(&self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused>;
 
-    /// As [`Engine::arrive`].
+    /// Handles an arriving message, like [`Engine::arrive`].
     fn arrive(&self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused>;
 
     /// [`post_selector`](Concurrent::post_selector) with the fields of a receive.
@@ -61,15 +61,16 @@ pub trait Concurrent: Send + Sync {
         self.arrive(message.id, message.envelope.pair(), message.envelope.tag)
     }
 
-    /// As [`Engine::arrive_batch`]. Default: [`arrive`](Concurrent::arrive) of each message in turn.
+    /// Handles a batch of messages, like [`Engine::arrive_batch`]. The default calls
+    /// [`arrive`](Concurrent::arrive) for each message in turn.
     fn arrive_batch(&self, messages: &[Message], out: &mut Vec<Option<RecvId>>) -> Result<(), Refused> {
         arrive_each(messages, out, |_, _| (), |message| self.arrive_message(message))
     }
 
-    /// As [`Engine::deliver_batch`]. `deliver` must neither call this engine nor wait for a thread that does:
-    /// the call may wait for the end of the batch. After a panic of `deliver` this call panics, and other
-    /// threads can still use the engine. The engine inside determines which later messages of the batch have
-    /// arrived.
+    /// Handles a batch, like [`Engine::deliver_batch`]. `deliver` must neither call this engine nor wait for
+    /// a thread that calls the engine: such a call may wait for the end of the batch. After a panic in
+    /// `deliver`, `deliver_batch` panics, and other threads can still use the engine. The engine inside
+    /// determines which later messages of the batch have arrived.
     fn deliver_batch(
         &self,
         messages: &[Message],
@@ -79,49 +80,49 @@ pub trait Concurrent: Send + Sync {
         arrive_each(messages, out, deliver, |message| self.arrive_message(message))
     }
 
-    /// As [`Engine::probe`]. Another thread may take the message before this call returns.
+    /// Finds a message, like [`Engine::probe`]. Another thread may take the message before this call returns.
     fn probe(&self, selector: &Selector) -> Option<MsgId>;
 
-    /// As [`Engine::matched_probe`]: only one thread gets the message.
+    /// Removes and returns a message, like [`Engine::matched_probe`]. Only one thread gets the message.
     fn matched_probe(&self, selector: &Selector) -> Option<MsgId>;
 
-    /// As [`Engine::cancel`].
+    /// Withdraws a receive, like [`Engine::cancel`].
     fn cancel(&self, receive: &Receive) -> bool;
 
-    /// As [`Engine::retract`].
+    /// Withdraws a message, like [`Engine::retract`].
     fn retract(&self, message: &Message) -> bool;
 
-    /// As [`Engine::readdress`]: the message gets its source and its match at one moment, without an outer
-    /// lock. [`Unchanged`](Readdressed::Unchanged) may be returned before the call that took the message
-    /// returns in another thread.
+    /// Sets the source of a message, like [`Engine::readdress`]. The message gets its source and its match at
+    /// one moment, without an outer lock. [`Unchanged`](Readdressed::Unchanged) may be returned before
+    /// another thread returns from the call that took the message.
     fn readdress(&self, message: &Message, source: Rank) -> Result<Readdressed, Refused>;
 
-    /// As [`Engine::set_hints`].
+    /// Replaces the assertions on a context, like [`Engine::set_hints`].
     fn set_hints(&self, context: ContextId, hints: Hints) -> Result<(), Refused>;
 
-    /// As [`Engine::close`].
+    /// Removes all entries of a context, like [`Engine::close`].
     fn close(&self, context: ContextId, drained: &mut Drained);
 
-    /// As [`Engine::fail_source`].
+    /// Handles a failed process, like [`Engine::fail_source`].
     fn fail_source(&self, context: ContextId, source: Rank, drained: &mut Drained);
 
-    /// As [`Engine::visit`], at one moment. `each` must not call this engine.
+    /// Visits all entries of a queue at one moment, like [`Engine::visit`]. `each` must not call this engine.
     fn visit(&self, queue: Queue, each: &mut dyn FnMut(Entry));
 
-    /// As [`Engine::posted_len`]; exact without concurrent calls.
+    /// Number of posted receives; exact without concurrent calls.
     fn posted_len(&self) -> usize;
 
-    /// As [`Engine::unexpected_len`]; exact without concurrent calls.
+    /// Number of unexpected messages; exact without concurrent calls.
     fn unexpected_len(&self) -> usize;
 
-    /// As [`Engine::substitute`]: the first substitute of the engines inside.
+    /// Name of the first fallback engine in use, see [`Engine::substitute`].
     fn substitute(&self) -> Option<String>;
 
-    /// As [`Engine::footprint`], locks included.
+    /// Memory of the engine, locks included; see [`Engine::footprint`].
     fn footprint(&self) -> Footprint;
 }
 
-/// Engine names for [`create`], with a description.
+/// Forms of the engine names for [`create`], each with a description.
 pub const KINDS: [(&str, &str); 2] = [
     ("locked:engine=NAME", "one engine, one lock"),
     (
@@ -133,7 +134,7 @@ pub const KINDS: [(&str, &str); 2] = [
 /// Creates the concurrent engine called `name`.
 ///
 /// # Errors
-/// The name has neither form, or the name inside is unknown.
+/// The name has no form of [`KINDS`], or the name after `engine=` is unknown.
 pub fn create(name: &str) -> Result<Box<dyn Concurrent>, NameError> {
     let (bare, rest) = name.split_once(':').unwrap_or((name, ""));
     let (own, inside) = match rest.split_once("engine=") {

@@ -1,12 +1,13 @@
 //! Search effort: entries examined, MPI_T's *match attempts*.
 //!
-//! A generic parameter of every engine: engines without counters have no cost.
+//! The counter type is a generic parameter of every engine, so counting costs nothing in engines without
+//! counters.
 
 use crate::entry::Queue;
 
-/// Counts the entries that an engine examines. `()` discards the counts; [`Attempts`] adds them.
+/// Counts the entries that an engine examines. `()` discards the counts; [`Attempts`] sums the counts.
 pub trait Effort: Default + Send + 'static {
-    /// Adds `entries` of `queue` that were compared.
+    /// Adds `entries`, a number of compared entries of `queue`.
     fn examined(&mut self, queue: Queue, entries: u64);
 
     /// The counts so far.
@@ -23,9 +24,9 @@ impl Effort for () {
 /// Entries examined in each queue by posts, arrivals and probes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Attempts {
-    /// MPICH's `posted_recvq_match_attempts`.
+    /// Entries of the posted queue: MPICH's `posted_recvq_match_attempts`.
     pub posted: u64,
-    /// MPICH's `unexpected_recvq_match_attempts`.
+    /// Entries of the unexpected queue: MPICH's `unexpected_recvq_match_attempts`.
     pub unexpected: u64,
 }
 

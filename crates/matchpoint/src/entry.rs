@@ -4,8 +4,8 @@ use crate::envelope::{ContextId, Envelope, Selector};
 
 /// Id of a receive, chosen by the caller. Two queued receives never have the same id.
 ///
-/// A caller that reuses slots of a table adds a generation ([`RecvId::new`]). A stale
-/// [`Engine::cancel`](crate::Engine::cancel) then finds nothing.
+/// A caller that reuses slots of a table adds a generation ([`RecvId::new`]). So a stale
+/// [`Engine::cancel`](crate::Engine::cancel) finds no receive.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct RecvId(pub u64);
 
@@ -19,7 +19,7 @@ impl RecvId {
         RecvId(u64::from(generation) << 32 | u64::from(index))
     }
 
-    /// The slot in the caller's table.
+    /// The index of the slot in the caller's table.
     pub fn index(self) -> u32 {
         self.0 as u32
     }
@@ -31,7 +31,7 @@ impl MsgId {
         MsgId(u64::from(generation) << 32 | u64::from(index))
     }
 
-    /// The slot in the caller's table.
+    /// The index of the slot in the caller's table.
     pub fn index(self) -> u32 {
         self.0 as u32
     }
@@ -41,9 +41,9 @@ impl MsgId {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub struct Receive {
-    /// The id.
+    /// The id of the receive.
     pub id: RecvId,
-    /// The fields that a message must have.
+    /// The context, source and tag of the receive, with wildcards.
     pub selector: Selector,
 }
 
@@ -59,9 +59,9 @@ impl Receive {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub struct Message {
-    /// The id.
+    /// The id of the message.
     pub id: MsgId,
-    /// The envelope.
+    /// The envelope of the message.
     pub envelope: Envelope,
 }
 
@@ -73,7 +73,7 @@ impl Message {
     }
 }
 
-/// Error of an engine, which is unchanged by the refused call.
+/// Error of an engine. The refused call leaves the engine unchanged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refused {
     /// The call breaks an assertion of [`Engine::set_hints`](crate::Engine::set_hints).
@@ -108,9 +108,9 @@ pub enum Queue {
 /// An entry of a queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Entry {
-    /// In [`Queue::Posted`].
+    /// A receive, in [`Queue::Posted`].
     Receive(Receive),
-    /// In [`Queue::Unexpected`].
+    /// A message, in [`Queue::Unexpected`].
     Message(Message),
 }
 

@@ -5,17 +5,18 @@ use std::fmt::{self, Debug, Display};
 
 /// Number of a communicator's context (MPI-4.1 §3.2.3).
 ///
-/// Local to a process; reusable after [`Engine::close`](crate::Engine::close).
+/// Context ids are local to a process, and may be reused after [`Engine::close`](crate::Engine::close).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct ContextId(pub u32);
 
-/// Sender of a message: a rank in the communicator. A caller with 64-bit addresses numbers them.
+/// Sender of a message: a rank in the communicator. A caller with 64-bit addresses assigns a number to each
+/// address.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Rank(pub u32);
 
 impl Rank {
     /// Unknown source (libfabric's `FI_ADDR_UNSPEC`). Until [`Engine::readdress`](crate::Engine::readdress)
-    /// sets the source, only any-source receives match.
+    /// sets the source, a message with unknown source matches only any-source receives.
     pub const UNKNOWN: Rank = Rank(u32::MAX);
 }
 
@@ -27,26 +28,26 @@ pub struct Pair(pub u64);
 const SOURCE: u64 = 0xFFFF_FFFF;
 
 impl Pair {
-    /// The context in the upper half, the source in the lower half.
+    /// Combines the context in the upper half and the source in the lower half.
     #[inline(always)]
     pub fn new(context: ContextId, source: Rank) -> Self {
         Pair(u64::from(context.0) << 32 | u64::from(source.0))
     }
 
-    /// The context.
+    /// The context of the pair.
     #[inline(always)]
     pub fn context(self) -> ContextId {
         ContextId((self.0 >> 32) as u32)
     }
 
-    /// The source.
+    /// The source of the pair.
     #[inline(always)]
     pub fn source(self) -> Rank {
         Rank(self.0 as u32)
     }
 }
 
-/// The tag of a message. MPI's tags are non-negative `int`s; libfabric's and Portals' are 64 bits.
+/// The tag of a message. MPI's tags are non-negative `int`s; tags of libfabric and Portals have 64 bits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Tag(pub u64);
 
@@ -59,7 +60,7 @@ pub struct TagMask {
     pub ignore: u64,
 }
 
-/// A field with a wildcard.
+/// A field that may have a wildcard.
 pub trait Field: Copy {
     /// Content of [`Wild::Masked`]; [`Infallible`] for a field without masks.
     type Mask: Copy + Debug + PartialEq;
@@ -78,24 +79,24 @@ impl Field for Tag {
 pub enum Wild<T: Field> {
     /// Wildcard: `MPI_ANY_SOURCE`, `MPI_ANY_TAG`.
     Any,
-    /// This value.
+    /// The field must have this value.
     Is(T),
-    /// This value in the compared bits.
+    /// The field must have this value in the compared bits.
     Masked(T::Mask),
 }
 
 /// Context, source and tag of a message.
 ///
-/// The tag is between context and source. Next to each other, the compiler loads both with one load right
-/// after two stores, which delays the processor.
+/// The tag is between context and source. If context and source were adjacent, the compiler would load both
+/// fields with one load after two stores, which delays the processor.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(C)]
 pub struct Envelope {
     /// The communicator's context.
     pub context: ContextId,
-    /// The tag.
+    /// The tag of the message.
     pub tag: Tag,
-    /// The source, or [`Rank::UNKNOWN`].
+    /// The source of the message, or [`Rank::UNKNOWN`].
     pub source: Rank,
 }
 
@@ -111,7 +112,7 @@ impl Envelope {
         Envelope { context: pair.context(), source: pair.source(), tag }
     }
 
-    /// Context and source.
+    /// The context and source of the message.
     #[inline(always)]
     pub fn pair(&self) -> Pair {
         Pair::new(self.context, self.source)
@@ -120,14 +121,14 @@ impl Envelope {
 
 /// Context, source and tag of a receive or probe, with wildcards.
 ///
-/// With this representation, a match is two comparisons for every wildcard. [`Selector::source`] and
-/// [`Selector::tag`] return the fields as [`Wild`].
+/// The fields are stored such that every match takes two comparisons, with or without wildcards.
+/// [`Selector::source`] and [`Selector::tag`] return the fields as [`Wild`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Selector {
-    /// Zero in the bits of `ignore`.
+    /// The tag, with zeros in the bits of `ignore`.
     tag: u64,
     ignore: u64,
-    /// Ones in the bits of `any`.
+    /// The context and source, with ones in the bits of `any`.
     pair: u64,
     /// [`SOURCE`] for any source, else 0.
     any: u64,
@@ -162,13 +163,13 @@ impl Selector {
         Selector::of(envelope.pair(), envelope.tag.0, 0)
     }
 
-    /// The context, which has no wildcard.
+    /// The context of the receive, which is never wild.
     #[inline]
     pub fn context(&self) -> ContextId {
         self.pair().context()
     }
 
-    /// Context and source; [`Rank::UNKNOWN`] for any source.
+    /// The context and source; the source is [`Rank::UNKNOWN`] for any source.
     #[inline(always)]
     pub fn pair(&self) -> Pair {
         Pair(self.pair)
@@ -180,7 +181,7 @@ impl Selector {
         (self.tag, self.ignore)
     }
 
-    /// True without wildcards.
+    /// True if the selector has no wildcard.
     #[inline(always)]
     pub fn is_exact(&self) -> bool {
         self.any | self.ignore == 0
@@ -228,7 +229,7 @@ impl Debug for Selector {
     }
 }
 
-/// `context/source/tag`, `*` for a wildcard, `value~ignore` for a masked tag (both hexadecimal).
+/// Prints `context/source/tag`, `*` for a wildcard, `value~ignore` for a masked tag (both hexadecimal).
 impl Display for Selector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/", self.context().0)?;
@@ -244,7 +245,7 @@ impl Display for Selector {
     }
 }
 
-/// `context/source/tag`, `?` for an unknown source.
+/// Prints `context/source/tag`, `?` for an unknown source.
 impl Display for Envelope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.source {

@@ -26,48 +26,48 @@ use crate::hints::Hints;
 /// A call of a method of [`Engine`] that changes or searches a queue.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Event {
-    /// [`Engine::post_exact`] or [`Engine::post_selector`].
+    /// A call of [`Engine::post_exact`] or [`Engine::post_selector`].
     Post(Receive),
-    /// [`Engine::arrive`].
+    /// A call of [`Engine::arrive`].
     Arrive(Message),
-    /// [`Engine::probe`].
+    /// A call of [`Engine::probe`].
     Probe(Selector),
-    /// [`Engine::matched_probe`].
+    /// A call of [`Engine::matched_probe`].
     MatchedProbe(Selector),
-    /// [`Engine::cancel`].
+    /// A call of [`Engine::cancel`].
     Cancel(Receive),
-    /// [`Engine::retract`].
+    /// A call of [`Engine::retract`].
     Retract(Message),
-    /// [`Engine::readdress`].
+    /// A call of [`Engine::readdress`].
     Readdress(Message, Rank),
-    /// [`Engine::set_hints`].
+    /// A call of [`Engine::set_hints`].
     SetHints(ContextId, Hints),
-    /// [`Engine::close`].
+    /// A call of [`Engine::close`].
     Close(ContextId),
-    /// [`Engine::fail_source`].
+    /// A call of [`Engine::fail_source`].
     FailSource(ContextId, Rank),
-    /// [`Engine::arrive_batch`].
+    /// A call of [`Engine::arrive_batch`].
     ArriveBatch(Vec<Message>),
 }
 
-/// Result of a call.
+/// Result of an event's call.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Outcome {
-    /// Of [`Event::Post`].
+    /// Result of [`Event::Post`].
     Posted(Result<Option<MsgId>, Refused>),
-    /// Of [`Event::Arrive`].
+    /// Result of [`Event::Arrive`].
     Arrived(Result<Option<RecvId>, Refused>),
-    /// Of [`Event::Probe`] and [`Event::MatchedProbe`].
+    /// Result of [`Event::Probe`] and [`Event::MatchedProbe`].
     Found(Option<MsgId>),
-    /// Of [`Event::Cancel`] and [`Event::Retract`].
+    /// Result of [`Event::Cancel`] and [`Event::Retract`].
     Done(bool),
-    /// Of [`Event::Readdress`].
+    /// Result of [`Event::Readdress`].
     Readdressed(Result<Readdressed, Refused>),
-    /// Of [`Event::SetHints`].
+    /// Result of [`Event::SetHints`].
     Hinted(Result<(), Refused>),
-    /// Of [`Event::Close`] and [`Event::FailSource`].
+    /// Result of [`Event::Close`] and [`Event::FailSource`].
     Drained(Drained),
-    /// Of [`Event::ArriveBatch`]: one result for each message before the refused one, if any.
+    /// Result of [`Event::ArriveBatch`]: one result for each message before a refused message, and the error.
     ArrivedBatch(Vec<Option<RecvId>>, Result<(), Refused>),
 }
 
@@ -96,13 +96,13 @@ macro_rules! outcome {
 }
 
 impl Event {
-    /// Makes the call.
+    /// Makes the recorded call on `engine`.
     #[inline]
     pub fn play(&self, engine: &mut dyn Engine) -> Outcome {
         outcome!(self, engine)
     }
 
-    /// Makes the call on an engine that several threads use.
+    /// Makes the recorded call on an engine that several threads use.
     pub fn play_concurrently(&self, engine: &dyn Concurrent) -> Outcome {
         outcome!(self, engine)
     }

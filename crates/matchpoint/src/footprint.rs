@@ -1,20 +1,20 @@
 //! Memory of an engine.
 
-/// Allocated bytes of an engine, the engine value included.
+/// Allocated bytes of an engine, including the engine value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Footprint {
-    /// Independent of entries and peers.
+    /// Bytes that depend neither on entries nor on peers.
     pub fixed_bytes: u64,
-    /// Per peer and communicator, summed.
+    /// Bytes for peers, summed over communicators.
     pub peers_bytes: u64,
-    /// For entries: capacity, not length.
+    /// Bytes allocated for entries, used or not.
     pub entries_bytes: u64,
-    /// Maximum of the sum so far.
+    /// Maximum so far of the sum of the other fields.
     pub peak_bytes: u64,
 }
 
 impl Footprint {
-    /// Sum of the three.
+    /// Sum of fixed, peer and entry bytes.
     pub fn now_bytes(&self) -> u64 {
         self.fixed_bytes + self.peers_bytes + self.entries_bytes
     }

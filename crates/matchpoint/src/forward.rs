@@ -1,4 +1,4 @@
-//! Macro for methods that forward a call of the contract, with each signature in one table.
+//! Macro for methods that forward a call of the contract. One table has all signatures.
 
 /// Implements the named methods of an `impl Engine` or `impl Concurrent`:
 ///
@@ -6,7 +6,7 @@
 /// |---|---|
 /// | `inside` | the engine that `self.call`, or `self.read` without changes, passes to its closure |
 /// | `concurrent` | the engine that `self.call` passes to its closure, from `&self` |
-/// | `functions [PATH]` | the function of that name in the module |
+/// | `functions [PATH]` | the function with the method's name in the module `PATH` |
 macro_rules! forwarded {
     (inside: $($method:ident)*) => { $($crate::forward::forwarded!(@ inside read $method);)* };
     (concurrent: $($method:ident)*) => { $($crate::forward::forwarded!(@ concurrent concurrent $method);)* };

@@ -4,17 +4,18 @@ use crate::envelope::Envelope;
 
 /// Hash values of (source, tag), of the source and of the tag, for indexes of receives.
 ///
-/// Without the context, because each communicator has separate indexes.
+/// The hash values exclude the context, because each communicator has separate indexes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Hashes(u64);
 
 pub(crate) const BITS: u32 = 21;
 
 impl Hashes {
-    /// Hashes `envelope` without its context. Two multiplications.
+    /// Hashes `envelope` without its context. The hash takes two multiplications.
     #[inline]
     pub(crate) fn of(envelope: &Envelope) -> Self {
-        // Multiply-shift (Dietzfelbinger et al. 1997): the upper bits of a sum of products by odd constants.
+        // Multiply-shift (Dietzfelbinger et al. 1997): the upper bits of a sum of products with odd
+        // constants.
         let source = u64::from(envelope.source.0).wrapping_mul(0xE703_7ED1_A0B4_28DB);
         let tag = envelope.tag.0.wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let value = |product: u64, place: u32| product >> (u64::BITS - BITS) << (place * BITS);

@@ -3,37 +3,39 @@
 use crate::entry::Refused;
 use crate::envelope::{ContextId, Selector, Wild};
 
-/// Assertions on a context: MPI-4.1's info keys (§7.4.4) and an additional one. All false: MPI's full
-/// semantics.
+/// Assertions on a context: MPI-4.1's info keys (§7.4.4) and an additional one. If all assertions are false,
+/// MPI's full semantics apply.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Hints {
     /// `mpi_assert_no_any_source`: no receive or probe uses any source.
     pub no_any_source: bool,
     /// `mpi_assert_no_any_tag`: no receive or probe uses any tag or an ignore mask.
     pub no_any_tag: bool,
-    /// `mpi_assert_exact_length`: buffers have the exact length of the message. Does not affect matching.
+    /// `mpi_assert_exact_length`: buffers have the exact length of the message. This assertion does not
+    /// affect matching.
     pub exact_length: bool,
     /// `mpi_assert_allow_overtaking`: messages may match in any order ([`Order::None`]).
     pub allow_overtaking: bool,
-    /// Not in MPI: every receive is posted before its message arrives. An unexpected message is refused.
+    /// Every receive is posted before its message arrives, so an unexpected message is refused. MPI has no
+    /// such assertion.
     pub no_unexpected: bool,
 }
 
-/// Order in which messages and receives match. It determines the rules that apply.
+/// Order in which messages and receives match. The order determines the matching rules that apply.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub enum Order {
     /// The oldest match of all sources. Default of engines.
     #[default]
     Total,
-    /// Receives in posted order. Of the unexpected messages, the oldest of any one source (MPI's minimum,
-    /// §3.5). Messages with unknown source count as one source.
+    /// Messages take receives in posted order. A receive takes the oldest matching message of any one source
+    /// (MPI's minimum, §3.5). All messages with unknown source count as one source.
     PerSource,
-    /// Any match ([`Hints::allow_overtaking`]).
+    /// A receive may take any matching message ([`Hints::allow_overtaking`]).
     None,
 }
 
 impl Hints {
-    /// Assertions of `self` or `other`.
+    /// The assertions that `self` or `other` makes.
     #[must_use]
     pub fn and(self, other: Hints) -> Hints {
         Hints {
@@ -52,7 +54,7 @@ impl Hints {
     /// Checks a receive or probe.
     ///
     /// # Errors
-    /// [`Refused::Hint`] if it breaks an assertion.
+    /// [`Refused::Hint`] if the selector breaks an assertion.
     #[inline]
     pub fn admit(&self, selector: &Selector) -> Result<(), Refused> {
         let any_source = self.no_any_source && selector.source() == Wild::Any;
@@ -61,7 +63,7 @@ impl Hints {
     }
 }
 
-/// Assertions by context. Most programs have none: the test of an empty table is one comparison.
+/// Assertions by context. Most programs make no assertion; the test for an empty table is one comparison.
 #[derive(Clone, Debug, Default)]
 pub struct HintTable(Vec<(ContextId, Hints)>);
 
@@ -84,7 +86,7 @@ impl HintTable {
     /// Checks a receive or probe against the assertions on its context.
     ///
     /// # Errors
-    /// [`Refused::Hint`] if it breaks one.
+    /// [`Refused::Hint`] if the selector breaks an assertion.
     #[inline]
     pub fn admit(&self, selector: &Selector) -> Result<(), Refused> {
         if self.0.is_empty() { Ok(()) } else { self.find(selector.context()).admit(selector) }
@@ -93,13 +95,13 @@ impl HintTable {
     /// Checks whether messages may be queued in `context`.
     ///
     /// # Errors
-    /// [`Refused::Hint`] under `no_unexpected`.
+    /// [`Refused::Hint`] if `no_unexpected` is asserted on `context`.
     #[inline]
     pub fn admit_unexpected(&self, context: ContextId) -> Result<(), Refused> {
         if self.get(context).no_unexpected { Err(Refused::Hint) } else { Ok(()) }
     }
 
-    /// Whether a call can break an assertion. O(contexts with assertions).
+    /// True if a call can break an assertion. O(contexts with assertions).
     pub(crate) fn can_refuse(&self) -> bool {
         self.iter().any(|(_, hints)| hints.can_refuse())
     }
@@ -107,7 +109,7 @@ impl HintTable {
     /// Replaces the assertions on `context`.
     ///
     /// # Errors
-    /// [`Refused::Memory`]; nothing has changed.
+    /// [`Refused::Memory`]: the assertions are unchanged.
     pub fn set(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {
         match self.place(context) {
             _ if hints == Hints::default() => self.forget(context),

@@ -14,7 +14,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Read [`engines::list`] first: the simplest engine, which defines the expected results of all others.
+//! Read [`engines::list`] first: this simplest engine defines the expected results of all other engines.
 
 mod blocks;
 mod communicators;

@@ -1,4 +1,4 @@
-//! Linked queues with 32-bit links, in one allocation. Used by engines with many short queues.
+//! Linked queues with 32-bit links, in one allocation. Engines with many short queues use linked queues.
 //!
 //! ```text
 //! slots     [ a | b | c | d | – ]      one Vec, grown by try_reserve, never shrunk
@@ -6,8 +6,8 @@
 //! queue 1   head → b → d               so an empty queue takes 4 bytes
 //! ```
 //!
-//! An entry may be in `L` queues at once, for example of a hash bin and of the arrival order. Push, unlink
-//! and removal are O(1).
+//! An entry may be in `L` queues at once, for example in the queue of a hash bin and in the queue of all
+//! arrivals. Push, unlink and removal are O(1).
 
 mod front_removal;
 mod shared;
@@ -18,10 +18,10 @@ use crate::engine::Refused;
 
 pub(crate) type SlotIndex = u32;
 
-/// No entry: the end of a queue.
+/// Marks the end of a queue: no entry.
 pub(crate) const NIL: SlotIndex = u32::MAX;
 
-/// In `prev` of the first pair of links: the slot is free.
+/// Value of `prev` in the first pair of links of a free slot.
 const VACANT: SlotIndex = u32::MAX - 1;
 
 /// A receive or a message, and its number in the order of posts or arrivals.
@@ -37,15 +37,15 @@ struct Links {
     next: SlotIndex,
 }
 
-/// One entry, one cache line. Unaligned, a receive takes 56 bytes and crosses lines: 4 ns more per post and
-/// arrival.
+/// An entry and its links, aligned to one cache line. An unaligned receive takes 56 bytes and crosses cache
+/// lines: 4 ns more per post and arrival.
 #[repr(align(64))]
 struct Slot<T, const L: usize> {
     value: T,
     links: [Links; L],
 }
 
-/// The entries of all queues. Free slots keep their last value and are linked through `next`.
+/// The entries of all queues. A free slot keeps its last value, and `next` links to another free slot.
 pub(crate) struct Slab<T, const L: usize> {
     slots: Vec<Slot<T, L>>,
     vacant: SlotIndex,
@@ -117,7 +117,7 @@ impl<T: Copy, const L: usize> Slab<T, L> {
         slot.value
     }
 
-    /// Frees all slots and keeps the memory. Discard the queues of these entries.
+    /// Frees all slots and keeps the memory. The caller must discard all queues of this slab.
     pub(crate) fn clear(&mut self) {
         self.slots.clear();
         self.vacant = NIL;
@@ -152,7 +152,7 @@ impl<T: Copy, const L: usize> Slab<T, L> {
     }
 }
 
-/// A queue of entries linked through links `W`, oldest first.
+/// A queue of entries, oldest first. Links `W` of the entries connect the entries.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LinkedQueue<const W: usize = 0> {
     head: SlotIndex,
@@ -165,13 +165,13 @@ impl<const W: usize> Default for LinkedQueue<W> {
 }
 
 impl<const W: usize> LinkedQueue<W> {
-    /// The oldest entry, or [`NIL`].
+    /// The oldest entry of the queue, or [`NIL`].
     #[inline]
     pub(crate) fn head(self) -> SlotIndex {
         self.head
     }
 
-    /// Appends an entry that is in no queue of these links.
+    /// Appends an entry that is in no other queue with links `W`.
     #[inline]
     pub(crate) fn push<T, const L: usize>(&mut self, slab: &mut Slab<T, L>, at: SlotIndex) {
         if self.head == NIL {
@@ -190,7 +190,8 @@ impl<const W: usize> LinkedQueue<W> {
         if after == NIL {
             return self.push(slab, at);
         }
-        // The tail, if `after` is the head: then `at` becomes the head.
+        // The previous entry, or the tail of the queue if `after` is the head; in that case `at` becomes the
+        // head.
         let prev = std::mem::replace(&mut slab.slots[after as usize].links[W].prev, at);
         slab.slots[at as usize].links[W] = Links { prev, next: after };
         if after == self.head {
@@ -200,7 +201,7 @@ impl<const W: usize> LinkedQueue<W> {
         }
     }
 
-    /// Removes an entry from the queue; the slab keeps it.
+    /// Removes an entry from the queue; the slab keeps the entry.
     #[inline]
     pub(crate) fn unlink<T, const L: usize>(&mut self, slab: &mut Slab<T, L>, at: SlotIndex) {
         let Links { prev, next } = slab.slots[at as usize].links[W];
@@ -209,14 +210,15 @@ impl<const W: usize> LinkedQueue<W> {
         } else {
             slab.slots[prev as usize].links[W].next = next;
         }
-        // `prev` of the next entry, or of the head if the tail was removed.
+        // `prev` of the next entry changes; if the tail was removed, `prev` of the head changes.
         let neighbour = if next == NIL { self.head } else { next };
         if neighbour != NIL {
             slab.slots[neighbour as usize].links[W].prev = prev;
         }
     }
 
-    /// Finds the first entry that matches and is older than `age`. Adds the entries compared to `examined`.
+    /// Finds the first entry that matches and is older than `age`. Adds the number of entries compared to
+    /// `examined`.
     #[inline]
     pub(crate) fn search<T: Copy, const L: usize>(
         self,
@@ -236,8 +238,9 @@ impl<const W: usize> LinkedQueue<W> {
         None
     }
 
-    /// Finds the oldest match in this queue and `other`, and returns whether it is in `other`. Searches this
-    /// queue, then the older entries of `other`. Adds the entries compared to `examined`.
+    /// Finds the oldest match in this queue and `other`, and returns whether the match is in `other`.
+    /// Searches this queue, then the older entries of `other`. Adds the number of entries compared to
+    /// `examined`.
     #[inline]
     pub(crate) fn search_both<T: Copy, const L: usize>(
         self,
@@ -252,8 +255,9 @@ impl<const W: usize> LinkedQueue<W> {
         older.map(|at| (at, true)).or(own.map(|at| (at, false)))
     }
 
-    /// Finds the oldest match in this queue and `other`, and returns whether it is in `other`. Compares in
-    /// the order of ages. Adds the entries compared to `examined`.
+    /// Finds the oldest match in this queue and `other`, and returns whether the match is in `other`.
+    /// Compares entries of both queues in the order of ages. Adds the number of entries compared to
+    /// `examined`.
     #[inline]
     pub(crate) fn search_merged<T: Copy, const L: usize>(
         self,

@@ -1,25 +1,27 @@
 //! Maintenance operations of the contract, derived from the entries of an engine and their ages.
 //!
-//! They are not on the critical path. Engines with faster algorithms implement the methods themselves.
+//! Maintenance operations are not on the critical path. Engines with faster algorithms implement the methods
+//! themselves.
 
 use crate::engine::{Drained, Entry, Message, MsgId, Queue, Readdressed, Receive, Refused};
 use crate::envelope::{ContextId, Envelope, Rank, Wild};
 use crate::hints::{HintTable, Hints};
 
 pub(crate) trait Queues {
-    /// Position of a receive. Changes of other entries do not move it.
+    /// Position of a receive. The position stays valid when other entries are added or removed.
     type Posted: Copy;
-    /// Position of a message. Changes of other entries do not move it.
+    /// Position of a message. The position stays valid when other entries are added or removed.
     type Unexpected: Copy;
 
-    /// Age (unique, smaller is older) and position of every receive, in any order.
-    fn posted(&self) -> impl Iterator<Item = (u64, Self::Posted)>;
-    fn unexpected(&self) -> impl Iterator<Item = (u64, Self::Unexpected)>;
+    /// Age and position of every receive, in any order. Ages are unique; the oldest receive has the smallest
+    /// age.
+    fn posted_positions(&self) -> impl Iterator<Item = (u64, Self::Posted)>;
+    fn unexpected_positions(&self) -> impl Iterator<Item = (u64, Self::Unexpected)>;
     fn posted_in(&self, context: ContextId) -> impl Iterator<Item = (u64, Self::Posted)> {
-        self.posted().filter(move |&(_, at)| self.receive(at).selector.context() == context)
+        self.posted_positions().filter(move |&(_, at)| self.receive(at).selector.context() == context)
     }
     fn unexpected_in(&self, context: ContextId) -> impl Iterator<Item = (u64, Self::Unexpected)> {
-        self.unexpected().filter(move |&(_, at)| self.message(at).envelope.context == context)
+        self.unexpected_positions().filter(move |&(_, at)| self.message(at).envelope.context == context)
     }
     fn receive(&self, at: Self::Posted) -> Receive;
     fn message(&self, at: Self::Unexpected) -> Message;
@@ -35,15 +37,15 @@ pub(crate) trait Queues {
         self.take_unexpected(at);
         id
     }
-    /// Replaces the envelope of a message, which keeps its age. After an error nothing has changed.
+    /// Replaces the envelope of a message; the message keeps its age. After an error the queue is unchanged.
     fn set_envelope(&mut self, at: Self::Unexpected, addressed: Envelope) -> Result<(), Refused>;
     /// Restores the invariants of a queue after removals and before the next search.
     fn compact(&mut self, _: Queue) {}
     fn hints(&mut self) -> &mut HintTable;
 }
 
-/// Implements the named methods of an `impl Engine` with the functions of this file, which need [`Queues`].
-/// `visit` includes `queued_in`.
+/// Implements the named methods of an `impl Engine` with the functions of this file, which require the trait
+/// [`Queues`]. `visit` includes `queued_in`.
 ///
 /// | method | required members of the engine |
 /// |---|---|
@@ -54,7 +56,7 @@ pub(crate) trait Queues {
 macro_rules! provided {
     ($($method:ident)*) => { $($crate::maintenance::provided!(@ $method);)* };
     (@ post_selector) => {
-        // Inlined into `post_exact`, so that the selector stays in registers: 5 ns.
+        // This method is inlined into `post_exact`, so that the selector stays in registers. This saves 5 ns.
         #[inline(always)]
         fn post_selector(
             &mut self,
@@ -123,7 +125,8 @@ macro_rules! provided {
 }
 pub(crate) use provided;
 
-/// Entries by age. Without memory for a list, searches for each next entry: O(entries²).
+/// Entries in the order of age. If a list cannot be allocated, each next entry is searched for, O(entries²)
+/// in total.
 pub(crate) enum EntriesByAge<P> {
     Sorted(std::vec::IntoIter<(u64, P)>),
     Searched { after: Option<u64> },
@@ -144,7 +147,8 @@ impl<P: Copy> EntriesByAge<P> {
         EntriesByAge::Sorted(listed.into_iter())
     }
 
-    /// The next entry. `entries` are those of [`of`](Self::of), without some already returned.
+    /// The next entry by age. The caller passes the same `entries` as to [`of`](Self::of); entries that were
+    /// already returned may be missing.
     pub(crate) fn next(&mut self, entries: impl Iterator<Item = (u64, P)>) -> Option<P> {
         match self {
             EntriesByAge::Sorted(listed) => listed.next().map(|(_, at)| at),
@@ -158,9 +162,9 @@ impl<P: Copy> EntriesByAge<P> {
     }
 }
 
-/// [`Engine::cancel`](crate::Engine::cancel). O(receives posted).
+/// Implements [`Engine::cancel`](crate::Engine::cancel). O(receives posted).
 pub(crate) fn cancel<Q: Queues>(queues: &mut Q, receive: &Receive) -> bool {
-    let Some((_, at)) = queues.posted().find(|&(_, at)| queues.receive(at).id == receive.id) else {
+    let Some((_, at)) = queues.posted_positions().find(|&(_, at)| queues.receive(at).id == receive.id) else {
         return false;
     };
     queues.take_posted(at);
@@ -168,9 +172,10 @@ pub(crate) fn cancel<Q: Queues>(queues: &mut Q, receive: &Receive) -> bool {
     true
 }
 
-/// [`Engine::retract`](crate::Engine::retract). O(messages queued).
+/// Implements [`Engine::retract`](crate::Engine::retract). O(messages queued).
 pub(crate) fn retract<Q: Queues>(queues: &mut Q, message: &Message) -> bool {
-    let Some((_, at)) = queues.unexpected().find(|&(_, at)| queues.message(at).id == message.id) else {
+    let Some((_, at)) = queues.unexpected_positions().find(|&(_, at)| queues.message(at).id == message.id)
+    else {
         return false;
     };
     queues.take_unexpected(at);
@@ -178,7 +183,8 @@ pub(crate) fn retract<Q: Queues>(queues: &mut Q, message: &Message) -> bool {
     true
 }
 
-/// [`Engine::readdress`](crate::Engine::readdress). O(entries queued), and the cost of `set_envelope`.
+/// Implements [`Engine::readdress`](crate::Engine::readdress). O(entries queued), and the cost of
+/// `set_envelope`.
 pub(crate) fn readdress<Q: Queues>(
     queues: &mut Q,
     message: &Message,
@@ -187,7 +193,8 @@ pub(crate) fn readdress<Q: Queues>(
     if message.envelope.source != Rank::UNKNOWN || source == Rank::UNKNOWN {
         return Ok(Readdressed::Unchanged);
     }
-    let found = queues.unexpected().map(|(_, at)| at).find(|&at| queues.message(at).id == message.id);
+    let found =
+        queues.unexpected_positions().map(|(_, at)| at).find(|&at| queues.message(at).id == message.id);
     let Some(at) = found else { return Ok(Readdressed::Unchanged) };
     let old = queues.message(at).envelope;
     if old.source != Rank::UNKNOWN {
@@ -195,7 +202,7 @@ pub(crate) fn readdress<Q: Queues>(
     }
     let addressed = Envelope { source, ..old };
     let accepts = |&(_, at): &(_, Q::Posted)| queues.receive(at).selector.matches(&addressed);
-    let Some((_, earliest)) = queues.posted().filter(accepts).min_by_key(|&(age, _)| age) else {
+    let Some((_, earliest)) = queues.posted_positions().filter(accepts).min_by_key(|&(age, _)| age) else {
         return queues.set_envelope(at, addressed).map(|()| Readdressed::SourceSet);
     };
     let id = queues.receive(earliest).id;
@@ -206,7 +213,7 @@ pub(crate) fn readdress<Q: Queues>(
     Ok(Readdressed::Matched(id))
 }
 
-/// [`Engine::set_hints`](crate::Engine::set_hints). O(entries queued).
+/// Implements [`Engine::set_hints`](crate::Engine::set_hints). O(entries queued).
 pub(crate) fn set_hints<Q: Queues>(queues: &mut Q, context: ContextId, hints: Hints) -> Result<(), Refused> {
     queues.posted_in(context).try_for_each(|(_, at)| hints.admit(&queues.receive(at).selector))?;
     if hints.no_unexpected && queues.unexpected_in(context).next().is_some() {
@@ -215,7 +222,8 @@ pub(crate) fn set_hints<Q: Queues>(queues: &mut Q, context: ContextId, hints: Hi
     queues.hints().set(context, hints)
 }
 
-/// [`Engine::close`](crate::Engine::close). O(entries queued), and sorting those of the context.
+/// Implements [`Engine::close`](crate::Engine::close). O(entries queued), and a sort of the context's
+/// entries.
 pub(crate) fn close<Q: Queues>(queues: &mut Q, context: ContextId, drained: &mut Drained) {
     let mut oldest = EntriesByAge::of(queues.posted_in(context));
     while let Some(at) = oldest.next(queues.posted_in(context)) {
@@ -232,7 +240,8 @@ pub(crate) fn close<Q: Queues>(queues: &mut Q, context: ContextId, drained: &mut
     queues.hints().forget(context);
 }
 
-/// [`Engine::fail_source`](crate::Engine::fail_source). O(entries queued), and sorting those of the context.
+/// Implements [`Engine::fail_source`](crate::Engine::fail_source). O(entries queued), and a sort of the
+/// context's entries.
 pub(crate) fn fail_source<Q: Queues>(
     queues: &mut Q,
     context: ContextId,
@@ -254,23 +263,23 @@ pub(crate) fn fail_source<Q: Queues>(
     queues.compact(Queue::Posted);
 }
 
-/// [`Engine::queued_in`](crate::Engine::queued_in). O(entries queued), without sorting.
+/// Implements [`Engine::queued_in`](crate::Engine::queued_in). O(entries queued), without sorting.
 pub(crate) fn queued_in<Q: Queues>(queues: &Q, context: ContextId) -> (usize, usize) {
     (queues.posted_in(context).count(), queues.unexpected_in(context).count())
 }
 
-/// [`Engine::visit`](crate::Engine::visit). Sorts the queue.
+/// Implements [`Engine::visit`](crate::Engine::visit). Sorts the queue by age.
 pub(crate) fn visit<Q: Queues>(queues: &Q, queue: Queue, each: &mut dyn FnMut(Entry)) {
     match queue {
         Queue::Posted => {
-            let mut oldest = EntriesByAge::of(queues.posted());
-            while let Some(at) = oldest.next(queues.posted()) {
+            let mut oldest = EntriesByAge::of(queues.posted_positions());
+            while let Some(at) = oldest.next(queues.posted_positions()) {
                 each(Entry::Receive(queues.receive(at)));
             }
         }
         Queue::Unexpected => {
-            let mut oldest = EntriesByAge::of(queues.unexpected());
-            while let Some(at) = oldest.next(queues.unexpected()) {
+            let mut oldest = EntriesByAge::of(queues.unexpected_positions());
+            while let Some(at) = oldest.next(queues.unexpected_positions()) {
                 each(Entry::Message(queues.message(at)));
             }
         }

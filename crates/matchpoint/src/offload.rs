@@ -7,12 +7,12 @@
 //! ```
 //!
 //! The application posts receives and polls for completions. The matcher processes commands and messages in
-//! the order in which it takes them; each ring keeps its order.
+//! the order in which the matcher takes entries from the rings; each ring keeps its order.
 //!
-//! The thread models the cores of a network card with separate memory (García et al. 2024, §IV). The
+//! The matcher thread models the cores of a network card with separate memory (García et al. 2024, §IV). The
 //! matcher stops when the engine holds more than `budget_kib`, checked after each batch of up to 32 commands
-//! and messages. Then the application falls back (§III-B, §IV-E): its thread runs the same engine in `post`
-//! and `poll`.
+//! and messages. After that, matching falls back to the application (§III-B, §IV-E): the application's thread
+//! runs the same engine in `post` and `poll`.
 //!
 //! The engine name is `offload:budget_kib=4608,ring=1024,engine=NAME`. A post costs the application one store
 //! into a ring, a completion one load, whatever the cost of the engine.
@@ -36,21 +36,22 @@ pub const BUDGET_KIB: u64 = 4608;
 /// Default number of slots of a ring.
 pub const RING: usize = 1024;
 
-/// Polls without work before the matcher sleeps, about ten microseconds.
+/// Number of polls without work before the matcher sleeps; the polls last about ten microseconds.
 const POLLS: u32 = 500;
 
-/// Sleep between polls. No thread wakes the matcher, so a post need not check whether it sleeps.
+/// Sleep of the idle matcher between two polls. No thread wakes the matcher, so a post need not check whether
+/// the matcher sleeps.
 const SLEEP: Duration = Duration::from_micros(50);
 
-/// Commands and messages per batch; the application can take the engine between batches.
+/// Commands and messages per batch. The application can lock the engine between two batches.
 const BATCH: usize = 32;
 
 /// Parameters of an [`Offload`].
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// Limit of the memory of engine and rings.
+    /// Maximum memory of the engine and the rings, in bytes.
     pub budget_bytes: u64,
-    /// Slots of each ring.
+    /// Number of slots in each ring.
     pub ring: usize,
 }
 
@@ -63,7 +64,7 @@ impl Default for Settings {
 /// Result of a posted receive or an arrived message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Completion {
-    /// The receive took the message.
+    /// The receive took this message.
     Matched(RecvId, MsgId),
     /// The engine refused the receive.
     ReceiveRefused(RecvId, Refused),
@@ -71,11 +72,12 @@ pub enum Completion {
     MessageRefused(MsgId, Refused),
 }
 
-/// The rings are full: poll, then retry.
+/// A ring is full. The caller polls completions, then retries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Busy;
 
-/// Processes commands, in the matcher thread or, after the fallback, in the application.
+/// The state that processes commands and messages: in the matcher thread, and after the fallback in the
+/// application's thread.
 struct Matcher {
     engine: Box<dyn Engine>,
     commands: Receiver<Receive>,
@@ -88,9 +90,9 @@ struct Matcher {
 struct Shared {
     matcher: Mutex<Matcher>,
     done: AtomicU64,
-    /// The application waits for the engine; the matcher releases it between batches.
+    /// True if the application waits for the engine; the matcher releases the engine between batches.
     is_wanted: AtomicBool,
-    /// The budget is exhausted; the application runs the matcher.
+    /// True after the budget was exhausted; the application runs the matcher.
     has_fallen_back: AtomicBool,
     has_panicked: AtomicBool,
     has_ended: AtomicBool,
@@ -104,7 +106,7 @@ impl Shared {
     /// Locks the matcher for the application.
     ///
     /// # Panics
-    /// The engine has panicked.
+    /// If the engine has panicked.
     fn lock_matcher(&self) -> MutexGuard<'_, Matcher> {
         self.is_wanted.store(true, Ordering::Relaxed);
         let matcher = self.matcher();
@@ -115,12 +117,12 @@ impl Shared {
 }
 
 impl Matcher {
-    /// Processes at most `limit` commands and messages, while the completion ring has free slots. Returns
-    /// their number, and whether the memory is within the budget.
+    /// Processes at most `limit` commands and messages, while the completion ring has free slots. Returns the
+    /// number of processed commands and messages, and whether the memory is within the budget.
     fn process_batch(&mut self, limit: usize) -> (u64, bool) {
         let mut done = 0;
         for at in 0..limit {
-            // Alternates between both rings.
+            // The loop alternates between both rings.
             let steps: [fn(&mut Self) -> bool; 2] = [Self::process_command, Self::process_message];
             let took = self.completions.has_room(1) && (steps[at % 2](self) || steps[(at + 1) % 2](self));
             if !took {
@@ -128,7 +130,7 @@ impl Matcher {
             }
             done += 1;
         }
-        // The memory of some engines takes O(communicators) to sum.
+        // In some engines, a sum of the memory takes O(communicators).
         let is_within = done == 0 || self.budget_bytes == u64::MAX || self.held_bytes() <= self.budget_bytes;
         if !is_within {
             // The budget limits the matcher thread only.
@@ -137,8 +139,8 @@ impl Matcher {
         (done, is_within)
     }
 
-    /// Posts all receives of the ring, while the completion ring has free slots. Returns their number, and
-    /// whether the ring is empty.
+    /// Posts all receives of the ring, while the completion ring has free slots. Returns the number of
+    /// receives, and whether the ring is empty.
     fn take_commands(&mut self) -> (u64, bool) {
         let mut done = 0;
         while self.completions.has_room(1) {
@@ -180,7 +182,7 @@ impl Matcher {
     }
 }
 
-/// Interface of the application. See the [module](self).
+/// The application's end of an offloaded engine: posts receives and polls completions.
 pub struct Offload {
     shared: Arc<Shared>,
     commands: Sender<Receive>,
@@ -193,14 +195,14 @@ pub struct Offload {
     poll_limit: PollLimit,
 }
 
-/// Interface of the network: passes messages to the matcher.
+/// The network's end of an offloaded engine: passes messages to the matcher.
 pub struct Wire {
     messages: Sender<Message>,
     message_count: u64,
 }
 
 impl Wire {
-    /// Passes an arriving message.
+    /// Passes an arriving message to the matcher.
     ///
     /// # Errors
     /// [`Busy`]: the ring is full.
@@ -211,7 +213,7 @@ impl Wire {
         Ok(())
     }
 
-    /// Messages passed so far.
+    /// Number of messages passed to the matcher so far.
     pub fn message_count(&self) -> u64 {
         self.message_count
     }
@@ -221,7 +223,7 @@ impl Offload {
     /// Starts a thread for `engine`.
     ///
     /// # Errors
-    /// [`Refused::Memory`] without memory or threads.
+    /// [`Refused::Memory`] if memory or a thread cannot be allocated.
     pub fn start(engine: Box<dyn Engine>, settings: Settings) -> Result<(Offload, Wire), Refused> {
         let (commands, command_receiver) = ring(settings.ring)?;
         let (messages, message_receiver) = ring(settings.ring)?;
@@ -262,7 +264,7 @@ impl Offload {
         Ok((offload, Wire { messages, message_count: 0 }))
     }
 
-    /// Passes a receive.
+    /// Passes a receive to the matcher.
     ///
     /// # Errors
     /// [`Busy`]: the command ring is full.
@@ -296,8 +298,8 @@ impl Offload {
         self.shared.has_fallen_back.load(Ordering::Acquire)
     }
 
-    /// Waits until all posted receives and `messages` messages are processed. The completion ring needs free
-    /// slots for their completions.
+    /// Waits until all posted receives and `messages` messages are processed. The completion ring must have
+    /// free slots for all completions.
     pub fn wait_processed(&mut self, messages: u64) {
         let all = self.posted + messages;
         loop {
@@ -313,11 +315,11 @@ impl Offload {
         }
     }
 
-    /// Calls `act` with the engine after all posted receives. So a cancel finds every receive, and a probe
-    /// sees the effect of earlier receives. Messages still in the ring have not arrived.
+    /// Calls `act` with the engine after all posted receives. So a cancel finds every posted receive, and a
+    /// probe sees the effect of earlier receives. Messages still in the ring have not arrived.
     ///
     /// # Panics
-    /// The engine has panicked.
+    /// If the engine has panicked.
     pub fn with_engine<A>(&mut self, act: impl FnOnce(&mut dyn Engine) -> A) -> A {
         loop {
             let mut matcher = self.shared.lock_matcher();
@@ -338,7 +340,8 @@ impl Offload {
 
     #[cold]
     fn match_in_caller(&mut self) {
-        // At most the slots of both rings: concurrent senders do not keep this thread here.
+        // The loop handles at most the slots of both rings, so that concurrent senders do not keep this
+        // thread here.
         let mut matcher = self.shared.lock_matcher();
         let slots = matcher.commands.slots() + matcher.messages.slots();
         let (done, _) = matcher.process_batch(slots);
@@ -351,7 +354,7 @@ impl Drop for Offload {
     fn drop(&mut self) {
         self.shared.has_ended.store(true, Ordering::Release);
         if let Some(thread) = self.thread.take().filter(|_| self.process == process::id()) {
-            // The thread has ended or panicked; neither needs handling.
+            // The thread has ended or panicked; both results are ignored.
             let _ = thread.join();
         }
     }
@@ -364,7 +367,7 @@ impl Drop for PanicGuard<'_> {
     fn drop(&mut self) {
         if thread::panicking() {
             self.0.has_panicked.store(true, Ordering::Relaxed);
-            // Threads that read `has_fallen_back` then find the panic.
+            // Threads that read `has_fallen_back` afterwards find the panic.
             self.0.has_fallen_back.store(true, Ordering::Release);
         }
     }
@@ -384,7 +387,8 @@ fn run_matcher(shared: &Shared, poll_limit: PollLimit) {
             polls = 0;
         }
         if !is_within {
-            // The last access of this thread: the application then has exclusive use of the matcher.
+            // This store is the last access of the matcher thread. After the store, only the application uses
+            // the matcher.
             shared.has_fallen_back.store(true, Ordering::Release);
             return;
         }
@@ -399,7 +403,7 @@ fn run_matcher(shared: &Shared, poll_limit: PollLimit) {
 /// name of the engine inside.
 ///
 /// # Errors
-/// The name has another form, or the name inside is unknown.
+/// The name has another form, or the name after `engine=` is unknown.
 pub fn start(name: &str) -> Result<(Offload, Wire), NameError> {
     let (bare, rest) = name.split_once(':').unwrap_or((name, ""));
     let (own, inside) = rest.split_once("engine=").unwrap_or((rest, "hybrid"));

@@ -3,7 +3,7 @@
 use crate::engine::Refused;
 use crate::envelope::Rank;
 
-/// Values by source. Sources below a bound index an array, others are hashed.
+/// Values by source. Sources below a bound index an array; other sources are hashed.
 pub(crate) struct Peers<P> {
     dense: Vec<P>,
     sparse: Sparse<P>,
@@ -13,7 +13,7 @@ pub(crate) struct Peers<P> {
 /// half full. A sorted list took O(sources) per insertion.
 struct Sparse<P> {
     entries: Vec<(Rank, P)>,
-    /// Length: 0 or a power of two.
+    /// Hash table of indices. The length is 0 or a power of two.
     table: Vec<u32>,
 }
 
@@ -26,12 +26,12 @@ impl<P> Default for Peers<P> {
 }
 
 impl<P: Default> Sparse<P> {
-    /// The slot of `source`: the upper bits of a product (multiply-shift), then linear probing. The table is
-    /// not empty.
+    /// The table slot of `source`: the upper bits of a product (multiply-shift), then linear probing. The
+    /// table must not be empty.
     #[inline]
     fn slot(&self, source: Rank) -> usize {
         let mask = self.table.len() - 1;
-        // At least 4 slots, so that not all bits are shifted out.
+        // The table has at least 4 slots, so that not all bits are shifted out.
         let shift = u64::BITS - self.table.len().trailing_zeros();
         let mut slot = (u64::from(source.0).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> shift) as usize;
         while self.table[slot] != EMPTY && self.entries[self.table[slot] as usize].0 != source {
@@ -81,7 +81,7 @@ impl<P: Default> Sparse<P> {
 }
 
 impl<P: Default> Peers<P> {
-    /// The value of `source`. O(1); expected O(1) above the bound.
+    /// The value of `source`, if the table has the source. O(1); expected O(1) above the bound.
     #[inline]
     pub(crate) fn get_mut(&mut self, source: Rank) -> Option<&mut P> {
         if usize::try_from(source.0).is_ok_and(|at| at < self.dense.len()) {
@@ -90,8 +90,8 @@ impl<P: Default> Peers<P> {
         self.sparse.find(source).map(|at| &mut self.sparse.entries[at].1)
     }
 
-    /// The value of `source`, inserted if missing. `bound` is the first hashed source, the same in every
-    /// call. O(1) expected and amortized.
+    /// The value of `source`, inserted if missing. `bound` is the first hashed source, and must be the same
+    /// in every call. O(1) expected and amortized.
     #[inline]
     pub(crate) fn get_or_insert(&mut self, source: Rank, bound: u64) -> Result<&mut P, Refused> {
         if u64::from(source.0) >= bound {
@@ -105,12 +105,12 @@ impl<P: Default> Peers<P> {
         Ok(&mut self.dense[at])
     }
 
-    /// Values below the bound, in ascending order of the source, with unused ones.
+    /// Values of sources below the bound, in ascending order of the source. Unused values are included.
     pub(crate) fn dense(&self) -> impl Iterator<Item = &P> {
         self.dense.iter()
     }
 
-    /// Values above the bound, in insertion order.
+    /// Values of sources above the bound, in insertion order.
     pub(crate) fn sparse(&self) -> impl Iterator<Item = (Rank, &P)> {
         self.sparse.entries.iter().map(|(source, peer)| (*source, peer))
     }

@@ -1,4 +1,4 @@
-//! Engine with vector comparison of keys: common part of `vector` and `fuzzy`.
+//! Engine that compares keys with vector kernels: the common part of `vector` and `fuzzy`.
 
 use crate::blocks::{Blocks, Found, Keys, Pattern, SlotIndex};
 use crate::effort::{Attempts, Effort};
@@ -18,9 +18,9 @@ pub(crate) trait Scheme: Copy + Send + 'static {
 
     fn key(&self, envelope: &Envelope) -> Self::Key;
     fn query(&self, selector: &Selector) -> Self::Query;
-    /// Bits of the receives that may match. `inline(always)`.
+    /// Bits of the receives that may match. Implementations are `inline(always)`.
     fn matching_receives<L: Lanes>(lanes: L, posted: &Self::Posted, key: &Self::Key) -> u64;
-    /// Bits of the messages that may match. `inline(always)`.
+    /// Bits of the messages that may match. Implementations are `inline(always)`.
     fn matching_messages<L: Lanes>(lanes: L, unexpected: &Self::Unexpected, query: &Self::Query) -> u64;
 }
 
@@ -139,11 +139,11 @@ impl<S: Scheme, E: Effort> Queues for ScanEngine<S, E> {
     type Posted = SlotIndex;
     type Unexpected = SlotIndex;
 
-    fn posted(&self) -> impl Iterator<Item = (u64, SlotIndex)> {
+    fn posted_positions(&self) -> impl Iterator<Item = (u64, SlotIndex)> {
         self.posted.iter()
     }
 
-    fn unexpected(&self) -> impl Iterator<Item = (u64, SlotIndex)> {
+    fn unexpected_positions(&self) -> impl Iterator<Item = (u64, SlotIndex)> {
         self.unexpected.iter()
     }
 
@@ -197,7 +197,7 @@ impl<S: Scheme, E: Effort> Engine for ScanEngine<S, E> {
     fn footprint(&self) -> Footprint {
         let fixed_bytes = size_of::<Self>() as u64 + self.hints.bytes();
         let entries_bytes = self.posted.bytes() + self.unexpected.bytes();
-        // Memory is never freed, so the current size is the peak.
+        // The engine never frees memory, so the current size is the peak.
         Footprint { fixed_bytes, peers_bytes: 0, entries_bytes, peak_bytes: fixed_bytes + entries_bytes }
     }
 

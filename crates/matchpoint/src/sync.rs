@@ -1,5 +1,5 @@
 //! Atomics and cells of the standard library, or of the model checker [loom](https://docs.rs/loom) under
-//! `--cfg loom`. Loom tries every interleaving of the threads, and every value that they may read.
+//! `--cfg loom`. Loom tries every interleaving of the threads, and every value that the threads may read.
 
 #[cfg(all(test, loom))]
 pub(crate) use loom::cell::UnsafeCell;
@@ -30,28 +30,29 @@ impl<T> UnsafeCell<T> {
     }
 }
 
-/// Polls before a waiting thread yields its processor.
+/// Number of polls before a waiting thread yields its processor.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PollLimit {
     pub(crate) polls: u32,
 }
 
 impl PollLimit {
-    /// No polls if there are fewer processors than `threads`: the awaited thread may need this processor.
+    /// Returns no polls if the machine has fewer processors than `threads`: the awaited thread may need this
+    /// processor.
     pub(crate) fn of(threads: usize, polls: u32) -> Self {
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         PollLimit { polls: if threads <= processors { polls } else { 0 } }
     }
 }
 
-/// Yields before a waiting thread sleeps between polls.
+/// Number of yields before a waiting thread sleeps between polls.
 #[cfg(not(all(test, loom)))]
 const YIELDS: u32 = 64;
 
 #[cfg(not(all(test, loom)))]
 const SLEEP: std::time::Duration = std::time::Duration::from_micros(50);
 
-/// Waits until `holds` returns true through another thread. Polls, then yields between polls, and finally
+/// Waits until another thread makes `holds` return true. Polls, then yields between polls, and finally
 /// sleeps.
 #[cfg(not(all(test, loom)))]
 pub(crate) fn wait_until(poll_limit: PollLimit, mut holds: impl FnMut() -> bool) {
@@ -68,8 +69,8 @@ pub(crate) fn wait_until(poll_limit: PollLimit, mut holds: impl FnMut() -> bool)
     }
 }
 
-/// The version for the model checker. A failed poll changes nothing, so the interleavings after it equal
-/// those without it. Loom therefore skips the variations of this branch.
+/// The version for the model checker. A failed poll changes no state, so the model checker need not explore
+/// the interleavings after a failed poll.
 #[cfg(all(test, loom))]
 pub(crate) fn wait_until(_: PollLimit, mut holds: impl FnMut() -> bool) {
     while !holds() {

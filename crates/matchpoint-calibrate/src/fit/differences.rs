@@ -1,7 +1,8 @@
 //! Costs from differences of two times.
 //!
 //! γ is the difference between receives in reverse and in equal order (§4.1). δ is the difference between a
-//! shared and an unshared link (§4.2). The cost of the transfer is in both times and cancels.
+//! shared and an unshared link (§4.2). Both times include the cost of the transfer, so the difference does
+//! not.
 
 use super::Range;
 use super::robust::{self, Fit, FitError, Row};
@@ -13,16 +14,16 @@ pub struct Difference {
     pub with_s: f64,
     /// Time without the cost.
     pub without_s: f64,
-    /// Number of payments: compared entries, or bytes.
+    /// How often the cost occurs: number of compared entries, or of bytes.
     pub amount: f64,
 }
 
 /// Cost per unit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cost {
-    /// Seconds per unit.
+    /// Cost in seconds per unit.
     pub each_s: Range,
-    /// By amount: residual of each difference, relative to the time with the cost.
+    /// Pairs of an amount and the residual of its difference, relative to the time with the cost.
     pub residuals: Vec<(f64, f64)>,
 }
 
@@ -59,8 +60,8 @@ fn cost(differences: &[Difference], fit: &Fit) -> Cost {
     }
 }
 
-/// Additional attempts of a list for n messages in reverse order, compared with equal order: n (n + 1) ÷ 2 −
-/// n.
+/// Additional attempts of a list for n messages in reverse order, compared with equal order. The number is n
+/// (n + 1) ÷ 2 − n.
 pub fn extra_attempts(messages: u32) -> f64 {
     let n = f64::from(messages);
     n * (n - 1.0) / 2.0

@@ -1,7 +1,7 @@
 //! Fit of the model's parameters to raw measurements.
 //!
 //! [`protocols`] fits times by size, [`rates`] times of several pairs, [`differences`] pairs of times.
-//! [`parameters`] combines them.
+//! [`parameters`] combines these fits.
 
 pub mod differences;
 pub mod parameters;
@@ -13,11 +13,11 @@ mod squares;
 /// A parameter with its confidence interval ([`robust::CONFIDENCE`]).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Range {
-    /// The estimate, never negative.
+    /// The estimated value, never negative.
     pub value: f64,
-    /// Low end, never negative.
+    /// Low end of the interval, never negative.
     pub low: f64,
-    /// High end. The high end of a time is infinite without evidence: one round with no more measurements
+    /// High end of the interval. The high end of a time is infinite if one round has no more measurements
     /// than parameters.
     pub high: f64,
 }
@@ -28,10 +28,10 @@ impl Range {
         Range { value, low: (centre - margin).clamp(0.0, value), high: (centre + margin).max(value) }
     }
 
-    /// Widens the interval by the variation of estimates of single rounds: Student's interval of their mean,
-    /// around the value. A bootstrap of few rounds is too narrow, because it never exceeds the extremes. The
-    /// fit of one line to all times does not show the variation of the machine's speed; rounds do. With no
-    /// more times than parameters, only rounds give an interval.
+    /// Widens the interval by the variation of estimates of single rounds: Student's interval of the mean of
+    /// these estimates, around the value. A bootstrap of few rounds is too narrow, because a bootstrap never
+    /// exceeds the extremes. Only the comparison of rounds shows the variation of the machine's speed. With
+    /// no more times than parameters, only rounds give an interval.
     pub(crate) fn over_rounds(self, estimates: &[f64]) -> Range {
         let count = estimates.len() as f64;
         if count < 2.0 {
@@ -57,12 +57,12 @@ impl Range {
         self.low <= 0.0
     }
 
-    /// Reciprocal.
+    /// The interval of the parameter's reciprocal.
     pub fn inverse(&self) -> Range {
         Range { value: 1.0 / self.value, low: 1.0 / self.high, high: 1.0 / self.low }
     }
 
-    /// Multiplies by a factor.
+    /// The interval multiplied by a factor.
     pub fn scaled(&self, factor: f64) -> Range {
         Range { value: self.value * factor, low: self.low * factor, high: self.high * factor }
     }

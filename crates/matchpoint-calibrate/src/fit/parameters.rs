@@ -1,4 +1,4 @@
-//! All parameters of a machine, and warnings about missing ones.
+//! Fit of all parameters of a machine, and warnings about missing parameters.
 
 use matchpoint_model::Locality;
 
@@ -31,12 +31,13 @@ pub struct Link {
 pub struct Search {
     /// Seconds per attempt: 2 γ.
     pub attempt_s: Range,
-    /// By number of attempts: residual of each difference, relative to the time of the exchange.
+    /// Pairs of a number of attempts and the residual of its difference, relative to the time of the
+    /// exchange.
     pub residuals: Vec<(f64, f64)>,
-    /// Number of concurrent messages, and seconds per attempt for this number alone.
+    /// Pairs of a number of concurrent messages, and the seconds per attempt measured with this number.
     pub by_messages: Vec<(u32, Range)>,
-    /// Additional cost of random order divided by that of reverse order. It is 0.5 for one list searched from
-    /// its start.
+    /// Additional cost of random order ÷ additional cost of reverse order. The ratio is 0.5 for one list
+    /// searched from its start.
     pub random_share: Option<f64>,
 }
 
@@ -71,26 +72,26 @@ pub struct LogP {
 /// All fitted parameters.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Parameters {
-    /// The nearest locality first.
+    /// Transports by locality, nearest locality first.
     pub links: Vec<Link>,
-    /// γ.
+    /// Cost of queue searches, γ.
     pub search: Option<Search>,
     /// δ, in seconds per byte.
     pub contention: Option<Cost>,
-    /// Of the most distant pair.
+    /// LogP parameters of the most distant pair.
     pub logp: Option<LogP>,
-    /// Missing parameters and how to measure them, in full sentences.
+    /// Missing parameters, and instructions to measure each parameter, in full sentences.
     pub warnings: Vec<String>,
 }
 
 impl Parameters {
-    /// Returns true without any parameter.
+    /// Returns true if no parameter was fitted.
     pub fn is_empty(&self) -> bool {
         self.links.is_empty() && self.search.is_none() && self.contention.is_none() && self.logp.is_none()
     }
 }
 
-/// Measurements, as a whole or by round.
+/// Measurements of all rounds, or of one round.
 struct Measurements<'a> {
     raw: &'a Raw,
     all: Vec<Repeated>,
@@ -127,7 +128,7 @@ pub fn fit(raw: &Raw) -> Parameters {
     }
     found.search = search(measured, &mut found.warnings);
     found.contention = contention(measured, &mut found.warnings);
-    found.logp = logp(measured);
+    found.logp = fit_logp(measured);
     warn_of_unbounded(&mut found);
     found
 }
@@ -166,7 +167,7 @@ fn points(measured: &Measurements<'_>, placement: Locality, round: Option<usize>
     points
 }
 
-/// Times of several pairs, less the time to start them together.
+/// Times of several pairs; the time to start the pairs together is subtracted.
 fn shared(measured: &Measurements<'_>, round: Option<usize>) -> Vec<Shared> {
     let one = |one: &Repeated| {
         let Measurement { pairs, bytes, .. } = &one.measurement;
@@ -239,8 +240,8 @@ fn node_rate(
             NodeRate::NotMet { .. } | NodeRate::Latency | NodeRate::NotMeasured => None,
         };
     match rates::fit(segment, all) {
-        // Interval of the time per byte. If it contains 0, the rate has no upper end, and its low end is not
-        // 0.
+        // Interval of the time per byte. If the interval contains 0, the rate has no upper end, and the low
+        // end of the rate is not 0.
         NodeRate::Limit(whole) => {
             NodeRate::Limit(measured.over_rounds(whole.inverse(), time_per_byte).inverse())
         }
@@ -394,7 +395,7 @@ fn search(measured: &Measurements<'_>, warnings: &mut Vec<String>) -> Option<Sea
     })
 }
 
-/// Both orders of a round have the same speed of the machine.
+/// In one round, the machine has the same speed for both orders.
 fn by_messages(measured: &Measurements<'_>, reversed: &[(u32, Difference)]) -> Vec<(u32, Range)> {
     let rounds = 0..measured.raw.head.settings.rounds as usize;
     let by_round: Vec<Vec<(u32, Difference)>> =
@@ -424,21 +425,21 @@ fn why_nothing(reversed: &[(u32, Difference)]) -> String {
     )
 }
 
-/// Ratio beyond chance.
+/// Minimum ratio of costs that is not due to chance.
 const COST_RATIO_MIN: f64 = 1.5;
 
 /// While a receiver searches, the sender may prepare the next message. The time of equal order may thus be
-/// hidden in that of reverse order. From this ratio on, little is hidden.
+/// hidden in the time of reverse order. From this ratio on, little time is hidden.
 const SEARCH_RATIO_MIN: f64 = 4.0;
 
-/// The differences dominated by search; all differences if fewer than two are.
+/// The differences that search dominates; all differences if search dominates fewer than two.
 fn dominated_by_search(all: &[(u32, Difference)]) -> Vec<(u32, Difference)> {
     let is_search = |(_, one): &&(u32, Difference)| one.with_s >= SEARCH_RATIO_MIN * one.without_s;
     let some: Vec<(u32, Difference)> = all.iter().filter(is_search).copied().collect();
     if some.len() < 2 { all.to_vec() } else { some }
 }
 
-/// For the largest number of messages, where search dominates.
+/// Ratio of random to reverse order, for the largest number of messages, where search dominates.
 fn random_share(measured: &Measurements<'_>, reversed: &[(u32, Difference)]) -> Option<f64> {
     let random = beyond_equal(measured, PostOrder::Random, None);
     let (messages, most) = reversed.iter().max_by_key(|(messages, _)| *messages)?;
@@ -488,7 +489,7 @@ fn line_differences(measured: &Measurements<'_>, round: Option<usize>) -> Vec<Di
     measured.of_part(Part::LineShared).filter_map(difference).collect()
 }
 
-fn logp(measured: &Measurements<'_>) -> Option<LogP> {
+fn fit_logp(measured: &Measurements<'_>) -> Option<LogP> {
     let of = |part: Part| {
         let whole = each_more(measured, part, None)?;
         let in_round = |round| each_more(measured, part, Some(round)).map(|alone| alone.value);

@@ -12,7 +12,7 @@ use super::robust::{self, Fit, FitError, Row};
 /// Time of one message.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
-    /// Size.
+    /// Size of the message.
     pub bytes: u32,
     /// Time from sender to receiver.
     pub time_s: f64,
@@ -51,13 +51,13 @@ const POINTS_MIN: usize = 4;
 /// Minimum relative noise. Smaller differences may come from caches and are no evidence for a protocol.
 const NOISE_MIN: f64 = 0.01;
 
-/// Penalty of a further segment in units of ln(points): two parameters, and a boundary that is searched and
-/// so counts twice. Schwarz's usual criterion, half of this, finds segments in noise.
+/// Penalty of a further segment in units of ln(points): two parameters, and a searched boundary, which counts
+/// twice. Schwarz's usual criterion, half of this penalty, finds segments in noise.
 const CHARGE: f64 = 6.0;
 
 /// Fits sizes in ascending order. Sizes up to `eager_max` are eager. A side of this limit with one size has
-/// no line and is left out. Without the limit, ranges are named by order: one is eager, two are eager and
-/// rendezvous.
+/// no line and is left out. Without the limit, ranges are named by order: one range is eager, two ranges are
+/// eager and rendezvous.
 ///
 /// # Errors
 /// If there are too few sizes, or if a time is invalid.
@@ -86,7 +86,7 @@ fn name_by_order(mut segments: Vec<Segment>) -> Vec<Segment> {
     segments
 }
 
-/// Divides into at most as many ranges as protocols. Ranges are named after the last protocols.
+/// Divides the points into at most as many ranges as protocols. Ranges are named after the last protocols.
 fn cut(points: &[Point], noise: f64, protocols: &[Protocol]) -> Result<Vec<Segment>, FitError> {
     if points.len() < 2 {
         return Err(FitError::TooFew);
@@ -119,7 +119,7 @@ pub fn line(points: &[Point]) -> Result<Segment, FitError> {
     };
     let free = robust::fit(&rows(|bytes| vec![1.0, bytes]))?;
     let (alpha, beta) = (free.parameters[0], free.parameters[1]);
-    // A negative parameter becomes 0, and the other is fitted again without it.
+    // A negative parameter becomes 0, and the other parameter is fitted again alone.
     let (fit, values): (Fit, _) = if alpha < 0.0 {
         let fit = robust::fit(&rows(|bytes| vec![bytes]))?;
         let values = [0.0, fit.parameters[0]];
@@ -153,7 +153,8 @@ fn noise(points: &[Point]) -> f64 {
     robust::spread(&misses)
 }
 
-/// In standard deviations of one time, including the uncertainty of the neighbours.
+/// Deviation of a time from its neighbours' line, in standard deviations of one time, including the
+/// uncertainty of the neighbours.
 fn miss(three: &[Point]) -> f64 {
     let size = |at: usize| f64::from(three[at].bytes);
     let right = (size(1) - size(0)) / (size(2) - size(0));

@@ -19,7 +19,7 @@ pub struct Shared {
 /// Result for R_N.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum NodeRate {
-    /// Bytes per second.
+    /// The rate of the node, in bytes per second.
     Limit(Range),
     /// The pairs did not reach a limit.
     NotMet {
@@ -32,7 +32,7 @@ pub enum NodeRate {
     NotMeasured,
 }
 
-/// Relative excess over the time of one pair from which the node counts as the limit.
+/// A time counts as limited by the node if it exceeds the time of one pair by this relative amount.
 const EXCESS: f64 = 0.15;
 
 /// Minimum number of limited times for a rate.
@@ -42,8 +42,8 @@ const ROWS_MIN: usize = 3;
 const SMALLEST: u32 = 4;
 
 /// Subtracts the time to start the pairs together, which does not depend on the size: a barrier per
-/// direction. A single pair has none. The estimate is the additional time of the smallest messages compared
-/// with one pair.
+/// direction. A single pair needs no barrier. The estimate is the additional time of the smallest messages
+/// compared with one pair.
 pub fn without_start(alone: &[Point], shared: &[Shared]) -> Vec<Shared> {
     let start_s = |pairs: u32| {
         let together = || shared.iter().filter(move |one| one.pairs == pairs);
@@ -75,7 +75,7 @@ pub fn fit(segment: &Segment, shared: &[Shared]) -> NodeRate {
     let Some(pairs) = of_protocol.iter().map(|one| one.pairs).max() else { return NodeRate::NotMeasured };
     let is_limited = |one: &&&Shared| one.time_s > (1.0 + EXCESS) * segment.time_s(one.bytes);
     let limited: Vec<Row> = of_protocol.iter().filter(is_limited).map(|one| row(one, alpha_s)).collect();
-    // A few late times among many have another reason.
+    // A few slow times among many have another reason than the node.
     if limited.len() < ROWS_MIN || limited.len() * 4 < of_protocol.len() {
         return NodeRate::NotMet { pairs };
     }
@@ -88,7 +88,7 @@ pub fn fit(segment: &Segment, shared: &[Shared]) -> NodeRate {
     }
 }
 
-/// T − α = ppn s ÷ R_N. The unit is the whole time, so that an error of α has little weight.
+/// Row for T − α = ppn s ÷ R_N. The unit is the whole time, so that an error of α has little weight.
 fn row(one: &Shared, alpha_s: f64) -> Row {
     Row {
         terms: vec![f64::from(one.pairs) * f64::from(one.bytes)],

@@ -26,7 +26,7 @@ const STEPS: usize = 60;
 pub struct Row {
     /// One term per parameter.
     pub terms: Vec<f64>,
-    /// A time, or the difference of two.
+    /// A time, or the difference of two times.
     pub time_s: f64,
     /// Unit of the residual, above 0.
     pub unit_s: f64,
@@ -53,7 +53,7 @@ pub enum FitError {
 /// Fitted parameters.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fit {
-    /// In the order of the terms.
+    /// Parameters, in the order of the terms.
     pub parameters: Vec<f64>,
     /// Half width of each interval; infinite with no more rows than parameters.
     pub margins: Vec<f64>,
@@ -113,7 +113,7 @@ fn reweighted(design: &Columns, times: &[f64]) -> Result<(Vec<f64>, Vec<f64>, f6
 pub fn spread(of: &[f64]) -> f64 {
     let mut sizes: Vec<f64> = of.iter().map(|residual| residual.abs()).collect();
     sizes.sort_by(f64::total_cmp);
-    // An exact fit has no outliers; the minimum avoids a division by 0.
+    // An exact fit has no outliers. The minimum avoids a division by 0.
     sizes.get(sizes.len() / 2).map_or(0.0, |median| MAD * median).max(1e-12)
 }
 

@@ -1,7 +1,7 @@
 //! Weighted least squares of few columns by modified Gram-Schmidt (Björck, Numerical Methods for Least
 //! Squares Problems, §2.4).
 //!
-//! Libraries for this need a newer compiler and thirty crates. Here there are at most two columns.
+//! Libraries for least squares need a newer compiler and thirty crates. The fits have at most two columns.
 
 /// Terms of a model: one column per parameter, one number per row.
 pub type Columns = Vec<Vec<f64>>;
@@ -11,9 +11,9 @@ const SINGULAR: f64 = 1e-9;
 
 /// Parameters and their variances relative to a residual's: the diagonal of (XᵀX)⁻¹.
 pub struct Solution {
-    /// One per column.
+    /// Parameters, one per column.
     pub parameters: Vec<f64>,
-    /// One per column.
+    /// Variances, one per column.
     pub variances: Vec<f64>,
 }
 
@@ -43,7 +43,7 @@ pub fn solve(columns: &Columns, target: &[f64], weights: &[f64]) -> Option<Solut
         right[at] = without(&mut rest, &unit);
     }
     let parameters = back(&triangle, &right);
-    // Columns of the inverse triangle: the variances are the squared lengths of its rows.
+    // Columns of the inverse triangle: the variances are the squared lengths of the inverse's rows.
     let mut variances = vec![0.0; count];
     for at in 0..count {
         let mut one = vec![0.0; count];

@@ -1,4 +1,4 @@
-//! Known parameters with noise and outliers: the fit finds them.
+//! Tests that the fit finds known parameters, with noise and outliers in the times.
 
 use crate::synthetic_machine::{Interruptions, SyntheticMachine, nodes};
 use matchpoint_calibrate::fit::Range;
@@ -120,7 +120,7 @@ fn differing_rounds_widen_intervals() {
     }
 }
 
-/// Two ranges of sizes are two protocols. Only the eager limit identifies them.
+/// Two ranges of sizes are two protocols. Only the eager limit identifies both protocols.
 #[test]
 fn eager_limit_names_protocols() {
     let two = vec![(5e-7, 2e9, 512), (2e-6, 4e9, u32::MAX)];
@@ -140,7 +140,7 @@ fn eager_limit_names_protocols() {
     assert_eq!(named, [Protocol::Eager, Protocol::Rendezvous]);
     assert_eq!((file.short_max_bytes, file.eager_max_bytes), (None, Some(600)));
     assert_eq!((file.protocol(600), file.protocol(601)), (Protocol::Eager, Protocol::Rendezvous));
-    // A library without eager messages.
+    // This library has no eager messages.
     let (named, file) = names(0);
     assert_eq!((named, file.eager_max_bytes), (vec![Protocol::Rendezvous], Some(0)));
 }
@@ -172,8 +172,8 @@ fn undetermined_rate_is_unbounded() {
     assert!(matchpoint_model::machine::parse(&made.to_toml(), "machine.toml").is_ok());
 }
 
-/// Two times give α and R_b without an interval; several rounds give one. An unbounded value is not in the
-/// file, where it would count as exact.
+/// Two times give α and R_b without an interval; several rounds give an interval. The file omits an unbounded
+/// value, because the value would count as exact.
 #[test]
 fn unbounded_parameter_is_reported_and_omitted() {
     let noisy = SyntheticMachine { noise: 0.02, ..SyntheticMachine::blue_waters() };
@@ -314,7 +314,8 @@ fn unreached_rate_is_not_invented() {
     );
 }
 
-/// Pairs that start together need a barrier, a single pair does not. This is not a limit.
+/// Pairs that start together need a barrier, a single pair needs no barrier. The time of the barrier is not a
+/// node limit.
 #[test]
 fn barrier_does_not_limit_node_rate() {
     for noise in [0.0, 0.02] {
@@ -339,7 +340,7 @@ fn barrier_does_not_limit_node_rate() {
     assert!(near(rate, 6.6e9, 0.05), "{rate:?}");
 }
 
-/// Twice the pairs need a longer barrier, a single pair none. This is not a shared link.
+/// Twice as many pairs need a longer barrier. The time of the barrier is not contention on a shared link.
 #[test]
 fn barrier_is_not_contention() {
     for (delta, within) in [(0.0, 1e-13), (1e-10, 1e-12)] {
@@ -377,7 +378,7 @@ fn missing_measurements_are_reported() {
     assert!(told.contains("one size") && told.contains("No γ"), "{told}");
 }
 
-/// Every fit can be written and read.
+/// The file of every fit can be written and read.
 #[test]
 fn machine_file_can_be_read() {
     let noisy = SyntheticMachine { noise: 0.05, outliers: 3, ..SyntheticMachine::blue_waters() };

@@ -5,19 +5,19 @@ use matchpoint::{ContextId, Event, Rank, Tag, TagMask, Wild};
 use super::{ANY_SOURCE, ANY_TAG, Script, from, tagged};
 use crate::choices::Choices;
 
-/// The common bits of two numbers: none, all, or some, depending on the depth.
-fn base(n: u64) -> u64 {
+/// The common bits of two numbers: no bits, all bits, or some bits, depending on the depth.
+fn common_bits(n: u64) -> u64 {
     [0, u64::MAX, 0x5A0F_3C69_A5F0_C396][n as usize % 10 % 3]
 }
 
 /// Pairs of numbers that differ in one bit, for each bit.
-fn pairs(base: u64, bits: u32, each: &mut dyn FnMut(u64, u64)) {
+fn for_each_bit_pair(base: u64, bits: u32, each: &mut dyn FnMut(u64, u64)) {
     (0..bits).for_each(|bit| each(base, base ^ 1 << bit));
 }
 
 /// Two queued envelopes differ in one bit, and the younger is requested first. An engine that ignores the bit
 /// takes the older.
-fn either(script: &mut Script, one: (u32, u64, u64), other: (u32, u64, u64)) {
+fn push_one_bit_pair(script: &mut Script, one: (u32, u64, u64), other: (u32, u64, u64)) {
     for (context, source, tag) in [one, other] {
         script.post(context, from(source), tagged(tag));
     }
@@ -34,21 +34,27 @@ pub(super) fn every_bit_of_an_envelope(script: &mut Script, n: u64) {
     for at in 0..n {
         script.post(77, from(at % 5), tagged(at));
     }
-    pairs(base(n), 32, &mut |one, other| either(script, (one as u32, 1, 1), (other as u32, 1, 1)));
+    for_each_bit_pair(common_bits(n), 32, &mut |one, other| {
+        push_one_bit_pair(script, (one as u32, 1, 1), (other as u32, 1, 1))
+    });
     // The greatest source is `Rank::UNKNOWN`.
     let known = |source: u64| source.min(u64::from(u32::MAX) - 1);
-    let sources = base(n) & u64::from(u32::MAX);
-    pairs(sources, 32, &mut |one, other| either(script, (0, known(one), 1), (0, known(other), 1)));
-    pairs(base(n), 64, &mut |one, other| either(script, (0, 1, one), (0, 1, other)));
+    let sources = common_bits(n) & u64::from(u32::MAX);
+    for_each_bit_pair(sources, 32, &mut |one, other| {
+        push_one_bit_pair(script, (0, known(one), 1), (0, known(other), 1))
+    });
+    for_each_bit_pair(common_bits(n), 64, &mut |one, other| {
+        push_one_bit_pair(script, (0, 1, one), (0, 1, other))
+    });
 }
 
-/// An engine that keeps fewer bits of an id withdraws, readdresses or returns another entry.
+/// An engine that stores fewer bits of an id would withdraw, readdress or return another entry.
 pub(super) fn every_bit_of_an_id(script: &mut Script, n: u64) {
     for at in 0..n {
         script.post_as(1 << 62 | at, 77, from(at % 5), tagged(at));
         script.arrive_as(1 << 61 | at, 78, at % 5, at);
     }
-    pairs(base(n), 64, &mut |one, other| {
+    for_each_bit_pair(common_bits(n), 64, &mut |one, other| {
         script.post_as(one, 0, from(1), tagged(1));
         let receive = script.post_as(other, 0, from(1), tagged(1));
         script.events.extend([Event::Cancel(receive), Event::Cancel(receive)]);
@@ -69,12 +75,12 @@ fn masked(value: u64, ignore: u64) -> Wild<Tag> {
     Wild::Masked(TagMask { value: Tag(value), ignore })
 }
 
-/// Masks that compare one bit, or all bits but one.
+/// Masks that compare one bit, or all bits except one.
 pub(super) fn every_bit_of_a_mask(script: &mut Script, n: u64) {
     for at in 0..n {
         script.post(77, from(at % 5), tagged(at));
     }
-    let base = base(n);
+    let base = common_bits(n);
     for bit in 0..64 {
         let (this, next) = (base ^ 1 << bit, base ^ 1 << ((bit + 1) % 64));
         for (ignore, good, bad) in [(1 << bit, this, next), (!(1 << bit), next, this)] {
@@ -89,7 +95,7 @@ pub(super) fn every_bit_of_a_mask(script: &mut Script, n: u64) {
     }
 }
 
-/// All masks differ: an engine with a table of masks exceeds it.
+/// All masks differ, so an engine with a table of masks runs out of slots.
 pub(super) fn distinct_masks(script: &mut Script, n: u64) {
     let mut choices = Choices::Seed(n);
     let mut random = || choices.below(u64::MAX);
@@ -102,7 +108,7 @@ pub(super) fn distinct_masks(script: &mut Script, n: u64) {
         script.arrive(0, at as u64 % 2, value ^ (noise & ignore));
     }
     for &(value, ignore, noise) in masks.iter().step_by(2) {
-        // Differs in a compared bit.
+        // The tag differs in a compared bit.
         let wrong = !ignore & ignore.wrapping_add(1);
         script.arrive(0, 0, value ^ (noise & ignore) ^ wrong);
     }
@@ -129,7 +135,7 @@ pub(super) fn many_contexts(script: &mut Script, n: u64) {
     }
 }
 
-/// One process of each node, or addresses instead of ranks.
+/// Sources with a stride: one process of each node, or addresses instead of ranks.
 pub(super) fn strided_ranks(script: &mut Script, n: u64) {
     for stride in [3, 24, 64, 4096, 1 << 16, 1 << 24] {
         let rank = |at: u64| at.saturating_mul(stride).min(u64::from(u32::MAX) - 1);

@@ -1,5 +1,5 @@
-//! The oracle's queue: all entries by age, and two indexes for queues of a hundred thousand entries. The
-//! tests compare its results with a linear scan.
+//! The oracle's queue: all entries by age, and two indexes for queues of a hundred thousand entries. Tests
+//! compare the results of the indexes with a linear scan.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -10,7 +10,7 @@ pub(super) trait QueueEntry {
     /// Id of the entry.
     fn id(&self) -> u64;
 
-    /// Envelope, unless the entry has a wildcard.
+    /// Envelope of the entry; `None` if the entry has a wildcard.
     fn envelope(&self) -> Option<Envelope>;
 }
 
@@ -64,7 +64,7 @@ impl<T: QueueEntry + Copy> AgedQueue<T> {
         self.by_age.len()
     }
 
-    /// Oldest first.
+    /// All entries, oldest first.
     pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
         self.by_age.values()
     }

@@ -17,8 +17,8 @@ fn listed(entries: &[Entry]) -> String {
     }
 }
 
-/// Removes fields that an engine need not keep.
-fn kept(entry: Entry) -> Entry {
+/// Removes the fields of an entry that an engine need not store.
+fn without_optional_fields(entry: Entry) -> Entry {
     match entry {
         Entry::Message(message) => Entry::Message(Message::new(message.id, message.envelope)),
         receive => receive,
@@ -43,7 +43,7 @@ impl Oracle {
     }
 
     /// Compares lengths, contents and order of both queues, and checks the footprint, as far as the engine
-    /// reports them. O(entries).
+    /// reports these values. O(entries).
     ///
     /// # Errors
     /// If a value differs.
@@ -65,11 +65,12 @@ impl Oracle {
 
     fn compare_contents(&self, engine: &dyn Engine) -> Verdict {
         let posted = self.posted.iter().map(|&receive| Entry::Receive(receive)).collect();
-        let unexpected = self.unexpected.iter().map(|&message| kept(Entry::Message(message))).collect();
+        let unexpected =
+            self.unexpected.iter().map(|&message| without_optional_fields(Entry::Message(message))).collect();
         for (queue, expected) in [(Queue::Posted, posted), (Queue::Unexpected, unexpected)] {
             let expected: Vec<Entry> = expected;
             let mut has = Vec::with_capacity(expected.len());
-            engine.visit(queue, &mut |entry| has.push(kept(entry)));
+            engine.visit(queue, &mut |entry| has.push(without_optional_fields(entry)));
             require(has == expected, Law::Queues, || {
                 format!("The queue {queue:?} contains {}, not {}.", listed(&has), listed(&expected))
             })?;

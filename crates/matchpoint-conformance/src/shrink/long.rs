@@ -12,18 +12,19 @@ use super::plainer::{Fails, LONG, leave_out, simpler};
 /// The first attempts leave out at least `1 / PART` of the stream.
 const PART: usize = 64;
 
-/// A stream with more than `RUNS` runs has no repetition. A stream with at most `FEW` runs needs no fillers.
+/// A stream with more than `RUNS` runs is not considered repetitive. A stream with at most `FEW` runs needs
+/// no fillers.
 const RUNS: usize = 300;
 const FEW: usize = 8;
 
-/// Shrinks while this helps and `events` are many.
+/// Shortens a stream while attempts succeed and the stream has many events.
 pub(super) fn shorten(mut events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
     loop {
         let before = events.len();
-        events = alike(completed(events, fails), fails);
+        events = make_alike(completed(events, fails), fails);
         if runs(&events).len() > FEW {
             let all = 0..events.len();
-            fill(&mut events, all, fails);
+            replace_by_fillers(&mut events, all, fails);
         }
         if runs(&events).len() > RUNS {
             let smallest = events.len().div_ceil(PART);
@@ -33,16 +34,16 @@ pub(super) fn shorten(mut events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
         if events.len() <= LONG {
             return events;
         }
-        // A further round of a second would save few events.
+        // Another round takes a second and would remove few events.
         if events.len() * 10 > before * 9 {
-            events = simpler_runs(alike(events, fails), fails);
+            events = simpler_runs(make_alike(events, fails), fails);
             return plainer_numbers(events, fails);
         }
     }
 }
 
-/// One envelope for all entries, otherwise one number of each kind.
-fn alike(events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
+/// Tries one envelope for all entries; if the stream no longer fails, one number of each kind.
+fn make_alike(events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
     let all: Vec<_> = events.iter().map(|event| with_tag(event, 0, 0)).collect();
     if all == events || fails(&all) {
         return all;
@@ -68,8 +69,8 @@ fn filler(event: &Event) -> Event {
     with_tag(event, 1_000_000, 1_000_001)
 }
 
-/// Replaces events in `range` by fillers: all, then halves, quarters and so on.
-fn fill(events: &mut Vec<Event>, range: Range<usize>, fails: Fails<'_>) {
+/// Replaces events in `range` by fillers: first all events, then halves, quarters and so on.
+fn replace_by_fillers(events: &mut Vec<Event>, range: Range<usize>, fails: Fails<'_>) {
     let mut tried = events.clone();
     tried[range.clone()].iter_mut().for_each(|event| *event = filler(event));
     if tried == *events {
@@ -79,8 +80,8 @@ fn fill(events: &mut Vec<Event>, range: Range<usize>, fails: Fails<'_>) {
         *events = tried;
     } else if range.len() > 1 {
         let middle = range.start + range.len() / 2;
-        fill(events, range.start..middle, fails);
-        fill(events, middle..range.end, fails);
+        replace_by_fillers(events, range.start..middle, fails);
+        replace_by_fillers(events, middle..range.end, fails);
     }
 }
 
@@ -97,7 +98,7 @@ fn is_repetition(one: &Event, other: &Event) -> bool {
     }
 }
 
-/// Ranges of repeated events.
+/// Ranges of runs: repetitions of an event.
 fn runs(events: &[Event]) -> Vec<Range<usize>> {
     let mut runs: Vec<Range<usize>> = Vec::new();
     for (at, event) in events.iter().enumerate() {
@@ -109,27 +110,27 @@ fn runs(events: &[Event]) -> Vec<Range<usize>> {
     runs
 }
 
-/// Last runs first, so that the positions of earlier runs stay valid.
+/// Shortens runs of events. The last runs are first, so that the positions of earlier runs stay valid.
 fn shorter_runs(mut events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
     if runs(&events).len() > RUNS {
         return events;
     }
     for run in runs(&events).into_iter().rev() {
         let first = |length| [&events[..run.start + length], &events[run.end..]].concat();
-        let length = fewest(run.len(), &|length| fails(&first(length)));
+        let length = smallest_sufficient(run.len(), &|length| fails(&first(length)));
         events = first(length);
         // A later event may need the last event of the run.
         let end = run.start + length;
         let last = |length| [&events[..run.start], &events[end - length..]].concat();
-        let length = fewest(length, &|length| fails(&last(length)));
+        let length = smallest_sufficient(length, &|length| fails(&last(length)));
         events = last(length);
     }
     events
 }
 
-/// The smallest sufficient number, at most `all`, if `is_enough` is monotonic.
-fn fewest(all: usize, is_enough: &dyn Fn(usize) -> bool) -> usize {
-    // Usually all or none are necessary.
+/// The smallest number for which `is_enough` returns true, at most `all`; `is_enough` must be monotonic.
+fn smallest_sufficient(all: usize, is_enough: &dyn Fn(usize) -> bool) -> usize {
+    // Usually all events or no events are necessary.
     if all == 0 || is_enough(0) {
         return 0;
     }

@@ -19,7 +19,7 @@ pub(super) enum Kind {
 
 const KINDS: [Kind; 5] = [Kind::Contexts, Kind::Sources, Kind::Tags, Kind::Receives, Kind::Messages];
 
-/// Small numbers if the stream still fails, otherwise numbers with fewer bits.
+/// Tries small numbers; if the stream no longer fails, numbers with fewer bits.
 pub(super) fn plainer_numbers(mut events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
     for kind in KINDS {
         let smaller = smaller(&events, kind);
@@ -39,7 +39,7 @@ fn smaller(events: &[Event], kind: Kind) -> Vec<Event> {
     changed(events, Change { kind, number: anew, masks: false })
 }
 
-/// Sets all numbers of a kind to 0. Masks then ignore nothing.
+/// Sets all numbers of a kind to 0. After that, masks ignore no bits.
 pub(super) fn all_alike(events: Vec<Event>, kind: Kind, fails: Fails<'_>) -> Vec<Event> {
     with(events, kind, |_| 0, fails)
 }

@@ -2,7 +2,8 @@
 
 use matchpoint::{Event, Hints, Message, Rank, Receive, Selector, Tag, Wild};
 
-/// Longer streams are first shortened by whole runs, because single events take quadratic time.
+/// Streams longer than this are first shortened by whole runs, because removal of single events takes
+/// quadratic time.
 pub(super) const LONG: usize = 2000;
 
 /// Returns true if the law is still broken.
@@ -43,7 +44,7 @@ pub(super) fn simpler(event: &Event) -> Vec<Event> {
     }
 }
 
-/// One assertion less.
+/// Hints with one assertion fewer.
 fn simpler_hints(hints: Hints) -> impl Iterator<Item = Hints> {
     let without = [
         Hints { no_any_source: false, ..hints },

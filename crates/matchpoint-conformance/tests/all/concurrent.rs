@@ -160,8 +160,8 @@ enum Answer {
     Seen(Vec<Entry>),
 }
 
-/// A call of a history: times of its start and end, and its result. Each message of a batch is a call that
-/// follows the message before.
+/// A call of a history: times of its start and end, and its result. Each message of a batch counts as a call
+/// that follows the call of the previous message.
 #[derive(Clone, Debug)]
 struct Call {
     began: u64,
@@ -213,7 +213,7 @@ fn play_batch(
     answers.enumerate().map(call).collect()
 }
 
-/// Promised order of a list: of all entries, or per context and source.
+/// Promised order of a list: the order of all entries, or the order per context and source.
 struct Listed(Option<HashMap<u64, (ContextId, Option<Rank>)>>);
 
 impl Listed {
@@ -237,7 +237,7 @@ impl Listed {
         Listed(Some(keys))
     }
 
-    /// Pairs of visited entries whose order in the queue is promised.
+    /// Pairs of visited entries with a promised order in the queue.
     fn in_order(&self, seen: &[Entry]) -> Vec<(u64, u64)> {
         let id = |entry: &Entry| match entry {
             Entry::Receive(receive) => receive.id.0,
@@ -319,7 +319,7 @@ struct Search<'a> {
     listed: Listed,
     /// For each call, a bit mask of the calls that precede it in every order.
     earlier: Vec<u128>,
-    /// States without a solution: the calls made, and the queues and hints after them.
+    /// States without a solution: the calls made, and the queues and hints after these calls.
     dead_ends: HashSet<(u128, Vec<u64>)>,
     /// Remaining steps.
     budget: u64,
@@ -371,8 +371,8 @@ impl<'a> Search<'a> {
         false
     }
 
-    /// State after these calls in order, if every result is equal: the queued entries, and the order of the
-    /// calls that changed hints.
+    /// State after these calls in this order, if every result equals the recorded result: the queued entries,
+    /// and the order of the calls that changed hints.
     fn after(&self, order: &[usize]) -> Option<Vec<u64>> {
         let mut list = engines::create("list").unwrap();
         self.before.iter().for_each(|call| drop(answer(&call.asked, &mut *list)));
@@ -402,17 +402,17 @@ impl<'a> Search<'a> {
 
 /// Parameters of the threads' calls.
 #[derive(Clone, Copy)]
-struct Shape {
-    /// Calls of each thread.
+struct HistoryParameters {
+    /// Number of calls of each thread.
     calls: u64,
-    /// No any-source receives, and a hint that asserts this.
+    /// True if no receive uses any source, and a hint asserts this.
     is_hinted: bool,
-    /// One of this many calls is rare: close, visit, failed source, hints.
+    /// One call in `rare` calls is rare: close, visit, failed source, hints.
     rare: u64,
 }
 
 /// Events of one thread. They use few keys, so that they match entries of other threads.
-fn events(choices: &mut Choices<'_>, thread: u64, shape: Shape) -> Vec<Request> {
+fn events(choices: &mut Choices<'_>, thread: u64, shape: HistoryParameters) -> Vec<Request> {
     let id = |thread, number| 10_000 * (thread + 1) + 100 * number;
     (0..shape.calls)
         .map(|number| {
@@ -445,21 +445,21 @@ fn events(choices: &mut Choices<'_>, thread: u64, shape: Shape) -> Vec<Request> 
         .collect()
 }
 
-fn selector(choices: &mut Choices<'_>, context: ContextId, shape: Shape) -> Selector {
+fn selector(choices: &mut Choices<'_>, context: ContextId, shape: HistoryParameters) -> Selector {
     let (source, tag) = (Rank(choices.below(2) as u32), Tag(choices.below(2)));
     let any = !shape.is_hinted && choices.chance(30);
     let source = if any { Wild::Any } else { Wild::Is(source) };
     Selector::new(context, source, if choices.chance(20) { Wild::Any } else { Wild::Is(tag) })
 }
 
-fn message(choices: &mut Choices<'_>, id: u64, shape: Shape) -> Message {
+fn message(choices: &mut Choices<'_>, id: u64, shape: HistoryParameters) -> Message {
     let (context, source, tag) = (choices.below(2), choices.below(2), choices.below(2));
     let is_nameless = choices.chance(if shape.is_hinted { 2 } else { 10 });
     let source = if is_nameless { Rank::UNKNOWN } else { Rank(source as u32) };
     Message::new(MsgId(id), Envelope::new(ContextId(context as u32), source, Tag(tag)))
 }
 
-fn rare(choices: &mut Choices<'_>, context: ContextId, shape: Shape) -> Request {
+fn rare(choices: &mut Choices<'_>, context: ContextId, shape: HistoryParameters) -> Request {
     let hints = match choices.below(3) {
         0 => Hints { no_unexpected: true, no_any_source: shape.is_hinted, ..Hints::default() },
         1 => Hints { no_any_tag: true, no_any_source: shape.is_hinted, ..Hints::default() },
@@ -493,20 +493,20 @@ fn record(engine: &Arc<dyn Concurrent>, of_threads: Vec<Vec<Request>>) -> Vec<Ca
 }
 
 /// Checks histories of this shape from these seeds. Returns the number of completed searches.
-fn histories(name: &str, seeds: std::ops::Range<u64>, shape: Shape, budget: u64) -> u64 {
+fn histories(name: &str, seeds: std::ops::Range<u64>, shape: HistoryParameters, budget: u64) -> u64 {
     let spread = Hints { no_any_source: true, ..Hints::default() };
     let mut searched = 0;
     for seed in seeds {
         let mut choices = Choices::Seed(seed);
-        let shape = Shape { is_hinted: seed % 2 == 0, ..shape };
+        let shape = HistoryParameters { is_hinted: seed % 2 == 0, ..shape };
         let mut before = Vec::new();
         if shape.is_hinted {
             before.extend((0..2).map(|context| Request::Event(Event::SetHints(ContextId(context), spread))));
         }
-        before.extend(events(&mut choices, 9, Shape { calls: 4, rare: u64::MAX, ..shape }));
+        before.extend(events(&mut choices, 9, HistoryParameters { calls: 4, rare: u64::MAX, ..shape }));
         let mut of_threads: Vec<_> = (0..3).map(|thread| events(&mut choices, thread, shape)).collect();
         if shape.is_hinted && seed % 8 == 0 {
-            // During other calls, the context's queues are merged.
+            // A hint is withdrawn during other calls, so that the context's queues are merged.
             of_threads[0].insert(2, Request::Event(Event::SetHints(ContextId(0), Hints::default())));
         }
         searched += u64::from(is_searched(name, seed, &before, of_threads, budget));
@@ -541,7 +541,7 @@ fn is_searched(
 #[test]
 fn histories_of_several_threads_are_linearizable() {
     let seeds = if cfg!(miri) { 3 } else { 1500 };
-    let shape = Shape { calls: 4, is_hinted: false, rare: 8 };
+    let shape = HistoryParameters { calls: 4, is_hinted: false, rare: 8 };
     for name in NAMES {
         let searched = histories(name, 0..seeds, shape, 1_000_000);
         assert_eq!(searched, seeds, "{name}: all are short enough");
@@ -554,7 +554,7 @@ fn histories_of_several_threads_are_linearizable() {
 fn long_histories_of_several_threads_are_linearizable() {
     let asked = std::env::var("MATCHPOINT_HISTORIES").ok().map(|number| number.parse().expect("a number"));
     let seeds: u64 = asked.unwrap_or(if cfg!(miri) { 1 } else { 25 });
-    let shape = Shape { calls: 16, is_hinted: false, rare: 10 };
+    let shape = HistoryParameters { calls: 16, is_hinted: false, rare: 10 };
     for name in NAMES {
         let searched = histories(name, 0..seeds, shape, 100_000);
         assert!(searched * 20 >= seeds * 19, "{name}: only {searched} of {seeds} searched to the end");
@@ -562,7 +562,7 @@ fn long_histories_of_several_threads_are_linearizable() {
 }
 
 #[test]
-fn history_without_order_is_rejected() {
+fn unlinearizable_history_is_rejected() {
     let receive = Receive::new(RecvId(1), Selector::new(ContextId(0), Wild::Any, Wild::Any));
     let message = |id| Message::new(MsgId(id), Envelope::new(ContextId(0), Rank(1), Tag(1)));
     let call = |began, ended, event, outcome| {

@@ -1,4 +1,4 @@
-//! `hybrid`: constant work, memory returned after use, and streams that make its tables grow.
+//! Tests of `hybrid`: constant work, memory freed after use, and streams that make the tables grow.
 
 use matchpoint::{
     ContextId, Drained, Engine, Envelope, Event, Message, MsgId, Outcome, Rank, Readdressed, Receive, RecvId,
@@ -150,7 +150,7 @@ fn arrivals_without_receives_examine_nothing() {
     assert_eq!(engine.attempts().posted, before);
 }
 
-/// All tags of this source have the same hash: more keys pass a slot than its counter can count.
+/// All tags of this source have the same hash: more keys pass a slot than the slot's counter can count.
 #[test]
 fn six_hundred_colliding_keys_are_found() {
     let mut engine = engines::create_counting("hybrid:seed=1").unwrap();
@@ -209,7 +209,7 @@ fn long_streams_equal_list() {
     for (seed, (name, shape)) in (1..).zip(generate::SHAPES) {
         // Without closes, which would keep the queues short.
         for (posts, arrivals) in [(shape.posts, shape.arrivals), (1, 12), (12, 1)] {
-            let shape = generate::Shape { posts, arrivals, maintenance: 0, tags: 4096, ..*shape };
+            let shape = generate::StreamParameters { posts, arrivals, maintenance: 0, tags: 4096, ..*shape };
             assert!(posts + arrivals > 0, "{name}");
             let events = generate::stream(shape, Choices::Seed(seed), 20_000);
             longest = longest.max(compare_with_list("hybrid", &events, seed));
@@ -369,7 +369,7 @@ fn many_masks_keep_few_indexes() {
     let (without, mut most) = (engine.footprint().now_bytes(), 0);
     for round in 0..40 {
         for at in 0..64 {
-            // 15 of 16 bits.
+            // The mask keeps 15 of 16 bits.
             let kept = (0xFFFF & !(1 << (at / 4 % 15))) << (at % 4 * 16);
             let selector = Selector::new(WORLD, ANY_SOURCE, masked(0x8000_8000_8000_8000, !kept));
             assert_eq!(engine.probe(&selector), None, "round {round}, mask {at}");

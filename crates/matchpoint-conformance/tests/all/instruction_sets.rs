@@ -1,5 +1,5 @@
-//! `vector` and `fuzzy` with every instruction set of this processor, and the errors for other instruction
-//! sets.
+//! Tests of `vector` and `fuzzy` with every instruction set of this processor, and the errors for other
+//! instruction sets.
 
 use std::process::Command;
 
@@ -88,7 +88,7 @@ fn count_false_positives(name: &str, first: (u64, u64), wanted: (u64, u64)) -> f
 #[test]
 fn colliding_keys_of_paper_are_distinguished() {
     // "A message from rank 2 with a tag of 1 becomes a false positive with a message from rank 1 with a tag
-    // of 2." If the tag is the rank, every message collides with every other.
+    // of 2." If the tag is the rank, every message collides with every other message.
     for name in ["fuzzy:bits=8", "fuzzy:bits=16", "fuzzy:bits=32", "vector"] {
         for (first, wanted) in
             [((2, 1), (1, 2)), ((2, 2), (1, 1)), ((1, 256), (1, 0)), ((1 << 24, 1), (0, 1))]

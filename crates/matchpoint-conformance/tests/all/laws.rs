@@ -1,4 +1,4 @@
-//! All laws on every registered engine, with selected parameters.
+//! Tests of all laws on every registered engine, with selected parameters.
 
 use matchpoint::engines::{self, Variant};
 use matchpoint::wrap::Counted;
@@ -29,7 +29,8 @@ fn create(name: &str) -> Box<dyn Engine> {
 
 #[test]
 fn every_engine_keeps_laws() {
-    // Only engines with this prefix. Under Miri, one engine takes long enough.
+    // Environment variable that selects only engines with this prefix. Under Miri, one engine takes long
+    // enough.
     let only = std::env::var("MATCHPOINT_LAWS_OF").unwrap_or_default();
     for Variant { name, is_tight } in variants().filter(|variant| variant.name.starts_with(&only)) {
         let streams = streams(20, 80);
@@ -51,8 +52,8 @@ fn every_engine_keeps_laws() {
     }
 }
 
-/// Queues of 70,000 entries that grow, are searched from all sides, and are drained. Only 5,000 for variants,
-/// to save time.
+/// Queues of 70,000 entries grow, are searched from all sides, and are drained. Variants have only 5,000
+/// entries, to save time.
 #[test]
 fn every_engine_keeps_laws_in_long_queues() {
     for Variant { name, .. } in variants() {

@@ -1,4 +1,4 @@
-//! Engines under the laws: all tests that need no separate process.
+//! Tests of engines under the laws that need no separate process.
 
 mod concurrent;
 mod hybrid;

@@ -7,12 +7,12 @@ use matchpoint::event::script;
 use matchpoint::{Engine, Order};
 use matchpoint_conformance::{Calls, Law, Options, Violation, check};
 
-/// Large enough to find all faults, small enough for each change.
+/// Options large enough to find all faults, and small enough to run for each change.
 fn options() -> Options {
     Options { streams: 4, events: 300, depths: vec![1, 2, 7, 30, 70], ..Options::quick() }
 }
 
-/// Only long queues.
+/// Options for long queues only.
 fn deep() -> Options {
     Options { streams: 0, depths: Vec::new(), deep: 70_000, ..Options::quick() }
 }
@@ -77,8 +77,8 @@ fn law_finds_fault_with_short_script() {
     }
 }
 
-/// Engines with shared state are right one at a time. Two engines show the fault, also through a library with
-/// only the required functions, by queue lengths and matches.
+/// A single engine with shared state is right. Two engines show the fault by queue lengths and matches, also
+/// through a library with only the required functions.
 #[test]
 fn engines_with_shared_state_are_found() {
     let bare = Calls { close: false, visit: false, footprint: false, ..Calls::default() };

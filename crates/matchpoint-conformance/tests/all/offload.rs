@@ -1,5 +1,5 @@
-//! Matching in a separate thread: the laws within and beyond the budget, and calls of an application that
-//! does not wait for results.
+//! Tests of offloaded matching in a separate thread: the laws within and beyond the memory budget, and an
+//! application that does not wait for results.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
@@ -147,8 +147,9 @@ fn name_includes_inner_engine() {
     }
 }
 
-/// An application that posts receives, and a wire thread that delivers messages. Every receive completes
-/// once, with a message of its tag. Messages of a tag are in order. Holds within and beyond the budget.
+/// One thread posts receives as the application, another thread delivers messages as the network. Checks that
+/// every receive completes once with a message of its tag, and that messages of a tag are in order. Returns
+/// true if the memory budget was exhausted.
 fn exchange(budget_bytes: u64) -> bool {
     let count: u64 = if cfg!(miri) { 200 } else { 20_000 };
     let settings = Settings { budget_bytes, ring: 64 };

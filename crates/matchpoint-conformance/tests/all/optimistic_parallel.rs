@@ -1,4 +1,4 @@
-//! Blocks of messages matched by several threads, compared with the same messages one by one.
+//! Blocks of messages matched by several threads, compared with the same messages matched one by one.
 
 use std::hint::black_box;
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any, resume_unwind};
@@ -256,7 +256,7 @@ fn panic_in_delivery_loses_no_match() {
     }
 }
 
-/// Distinct receives and messages that match.
+/// Distinct receives, and a matching message for each.
 fn pairs(count: u64) -> (Vec<Receive>, Vec<Message>) {
     let envelope = |at: u64| Envelope::new(ContextId(0), Rank((at % 50) as u32), Tag(at));
     let receives = (0..count).map(|at| Receive::new(RecvId(at), Selector::exactly(&envelope(at))));
@@ -337,7 +337,7 @@ fn one<A: Copy>(choices: &mut Choices<'_>, of: &[A]) -> A {
 }
 
 /// Parameters of a stream, drawn from few values, so that streams differ much.
-struct StreamShape {
+struct BatchStreamParameters {
     contexts: u64,
     keys: u64,
     tags: u64,
@@ -351,9 +351,9 @@ struct StreamShape {
     batch: u64,
 }
 
-impl StreamShape {
+impl BatchStreamParameters {
     fn draw(choices: &mut Choices<'_>) -> Self {
-        StreamShape {
+        BatchStreamParameters {
             contexts: one(choices, &[1, 1, 1, 2, 3]),
             keys: one(choices, &[1, 2, 3, 5, 40]),
             tags: one(choices, &[1, 2, 3, 40]),
@@ -372,7 +372,7 @@ struct EngineAndList {
     ours: Box<dyn Engine>,
     right: Box<dyn Engine>,
     choices: Choices<'static>,
-    sort: StreamShape,
+    sort: BatchStreamParameters,
     issued: Issued,
     next: u64,
 }
@@ -380,7 +380,7 @@ struct EngineAndList {
 impl EngineAndList {
     fn new(name: &str, seed: u64) -> Self {
         let mut choices = Choices::Seed(seed);
-        let sort = StreamShape::draw(&mut choices);
+        let sort = BatchStreamParameters::draw(&mut choices);
         EngineAndList {
             ours: engine(name),
             right: engine("list"),

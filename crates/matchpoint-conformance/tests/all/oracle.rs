@@ -14,7 +14,7 @@ fn posted(id: u64) -> Outcome {
     Outcome::Posted(Ok(Some(MsgId(id))))
 }
 
-/// The law that the last outcome breaks. The earlier outcomes must break none.
+/// The law that the last outcome breaks. The earlier outcomes must not break a law.
 fn verdict(order: Order, text: &str, outcomes: &[Outcome]) -> Option<Law> {
     let events = script::parse(text).unwrap();
     assert_eq!(events.len(), outcomes.len());
@@ -47,7 +47,7 @@ fn promised_order_decides_allowed_matches() {
     assert_eq!([1, 2, 3].map(|id| taking(Order::None, id)), [None; 3]);
 }
 
-/// Messages with an unknown source may have one source. It is unknown whether a known source is the same.
+/// Messages with an unknown source may all have the same source. This source may also equal a known source.
 #[test]
 fn messages_of_unknown_source_keep_order() {
     let text = "arrive m1 0/?/7\n arrive m2 0/3/7\n arrive m3 0/?/7\n post r1 0/*/7";

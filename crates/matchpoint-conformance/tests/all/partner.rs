@@ -1,7 +1,7 @@
-//! `partner` against its paper: attempts as in Equations 7 to 17, memory as in §5.2.
+//! Tests of `partner` against its paper: attempts as in Equations 7 to 17, memory as in §5.2.
 //!
-//! The model here has one queue per level, as the paper. The engine has one linked queue. Both get the same
-//! entries, and every search miss must examine the same number of entries.
+//! The model in this file has one queue per level, as in the paper. The engine has one linked queue. Model
+//! and engine get the same entries, and every search miss must examine the same number of entries.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,8 @@ const NO_TAG: Tag = Tag(99);
 
 type Key = (u32, u64);
 
-/// §4.3 with the average over all processes and without a bound. Only lengths, because nothing matches.
+/// Model of §4.3 with the average over all processes and without a bound. The model stores only queue
+/// lengths, because no entries match.
 struct Paper {
     threshold: usize,
     /// Keys of the entries in the non-partner queue of each level. The base level is level 0.
@@ -43,7 +44,7 @@ impl Paper {
         }
     }
 
-    /// Algorithm 1.
+    /// Extracts partners by Algorithm 1.
     fn extract(&mut self, level: usize) {
         let mut counts: BTreeMap<Key, u64> = BTreeMap::new();
         self.levels[level].iter().for_each(|&key| *counts.entry(key).or_default() += 1);
@@ -57,7 +58,7 @@ impl Paper {
         }
     }
 
-    /// Equation 12, or 13 for a partner.
+    /// Number of examined entries by Equation 12, or by Equation 13 for a partner.
     fn searched_for(&self, key: Key) -> u64 {
         let non_partner = |levels: &[Vec<Key>]| levels.iter().map(|level| level.len() as u64).sum::<u64>();
         match self.partners.get(&key) {
@@ -66,7 +67,8 @@ impl Paper {
         }
     }
 
-    /// Equation 17 without partners of other contexts: their keys cannot match.
+    /// Number of examined entries by Equation 17, without partners of other contexts: their keys cannot
+    /// match.
     fn searched_for_any(&self, context: u32) -> u64 {
         let own = self.partners.iter().filter(|(key, _)| key.0 == context).map(|(_, (_, entries))| entries);
         self.levels.iter().map(|level| level.len() as u64).sum::<u64>() + own.sum::<u64>()
@@ -79,7 +81,8 @@ impl Paper {
     }
 }
 
-/// A few sources send many messages, the others few. Both change over time, so that several levels exist.
+/// A few sources send many messages, the other sources few messages. Both change over time, so that several
+/// levels exist.
 fn senders() -> impl Iterator<Item = Key> {
     let mut state = 7u64;
     (0..1200u64).map(move |at| {

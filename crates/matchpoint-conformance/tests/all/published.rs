@@ -1,4 +1,4 @@
-//! Costs of published structures in attempts and bytes, compared with their papers.
+//! Tests of published structures: costs in attempts and bytes, compared with the papers.
 
 use matchpoint::event::script;
 use matchpoint::{
@@ -127,7 +127,7 @@ fn adaptive_uses_ranks_only_if_asked() {
     assert!(shallow.peak_bytes >= deep.now_bytes());
 }
 
-/// Memory in the paper (§IV-E): 20 bytes per bin in each of three tables, 64 per receive.
+/// Memory according to the paper (§IV-E): 20 bytes per bin in each of three tables, 64 bytes per receive.
 fn paper_memory(bins: u64, receives: u64) -> u64 {
     3 * bins * 20 + receives * 64
 }
@@ -208,10 +208,10 @@ fn bin_depth_mean(bins: u32) -> f64 {
 }
 
 #[test]
-fn optimistic_bins_divide_queue_depth() {
+fn more_optimistic_bins_shorten_bin_queues() {
     // One bin holds the whole queue, with lengths 1024, 1023, … 1.
     assert_eq!(bin_depth_mean(1), 512.5);
-    // The searched bin holds the wanted receive and its share of the others.
+    // The searched bin holds the wanted receive and an equal part of the other receives.
     for bins in [32, 128] {
         let (depth, expected) = (bin_depth_mean(bins), 1.0 + 511.5 / f64::from(bins));
         assert!((0.8..1.25).contains(&(depth / expected)), "{depth} with {bins} bins, expected {expected}");

@@ -11,8 +11,8 @@ use matchpoint::{
 };
 use matchpoint_conformance::{Options, check};
 
-/// Posts by a matched probe followed by queueing; arrivals in the same way. With `SAME`, the probe searches
-/// for the queued entry. Otherwise it searches a context without entries.
+/// An engine that posts by a matched probe and a call that queues the receive; arrivals in the same way. If
+/// `SAME`, the probe searches for the same entry; if not, the probe searches a context without entries.
 struct SearchingFirst<const SAME: bool>(Box<dyn Engine>);
 
 const UNUSED: u64 = 0x7777 << 32;
@@ -116,8 +116,7 @@ fn each_case(mut case: impl FnMut(&mut dyn Engine, &Selector, u64, &str)) {
 fn receive_posted_after_search_is_matched() {
     each_case(|engine, selector, count, case| {
         for id in 100..100 + count {
-            // With wildcards of several classes, if the engine allows them. None of the selectors matches the
-            // message.
+            // With wildcards of several classes, if the engine allows them. No selector matches the message.
             let others = selectors(Tag(id));
             let other =
                 Selector::new(ContextId(4), others[id as usize % 4].source(), others[id as usize % 4].tag());

@@ -1,4 +1,5 @@
-//! Engines that fall back to software when their table is full, compared with `list` across both migrations.
+//! Tests of engines that fall back to software when their table is full, compared with `list` across both
+//! migrations.
 
 use matchpoint::{
     ContextId, Drained, Engine, Entry, Envelope, Hints, Message, MsgId, Outcome, Queue, Rank, Receive,
@@ -60,7 +61,7 @@ fn full_table_falls_back_empty_returns() {
              readdress m2 0/?/8 6 \n probe 0/6/8 \n cancel r3 0/1/* \n retract m1 0/9/9 \n matched_probe 0/*/8";
         assert_eq!(both(there), (software(), [1.0, 6.0]), "{name}");
         assert_eq!(both("post r6 0/*/7 \n arrive m8 0/1/1"), (None, [1.0, 6.0]), "{name}");
-        // Back in the tables, until the tables are full again.
+        // The engine uses its tables again, until the tables are full again.
         assert_eq!(both("post r7 0/9/9 \n post r8 0/*/2"), (None, [1.0, 6.0]), "{name}");
         let again = "post r9 0/1/1 \n post r10 0/1/1 \n post r11 0/1/1 \n arrive m10 0/1/1";
         assert_eq!(both(again), (software(), [2.0, 10.0]), "{name}");
@@ -144,7 +145,7 @@ fn five(engine: &mut dyn Engine, are_posted: bool) {
 fn assertions_hold_in_both_engines() {
     let hints = Hints { no_any_source: true, ..Hints::default() };
     for name in NAMES {
-        // In the tables first, and in software first.
+        // Hints are set while the engine uses the tables, and while the engine uses software.
         for is_made_in_software in [false, true] {
             let mut engine = engine(name);
             if is_made_in_software {
@@ -154,7 +155,7 @@ fn assertions_hold_in_both_engines() {
             assert_eq!(post_any_source(&mut *engine, 1), Err(Refused::Hint), "{name}");
             five(&mut *engine, !is_made_in_software);
             assert_eq!(post_any_source(&mut *engine, 1), Err(Refused::Hint), "{name}");
-            // A close removes hints in both.
+            // A close removes the hints of both engines.
             engine.close(ContextId(0), &mut Drained::default());
             assert_eq!(post_any_source(&mut *engine, 1), Ok(None), "{name}");
             assert!(engine.cancel(&from_any_source(1)));
@@ -215,8 +216,8 @@ fn arrive(engine: &mut dyn Engine, context: u32, count: u64, mut each: impl FnMu
     }
 }
 
-/// Software holds much memory while the tables hold little, and frees it. Then the tables hold much. No
-/// sample exceeds the reported peak, and the peak is not the sum of both peaks.
+/// The software engine allocates and frees much memory while the tables have little. After that, the tables
+/// have much memory. No sample exceeds the reported peak, and the peak is not the sum of both peaks.
 #[test]
 fn peak_covers_both_engines() {
     for name in NAMES {
@@ -232,7 +233,7 @@ fn peak_covers_both_engines() {
         arrive(&mut *engine, 1, 9000, &mut sample);
         (100..400).for_each(|context| engine.close(ContextId(context), &mut Drained::default()));
         engine.close(ContextId(1), &mut Drained::default());
-        // Each call frees a part.
+        // Each call frees a part of the memory.
         for _ in 0..3 {
             arrive(&mut *engine, 2, 100, &mut sample);
             engine.close(ContextId(2), &mut Drained::default());

@@ -1,17 +1,19 @@
-//! Engines that represent MPI libraries: the matches, and the number of compared entries of each call.
+//! Tests of stand-ins, the engines that represent MPI libraries: the matches, and the number of compared
+//! entries of each call.
 //!
-//! A model lists the entries that the library compares, in order, after the library's source. It shares no
-//! code with the engine.
+//! A model lists the entries that the library compares, in order, after the library's source. The model
+//! shares no code with the engine.
 
 use matchpoint::{
     ContextId, Engine, Envelope, Message, MsgId, Rank, Receive, RecvId, Selector, Tag, Wild, engines,
 };
 
-/// Search of an MPI library: positions of the compared entries, in order, if none matched.
+/// Model of an MPI library's search: positions of the entries that a search without a match compares, in
+/// order.
 struct Library {
     engine: &'static str,
     posted: fn(&[Receive], &Envelope) -> Vec<usize>,
-    /// `None`: the engine keeps the order of arrivals, the library does not.
+    /// `None` if the engine keeps the order of arrivals and the library does not.
     unexpected: fn(&[Message], &Selector) -> Option<Vec<usize>>,
     /// Every receive takes the same message as in `list`.
     has_total_order: bool,
@@ -64,17 +66,17 @@ const OB1_IN_ORDER: Library = Library {
     has_total_order: true,
 };
 
-/// `ucp_tag_match_calc_hash`.
+/// UCX's hash function `ucp_tag_match_calc_hash`.
 fn ucx_hash(tag: u64) -> u64 {
     ((tag & 0xFFFF_FFFF) % 1021) ^ ((tag >> 32) % 1021)
 }
 
-/// `PML_UCX_MAKE_SEND_TAG`: 24 bits of tag, 20 of source, 20 of context.
+/// UCX tag of Open MPI, `PML_UCX_MAKE_SEND_TAG`: 24 bits of tag, 20 bits of source, 20 bits of context.
 fn open_mpi_tag(envelope: &Envelope) -> u64 {
     envelope.tag.0 << 40 | u64::from(envelope.source.0) << 20 | u64::from(envelope.context.0)
 }
 
-/// `MPIDI_UCX_init_tag`: 16 bits of context, 16 of source, 32 of tag.
+/// UCX tag of MPICH, `MPIDI_UCX_init_tag`: 16 bits of context, 16 bits of source, 32 bits of tag.
 fn mpich_tag(envelope: &Envelope) -> u64 {
     u64::from(envelope.context.0) << 48 | u64::from(envelope.source.0) << 32 | envelope.tag.0
 }
@@ -156,7 +158,7 @@ impl<'a> Process<'a> {
         self.compared += compared;
     }
 
-    /// Result of `list`, if its queues are the same.
+    /// Result of `list`, if `list` has the same queues.
     fn list_arrive(&mut self, message: Message, found: Option<RecvId>) -> Option<RecvId> {
         if self.library.has_total_order { self.list.arrive_message(message).unwrap() } else { found }
     }

@@ -1,4 +1,4 @@
-//! Engines that lack calls: missing calls are not made, and all other calls are made.
+//! Tests of engines that lack calls: missing calls are not made, and all other calls are made.
 
 use matchpoint::{
     ContextId, Drained, Engine, Entry, Footprint, Hints, Message, MsgId, Order, Pair, Queue, Rank,
@@ -6,7 +6,7 @@ use matchpoint::{
 };
 use matchpoint_conformance::{Calls, Law, Options, check};
 
-/// An engine with only the required calls, which panics in the others, and with the given demands.
+/// An engine with only the required calls, which panics in all other calls; the engine has the given demands.
 struct Bare(Box<dyn Engine>, Hints);
 
 impl Engine for Bare {

@@ -1,4 +1,4 @@
-//! Costs of engines in attempts and bytes, which are the same on every host.
+//! Tests of the costs of engines in attempts and bytes, which are the same on every host.
 
 use matchpoint::event::{Outcome, script};
 use matchpoint::{
@@ -77,7 +77,7 @@ fn bins_fill_evenly_for_patterned_keys() {
             let (source, tag) = pattern(id);
             arrive(&mut *engine, id, source, tag);
         }
-        // 1024 random entries in 256 bins: a search for the youngest of its bin examines 3.
+        // 1024 random entries in 256 bins: a search for the youngest entry of its bin examines 3 entries.
         let examined = engine.attempts().posted;
         assert!(examined < 1024 * 7 / 2, "pattern {number}: {examined} examined by 1024 searches");
     }
@@ -100,7 +100,7 @@ fn counting_is_exact_and_optional() {
     }
 }
 
-/// A search examines only its queue, and at least the entry it finds. Other calls examine none.
+/// A search examines only entries of its queue, at least the entry found. Other calls examine no entries.
 fn assert_counted(name: &str, event: &Event, outcome: &Outcome, before: Attempts, after: Attempts) {
     let (posted, unexpected) = (after.posted - before.posted, after.unexpected - before.unexpected);
     let plausible = match (event, outcome) {
@@ -184,11 +184,12 @@ fn last_mask(name: &str, masks: u64, source: fn(u64) -> u64) -> u64 {
 #[test]
 fn many_masks_cost_as_documented() {
     for masks in [8, 64, 1024] {
-        // With one source, no index separates them.
+        // With one source, no index separates the receives.
         for name in ["list", "rank_array", "bins", "four_d", "partner", "vector", "fuzzy", "optimistic"] {
             assert_eq!(last_mask(name, masks, |_| 7), masks, "{name}");
         }
-        // With a source each, engines with queues by source find them. `bins` has them in one wildcard list.
+        // With a different source for each receive, engines with queues by source find the receives. `bins`
+        // has all receives in one wildcard list.
         assert_eq!(last_mask("bins", masks, |id| id), masks);
         assert_eq!(last_mask("rank_array", masks, |id| id), 1);
         assert_eq!(last_mask("four_d", masks, |id| id), 1);
@@ -198,7 +199,7 @@ fn many_masks_cost_as_documented() {
 }
 
 /// Attempts of the arrival that matches the last of the receives posted in `contexts` communicators, one
-/// each.
+/// receive in each communicator.
 fn last_context(name: &str, contexts: u64) -> (u64, u64) {
     let mut engine = engines::create_counting(name).unwrap();
     for id in 0..contexts {
@@ -264,7 +265,7 @@ fn keys_separate_thousand_communicators() {
 fn visit_shows_entries_of_context() {
     let (_, shape) = generate::SHAPES[0];
     // More contexts than an engine counts separately, with ids as in programs.
-    let shape = generate::Shape { contexts: 200, maintenance: 1, ..shape };
+    let shape = generate::StreamParameters { contexts: 200, maintenance: 1, ..shape };
     for variant in engines::variants().filter(|variant| !variant.is_tight) {
         let mut engine = engines::create(&variant.name).unwrap();
         let mut oracle = Oracle::new(engine.order(), false);
@@ -309,7 +310,7 @@ struct Workload {
     keys: Keys,
     /// Receives use `MPI_ANY_SOURCE`.
     any_source: bool,
-    /// Requested oldest first.
+    /// True if receives take the oldest message first.
     in_order: bool,
 }
 
@@ -321,7 +322,7 @@ const POSTED: Workload = Workload {
     in_order: false,
 };
 
-/// In the order of the columns of [`GROWTH`].
+/// Workloads in the order of the columns of [`GROWTH`].
 const WORKLOADS: [Workload; 8] = [
     POSTED,
     Workload { name: "posted, many sources", keys: |at| (at, 0), ..POSTED },

@@ -1,4 +1,5 @@
-//! A concurrent engine called by one thread, as any other engine. The wrapper does not allocate.
+//! A concurrent engine that one thread calls, with the interface of other engines. The wrapper does not
+//! allocate.
 
 mod forwarded;
 

@@ -5,16 +5,16 @@ use std::ffi::{c_int, c_void};
 use super::{Addr, Fid};
 use crate::patch::Table;
 
-/// `FI_CQ_FORMAT_CONTEXT`
+/// The value of libfabric's `FI_CQ_FORMAT_CONTEXT`.
 pub const CQ_FORMAT_CONTEXT: c_int = 1;
-/// `FI_CQ_FORMAT_MSG`
+/// The value of libfabric's `FI_CQ_FORMAT_MSG`.
 pub const CQ_FORMAT_MSG: c_int = 2;
-/// `FI_CQ_FORMAT_DATA`
+/// The value of libfabric's `FI_CQ_FORMAT_DATA`.
 pub const CQ_FORMAT_DATA: c_int = 3;
-/// `FI_CQ_FORMAT_TAGGED`
+/// The value of libfabric's `FI_CQ_FORMAT_TAGGED`.
 pub const CQ_FORMAT_TAGGED: c_int = 4;
 
-/// `struct fi_cq_tagged_entry`. The entries of the other formats are prefixes.
+/// libfabric's `struct fi_cq_tagged_entry`. The entries of the other formats are prefixes of this structure.
 #[repr(C)]
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
@@ -27,7 +27,7 @@ pub struct CqTaggedEntry {
     pub tag: u64,
 }
 
-/// `struct fi_cq_err_entry`
+/// libfabric's `struct fi_cq_err_entry`.
 #[repr(C)]
 #[allow(missing_docs)]
 pub struct CqErrEntry {
@@ -42,11 +42,12 @@ pub struct CqErrEntry {
     pub prov_errno: c_int,
     pub err_data: *mut c_void,
     pub err_data_size: usize,
-    /// Since 1.20. Older applications pass a structure without it, so it is never written.
+    /// A field since libfabric 1.20. Older applications pass a structure without this field, so the provider
+    /// never writes the field.
     pub src_addr: Addr,
 }
 
-/// `struct fi_cq_attr`
+/// libfabric's `struct fi_cq_attr`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
@@ -60,7 +61,7 @@ pub struct CqAttr {
     pub wait_set: *mut c_void,
 }
 
-/// `struct fid_cq`
+/// libfabric's `struct fid_cq`.
 #[repr(C)]
 pub struct FidCq {
     /// The object.
@@ -69,7 +70,7 @@ pub struct FidCq {
     pub ops: *mut OpsCq,
 }
 
-/// `struct fi_ops_cq`
+/// libfabric's `struct fi_ops_cq`.
 #[repr(C)]
 #[allow(missing_docs)]
 pub struct OpsCq {
@@ -85,10 +86,10 @@ pub struct OpsCq {
     pub strerror: *mut c_void,
 }
 
-// SAFETY: declared with a size, then pointers.
+// SAFETY: the structure begins with a size and has only pointers after the size, as `Table` requires.
 unsafe impl Table for OpsCq {}
 
-/// `struct fid_cntr`
+/// libfabric's `struct fid_cntr`.
 #[repr(C)]
 pub struct FidCntr {
     /// The object.
@@ -98,7 +99,7 @@ pub struct FidCntr {
 }
 
 table! {
-    /// `struct fi_ops_cntr`
+    /// libfabric's `struct fi_ops_cntr`.
     OpsCntr in FidCntr.ops {
         read() -> u64;
         readerr() -> u64;

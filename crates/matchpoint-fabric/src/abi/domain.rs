@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_int, c_void};
 use super::{Addr, CqAttr, Fid, FidCntr, FidCq, FidEp, Info, RxAttr};
 use crate::patch::Table;
 
-/// `struct fid_domain`
+/// libfabric's `struct fid_domain`.
 #[repr(C)]
 pub struct FidDomain {
     /// The object.
@@ -20,7 +20,7 @@ pub struct FidDomain {
 pub type OpenEndpoint =
     unsafe extern "C" fn(*mut FidDomain, *mut Info, *mut *mut FidEp, *mut c_void) -> c_int;
 
-/// `struct fi_ops_domain`
+/// libfabric's `struct fi_ops_domain`.
 #[repr(C)]
 #[allow(missing_docs)]
 pub struct OpsDomain {
@@ -43,10 +43,10 @@ pub struct OpsDomain {
         Option<unsafe extern "C" fn(*mut FidDomain, *mut Info, *mut *mut FidEp, u64, *mut c_void) -> c_int>,
 }
 
-// SAFETY: declared with a size, then pointers.
+// SAFETY: the structure begins with a size and has only pointers after the size, as `Table` requires.
 unsafe impl Table for OpsDomain {}
 
-/// `struct fi_ops_mr`. The functions take the domain.
+/// libfabric's `struct fi_ops_mr`. The functions take the domain.
 #[repr(C)]
 #[allow(missing_docs, clippy::type_complexity)]
 pub struct OpsMr {
@@ -80,10 +80,11 @@ pub struct OpsMr {
     pub regattr: Option<unsafe extern "C" fn(*mut Fid, *const c_void, u64, *mut *mut FidMr) -> c_int>,
 }
 
-// SAFETY: declared with a size, then function pointers.
+// SAFETY: the structure begins with a size and has only function pointers after the size, as `Table`
+// requires.
 unsafe impl Table for OpsMr {}
 
-/// `struct fid_mr`
+/// libfabric's `struct fid_mr`.
 #[repr(C)]
 pub struct FidMr {
     /// The object.
@@ -97,7 +98,7 @@ pub struct FidMr {
 /// `FI_AV_MAP`, a type of address vectors
 pub const AV_MAP: c_int = 1;
 
-/// `struct fi_av_attr`
+/// libfabric's `struct fi_av_attr`.
 #[repr(C)]
 #[allow(missing_docs)]
 pub struct AvAttr {
@@ -110,7 +111,7 @@ pub struct AvAttr {
     pub flags: u64,
 }
 
-/// `struct fid_av`
+/// libfabric's `struct fid_av`.
 #[repr(C)]
 pub struct FidAv {
     /// The object.
@@ -120,7 +121,7 @@ pub struct FidAv {
 }
 
 table! {
-    /// `struct fi_ops_av`, without its last function
+    /// libfabric's `struct fi_ops_av`, without its last function
     OpsAv in FidAv.ops {
         insert(
             addresses: *const c_void, count: usize, to: *mut Addr, flags: u64, context: *mut c_void,

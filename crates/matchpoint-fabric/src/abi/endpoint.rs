@@ -7,7 +7,7 @@ use libc::iovec;
 use super::{Addr, Fid};
 use crate::patch::Table;
 
-/// `struct fid_ep`
+/// libfabric's `struct fid_ep`.
 #[repr(C)]
 #[allow(missing_docs)]
 pub struct FidEp {
@@ -21,7 +21,7 @@ pub struct FidEp {
     pub collective: *mut c_void,
 }
 
-/// `struct fi_ops_ep`
+/// libfabric's `struct fi_ops_ep`.
 #[repr(C)]
 #[allow(missing_docs)]
 pub struct OpsEp {
@@ -35,7 +35,7 @@ pub struct OpsEp {
     pub tx_size_left: *mut c_void,
 }
 
-// SAFETY: declared with a size, then pointers.
+// SAFETY: the structure begins with a size and has only pointers after the size, as `Table` requires.
 unsafe impl Table for OpsEp {}
 
 /// `FI_OPT_ENDPOINT`, a level of options
@@ -43,7 +43,7 @@ pub const OPT_ENDPOINT: c_int = 0;
 /// `FI_OPT_MIN_MULTI_RECV`, a `size_t`
 pub const OPT_MIN_MULTI_RECV: c_int = 0;
 
-/// `struct fi_msg`
+/// libfabric's `struct fi_msg`.
 #[repr(C)]
 #[allow(missing_docs)]
 pub struct Msg {
@@ -56,7 +56,7 @@ pub struct Msg {
 }
 
 table! {
-    /// `struct fi_ops_msg`
+    /// libfabric's `struct fi_ops_msg`.
     OpsMsg in FidEp.msg {
         recv(buf: *mut c_void, len: usize, desc: *mut c_void, from: Addr, context: *mut c_void) -> isize;
         recvv(
@@ -76,7 +76,7 @@ table! {
     }
 }
 
-/// `struct fi_msg_tagged`
+/// libfabric's `struct fi_msg_tagged`.
 #[repr(C)]
 #[allow(missing_docs)]
 pub struct MsgTagged {
@@ -91,7 +91,7 @@ pub struct MsgTagged {
 }
 
 table! {
-    /// `struct fi_ops_tagged`
+    /// libfabric's `struct fi_ops_tagged`.
     OpsTagged in FidEp.tagged {
         recv(
             buf: *mut c_void, len: usize, desc: *mut c_void, from: Addr, tag: u64, ignore: u64,
@@ -119,7 +119,7 @@ table! {
 }
 
 table! {
-    /// `struct fi_ops_rma`
+    /// libfabric's `struct fi_ops_rma`.
     OpsRma in FidEp.rma {
         read(
             buf: *mut c_void, len: usize, desc: *mut c_void, from: Addr, addr: u64, key: u64, context: *mut c_void,
@@ -147,7 +147,7 @@ table! {
 }
 
 table! {
-    /// `struct fi_ops_atomic`. `kind` is an `fi_datatype`, `op` an `fi_op`.
+    /// libfabric's `struct fi_ops_atomic`. `kind` is an `fi_datatype`, `op` an `fi_op`.
     OpsAtomic in FidEp.atomic {
         write(
             buf: *const c_void, count: usize, desc: *mut c_void, to: Addr, addr: u64, key: u64, kind: c_int,

@@ -1,18 +1,19 @@
-//! `rdma/fi_errno.h`. Functions return negative values.
+//! Error codes of `rdma/fi_errno.h`. Functions return negative error codes.
 
 use std::ffi::c_int;
 
-/// `FI_SUCCESS`
+/// The value of libfabric's `FI_SUCCESS`.
 pub const SUCCESS: c_int = 0;
-/// `FI_ENOENT`: result of `get_msg` and `get_tag` without a matching receive. The entry is for the message.
+/// `FI_ENOENT`: result of `get_msg` and `get_tag` if no receive matches. The returned entry is for the
+/// message.
 pub const ENOENT: c_int = libc::ENOENT;
-/// `FI_EAGAIN`
+/// The value of libfabric's `FI_EAGAIN`.
 pub const EAGAIN: c_int = libc::EAGAIN;
-/// `FI_ENOMEM`
+/// The value of libfabric's `FI_ENOMEM`.
 pub const ENOMEM: c_int = libc::ENOMEM;
-/// `FI_EINVAL`
+/// The value of libfabric's `FI_EINVAL`.
 pub const EINVAL: c_int = libc::EINVAL;
-/// `FI_ENOSYS`
+/// The value of libfabric's `FI_ENOSYS`.
 pub const ENOSYS: c_int = libc::ENOSYS;
 /// `FI_ENOMSG`: a peek without a match.
 pub const ENOMSG: c_int = libc::ENOMSG;
@@ -20,7 +21,7 @@ pub const ENOMSG: c_int = libc::ENOMSG;
 pub const ENODATA: c_int = libc::ENODATA;
 /// `FI_ENOPROTOOPT`: an unknown option.
 pub const ENOPROTOOPT: c_int = libc::ENOPROTOOPT;
-/// `FI_ECANCELED`
+/// The value of libfabric's `FI_ECANCELED`.
 pub const ECANCELED: c_int = libc::ECANCELED;
 /// `FI_EAVAIL`: `fi_cq_readerr` has an error.
 pub const EAVAIL: c_int = 259;

@@ -18,14 +18,15 @@ pub type GetInfo = unsafe extern "C" fn(
 /// The signature of `fi_fabric` and of a provider's function for it.
 pub type OpenFabric = unsafe extern "C" fn(*mut FabricAttr, *mut *mut FidFabric, *mut c_void) -> c_int;
 
-/// `struct fi_provider`
+/// libfabric's `struct fi_provider`.
 #[repr(C)]
 pub struct Provider {
-    /// The version of the provider. Of two providers with one name, libfabric uses the higher version.
+    /// The version of the provider. If two providers have the same name, libfabric uses the provider with the
+    /// higher version.
     pub version: u32,
     /// The version of libfabric's interface.
     pub fi_version: u32,
-    /// `struct fi_context`, used by libfabric.
+    /// libfabric's `struct fi_context`, used by libfabric.
     pub context: [*mut c_void; 4],
     /// The name of the provider.
     pub name: *const c_char,
@@ -37,7 +38,7 @@ pub struct Provider {
     pub cleanup: Option<unsafe extern "C" fn()>,
 }
 
-/// `struct fid_fabric`
+/// libfabric's `struct fid_fabric`.
 #[repr(C)]
 pub struct FidFabric {
     /// The object.
@@ -48,7 +49,7 @@ pub struct FidFabric {
     pub api_version: u32,
 }
 
-/// `struct fi_ops_fabric`
+/// libfabric's `struct fi_ops_fabric`.
 #[repr(C)]
 #[allow(missing_docs)]
 pub struct OpsFabric {
@@ -64,5 +65,5 @@ pub struct OpsFabric {
     >,
 }
 
-// SAFETY: declared with a size, then pointers.
+// SAFETY: the structure begins with a size and has only pointers after the size, as `Table` requires.
 unsafe impl Table for OpsFabric {}

@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_int, c_void};
 
 use super::Fid;
 
-/// `struct fi_info`
+/// libfabric's `struct fi_info`.
 #[repr(C)]
 pub struct Info {
     /// The next element of a list.
@@ -13,7 +13,7 @@ pub struct Info {
     pub caps: u64,
     /// Requirements of the provider on the application.
     pub mode: u64,
-    /// `fi_addr_format`
+    /// libfabric's `fi_addr_format`.
     pub addr_format: u32,
     /// Bytes at `src_addr`.
     pub src_addrlen: usize,
@@ -25,21 +25,21 @@ pub struct Info {
     pub dest_addr: *mut c_void,
     /// A related object.
     pub handle: *mut Fid,
-    /// `struct fi_tx_attr`
+    /// libfabric's `struct fi_tx_attr`.
     pub tx_attr: *mut TxAttr,
-    /// `struct fi_rx_attr`
+    /// libfabric's `struct fi_rx_attr`.
     pub rx_attr: *mut RxAttr,
-    /// `struct fi_ep_attr`
+    /// libfabric's `struct fi_ep_attr`.
     pub ep_attr: *mut EpAttr,
-    /// `struct fi_domain_attr`
+    /// libfabric's `struct fi_domain_attr`.
     pub domain_attr: *mut DomainAttr,
-    /// `struct fi_fabric_attr`
+    /// libfabric's `struct fi_fabric_attr`.
     pub fabric_attr: *mut FabricAttr,
-    /// `struct fid_nic`
+    /// libfabric's `struct fid_nic`.
     pub nic: *mut c_void,
 }
 
-/// `struct fi_tx_attr`
+/// libfabric's `struct fi_tx_attr`.
 #[repr(C)]
 #[allow(missing_docs)]
 pub struct TxAttr {
@@ -55,7 +55,7 @@ pub struct TxAttr {
     pub tclass: u32,
 }
 
-/// `struct fi_rx_attr`
+/// libfabric's `struct fi_rx_attr`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
@@ -70,7 +70,7 @@ pub struct RxAttr {
     pub iov_limit: usize,
 }
 
-/// `struct fi_ep_attr`
+/// libfabric's `struct fi_ep_attr`.
 #[repr(C)]
 #[allow(missing_docs)]
 pub struct EpAttr {
@@ -89,10 +89,10 @@ pub struct EpAttr {
     pub auth_key: *mut u8,
 }
 
-/// `FI_EP_RDM`, of [`EpAttr::kind`]
+/// The value of libfabric's `FI_EP_RDM`, of [`EpAttr::kind`].
 pub const EP_RDM: c_int = 3;
 
-/// `struct fi_domain_attr`. Later versions have more fields at the end.
+/// libfabric's `struct fi_domain_attr`. Later versions have more fields at the end.
 #[repr(C)]
 #[allow(missing_docs)]
 pub struct DomainAttr {
@@ -120,16 +120,16 @@ pub struct DomainAttr {
     pub mode: u64,
 }
 
-/// `FI_THREAD_UNSPEC`, of [`DomainAttr::threading`]
+/// The value of libfabric's `FI_THREAD_UNSPEC`, of [`DomainAttr::threading`].
 pub const THREAD_UNSPEC: c_int = 0;
-/// `FI_THREAD_DOMAIN`
+/// The value of libfabric's `FI_THREAD_DOMAIN`.
 pub const THREAD_DOMAIN: c_int = 3;
-/// `FI_PROGRESS_AUTO`, of [`DomainAttr::data_progress`]
+/// The value of libfabric's `FI_PROGRESS_AUTO`, of [`DomainAttr::data_progress`].
 pub const PROGRESS_AUTO: c_int = 1;
-/// `FI_PROGRESS_MANUAL`
+/// The value of libfabric's `FI_PROGRESS_MANUAL`.
 pub const PROGRESS_MANUAL: c_int = 2;
 
-/// `struct fi_fabric_attr`
+/// libfabric's `struct fi_fabric_attr`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]

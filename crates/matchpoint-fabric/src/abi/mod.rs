@@ -1,11 +1,12 @@
-//! libfabric's public interface: the structures of `rdma/*.h` and `rdma/providers/*.h` without the prefix `fi_`, and
-//! constants.
+//! libfabric's public interface: the structures of `rdma/*.h` and `rdma/providers/*.h` without the prefix
+//! `fi_`, and constants.
 //!
-//! The MPI library loads libfabric, in versions from 1.17 on. This crate neither links libfabric nor needs its headers.
-//! Structures grow only at the end. The fields declared here exist in all of these versions. One structure changed in
-//! place: `fi_peer_rx_entry`, in [`peer`].
+//! The MPI library loads libfabric, in versions from 1.17 on. This crate neither links libfabric nor needs
+//! its headers. New versions of libfabric add fields only at the end of structures. The fields declared here
+//! exist in all versions from 1.17 on. One structure changed in place: `fi_peer_rx_entry`, in [`peer`].
 
-/// Declares a table of functions that take the same object first. Implements [`crate::lock::Lockable`] for it.
+/// Declares a table of functions that take the same object first. Implements [`crate::lock::Lockable`] for
+/// the table.
 macro_rules! table {
     ($(#[$doc:meta])* $table:ident in $object:ident.$slot:ident {
         $($name:ident($($argument:ident: $kind:ty),* $(,)?) -> $result:ty;)*
@@ -18,7 +19,8 @@ macro_rules! table {
             $(pub $name: Option<unsafe extern "C" fn(*mut $object, $($kind),*) -> $result>,)*
         }
 
-        // SAFETY: declared with a size, then function pointers.
+        // SAFETY: the structure begins with a size and has only function pointers after the size, as `Table`
+        // requires.
         unsafe impl crate::patch::Table for $table {}
 
         impl crate::lock::Lockable for $table {
@@ -26,7 +28,7 @@ macro_rules! table {
                 $({
                     #[allow(clippy::too_many_arguments)]
                     unsafe extern "C" fn locked(object: *mut $object, $($argument: $kind),*) -> $result {
-                        // SAFETY: called through a patched table that is installed in the object.
+                        // SAFETY: the call went through a patched table that is installed in the object.
                         unsafe {
                             let (_guard, below) = crate::lock::enter((*object).$slot);
                             below.$name.expect("only what is there is made to wait")(object, $($argument),*)
@@ -65,7 +67,7 @@ pub type Addr = u64;
 /// `FI_ADDR_UNSPEC`, `FI_ADDR_NOTAVAIL`: any peer, or an unknown peer.
 pub const ADDR_UNSPEC: Addr = u64::MAX;
 
-/// `FI_VERSION`.
+/// The value of libfabric's `FI_VERSION`.
 pub const fn version(major: u32, minor: u32) -> u32 {
     major << 16 | minor
 }

@@ -33,7 +33,7 @@ pub struct PeerRxEntry {
     pub iov: *mut iovec,
 }
 
-/// `struct fi_peer_match_attr`
+/// libfabric's `struct fi_peer_match_attr`.
 #[repr(C)]
 #[allow(missing_docs)]
 pub struct PeerMatchAttr {
@@ -44,20 +44,21 @@ pub struct PeerMatchAttr {
 
 /// A request for the receive that a message matches, in libfabric 2.0 and later.
 pub type GetByAttr = unsafe extern "C" fn(*mut FidPeerSrx, *const PeerMatchAttr, *mut *mut c_void) -> c_int;
-/// The same before 2.0. The number is the size of an untagged message, or the tag of a tagged message.
+/// A request for the receive that a message matches, before libfabric 2.0. The number is the size of an
+/// untagged message, or the tag of a tagged message.
 pub type GetByNumber = unsafe extern "C" fn(*mut FidPeerSrx, Addr, u64, *mut *mut c_void) -> c_int;
 
 /// A function of either signature, as [`Layout::by_attr`] selects.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub union Get {
-    /// libfabric 2.0 and later.
+    /// The signature in libfabric 2.0 and later.
     pub by_attr: GetByAttr,
-    /// Older versions.
+    /// The signature in older versions.
     pub by_number: GetByNumber,
 }
 
-/// `struct fi_ops_srx_owner`. The type of entries depends on [`Layout`], hence `c_void`.
+/// libfabric's `struct fi_ops_srx_owner`. The type of entries depends on [`Layout`], hence `c_void`.
 #[repr(C)]
 #[allow(missing_docs)]
 pub struct OpsSrxOwner {
@@ -70,7 +71,7 @@ pub struct OpsSrxOwner {
     pub free_entry: unsafe extern "C" fn(*mut c_void),
 }
 
-/// `struct fi_ops_srx_peer`
+/// libfabric's `struct fi_ops_srx_peer`.
 #[repr(C)]
 #[allow(missing_docs)]
 pub struct OpsSrxPeer {
@@ -81,7 +82,7 @@ pub struct OpsSrxPeer {
     pub discard_tag: unsafe extern "C" fn(*mut c_void) -> c_int,
 }
 
-/// `struct fid_peer_srx`
+/// libfabric's `struct fid_peer_srx`.
 #[repr(C)]
 #[allow(missing_docs)]
 pub struct FidPeerSrx {
@@ -90,7 +91,7 @@ pub struct FidPeerSrx {
     pub peer_ops: *mut OpsSrxPeer,
 }
 
-/// `struct fi_peer_srx_context`
+/// libfabric's `struct fi_peer_srx_context`.
 #[repr(C)]
 #[allow(missing_docs)]
 pub struct PeerSrxContext {
@@ -101,14 +102,14 @@ pub struct PeerSrxContext {
 /// The form of the structures in a version of libfabric.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Layout {
-    /// Two links precede an entry.
+    /// True if two links precede an entry.
     pub links: bool,
-    /// `get_msg` and `get_tag` take a `fi_peer_match_attr`.
+    /// True if `get_msg` and `get_tag` take a `fi_peer_match_attr`.
     pub by_attr: bool,
 }
 
 impl Layout {
-    /// Returns the layout for this `fi_version()`. `None`: not supported.
+    /// Returns the layout for this `fi_version()`. Returns `None` if the version is not supported.
     pub fn of(fi_version: u32) -> Option<Layout> {
         match fi_version {
             v if v >= version(2, 3) => Some(Layout { links: false, by_attr: true }),

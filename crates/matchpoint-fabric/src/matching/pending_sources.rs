@@ -8,7 +8,7 @@ use matchpoint::{Footprint, Hints, Pair, Selector, Tag};
 
 use super::*;
 
-/// An engine without memory for sources while the flag is set.
+/// An engine that refuses sources for lack of memory while the flag is set.
 struct OutOfMemoryEngine {
     engine: Box<dyn Engine>,
     is_out_of_memory: Arc<AtomicBool>,
@@ -81,7 +81,7 @@ impl Engine for OutOfMemoryEngine {
     }
 }
 
-/// Known sources of messages. All messages have one tag.
+/// Known sources of messages in a test. All messages have the same tag.
 #[derive(Default)]
 struct KnownSources(HashMap<u64, Addr>);
 
@@ -114,7 +114,7 @@ fn pending_sources_are_set_in_order() {
         assert_eq!(matching.arrive(message, ADDR_UNSPEC, 7, &entries), Ok(None));
     }
     assert_eq!(matching.post(11, criteria(5), &entries), Ok(None));
-    // The source of message 2 stays unknown.
+    // Sources of messages 1 and 3 become known; the source of message 2 stays unknown.
     for message in [1, 3] {
         entries.0.insert(message, 5);
         assert_eq!(matching.readdress(message, 5, &entries), None);

@@ -36,7 +36,7 @@ impl Random {
     }
 }
 
-/// Two plain queues under the literal rule.
+/// Two plain queues that apply the matching rule of libfabric literally.
 #[derive(Default)]
 struct Plain {
     posted: Vec<(u64, Criteria)>,
@@ -83,8 +83,8 @@ impl Plain {
     }
 }
 
-/// Masks of MPI libraries: nearly all receives ignore one bit, some ignore the lower half of the tag, few compare every
-/// bit.
+/// A random ignore mask as in MPI libraries: nearly all receives ignore one bit, some receives ignore the
+/// lower half of the tag, few receives compare every bit.
 fn mask(random: &mut Random) -> u64 {
     match random.below(40) {
         0 => 0,
@@ -174,7 +174,7 @@ fn full_table_is_replaced_by_hybrid() {
     assert!(tally.moved_to_engine > 0);
 }
 
-/// A hundred posted receives: too many for the short queues.
+/// Queues with a hundred posted receives, too many for the short queues.
 fn long_queues() -> (Matching, EntryTable) {
     let mut matching = Matching::new("hybrid").expect("it is one");
     let mut entries = EntryTable::default();
@@ -203,7 +203,7 @@ fn burst_end_restores_short_queues() {
     assert!(matching.is_short);
 }
 
-/// A process that probes repeatedly without a match, then a burst of messages.
+/// The test probes repeatedly without a match, then a burst of messages arrives.
 #[test]
 fn burst_after_probes_keeps_messages() {
     let (mut matching, mut entries) = long_queues();

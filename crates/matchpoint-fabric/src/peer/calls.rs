@@ -22,7 +22,7 @@ pub fn replace_tagged(table: &mut OpsTagged, is_locked: bool) {
     table.recvmsg = Some(recvmsg);
 }
 
-/// As [`replace_tagged`], for untagged receives.
+/// Replaces the untagged receive functions of a table, like [`replace_tagged`].
 pub fn replace_untagged(table: &mut OpsMsg, is_locked: bool) {
     if is_locked {
         table.add_locking();
@@ -35,7 +35,7 @@ pub fn replace_untagged(table: &mut OpsMsg, is_locked: bool) {
 /// Receives a tagged message.
 ///
 /// # Safety
-/// `ep` is a patched endpoint. Otherwise as fi_tagged(3) requires.
+/// `ep` is a patched endpoint, and the call obeys fi_tagged(3).
 #[inline]
 unsafe fn receive(ep: *mut FidEp, mut call: ReceiveCall, call_flags: Option<u64>) -> isize {
     if call.count > IOV_LIMIT {
@@ -66,7 +66,7 @@ unsafe extern "C" fn recv(
     let criteria = Criteria { addr, tag, ignore };
     let call =
         ReceiveCall { iov: &raw const iov, count: 1, desc: &raw const desc, criteria, context, flags: 0 };
-    // SAFETY: the buffer is an array of one.
+    // SAFETY: `iov` is an array with one buffer.
     unsafe { receive(ep, call, None) }
 }
 
@@ -81,24 +81,24 @@ unsafe extern "C" fn recvv(
     context: *mut c_void,
 ) -> isize {
     let call = ReceiveCall { iov, count, desc, criteria: Criteria { addr, tag, ignore }, context, flags: 0 };
-    // SAFETY: the application's call.
+    // SAFETY: the arguments are from a call of the application, which obeys libfabric's rules.
     unsafe { receive(ep, call, None) }
 }
 
 unsafe extern "C" fn recvmsg(ep: *mut FidEp, msg: *const MsgTagged, flags: u64) -> isize {
-    // SAFETY: the application's message.
+    // SAFETY: the application passes a valid message structure.
     let msg = unsafe { &*msg };
     let criteria = Criteria { addr: msg.addr, tag: msg.tag, ignore: msg.ignore };
     let (iov, count, desc) = (msg.msg_iov, msg.iov_count, msg.desc);
     let call = ReceiveCall { iov, count, desc, criteria, context: msg.context, flags: 0 };
-    // SAFETY: the application's call.
+    // SAFETY: the arguments are from a call of the application, which obeys libfabric's rules.
     unsafe { receive(ep, call, Some(flags)) }
 }
 
 /// Receives an untagged message.
 ///
 /// # Safety
-/// `ep` is a patched endpoint. Otherwise as fi_msg(3) requires.
+/// `ep` is a patched endpoint, and the call obeys fi_msg(3).
 unsafe fn receive_untagged(ep: *mut FidEp, mut call: ReceiveCall, call_flags: Option<u64>) -> isize {
     if call.count > IOV_LIMIT {
         return -(errno::EINVAL as isize);
@@ -136,7 +136,7 @@ unsafe extern "C" fn recv_untagged(
 ) -> isize {
     let iov = iovec { iov_base: buf, iov_len: len };
     let (iov, desc) = (&raw const iov, &raw const desc);
-    // SAFETY: the buffer is an array of one.
+    // SAFETY: `iov` is an array with one buffer.
     unsafe {
         receive_untagged(
             ep,
@@ -154,7 +154,7 @@ unsafe extern "C" fn recvv_untagged(
     addr: Addr,
     context: *mut c_void,
 ) -> isize {
-    // SAFETY: the application's call.
+    // SAFETY: the arguments are from a call of the application, which obeys libfabric's rules.
     unsafe {
         receive_untagged(
             ep,
@@ -165,11 +165,11 @@ unsafe extern "C" fn recvv_untagged(
 }
 
 unsafe extern "C" fn recvmsg_untagged(ep: *mut FidEp, msg: *const Msg, flags: u64) -> isize {
-    // SAFETY: the application's message.
+    // SAFETY: the application passes a valid message structure.
     let msg = unsafe { &*msg };
     let (iov, count, desc) = (msg.msg_iov, msg.iov_count, msg.desc);
     let call =
         ReceiveCall { iov, count, desc, criteria: any_tag_from(msg.addr), context: msg.context, flags: 0 };
-    // SAFETY: the application's call.
+    // SAFETY: the arguments are from a call of the application, which obeys libfabric's rules.
     unsafe { receive_untagged(ep, call, Some(flags)) }
 }

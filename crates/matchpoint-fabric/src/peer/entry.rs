@@ -20,38 +20,38 @@ pub const IOV_LIMIT: usize = 4;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum State {
-    /// On the free list.
+    /// The entry is on the free list.
     Free = 0,
-    /// A posted receive.
+    /// The entry is a posted receive.
     Posted,
-    /// An unexpected message.
+    /// The entry is an unexpected message.
     Unexpected,
-    /// A message claimed by a peek.
+    /// The entry is a message that a peek claimed.
     Claimed,
-    /// In use by the core provider, which frees it.
+    /// The core provider uses the entry, and frees it later.
     Active,
-    /// A full multi-receive buffer with unfinished messages.
+    /// The entry is a full multi-receive buffer with unfinished messages.
     Full,
-    /// A cancelled multi-receive buffer with unfinished messages.
+    /// The entry is a cancelled multi-receive buffer with unfinished messages.
     Cancelled,
 }
 
-/// An entry. Its address never changes and is its id in the engine.
+/// A receive or a message. The address of an entry never changes and is the entry's id in the engine.
 #[repr(C)]
 pub struct Entry {
     /// Links of the core provider, for libfabric before 2.3.
     links: [*mut c_void; 2],
-    /// The part that the core provider reads.
+    /// The part of the entry that the core provider reads.
     pub peer: PeerRxEntry,
     /// The ignore mask of a receive.
     pub ignore: u64,
-    /// What it is.
+    /// State of the entry.
     pub state: State,
-    /// A tagged receive or message.
+    /// True if the receive or message is tagged.
     pub is_tagged: bool,
-    /// A queued message without a source, although the source is known now.
+    /// True if the message is queued without source, although the source is known now.
     pub is_queued_without_source: bool,
-    /// Unfinished messages in this multi-receive buffer.
+    /// Number of unfinished messages in this multi-receive buffer.
     pub users: usize,
     /// The multi-receive buffer that contains this message.
     pub shared_buffer: *mut Entry,
@@ -61,15 +61,15 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Sets the buffers. Limits the message size to their sum.
+    /// Sets the buffers of an entry. Limits the message size to the sum of the buffers.
     ///
     /// # Safety
-    /// `iov` has `count` elements, at most [`IOV_LIMIT`]. `desc` is null or has as many.
+    /// `iov` has `count` elements, at most [`IOV_LIMIT`]. `desc` is null or has `count` elements.
     #[inline]
     pub unsafe fn set_buffers(&mut self, iov: *const iovec, desc: *const *mut c_void, count: usize) {
         let mut bytes = 0;
         for at in 0..count {
-            // SAFETY: guaranteed by the caller.
+            // SAFETY: the caller fulfils the contract of this function.
             unsafe {
                 self.iov[at] = *iov.add(at);
                 self.desc[at] = if desc.is_null() { ptr::null_mut() } else { *desc.add(at) };
@@ -90,7 +90,7 @@ impl Entry {
         &self.iov[..self.peer.count]
     }
 
-    /// Returns whether a buffer has a memory descriptor.
+    /// Returns true if a buffer has a memory descriptor.
     pub fn is_registered(&self) -> bool {
         self.desc[..self.peer.count].iter().any(|desc| !desc.is_null())
     }
@@ -115,7 +115,7 @@ impl Entry {
     }
 }
 
-// SAFETY: zeros are a valid entry: `State::Free`, null pointers, `false`, numbers.
+// SAFETY: an all-zero value is a valid valid entry: `State::Free`, null pointers, `false`, numbers.
 unsafe impl Slot for Entry {
     #[inline]
     fn link(&mut self) -> &mut *mut Entry {
@@ -129,7 +129,7 @@ unsafe impl Slot for Entry {
     }
 }
 
-/// Entries as their own data: an id is the address of an entry.
+/// Access to the data of entries by id: an id is the address of an entry.
 pub struct ByAddress;
 
 impl EntryData for ByAddress {
@@ -140,24 +140,24 @@ impl EntryData for ByAddress {
     }
 
     fn tag(&self, message: u64) -> u64 {
-        // SAFETY: as above.
+        // SAFETY: ids in the engine are addresses of entries.
         unsafe { &*(message as *const Entry) }.peer.tag
     }
 
     fn source(&self, message: u64) -> Addr {
-        // SAFETY: as above.
+        // SAFETY: ids in the engine are addresses of entries.
         unsafe { &*(message as *const Entry) }.peer.addr
     }
 
     fn queued_source(&self, message: u64) -> Addr {
-        // SAFETY: as above.
+        // SAFETY: ids in the engine are addresses of entries.
         let is_queued_without_source = unsafe { &*(message as *const Entry) }.is_queued_without_source;
         if is_queued_without_source { ADDR_UNSPEC } else { self.source(message) }
     }
 }
 
-/// Messages claimed by peeks (`FI_PEEK` with `FI_CLAIM`), by the context of the peek. A receive with `FI_CLAIM` has
-/// only this context. The context may have no claim.
+/// Messages claimed by peeks (`FI_PEEK` with `FI_CLAIM`), by the context of the peek. A receive with
+/// `FI_CLAIM` identifies the message only by this context. The context may have no claim.
 #[derive(Default)]
 pub struct Claims(HashMap<usize, *mut Entry>);
 
@@ -167,7 +167,8 @@ impl Claims {
         self.0.insert(context as usize, message);
     }
 
-    /// Removes the message that the peek with this context claimed. `Err`: the error code for an unknown claim.
+    /// Removes the message that the peek with this context claimed. Returns the error code for an unknown
+    /// claim.
     pub fn take(&mut self, context: *mut c_void) -> Result<*mut Entry, isize> {
         self.0.remove(&(context as usize)).ok_or(-(errno::ENOMSG as isize))
     }

@@ -1,4 +1,4 @@
-//! Sources that become known while their messages are unexpected.
+//! Sources that become known while their messages are in the unexpected queue.
 
 use std::ffi::c_void;
 
@@ -13,7 +13,7 @@ impl SrxOwner {
     /// # Safety
     /// `this` is a live owner without other references. `address` is the core provider's function.
     pub unsafe fn set_sources(this: *mut SrxOwner, address: unsafe extern "C" fn(*mut c_void) -> Addr) {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller fulfils the contract of this function.
         let owner = unsafe { &mut *this };
         let mut without_source = Vec::new();
         owner.matching.visit(matchpoint::Queue::Unexpected, |id| without_source.push(id as *mut Entry));
@@ -21,16 +21,17 @@ impl SrxOwner {
         // SAFETY: unexpected messages are live entries.
         without_source.retain(|&entry| unsafe { (*entry).peer.addr } == ADDR_UNSPEC);
         for entry in without_source {
-            // SAFETY: as above. The core provider's function accepts the core provider's entries.
+            // SAFETY: unexpected messages are live entries. The core provider's function accepts the core
+            // provider's entries.
             let addr = unsafe { address(Entry::to_core(entry, (*this).layout.links)) };
             if addr != ADDR_UNSPEC {
-                // SAFETY: guaranteed by the caller.
+                // SAFETY: the caller fulfils the contract of this function.
                 let next = unsafe { (*this).set_source(entry, addr) };
-                // SAFETY: as above. No borrow is live.
+                // SAFETY: the caller fulfils the contract of this function. No borrow is live.
                 unsafe { SrxOwner::perform(this, next) };
             }
         }
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller fulfils the contract of this function.
         unsafe { (*this).request_retry() };
     }
 
@@ -56,9 +57,10 @@ impl SrxOwner {
     /// Sets pending sources.
     ///
     /// # Safety
-    /// As for [`SrxOwner::set_sources`].
+    /// The conditions of [`SrxOwner::set_sources`].
     pub unsafe fn set_pending_sources(this: *mut SrxOwner) {
-        // SAFETY: guaranteed by the caller. Borrows end before the core provider is called.
+        // SAFETY: the caller fulfils the contract of this function. Borrows end before the core provider is
+        // called.
         unsafe {
             while let Some((message, receive)) = (*this).matching.set_next_pending_source(&ByAddress) {
                 let next = (*this).take_posted_receive(receive as *mut Entry, message as *mut Entry);
@@ -76,7 +78,7 @@ impl SrxOwner {
         }
     }
 
-    /// Handles a newly known source of an untagged message. A posted receive may match it now.
+    /// Handles a newly known source of an untagged message. A posted receive may match the message now.
     pub(crate) fn match_untagged(&mut self, message: *mut Entry, addr: Addr) -> CoreAction {
         let at =
             UntaggedQueues::position(&self.untagged.posted, |source| source == ADDR_UNSPEC || source == addr);

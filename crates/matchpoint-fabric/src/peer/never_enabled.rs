@@ -1,8 +1,9 @@
 //! Closing an endpoint that was never enabled.
 //!
-//! When a core provider (shm, ofi_rxm) enables an endpoint, it records that the receive queue has another owner.
-//! Without this, it would close the queue as its own. A binding cannot be undone. Such an endpoint is therefore enabled
-//! before it is closed, with temporary objects for missing bindings.
+//! When a core provider (shm, ofi_rxm) enables an endpoint, it records that the receive queue has another
+//! owner. Without this record, the core provider would close the queue as its own queue. A binding cannot be
+//! undone. An endpoint that was never enabled is therefore enabled before the close, with temporary objects
+//! for missing bindings.
 
 use std::ffi::c_int;
 use std::mem::zeroed;
@@ -31,7 +32,8 @@ pub struct TemporaryBindings {
 }
 
 impl BindingSource {
-    /// Enables an endpoint. `Err`: the core provider's error; the endpoint must not be closed.
+    /// Enables an endpoint. Returns an error of the core provider; in this case the endpoint must not be
+    /// closed.
     ///
     /// # Safety
     /// `ops` is the patch of `ep`, an open endpoint of the domain.

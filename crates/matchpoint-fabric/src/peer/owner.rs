@@ -17,19 +17,19 @@ use crate::pool::Pool;
 
 /// The receive queue of one endpoint.
 pub struct SrxOwner {
-    /// The core provider's form of entries.
+    /// Layout of entries in the core provider.
     pub layout: Layout,
     /// The completion queue of receives.
     pub cq: *mut FidCq,
-    /// The provider's completions of that queue.
+    /// Completions that the provider adds to the completion queue.
     pub completions: *mut CompletionList,
     /// The options of the endpoint.
     pub options: EndpointOptions,
-    /// The core provider's form of the queue.
+    /// The queue in the core provider's form.
     pub srx: *mut FidPeerSrx,
-    /// Receives and messages.
+    /// Memory of receives and messages.
     pub pool: Pool<Entry>,
-    /// Tagged entries, in the engine.
+    /// Tagged entries, matched by the engine.
     pub matching: Matching,
     /// Tagged messages claimed by peeks.
     pub claims: Claims,
@@ -70,7 +70,7 @@ impl UntaggedQueues {
     }
 }
 
-/// The next call of the core provider, made after all borrows end.
+/// The next call of the core provider, made after all borrows of the owner end.
 pub enum CoreAction {
     /// No call.
     Done,
@@ -82,17 +82,20 @@ pub enum CoreAction {
 
 impl SrxOwner {
     fn core(&self) -> &OpsSrxPeer {
-        // SAFETY: `PeerEndpoint::open` checks that the core provider set them. The core provider outlives the endpoint.
+        // SAFETY: `PeerEndpoint::open` checks that the core provider set the functions. The core provider
+        // outlives the endpoint.
         unsafe { &*(*self.srx).peer_ops }
     }
 
-    /// Calls the core provider. It calls back, so the owner is a pointer, borrowed only between calls.
+    /// Calls the core provider. The core provider calls back, so the owner is a pointer, borrowed only
+    /// between calls.
     ///
     /// # Safety
     /// `this` is a live owner without other references.
     pub unsafe fn perform(this: *mut SrxOwner, next: CoreAction) -> isize {
         let (CoreAction::Start(entry) | CoreAction::Discard(entry)) = next else { return 0 };
-        // SAFETY: guaranteed by the caller. The entry now belongs to the core provider, or is freed here.
+        // SAFETY: the caller fulfils the contract of this function. The entry now belongs to the core
+        // provider, or is freed here.
         unsafe {
             let (core, links) = ((*this).core(), (*this).layout.links);
             let (is_tagged, pointer) = ((*entry).is_tagged, Entry::to_core(entry, links));
@@ -110,8 +113,8 @@ impl SrxOwner {
         }
     }
 
-    /// Matches a tagged message. Returns the receive that it takes and `FI_SUCCESS`, or a new entry for the message and
-    /// `-FI_ENOENT`.
+    /// Matches a tagged message. Returns the receive that the message takes and `FI_SUCCESS`, or a new entry
+    /// for the message and `-FI_ENOENT`.
     #[inline]
     pub(crate) fn tagged_message(
         &mut self,
@@ -122,7 +125,8 @@ impl SrxOwner {
         let message = self.pool.next().ok_or(-errno::ENOMEM)?;
         // SAFETY: entries live as long as the pool. A free entry has no other users.
         let entry = unsafe { &mut *message };
-        // Set before the engine runs, because the engine may read the tags of all messages.
+        // Address and tag are set before the engine runs, because the engine may read the tags of all
+        // messages.
         (entry.peer.addr, entry.peer.tag) = (addr, tag);
         let taken = self.matching.arrive(message as u64, addr, tag, &ByAddress);
         match taken.map_err(|_| -errno::ENOMEM)? {
@@ -143,7 +147,7 @@ impl SrxOwner {
         }
     }
 
-    /// Initializes a message entry, except address and tag.
+    /// Initializes a message entry, but does not set address and tag.
     pub(crate) fn init_message(&mut self, message: *mut Entry, bytes: usize, flags: u64) {
         // SAFETY: the entry was just taken from the pool.
         let entry = unsafe { &mut *message };
@@ -161,7 +165,7 @@ impl SrxOwner {
         entry.peer.owner_context = ptr::null_mut();
     }
 
-    /// Initializes a receive entry, except criteria and buffers.
+    /// Initializes a receive entry, but does not set criteria and buffers.
     pub(crate) fn init_receive(&mut self, receive: *mut Entry, context: *mut c_void, flags: u64) {
         // SAFETY: the entry was just taken from the pool.
         let entry = unsafe { &mut *receive };
@@ -193,7 +197,7 @@ impl SrxOwner {
         if !shared_buffer.is_null() {
             self.end_part(shared_buffer);
         }
-        // SAFETY: as above.
+        // SAFETY: the core provider frees its entries once.
         unsafe { self.pool.release(entry) };
     }
 
@@ -214,14 +218,15 @@ impl SrxOwner {
         }
     }
 
-    /// Cancels the receive with this context (`fi_cancel`). Does nothing without such a receive.
+    /// Cancels the receive with this context (`fi_cancel`). Does nothing if no receive has this context.
     ///
-    /// A multi-receive buffer takes no more messages. Its cancellation completes after its messages.
+    /// A multi-receive buffer takes no more messages. The cancellation of the buffer completes after the
+    /// buffer's messages.
     pub(crate) fn cancel(&mut self, context: *mut c_void) -> isize {
         // SAFETY: entries live as long as the pool.
         let is_it = |&entry: &*mut Entry| unsafe { (*entry).peer.context } == context;
         let Some(receive) = self.entries_in_state(State::Posted).find(is_it) else { return 0 };
-        // SAFETY: as above, without other references.
+        // SAFETY: entries live as long as the pool, without other references.
         let entry = unsafe { &mut *receive };
         if entry.is_tagged {
             self.matching.cancel(receive as u64, &ByAddress);
@@ -262,10 +267,11 @@ impl SrxOwner {
         CoreAction::Start(message)
     }
 
-    /// If the message of an entry is longer than its buffers, provides a separate buffer for the delivery.
+    /// Provides a separate buffer for the delivery, if the message of an entry is longer than the entry's
+    /// buffers.
     ///
-    /// The core provider handles a message of unknown length, a message for registered buffers, and a message without
-    /// memory for a separate buffer.
+    /// The core provider handles a message of unknown length, a message for registered buffers, and a message
+    /// without memory for a separate buffer.
     #[inline]
     pub(crate) fn provide_buffer(&mut self, entry: *mut Entry, bytes: usize) {
         // SAFETY: a matched entry is not queued, and the core provider does not have it yet.

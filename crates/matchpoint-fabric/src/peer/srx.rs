@@ -1,4 +1,5 @@
-//! The shared queue in the core provider's form: an object, and functions that the core provider calls.
+//! The shared queue in the core provider's form: an object, and functions of the object that the core
+//! provider calls.
 
 use std::ffi::{c_int, c_void};
 use std::mem::zeroed;
@@ -8,9 +9,9 @@ use crate::abi::{Addr, CLASS_SRX_CTX, Fid, OPT_MIN_MULTI_RECV, Ops, OpsEp, errno
 use crate::peer::entry::Entry;
 use crate::peer::owner::SrxOwner;
 
-/// Creates the object. Its tables are set later, at their final addresses.
+/// Creates the object. The tables of the object are set later, at their final addresses.
 pub fn object(owner: *mut SrxOwner) -> FidPeerSrx {
-    // SAFETY: zeros are an object without tables.
+    // SAFETY: an all-zero value is a valid object without tables.
     let mut object: FidPeerSrx = unsafe { zeroed() };
     object.ep_fid.fid.class = CLASS_SRX_CTX;
     // Some core providers copy the object. The context, which is copied too, points to the owner.
@@ -40,7 +41,7 @@ pub fn owner_ops(layout: Layout) -> OpsSrxOwner {
 
 /// The common functions of the object.
 pub fn fid_ops() -> Ops {
-    // SAFETY: zeros are absent functions.
+    // SAFETY: an all-zero table is valid: zero means an absent function.
     let mut ops: Ops = unsafe { zeroed() };
     ops.size = size_of::<Ops>();
     ops
@@ -48,7 +49,7 @@ pub fn fid_ops() -> Ops {
 
 /// The endpoint functions that a core provider forwards to the owner.
 pub fn ep_ops() -> OpsEp {
-    // SAFETY: zeros are absent functions.
+    // SAFETY: an all-zero table is valid: zero means an absent function.
     let mut ops: OpsEp = unsafe { zeroed() };
     ops.size = size_of::<OpsEp>();
     ops.cancel = Some(cancel);
@@ -97,7 +98,8 @@ unsafe extern "C" fn get_msg(
     attr: *const PeerMatchAttr,
     to: *mut *mut c_void,
 ) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: no borrow is live: the core provider calls during its progress, or from functions called
+    // without borrows.
     unsafe {
         let (owner, attr) = (&mut *owner_of(srx), &*attr);
         let found = owner.untagged_message(attr.addr, attr.msg_size);
@@ -112,7 +114,8 @@ unsafe extern "C" fn get_tag_by_number(
     tag: u64,
     to: *mut *mut c_void,
 ) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: no borrow is live: the core provider calls during its progress, or from functions called
+    // without borrows.
     unsafe {
         let owner = &mut *owner_of(srx);
         let found = owner.tagged_message(addr, usize::MAX, tag);
@@ -126,7 +129,8 @@ unsafe extern "C" fn get_msg_by_number(
     size: u64,
     to: *mut *mut c_void,
 ) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: no borrow is live: the core provider calls during its progress, or from functions called
+    // without borrows.
     unsafe {
         let owner = &mut *owner_of(srx);
         let found = owner.untagged_message(addr, size as usize);
@@ -134,7 +138,8 @@ unsafe extern "C" fn get_msg_by_number(
     }
 }
 
-/// The message is already queued since the request for a receive. No other call occurs between the two.
+/// The message is already queued since the request for its receive. No other call occurs between request and
+/// `queue`.
 unsafe extern "C" fn queue(_: *mut c_void) -> c_int {
     errno::SUCCESS
 }
@@ -145,7 +150,7 @@ unsafe extern "C" fn free_plain(pointer: *mut c_void) {
 }
 
 unsafe extern "C" fn free_linked(pointer: *mut c_void) {
-    // SAFETY: as above.
+    // SAFETY: the core provider frees its entry.
     unsafe { free(Entry::from_core(pointer, true)) };
 }
 
@@ -158,7 +163,7 @@ unsafe extern "C" fn foreach_unspec_addr(
     srx: *mut FidPeerSrx,
     address: unsafe extern "C" fn(*mut c_void) -> Addr,
 ) {
-    // SAFETY: as above.
+    // SAFETY: every entry of the core provider points to its queue.
     unsafe { SrxOwner::set_sources(owner_of(srx), address) };
 }
 
@@ -191,7 +196,7 @@ unsafe extern "C" fn setopt(
     if option != OPT_MIN_MULTI_RECV || len != size_of::<usize>() || value.is_null() {
         return -errno::ENOPROTOOPT;
     }
-    // SAFETY: as above.
+    // SAFETY: a shared queue begins with its `fid`.
     unsafe { (*owner_of(fid.cast())).untagged.min_multi_recv = *value.cast() };
     errno::SUCCESS
 }
@@ -201,7 +206,7 @@ unsafe extern "C" fn setopt(
 /// # Safety
 /// `value` has space for a `size_t`, and `len` is writable.
 pub unsafe fn get_min_multi_recv(owner: &SrxOwner, value: *mut c_void, len: *mut usize) -> c_int {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller fulfils the contract of this function.
     unsafe {
         value.cast::<usize>().write(owner.untagged.min_multi_recv);
         *len = size_of::<usize>();

@@ -52,8 +52,8 @@ impl SrxOwner {
         }
     }
 
-    /// `FI_PEEK`, optionally with `FI_CLAIM` or `FI_DISCARD`. The provider writes its completion, with or without a
-    /// match.
+    /// `FI_PEEK`, optionally with `FI_CLAIM` or `FI_DISCARD`. Peeks for a message. The provider writes the
+    /// completion of the peek, with or without a match.
     pub fn peek(&mut self, call: &ReceiveCall) -> Result<CoreAction, isize> {
         let takes = call.flags & (flags::CLAIM | flags::DISCARD) != 0;
         let found = self.matching.probe(call.criteria, takes, &ByAddress);
@@ -83,8 +83,8 @@ impl SrxOwner {
         Ok(CoreAction::Done)
     }
 
-    /// `FI_CLAIM` without `FI_PEEK`: receives the message that a peek with this context claimed. `FI_DISCARD` discards
-    /// it.
+    /// `FI_CLAIM` without `FI_PEEK`: receives the message that a peek with this context claimed. `FI_DISCARD`
+    /// discards it.
     ///
     /// # Safety
     /// Buffers and memory descriptors match the call.
@@ -99,31 +99,32 @@ impl SrxOwner {
             }
             return Ok(CoreAction::Discard(message));
         }
-        // SAFETY: as above. The buffers are from the caller.
+        // SAFETY: a claimed entry is live. The buffers are from the caller.
         unsafe { self.prepare_message(message, call) };
         Ok(CoreAction::Start(message))
     }
 
-    /// Receives, peeks or claims.
+    /// Receives, peeks or claims a tagged message.
     ///
     /// # Safety
     /// `this` is live and without other references. The call is as fi_tagged(3) requires.
     #[inline]
     pub unsafe fn receive_tagged(this: *mut SrxOwner, call: &ReceiveCall) -> isize {
-        // SAFETY: guaranteed by the caller. Borrows end before the core provider is called.
+        // SAFETY: the caller fulfils the contract of this function. Borrows end before the core provider is
+        // called.
         let outcome = unsafe {
             if call.flags & (flags::PEEK | flags::CLAIM) == 0 {
                 (*this).receive(call)
             } else if call.flags & flags::PEEK == 0 {
                 (*this).receive_claimed(call)
             } else {
-                // A program that only peeks needs this progress.
+                // A program that only peeks needs the progress of this call.
                 Queue::progress((*this).cq);
                 (*this).peek(call)
             }
         };
         match outcome {
-            // SAFETY: no borrow is live.
+            // SAFETY: no reference to the owner exists during the call.
             Ok(next) => unsafe { SrxOwner::perform(this, next) },
             Err(rc) => rc,
         }

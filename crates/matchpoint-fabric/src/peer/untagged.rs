@@ -18,8 +18,8 @@ pub(crate) fn is_multi_receive(receive: *mut Entry) -> bool {
 }
 
 impl SrxOwner {
-    /// Matches an untagged message. Returns the receive that it takes and `FI_SUCCESS`, or a new entry for the message
-    /// and `-FI_ENOENT`.
+    /// Matches an untagged message. Returns the receive that the message takes and `FI_SUCCESS`, or a new
+    /// entry for the message and `-FI_ENOENT`.
     pub(crate) fn untagged_message(
         &mut self,
         addr: Addr,
@@ -34,7 +34,7 @@ impl SrxOwner {
                 if self.take_part(receive, part) {
                     self.untagged.posted.remove(at);
                 }
-                // SAFETY: just taken from the pool.
+                // SAFETY: the entry was just taken from the pool.
                 unsafe { (*part).state = State::Active };
                 Ok((part, errno::SUCCESS))
             }
@@ -60,7 +60,7 @@ impl SrxOwner {
         let message = self.pool.next().ok_or(-errno::ENOMEM)?;
         self.pool.take(message);
         self.init_message(message, bytes, flags::MSG | flags::RECV);
-        // SAFETY: just taken from the pool.
+        // SAFETY: the entry was just taken from the pool.
         unsafe { ((*message).peer.addr, (*message).peer.tag) = (addr, 0) };
         Ok(message)
     }
@@ -106,7 +106,7 @@ impl SrxOwner {
             return Ok(CoreAction::Start(message));
         }
         self.untagged.posted.try_reserve(1).map_err(|_| no_memory)?;
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller fulfils the contract of this function.
         let receive = unsafe { self.new_receive(call, completion) }.ok_or(no_memory)?;
         self.untagged.posted.push_back(receive);
         Ok(CoreAction::Done)
@@ -116,7 +116,7 @@ impl SrxOwner {
         let receive = self.pool.next()?;
         self.pool.take(receive);
         self.init_receive(receive, call.context, flags::MSG | flags::RECV | flags);
-        // SAFETY: just taken from the pool. The buffers are from the caller.
+        // SAFETY: the entry was just taken from the pool. The buffers are from the caller.
         unsafe {
             ((*receive).peer.addr, (*receive).peer.tag) = (call.criteria.addr, 0);
             (*receive).set_buffers(call.iov, call.desc, call.count);
@@ -138,7 +138,8 @@ impl SrxOwner {
     /// `this` is live and without other references. Buffers and memory descriptors match the call.
     pub(crate) unsafe fn receive_multi(this: *mut SrxOwner, call: &ReceiveCall) -> isize {
         let no_memory = -(errno::ENOMEM as isize);
-        // SAFETY: guaranteed by the caller. The borrow ends before the core provider is called.
+        // SAFETY: the caller fulfils the contract of this function. The borrow ends before the core provider
+        // is called.
         let buffer = unsafe {
             let owner = &mut *this;
             if owner.untagged.posted.try_reserve(1).is_err() {
@@ -146,19 +147,19 @@ impl SrxOwner {
             }
             let flags = flags::MULTI_RECV | owner.options.completion_flag(call.flags);
             let Some(buffer) = owner.new_receive(call, flags) else { return no_memory };
-            // This user keeps the buffer from release before it is posted.
+            // This user prevents the release of the buffer before the buffer is posted.
             (*buffer).users = 1;
             buffer
         };
         loop {
-            // SAFETY: as above.
+            // SAFETY: the caller fulfils the contract of this function.
             let next = unsafe {
                 let owner = &mut *this;
                 let message = owner.take_untagged(call.criteria.addr);
                 message.map(|message| (message, owner.take_part(buffer, message)))
             };
             let Some((message, is_full)) = next else { break };
-            // SAFETY: no borrow is live.
+            // SAFETY: no reference to the owner exists during the call.
             let rc = unsafe { SrxOwner::perform(this, CoreAction::Start(message)) };
             if rc != 0 || is_full {
                 // SAFETY: the buffer has a user, which ends here.
@@ -166,7 +167,7 @@ impl SrxOwner {
                 return rc;
             }
         }
-        // SAFETY: as above.
+        // SAFETY: the buffer has a user, which ends here.
         unsafe {
             (*buffer).users -= 1;
             (*this).untagged.posted.push_back(buffer);

@@ -6,7 +6,7 @@ use std::ptr;
 use crate::abi::{Addr, CqTaggedEntry};
 use crate::completion::Completion;
 
-/// The buffer of a read call, and the number of entries in it.
+/// The buffer of a read call, and the number of entries in the buffer.
 pub(super) struct ReadBuffer {
     pub(super) buf: *mut u8,
     pub(super) sources: *mut Addr,
@@ -16,7 +16,7 @@ pub(super) struct ReadBuffer {
 }
 
 impl ReadBuffer {
-    /// Appends an entry. False: the buffer is full.
+    /// Appends an entry. Returns false if the buffer is full.
     #[inline]
     pub(super) fn append(&mut self, entry: &CqTaggedEntry, source: Addr) -> bool {
         if self.taken == self.count {

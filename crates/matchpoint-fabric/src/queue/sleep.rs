@@ -11,7 +11,7 @@ use crate::abi::{Addr, FidCq, errno};
 use crate::lock;
 use crate::patch::{data_at, original_table};
 
-/// `fi_cq_sread`
+/// libfabric's `fi_cq_sread`.
 pub unsafe extern "C" fn wait_read(
     fid: *mut FidCq,
     buf: *mut c_void,
@@ -19,11 +19,11 @@ pub unsafe extern "C" fn wait_read(
     condition: *const c_void,
     timeout: c_int,
 ) -> isize {
-    // SAFETY: the application's arguments.
+    // SAFETY: the arguments are from a call of the application, which obeys libfabric's rules.
     unsafe { wait_read_from(fid, buf, count, ptr::null_mut(), condition, timeout) }
 }
 
-/// `fi_cq_sreadfrom`
+/// libfabric's `fi_cq_sreadfrom`.
 pub unsafe extern "C" fn wait_read_from(
     fid: *mut FidCq,
     buf: *mut c_void,
@@ -32,20 +32,20 @@ pub unsafe extern "C" fn wait_read_from(
     condition: *const c_void,
     timeout: c_int,
 ) -> isize {
-    // SAFETY: the application's open queue. This thread does not hold the lock yet.
+    // SAFETY: the application passes an open queue. This thread does not hold the lock yet.
     let Some(core) = (unsafe { original_table((*fid).ops) }).sreadfrom else {
         return -(errno::ENOSYS as isize);
     };
     let end = u64::try_from(timeout).ok().map(|ms| Instant::now() + Duration::from_millis(ms));
     loop {
-        // The provider's completions first. The core provider may wake the thread for such a completion. SAFETY: the
-        // application's arguments.
+        // The provider's completions are read first. The core provider may wake the thread for such a
+        // completion. SAFETY: the application's arguments.
         let (read, is_locked) = unsafe {
             let guard = lock::acquire((*fid).ops);
             (Queue::read(fid, buf, count, sources), guard.is_some())
         };
         let left = end.map(|end| end.saturating_duration_since(Instant::now()));
-        // SAFETY: as above.
+        // SAFETY: the application passes an open queue.
         if read != -(errno::EAGAIN as isize) || left == Some(Duration::ZERO) || unsafe { take_signal(fid) } {
             return read;
         }
@@ -54,7 +54,7 @@ pub unsafe extern "C" fn wait_read_from(
             std::thread::yield_now();
             continue;
         }
-        // SAFETY: as above.
+        // SAFETY: the application passes an open queue.
         let is_longest = unsafe { Queue::of(fid) }.has_longest_entries();
         let mut entries = CoreEntries::new();
         let (to, most, core_sources) = if is_longest {
@@ -63,11 +63,13 @@ pub unsafe extern "C" fn wait_read_from(
             let (to, core_sources) = entries.pointers();
             (to, count.min(BATCH), core_sources)
         };
-        // SAFETY: the application's arguments, or a buffer for as many entries.
+        // SAFETY: the application's arguments, or a buffer with space for `most` entries.
         let read = unsafe { core(fid, to, most, core_sources, condition, timeout) };
-        // SAFETY: as above. The core provider has also consumed a pending signal.
+        // SAFETY: the application's arguments, or a buffer with space for `most` entries. The core provider
+        // has also consumed a pending signal.
         unsafe { take_signal(fid) };
-        // SAFETY: as above. The core provider has returned `read` entries.
+        // SAFETY: the application's arguments, or a buffer with space for `most` entries. The core provider
+        // has returned `read` entries.
         return unsafe {
             let queue = Queue::of(fid);
             let mut output = queue.read_buffer(buf, count, sources);
@@ -81,21 +83,22 @@ pub unsafe extern "C" fn wait_read_from(
 
 /// `fi_cq_signal`. The core provider wakes the sleeping thread, but the call of that thread may continue here.
 pub unsafe extern "C" fn signal(fid: *mut FidCq) -> c_int {
-    // SAFETY: the application's open queue.
+    // SAFETY: the application passes an open queue.
     unsafe {
-        // The flag is set before the sleeping thread reads it.
+        // The flag is set before the sleeping thread wakes and reads the flag.
         is_signaled(fid).store(true, Ordering::Release);
         original_table((*fid).ops).signal.expect("only what is there is exchanged")(fid)
     }
 }
 
-/// Returns whether a signal is pending, and clears it. Pairs with the store in [`signal`].
+/// Returns true if a signal is pending, and clears the signal. The swap pairs with the store in [`signal`].
 unsafe fn take_signal(fid: *mut FidCq) -> bool {
     // SAFETY: guaranteed by the caller: an open queue.
     unsafe { is_signaled(fid) }.swap(false, Ordering::Acquire)
 }
 
-/// The only field that threads share. Another thread may refer to the queue meanwhile.
+/// The flag of a queue, the only field that threads share. Another thread may have a reference to the queue
+/// during the call.
 unsafe fn is_signaled<'a>(fid: *mut FidCq) -> &'a AtomicBool {
     // SAFETY: guaranteed by the caller: an open queue.
     unsafe { &(*data_at::<QueueData, _>((*fid).ops)).is_signaled }

@@ -1,7 +1,7 @@
-//! The structures of `abi` have the layout of libfabric's headers.
+//! Tests that the structures of `abi` have the layout of libfabric's headers.
 //!
-//! The expected numbers are `offsetof` and `sizeof` (gcc 12, x86-64) with the headers of 1.17.0, 1.19.0, 1.22.0, 2.0.0,
-//! 2.3.0 and 2.5.1. The first test has the numbers that are equal in all of them.
+//! The expected numbers are `offsetof` and `sizeof` (gcc 12, x86-64) with the headers of 1.17.0, 1.19.0,
+//! 1.22.0, 2.0.0, 2.3.0 and 2.5.1. The first test has the numbers that are equal in all versions.
 
 use std::mem::{offset_of, size_of};
 

@@ -1,4 +1,4 @@
-//! Endpoints and queues of applications other than MPI libraries: open, use, close.
+//! Tests of endpoints and queues that applications other than MPI libraries open, use and close.
 
 use std::ffi::c_void;
 use std::mem::zeroed;
@@ -11,7 +11,7 @@ use crate::mock::world;
 use matchpoint_fabric::abi::*;
 
 const VERSION: u32 = version(2, 5);
-/// `FI_THREAD_SAFE`
+/// The value of libfabric's `FI_THREAD_SAFE`.
 const THREAD_SAFE: i32 = 1;
 
 fn begin() {
@@ -29,7 +29,7 @@ fn endpoints(count: usize) -> Vec<Opened> {
 
 fn send(from: &Opened, to: Addr, tag: Option<u64>) {
     let (buf, len, none) = (b"eight by".as_ptr().cast(), 8, ptr::null_mut());
-    // SAFETY: an enabled endpoint. The bytes are static.
+    // SAFETY: the endpoint is enabled. The bytes are static.
     let rc = unsafe {
         match tag {
             Some(tag) => (*(*from.ep).tagged).send.expect("it sends")(from.ep, buf, len, none, to, tag, none),
@@ -42,7 +42,7 @@ fn send(from: &Opened, to: Addr, tag: Option<u64>) {
 fn receive(at: &Opened, from: Addr, tag: Option<u64>, context: usize) {
     let (room, context) = ([0_u8; 8].to_vec().leak(), context as *mut c_void);
     let (buf, len, none) = (room.as_mut_ptr().cast(), room.len(), ptr::null_mut());
-    // SAFETY: an enabled endpoint. The buffer is leaked.
+    // SAFETY: the endpoint is enabled. The buffer is leaked.
     let rc = unsafe {
         match tag {
             Some(tag) => {
@@ -55,11 +55,11 @@ fn receive(at: &Opened, from: Addr, tag: Option<u64>, context: usize) {
     assert_eq!(rc, 0);
 }
 
-/// Reads completions of all endpoints `times` times. Returns their contexts.
+/// Reads completions of all endpoints `times` times. Returns the contexts of the completions.
 fn read_contexts(all: &[Opened], times: usize) -> Vec<usize> {
     let mut complete = Vec::new();
     for at in all.iter().cycle().take(all.len() * times) {
-        // SAFETY: zeros are entries. An open queue, a large enough buffer.
+        // SAFETY: all-zero entries are valid, the queue is open, and the buffer is large enough.
         unsafe {
             let mut entries: [CqTaggedEntry; 8] = zeroed();
             let read = (*(*at.cq).ops).readfrom.expect("it reads");
@@ -75,7 +75,7 @@ fn read_contexts(all: &[Opened], times: usize) -> Vec<usize> {
 #[test]
 fn getinfo_accepts_own_info() {
     begin();
-    // SAFETY: calls of an application.
+    // SAFETY: the test makes the calls of an application, in a valid order.
     let rc = unsafe {
         let (info, _) = open_domain();
         let mut again = ptr::null_mut();
@@ -85,11 +85,11 @@ fn getinfo_accepts_own_info() {
     assert_eq!(rc, 0);
 }
 
-/// An MPI library then retries without FI_HMEM.
+/// After the refusal, an MPI library retries without FI_HMEM.
 #[test]
 fn device_buffers_are_refused() {
     begin();
-    // SAFETY: calls of an application. The first `fi_info` is complete.
+    // SAFETY: the test makes the calls of an application, in a valid order. The first `fi_info` is complete.
     let rc = unsafe {
         let (info, _) = open_domain();
         (*info).caps |= flags::HMEM;
@@ -135,7 +135,7 @@ fn signal_wakes_waiting_reader() {
         begin();
         world().threading = threading;
         let cq = endpoints(1)[0].cq;
-        // SAFETY: zeros are an entry. An open queue, and a buffer for one entry.
+        // SAFETY: an all-zero entry is valid. The queue is open, and a buffer for one entry.
         let rc = unsafe {
             let mut entry: CqTaggedEntry = zeroed();
             assert_eq!((*(*cq).ops).signal.expect("it can be signaled")(cq), 0);
@@ -147,7 +147,7 @@ fn signal_wakes_waiting_reader() {
     }
 }
 
-/// The core provider has no event for the thread, so it would not wake it.
+/// The core provider has no event for the thread, so the core provider would not wake the thread.
 #[test]
 fn pending_completion_prevents_sleep() {
     begin();
@@ -167,11 +167,11 @@ fn pending_completion_prevents_sleep() {
     assert!(may_sleep());
 }
 
-/// Otherwise a core provider would close the receive queue as its own.
+/// A core provider must not close the receive queue as its own queue.
 #[test]
 fn never_enabled_endpoint_can_be_closed() {
     begin();
-    // SAFETY: calls of an application.
+    // SAFETY: the test makes the calls of an application, in a valid order.
     unsafe {
         let (info, domain) = open_domain();
         let ep = open_endpoint(info, domain);
@@ -197,7 +197,7 @@ fn core_without_queue_keeps_tables() {
     world().threading = THREAD_SAFE;
     world().queues_left = 0;
     let ep = endpoints(1)[0].ep;
-    // SAFETY: an enabled endpoint.
+    // SAFETY: the endpoint is enabled.
     let rc = unsafe {
         let write = (*(*ep).rma).write.expect("it writes");
         write(ep, ptr::null(), 0, ptr::null_mut(), 0, 0, 0, ptr::null_mut())
@@ -211,7 +211,7 @@ fn receive_with(flags: u64, at: &Opened, tag: u64, context: *mut c_void) -> isiz
     let iov = libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: room.len() };
     let (msg_iov, desc, addr) = (&raw const iov, ptr::null_mut(), ADDR_UNSPEC);
     let msg = MsgTagged { msg_iov, desc, iov_count: 1, addr, tag, ignore: 0, context, data: 0 };
-    // SAFETY: an enabled endpoint. The buffer is leaked.
+    // SAFETY: the endpoint is enabled. The buffer is leaked.
     unsafe { (*(*at.ep).tagged).recvmsg.expect("it receives")(at.ep, &raw const msg, flags) }
 }
 
@@ -238,7 +238,7 @@ fn claim_without_message_returns_enomsg() {
 }
 
 fn error(at: &Opened) -> CqErrEntry {
-    // SAFETY: zeros are an entry. An open queue.
+    // SAFETY: an all-zero entry is valid. The queue is open.
     unsafe {
         let mut error: CqErrEntry = zeroed();
         assert_eq!((*(*at.cq).ops).readerr.expect("it reads errors")(at.cq, &raw mut error, 0), 1);
@@ -253,7 +253,7 @@ fn endpoint_works_after_failed_close() {
     let to = all[1].insert(&all[0]);
     all[0].insert(&all[1]);
     let ep = all[0].ep;
-    // SAFETY: an open endpoint.
+    // SAFETY: the endpoint is open.
     let close = || unsafe {
         let fid = &raw mut (*ep).fid;
         (*(*fid).ops).close.expect("every object can be closed")(fid)

@@ -1,4 +1,4 @@
-//! Sources that the application inserts into its address vector after their messages arrived.
+//! Tests of sources that the application inserts into its address vector after their messages arrived.
 
 use crate::mock::talk::{LONG, endpoints, exchange_addresses, read_contexts, receive, send};
 

@@ -1,4 +1,4 @@
-//! Untagged messages: single receives and multi-receive buffers.
+//! Tests of untagged messages, with single receives and multi-receive buffers.
 
 use std::ffi::c_void;
 use std::mem::zeroed;
@@ -25,7 +25,7 @@ fn endpoints(seed: u64) -> (Opened, Opened) {
 
 fn send(from: &Opened, to: Addr, bytes: &[u8]) {
     let bytes = bytes.to_vec().leak();
-    // SAFETY: an enabled endpoint. The bytes are leaked.
+    // SAFETY: the endpoint is enabled. The bytes are leaked.
     let rc = unsafe {
         let send = (*(*from.ep).msg).send.expect("it sends");
         send(from.ep, bytes.as_ptr().cast(), bytes.len(), ptr::null_mut(), to, ptr::null_mut())
@@ -38,16 +38,17 @@ fn receive(at: &Opened, from: Addr, room: &mut [u8], context: usize, flags: u64)
     let context = context as *mut c_void;
     let msg =
         Msg { msg_iov: &raw const iov, desc: ptr::null_mut(), iov_count: 1, addr: from, context, data: 0 };
-    // SAFETY: an enabled endpoint. The tests keep the buffer.
+    // SAFETY: the endpoint is enabled. The tests keep the buffer.
     let rc = unsafe { (*(*at.ep).msg).recvmsg.expect("it receives")(at.ep, &raw const msg, flags) };
     assert_eq!(rc, 0);
 }
 
-/// Reads completions 200 times. Returns contexts, and whether a buffer is released.
+/// Reads completions 200 times. Returns the context of each completion, and whether the completion releases a
+/// buffer.
 fn read_contexts(at: &Opened) -> Vec<(usize, bool)> {
     let mut complete = Vec::new();
     for _ in 0..200 {
-        // SAFETY: zeros are entries. An open queue, a large enough buffer.
+        // SAFETY: all-zero entries are valid, the queue is open, and the buffer is large enough.
         unsafe {
             let mut entries: [CqTaggedEntry; 2] = zeroed();
             let read = (*(*at.cq).ops).readfrom.expect("it reads");
@@ -106,7 +107,7 @@ fn multi_receive_buffer_is_released_last() {
         let to = sender.insert(&receiver);
         receiver.insert(&sender);
         let (mut one, mut two) = ([0; 200], [0; 200]);
-        // The first message is unexpected, the others find a posted buffer.
+        // The first message is unexpected; the other messages find a posted buffer.
         send(&sender, to, &[1; 50]);
         read_contexts(&receiver);
         receive(&receiver, ADDR_UNSPEC, &mut one, 21, flags::MULTI_RECV);
@@ -161,7 +162,7 @@ fn cancelled_multi_receive_buffer_keeps_messages() {
 
 /// Reads one completion. Returns its context and error.
 fn read_once(at: &Opened) -> Option<(usize, i32)> {
-    // SAFETY: zeros are entries. An open queue, a large enough buffer.
+    // SAFETY: all-zero entries are valid, the queue is open, and the buffer is large enough.
     unsafe {
         let mut entry: CqTaggedEntry = zeroed();
         let rc =

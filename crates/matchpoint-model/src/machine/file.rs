@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::{FORMAT, GammaAt, Link, Locality, Machine, Protocol, Provenance, QueueSearch};
-use crate::estimate::Estimate;
+use crate::estimate::ParameterEstimate;
 use crate::lines::line_of;
 
 /// Maximum file size. No machine has this many parameters.
@@ -68,7 +68,7 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Machine, MachineError> {
     }
 }
 
-/// A problem that involves several numbers, and the key to report.
+/// A contradiction between several numbers, and the key to report.
 struct Problem {
     table: &'static str,
     key: &'static str,
@@ -121,7 +121,7 @@ fn confidence_problem(machine: &Machine) -> Option<Problem> {
     Some(Problem { table: "provenance", key: "confidence", what })
 }
 
-fn estimates(machine: &Machine) -> impl Iterator<Item = Estimate> + '_ {
+fn estimates(machine: &Machine) -> impl Iterator<Item = ParameterEstimate> + '_ {
     let transports = Locality::ALL.into_iter().flat_map(move |locality| {
         Protocol::ALL.into_iter().map(move |protocol| machine.link(locality).transport(protocol))
     });
@@ -231,7 +231,7 @@ fn table(text: &mut String, key: &str, fields: &[(&str, Option<String>)]) {
     }
 }
 
-fn shown(estimate: Option<Estimate>) -> Option<String> {
+fn shown(estimate: Option<ParameterEstimate>) -> Option<String> {
     estimate.map(|estimate| estimate.to_string())
 }
 

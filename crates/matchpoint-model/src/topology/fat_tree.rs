@@ -18,13 +18,14 @@ impl FatTree {
         u64::from(self.arity).saturating_pow(self.levels)
     }
 
-    /// Switch of the lowest level.
+    /// Lowest-level switch of a node.
     pub fn router(&self, node: u32) -> u32 {
         node / self.arity
     }
 
-    /// Upwards, every switch selects the port by the next digit of the destination. Messages to one node
-    /// share links, and messages to different nodes spread over the tree.
+    /// The route from one node to another node. Upwards, every switch selects the port by the next digit of
+    /// the destination. Messages to one node share links, and messages to different nodes spread over the
+    /// tree.
     pub fn route(&self, from: u32, to: u32, each: &mut dyn FnMut(LinkId)) {
         let arity = u64::from(self.arity);
         let mut top = 0;

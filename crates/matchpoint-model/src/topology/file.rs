@@ -13,10 +13,10 @@ const FORMAT: u32 = 1;
 /// Maximum file size. Known networks listed link by link are smaller.
 const BYTES_MAX: u64 = 64 << 20;
 
-/// Maximum dimensions, more than in any network.
+/// Maximum number of dimensions; known networks have fewer.
 const DIMENSIONS_MAX: usize = 8;
 
-/// Maximum routers that link ids can distinguish.
+/// Maximum number of routers that link ids can distinguish.
 const ROUTERS_MAX: u64 = 1 << 31;
 
 const HINT: &str = "see docs/reference/predict.md";
@@ -63,7 +63,7 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Topology, TopologyError> 
     build(file).map_err(|(key, problem)| failed(line_of(text, "", key), problem))
 }
 
-/// A problem, and the key to report.
+/// The key to report, and the problem of its value.
 type Problem = (&'static str, String);
 
 fn build(file: File) -> Result<Topology, Problem> {

@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 /// Routers and links.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Graph {
-    /// By router: its neighbours, ascending.
+    /// Neighbours of each router, in ascending order.
     neighbours: Vec<Vec<u32>>,
-    /// By node: its router.
+    /// Router of each node.
     nodes: Vec<u32>,
 }
 
@@ -61,8 +61,8 @@ impl Graph {
         self.neighbours.get(one as usize).is_some_and(|of| of.binary_search(&other).is_ok())
     }
 
-    /// For every router the next one towards `to`: breadth first, with the lowest number among equal
-    /// distances.
+    /// For every router, the next router on a shortest path to `to`. Of several shortest paths, the path with
+    /// the lowest router numbers.
     pub fn next_routers_towards(&self, to: u32) -> Vec<u32> {
         let mut next = vec![NOWHERE; self.neighbours.len()];
         next[to as usize] = to;

@@ -5,7 +5,7 @@ use super::link::LinkId;
 /// A torus or a mesh.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Grid {
-    /// Routers in each dimension, fastest-varying first.
+    /// Number of routers in each dimension, fastest-varying first.
     pub dimensions: Vec<u32>,
     /// True if the last router of a row has a link to the first.
     pub is_torus: bool,
@@ -23,7 +23,8 @@ impl Grid {
         node / self.nodes_per_router
     }
 
-    /// The shorter direction in every dimension, first dimension first; upwards if both are equal.
+    /// The route follows the shorter direction in every dimension, the first dimension first. If both
+    /// directions are equally long, the route goes upwards.
     pub fn route(&self, from: u32, to: u32, each: &mut dyn FnMut(LinkId)) {
         let (mut at, mut stride) = (u64::from(from), 1_u64);
         let (mut rest_from, mut rest_to) = (from, to);
@@ -60,12 +61,12 @@ impl Cube {
         Cube { side, nodes_per_router }
     }
 
-    /// Routers along an edge.
+    /// Number of routers along an edge.
     pub fn side(&self) -> u32 {
         self.side
     }
 
-    /// Links between two nodes.
+    /// Number of links between two nodes.
     pub fn hops(&self, from: u32, to: u32) -> u32 {
         let place = |node: u32| {
             let router = node / self.nodes_per_router;

@@ -2,7 +2,7 @@
 
 use matchpoint_model::logp::{LogGp, LogP};
 use matchpoint_model::machine;
-use matchpoint_model::{End, Estimate, Machine};
+use matchpoint_model::{End, Machine, ParameterEstimate};
 
 fn near(found: f64, right: f64) {
     assert!((found / right - 1.0).abs() < 1e-9, "{found:e}, not {right:e}");
@@ -11,8 +11,8 @@ fn near(found: f64, right: f64) {
 /// The paper's machine with o and g.
 fn blue_waters() -> Machine {
     let mut machine = machine::blue_waters().unwrap();
-    machine.logp.overhead_s = Some(Estimate::within(0.5e-6, 0.4e-6, 0.6e-6));
-    machine.logp.gap_s = Some(Estimate::exact(0.25e-6));
+    machine.logp.overhead_s = Some(ParameterEstimate::within(0.5e-6, 0.4e-6, 0.6e-6));
+    machine.logp.gap_s = Some(ParameterEstimate::exact(0.25e-6));
     machine
 }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use matchpoint_model::machine::{self, GammaAt, Link, Locality, Machine, Protocol, Provenance, Transport};
-use matchpoint_model::{End, Estimate};
+use matchpoint_model::{End, ParameterEstimate};
 use proptest::prelude::*;
 
 fn blue_waters() -> Machine {
@@ -24,15 +24,19 @@ fn blue_waters_is_table_1() {
     for (protocol, row) in TABLE_1 {
         for (locality, (alpha_s, rate_bytes_per_s)) in Locality::ALL.into_iter().zip(row) {
             let transport = machine.link(locality).transport(protocol);
-            assert_eq!(transport.alpha_s, Some(Estimate::exact(alpha_s)), "{locality:?} {protocol:?}");
-            assert_eq!(transport.rate_bytes_per_s, Some(Estimate::exact(rate_bytes_per_s)));
+            assert_eq!(
+                transport.alpha_s,
+                Some(ParameterEstimate::exact(alpha_s)),
+                "{locality:?} {protocol:?}"
+            );
+            assert_eq!(transport.rate_bytes_per_s, Some(ParameterEstimate::exact(rate_bytes_per_s)));
             assert_eq!(transport.node_rate_bytes_per_s.is_some(), locality == Locality::OffNode);
         }
     }
     let limit = |protocol| machine.off_node.transport(protocol).node_rate_bytes_per_s.unwrap().value;
     assert_eq!(Protocol::ALL.map(limit), [f64::INFINITY, f64::INFINITY, 6.6e9]);
-    assert_eq!(machine.queue_search.gamma_s, Some(Estimate::exact(8.4e-9)));
-    assert_eq!(machine.contention.delta_s_per_byte, Some(Estimate::exact(1.0e-10)));
+    assert_eq!(machine.queue_search.gamma_s, Some(ParameterEstimate::exact(8.4e-9)));
+    assert_eq!(machine.contention.delta_s_per_byte, Some(ParameterEstimate::exact(1.0e-10)));
     assert_eq!(machine.contention.nodes_per_router, Some(2));
 }
 
@@ -136,33 +140,36 @@ fn rate_may_have_infinite_end() {
         LEAST
     );
     let machine = machine::parse(&open, "some.toml").unwrap();
-    assert_eq!(machine.on_socket.eager.rate_bytes_per_s, Some(Estimate::within(1e9, 1e9, f64::INFINITY)));
+    assert_eq!(
+        machine.on_socket.eager.rate_bytes_per_s,
+        Some(ParameterEstimate::within(1e9, 1e9, f64::INFINITY))
+    );
     assert_eq!(machine::parse(&machine.to_toml(), "written.toml"), Ok(machine));
 }
 
 #[test]
 fn interval_ends_give_extreme_times() {
-    let estimate = Estimate::within(2.0, 1.0, 4.0);
+    let estimate = ParameterEstimate::within(2.0, 1.0, 4.0);
     assert_eq!(End::ALL.map(|end| estimate.time(end)), [1.0, 2.0, 4.0]);
     assert_eq!(End::ALL.map(|end| estimate.rate(end)), [4.0, 2.0, 1.0]);
 }
 
-fn estimate() -> impl Strategy<Value = Option<Estimate>> {
+fn estimate() -> impl Strategy<Value = Option<ParameterEstimate>> {
     let spread = prop::option::of((0.0..1.0, 1.0..9.0));
     prop::option::of((1e-12..1e12, spread).prop_map(|(value, spread)| match spread {
-        None => Estimate::exact(value),
-        Some((down, up)) => Estimate::within(value, value * down, value * up),
+        None => ParameterEstimate::exact(value),
+        Some((down, up)) => ParameterEstimate::within(value, value * down, value * up),
     }))
 }
 
 prop_compose! {
     fn transport()(alpha_s in estimate(), rate in estimate(), limit in estimate(), unlimited: bool) -> Transport {
         // The low end of a rate is above 0.
-        let above = |estimate: Option<Estimate>| estimate.filter(|of| of.interval.is_none_or(|(low, _)| low > 0.0));
+        let above = |estimate: Option<ParameterEstimate>| estimate.filter(|of| of.interval.is_none_or(|(low, _)| low > 0.0));
         Transport {
             alpha_s,
             rate_bytes_per_s: above(rate),
-            node_rate_bytes_per_s: if unlimited { Some(Estimate::exact(f64::INFINITY)) } else { above(limit) },
+            node_rate_bytes_per_s: if unlimited { Some(ParameterEstimate::exact(f64::INFINITY)) } else { above(limit) },
         }
     }
 }
@@ -183,7 +190,7 @@ prop_compose! {
         let mut machine = Machine { on_socket, off_node, ..Machine::new(name, provenance) };
         machine.node.sockets = sockets;
         machine.queue_search.gamma_s = gamma_s;
-        let at = |(messages, gamma_s): (u32, Option<Estimate>)| Some(GammaAt { messages, gamma_s: gamma_s? });
+        let at = |(messages, gamma_s): (u32, Option<ParameterEstimate>)| Some(GammaAt { messages, gamma_s: gamma_s? });
         machine.queue_search.by_messages = by_messages.into_iter().filter_map(at).collect();
         machine.contention.delta_s_per_byte = delta;
         machine

@@ -1,4 +1,4 @@
-//! Formulas, compared with values in the paper and with general properties.
+//! Tests that compare formulas with values in the paper and with general properties.
 
 use crate::common::blue_waters;
 use matchpoint_model::contention::{contention_s, cube_link_bytes};
@@ -6,7 +6,7 @@ use matchpoint_model::machine::GammaAt;
 use matchpoint_model::memory::{OPEN_MPI_BYTES_PER_PEER, node_bytes};
 use matchpoint_model::queue::{SearchOrder, bound_s};
 use matchpoint_model::transport::{Knowledge, max_rate_s, postal_s};
-use matchpoint_model::{End, Estimate, Locality, Machine};
+use matchpoint_model::{End, Locality, Machine, ParameterEstimate};
 use proptest::prelude::*;
 
 fn close(one: f64, other: f64) -> bool {
@@ -26,7 +26,7 @@ fn node_bounds_rendezvous_of_16_processes() {
     assert!(close(message(1), 3.0e-6 + 1e5 / 2.9e9));
     assert!(close(message(2), 3.0e-6 + 1e5 / 2.9e9), "2 × 2.9e9 < 6.6e9: still postal");
     assert!(close(message(16), 3.0e-6 + 16.0 * 1e5 / 6.6e9));
-    // Eager messages met no limit.
+    // Eager messages of the machine have no node limit.
     let eager = |active| machine.message_s(Locality::OffNode, 5000.0, active, End::Value).unwrap();
     assert!(close(eager(16), eager(1)));
 }
@@ -84,13 +84,13 @@ fn lacks_limit(result: Result<f64, matchpoint_model::Missing>) {
     assert_eq!(result.unwrap_err().parameter, "off_node.rendezvous.node_rate_bytes_per_s");
 }
 
-/// If γ is measured for several numbers of messages, the current number selects it.
+/// If γ is measured for several numbers of messages, the number of messages selects γ.
 #[test]
 fn gamma_depends_on_number_of_messages() {
     let mut machine = blue_waters();
     let at = |messages, gamma_s| GammaAt {
         messages,
-        gamma_s: Estimate::within(gamma_s, gamma_s / 2.0, gamma_s * 2.0),
+        gamma_s: ParameterEstimate::within(gamma_s, gamma_s / 2.0, gamma_s * 2.0),
     };
     machine.queue_search.by_messages = vec![at(100, 1e-9), at(10_000, 3e-9)];
     let gamma = |messages, end| machine.queue_search.gamma_at(messages, end).unwrap();
@@ -142,7 +142,7 @@ proptest! {
         prop_assert!(time >= least * (1.0 - 1e-12));
         prop_assert!(max_rate_s(alpha, rate, limit, active, bytes * more) >= time * (1.0 - 1e-12));
         prop_assert!(max_rate_s(alpha, rate, limit, active * more, bytes) >= time * (1.0 - 1e-12));
-        // From the point where the node is the bottleneck, the rate is the node's.
+        // If the node is the bottleneck, the rate is the node's rate.
         if active * rate >= limit {
             prop_assert!(close(time, alpha + active * bytes / limit));
         }

@@ -1,10 +1,10 @@
-//! Costs of exchanges, compared with sums by hand.
+//! Tests that compare costs of exchanges with sums computed by hand.
 
 use std::path::Path;
 
 use crate::common::{blue_waters, layout};
 use matchpoint_model::{
-    End, Estimate, Exchange, Machine, Search, SearchOrder, Sent, Setting, Topology, predict,
+    End, Exchange, Machine, ParameterEstimate, Search, SearchOrder, Sent, Setting, Topology, predict,
 };
 use proptest::prelude::*;
 
@@ -53,7 +53,7 @@ fn small_exchange_costs_sum_by_hand() {
     assert!(close(predicted.postal_s.unwrap(), all_between_nodes));
 }
 
-/// In the max-rate model all messages leave the node, so all senders share its rate.
+/// In the max-rate model all messages leave the node, so all senders share the node's rate.
 #[test]
 fn max_rate_counts_all_senders() {
     let machine = blue_waters();
@@ -83,7 +83,7 @@ fn missing_machine_parameters_are_reported() {
     machine.off_node.short.alpha_s = None;
     let error = predict(&two(&machine), &exchange).unwrap_err();
     assert!(error.contains("no off_node.short.alpha_s"), "{error}");
-    // An exchange within a node does not need it.
+    // An exchange within a node does not need the missing parameter.
     let within = Setting { layout: layout(4, 4, 1), ..two(&machine) };
     let predicted = predict(&within, &exchange).unwrap();
     assert_eq!((predicted.postal_s, predicted.missing.len()), (None, 1));
@@ -145,8 +145,8 @@ fn oversized_exchange_is_reported() {
 #[test]
 fn intervals_of_parameters_are_intervals_of_times() {
     let mut machine = blue_waters();
-    machine.off_node.short.alpha_s = Some(Estimate::within(2e-6, 1e-6, 4e-6));
-    machine.off_node.short.rate_bytes_per_s = Some(Estimate::within(1e9, 0.5e9, 2e9));
+    machine.off_node.short.alpha_s = Some(ParameterEstimate::within(2e-6, 1e-6, 4e-6));
+    machine.off_node.short.rate_bytes_per_s = Some(ParameterEstimate::within(1e9, 0.5e9, 2e9));
     let setting = Setting {
         machine: &machine,
         layout: layout(2, 1, 1),
@@ -235,8 +235,8 @@ fn graph_uses_shortest_paths_without_routes() {
     assert_eq!(route(&round, 3, 0), [(3, 0)]);
 }
 
-/// More nodes than a table of all routes could hold. Each node of a ring sends a byte to three others on the
-/// shorter path. Every link carries one byte of each.
+/// More nodes than a table of all routes could hold. Each node of a ring sends a byte to three other nodes on
+/// the shorter path.
 #[test]
 fn large_graph_is_searched_by_destination() {
     let nodes = 3000_u32;

@@ -1,4 +1,4 @@
-//! Matrices: reading and distribution.
+//! Tests of reading and distributing matrices.
 
 use std::num::NonZeroU32;
 use std::path::Path;
@@ -163,7 +163,7 @@ fn row_needs_elements_of_neighbours() {
 }
 
 proptest! {
-    /// Compared with the definition, entry by entry, with duplicates and any partition.
+    /// Compares the messages with the definition, entry by entry, with duplicates and any partition.
     #[test]
     fn needed_columns_are_sent_once(
         entries in prop::collection::vec((0..40_u32, 0..40_u32), 0..400),

@@ -7,7 +7,7 @@ use matchpoint_trace::call::CommId;
 
 use super::created::Created;
 
-/// Index in [`Communicators`]: the context in the engines.
+/// Index of a communicator in [`Communicators`]; engines use this index as context id.
 pub(crate) type Context = u32;
 
 pub(crate) const WORLD: Context = 0;
@@ -17,27 +17,27 @@ pub(crate) const SELF: Context = 1;
 /// A process outside `MPI_COMM_WORLD`.
 pub(crate) const ELSEWHERE: u32 = u32::MAX;
 
-/// Ranks are ranks of `MPI_COMM_WORLD`.
+/// A communicator. Members are ranks of `MPI_COMM_WORLD`.
 #[derive(Clone, Debug)]
 pub(crate) struct Communicator {
     pub origin: Origin,
-    /// The first group of an inter-communicator.
+    /// The members; in an inter-communicator, the first group.
     pub members: Arc<[u32]>,
-    /// The second group.
+    /// The second group of an inter-communicator.
     pub remote: Option<Arc<[u32]>>,
     pub is_resolved: bool,
     pub is_complete: bool,
     pub dims: Vec<u32>,
 }
 
-/// As text: `MPI_Comm_split of 0, color 7`.
+/// Creation of a communicator, printed for example as `MPI_Comm_split of 0, color 7`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Origin {
-    /// Function or predefined name; `None` if undetermined.
+    /// Function that created the communicator, or name of a predefined communicator; `None` if undetermined.
     pub by: Option<&'static str>,
-    /// Parents.
+    /// Parents of the communicator.
     pub of: [Option<Context>; 2],
-    /// If always the same.
+    /// Color of `MPI_Comm_split`, if the same in all uses of the context.
     pub color: Option<i32>,
 }
 
@@ -66,19 +66,19 @@ impl Communicator {
 #[derive(Debug)]
 pub(crate) struct Communicators {
     pub all: Vec<Communicator>,
-    /// Number of equal communicators that used the context.
+    /// For each context, the number of equal communicators that used the context.
     pub use_counts: Vec<u64>,
-    /// By rank of the survey.
+    /// Created communicators, by index of the rank in the survey.
     pub created: Created,
-    /// Some members are outside `MPI_COMM_WORLD`.
+    /// True if some members are outside `MPI_COMM_WORLD`.
     pub has_external_members: bool,
     pub unresolved: u64,
-    /// Contradictions by `Comm_rank` and `Comm_size`.
+    /// Number of calls of `Comm_rank` and `Comm_size` that contradict the resolved members.
     pub contradictions: u64,
 }
 
 impl Communicators {
-    /// World rank of `rank`, as world rank `own` refers to it.
+    /// World rank of the member that the process with world rank `own` identifies as `rank`.
     pub fn world_rank(&self, own: u32, membership: Membership, rank: u32) -> Option<u32> {
         if membership.context == SELF {
             return Some(own);
@@ -91,7 +91,8 @@ impl Communicators {
         group.get(rank as usize).copied().filter(|&rank| rank != ELSEWHERE)
     }
 
-    /// `None` if the process is not a member of its `creation`-th communicator.
+    /// The communicator and membership of the `creation`-th communicator of a process; `None` if the process
+    /// is not a member.
     pub fn created_membership(&self, process: usize, creation: usize, world: u32) -> Option<Membership> {
         let context = self.created.get(process, creation)?;
         Some(Membership::new(world, context, &self.all[context as usize]))
@@ -101,14 +102,14 @@ impl Communicators {
 #[derive(Clone, Copy)]
 pub(crate) struct Membership {
     pub context: Context,
-    /// In the own group.
+    /// Rank of the process in its group of the communicator.
     pub rank: u32,
-    /// The own group is the second of an inter-communicator.
+    /// True if the process is in the second group of an inter-communicator.
     pub is_in_second_group: bool,
 }
 
 impl Membership {
-    /// `MPI_COMM_WORLD` and `MPI_COMM_SELF`.
+    /// Memberships of a process in `MPI_COMM_WORLD` and `MPI_COMM_SELF`.
     pub fn predefined(world: u32) -> [(CommId, Membership); 2] {
         let of = |context, rank| Membership { context, rank, is_in_second_group: false };
         [(CommId::WORLD, of(WORLD, world)), (CommId::SELF, of(SELF, 0))]

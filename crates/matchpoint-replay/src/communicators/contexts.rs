@@ -1,8 +1,9 @@
-//! Reuse of contexts by equal communicators, for codes that create and free them in a loop.
+//! Reuse of context ids by equal communicators, for programs that create and free communicators in a loop.
 //!
-//! Reuse is delayed: a receive that is posted when its communicator is freed still completes (MPI-4.1
-//! §7.4.3). It must not match messages of the next communicator. Equality compares the kinds of the parents.
-//! With their contexts instead, each generation would multiply the number of contexts.
+//! Context ids of freed communicators are reused late: a receive that is still posted at `MPI_Comm_free` must
+//! complete (MPI-4.1 §7.4.3), and must not match messages of the next communicator. Communicators are equal
+//! if the kinds of their parents are equal. If the contexts of the parents were compared, each generation
+//! would multiply the number of contexts.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,13 +12,13 @@ use rustc_hash::FxHashMap;
 
 use super::communicator::{Communicator, Context, Origin, SELF, WORLD};
 
-/// Freed contexts of one kind before the first is reused.
+/// Number of freed contexts of one kind before the oldest freed context is reused.
 const REUSE_DELAY: usize = 64;
 
-/// A class of equal communicators.
+/// Number of a class of equal communicators.
 type Kind = u32;
 
-/// Other ranks may resolve undetermined members differently, so the first rank is part of the key.
+/// Key of a kind. Ranks may resolve undetermined members differently, so the key includes the first rank.
 #[derive(PartialEq, Eq, Hash)]
 struct KindKey {
     by: Option<&'static str>,
@@ -31,7 +32,7 @@ struct KindKey {
 pub(super) struct Contexts {
     kinds: FxHashMap<KindKey, Kind>,
     kind_of: Vec<Kind>,
-    /// Ranks that hold the context, plus one while further ranks may join.
+    /// For each context, the number of ranks that hold the context, plus one while more ranks may join.
     holders: Vec<u32>,
     freed_contexts: FxHashMap<Kind, VecDeque<Context>>,
 }
@@ -44,7 +45,7 @@ impl Default for Contexts {
 }
 
 impl Contexts {
-    /// Returns a freed context of the same kind, else a new one.
+    /// Returns a freed context of the same kind, or a new context.
     pub fn take(&mut self, communicator: &Communicator, first: usize) -> AssignedContext {
         let Communicator { origin, members, remote, dims, is_resolved, .. } = communicator;
         let Origin { by, of, .. } = *origin;

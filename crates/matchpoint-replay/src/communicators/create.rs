@@ -1,4 +1,4 @@
-//! Creation of communicators (MPI-4.1 §7.4, §7.6, §8). The last member completes it.
+//! Creation of communicators (MPI-4.1 §7.4, §7.6, §8). The call of the last member completes a creation.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Members with a stream.
+    /// Number of members that have a stream, and must therefore call the function.
     fn expected_calls(&self, context: Context) -> usize {
         if context == SELF {
             return 1;
@@ -48,7 +48,7 @@ impl Resolver<'_> {
         both.filter(|rank| self.present.contains_key(rank)).count()
     }
 
-    /// Completes the oldest creation without the missing members.
+    /// Completes the oldest creation, although some members have not called the function.
     pub(super) fn complete_oldest_creation(&mut self) -> bool {
         let oldest =
             self.pending.iter().min_by_key(|(key, pending)| (pending.order, **key)).map(|(key, _)| *key);
@@ -91,7 +91,7 @@ impl Resolver<'_> {
         self.assign_contexts(contexts);
     }
 
-    /// All processes share one context for `MPI_COMM_SELF`.
+    /// Members of the parent communicator. All processes share one context for `MPI_COMM_SELF`.
     fn parent_members(&self, parent: Context, calls: &[StoredCall]) -> Arc<[u32]> {
         match parent {
             SELF => [self.ranks[calls[0].index].rank].into(),
@@ -209,7 +209,8 @@ impl Resolver<'_> {
         contexts.collect()
     }
 
-    /// Joins the other side of `MPI_Intercomm_create`, or waits for it.
+    /// Completes `MPI_Intercomm_create` if the other side has called the function, or stores this side's
+    /// call.
     fn create_intercomm(&mut self, parent: Context, calls: Vec<StoredCall>) {
         let Some((own, other, tag)) = self.leaders(parent, &calls) else {
             let contexts = self.create_unresolved(parent, calls);
@@ -228,7 +229,8 @@ impl Resolver<'_> {
         self.assign_contexts(contexts);
     }
 
-    /// Own and remote leader, and the tag. Only the leader knows the remote one.
+    /// World ranks of the local and the remote leader, and the tag. Only the call of the local leader has the
+    /// remote leader.
     fn leaders(&self, parent: Context, calls: &[StoredCall]) -> Option<(u32, u32, i32)> {
         let members = self.parent_members(parent, calls);
         calls.iter().find_map(|call| {
@@ -261,7 +263,7 @@ impl Resolver<'_> {
     }
 }
 
-/// Coordinates in the dropped dimensions (row-major, MPI-4.1 §8.5.1).
+/// Coordinates of a rank in the dropped dimensions (row-major, MPI-4.1 §8.5.1).
 fn dropped_coordinates(rank: u32, dims: &[u32], keeps: &[bool]) -> Vec<u32> {
     let mut left = rank;
     let mut coordinates: Vec<u32> = Vec::with_capacity(dims.len());

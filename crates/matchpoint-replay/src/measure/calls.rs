@@ -1,13 +1,13 @@
-//! Search time of each call in the traced library.
+//! Estimate of the search time in each call of the traced MPI library.
 //!
 //! An attempt costs ten times as much with cold caches as with warm ones. The recorded durations of calls,
 //! less their time with empty queues, narrow this range:
 //! * A receive or a probe searches within its call.
-//! * A message is matched in the call during which it arrives, or in a later one: not every call makes
-//!   progress. A call that completes a receive has matched all messages that arrived before.
+//! * A message is matched in the call during which the message arrives, or in a later call: not every call
+//!   makes progress. A call that completes a receive has matched all messages that arrived before.
 //! * A message that a call waited for was matched between its arrival and the end of the call.
-//! * A call that took many times as long as its searches has waited, so the geometric mean of the range
-//!   counts.
+//! * A call that took many times as long as its searches has waited, so the estimate is the geometric mean of
+//!   the range.
 //!
 //! A measured burst is the reference for calls that wait for many messages.
 
@@ -20,23 +20,23 @@ use crate::batch::SortedChunk;
 use crate::library_cost::{Curve, LibraryCost, SearchTime};
 use crate::step::{CallEnd, Kind, Step};
 
-/// A call waited if it took this many times as long as its searches can take.
+/// A call waited if the call took this many times as long as its searches can take.
 const WAITED: f64 = 8.0;
 
 pub(crate) struct CallCosts {
-    /// For receives with a source, and with `MPI_ANY_SOURCE`.
+    /// Costs for receives with a source (`named`), and for receives with `MPI_ANY_SOURCE`.
     named: LibraryCost,
     any: LibraryCost,
-    /// Processes per processor, at least 1.
+    /// Number of processes per processor, at least 1.
     crowding: f64,
     ranks: Vec<RankCosts>,
 }
 
 #[derive(Default)]
 struct RankCosts {
-    /// In `MPI_COMM_WORLD`.
+    /// Rank of the process in `MPI_COMM_WORLD`.
     rank: u32,
-    /// Each end with the number of steps before it.
+    /// Ends of calls, each with the number of earlier steps.
     ends: VecDeque<(u64, CallEnd)>,
     received: u64,
     played: u64,
@@ -47,27 +47,27 @@ struct RankCosts {
     sum: SearchTime,
 }
 
-/// The previous calls were too short for them.
+/// Messages that the previous calls were too short to match.
 #[derive(Clone, Copy, Default)]
 struct DeferredMessages {
     messages: f64,
-    /// Contained in previous calls.
+    /// Time of message transfers that previous calls contained.
     transferred_ns: f64,
-    /// Maximum.
+    /// Maximum search time of these messages.
     search_ns: f64,
 }
 
 #[derive(Clone, Copy, Default)]
 struct CallSearches {
     low_ns: f64,
-    /// Maximum for receives and probes.
+    /// Maximum search time of receives and probes.
     requested_ns: f64,
-    /// Maximum for messages.
+    /// Maximum search time of messages.
     arrived_ns: f64,
-    /// Time with empty queues, without messages of other processes.
+    /// Time of the calls with empty queues, without messages of other processes.
     empty_ns: f64,
     messages: u64,
-    /// Arrival time, and maximal search time.
+    /// The last message: its arrival time, and its maximum search time.
     last: Option<(i64, f64)>,
 }
 
@@ -132,7 +132,7 @@ impl CallCosts {
         SearchTime { likely_ns: sum.likely_ns.max(sum.low_ns), ..sum }
     }
 
-    /// Processes with several threads have no ends of calls.
+    /// Frees the data of processes with several threads, which have no ends of calls.
     pub fn finish(&mut self) {
         (0..self.ranks.len()).for_each(|process| self.end_calls(process));
     }
@@ -155,7 +155,7 @@ fn is_any_source(selector: &Selector) -> bool {
 }
 
 impl RankCosts {
-    /// Transfers the messages that are due, then searches.
+    /// Ends a call: transfers the due messages, then estimates the searches.
     fn end(&mut self, end: &CallEnd, cost: &LibraryCost, crowding: f64) {
         let searches = std::mem::take(&mut self.open);
         self.sum.low_ns += searches.low_ns;
@@ -193,7 +193,8 @@ impl RankCosts {
         }
     }
 
-    /// Of the range so far ÷ its upper end.
+    /// Geometric mean of the lower and the upper bound of the search time ÷ the upper bound, over the calls
+    /// so far.
     fn mean_part(&self) -> f64 {
         if self.sum.high_ns > 0.0 { (self.sum.low_ns / self.sum.high_ns).sqrt() } else { 0.0 }
     }
@@ -211,7 +212,7 @@ impl CallSearches {
         self.requested_ns + self.arrived_ns
     }
 
-    /// Share of the maximal search time for which the last message had time.
+    /// Fraction of the last message's maximum search time for which the call had time.
     fn part_in(&self, end: &CallEnd) -> f64 {
         match self.last {
             Some((arrived_ns, most_ns)) if end.waited_until_ns != CallEnd::NO_WAIT && most_ns > 0.0 => {

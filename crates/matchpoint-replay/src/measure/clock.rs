@@ -1,11 +1,12 @@
 //! Elapsed time and processor time of the measuring thread.
 //!
-//! A thread may wait for a processor under host load. Limits use processor time, so that load does not change
-//! the executed share of a trace. The difference measures the load, without the share of a hypervisor.
+//! A thread may wait for a processor under host load. Limits use processor time, so that host load does not
+//! change how much of a trace is executed. Elapsed time minus processor time measures the host load, except
+//! the load of a hypervisor.
 
 use std::time::{Duration, Instant};
 
-/// Smaller differences are the resolution of the clocks.
+/// Smaller differences between elapsed time and processor time are within the resolution of the clocks.
 const INTERRUPTED: Duration = Duration::from_micros(20);
 
 #[derive(Clone, Copy, Default)]
@@ -20,7 +21,8 @@ impl Elapsed {
     }
 }
 
-/// One reading ends a measurement and begins the next: the thread's clock needs a system call.
+/// Stopwatch of a thread. One reading ends a measurement and begins the next measurement, because a reading
+/// of the thread's clock needs a system call.
 pub(crate) struct Stopwatch {
     wall: Instant,
     cpu: Option<Duration>,
@@ -40,7 +42,7 @@ impl Stopwatch {
     }
 }
 
-/// Processor time of the process; elapsed time where not available.
+/// Clock of the process's processor time; of elapsed time if the system has no such clock.
 pub(crate) struct ProcessorClock {
     wall: Instant,
     cpu: Option<Duration>,

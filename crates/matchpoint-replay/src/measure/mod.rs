@@ -1,13 +1,13 @@
 //! Measurement of engines: time, attempts and memory.
 //!
-//! Every rank has several instances of each engine. One counts, and its results are compared with those of
-//! the replay's matcher. The others are measured with the same burst of steps, and the shortest time counts.
-//! Some phases are measured cold, all engines after one flush. An engine beyond its [limits](crate::budget)
-//! is stopped.
+//! Every rank has several instances of each engine. One instance counts attempts, and its results are
+//! compared with the results of the replay's matcher. The other instances are timed with the same burst of
+//! steps, and the shortest time counts. Some phases are measured with cold caches, all engines after one
+//! flush. An engine beyond its [limits](crate::budget) is stopped.
 //!
 //! Every instance contains all queued entries. With long queues or thousands of ranks, each burst is measured
-//! once. With even more, one instance counts and is measured, less the cost of counting. The choice is the
-//! same for all engines, so that they compare.
+//! once. With still longer queues, one instance counts and is timed, and the cost of counting is subtracted.
+//! The number of instances is the same for all engines, so that the times are comparable.
 
 mod calls;
 mod clock;
@@ -33,25 +33,26 @@ use clock::{Elapsed, ProcessorClock, Stopwatch};
 use cold::{PhaseCounts, PhaseSampler, is_same_phase};
 use engine::{InstanceCount, MeasuredEngine};
 
-/// A constant, and a share of the elapsed time. The simulation waits for a flush of one to two milliseconds.
-/// Without a limit, one run did nothing else for five seconds. A short trace has few phases, so it gets more
-/// time.
+/// Time limit of measurements with cold caches: a constant, plus a fraction of the elapsed time. The
+/// simulation waits for each flush, which takes one to two milliseconds. Without a limit, flushes took five
+/// seconds of one replay. A short trace has few phases, so the limit for a short trace is higher.
 const COLD_AT_FIRST: Duration = Duration::from_millis(20);
 const COLD_AT_FIRST_SHORT: Duration = Duration::from_millis(150);
 const COLD_SHARE: u32 = 16;
 
-/// A constant per engine, and a share of the elapsed time. In a long run, each burst has little weight.
+/// Time limit of repeated bursts: a constant per engine, plus a fraction of the elapsed time. In a long
+/// replay, each burst has little weight.
 const REPEATING_AT_FIRST: Duration = Duration::from_millis(50);
 const REPEATING_SHARE: u32 = 32;
 
-/// Of all engines while bursts are repeated, and of one engine with two instances. Beyond them searches are
-/// so long that counting adds little.
+/// Memory limits: of all engines while bursts are repeated (`REPEATING_BYTES`), and of one engine with two
+/// instances. With more memory, searches are so long that counting adds little time.
 const REPEATING_BYTES: u64 = 32 << 20;
 const TWO_INSTANCES_BYTES: u64 = 16 << 20;
 
 const SHORT_CALLS: u64 = 1 << 20;
 
-/// Maximum of steps within which an engine is not stopped.
+/// Maximum number of steps in a burst. An engine is stopped only between two bursts.
 const BURST: usize = 512;
 
 pub(crate) struct Measurer {
@@ -104,7 +105,7 @@ impl Measurer {
         Ok(measurer)
     }
 
-    /// Costs of the traced library, for the first engine.
+    /// Sets the measured costs of the traced library, which the first engine's results use.
     pub fn set_library_costs(&mut self, measured: &[SearchCost], crowding: Option<f64>) {
         if let Some(first) = self.engines.first_mut() {
             first.costs = CallCosts::new(measured, &self.ranks, crowding.unwrap_or(1.0));
@@ -120,7 +121,7 @@ impl Measurer {
         let mut sorted = SortedChunk::default();
         for chunk in full {
             sorted.sort(&chunk, self.observers.len());
-            // The simulation may have ended.
+            // `send` fails if the simulation has already ended.
             let _ = returned.send(chunk);
             if let Some(first) = self.engines.first_mut() {
                 first.receive_call_ends(&sorted);
@@ -141,7 +142,7 @@ impl Measurer {
         steps.iter().for_each(|step| observer.observe(step, &mut self.shared));
         let begins = self.phases[process].begins(&steps[0]);
         steps.iter().for_each(|step| self.phases[process].note(step));
-        // The first engine of a burst finds colder caches, so engines take turns.
+        // The first engine of a burst runs with colder caches, so each burst starts with another engine.
         let first = self.bursts as usize / self.observers.len() + process;
         self.bursts += 1;
         let (mut warm, mut at) = (0, 0);
@@ -165,7 +166,8 @@ impl Measurer {
         }
     }
 
-    /// All engines together, so that all times are minima of equally many repetitions.
+    /// Reduces the instances of all engines together, so that all times are minima of equally many
+    /// repetitions.
     fn reduce_instances(&mut self) {
         if self.instance_count == InstanceCount::Repeated {
             let repeating: Duration = self.engines.iter().map(|engine| engine.repeating).sum();
@@ -200,7 +202,7 @@ impl Measurer {
         }
     }
 
-    /// Engines share only the steps, which are read back after the flush.
+    /// Measures a phase with cold caches. Engines share only the steps, which are read again after the flush.
     fn play_cold(&mut self, process: usize, phase: &[Step], first: usize) {
         let mut stopwatch = Stopwatch::start();
         let (count, rank) = (self.engines.len(), self.ranks[process]);
@@ -245,7 +247,7 @@ impl Measurer {
     }
 }
 
-/// Time of two clock readings.
+/// Time between two successive clock readings, in nanoseconds.
 fn clock_ns() -> f64 {
     let mut shortest = Duration::MAX;
     for _ in 0..1000 {

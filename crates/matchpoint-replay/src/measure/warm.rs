@@ -17,30 +17,30 @@ impl Timing {
     }
 }
 
-/// Distinguishes interrupted bursts from slow ones.
+/// Recent time per step, which distinguishes interrupted bursts from slow bursts.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct RecentTime {
     per_step_ns: f64,
 }
 
-/// An interrupted burst took longer than this minimum and this multiple of the recent time. The smaller
-/// multiple applies if the clocks show that the thread waited.
+/// A burst counts as interrupted if it took longer than `INTERRUPTION_NS` and than a multiple of the recent
+/// time. If the clocks show that the thread waited, the multiple is smaller.
 const INTERRUPTION_NS: f64 = 20_000.0;
 const INTERRUPTION_FACTOR: f64 = 8.0;
 const KNOWN_FACTOR: f64 = 2.0;
 
-/// Weight of the last burst.
+/// Weight of the last burst in the recent time.
 const LATEST: f64 = 0.125;
 
 impl RecentTime {
-    /// Returns the recent time for an interrupted burst.
+    /// Returns the time of a burst, or the recent time if the burst was interrupted.
     pub fn filter_interrupted(&mut self, ns: f64, steps: usize, waited: bool) -> (f64, bool) {
         let usual_ns = self.per_step_ns * steps as f64;
         let known = self.per_step_ns > 0.0;
         let factor = if waited { KNOWN_FACTOR } else { INTERRUPTION_FACTOR };
         let interrupted = known && ns > INTERRUPTION_NS && ns > factor * usual_ns;
         let ns_per_step = ns / steps as f64;
-        // After a lasting change, the recent time follows.
+        // If the time changes permanently, the recent time slowly approaches the new time.
         let latest = if interrupted { factor * self.per_step_ns } else { ns_per_step };
         let weight = if known { LATEST } else { 1.0 };
         self.per_step_ns += weight * (latest - self.per_step_ns);

@@ -81,7 +81,7 @@ impl<S: StepSink> Simulation<'_, S> {
         process.recycle_call(read);
     }
 
-    /// Later steps belong to the next call.
+    /// Ends a call: later steps of the process belong to the next call.
     pub(super) fn end_call(&mut self, index: usize) {
         if let Some(end) = self.processes[index].open_call.take() {
             self.sink.end_call(end);
@@ -135,7 +135,7 @@ impl<S: StepSink> Simulation<'_, S> {
                 self.end_after_overhead(at)
             }
             Action::Finalize => self.join_collective(at, Function::Finalize, (CommId::WORLD, None, 0), None),
-            // The wait for the launcher is not part of the program.
+            // The wait for the launcher is not part of the program, so the duration of `MPI_Init` is ignored.
             Action::Init => at.leave(at.now_ns),
             Action::RequestStatus
             | Action::CommSize { .. }
@@ -151,7 +151,8 @@ impl<S: StepSink> Simulation<'_, S> {
         at.leave(at.now_ns + self.setting.loggp.overhead)
     }
 
-    /// The recorded time of calls on requests is polling.
+    /// Ends a call without effect on messages. In calls on requests, the recorded time is polling, so the
+    /// time is ignored.
     fn end_without_effect(&self, at: CallContext, function: Function) -> Blocked {
         match function.class() {
             Class::Completion => self.end_after_overhead(at),
@@ -162,7 +163,7 @@ impl<S: StepSink> Simulation<'_, S> {
     fn act_send(&mut self, at: CallContext, args: &SendArgs, request: Option<RequestId>) -> Blocked {
         let Some(id) = request else {
             let sent = self.send(at.index, at.now_ns, args, at.owner());
-            // An eager send waits only for space in a buffer.
+            // An eager send waits only for buffer space, so the recorded duration counts.
             let end = sent.end.map(|end_ns| end_ns.max(at.now_ns + at.recorded_ns));
             return at.until(end, BlockReason::Messages);
         };
@@ -284,7 +285,7 @@ impl<S: StepSink> Simulation<'_, S> {
         else {
             return;
         };
-        // The request keeps its index.
+        // A persistent request keeps its index.
         match requests.persistent[args] {
             Persistent::Send(args) => {
                 let end = self.send(at.index, at.now_ns, &args, Owner::Request(id)).end;
@@ -317,7 +318,7 @@ impl<S: StepSink> Simulation<'_, S> {
         self.tally.count_probe(args, found);
         let selector = Label::from_receive(self.membership(at.index, args.comm), args);
         let soon = self.end_after_overhead(at);
-        // Without a match, nothing is removed.
+        // Without a match, a matched probe removes no message.
         let matched = self.probe(at.index, at.now_ns, selector, handle.filter(|_| found));
         match matched {
             Some(_) if found => {
@@ -369,7 +370,7 @@ impl<S: StepSink> Simulation<'_, S> {
         }
     }
 
-    /// The end is known if the process does not wait.
+    /// Enters a collective. The end of the call is known if the process does not wait.
     fn enter_collective(&mut self, index: usize, now_ns: i64, args: CollectiveArgs) -> CompletionTime {
         let membership = self.membership(index, args.comm);
         let communicator = &self.setting.communicators.all[membership.context as usize];
@@ -421,7 +422,7 @@ impl<S: StepSink> Simulation<'_, S> {
     }
 }
 
-/// Complete at `end`, or with `ends` pending operations.
+/// State of a request that is complete at `end`, or has `ends` pending operations.
 fn state(end: CompletionTime, ends: u8) -> RequestState {
     end.map_or(RequestState::Pending(ends), RequestState::Complete)
 }

@@ -15,13 +15,13 @@ pub(super) struct CollectiveCall {
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Dependency {
-    /// Every member waits for all.
+    /// Every member waits for all members.
     All,
     /// Every member waits for the root.
     FromRoot,
-    /// The root waits for all.
+    /// The root waits for all members.
     ToRoot,
-    /// The trace does not contain the neighbors of a neighborhood collective.
+    /// No member waits: the trace does not contain the neighbors of a neighborhood collective.
     Local,
 }
 
@@ -74,7 +74,7 @@ impl CollectiveCall {
         CollectiveCall { arrived: 0, expected, latest_ns: i64::MIN, root_ns: None, waiting: Vec::new() }
     }
 
-    /// Returns the end, if known.
+    /// A member enters a collective. Returns the end of the member's call, if known.
     pub fn enter(
         &mut self,
         index: usize,
@@ -105,7 +105,7 @@ impl CollectiveCall {
         self.arrived == self.expected
     }
 
-    /// Removes the members that can continue, with the time.
+    /// Removes and returns the members that can continue, and the time at which they continue.
     pub fn released(&mut self, dependency: Dependency, cost_ns: i64) -> Option<(Vec<(u32, Owner)>, i64)> {
         let go = match dependency {
             Dependency::FromRoot => self.root_ns.is_some(),

@@ -2,8 +2,8 @@
 //!
 //! A message arrived between the entry of its send and the end of the call that completed its receive or
 //! probe. With one clock, these times are more reliable than a network model: a message still in flight at
-//! that end arrives then. Earlier messages of its sender in the communicator arrive with it, because messages
-//! are non-overtaking (MPI-4.1 §3.5).
+//! that end arrives then. Earlier messages from the same sender in the communicator arrive at the same time,
+//! because messages are non-overtaking (MPI-4.1 §3.5).
 
 use super::Simulation;
 use crate::entries::Owner;
@@ -13,7 +13,7 @@ use crate::schedule::NEVER;
 use crate::step::StepSink;
 
 impl<S: StepSink> Simulation<'_, S> {
-    /// Of the blocking calls.
+    /// The earliest recorded end of a process's blocking calls that limits arrivals.
     pub(super) fn next_deadline(&self, index: usize) -> i64 {
         let lanes = self.processes[index].lanes.iter();
         let blocked = lanes.filter(|lane| matches!(lane.state, LaneState::Blocked(_)));
@@ -55,7 +55,7 @@ impl<S: StepSink> Simulation<'_, S> {
                 let receive = simulation.processes[index].receives.get(slot);
                 receive.filter(|receive| receive.number == number).map(|receive| receive.selector)
             };
-            // An older receive may take the message.
+            // An older receive may take the message, so the loop continues until this receive has a message.
             while let Some(selector) = selector(self) {
                 if !self.deliver_early(index, selector, at_ns) {
                     self.tally.arrivals_outside += 1;
@@ -80,11 +80,12 @@ impl<S: StepSink> Simulation<'_, S> {
         }
     }
 
-    /// After the earlier messages of its sender. Returns false without a message.
+    /// Delivers a message early, after the earlier messages of its sender. Returns false if no message is in
+    /// flight.
     fn deliver_early(&mut self, index: usize, selector: Label, at_ns: i64) -> bool {
         let records = &self.records;
         let inbox = &mut self.processes[index].inbox;
-        // A process ahead in time may have sent later messages.
+        // A process that is ahead in simulated time may have sent later messages.
         let is_wanted = |arrival_ns: i64, slot: u32| {
             let record = &records[slot];
             let is_sent = arrival_ns.saturating_sub(record.newer.into()) <= at_ns;

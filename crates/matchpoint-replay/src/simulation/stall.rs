@@ -1,8 +1,8 @@
 //! Release of a stalled simulation, in which all processes wait.
 //!
-//! The traced run finished, so every awaited event happened or was not needed. A partial trace may not
+//! The traced program finished, so every awaited event happened or was not needed. A partial trace may not
 //! contain the send; a wildcard receive may have taken another message; a send may have been buffered. The
-//! release that invents least is first.
+//! simulation tries the release first that invents the least.
 
 use crate::entries::Owner;
 use crate::process::{BlockReason, Blocked, LaneState, Process};
@@ -14,11 +14,11 @@ use crate::step::StepSink;
 
 use super::Simulation;
 
-/// Each message may be taken by an older receive.
+/// Maximum number of messages invented for a receive, because an older receive may take an invented message.
 const INVENTED_MAX: u8 = 64;
 
 impl<S: StepSink> Simulation<'_, S> {
-    /// Returns false if nothing is blocked or held.
+    /// Releases one blocked call or held message. Returns false if no call is blocked and no message is held.
     pub(super) fn release_next(&mut self) -> bool {
         if self.release_arrival() {
             return true;
@@ -53,9 +53,9 @@ impl<S: StepSink> Simulation<'_, S> {
         true
     }
 
-    /// As if they were buffered.
+    /// Completes sends as if their messages were buffered.
     fn release_sends(&mut self, index: usize, lane: usize) -> bool {
-        // A stalled program is released repeatedly, usually without such a send.
+        // A stalled program is released repeatedly, usually without a process that waits as sender.
         if self.processes[index].waited_sends == 0 {
             return false;
         }
@@ -84,7 +84,7 @@ impl<S: StepSink> Simulation<'_, S> {
         !sends.is_empty()
     }
 
-    /// The missing members have no further calls.
+    /// Releases a collective, if the missing members have no further calls.
     fn release_abandoned(&mut self, index: usize, lane: usize, state: Blocked) -> bool {
         if state.reason != BlockReason::Collective {
             return false;
@@ -114,7 +114,7 @@ impl<S: StepSink> Simulation<'_, S> {
         !slots.is_empty() || (is_abandoned && self.release_without_messages(index, lane))
     }
 
-    /// Other receives took all invented messages.
+    /// Completes receives without messages, because other receives took all invented messages.
     fn release_without_messages(&mut self, index: usize, lane: usize) -> bool {
         self.tally.count_release("receives blocked by other receives");
         for (slot, _) in self.awaited_receives(index, lane) {
@@ -125,7 +125,7 @@ impl<S: StepSink> Simulation<'_, S> {
         self.unblock_lane(index, lane)
     }
 
-    /// A released thread continues at this time.
+    /// The latest time of all processes, at which a released thread continues.
     fn latest_ns(&self) -> i64 {
         self.processes.iter().map(|process| process.clock_ns).max().unwrap_or(0)
     }
@@ -155,7 +155,8 @@ impl<S: StepSink> Simulation<'_, S> {
         is_let_go
     }
 
-    /// The missing members have no further calls. A program may continue after one process has finished.
+    /// Removes collectives if the missing members have no further calls. Other processes may continue after
+    /// one process has finished.
     fn remove_abandoned_collectives(&mut self) {
         let (processes, present) = (&self.processes, &self.present);
         self.pending_collectives.retain(|&(context, number), _| {
@@ -176,7 +177,7 @@ impl<S: StepSink> Simulation<'_, S> {
             collective.waiting.retain(|&waiting| waiting != (index as u32, owner));
         }
         let requests = &mut self.processes[index].requests;
-        // Messages may still arrive for other requests.
+        // Only requests of this lane are completed, because messages may still arrive for other requests.
         let waits = |request: &Request| request.waiter == Some(lane as u16);
         requests.remove_all(|request| waits(request) && matches!(request.kind, RequestKind::Collective));
         requests.values_mut().filter(|request| waits(request)).for_each(|request| request.waiter = None);

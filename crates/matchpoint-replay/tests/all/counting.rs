@@ -1,4 +1,4 @@
-//! Definitions of the counts.
+//! Tests of the definitions of the counts.
 
 use crate::program::*;
 use matchpoint_replay::Arrivals;
@@ -111,7 +111,7 @@ fn timestamps_follow_recorded_times() {
 
 #[test]
 fn collectives_align_clocks() {
-    // The second clock is an hour ahead.
+    // The clock of the second process is an hour ahead.
     let hour = 3_600_000 * MILLISECOND;
     let run = program(vec![
         Rank::new().barrier().send(to(1, 0)).barrier(),
@@ -123,7 +123,7 @@ fn collectives_align_clocks() {
     assert!(run.trace.notes.iter().any(|note| note.contains("clocks of 1 rank")), "{:?}", run.trace.notes);
 }
 
-/// The outer receives are from `MPI_PROC_NULL`, shown as any source.
+/// The outer receives are from `MPI_PROC_NULL`, but the trace shows them as receives from any source.
 fn chain(statuses: impl Fn(Option<u32>) -> Option<Status>) -> Program {
     let member = |rank: u32| {
         let neighbours = [rank.checked_sub(1), (rank < 2).then_some(rank + 1)];
@@ -192,7 +192,7 @@ fn freed_persistent_id_is_no_wildcard() {
     assert!(run.arrivals.released.is_empty());
 }
 
-/// 1000 probes compare 50 messages each; receives and arrivals compare none.
+/// Each of 1000 probes compares 50 messages; receives and arrivals compare no entries.
 #[test]
 fn probes_alone_cost_library_time() {
     let sender = (0..50).fold(Rank::new(), |rank, tag| rank.send(to(1, tag)));
@@ -213,7 +213,7 @@ fn probes_alone_cost_library_time() {
     assert!((time.low_ns..=time.high_ns).contains(&time.likely_ns), "{time:?}");
 }
 
-/// Rank 0 receives from `MPI_PROC_NULL`, shown as any source, and every status is ignored.
+/// Rank 0 receives from `MPI_PROC_NULL`, shown as any source, and the program ignores every status.
 #[test]
 fn ignored_status_of_proc_null_is_inferred() {
     let member = |rank: u32| {
@@ -237,7 +237,7 @@ fn ignored_status_of_proc_null_is_inferred() {
     }
 }
 
-/// The messages suffice for every receive.
+/// The trace has enough messages for every receive.
 #[test]
 fn blocking_wildcard_with_ignored_status_stays() {
     let receiver = Rank::new().recv(from_any(5), None).recv(from_any(5), None);

@@ -1,4 +1,4 @@
-//! Events of a trace.
+//! Tests of the events of a trace.
 
 use std::path::Path;
 

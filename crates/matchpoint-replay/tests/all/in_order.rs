@@ -1,4 +1,4 @@
-//! Recorded arrivals: their replay, and their assignment to receives.
+//! Tests of recorded arrivals: their replay, and their assignment to receives.
 
 use crate::program::*;
 use matchpoint_replay::recorded::{Match, assign_arrivals};
@@ -60,7 +60,8 @@ fn run_ranks(run: &Program) -> usize {
 
 #[test]
 fn match_belongs_to_posting_call() {
-    // Calls of rank 0: Init to 0, Irecv 0 to 100, Barrier 100 to 200, Irecv 200 to 300, Waitall 300 to 400.
+    // Times of rank 0's calls: Init to 0, Irecv 0 to 100, Barrier 100 to 200, Irecv 200 to 300, Waitall 300
+    // to 400.
     let root = Rank::new().irecv(from_any(1), 1).barrier().irecv(from(1, 2), 2);
     let action = Action::Complete { awaits: Await::All, blocking: true };
     let both = [Completion { index: 0, status: status(1, 1) }, Completion { index: 1, status: status(1, 2) }];
@@ -71,12 +72,12 @@ fn match_belongs_to_posting_call() {
     let arrivals = arrivals_of_rank_0(&run, &[(50, 180), (120, 130), (250, 230), (350, 360)]);
     let expected = [Arrival { at_ns: 180, from: 1, tag: 1 }, Arrival { at_ns: 200, from: 1, tag: 2 }];
     assert_eq!((&arrivals.arrivals[..], arrivals.unknown), (&expected[..], 0));
-    // The library matched a receive internally.
+    // The library matched one receive internally.
     let arrivals = arrivals_of_rank_0(&run, &[(50, 180), (120, 130)]);
     assert_eq!((&arrivals.arrivals[..], arrivals.unknown), (&expected[..1], 1));
 }
 
-/// One neighbor is `MPI_PROC_NULL`, another is the rank itself.
+/// One neighbor is `MPI_PROC_NULL`, another neighbor is the rank itself.
 #[test]
 fn receives_started_together_have_own_arrivals() {
     let init = |args, request| Action::ReceiveInit { args, request: RequestId(request) };
@@ -84,7 +85,7 @@ fn receives_started_together_have_own_arrivals() {
     let none = ReceiveArgs { source: Peer::Null, ..from(0, 1) };
     let action = Action::Complete { awaits: Await::All, blocking: true };
     let complete = |index, source| Completion { index, status: status(source, 1) };
-    // Four inits to 400, Startall 400 to 500, Waitall.
+    // Times of the calls: four inits to 400, Startall 400 to 500, Waitall.
     let root = Rank::new()
         .call(function, init(none, 1))
         .call(function, init(from(0, 1), 2))
@@ -101,13 +102,13 @@ fn receives_started_together_have_own_arrivals() {
     let other = || Rank::new().send(to(0, 1));
     let run = program(vec![root, other(), other()]).on_one_clock();
     let arrival = |at_ns, from| Arrival { at_ns, from, tag: 1 };
-    // Two posts: the library matches the receive from the rank itself.
+    // The provider has two posts, because the library matches the receive from the rank itself.
     let arrivals = arrivals_of_rank_0(&run, &[(450, 700), (460, 600)]);
     assert_eq!((&arrivals.arrivals[..], arrivals.unknown), (&[arrival(600, 2), arrival(700, 1)][..], 1));
-    // Three posts; the one from rank 1 never had a message.
+    // The provider has three posts; the receive from rank 1 never had a message.
     let arrivals = arrivals_of_rank_0(&run, &[(440, 445), (450, u64::MAX), (460, 600)]);
     assert_eq!((&arrivals.arrivals[..], arrivals.unknown), (&[arrival(445, 0), arrival(600, 2)][..], 1));
-    // One post is ambiguous.
+    // With one post, the assignment is ambiguous.
     assert_eq!(arrivals_of_rank_0(&run, &[(450, 700)]).unknown, 3);
 }
 
@@ -122,7 +123,8 @@ fn persistent_and_probed_receives_have_arrivals() {
         handle: Some(HandleId(1)),
     };
     let take = Action::MatchedReceive { handle: HandleId(1), request: None, status: status(1, 3) };
-    // Recv_init 0 to 100, Start 100, Wait 200, Start 300, Wait 400, Mprobe 500, Mrecv 600.
+    // Times of the calls: Recv_init 0 to 100, Start 100, Wait 200, Start 300, Wait 400, Mprobe 500, Mrecv
+    // 600.
     let root = Rank::new()
         .call(matchpoint_trace::Function::Recv_init, init)
         .full(matchpoint_trace::Function::Start, Action::Start, &[1], &[], &[])

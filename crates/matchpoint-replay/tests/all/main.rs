@@ -1,4 +1,4 @@
-//! Tests of the replay that need no separate allocator.
+//! Tests of the replay that use the default allocator.
 
 mod communicators;
 mod counting;

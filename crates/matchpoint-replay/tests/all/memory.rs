@@ -1,5 +1,5 @@
 //! Memory of a replay with the engine `bins`: at most 64 MiB, 16 KiB per rank and 64 bytes per message in
-//! flight, in traces of any length.
+//! flight, for traces of any length.
 //!
 //! Traces are generated while they are read. Each case has its own process, because the system reports memory
 //! by process. `MATCHPOINT_TEST_MESSAGES=10000000` sets the number of messages.
@@ -15,14 +15,14 @@ use matchpoint_replay::{Arrivals, LogGp, Measurements, Options, Progress, profil
 use matchpoint_trace::call::*;
 use matchpoint_trace::{Call, Description, Function, RankReader, Trace, TraceError};
 
-/// Bytes.
+/// Anonymous memory of this process, in bytes.
 fn anonymous_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).expect("Linux tells it");
     line.split_whitespace().next().unwrap().parse::<u64>().unwrap() * 1024
 }
 
-/// The calls are computed from their number.
+/// A trace with calls that are computed from the call numbers.
 struct GeneratedTrace<F> {
     description: Description,
     present: Vec<u32>,
@@ -117,7 +117,7 @@ fn delay(call: &mut Call, messages: u64) {
 enum ReceiveOrder {
     None,
     InOrder,
-    /// Leaves gaps everywhere.
+    /// Receives by tag, which leave gaps everywhere in the queue.
     ByTag,
     Alternating,
 }
@@ -216,7 +216,7 @@ fn cube(edge: u32, times: u64) -> GeneratedTrace<impl Fn(u32, u64, &mut Call) ->
     })
 }
 
-/// `MATCHPOINT_TEST_ENGINES=list,bins` measures these engines without a limit.
+/// Engines to measure without a limit: `MATCHPOINT_TEST_ENGINES=list,bins`.
 fn engines() -> Option<Vec<String>> {
     let named = std::env::var("MATCHPOINT_TEST_ENGINES").ok()?;
     Some(named.split(',').map(str::to_owned).collect())
@@ -235,12 +235,12 @@ fn options() -> Options {
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Case {
     Profile,
-    /// Pairs of ranks.
+    /// Pairs of ranks with waiting messages; the number is the number of pairs.
     Waiting(u32, ReceiveOrder),
     Posted,
-    /// Number of communicators.
+    /// A program that creates this number of communicators.
     Communicators(u64),
-    /// Edge of the cube, and number of exchanges.
+    /// Exchanges in a cube: edge length of the cube, and number of exchanges.
     Cube(u32, u64),
 }
 
@@ -276,7 +276,7 @@ fn ranks_and_pending_messages_bound_memory() {
     }
 }
 
-/// Polls, because a growing table exists twice for milliseconds only.
+/// Replays a trace and polls the memory: a growing table exists twice for milliseconds only.
 fn replay_and_measure<F: Fn(u32, u64, &mut Call) -> bool + Send + Sync>(
     trace: &GeneratedTrace<F>,
 ) -> Measurements {
@@ -303,7 +303,7 @@ fn run(case: Case, messages: u64) {
             profile(&trace, Arrivals::Simulated, LogGp::default(), &Progress::default()).unwrap();
             let each = per(&trace, messages);
             println!("{messages} messages wait in the simulation: {each:.1} bytes each");
-            // The first of them have records.
+            // Only the first messages have records.
             assert!(each <= 18.0 + f64::from(8 << 20) / messages as f64, "{each}");
             return;
         }
@@ -353,7 +353,7 @@ fn run(case: Case, messages: u64) {
         }
     };
     let limit = (64 << 20) + u64::from(ranks) * (16 << 10) + in_flight * 64;
-    // Leaves room for unused memory of the allocator.
+    // The lower limit leaves room for unused memory of the allocator.
     let limit = if matches!(case, Case::Cube(..)) { limit / 100 * 85 } else { limit };
     println!("{ranks} ranks, {in_flight} messages of 64 bytes each: {} of {} KiB", peak >> 10, limit >> 10);
     assert!(peak <= limit || engines().is_some(), "{case:?}: {} of {} KiB", peak >> 10, limit >> 10);

@@ -1,4 +1,4 @@
-//! Real traces: engines agree, all possible messages match, and no call is released.
+//! Tests with real traces: engines agree, all possible messages match, and no call is released.
 
 use crate::traces::{REAL, opened};
 use matchpoint::engines::REGISTRY;
@@ -15,7 +15,7 @@ fn replayed_under(name: &str, engines: Vec<String>, arrivals: Arrivals) -> Measu
     replay(&*opened(&REAL[name].folder), &options, &Progress::default()).unwrap()
 }
 
-/// Messages without a receive: `dumpi-testmpi-4` fails to cancel twelve sends.
+/// Number of messages without a receive: `dumpi-testmpi-4` fails to cancel twelve sends.
 fn never_received(name: &str) -> u64 {
     if name == "dumpi-testmpi-4" { 12 } else { 0 }
 }
@@ -47,7 +47,7 @@ fn at_wait_nothing_is_unexpected() {
             assert_eq!(engine.disagreements, 0, "{name}, {}", engine.name);
             assert_eq!(engine.unexpected.hits, 0, "{name}, {}", engine.name);
             assert_eq!(engine.unmatched_messages, 0, "{name}, {}", engine.name);
-            // Its threads reuse request ids faster than the tracer writes calls.
+            // The threads of `imb-mt-4` reuse request ids faster than the tracer writes calls.
             let left = if name == "imb-mt-4" { 8 } else { 0 };
             assert_eq!(engine.unmatched_receives, left, "{name}, {}", engine.name);
         }
@@ -63,7 +63,7 @@ fn counts_do_not_depend_on_arrivals() {
             assert_eq!(simulated.wildcards, other.wildcards, "{name}");
             assert_eq!(simulated.sends_per_tag, other.sends_per_tag, "{name}");
         }
-        // This order takes calls of several threads in the order of their return.
+        // The arrival order `timestamps` handles calls of several threads in the order of their return.
         assert_eq!(simulated.compatible_runs, timestamps.compatible_runs, "{name}");
     }
 }

@@ -1,4 +1,5 @@
-//! Traces in Matchpoint's format: results of the originals, and arrivals within their intervals.
+//! Tests of traces in Matchpoint's format: equal results as from the original traces, and arrivals within
+//! their intervals.
 
 use std::fs::{self, File};
 use std::io::BufWriter;
@@ -38,8 +39,8 @@ fn replayed(trace: &dyn Trace, arrivals: Arrivals) -> Measurements {
     replay(trace, &options, &Progress::default()).unwrap()
 }
 
-/// Results without those that depend on the machine or the format: creation of communicators in words, calls
-/// about communicators, the first notes.
+/// Results that depend neither on the machine nor on the format. Removed are: creation of communicators in
+/// words, calls about communicators, the first notes.
 fn essence(mut run: Measurements, of_format: usize) -> String {
     run.trace.format.clear();
     run.trace.path.clear();
@@ -66,7 +67,8 @@ fn results_equal_those_of_original_trace() {
         let native = opened(&convert(&*dumpi, name, None));
         for arrivals in Arrivals::ASSUMED {
             let [theirs, ours] = [&dumpi, &native].map(|trace| replayed(&**trace, arrivals));
-            // DUMPI has the calls of several threads in the order of exit, our format in that of entry.
+            // DUMPI has the calls of several threads in the order of exit, Matchpoint's format in the order
+            // of entry.
             if name.contains("mt") {
                 assert_eq!(theirs.totals.sends, ours.totals.sends, "{name}, {arrivals}");
                 if arrivals != Arrivals::AtWait {
@@ -98,7 +100,7 @@ fn arrivals_remain_within_intervals() {
         assert!(run.arrivals.intervals_known && !before.arrivals.intervals_known, "{name}");
         assert!(run.arrivals.released.is_empty(), "{name}: {:?}", run.arrivals.released);
         assert_eq!(run.engines[0].matched, before.engines[0].matched, "{name}");
-        // One trace has several clocks; threads of another took each other's messages.
+        // `nersc-amg-27` has several clocks; threads of `osu_latency_mt-2` took messages of other threads.
         if !["nersc-amg-27", "osu_latency_mt-2"].contains(&name.as_str()) {
             assert_eq!(run.arrivals.arrivals_outside, 0, "{name}");
         }

@@ -1,4 +1,4 @@
-//! Substitutes of engines, with the number of their ranks.
+//! Tests of fallback engines, and of the number of ranks with a fallback engine.
 
 use crate::program::*;
 use matchpoint_replay::measurements::Substitute;
@@ -19,7 +19,7 @@ fn substitute_is_reported_with_its_ranks() {
     };
     let run = matchpoint_replay::replay(&trace, &options, &Progress::default()).unwrap();
     assert_eq!(run.engines[0].substitute, None);
-    // Ranks 0 and 3 have no operations.
+    // Ranks 0 and 3 have no matching operations.
     let expected = Substitute { name: "hybrid".into(), ranks: 1, of_ranks: 2 };
     assert_eq!(run.engines[1].substitute, Some(expected));
     assert_eq!((run.engines[1].matched, run.engines[1].unmatched_receives), (2, 2));

@@ -1,4 +1,4 @@
-//! Traffic of a trace, compared with the results of a replay.
+//! Tests of the traffic of a trace, compared with the results of a replay.
 
 use crate::traces::{REAL, opened};
 use matchpoint_replay::traffic::{PhaseTraffic, TrafficClasses, traffic};
@@ -18,7 +18,7 @@ fn both(name: &str, arrivals: Arrivals, phases: u32) -> (Measurements, Vec<Phase
     };
     let classes = TrafficClasses { phases, size_limits: &LIMITS };
     let (measured, phases) = traffic(trace.as_ref(), &options, classes, &Progress::default()).unwrap();
-    // The traffic does not change the measurements.
+    // A replay with and a replay without traffic have the same measurements.
     let alone = replay(trace.as_ref(), &options, &Progress::default()).unwrap();
     assert_eq!(measured.totals.sends, alone.totals.sends);
     assert_eq!(measured.engines[0].posted.attempts, alone.engines[0].posted.attempts);
@@ -41,7 +41,7 @@ fn phases_sum_to_replay() {
             let flows = || phases.iter().flat_map(|phase| &phase.flows);
             let (messages, bytes): (u64, u64) =
                 (flows().map(|flow| flow.messages).sum(), flows().map(|flow| flow.bytes).sum());
-            // Without members, the destination of a message is unknown.
+            // Without known members, the destination of a message is unknown.
             if measured.communicators.iter().all(|of| of.resolved) {
                 assert_eq!(messages, measured.totals.sends, "{name}");
                 assert_eq!(bytes, measured.totals.bytes, "{name}");
@@ -53,7 +53,8 @@ fn phases_sum_to_replay() {
                 for (process, rank) in engine.ranks.iter().enumerate() {
                     let counted: u64 =
                         phases.iter().map(|phase| phase.matching[process].attempts[at].unwrap()).sum();
-                    // Traffic includes the attempts of probes, a replay does not.
+                    // The traffic includes the attempts of probes; the replay's counts exclude these
+                    // attempts.
                     let is_right =
                         if probes == 0 { counted == rank.attempts } else { counted >= rank.attempts };
                     assert!(is_right, "{name} {arrivals} {} {process}: {counted}", engine.name);

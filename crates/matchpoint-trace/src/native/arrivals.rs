@@ -8,21 +8,21 @@ use crate::native::block::{block, kind};
 use crate::native::varint::{put, zigzag};
 use crate::trace::Arrival;
 
-/// Extension of the file.
+/// Extension of a file of arrivals.
 pub const EXTENSION: &str = "mpa";
 
-/// Name of a rank's file.
+/// File name for the arrivals of a rank.
 pub fn file_name(rank: u32) -> String {
     format!("rank-{rank:05}.{EXTENSION}")
 }
 
-/// The last block.
+/// Content of the last block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Sum {
     /// Number of arrivals.
     pub arrivals: u64,
-    /// Receives with an unknown arrival, because the MPI library matched them internally.
+    /// Receives with an unknown arrival, because the MPI library matched these receives internally.
     pub unknown: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Blocks of a rank's file. Each begins with a header of 32 bytes.
+//! Blocks of a rank's file. Each block begins with a header of 32 bytes.
 
 use std::io;
 
@@ -10,68 +10,68 @@ pub const MAGIC: [u8; 4] = *b"MPtb";
 /// Bytes of the header.
 pub const HEADER: usize = 32;
 
-/// Bytes before the calls of a block with separate times.
+/// Bytes before the calls of a block that stores times separately.
 pub const TIMES_HEADER: usize = 12;
 
-/// Maximal unpacked size.
+/// Maximum unpacked size of a block, in bytes.
 pub const MOST_UNPACKED: u32 = 16 << 20;
 
-/// zstd writes at least one byte per this many.
+/// Maximum number of unpacked bytes for each packed byte of zstd.
 const MOST_PACKED: u64 = 1 << 16;
 
 /// Kinds of blocks.
 pub mod kind {
-    /// Properties of the file.
+    /// Block with properties of the file.
     pub const HEAD: u8 = 1;
-    /// Calls of one thread, each with its times.
+    /// Block with calls of one thread, each with its times.
     pub const CALLS: u8 = 2;
-    /// Pairs of ticks and nanoseconds.
+    /// Block with pairs of ticks and nanoseconds.
     pub const CLOCK: u8 = 3;
-    /// Offset to the clock of rank 0's host.
+    /// Block with the clock offset to rank 0's host.
     pub const OFFSET: u8 = 4;
-    /// End of the process.
+    /// Block at the end of the process.
     pub const END: u8 = 5;
-    /// Files with the process's code.
+    /// Block with the files that contain the process's code.
     pub const MODULES: u8 = 6;
-    /// Calls of one thread, followed by their times.
+    /// Block with calls of one thread, followed by the times of the calls.
     pub const CALLS_THEN_TIMES: u8 = 7;
-    /// A call in which a thread has been for long.
+    /// Block with a call that a thread entered long ago and has not left.
     pub const WITHIN: u8 = 8;
-    /// Arrivals of messages, in a separate file.
+    /// Block with arrivals of messages, in a separate file.
     pub const ARRIVALS: u8 = 9;
-    /// Cost of an attempt in the MPI library.
+    /// Block with the cost of an attempt in the MPI library.
     pub const SEARCH: u8 = 10;
 }
 
-/// Compression of the content.
+/// Compression of a block's content.
 pub mod codec {
-    /// None.
+    /// Content without compression.
     pub const STORED: u8 = 0;
-    /// One zstd frame.
+    /// Content in one zstd frame.
     pub const ZSTD: u8 = 1;
 }
 
 /// Header of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Header {
-    /// One of [`kind`].
+    /// Kind of the block, one of [`kind`].
     pub kind: u8,
-    /// One of [`codec`].
+    /// Compression of the block, one of [`codec`].
     pub codec: u8,
-    /// Thread of the calls.
+    /// Thread that made the calls of the block.
     pub thread: u16,
-    /// Bytes of the packed content.
+    /// Size of the packed content, in bytes.
     pub packed: u32,
-    /// Bytes of the unpacked content.
+    /// Size of the unpacked content, in bytes.
     pub unpacked: u32,
-    /// Calls in the block.
+    /// Number of calls in the block.
     pub calls: u64,
     /// Checksum of bytes 0 to 23 and of the packed content.
     pub crc: u32,
 }
 
 impl Header {
-    /// Reads a header; `None` if the bytes are no header.
+    /// Reads a header; `None` if the bytes do not form a header.
     pub fn read(bytes: &[u8; HEADER]) -> Option<Header> {
         let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
         (bytes[..4] == MAGIC).then(|| Header {
@@ -85,7 +85,7 @@ impl Header {
         })
     }
 
-    /// Writes the header.
+    /// The header as bytes.
     pub fn bytes(&self) -> [u8; HEADER] {
         let mut bytes = [0; HEADER];
         bytes[..4].copy_from_slice(&MAGIC);
@@ -109,7 +109,7 @@ impl Header {
         self.unpacked <= MOST_UNPACKED && by_codec && self.calls <= unpacked / 3
     }
 
-    /// Computes the checksum.
+    /// Checksum of the header and of the packed content.
     pub fn checksum(&self, packed: &[u8]) -> u32 {
         let mut hasher = Hasher::new();
         hasher.update(&self.bytes()[..24]);
@@ -118,7 +118,7 @@ impl Header {
     }
 }
 
-/// Creates a block, packed if `level` is not 0 and it becomes smaller.
+/// Creates a block. The content is packed if `level` is not 0 and packing makes the block smaller.
 ///
 /// # Errors
 /// The content is too large for a block, or cannot be packed.

@@ -1,4 +1,4 @@
-//! JSON blocks of a rank's file: its head and its end.
+//! JSON blocks of a rank's file: the head and the end.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,13 +14,13 @@ pub struct Head {
     /// Host name.
     #[serde(default)]
     pub host: String,
-    /// Identifies the machine and its boot, because host names may be equal.
+    /// Identifier of the machine and its boot, because host names may be equal.
     #[serde(default)]
     pub boot: String,
     /// Process id.
     #[serde(default)]
     pub pid: u64,
-    /// Processors of the host; 0 if unknown.
+    /// Number of processors of the host; 0 if unknown.
     #[serde(default)]
     pub processors: u32,
     /// Result of `MPI_Get_library_version`.
@@ -38,72 +38,73 @@ pub struct Head {
     /// The path of the executable.
     #[serde(default)]
     pub program: String,
-    /// Wall clock in nanoseconds since 1970.
+    /// Wall clock time of the start, in nanoseconds since 1970.
     #[serde(default)]
     pub started_ns: i64,
-    /// Clock of the ticks.
+    /// Clock that counts the ticks.
     pub clock: Clock,
-    /// The source of the file did not distinguish `MPI_PROC_NULL` from `MPI_ANY_SOURCE`.
+    /// True if the source of the file did not distinguish `MPI_PROC_NULL` from `MPI_ANY_SOURCE`.
     #[serde(default)]
     pub null_looks_any: bool,
-    /// Name and fields of every function. Calls have indexes into this list.
+    /// Name and fields of every function. Calls refer to functions by index into this list.
     pub functions: Vec<(String, String)>,
 }
 
 impl Head {
-    /// First line of `library` with single blanks; `None` if unknown.
+    /// First line of `library`, with single spaces between words; `None` if unknown.
     pub fn library_line(&self) -> Option<String> {
         let line = self.library.lines().next()?.split_whitespace().collect::<Vec<_>>().join(" ");
         (!line.is_empty()).then_some(line)
     }
 }
 
-/// Clock of a file's ticks.
+/// Clock that counts the ticks of a file.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Clock {
-    /// `tsc`, `cntvct`, `monotonic`, or another one.
+    /// Name of the clock: `tsc`, `cntvct`, `monotonic`, or another name.
     #[serde(default)]
     pub source: String,
     /// Ticks per second, as estimated at the start.
     pub hz: f64,
     /// A time in ticks.
     pub ticks: u64,
-    /// The same time on the host's monotonic clock, in nanoseconds.
+    /// The time of `ticks` on the host's monotonic clock, in nanoseconds.
     pub ns: i64,
 }
 
-/// A file with code of the process.
+/// A file with code that the process executes.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Module {
-    /// Path on the process's host.
+    /// Path of the file on the process's host.
     pub path: String,
-    /// Address of the file's address 0.
+    /// Address in the process of the file's address 0.
     pub base: u64,
-    /// First address of the code.
+    /// First address of the file's code.
     pub from: u64,
-    /// Address after the code.
+    /// First address after the file's code.
     pub to: u64,
 }
 
 /// Last block of a complete file.
 #[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub struct End {
-    /// `finalize`, `abort` or `exit`.
+    /// Reason of the end: `finalize`, `abort` or `exit`.
     #[serde(default)]
     pub reason: String,
-    /// Calls written.
+    /// Number of calls written.
     #[serde(default)]
     pub calls: u64,
-    /// Calls after the limit of disk space.
+    /// Number of calls not written because of the limit of disk space.
     #[serde(default)]
     pub left_out: u64,
-    /// Calls missing for other reasons: made in callbacks, left by a jump, too long, or without memory.
+    /// Number of calls missing for other reasons: calls in callbacks, calls left by a jump, calls that are
+    /// too long, or a lack of memory.
     #[serde(default)]
     pub unseen: u64,
-    /// Time of the limit, in ticks.
+    /// Time at which the limit of disk space was reached, in ticks.
     #[serde(default)]
     pub limit_ticks: Option<u64>,
-    /// Time that threads waited for the writer.
+    /// Time that threads of the program waited for the writer.
     #[serde(default)]
     pub waited_ns: u64,
 }

@@ -5,7 +5,7 @@ use crate::function::{Class, Function};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Field {
-    /// `c`, `q`, `m`, `a`: a handle.
+    /// A handle: letter `c`, `q`, `m` or `a`.
     Handle(HandleKind),
     Signed,
     Unsigned,
@@ -16,7 +16,7 @@ pub(crate) enum Field {
     Processes,
 }
 
-/// Handles of one kind are stored as differences.
+/// Kind of a handle. Handles of one kind are stored as differences.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum HandleKind {
     Communicator,
@@ -46,7 +46,7 @@ impl Field {
 
 /// Functions with equal fields and effects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Shape {
+pub(crate) enum FieldLayout {
     Send(SendMode),
     Isend(SendMode),
     SendInit(SendMode),
@@ -75,77 +75,77 @@ pub(crate) enum Shape {
     Dup,
     Idup,
     Split,
-    /// Creates a communicator from another.
+    /// Creates a communicator from another communicator.
     Create,
-    /// Only the members call it, with a tag.
+    /// Creates a communicator; only the members make the call, with a tag.
     CreateGroup,
-    /// Without a parent.
+    /// Creates a communicator without a parent.
     CreateFromGroup,
     InterCreate,
     Merge,
     CommFree,
     Init,
     Finalize,
-    /// Fields without use, if any.
+    /// A function with fields that have no use, or without fields.
     Other,
 }
 
-impl Shape {
-    pub fn of(function: Function) -> Shape {
+impl FieldLayout {
+    pub fn of(function: Function) -> FieldLayout {
         use Function as F;
         use SendMode::{Buffered, Ready, Standard, Synchronous};
         match function {
-            F::Send => Shape::Send(Standard),
-            F::Bsend => Shape::Send(Buffered),
-            F::Ssend => Shape::Send(Synchronous),
-            F::Rsend => Shape::Send(Ready),
-            F::Isend => Shape::Isend(Standard),
-            F::Ibsend => Shape::Isend(Buffered),
-            F::Issend => Shape::Isend(Synchronous),
-            F::Irsend => Shape::Isend(Ready),
-            F::Send_init => Shape::SendInit(Standard),
-            F::Bsend_init => Shape::SendInit(Buffered),
-            F::Ssend_init => Shape::SendInit(Synchronous),
-            F::Rsend_init => Shape::SendInit(Ready),
-            F::Recv => Shape::Recv,
-            F::Irecv => Shape::Irecv,
-            F::Recv_init => Shape::RecvInit,
-            F::Psend_init | F::Precv_init => Shape::PartitionedInit,
-            F::Sendrecv | F::Sendrecv_replace => Shape::Sendrecv,
-            F::Isendrecv | F::Isendrecv_replace => Shape::Isendrecv,
-            F::Start | F::Startall => Shape::Start,
-            F::Cancel => Shape::Cancel,
-            F::Request_free => Shape::RequestFree,
-            F::Probe => Shape::Probe,
-            F::Iprobe => Shape::Iprobe,
-            F::Mprobe => Shape::Mprobe,
-            F::Improbe => Shape::Improbe,
-            F::Mrecv => Shape::Mrecv,
-            F::Imrecv => Shape::Imrecv,
-            F::Wait | F::Waitall => Shape::Complete(Await::All, true),
-            F::Test | F::Testall => Shape::Complete(Await::All, false),
-            F::Waitany => Shape::Complete(Await::Any, true),
-            F::Testany => Shape::Complete(Await::Any, false),
-            F::Waitsome => Shape::Complete(Await::Some, true),
-            F::Testsome => Shape::Complete(Await::Some, false),
+            F::Send => FieldLayout::Send(Standard),
+            F::Bsend => FieldLayout::Send(Buffered),
+            F::Ssend => FieldLayout::Send(Synchronous),
+            F::Rsend => FieldLayout::Send(Ready),
+            F::Isend => FieldLayout::Isend(Standard),
+            F::Ibsend => FieldLayout::Isend(Buffered),
+            F::Issend => FieldLayout::Isend(Synchronous),
+            F::Irsend => FieldLayout::Isend(Ready),
+            F::Send_init => FieldLayout::SendInit(Standard),
+            F::Bsend_init => FieldLayout::SendInit(Buffered),
+            F::Ssend_init => FieldLayout::SendInit(Synchronous),
+            F::Rsend_init => FieldLayout::SendInit(Ready),
+            F::Recv => FieldLayout::Recv,
+            F::Irecv => FieldLayout::Irecv,
+            F::Recv_init => FieldLayout::RecvInit,
+            F::Psend_init | F::Precv_init => FieldLayout::PartitionedInit,
+            F::Sendrecv | F::Sendrecv_replace => FieldLayout::Sendrecv,
+            F::Isendrecv | F::Isendrecv_replace => FieldLayout::Isendrecv,
+            F::Start | F::Startall => FieldLayout::Start,
+            F::Cancel => FieldLayout::Cancel,
+            F::Request_free => FieldLayout::RequestFree,
+            F::Probe => FieldLayout::Probe,
+            F::Iprobe => FieldLayout::Iprobe,
+            F::Mprobe => FieldLayout::Mprobe,
+            F::Improbe => FieldLayout::Improbe,
+            F::Mrecv => FieldLayout::Mrecv,
+            F::Imrecv => FieldLayout::Imrecv,
+            F::Wait | F::Waitall => FieldLayout::Complete(Await::All, true),
+            F::Test | F::Testall => FieldLayout::Complete(Await::All, false),
+            F::Waitany => FieldLayout::Complete(Await::Any, true),
+            F::Testany => FieldLayout::Complete(Await::Any, false),
+            F::Waitsome => FieldLayout::Complete(Await::Some, true),
+            F::Testsome => FieldLayout::Complete(Await::Some, false),
             F::Request_get_status
             | F::Request_get_status_all
             | F::Request_get_status_any
-            | F::Request_get_status_some => Shape::RequestStatus,
-            F::Pready | F::Pready_range | F::Pready_list => Shape::Pready,
-            F::Parrived => Shape::Parrived,
-            F::Init | F::Init_thread => Shape::Init,
-            F::Finalize => Shape::Finalize,
-            _ => Shape::of_many(function),
+            | F::Request_get_status_some => FieldLayout::RequestStatus,
+            F::Pready | F::Pready_range | F::Pready_list => FieldLayout::Pready,
+            F::Parrived => FieldLayout::Parrived,
+            F::Init | F::Init_thread => FieldLayout::Init,
+            F::Finalize => FieldLayout::Finalize,
+            _ => FieldLayout::of_many(function),
         }
     }
 
-    fn of_many(function: Function) -> Shape {
+    fn of_many(function: Function) -> FieldLayout {
         use Function as F;
         match function {
-            F::Comm_dup | F::Comm_dup_with_info => Shape::Dup,
-            F::Comm_idup | F::Comm_idup_with_info => Shape::Idup,
-            F::Comm_split => Shape::Split,
+            F::Comm_dup | F::Comm_dup_with_info => FieldLayout::Dup,
+            F::Comm_idup | F::Comm_idup_with_info => FieldLayout::Idup,
+            F::Comm_split => FieldLayout::Split,
             F::Comm_split_type
             | F::Comm_create
             | F::Cart_create
@@ -158,76 +158,76 @@ impl Shape {
             | F::Comm_accept
             | F::Comm_connect
             | F::Comm_join
-            | F::Comm_get_parent => Shape::Create,
-            F::Comm_create_group => Shape::CreateGroup,
-            F::Comm_create_from_group | F::Intercomm_create_from_groups => Shape::CreateFromGroup,
-            F::Intercomm_create => Shape::InterCreate,
-            F::Intercomm_merge => Shape::Merge,
-            F::Comm_free | F::Comm_disconnect => Shape::CommFree,
+            | F::Comm_get_parent => FieldLayout::Create,
+            F::Comm_create_group => FieldLayout::CreateGroup,
+            F::Comm_create_from_group | F::Intercomm_create_from_groups => FieldLayout::CreateFromGroup,
+            F::Intercomm_create => FieldLayout::InterCreate,
+            F::Intercomm_merge => FieldLayout::Merge,
+            F::Comm_free | F::Comm_disconnect => FieldLayout::CommFree,
             _ if function.class() == Class::Collective => {
                 let name = function.name().trim_start_matches("MPI_");
                 match (name.ends_with("_init"), name.starts_with('I')) {
-                    (true, _) => Shape::CollectiveInit,
-                    (_, true) => Shape::Icollective,
-                    _ => Shape::Collective,
+                    (true, _) => FieldLayout::CollectiveInit,
+                    (_, true) => FieldLayout::Icollective,
+                    _ => FieldLayout::Collective,
                 }
             }
-            _ => Shape::Other,
+            _ => FieldLayout::Other,
         }
     }
 
     pub fn fields(self) -> &'static str {
         match self {
-            Shape::Send(_) => "cpgb",
-            Shape::Isend(_)
-            | Shape::SendInit(_)
-            | Shape::Irecv
-            | Shape::RecvInit
-            | Shape::PartitionedInit => "cpgbq",
-            Shape::Recv => "cpgbS",
-            Shape::Sendrecv => "cpgbpgbS",
-            Shape::Isendrecv => "cpgbpgbq",
-            Shape::Start | Shape::Cancel | Shape::RequestFree => "Q",
-            Shape::Probe => "cpgS",
-            Shape::Iprobe => "cpgfS",
-            Shape::Mprobe => "cpgmS",
-            Shape::Improbe => "cpgfmS",
-            Shape::Mrecv => "mbS",
-            Shape::Imrecv => "mbq",
-            Shape::Complete(..) | Shape::RequestStatus => "QC",
-            Shape::Pready => "q",
-            Shape::Parrived => "qf",
-            Shape::Collective => "cib",
-            Shape::Icollective | Shape::CollectiveInit => "cibq",
-            Shape::Dup | Shape::Create => "cc",
-            Shape::Idup => "ccq",
-            Shape::Split => "ciic",
-            Shape::CreateGroup => "cic",
-            Shape::CreateFromGroup => "ic",
-            Shape::CommFree => "c",
-            Shape::InterCreate => "ciciic",
-            Shape::Merge => "cfc",
-            Shape::Init | Shape::Finalize | Shape::Other => "",
+            FieldLayout::Send(_) => "cpgb",
+            FieldLayout::Isend(_)
+            | FieldLayout::SendInit(_)
+            | FieldLayout::Irecv
+            | FieldLayout::RecvInit
+            | FieldLayout::PartitionedInit => "cpgbq",
+            FieldLayout::Recv => "cpgbS",
+            FieldLayout::Sendrecv => "cpgbpgbS",
+            FieldLayout::Isendrecv => "cpgbpgbq",
+            FieldLayout::Start | FieldLayout::Cancel | FieldLayout::RequestFree => "Q",
+            FieldLayout::Probe => "cpgS",
+            FieldLayout::Iprobe => "cpgfS",
+            FieldLayout::Mprobe => "cpgmS",
+            FieldLayout::Improbe => "cpgfmS",
+            FieldLayout::Mrecv => "mbS",
+            FieldLayout::Imrecv => "mbq",
+            FieldLayout::Complete(..) | FieldLayout::RequestStatus => "QC",
+            FieldLayout::Pready => "q",
+            FieldLayout::Parrived => "qf",
+            FieldLayout::Collective => "cib",
+            FieldLayout::Icollective | FieldLayout::CollectiveInit => "cibq",
+            FieldLayout::Dup | FieldLayout::Create => "cc",
+            FieldLayout::Idup => "ccq",
+            FieldLayout::Split => "ciic",
+            FieldLayout::CreateGroup => "cic",
+            FieldLayout::CreateFromGroup => "ic",
+            FieldLayout::CommFree => "c",
+            FieldLayout::InterCreate => "ciciic",
+            FieldLayout::Merge => "cfc",
+            FieldLayout::Init | FieldLayout::Finalize | FieldLayout::Other => "",
         }
     }
 }
 
 /// Fields of a function's calls, as letters.
 pub fn fields(function: Function) -> &'static str {
-    Shape::of(function).fields()
+    FieldLayout::of(function).fields()
 }
 
-/// Name of the remark with the members of a new communicator.
+/// Name of the remark that lists the members of a new communicator.
 pub const MEMBERS: &str = "+members";
 
-/// Its fields.
+/// Fields of the remark `+members`.
 pub const MEMBERS_FIELDS: &str = "cGG";
 
-/// Name of the remark with the lengths of the library's queues.
+/// Name of the remark with the lengths of the MPI library's queues.
 pub const QUEUES: &str = "+queues";
 
-/// Its fields.
+/// Fields of the remark `+queues`.
 pub const QUEUES_FIELDS: &str = "iii";
 
-/// Suffix of a function's name for failed calls.
+/// Suffix of a function's name for calls that failed.
 pub const FAILED: &str = " (failed)";

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::search::SearchCost;
 
-/// File name.
+/// File name of the manifest.
 pub const FILE: &str = "manifest.json";
 
 /// Value of [`Manifest::format`].
@@ -15,32 +15,32 @@ pub const FORMAT: &str = "matchpoint trace";
 /// Content of `manifest.json`.
 #[derive(Clone, PartialEq, Default, Debug, Serialize, Deserialize)]
 pub struct Manifest {
-    /// [`FORMAT`].
+    /// Name of the format, equal to [`FORMAT`].
     pub format: String,
     /// Version of the format.
     pub version: u32,
-    /// `prepared`, `running` or `finished`.
+    /// State of the recording: `prepared`, `running` or `finished`.
     #[serde(default)]
     pub state: String,
-    /// Processes in `MPI_COMM_WORLD`.
+    /// Number of processes in `MPI_COMM_WORLD`.
     #[serde(default)]
     pub ranks: Option<u32>,
-    /// Command line.
+    /// Command line of the job.
     #[serde(default)]
     pub command: Vec<String>,
     /// First line of the result of `MPI_Get_library_version`.
     #[serde(default)]
     pub mpi: String,
-    /// Component of the library that matches messages at the first rank; empty if unknown.
+    /// Component of the MPI library that matches messages at the first rank; empty if unknown.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub transport: String,
-    /// Cost of an attempt in that library, within a host and between hosts.
+    /// Costs of an attempt in the MPI library, within a host and between hosts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub search: Vec<SearchCost>,
-    /// RFC 3339.
+    /// Start of the job, in RFC 3339 format.
     #[serde(default)]
     pub started: Option<String>,
-    /// RFC 3339.
+    /// End of the job, in RFC 3339 format.
     #[serde(default)]
     pub ended: Option<String>,
     /// Exit status of the launcher.
@@ -55,27 +55,27 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// Files by rank, after the end of the run. During the run, the files have newer data.
+    /// Files by rank, if the run has ended. During the run, the files contain newer data than the manifest.
     pub(crate) fn finished(&self) -> BTreeMap<u32, &RankFile> {
         let files = self.files.iter().filter(|_| self.state == "finished");
         files.map(|file| (file.rank, file)).collect()
     }
 }
 
-/// A rank's file.
+/// Properties of a rank's file.
 #[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub struct RankFile {
     /// Rank.
     pub rank: u32,
-    /// File name.
+    /// Name of the file.
     pub file: String,
-    /// Length in bytes.
+    /// Length of the file in bytes.
     #[serde(default)]
     pub bytes: u64,
-    /// Calls in the file.
+    /// Number of calls in the file.
     #[serde(default)]
     pub calls: u64,
-    /// The process called `MPI_Finalize`, and all calls were written.
+    /// True if the process called `MPI_Finalize` and all calls were written.
     #[serde(default)]
     pub complete: bool,
 }

@@ -17,10 +17,10 @@ pub use writer::{Settings, Writer};
 
 pub use crate::readers::native::{Entry, FollowError, Follower, Queues, Summary, summaries};
 
-/// Version that the writer writes. The reader also reads older ones.
+/// Version of the format that the writer writes. The reader also reads older versions.
 pub const VERSION: u32 = 2;
 
-/// Limit of ranks; a larger number is damage.
+/// Maximum number of ranks. A larger number in a file counts as damage.
 pub(crate) const MOST_RANKS: u32 = 1 << 20;
 
 /// Name of a rank's file.

@@ -1,6 +1,6 @@
 //! Variable-length integers: seven bits per byte, lowest first (LEB128).
 
-/// Maximal length.
+/// Maximum length of an integer in bytes.
 pub(crate) const MOST_BYTES: usize = 10;
 
 pub(crate) fn put(bytes: &mut Vec<u8>, mut value: u64) {
@@ -23,9 +23,9 @@ pub(crate) fn unzigzag(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)
 }
 
-/// Returns the number and its length; `None` if it does not end, or is too large.
+/// Returns the number and its length; `None` if the number does not end, or is too large.
 ///
-/// 1. Most numbers have one byte. A test for two at once was not faster.
+/// 1. Most numbers have one byte. A test for two numbers at once was not faster.
 /// 2. With eight bytes available, three steps join the groups of seven bits: a loop would mispredict its end.
 #[inline]
 pub(crate) fn get(bytes: &[u8], at: usize) -> Option<(u64, usize)> {

@@ -14,7 +14,7 @@ use super::{MOST_RANKS, VERSION};
 use crate::call::{Action, Call, CommId, NewComm};
 use crate::function::Function;
 
-/// Ticks of nanosecond 0, so that earlier times are ticks as well.
+/// Ticks at nanosecond 0. The value is large, so that negative times also have positive ticks.
 const ZERO: u64 = 1 << 62;
 
 /// Properties of a file, and options of the writer.
@@ -26,18 +26,18 @@ pub struct Settings {
     pub size: u32,
     /// Host name.
     pub host: String,
-    /// Maximal error between the clocks of all ranks; `None` if unknown.
+    /// Maximum error between the clocks of all ranks; `None` if unknown.
     pub clock_error_ns: Option<u64>,
-    /// The source of the calls does not distinguish `MPI_PROC_NULL` from `MPI_ANY_SOURCE`.
+    /// True if the source of the calls does not distinguish `MPI_PROC_NULL` from `MPI_ANY_SOURCE`.
     pub null_looks_any: bool,
-    /// Level of zstd; 0 does not pack.
+    /// Compression level of zstd; 0 means no compression.
     pub level: i32,
-    /// Unpacked size of blocks.
+    /// Size of a block before compression, in bytes.
     pub block_bytes: usize,
 }
 
 impl Settings {
-    /// Settings with light packing, in blocks of 64 KiB.
+    /// Settings with light compression, in blocks of 64 KiB.
     pub fn of(rank: u32, size: u32) -> Self {
         Settings {
             rank,
@@ -51,14 +51,14 @@ impl Settings {
     }
 }
 
-/// Writes calls, with ids as handles. The format cannot hold:
+/// Writes calls, with ids as handles. The format cannot contain:
 ///
 /// * groups, and the results of `MPI_Comm_size` and `MPI_Comm_rank`,
 /// * the creation of communicators except duplicates, `MPI_Comm_split`, `MPI_Intercomm_create` and
 ///   `MPI_Intercomm_merge` (members of [`NewComm::Listed`] are written),
 /// * other fields in the status of a cancelled message,
-/// * an end before the begin: such a call has no duration,
-/// * names of unknown functions, which become one.
+/// * an end before the begin: the written call has no duration,
+/// * names of unknown functions: all have the same name in the file.
 pub struct Writer<W: Write> {
     out: W,
     settings: Settings,

@@ -1,5 +1,5 @@
 //! Memory-mapped files.
-#![allow(unsafe_code)] // memory that a file backs can only be had so; the one place in this crate
+#![allow(unsafe_code)] // memory-mapped files need unsafe code
 
 use std::fs::File;
 use std::ops::Deref;
@@ -10,7 +10,7 @@ use memmap2::Mmap;
 
 use crate::error::TraceError;
 
-/// Bytes of a file. Clones share them.
+/// Bytes of a mapped file. Clones share the bytes.
 #[derive(Clone)]
 pub(super) struct Map(Arc<Mmap>);
 
@@ -22,8 +22,8 @@ impl Map {
     pub fn open(path: &Path) -> Result<Map, TraceError> {
         let file = File::open(path).map_err(|error| TraceError::io(path, &error))?;
         // SAFETY: the map is private and only read. Its bytes change only if another program writes to or
-        // truncates the trace, which the user guarantees not to do: a trace is a finished file. Every value
-        // is checked at its use, so a changed byte has no worse effect than a wrong one.
+        // truncates the trace, and users do not change a finished trace. Every value is checked at its use,
+        // so a changed byte has the same effect as a damaged file.
         let map = unsafe { Mmap::map(&file) };
         map.map(|map| Map(Arc::new(map))).map_err(|error| TraceError::io(path, &error))
     }

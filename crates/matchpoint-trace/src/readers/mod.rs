@@ -14,7 +14,7 @@ use self::reader::Reader;
 use crate::error::TraceError;
 use crate::trace::Trace;
 
-/// The first reader that recognizes a path reads it.
+/// Readers of all formats. The first reader that recognizes a path reads the path.
 const READERS: &[Reader] = &[
     native::READER,
     dumpi::BINARY,
@@ -26,7 +26,7 @@ const READERS: &[Reader] = &[
 /// Opens the trace at a path: a folder, or the main file of the format.
 ///
 /// # Errors
-/// There is no trace, more than one, or a damaged one.
+/// The path has no trace, more than one trace, or a damaged trace.
 pub fn open(path: &Path) -> Result<Box<dyn Trace>, TraceError> {
     std::fs::metadata(path).map_err(|error| TraceError::io(path, &error))?;
     match READERS.iter().find(|reader| (reader.is_trace)(path)) {

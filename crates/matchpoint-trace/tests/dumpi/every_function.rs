@@ -1,4 +1,4 @@
-//! Every function of the format, in several versions: see `data/README.md`.
+//! Test of every function of the format, in several versions: see `data/README.md`.
 
 use std::fs::{self, File};
 use std::io::Read;

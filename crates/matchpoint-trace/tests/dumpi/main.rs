@@ -1,4 +1,4 @@
-//! Readers of DUMPI against real traces, against the output of the format's own tool, and against generated
+//! Tests of the DUMPI readers with real traces, with the output of the format's own tool, and with generated
 //! files.
 
 mod counts;

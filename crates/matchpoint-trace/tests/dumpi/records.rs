@@ -1,4 +1,4 @@
-//! Meaning of generated records.
+//! Tests of the meaning of generated records.
 
 use matchpoint_trace::call::{
     Action, Await, CommId, Completion, GroupId, NewComm, NewGroup, Peer, ReceiveArgs, RequestId, SendArgs,
@@ -28,7 +28,7 @@ fn bytes() -> Bytes {
     Bytes::default()
 }
 
-/// Three integers to rank 1 with tag 7 in `MPI_COMM_WORLD`.
+/// Arguments of a message with three integers to or from `peer`, in `MPI_COMM_WORLD`.
 fn message(peer: i32, tag: i32) -> Bytes {
     bytes().int(3).half(9).int(peer).int(tag).half(2)
 }

@@ -1,4 +1,5 @@
-//! Calls without a record: replaced or omitted, and always reported.
+//! Tests of calls that the format cannot represent: the writer replaces or omits these calls, and always
+//! reports this.
 
 use matchpoint_trace::call::{
     Action, Await, CommId, Completion, HandleId, NewComm, Peer, ReceiveArgs, RequestId, SendArgs, SendMode,

@@ -1,4 +1,4 @@
-//! A binary file and its text by `dumpi2ascii` contain equal calls.
+//! Test that a binary file and its text from `dumpi2ascii` contain equal calls.
 
 use crate::traces::{REAL, calls, opened};
 use matchpoint_trace::Call;

@@ -11,7 +11,7 @@ use matchpoint_trace::{Call, Trace, open};
 
 pub struct Real {
     pub folder: PathBuf,
-    /// Output of `dumpi2ascii` for some files.
+    /// Output of `dumpi2ascii` for some files of the trace.
     pub texts: Vec<PathBuf>,
 }
 
@@ -19,7 +19,7 @@ pub static REAL: LazyLock<BTreeMap<String, Real>> = LazyLock::new(|| {
     let unpacked = Path::new(env!("CARGO_TARGET_TMPDIR")).join("traces");
     let mut found = BTreeMap::new();
     for folder in sources() {
-        // A manifest belongs to a trace in Matchpoint's format.
+        // A folder with a manifest is a trace in Matchpoint's format.
         let is_dumpi = |path: &Path| path.is_dir() && !path.join("manifest.json").exists();
         for entry in fs::read_dir(&folder).unwrap().flatten().filter(|entry| is_dumpi(&entry.path())) {
             let name = entry.file_name().into_string().unwrap();
@@ -35,7 +35,7 @@ pub static REAL: LazyLock<BTreeMap<String, Real>> = LazyLock::new(|| {
     found
 });
 
-/// Folders with traces in the parents of this crate.
+/// Folders with traces, in the parent folders of this crate.
 fn sources() -> Vec<PathBuf> {
     let above = |name: &str| {
         let mut parents = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().skip(1);

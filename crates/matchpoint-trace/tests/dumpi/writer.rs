@@ -1,4 +1,4 @@
-//! Writer of binary files with content that no real trace has.
+//! Writer of binary files for tests, with content that no real trace has.
 
 const MAGIC: u64 = 0xffaa_dd44_554d_5049;
 const END: u16 = 293;
@@ -9,11 +9,11 @@ pub mod mask {
     pub const WALL: u8 = 8;
     pub const THREAD: u8 = 64;
     pub const COUNTERS: u8 = 128;
-    /// The tracer's default.
+    /// Mask of the parts that the tracer writes by default.
     pub const USUAL: u8 = STATUSES | CPU | WALL | THREAD;
 }
 
-/// Big-endian bytes.
+/// A buffer of big-endian bytes.
 #[derive(Clone, Default)]
 pub struct Bytes(pub Vec<u8>);
 
@@ -42,7 +42,7 @@ impl Bytes {
         values.iter().fold(self.int(values.len() as i32), |bytes, value| bytes.int(*value))
     }
 
-    /// Bytes, source and tag of each status.
+    /// Adds statuses: bytes, source and tag of each status.
     pub fn statuses(self, statuses: &[(i32, i32, i32)]) -> Self {
         let count = self.int(statuses.len() as i32);
         statuses.iter().fold(count, |bytes, (length, source, tag)| {
@@ -70,7 +70,7 @@ pub struct Writer {
     ended: bool,
 }
 
-/// Processor and wall clock time, in seconds.
+/// Bias of processor time and of wall clock time, in seconds.
 pub const BIAS: (i32, i32) = (5, 1000);
 
 impl Writer {
@@ -84,7 +84,8 @@ impl Writer {
         self
     }
 
-    /// A call of thread 3 from 1 s and 10 ns to 2 s and 20 ns after the bias, as far as the mask permits.
+    /// Adds a call of thread 3, from 1 s and 10 ns to 2 s and 20 ns after the bias. Parts that the mask
+    /// excludes are omitted.
     pub fn call(self, function: u16, arguments: Bytes) -> Self {
         self.masked(function, mask::USUAL, arguments)
     }
@@ -111,7 +112,7 @@ impl Writer {
         self
     }
 
-    /// The file with an index of `words` words: 5 to 8, more in newer versions.
+    /// The file, with an index of `words` words: 5 to 8 words, more words in newer versions.
     pub fn indexed(&self, words: usize) -> Vec<u8> {
         let mut file = Bytes::default().long(MAGIC);
         let body = file.0.len() as u64;

@@ -1,4 +1,4 @@
-//! Files of the writer, read again: real traces, and random calls.
+//! Tests that read the writer's files again, with real traces and random calls.
 
 use std::collections::BTreeMap;
 
@@ -44,7 +44,7 @@ impl Numbers {
         100 + self.begun
     }
 
-    /// A new object if its creation was not seen.
+    /// Number of an object; a new number if the creation of the object was not seen.
     fn named(&mut self, id: u32, known: u32) -> u32 {
         if id <= known { id } else { self.live.get(&id).copied().unwrap_or_else(|| self.begin(id)) }
     }
@@ -215,7 +215,7 @@ fn real_traces_survive_round_trip() {
     }
 }
 
-/// Functions with records, from a file that has all of them.
+/// Functions that have records, taken from a file with all functions.
 fn functions() -> Vec<Function> {
     let (_, bytes) = files("bin").remove(0);
     let (mut stream, mut call) = (read_bytes(&bytes).unwrap(), Call::default());
@@ -228,7 +228,7 @@ fn functions() -> Vec<Function> {
     found
 }
 
-/// Changes a call so that a process could make it.
+/// Changes a random call so that a process could make the call.
 fn possible(random: &mut Random, call: &mut Call) {
     let single = !call.function.name().contains("all")
         && !call.function.name().contains("any")
@@ -311,7 +311,7 @@ fn names_requests(action: &Action) -> bool {
     matches!(action, Complete { .. } | Start | Cancel | RequestFree | RequestStatus)
 }
 
-/// Result of reading a call from a format without lists of members.
+/// The call that a reader returns from a format without lists of members.
 fn expected(call: &Call) -> Call {
     let mut call = call.clone();
     let split = call.function == Function::Comm_split;
@@ -330,7 +330,7 @@ fn expected(call: &Call) -> Call {
     call
 }
 
-/// Removes unknown fields of records.
+/// Removes the fields that records do not have.
 fn known(mut found: Call, expected: &Call) -> Call {
     match (&mut found.action, &expected.action) {
         (action, Action::Other) => {
@@ -350,7 +350,7 @@ fn known(mut found: Call, expected: &Call) -> Call {
 #[test]
 fn random_calls_survive_round_trip() {
     let mut functions = functions();
-    // Listed members change these functions: see `replaced.rs`.
+    // Listed members change the functions that create communicators: see `replaced.rs`.
     functions.retain(|function| {
         use Function::{Cart_create, Cart_sub, Comm_create, Graph_create};
         !matches!(function, Comm_create | Cart_create | Cart_sub | Graph_create)

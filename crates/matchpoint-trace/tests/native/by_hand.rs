@@ -1,4 +1,4 @@
-//! The format's documentation, checked with handmade files.
+//! Tests of the documented format with handmade files.
 
 use matchpoint_trace::call::{
     Action, CommId, Completion, NewComm, Peer, RequestId, SendArgs, SendMode, Status, TagArg,
@@ -96,7 +96,8 @@ fn thread_may_end_within_call() {
 
 #[test]
 fn unknown_content_is_skipped() {
-    // A function, a remark and a block of a newer version. Handles among them are bases of later ones.
+    // A function, a remark and a block of a newer version. Handles in their fields are bases of later
+    // handles.
     let novelty = [
         handle(0, 1),
         handle(0, 500),
@@ -144,7 +145,8 @@ fn members_follow_call_that_made_communicator() {
 
 #[test]
 fn time_goes_by_clock_pairs_and_offsets() {
-    // Two ticks per nanosecond, then one; from 100 ns ahead of rank 0's host to 300 ns.
+    // The clock has first two ticks per nanosecond, then one tick. The offset to rank 0's host grows from 100
+    // ns to 300 ns.
     let clock = words(kind::CLOCK, &[1000, 1000, 3000, 2000, 4000, 3000]);
     let offset = |ticks, ns| words(kind::OFFSET, &[ticks, ns, 7]);
     let stream: Vec<_> = [0, 1000, 1000, 500].map(|after| call(7, after, 100, &[])).to_vec();

@@ -1,4 +1,5 @@
-//! A file read while it grows gives the same calls as the whole file; the reader waits for incomplete blocks.
+//! Tests of the follower: a file read while the file grows gives the same calls as the whole file, and the
+//! follower waits for incomplete blocks.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -37,7 +38,7 @@ fn some_calls() -> Vec<Call> {
         .collect()
 }
 
-/// Offsets are relative to the start of reading.
+/// Removes offsets from calls: the offsets of a follower are relative to the start of reading.
 fn anywhere(calls: Vec<Call>) -> Vec<Call> {
     calls.into_iter().map(|call| Call { offset: 0, ..call }).collect()
 }
@@ -64,7 +65,8 @@ fn growing_file_is_read_like_whole() {
     }
 }
 
-/// The size may become visible before the bytes: zeros at the end, in the header or after it.
+/// The file size may become visible before the bytes: the file then ends with zeros, in a header or after a
+/// header.
 #[test]
 fn incomplete_block_is_waited_for() {
     let folder = tempdir().unwrap();
@@ -123,7 +125,7 @@ fn removed_file_is_reported() {
     let mut follower = followed();
     fs::remove_file(&path).unwrap();
     assert!(matches!(more(&mut follower), Err(FollowError::Removed)));
-    // Another file replaces it, as with `--replace`.
+    // Another file replaces the followed file, as with `--replace`.
     let mut follower = followed();
     fs::write(folder.path().join("other"), &bytes).unwrap();
     fs::rename(folder.path().join("other"), &path).unwrap();
@@ -133,7 +135,7 @@ fn removed_file_is_reported() {
     assert!(matches!(more(&mut follower), Err(FollowError::Replaced)));
 }
 
-/// Three fields: posted, unexpected, and exclusions; −1 is unknown. More fields may follow.
+/// The remark has three fields: posted, unexpected, and exclusions; −1 is unknown. More fields may follow.
 #[test]
 fn queue_reports_of_library_are_given() {
     let folder = tempdir().unwrap();
@@ -152,7 +154,7 @@ fn queue_reports_of_library_are_given() {
     let mut follower = Follower::new(path.clone());
     let (calls, queues) = more(&mut follower).unwrap();
     assert_eq!(calls.len(), 2);
-    // The last remark before a call counts. The clock gains a quarter.
+    // The last remark before a call counts. The clock runs a quarter too fast.
     let lengths: Vec<_> =
         queues.iter().map(|said| (said.posted, said.unexpected, said.excludes_any_source)).collect();
     assert_eq!(lengths, [(Some(12), None, true), (Some(0), Some(3), false)]);

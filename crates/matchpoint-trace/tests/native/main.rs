@@ -1,4 +1,4 @@
-//! Reader and writer of Matchpoint's format: against each other, with real traces, and with damage.
+//! Tests of reader and writer of Matchpoint's format: round trips, real traces, and damaged files.
 
 mod bundled;
 mod by_hand;

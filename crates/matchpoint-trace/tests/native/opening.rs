@@ -1,4 +1,4 @@
-//! Traces at a path, and their descriptions.
+//! Tests of trace paths, and of the descriptions of traces.
 
 use std::fs;
 
@@ -35,7 +35,7 @@ fn folder_manifest_or_file_opens_trace() {
     let alone = opened(&folder.join(file_name(2)));
     assert_eq!((alone.present(), alone.description().ranks), (&[2][..], 4));
     assert_eq!(alone.description().missing.len(), 3);
-    // The name need not contain the rank.
+    // The file name need not contain the rank.
     let renamed = folder.join("copy.mpt");
     fs::copy(folder.join(file_name(3)), &renamed).unwrap();
     assert_eq!(opened(&renamed).present(), [3]);
@@ -94,7 +94,7 @@ fn missing_ranks_are_named_with_reason() {
     );
 }
 
-/// The file has only a head.
+/// The file of this rank has only a head.
 #[test]
 fn rank_without_calls_is_missing() {
     let headed = |rank: u32, end: Option<&str>| {
@@ -133,7 +133,7 @@ fn rank_without_calls_is_missing() {
     assert!(error.problem.contains("the limit of disk space") && error.advice.contains("--limit"), "{error}");
 }
 
-/// The length in the manifest distinguishes a truncated file from that of a process that died.
+/// The length in the manifest distinguishes a truncated file from the file of a process that died.
 #[test]
 fn cut_file_is_no_dead_process() {
     let whole = four();

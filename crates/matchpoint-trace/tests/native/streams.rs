@@ -1,4 +1,4 @@
-//! Calls, written and read again.
+//! Tests that write calls and read the calls again.
 
 use matchpoint_trace::native::{Settings, Writer};
 use matchpoint_trace::readers::native::read_bytes;

@@ -1,10 +1,10 @@
-//! Removals from a queue in blocks, and its compaction.
+//! Removal of entries from a queue in blocks, and compaction of the queue.
 
 use super::{Blocks, Found, Keys, LANES, NEWEST, SPARSE, SlotIndex, before, bit, place, set_bits};
 
 impl<T: Copy, K> Blocks<T, K> {
-    /// Removes the entry found and compacts around it. Does not return the entry: callers need 8 of its 40
-    /// bytes. Copying the others, just written with other widths, delayed a ping-pong by 5 ns.
+    /// Removes the entry found and compacts the blocks around it. The entry is not returned: callers need 8
+    /// of the 40 bytes. A copy of bytes just stored with other widths delayed a ping-pong by 5 ns.
     #[inline]
     pub(crate) fn take<S>(&mut self, scheme: &S, found: Found)
     where
@@ -19,7 +19,7 @@ impl<T: Copy, K> Blocks<T, K> {
         }
     }
 
-    /// Removes an entry without moving others. Call [`compact`](Self::compact) before the next push or
+    /// Removes an entry without moving other entries. Call [`compact`](Self::compact) before the next push or
     /// search.
     #[inline]
     pub(crate) fn remove(&mut self, place: SlotIndex) {
@@ -38,8 +38,8 @@ impl<T: Copy, K> Blocks<T, K> {
     where
         K: Keys<T, S>,
     {
-        // Blocks before `kept` are compacted. One pass: separate removals would move the other numbers each
-        // time.
+        // Blocks before `kept` are compacted. Separate removals of blocks would move the later block numbers
+        // each time.
         let mut kept = self.front;
         for at in self.front..self.order.len() {
             let block = self.order[at];
@@ -93,8 +93,8 @@ impl<T: Copy, K> Blocks<T, K> {
         self.move_entries(scheme, to, moved, from);
     }
 
-    /// Moves the entries of `from` to the slots of `to` from `lane` on, which must be free. Returns the next
-    /// slot.
+    /// Moves the entries of `from` to the slots of `to` from `lane` on. These slots must be free. Returns the
+    /// next slot.
     pub(super) fn move_entries<S>(&mut self, scheme: &S, to: u32, mut lane: u32, from: u32) -> u32
     where
         K: Keys<T, S>,
@@ -112,7 +112,7 @@ impl<T: Copy, K> Blocks<T, K> {
         lane
     }
 
-    /// Removes an empty block from the order; the shorter side moves.
+    /// Removes an empty block from `order`; the shorter side of `order` moves.
     fn drop_block(&mut self, at: usize) {
         self.vacate(self.order[at]);
         if at - self.front < self.order.len() - at {

@@ -17,7 +17,7 @@ pub(crate) trait Pattern<T, K> {
 #[derive(Clone, Copy)]
 pub(crate) struct Found {
     pub(crate) place: SlotIndex,
-    /// Position of its block in the order, from the front.
+    /// Index of the entry's block in `order`, counted from the front.
     pub(super) at: u32,
 }
 
@@ -36,14 +36,13 @@ impl<T: Copy, K, W: Pattern<T, K>, E: Effort> Search for OldestSearch<'_, T, K, 
 
     #[inline(always)]
     fn run<L: Lanes>(&mut self, lanes: L) -> Option<Found> {
-        // By value: references would be loaded again for every block.
+        // Passed by value: the compiler would load references again for every block.
         let OldestSearch { order, blocks, entries, pattern, which, ref mut effort, ref mut false_hits } =
             *self;
         let key = pattern.key();
         let mut at = 0;
         loop {
-            // Nearly all blocks have no hit. A separate loop leaves them the registers that verification
-            // needs.
+            // Nearly all blocks have no hit. This separate loop frees the registers that verification needs.
             let (number, mut hits) = loop {
                 let &number = order.get(at as usize)?;
                 let block = &blocks[number as usize];
@@ -72,7 +71,7 @@ impl<T: Copy, K, W: Pattern<T, K>, E: Effort> Search for OldestSearch<'_, T, K, 
 }
 
 impl<T: Copy, K> Blocks<T, K> {
-    /// Finds the oldest entry that matches. Compares the oldest entry of all before it calls a kernel:
+    /// Finds the oldest entry that matches. Compares the oldest entry of the queue before a kernel runs:
     /// programs that receive in arrival order never need the kernel.
     #[inline]
     pub(crate) fn find<W: Pattern<T, K>, E: Effort>(

@@ -7,8 +7,8 @@ use crate::engine::Engine;
 use crate::footprint::Footprint;
 use crate::forward::forwarded;
 
-/// One engine behind one lock, as in MPI libraries; a call takes effect while it holds the lock. The baseline
-/// of comparisons.
+/// One engine behind one lock, as in MPI libraries. A call takes effect while the call holds the lock.
+/// Benchmarks compare other engines with `locked`.
 pub struct Locked(Mutex<Box<dyn Engine>>);
 
 impl Locked {

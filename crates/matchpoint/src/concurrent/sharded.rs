@@ -1,4 +1,4 @@
-//! `sharded`: several engines with a lock each. Nearly all calls take one lock.
+//! `sharded`: several engines, each with a lock. Nearly all calls take one lock.
 //!
 //! ```text
 //! (context, source) ──▶ shard      spread context: `no_any_source` was set while no entry was queued
@@ -6,17 +6,18 @@
 //! ```
 //!
 //! *Correctness.* Entries of two contexts never match. In a spread context every receive has a source, so
-//! entries of two sources never match either. All entries that can match, or that are ordered, are in one
-//! shard. A call takes effect while it holds the lock of this shard.
+//! entries of two sources never match either. Entries that can match, or that have an order, are in the same
+//! shard. A call takes effect while the call holds the lock of this shard.
 //!
 //! *End of spreading.* A context stops being spread when the assertion is withdrawn, or when a message with
-//! unknown source arrives. Then the call takes all locks and moves the entries of the context, in order, to a
-//! new engine at its home shard. The engine exists until the context is closed. Timestamps keep the order of
-//! queued messages; receives of different sources have no order. After a failed allocation nothing has
-//! changed.
+//! unknown source arrives. The call that ends the spreading takes all locks and moves the entries of the
+//! context, in order, to a new engine at its home shard. The engine exists until the context is closed.
+//! Timestamps keep the order of queued messages; receives of different sources have no order. After a failed
+//! allocation the context is still spread.
 //!
 //! *Shard of a call.* A call reads the table of spread contexts and an epoch, takes the lock, and reads the
-//! epoch again. The table and the epoch change only under all locks. So threads write no shared cache line.
+//! epoch again. The table and the epoch change only under all locks. In the common case, threads write no
+//! shared cache line.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,7 +30,8 @@ use crate::envelope::{ContextId, Envelope, Pair, Rank, Selector, Tag, Wild};
 use crate::footprint::Footprint;
 use crate::hints::{HintTable, Hints};
 
-/// Maximum number of spread contexts. If two ids share a slot, only the first is spread.
+/// Maximum number of spread contexts. If two context ids hash to the same slot, only the first context is
+/// spread.
 const SPREAD: usize = 256;
 
 /// Data of one lock, in separate cache lines.
@@ -66,7 +68,7 @@ impl ShardState {
 pub struct Sharded {
     shards: Vec<Shard>,
     name: String,
-    /// Spread contexts: id + 1, or 0.
+    /// Slots of spread contexts: the context id + 1; 0 in a free slot.
     spread: Vec<AtomicU64>,
     epoch: AtomicU64,
     stamp: AtomicU64,
@@ -75,10 +77,11 @@ pub struct Sharded {
 type AllLocks<'a> = Vec<MutexGuard<'a, ShardState>>;
 
 impl Sharded {
-    /// Creates shards of `engines`, all created by `name`.
+    /// Creates one shard for each of the `engines`, all of which `name` describes.
     ///
     /// # Panics
-    /// Without engines.
+    ///
+    /// If `engines` is empty.
     pub fn new(engines: Vec<Box<dyn Engine>>, name: &str) -> Self {
         assert!(!engines.is_empty(), "there is at least one shard");
         let shard = |engine| {
@@ -124,7 +127,8 @@ impl Sharded {
         (0..self.shards.len()).map(|at| self.lock(at)).collect()
     }
 
-    /// Calls `act` with the locked shard of a context and source, and whether the context is spread.
+    /// Calls `act` with the locked shard of a context and source. The second argument of `act` is true if the
+    /// context is spread.
     fn with_shard<A>(
         &self,
         context: ContextId,
@@ -132,7 +136,7 @@ impl Sharded {
         act: impl FnOnce(&mut ShardState, bool) -> A,
     ) -> A {
         loop {
-            // Pairs with the release in `change`: a thread that reads the epoch sees the table.
+            // Pairs with the release in `change`: a thread that reads the new epoch also reads the new table.
             let epoch = self.epoch.load(Ordering::Acquire);
             let is_spread = self.is_spread(context);
             let at = match source {
@@ -182,7 +186,7 @@ impl Sharded {
         }
         messages.sort_unstable_by_key(|&(stamp, _)| stamp);
         let before = all[self.home_shard(context)].hints.get(context);
-        // Queued entries may break the new assertions, which are set last.
+        // Sets the new assertions last, because queued entries may break them.
         let before = Hints { no_unexpected: false, ..before };
         engine.set_hints(context, before)?;
         for &(_, message) in &messages {
@@ -286,7 +290,8 @@ impl Concurrent for Sharded {
             if self.is_spread(context) {
                 let hints = all[self.home_shard(context)].hints.get(context);
                 if hints.no_unexpected {
-                    // No receive here matches. Checked first: an allocation of `stop_spreading` may fail.
+                    // No posted receive matches the message. This check precedes `stop_spreading`, which may
+                    // fail to allocate.
                     return Err(Refused::Hint);
                 }
                 self.stop_spreading(&mut all, context, hints)?;
@@ -350,7 +355,7 @@ impl Concurrent for Sharded {
         }
         let before = all[home].hints.get(context);
         self.set_hints_everywhere(&mut all, context, before, hints)?;
-        // The separate engine of the context is empty.
+        // The separate engine of the context is empty now.
         all[home].separate.retain(|(of, _)| *of != context);
         self.set_spread(&mut all, context, true);
         Ok(())

@@ -1,8 +1,8 @@
-//! Common part of `rank_array` and `four_d`: per communicator two queues per source, and a queue of
+//! Common part of `rank_array` and `four_d`: each communicator has two queues per source, and a queue of
 //! any-source receives.
 //!
-//! The engines differ in the table of sources ([`Sources`]). Entries of a queue are numbered in one sequence,
-//! their age.
+//! The engines differ in the table of sources ([`Sources`]). The ages of a queue's entries are numbers of one
+//! sequence.
 
 use crate::communicators::Communicators;
 use crate::effort::Effort;
@@ -13,42 +13,46 @@ use crate::hints::{HintTable, Order};
 use crate::linked::{Aged, LinkedQueue, Slab, SlotIndex};
 use crate::maintenance::{self, Queues};
 
-/// Queues of a source. Messages use links 0.
+/// Both queues of a source. The message queue uses links 0.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Peer {
     pub(super) posted: LinkedQueue,
     pub(super) unexpected: LinkedQueue,
 }
 
-/// Queued messages with `L` pairs of links. The second pair, if any, links all messages of a communicator in
-/// arrival order.
+/// Queued messages with `L` pairs of links. If a second pair of links exists, this pair links all messages of
+/// a communicator in arrival order.
 pub(super) type Messages<const L: usize> = Slab<Aged<Message>, L>;
 
-/// Messages of a communicator in arrival order; empty without second links.
+/// Messages of a communicator in arrival order; the queue is empty if `L` is 1.
 pub(super) type Arrivals = LinkedQueue<1>;
 
 pub(super) trait Sources<const L: usize>: Send + 'static {
-    type Shape: Copy + Send + 'static;
+    type SourceTableParameters: Copy + Send + 'static;
 
     /// True: an arrival compares receives of its source and any-source receives in the order of ages. False:
-    /// it searches the queue of its source, then the older any-source receives.
+    /// an arrival searches the queue of its source, then the older any-source receives.
     const IS_MERGED: bool;
 
-    fn new(shape: Self::Shape) -> Self;
+    fn new(shape: Self::SourceTableParameters) -> Self;
 
-    fn order(_: Self::Shape) -> Order {
+    fn order(_: Self::SourceTableParameters) -> Order {
         Order::Total
     }
 
     fn get_mut(&mut self, source: Rank) -> Option<&mut Peer>;
 
-    fn get_or_insert(&mut self, source: Rank, shape: Self::Shape) -> Result<&mut Peer, Refused>;
+    fn get_or_insert(
+        &mut self,
+        source: Rank,
+        shape: Self::SourceTableParameters,
+    ) -> Result<&mut Peer, Refused>;
 
     fn search_all(
         &self,
         messages: &Messages<L>,
         arrivals: Arrivals,
-        shape: Self::Shape,
+        shape: Self::SourceTableParameters,
         examined: &mut u64,
         matches: impl Fn(SlotIndex, &Message) -> bool + Copy,
     ) -> Option<SlotIndex>;
@@ -63,7 +67,7 @@ struct Communicator<S> {
 }
 
 impl<S> Communicator<S> {
-    fn new<const L: usize>(shape: S::Shape) -> Self
+    fn new<const L: usize>(shape: S::SourceTableParameters) -> Self
     where
         S: Sources<L>,
     {
@@ -75,10 +79,10 @@ impl<S> Communicator<S> {
     }
 
     #[inline]
-    fn posted<const L: usize>(
+    fn posted_queue<const L: usize>(
         &mut self,
         selector: &Selector,
-        shape: S::Shape,
+        shape: S::SourceTableParameters,
     ) -> Result<&mut LinkedQueue, Refused>
     where
         S: Sources<L>,
@@ -92,18 +96,18 @@ impl<S> Communicator<S> {
 
 pub(super) struct BySource<S: Sources<L>, E: Effort, const L: usize> {
     communicators: Communicators<Communicator<S>>,
-    shape: S::Shape,
+    shape: S::SourceTableParameters,
     posted: Slab<Aged<Receive>, 1>,
     unexpected: Messages<L>,
     clock: u64,
     hints: HintTable,
-    /// Maximum size before the last close. No other call frees memory.
+    /// Maximum bytes before the last `close`. Only `close` frees memory.
     peak_bytes: u64,
     effort: E,
 }
 
 impl<S: Sources<L>, E: Effort, const L: usize> BySource<S, E, L> {
-    pub(super) fn new(shape: S::Shape) -> Self {
+    pub(super) fn new(shape: S::SourceTableParameters) -> Self {
         BySource {
             communicators: Communicators::default(),
             shape,
@@ -158,7 +162,7 @@ impl<S: Sources<L>, E: Effort, const L: usize> BySource<S, E, L> {
         self.clock += 1;
         let open = || Communicator::new(self.shape);
         let communicator = self.communicators.find_or_open(receive.selector.context(), open)?;
-        let queue = communicator.posted(&receive.selector, self.shape)?;
+        let queue = communicator.posted_queue(&receive.selector, self.shape)?;
         let at = self.posted.insert(Aged { value: receive, age: self.clock })?;
         queue.push(&mut self.posted, at);
         Ok(())
@@ -187,11 +191,11 @@ impl<S: Sources<L>, E: Effort, const L: usize> Queues for BySource<S, E, L> {
     type Posted = SlotIndex;
     type Unexpected = SlotIndex;
 
-    fn posted(&self) -> impl Iterator<Item = (u64, SlotIndex)> {
+    fn posted_positions(&self) -> impl Iterator<Item = (u64, SlotIndex)> {
         self.posted.iter().map(|(at, posted)| (posted.age, at))
     }
 
-    fn unexpected(&self) -> impl Iterator<Item = (u64, SlotIndex)> {
+    fn unexpected_positions(&self) -> impl Iterator<Item = (u64, SlotIndex)> {
         self.unexpected.iter().map(|(at, waiting)| (waiting.age, at))
     }
 
@@ -206,8 +210,10 @@ impl<S: Sources<L>, E: Effort, const L: usize> Queues for BySource<S, E, L> {
     fn take_posted(&mut self, at: SlotIndex) {
         let selector = self.posted.get(at).value.selector;
         let communicator = self.communicators.find(selector.context());
-        // The queue exists, so this inserts no source.
-        if let Some(Ok(queue)) = communicator.map(|communicator| communicator.posted(&selector, self.shape)) {
+        // The queue of the source exists, so this call inserts no source.
+        if let Some(Ok(queue)) =
+            communicator.map(|communicator| communicator.posted_queue(&selector, self.shape))
+        {
             queue.unlink(&mut self.posted, at);
         }
         self.posted.remove(at);

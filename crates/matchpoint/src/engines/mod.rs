@@ -1,7 +1,7 @@
 //! Engines by name.
 //!
-//! An engine is a file or folder, with a `mod` line and a `SPEC` in [`REGISTRY`]. Programs add engines of
-//! other crates with [`register`].
+//! Each engine is a file or folder, with a `mod` line here and a `SPEC` in [`REGISTRY`]. Programs add engines
+//! of other crates with [`register`].
 //!
 //! Engine names have the form `name:key=value,…` on the command line, in the C ABI and in environment
 //! variables.
@@ -46,15 +46,15 @@ pub static REGISTRY: &[Spec] = &[
 
 static OTHERS: OnceLock<&'static [Spec]> = OnceLock::new();
 
-/// Adds engines of other crates. Call it once, before any engine is created.
+/// Adds engines of other crates. Call `register` once, before any engine is created.
 ///
 /// # Panics
-/// On the second call.
+/// On the second call of `register`.
 pub fn register(others: &'static [Spec]) {
     assert!(OTHERS.set(others).is_ok(), "other engines are made known once");
 }
 
-/// All engines: [`REGISTRY`] and the [added](register) ones.
+/// Descriptions of all engines: [`REGISTRY`] and the [added](register) engines.
 pub fn known_specs() -> impl Iterator<Item = &'static Spec> + Clone {
     REGISTRY.iter().chain(OTHERS.get().copied().unwrap_or_default())
 }
@@ -64,15 +64,15 @@ pub type Built = Result<Box<dyn Engine>, NameError>;
 
 /// Description of an engine.
 pub struct Spec {
-    /// Name.
+    /// Name of the engine.
     pub name: &'static str,
     /// Data structure and origin, in one line.
     pub summary: &'static str,
-    /// Parameters after the colon.
+    /// Parameters that may follow the colon in an engine name.
     pub parameters: &'static [Parameter],
-    /// Arguments that select other algorithms. Tests use each of them.
+    /// Arguments that select other algorithms. Tests use all variants.
     pub variants: &'static [&'static str],
-    /// Arguments with a table so small that tests fill it.
+    /// Arguments for a table so small that tests fill the table.
     pub tight: &'static [&'static str],
     /// Constructor; the flag enables counting of match attempts.
     pub build: fn(&Arguments<'_>, bool) -> Built,
@@ -80,15 +80,15 @@ pub struct Spec {
 
 /// A parameter of an engine.
 pub struct Parameter {
-    /// Key.
+    /// Key of the parameter, before `=`.
     pub key: &'static str,
-    /// Default value.
+    /// Default value of the parameter.
     pub default: &'static str,
-    /// Meaning and unit.
+    /// Meaning and unit of the parameter.
     pub meaning: &'static str,
 }
 
-/// Parameter values of an engine.
+/// Parameter values in an engine name.
 pub struct Arguments<'a> {
     spec: &'a Spec,
     given: Vec<(&'a str, &'a str)>,
@@ -136,10 +136,10 @@ impl<'a> Arguments<'a> {
         text.parse().map_err(|_| self.invalid(key, text))
     }
 
-    /// The value of a number within bounds.
+    /// The value of a numeric parameter, checked against `bounds`.
     ///
     /// # Errors
-    /// As [`get`](Self::get), or if the number is out of bounds.
+    /// The value does not parse as `T`, or is outside `bounds`.
     pub fn within<T>(&self, key: &str, bounds: RangeInclusive<T>) -> Result<T, NameError>
     where
         T: FromStr + PartialOrd + Display,
@@ -151,9 +151,10 @@ impl<'a> Arguments<'a> {
         Err(self.invalid(key, &number.to_string()))
     }
 
-    /// The value of a parameter with one of `words` as its value.
+    /// The value of a parameter that has one of `words` as value.
     ///
     /// # Errors
+    ///
     /// The value is another word.
     pub fn word<T: Copy>(&self, key: &str, words: &[(&str, T)]) -> Result<T, NameError> {
         let given: String = self.get(key)?;
@@ -161,7 +162,7 @@ impl<'a> Arguments<'a> {
         found.map(|&(_, value)| value).ok_or_else(|| self.invalid(key, &given))
     }
 
-    /// Whether a value was given, even if it is the default.
+    /// True if the engine name has this parameter, even with the default value.
     pub fn is_given(&self, key: &str) -> bool {
         self.given.iter().any(|&(of, _)| of == key)
     }
@@ -191,7 +192,7 @@ impl Spec {
 
 const LISTED: &str = "`matchpoint engines` lists all";
 
-/// An invalid engine name.
+/// The error for an invalid engine name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NameError {
     what: String,
@@ -199,7 +200,7 @@ pub struct NameError {
 }
 
 impl NameError {
-    /// An error with a fact and a hint.
+    /// An error of the fact `what` and the hint `instead`.
     pub fn new(what: impl Into<String>, instead: impl Into<String>) -> Self {
         NameError { what: what.into(), instead: instead.into() }
     }
@@ -253,7 +254,7 @@ pub fn at_process(name: &str, process: u64, processes: u64) -> String {
 pub struct Variant {
     /// Name with arguments.
     pub name: String,
-    /// True if its table is so small that it may become full ([`Refused::Full`](crate::Refused::Full)).
+    /// True if the engine's table is so small that [`Refused::Full`](crate::Refused::Full) may occur.
     pub is_tight: bool,
 }
 
@@ -280,7 +281,7 @@ pub fn create(name: &str) -> Built {
 /// Like [`create`], with counters of the entries examined ([`Engine::attempts`]).
 ///
 /// # Errors
-/// As [`create`].
+/// The errors of [`create`].
 pub fn create_counting(name: &str) -> Built {
     build(name, true)
 }

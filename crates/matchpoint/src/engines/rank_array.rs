@@ -1,15 +1,16 @@
-//! `rank_array`: per communicator an array with two queues per source, and a queue of any-source receives.
+//! `rank_array`: each communicator has an array with two queues per source, and a queue of any-source
+//! receives.
 //!
 //! As in Open MPI's ob1 (partner paper §2; the fuzzy paper, §VI-B, gives its memory). Costs and measurements:
 //! `docs/engines/rank_array.md`.
 //!
 //! * A message compares receives of its source and any-source receives in the order of ages (ob1's sequence
-//!   numbers). It takes the first match.
+//!   numbers). The message takes the first match.
 //! * A receive with a source searches the unexpected queue of that source.
-//! * An any-source receive searches the unexpected queues of all sources. With `order=total` it takes the
-//!   oldest message. With `order=per_source` it takes the first match of the lowest rank, which MPI permits.
-//!   ob1 continues after the rank that it served last. Here the search starts at rank 0, so that a probe
-//!   predicts the next receive.
+//! * An any-source receive searches the unexpected queues of all sources. With `order=total` the receive
+//!   takes the oldest message. With `order=per_source` the receive takes the first match of the lowest rank,
+//!   which MPI permits. ob1 continues after the rank that ob1 served last. This engine always starts at rank
+//!   0, so that a probe predicts the next receive.
 //!
 //! Sources below `dense` index an array, which grows to the highest source seen. Other sources (libfabric
 //! addresses, [`Rank::UNKNOWN`]) are hashed.
@@ -46,7 +47,7 @@ pub(super) const SPEC: Spec = Spec {
 fn build(arguments: &Arguments<'_>, is_counting: bool) -> Built {
     let order = arguments.word("order", &[("total", Order::Total), ("per_source", Order::PerSource)])?;
     let dense: u64 = arguments.within("dense", 0..=1 << 24)?;
-    let shape = Shape { order, dense };
+    let shape = SourceTableParameters { order, dense };
     Ok(if is_counting {
         Box::new(RankArray::<Attempts>::new(shape))
     } else {
@@ -56,26 +57,26 @@ fn build(arguments: &Arguments<'_>, is_counting: bool) -> Built {
 
 pub(super) type RankArray<E> = BySource<Peers<Peer>, E, 1>;
 
-/// Bytes per process of a communicator, up to the highest rank with entries so far (partner paper §2).
+/// Bytes per rank of a communicator, for ranks up to the highest rank with entries so far (partner paper §2).
 pub(super) const BYTES_PER_PROCESS: u64 = size_of::<Peer>() as u64;
 
 #[derive(Clone, Copy)]
-pub(super) struct Shape {
+pub(super) struct SourceTableParameters {
     pub(super) order: Order,
-    /// Sources below it index an array.
+    /// Sources below this number index an array.
     pub(super) dense: u64,
 }
 
 impl Sources<1> for Peers<Peer> {
-    type Shape = Shape;
+    type SourceTableParameters = SourceTableParameters;
 
     const IS_MERGED: bool = true;
 
-    fn new(_: Shape) -> Self {
+    fn new(_: SourceTableParameters) -> Self {
         Peers::default()
     }
 
-    fn order(shape: Shape) -> Order {
+    fn order(shape: SourceTableParameters) -> Order {
         shape.order
     }
 
@@ -85,7 +86,7 @@ impl Sources<1> for Peers<Peer> {
     }
 
     #[inline]
-    fn get_or_insert(&mut self, source: Rank, shape: Shape) -> Result<&mut Peer, Refused> {
+    fn get_or_insert(&mut self, source: Rank, shape: SourceTableParameters) -> Result<&mut Peer, Refused> {
         Peers::get_or_insert(self, source, shape.dense)
     }
 
@@ -93,7 +94,7 @@ impl Sources<1> for Peers<Peer> {
         &self,
         messages: &Messages<1>,
         _: Arrivals,
-        shape: Shape,
+        shape: SourceTableParameters,
         examined: &mut u64,
         matches: impl Fn(SlotIndex, &Message) -> bool + Copy,
     ) -> Option<SlotIndex> {

@@ -1,14 +1,14 @@
 //! Fallback from a table of fixed size to software matching.
 //!
 //! "If the number of posted receives exceeds this capacity, the application must fall back to software tag
-//! matching" (García et al. 2024, §III-B, §IV-E). Here the engine itself falls back.
+//! matching" (García et al. 2024, §III-B, §IV-E). In Matchpoint, the engine itself falls back.
 //!
 //! * When the table is full, a post moves all entries, in order, to an unbounded engine, [`NAME`]. After a
-//!   failed allocation nothing has changed, and the receive is refused.
-//! * When no entry is queued, the engine uses the tables again. So entries move at most once, and the return
-//!   cannot fail.
-//! * Assertions are set in both engines, first in the idle one, which has no entries that could break them.
-//!   Both engines keep their memory.
+//!   failed allocation, the engine is unchanged and the receive is refused.
+//! * When both queues are empty, the engine uses its fixed tables again. So entries move at most once, and
+//!   the return cannot fail.
+//! * Assertions are set in both engines, first in the idle engine, which has no entries that could break an
+//!   assertion. Both engines keep their memory.
 
 use crate::effort::Attempts;
 use crate::engine::{Drained, Engine, MsgId, Receive, RecvId, Refused};
@@ -44,13 +44,13 @@ pub(super) fn build(tables: impl Tables + 'static, arguments: &Arguments<'_>, is
 
 struct WithFallback<E> {
     tables: E,
-    /// Created with the tables: memory may be exhausted later.
+    /// The software engine, created together with the tables because memory may be exhausted later.
     software: Box<dyn Engine>,
-    /// All entries are in `software`, else in `tables`.
+    /// True if all entries are in `software`; false if all entries are in `tables`.
     has_fallen_back: bool,
     fallbacks: u64,
     moved_entries: u64,
-    /// Comparisons during migrations, which are not reported.
+    /// Comparisons during migrations. Reported attempts exclude these comparisons.
     migration_attempts: Attempts,
     peaks: Peaks,
 }
@@ -58,7 +58,8 @@ struct WithFallback<E> {
 #[derive(Clone, Copy, Default)]
 struct Peaks {
     both: u64,
-    /// Peak of each engine at the last update of `both`.
+    /// Peak memory of the tables at the last update of `both`. The next field is the peak memory of
+    /// `software`.
     tables: u64,
     software: u64,
 }
@@ -136,9 +137,9 @@ impl<E: Tables> WithFallback<E> {
         (size_of::<Self>() - size_of::<E>()) as u64
     }
 
-    /// Peak of the sum of both. Only one is in use, and only [`Engine::close`] and [`Engine::set_hints`]
-    /// change the size of the other. A peak since the last update therefore coincided with the current size
-    /// of the other.
+    /// Peak of the sum of both engines' memory. Only one engine is in use, and only [`Engine::close`] and
+    /// [`Engine::set_hints`] change the size of the idle engine. A peak since the last update therefore
+    /// coincided with the current size of the idle engine.
     fn peaks(&self) -> Peaks {
         let (tables, software) = (self.tables.footprint(), self.software.footprint());
         let reached = |engine: Footprint, before: u64, other: Footprint| {
@@ -174,7 +175,7 @@ impl<E: Tables> Engine for WithFallback<E> {
         idle.set_hints(context, hints)?;
         let set = in_use.set_hints(context, hints);
         if set.is_err() {
-            // Needs no memory: the context already has an entry.
+            // This call needs no memory: the table of hints already has the context.
             idle.set_hints(context, before)?;
         }
         set

@@ -38,7 +38,7 @@ pub fn parse(text: &str) -> Result<Vec<Event>, ScriptError> {
         let range =
             line.split_whitespace().nth(1).and_then(|word| word.split_once("..").map(|of| (word, of)));
         let read = match range {
-            Some((word, (from, to))) => parse_run(line, word, from, to, &mut events),
+            Some((word, (from, to))) => parse_event_range(line, word, from, to, &mut events),
             None => parse_event(line).map(|event| events.push(event)),
         };
         read.map_err(|error| error.at(number))?;
@@ -46,12 +46,12 @@ pub fn parse(text: &str) -> Result<Vec<Event>, ScriptError> {
     Ok(events)
 }
 
-/// Prints events as a script. Long runs of events with consecutive ids are one line.
+/// Prints events as a script. Long sequences of events with consecutive ids are printed as one line.
 pub fn print(events: &[Event]) -> String {
     let mut text = String::new();
     let mut rest = events;
     while let Some((first, others)) = rest.split_first() {
-        let run = 1 + run_length(first, others);
+        let run = 1 + range_length(first, others);
         if run < RUN_MIN {
             text += &format!("{first}\n");
             rest = others;
@@ -65,13 +65,13 @@ pub fn print(events: &[Event]) -> String {
     text
 }
 
-/// Shorter runs are printed line by line.
+/// Minimum number of events that are printed as one range line.
 const RUN_MIN: usize = 8;
 
 /// Maximum number of events in a line, so that short scripts do not fill the memory.
 const RUN_MAX: u64 = 1 << 22;
 
-/// Id of the receive or message in an event that may be part of a run.
+/// Id of the receive or message in an event that may be part of a range.
 fn id_mut(event: &mut Event) -> Option<&mut u64> {
     match event {
         Event::Post(receive) | Event::Cancel(receive) => Some(&mut receive.id.0),
@@ -80,8 +80,8 @@ fn id_mut(event: &mut Event) -> Option<&mut u64> {
     }
 }
 
-/// Number of `others` that continue `first`: the same event, with ids that count up or down by one.
-fn run_length(first: &Event, others: &[Event]) -> usize {
+/// Number of `others` that continue `first`: the same event, with ids that increase or decrease by one.
+fn range_length(first: &Event, others: &[Event]) -> usize {
     let (mut next, mut step) = (first.clone(), 0);
     let continues = |other: &&Event| {
         let id = |event: &Event| id_mut(&mut event.clone()).copied();
@@ -96,7 +96,13 @@ fn run_length(first: &Event, others: &[Event]) -> usize {
     others.iter().take_while(continues).count()
 }
 
-fn parse_run(line: &str, word: &str, from: &str, to: &str, out: &mut Vec<Event>) -> Result<(), ScriptError> {
+fn parse_event_range(
+    line: &str,
+    word: &str,
+    from: &str,
+    to: &str,
+    out: &mut Vec<Event>,
+) -> Result<(), ScriptError> {
     const EXPECTED: &str = "two names of one kind (r1..r9) in a post, an arrival, a cancel or a retraction";
     let [mut first, mut last] =
         [parse_event(&line.replacen(word, from, 1))?, parse_event(&line.replacen(word, to, 1))?];

@@ -1,7 +1,7 @@
-//! A slab shared by threads, each of which removes entries from different queues.
+//! A slab shared by several threads. Each thread removes entries from different queues.
 //!
-//! An entry is in one queue of the same links, and only the thread of this queue changes its links. Therefore
-//! threads with different queues need neither locks nor atomic operations.
+//! An entry is in one queue of the same links, and only the thread of this queue changes the links of the
+//! entry. Therefore threads with different queues need neither locks nor atomic operations.
 
 #![allow(unsafe_code)]
 
@@ -19,7 +19,7 @@ pub(crate) struct SharedSlab<'a, T> {
 // two threads use the same queue.
 unsafe impl<T: Send> Sync for SharedSlab<'_, T> {}
 
-/// Entries that one thread removed, linked as free slots.
+/// Slots of the entries that one thread removed, linked as free slots.
 #[derive(Clone, Copy)]
 pub(crate) struct RemovedEntries {
     first: SlotIndex,
@@ -72,7 +72,7 @@ impl<T: Copy> SharedSlab<'_, T> {
         let head = unsafe { &mut *self.queues.cast::<LinkedQueue>().wrapping_add(queue) };
         let mut at = head.head;
         while at != NIL {
-            // SAFETY: an entry of this queue, which only this thread uses.
+            // SAFETY: `at` is an entry of this queue, which only this thread uses.
             let slot = unsafe { &mut *self.slot(at) };
             taken.examined += 1;
             let next = slot.links[0].next;
@@ -84,7 +84,7 @@ impl<T: Copy> SharedSlab<'_, T> {
                 }
                 taken.first = at;
                 taken.count += 1;
-                // SAFETY: neighbours of the entry, in the same queue.
+                // SAFETY: `prev` and `next` are the neighbours of the entry, in the same queue.
                 unsafe { self.close_gap(head, at, prev, next) };
                 taken.emptied += u32::from(head.head == NIL);
                 return Some(found);
@@ -103,12 +103,12 @@ impl<T: Copy> SharedSlab<'_, T> {
         if queue.head == at {
             queue.head = next;
         } else {
-            // SAFETY: the previous entry of the queue; see the contract of this function.
+            // SAFETY: `prev` is the previous entry of the queue, and only this thread uses the queue.
             unsafe { (*self.slot(prev)).links[0].next = next };
         }
         let neighbour = if next == NIL { queue.head } else { next };
         if neighbour != NIL {
-            // SAFETY: the next entry or the head; see the contract of this function.
+            // SAFETY: `neighbour` is the next entry or the head, and only this thread uses the queue.
             unsafe { (*self.slot(neighbour)).links[0].prev = prev };
         }
     }
@@ -120,9 +120,9 @@ impl<T: Copy> SharedSlab<'_, T> {
     #[inline]
     pub(crate) unsafe fn prefetch_head(&self, queue: usize) -> u64 {
         assert!(queue < self.queues.len(), "a chain that was lent");
-        // SAFETY: as in `take_first`.
+        // SAFETY: `queue` is in bounds, and the caller guarantees that only this thread uses the queue.
         let head = unsafe { (*self.queues.cast::<LinkedQueue>().wrapping_add(queue)).head };
-        // SAFETY: an entry of this queue.
+        // SAFETY: `head` is an entry of this queue, which only this thread uses.
         if head == NIL { 0 } else { unsafe { (*self.slot(head)).value.age } }
     }
 }

@@ -14,7 +14,7 @@ use super::{InstructionSet, Kernel, LANES, Lanes, Search};
 #[derive(Clone, Copy)]
 pub(super) struct Avx512(());
 
-/// All features of [`compiled`].
+/// True if the processor has all features of [`compiled`].
 pub(super) fn is_available() -> bool {
     is_x86_feature_detected!("avx512bw")
         && is_x86_feature_detected!("bmi1")
@@ -26,7 +26,7 @@ pub(super) fn is_available() -> bool {
 #[inline(always)]
 pub(super) fn run<S: Search>(kernel: Kernel, search: &mut S) -> S::Found {
     assert!(kernel.set() == InstructionSet::Avx512);
-    // SAFETY: such a kernel exists only where `is_available` holds.
+    // SAFETY: a kernel of this instruction set exists only if `is_available` returns true.
     unsafe { compiled(search) }
 }
 
@@ -39,8 +39,8 @@ unsafe fn compiled<S: Search>(search: &mut S) -> S::Found {
 #[inline(always)]
 fn load<K: Copy>(_: Avx512, keys: &[K; LANES], vector: usize) -> __m512i {
     assert!((vector + 1) * 64 <= size_of_val(keys));
-    // SAFETY: in bounds by the assertion, and any bytes are a valid vector. An `Avx512` value implies the
-    // instruction.
+    // SAFETY: the assertion keeps the load in bounds, and any bytes are a valid vector. An `Avx512` value
+    // implies the instruction.
     unsafe { _mm512_loadu_si512(keys.as_ptr().cast::<u8>().add(vector * 64).cast()) }
 }
 
@@ -49,8 +49,8 @@ fn words([a, b, c, d]: [u16; 4]) -> u64 {
     u64::from(a) | u64::from(b) << 16 | u64::from(c) << 32 | u64::from(d) << 48
 }
 
-/// Bits of 64 words from four vectors, compared by `$equal`. Not a closure: the compiler may compile a
-/// closure without the target feature; the calls then cost 10 ns per block.
+/// Bits of 64 words from four vectors, compared by `$equal`. This is a macro because the compiler may compile
+/// a closure without the target feature; such calls cost 10 ns per block.
 macro_rules! of_words {
     ($vector:ident, $equal:expr) => {{
         let mut equal = [0; 4];
@@ -65,13 +65,13 @@ macro_rules! of_words {
 impl Lanes for Avx512 {
     #[inline(always)]
     fn equal_8(self, keys: &[u8; LANES], key: u8) -> u64 {
-        // SAFETY: `self` implies the instructions.
+        // SAFETY: a value of the type `Avx512` implies the instructions.
         unsafe { _mm512_cmpeq_epi8_mask(load(self, keys, 0), _mm512_set1_epi8(key as i8)) }
     }
 
     #[inline(always)]
     fn equal_16(self, keys: &[u16; LANES], key: u16) -> u64 {
-        // SAFETY: `self` implies the instructions.
+        // SAFETY: a value of the type `Avx512` implies the instructions.
         unsafe {
             let key = _mm512_set1_epi16(key as i16);
             let low = _mm512_cmpeq_epi16_mask(load(self, keys, 0), key);

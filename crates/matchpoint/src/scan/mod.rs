@@ -25,7 +25,7 @@ mod tests;
 
 use std::fmt::{self, Display};
 
-/// Keys in a block: the bytes that one AVX-512BW instruction compares.
+/// Number of keys in a block, equal to the bytes that one AVX-512BW instruction compares.
 pub(crate) const LANES: usize = 64;
 
 /// Environment variable that selects an instruction set by its [name](InstructionSet::name).
@@ -42,7 +42,7 @@ pub enum InstructionSet {
     Sse2,
     /// Advanced SIMD, part of 64-bit Arm: 16 bytes per comparison.
     Neon,
-    /// Portable code.
+    /// Portable code, for every processor.
     Scalar,
 }
 
@@ -56,7 +56,7 @@ impl InstructionSet {
         InstructionSet::Scalar,
     ];
 
-    /// Name in [`ENVIRONMENT`] and in engine names.
+    /// Name of the instruction set in [`ENVIRONMENT`] and in engine names.
     pub fn name(self) -> &'static str {
         match self {
             InstructionSet::Avx512 => "avx512",
@@ -67,7 +67,7 @@ impl InstructionSet {
         }
     }
 
-    /// Whether the processor has the instructions, and this build a kernel for them.
+    /// True if the processor has the instructions, and if this build has a kernel for the instruction set.
     pub fn is_available(self) -> bool {
         match self {
             #[cfg(all(target_arch = "x86_64", has_avx512_intrinsics))]
@@ -88,7 +88,8 @@ impl InstructionSet {
     }
 }
 
-/// An unavailable instruction set: its name, the option that named it, and the available ones.
+/// The error for an unavailable instruction set: its name, the option with this name, and the available
+/// instruction sets.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unavailable(String);
 
@@ -102,20 +103,20 @@ impl std::error::Error for Unavailable {}
 
 /// Comparisons with all keys of a block: bit *n* of the result is for lane *n*.
 ///
-/// Every method is `inline(always)`, so that it is compiled for the instruction set.
+/// Every method is `inline(always)`, so that the method is compiled for the instruction set.
 pub(crate) trait Lanes: Copy {
     fn equal_8(self, keys: &[u8; LANES], key: u8) -> u64;
     fn equal_16(self, keys: &[u16; LANES], key: u16) -> u64;
     fn equal_32(self, keys: &[u32; LANES], key: u32) -> u64;
-    /// Words that equal `key` in the bits of `mask`.
+    /// Words that equal `key` in all bits of `mask`.
     fn equal_32_under(self, keys: &[u32; LANES], mask: u32, key: u32) -> u64;
-    /// Words that equal `key` in the bits of the mask of their lane.
+    /// Words that equal `key` in all bits of the mask of their lane.
     fn equal_32_under_each(self, keys: &[u32; LANES], masks: &[u32; LANES], key: u32) -> u64;
 }
 
 pub(crate) trait Search {
     type Found;
-    /// Searches. Implementations, and all functions that they call with `lanes`, are `inline(always)`.
+    /// Runs the search. All implementations, and all functions called with `lanes`, are `inline(always)`.
     fn run<L: Lanes>(&mut self, lanes: L) -> Self::Found;
 }
 
@@ -128,7 +129,7 @@ impl Kernel {
         set.is_available().then_some(Kernel(set))
     }
 
-    /// The kernel called `name`. `auto` selects the kernel that the environment names, or the fastest.
+    /// The kernel called `name`. `auto` selects the kernel that [`ENVIRONMENT`] names, or the fastest kernel.
     ///
     /// # Errors
     /// The instruction set is unknown or unavailable.
@@ -146,7 +147,7 @@ impl Kernel {
         InstructionSet::available().next().map_or(Kernel(InstructionSet::Scalar), Kernel)
     }
 
-    /// The kernel that the environment names, if available, else the fastest.
+    /// The kernel that [`ENVIRONMENT`] names, if available, else the fastest kernel.
     pub(crate) fn fastest() -> Self {
         Kernel::named("auto").unwrap_or_else(|_| Kernel::fastest_here())
     }
@@ -164,8 +165,8 @@ impl Kernel {
         self.0
     }
 
-    /// Runs a search with this kernel. Dispatch costs one predictable branch. By reference: a moved search is
-    /// copied with other widths than it was written, which cost 10 ns.
+    /// Runs a search with this kernel. Dispatch costs one predictable branch. `search` is a reference: a copy
+    /// of `search` would load other widths than were stored, which cost 10 ns.
     #[inline(always)]
     pub(crate) fn run<S: Search>(self, search: &mut S) -> S::Found {
         match self.0 {

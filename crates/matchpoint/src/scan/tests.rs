@@ -1,4 +1,4 @@
-//! Compares every available kernel with simple loops.
+//! Compares the results of every available kernel with simple loops.
 
 use super::*;
 
@@ -11,7 +11,8 @@ impl Noise {
     }
 }
 
-/// Results: bytes, halfwords, words, words under one mask, words under a mask each.
+/// Results of the five comparisons: bytes, halfwords, words, words under one mask, words under a mask for
+/// each lane.
 type Answers = [u64; 5];
 
 struct Compare<'a> {
@@ -56,7 +57,7 @@ fn at<K, const N: usize>(values: &[K; N], offset: usize) -> &[K; LANES] {
     values[offset..].first_chunk().expect("64 more than the largest offset")
 }
 
-/// The available kernels. Panics if the kernel that the environment names is unavailable.
+/// The available kernels. Panics if the kernel that [`ENVIRONMENT`] names is unavailable.
 fn kernels() -> Vec<Kernel> {
     Kernel::named("auto").unwrap_or_else(|error| panic!("{error}"));
     InstructionSet::available().filter_map(Kernel::of).collect()

@@ -1,12 +1,12 @@
 //! `Counted`: a wrapper of an engine that counts queue lengths and match attempts as MPI_T does.
 //!
-//! MPICH's `posted_recvq_length` and `unexpected_recvq_length` are sampled before each search. Its
+//! MPICH's `posted_recvq_length` and `unexpected_recvq_length` are sampled before each search. MPICH's
 //! `posted_recvq_match_attempts` and `unexpected_recvq_match_attempts` are the entries examined. The wrapper
 //! separates attempts of search hits (hit depth) and of search misses (miss depth).
 //!
-//! Depths come from [`Engine::attempts`]: without an engine of
-//! [`engines::create_counting`](crate::engines::create_counting) all depths are 0. Costs two calls per
-//! search, and about half a kilobyte for [`Counts`].
+//! [`Engine::attempts`] provides the depths: all depths are 0 unless
+//! [`engines::create_counting`](crate::engines::create_counting) created the engine. The wrapper costs two
+//! calls per search, and about half a kilobyte for [`Counts`].
 
 use crate::effort::Attempts;
 use crate::engine::{Engine, MsgId, RecvId, Refused};
@@ -15,8 +15,8 @@ use crate::footprint::Footprint;
 use crate::forward::forwarded;
 
 /// Histogram of entries examined per search, in powers of two. Element 0 counts searches that examined no
-/// entry, element `b` those with 2^(b−1) to 2^b − 1 entries. The last element includes all longer searches.
-/// Saturates at `u32::MAX`.
+/// entry, element `b` counts searches that examined 2^(b−1) to 2^b − 1 entries. The last element includes all
+/// longer searches. Counts saturate at `u32::MAX`.
 pub type Depths = [u32; 20];
 
 /// Counts of one queue.
@@ -27,9 +27,9 @@ pub struct QueueCounts {
     /// Sum of the queue lengths at search, in entries.
     pub length_sum: u64,
     /// Searches: arrivals search the posted queue, posts the unexpected queue. A search refused for lack of
-    /// memory counts, a receive that breaks an assertion does not.
+    /// memory counts; a receive that breaks an assertion does not count.
     pub searches: u64,
-    /// Search hits.
+    /// Number of searches that found a match (search hits).
     pub hits: u64,
     /// Sum of the entries examined by search hits.
     pub attempts_hit: u64,
@@ -41,12 +41,13 @@ pub struct QueueCounts {
     pub depth_miss: Depths,
 }
 
-/// Counts of probes and matched probes. Separate from the queues, because a polling program makes very many.
+/// Counts of probes and matched probes. Probes are counted separately, because a polling program makes very
+/// many probes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ProbeCounts {
-    /// Calls.
+    /// Number of probes and matched probes.
     pub probes: u64,
-    /// Calls that found a message.
+    /// Number of probes that found a message.
     pub hits: u64,
     /// Entries of the unexpected queue examined.
     pub attempts: u64,
@@ -55,15 +56,15 @@ pub struct ProbeCounts {
 /// All counts of [`Counted`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
-    /// The PRQ, searched by arrivals.
+    /// Counts of the posted queue (PRQ), which arrivals search.
     pub posted: QueueCounts,
-    /// The UMQ, searched by posts.
+    /// Counts of the unexpected queue (UMQ), which posts search.
     pub unexpected: QueueCounts,
-    /// Probes of the UMQ.
+    /// Counts of probes of the unexpected queue.
     pub probes: ProbeCounts,
 }
 
-/// See the [module](self).
+/// A wrapper that counts queue lengths and attempts of an engine.
 pub struct Counted {
     engine: Box<dyn Engine>,
     counts: Counts,

@@ -18,7 +18,7 @@ pub struct SyntheticMachine {
     pub off_node: Vec<Protocol>,
     pub node_rate: f64,
     pub attempt_s: f64,
-    /// From this number of concurrent messages on, an entry costs this factor more.
+    /// A number of concurrent messages, and the factor by which an entry costs more from this number on.
     pub cold: (u32, f64),
     /// o and g of LogP.
     pub overhead_s: f64,
@@ -28,25 +28,25 @@ pub struct SyntheticMachine {
     pub delta_s_per_byte: f64,
     /// Time of a barrier stage. Several pairs have a barrier in every second direction.
     pub barrier_stage_s: f64,
-    /// Relative standard deviation.
+    /// Relative standard deviation of a time.
     pub noise: f64,
     /// Relative standard deviation of the machine's speed between rounds.
     pub drift: f64,
-    /// One batch of this number takes three times as long; 0: none.
+    /// One batch in `outliers` batches takes three times as long; 0 means no outliers.
     pub outliers: u32,
-    /// Interruptions of the processes.
+    /// Interruptions of the processes by host load.
     pub turns: Option<Interruptions>,
 }
 
-/// Other load: probability of an interruption per exchange, and its maximum seconds. Exchanges that take as
-/// long are measured only a few times.
+/// Host load: probability of an interruption per exchange, and the maximum seconds of an interruption. Long
+/// exchanges are measured only a few times.
 pub struct Interruptions {
     pub share: f64,
     pub longest_s: f64,
 }
 
 impl SyntheticMachine {
-    /// Table 1 of the paper.
+    /// The machine of the paper's table 1.
     pub fn blue_waters() -> SyntheticMachine {
         SyntheticMachine {
             on_socket: vec![(4.4e-7, 2.2e9, 512), (5.3e-7, 3.2e9, 8192), (1.7e-6, 6.2e9, u32::MAX)],

@@ -1,4 +1,4 @@
-//! Concurrent engines with full tables.
+//! Tests of concurrent engines with full tables.
 
 use super::*;
 
@@ -16,12 +16,12 @@ fn laws_hold_with_small_inner_tables() {
     check_one_thread("sharded:shards=3,engine=optimistic:bins=3,capacity=2,full=software", Options::quick());
 }
 
-/// Calls refused because of a full table have no effect: the other calls have the same results as without
-/// them.
+/// Calls refused because of a full table have no effect: the other calls have the same results as without the
+/// refused calls.
 #[test]
 fn full_shard_refusal_has_no_effect() {
     let seeds = if cfg!(miri) { 2 } else { 2000 };
-    let shape = Shape { calls: 60, is_hinted: true, rare: u64::MAX };
+    let shape = HistoryParameters { calls: 60, is_hinted: true, rare: u64::MAX };
     let hints = |no_any_source| {
         let hints = Hints { no_any_source, ..Hints::default() };
         [0, 1].map(|context| Request::Event(Event::SetHints(ContextId(context), hints)))
@@ -88,7 +88,8 @@ fn large_context_stays_spread_over_tables() {
         let selector = Selector::new(context, Wild::Is(Rank(id)), Wild::Any);
         Receive::new(RecvId(id.into()), selector)
     };
-    // More than one table holds, from sources in several shards. A receive for a full table is refused.
+    // Posts more receives than one table can hold, from sources in several shards. A receive for a full table
+    // is refused.
     let posted: Vec<u32> = (0..40).filter(|&id| engine.post(receive(id)).is_ok()).collect();
     assert!((5..40).contains(&posted.len()), "{posted:?}");
     assert_eq!(engine.posted_len(), posted.len());

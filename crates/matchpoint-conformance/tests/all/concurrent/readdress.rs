@@ -1,4 +1,4 @@
-//! Withdrawals and readdressing concurrent with other calls.
+//! Tests of withdrawals and readdressing concurrent with other calls.
 
 use matchpoint_conformance::Issued;
 

@@ -1,8 +1,8 @@
-//! The faults, and the laws that find them.
+//! The faults of the mutants, and the laws that find the faults.
 
 use matchpoint_conformance::Law;
 
-/// One fault.
+/// A fault of an engine.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Fault {
     AnySourceLosesToLaterDirected,
@@ -71,7 +71,8 @@ pub enum Fault {
 
 const RULES: &[Law] = &[Law::Arrive, Law::Post, Law::Probe, Law::MatchedProbe];
 
-/// Each fault, the laws that may find it, and the maximum events of the script that shows it.
+/// Each fault, the laws that may find it, and the maximum number of events in the script that shows the
+/// fault.
 pub const FAULTS: &[(Fault, &[Law], usize)] = &[
     (Fault::AnySourceLosesToLaterDirected, &[Law::Arrive], 3),
     (Fault::WildcardsBeforeExactWhateverTheAge, &[Law::Arrive], 3),

@@ -37,7 +37,7 @@ struct Memory {
     ghosts: Vec<Message>,
 }
 
-/// The first, or with `last` the last, entry for which `is` holds.
+/// The first entry for which `is` returns true; the last such entry if `last` is true.
 fn find<T>(of: &VecDeque<T>, last: bool, is: impl Fn(&T) -> bool) -> Option<usize> {
     if last { of.iter().rposition(is) } else { of.iter().position(is) }
 }
@@ -60,7 +60,7 @@ fn ignore_source(source: &mut Wild<Rank>, envelope: &Envelope, ignore: u32) {
     }
 }
 
-/// Maximum queue length of some faults.
+/// Maximum queue length of mutants with some faults.
 const ROOM: usize = 1 << 16;
 
 impl Mutant {
@@ -172,14 +172,14 @@ impl Mutant {
             }
             _ => return find(&self.unexpected, last, matches),
         }
-        // As in ob1's ring of sources: each search by a probe starts the next search at another source.
+        // Like ob1's ring of sources: after a search by a probe, the next search starts at another source.
         let sources = self.unexpected.iter().filter(|message| matches(message));
         let sources = sources.map(|message| message.envelope.source);
         let source = if self.probes % 2 == 0 { sources.min() } else { sources.max() };
         find(&self.unexpected, false, |message| matches(message) && Some(message.envelope.source) == source)
     }
 
-    /// A matched message that wildcard receives still find.
+    /// A matched message that wildcard receives still find, because of the fault.
     fn ghost(&self, selector: &Selector) -> Option<MsgId> {
         let found = self.memory.ghosts.iter().find(|ghost| selector.matches(&ghost.envelope));
         found.filter(|_| selector.exact().is_none()).map(|ghost| ghost.id)

@@ -1,4 +1,4 @@
-//! Engines with shared state: each keeps every law while it is the only engine.
+//! Engines with shared state: each engine keeps every law while no other engine exists.
 
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
@@ -12,11 +12,11 @@ use super::Mutant;
 /// Shared state of the engines of a library.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Shares {
-    /// All queues, as in a shim around an MPI library's global queues.
+    /// All queues are shared, as in a shim around an MPI library's global queues.
     Everything,
     /// Hints for a context hold for every engine.
     Hints,
-    /// Dropping one engine empties the others.
+    /// Dropping one engine empties the other engines.
     End,
 }
 
@@ -102,7 +102,7 @@ impl Engine for Sharing {
         self.own().set_hints(context, hints)?;
         if self.shares == Shares::Hints {
             for other in self.others() {
-                // An engine whose queues contradict the hints refuses them. One wrong engine is enough.
+                // An engine refuses hints that its queues contradict. One wrong engine is enough.
                 let _ = other.lock().unwrap().set_hints(context, hints);
             }
         }

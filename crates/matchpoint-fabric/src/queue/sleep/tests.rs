@@ -1,4 +1,5 @@
-//! Threads that signal while another thread reads. Under Miri (`.ci/deep`), the tests also detect data races.
+//! Tests of threads that signal while another thread reads. Under Miri (`.ci/deep`), the tests also detect
+//! data races.
 
 use std::ptr;
 use std::sync::atomic::AtomicU32;
@@ -64,7 +65,7 @@ fn open_queue(format: c_int, lock: &Lock) -> *mut FidCq {
     let fid = Fid { class: 0, context: ptr::null_mut(), ops: ptr::null_mut() };
     let fid = FidCq { fid, ops: ptr::null_mut() };
     let core = Box::into_raw(Box::new(Core { fid, ops, cq, signals: AtomicU32::new(0) }));
-    // SAFETY: just allocated. `closed` frees it.
+    // SAFETY: the object was just allocated. `closed` frees it.
     unsafe {
         (*core).fid.fid.ops = &raw mut (*core).ops;
         (*core).fid.ops = &raw mut (*core).cq;
@@ -89,14 +90,14 @@ unsafe impl Send for Shared {}
 
 impl Shared {
     fn signal(self) {
-        // SAFETY: an open queue.
+        // SAFETY: the queue is open.
         let rc = unsafe { (*(*self.0).ops).signal.expect("it can be signaled")(self.0) };
         assert_eq!(rc, 0);
     }
 
     fn wait(self) {
         let mut entry: CqTaggedEntry = Completion::new(ptr::null_mut(), 0).entry;
-        // SAFETY: an open queue, a buffer for one entry.
+        // SAFETY: the queue is open, and the buffer has space for one entry.
         let read = unsafe {
             let wait = (*(*self.0).ops).sread.expect("it can be waited in");
             wait(self.0, (&raw mut entry).cast(), 1, ptr::null(), -1)

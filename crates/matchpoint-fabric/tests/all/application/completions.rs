@@ -28,7 +28,7 @@ impl Stream {
         let bytes = [0, 8, 24, 40, 48][self.options.format as usize];
         let count = 1 + self.random.below(5);
         let (mut room, mut sources) = (vec![0_u64; 6 * count], vec![7; count]);
-        // SAFETY: an open queue, a buffer for as many entries.
+        // SAFETY: the queue is open, and the buffer has space for as many entries.
         let rc = unsafe {
             (*(*cq).ops).readfrom.expect("it reads")(
                 cq,
@@ -55,7 +55,7 @@ impl Stream {
     }
 
     pub(super) fn read_error(&mut self, cq: *mut FidCq) -> usize {
-        // SAFETY: zeros are an entry. An open queue.
+        // SAFETY: an all-zero entry is valid. The queue is open.
         let (rc, error) = unsafe {
             let mut error: CqErrEntry = zeroed();
             ((*(*cq).ops).readerr.expect("it reads errors")(cq, &raw mut error, 0), error)

@@ -27,11 +27,12 @@ pub struct StreamOptions {
     pub depth: usize,
     /// The maximum size of an injected message, in bytes.
     pub inject_bytes: usize,
-    /// Endpoints learn addresses during the stream, each at a random time.
+    /// True if endpoints learn addresses during the stream, each at a random time.
     pub is_late: bool,
 }
 
-/// Tag bits that all receives ignore, as in MPI libraries, and a bit that some receives ignore.
+/// `ALWAYS`: tag bits that all receives ignore, as in MPI libraries. The next constant is a bit that some
+/// receives ignore.
 const ALWAYS: u64 = 0b11 << 54;
 const SOMETIMES: u64 = 1 << 60;
 const ANY_TAG: u64 = 0xFF;
@@ -52,15 +53,15 @@ struct Operation {
     kind: Kind,
     endpoint: usize,
     buffers: Vec<Vec<u8>>,
-    /// The expected message of a receive, peek or discard, once known.
+    /// Expected message of a receive, peek or discard, once known.
     message: Option<usize>,
     /// The expected result, once known: 0 or an error.
     expected: Option<i32>,
-    /// The operation writes a completion.
+    /// True if the operation writes a completion.
     is_reported: bool,
     is_done: bool,
     tag: u64,
-    /// The source of its message was unknown at the match.
+    /// True if the source of the operation's message was unknown at the match.
     has_unknown_source: bool,
 }
 
@@ -291,7 +292,7 @@ impl Stream {
     }
 
     fn core_number(&self, at: usize) -> u64 {
-        // SAFETY: an endpoint of the simulated core provider.
+        // SAFETY: the endpoint is an object of the simulated core provider.
         unsafe { (*self.endpoints[at].ep.cast::<mock::Ep>()).at as u64 }
     }
 
@@ -328,7 +329,7 @@ impl Stream {
             () if is_injected || self.options.is_selective => 2,
             () => self.random.below(3),
         };
-        // SAFETY: an enabled endpoint. The buffers live until the stream ends.
+        // SAFETY: the endpoint is enabled. The buffers live until the stream ends.
         let rc = unsafe {
             let ops = &*(*ep).tagged;
             match (way, data) {
@@ -427,7 +428,7 @@ impl Stream {
             context,
             data: 0,
         };
-        // SAFETY: an enabled endpoint. The buffers live until the stream ends.
+        // SAFETY: the endpoint is enabled. The buffers live until the stream ends.
         unsafe { (*(*ep).tagged).recvmsg.expect("it receives")(ep, &raw const msg, flags | is_reported) }
     }
 
@@ -524,7 +525,7 @@ impl Stream {
 
     fn cancel_posted(&mut self, at: usize, id: usize) {
         let (context, ep) = (self.context(id), self.endpoints[at].ep);
-        // SAFETY: an enabled endpoint.
+        // SAFETY: the endpoint is enabled.
         let rc = unsafe { (*(*ep).ops).cancel.expect("it cancels")(&raw mut (*ep).fid, context) };
         assert_eq!(rc, 0, "{:?}: a cancel is refused", self.options);
         assert!(self.endpoints[at].lists.cancel(id));

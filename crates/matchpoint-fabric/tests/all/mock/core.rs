@@ -15,7 +15,7 @@ pub const CORE_ERROR: c_int = 77;
 const AGAIN: isize = -(errno::EAGAIN as isize);
 
 unsafe fn parts<'a>(iov: *const iovec, count: usize) -> &'a [iovec] {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller fulfils the contract of this function.
     if count == 0 { &[] } else { unsafe { std::slice::from_raw_parts(iov, count) } }
 }
 
@@ -33,7 +33,7 @@ unsafe fn send(
     if is_busy() {
         return AGAIN;
     }
-    // SAFETY: an endpoint of this module, with valid buffers.
+    // SAFETY: the endpoint is an object of this module, with valid buffers.
     unsafe {
         let from = &mut *ep.cast::<Ep>();
         assert!((*from.av).knows.contains(&to), "an application sends to peers that it has named");
@@ -69,7 +69,7 @@ pub unsafe extern "C" fn untagged_send(
     context: *mut c_void,
 ) -> isize {
     let iov = [iovec { iov_base: buf.cast_mut(), iov_len: len }];
-    // SAFETY: the caller's buffer.
+    // SAFETY: the caller passes valid buffers.
     unsafe { send(ep, &iov, to, None, None, Some(context), 0) }
 }
 
@@ -83,7 +83,7 @@ pub unsafe extern "C" fn tsend(
     context: *mut c_void,
 ) -> isize {
     let iov = [iovec { iov_base: buf.cast_mut(), iov_len: len }];
-    // SAFETY: the caller's buffer.
+    // SAFETY: the caller passes valid buffers.
     unsafe { send(ep, &iov, to, Some(tag), None, Some(context), 0) }
 }
 
@@ -98,7 +98,7 @@ pub unsafe extern "C" fn tsenddata(
     context: *mut c_void,
 ) -> isize {
     let iov = [iovec { iov_base: buf.cast_mut(), iov_len: len }];
-    // SAFETY: the caller's buffer.
+    // SAFETY: the caller passes valid buffers.
     unsafe { send(ep, &iov, to, Some(tag), Some(data), Some(context), 0) }
 }
 
@@ -110,7 +110,7 @@ pub unsafe extern "C" fn tinject(
     tag: u64,
 ) -> isize {
     let iov = [iovec { iov_base: buf.cast_mut(), iov_len: len }];
-    // SAFETY: the caller's buffer.
+    // SAFETY: the caller passes valid buffers.
     unsafe { send(ep, &iov, to, Some(tag), None, None, flags::INJECT) }
 }
 
@@ -123,12 +123,12 @@ pub unsafe extern "C" fn tinjectdata(
     tag: u64,
 ) -> isize {
     let iov = [iovec { iov_base: buf.cast_mut(), iov_len: len }];
-    // SAFETY: the caller's buffer.
+    // SAFETY: the caller passes valid buffers.
     unsafe { send(ep, &iov, to, Some(tag), Some(data), None, flags::INJECT) }
 }
 
 pub unsafe extern "C" fn tsendmsg(ep: *mut FidEp, msg: *const MsgTagged, flags: u64) -> isize {
-    // SAFETY: the caller's message.
+    // SAFETY: the caller passes valid messages.
     unsafe {
         let msg = &*msg;
         let data = (flags & flags::REMOTE_CQ_DATA != 0).then_some(msg.data);
@@ -140,7 +140,7 @@ pub unsafe extern "C" fn trecvmsg(ep: *mut FidEp, msg: *const MsgTagged, _: u64)
     if is_busy() {
         return AGAIN;
     }
-    // SAFETY: an endpoint of this module, and the caller's message.
+    // SAFETY: the endpoint is an object of this module, and the caller's message.
     unsafe {
         let (ep, msg) = (&mut *ep.cast::<Ep>(), &*msg);
         let iov = parts(msg.msg_iov, msg.iov_count).to_vec();
@@ -174,13 +174,13 @@ pub unsafe extern "C" fn write(
     0
 }
 
-/// Does nothing: no thread sleeps.
+/// Does nothing, because no thread sleeps.
 pub unsafe extern "C" fn signal(_: *mut FidCq) -> c_int {
     0
 }
 
 pub unsafe extern "C" fn cancel(fid: *mut Fid, context: *mut c_void) -> isize {
-    // SAFETY: an endpoint of this module. Its queue is open.
+    // SAFETY: the endpoint is an object of this module. Its queue is open.
     unsafe {
         let ep = &mut *fid.cast::<Ep>();
         let entry = CqTaggedEntry {
@@ -199,7 +199,7 @@ pub unsafe extern "C" fn cancel(fid: *mut Fid, context: *mut c_void) -> isize {
     0
 }
 
-/// Progresses, then reads completions. An error must first be read by `readerr`.
+/// Makes progress, then reads completions. An error must first be read by `readerr`.
 pub unsafe extern "C" fn readfrom(
     fid: *mut FidCq,
     buf: *mut c_void,
@@ -207,7 +207,7 @@ pub unsafe extern "C" fn readfrom(
     sources: *mut Addr,
 ) -> isize {
     let cq = fid.cast::<Cq>();
-    // SAFETY: a queue of this module. No reference is held while owners are called.
+    // SAFETY: the queue is an object of this module. No reference is held while owners are called.
     unsafe {
         for at in 0..(*cq).endpoints.len() {
             let ep = (&(*cq).endpoints)[at];
@@ -240,7 +240,7 @@ pub unsafe extern "C" fn sreadfrom(
     _: *const c_void,
     timeout: c_int,
 ) -> isize {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller fulfils the contract of this function.
     let read = unsafe { readfrom(fid, buf, count, sources) };
     if read == AGAIN {
         world().slept.push(timeout);
@@ -252,7 +252,7 @@ pub unsafe extern "C" fn sreadfrom(
 }
 
 pub unsafe extern "C" fn readerr(fid: *mut FidCq, to: *mut CqErrEntry, _: u64) -> isize {
-    // SAFETY: a queue of this module. Only fields of all versions are written.
+    // SAFETY: the queue is an object of this module. Only fields of all versions are written.
     unsafe {
         let ring = &mut (*fid.cast::<Cq>()).ring;
         if ring.front().is_none_or(|item| item.error == 0) {
@@ -271,9 +271,9 @@ pub unsafe extern "C" fn readerr(fid: *mut FidCq, to: *mut CqErrEntry, _: u64) -
     1
 }
 
-/// Starts an unexpected message that has a receive now.
+/// Starts an unexpected message for which a receive was posted.
 unsafe extern "C" fn start(pointer: *mut c_void) -> c_int {
-    // SAFETY: an entry that this core provider queued.
+    // SAFETY: the pointer is an entry that this core provider queued.
     unsafe {
         let entry = &mut *entry_of(pointer);
         let message = Box::from_raw(entry.peer_context.cast::<Message>());
@@ -288,7 +288,7 @@ unsafe extern "C" fn start(pointer: *mut c_void) -> c_int {
 }
 
 unsafe extern "C" fn discard(pointer: *mut c_void) -> c_int {
-    // SAFETY: an entry that this core provider queued.
+    // SAFETY: the pointer is an entry that this core provider queued.
     unsafe { drop(Box::from_raw((*entry_of(pointer)).peer_context.cast::<Message>())) };
     world().discarded += 1;
     0

@@ -1,8 +1,8 @@
-//! A simulated core provider for one thread. Its endpoints send to each other.
+//! A simulated core provider for one thread. Its endpoints send messages to each other.
 //!
-//! It matches tagged messages itself, or accepts peer receive queues. Messages arrive when a completion queue is read,
-//! in order per sender, otherwise at random. Calls fail at random with `FI_EAGAIN`. A message stays in the sender's
-//! buffers until it arrives. Its send completes later.
+//! The core provider matches tagged messages itself, or accepts peer receive queues. Messages arrive when a
+//! completion queue is read, in order per sender, otherwise at random. Calls fail at random with `FI_EAGAIN`.
+//! A message stays in the sender's buffers until the message arrives. The send completes later.
 #![allow(unsafe_code, dead_code)]
 
 pub mod core;
@@ -48,17 +48,18 @@ pub struct World {
     pub refuses_close: bool,
     /// The maximum size of an injected message, in bytes.
     pub inject_bytes: usize,
-    /// Peer receive queues that are still accepted.
+    /// Number of peer receive queues that the core provider still accepts.
     pub queues_left: usize,
     pub caps: u64,
     pub threading: c_int,
     pub fabric: *mut FidFabric,
-    /// Calls of `fi_write`.
+    /// Number of calls of `fi_write`.
     pub writes: usize,
-    /// Timeouts of calls that sleep in a queue, in milliseconds. Negative: no timeout.
+    /// Timeouts of calls that sleep in a queue, in milliseconds. A negative value is no timeout.
     pub slept: Vec<c_int>,
     pub endpoints: Vec<*mut Ep>,
-    /// Messages for which the provider returned a receive or queued an entry: endpoint and sender.
+    /// Messages for which the provider returned a receive or queued an entry: endpoint and sender of each
+    /// message.
     pub arrivals: VecDeque<(usize, usize)>,
     /// The last accepted peer receive queue.
     pub srx: *mut FidPeerSrx,
@@ -117,7 +118,7 @@ impl Message {
     /// The send is not complete.
     pub unsafe fn fetch(&mut self) {
         for part in self.parts.drain(..).filter(|part| part.iov_len > 0) {
-            // SAFETY: guaranteed by the caller.
+            // SAFETY: the caller fulfils the contract of this function.
             let part = unsafe { std::slice::from_raw_parts(part.iov_base.cast::<u8>(), part.iov_len) };
             self.bytes.extend_from_slice(part);
         }
@@ -185,7 +186,7 @@ pub fn entry_of(pointer: *mut c_void) -> *mut PeerRxEntry {
     pointer.cast::<u8>().wrapping_add(offset).cast()
 }
 
-/// Copies a message into buffers. Returns the bytes that do not fit.
+/// Copies a message into buffers. Returns the number of bytes that do not fit.
 unsafe fn fill(iov: &[iovec], bytes: &[u8]) -> usize {
     let mut left = bytes;
     for part in iov {
@@ -259,14 +260,14 @@ impl Ep {
         Item { entry, source: self.source_of(message.from), error, missing }
     }
 
-    /// Returns the source of a message, if it is in the address vector.
+    /// Returns the source of a message, if the source is in the address vector.
     pub fn source_of(&self, from: usize) -> Addr {
         // SAFETY: the address vector is bound and open.
         let knows = unsafe { (*self.av).knows.contains(&(from as Addr)) };
         if knows { from as Addr } else { ADDR_UNSPEC }
     }
 
-    /// Requests the receive that a message takes from the peer.
+    /// Requests from the peer the receive that a message takes.
     unsafe fn request_receive(&mut self, message: Message) {
         let (srx, layout) = (self.srx, world().layout);
         world().arrivals.push_back((self.at, message.from));

@@ -1,4 +1,4 @@
-//! Objects of the simulated core provider: open, bind, enable, close.
+//! Functions that open, bind, enable and close objects of the simulated core provider.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::mem::zeroed;
@@ -14,7 +14,7 @@ use super::*;
 /// Allocates and leaks a table with these functions only.
 macro_rules! table {
     ($type:ty; $($name:ident: $function:expr),* $(,)?) => {{
-        // SAFETY: zeros are a table without functions.
+        // SAFETY: an all-zero value is a valid table without functions.
         #[allow(unused_unsafe)]
         let mut table: $type = unsafe { zeroed() };
         table.size = size_of::<$type>();
@@ -69,7 +69,7 @@ unsafe extern "C" fn getinfo(
     hints: *const Info,
     to: *mut *mut Info,
 ) -> c_int {
-    // SAFETY: the caller's hints.
+    // SAFETY: the caller passes valid hintss.
     unsafe {
         let info = dupinfo(hints);
         (*(*info).tx_attr).iov_limit = 8;
@@ -91,7 +91,7 @@ fn fid_ops() -> *mut Ops {
 }
 
 unsafe extern "C" fn open_fabric(_: *mut FabricAttr, to: *mut *mut FidFabric, _: *mut c_void) -> c_int {
-    // SAFETY: zeros are an object. The caller provides the output pointer.
+    // SAFETY: an all-zero value is a valid object. The caller provides the output pointer.
     unsafe {
         let mut fabric: FidFabric = zeroed();
         fabric.fid.ops = fid_ops();
@@ -113,7 +113,7 @@ unsafe extern "C" fn open_domain(
     to: *mut *mut FidDomain,
     _: *mut c_void,
 ) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: an all-zero value is a valid object.
     unsafe {
         let mut domain: FidDomain = zeroed();
         domain.fid.ops = fid_ops();
@@ -156,7 +156,7 @@ unsafe extern "C" fn open_av(
     to: *mut *mut FidAv,
     _: *mut c_void,
 ) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the context of a peer's queue.
     unsafe {
         let mut fid: FidAv = zeroed();
         fid.fid.class = CLASS_AV;
@@ -176,7 +176,7 @@ unsafe extern "C" fn insert(
     _: *mut c_void,
 ) -> c_int {
     for at in 0..count {
-        // SAFETY: an address vector of this module, and the caller's arrays.
+        // SAFETY: the address vector is an object of this module, and the caller's arrays.
         unsafe {
             let addr = addresses.cast::<u64>().add(at).read_unaligned();
             (*av.cast::<Av>()).knows.insert(addr);
@@ -198,7 +198,7 @@ unsafe extern "C" fn insert(
 
 /// Returns the source of a message in a peer's queue.
 unsafe extern "C" fn sender_of(pointer: *mut c_void) -> Addr {
-    // SAFETY: an entry that this core provider queued.
+    // SAFETY: the pointer is an entry that this core provider queued.
     unsafe {
         let entry = &*entry_of(pointer);
         (*entry.owner_context.cast::<Ep>()).source_of((*entry.peer_context.cast::<Message>()).from)
@@ -207,7 +207,7 @@ unsafe extern "C" fn sender_of(pointer: *mut c_void) -> Addr {
 
 unsafe extern "C" fn remove(av: *mut FidAv, addrs: *mut Addr, count: usize, _: u64) -> c_int {
     for at in 0..count {
-        // SAFETY: an address vector of this module, and the caller's array.
+        // SAFETY: the address vector is an object of this module, and the caller's array.
         unsafe { (*av.cast::<Av>()).knows.remove(&*addrs.add(at)) };
     }
     0
@@ -228,7 +228,7 @@ unsafe extern "C" fn open_cq(
     to: *mut *mut FidCq,
     _: *mut c_void,
 ) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the caller provides the output buffers.
     unsafe {
         assert_eq!((*attr).format, CQ_FORMAT_TAGGED, "the core's entries are the longest");
         let mut fid: FidCq = zeroed();
@@ -241,7 +241,7 @@ unsafe extern "C" fn open_cq(
 }
 
 unsafe extern "C" fn open_ep(_: *mut FidDomain, _: *mut Info, to: *mut *mut FidEp, _: *mut c_void) -> c_int {
-    // SAFETY: zeros are an object. All other fields are set here.
+    // SAFETY: an all-zero value is a valid object. All other fields are set here.
     unsafe {
         let mut fid: FidEp = zeroed();
         fid.fid.ops = table!(Ops; close: close_ep, bind: bind, control: control);
@@ -299,7 +299,7 @@ unsafe extern "C" fn bind(fid: *mut Fid, to: *mut Fid, flags: u64) -> c_int {
 }
 
 unsafe extern "C" fn control(fid: *mut Fid, _: c_int, _: *mut c_void) -> c_int {
-    // SAFETY: an endpoint of this module.
+    // SAFETY: the endpoint is an object of this module.
     let ep = unsafe { &mut *fid.cast::<Ep>() };
     if ep.av.is_null() || ep.rx_cq.is_null() && ep.tx_cq.is_null() {
         return -errno::EINVAL;
@@ -312,7 +312,8 @@ unsafe extern "C" fn control(fid: *mut Fid, _: c_int, _: *mut c_void) -> c_int {
 }
 
 unsafe extern "C" fn close_ep(fid: *mut Fid) -> c_int {
-    // SAFETY: an endpoint of this module. Its slot stays, so that other endpoints keep their numbers.
+    // SAFETY: the endpoint is an object of this module. Its slot stays, so that other endpoints keep their
+    // numbers.
     unsafe {
         let ep = &mut *fid.cast::<Ep>();
         // A core provider detects the owner of a queue by this table.

@@ -19,7 +19,7 @@ pub struct Opened {
 impl Opened {
     /// The number of the endpoint, which is its address.
     pub fn number(&self) -> u64 {
-        // SAFETY: an endpoint of the simulated core provider.
+        // SAFETY: the endpoint is an object of the simulated core provider.
         unsafe { (*self.ep.cast::<Ep>()).at as u64 }
     }
 
@@ -83,7 +83,7 @@ pub unsafe fn open_domain() -> (*mut Info, *mut FidDomain) {
 /// Both arguments are from [`open_domain`].
 pub unsafe fn open_endpoint(info: *mut Info, domain: *mut FidDomain) -> *mut FidEp {
     let mut ep = ptr::null_mut();
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller fulfils the contract of this function.
     unsafe {
         let open = (*(*domain).ops).endpoint.expect("there are endpoints");
         checked(open(domain, info, &raw mut ep, ptr::null_mut()));
@@ -96,7 +96,7 @@ pub unsafe fn open_endpoint(info: *mut Info, domain: *mut FidDomain) -> *mut Fid
 /// # Safety
 /// The object is open and has no users.
 pub unsafe fn close(fid: *mut Fid) {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller fulfils the contract of this function.
     unsafe { checked((*(*fid).ops).close.expect("every object can be closed")(fid)) };
 }
 
@@ -106,7 +106,8 @@ pub unsafe fn close(fid: *mut Fid) {
 /// Calls are as libfabric and applications make them.
 pub unsafe fn open(endpoints: usize, format: i32, directions: &[u64]) -> Vec<Opened> {
     let mut all = Vec::new();
-    // SAFETY: guaranteed by the caller. Zeros are attributes that request nothing. The tables exist.
+    // SAFETY: the caller fulfils the contract of this function. Zeros are attributes that request nothing.
+    // The tables exist.
     unsafe {
         let (info, domain) = open_domain();
         for _ in 0..endpoints {

@@ -1,4 +1,4 @@
-//! Calls of an application.
+//! Calls of a test application.
 
 use std::ffi::c_void;
 use std::mem::zeroed;
@@ -14,8 +14,8 @@ pub const VERSION: u32 = version(2, 5);
 /// Bytes of a rendezvous message.
 pub const LONG: usize = 50_000;
 
-/// Opens endpoints of a new core provider, each with its queue. `accepts_peers`: the core provider accepts peer receive
-/// queues.
+/// Opens endpoints of a new core provider, each with a completion queue. With `accepts_peers`, the core
+/// provider accepts peer receive queues.
 pub fn endpoints(count: usize, accepts_peers: bool) -> Vec<Opened> {
     static CHOICE: Once = Once::new();
     // SAFETY: only Rust functions read the environment of a test.
@@ -32,7 +32,7 @@ pub fn exchange_addresses(a: &Opened, b: &Opened) -> (Addr, Addr) {
 
 pub fn send(from: &Opened, to: Addr, tag: u64, bytes: &[u8], context: usize) {
     let bytes = bytes.to_vec().leak();
-    // SAFETY: an enabled endpoint. The bytes are leaked.
+    // SAFETY: the endpoint is enabled. The bytes are leaked.
     let rc = unsafe {
         let send = (*(*from.ep).tagged).send.expect("it sends");
         send(from.ep, bytes.as_ptr().cast(), bytes.len(), ptr::null_mut(), to, tag, context as *mut c_void)
@@ -44,16 +44,16 @@ pub fn receive(at: &Opened, from: Addr, (tag, ignore): (u64, u64), room: &mut [u
     let iov = libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: room.len() };
     let (msg_iov, desc, context) = (&raw const iov, ptr::null_mut(), context as *mut c_void);
     let msg = MsgTagged { msg_iov, desc, iov_count: 1, addr: from, tag, ignore, context, data: 0 };
-    // SAFETY: an enabled endpoint. The tests keep the buffer until the message arrives.
+    // SAFETY: the endpoint is enabled. The tests keep the buffer until the message arrives.
     let rc = unsafe { (*(*at.ep).tagged).recvmsg.expect("it receives")(at.ep, &raw const msg, 0) };
     assert_eq!(rc, 0);
 }
 
-/// Reads completions `times` times. Returns their contexts.
+/// Reads completions `times` times. Returns the contexts of the completions.
 pub fn read_contexts(at: &Opened, times: usize) -> Vec<usize> {
     let mut complete = Vec::new();
     for _ in 0..times {
-        // SAFETY: zeros are entries. An open queue, a large enough buffer.
+        // SAFETY: all-zero entries are valid, the queue is open, and the buffer is large enough.
         unsafe {
             let mut entries: [CqTaggedEntry; 8] = zeroed();
             let read = (*(*at.cq).ops).readfrom.expect("it reads");

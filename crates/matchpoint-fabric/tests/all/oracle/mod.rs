@@ -1,9 +1,9 @@
-//! The matching rule, as two lists per endpoint.
+//! The matching rule, implemented with two lists per endpoint.
 
 #[derive(Clone, Copy)]
 pub struct Posted {
     pub id: usize,
-    /// `None`: any source.
+    /// Source of the receive; `None` is any source.
     pub from: Option<usize>,
     pub tag: u64,
     pub ignore: u64,
@@ -28,7 +28,7 @@ pub struct Lists {
 }
 
 impl Lists {
-    /// Adds an arriving message. Returns the receive that it takes.
+    /// Adds an arriving message. Returns the receive that the message takes.
     pub fn arrive(&mut self, message: Unexpected) -> Option<usize> {
         let at = self.posted.iter().position(|posted| is_match(posted, &message));
         if at.is_none() {
@@ -37,7 +37,7 @@ impl Lists {
         at.map(|at| self.posted.remove(at).id)
     }
 
-    /// Posts a receive. Returns the message that it takes.
+    /// Posts a receive. Returns the message that the receive takes.
     pub fn post(&mut self, posted: Posted) -> Option<usize> {
         let taken = self.take(&posted);
         if taken.is_none() {
@@ -51,7 +51,7 @@ impl Lists {
         self.unexpected.iter().find(|message| is_match(posted, message)).map(|message| message.id)
     }
 
-    /// As [`probe`](Self::probe), and removes the message.
+    /// Removes and returns the message that a receive with these criteria would take.
     pub fn take(&mut self, posted: &Posted) -> Option<usize> {
         let at = self.unexpected.iter().position(|message| is_match(posted, message))?;
         Some(self.unexpected.remove(at).id)

@@ -1,10 +1,10 @@
-//! Fields of a call.
+//! Writer of the fields of a call.
 
 use crate::call::{
     Action, Call, CommId, Completion, HandleId, NewComm, Peer, ReceiveArgs, RequestId, SendArgs, Status,
     TagArg,
 };
-use crate::native::layout::{HandleKind, Shape};
+use crate::native::layout::{FieldLayout, HandleKind};
 use crate::native::varint::{put, zigzag};
 
 #[derive(Default)]
@@ -34,178 +34,197 @@ impl Last {
 
     pub fn members(&mut self, bytes: &mut Vec<u8>, comm: CommId, own: &[i32], remote: &[i32]) {
         self.comm(bytes, comm);
-        processes(bytes, own);
-        processes(bytes, remote);
+        write_processes(bytes, own);
+        write_processes(bytes, remote);
     }
 }
 
 pub(super) fn fields(bytes: &mut Vec<u8>, last: &mut Last, call: &Call) -> Result<(), &'static str> {
-    match (Shape::of(call.function), call.action) {
-        (Shape::Send(mode), Action::Send { args, request: None }) if args.mode == mode => {
-            send(bytes, last, &args)
+    match (FieldLayout::of(call.function), call.action) {
+        (FieldLayout::Send(mode), Action::Send { args, request: None }) if args.mode == mode => {
+            write_send(bytes, last, &args)
         }
-        (Shape::Isend(mode), Action::Send { args, request: Some(request) }) if args.mode == mode => {
-            send(bytes, last, &args);
+        (FieldLayout::Isend(mode), Action::Send { args, request: Some(request) }) if args.mode == mode => {
+            write_send(bytes, last, &args);
             last.request(bytes, Some(request));
         }
-        (Shape::SendInit(mode), Action::SendInit { args, request }) if args.mode == mode => {
-            send(bytes, last, &args);
+        (FieldLayout::SendInit(mode), Action::SendInit { args, request }) if args.mode == mode => {
+            write_send(bytes, last, &args);
             last.request(bytes, Some(request));
         }
-        (Shape::Recv, Action::Receive { args, request: None, status: reported }) => {
-            receive(bytes, last, &args);
-            status(bytes, reported);
+        (FieldLayout::Recv, Action::Receive { args, request: None, status: reported }) => {
+            write_receive(bytes, last, &args);
+            write_status(bytes, reported);
         }
-        (Shape::Irecv, Action::Receive { args, request: Some(request), .. })
-        | (Shape::RecvInit, Action::ReceiveInit { args, request }) => {
-            receive(bytes, last, &args);
+        (FieldLayout::Irecv, Action::Receive { args, request: Some(request), .. })
+        | (FieldLayout::RecvInit, Action::ReceiveInit { args, request }) => {
+            write_receive(bytes, last, &args);
             last.request(bytes, Some(request));
         }
         (
-            shape @ (Shape::Sendrecv | Shape::Isendrecv),
+            shape @ (FieldLayout::Sendrecv | FieldLayout::Isendrecv),
             Action::SendReceive { send: sent, receive: args, request, status: reported },
         ) => {
-            send(bytes, last, &sent);
-            selector(bytes, &args);
-            length(bytes, args.bytes);
+            write_send(bytes, last, &sent);
+            write_selector(bytes, &args);
+            write_length(bytes, args.bytes);
             match shape {
-                Shape::Sendrecv => status(bytes, reported),
+                FieldLayout::Sendrecv => write_status(bytes, reported),
                 _ => last.request(bytes, request),
             }
         }
-        (Shape::Start, Action::Start)
-        | (Shape::Cancel, Action::Cancel)
-        | (Shape::RequestFree, Action::RequestFree) => requests(bytes, last, call),
-        (Shape::Complete(awaits, blocking), Action::Complete { awaits: given, blocking: as_given })
+        (FieldLayout::Start, Action::Start)
+        | (FieldLayout::Cancel, Action::Cancel)
+        | (FieldLayout::RequestFree, Action::RequestFree) => write_requests(bytes, last, call),
+        (FieldLayout::Complete(awaits, blocking), Action::Complete { awaits: given, blocking: as_given })
             if (awaits, blocking) == (given, as_given) =>
         {
-            requests(bytes, last, call);
-            completions(bytes, &call.completions);
+            write_requests(bytes, last, call);
+            write_completions(bytes, &call.completions);
         }
-        (Shape::RequestStatus, Action::RequestStatus) => {
-            requests(bytes, last, call);
-            completions(bytes, &call.completions);
+        (FieldLayout::RequestStatus, Action::RequestStatus) => {
+            write_requests(bytes, last, call);
+            write_completions(bytes, &call.completions);
         }
         (shape, Action::Probe { .. }) => return probe(bytes, last, shape, &call.action),
-        (Shape::Mrecv, Action::MatchedReceive { handle, request: None, status: reported }) => {
+        (FieldLayout::Mrecv, Action::MatchedReceive { handle, request: None, status: reported }) => {
             last.message(bytes, handle);
-            length(bytes, None);
-            status(bytes, reported);
+            write_length(bytes, None);
+            write_status(bytes, reported);
         }
-        (Shape::Imrecv, Action::MatchedReceive { handle, request: Some(request), .. }) => {
+        (FieldLayout::Imrecv, Action::MatchedReceive { handle, request: Some(request), .. }) => {
             last.message(bytes, handle);
-            length(bytes, None);
+            write_length(bytes, None);
             last.request(bytes, Some(request));
         }
-        (Shape::Collective, Action::Collective { comm, root, bytes: long, request: None }) => {
-            collective(bytes, last, (comm, root, long));
+        (FieldLayout::Collective, Action::Collective { comm, root, bytes: long, request: None }) => {
+            write_collective(bytes, last, (comm, root, long));
         }
-        (Shape::Icollective, Action::Collective { comm, root, bytes: long, request: Some(request) })
-        | (Shape::CollectiveInit, Action::CollectiveInit { comm, root, bytes: long, request }) => {
-            collective(bytes, last, (comm, root, long));
+        (
+            FieldLayout::Icollective,
+            Action::Collective { comm, root, bytes: long, request: Some(request) },
+        )
+        | (FieldLayout::CollectiveInit, Action::CollectiveInit { comm, root, bytes: long, request }) => {
+            write_collective(bytes, last, (comm, root, long));
             last.request(bytes, Some(request));
         }
-        // Readers do not use these arguments.
-        (Shape::PartitionedInit, Action::Partitioned) => bytes.extend([0; 5]),
-        (Shape::Pready, Action::Partitioned) => bytes.extend([0; 1]),
-        (Shape::Parrived, Action::Partitioned) => bytes.extend([0; 2]),
-        (Shape::CommFree, Action::CommFree { comm }) => last.comm(bytes, comm),
-        (Shape::Init, Action::Init) | (Shape::Finalize, Action::Finalize) | (Shape::Other, _) => {}
-        (shape, Action::CommCreate { .. }) => return created(bytes, last, shape, &call.action),
+        // Zeros, because readers do not use these arguments.
+        (FieldLayout::PartitionedInit, Action::Partitioned) => bytes.extend([0; 5]),
+        (FieldLayout::Pready, Action::Partitioned) => bytes.extend([0; 1]),
+        (FieldLayout::Parrived, Action::Partitioned) => bytes.extend([0; 2]),
+        (FieldLayout::CommFree, Action::CommFree { comm }) => last.comm(bytes, comm),
+        (FieldLayout::Init, Action::Init)
+        | (FieldLayout::Finalize, Action::Finalize)
+        | (FieldLayout::Other, _) => {}
+        (shape, Action::CommCreate { .. }) => return write_created_comm(bytes, last, shape, &call.action),
         _ => return Err("its calls do not do what this one does"),
     }
     Ok(())
 }
 
-fn send(bytes: &mut Vec<u8>, last: &mut Last, args: &SendArgs) {
+fn write_send(bytes: &mut Vec<u8>, last: &mut Last, args: &SendArgs) {
     last.comm(bytes, args.comm);
-    peer(bytes, args.dest);
-    signed(bytes, args.tag);
-    length(bytes, args.bytes);
+    write_peer(bytes, args.dest);
+    write_signed(bytes, args.tag);
+    write_length(bytes, args.bytes);
 }
 
-fn receive(bytes: &mut Vec<u8>, last: &mut Last, args: &ReceiveArgs) {
+fn write_receive(bytes: &mut Vec<u8>, last: &mut Last, args: &ReceiveArgs) {
     last.comm(bytes, args.comm);
-    selector(bytes, args);
-    length(bytes, args.bytes);
+    write_selector(bytes, args);
+    write_length(bytes, args.bytes);
 }
 
-fn selector(bytes: &mut Vec<u8>, args: &ReceiveArgs) {
-    peer(bytes, args.source);
+fn write_selector(bytes: &mut Vec<u8>, args: &ReceiveArgs) {
+    write_peer(bytes, args.source);
     tag(bytes, args.tag);
 }
 
-fn probe(bytes: &mut Vec<u8>, last: &mut Last, shape: Shape, action: &Action) -> Result<(), &'static str> {
+fn probe(
+    bytes: &mut Vec<u8>,
+    last: &mut Last,
+    shape: FieldLayout,
+    action: &Action,
+) -> Result<(), &'static str> {
     let Action::Probe { args, found, status: reported, handle, .. } = action else { return Ok(()) };
     last.comm(bytes, args.comm);
-    selector(bytes, args);
+    write_selector(bytes, args);
     match shape {
-        Shape::Probe | Shape::Mprobe => {}
-        Shape::Iprobe | Shape::Improbe => put(bytes, (*found).into()),
+        FieldLayout::Probe | FieldLayout::Mprobe => {}
+        FieldLayout::Iprobe | FieldLayout::Improbe => put(bytes, (*found).into()),
         _ => return Err("it is no probe"),
     }
-    if matches!(shape, Shape::Mprobe | Shape::Improbe) {
+    if matches!(shape, FieldLayout::Mprobe | FieldLayout::Improbe) {
         last.message(bytes, handle.unwrap_or(HandleId::NULL));
     }
-    status(bytes, *reported);
+    write_status(bytes, *reported);
     Ok(())
 }
 
-fn collective(bytes: &mut Vec<u8>, last: &mut Last, (comm, root, long): (CommId, Option<u32>, Option<u64>)) {
+fn write_collective(
+    bytes: &mut Vec<u8>,
+    last: &mut Last,
+    (comm, root, long): (CommId, Option<u32>, Option<u64>),
+) {
     last.comm(bytes, comm);
     put(bytes, zigzag(root.map_or(-1, i64::from)));
-    length(bytes, long);
+    write_length(bytes, long);
 }
 
-fn created(bytes: &mut Vec<u8>, last: &mut Last, shape: Shape, action: &Action) -> Result<(), &'static str> {
+fn write_created_comm(
+    bytes: &mut Vec<u8>,
+    last: &mut Last,
+    shape: FieldLayout,
+    action: &Action,
+) -> Result<(), &'static str> {
     let Action::CommCreate { parent, how, comm, request } = *action else { return Ok(()) };
-    if shape != Shape::CreateFromGroup {
+    if shape != FieldLayout::CreateFromGroup {
         last.comm(bytes, parent);
     }
     match (shape, how) {
-        (Shape::Dup | Shape::Idup | Shape::Create, _) => {}
-        (Shape::Split, NewComm::Split { color, key }) => {
-            signed(bytes, color.unwrap_or(-1));
-            signed(bytes, key);
+        (FieldLayout::Dup | FieldLayout::Idup | FieldLayout::Create, _) => {}
+        (FieldLayout::Split, NewComm::Split { color, key }) => {
+            write_signed(bytes, color.unwrap_or(-1));
+            write_signed(bytes, key);
         }
-        // Readers ignore color and key if the members are known.
-        (Shape::Split, _) => bytes.extend([0, 0]),
-        (Shape::CreateGroup | Shape::CreateFromGroup, how) => match how {
+        // Zeros, because readers ignore color and key if the members are known.
+        (FieldLayout::Split, _) => bytes.extend([0, 0]),
+        (FieldLayout::CreateGroup | FieldLayout::CreateFromGroup, how) => match how {
             NewComm::Listed { tag: Some(tag), .. } => put(bytes, zigzag(tag)),
             _ => put(bytes, 0),
         },
-        (Shape::InterCreate, NewComm::Inter { local_leader, peer_comm, remote_leader, tag }) => {
+        (FieldLayout::InterCreate, NewComm::Inter { local_leader, peer_comm, remote_leader, tag }) => {
             put(bytes, zigzag(local_leader.into()));
             last.comm(bytes, peer_comm);
             put(bytes, zigzag(remote_leader.into()));
-            signed(bytes, tag);
+            write_signed(bytes, tag);
         }
-        (Shape::Merge, NewComm::Merge { high }) => put(bytes, high.into()),
+        (FieldLayout::Merge, NewComm::Merge { high }) => put(bytes, high.into()),
         _ => return Err("it makes no communicator in that way"),
     }
     last.comm(bytes, comm);
-    if shape == Shape::Idup {
+    if shape == FieldLayout::Idup {
         last.request(bytes, request);
     }
     Ok(())
 }
 
-fn requests(bytes: &mut Vec<u8>, last: &mut Last, call: &Call) {
+fn write_requests(bytes: &mut Vec<u8>, last: &mut Last, call: &Call) {
     put(bytes, call.requests.len() as u64);
     call.requests.iter().for_each(|&request| last.request(bytes, Some(request)));
 }
 
-fn completions(bytes: &mut Vec<u8>, completions: &[Completion]) {
+fn write_completions(bytes: &mut Vec<u8>, completions: &[Completion]) {
     put(bytes, completions.len() as u64);
     let mut next = 0;
     for completion in completions {
         put(bytes, zigzag(i64::from(completion.index) - next));
         next = i64::from(completion.index) + 1;
-        status(bytes, completion.status);
+        write_status(bytes, completion.status);
     }
 }
 
-fn status(bytes: &mut Vec<u8>, status: Option<Status>) {
+fn write_status(bytes: &mut Vec<u8>, status: Option<Status>) {
     let empty = Status { source: Peer::Any, tag: TagArg::Any, bytes: Some(0), cancelled: false };
     match status {
         None => put(bytes, 0),
@@ -213,14 +232,14 @@ fn status(bytes: &mut Vec<u8>, status: Option<Status>) {
         Some(status) if status == empty => put(bytes, 3),
         Some(status) => {
             put(bytes, 1);
-            peer(bytes, status.source);
+            write_peer(bytes, status.source);
             tag(bytes, status.tag);
-            length(bytes, status.bytes);
+            write_length(bytes, status.bytes);
         }
     }
 }
 
-fn peer(bytes: &mut Vec<u8>, peer: Peer) {
+fn write_peer(bytes: &mut Vec<u8>, peer: Peer) {
     let written = match peer {
         Peer::Rank(rank) => i64::from(rank),
         Peer::Any => -1,
@@ -231,24 +250,24 @@ fn peer(bytes: &mut Vec<u8>, peer: Peer) {
 
 fn tag(bytes: &mut Vec<u8>, tag: TagArg) {
     match tag {
-        TagArg::Is(tag) => signed(bytes, tag),
-        TagArg::Any => signed(bytes, -1),
+        TagArg::Is(tag) => write_signed(bytes, tag),
+        TagArg::Any => write_signed(bytes, -1),
     }
 }
 
-fn signed(bytes: &mut Vec<u8>, value: i32) {
+fn write_signed(bytes: &mut Vec<u8>, value: i32) {
     put(bytes, zigzag(value.into()));
 }
 
-fn length(bytes: &mut Vec<u8>, length: Option<u64>) {
+fn write_length(bytes: &mut Vec<u8>, length: Option<u64>) {
     put(bytes, length.map_or(0, |length| length.saturating_add(1)));
 }
 
-fn processes(bytes: &mut Vec<u8>, ranks: &[i32]) {
+fn write_processes(bytes: &mut Vec<u8>, ranks: &[i32]) {
     let mut runs: Vec<(i64, i64, u64)> = Vec::new();
     for rank in ranks.iter().map(|&rank| i64::from(rank)) {
         match runs.last_mut() {
-            // Processes outside `MPI_COMM_WORLD` form separate runs.
+            // Processes outside `MPI_COMM_WORLD` form separate ranges.
             Some((first, step, many))
                 if (rank < 0) == (*first < 0) && (*many == 1 || *first + *step * *many as i64 == rank) =>
             {

@@ -1,4 +1,4 @@
-//! Reader of the binary form.
+//! Reader of the binary form of DUMPI.
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -22,7 +22,7 @@ static FORM: Form = Form { suffix: "", rank: |path| rank_in_name(path).map(|(_, 
 /// Reads the stream of one rank from the bytes of a `.bin` file.
 ///
 /// # Errors
-/// The bytes are not those of such a file.
+/// The bytes are not a `.bin` file.
 pub fn read_bytes(bytes: &[u8]) -> Result<impl RankReader + '_, TraceError> {
     Stream::new(Path::new("(bytes)").to_owned(), bytes)
 }
@@ -35,7 +35,7 @@ fn is_trace(path: &Path) -> bool {
     }
 }
 
-/// Recognizes a file of a trace, even a damaged one, by its name.
+/// Recognizes a file of a trace by its name, even if the file is damaged.
 fn is_part(path: &Path) -> bool {
     if has_extension(path, "meta") {
         return true;
@@ -67,6 +67,6 @@ fn stream(path: &Path, kept: &OnceLock<Map>) -> Result<Box<dyn RankReader>, Trac
         Some(map) => map.clone(),
         None => Map::open(path)?,
     };
-    // Keeps the map: page faults of a second pass were 3 % of the time of both.
+    // Keeps the mapped file: page faults of a second pass took 3 % of the time of both passes.
     Ok(Box::new(Stream::new(path.to_owned(), kept.get_or_init(|| map).clone())?))
 }

@@ -1,12 +1,14 @@
-//! Unwrapping of seconds, which have 16 bits and wrap after 18 hours.
+//! Conversion of seconds, which have 16 bits and wrap after 18 hours.
 
-/// A difference of almost a whole period is a step back: threads write calls at their return.
+/// Maximum step back in seconds. A difference of almost a whole period is a step back: threads write calls at
+/// their return.
 const BACK: i64 = 3600;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clock {
     last: Option<i64>,
-    /// And its value in nanoseconds. Most calls return in the same second as the previous one.
+    /// The last seconds, and the same time in nanoseconds. Most calls return in the same second as the
+    /// previous call.
     recent: (i64, i64),
 }
 
@@ -26,7 +28,7 @@ impl Clock {
         Clock { last: None, recent: (NEVER, 0) }
     }
 
-    /// Calls are in the order of their return.
+    /// Times of entry and return in nanoseconds. The caller passes calls in the order of their return.
     #[inline]
     pub fn nanoseconds(&mut self, enter: (i64, i32), leave: (i64, i32)) -> (i64, i64) {
         if leave.0 != self.recent.0 {

@@ -1,19 +1,19 @@
-//! Reader of big-endian integers, and its errors.
+//! Reader of big-endian integers, and errors of the reader.
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Fault {
-    /// Byte offset in the file.
+    /// Byte offset in the file of the next read.
     pub at: usize,
     pub violation: Violation,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Violation {
-    /// The bytes end within the value.
+    /// The bytes end before the end of the value.
     Short,
     /// A count of elements is negative or too large.
     Count(i32),
-    /// A number is no function.
+    /// A number is not a function number.
     Label(u16),
 }
 
@@ -52,7 +52,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Without advancing.
+    /// Returns the next bytes without an advance.
     #[inline]
     pub fn peek<const N: usize>(&self) -> Option<&'a [u8; N]> {
         self.bytes.get(self.at..).and_then(<[u8]>::first_chunk)
@@ -91,7 +91,7 @@ impl<'a> Cursor<'a> {
         Ok(found)
     }
 
-    /// Checks the count against the bytes.
+    /// Reads a count and its elements. Checks the count against the number of bytes left.
     #[inline]
     pub fn counted(&mut self, width: usize) -> Result<&'a [u8], Fault> {
         let here = *self;
@@ -101,7 +101,7 @@ impl<'a> Cursor<'a> {
         self.bytes(length.ok_or(wrong)?).map_err(|_| wrong)
     }
 
-    /// The elements have at least `width` bytes each.
+    /// Reads a count of elements with at least `width` bytes each.
     pub fn count(&mut self, width: usize) -> Result<usize, Fault> {
         let mut ahead = *self;
         let elements = ahead.counted(width)?;

@@ -1,4 +1,4 @@
-//! Files of a trace.
+//! Files of a DUMPI trace.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -11,7 +11,7 @@ use crate::error::TraceError;
 #[derive(Debug)]
 pub(super) struct Files {
     pub path: PathBuf,
-    /// By rank.
+    /// File of each rank.
     pub by_rank: BTreeMap<u32, PathBuf>,
     pub meta: Option<Meta>,
     pub prefix: String,
@@ -20,11 +20,11 @@ pub(super) struct Files {
 #[derive(Debug)]
 pub(super) enum TraceFiles {
     Ranks(Files),
-    /// The name may not contain the rank.
+    /// The file of one rank; the file name may not contain the rank.
     SingleRank(PathBuf),
 }
 
-/// A path is a folder, a `.meta` file, or the file of one rank.
+/// Finds the files of a trace. `path` is a folder, a `.meta` file, or the file of one rank.
 ///
 /// # Errors
 /// There is no trace, or more than one.
@@ -42,7 +42,7 @@ pub(super) fn has_extension(path: &Path, extension: &str) -> bool {
     path.extension().is_some_and(|found| found.eq_ignore_ascii_case(extension))
 }
 
-/// Sorted.
+/// The paths in a folder, sorted.
 ///
 /// # Errors
 /// The folder cannot be read.
@@ -64,7 +64,7 @@ pub(super) fn name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// `PREFIX-RANK.bin`.
+/// Parses the file name `PREFIX-RANK.bin`.
 pub(super) fn rank_in_name(path: &Path) -> Option<(String, u32)> {
     let name = name(path);
     let stem = name.strip_suffix(".bin").or_else(|| name.strip_suffix(".BIN"))?;

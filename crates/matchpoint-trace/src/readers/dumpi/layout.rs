@@ -10,27 +10,27 @@ pub(super) enum Kind {
     Half,
     Int,
     Long,
-    /// A count, and elements of one, two or four bytes.
+    /// A count, and elements of one byte.
     Bytes,
-    /// See [`Kind::Bytes`].
+    /// A count, and elements of two bytes.
     Halves,
-    /// See [`Kind::Bytes`].
+    /// A count, and elements of four bytes.
     Ints,
-    /// [`Kind::Ints`] since version 0.6.8, one integer before.
+    /// [`Kind::Ints`] since version 0.6.8; a single integer in older versions.
     IntsSince068,
-    /// [`Kind::Ints`] since version 0.6.9, one integer before.
+    /// [`Kind::Ints`] since version 0.6.9; a single integer in older versions.
     IntsSince069,
-    /// A count, and [`Kind::Ints`].
+    /// A count, and as many [`Kind::Ints`].
     Matrix,
     /// A count, and characters.
     Text,
-    /// A count, and [`Kind::Text`].
+    /// A count, and as many [`Kind::Text`].
     Texts,
-    /// A count, and [`Kind::Texts`].
+    /// A count, and as many [`Kind::Texts`].
     TextTable,
     /// [`Kind::Texts`]. Before version 0.6.2, the count is repeated.
     Arguments,
-    /// A count, and statuses; empty if the mask has none.
+    /// A count, and statuses; empty if the record's mask has no statuses.
     Statuses,
 }
 
@@ -71,7 +71,7 @@ pub(super) struct Field {
 pub(super) struct Layout {
     pub function: Function,
     pub fields: &'static [Field],
-    /// Fields if `commrank` is `root`.
+    /// Fields that exist only if `commrank` equals `root`.
     pub at_root: &'static [Field],
     pub last: &'static [Field],
 }
@@ -108,7 +108,8 @@ macro_rules! layouts {
     };
 }
 
-/// Totals in the footer, entry and exit of instrumented functions, end of the stream.
+/// Special function numbers: totals in the footer, entry and exit of instrumented functions, end of the
+/// stream.
 pub(super) mod label {
     pub const TOTALS: u16 = 290;
     pub const ENTER: u16 = 291;

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::version::Version;
 use crate::error::TraceError;
 
-/// Limit of ranks; a larger number is damage.
+/// Maximum number of ranks. A larger number in a file counts as damage.
 pub(super) const MOST_RANKS: u32 = 1 << 20;
 
 #[derive(Clone, PartialEq, Eq, Default, Debug)]

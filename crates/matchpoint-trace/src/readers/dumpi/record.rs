@@ -1,16 +1,16 @@
-//! Arguments of one call, in the binary and the text form.
+//! Arguments of one call, read from the binary or the text form.
 
 use super::ids::request;
 use super::layout::Name;
 use crate::call::{Call, Status};
 
-/// Values of other functions' arguments are stale.
+/// Arguments of a call. Arguments that the function does not have contain old values.
 #[derive(Debug)]
 pub(super) struct Record {
     scalars: [i32; Name::COUNT],
     /// Indexes of completed requests, or counts per process.
     pub list: Vec<i32>,
-    /// Empty if ignored.
+    /// Statuses of the requests; empty if the program ignored the statuses.
     pub statuses: Vec<Status>,
 }
 
@@ -36,7 +36,7 @@ impl Record {
         self.scalars[name as usize] = value;
     }
 
-    /// Stores an array argument, if used.
+    /// Stores an array argument in the call, if readers use the argument.
     #[inline]
     pub fn extend(&mut self, call: &mut Call, name: Name, values: impl Iterator<Item = i32>) {
         match name {

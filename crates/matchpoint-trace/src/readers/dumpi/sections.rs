@@ -1,4 +1,4 @@
-//! Sections of a binary file, found by its last bytes.
+//! Sections of a binary file. The last bytes of the file give their positions.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use super::sizes::Sizes;
 use super::version::Version;
 use crate::error::TraceError;
 
-/// First eight bytes of a file, and of its index.
+/// First eight bytes of a file; the index begins with the same bytes.
 pub(super) const MAGIC: u64 = 0xffaa_dd44_554d_5049;
 /// First eight bytes of the footer.
 pub(super) const FOOTER_MAGIC: u64 = 0xf007_fee7;
@@ -16,9 +16,9 @@ pub(super) const FOOTER_MAGIC: u64 = 0xf007_fee7;
 #[derive(Clone, Debug)]
 pub(super) struct Sections {
     pub version: Version,
-    /// In seconds.
+    /// Bias of processor times, in seconds.
     pub cpu_bias: i32,
-    /// In seconds.
+    /// Bias of wall clock times, in seconds.
     pub wall_bias: i32,
     /// Offset of the first record.
     pub start: usize,
@@ -28,13 +28,13 @@ pub(super) struct Sections {
     footer: Option<usize>,
 }
 
-/// By function.
+/// Numbers of calls by function.
 pub(super) struct Counts {
     pub called: Vec<u32>,
     pub ignored: Vec<u32>,
 }
 
-/// Offsets of the sections; 0 if absent.
+/// Offsets of the sections; 0 if a section is absent.
 #[derive(Default)]
 struct Index {
     sizes: u64,
@@ -45,8 +45,8 @@ struct Index {
 }
 
 impl Index {
-    /// The index is at the end of the file. Versions added sections at its beginning, so the distance of the
-    /// magic number gives its length.
+    /// The index is at the end of the file. Newer versions added sections at the beginning of the index, so
+    /// the length of the index follows from the position of the magic number.
     fn find(bytes: &[u8]) -> Option<(usize, Index)> {
         (5..=8).rev().find_map(|words| {
             let at = bytes.len().checked_sub(words * 8).filter(|at| *at >= 16)?;

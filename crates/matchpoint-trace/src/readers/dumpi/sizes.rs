@@ -8,12 +8,13 @@ const FIRST_OWN: usize = 28;
 pub(super) struct Sizes(Vec<i32>);
 
 impl Sizes {
-    /// 0 for a predefined type means that it was not used.
+    /// Sizes from the file's table. A size of 0 for a predefined type means that the program did not use the
+    /// type.
     pub fn new(table: Vec<i32>) -> Self {
         Sizes(table)
     }
 
-    /// `None` if unknown.
+    /// Length of `count` elements in bytes; `None` if unknown.
     #[inline]
     pub fn bytes(&self, count: i32, datatype: i32) -> Option<u64> {
         let count = u64::try_from(count).ok()?;

@@ -1,4 +1,4 @@
-//! A trace: files of one form, one per rank.
+//! A DUMPI trace: files of one form, one file per rank.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -57,7 +57,7 @@ pub(super) fn of_ranks(form: &'static Form, files: Files) -> Result<Box<dyn Trac
     builder.finish(|rank| format!("no file of rank {rank} of {}", files.prefix))
 }
 
-/// The name or the stream may contain the rank.
+/// Opens the file of a single rank. The rank is in the file name or in the stream.
 ///
 /// # Errors
 /// The file cannot be read.
@@ -140,7 +140,8 @@ impl Builder {
         Ok(())
     }
 
-    /// Some damaged ranks are accepted, because their readers report them.
+    /// Creates the trace. A trace with some damaged ranks is accepted, because the readers of these ranks
+    /// report the damage.
     fn finish(mut self, why: impl Fn(u32) -> String) -> Result<Box<dyn Trace>, TraceError> {
         if self.present.is_empty() {
             return Err(self.no_readable_file());

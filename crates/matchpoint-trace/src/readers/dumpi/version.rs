@@ -1,4 +1,4 @@
-//! Versions of the format.
+//! Versions of the DUMPI format.
 
 use std::fmt;
 

@@ -57,7 +57,7 @@ impl Arrivals {
                 }
                 self.has_ended = true;
             }
-            // A newer version's block.
+            // Skips a block of a newer version.
             _ => {}
         }
         self.at += HEADER + header.packed as usize;

@@ -9,9 +9,9 @@ use crate::call::{
     Status, TagArg,
 };
 use crate::native::MOST_RANKS;
-use crate::native::layout::{HandleKind, Shape};
+use crate::native::layout::{FieldLayout, HandleKind};
 
-/// Objects of a process.
+/// Ids of the objects of a process, found by handles.
 #[derive(Default)]
 pub(super) struct Ids {
     comms: Comms,
@@ -39,103 +39,109 @@ impl Fields<'_, '_> {
     }
 
     #[inline]
-    fn read_action(&mut self, shape: Shape, call: &mut Call) -> Result<(), Fault> {
-        // Each arm assigns: a common value would be assembled in memory first.
+    fn read_action(&mut self, shape: FieldLayout, call: &mut Call) -> Result<(), Fault> {
+        // Each arm assigns the action separately: a common value would be assembled in memory first.
         match shape {
-            Shape::Isend(mode) => {
+            FieldLayout::Isend(mode) => {
                 let args = self.send(mode)?;
                 call.action = Action::Send { args, request: Some(self.begin(false)?) };
             }
-            Shape::Irecv => {
+            FieldLayout::Irecv => {
                 let args = self.receive()?;
                 call.action = Action::Receive { args, request: Some(self.begin(false)?), status: None };
             }
-            Shape::Send(mode) => call.action = Action::Send { args: self.send(mode)?, request: None },
-            Shape::Recv => {
+            FieldLayout::Send(mode) => call.action = Action::Send { args: self.send(mode)?, request: None },
+            FieldLayout::Recv => {
                 let (args, status) = (self.receive()?, self.status()?);
                 call.action = Action::Receive { args, request: None, status };
             }
-            Shape::Complete(awaits, blocking) => {
+            FieldLayout::Complete(awaits, blocking) => {
                 self.requests(call)?;
                 self.completions(call, true)?;
                 call.action = Action::Complete { awaits, blocking };
             }
-            Shape::Start => {
+            FieldLayout::Start => {
                 self.requests(call)?;
                 call.action = Action::Start;
             }
-            Shape::Collective => {
+            FieldLayout::Collective => {
                 let (comm, root, bytes) = self.collective()?;
                 call.action = Action::Collective { comm, root, bytes, request: None };
             }
-            Shape::Other => call.action = Action::Other,
+            FieldLayout::Other => call.action = Action::Other,
             _ => call.action = self.read_rare(shape, call)?,
         }
         Ok(())
     }
 
-    /// Rare calls, out of line.
-    fn read_rare(&mut self, shape: Shape, call: &mut Call) -> Result<Action, Fault> {
+    /// Reads rare calls. The function is separate, so that frequent calls stay short.
+    fn read_rare(&mut self, shape: FieldLayout, call: &mut Call) -> Result<Action, Fault> {
         Ok(match shape {
-            Shape::SendInit(mode) => Action::SendInit { args: self.send(mode)?, request: self.begin(true)? },
-            Shape::RecvInit => Action::ReceiveInit { args: self.receive()?, request: self.begin(true)? },
-            Shape::PartitionedInit => {
+            FieldLayout::SendInit(mode) => {
+                Action::SendInit { args: self.send(mode)?, request: self.begin(true)? }
+            }
+            FieldLayout::RecvInit => {
+                Action::ReceiveInit { args: self.receive()?, request: self.begin(true)? }
+            }
+            FieldLayout::PartitionedInit => {
                 self.receive()?;
                 self.begin(true)?;
                 Action::Partitioned
             }
-            Shape::Sendrecv | Shape::Isendrecv => self.send_receive(shape)?,
-            Shape::Cancel => {
+            FieldLayout::Sendrecv | FieldLayout::Isendrecv => self.send_receive(shape)?,
+            FieldLayout::Cancel => {
                 self.requests(call)?;
                 Action::Cancel
             }
-            Shape::RequestFree => {
+            FieldLayout::RequestFree => {
                 self.requests(call)?;
                 call.requests.iter().for_each(|request| self.ids.requests.end(request.0));
                 Action::RequestFree
             }
-            Shape::Probe | Shape::Iprobe | Shape::Mprobe | Shape::Improbe => self.probe(shape)?,
-            Shape::Mrecv => {
+            FieldLayout::Probe | FieldLayout::Iprobe | FieldLayout::Mprobe | FieldLayout::Improbe => {
+                self.probe(shape)?
+            }
+            FieldLayout::Mrecv => {
                 let handle = self.message()?;
                 self.bytes()?;
                 Action::MatchedReceive { handle, request: None, status: self.status()? }
             }
-            Shape::Imrecv => {
+            FieldLayout::Imrecv => {
                 let handle = self.message()?;
                 self.bytes()?;
                 Action::MatchedReceive { handle, request: Some(self.begin(false)?), status: None }
             }
-            Shape::RequestStatus => {
+            FieldLayout::RequestStatus => {
                 self.requests(call)?;
                 self.completions(call, false)?;
                 Action::RequestStatus
             }
-            Shape::Pready | Shape::Parrived => {
+            FieldLayout::Pready | FieldLayout::Parrived => {
                 self.raw(HandleKind::Request)?;
-                if shape == Shape::Parrived {
+                if shape == FieldLayout::Parrived {
                     self.cursor.unsigned()?;
                 }
                 Action::Partitioned
             }
-            Shape::Icollective => {
+            FieldLayout::Icollective => {
                 let (comm, root, bytes) = self.collective()?;
                 Action::Collective { comm, root, bytes, request: Some(self.begin(false)?) }
             }
-            Shape::CollectiveInit => {
+            FieldLayout::CollectiveInit => {
                 let (comm, root, bytes) = self.collective()?;
                 Action::CollectiveInit { comm, root, bytes, request: self.begin(true)? }
             }
-            Shape::CommFree => {
+            FieldLayout::CommFree => {
                 let handle = self.raw(HandleKind::Communicator)?;
                 Action::CommFree { comm: self.ids.comms.free(handle) }
             }
-            Shape::Init => Action::Init,
-            Shape::Finalize => Action::Finalize,
+            FieldLayout::Init => Action::Init,
+            FieldLayout::Finalize => Action::Finalize,
             _ => self.create(shape)?,
         })
     }
 
-    /// Members of a new communicator, in the remark after its creation.
+    /// Reads the members of a new communicator from the remark after its creation.
     pub fn members(&mut self, size: u32, call: &mut Call) -> Result<(), Fault> {
         self.raw(HandleKind::Communicator)?;
         call.integers.clear();
@@ -146,7 +152,7 @@ impl Fields<'_, '_> {
             match how {
                 NewComm::Unknown | NewComm::Split { .. } => *how = NewComm::Listed { own, tag: None },
                 NewComm::Listed { own: members, .. } => *members = own,
-                // Duplicates have the parent's members; the replay matches the two sides of an
+                // A duplicate has the parent's members; the replay matches the two sides of an
                 // inter-communicator.
                 _ => call.integers.clear(),
             }
@@ -171,54 +177,54 @@ impl Fields<'_, '_> {
         Ok(())
     }
 
-    fn create(&mut self, shape: Shape) -> Result<Action, Fault> {
-        let parent = if shape == Shape::CreateFromGroup { CommId::NULL } else { self.comm()? };
+    fn create(&mut self, shape: FieldLayout) -> Result<Action, Fault> {
+        let parent = if shape == FieldLayout::CreateFromGroup { CommId::NULL } else { self.comm()? };
         let how = match shape {
-            Shape::Dup | Shape::Idup => NewComm::Dup,
-            Shape::Split => {
+            FieldLayout::Dup | FieldLayout::Idup => NewComm::Dup,
+            FieldLayout::Split => {
                 let (color, key) = (self.int()?, self.int()?);
                 NewComm::Split { color: Some(color).filter(|&color| color >= 0), key }
             }
-            Shape::CreateGroup | Shape::CreateFromGroup => {
+            FieldLayout::CreateGroup | FieldLayout::CreateFromGroup => {
                 NewComm::Listed { own: 0, tag: Some(self.cursor.signed()?) }
             }
-            Shape::InterCreate => {
+            FieldLayout::InterCreate => {
                 let local_leader = self.natural()?;
                 let (peer_comm, remote_leader) = (self.comm()?, self.natural()?);
                 NewComm::Inter { local_leader, peer_comm, remote_leader, tag: self.int()? }
             }
-            Shape::Merge => NewComm::Merge { high: self.cursor.unsigned()? != 0 },
+            FieldLayout::Merge => NewComm::Merge { high: self.cursor.unsigned()? != 0 },
             _ => NewComm::Unknown,
         };
         let handle = self.raw(HandleKind::Communicator)?;
         let comm = self.ids.comms.make(handle);
-        // A null communicator has no members.
+        // A process with a null communicator is not a member, so the call has no members.
         let how = match how {
             NewComm::Unknown if comm == CommId::NULL => NewComm::Listed { own: 0, tag: None },
             how => how,
         };
-        let request = if shape == Shape::Idup { Some(self.begin(false)?) } else { None };
+        let request = if shape == FieldLayout::Idup { Some(self.begin(false)?) } else { None };
         Ok(Action::CommCreate { parent, how, comm, request })
     }
 
-    fn send_receive(&mut self, shape: Shape) -> Result<Action, Fault> {
+    fn send_receive(&mut self, shape: FieldLayout) -> Result<Action, Fault> {
         let send = self.send(SendMode::Standard)?;
         let receive =
             ReceiveArgs { comm: send.comm, source: self.peer()?, tag: self.tag()?, bytes: self.bytes()? };
         let (request, status) = match shape {
-            Shape::Isendrecv => (Some(self.begin(false)?), None),
+            FieldLayout::Isendrecv => (Some(self.begin(false)?), None),
             _ => (None, self.status()?),
         };
         Ok(Action::SendReceive { send, receive, request, status })
     }
 
-    fn probe(&mut self, shape: Shape) -> Result<Action, Fault> {
+    fn probe(&mut self, shape: FieldLayout) -> Result<Action, Fault> {
         let comm = self.comm()?;
         let args = ReceiveArgs { comm, source: self.peer()?, tag: self.tag()?, bytes: None };
-        let blocking = matches!(shape, Shape::Probe | Shape::Mprobe);
+        let blocking = matches!(shape, FieldLayout::Probe | FieldLayout::Mprobe);
         let found = blocking || self.cursor.unsigned()? != 0;
         let handle = match shape {
-            Shape::Mprobe | Shape::Improbe => {
+            FieldLayout::Mprobe | FieldLayout::Improbe => {
                 let raw = self.raw(HandleKind::Message)?;
                 let id = if raw == 0 || !found { 0 } else { self.ids.messages.begin(raw, false) };
                 Some(HandleId(id))
@@ -269,7 +275,7 @@ impl Fields<'_, '_> {
         Ok(RequestId(self.ids.requests.begin(handle, persistent)))
     }
 
-    /// Message of a matched probe, which ends here.
+    /// Reads the handle of a matched probe's message, and ends the message.
     fn message(&mut self) -> Result<HandleId, Fault> {
         let handle = self.raw(HandleKind::Message)?;
         self.ids.messages.next_call();

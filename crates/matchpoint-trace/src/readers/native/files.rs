@@ -1,4 +1,4 @@
-//! Files of a trace.
+//! Files of a trace in Matchpoint's format.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,14 +11,14 @@ use crate::native::{MOST_RANKS, VERSION, is_rank_file, rank_of};
 #[derive(Debug)]
 pub(super) struct Files {
     pub path: PathBuf,
-    /// By rank.
+    /// File of each rank.
     pub by_rank: BTreeMap<u32, PathBuf>,
     pub manifest: Option<Manifest>,
-    /// Requested by the user.
+    /// The only rank that the user requested.
     pub only: Option<u32>,
 }
 
-/// A path is a folder, its manifest, or the file of one rank.
+/// Finds the files of a trace. `path` is a folder, a manifest, or the file of one rank.
 ///
 /// # Errors
 /// There is no trace, a rank has two files, or the manifest cannot be read.
@@ -67,7 +67,7 @@ fn in_folder(path: &Path, folder: &Path) -> Result<Files, TraceError> {
     Ok(Files { path: path.to_owned(), by_rank, manifest, only: None })
 }
 
-/// `None` without a manifest.
+/// Reads a manifest; `None` if the file does not exist.
 fn read_manifest(path: &Path) -> Result<Option<Manifest>, TraceError> {
     let Ok(text) = fs::read(path) else { return Ok(None) };
     let advice = "correct it, or remove it: the files of the ranks do not need it";

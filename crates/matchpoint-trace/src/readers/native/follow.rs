@@ -1,6 +1,7 @@
-//! Incremental reader of a rank's file that its process still writes.
+//! Incremental reader of a rank's file while the process still writes the file.
 //!
-//! A process writes whole blocks, at least each second. The follower waits for incomplete ones.
+//! A process writes whole blocks, at least each second. The follower waits until incomplete blocks are
+//! complete.
 
 use std::fmt::{self, Display};
 use std::fs::File;
@@ -10,7 +11,7 @@ use std::sync::Arc;
 
 use super::decode::Ids;
 use super::stream::Stream;
-use super::survey::{Facts, SurveyError};
+use super::survey::{Facts, FileSurveyError};
 use super::unpack::{NextBlock, next};
 use crate::call::Call;
 use crate::error::TraceError;
@@ -18,7 +19,7 @@ use crate::native::block::{HEADER, Header};
 use crate::native::head::{End, Head, Module};
 use crate::trace::RankReader;
 
-/// Bytes read at once, unless a block is larger.
+/// Number of bytes read at once, unless a block is larger.
 const CHUNK: usize = 4 << 20;
 
 /// New content of a file.
@@ -33,13 +34,13 @@ pub enum Entry<'a> {
 /// Lengths of the library's queues (MPI-4.1 §15.3.7).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Queues {
-    /// Time in the clock of calls.
+    /// Time of the report in the clock of calls.
     pub at_ns: i64,
-    /// Posted receive queue; `None` if unknown.
+    /// Length of the posted receive queue; `None` if unknown.
     pub posted: Option<u64>,
-    /// Unexpected message queue; `None` if unknown.
+    /// Length of the unexpected message queue; `None` if unknown.
     pub unexpected: Option<u64>,
-    /// `posted` does not include receives from any source.
+    /// True if `posted` excludes receives from any source.
     pub excludes_any_source: bool,
 }
 
@@ -51,7 +52,7 @@ impl Queues {
     }
 }
 
-/// Reasons for the end of following.
+/// Reasons why a file cannot be followed any further.
 #[derive(Debug)]
 pub enum FollowError {
     /// The file was removed.
@@ -72,12 +73,12 @@ impl Display for FollowError {
     }
 }
 
-/// Follows one file.
+/// Follower of one file.
 pub struct Follower {
     path: PathBuf,
-    /// Position after the last block.
+    /// Position in the file after the last block.
     at: u64,
-    /// Identity of the file.
+    /// Identity of the file, to detect a replacement.
     file: Option<(u64, u64)>,
     facts: Option<Facts>,
     ids: Ids,
@@ -86,43 +87,43 @@ pub struct Follower {
 }
 
 impl Follower {
-    /// The file need not exist yet.
+    /// A follower of the file at `path`, which need not exist yet.
     pub fn new(path: PathBuf) -> Follower {
         let ids = Ids::default();
         Follower { path, at: 0, file: None, facts: None, ids, until_ns: 0, call: Call::default() }
     }
 
-    /// Path of the file.
+    /// Path of the followed file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Head, once written.
+    /// The head of the file, once written.
     pub fn head(&self) -> Option<&Head> {
         self.facts.as_ref().map(|facts| &facts.head)
     }
 
-    /// End, once written.
+    /// The end of the file, once written.
     pub fn end(&self) -> Option<&End> {
         self.facts.as_ref().and_then(|facts| facts.end.as_ref())
     }
 
-    /// Code of the process, if it records call sites.
+    /// Files with the process's code, if the process records call sites.
     pub fn modules(&self) -> &[Module] {
         self.facts.as_ref().map_or(&[], |facts| &facts.modules)
     }
 
-    /// The function in which a thread has been for a second or more, as last written.
+    /// The function that a thread entered a second or longer ago, according to the last write.
     pub fn within(&self) -> Option<&str> {
         Some(self.facts.as_ref()?.within().next()?.0)
     }
 
-    /// Calls read so far.
+    /// Number of calls read so far.
     pub fn calls(&self) -> u64 {
         self.facts.as_ref().map_or(0, |facts| facts.calls)
     }
 
-    /// Calls per second over the last writes.
+    /// Calls per second over the last writes of the process.
     pub fn calls_per_s(&self) -> f64 {
         let reports = self.facts.as_ref().map(|facts| &facts.reports);
         let ends = reports.and_then(|reports| Some((reports.front()?, reports.back()?)));
@@ -134,19 +135,19 @@ impl Follower {
         }
     }
 
-    /// Time of the last write, in the clock of calls.
+    /// Time of the process's last write, in the clock of calls.
     pub fn until_ns(&self) -> i64 {
         self.until_ns
     }
 
-    /// Time of the last write in nanoseconds since 1970, by the host's clock.
+    /// Time of the process's last write in nanoseconds since 1970, by the host's clock.
     pub fn until_wall_ns(&self) -> i64 {
         let Some(facts) = &self.facts else { return 0 };
         let last_ns = facts.time.pairs.last().map_or(facts.head.clock.ns, |pair| pair.1);
         facts.head.started_ns.saturating_add(last_ns.saturating_sub(facts.head.clock.ns))
     }
 
-    /// Reads some of the new content, in the order of calls. Returns true if more is available.
+    /// Reads some of the new content, in the order of calls. Returns true if more content is available.
     ///
     /// # Errors
     /// The file cannot be followed any further. Earlier results remain valid.
@@ -187,10 +188,10 @@ impl Follower {
         if self.facts.is_none() {
             match Facts::of_head(&self.path, bytes) {
                 Ok(facts) => (after_head, self.facts) = (facts.good, Some(facts)),
-                Err(SurveyError::Truncated) => return Ok(0),
-                // The size may become visible before the bytes.
-                Err(SurveyError::Damaged(_)) if is_last(bytes) => return Ok(0),
-                Err(SurveyError::Damaged(error)) => return Err(error),
+                Err(FileSurveyError::Truncated) => return Ok(0),
+                // The file size may become visible before the bytes.
+                Err(FileSurveyError::Damaged(_)) if is_last(bytes) => return Ok(0),
+                Err(FileSurveyError::Damaged(error)) => return Err(error),
             }
         }
         let Some(mut facts) = self.facts.take() else { return Ok(0) };
@@ -217,7 +218,7 @@ impl Follower {
     ) -> Result<(), TraceError> {
         let ids = std::mem::take(&mut self.ids);
         let mut stream = Stream::after(self.path.clone(), bytes, facts.clone(), ids)?;
-        // Reading the next call finds the remark.
+        // The read of the next call finds the remark.
         while stream.read(&mut self.call)? {
             each(Entry::Call(&self.call));
             stream.queues().into_iter().for_each(|lengths| each(Entry::Queues(Queues::of(lengths))));

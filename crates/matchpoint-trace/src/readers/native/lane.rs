@@ -1,4 +1,4 @@
-//! One thread's calls.
+//! Calls of one thread.
 
 use std::path::Path;
 
@@ -23,25 +23,25 @@ pub(super) struct TickedQueues {
     pub lengths: [i64; 3],
 }
 
-/// Position in a thread's calls.
+/// Position of the reader in a thread's calls.
 pub(super) struct Lane {
     pub thread: u16,
     /// Start of the search for the next block.
     next_block: usize,
     pub block: usize,
-    /// Range in the file, if stored unpacked.
+    /// Byte range of the block in the file, if stored unpacked.
     stored: Option<(usize, usize)>,
     buffer: Vec<u8>,
     /// Position in the block.
     pub at: usize,
     until: usize,
-    /// Position in the separate times, if any.
+    /// Position in the separate times of the block, if any.
     times: Option<usize>,
     ticks: u64,
     pub last: LastHandles,
-    /// If already read.
+    /// Head of the next call, if already read.
     pub next_call: Option<CallHead>,
-    /// Its bytes were released.
+    /// True if the bytes of the block were released.
     is_released: bool,
 }
 
@@ -82,7 +82,7 @@ impl Lane {
         (Cursor::new(&content(self.stored, &self.buffer, file)[..self.until], self.at), &mut self.last)
     }
 
-    /// Reads the next call in this block, past remarks; false at the end of the block.
+    /// Reads the next call in this block, and skips remarks. Returns false at the end of the block.
     #[inline]
     pub fn read_next(
         &mut self,
@@ -100,7 +100,7 @@ impl Lane {
         }
     }
 
-    /// Skips other remarks.
+    /// Reads the next remark of the kind `wanted`, and skips other remarks.
     pub fn remark<'p>(
         &mut self,
         file: &[u8],
@@ -146,7 +146,7 @@ impl Lane {
         Ok(Some((CallHead { function: function as u32, enter: self.ticks, leave }, plan)))
     }
 
-    /// Keeps queue lengths.
+    /// Skips a remark, and keeps queue lengths.
     #[cold]
     fn skip_remark(
         &mut self,
@@ -173,7 +173,7 @@ impl Lane {
         Ok(())
     }
 
-    /// Returns false if there is none before `good`.
+    /// Reads the thread's next block. Returns false if no such block exists before position `good`.
     ///
     /// # Errors
     /// The block is damaged.
@@ -214,7 +214,7 @@ impl Lane {
         Ok(())
     }
 
-    /// Until [`restore_block`](Self::restore_block).
+    /// Releases the bytes of the block until [`restore_block`](Self::restore_block).
     pub fn release_block(&mut self) {
         (self.buffer, self.is_released) = (Vec::new(), true);
     }
@@ -240,7 +240,7 @@ impl Lane {
         self.stored.map_or(self.block, |(from, _)| from + self.at) as u64
     }
 
-    /// First entry in the next block, and latest return.
+    /// Entry time of the first call in the next block, and the latest return time in the block.
     pub fn span(mut self, path: &Path, file: &[u8], facts: &Facts) -> Option<(u64, u64)> {
         self.next_block(path, file, facts.good).ok().filter(|is_present| *is_present)?;
         let mut span: Option<(u64, u64)> = None;

@@ -1,7 +1,7 @@
 //! Reader of Matchpoint's trace format (`docs/reference/trace-format.md`).
 //!
-//! Opening visits the headers of the blocks. Reading unpacks and checks the calls block by block, merges
-//! threads in the order of entry, and maps handles to small ids.
+//! When a trace is opened, the reader visits the headers of all blocks. For each stream, the reader unpacks
+//! and checks calls block by block, merges threads in the order of entry, and maps handles to small ids.
 
 mod arrivals;
 mod clock;
@@ -26,7 +26,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use self::stream::Stream;
-use self::survey::{Facts, SurveyError};
+use self::survey::{Facts, FileSurveyError};
 use crate::error::TraceError;
 use crate::native::block::MAGIC;
 use crate::native::is_rank_file;
@@ -43,12 +43,12 @@ pub(super) const READER: Reader =
 /// Reads the stream of one rank from the bytes of its file.
 ///
 /// # Errors
-/// The bytes are not those of such a file.
+/// The bytes are not the file of a rank.
 pub fn read_bytes(bytes: &[u8]) -> Result<impl RankReader + '_, TraceError> {
     let path = Path::new("(bytes)");
     let facts = Facts::of(path, bytes).map_err(|bad| match bad {
-        SurveyError::Damaged(error) => error,
-        SurveyError::Truncated => TraceError::new(path, "the head is incomplete", "record the run again"),
+        FileSurveyError::Damaged(error) => error,
+        FileSurveyError::Truncated => TraceError::new(path, "the head is incomplete", "record the run again"),
     })?;
     Stream::new(path.to_owned(), bytes, Arc::new(facts))
 }
@@ -68,7 +68,7 @@ fn is_trace(path: &Path) -> bool {
     named.any(|file| looks(&file))
 }
 
-/// Reads the first bytes.
+/// True if the first bytes of a file are the magic number of the format.
 fn has_magic(path: &Path) -> bool {
     use std::io::Read;
     let mut first = [0; MAGIC.len()];

@@ -31,7 +31,8 @@ pub(super) fn all(files: &Files, manifest: &Manifest, ranks: u32) -> Vec<String>
     notes.into_iter().flatten().collect()
 }
 
-/// `None` if some host's clock was not compared with that of rank 0's host.
+/// Maximum error between the clocks of all ranks. `None` if a host's clock was not compared with the clock of
+/// rank 0's host.
 pub(super) fn clock_error_ns(files: &Files) -> Option<u64> {
     let hosts = hosts(files);
     let error = |facts: &Facts| match facts.time.offsets.iter().map(|offset| offset.2).max() {
@@ -74,10 +75,10 @@ fn damaged(files: &Files) -> Option<String> {
         .collect();
     let (first, problem) = bad.first()?;
     let name = first.path.file_name().unwrap_or_default().to_string_lossy();
-    Some(format!("The files of {} ranks are damaged, the first, {name}: {problem}.", bad.len()))
+    Some(format!("The files of {} ranks are damaged, for example {name}: {problem}.", bad.len()))
 }
 
-/// Files that were longer at the end of the run.
+/// Note about files that were longer at the end of the run.
 fn cut_short(files: &Files, manifest: &Manifest) -> Option<String> {
     let cut = manifest.finished().into_iter().filter_map(|(rank, listed)| {
         let file = files.get(&rank).filter(|file| is_cut(file, listed))?;
@@ -102,7 +103,8 @@ fn is_cut(file: &RankFile, listed: &manifest::RankFile) -> bool {
     (file.map.len() as u64) < listed.bytes
 }
 
-/// Files without an end that were never longer: their processes were killed, if the lengths are known.
+/// Note about files without an end. If the manifest has the lengths and a file was never longer, the process
+/// was killed.
 fn ended_early(files: &Files, manifest: &Manifest) -> Option<String> {
     let finished = manifest.finished();
     let was_cut = |rank, file| finished.get(&rank).is_some_and(|listed| is_cut(file, listed));
@@ -141,7 +143,7 @@ fn within(facts: &Facts) -> String {
     within.collect()
 }
 
-/// In seconds since the first entry.
+/// Time of the last call, in seconds since the first entry of a call.
 fn last_s(file: &RankFile, facts: &Facts) -> Option<f64> {
     let mut time = Timeline::new(&facts.time, facts.head.clock.hz);
     let blocks = facts.threads.iter();

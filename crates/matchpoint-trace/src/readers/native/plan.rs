@@ -1,16 +1,16 @@
-//! Plans for reading each function's calls, by its index in the head.
+//! Plans for the calls of each function, by the function's index in the head.
 
 use crate::function::Function;
-use crate::native::layout::{self, Field, HandleKind, Shape};
+use crate::native::layout::{self, Field, FieldLayout, HandleKind};
 
 use super::cursor::{Cursor, Fault};
 
-/// The base of the next handle.
+/// The last handle of each kind, which is the base of the next handle.
 #[derive(Clone, Copy, Default)]
 pub(super) struct LastHandles([u64; 4]);
 
 impl LastHandles {
-    /// 0 is null.
+    /// Reads a handle; 0 is null.
     #[inline]
     pub fn handle(&mut self, kind: HandleKind, cursor: &mut Cursor) -> Result<u64, Fault> {
         let written = cursor.unsigned()?;
@@ -26,15 +26,15 @@ impl LastHandles {
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Plan {
     pub function: Function,
-    pub shape: Shape,
-    /// A remark on the previous call.
+    pub shape: FieldLayout,
+    /// Kind of the remark, if this entry is a remark on the previous call.
     pub remark: Option<Remark>,
     fields: Box<[Field]>,
     /// Number of the function's standard fields.
     own: usize,
 }
 
-/// Remarks. Their names start with `+`.
+/// Kinds of remarks. The names of remarks start with `+`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Remark {
     Members,
@@ -52,7 +52,7 @@ impl Plan {
         let failed = name.strip_suffix(layout::FAILED);
         let function = Function::named(failed.unwrap_or(name)).unwrap_or(Function::Unknown);
         // A failed call has no effect.
-        let shape = if failed.is_some() { Shape::Other } else { Shape::of(function) };
+        let shape = if failed.is_some() { FieldLayout::Other } else { FieldLayout::of(function) };
         let own = match remark {
             Some(Remark::Members) => layout::MEMBERS_FIELDS,
             Some(Remark::Queues) => layout::QUEUES_FIELDS,
@@ -73,7 +73,7 @@ impl Plan {
         skip_fields(&self.fields, cursor, last)
     }
 
-    /// Returns the call site, if present.
+    /// Skips fields that follow the standard fields. Returns the call site, if present.
     #[inline]
     pub fn skip_extra_fields(&self, cursor: &mut Cursor, last: &mut LastHandles) -> Result<u64, Fault> {
         if self.own == self.fields.len() { Ok(0) } else { self.more(cursor, last) }
@@ -91,7 +91,7 @@ impl Plan {
     }
 }
 
-/// Handles among the fields are bases of later ones.
+/// Skips fields. Handles among the fields are bases of later handles.
 fn skip_fields(fields: &[Field], cursor: &mut Cursor, last: &mut LastHandles) -> Result<(), Fault> {
     for field in fields {
         match field {

@@ -1,15 +1,15 @@
-//! Small, reused ids for objects. A library may have several objects with one handle.
+//! Small, reused ids for requests and messages. Several objects may have the same handle.
 
 #[derive(Clone, Copy, Default)]
 struct Slot {
     handle: u64,
-    /// Oldest object; 0 for a free slot.
+    /// Id of the oldest object with this handle; 0 in a free slot.
     oldest: u32,
     newest: u32,
-    /// Last id returned, and its call.
+    /// Last id returned for this handle, and the call that looked up the handle.
     given: u32,
     call: u32,
-    /// The call has named all objects of its thread.
+    /// True if the current call has already used all objects of its thread.
     is_own_done: bool,
 }
 
@@ -20,18 +20,18 @@ struct Node {
     newer: u32,
     thread: u16,
     persistent: bool,
-    /// The last call that named it.
+    /// The last call that used the object.
     named: u32,
 }
 
 /// Objects of one kind in a process.
 ///
-/// 1. Open addressing, at most half full. Every call that starts or ends an object looks up a handle, and the
-///    standard map took a third of the time.
+/// 1. A hash table with open addressing, at most half full. Every call that starts or ends an object looks up
+///    a handle, and the standard map took a third of the reading time.
 pub(super) struct Table {
     slots: Vec<Slot>,
     used: usize,
-    /// By id; the first is unused.
+    /// Objects by id; the first element is unused.
     nodes: Vec<Node>,
     free: Vec<u32>,
     call: u32,
@@ -76,7 +76,8 @@ impl Table {
         self.call = self.call.wrapping_add(1).max(1);
     }
 
-    /// Returns the oldest object that this call has not named yet, preferably one of its thread.
+    /// Returns the oldest object with this handle that the current call has not used yet, preferably an
+    /// object of the same thread.
     ///
     /// Calls are read in the order of entry. A library may give a handle that one thread freed to an earlier
     /// call of another thread.
@@ -141,7 +142,7 @@ impl Table {
         if oldest == id && newest == id {
             self.free_slot(at);
         } else {
-            // False after the removal: no list contains the object.
+            // False after the removal: the object is in no list.
             let is_listed = if older == 0 { oldest == id } else { self.nodes[older as usize].newer == id };
             if !is_listed || oldest == 0 {
                 return;
@@ -154,7 +155,7 @@ impl Table {
                 0 => self.slots[at].newest = older,
                 _ => self.nodes[newer as usize].older = older,
             }
-            // The next name of this call follows the previous object.
+            // The next lookup of this handle by the same call continues after the previous object.
             if self.slots[at].given == id {
                 self.slots[at].call = 0;
             }
@@ -173,7 +174,7 @@ impl Table {
         at
     }
 
-    /// Moves later entries that would not be found otherwise.
+    /// Frees a slot, and moves later entries that a search would no longer find.
     fn free_slot(&mut self, at: usize) {
         let mask = self.slots.len() - 1;
         let (mut hole, mut next) = (at, (at + 1) & mask);
@@ -201,7 +202,8 @@ impl Table {
     }
 }
 
-/// Handles are addresses, or small numbers with high bits: the product's upper half depends on all bits.
+/// Handles are addresses, or small numbers with high bits: the upper half of the product depends on all bits
+/// of the handle.
 #[inline]
 fn hash_slot(handle: u64, mask: usize) -> usize {
     ((handle ^ handle >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize & mask
@@ -251,7 +253,7 @@ mod tests {
         table.begin(7, false);
         table.next_call();
         assert_eq!([table.name(7), table.name(7)], [Some(5), Some(1)]);
-        // The oldest.
+        // The oldest object.
         table.thread = 3;
         table.next_call();
         assert_eq!([table.name(7), table.name(7)], [Some(1), Some(2)]);
@@ -275,7 +277,7 @@ mod tests {
         let mut state = 1u64;
         for round in 0..200_000 {
             state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            // Many and few handles in turn; addresses differ in their middle bits only.
+            // The test alternates between many and few handles; addresses differ in their middle bits only.
             let handle = 0x7f00_0000_0000 + ((state >> 40) % (1 << (1 + (round / 20_000) % 10))) * 64;
             let queue = model.entry(handle).or_default();
             table.next_call();

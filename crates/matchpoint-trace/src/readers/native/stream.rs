@@ -14,10 +14,11 @@ use crate::call::{Action, Call, CommId, NewComm};
 use crate::error::TraceError;
 use crate::trace::RankReader;
 
-/// With more threads, the first block of a thread is released until its turn.
+/// Maximum number of loaded blocks. With more threads, the first block of a thread is released until the
+/// block is read.
 const LOADED_MAX: usize = 16;
 
-/// `B` holds the bytes of the file: a slice, or a map.
+/// Stream of one rank. `B` holds the bytes of the file: a slice, or a mapped file.
 pub(super) struct Stream<B> {
     bytes: B,
     path: PathBuf,
@@ -45,7 +46,7 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
         Stream::after(path, bytes, facts, Ids::default())
     }
 
-    /// With existing objects.
+    /// A stream that continues with existing objects.
     ///
     /// # Errors
     /// A first block is damaged.
@@ -106,7 +107,7 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
         Ok(true)
     }
 
-    /// Since the last call of this function.
+    /// Queue lengths that remarks reported since the last call of this function.
     pub fn queues(&mut self) -> Option<(i64, [i64; 3])> {
         self.queues.take().map(|queues| (self.time.ns(queues.ticks), queues.lengths))
     }
@@ -125,7 +126,7 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
         first.map_or(0, |(at, _)| at)
     }
 
-    /// If they follow.
+    /// Reads the members of a new communicator from the remark after `call`, if present.
     #[cold]
     fn remark(&mut self, lane: usize, call: &mut Call) -> Result<(), StopReason> {
         let Stream { bytes, facts, lanes, ids, queues, .. } = self;

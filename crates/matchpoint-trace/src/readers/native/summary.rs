@@ -13,25 +13,25 @@ use crate::search::SearchCost;
 /// Summary of one rank's file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Summary {
-    /// Path.
+    /// Path of the file.
     pub path: PathBuf,
-    /// Length in bytes.
+    /// Length of the file in bytes.
     pub bytes: u64,
-    /// Calls.
+    /// Number of calls in the file.
     pub calls: u64,
-    /// Head.
+    /// Head of the file.
     pub head: Head,
-    /// End; `None` if the process died.
+    /// End of the file; `None` if the process died.
     pub end: Option<End>,
-    /// Functions in which threads of a process that died had been for a second or more.
+    /// Functions that threads had entered a second or longer before the process died.
     pub within: Vec<String>,
-    /// Code of the process; empty without call sites.
+    /// Files with the process's code; empty if the file has no call sites.
     pub modules: Vec<Module>,
     /// Measured costs of the library.
     pub searches: Vec<SearchCost>,
 }
 
-/// Files of a folder with a head, by rank. A process that died early has none.
+/// Summaries of the files in a folder, by rank. A file without a head is omitted; its process died early.
 ///
 /// # Errors
 /// The folder or a file cannot be read.

@@ -1,4 +1,4 @@
-//! Facts about a file before its calls are read, from the headers of its blocks.
+//! Facts about a file from the headers of its blocks, before the calls are read.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
@@ -18,26 +18,27 @@ pub(super) struct Facts {
     pub head: Head,
     pub plans: Vec<Plan>,
     pub time: ClockSamples,
-    /// First and last block with calls.
+    /// Positions of the first and the last block with calls, by thread.
     pub threads: BTreeMap<u16, (usize, usize)>,
-    /// Function, and ticks of its entry, if no later call follows.
+    /// For each thread: a function that the thread has not left, and the ticks of the entry, if no later call
+    /// follows.
     pub within: BTreeMap<u16, (usize, u64)>,
     pub end: Option<End>,
-    /// From the last such block.
+    /// Files with the process's code, from the last block of this kind.
     pub modules: Vec<Module>,
     pub searches: Vec<SearchCost>,
-    /// After the last whole block.
+    /// Position after the last whole block.
     pub good: usize,
-    /// No truncated block, and no zeros of a crashed host.
+    /// True if the file has damage other than a truncated block, or zeros after a crash of the host.
     pub has_damage: bool,
     pub calls: u64,
-    /// Some pairs or offsets were out of order.
+    /// True if some pairs or clock offsets were out of order.
     pub has_disorder: bool,
-    /// Of a followed file: the host's clock, and the calls until then.
+    /// For a followed file: times in the host's clock, and numbers of calls until these times.
     pub reports: VecDeque<(i64, u64)>,
 }
 
-pub(super) enum SurveyError {
+pub(super) enum FileSurveyError {
     /// The process was killed before its first call.
     Truncated,
     /// The file is not a trace, or cannot be read.
@@ -45,7 +46,7 @@ pub(super) enum SurveyError {
 }
 
 impl Facts {
-    pub fn of(path: &Path, bytes: &[u8]) -> Result<Facts, SurveyError> {
+    pub fn of(path: &Path, bytes: &[u8]) -> Result<Facts, FileSurveyError> {
         let (head, plans, after) = head(path, bytes)?;
         let mut facts = Facts {
             time: ClockSamples::default(),
@@ -62,7 +63,7 @@ impl Facts {
             head,
             plans,
         };
-        // The head has the first pair.
+        // The head has the first pair of ticks and nanoseconds.
         facts.time.pair(facts.head.clock.ticks, facts.head.clock.ns);
         while facts.visit_block(path, bytes)? {}
         let rest = &bytes[facts.good..];
@@ -71,19 +72,19 @@ impl Facts {
         Ok(facts)
     }
 
-    /// For a file in progress.
+    /// Facts about a file that the process still writes.
     ///
     /// # Errors
     /// The file is not a trace, or its head is incomplete.
-    pub fn of_head(path: &Path, bytes: &[u8]) -> Result<Facts, SurveyError> {
+    pub fn of_head(path: &Path, bytes: &[u8]) -> Result<Facts, FileSurveyError> {
         let (_, _, after) = head(path, bytes)?;
         Facts::of(path, &bytes[..after])
     }
 
-    /// `bytes` start after the known blocks.
+    /// Adds the facts of new blocks. `bytes` start after the known blocks.
     ///
     /// # Errors
-    /// The blocks are damaged, so waiting would not help.
+    /// The blocks are damaged; a later read would also fail.
     pub fn extend(&mut self, path: &Path, bytes: &[u8]) -> Result<(), TraceError> {
         self.threads.clear();
         self.good = 0;
@@ -93,13 +94,14 @@ impl Facts {
                     let after = self.good + HEADER + header.packed as usize;
                     let whole = unpack::packed(path, bytes, self.good, &header);
                     match whole {
-                        // Another host may see the size before the bytes.
+                        // Another host may see the file size before the bytes, so zeros may become a block
+                        // later.
                         Err(_) if bytes[after..].iter().all(|&byte| byte == 0) => return Ok(()),
                         Err(error) => return Err(error),
                         Ok(_) => {}
                     }
                 }
-                // The same applies to an incomplete header.
+                // Zeros in an incomplete header may also become a block later.
                 NextBlock::NoBlock if bytes.iter().skip(self.good + HEADER).any(|&byte| byte != 0) => {
                     let advice = "the file is damaged from here on; what was read before is good";
                     let error = TraceError::new(path, "no block here", advice);
@@ -109,8 +111,8 @@ impl Facts {
             }
             match self.visit_block(path, bytes) {
                 Ok(_) => self.report(),
-                Err(SurveyError::Damaged(error)) => return Err(error),
-                Err(SurveyError::Truncated) => return Ok(()),
+                Err(FileSurveyError::Damaged(error)) => return Err(error),
+                Err(FileSurveyError::Truncated) => return Ok(()),
             }
         }
     }
@@ -126,7 +128,7 @@ impl Facts {
         }
     }
 
-    /// Removes pairs in the middle: a process that runs for days has many.
+    /// Removes pairs in the middle of the list: a process that runs for days has many pairs.
     pub fn keep_recent_time(&mut self) {
         const RECENT: usize = 8;
         let pairs = &mut self.time.pairs;
@@ -135,7 +137,7 @@ impl Facts {
         }
     }
 
-    /// At the last write, with the ticks of their entries.
+    /// Functions that threads had not left at the last write, with the ticks of their entries.
     pub fn within(&self) -> impl Iterator<Item = (&str, u64)> {
         let ended = self.end.is_some();
         let within = self.within.values().filter(move |_| !ended);
@@ -146,12 +148,12 @@ impl Facts {
         (&self.head.host, &self.head.boot)
     }
 
-    /// The offset to other hosts' clocks is known only from the wall clock.
+    /// True if only the wall clock gives the offset to the clocks of other hosts.
     pub fn uses_wall_clock(&self) -> bool {
         self.time.offsets.iter().any(|offset| offset.2 == UNKNOWN_NS)
     }
 
-    fn visit_block(&mut self, path: &Path, bytes: &[u8]) -> Result<bool, SurveyError> {
+    fn visit_block(&mut self, path: &Path, bytes: &[u8]) -> Result<bool, FileSurveyError> {
         let NextBlock::Block(header) = next(bytes, self.good) else { return Ok(false) };
         let at = self.good;
         match header.kind {
@@ -161,11 +163,11 @@ impl Facts {
                 self.calls = self.calls.saturating_add(header.calls);
             }
             kind::CLOCK | kind::OFFSET | kind::END | kind::MODULES | kind::SEARCH => {
-                let content = unpack::whole(path, bytes, at).map_err(SurveyError::Damaged)?;
+                let content = unpack::whole(path, bytes, at).map_err(FileSurveyError::Damaged)?;
                 self.add_content(header.kind, &content);
             }
             kind::WITHIN => {
-                let content = unpack::whole(path, bytes, at).map_err(SurveyError::Damaged)?;
+                let content = unpack::whole(path, bytes, at).map_err(FileSurveyError::Damaged)?;
                 self.within.extend(within(&content, self.plans.len()).map(|call| (header.thread, call)));
             }
             _ => {}
@@ -180,7 +182,7 @@ impl Facts {
             kind::CLOCK => {
                 for pair in content.chunks_exact(16) {
                     let (ticks, ns) = (word(&pair[..8]), word(&pair[8..]) as i64);
-                    // The first pair may repeat that of the head.
+                    // The first pair may be equal to the pair in the head.
                     let again = self.time.pairs.last() == Some(&(ticks, ns));
                     self.has_disorder |= !again && !self.time.pair(ticks, ns);
                 }
@@ -203,14 +205,14 @@ fn within(content: &[u8], functions: usize) -> Option<(usize, u64)> {
     (function < functions).then_some((function, u64::from_le_bytes(*since)))
 }
 
-/// Paths are bytes, and recorders write them unchanged.
+/// Text of a block. Paths are bytes, and recorders write the bytes unchanged.
 fn decode_lossy(content: &[u8]) -> Cow<'_, str> {
     String::from_utf8_lossy(content)
 }
 
-fn head(path: &Path, bytes: &[u8]) -> Result<(Head, Vec<Plan>, usize), SurveyError> {
+fn head(path: &Path, bytes: &[u8]) -> Result<(Head, Vec<Plan>, usize), FileSurveyError> {
     let bad = |problem: String, advice: &str| {
-        SurveyError::Damaged(TraceError::new(path, problem, advice).at_offset(0))
+        FileSurveyError::Damaged(TraceError::new(path, problem, advice).at_offset(0))
     };
     let copy = "copy the file again, or leave this rank out";
     let header = match next(bytes, 0) {
@@ -218,11 +220,11 @@ fn head(path: &Path, bytes: &[u8]) -> Result<(Head, Vec<Plan>, usize), SurveyErr
         NextBlock::Block(header) => {
             return Err(bad(format!("the first block has kind {}, and is not a head", header.kind), copy));
         }
-        NextBlock::Cut => return Err(SurveyError::Truncated),
-        NextBlock::NoBlock if bytes.iter().all(|&byte| byte == 0) => return Err(SurveyError::Truncated),
+        NextBlock::Cut => return Err(FileSurveyError::Truncated),
+        NextBlock::NoBlock if bytes.iter().all(|&byte| byte == 0) => return Err(FileSurveyError::Truncated),
         NextBlock::NoBlock => return Err(bad("not a file of a recorded trace".to_owned(), copy)),
     };
-    let content = unpack::whole(path, bytes, 0).map_err(SurveyError::Damaged)?;
+    let content = unpack::whole(path, bytes, 0).map_err(FileSurveyError::Damaged)?;
     check_version(&content).map_err(|version| {
         let problem =
             format!("the file has version {version}, but this command reads versions up to {VERSION}");
@@ -238,7 +240,7 @@ fn head(path: &Path, bytes: &[u8]) -> Result<(Head, Vec<Plan>, usize), SurveyErr
     Ok((head, plans, HEADER + header.packed as usize))
 }
 
-/// Returns a version that is too new.
+/// Checks the version. Returns the version as error if it is too new.
 fn check_version(content: &[u8]) -> Result<(), u64> {
     let json: Option<serde_json::Value> = serde_json::from_str(&decode_lossy(content)).ok();
     let version = json.as_ref().and_then(|json| json.get("version")?.as_u64());

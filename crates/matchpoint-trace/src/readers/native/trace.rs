@@ -1,4 +1,4 @@
-//! A trace: one file per rank.
+//! A trace in Matchpoint's format: one file per rank.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -10,7 +10,7 @@ use super::files::Files;
 use super::notes;
 use super::rank_file::RankFile;
 use super::stream::Stream;
-use super::survey::{Facts, SurveyError};
+use super::survey::{Facts, FileSurveyError};
 use crate::error::TraceError;
 use crate::native::manifest::{self, Manifest};
 use crate::native::{VERSION, arrivals, file_name};
@@ -54,7 +54,7 @@ impl Trace for Ranks {
         let facts = match facts {
             Ok(facts) => facts.clone(),
             Err(problem) => match Facts::of(path, map) {
-                Err(SurveyError::Damaged(error)) => return Err(error),
+                Err(FileSurveyError::Damaged(error)) => return Err(error),
                 _ => return Err(TraceError::new(path, problem, "leave this rank out")),
             },
         };
@@ -120,11 +120,11 @@ impl OpenedFiles {
         let map = Map::open(path)?;
         let facts = match Facts::of(path, &map) {
             Ok(facts) => Ok(Arc::new(facts)),
-            Err(SurveyError::Truncated) => {
+            Err(FileSurveyError::Truncated) => {
                 self.empty.insert(rank, format!("{name} ends before any call: {DIED}"));
                 return Ok(());
             }
-            Err(SurveyError::Damaged(error)) => Err(error.problem),
+            Err(FileSurveyError::Damaged(error)) => Err(error.problem),
         };
         self.bytes += bytes;
         self.present.insert(rank, RankFile { path: path.to_owned(), map, facts });
@@ -159,13 +159,14 @@ impl OpenedFiles {
         }
     }
 
-    /// Monotonic clocks of hosts differ by days, wall clocks by little.
+    /// Replaces monotonic clocks by wall clocks: monotonic clocks of hosts differ by days, wall clocks only
+    /// by little.
     fn use_wall_clocks(&mut self) {
         let mut next_call: BTreeMap<(String, String), i64> = BTreeMap::new();
         let mut root = None;
         let key = |facts: &Facts| (facts.head.host.clone(), facts.head.boot.clone());
         for (_, facts) in self.facts().filter(|(_, facts)| facts.head.started_ns > 0) {
-            // Shortest interruption between the two readings.
+            // The smallest difference has the shortest interruption between the readings of both clocks.
             let difference = facts.head.started_ns.saturating_sub(facts.head.clock.ns);
             let known = next_call.entry(key(facts)).or_insert(difference);
             *known = (*known).max(difference);
@@ -182,7 +183,7 @@ impl OpenedFiles {
         }
     }
 
-    /// Calls at the end of the run that are no longer in the files.
+    /// Number of calls that existed at the end of the run but are no longer in the files.
     fn calls_cut_off(&self, finished: &BTreeMap<u32, &manifest::RankFile>) -> u64 {
         let there = |rank: &u32| match (self.present.get(rank), self.empty.get(rank)) {
             (Some(file), _) => Some(file.facts.as_ref().map_or(u64::MAX, |facts| facts.calls)),
@@ -197,12 +198,12 @@ impl OpenedFiles {
     fn first_error(&self) -> TraceError {
         let file = self.present.values().next().expect("there is one");
         match Facts::of(&file.path, &file.map) {
-            Err(SurveyError::Damaged(error)) => error,
+            Err(FileSurveyError::Damaged(error)) => error,
             _ => TraceError::new(&file.path, "the file cannot be read", "copy it again"),
         }
     }
 
-    /// `listed` is the manifest's list.
+    /// Moves ranks without calls to the missing ranks. `listed` is the list of files in the manifest.
     fn move_silent_to_missing(&mut self, listed: &BTreeMap<u32, &manifest::RankFile>) {
         let (silent, present): (BTreeMap<_, _>, _) =
             std::mem::take(&mut self.present).into_iter().partition(|(_, file)| file.is_silent());
@@ -272,7 +273,7 @@ fn reason_for_silence(file: &RankFile) -> String {
     }
 }
 
-/// Without calls and without an end.
+/// Reason for a file without calls and without an end.
 const DIED: &str = "its process died before the first write, or the file is incomplete";
 
 fn missing(opened: &OpenedFiles, manifest: &Manifest, ranks: u32, only: Option<u32>) -> Vec<Missing> {

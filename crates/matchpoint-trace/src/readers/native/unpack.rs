@@ -12,7 +12,7 @@ use crate::native::block::{HEADER, Header, MAGIC, codec};
 pub(super) const ADVICE: &str = "the file is damaged from here on: copy it again, or leave this rank out";
 
 thread_local! {
-    // 100 KiB, too much for each of thousands of ranks.
+    // All streams of a thread share one decompressor, because a decompressor takes 100 KiB.
     static DECOMPRESSOR: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
 }
 

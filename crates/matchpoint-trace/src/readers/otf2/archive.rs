@@ -30,18 +30,18 @@ pub(super) enum Event {
     Collective { comm: u32, root: u32, sent: u64, received: u64 },
 }
 
-/// Event with its time in ticks.
+/// An event with its time in ticks.
 pub(super) type Timed = (u64, Event);
 
 pub(super) struct Archive {
     reader: Object,
-    /// Selected locations, and their events.
+    /// Locations that the reader selected, with their events.
     locations: Vec<Location>,
 }
 
 struct Location {
     events: Object,
-    /// Owned; the library has the same address.
+    /// Vector that callbacks append to. This value owns the vector, and the library has the same address.
     sink: *mut Vec<Timed>,
 }
 
@@ -73,9 +73,9 @@ impl Archive {
         // SAFETY: the name outlives the call, which copies it; the reader is new, and closed in `drop`.
         let reader = unsafe { (functions.open)(name.as_ptr()) };
         let archive = Archive { reader, locations: Vec::new() };
-        // SAFETY: the reader is open.
+        // SAFETY: the reader is not null, so it is open.
         let is_open = !reader.is_null() && unsafe { (functions.serial)(reader) } == SUCCESS;
-        // Dropping the archive takes the lock.
+        // Dropping the archive takes the lock, so the lock is released first.
         drop(functions);
         if !is_open {
             return Err(error(path, "OTF2 cannot open this archive", "copy all of its folder again"));
@@ -115,7 +115,7 @@ impl Archive {
         Ok(found)
     }
 
-    /// Call once.
+    /// Selects the locations to read. Must be called only once.
     ///
     /// # Errors
     /// The locations do not exist.
@@ -160,7 +160,8 @@ impl Archive {
         Ok(())
     }
 
-    /// Returns the number of events. Below `count`, no further call is allowed.
+    /// Reads up to `count` events of a location, and returns the number of events. After a smaller number
+    /// than `count`, no further call is allowed.
     ///
     /// # Errors
     /// The events are damaged.
@@ -176,7 +177,7 @@ impl Archive {
         let mut read = 0;
         // SAFETY: reader and event reader are open; only the callbacks use the sink, until the call returns.
         let result = unsafe { (functions.read_events)(self.reader, location.events, count, &raw mut read) };
-        // SAFETY: `select` created it, and no callback runs now.
+        // SAFETY: `select` created the sink, and no callback runs now.
         let sink = unsafe { &mut *location.sink };
         into.append(sink);
         if result != SUCCESS {
@@ -190,19 +191,19 @@ impl Archive {
 impl Drop for Archive {
     fn drop(&mut self) {
         if let Ok(functions) = functions(Path::new("")) {
-            // SAFETY: the reader is open, or NULL, for which the call has no effect; event readers are closed
-            // with it.
+            // SAFETY: the reader is open, or null, for which the call has no effect. The call also closes all
+            // event readers.
             unsafe { (functions.close)(self.reader) };
         }
         for location in &self.locations {
-            // SAFETY: `select` created it, and its address has no other user.
+            // SAFETY: `select` created the sink, and its address has no other user.
             drop(unsafe { Box::from_raw(location.sink) });
         }
     }
 }
 
 /// # Safety
-/// `callbacks` is an event callbacks object of the library.
+/// `callbacks` must be an event callbacks object of the library.
 unsafe fn set_event_callbacks(functions: &Functions, callbacks: Object) {
     // SAFETY: the callbacks have the types of the headers.
     unsafe {
@@ -223,9 +224,9 @@ unsafe fn set_event_callbacks(functions: &Functions, callbacks: Object) {
 /// Appends to the vector of a callback.
 ///
 /// # Safety
-/// `into` is the address of that vector, without another user now.
+/// `into` must be the address of the vector, and the vector must have no other user now.
 unsafe fn push<T>(into: *mut c_void, value: T) -> c_int {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller guarantees that `into` is the address of an unused vector.
     unsafe { (*into.cast::<Vec<T>>()).push(value) };
     SUCCESS
 }
@@ -236,12 +237,12 @@ unsafe fn push<T>(into: *mut c_void, value: T) -> c_int {
 unsafe extern "C" fn on_string(into: *mut c_void, id: u32, text: *const c_char) -> c_int {
     // SAFETY: the library passes a string that outlives the call.
     let text = unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned();
-    // SAFETY: see above.
+    // SAFETY: the library passes a string that outlives the call.
     unsafe { push(into, Definition::String { id, text }) }
 }
 
 unsafe extern "C" fn on_clock(into: *mut c_void, ticks_per_second: u64, start: u64, _length: u64) -> c_int {
-    // SAFETY: see above.
+    // SAFETY: the library passes a string that outlives the call.
     unsafe { push(into, Definition::Clock { ticks_per_second, start }) }
 }
 
@@ -253,12 +254,12 @@ unsafe extern "C" fn on_location(
     events: u64,
     group: u32,
 ) -> c_int {
-    // SAFETY: see above.
+    // SAFETY: the library passes a string that outlives the call.
     unsafe { push(into, Definition::Location { id, kind, events, group }) }
 }
 
 unsafe extern "C" fn on_region(into: *mut c_void, id: u32, name: u32, _canonical: u32) -> c_int {
-    // SAFETY: see above.
+    // SAFETY: the library passes a string that outlives the call.
     unsafe { push(into, Definition::Region { id, name }) }
 }
 
@@ -278,12 +279,12 @@ unsafe extern "C" fn on_group(
         // SAFETY: the library passes `count` elements that outlive the call.
         unsafe { std::slice::from_raw_parts(members, count as usize) }.to_vec()
     };
-    // SAFETY: see above.
+    // SAFETY: the library passes `count` elements that outlive the call.
     unsafe { push(into, Definition::Group { id, kind, paradigm, flags, members }) }
 }
 
 unsafe extern "C" fn on_comm(into: *mut c_void, id: u32, _name: u32, group: u32, parent: u32) -> c_int {
-    // SAFETY: see above.
+    // SAFETY: the library passes `count` elements that outlive the call.
     unsafe { push(into, Definition::Comm { id, group, parent }) }
 }
 
@@ -297,7 +298,7 @@ macro_rules! event_callbacks {
             _attributes: *mut c_void,
             $($argument: $type),*
         ) -> c_int {
-            // SAFETY: see above.
+            // SAFETY: the library passes `count` elements that outlive the call.
             unsafe { push(into, (time, $event)) }
         }
     )*};

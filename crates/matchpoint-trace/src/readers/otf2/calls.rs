@@ -1,7 +1,7 @@
-//! Calls rebuilt from events, *inferred* where OTF2 has less than the arguments.
+//! Calls rebuilt from OTF2 events. Arguments that OTF2 does not record are *inferred*.
 //!
-//! OTF2 has a receive's envelope at its completion. A call that starts a receive waits for that, up to
-//! [`CALLS_QUEUED_MAX`] calls; it is omitted if the receive never completes.
+//! OTF2 has a receive's envelope at its completion. A call that starts a receive is held until the receive
+//! completes, up to [`CALLS_QUEUED_MAX`] calls. The call is omitted if the receive never completes.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -14,19 +14,19 @@ use crate::call::{
 };
 use crate::function::{Class, Function};
 
-/// Maximum of calls in the queue.
+/// Maximum number of held calls.
 const CALLS_QUEUED_MAX: usize = 1 << 20;
 
-/// Values from `OTF2_COLLECTIVE_ROOT_…` on are no rank.
+/// Values from this value on, `OTF2_COLLECTIVE_ROOT_…`, are not ranks.
 const NO_ROOT: u32 = 1 << 31;
 
 #[derive(Default)]
 pub(super) struct RebuiltCalls {
     waiting: VecDeque<Span>,
-    /// Completed receives with a call that is still in the queue.
+    /// Envelopes of completed receives with a call that is still held, by request.
     envelopes: HashMap<u64, ReceiveArgs>,
     requests: Requests,
-    /// Already introduced.
+    /// Communicators that the stream has already created.
     comms: HashSet<CommId>,
     ready: VecDeque<Call>,
 }
@@ -56,7 +56,7 @@ impl Requests {
 }
 
 impl RebuiltCalls {
-    /// In the order of entries.
+    /// Adds a call. The caller passes calls in the order of their entry.
     pub fn take(&mut self, span: Span, definitions: &Definitions) {
         for event in &span.events {
             if let Event::Received { from, comm, tag, bytes, request: Some(request) } = *event {
@@ -106,12 +106,13 @@ impl RebuiltCalls {
         }
     }
 
-    /// A call that only started receives that never complete.
+    /// True for a call that only started receives, if none of these receives completed.
     fn is_unseen(&self, span: &Span) -> bool {
         span.events.iter().any(|event| matches!(event, Event::ReceiveBegins(_)))
     }
 
-    /// At its first use. The archive does not have the creating call.
+    /// Adds the creation of a communicator before the communicator's first use: the archive does not have the
+    /// creating call.
     fn introduce_comm(&mut self, span: &Span, definitions: &Definitions, call: &Call) {
         for event in &span.events {
             let named = match event {
@@ -143,7 +144,7 @@ impl RebuiltCalls {
         self.ready.push_back(Call { function, action, integers, leave_ns: call.enter_ns, ..call.clone() });
     }
 
-    /// `MPI_Sendrecv` and similar functions.
+    /// Rebuilds a call of `MPI_Sendrecv` or a similar function.
     fn rebuild_send_receive(&mut self, span: &Span, definitions: &Definitions, call: &Call) -> bool {
         if !matches!(span.function, Function::Sendrecv | Function::Sendrecv_replace) {
             return false;
@@ -162,7 +163,7 @@ impl RebuiltCalls {
         let Some(of) = sent.map(|sent| sent.comm).or(received.map(|received| received.comm)) else {
             return false;
         };
-        // A missing half has `MPI_PROC_NULL`.
+        // If the send or the receive is missing, its process is `MPI_PROC_NULL`.
         let none = SendArgs { mode: SendMode::Standard, dest: Peer::Null, tag: 0, comm: of, bytes: Some(0) };
         let nothing = ReceiveArgs { source: Peer::Null, tag: TagArg::Any, comm: of, bytes: Some(0) };
         let status = received.map(|args| status_of(&args));
@@ -176,7 +177,7 @@ impl RebuiltCalls {
         true
     }
 
-    /// One call each, because `MPI_Startall` starts any number.
+    /// Adds a call for each started operation, because `MPI_Startall` starts any number of operations.
     fn rebuild_started(&mut self, span: &Span, definitions: &Definitions, call: &Call) {
         for event in &span.events {
             let action = match *event {
@@ -268,7 +269,8 @@ fn status_of(args: &ReceiveArgs) -> Status {
     Status { source: args.source, tag: args.tag, bytes: args.bytes, cancelled: false }
 }
 
-/// The call's own function if possible, else a similar one (`MPI_Startall` starts what `MPI_Isend` does).
+/// The recorded function if the function can have this action, else a similar function: operations of
+/// `MPI_Startall` become `MPI_Isend`.
 fn function_for(function: Function, action: &Action) -> Option<Function> {
     use Function as F;
     Some(match (action, function) {

@@ -7,15 +7,15 @@ use super::archive::Definition;
 use crate::call::CommId;
 use crate::function::Function;
 
-/// `OTF2_PARADIGM_MPI`.
+/// Paradigm `OTF2_PARADIGM_MPI`.
 const MPI: u8 = 4;
-/// `OTF2_GROUP_TYPE_…`.
+/// Group types `OTF2_GROUP_TYPE_…`.
 const COMM_LOCATIONS: u8 = 4;
 const COMM_GROUP: u8 = 5;
 const COMM_SELF: u8 = 6;
-/// `OTF2_GROUP_FLAG_GLOBAL_MEMBERS`: events have world ranks.
+/// Group flag `OTF2_GROUP_FLAG_GLOBAL_MEMBERS`: events have world ranks.
 const GLOBAL_MEMBERS: u32 = 1;
-/// `OTF2_LOCATION_TYPE_CPU_THREAD`.
+/// Location type `OTF2_LOCATION_TYPE_CPU_THREAD`.
 const THREAD: u8 = 1;
 const UNDEFINED: u32 = u32::MAX;
 const FIRST_OWN: u32 = 3;
@@ -23,14 +23,14 @@ const FIRST_OWN: u32 = 3;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Comm {
     pub id: CommId,
-    /// World ranks, by rank.
+    /// World ranks of the members, by rank in the communicator.
     pub members: Arc<[u32]>,
-    /// Events have world ranks.
+    /// True if events have world ranks.
     global: bool,
 }
 
 impl Comm {
-    /// In the communicator.
+    /// Rank in the communicator of the process that an event identifies as `named`.
     pub fn rank(&self, named: u32) -> u32 {
         if !self.global {
             return named;
@@ -41,7 +41,7 @@ impl Comm {
 
 #[derive(Clone, PartialEq, Default, Debug)]
 pub(super) struct Definitions {
-    /// By rank: the threads of its process, that of `MPI_Init` first.
+    /// For each rank, the threads of its process. The thread that called `MPI_Init` is first.
     pub ranks: Vec<Vec<u64>>,
     /// Number of events by location.
     pub events: HashMap<u64, u64>,
@@ -53,7 +53,7 @@ pub(super) struct Definitions {
 }
 
 impl Definitions {
-    /// Nanoseconds since the start of the measurement.
+    /// Converts ticks to nanoseconds since the start of the measurement.
     pub fn nanoseconds(&self, ticks: u64) -> i64 {
         let since = i128::from(ticks) - i128::from(self.start);
         (since * 1_000_000_000 / i128::from(self.ticks_per_second.max(1))) as i64
@@ -102,13 +102,13 @@ fn functions(found: &[Definition], strings: &HashMap<u32, &str>) -> HashMap<u32,
         Definition::Region { id, name } => Some((*id, *strings.get(name)?)),
         _ => None,
     });
-    // Unknown MPI functions count as well.
+    // Regions of unknown MPI functions are included.
     let functions = regions.filter(|(_, name)| name.starts_with("MPI_"));
     functions.map(|(id, name)| (id, Function::named(name).unwrap_or(Function::Unknown))).collect()
 }
 
-/// The first communicator of all ranks without a parent is `MPI_COMM_WORLD`; those of one process are
-/// `MPI_COMM_SELF`.
+/// Communicators of the archive. The first communicator of all ranks without a parent is `MPI_COMM_WORLD`;
+/// communicators of one process are `MPI_COMM_SELF`.
 fn comms(found: &[Definition], groups: &HashMap<u32, (u8, u32, &[u64])>, size: usize) -> HashMap<u32, Comm> {
     let mut comms = HashMap::new();
     let mut has_world = false;

@@ -1,4 +1,4 @@
-//! Calls of one location, from its events.
+//! Calls of one location, rebuilt from the location's events.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ pub(super) struct Span {
     pub thread: u16,
     pub enter: u64,
     pub leave: u64,
-    /// Without entry and exit.
+    /// Events within the call, without entry and exit.
     pub events: Vec<Event>,
 }
 
@@ -26,7 +26,7 @@ pub(super) struct Lane {
     batch: Vec<Timed>,
     next: usize,
     open: Option<Span>,
-    /// Depth of MPI functions entered within `open`.
+    /// Nesting depth of MPI functions entered within `open`.
     within: u32,
     ended: bool,
     pub read: u64,
@@ -64,13 +64,13 @@ impl Lane {
         Ok(())
     }
 
-    /// Returns the call that the event ends.
+    /// Handles an event. Returns the call that the event ends.
     fn event(&mut self, time: u64, event: Event) -> Option<Span> {
         match (event, &mut self.open) {
             (Event::Enter(region), open) => {
                 let function = *self.definitions.functions.get(&region)?;
                 match open {
-                    // An MPI function called by another is no call of the application.
+                    // An MPI function that another MPI function called is no call of the application.
                     Some(_) => self.within += 1,
                     None => self.open = Some(self.span(function, time)),
                 }
@@ -101,7 +101,7 @@ impl Lane {
     }
 }
 
-/// Most likely function of an event.
+/// Most likely function for an event outside a call.
 fn function_of_event(event: &Event) -> Function {
     match event {
         Event::Send { request: None, .. } => Function::Send,

@@ -1,4 +1,4 @@
-//! The OTF2 library, loaded at run time. Its file format is undocumented; the interface is that of
+//! The OTF2 library, loaded at run time. OTF2's file format is undocumented. The interface is declared in
 //! `OTF2_Reader.h` and its includes, versions 2.0 to 3.x.
 //!
 //! [`archive`](super::archive) calls the functions.
@@ -7,10 +7,10 @@
 use std::ffi::{OsString, c_char, c_int, c_void};
 use std::sync::{Mutex, OnceLock};
 
-/// Variable with the path of the library.
+/// Environment variable with the path of the library.
 const VARIABLE: &str = "MATCHPOINT_OTF2";
 
-/// Names by upstream and Debian, newest interface first.
+/// File names of the library, upstream and in Debian, newest interface first.
 const NAMES: &[&str] = &[
     "libotf2.so.10",
     "libopen-trace-format2.so.10",
@@ -25,16 +25,16 @@ const NAMES: &[&str] = &[
     "libotf2.dylib",
 ];
 
-/// `OTF2_SUCCESS`, `OTF2_CALLBACK_SUCCESS`.
+/// Value of `OTF2_SUCCESS` and of `OTF2_CALLBACK_SUCCESS`.
 pub(super) const SUCCESS: c_int = 0;
 
-/// `OTF2_Reader`, `OTF2_EvtReader`, callbacks, ….
+/// Pointer to an object of the library: `OTF2_Reader`, `OTF2_EvtReader`, callbacks, ….
 pub(super) type Object = *mut c_void;
 pub(super) type Callback = *const c_void;
 
 macro_rules! functions {
     ($($field:ident = $symbol:literal: $type:ty,)*) => {
-        /// Valid until the process ends.
+        /// Functions of the library, valid until the process ends.
         pub(super) struct Functions { $(pub $field: $type,)* }
 
         impl Functions {
@@ -50,17 +50,17 @@ macro_rules! functions {
     };
 }
 
-/// `void (reader, object)`, `OTF2_ErrorCode (reader, object)`.
+/// Types `void (reader, object)` and `OTF2_ErrorCode (reader, object)`.
 type Close = unsafe extern "C" fn(Object, Object) -> c_int;
-/// `OTF2_ErrorCode (reader)`.
+/// Type `OTF2_ErrorCode (reader)`.
 type OfReader = unsafe extern "C" fn(Object) -> c_int;
-/// `(reader, location)`, returns an object.
+/// Type `(reader, location)`, returns an object.
 type OfLocation = unsafe extern "C" fn(Object, u64) -> Object;
-/// `OTF2_ErrorCode (reader, object, uint64_t* read)`.
+/// Type `OTF2_ErrorCode (reader, object, uint64_t* read)`.
 type ReadAll = unsafe extern "C" fn(Object, Object, *mut u64) -> c_int;
-/// `OTF2_ErrorCode (reader, object, callbacks, userData)`.
+/// Type `OTF2_ErrorCode (reader, object, callbacks, userData)`.
 type Register = unsafe extern "C" fn(Object, Object, Object, *mut c_void) -> c_int;
-/// `OTF2_ErrorCode (callbacks, callback)`.
+/// Type `OTF2_ErrorCode (callbacks, callback)`.
 type SetCallback = unsafe extern "C" fn(Object, Callback) -> c_int;
 
 functions! {
@@ -104,7 +104,7 @@ functions! {
     on_collective = "OTF2_EvtReaderCallbacks_SetMpiCollectiveEndCallback": SetCallback,
 }
 
-/// Functions of the library under a lock, because its thread safety is undocumented.
+/// Functions of the library under a lock, because the library's thread safety is undocumented.
 ///
 /// # Errors
 /// The library is missing.
@@ -119,7 +119,7 @@ fn load() -> Result<Functions, String> {
         Some(named) => vec![named.clone()],
         None => NAMES.iter().map(OsString::from).collect(),
     };
-    // SAFETY: this is the system's library of that name. Loading it runs its constructors.
+    // SAFETY: this is the system's OTF2 library. Loading the library runs its constructors.
     let found = names.iter().find_map(|name| unsafe { libloading::Library::new(name) }.ok());
     let Some(library) = found else {
         return Err(match named {
@@ -129,7 +129,7 @@ fn load() -> Result<Functions, String> {
     };
     let functions =
         Functions::find(&library).map_err(|error| format!("the library of OTF2 is another: {error}"));
-    // Never unloaded: its functions may be called until the end.
+    // The library is never unloaded, because its functions may be called until the process ends.
     std::mem::forget(library);
     functions
 }

@@ -5,12 +5,13 @@
 //!
 //! Searches are counted in windows. If searches in a window examined more than `threshold` entries on
 //! average, the engine moves: from the [`list`](super::list) to [`bins`](super::bins), and with `ranks=yes`
-//! (the paper's parameter) to a [`rank_array`](super::rank_array). It moves as soon as the sum is reached.
-//! Entries move in the order of their queue, without searches: no queued receive matches a queued message.
+//! (the paper's parameter) to a [`rank_array`](super::rank_array). The engine moves as soon as the sum of a
+//! window is reached. Entries move in the order of their queue, without searches: no queued receive matches a
+//! queued message.
 //!
 //! As in the paper, the engine does not move back by default. With `back=N`, a window with at most N queued
-//! entries moves it back to the list and frees memory. A move is O(entries · log entries), in the call that
-//! triggers it. Without memory the engine stays unchanged and retries after a window.
+//! entries moves the entries back to the list and frees memory. A move is O(entries · log entries), in the
+//! call that triggers it. If an allocation fails, the engine is unchanged and retries after the next window.
 
 mod structure;
 
@@ -71,7 +72,7 @@ fn build(arguments: &Arguments<'_>, is_counting: bool) -> Built {
 
 #[derive(Clone, Copy)]
 struct Policy {
-    /// Entries examined in a window before a move.
+    /// Number of examined entries in a window that triggers a move.
     limit: u64,
     window: u32,
     n: u32,
@@ -92,7 +93,7 @@ pub struct Adaptive {
     policy: Policy,
     window: Window,
     moves: u64,
-    /// Whether attempts are reported; they are always counted.
+    /// Whether attempts are reported. The engine counts attempts in any case.
     is_counting: bool,
     attempts: Attempts,
     peak_bytes: u64,
@@ -150,7 +151,7 @@ impl Adaptive {
         self.window = Window { searches: 0, examined_before, longest: 0 };
     }
 
-    /// Moves the entries to `next`, if memory suffices.
+    /// Moves the entries to the structure `next`, if memory suffices.
     fn move_to(&mut self, mut next: Structure) {
         let moved = next.copy_entries(&mut self.structure);
         let (old, new) = (self.structure.engine().footprint(), next.engine().footprint());

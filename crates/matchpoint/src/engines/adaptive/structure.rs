@@ -1,18 +1,18 @@
-//! The engine in use of an adaptive engine, and the migration to another.
+//! The engine inside an adaptive engine, and the migration to another engine.
 
 use crate::effort::Attempts;
 use crate::engine::{Engine, Entry, Refused};
 use crate::engines::bins::Bins;
 use crate::engines::list::List;
-use crate::engines::rank_array::{RankArray, Shape};
+use crate::engines::rank_array::{RankArray, SourceTableParameters};
 use crate::hints::{HintTable, Order};
 use crate::maintenance::Queues;
 use crate::migration::visit_entries;
 
-/// Sources that index the rank array; the default of `rank_array`.
+/// Number of sources that index the rank array; equal to the default of `rank_array`.
 const DENSE: u64 = 1 << 16;
 
-/// The engine in use. Its counters are always active, because they trigger moves.
+/// The engine in use. The counters are always active, because counts trigger moves.
 pub(super) enum Structure {
     List(List<Attempts>),
     Bins(Bins<Attempts>),
@@ -29,10 +29,10 @@ impl Structure {
     }
 
     pub(super) fn ranks() -> Self {
-        Structure::Ranks(RankArray::new(Shape { order: Order::Total, dense: DENSE }))
+        Structure::Ranks(RankArray::new(SourceTableParameters { order: Order::Total, dense: DENSE }))
     }
 
-    /// 0 list, 1 bins, 2 ranks.
+    /// The level of a structure: 0 list, 1 bins, 2 rank array.
     pub(super) fn level(&self) -> u8 {
         match self {
             Structure::List(_) => 0,
@@ -92,8 +92,8 @@ impl Structure {
         }
     }
 
-    /// Copies all entries of `other`, oldest first, then moves its assertions. Needs no searches: no queued
-    /// receive matches a queued message.
+    /// Copies all entries of `other`, oldest first, then moves the assertions of `other`. Copies need no
+    /// search: no queued receive matches a queued message.
     ///
     /// # Errors
     /// [`Refused::Memory`]; `other` is unchanged.

@@ -1,22 +1,23 @@
 //! Unexpected messages of `bins`: 40 bytes per message, 4 bytes per bin.
 //!
-//! A message is in a bin *and* in a list of all arrivals. A gather can queue half a million messages at its
-//! root, so links are few. The position in the list is the age. Bins are circular, linked in one direction,
-//! from the tail to the head. A removal needs the previous message of the bin. A search has just examined it.
+//! A message is in a bin *and* in a list of all messages in arrival order. A message has few links, because a
+//! gather can queue half a million messages at its root. The position in the list is the age of a message.
+//! Bins are circular, linked in one direction, from the tail to the head. A removal needs the previous
+//! message of the bin, which the search has just examined.
 //!
-//! The compared fields take half a cache line. The links of the list, used by wildcards only, are in a
-//! separate array.
+//! The compared fields take half a cache line. A separate array has the links of the list, because only
+//! wildcard searches use the list.
 
 use crate::engine::{Message, MsgId, Refused};
 use crate::envelope::{ContextId, Envelope, Rank, Selector, Tag};
 use crate::linked::{NIL, SlotIndex};
 
-/// Compared fields, and the next message of the bin. The last message links to the first, a free slot to the
-/// next free one.
+/// Compared fields of a message, and the next message of the bin. The last message of a bin links to the
+/// first, a free slot to the next free slot.
 ///
-/// 32 bytes without alignment attribute. A vector with alignment above malloc's is copied when it grows, and
-/// temporarily takes twice its memory; other vectors have their pages remapped. The difference was 27 bytes
-/// per message for ten million messages.
+/// A slot has 32 bytes and no alignment attribute. A vector with alignment above malloc's is copied when the
+/// vector grows, and temporarily takes twice the memory; the pages of other vectors are remapped. The
+/// alignment cost 27 bytes per message for ten million messages.
 #[derive(Clone, Copy)]
 struct Slot {
     id: MsgId,
@@ -32,10 +33,11 @@ struct Neighbours {
     newer: SlotIndex,
 }
 
-/// In `older`: the slot is free.
+/// Value of `older` in a free slot.
 const VACANT: SlotIndex = u32::MAX - 1;
 
-/// A message found, and the previous message of its bin, if known. A single message is its own predecessor.
+/// A message found, and the previous message of its bin, if known. The only message of a bin is its own
+/// predecessor.
 #[derive(Clone, Copy)]
 pub(crate) struct Found {
     pub(super) at: SlotIndex,
@@ -45,7 +47,7 @@ pub(crate) struct Found {
 pub(super) struct Messages {
     slots: Vec<Slot>,
     order: Vec<Neighbours>,
-    /// Last message of each bin; empty before the first message.
+    /// Last message of each bin; no bins exist before the first message.
     bins: Box<[SlotIndex]>,
     count: u32,
     oldest: SlotIndex,
@@ -81,7 +83,7 @@ impl Messages {
         self.len as usize
     }
 
-    /// Bytes allocated for messages and for bins; never decreases.
+    /// Bytes allocated for messages, and for bins. The memory never shrinks.
     pub fn bytes(&self) -> (u64, u64) {
         let slots = self.slots.capacity() * size_of::<Slot>();
         let order = self.order.capacity() * size_of::<Neighbours>();
@@ -141,7 +143,8 @@ impl Messages {
         Ok(at)
     }
 
-    /// The first match in a bin. Adds the messages compared to `examined`.
+    /// The first message in a bin that `selector` matches. Adds the number of messages compared to
+    /// `examined`.
     #[inline]
     pub fn search_bin(&self, bin: usize, selector: &Selector, examined: &mut u64) -> Option<Found> {
         let last = self.bins[bin];
@@ -162,7 +165,8 @@ impl Messages {
         }
     }
 
-    /// The oldest match of all messages. Adds the messages compared to `examined`.
+    /// The oldest message of the queue that `selector` matches. Adds the number of messages compared to
+    /// `examined`.
     #[inline]
     pub fn search_all(&self, selector: &Selector, examined: &mut u64) -> Option<Found> {
         let mut at = self.oldest;
@@ -183,14 +187,14 @@ impl Messages {
         std::iter::successors(Some(self.newest).filter(is_one), older)
     }
 
-    /// The message with this id. Compares all messages, in memory order.
+    /// The message with this id. Compares the ids of all messages, in memory order.
     pub fn find_by_id(&self, id: MsgId) -> Option<Found> {
         let mut all = (0..).zip(self.slots.iter().zip(&self.order));
         let named = all.find(|(_, (slot, order))| slot.id == id && order.older != VACANT);
         named.map(|(at, _)| Found { at, before: NIL })
     }
 
-    /// A message with an unknown predecessor.
+    /// The message in slot `at`, with unknown predecessor in its bin.
     pub fn at_place(at: SlotIndex) -> Found {
         Found { at, before: NIL }
     }
@@ -233,8 +237,8 @@ impl Messages {
         }
     }
 
-    /// Replaces the envelope of a message, which may change its bin. The message keeps its age. O(older
-    /// messages).
+    /// Replaces the envelope of a message, and moves the message to the bin of the new envelope. The message
+    /// keeps its age. O(older messages).
     pub fn set_envelope(&mut self, at: SlotIndex, named: Envelope, bin: impl Fn(&Envelope) -> usize) {
         self.unlink_from_bin(Messages::at_place(at), bin(&self.envelope(at)));
         let slot = &mut self.slots[at as usize];
@@ -245,7 +249,7 @@ impl Messages {
         while older != NIL && bin(&self.envelope(older)) != to {
             older = self.order[older as usize].older;
         }
-        // Bins are circular: the predecessor of the first message is the last.
+        // Bins are circular: the predecessor of the first message is the last message.
         let before = if older == NIL { last } else { older };
         let next =
             if last == NIL { at } else { std::mem::replace(&mut self.slots[before as usize].next, at) };

@@ -4,13 +4,13 @@
 //! optimistic paper (§II-B, Table I). Costs and measurements: `docs/engines/bins.md`.
 //!
 //! Exact receives and all messages are in bins, selected by a hash of (context, source, tag). Flajslik et al.
-//! keep order with timestamps on all entries and a list of order information for wildcards. Here:
+//! order entries by timestamps and a list of order information for wildcards. This engine differs:
 //!
 //! * Receives with a wildcard are in one list. Each receive has a sequence number. An arrival finds the first
-//!   match of its bin and of the list, and takes the one with the smaller number. Both are in posted order,
-//!   so this is the oldest match.
+//!   match of its bin and of the list, and takes the receive with the smaller number. Bin and list are in
+//!   posted order, so this receive is the oldest match.
 //! * Each message is in its bin *and* in a list of all arrivals (`messages.rs`). An exact receive searches
-//!   its bin, other receives the list.
+//!   its bin; a wildcard receive searches the list.
 //!
 //! Cancel, retract and readdress compare all entries, in memory order: MPI programs cancel rarely. The hash
 //! has a fixed key, so that counts are reproducible.
@@ -41,26 +41,27 @@ fn build(arguments: &Arguments<'_>, is_counting: bool) -> Built {
     Ok(if is_counting { Box::new(Bins::<Attempts>::new(n)) } else { Box::new(Bins::<()>::new(n)) })
 }
 
-/// Hash function and order of comparison, which differ in [`ucx`](super::ucx).
+/// The hash function and the order of comparison. The engine [`ucx`](super::ucx) has another scheme.
 pub trait Scheme: Send + 'static {
-    /// True: an arrival compares receives of its bin and wildcard receives in posted order. False: it
+    /// True: an arrival compares receives of its bin and wildcard receives in posted order. False: an arrival
     /// compares its bin first, then the older wildcard receives.
     const IS_MERGED: bool;
 
-    /// The bin of an envelope, below `bins`.
+    /// The index of an envelope's bin, less than `bins`.
     fn bin(&self, envelope: &Envelope, bins: usize) -> usize;
 }
 
-/// Hash for any number of bins.
+/// The multiply-shift hash, for any number of bins.
 pub struct MultiplyShift;
 
 impl Scheme for MultiplyShift {
     const IS_MERGED: bool = false;
 
-    /// Multiply-shift (Dietzfelbinger et al. 1997): upper bits of a sum of products by odd constants, scaled
-    /// to `bins`. The products are independent, so the latency is that of two multiplications. The folded
-    /// 128-bit product of source and tag is as fast. But a search among 1024 keys (a, 1023 − a) then examines
-    /// 4.8 entries instead of 3.0. Scaling instead of masking allows any number of bins, as in the papers.
+    /// Multiply-shift (Dietzfelbinger et al. 1997): the upper bits of a sum of products with odd constants,
+    /// scaled to `bins`. The products are independent, so the hash has the latency of two multiplications.
+    /// The folded 128-bit product of source and tag is as fast, but with that hash a search among 1024 keys
+    /// (a, 1023 − a) examines 4.8 entries instead of 3.0. Scaling allows any number of bins, as in the
+    /// papers.
     #[inline]
     fn bin(&self, envelope: &Envelope, bins: usize) -> usize {
         let tag = envelope.tag.0.wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -76,7 +77,7 @@ pub struct Bins<E: Effort = (), S = MultiplyShift> {
     scheme: S,
     count: u32,
     posted: Slab<Aged<Receive>, 1>,
-    /// Empty before the first exact receive.
+    /// Bins of exact receives. No bins exist before the first exact receive.
     posted_bins: Box<[LinkedQueue]>,
     wildcards: LinkedQueue,
     clock: u64,
@@ -118,7 +119,7 @@ impl<E: Effort, S: Scheme> Bins<E, S> {
 
     #[inline]
     fn find_unexpected(&mut self, selector: &Selector) -> Option<Found> {
-        // The most common case.
+        // A shortcut for the most common case: no message is queued.
         if self.unexpected.len() == 0 {
             return None;
         }
@@ -173,11 +174,11 @@ impl<E: Effort, S: Scheme> Queues for Bins<E, S> {
     type Posted = SlotIndex;
     type Unexpected = Found;
 
-    fn posted(&self) -> impl Iterator<Item = (u64, SlotIndex)> {
+    fn posted_positions(&self) -> impl Iterator<Item = (u64, SlotIndex)> {
         self.posted.iter().map(|(at, posted)| (posted.age, at))
     }
 
-    fn unexpected(&self) -> impl Iterator<Item = (u64, Found)> {
+    fn unexpected_positions(&self) -> impl Iterator<Item = (u64, Found)> {
         // Ages count from the newest, so that removals of older messages do not change them.
         (0..).map(|newer| u64::MAX - newer).zip(self.unexpected.iter().map(Messages::at_place))
     }
@@ -233,7 +234,7 @@ impl<E: Effort, S: Scheme> Engine for Bins<E, S> {
         Ok(None)
     }
 
-    /// Searches in memory order, because ages need the list of arrivals.
+    /// Searches messages in memory order: this search needs no list of arrivals.
     fn retract(&mut self, message: &Message) -> bool {
         self.unexpected.find_by_id(message.id).map(|found| self.take_unexpected(found)).is_some()
     }

@@ -3,9 +3,9 @@
 //! After Zounmevo & Afsahi, "A fast and resource-conscious MPI message queue mechanism for large-scale jobs"
 //! (2014), as summarized in the partner paper (§3). Costs and measurements: `docs/engines/four_d.md`.
 //!
-//! Each communicator has a tree of arrays. A rank below D⁴, D = ⌈P^(1/4)⌉, has four digits in base D. They
-//! select three branches and a leaf in arrays of length D, allocated on first use. A leaf has the two queues
-//! of a source. P is the parameter `ranks`. Other sources are hashed.
+//! Each communicator has a tree of arrays. A rank below D⁴, D = ⌈P^(1/4)⌉, has four digits in base D. The
+//! digits select three branches and a leaf in arrays of length D, which are allocated on first use. A leaf
+//! has the two queues of a source. P is the parameter `ranks`. Sources from D⁴ on are hashed.
 //!
 //! * A message searches the posted queue of its source, then the older any-source receives.
 //! * A receive with a source searches the unexpected queue of that source.
@@ -47,7 +47,7 @@ fn build(arguments: &Arguments<'_>, is_counting: bool) -> Built {
 type FourD<E> = BySource<Tree<Peer>, E, 2>;
 
 impl Sources<2> for Tree<Peer> {
-    type Shape = Dimension;
+    type SourceTableParameters = Dimension;
 
     const IS_MERGED: bool = false;
 

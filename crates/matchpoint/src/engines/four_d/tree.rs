@@ -8,18 +8,18 @@ use crate::engine::Refused;
 use crate::envelope::Rank;
 use crate::peers::Peers;
 
-/// Digits of a rank: the best number according to the paper.
+/// Number of digits of a rank: the optimum according to the paper.
 const DIMENSIONS: u32 = 4;
 
-/// A missing branch. The root is node 0 and no child; arrays of leaves count from 1.
+/// Marks a missing branch. The root is node 0, which is no child; arrays of leaves are numbered from 1.
 const NONE: u32 = 0;
 
 #[derive(Clone, Copy)]
 pub(super) struct Dimension {
     length: u32,
     /// ⌈2⁶⁴ / D⌉. The upper half of its product with n is ⌊n / D⌋ for all n below D⁴ ≤ 2³²: the error, n
-    /// times less than D, is below 2⁶⁴ (Granlund & Montgomery 1994). Avoids three dependent divisions per
-    /// lookup.
+    /// times less than D, is below 2⁶⁴ (Granlund & Montgomery 1994). The multiplication replaces three
+    /// dependent divisions per lookup.
     reciprocal: u64,
 }
 
@@ -40,7 +40,7 @@ impl Dimension {
         (quotient, (number - quotient * u64::from(self.length)) as usize)
     }
 
-    /// Digits of a source, most significant first; `None` if it has more than four.
+    /// Digits of a source, most significant first; `None` for a source with more than four digits.
     #[inline]
     fn digits(self, source: Rank) -> Option<[usize; DIMENSIONS as usize]> {
         let source = u64::from(source.0);
@@ -56,9 +56,9 @@ impl Dimension {
 
 pub(super) struct Tree<P> {
     dimension: Dimension,
-    /// Nodes of the three upper levels, D branches each.
+    /// Branches of the three upper levels, in nodes of D branches.
     branches: Vec<u32>,
-    /// Arrays of the lowest level, D leaves each.
+    /// Leaves of the lowest level, in arrays of D leaves.
     leaves: Vec<P>,
     large_sources: Peers<P>,
 }
@@ -117,7 +117,8 @@ impl<P: Default> Tree<P> {
         Ok(&mut self.leaves[(leaves as usize - 1) * length + digits[3]])
     }
 
-    /// Allocates the array at the end of a branch. It stays, empty, if a later allocation fails.
+    /// Allocates the array at the end of a branch. If a later allocation fails, the empty array stays in the
+    /// tree.
     #[cold]
     fn add_array(&mut self, node: u32, digit: usize, is_leaf_array: bool) -> Result<u32, Refused> {
         let length = self.dimension.length();

@@ -1,9 +1,10 @@
 //! Keys of 16 or 8 bits that mix source, tag and context.
 //!
-//! The paper combines the lower bits of source and tag by exclusive or ([`Xor`]). All keys are equal where
-//! the tag is the rank. Where the tag is the rank + 1, half of 64 entries share a key. The default ([`Sum`])
-//! multiplies each field by an odd constant; the key is the upper bits of the sum (Dietzfelbinger et al.
-//! 1997). All bits of a field affect the key, and equal fields do not cancel out. A wildcard adds 0 in both.
+//! The paper combines the lower bits of source and tag by exclusive or ([`Xor`]). With `Xor`, all keys are
+//! equal if the tag is the rank. If the tag is the rank + 1, half of 64 entries share a key. The default
+//! ([`Sum`]) multiplies each field by an odd constant; the key is the upper bits of the sum (Dietzfelbinger
+//! et al. 1997). All bits of a field affect the key, and equal fields do not cancel out. In both folds, a
+//! wildcard adds 0.
 
 use std::marker::PhantomData;
 
@@ -54,7 +55,7 @@ impl Width for u8 {
 }
 
 pub(crate) trait Fold: Copy + Send + 'static {
-    /// Contribution of each field to a key; 0 for a field of 0.
+    /// Contribution of each field to a key; a field of 0 contributes 0.
     fn terms(context: ContextId, source: u64, tag: u64) -> KeyTerms;
     fn key<K: Width, const N: usize>(terms: [u64; N]) -> K;
 }
@@ -63,10 +64,10 @@ pub(crate) trait Fold: Copy + Send + 'static {
 pub(crate) struct Sum;
 
 impl Fold for Sum {
-    /// 2⁶⁴/φ for the tag: its multiples are far apart. The constant of the source is the best of 1500 random
-    /// odd numbers. They were compared on 25 patterns of ranks and tags (rows, strides, grids, multiples),
-    /// with 64 to 256 entries. Keys of 8 bits then collide on average 0.15 times as often as random keys, and
-    /// never more often. The constant of the context is arbitrary.
+    /// The constant of the tag is 2⁶⁴/φ: multiples of 2⁶⁴/φ are far apart. The constant of the source is the
+    /// best of 1500 random odd numbers, compared on 25 patterns of ranks and tags (rows, strides, grids,
+    /// multiples), with 64 to 256 entries. With these constants, keys of 8 bits collide on average 0.15 times
+    /// as often as random keys, and never more often. The constant of the context is arbitrary.
     #[inline(always)]
     fn terms(context: ContextId, source: u64, tag: u64) -> KeyTerms {
         KeyTerms {
@@ -82,8 +83,8 @@ impl Fold for Sum {
     }
 }
 
-/// Lower bits of an exclusive or, as in the paper (§IV-B, Skylake). The paper has a queue per communicator;
-/// here the context is the third operand.
+/// The lower bits of the exclusive or of source and tag, as in the paper (§IV-B, Skylake). The context is a
+/// third operand, because one queue serves all communicators.
 #[derive(Clone, Copy)]
 pub(crate) struct Xor;
 
@@ -162,13 +163,13 @@ impl Query {
     }
 }
 
-/// Keys of 64 receives, from their exact fields. Bits of free slots are undefined.
+/// Keys of 64 receives, computed from the exact fields. Bits of free slots are undefined.
 pub(crate) struct Receives<K> {
     keys: [K; LANES],
     wild: u64,
-    /// Receives with any source and an exact tag.
+    /// Bits of the receives with any source and an exact tag.
     by_tag: u64,
-    /// Receives with an exact source and a wildcard in the tag.
+    /// Bits of the receives with an exact source and a wildcard in the tag.
     by_source: u64,
 }
 
@@ -190,7 +191,7 @@ impl<K: Width, F: Fold> Keys<Receive, Folds<K, F>> for Receives<K> {
     }
 }
 
-/// Keys of 64 messages, and separate keys of tags and sources for searches with a wildcard.
+/// Keys of 64 messages, and separate keys of the tags and of the sources for searches with a wildcard.
 pub(crate) struct Messages<K> {
     keys: [K; LANES],
     tags: [K; LANES],

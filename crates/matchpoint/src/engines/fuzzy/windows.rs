@@ -8,7 +8,8 @@ use crate::scan::{LANES, Lanes};
 use crate::scan_engine::Scheme;
 
 /// The paper's key `((tag & tag_window) << rank_window_size) | (rank & rank_window)`. Bits beyond the window
-/// are folded into it by exclusive or instead of cut off. The context is combined by exclusive or.
+/// are folded into the window by exclusive or; the paper discards these bits. The context is combined by
+/// exclusive or.
 #[derive(Clone, Copy)]
 pub(crate) struct Windows {
     rank: Window,
@@ -42,13 +43,14 @@ impl Window {
         Window { bits, mask: (1 << bits) - 1 }
     }
 
-    /// Folds a word into the window. Most words fit and are unchanged.
+    /// Folds a word into the window. Most words fit into the window and are unchanged.
     #[inline]
     fn fold(self, word: u64) -> u64 {
         if word & !self.mask == 0 { word } else { fold_pieces(word, self, |folded, piece| folded ^ piece) }
     }
 
-    /// Compared bits of a folded tag under an ignore mask. A bit is compared if all bits folded into it are.
+    /// Compared bits of a folded tag under an ignore mask. A folded bit is compared if all tag bits that were
+    /// folded into this bit are compared.
     #[inline]
     fn compared_bits(self, ignore: u64) -> u64 {
         self.mask & !fold_pieces(ignore, self, |folded, piece| folded | piece)
@@ -68,7 +70,7 @@ impl Windows {
 
 pub(crate) struct Receives {
     keys: [u32; LANES],
-    /// Receives with a wildcard. Bits of free slots are undefined.
+    /// Bits of the receives with a wildcard. Bits of free slots are undefined.
     wildcards: u64,
     masks: [u32; LANES],
 }
@@ -127,7 +129,7 @@ impl Scheme for Windows {
             Wild::Masked(mask) => (self.tag.fold(mask.value.0), self.tag.compared_bits(mask.ignore)),
             Wild::Any => (0, 0),
         };
-        // Bits outside both windows are equal in all keys of a context.
+        // Bits outside both windows are the same in all keys of a context.
         let uncovered = !self.join(self.rank.mask, self.tag.mask);
         let mask = self.join(source_mask, tag_mask) | uncovered;
         Masked { key: self.join(source, tag) ^ hash_context(selector.context()), mask }

@@ -1,4 +1,4 @@
-//! Duplicates: entries with the same key, in blocks that are linked in a ring in order of age.
+//! Duplicates: entries with the same key. Their memory blocks are linked in a ring, in order of age.
 #![allow(unsafe_code)]
 
 use std::ops::{Index, IndexMut};
@@ -7,9 +7,9 @@ use std::ptr::{null_mut, with_exposed_provenance_mut};
 use super::key::Entry;
 use crate::engine::Refused;
 
-/// Entries in a block. The size of a block is a power of two.
+/// Duplicates in a block. With 14 entries, the size of a block in bytes is a power of two.
 const RUN: usize = 14;
-/// Blocks that are allocated at a time.
+/// Number of blocks that one allocation (a piece) provides.
 const PIECE: usize = 8;
 
 /// The address of a block.
@@ -17,7 +17,7 @@ const PIECE: usize = 8;
 pub(super) struct Link(*mut Block);
 
 impl Link {
-    /// No block.
+    /// The link to no block.
     pub(super) const NONE: Link = Link(null_mut());
 
     /// The link that [`word`](Self::word) returned.
@@ -38,15 +38,16 @@ impl Default for Link {
     }
 }
 
-/// Consecutive duplicates. A block in a ring has at least one entry.
+/// A block of consecutive duplicates. A block in a ring has at least one entry.
 #[derive(Clone, Copy, Default)]
 #[repr(C, align(64))]
 pub(super) struct Block {
-    /// The block with the next younger entries; after the youngest, the oldest. Of a free block the next free one.
+    /// The block with the next younger entries; for the youngest block, the oldest block; for a free block,
+    /// the next free block.
     pub(super) next: Link,
-    /// The block with the next older entries; before the oldest, the youngest.
+    /// The block with the next older entries; for the oldest block, the youngest block.
     pub(super) before: Link,
-    /// The entries are those from `first` up to `end`.
+    /// The block's entries have the indexes from `first` up to `end`.
     pub(super) first: u64,
     pub(super) end: u64,
     pub(super) entries: [Entry; RUN],
@@ -58,7 +59,7 @@ impl Block {
         &self.entries[self.first as usize..self.end as usize]
     }
 
-    /// Appends an entry, if there is room.
+    /// Appends an entry, and returns false if the block is full.
     #[inline(always)]
     fn push(&mut self, entry: Entry) -> bool {
         let end = self.end as usize;
@@ -68,7 +69,7 @@ impl Block {
         true
     }
 
-    /// Takes the oldest entry, unless it is the only one.
+    /// Takes the oldest entry of the block, unless the block has only one entry.
     #[inline(always)]
     pub(super) fn take_unless_last(&mut self) -> Option<Entry> {
         let first = self.first as usize;
@@ -80,7 +81,7 @@ impl Block {
     }
 }
 
-/// All blocks of a table.
+/// The blocks of all keys of a table.
 #[derive(Default)]
 pub(super) struct Duplicates {
     /// The first block of each piece.
@@ -89,13 +90,13 @@ pub(super) struct Duplicates {
     used: usize,
 }
 
-// SAFETY: the links lead to blocks in `pieces`, which the table owns.
+// SAFETY: the links lead to blocks in `pieces`, which this value owns.
 unsafe impl Send for Duplicates {}
 
 impl Drop for Duplicates {
     fn drop(&mut self) {
         for &first in &self.pieces {
-            // SAFETY: `grow` made it of a box of so many blocks, and nothing else frees it.
+            // SAFETY: `grow` made this pointer from a box of `PIECE` blocks, and no other code frees the box.
             drop(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(first, PIECE)) });
         }
     }
@@ -107,7 +108,7 @@ impl Index<Link> for Duplicates {
     #[inline(always)]
     fn index(&self, Link(block): Link) -> &Block {
         debug_assert!(!block.is_null());
-        // SAFETY: links in slots and in blocks are to blocks in `pieces`, of which this borrows all.
+        // SAFETY: links in slots and in blocks lead to blocks in `pieces`, and `self` borrows all pieces.
         unsafe { &*block }
     }
 }
@@ -116,13 +117,13 @@ impl IndexMut<Link> for Duplicates {
     #[inline(always)]
     fn index_mut(&mut self, Link(block): Link) -> &mut Block {
         debug_assert!(!block.is_null());
-        // SAFETY: as above.
+        // SAFETY: links lead to blocks in `pieces`, and `self` borrows all pieces mutably.
         unsafe { &mut *block }
     }
 }
 
 impl Duplicates {
-    /// A ring of one block with these entries, at most two.
+    /// Allocates a ring of one block with these entries, at most two.
     pub(super) fn allocate(&mut self, entries: &[Entry]) -> Result<Link, Refused> {
         if self.free == Link::NONE {
             self.grow()?;
@@ -143,18 +144,18 @@ impl Duplicates {
         let mut piece = Vec::new();
         piece.try_reserve_exact(PIECE).map_err(|_| Refused::Memory)?;
         piece.resize(PIECE, Block::default());
-        // All links come from one pointer, which no later move of a box or of the vector touches.
+        // All links into this piece derive from this pointer. No later move of the vector touches the piece.
         let first = Box::into_raw(piece.into_boxed_slice()).cast::<Block>();
         self.pieces.push(first);
         for at in (0..PIECE).rev() {
-            // SAFETY: the piece has so many blocks.
+            // SAFETY: the piece has `PIECE` blocks, and `at` is less.
             let link = Link(unsafe { first.add(at) });
             self[link].next = std::mem::replace(&mut self.free, link);
         }
         Ok(())
     }
 
-    /// Appends an entry to the youngest block of a ring, if there is room.
+    /// Appends an entry to the youngest block of a ring, and returns false if the block is full.
     #[inline(always)]
     pub(super) fn push(&mut self, head: Link, entry: Entry) -> bool {
         let tail = self[head].before;
@@ -172,7 +173,8 @@ impl Duplicates {
         Ok(())
     }
 
-    /// Removes a block from its ring and frees it. Returns the next block, or none if it was the only one.
+    /// Removes a block from its ring and frees it. Returns the next block of the ring, or [`Link::NONE`] if
+    /// the ring is empty.
     pub(super) fn remove(&mut self, block: Link) -> Link {
         let Block { next, before, .. } = self[block];
         self[before].next = next;
@@ -194,7 +196,7 @@ impl Duplicates {
             .flatten()
     }
 
-    /// The place before one in a ring.
+    /// The position before the given position in a ring, or `None` at the oldest entry.
     fn older(&self, head: Link, (block, nth): (Link, u64)) -> Option<(Link, u64)> {
         if nth > self[block].first {
             return Some((block, nth - 1));
@@ -203,7 +205,7 @@ impl Duplicates {
         (block != head).then(|| (before, self[before].end - 1))
     }
 
-    /// Moves the last entry of a ring before the entries that `is_younger` accepts.
+    /// Moves the last entry of a ring before the younger entries, for which `is_younger` returns true.
     pub(super) fn sort_last(&mut self, head: Link, is_younger: impl Fn(Entry) -> bool) {
         let mut place = (self[head].before, self[self[head].before].end - 1);
         let entry = self[place.0].entries[place.1 as usize];
@@ -218,7 +220,7 @@ impl Duplicates {
         }
     }
 
-    /// Makes room for so many more blocks.
+    /// Reserves memory for `blocks` more blocks.
     pub(super) fn reserve(&mut self, blocks: usize) -> Result<(), Refused> {
         while self.pieces.len() * PIECE < self.used + blocks {
             self.grow()?;
@@ -226,7 +228,7 @@ impl Duplicates {
         Ok(())
     }
 
-    /// Frees all blocks, if none is in use and `entries` entries need fewer.
+    /// Frees all blocks, if no block is in use and `entries` entries need fewer blocks.
     pub(super) fn shrink(&mut self, entries: usize) {
         if self.used == 0 && self.pieces.len() * PIECE > entries + PIECE {
             *self = Duplicates::default();

@@ -1,4 +1,4 @@
-//! Post and arrive: first the cases that one slot decides, then all others.
+//! Post and arrive: first the cases that one slot of the table decides, then the other cases.
 
 use super::key::{Class, Entry, Key, Pattern};
 use super::row::{NEXT, NUMBER, POSTED, UNEXPECTED};
@@ -8,15 +8,15 @@ use crate::effort::Effort;
 use crate::engine::{Engine, Outcome, Place, Queue};
 use crate::envelope::{Pair, Selector, Tag};
 
-/// Posts and arrivals in words, for the C interface.
+/// Posts and arrivals with arguments in registers, for the C interface.
 impl<E: Effort> Hybrid<E> {
-    /// [`Engine::post_exact`].
+    /// Posts an exact receive, like [`Engine::post_exact`].
     #[inline(always)]
     pub fn post_words(&mut self, id: u64, pair: Pair, tag: Tag) -> Outcome {
         self.post_key(id, self.hashed(Key::new(pair, tag), Place::default()))
     }
 
-    /// [`Engine::queue_receive`], and without a place [`Engine::post_selector`].
+    /// Posts any receive, like [`Engine::queue_receive`]; without a place, like [`Engine::post_selector`].
     #[inline(always)]
     pub fn post_open_words(&mut self, id: u64, selector: &Selector, place: Place) -> Outcome {
         let pattern = Pattern::of(selector);
@@ -30,7 +30,7 @@ impl<E: Effort> Hybrid<E> {
         self.post_wildcard(id, Pair(pair), tag, class.ignore)
     }
 
-    /// [`Engine::queue_message`], and without a place [`Engine::arrive`].
+    /// Handles a message, like [`Engine::queue_message`]; without a place, like [`Engine::arrive`].
     #[inline(always)]
     pub fn arrive_words(&mut self, id: u64, pair: Pair, tag: Tag, place: Place) -> Outcome {
         let (key, hash) = self.hashed(Key::new(pair, tag), place);
@@ -51,7 +51,7 @@ impl<E: Effort> Hybrid<E> {
         if self.gate & !NO_ROOM == 0 {
             match self.table.exchange(key, self.table.home(hash), UNEXPECTED) {
                 Exchange::Vacant(_) => return Outcome::none_at(Place(hash | HASHED)),
-                Exchange::Took(entry) => return self.took::<UNEXPECTED>(entry),
+                Exchange::Took(entry) => return self.count_taken::<UNEXPECTED>(entry),
                 Exchange::Other => {}
             }
         }
@@ -66,7 +66,7 @@ impl<E: Effort> Hybrid<E> {
         if self.gate & (MOVING | HINTED) == 0 && pattern.class == Class::EXACT {
             match self.table.exchange(pattern.key, self.table.home(hash), POSTED) {
                 Exchange::Vacant(_) => return Outcome::none_at(Place(hash | HASHED)),
-                Exchange::Took(entry) => return self.took::<POSTED>(entry),
+                Exchange::Took(entry) => return self.count_taken::<POSTED>(entry),
                 Exchange::Other => {}
             }
         }
@@ -114,65 +114,66 @@ impl<E: Effort> Hybrid<E> {
         self.exchange::<POSTED>(id, (key, hash))
     }
 
-    /// Rules 2 and 3 of the contract for an entry of the queue `QUEUE`: takes the oldest entry of the key in the other queue, or
-    /// queues the entry. The table is ready.
+    /// Rules 2 and 3 of the contract for an entry of the queue `QUEUE`: takes the oldest entry of the key in
+    /// the other queue, or queues the entry. The table must be ready.
     #[inline(always)]
     fn exchange<const QUEUE: u64>(&mut self, id: u64, (key, hash): Hashed) -> Outcome {
         let home = self.table.home(hash);
         match self.table.exchange(key, home, QUEUE) {
             Exchange::Vacant(slot) => {
                 slot.fill(key, id, if QUEUE == POSTED { self.posts } else { self.log.mark });
-                self.queued::<QUEUE>(key)
+                self.count_queued::<QUEUE>(key)
             }
-            Exchange::Took(entry) => self.took::<QUEUE>(entry),
+            Exchange::Took(entry) => self.count_taken::<QUEUE>(entry),
             Exchange::Other => self.exchange_elsewhere::<QUEUE>(id, key, hash),
         }
     }
 
-    /// The same if the slot has duplicates, or another key.
+    /// Does [`exchange`](Self::exchange) for a key with duplicates, or for a slot with another key.
     #[inline(never)]
     fn exchange_elsewhere<const QUEUE: u64>(&mut self, id: u64, key: Key, hash: u64) -> Outcome {
-        match self.table.exchange_duplicate((key, hash), QUEUE, self.entry::<QUEUE>(id)) {
-            Some(exchanged) => self.finish::<QUEUE>(key, exchanged),
+        match self.table.exchange_duplicate((key, hash), QUEUE, self.new_entry::<QUEUE>(id)) {
+            Some(exchanged) => self.finish_exchange::<QUEUE>(key, exchanged),
             None => self.exchange_displaced::<QUEUE>(id, key, hash),
         }
     }
 
-    /// The same if another key has the slot.
+    /// Does [`exchange`](Self::exchange) for a slot with another key.
     #[inline(never)]
     fn exchange_displaced<const QUEUE: u64>(&mut self, id: u64, key: Key, hash: u64) -> Outcome {
-        match self.table.exchange_displaced((key, hash), QUEUE, self.entry::<QUEUE>(id)) {
-            Some(exchanged) => self.finish::<QUEUE>(key, exchanged),
+        match self.table.exchange_displaced((key, hash), QUEUE, self.new_entry::<QUEUE>(id)) {
+            Some(exchanged) => self.finish_exchange::<QUEUE>(key, exchanged),
             None => self.exchange_slowly::<QUEUE>(id, key),
         }
     }
 
-    /// The same in all cases.
+    /// Does [`exchange`](Self::exchange) in all cases, also while the table moves slots.
     #[inline(never)]
     fn exchange_slowly<const QUEUE: u64>(&mut self, id: u64, key: Key) -> Outcome {
-        let (entry, len) = (self.entry::<QUEUE>(id), self.entries());
+        let (entry, len) = (self.new_entry::<QUEUE>(id), self.entries());
         let exchanged = self.table.exchange_slowly(key, QUEUE, entry, len);
         if self.gate & MOVING != 0 || !self.table.is_ready() {
             self.set_gates();
         }
-        exchanged.map_or_else(Outcome::refused, |exchanged| self.finish::<QUEUE>(key, exchanged))
+        exchanged.map_or_else(Outcome::refused, |exchanged| self.finish_exchange::<QUEUE>(key, exchanged))
     }
 
-    /// The entry of the call is queued, or another one was taken.
+    /// Updates the counts after an exchange: the call took the entry `taken`, or queued its own entry.
     #[inline(always)]
-    fn finish<const QUEUE: u64>(&mut self, key: Key, taken: Option<Entry>) -> Outcome {
+    fn finish_exchange<const QUEUE: u64>(&mut self, key: Key, taken: Option<Entry>) -> Outcome {
         match taken {
-            Some(entry) => self.took::<QUEUE>(entry),
-            None => self.queued::<QUEUE>(key),
+            Some(entry) => self.count_taken::<QUEUE>(entry),
+            None => self.count_queued::<QUEUE>(key),
         }
     }
 
     #[inline(always)]
-    fn entry<const QUEUE: u64>(&self, id: u64) -> Entry {
+    fn new_entry<const QUEUE: u64>(&self, id: u64) -> Entry {
         Entry { id, number: if QUEUE == POSTED { self.posts } else { self.log.mark } >> NUMBER }
     }
 
-    /// Posts a receive with wildcards. The pattern comes in registers, so that no caller writes it to memory.
+    /// Posts a receive with wildcards. The arguments of the pattern are in registers, so that no caller
+    /// writes a pattern to memory.
     #[inline(never)]
     fn post_wildcard(&mut self, id: u64, pair: Pair, tag: u64, ignore: u64) -> Outcome {
         let pattern = Pattern::new(pair, tag, ignore);
@@ -181,18 +182,18 @@ impl<E: Effort> Hybrid<E> {
                 return Outcome::took(self.take_message(at));
             }
         }
-        if let Err(why) = self.wildcards.add(pattern, self.entry::<POSTED>(id)) {
+        if let Err(why) = self.wildcards.add(pattern, self.new_entry::<POSTED>(id)) {
             return Outcome::refused(why);
         }
         self.gate |= WILD;
-        self.queued::<POSTED>(pattern.key)
+        self.count_queued::<POSTED>(pattern.key)
     }
 
-    /// A message arrives while receives with wildcards are posted, or in a case that is not common.
+    /// Handles a message if [`Hybrid::gate`] is not 0, for example while receives with wildcards are posted.
     #[inline(never)]
     fn arrive_gated(&mut self, id: u64, key: Key, hash: u64) -> Outcome {
         if let Some(id) = self.take_wildcard(key, hash) {
-            return self.took::<UNEXPECTED>(Entry { id, number: 0 });
+            return self.count_taken::<UNEXPECTED>(Entry { id, number: 0 });
         }
         self.arrive_slowly(id, key)
     }
@@ -212,7 +213,7 @@ impl<E: Effort> Hybrid<E> {
     #[inline(never)]
     fn arrive_slowly(&mut self, id: u64, key: Key) -> Outcome {
         if self.gate & (NO_ROOM | MOVING) != 0 {
-            // Without memory a message that would be queued is refused.
+            // After a failed allocation, a message without a matching receive is refused.
             _ = (self.table.begin(), self.log.make_room());
             self.set_gates();
         }
@@ -232,9 +233,9 @@ impl<E: Effort> Hybrid<E> {
         self.exchange_slowly::<UNEXPECTED>(id, key)
     }
 
-    /// An entry was queued.
+    /// Updates the counts after the call queued its entry.
     #[inline(always)]
-    fn queued<const QUEUE: u64>(&mut self, key: Key) -> Outcome {
+    fn count_queued<const QUEUE: u64>(&mut self, key: Key) -> Outcome {
         if QUEUE == UNEXPECTED {
             return if self.log.push(key) { Outcome::QUEUED } else { self.block_ended() };
         }
@@ -243,9 +244,9 @@ impl<E: Effort> Hybrid<E> {
         Outcome::QUEUED
     }
 
-    /// An entry of the other queue was taken.
+    /// Updates the counts after the call took an entry of the other queue.
     #[inline(always)]
-    fn took<const QUEUE: u64>(&mut self, Entry { id, number }: Entry) -> Outcome {
+    fn count_taken<const QUEUE: u64>(&mut self, Entry { id, number }: Entry) -> Outcome {
         let mut emptied = None;
         if QUEUE == POSTED {
             self.effort.examined(Queue::Unexpected, 1);
@@ -261,7 +262,7 @@ impl<E: Effort> Hybrid<E> {
         Outcome::took(id)
     }
 
-    /// The same if the message was the last of its block, or a check is due.
+    /// Does [`count_taken`](Self::count_taken) if the message was the last of its log block, or if a memory check is due.
     #[cold]
     #[inline(never)]
     fn took_and_tidy(&mut self, id: u64, emptied: Option<u64>) -> Outcome {
@@ -272,7 +273,7 @@ impl<E: Effort> Hybrid<E> {
         Outcome::took(id)
     }
 
-    /// The log needs a block for the next message.
+    /// Appends a log block, because the last block of the log is full.
     #[cold]
     #[inline(never)]
     fn block_ended(&mut self) -> Outcome {
@@ -292,7 +293,7 @@ impl<E: Effort> Hybrid<E> {
     #[inline(never)]
     fn take_receive_slowly(&mut self, key: Key, hash: u64) -> Outcome {
         if let Some(id) = self.take_wildcard(key, hash) {
-            return self.took::<UNEXPECTED>(Entry { id, number: 0 });
+            return self.count_taken::<UNEXPECTED>(Entry { id, number: 0 });
         }
         match self.take_for(key) {
             Some(id) => Outcome::took(id),
@@ -332,7 +333,7 @@ impl<E: Effort> Hybrid<E> {
         self.find_message(&Pattern::of(selector), is_taken)
     }
 
-    /// Takes the oldest receive that accepts a message.
+    /// Takes the oldest receive that accepts a message with this key.
     #[inline(always)]
     pub(super) fn take_for(&mut self, key: Key) -> Option<u64> {
         let (found, compared) = self.table.find(key);

@@ -1,49 +1,50 @@
-//! How tables grow and shrink: while they do, their keys are in two rows of slots.
+//! Growth and shrinking of tables. During both, the keys of a table are in two rows of slots.
 //!
-//! Each call that adds a key moves some slots of the old row, from its end on, or frees their memory. So no call takes long, and
-//! none needs memory but for the new row.
+//! Each call that adds a key moves some slots of the old row, from the end of the row on, or frees memory of
+//! the row. So no call takes long, and only the new row needs an allocation.
 
 use super::key::{Entry, Key};
 use super::row::{DISPLACED, NEXT, PASSED, Row};
 use super::table::Table;
 use crate::engine::Refused;
 
-/// Slots of the smallest row, and of the largest.
+/// Number of slots of the smallest row (`LEAST`) and of the largest row (`MOST`).
 const LEAST: usize = 64;
 const MOST: usize = 1 << 30;
-/// A row grows when one key in so many slots is displaced: the smaller the row, the more room it has. Large rows have up to 0.8 keys
-/// a slot. A row of more than `SMALL` slots with fewer than one entry in `FULL` does not grow, so that chance decides little.
+/// A row grows when one key in `room` slots is displaced, see `ROOM`; small rows have more free slots. Large
+/// rows have up to 0.8 keys a slot. A row of more than `SMALL` slots with less than one entry in `FULL` slots
+/// does not grow, so that a few chance collisions do not cause growth.
 const FULL: usize = 5;
 const SMALL: usize = 128;
 const ROOM: [(usize, usize); 3] = [(1 << 13, 64), (1 << 16, 16), (usize::MAX, 3)];
-/// Slots that a call moves to a larger row; to a smaller one, eight times as many.
+/// Slots that a call moves to a larger row. A call moves eight times as many slots to a smaller row.
 const STEP: usize = 12;
 /// A row of at most this many slots moves in one call.
 const SHORT: usize = 1 << 10;
-/// Slots that are freed together, by a call that moves none.
+/// Slots that are freed together, by a call that moves no slot.
 const TRIM: usize = 1 << 9;
-/// Slots of a retired row that are freed together, and rows that can be retired at a time.
+/// `FREED`: slots of a retired row that are freed together. `RETIRED`: maximum number of retired rows.
 const FREED: usize = 1 << 13;
 const RETIRED: usize = 16;
 /// Slots in a page of memory.
 const PAGE: usize = 128;
-/// A row with fewer than one key in `EMPTY` slots shrinks by the factor `SHRINK`. While its slots move, at most as many keys are
-/// added, so that the new row is at most half full.
+/// A row with less than one key in `EMPTY` slots shrinks by the factor `SHRINK`. While slots move, calls add
+/// at most as many keys as the row had, so the new row is at most half full.
 const EMPTY: usize = 64;
 const SHRINK: usize = 16;
 
 impl Table {
-    /// Number of slots.
+    /// Number of slots in the current row.
     pub(super) fn slots_len(&self) -> usize {
         self.row.len()
     }
 
-    /// Has slots.
+    /// Allocates the first row of an empty table.
     pub(super) fn begin(&mut self) -> Result<(), Refused> {
         if self.row.is_none() { self.resize(LEAST) } else { Ok(()) }
     }
 
-    /// Makes room for so many keys: no call that adds one of them needs memory.
+    /// Reserves slots for `keys` keys: no call that adds these keys needs memory.
     pub(super) fn reserve(&mut self, keys: usize) -> Result<(), Refused> {
         let slots = (2 * keys).next_power_of_two().max(LEAST);
         if self.row.len() < slots {
@@ -61,20 +62,21 @@ impl Table {
         }
     }
 
-    /// Moves all slots to the new row, if at most so many are left.
+    /// Moves all slots to the new row, if at most `most` slots are left to move.
     fn finish_move(&mut self, most: usize) {
         while !self.old.is_none() && self.left <= most {
             self.move_slots();
         }
     }
 
-    /// Adds a key, which the table does not have, with one entry, to a table with `len` entries. The caller has
-    /// [moved some slots](Self::move_some).
+    /// Adds a new key with one entry to a table with `len` entries. The caller has already called
+    /// [`move_some`](Self::move_some).
     pub(super) fn insert(&mut self, key: Key, queue: u64, entry: Entry, len: usize) -> Result<(), Refused> {
         self.begin()?;
         let (hash, mark) = (self.hash(key), (entry.number * NEXT) | queue);
         if !self.row.insert(key, hash, entry.id, mark) {
-            // Keys with chosen hashes fill a row without displacement. A row to which slots move has room.
+            // The row is full: an attacker can choose keys that fill a row without displacement. During a
+            // move the row always has free slots.
             debug_assert!(self.old.is_none());
             self.resize(self.row.len() * 2)?;
             self.row.insert(key, hash, entry.id, mark);
@@ -82,22 +84,22 @@ impl Table {
             && self.row.displaced > self.most_displaced
             && (self.row.len() <= SMALL || len * FULL >= self.row.len())
         {
-            // Without memory it stays as it is.
+            // After a failed allocation the row keeps its size.
             _ = self.resize(self.row.len() * 2);
         }
         Ok(())
     }
 
-    /// Whether there are far more slots than `keys`.
+    /// True if the table has many more slots than `keys` keys need.
     pub(super) fn is_sparse(&self, keys: usize) -> bool {
         self.row.len() > LEAST && keys * EMPTY < self.row.len()
     }
 
-    /// Begins to shrink if there are far more slots than `keys`.
+    /// Begins to shrink a table with many more slots than `keys` keys need.
     pub(super) fn shrink(&mut self, keys: usize) {
         self.move_some();
         if self.old.is_none() && self.is_sparse(keys) {
-            // Without memory it stays as it is.
+            // After a failed allocation the row keeps its size.
             _ = self.resize((self.row.len() / SHRINK).max(LEAST));
         }
     }
@@ -115,7 +117,7 @@ impl Table {
         Ok(())
     }
 
-    /// Moves some slots to the new row, if there are two.
+    /// Moves some slots from the old row to the new row, if an old row exists.
     #[inline]
     pub(super) fn move_some(&mut self) {
         if !self.old.is_none() {
@@ -152,19 +154,19 @@ impl Table {
     }
 }
 
-/// Rows that are not used any more. Their memory is freed in steps.
+/// Rows that are no longer used. Each call of [`free_some`](Self::free_some) frees a part of their memory.
 #[derive(Default)]
 pub(super) struct Retired(Vec<Row>);
 
 impl Retired {
     pub(super) fn add(&mut self, table: Table) {
-        // If many are retired, or without memory for the list, the rows are freed at once.
+        // With many retired rows, or after a failed allocation, the rows are freed immediately.
         if self.0.len() < RETIRED && self.0.try_reserve(2).is_ok() {
             self.0.extend([table.row, table.old]);
         }
     }
 
-    /// Frees some memory.
+    /// Frees the memory of up to `FREED` slots.
     pub(super) fn free_some(&mut self) {
         match self.0.last_mut() {
             Some(row) if row.len() > FREED => row.truncate(row.len() - FREED),
@@ -183,7 +185,7 @@ mod tests {
     use super::super::row::POSTED;
     use super::*;
 
-    /// Each key is in the slot where it belongs, so no displaced key makes the row grow before it is full.
+    /// Each key is in its home slot, so no displaced key makes the row grow before the row is full.
     #[test]
     fn full_row_grows_for_next_key() {
         let mut table = Table::new(Hashing::of_seed(1));

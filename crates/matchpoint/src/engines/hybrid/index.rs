@@ -1,12 +1,13 @@
-//! Indexes of unexpected messages: one for each wildcard class of searches that scan far.
+//! Indexes of unexpected messages: one index for each wildcard class with long searches.
 //!
-//! An index holds the messages up to an age, under the keys that the class leaves of them. A search looks up its index, then
-//! scans the [log](super::log) from that age on, and then adds a limited number of messages to the index. So repeated searches
-//! of a class cost one lookup. Arrivals and exact receives never visit an
-//! index: messages that no longer wait are removed when a search meets them.
+//! An index holds all messages up to an age. The key of a message in the index has only the fields that the
+//! class does not ignore. A search looks up the index, scans the [log](super::log) from that age on, and then
+//! adds a limited number of messages to the index. So repeated searches of a class cost one lookup. Arrivals
+//! and exact receives never access an index: a search removes the entries of messages that are no longer
+//! queued.
 //!
-//! The operating system provides the memory of a new table page by page, at the first write. This takes longer than to add messages, so
-//! the first searches only write to pages.
+//! The operating system provides the memory of a new table page by page, at the first write. These writes
+//! take longer than additions of messages, so the first searches only write to pages.
 
 use super::growth::Retired;
 use super::key::{Class, Entry, Hashing, Key, Pattern};
@@ -16,37 +17,39 @@ use super::table::ClassTable;
 use crate::effort::Effort;
 use crate::engine::{Queue, Refused};
 
-/// Messages that a search scans without an index.
+/// Messages that a search scans before the engine creates an index.
 const SHORT_SCAN: u64 = 256;
-/// Classes with an index.
+/// Maximum number of classes with an index.
 const INDEXES: usize = 4;
 
-/// Messages that a search adds to its index. If the table moves slots to add one, it costs as much as so many more.
+/// Messages that a search adds to its index. An addition that makes the table move slots counts as several
+/// messages.
 const STEP: usize = 1024;
 const MOVE: usize = 256;
 /// Slots of a new table in the twelve pages to which one search writes.
 const TOUCHED: usize = 12 * 128;
 
-/// With fewer messages an index has more room for each.
+/// In an index with fewer messages, the table has twice as many slots per message.
 const FEW: usize = 1 << 14;
 
-/// Entries of messages that no longer wait, which a search removes at most.
+/// Maximum number of stale entries that a search removes. The message of a stale entry is no longer queued.
 const STALE: usize = 512;
 
 struct Index {
-    /// The id of an entry is the number of a message, its number the age. Some of them no longer wait.
+    /// Entries of the index. The id of an entry is the number of a message, and the number of the entry is
+    /// the message's age. Entries of messages that are no longer queued are stale.
     messages: ClassTable,
-    /// All waiting messages of lower ages are in the table.
+    /// The table has all queued messages with an age below `end`.
     end: u64,
-    /// Slots of the first table in pages to which no search has written.
+    /// Slots of the first table in pages that no search has written to.
     untouched: usize,
-    /// Whether a search used it since the last call of [`Indexes::shrink`].
+    /// True if a search used the index since the last call of [`Indexes::shrink`].
     is_used: bool,
 }
 
 impl Index {
-    /// The first message under a key that waits, or the age from which the log must be searched. If the message `is_taken`, its
-    /// entry is removed.
+    /// Returns the first queued message under a key, or the age from which the log must be searched. If
+    /// `is_taken`, the entry of this message is removed.
     #[inline]
     fn first<E: Effort>(&mut self, key: Key, is_taken: bool, log: &Log, effort: &mut E) -> Result<u64, u64> {
         for _ in 0..STALE {
@@ -54,7 +57,7 @@ impl Index {
             effort.examined(Queue::Unexpected, compared);
             let Some(at) = found else { return Err(self.end) };
             let Entry { id: number, number: age } = self.messages.table.first(at).entry;
-            let waits = log.waits(number, age);
+            let waits = log.is_queued(number, age);
             if !waits || is_taken {
                 self.messages.pop(at);
             }
@@ -65,7 +68,7 @@ impl Index {
         Err(0)
     }
 
-    /// Adds the next messages.
+    /// Adds the next messages of the log to the index.
     fn extend(&mut self, log: &Log) -> Result<(), Refused> {
         if self.untouched > 0 {
             self.untouched = self.untouched.saturating_sub(TOUCHED);
@@ -96,7 +99,7 @@ impl Indexes {
         Indexes { all: Vec::new(), hashing }
     }
 
-    /// The number of the first message that a pattern accepts. If it `is_taken`, the caller takes it.
+    /// The number of the first message that a pattern accepts. If `is_taken`, the caller takes this message.
     #[inline]
     pub(super) fn find<E: Effort>(
         &mut self,
@@ -125,12 +128,13 @@ impl Indexes {
     #[inline(never)]
     fn extend(&mut self, nth: Option<usize>, class: Class, log: &Log) {
         let Some(nth) = nth.or_else(|| self.begin(class, log.len())) else { return };
-        // Without memory the index stays behind.
+        // After a failed allocation the index has fewer messages, and searches scan more of the log.
         _ = self.all[nth].extend(log);
     }
 
-    /// A new index, unless there are many. Its table has room for so many messages: it would have to move many slots if it began
-    /// small. A table of few messages has more room, as it grows [early](super::growth).
+    /// Creates an index, unless [`INDEXES`] indexes exist. The table has slots for `messages` messages from
+    /// the start: growth would move many slots. A table of few messages has twice as many slots, because
+    /// small tables [grow early](super::growth).
     fn begin(&mut self, class: Class, messages: usize) -> Option<usize> {
         if self.all.len() == INDEXES || self.all.try_reserve(1).is_err() {
             return None;
@@ -147,14 +151,16 @@ impl Indexes {
         Some(self.all.len() - 1)
     }
 
-    /// A message got another source. No search uses the indexes of sources any more, so a later check removes them.
+    /// Disables the indexes by source, because a message got another source. No search uses a
+    /// disabled index, so a later check removes the index.
     pub(super) fn source_changed(&mut self) {
         for index in self.all.iter_mut().filter(|index| index.messages.class.source == 0) {
             index.messages.class = Class::EXACT;
         }
     }
 
-    /// Removes the indexes that no search has used since the last call, and those with many entries that no longer wait.
+    /// Removes the indexes that no search has used since the last call, and the indexes with many stale
+    /// entries.
     pub(super) fn shrink(&mut self, messages: usize, retired: &mut Retired) {
         for nth in (0..self.all.len()).rev() {
             let index = &mut self.all[nth];

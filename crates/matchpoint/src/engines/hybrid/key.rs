@@ -1,4 +1,4 @@
-//! The words of calls: keys, patterns of wildcard receives, entries; and the hash function.
+//! Keys, patterns of wildcard receives, entries, and the hash function.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::OnceLock;
@@ -7,17 +7,18 @@ use crate::envelope::{ContextId, Envelope, Pair, Selector, Tag};
 
 /// Context, source number and tag of a message, or of a receive without wildcards.
 ///
-/// The field order of slots keeps the compiler from loading both words at once, which a processor cannot forward from two
-/// stores.
+/// In slots, another field is between the two words. So the compiler does not load both words at once: a
+/// processor cannot forward such a load from two stores.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Key {
-    /// A [`Pair`].
+    /// Context and source number, as in [`Pair`].
     pub(super) pair: u64,
     pub(super) tag: u64,
 }
 
-/// An entry of a queue: its id and its number. The number of a posted receive is its age. That of an unexpected message is its place in
-/// the [log](super::log), which has the age. In an [index](super::index) the id is the place, and the number is the age.
+/// An entry of a queue: its id and its number. The number of a posted receive is its age. The number of an
+/// unexpected message is the message's place in the [log](super::log), and the log has the age. In an
+/// [index](super::index) the id is the place, and the number is the age.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Entry {
     pub(super) id: u64,
@@ -46,31 +47,32 @@ impl Key {
     }
 }
 
-/// A wildcard class: which fields of a key a receive leaves open.
+/// A wildcard class: the fields of a receive that are wild.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Class {
     /// Bits of the tag that the receive ignores.
     pub(super) ignore: u64,
-    /// [`ANY`] if the receive accepts any source, else 0. Its type differs from that of `ignore`, so that the compiler does
-    /// not compare both fields with one load: the processor would wait until both are written.
+    /// [`ANY`] if the receive accepts any source, else 0. The type differs from the type of `ignore`, so that
+    /// the compiler does not compare both fields with one load, which would wait for two stores.
     pub(super) source: u32,
 }
 
 impl Class {
-    /// No wildcard.
+    /// The class of receives without a wildcard.
     pub(super) const EXACT: Class = Class { ignore: 0, source: 0 };
 
-    /// The key under which a receive of this class is stored that accepts a message with key `key`.
+    /// Removes the wild fields from a key: all keys that one receive of this class accepts have the same
+    /// masked key.
     #[inline(always)]
     pub(super) fn masked(self, key: Key) -> Key {
         Key { pair: key.pair | u64::from(self.source), tag: key.tag & !self.ignore }
     }
 }
 
-/// What a receive or a probe accepts.
+/// The messages that a receive or a probe accepts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Pattern {
-    /// [Masked](Class::masked) by the class.
+    /// The key, [masked](Class::masked) by the class.
     pub(super) key: Key,
     pub(super) class: Class,
 }
@@ -82,7 +84,7 @@ impl Pattern {
         Pattern::new(selector.pair(), tag, ignore)
     }
 
-    /// The pattern of three words: `tag` has zeros in the bits of `ignore`.
+    /// A pattern of context, source, tag and ignore mask. `tag` must be zero in the bits of `ignore`.
     #[inline(always)]
     pub(super) fn new(Pair(pair): Pair, tag: u64, ignore: u64) -> Self {
         let source = if pair as u32 == ANY as u32 { ANY as u32 } else { 0 };
@@ -99,14 +101,14 @@ impl Pattern {
         Selector::of(Pair(self.key.pair), self.key.tag, self.class.ignore)
     }
 
-    /// Rule 1 of the contract.
+    /// Rule 1 of the contract: returns whether a message with this key matches.
     #[inline(always)]
     pub(super) fn accepts(&self, key: Key) -> bool {
         self.class.masked(key) == self.key
     }
 }
 
-/// A keyed hash function: peers that do not know its seeds cannot choose colliding keys.
+/// A hash function with random seeds: peers without knowledge of the seeds cannot choose colliding keys.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hashing {
     pair: u64,
@@ -123,9 +125,9 @@ impl Hashing {
         })
     }
 
-    /// The same seeds in each run.
+    /// A hash function with the same seeds in each run, for tests.
     pub(super) fn of_seed(seed: u64) -> Self {
-        // SplitMix64 (Steele et al. 2014).
+        // The generator SplitMix64 (Steele et al. 2014).
         let word = |nth: u64| {
             let word = seed.wrapping_add(nth.wrapping_mul(0x9E37_79B9_7F4A_7C15));
             let word = (word ^ word >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -135,10 +137,11 @@ impl Hashing {
         Hashing { pair: word(1) | 1, tag: word(2) | 1 }
     }
 
-    /// The hash of a key. Its lower bits, masked, are the offset of a slot in bytes.
+    /// The hash of a key. The masked lower bits of the hash are the offset of a slot in bytes.
     ///
-    /// The first product alone is a linear function of the source while the tag is constant. Its lower bits would put consecutive
-    /// sources into few slots for one seed of twenty; the second product (Fibonacci hashing, Knuth, TAOCP 3, 6.4) spreads them.
+    /// The first product alone is a linear function of the source while the tag is constant. With one seed of
+    /// twenty, the lower bits of this product put consecutive sources into few slots. The second product
+    /// (Fibonacci hashing, Knuth, TAOCP 3, 6.4) spreads the sources.
     #[inline(always)]
     pub(super) fn hash(&self, key: Key) -> u64 {
         let product = u128::from(key.pair ^ self.pair) * u128::from(key.tag ^ self.tag);
@@ -154,7 +157,7 @@ mod tests {
         Key { pair: context << 32 | source, tag }
     }
 
-    /// Pairs of keys with the same slot, of 8 slots a key.
+    /// Number of pairs of keys with the same slot, in a row with 8 slots per key.
     fn collisions(hashing: Hashing, keys: &[Key]) -> usize {
         let slots = 8 * keys.len().next_power_of_two();
         let mut counts = vec![0; slots];

@@ -1,18 +1,19 @@
-//! The log of unexpected messages in the order of arrival, which wildcard searches scan.
+//! The log of unexpected messages in arrival order. Wildcard searches scan the log.
 //!
 //! ```text
 //!   first                    last
 //!     ▼                        ▼
 //!   [ block 4 ]⇄[ block 0 ]⇄[ block 7 ]     message n is in block n / 64, lane n % 64
-//!        ├─ a bit for each message that waits
+//!        ├─ a bit for each queued message
 //!        ├─ tags, lower half  [ 64 × 4 bytes ]
-//!        ├─ tags, upper half  [ 64 × 4 bytes ]     a SIMD kernel compares 64 at once
+//!        ├─ tags, upper half  [ 64 × 4 bytes ]     a SIMD kernel compares 64 tags at once
 //!        ├─ source numbers    [ 64 × 4 bytes ]
 //!        └─ contexts          [ 64 × 4 bytes ]
 //! ```
 //!
-//! A block leaves the list when its last message is taken, and is used again. So a number is unique while its message waits; the age
-//! of a message, which counts the lanes of all blocks in the order of their use, is unique for ever.
+//! A block leaves the list when its last message is taken, and is reused later. So a number is unique while
+//! its message is queued. The age of a message counts the lanes of all blocks in the order of their use, so
+//! an age is always unique.
 
 use std::collections::TryReserveError;
 
@@ -23,19 +24,19 @@ use crate::engine::Refused;
 use crate::scan::{Kernel, LANES};
 
 pub(super) const LANE: u64 = LANES as u64;
-/// No block.
+/// The index of no block.
 const NONE: u32 = u32::MAX;
-/// Blocks that a call frees at most.
+/// Maximum number of blocks that a call frees.
 const STEP: usize = 512;
 
-/// Aligned: a kernel loads whole cache lines.
+/// The alignment lets a kernel load whole cache lines.
 #[repr(align(64))]
 pub(super) struct Block {
-    /// Tags, lower and upper half; sources; contexts.
+    /// Columns of the block: lower half of the tags, upper half of the tags, sources, contexts.
     pub(super) columns: [[u32; LANES]; 4],
     /// The age of the message in lane 0.
     age: u64,
-    /// Neighbours in the list.
+    /// The previous block in the list, and the next block.
     before: u32,
     next: u32,
 }
@@ -61,17 +62,18 @@ impl Block {
 /// See the [module's documentation](self).
 #[repr(C)]
 pub(super) struct Log {
-    /// The mark of the next message: its number, and the flag of its queue.
+    /// The mark of the next message: the message's number, and the flag of the unexpected queue.
     pub(super) mark: u64,
-    /// The first number after those of the last block.
+    /// The first number after the numbers of the last block.
     end: u64,
-    /// Number of messages that wait.
+    /// Number of queued messages.
     pub(super) len: u64,
-    /// Of each block, bits of the messages that wait. Bits of messages that have not arrived yet are set, too.
+    /// A bit mask for each block. The bits of queued messages, and of lanes that no message has used yet, are
+    /// set.
     waiting: Vec<u64>,
-    /// One block each, or none if its memory was freed.
+    /// One vector for each block, with the block as only element, or empty if the block's memory was freed.
     blocks: Vec<Vec<Block>>,
-    /// The blocks that are not in the list. The first `freed` have no memory.
+    /// The blocks that are not in the list. The first `freed` blocks of `unused` have no memory.
     unused: Vec<u32>,
     freed: usize,
     first: u32,
@@ -98,7 +100,7 @@ impl Log {
         }
     }
 
-    /// Number of messages that wait.
+    /// Number of queued messages.
     #[inline(always)]
     pub(super) fn len(&self) -> usize {
         self.len as usize
@@ -125,19 +127,20 @@ impl Log {
         self.blocks.get_mut(block as usize)?.first_mut()
     }
 
-    /// The block and the lane of a message that waits.
+    /// The block and the lane of a queued message.
     #[inline(always)]
     fn place(&self, number: u64) -> (&Block, u64) {
         (&self.blocks[(number / LANE) as usize][0], number % LANE)
     }
 
-    /// Whether the next message has a place in a block.
+    /// True if a block of the list has a free lane for the next message.
     #[inline(always)]
     pub(super) fn has_room(&self) -> bool {
         self.next() < self.end
     }
 
-    /// Appends a message; the log [has room](Self::has_room). Returns whether it has room for another.
+    /// Appends a message to a log that [has room](Self::has_room). Returns whether the log has room for
+    /// another message.
     #[inline(always)]
     pub(super) fn push(&mut self, key: Key) -> bool {
         let number = self.next();
@@ -149,7 +152,7 @@ impl Log {
         self.has_room()
     }
 
-    /// Makes room for the next message: appends a block to the list.
+    /// Appends a block to the list, for the next messages.
     #[inline(never)]
     pub(super) fn make_room(&mut self) -> Result<(), Refused> {
         if self.has_room() {
@@ -171,7 +174,7 @@ impl Log {
         Ok(())
     }
 
-    /// Makes room for so many messages, in blocks that are not in the list.
+    /// Reserves memory for `messages` messages, in blocks that are not in the list.
     pub(super) fn reserve(&mut self, messages: usize) -> Result<(), Refused> {
         while self.unused.len() - self.freed < messages.div_ceil(LANES) {
             self.add_unused().map_err(|_| Refused::Memory)?;
@@ -179,12 +182,12 @@ impl Log {
         Ok(())
     }
 
-    /// Adds an unused block with memory.
+    /// Allocates a block and adds the block to `unused`.
     fn add_unused(&mut self) -> Result<(), TryReserveError> {
         if self.freed == 0 {
             self.blocks.try_reserve(1)?;
             self.waiting.try_reserve(1)?;
-            // So that every block can leave the list without memory.
+            // With this reservation, every block can leave the list without an allocation.
             self.unused.try_reserve(self.blocks.len() + 1)?;
             self.unused.insert(0, self.blocks.len() as u32);
             self.blocks.push(Vec::new());
@@ -198,7 +201,7 @@ impl Log {
         Ok(())
     }
 
-    /// The message of that number was taken.
+    /// Removes the message with this number from the log, and unlinks an emptied block.
     #[inline(always)]
     pub(super) fn remove(&mut self, number: u64) {
         if self.clear(number) {
@@ -206,7 +209,8 @@ impl Log {
         }
     }
 
-    /// The same. Returns whether its block is to be [unlinked](Self::unlink).
+    /// Removes the message with this number. Returns true if the caller must [unlink](Self::unlink) the
+    /// emptied block.
     #[inline(always)]
     #[must_use]
     pub(super) fn clear(&mut self, number: u64) -> bool {
@@ -217,7 +221,7 @@ impl Log {
         })
     }
 
-    /// Takes the block of a message from the list.
+    /// Removes the block of a message from the list.
     #[cold]
     #[inline(never)]
     pub(super) fn unlink(&mut self, number: u64) {
@@ -246,46 +250,47 @@ impl Log {
         }
     }
 
-    /// Frees all memory, if no message waits. Numbers begin anew, ages do not.
+    /// Frees all memory of a log without messages. Numbers restart at 0, and ages continue.
     pub(super) fn release(&mut self) {
         if self.len == 0 {
             *self = Log { age: self.age, ..Log::new(self.kernel) };
         }
     }
 
-    /// Whether a message that had that number and that age waits.
+    /// True if the message with this number and this age is still queued.
     #[inline(always)]
-    pub(super) fn waits(&self, number: u64, age: u64) -> bool {
+    pub(super) fn is_queued(&self, number: u64, age: u64) -> bool {
         let (place, lane) = ((number / LANE) as usize, number % LANE);
         let block = self.block(number / LANE);
         block.is_some_and(|block| block.age + lane == age) && self.waiting[place] >> lane & 1 != 0
     }
 
-    /// The key of a message that waits.
+    /// The key of a queued message.
     #[inline]
     pub(super) fn key(&self, number: u64) -> Key {
         let (block, lane) = self.place(number);
         block.key(lane as usize)
     }
 
-    /// The age of a message that waits.
+    /// The age of a queued message.
     pub(super) fn age(&self, number: u64) -> u64 {
         let (block, lane) = self.place(number);
         block.age + lane
     }
 
-    /// Changes the key of a message that waits.
+    /// Changes the key of a queued message.
     pub(super) fn set_key(&mut self, number: u64, key: Key) {
         if let Some(block) = self.block_mut(number / LANE) {
             block.set((number % LANE) as usize, key);
         }
     }
 
-    /// The blocks with messages of an age and more, and bits of the messages that wait in each.
+    /// The blocks with messages of an age or a higher age, and for each block the bits of the queued
+    /// messages.
     #[inline(always)]
     pub(super) fn blocks_from(&self, age: u64) -> impl Iterator<Item = (u32, &Block, u64)> {
         let mut next = self.block_of(age);
-        // Of the last block some lanes may be free.
+        // In the last block, no message has used some lanes yet.
         let (open, arrived) =
             if self.has_room() { (self.next() / LANE, self.next() % LANE) } else { (u64::MAX, 0) };
         std::iter::from_fn(move || {
@@ -298,7 +303,8 @@ impl Log {
         })
     }
 
-    /// The first block with messages of an age and more. O(1) for age 0, else O(blocks from there on).
+    /// The first block with messages of an age or a higher age. O(1) for age 0, else O(blocks from the found
+    /// block on).
     fn block_of(&self, age: u64) -> u32 {
         let mut number = if age == 0 { NONE } else { self.last };
         while let Some(block) = self.block(number.into()) {
@@ -310,7 +316,7 @@ impl Log {
         self.first
     }
 
-    /// The numbers and ages of the messages that wait, from an age on.
+    /// The numbers and ages of the queued messages, from an age on.
     pub(super) fn messages_from(&self, age: u64) -> impl Iterator<Item = (u64, u64)> {
         self.blocks_from(age).flat_map(|(number, block, waiting)| {
             let lanes = set_bits(waiting).map(u64::from);

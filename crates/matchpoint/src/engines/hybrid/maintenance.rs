@@ -1,4 +1,4 @@
-//! Cancel, retract and readdress, and what the calls in [`maintenance`](crate::maintenance) need.
+//! Cancel, retract and readdress, and the functions that [`maintenance`](crate::maintenance) requires.
 
 use super::growth::Retired;
 use super::index::Indexes;
@@ -13,11 +13,11 @@ use crate::envelope::{Envelope, Rank};
 use crate::hints::HintTable;
 use crate::maintenance::Queues;
 
-/// Checks of a table before it shrinks, at least.
+/// Minimum number of checks of a table before the table shrinks.
 const CHECKS: usize = 16;
 
 impl<E: Effort> Hybrid<E> {
-    /// An entry was taken.
+    /// Updates the countdown to the next memory check after a call took an entry.
     #[inline(always)]
     pub(super) fn entry_left(&mut self) {
         self.until_check -= 1;
@@ -26,7 +26,8 @@ impl<E: Effort> Hybrid<E> {
         }
     }
 
-    /// Frees memory after as many takes as an eighth of the slots: what the most entries that a check saw do not need.
+    /// Checks the number of entries. After as many takes as an eighth of the slots, this call frees the
+    /// memory that the largest number of entries at a check does not need.
     #[cold]
     #[inline(never)]
     pub(super) fn give_back(&mut self) {
@@ -53,14 +54,14 @@ impl<E: Effort> Hybrid<E> {
         }
     }
 
-    /// Remembers how much memory the engine has, before some of it is freed.
+    /// Records the peak memory of the engine, before the engine frees memory.
     #[cold]
     #[inline(never)]
     pub(super) fn note_peak(&mut self) {
         self.peak_bytes = self.footprint().peak_bytes;
     }
 
-    /// [`Engine::readdress`](crate::Engine::readdress).
+    /// Sets the source of a message, as [`Engine::readdress`](crate::Engine::readdress) does.
     pub(super) fn readdress_message(
         &mut self,
         message: &Message,
@@ -73,7 +74,7 @@ impl<E: Effort> Hybrid<E> {
         let found = self.table.search(old, UNEXPECTED, |entry| entry.id == message.id.0);
         let Some(entry) = found.map(|found| found.entry) else { return Ok(Readdressed::Unchanged) };
         let key = Key::of(&Envelope { source, ..message.envelope });
-        // Only searches by post, arrive and probe count.
+        // Attempts of this search do not count: only post, arrive and probe count attempts.
         let effort = std::mem::take(&mut self.effort);
         let taken = self.take_for(key);
         self.effort = effort;
@@ -91,7 +92,7 @@ impl<E: Effort> Hybrid<E> {
         Ok(readdressed)
     }
 
-    /// Gives a message another key, at its age.
+    /// Replaces the key of a queued message, and keeps the age of the message.
     fn change_key(&mut self, old: Key, new: Key, entry: Entry) -> Result<(), Refused> {
         let len = self.entries();
         let added = self.table.add_in_order(new, UNEXPECTED, entry, len, |number| self.log.age(number));
@@ -104,7 +105,7 @@ impl<E: Effort> Hybrid<E> {
         Ok(())
     }
 
-    /// Takes the receive with a pattern that `is_it` accepts.
+    /// Removes the receive with a pattern that `is_it` accepts.
     pub(super) fn remove_receive(&mut self, pattern: &Pattern, is_it: impl Fn(Entry) -> bool) -> bool {
         let was_there = if pattern.class == Class::EXACT {
             self.table.take(pattern.key, POSTED, is_it).is_some()
@@ -115,14 +116,15 @@ impl<E: Effort> Hybrid<E> {
         was_there
     }
 
-    /// Takes the message with a key that `is_it` accepts.
+    /// Removes the message with a key that `is_it` accepts.
     pub(super) fn remove_message(&mut self, key: Key, is_it: impl Fn(Entry) -> bool) -> bool {
         let Some(entry) = self.table.take(key, UNEXPECTED, is_it) else { return false };
         self.log.remove(entry.number);
         true
     }
 
-    /// Gives back memory after many entries were removed: all of it if none is left or reserved, else in steps of later calls.
+    /// Frees memory after many entries were removed. Without queued entries and reservations, the call frees
+    /// all memory at once; else later calls free memory in steps.
     pub(super) fn release(&mut self) {
         self.note_peak();
         let entries = self.entries().max(self.reserved);
@@ -137,13 +139,14 @@ impl<E: Effort> Hybrid<E> {
         self.set_gates();
     }
 
-    /// Reserves memory for so many more entries.
+    /// Reserves memory for `entries` more entries.
     pub(super) fn reserve_memory(&mut self, entries: usize) -> Result<(), Refused> {
         let keys = self.entries() + entries.min(1 << 30);
         self.wildcards.reserve(entries)?;
         self.log.reserve(entries)?;
         self.table.reserve(keys)?;
-        // Each queued key can need a block for one more entry. Another key needs two entries for a block.
+        // Each queued key may need a block for one more entry. A new key needs a block only with its second
+        // entry.
         self.table.duplicates.reserve(entries / 2 + entries.min(self.entries()) / 2 + 1)?;
         self.reserved = keys;
         Ok(())
@@ -154,12 +157,12 @@ impl<E: Effort> Queues for Hybrid<E> {
     type Posted = (Pattern, Entry);
     type Unexpected = (Key, Entry);
 
-    fn posted(&self) -> impl Iterator<Item = (u64, Self::Posted)> {
+    fn posted_positions(&self) -> impl Iterator<Item = (u64, Self::Posted)> {
         let exact = self.table.iter(POSTED).map(|(key, entry)| (Pattern::exact(key), entry));
         exact.chain(self.wildcards.iter()).map(|posted| (posted.1.number, posted))
     }
 
-    fn unexpected(&self) -> impl Iterator<Item = (u64, Self::Unexpected)> {
+    fn unexpected_positions(&self) -> impl Iterator<Item = (u64, Self::Unexpected)> {
         self.table.iter(UNEXPECTED).map(|unexpected| (self.log.age(unexpected.1.number), unexpected))
     }
 

@@ -1,4 +1,5 @@
-//! `hybrid`: ours, the default. Hash tables find every entry, with or without wildcards, in a few steps.
+//! `hybrid`: the default engine, designed for Matchpoint. Hash tables find every entry, with or without
+//! wildcards, in a few steps.
 //!
 //! ```text
 //!            a receive, a message                    what a wildcard class leaves of the key
@@ -11,37 +12,47 @@
 //!                                           log         unexpected messages in the order of arrival
 //! ```
 //!
-//! * A receive and a message with the same key match, so a key has entries in one queue only: the lookup that finds nothing to take
-//!   has found the place to wait. In the common case a call touches one cache line of the table (`table.rs`, `row.rs`).
+//! * A receive and a message with the same key match, so a key has entries in one queue only. A lookup
+//!   without a match has found the slot for the new entry. In the common case a call touches one cache line
+//!   of the table (`table.rs`, `row.rs`).
 //! * Duplicates are in a ring of blocks of 14 (`duplicates.rs`).
-//! * Up to eight posted receives with wildcards are in a list. More are in a table of their class. An arrival looks up its key in the
-//!   table of each class with receives, and takes the oldest receive (`wildcards.rs`).
-//! * Unexpected messages are also in the log (`log.rs`). A wildcard search scans the log with SIMD. A search that scans more than
-//!   256 messages begins an index (`index.rs`). Arrivals and exact receives do not visit indexes.
-//! * Tables grow and shrink a few slots a call.
+//! * Up to eight posted receives with wildcards are in a list. If there are more, each class of receives has
+//!   a table. An arrival looks up its key in the table of each class, and takes the oldest receive
+//!   (`wildcards.rs`).
+//! * Unexpected messages are also in the log (`log.rs`). A wildcard search scans the log with SIMD. A search
+//!   that scans more than 256 messages begins an index (`index.rs`). Arrivals and exact receives do not visit
+//!   indexes.
+//! * When a table grows or shrinks, each call moves a few slots.
 //!
 //! Invariants:
 //!
-//! * A *number* orders posted receives. The number of an unexpected message is its place in the log: block and lane. A place is used again
-//!   when all messages of its block are taken, so only the *age*, which the block has, orders messages.
-//! * A mark is a number, a count of keys that passed the slot, and four flags. 0: the slot is free, and no search goes on behind it.
-//! * While `gate` is 0, a slot decides every exact call: the table has one row, the log has room, no wildcard is posted, no hint can refuse.
-//! * Calls that add a key or take a receive slowly move slots. Addresses of slots are valid within one call.
-//! * An index has all messages of lower ages than its `end`. Ages are never used again, so an index remembers no block.
-//! * `posted` and `log.len` count the entries of both queues. `wildcards.len` counts those receives a second time.
+//! * A *number* orders posted receives. The number of an unexpected message is the message's place in the
+//!   log: block and lane. A place is reused when all messages of its block are taken. So only the *age*,
+//!   stored in the block, orders messages.
+//! * A mark is a number, a count of keys that passed the slot, and four flags. A mark of 0 is a free slot at
+//!   which every search ends.
+//! * While `gate` is 0, a slot decides every exact call: the table has one row, the log has room, no wildcard
+//!   is posted, and no hint can refuse a call.
+//! * Calls that add a key, and calls on the slow path that take a receive, move slots. Addresses of slots are
+//!   valid within one call.
+//! * An index has all messages with an age below the index's `end`. Ages are never reused, so an index stores
+//!   no block.
+//! * `posted` and `log.len` count the entries of both queues. `wildcards.len` counts the posted receives with
+//!   wildcards a second time.
 //!
-//! The hash function is keyed with seeds drawn once per process: a peer that does not know them has no known way to choose colliding
-//! keys.
+//! The hash function has random seeds, drawn once per process. A peer without knowledge of the seeds has no
+//! known way to choose colliding keys.
 //!
 //! | call | cost |
 //! |---|---|
 //! | post or arrive, exact | O(1), plus O(1) for each of up to eight wildcard classes with posted receives |
-//! | post or probe with a wildcard | O(1) when repeated, for up to four classes; at most a scan of the messages that wait |
+//! | post or probe with a wildcard | O(1) when repeated, for up to four classes; at most a scan of the queued messages |
 //! | cancel, retract, readdress | O(1); O(duplicates) in the middle of many duplicates |
 //! | close, fail_source, hints | O(slots + entries log entries) |
 //!
-//! Memory per entry: 32 bytes divided by the load, which is 0.2 to 0.8 (0.02 to 0.2 below 8192 slots); 18 bytes for a duplicate; 17
-//! bytes in the log (1,088 in a block with one message); 32 bytes divided by the load in each index.
+//! Memory per entry: 32 bytes divided by the load, which is 0.2 to 0.8 (0.02 to 0.2 below 8192 slots); 18
+//! bytes for a duplicate; 17 bytes in the log (1,088 in a block with one message); 32 bytes divided by the
+//! load in each index.
 //!
 //! | file | content |
 //! |---|---|
@@ -50,7 +61,7 @@
 //! | `table.rs`, `growth.rs`, `row.rs`, `duplicates.rs` | the hash table |
 //! | `log.rs`, `search.rs`, `index.rs` | unexpected messages for wildcard searches |
 //! | `wildcards.rs` | posted receives with wildcards |
-//! | `maintenance.rs` | cancel, retract, readdress, and what `crate::maintenance` needs |
+//! | `maintenance.rs` | cancel, retract, readdress, functions for `crate::maintenance` |
 
 mod duplicates;
 mod exact;
@@ -108,8 +119,11 @@ fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
     })
 }
 
-/// Bits of [`Hybrid::gate`]. While it is 0, a slot of the table decides every exact call. It is one byte: of a longer word the
-/// compiler would write one byte, and a load of the whole word would wait for that store.
+/// Bits of [`Hybrid::gate`]. If `gate` is 0, a slot of the table decides every exact call. `gate` has one
+/// byte: the compiler would write one byte of a longer word, and a load of the whole word would wait for that
+/// store.
+///
+/// `HINTED`: a hint can refuse a call.
 const HINTED: u8 = 1;
 /// Receives with wildcards are posted.
 const WILD: u8 = 2;
@@ -118,10 +132,11 @@ const NO_ROOM: u8 = 4;
 /// The table is not ready: it moves, or has no slots yet.
 const MOVING: u8 = 8;
 
-/// Bit of a [`Place`] that is a hash. No offset of a slot has it.
+/// Bit that marks a [`Place`] as a hash. Slot offsets never have this bit.
 const HASHED: u64 = 1;
 
-/// Takes from one check to the next. A prime: the checks see each part of a program's cycle.
+/// Number of taken entries between two memory checks. A prime number, so that checks see each part of a
+/// program's cycle.
 const CHECK: u32 = 1021;
 
 /// See the [module's documentation](self).
@@ -130,22 +145,24 @@ pub struct Hybrid<E: Effort = ()> {
     gate: u8,
     /// The mark of the next posted receive.
     posts: u64,
-    /// Takes until the next check for memory to give back, checks so far, and the most entries that they saw.
+    /// Counters of the memory check: takes until the next check (`until_check`), checks so far (`checks`),
+    /// and the largest number of entries at a check (`most`).
     until_check: u32,
     checks: u32,
-    /// The number of posted receives. Not next to `posts`: the compiler would add to both with one load, which a processor cannot
-    /// forward from two stores.
+    /// The number of posted receives. `posted` is not next to `posts`: the compiler would load both fields
+    /// with one load, which a processor cannot forward from two stores.
     posted: u64,
     most: usize,
-    /// The most entries for which memory is reserved, those included that were queued before; or 0.
+    /// The number of entries for which memory is reserved, including the entries queued before the
+    /// reservation; or 0.
     reserved: usize,
     table: Table,
     log: Log,
     wildcards: Wildcards,
     indexes: Indexes,
     retired: Retired,
-    /// A search without a match: the pattern, and the mark or age of the next entry of the searched queue. While the next entry is
-    /// the same, another search for the pattern finds nothing.
+    /// The last search without a match: the pattern, and the mark or age of the next entry in the searched
+    /// queue. Until an entry joins that queue, another search for the pattern also fails.
     missed: (Pattern, u64),
     hints: HintTable,
     peak_bytes: u64,
@@ -174,7 +191,8 @@ impl<E: Effort> Hybrid<E> {
         }
     }
 
-    /// Where the numbers of posted receives and of unexpected messages are, for callers that read them without a call.
+    /// The addresses of the numbers of posted receives and unexpected messages, for callers that read the
+    /// numbers without a call.
     pub fn lengths(&self) -> [&u64; 2] {
         [&self.posted, &self.log.len]
     }
@@ -185,13 +203,13 @@ impl<E: Effort> Hybrid<E> {
         self.posted_len() + self.unexpected_len()
     }
 
-    /// A key and its hash, which a place can have.
+    /// A key and its hash. The place may contain the hash.
     #[inline(always)]
     fn hashed(&self, key: Key, place: Place) -> Hashed {
         (key, if place.0 & HASHED != 0 { place.0 } else { self.table.hash(key) })
     }
 
-    /// After calls that can move slots.
+    /// Updates `gate` after calls that can move slots.
     #[inline]
     fn set_gates(&mut self) {
         let gate = |bit, is_set| if is_set { bit } else { 0 };
@@ -204,7 +222,7 @@ impl<E: Effort> Hybrid<E> {
         }
     }
 
-    /// Where the message is that a receive with this pattern takes.
+    /// Finds the message that a receive with this pattern takes.
     fn find_message(&mut self, pattern: &Pattern, is_taken: bool) -> Option<At> {
         if self.log.len() == 0 {
             return None;
@@ -222,7 +240,7 @@ impl<E: Effort> Hybrid<E> {
         at.filter(|&at| self.table.slot(at).queue() == UNEXPECTED)
     }
 
-    /// Takes the oldest message of a key. Returns its id.
+    /// Takes the oldest message of the key in slot `at`, and returns the message's id.
     #[inline]
     fn take_message(&mut self, at: At) -> u64 {
         let entry = self.table.pop(at);

@@ -16,32 +16,33 @@ use std::ptr::NonNull;
 use super::duplicates::Link;
 use super::key::{Entry, Key};
 
-/// Flags of a mark: the queue of the entries.
+/// Flags of a mark: the queue that the key's entries are in.
 pub(super) const POSTED: u64 = 1;
 pub(super) const UNEXPECTED: u64 = 2;
 pub(super) const QUEUES: u64 = POSTED | UNEXPECTED;
 /// The key has [duplicates](super::duplicates).
 pub(super) const MANY: u64 = 4;
-/// The key is displaced: it belongs in an earlier slot.
+/// The key is displaced: its home is an earlier slot.
 pub(super) const DISPLACED: u64 = 8;
-/// How many displaced keys pass the slot: the number of keys that belong in this slot or an earlier one, and are in a later one.
-/// The largest value means "this many or more".
+/// Bits of a mark that count the displaced keys that pass the slot. Such a key has its home in this slot or
+/// an earlier slot, and is stored in a later slot. The largest count also means "more".
 pub(super) const PASSED: u64 = 0xFF << 4;
 const PASSED_ONCE: u64 = 1 << 4;
-/// The number of the [entry](Entry) begins at this bit: 52 bits, enough for a year of posts, one each 9 ns.
+/// Lowest bit of a mark that belongs to the number of the [entry](Entry). The 52 bits of the number are
+/// enough for a year of posts at one post per 9 ns.
 pub(super) const NUMBER: u32 = 12;
-/// The difference between the marks of consecutive entries.
+/// The difference between the marks of two consecutive entries.
 pub(super) const NEXT: u64 = 1 << NUMBER;
 
-/// A slot. A mark of 0: the slot is free, and no displaced key passes it.
+/// A slot of a row. A mark of 0 means that the slot is free and that no displaced key passes the slot.
 #[derive(Clone, Copy, Default)]
 #[repr(C)]
 pub(super) struct Slot {
     pub(super) tag: u64,
-    /// The id of the only entry, or the block of the oldest duplicates.
+    /// The id of the key's only entry, or the block of the oldest duplicates.
     pub(super) id: u64,
     pub(super) pair: u64,
-    /// Number of the only entry, [`PASSED`], flags.
+    /// Number of the only entry, [`PASSED`] count, and flags.
     pub(super) mark: u64,
 }
 
@@ -51,7 +52,7 @@ impl Slot {
         Key { pair: self.pair, tag: self.tag }
     }
 
-    /// Writes an entry into a free slot. `mark` includes the keys that pass.
+    /// Writes an entry into a free slot. `mark` includes the count of keys that pass the slot.
     #[inline(always)]
     pub(super) fn fill(&mut self, key: Key, id: u64, mark: u64) {
         self.tag = key.tag;
@@ -60,7 +61,7 @@ impl Slot {
         self.mark = mark;
     }
 
-    /// Removes the key.
+    /// Removes the key from the slot.
     #[inline(always)]
     pub(super) fn clear(&mut self) {
         self.mark &= PASSED;
@@ -71,13 +72,13 @@ impl Slot {
         self.mark & QUEUES != 0
     }
 
-    /// Whether the slot holds that key.
+    /// True if the slot holds `key`.
     #[inline(always)]
     pub(super) fn has(&self, key: Key) -> bool {
         self.tag == key.tag && self.pair == key.pair && self.is_used()
     }
 
-    /// The flag of the queue of its entries.
+    /// The flag of the queue that the key's entries are in.
     #[inline(always)]
     pub(super) fn queue(&self) -> u64 {
         self.mark & QUEUES
@@ -88,7 +89,7 @@ impl Slot {
         self.mark & MANY != 0
     }
 
-    /// The only entry.
+    /// The only entry of the key.
     #[inline(always)]
     pub(super) fn entry(&self) -> Entry {
         Entry { id: self.id, number: self.mark >> NUMBER }
@@ -100,14 +101,14 @@ impl Slot {
         Link::of_word(self.id)
     }
 
-    /// Makes the entries the duplicates in the ring of this block.
+    /// Makes the ring of block `head` the entries of the key.
     pub(super) fn set_head(&mut self, head: Link) {
         self.id = head.word();
         self.mark = self.mark & (NEXT - 1) | MANY;
     }
 }
 
-/// The address of a slot of a row.
+/// The address of a slot in a row.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct At(NonNull<Slot>);
 
@@ -115,11 +116,13 @@ pub(super) struct At(NonNull<Slot>);
 #[repr(C)]
 pub(super) struct Row {
     start: *mut Slot,
-    /// The offset of the last slot in bytes, before slots were freed. A mask, because the number of slots is a power of two.
+    /// Byte offset of the last slot of the full row. The offset serves as a mask, because the number of slots
+    /// is a power of two.
     mask: u64,
-    /// The address after the last slot.
+    /// The address after the last slot that is not freed.
     end: *mut Slot,
-    /// The memory of the slots. It begins up to 56 bytes before the first slot, which begins a cache line.
+    /// The memory of the slots. The first slot begins a cache line, up to 56 bytes after the start of
+    /// `words`.
     words: Vec<u64>,
     /// Number of displaced keys.
     pub(super) displaced: usize,
@@ -128,10 +131,10 @@ pub(super) struct Row {
 // SAFETY: `start` and `end` point into `words`, which the row owns.
 unsafe impl Send for Row {}
 
-/// Zeros. The operating system provides the pages of a large vector at their first use.
+/// Allocates `len` zero words. The operating system provides the pages of a large vector at their first use.
 fn zeroed_words(len: usize) -> Option<Vec<u64>> {
     let layout = std::alloc::Layout::array::<u64>(len).ok()?;
-    // SAFETY: the layout is that of the vector, is not empty, and zeros are valid words.
+    // SAFETY: the layout is the layout of the vector and is not empty; zero is a valid word.
     unsafe {
         let words = std::alloc::alloc_zeroed(layout).cast::<u64>();
         (!words.is_null()).then(|| Vec::from_raw_parts(words, len, len))
@@ -145,7 +148,7 @@ impl Row {
         Row { words: Vec::new(), start, end: start, mask: 0, displaced: 0 }
     }
 
-    /// A row of `len` free slots, a power of two; none without memory.
+    /// Allocates a row of `len` free slots, a power of two. Returns `None` without memory.
     pub(super) fn zeroed(len: usize) -> Option<Self> {
         let mut words = zeroed_words(len.checked_mul(4)?.checked_add(8)?)?;
         let start = words.as_mut_ptr();
@@ -154,7 +157,7 @@ impl Row {
         Some(Row { words, start, end: start.wrapping_add(len), mask, displaced: 0 })
     }
 
-    /// Number of slots.
+    /// Number of slots that are not freed.
     #[inline(always)]
     pub(super) fn len(&self) -> usize {
         (self.end as usize - self.start as usize) / size_of::<Slot>()
@@ -169,7 +172,8 @@ impl Row {
         (self.words.capacity() * 8) as u64
     }
 
-    /// Frees the slots from `len` on, which hold no key. Searches of keys that belong there begin at the first slot.
+    /// Frees the slots from `len` on, which must hold no key. Searches for keys with a freed home slot begin
+    /// at the first slot.
     pub(super) fn truncate(&mut self, len: usize) {
         let offset = self.start as usize - self.words.as_ptr() as usize;
         self.words.truncate(len * 4 + 8);
@@ -185,18 +189,18 @@ impl Row {
         At(unsafe { NonNull::new_unchecked(slot) })
     }
 
-    /// The slot in which a key with that hash belongs. The row has slots, and none were freed.
+    /// The home slot of a key with this hash. The row must have slots, and no slot may have been freed.
     #[inline(always)]
     pub(super) fn home(&self, hash: u64) -> At {
         self.at(self.start.wrapping_byte_add((hash & self.mask) as usize))
     }
 
-    /// The first slot of the search for a key with that hash.
+    /// The slot in which a search for a key with this hash begins.
     fn first(&self, hash: u64) -> At {
         self.wrapped(self.start.wrapping_byte_add((hash & self.mask) as usize))
     }
 
-    /// The slot itself, or the first one if the row ends before.
+    /// Returns `slot`, or the first slot of the row if `slot` is at the end.
     #[inline(always)]
     fn wrapped(&self, slot: *mut Slot) -> At {
         self.at(if slot < self.end { slot } else { self.start })
@@ -223,17 +227,17 @@ impl Row {
 
     #[inline(always)]
     pub(super) fn slot(&self, at: At) -> &Slot {
-        // SAFETY: rows return addresses of slots only, and callers keep none of them while slots are freed.
+        // SAFETY: rows return addresses of slots only, and callers keep no address while slots are freed.
         unsafe { at.0.as_ref() }
     }
 
     #[inline(always)]
     pub(super) fn slot_mut(&mut self, mut at: At) -> &mut Slot {
-        // SAFETY: as above.
+        // SAFETY: rows return addresses of slots only, and callers keep no address while slots are freed.
         unsafe { at.0.as_mut() }
     }
 
-    /// The slot that holds a key, and how many keys were compared. O(1) expected.
+    /// The slot that holds a key, and the number of keys compared. O(1) expected.
     #[inline]
     pub(super) fn find(&self, key: Key, hash: u64) -> (Option<At>, u64) {
         if self.is_none() {
@@ -254,7 +258,7 @@ impl Row {
         }
     }
 
-    /// Adds a key, which the row does not have, and returns whether a slot was free.
+    /// Adds a key that the row does not have. Returns false if the row is full.
     #[inline]
     pub(super) fn insert(&mut self, key: Key, hash: u64, id: u64, mark: u64) -> bool {
         let home = self.home(hash);
@@ -275,7 +279,7 @@ impl Row {
         true
     }
 
-    /// Removes the key in a slot, which has that hash.
+    /// Removes the key in slot `at`; `hash` is the key's hash.
     #[inline]
     pub(super) fn remove(&mut self, at: At, hash: u64) {
         if self.slot(at).mark & DISPLACED != 0 {
@@ -285,7 +289,7 @@ impl Row {
         self.slot_mut(at).clear();
     }
 
-    /// Adds to the counts of keys that pass the slots between two slots.
+    /// Adds `change` to the pass counts of the slots from `at` up to `to`.
     #[inline(always)]
     fn pass(&mut self, mut at: At, to: At, change: u64) {
         while at != to {

@@ -1,11 +1,11 @@
-//! The search of the log, 64 messages at a time.
+//! The search of the log, which compares 64 messages at a time.
 
 use super::key::{Class, Pattern};
 use super::log::{Block, LANE, Log};
 use crate::scan::{Lanes, Search};
 
 impl Log {
-    /// The first message of an age or more that a pattern accepts, and how many were compared.
+    /// The first message that a pattern accepts, from age `from` on, and the number of messages compared.
     #[inline]
     pub(super) fn search(&self, pattern: &Pattern, from: u64) -> (Option<u64>, u64) {
         let mut scan = Scan { log: self, pattern, from, compared: 0 };
@@ -14,7 +14,7 @@ impl Log {
     }
 }
 
-/// A search, for any instruction set.
+/// Parameters of a log search, for any instruction set.
 struct Scan<'a> {
     log: &'a Log,
     pattern: &'a Pattern,
@@ -43,7 +43,8 @@ impl Search for Scan<'_> {
     }
 }
 
-/// The lanes of `hits` that a pattern may accept. Further columns are compared while several are left.
+/// Returns the lanes of `hits` that a pattern may accept. Compares more columns only while several lanes are
+/// left.
 #[inline(always)]
 fn candidates<L: Lanes>(lanes: L, block: &Block, pattern: &Pattern, mut hits: u64) -> u64 {
     let [lows, highs, sources, contexts] = &block.columns;

@@ -1,4 +1,4 @@
-//! A hash table: a key has one entry, or a list of duplicates, in one of the two queues.
+//! A hash table: each key has one entry, or several duplicates, in one of the two queues.
 
 use super::duplicates::{Block, Duplicates, Link};
 use super::key::{Class, Entry, Hashing, Key};
@@ -7,12 +7,12 @@ use crate::engine::Refused;
 
 pub(super) use super::row::At;
 
-/// An entry and its place.
+/// An entry found in a table, and the position of the entry.
 #[derive(Clone, Copy)]
 pub(super) struct Found {
-    /// The slot of its key.
+    /// The slot of the entry's key.
     at: At,
-    /// The block of duplicates, or [`Link::NONE`], and the place there.
+    /// The block of duplicates that has the entry, or [`Link::NONE`], and the index in the block.
     block: Link,
     nth: u64,
     pub(super) entry: Entry,
@@ -20,29 +20,30 @@ pub(super) struct Found {
 
 /// The outcome of [`Table::exchange`].
 pub(super) enum Exchange<'a> {
-    /// The slot of the key is free, and no other slot has it.
+    /// The home slot of the key is free, and no other slot has the key.
     Vacant(&'a mut Slot),
-    /// The only entry of the key, in the other queue, was taken.
+    /// The call took the key's only entry, which was in the other queue.
     Took(Entry),
-    /// Another case. Nothing was done.
+    /// One slot does not decide. The table is unchanged.
     Other,
 }
 
-/// An entry that was taken, or none if the entry of the call was queued.
+/// The entry that the call took, or `None` if the call queued its own entry.
 pub(super) type Exchanged = Option<Entry>;
 
 /// A key and its hash.
 pub(super) type Hashed = (Key, u64);
 
-/// See the [module's documentation](self). The fields that most calls use come first.
+/// See the [module's documentation](self). The fields that most calls use are first.
 #[repr(C)]
 pub(super) struct Table {
     pub(super) row: Row,
     pub(super) hashing: Hashing,
-    /// While the table grows or shrinks, the slots that have not moved to `row`, and their number.
+    /// Old row: while the table grows or shrinks, the slots that have not moved to `row` yet. `left` is the
+    /// number of these slots.
     pub(super) old: Row,
     pub(super) left: usize,
-    /// With more displaced keys the table grows.
+    /// The maximum number of displaced keys before the table grows.
     pub(super) most_displaced: usize,
     pub(super) duplicates: Duplicates,
 }
@@ -58,20 +59,21 @@ impl Table {
         self.hashing.hash(key)
     }
 
-    /// The slot in which a key with that hash belongs. The table [is ready](Self::is_ready).
+    /// The home slot of a key with this hash. The table must be [ready](Self::is_ready).
     #[inline(always)]
     pub(super) fn home(&self, hash: u64) -> At {
         self.row.home(hash)
     }
 
-    /// Whether the table has slots, and in one row only.
+    /// True if the table has slots, all in one row.
     #[inline(always)]
     pub(super) fn is_ready(&self) -> bool {
         !self.row.is_none() && self.old.is_none()
     }
 
-    /// Rules 2 and 3 of the contract, if one look at a slot decides: takes the oldest entry of the other queue, or returns the free
-    /// slot for the entry. `queue` is the flag of the entry's queue. The table [is ready](Self::is_ready).
+    /// Applies rules 2 and 3 of the contract if one slot decides: takes the oldest entry of the other queue,
+    /// or returns the free slot for the new entry. `queue` is the flag of the new entry's queue. The table
+    /// must be [ready](Self::is_ready).
     #[inline(always)]
     pub(super) fn exchange(&mut self, key: Key, home: At, queue: u64) -> Exchange<'_> {
         let slot = self.row.slot_mut(home);
@@ -86,8 +88,8 @@ impl Table {
         Exchange::Other
     }
 
-    /// The same if the slot has the key and duplicates, unless a block begins or ends: returns the entry that was taken, or none once
-    /// the entry is queued.
+    /// Does [`exchange`](Self::exchange) for a key with duplicates in its home slot. Returns the exchange, or
+    /// `None` if the call would add or remove a block.
     #[inline(always)]
     pub(super) fn exchange_duplicate(&mut self, of: Hashed, queue: u64, entry: Entry) -> Option<Exchanged> {
         let (key, hash) = of;
@@ -102,7 +104,8 @@ impl Table {
         self.duplicates[head].take_unless_last().map(Some)
     }
 
-    /// The same if the slot has another key, unless the key has entries in the same queue or duplicates, or the row is to grow.
+    /// Does [`exchange`](Self::exchange) if the home slot has another key. Returns `None` if the key has
+    /// duplicates or entries in the same queue, or if the row must grow.
     #[inline(always)]
     pub(super) fn exchange_displaced(&mut self, of: Hashed, queue: u64, entry: Entry) -> Option<Exchanged> {
         let (key, hash) = of;
@@ -117,7 +120,7 @@ impl Table {
         Some(Some(found))
     }
 
-    /// The same in all cases, in a table with `len` entries.
+    /// Does [`exchange`](Self::exchange) in all cases, in a table with `len` entries.
     #[inline(never)]
     pub(super) fn exchange_slowly(
         &mut self,
@@ -134,7 +137,7 @@ impl Table {
         }
     }
 
-    /// Where a key is, and how many keys were compared.
+    /// Returns the slot of a key, and the number of keys compared.
     #[inline]
     pub(super) fn find(&self, key: Key) -> (Option<At>, u64) {
         let hash = self.hash(key);
@@ -151,7 +154,8 @@ impl Table {
         self.row.slot(at)
     }
 
-    /// Adds an entry, the youngest of its key, in the queue of the key's other entries, to a table with `len` entries.
+    /// Adds an entry to a table with `len` entries. The entry becomes the youngest of its key; other entries
+    /// of the key must be in the same queue.
     #[inline(always)]
     pub(super) fn add(&mut self, key: Key, queue: u64, entry: Entry, len: usize) -> Result<(), Refused> {
         if self.is_ready() {
@@ -167,7 +171,7 @@ impl Table {
         Ok(())
     }
 
-    /// Appends an entry to those of a key.
+    /// Appends an entry to the entries of the key in slot `at`.
     #[inline]
     fn push(&mut self, at: At, entry: Entry) -> Result<(), Refused> {
         let slot = self.slot(at);
@@ -179,7 +183,7 @@ impl Table {
         Ok(())
     }
 
-    /// The oldest entry of a key.
+    /// The oldest entry of the key in slot `at`.
     #[inline]
     pub(super) fn first(&self, at: At) -> Found {
         let slot = self.slot(at);
@@ -190,7 +194,7 @@ impl Table {
         Found { at, block: slot.head(), nth: block.first, entry: block.entries[block.first as usize] }
     }
 
-    /// Takes the oldest entry of a key.
+    /// Takes the oldest entry of the key in slot `at`.
     #[inline]
     pub(super) fn pop(&mut self, at: At) -> Entry {
         let found = self.first(at);
@@ -203,7 +207,7 @@ impl Table {
         found.entry
     }
 
-    /// Takes an entry.
+    /// Removes an entry, and the key if no entry is left.
     #[inline]
     pub(super) fn remove(&mut self, Found { at, block: link, nth, .. }: Found) {
         if link != Link::NONE {
@@ -230,7 +234,7 @@ impl Table {
         row.remove(at, hash);
     }
 
-    /// The entry of a key that `is_it` accepts. O(duplicates); O(1) near the ends.
+    /// Finds the entry of a key that `is_it` accepts. O(duplicates); O(1) near the ends of the ring.
     #[inline]
     pub(super) fn search(&self, key: Key, queue: u64, is_it: impl Fn(Entry) -> bool) -> Option<Found> {
         let at = self.find(key).0.filter(|&at| self.slot(at).queue() == queue)?;
@@ -269,7 +273,7 @@ impl Table {
         Ok(())
     }
 
-    /// All entries of a queue, in any order.
+    /// All entries of a queue with their keys, in any order.
     pub(super) fn iter(&self, queue: u64) -> impl Iterator<Item = (Key, Entry)> {
         let slots = self.row.slots().iter().chain(self.old.slots());
         slots.filter(move |slot| slot.mark & queue != 0).flat_map(|slot| {
@@ -281,11 +285,12 @@ impl Table {
     }
 }
 
-/// Entries of one queue, under the keys that a wildcard class leaves of theirs.
+/// Entries of one queue under masked keys: a masked key has only the fields that a wildcard class does not
+/// ignore.
 pub(super) struct ClassTable {
     pub(super) class: Class,
     pub(super) table: Table,
-    /// The flag of the queue.
+    /// The flag of the queue that the entries are in.
     queue: u64,
     /// Number of entries.
     pub(super) len: usize,
@@ -296,7 +301,7 @@ impl ClassTable {
         ClassTable { class, table: Table::new(hashing), queue, len: 0 }
     }
 
-    /// Adds an entry, the youngest.
+    /// Adds an entry, which becomes the youngest of its key.
     #[inline]
     pub(super) fn add(&mut self, key: Key, entry: Entry) -> Result<(), Refused> {
         self.table.add(self.class.masked(key), self.queue, entry, self.len)?;
@@ -304,13 +309,13 @@ impl ClassTable {
         Ok(())
     }
 
-    /// Where the key of a message is, and how many keys were compared.
+    /// Returns the slot of a message's masked key, and the number of keys compared.
     #[inline]
     pub(super) fn find(&self, key: Key) -> (Option<At>, u64) {
         self.table.find(self.class.masked(key))
     }
 
-    /// Takes the entry of a key, if a slot decides.
+    /// Takes the only entry of a key, if the home slot of the key decides.
     #[inline]
     pub(super) fn take_at_home(&mut self, key: Key) -> Option<Entry> {
         let key = self.class.masked(key);
@@ -320,14 +325,14 @@ impl ClassTable {
         Some(entry)
     }
 
-    /// Takes the oldest entry of a key.
+    /// Takes the oldest entry of the key in slot `at`.
     #[inline]
     pub(super) fn pop(&mut self, at: At) -> Entry {
         self.len -= 1;
         self.table.pop(at)
     }
 
-    /// Takes the entry of a key that `is_it` accepts.
+    /// Removes the entry of a key that `is_it` accepts.
     pub(super) fn take(&mut self, key: Key, is_it: impl Fn(Entry) -> bool) -> bool {
         let was_there = self.table.take(key, self.queue, is_it).is_some();
         self.len -= usize::from(was_there);

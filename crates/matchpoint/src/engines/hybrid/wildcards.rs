@@ -1,8 +1,9 @@
 //! Posted receives with wildcards.
 //!
-//! A few receives are in a list, which an arrival scans. A list that is full moves to tables, one for each wildcard class: an arrival
-//! looks up what the class leaves of its key, one lookup a class, however many receives there are. Receives of more classes than
-//! there are tables stay in the list.
+//! Up to eight receives are in a list, which an arrival scans. A full list moves to tables, one table for
+//! each wildcard class. An arrival then costs one lookup per class: it looks up the fields that the class
+//! does not ignore. If more classes have receives than there are tables, the receives of further classes stay
+//! in the list.
 
 use super::growth::Retired;
 use super::key::{Class, Entry, Hashing, Key, Pattern};
@@ -11,16 +12,16 @@ use super::table::{ClassTable, Table};
 use crate::effort::Effort;
 use crate::engine::{Queue, Refused};
 
-/// Receives in the list before tables are used.
+/// Maximum number of receives in the list before the engine uses tables.
 const FEW: usize = 8;
-/// Classes with a table.
+/// Maximum number of classes with a table.
 const CLASSES: usize = 8;
 
 /// See the [module's documentation](self).
 #[repr(C)]
 pub(super) struct Wildcards {
     len: usize,
-    /// The oldest first.
+    /// Receives in posted order, oldest first.
     list: Vec<(Pattern, Entry)>,
     classes: Vec<ClassTable>,
     hashing: Hashing,
@@ -31,17 +32,17 @@ impl Wildcards {
         Wildcards { len: 0, list: Vec::new(), classes: Vec::new(), hashing }
     }
 
-    /// Number of receives.
+    /// Number of posted receives with wildcards.
     #[inline(always)]
     pub(super) fn len(&self) -> usize {
         self.len
     }
 
-    /// Adds a receive, the youngest.
+    /// Adds a receive, the youngest of all.
     #[inline(always)]
     pub(super) fn add(&mut self, pattern: Pattern, entry: Entry) -> Result<(), Refused> {
         let is_in_list = self.list.len() == self.len;
-        // Seldom, if tables have no memory.
+        // Retries rarely, in case tables have no memory.
         if is_in_list && self.len >= FEW && self.len.is_power_of_two() {
             self.empty_list();
         }
@@ -53,12 +54,13 @@ impl Wildcards {
         Ok(())
     }
 
-    /// Makes room for so many receives in the list.
+    /// Reserves memory for `receives` receives in the list.
     pub(super) fn reserve(&mut self, receives: usize) -> Result<(), Refused> {
         self.list.try_reserve(receives).map_err(|_| Refused::Memory)
     }
 
-    /// Moves the receives of the list to tables, if their classes have one.
+    /// Moves the receives of the list to the tables of their classes. Receives of classes without a table
+    /// stay in the list.
     #[inline(never)]
     fn empty_list(&mut self) {
         let mut list = std::mem::take(&mut self.list);
@@ -66,7 +68,8 @@ impl Wildcards {
         self.list = list;
     }
 
-    /// Adds a receive, the youngest of its class, to the table of the class, if it has one with memory.
+    /// Adds the youngest receive of a class to the class table. Returns false if the class has no table, or
+    /// no memory.
     #[inline(always)]
     fn store(&mut self, pattern: Pattern, entry: Entry) -> bool {
         let class = match self.classes.iter_mut().find(|posted| posted.class == pattern.class) {
@@ -76,7 +79,7 @@ impl Wildcards {
         class.is_some_and(|posted| posted.add(pattern.key, entry).is_ok())
     }
 
-    /// A table for a class, if there are few classes with receives.
+    /// Creates a table for a class, if fewer than [`CLASSES`] classes have receives in tables.
     #[inline(never)]
     fn begin(&mut self, class: Class) -> Option<&mut ClassTable> {
         let mut nth = self.classes.iter().position(|posted| posted.len == 0);
@@ -89,7 +92,8 @@ impl Wildcards {
         Some(posted)
     }
 
-    /// Takes the receive for a message, if all receives are of one class with a table, and a slot decides. Returns its id.
+    /// Takes the receive for a message, if all receives are in the table of one class, and one slot decides.
+    /// Returns the receive's id.
     #[inline(always)]
     pub(super) fn take_in_class(&mut self, key: Key) -> Option<u64> {
         let id = self.classes.iter_mut().find(|posted| posted.len == self.len)?.take_at_home(key)?.id;
@@ -97,7 +101,8 @@ impl Wildcards {
         Some(id)
     }
 
-    /// Takes the oldest receive that accepts a message, if its number is lower than `before`. Returns its id.
+    /// Takes the oldest receive that accepts a message, if the receive's number is lower than `before`.
+    /// Returns the receive's id.
     #[inline(never)]
     pub(super) fn take<E: Effort>(&mut self, key: Key, before: u64, effort: &mut E) -> Option<u64> {
         let (mut oldest, mut in_class) = (before, None);
@@ -125,7 +130,7 @@ impl Wildcards {
         Some(id)
     }
 
-    /// Takes the receive with this pattern that `is_it` accepts.
+    /// Removes the receive with this pattern that `is_it` accepts.
     pub(super) fn remove(&mut self, pattern: &Pattern, is_it: impl Fn(Entry) -> bool) -> bool {
         let listed = self.list.iter().position(|(of, entry)| of == pattern && is_it(*entry));
         let was_there = match listed {
@@ -142,7 +147,8 @@ impl Wildcards {
         was_there
     }
 
-    /// Makes the list and tables smaller that are too large for that many keys. An empty table begins anew.
+    /// Shrinks the list, and the tables that are too large for `keys` keys. An empty table is replaced by a
+    /// new table.
     #[cold]
     pub(super) fn shrink(&mut self, keys: usize, retired: &mut Retired) {
         self.list.shrink_to(keys.max(FEW));

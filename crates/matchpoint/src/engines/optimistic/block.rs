@@ -1,5 +1,5 @@
-//! Interface to the parallel engine: searches without changes, and the changes after all decisions of a
-//! block.
+//! Interface to the parallel engine: read-only searches, and the changes of the tables after all decisions of
+//! a block.
 
 use super::{Optimistic, Tally};
 use crate::engine::{Message, Queue, RecvId, Refused};
@@ -9,7 +9,8 @@ use crate::linked::{NIL, SlotIndex};
 use crate::maintenance::Queues;
 
 impl<T: Tally> Optimistic<T> {
-    /// The oldest receive that matches and `is_free`. Adds the receives compared to `examined`.
+    /// The oldest matching receive for which `is_free` returns true. Adds the number of receives compared to
+    /// `examined`.
     #[inline]
     pub(in crate::engines) fn oldest(
         &self,
@@ -23,8 +24,8 @@ impl<T: Tally> Optimistic<T> {
         found.map(|(_, at)| at)
     }
 
-    /// The next receive of the same run. It is also next in the bin: a bin has receives of one communicator,
-    /// in posted order.
+    /// The next receive of the same run. The receive is also the next in the bin: a bin has receives of one
+    /// communicator, in posted order.
     #[inline]
     pub(in crate::engines) fn follower(&self, at: SlotIndex) -> Option<SlotIndex> {
         let receives = &self.receives;

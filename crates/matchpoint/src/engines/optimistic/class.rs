@@ -10,14 +10,14 @@ pub(in crate::engines) enum Class {
     NoWildcard,
     /// Any source; the key is the tag.
     AnySource,
-    /// Any tag, or an ignore mask; the key is the source. The paper has no masks. Receives that share a key
-    /// are compared by the matching rule, masked ones included.
+    /// Any tag, or an ignore mask; the key is the source. The paper has no masks. Receives that share a key,
+    /// masked receives included, are compared by the matching rule.
     AnyTag,
     /// Any source, and any tag or a mask; no key, a single list.
     AnySourceAnyTag,
 }
 
-/// All classes in the order of searches. A match in an early class limits the others to older receives.
+/// All classes in the order of searches. A match in an early class limits later searches to older receives.
 pub(super) const CLASSES: [Class; 4] =
     [Class::NoWildcard, Class::AnySource, Class::AnyTag, Class::AnySourceAnyTag];
 
@@ -49,7 +49,7 @@ impl Class {
         self.key(Hashes::of(&Envelope::new(ContextId(0), source, tag)))
     }
 
-    /// Whether assertions allow receives of this class (§IV-E, §VII).
+    /// True if the assertions allow receives of this class (§IV-E, §VII).
     pub(super) fn is_admitted(self, hints: Hints) -> bool {
         let any_source = matches!(self, Class::AnySource | Class::AnySourceAnyTag);
         let any_tag = matches!(self, Class::AnyTag | Class::AnySourceAnyTag);

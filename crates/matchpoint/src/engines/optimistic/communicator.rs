@@ -1,5 +1,5 @@
-//! Indexes of a communicator (§IV-E): four of receives, four of messages. A receive is in one index, a
-//! message in all four (§IV-C).
+//! Indexes of a communicator (§IV-E): four indexes of receives, four indexes of messages. A receive is in one
+//! index, a message in four indexes (§IV-C).
 
 use super::class::{CLASSES, Class};
 use super::descriptors::{Descriptor, Descriptors};
@@ -17,7 +17,7 @@ pub(super) struct UnexpectedEntry {
     pub(super) hashes: Hashes,
 }
 
-/// Messages of all communicators, with links for four indexes.
+/// Messages of all communicators. Each message has links for four indexes.
 pub(super) type Messages = Slab<Aged<UnexpectedEntry>, 4>;
 
 #[derive(Default)]
@@ -104,7 +104,7 @@ impl UnexpectedIndexes {
     /// Allocates the bins of all classes that `hints` allow.
     #[inline]
     pub(super) fn prepare(&mut self, hints: Hints, bins: u32) -> Result<(), Refused> {
-        // Allocated last: if it exists, all do.
+        // This index is allocated last: if the index exists, all indexes exist.
         if self.no_wildcard.bytes() > 0 { Ok(()) } else { self.allocate(hints, bins) }
     }
 
@@ -130,7 +130,7 @@ impl UnexpectedIndexes {
         self.all.push(messages, at, Class::AnySourceAnyTag.key(hashes));
     }
 
-    /// Removes a message from all indexes; the slab keeps it.
+    /// Removes a message from all indexes; the slab keeps the message.
     #[inline]
     pub(super) fn unlink(&mut self, messages: &mut Messages, at: SlotIndex) {
         let hashes = messages.get(at).value.hashes;

@@ -52,7 +52,8 @@ impl ExactReceives<'_> {
     /// No other thread is in a call with the same `bin`.
     #[inline]
     pub(in crate::engines) unsafe fn prefetch_head(&self, bin: usize) -> u64 {
-        // SAFETY: as in `take`.
+        // SAFETY: the contract of `prefetch_head` here equals the contract of `SharedSlab::prefetch_head`: a
+        // bin is one queue.
         unsafe { self.receives.prefetch_head(bin) }
     }
 }
@@ -82,7 +83,7 @@ impl<T: Tally> Optimistic<T> {
         }
     }
 
-    /// Reserves memory for `messages` unexpected messages of `context`, so that none is refused.
+    /// Reserves memory for `messages` unexpected messages of `context`, so that no message is refused.
     ///
     /// # Errors
     /// [`Refused::Hint`] or [`Refused::Memory`].

@@ -1,15 +1,15 @@
-//! An index (§III-B): bins, each a queue of entries with the same hashed key. A list is an index with one
-//! bin.
+//! An index (§III-B): bins, where each bin is a queue of entries with the same hashed key. A list is an index
+//! with one bin.
 
 use crate::engine::Refused;
 use crate::hashes;
 use crate::linked::{Aged, FrontRemoval, LinkedQueue, Slab, SlotIndex};
 
-/// Entries linked through links `W`, by the hash of their key.
+/// Entries in bins by the hash of their key. Links `W` of the entries connect the entries of a bin.
 pub(super) struct Index<const W: usize = 0> {
-    /// Empty before the first entry.
+    /// No bins exist before the first entry.
     bins: Vec<LinkedQueue<W>>,
-    /// Bins with an entry. 0: searches skip the index.
+    /// Number of bins with an entry. Searches skip an index with 0 such bins.
     occupied: u32,
 }
 
@@ -25,7 +25,7 @@ impl<const W: usize> Default for Index<W> {
 }
 
 impl<const W: usize> Index<W> {
-    /// Allocates `bins` bins if there are none.
+    /// Allocates `bins` bins if the index has no bins.
     #[inline]
     pub(super) fn prepare(&mut self, bins: u32) -> Result<(), Refused> {
         if self.bins.is_empty() { self.allocate(bins) } else { Ok(()) }
@@ -48,7 +48,7 @@ impl<const W: usize> Index<W> {
         self.bins.len()
     }
 
-    /// The bin of a key. Scaled instead of masked: the paper allows any number of bins.
+    /// The bin of a key. The hash is scaled instead of masked, because the paper allows any number of bins.
     #[inline]
     pub(super) fn number(&self, key: u32) -> usize {
         bin_of_key(key, self.bins.len())
@@ -93,7 +93,7 @@ impl<const W: usize> Index<W> {
         }
     }
 
-    /// Removes an entry; the slab keeps it.
+    /// Removes an entry from its bin; the slab keeps the entry.
     #[inline]
     pub(super) fn unlink<T: Copy, const L: usize>(
         &mut self,
@@ -127,7 +127,7 @@ impl<const W: usize> Index<W> {
         self.occupied = 0;
     }
 
-    /// The bins, for callers that report emptied bins to [`subtract_emptied`](Self::subtract_emptied).
+    /// The bins, for callers that later report emptied bins to [`subtract_emptied`](Self::subtract_emptied).
     pub(super) fn bins_mut(&mut self) -> &mut [LinkedQueue<W>] {
         &mut self.bins
     }

@@ -12,13 +12,13 @@
 //!             four such indexes of messages, of which a receive searches that of its class
 //! ```
 //!
-//! * Each communicator has separate indexes. An index is allocated for the first receive of its class, those
-//!   of messages for the first unexpected message. Empty indexes are not searched. Classes that hints exclude
-//!   (`no_any_source`, `no_any_tag`) have no index.
-//! * Consecutive receives of a communicator with the same selector form a run (§III-D), which the parallel
-//!   form uses.
+//! * Each communicator has separate indexes. An index of receives is allocated for the first receive of its
+//!   class; indexes of messages are allocated for the first unexpected message. Empty indexes are not
+//!   searched. Classes that hints exclude (`no_any_source`, `no_any_tag`) have no index.
+//! * Consecutive receives of a communicator with the same selector form a run (§III-D). The parallel engine
+//!   uses runs.
 //! * A receive beyond `capacity` is refused ([`Refused::Full`]), and the caller uses another engine.
-//!   Optionally this engine falls back itself (`software`). Messages have no bound.
+//!   Optionally this engine falls back itself (`software`). The number of messages has no bound.
 //!
 //! Cancel, retract, readdress and hints compare all entries.
 
@@ -98,7 +98,7 @@ pub(super) struct Optimistic<T: Tally> {
     label: u64,
     hints: HintTable,
     bins: u32,
-    /// Maximum size before a communicator was closed or its hints changed. No other call frees memory.
+    /// Maximum size before a communicator was closed or its hints changed. Other calls never free memory.
     peak_bytes: u64,
     tally: T,
 }
@@ -167,7 +167,7 @@ impl<T: Tally> Optimistic<T> {
         let mut indexes = UnexpectedIndexes::default();
         let mut oldest = EntriesByAge::of(Self::messages_in(&self.messages, context));
         while let Some(at) = oldest.next(Self::messages_in(&self.messages, context)) {
-            // Fails for the first message or never, so no message is in some indexes only.
+            // `prepare` allocates only for the first message, before the message is in any index.
             indexes.prepare(hints, self.bins)?;
             let hashes = self.messages.get(at).value.hashes;
             indexes.push(&mut self.messages, at, hashes);
@@ -197,11 +197,11 @@ impl<T: Tally> Queues for Optimistic<T> {
     type Posted = SlotIndex;
     type Unexpected = SlotIndex;
 
-    fn posted(&self) -> impl Iterator<Item = (u64, SlotIndex)> {
+    fn posted_positions(&self) -> impl Iterator<Item = (u64, SlotIndex)> {
         self.receives.iter().map(|(at, posted)| (posted.age, at))
     }
 
-    fn unexpected(&self) -> impl Iterator<Item = (u64, SlotIndex)> {
+    fn unexpected_positions(&self) -> impl Iterator<Item = (u64, SlotIndex)> {
         self.messages.iter().map(|(at, waiting)| (waiting.age, at))
     }
 
@@ -279,7 +279,7 @@ impl<T: Tally> Engine for Optimistic<T> {
         let key = class.key_of(selector);
         index.push(&mut self.receives, at, key);
         let length = runs.count_posted(selector, run);
-        self.tally.posted(posted, &self.receives, (class, key), length);
+        self.tally.count_posted(posted, &self.receives, (class, key), length);
         Ok(None)
     }
 
@@ -303,7 +303,7 @@ impl<T: Tally> Engine for Optimistic<T> {
         }
         let refiled = self.rebuild_indexes(context, hints);
         if refiled.is_err() {
-            // Needs no memory: the context already has an entry.
+            // This call needs no memory: the hint table already has the context.
             self.hints.set(context, before)?;
         }
         refiled
@@ -325,7 +325,7 @@ impl<T: Tally> Engine for Optimistic<T> {
 
     fn footprint(&self) -> Footprint {
         Footprint {
-            // Tables are independent of entries and peers.
+            // The size of the tables does not depend on entries or peers.
             fixed_bytes: self.fixed_bytes(),
             peers_bytes: 0,
             entries_bytes: self.entries_bytes(),

@@ -14,8 +14,8 @@ pub(super) struct Runs {
 }
 
 impl Runs {
-    /// The run of a receive posted next: the paper's sequence ID, incremented at each incompatible receive.
-    /// Numbers are unique, which the parallel form requires.
+    /// The run number of the next posted receive: the paper's sequence ID, incremented at each incompatible
+    /// receive. The parallel engine requires unique run numbers.
     #[inline]
     pub(super) fn next_run(&self, selector: &Selector) -> u64 {
         if self.last.as_ref() == Some(selector) { self.run } else { self.run + 1 }

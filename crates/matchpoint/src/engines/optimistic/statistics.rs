@@ -8,13 +8,13 @@ use crate::engine::Queue;
 use crate::hashes::Hashes;
 use crate::linked::SlotIndex;
 
-/// Counter of engine events. `()` counts nothing.
+/// Counter of engine events. The type `()` discards all events.
 pub(in crate::engines) trait Tally: Effort {
     const COUNTS_EACH_MESSAGE: bool = false;
 
     fn count_arrival(&mut self, _: &PostedIndexes, _: &Descriptors, _: Hashes) {}
 
-    fn posted(&mut self, _: &PostedIndexes, _: &Descriptors, _: (Class, u32), _length: u32) {}
+    fn count_posted(&mut self, _: &PostedIndexes, _: &Descriptors, _: (Class, u32), _length: u32) {}
 
     fn count_match(&mut self, _: &Descriptors, _: SlotIndex) {}
 
@@ -32,13 +32,14 @@ struct ByClass {
     empty: f64,
 }
 
-/// Counters. They walk each bin that is searched or grows, at the cost of a search miss.
+/// Counters. For each bin that is searched or grows, the counters walk the whole bin, at the cost of a search
+/// miss.
 #[derive(Default)]
 pub(in crate::engines) struct Counts {
     attempts: Attempts,
     classes: [ByClass; 4],
     arrivals: u64,
-    /// Sum of receives in the bins of arrivals, taken ones included.
+    /// Sum of the receives in the bins that arrivals search, taken receives included.
     depth: u64,
     depth_max: u64,
     collisions: u64,
@@ -70,7 +71,7 @@ impl Tally for Counts {
         }
     }
 
-    fn posted(
+    fn count_posted(
         &mut self,
         indexes: &PostedIndexes,
         receives: &Descriptors,

@@ -1,12 +1,12 @@
 //! Consecutive messages of a communicator, without posts between them.
 //!
 //! A receive that did not match an envelope need not be compared with the next message of the same envelope.
-//! With many equal messages, a message costs one step in its bin. Receives removed from the front of a bin
-//! are unlinked when the stream leaves the bin.
+//! In a stream of equal messages, each message costs one step in its bin. Receives removed from the front of
+//! a bin are unlinked when the stream leaves the bin.
 //!
-//! 1. Without wildcard receives, one bin is searched ([`ExactStream`]): no labels, one hash value, and only
-//!    source and tag are compared.
-//! 2. Otherwise the bins of all classes in use are searched together, in the order of labels
+//! 1. Without wildcard receives, only one bin is searched ([`ExactStream`]). The search needs no labels and
+//!    one hash value, and compares only source and tag.
+//! 2. With wildcard receives, the bins of all classes in use are searched together, in the order of labels
 //!    ([`WildcardStream`]).
 
 use super::class::{CLASSES, Class};
@@ -19,7 +19,7 @@ use crate::envelope::{Envelope, Selector};
 use crate::hashes::Hashes;
 use crate::linked::{FrontRemoval, NIL, SlotIndex};
 
-/// See the [module](self). All messages belong to the communicator.
+/// Search state of consecutive messages. All messages belong to one communicator.
 pub(in crate::engines) enum Stream<'a, 'm> {
     Exact(ExactStream<'a, 'm>),
     Wildcard(WildcardStream<'a, 'm>),
@@ -28,11 +28,11 @@ pub(in crate::engines) enum Stream<'a, 'm> {
 #[derive(Clone, Copy)]
 struct BinCursor {
     bin: usize,
-    /// Receives before `at` are removed or do not match.
+    /// The receives before `at` are removed, or do not match the envelope.
     at: SlotIndex,
-    /// Receives removed but still linked: all before `at`, or none.
+    /// Receives that are removed but still linked: either all receives before `at`, or no receive.
     front: FrontRemoval,
-    /// A receive before `at` remains.
+    /// True if a receive before `at` is still in the bin.
     has_mismatch: bool,
 }
 
@@ -117,7 +117,7 @@ pub(in crate::engines) struct WildcardStream<'a, 'm> {
     posted: &'a mut PostedIndexes,
     receives: &'a mut Descriptors,
     envelope: &'m Envelope,
-    /// Bins of the classes with receives, in the order of `CLASSES`.
+    /// Cursors in the bins of the classes that have receives, in the order of `CLASSES`.
     cursors: [ClassCursor; CLASSES.len()],
     count: usize,
 }
@@ -126,7 +126,7 @@ pub(in crate::engines) struct WildcardStream<'a, 'm> {
 struct ClassCursor {
     class: Class,
     cursor: BinCursor,
-    /// Label of the next receive; `u64::MAX` at the end.
+    /// Label of the next receive in the bin; `u64::MAX` at the end of the bin.
     label: u64,
 }
 
@@ -140,8 +140,8 @@ impl<'m> WildcardStream<'_, 'm> {
             let WildcardStream { posted, receives, cursors, count, .. } = self;
             let [first, second, others @ ..] = cursors;
             let others = &mut others[..count.saturating_sub(2)];
-            // Separate branches for the first two lanes: the processor predicts the next lane, and does not
-            // wait for the next receive of the other.
+            // Separate branches for the first two classes: branch prediction guesses the class of the next
+            // receive, so the processor does not wait for loads of the other class.
             let eldest = others.iter_mut().min_by_key(|class_cursor| class_cursor.label);
             let end = first.label.min(second.label);
             let found = match eldest {
@@ -222,7 +222,7 @@ impl<T: Tally> Optimistic<T> {
                 count += 1;
             }
         }
-        // Without classes in use, the first lane is an empty bin.
+        // Without receives in any class, the first cursor has an empty bin.
         let mut stream = WildcardStream { posted, receives, envelope: first, cursors, count: count.max(1) };
         stream.set_envelope(first);
         Some(Stream::Wildcard(stream))

@@ -1,4 +1,4 @@
-//! Matching of a batch: its division into pieces, and the method for each piece.
+//! Matching of a batch: the division of a batch into pieces, and the method for each piece.
 
 use super::block::{BlockMatcher, RunningBlock};
 use super::delivery::{BATCH, Delivery, Outcomes, Panicked, Piece};
@@ -38,8 +38,8 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
         self.match_pieces(messages, out, deliver)
     }
 
-    /// A batch of several messages, with reserved memory in `out`. Separate, so that a single message needs
-    /// no large stack frame.
+    /// Matches a batch of several messages; memory in `out` is reserved. This function is separate, so that a
+    /// single message needs no large stack frame.
     #[inline(never)]
     fn match_pieces(
         &mut self,
@@ -66,7 +66,7 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
             return messages;
         }
         let context = messages[0].envelope.context;
-        // All messages usually have one context: compared without a branch per message.
+        // Usually all messages have one context. This loop compares contexts without a branch per message.
         let others = |messages: &[Message]| {
             messages.iter().fold(0, |others, message| others | (message.envelope.context.0 ^ context.0)) != 0
         };
@@ -99,7 +99,7 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
 
     fn start_workers(&mut self) -> Result<(), Refused> {
         if self.parallel.is_none() {
-            // A `Box` aborts without memory.
+            // `Box::new` would abort if the allocation failed.
             Vec::<u8>::new().try_reserve_exact(size_of::<ParallelState<T>>()).map_err(|_| Refused::Memory)?;
             let workers = WorkerPool::start(self.parameters.threads)?;
             let table = PartitionTable::new(workers.threads())?;
@@ -110,14 +110,15 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
         Ok(())
     }
 
-    /// Whether the messages can be queued: memory is reserved in each communicator, and hints allow it.
+    /// Returns true if all messages can be queued: each communicator has reserved memory, and hints allow
+    /// unexpected messages.
     fn cannot_be_refused(&mut self, messages: &[Message]) -> bool {
         let tables = &mut self.tables;
         let mut in_context = |context| tables.reserve_unexpected(context, messages.len()).is_ok();
         if self.parameters.strategy != Strategy::Blocks {
             return in_context(messages[0].envelope.context);
         }
-        // One check for consecutive messages of a communicator.
+        // Consecutive messages of one communicator need only one check.
         let mut last = None;
         messages.iter().map(|message| message.envelope.context).all(|context| {
             let is_known = last.replace(context) == Some(context);
@@ -146,7 +147,7 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
         };
         let threads = parallel.workers.threads();
         let is_settled = match method {
-            // Polling workers reduce the power and cache of a single thread.
+            // Polling workers would take power and cache from a thread that matches alone.
             Method::SingleThread => choice.is_timed() && parallel.workers.is_asleep(),
             _ => parallel.workers.wake_workers() == threads,
         };
@@ -168,11 +169,12 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
         Ok(())
     }
 
-    /// Matches partitioned bins with up to `threads` threads. Returns false if the partitions are uneven.
+    /// Matches messages with up to `threads` threads; each thread matches a partition of the bins. Returns
+    /// false if the partitions are uneven.
     fn match_partitioned(&mut self, piece: Piece<'_>, out: &mut Outcomes, threads: usize) -> bool {
         let (begin, messages) = (out.len(), piece.messages);
         let context = messages[0].envelope.context;
-        // A partition has at least four messages on average.
+        // Each thread gets at least four messages on average.
         let threads = threads.min(messages.len().div_ceil(4));
         let (Some(parallel), Some(exact)) = (&mut self.parallel, self.tables.share(context)) else {
             return false;
@@ -218,10 +220,11 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
         ratio
     }
 
-    /// One thread matches and delivers in turn. The processor overlaps the next match with the last delivery.
+    /// This thread matches and delivers each message in turn. The processor overlaps the next match with the
+    /// last delivery.
     fn match_single_threaded(&mut self, piece: Piece<'_>, out: &mut Outcomes) {
         let (begin, messages) = (out.len(), piece.messages);
-        // Memory is reserved.
+        // `out` has the capacity, so this call does not allocate.
         out.resize(begin + messages.len(), None);
         let outcomes = &mut out[begin..];
         match self.tables.stream(&messages[0].envelope) {
@@ -237,7 +240,7 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
     }
 
     fn insert_unmatched(&mut self, messages: &[Message], outcomes: &[Option<RecvId>]) {
-        // Usually none: counted without a branch per message.
+        // Usually no message is unmatched. This loop counts without a branch per message.
         let unmatched = outcomes.iter().filter(|found| found.is_none()).count();
         if unmatched == 0 {
             return;

@@ -1,4 +1,4 @@
-//! A block of messages and the tables that it is matched with.
+//! A block of messages, and the tables that match the block.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -16,12 +16,12 @@ use crate::maintenance::Queues;
 use crate::sync::PollLimit;
 
 pub(super) struct BlockMatcher<T: Tally, R = FullProtocol> {
-    /// Tables of the engine during a block, else empty ones.
+    /// The engine's tables during a block; empty tables at other times.
     tables: Optimistic<T>,
     messages: Vec<Message>,
     block: Block<R>,
     examined: AtomicU64,
-    /// Committed blocks, and their messages by `Resolution`.
+    /// Number of committed blocks, and of messages in these blocks by `Resolution`.
     blocks: u64,
     resolutions: [u64; 5],
     poll_limit: PollLimit,
@@ -70,7 +70,7 @@ pub(super) struct RunningBlock<'a, T: Tally> {
 }
 
 impl<T: Tally + Sync> Job for RunningBlock<'_, T> {
-    /// Ignores `parts`: threads claim parts in the block itself.
+    /// Ignores the argument, because threads claim parts in the block itself.
     fn run_parts(&self, _: Range<usize>) {
         self.block_matcher.run_all_parts(self.first, self.delivery);
     }
@@ -92,7 +92,7 @@ impl<T: Tally, R: ProtocolSteps> BlockMatcher<T, R> {
     /// Starts a block of messages. Holds the tables of the engine until [`BlockMatcher::commit`].
     ///
     /// # Errors
-    /// [`Refused::Memory`]; nothing has started.
+    /// [`Refused::Memory`]: the block has not started.
     pub(super) fn begin(
         &mut self,
         tables: &mut Optimistic<T>,
@@ -107,12 +107,13 @@ impl<T: Tally, R: ProtocolSteps> BlockMatcher<T, R> {
         Ok(())
     }
 
-    /// Runs parts of the block until none is left. `first` is the index of its first message in the batch.
+    /// Runs parts of the block until no part is left. `first` is the index of the block's first message in
+    /// the batch.
     pub(super) fn run_all_parts(&self, first: usize, delivery: Delivery<'_>) {
         let (tables, messages) = (&self.tables, &self.messages[..]);
         let search = Search { tables, messages, examined: Cell::new(0), first, delivery };
         self.block.run_all_parts(&search);
-        // Read by the caller after the job.
+        // The caller reads `examined` after the job.
         self.examined.fetch_add(search.examined.get(), Ordering::Relaxed);
     }
 
@@ -120,7 +121,7 @@ impl<T: Tally, R: ProtocolSteps> BlockMatcher<T, R> {
     /// An outcome depends on earlier messages only, so the call can stop at a refused message.
     ///
     /// # Errors
-    /// The error of the first refused message; `out` has the outcomes of earlier ones.
+    /// The error of the first refused message; `out` has the outcomes of the messages before.
     pub(super) fn commit(
         &mut self,
         tables: &mut Optimistic<T>,

@@ -16,10 +16,11 @@
 //! All results equal those of `optimistic`; `partitions.rs` and `protocol.rs` have the proofs.
 //!
 //! * A message is delivered before the end of matching only if no earlier message can be refused. Under
-//!   `no_unexpected`, or without memory for all messages, the caller matches one by one.
+//!   `no_unexpected`, or without memory for all messages, the calling thread matches one message at a time.
 //! * The calling thread matches a batch of one message, and a batch without posted receives. Consecutive
 //!   messages of one communicator are matched together.
-//! * A counting engine matches one by one, or in blocks if requested, so that counts are the same.
+//! * A counting engine matches one message at a time, or in blocks if requested, so that counts are
+//!   reproducible.
 
 mod batch;
 mod block;
@@ -125,9 +126,9 @@ struct Parameters {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Strategy {
     Fastest,
-    /// Optimistically, as in the paper.
+    /// Matches all batches optimistically in blocks, as in the paper.
     Blocks,
-    /// Partitioned without wildcard receives, else optimistically.
+    /// Matches batches without wildcard receives in partitions, and other batches optimistically in blocks.
     Partitions,
     Pipeline,
 }
@@ -144,7 +145,7 @@ struct ParallelState<T: Tally> {
     workers: WorkerPool,
     block_matcher: BlockMatcher<T>,
     table: PartitionTable,
-    /// Of batches without wildcard receives.
+    /// Histories of batches without wildcard receives.
     exact: BatchHistories,
     wild: BatchHistories,
 }
@@ -156,7 +157,7 @@ impl<T: Tally> ParallelState<T> {
     }
 }
 
-/// By the logarithm of the batch size, and by whether deliveries are requested.
+/// Histories of batches, indexed by the logarithm of the batch size, and by whether deliveries are requested.
 type BatchHistories = [[BatchHistory; 2]; BATCH.ilog2() as usize + 1];
 
 #[derive(Clone, Copy)]
@@ -180,8 +181,9 @@ enum Method {
 
 #[derive(Default)]
 struct MessageCounts {
-    /// Messages matched with partitioned bins, and messages matched by one thread and delivered by all.
+    /// Messages matched with partitioned bins.
     shared: u64,
+    /// Messages matched by one thread and delivered by all threads.
     ordered: u64,
 }
 

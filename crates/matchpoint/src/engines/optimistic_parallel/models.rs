@@ -1,11 +1,11 @@
-//! The protocol under the model checker: all interleavings, and all values that threads may read, yield the
-//! results of `list`.
+//! Model checking of the protocol: all interleavings, and all values that threads may read, yield the results
+//! of `list`.
 //!
-//! Then a step of the protocol is omitted, and the model checker must find a wrong result.
+//! A second group of models omits a step of the protocol, and the model checker must find a wrong result.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test --release -p matchpoint --lib --target-dir target/loom models`
 //!
-//! The tables are those of the engine. Threads start with the block, without the worker pool.
+//! The tables are those of the engine. Threads start with the block; the models do not use the worker pool.
 
 #![allow(unsafe_code)]
 
@@ -29,7 +29,7 @@ use crate::sync::Ordering;
 
 struct Scene {
     threads: usize,
-    /// Maximum number of preemptions of a thread, except for waits; `None`: unlimited.
+    /// Maximum number of preemptions of a thread, waits excluded; `None` means unlimited.
     preemptions: Option<usize>,
     script: &'static str,
     resolutions: &'static [Resolution],
@@ -111,7 +111,7 @@ const RUN: Scene = Scene {
     resolutions: &[NoConflict, FastPath, FastPath],
 };
 
-/// Two runs of one envelope, with another receive posted between them.
+/// Two runs with one envelope; between the runs, another receive was posted.
 const SHORT_RUN: Scene = Scene {
     threads: 2,
     preemptions: None,
@@ -119,7 +119,7 @@ const SHORT_RUN: Scene = Scene {
     resolutions: &[NoConflict, SlowPath, SlowPath],
 };
 
-/// Not all messages of the block are rivals.
+/// A block in which not all messages are rivals.
 const INTERLEAVED: Scene = Scene {
     threads: 2,
     preemptions: None,
@@ -141,7 +141,8 @@ const ANY_SOURCE_RUN: Scene = Scene {
     resolutions: &[NoConflict, FastPath],
 };
 
-/// The second message loses to the first, and then competes for the candidate of the third.
+/// The second message loses its candidate to the first message, and competes for the candidate of the third
+/// message.
 const LOSER: Scene = Scene {
     threads: 2,
     preemptions: None,
@@ -149,7 +150,8 @@ const LOSER: Scene = Scene {
     resolutions: &[NoConflict, SlowPath, SlowPath],
 };
 
-/// The first message matches the candidate of the second, but has an older one.
+/// The first message matches the candidate of the second message, but the first message has an older
+/// candidate.
 const NO_LOSER: Scene = Scene {
     threads: 2,
     preemptions: None,
@@ -296,12 +298,12 @@ fn unreleased_bookings_are_not_seen() {
 /// The caller writes the input of each part before the assignment.
 struct CellJob(Vec<loom::cell::UnsafeCell<(u32, u32)>>);
 
-// SAFETY: loom checks all accesses.
+// SAFETY: loom checks all accesses to the cells.
 unsafe impl Sync for CellJob {}
 
 impl CellJob {
     fn set_input(&self, part: usize) {
-        // SAFETY: as above.
+        // SAFETY: loom checks all accesses to the cells.
         self.0[part].with_mut(|at| unsafe { (*at).0 = 10 + part as u32 });
     }
 }
@@ -309,7 +311,7 @@ impl CellJob {
 impl Job for CellJob {
     fn run_parts(&self, parts: Range<usize>) {
         for part in parts {
-            // SAFETY: as above.
+            // SAFETY: loom checks all accesses to the cells.
             self.0[part].with_mut(|at| unsafe { (*at).1 += (*at).0 });
         }
     }
@@ -339,7 +341,8 @@ fn run_two_jobs<const RELEASES: bool>(workers: usize, parts: usize, preemptions:
             for at in 0..workers {
                 let parts = at * parts..(at + 1) * parts;
                 parts.clone().for_each(|part| cells.set_input(part));
-                // SAFETY: this job is finished before the cells end; the last one is finished.
+                // SAFETY: this job is finished before the cells are dropped, and the previous job is already
+                // finished.
                 unsafe { pool.assign(at, number, &cells, &parts) };
             }
             cells.set_input(workers * parts);
@@ -370,7 +373,8 @@ fn unreleased_part_is_detected() {
     run_two_jobs::<false>(2, 1, 3);
 }
 
-/// One thread matches, two deliver: each receive once, and no outcome is read before it is written.
+/// One thread matches, two threads deliver. Each receive is delivered once, and no outcome is read before the
+/// write.
 #[test]
 fn pipelined_messages_are_delivered_once() {
     let mut builder = Builder::new();
@@ -396,7 +400,7 @@ fn pipelined_messages_are_delivered_once() {
             // SAFETY: the outcome is not assigned to a worker yet.
             unsafe { ordered.set_outcome(message, (message != 2).then_some(RecvId(10 + message as u64))) };
             if message == 3 {
-                // SAFETY: the job is finished before `ordered` ends.
+                // SAFETY: the job is finished before `ordered` is dropped.
                 unsafe { pool.assign(0, 1, &ordered, &(0..4)) };
             }
         }

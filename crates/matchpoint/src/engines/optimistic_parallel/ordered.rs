@@ -1,11 +1,11 @@
-//! One thread matches a batch in order, while others deliver matched messages.
+//! One thread matches a batch in order, while other threads deliver matched messages.
 //!
-//! No conflicts can occur, and matching data stays in the cache of one core.
+//! Conflicts between threads cannot occur, and matching data stays in the cache of one core.
 //!
 //! ```text
 //! caller     matches ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒, then delivers ████
 //! worker 1            delivers ████████████               each worker gets its messages as soon as they are matched;
-//! worker 2                      delivers ██████████       later workers get fewer, so that all end together
+//! worker 2                      delivers ██████████       later workers get fewer messages, so that all end together
 //! worker 3                                delivers ███████
 //! ```
 
@@ -28,14 +28,15 @@ pub(super) struct Ordered<'a> {
     delivery: Delivery<'a>,
 }
 
-// SAFETY: the caller writes an outcome before it assigns it to a thread, and threads only read outcomes.
+// SAFETY: the caller writes an outcome before the caller assigns the message to a thread, and threads only
+// read outcomes.
 unsafe impl Sync for Ordered<'_> {}
 
 impl<'a> Ordered<'a> {
     /// Outcomes of a piece, appended to `out` by [`Ordered::set_outcome`].
     ///
     /// # Panics
-    /// If `out` lacks the capacity.
+    /// If `out` lacks capacity for the piece.
     pub(super) fn new(out: &mut Vec<Option<RecvId>>, piece: Piece<'a>) -> Self {
         let spare = &mut out.spare_capacity_mut()[..piece.messages.len()];
         Ordered { outcomes: spare.as_mut_ptr().cast(), first: piece.first, delivery: piece.delivery }
@@ -46,7 +47,7 @@ impl<'a> Ordered<'a> {
     /// # Safety
     /// The message is part of the piece and not assigned to a worker; `out` is unchanged.
     pub(super) unsafe fn set_outcome(&self, message: usize, found: Option<RecvId>) {
-        // SAFETY: in bounds, and no other thread accesses it.
+        // SAFETY: the index is in bounds, and no other thread accesses this outcome.
         unsafe { self.outcomes.add(message).write(found) };
     }
 }
@@ -59,15 +60,15 @@ impl Job for Ordered<'_> {
     }
 }
 
-/// Ratio of delivery time to the time of matching and delivery, per message.
+/// Delivery time of a message ÷ time of matching and delivery of a message.
 #[derive(Clone, Copy)]
 pub(super) struct Balance {
     pub(super) ratio: f64,
     pub(super) is_timed: bool,
 }
 
-/// The calling thread matches messages in order, `threads` threads deliver them. Appends the outcomes to
-/// `out`, which has the capacity. Returns the ratio, if measured.
+/// The calling thread matches messages in order, and `threads` threads deliver the messages. Appends the
+/// outcomes to `out`, which must have capacity. Returns the ratio of [`Balance`], if measured.
 pub(super) fn run<'a>(
     workers: &mut WorkerPool,
     piece: Piece<'a>,
@@ -83,7 +84,7 @@ pub(super) fn run<'a>(
         let (mut next, mut remaining) = (0, 0..0);
         for (share, end) in ends(messages.len(), threads, balance.ratio).enumerate() {
             for (number, message) in (next..end).zip(&messages[next..end]) {
-                // SAFETY: the message is assigned after this.
+                // SAFETY: the caller assigns the message to a thread only after this write.
                 unsafe { ordered.set_outcome(number, matched(message)) };
             }
             remaining = next..end;
@@ -106,8 +107,9 @@ pub(super) fn run<'a>(
     ratio
 }
 
-/// Ends of the threads' messages. Each part is `ratio` times the one before; the caller has the last. With
-/// delivery time `w`, matching time `m` and `ratio` = `w ÷ (w + m)`, all threads end at the same time.
+/// For each thread, the end of its messages. The part of a thread is `ratio` times the previous part; the
+/// caller has the last part. With delivery time `w`, matching time `m` and `ratio` = `w ÷ (w + m)`, all
+/// threads end at the same time.
 pub(super) fn ends(messages: usize, threads: usize, ratio: f64) -> impl Iterator<Item = usize> {
     // Remaining messages ÷ messages of the next part.
     let mut times = [1.0; MESSAGES];
@@ -128,9 +130,9 @@ mod tests {
     #[test]
     fn later_workers_get_fewer_messages() {
         assert_eq!(ends(100, 4, 1.0).collect::<Vec<_>>(), [25, 50, 75, 100]);
-        // Matching takes as long as delivery.
+        // In this case, matching takes as long as delivery.
         assert_eq!(ends(60, 4, 0.5).collect::<Vec<_>>(), [32, 48, 56, 60]);
-        // Delivery takes no time.
+        // In this case, delivery takes no time.
         assert_eq!(ends(60, 3, 0.0).collect::<Vec<_>>(), [60, 60, 60]);
         for (messages, threads, ratio) in [(1, 3, 1.0), (7, 64, 0.9), (1024, 64, 1.0), (1000, 16, 0.37)] {
             assert_eq!(

@@ -1,8 +1,8 @@
 //! Partitioned matching of batches without wildcard receives.
 //!
 //! The outcome of a message depends on the entries of its bin only. Bins are partitioned among threads, so
-//! threads have no conflicts. Not in the paper, in which threads take messages in any order and resolve
-//! conflicts later.
+//! threads have no conflicts. The paper does not partition bins: its threads take messages in any order and
+//! resolve conflicts later.
 //!
 //! ```text
 //! caller   bin of each message ─▶ slice of its bin ─▶ partitions with similar numbers of messages
@@ -10,9 +10,9 @@
 //! caller   frees the receives' slots; queues unmatched messages
 //! ```
 //!
-//! *Correctness*: a receive without a wildcard matches one envelope; its messages are all in one bin, and
-//! reach one thread in order. That thread does the same as serial matching. Unexpected messages remain
-//! unexpected, because receives are only removed.
+//! *Correctness*: a receive without a wildcard matches one envelope. The messages with this envelope are all
+//! in one bin, and reach one thread in order. This thread matches the messages as serial matching would.
+//! Unexpected messages remain unexpected, because receives are only removed.
 
 #![allow(unsafe_code)]
 
@@ -29,19 +29,20 @@ use super::delivery::{BATCH, Outcomes, Piece};
 use super::protocol::MESSAGES;
 use super::workers::{Job, WorkerPool};
 
-/// Maximum number of slices of the bins. More slices give more even partitions, but take more time.
+/// Maximum number of slices of the bins. With more slices, partitions are more even but take more time to
+/// compute.
 const SLICES: usize = 1 << u8::BITS;
 
-/// Slices of small batches; as many messages per slice as in a full batch.
+/// Number of slices for small batches. A slice has as many messages as in a full batch.
 const FEW_SLICES: usize = SLICES / 4;
 
 /// Maximum size of a small batch.
 const FEW: usize = BATCH / 4;
 
-/// Maximum size of the largest partition, in quarters of the mean, plus two messages.
+/// Maximum size of the largest partition, in quarters of the mean size; two more messages are allowed.
 const UNEVEN_QUARTERS: usize = 6;
 
-/// Index of a message in its batch and its bin, in one word, because it is written twice.
+/// Index of a message in its batch and its bin, in one word, because each message is written twice.
 #[derive(Clone, Copy, Default)]
 struct BinnedMessage(u32);
 
@@ -62,12 +63,12 @@ impl BinnedMessage {
 }
 
 pub(super) struct PartitionPlan {
-    /// Messages and their slices, in order of arrival.
+    /// Messages with the slices of their bins, in arrival order.
     in_arrival_order: [BinnedMessage; BATCH],
     slices: [u8; BATCH],
     /// Messages by slice; a partition is a range of slices.
     by_slice: [BinnedMessage; BATCH],
-    /// Start of each partition, and the end of the last.
+    /// Start of each partition in `by_slice`, and the end of the last partition.
     starts: [u16; MESSAGES + 1],
 }
 
@@ -81,7 +82,7 @@ impl PartitionPlan {
     /// Partitions messages among `threads` threads. Returns false if the partitions are uneven.
     fn make(&mut self, exact: &ExactReceives<'_>, messages: &[Message], threads: usize) -> bool {
         let slices = if messages.len() > FEW { SLICES } else { FEW_SLICES };
-        // Increases with the bin, so a bin is in one slice.
+        // The scaled value increases with the bin, so a bin is in one slice.
         let scale = ((slices as u64) << 32) / exact.bins() as u64;
         let mut of_slices = [0_u16; SLICES];
         let places = self.in_arrival_order.iter_mut().zip(&mut self.slices);
@@ -91,7 +92,8 @@ impl PartitionPlan {
             *slice = ((bin as u64 * scale) >> 32) as u8;
             of_slices[usize::from(*slice)] += 1;
         }
-        // The middle of a slice determines its partition. The end of a partition, in half messages.
+        // The middle of a slice determines its partition. `end` returns the end of a partition, in half
+        // messages.
         let end = |partition: usize| {
             if partition < threads { (2 * messages.len() * partition).div_ceil(threads) } else { usize::MAX }
         };
@@ -132,11 +134,12 @@ struct PartitionResult {
     unmatched: usize,
 }
 
-/// Written by the thread of the partition, read by the caller after the job.
+/// The result of a partition: the partition's thread writes the result, and the caller reads the result after
+/// the job.
 #[repr(align(128))]
 struct ResultCell(UnsafeCell<PartitionResult>);
 
-// SAFETY: one per partition, and a partition is assigned to one thread at a time.
+// SAFETY: each partition has one cell, and a partition is assigned to one thread at a time.
 unsafe impl Sync for ResultCell {}
 
 pub(super) struct PartitionTable {
@@ -155,7 +158,7 @@ impl PartitionTable {
     }
 
     fn done(&mut self, threads: usize) -> impl Iterator<Item = PartitionResult> {
-        // SAFETY: `self` is borrowed mutably, so no other thread has a partition.
+        // SAFETY: `self` is borrowed mutably, so no other thread runs a partition.
         self.results[..threads].iter().map(|result| result.0.with(|at| unsafe { *at }))
     }
 
@@ -163,7 +166,7 @@ impl PartitionTable {
         self.done(threads).map(|done| done.taken)
     }
 
-    /// Bytes allocated, without `size_of::<Self>()`.
+    /// Bytes allocated; `size_of::<Self>()` does not count.
     pub(super) fn bytes(&self) -> u64 {
         (self.results.capacity() * size_of::<ResultCell>()) as u64
     }
@@ -177,11 +180,11 @@ struct PartitionedBatch<'a> {
     outcomes: *mut Option<RecvId>,
 }
 
-// SAFETY: every message, and so its outcome, is in one partition, which one thread runs.
+// SAFETY: every message is in one partition, and one thread runs this partition and writes its outcomes.
 unsafe impl Sync for PartitionedBatch<'_> {}
 
-/// Matches a batch with `threads` threads. Appends the outcomes to `out`, which has the capacity. Returns the
-/// number of unmatched messages, or `None` if the partitions are uneven.
+/// Matches a batch with `threads` threads. Appends the outcomes to `out`, which must have capacity. Returns
+/// the number of unmatched messages, or `None` if the partitions are uneven.
 pub(super) fn run(
     (workers, table): (&mut WorkerPool, &mut PartitionTable),
     exact: ExactReceives<'_>,
@@ -232,13 +235,14 @@ impl PartitionedBatch<'_> {
             let (message, bin) = (assigned[at].message(), assigned[at].bin());
             // SAFETY: this thread runs the partition of this bin.
             let found = unsafe { self.exact.take(bin, &messages[message].envelope, &mut done.taken) };
-            // SAFETY: in bounds by the indexing above; only this thread has this message.
+            // SAFETY: the indexing above shows that `message` is in bounds, and only this thread has this
+            // message.
             unsafe { self.outcomes.add(message).write(found) };
             done.written += 1;
             done.unmatched += usize::from(found.is_none());
             Some((first + message, found?))
         });
-        // SAFETY: the cell of this partition.
+        // SAFETY: only this thread accesses the cell of this partition.
         self.table.results[partition].0.with_mut(|at| unsafe { *at = done });
     }
 }

@@ -1,11 +1,11 @@
 //! Batching policy: selects the fastest method for batches of one size under the present load.
 //!
-//! A trial runs the methods in turn, for three rounds, so that a disturbance does not affect one method
-//! alone. Each turn waits until all workers participate, skips two batches and times three. The method with
-//! the least median is used until the next trial.
+//! A trial runs the methods in turn, for three rounds, so that a disturbance affects more than one method.
+//! Each turn waits until all workers participate, skips two batches, and times three batches. The method with
+//! the smallest median time is used until the next trial.
 //!
-//! The cost of a trial is its time beyond the time of the chosen method. It is at most 1/50 of the time of
-//! all batches, and the whole trial at most 1/10. Time between batches does not count.
+//! The cost of a trial is the time that the chosen method would have saved. This cost is at most 1/50 of the
+//! time of all batches; the whole trial takes at most 1/10 of that time. Time between batches does not count.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,8 @@ const METHODS: usize = 3;
 /// Maximum time that a turn waits for workers to wake or sleep.
 const WARM: Duration = Duration::from_millis(1);
 
-/// Rounds of a trial. An interruption of a thread lasts longer than one turn.
+/// Rounds of a trial. Several rounds are necessary, because an interruption of a thread lasts longer than one
+/// turn.
 const ROUNDS: usize = 3;
 
 /// Untimed batches at the start of a turn, which load cache lines written by other threads.
@@ -24,13 +25,13 @@ const TIMED: usize = 3;
 
 const SAMPLES: usize = ROUNDS * TIMED;
 
-/// Time of all batches ÷ cost of a trial, at least.
+/// Minimum ratio of the time of all batches to the cost of a trial.
 const COST_SHARE: u64 = 50;
 
-/// Time of all batches ÷ time of a trial, at least.
+/// Minimum ratio of the time of all batches to the time of a trial.
 const WHOLE_SHARE: u64 = 10;
 
-/// Batches between two trials, at least.
+/// Minimum number of batches between two trials.
 const LEAST: u64 = 64;
 
 #[derive(Clone, Copy, Default)]
@@ -42,11 +43,11 @@ pub(super) struct BatchingPolicy {
 
 #[derive(Clone, Copy)]
 struct Trial {
-    /// Time and messages of all batches, by method.
+    /// Total time and number of messages of all batches, by method.
     took: [Duration; METHODS],
     messages: [u64; METHODS],
     turn_began: Instant,
-    /// Batches of this turn since the workers are settled.
+    /// Number of batches in this turn since the workers are settled.
     batches: usize,
     timed: usize,
     samples_ps: [[u64; SAMPLES]; METHODS],
@@ -72,7 +73,7 @@ impl Trial {
         ps(self.took.iter().sum())
     }
 
-    /// Time of the slower methods beyond `best_ps` per message.
+    /// Time that slower methods took beyond `best_ps` picoseconds per message.
     fn cost_ps(&self, best_ps: u64) -> u64 {
         let each = self.took.iter().zip(&self.messages);
         each.map(|(&took, messages)| ps(took).saturating_sub(best_ps.saturating_mul(*messages))).sum()
@@ -106,8 +107,8 @@ impl BatchingPolicy {
         }
     }
 
-    /// Ends the batch of this choice. `is_settled`: all workers that the method needs participated, or all
-    /// slept if it needs none.
+    /// Ends the batch of this choice. `is_settled` is true if all workers that the method needs participated,
+    /// or if all workers slept and the method needs no worker.
     pub(super) fn stop(&mut self, choice: &Choice, methods: usize, messages: usize, is_settled: bool) {
         if let Some(started) = choice.started {
             self.record_time(started, Instant::now(), methods, messages, is_settled);
@@ -155,7 +156,7 @@ impl BatchingPolicy {
     }
 }
 
-/// Picoseconds, saturated at half a year.
+/// Picoseconds of `time`, at most half a year.
 fn ps(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).saturating_mul(1000)
 }
@@ -166,7 +167,7 @@ mod tests {
 
     const US: Duration = Duration::from_micros(1);
 
-    /// Batches of a trial of two methods with settled workers.
+    /// Number of batches in a trial of two methods, if the workers are settled.
     const BATCHES: usize = 2 * ROUNDS * (FIRST + TIMED);
 
     fn run_trial(
@@ -178,7 +179,7 @@ mod tests {
         run_disturbed_trial(policy, now, |method, _| took[method], is_settled)
     }
 
-    /// As `run_trial`; the time also depends on the number of earlier batches.
+    /// Like `run_trial`, but the time of a batch also depends on the number of earlier batches.
     fn run_disturbed_trial(
         policy: &mut BatchingPolicy,
         now: &mut Instant,
@@ -227,7 +228,7 @@ mod tests {
         let (mut policy, mut now) = (BatchingPolicy::default(), Instant::now());
         let batches = run_trial(&mut policy, &mut now, [20 * US, 4 * US], |batch| batch >= 10);
         assert_eq!(batches, 10 + BATCHES);
-        // Workers never settle: each turn waits 1 ms.
+        // Workers never settle, so each turn waits 1 ms.
         let batches = run_trial(&mut policy, &mut now, [20 * US, 10 * US], |_| false);
         assert_eq!(batches, ROUNDS * (49 + 99) + BATCHES);
     }

@@ -15,20 +15,21 @@
 //! Threads claim parts in the order of messages. A thread books all messages of its part, settles them in
 //! order, then delivers them. So later messages never wait for a delivery.
 //!
-//! 1. **Book.** The candidate of message *i* is the oldest matching receive *at the start of the block*,
-//!    whether taken since or not. *i* sets its bit in the candidate's `bookings`, then in `booked`.
+//! 1. **Book.** The candidate of message *i* is the receive that was the oldest match *at the start of the
+//!    block*, even if another message has taken the receive since. *i* sets its bit in the candidate's
+//!    `bookings`, then in `booked`.
 //! 2. **Partial barrier.** Before a part is settled, all earlier messages have booked.
-//! 3. **Settle.** Without a candidate the message is unexpected. Otherwise let *r* be the candidate, *p* the
-//!    number of earlier messages that booked *r* (*rivals*), and *others* the earlier messages that match *r*
-//!    without booking it.
-//!    * No others: *i* takes the *p*th receive after *r* in its run of compatible receives (*r* itself if *p*
-//!      = 0), if the run is long enough. For *p* > 0 this is the paper's fast path.
-//!    * Others without rivals: when the others are settled, *i* takes *r* if it is free.
-//!    * Otherwise, the slow path: when all earlier messages are settled, *i* searches again among free
-//!      receives.
+//! 3. **Settle.** Without a candidate the message is unexpected. For other messages, let *r* be the
+//!    candidate, *p* the number of earlier messages that booked *r* (*rivals*), and *others* the earlier
+//!    messages that match *r* without booking it.
+//! * No others: *i* takes the *p*th receive after *r* in its run of compatible receives (*r* itself if *p* =
+//!      0), if the run is long enough. For *p* > 0 this is the paper's fast path.
+//! * Others without rivals: when the others are settled, *i* takes *r* if *r* is free.
+//! * Both others and rivals, a run that is too short, or a taken *r*: the slow path. When all earlier
+//!   messages are settled, *i* searches again among free receives.
 //!
-//! A receive without a wildcard has no others: it matches one envelope, and messages with one envelope have
-//! one candidate.
+//! A receive without a wildcard has no others: the receive matches one envelope, and messages with one
+//! envelope have one candidate.
 //!
 //! # Proof
 //!
@@ -44,33 +45,34 @@
 //! *Others without rivals.* Unsettled messages before *i* do not match *r*, and no older receive matches *i*.
 //! So if *r* is free, *i* takes it. (No later message has taken it, see below.)
 //!
-//! *Slow path.* All earlier messages are settled. *i* takes its oldest match that none of them took. The
-//! search skips marked receives. That is the same, unless a *later* message *j* marked the receive *s* that
-//! *i* is to take. *j* did not take *s* on the slow path or after a wait for others: it would have waited for
-//! *i*, which matches *s* and is unsettled. So *j* had no others, and *s* is in the run of its candidate
-//! *r′*. Then *r′* matches *i*. As *j* has no others, *i* booked *r′*: both have the same candidate. Messages
-//! before *i* that match *r′* are also before *j*, so *i* has no others. Its position in the run is before
-//! that of *j*, so the run is long enough. Then *i* does not use the slow path. By the same argument, no
-//! later message takes *r* from an *i* that has others but no rivals: *j* would have the same others.
+//! *Slow path.* All earlier messages are settled. *i* takes its oldest match that no earlier message took.
+//! The search skips marked receives. Both rules have the same result, unless a *later* message *j* marked the
+//! receive *s* that *i* is to take. *j* did not take *s* on the slow path or after a wait for others: it
+//! would have waited for *i*, which matches *s* and is unsettled. So *j* had no others, and *s* is in the run
+//! of its candidate *r′*. Then *r′* matches *i*. As *j* has no others, *i* booked *r′*: both have the same
+//! candidate. Messages before *i* that match *r′* are also before *j*, so *i* has no others. Its position in
+//! the run is before that of *j*, so the run is long enough. Then *i* does not use the slow path. By the same
+//! argument, no later message takes *r* from an *i* that has others but no rivals: *j* would have the same
+//! others.
 //!
 //! *Termination.* Booking does not wait. The first unsettled message waits for no message. Parts are claimed
-//! in order, so a thread settles it.
+//! in order, so a thread settles this message.
 //!
 //! # Necessity of the steps
 //!
 //! * *Without the barrier*, *i* may miss the booking of an earlier message that still searches, and take its
 //!   receive.
 //! * *If the first search skipped taken receives*, messages with one envelope could have different
-//!   candidates. Messages 0, 1, 2 compete for the run *r₀, r₁, r₂*. Message 1 books *r₀*; 0 takes it; 2 then
-//!   searches, books *r₁* without a rival and takes it, which is for 1. The paper does not specify this
-//!   search.
+//!   candidates. Messages 0, 1, 2 compete for the run *r₀, r₁, r₂*. Message 1 books *r₀*; message 0 takes
+//!   *r₀*; message 2 searches, books *r₁* without a rival and takes *r₁*, although message 1 should get *r₁*.
+//!   The paper does not specify this search.
 //! * *If a wildcard receive were taken without a check for others*, an earlier message that loses its
-//!   candidate could lose its next one. The paper sends all messages after a conflict to conflict resolution
-//!   instead.
+//!   candidate could lose its next candidate. The paper sends all messages after a conflict to conflict
+//!   resolution instead.
 //! * *If the shift were the message number* instead of the number of rivals, receives would be skipped unless
 //!   all messages of the block are rivals, as in the paper's figure 4.
 //!
-//! The models (`models.rs`) show each of these errors.
+//! The models (`models.rs`) show the error of each omitted step.
 //!
 //! The paper's *early booking check* (§IV-D: skip receives with an earlier booking) is not used. A message
 //! would not book its oldest match, so later messages could not detect competitors from bookings.
@@ -88,7 +90,7 @@ use crate::engine::Refused;
 use crate::linked::{NIL, SlotIndex};
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, PollLimit, wait_until};
 
-/// Maximum number of messages in a block: the bits of a word.
+/// Maximum number of messages in a block: the number of bits in a word.
 pub(super) const MESSAGES: usize = u64::BITS as usize;
 
 /// Receives of a block, unchanged until its end.
@@ -104,13 +106,13 @@ pub(super) trait Receives {
     fn report_match(&self, message: usize, at: SlotIndex);
 }
 
-/// Steps of the protocol; models omit some to show that each is needed.
+/// Steps of the protocol. Models omit steps to show that each step is needed.
 pub(super) trait ProtocolSteps: Send + Sync + 'static {
     /// The first search ignores receives taken during the block.
     const SEARCHES_INITIAL_STATE: bool = true;
-    /// Messages wait until earlier ones have booked.
+    /// Messages wait until all earlier messages have booked.
     const HAS_BARRIER: bool = true;
-    /// Messages check for competitors that did not book the same receive.
+    /// Messages check for competitors that booked another receive.
     const CHECKS_OTHERS: bool = true;
     /// The slow path waits until earlier messages are settled.
     const SLOW_PATH_WAITS: bool = true;
@@ -129,13 +131,13 @@ impl ProtocolSteps for FullProtocol {}
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Resolution {
     NoCandidate,
-    /// Took its candidate at once.
+    /// The message took its candidate immediately.
     NoConflict,
-    /// Took another receive of its candidate's run at once.
+    /// The message immediately took another receive of its candidate's run.
     FastPath,
-    /// Took its candidate after a wait for competitors.
+    /// The message took its candidate after a wait for competitors.
     Waited,
-    /// Searched again.
+    /// The message searched again, on the slow path.
     SlowPath,
 }
 
@@ -147,16 +149,16 @@ const RESOLUTIONS: [Resolution; 5] = [
     Resolution::SlowPath,
 ];
 
-/// State of a receive; zero between blocks.
+/// State of a receive. All fields are zero between two blocks.
 struct ReceiveState {
     bookings: AtomicU64,
     taken: AtomicBool,
 }
 
-/// State of a message. [`NIL`]: no receive.
+/// State of a message. The index [`NIL`] means no receive.
 struct Slot {
     candidate: AtomicU32,
-    /// The receive taken, and the resolution in the upper 32 bits.
+    /// The receive taken; the upper 32 bits contain the resolution.
     outcome: AtomicU64,
 }
 
@@ -204,11 +206,11 @@ fn messages(mut bits: u64) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Polls for bits of earlier messages, longer than a part takes.
+/// Number of polls for bits of earlier messages. The polls last longer than a part.
 const POLLS: u32 = 200;
 
-/// Last message of the part on the fast path. The next message of the same candidate often takes the next
-/// receive.
+/// The last message of the part that used the fast path. The next message with the same candidate often takes
+/// the next receive.
 #[derive(Clone, Copy)]
 struct LastShift {
     candidate: SlotIndex,
@@ -244,14 +246,14 @@ impl<R: ProtocolSteps> Block<R> {
         self.messages = messages;
         self.part = messages.div_ceil(parts).max(1);
         self.poll_limit = poll_limit;
-        // Published together with the job.
+        // The release that publishes the job also publishes this store.
         self.booked.store(0, Ordering::Relaxed);
         self.settled.store(0, Ordering::Relaxed);
         self.claimed.store(0, Ordering::Relaxed);
         Ok(())
     }
 
-    /// Claims and runs parts until none is left. Called by any number of threads.
+    /// Claims and runs parts until no part is left. Any number of threads may call this function.
     pub(super) fn run_all_parts(&self, receives: &impl Receives) {
         while let Some(part) = self.claim() {
             self.book(part.clone(), receives);
@@ -262,7 +264,7 @@ impl<R: ProtocolSteps> Block<R> {
             for message in part.clone() {
                 self.settle(message, receives, &mut last);
             }
-            // Deliveries may take long; the part is settled, so no thread waits for them.
+            // Deliveries may take long, but the part is settled, so no thread waits for the deliveries.
             for message in part {
                 if let (Some(at), _) = self.outcome(message) {
                     receives.report_match(message, at);
@@ -271,8 +273,8 @@ impl<R: ProtocolSteps> Block<R> {
         }
     }
 
-    /// The receive and resolution of a settled message. Called after the block, or by the thread that settled
-    /// the message.
+    /// The receive and resolution of a settled message. The caller is the thread that settled the message, or
+    /// calls after the block.
     pub(super) fn outcome(&self, message: usize) -> (Option<SlotIndex>, Resolution) {
         let outcome = self.slots[message].outcome.load(Ordering::Relaxed);
         let at = outcome as SlotIndex;
@@ -295,7 +297,7 @@ impl<R: ProtocolSteps> Block<R> {
     }
 
     fn claim(&self) -> Option<Range<usize>> {
-        // Needs no order: each part goes to one thread.
+        // `Relaxed` suffices, because each part goes to one thread.
         let begin = self.claimed.fetch_add(self.part, Ordering::Relaxed);
         (begin < self.messages).then(|| begin..(begin + self.part).min(self.messages))
     }
@@ -314,7 +316,7 @@ impl<R: ProtocolSteps> Block<R> {
         wait_until(self.poll_limit, || word.load(Ordering::Acquire) & bits == bits);
     }
 
-    /// Step 1.
+    /// Step 1: books all messages of a part.
     fn book(&self, part: Range<usize>, receives: &impl Receives) {
         for message in part.clone() {
             let candidate = receives.oldest(message, |at| R::SEARCHES_INITIAL_STATE || self.is_free(at));
@@ -327,7 +329,7 @@ impl<R: ProtocolSteps> Block<R> {
         self.booked.fetch_or(below(part.end) & !below(part.start), R::RELEASE);
     }
 
-    /// Step 3.
+    /// Step 3: settles a message.
     fn settle(&self, message: usize, receives: &impl Receives, last: &mut Option<LastShift>) {
         let (at, resolution) = match self.candidate(message) {
             None => (None, Resolution::NoCandidate),

@@ -1,6 +1,6 @@
 //! Worker threads of the engine, started for the first batch.
 //!
-//! A worker polls for a moment after each job, then sleeps, and ends with the engine.
+//! A worker polls for a moment after each job, then sleeps. The thread ends when the engine is dropped.
 //!
 //! ```text
 //! caller   job, parts ─▶ mailbox of each worker ─▶ its own parts ─▶ claims unclaimed parts ─▶ waits for claimed ones
@@ -8,15 +8,16 @@
 //! ```
 //!
 //! Every worker has two words in separate cache lines. The caller writes a job and a range of parts to the
-//! *mailbox*; only the worker writes its *status*. So a worker polls one line, and no two workers write the
-//! same line. Measurements are in `docs/engines/optimistic_parallel.md`.
+//! *mailbox*; only the worker writes its *status*. So a worker polls one cache line, and no two workers write
+//! the same cache line. Measurements are in `docs/engines/optimistic_parallel.md`.
 //!
 //! Worker and caller claim parts in the mailbox by compare-and-swap, half of the remaining parts at a time. A
 //! late worker finds no part and does not access the job. The caller runs its own parts, then claims the
-//! remaining parts of all workers. Therefore it waits only for parts that a worker runs.
+//! remaining parts of all workers. Therefore the caller waits only for parts that a worker runs.
 //!
-//! A job is borrowed from the caller, which returns when all claimed parts are done. A worker that falls
-//! asleep leaves its parts to the caller. So does a child of `fork`, which has no workers.
+//! A job is borrowed from the caller, and the caller returns when all claimed parts are done. If a worker
+//! sleeps, the caller runs the worker's parts. A child of `fork` has no workers, so the caller runs all
+//! parts.
 
 #![allow(unsafe_code)]
 
@@ -32,23 +33,23 @@ use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Ordering, PollLimit, Unsaf
 
 const NAME: &str = "matchpoint-worker";
 
-/// Allocations of the standard library for a thread, which cannot be refused.
+/// Bytes that the standard library allocates for a thread; it aborts if the allocation fails.
 const THREAD_BYTES: usize = 16 << 10;
 
-/// Polling time of an idle worker, about the time to wake it.
+/// Polling time of an idle worker; waking a worker takes about as long.
 const LINGER: Duration = Duration::from_micros(50);
 
-/// A worker that slept for less than this doubles its polling time, up to this limit.
+/// A worker that slept for less than this doubles its polling time, up to `NAP`.
 const NAP: Duration = Duration::from_millis(1);
 
 /// Polls between two reads of the clock.
 const POLLS: u32 = 32;
 
 /// Polls of the caller before it reads the mailboxes: workers usually end together, and a read takes the
-/// cache line from the worker. (Models need no polls.)
+/// cache line from the worker. Models need no polls.
 const FINISH_POLLS: u32 = if cfg!(all(test, loom)) { 0 } else { 16 };
 
-/// Polls of the caller for a worker before it yields.
+/// Number of polls of the caller for a worker before the caller yields.
 const CALLER_POLLS: u32 = 1000;
 
 const PART_BITS: u32 = 11;
@@ -60,10 +61,11 @@ pub(super) trait Job: Sync {
     fn run_parts(&self, parts: Range<usize>);
 }
 
-/// Job numbers fit next to the parts. They repeat after 2^41 jobs, that is after weeks.
+/// Largest job number: number and parts share one word. Job numbers repeat after 2^41 jobs, which take weeks.
 const NUMBERS: u64 = u64::MAX >> (2 * PART_BITS + 1);
 
-/// Unclaimed parts of a job: its number, whether the worker has claimed a part, the first part and the end.
+/// Unclaimed parts of a job: the job number, whether the worker has claimed a part, the first part, and the
+/// end of the parts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct UnclaimedParts(u64);
 
@@ -94,38 +96,39 @@ impl UnclaimedParts {
     }
 }
 
-/// Written by the caller; both sides claim parts.
+/// Parts for a worker. Only the caller writes new parts; caller and worker claim parts.
 #[repr(align(128))]
 struct Mailbox {
     left: AtomicU64,
-    /// Valid while a part is unclaimed or running.
+    /// The current job. The pointer is valid while a part of the job is unclaimed or running.
     job: UnsafeCell<Option<*const (dyn Job + 'static)>>,
 }
 
-/// Written by the worker only.
+/// State of a worker. Only the worker writes the state.
 #[repr(align(128))]
 struct WorkerStatus {
-    /// Last job of which this worker has finished parts.
+    /// Number of the last job of which this worker has finished parts.
     done: AtomicU64,
     is_asleep: AtomicBool,
 }
 
-/// State shared by caller and workers. `RELEASES` is false in models that must detect a missing release.
+/// State shared by caller and workers. Models set `RELEASES` to false, and loom must detect the missing
+/// release.
 pub(super) struct PoolState<const RELEASES: bool = true> {
     mailboxes: Box<[Mailbox]>,
     statuses: Box<[WorkerStatus]>,
     asleep: AtomicUsize,
     started: AtomicUsize,
     has_ended: AtomicBool,
-    /// Worker threads by mailbox; set after all have started.
+    /// Worker threads, indexed like the mailboxes; set after all threads have started.
     threads: OnceLock<Vec<Thread>>,
     poll_limit: PollLimit,
 }
 
-// SAFETY: the caller writes the `job` pointer when no part of the last job is running. A thread reads it
-// after it has claimed a part. The job is `Sync`.
+// SAFETY: the caller writes the `job` pointer when no part of the last job is running. A thread reads the
+// pointer after the thread has claimed a part. The job is `Sync`.
 unsafe impl<const RELEASES: bool> Send for PoolState<RELEASES> {}
-// SAFETY: as above.
+// SAFETY: as for `Send`: claims order all accesses to the `job` pointer, and the job is `Sync`.
 unsafe impl<const RELEASES: bool> Sync for PoolState<RELEASES> {}
 
 impl<const RELEASES: bool> PoolState<RELEASES> {
@@ -184,7 +187,7 @@ impl<const RELEASES: bool> PoolState<RELEASES> {
         }
         let poll_limit = PollLimit { polls: if self.poll_limit.polls == 0 { 0 } else { CALLER_POLLS } };
         for at in given {
-            // No parts are left to claim, so the word is final.
+            // No parts are left to claim, so the mailbox word no longer changes.
             if UnclaimedParts(self.mailboxes[at].left.load(Ordering::Relaxed)).is_joined() {
                 wait_until(poll_limit, || is_done(at));
             }
@@ -198,7 +201,7 @@ impl<const RELEASES: bool> PoolState<RELEASES> {
         while let Some(parts) = mailbox.claim(number, UnclaimedParts::JOINED) {
             // SAFETY: the claimed part belongs to this job, which is not finished before the store of `done`.
             if let Some(job) = mailbox.job.with(|job| unsafe { *job }) {
-                // SAFETY: valid until then by the contract of `assign`.
+                // SAFETY: the contract of `assign` keeps the job valid until the store of `done`.
                 unsafe { (*job).run_parts(parts) };
             }
             has_claimed = true;
@@ -226,7 +229,7 @@ impl<const RELEASES: bool> PoolState<RELEASES> {
         }
     }
 
-    /// Wakes two more workers for the next job, each of which wakes two others.
+    /// Wakes two more workers for the next job. Each woken worker wakes two other workers.
     fn wake_next(&self, at: usize) {
         if self.asleep.load(Ordering::Relaxed) > 0 && !self.has_ended.load(Ordering::Relaxed) {
             self.wake(2 * at + 1);
@@ -241,7 +244,7 @@ impl Mailbox {
         let mut left = UnclaimedParts(self.left.load(Ordering::Relaxed));
         loop {
             let (parts, rest) = left.split_half().filter(|_| left.number() == number)?;
-            // Acquire: makes the job visible, and all writes before its assignment.
+            // Acquire makes the job visible, and all writes before the job's assignment.
             let changed =
                 self.left.compare_exchange(left.0, rest.0 | mark, Ordering::Acquire, Ordering::Relaxed);
             match changed {
@@ -261,7 +264,7 @@ fn reserved_vec<T>(entries: usize) -> Result<Vec<T>, Refused> {
 pub(super) struct WorkerPool {
     pool: Arc<PoolState>,
     workers: Vec<JoinHandle<()>>,
-    /// Process of the workers; a child of `fork` has none.
+    /// Id of the process that started the workers. A child of `fork` has no workers.
     process: u32,
     /// Workers in the order of assignment.
     assigned: Vec<usize>,
@@ -274,26 +277,26 @@ impl WorkerPool {
     /// # Errors
     /// [`Refused::Memory`].
     pub(super) fn start(threads: usize) -> Result<Self, Refused> {
-        // The standard library aborts without memory for a thread. This check reduces the risk; another
-        // thread may still take the memory.
+        // The standard library aborts if it cannot allocate a thread. This check reduces the risk, although
+        // another thread may still take the memory.
         let bytes = size_of::<PoolState>()
             + threads * (THREAD_BYTES + size_of::<Mailbox>() + size_of::<WorkerStatus>());
         drop(reserved_vec::<u8>(bytes)?);
         let mut workers: Vec<JoinHandle<()>> = reserved_vec(threads - 1)?;
         let mut handles = reserved_vec(threads - 1)?;
         let assigned = reserved_vec(threads - 1)?;
-        // No error may follow: the workers would never end.
+        // After this line no error may be returned, because the workers would never end.
         let pool = Arc::new(PoolState::<true>::new(threads - 1));
         for at in 0..threads - 1 {
             let pool = Arc::clone(&pool);
-            // Default stack size, because deliveries run code of the application.
+            // Workers have the default stack size, because deliveries run code of the application.
             let builder = thread::Builder::new().name(NAME.to_owned());
             match builder.spawn(move || run_worker(&pool, at)) {
                 Ok(worker) => workers.push(worker),
                 Err(_) => break,
             }
         }
-        // Waits, so that no thread allocates in a later call.
+        // Waits until all threads have started, so that no thread allocates in a later call.
         wait_until(PollLimit { polls: 0 }, || pool.started.load(Ordering::Relaxed) == workers.len());
         handles.extend(workers.iter().map(|worker| worker.thread().clone()));
         pool.threads.get_or_init(|| handles);
@@ -305,8 +308,8 @@ impl WorkerPool {
         self.workers.len() + 1
     }
 
-    /// Orders the workers for the next job, awake ones first, and wakes one, which wakes others. Waking takes
-    /// longer than a short batch. Returns the number of awake threads, the caller included.
+    /// Orders the workers for the next job, awake workers first. Wakes one worker, which wakes other workers.
+    /// Waking takes longer than a short batch. Returns the number of awake threads, the caller included.
     pub(super) fn wake_workers(&mut self) -> usize {
         let (pool, workers) = (&self.pool, self.workers.len());
         self.assigned.clear();
@@ -314,7 +317,7 @@ impl WorkerPool {
         let awake = self.assigned.len();
         if awake < workers {
             for at in 0..workers {
-                // Not read again: the state may have changed.
+                // The state of a worker may have changed, so the loop does not read the state again.
                 if !self.assigned[..awake].contains(&at) {
                     self.assigned.push(at);
                 }
@@ -328,22 +331,22 @@ impl WorkerPool {
         self.pool.asleep.load(Ordering::Relaxed) == self.workers.len()
     }
 
-    /// Runs a job. `distribute` assigns parts to workers and runs its own. Call
-    /// [`wake_workers`](WorkerPool::wake_workers) before.
+    /// Runs a job. `distribute` assigns parts to workers and runs the caller's parts. Call
+    /// [`wake_workers`](WorkerPool::wake_workers) before `run`.
     pub(super) fn run<A>(&mut self, job: &dyn Job, distribute: impl FnOnce(&mut Assignments<'_>) -> A) -> A {
         self.jobs += 1;
         let number = self.jobs & NUMBERS;
         let mut assignments =
             Assignments { pool: &self.pool, number, job, assigned: &self.assigned, given: 0 };
         let result = distribute(&mut assignments);
-        // Explicit: `drop` calls it again after a panic.
+        // This call is explicit; after a panic, `drop` makes the call.
         assignments.finish();
         result
     }
 
-    /// Bytes allocated, without the stacks of the workers.
+    /// Bytes allocated; the stacks of the workers do not count.
     pub(super) fn bytes(&self) -> u64 {
-        // An `Arc` adds two counters.
+        // An `Arc` has two counters in addition to its value.
         let pool = 2 * size_of::<usize>() + size_of::<PoolState>();
         let places = size_of_val(&*self.pool.mailboxes) + size_of_val(&*self.pool.statuses);
         let workers = self.workers.capacity() * size_of::<JoinHandle<()>>();
@@ -351,7 +354,7 @@ impl WorkerPool {
     }
 }
 
-/// Assignments of a running job. Finishes the job on drop, even after a panic of the caller's part.
+/// Assignments of a running job. Finishes the job on drop, even if a part of the caller panics.
 pub(super) struct Assignments<'a> {
     pool: &'a PoolState,
     number: u64,
@@ -362,7 +365,7 @@ pub(super) struct Assignments<'a> {
 
 impl Assignments<'_> {
     pub(super) fn assign(&mut self, parts: &Range<usize>) {
-        // SAFETY: the last job is finished. This one is finished when `self` is dropped, before `job` ends.
+        // SAFETY: the last job is finished. `self` finishes this job on drop, before `job` ends.
         unsafe { self.pool.assign(self.assigned[self.given], self.number, self.job, parts) };
         self.given += 1;
     }
@@ -370,7 +373,8 @@ impl Assignments<'_> {
     fn finish(&mut self) {
         let given = self.assigned[..self.given].iter().copied();
         self.pool.finish(self.number, self.job, given);
-        // Reset last: after a panic here, workers still run parts, and `drop` calls this again.
+        // This reset is last: after a panic in `finish`, workers still run parts, and `drop` calls `finish`
+        // again.
         self.given = 0;
     }
 }
@@ -384,7 +388,7 @@ impl Drop for Assignments<'_> {
 impl Drop for WorkerPool {
     fn drop(&mut self) {
         if process::id() != self.process {
-            // Threads of another process can be neither joined nor detached.
+            // A forked child can neither join nor detach threads of its parent.
             self.workers.drain(..).for_each(mem::forget);
         }
         // Pairs with the acquire in `run_parts`.
@@ -424,12 +428,14 @@ fn run_worker(pool: &PoolState, at: usize) {
     }
 }
 
-/// Sleeps until woken. The caller runs parts assigned meanwhile.
+/// Sleeps until another thread wakes this worker. The caller runs parts that are assigned to a sleeping
+/// worker.
 fn sleep(pool: &PoolState, at: usize) {
     let asleep = &pool.statuses[at].is_asleep;
     pool.asleep.fetch_add(1, Ordering::Relaxed);
     asleep.store(true, Ordering::Release);
-    // The end of the pool unparks all workers, awake or not; an earlier unpark makes this return at once.
+    // The end of the pool unparks all workers, sleeping or not. After an earlier unpark, `park` returns
+    // immediately.
     thread::park();
     asleep.store(false, Ordering::Release);
     pool.asleep.fetch_sub(1, Ordering::Relaxed);
@@ -443,7 +449,7 @@ mod tests {
 
     use super::*;
 
-    /// The first part waits for a barrier, the second panics.
+    /// A job with two parts: the first part waits for a barrier, the second part panics.
     struct Failing {
         has_begun: Barrier,
         may_end: Barrier,

@@ -1,17 +1,18 @@
 //! *Mapped context ids* (partner paper §2.1): contexts numbered from 0 in the order of their first entry.
 //!
-//! A key is rank + P × number (Equation 1) for any ids. It is equal in every run with the same order of
+//! A key is rank + P × mapped id (Equation 1). Keys are equal in all runs with the same order of
 //! communicators.
 
 use crate::communicators::Communicators;
 use crate::engine::Refused;
 use crate::envelope::ContextId;
 
-/// Numbers of the open contexts. (The paper searches an array, O(K).)
+/// Mapped ids of the open contexts. The paper searches an array of K contexts, O(K).
 #[derive(Default)]
 pub(super) struct Contexts {
     numbers: Communicators<u64>,
-    /// Numbers of closed contexts are not reused: a profile would confuse contexts.
+    /// Mapped id of the next context. The ids of closed contexts are not reused: a profile would confuse
+    /// contexts.
     next: u64,
 }
 
@@ -21,7 +22,7 @@ impl Contexts {
         self.numbers.find(context).copied()
     }
 
-    /// The number of a context, assigned on first use.
+    /// The mapped id of a context, assigned on first use.
     #[inline]
     pub fn find_or_assign(&mut self, context: ContextId) -> Result<u64, Refused> {
         let number = *self.numbers.find_or_open(context, || self.next)?;
@@ -29,7 +30,7 @@ impl Contexts {
         Ok(number)
     }
 
-    /// Removes a context and returns its number.
+    /// Removes a context and returns its mapped id.
     pub fn remove(&mut self, context: ContextId) -> Option<u64> {
         self.numbers.close(context)
     }

@@ -5,11 +5,11 @@ use crate::effort::{Attempts, Effort};
 use crate::engines::rank_array::BYTES_PER_PROCESS;
 use crate::envelope::Rank;
 
-/// Sources from here on are addresses. `rank_array` has no array for them, so its estimated memory excludes
-/// them.
+/// Sources from this number on are addresses. `rank_array` has no array for addresses, so the estimated
+/// memory of `rank_array` excludes addresses.
 const ADDRESSES: u32 = 1 << 16;
 
-/// Maps an effort counter to a log.
+/// Maps the type of an effort counter to the type of a log.
 pub trait HasLog: Effort {
     type Log: Log;
 }
@@ -22,7 +22,7 @@ impl HasLog for Attempts {
     type Log = Counts;
 }
 
-/// Counter of engine events. `()` counts nothing.
+/// Counter of engine events. The type `()` discards all events.
 pub trait Log: Default + Send + 'static {
     fn count_lookup(&mut self) {}
 
@@ -30,8 +30,8 @@ pub trait Log: Default + Send + 'static {
 
     fn count_queued(&mut self, _: Rank) {}
 
-    /// Names with units, and values. `peers_bytes` is the memory for sources, `communicators` the number of
-    /// open communicators.
+    /// Pairs of a name with its unit, and a value. `peers_bytes` is the memory for sources, `communicators`
+    /// the number of open communicators.
     fn statistics(&self, _peers_bytes: u64, _communicators: usize) -> Vec<(&'static str, f64)> {
         Vec::new()
     }
@@ -39,7 +39,7 @@ pub trait Log: Default + Send + 'static {
 
 impl Log for () {}
 
-/// The log of [`Attempts`].
+/// The log of engines with the counter [`Attempts`].
 #[derive(Default)]
 pub struct Counts {
     lookups: u64,

@@ -1,4 +1,4 @@
-//! `partner`: a queue for each source with many entries, and one for all others.
+//! `partner`: a separate queue for each source with many entries, and a shared queue for all other sources.
 //!
 //! After Ghazimirsaeed, Mirsadeghi & Afsahi, "Communication-aware message matching in MPI" (2018); sections,
 //! equations and algorithms below are of that paper. Costs and measurements: `docs/engines/partner.md`.
@@ -6,17 +6,18 @@
 //! * `mode=dynamic` (§4.3): all sources start in the shared queue. When its last level exceeds `threshold`
 //!   entries, a new level starts. Every source with more entries than the *edge point* (`metric`, §4.1)
 //!   becomes a partner (Algorithms 1 and 3). Later entries of a partner are in a separate queue. A hash table
-//!   finds it: ⌈√processes⌉ entries with at most `c` partners each (§5.2.3, §6.3).
+//!   finds this queue: the table has ⌈√processes⌉ entries with at most `c` partners each (§5.2.3, §6.3).
 //! * `mode=static` (§4.2): a profile of an earlier run has the number of elements of each source in each
 //!   queue. Sources above the edge point of the run are partners from the start, found through a perfect hash
 //!   (Algorithm 2).
 //!
-//! PRQ and UMQ are split separately; `queue.rs` describes levels and the proof of order. Any-source receives
-//! are in a separate queue (PRQ_ANY). An arrival compares ages (the paper's sequence numbers) and takes the
-//! older match. An any-source receive searches the shared queue and the queues of all partners.
+//! The posted queue and the unexpected queue have separate partners; `queue.rs` describes levels and the
+//! proof of order. Any-source receives are in a separate queue (PRQ_ANY). An arrival compares ages (the
+//! paper's sequence numbers) and takes the older match. An any-source receive searches the shared queue and
+//! the queues of all partners.
 //!
-//! After an extraction without partners, the next one waits for as many entries as the level had: O(log) per
-//! entry.
+//! After an extraction without partners, the next extraction waits for as many entries as the level had. So
+//! extractions cost O(log) per entry.
 
 mod contexts;
 mod extraction;
@@ -48,7 +49,7 @@ pub struct Partner<E: HasLog = ()> {
     contexts: Contexts,
     clock: u64,
     rule: SelectionRule,
-    /// The paper's t; `None` without extraction.
+    /// The paper's t; `None` if the engine never extracts partners.
     threshold: Option<usize>,
     buffers: Buffers,
     hints: HintTable,
@@ -105,7 +106,7 @@ impl<E: HasLog> Partner<E> {
                 };
                 self.unexpected.find(look_up, &mut examined, matches)
             }
-            // A context without a number has no entries.
+            // A context without a mapped id has no entries.
             _ => self
                 .contexts
                 .number(context)
@@ -177,7 +178,7 @@ impl<E: HasLog> Partner<E> {
         Ok(())
     }
 
-    /// Whether to extract partners after a push to the shared queue (Algorithm 3, line 30).
+    /// True if a push to the shared queue must extract partners (Algorithm 3, line 30).
     #[inline]
     fn needs_extraction<T: QueueEntry>(&self, queue: &SplitQueue<T>) -> bool {
         self.threshold.is_some_and(|threshold| queue.last_level_len() > threshold)
@@ -190,7 +191,7 @@ impl<E: HasLog> Partner<E> {
     }
 }
 
-/// The partner of a new entry. Skips the lookup without partners.
+/// The partner that a new entry belongs to. If the queue has no partners, skips the lookup.
 #[inline]
 fn find_partner_of_new<T: QueueEntry>(
     queue: &SplitQueue<T>,
@@ -209,11 +210,11 @@ impl<E: HasLog> Queues for Partner<E> {
     type Posted = EntryPosition;
     type Unexpected = EntryPosition;
 
-    fn posted(&self) -> impl Iterator<Item = (u64, EntryPosition)> {
+    fn posted_positions(&self) -> impl Iterator<Item = (u64, EntryPosition)> {
         self.posted.positions()
     }
 
-    fn unexpected(&self) -> impl Iterator<Item = (u64, EntryPosition)> {
+    fn unexpected_positions(&self) -> impl Iterator<Item = (u64, EntryPosition)> {
         self.unexpected.positions()
     }
 
@@ -253,7 +254,7 @@ impl<E: HasLog> Engine for Partner<E> {
     fn close(&mut self, context: ContextId, drained: &mut Drained) {
         maintenance::close(self, context, drained);
         let number = self.contexts.remove(context);
-        // Partners of a profile stay: they need no more memory.
+        // Partners of a profile stay: a new context with these partners needs no more memory.
         if let (Some(number), Some(_)) = (number, self.threshold) {
             self.posted.remove_context(number);
             self.unexpected.remove_context(number);
@@ -264,7 +265,7 @@ impl<E: HasLog> Engine for Partner<E> {
         let fixed_bytes = size_of::<Self>() as u64 + self.hints.bytes();
         let peers_bytes = self.peers_bytes();
         let entries_bytes = self.posted.bytes() + self.unexpected.bytes();
-        // Memory is never freed, so the current size is the peak.
+        // The engine never frees memory, so the current size is the peak.
         let peak_bytes = fixed_bytes + peers_bytes + entries_bytes;
         Footprint { fixed_bytes, peers_bytes, entries_bytes, peak_bytes }
     }

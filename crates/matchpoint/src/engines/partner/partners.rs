@@ -8,20 +8,22 @@ use crate::linked::{LinkedQueue, NIL};
 pub(super) struct Partner {
     source: Rank,
     number: u64,
-    /// Entries of this age and younger are in its queue, older ones in the shared queue.
+    /// Entries of this age and younger entries are in the partner's queue; older entries are in the shared
+    /// queue.
     pub since: u64,
     pub queue: LinkedQueue,
     /// Next partner in the same entry of the hash table.
     next: u32,
 }
 
-/// The entry of a key. Consecutive keys go round robin, with another start in each round. With the paper's
-/// key mod entries, the ranks 0, 8, 16 … share 4 of 32 entries, which limits them to 16 partners.
+/// The table entry of a key. Consecutive keys are assigned round robin, and each round starts at another
+/// table entry. With the paper's key mod entries, the ranks 0, 8, 16 … share 4 of 32 table entries, so at
+/// most 16 of these ranks can be partners.
 #[inline]
 fn entry_index(key: u64, entries: usize) -> usize {
     let entries = entries as u64;
     let (round, place) = (key / entries, key % entries);
-    // 2⁶⁴/φ: consecutive rounds start far apart.
+    // Multiplication by 2⁶⁴/φ: consecutive rounds start far apart.
     let begin = ((round.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) * entries) >> 32;
     ((place + begin) % entries) as usize
 }
@@ -37,7 +39,7 @@ fn partners_in_entry(all: &[Partner], mut at: u32) -> impl Iterator<Item = u32> 
 
 enum Table {
     /// *Round robin* (§5.1.3) over ⌈√P⌉ entries, see [`entry_index`]. With `None` the number of partners per
-    /// entry is unlimited, and the table grows with them.
+    /// table entry is unlimited, and the table grows with the number of partners.
     RoundRobin {
         entries: Vec<u32>,
         per_entry: Option<u32>,
@@ -57,8 +59,8 @@ impl Partners {
         Partners { all: Vec::new(), table: Table::RoundRobin { entries: Vec::new(), per_entry }, processes }
     }
 
-    /// Partners with `keys` and a perfect hash. If the hash takes too much memory, a round robin table with
-    /// an entry per key.
+    /// Partners with `keys` and a perfect hash. If the hash takes too much memory, the result is a round
+    /// robin table with an entry per key.
     pub fn with_perfect_hash(processes: u64, keys: &[u64]) -> Self {
         let partner = |key| Partner {
             source: Rank((key % processes) as u32),
@@ -95,14 +97,14 @@ impl Partners {
         &mut self.all[at as usize]
     }
 
-    /// Equation 1. Distinct for ranks below P. Other sources (libfabric addresses) may share keys;
-    /// [`find`](Self::find) compares the source.
+    /// The key of a source in a context (Equation 1). Ranks below P have distinct keys. Other sources
+    /// (libfabric addresses) may share keys; [`find`](Self::find) compares the source.
     #[inline]
     fn key(&self, number: u64, source: Rank) -> u64 {
         u64::from(source.0).wrapping_add(self.processes.wrapping_mul(number))
     }
 
-    /// Finds a partner. O(1): at most `per_entry` comparisons.
+    /// Finds the partner for a source. O(1): at most `per_entry` comparisons.
     #[inline]
     pub fn find(&self, number: u64, source: Rank) -> Option<u32> {
         let key = self.key(number, source);
@@ -119,12 +121,12 @@ impl Partners {
         }
     }
 
-    /// Partners of one context.
+    /// Partners in one context.
     pub fn of(&self, number: u64) -> impl Iterator<Item = (u32, &Partner)> {
         (0..).zip(&self.all).filter(move |(_, partner)| partner.number == number)
     }
 
-    /// Whether no more partners can be added.
+    /// True if no more partners can be added.
     pub fn is_full(&self) -> bool {
         match self.table {
             Table::RoundRobin { per_entry: None, .. } => self.all.len() as u64 >= u64::from(NIL),
@@ -135,8 +137,8 @@ impl Partners {
         }
     }
 
-    /// Makes a source a partner for entries of age `since` and younger. Returns false if its table entry is
-    /// full or memory is exhausted.
+    /// Makes a source a partner for entries of age `since` and younger. Returns false if the table entry of
+    /// the source is full, or if an allocation fails.
     pub fn add(&mut self, number: u64, source: Rank, since: u64) -> bool {
         if self.is_full() || self.reserve_partner().is_err() {
             return false;
@@ -168,13 +170,14 @@ impl Partners {
         table + (self.all.capacity() * size_of::<Partner>()) as u64
     }
 
-    /// ⌈√P⌉ entries. A table without bound grows to one entry per partner, so that lookups stay O(1).
+    /// The minimum number of table entries, ⌈√P⌉. A table without bound grows to one entry per partner, so
+    /// that lookups stay O(1).
     fn entries_min(&self) -> u64 {
         let root = self.processes.isqrt();
         root + u64::from(root * root < self.processes)
     }
 
-    /// Reserves memory for one more partner. It grows with their number, up to the bound.
+    /// Reserves memory for one more partner. The table grows with the number of partners, up to the bound.
     fn reserve_partner(&mut self) -> Result<(), Refused> {
         let wanted = self.entries_min();
         let len = self.all.len() as u64;
@@ -213,7 +216,7 @@ mod tests {
 
     #[test]
     fn entry_takes_limited_partners() {
-        // ⌈√10⌉ = 4 entries of 2, full after two rounds.
+        // The table has ⌈√10⌉ = 4 entries of 2 partners, so the table is full after two rounds.
         let mut partners = Partners::empty(10, Some(2));
         let taken: Vec<bool> = (0..10).map(|rank| partners.add(0, Rank(rank), rank.into())).collect();
         assert_eq!(taken, [true, true, true, true, true, true, true, true, false, false]);

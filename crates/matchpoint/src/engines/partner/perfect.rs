@@ -1,22 +1,23 @@
 //! Perfect hash over the keys of the partners, for the static approach.
 //!
-//! For any key it returns the only partner that can have it. The caller compares that partner with the key.
+//! For any key, the hash returns the only partner that can have the key. The caller compares the key of this
+//! partner.
 
 use crate::linked::NIL;
 
-/// Hash of the paper (§4.2, after Gettys). Keys are in an m × m matrix, m² > the largest key. Rows are
-/// shifted right until no column has two keys, then merged into one array.
+/// Hash of the paper (§4.2, after Gettys). Keys are in an m × m matrix, m² > the largest key. Each row is
+/// shifted right until no column has two keys. All rows are merged into one array.
 ///
-/// A lookup takes a division and two loads. The m shifts and the columns take up to 8·√(largest key) bytes,
-/// for any number of keys: four keys up to 2⁴⁸ need 170 MiB. A hash above [`BYTES`] may therefore not exceed
-/// [`BYTES_PER_KEY`].
+/// A lookup needs one division and two loads. The m shifts and the columns take up to 8·√(largest key) bytes,
+/// for any number of keys: four keys up to 2⁴⁸ need 170 MiB. A hash larger than [`BYTES`] is therefore
+/// limited to [`BYTES_PER_KEY`] per key.
 pub(super) struct Displacement {
     m: u64,
     shifts: Box<[u32]>,
     slots: Box<[u32]>,
 }
 
-/// Size that is always allowed: a million processes with ten contexts need 25 KB.
+/// Size of a hash that is allowed for any number of keys. A million processes with ten contexts need 25 KB.
 const BYTES: usize = 1 << 16;
 
 const BYTES_PER_KEY: usize = 32;
@@ -32,7 +33,7 @@ impl Displacement {
         let mut rows: Vec<(u64, u64, u32)> = (0..).zip(keys).map(|(n, &key)| (key / m, key % m, n)).collect();
         rows.sort_unstable();
         let mut rows: Vec<&[(u64, u64, u32)]> = rows.chunk_by(|one, next| one.0 == next.0).collect();
-        // The fullest row first ("first fit decreasing"; in the paper "some amount").
+        // Places the fullest row first ("first fit decreasing"). The paper shifts rows by "some amount".
         rows.sort_by_key(|row| std::cmp::Reverse(row.len()));
         let mut shifts = vec![0; m as usize];
         let mut slots: Vec<u32> = Vec::new();

@@ -1,7 +1,8 @@
-//! Profile of the static approach (partner paper §4.2): queue elements by process and source.
+//! Profile of the static approach (partner paper §4.2): numbers of queued entries by process and source.
 //!
-//! A text file. The first line is [`VERSION`]. Empty lines and `#` comments are ignored. `processes P` is the
-//! number of processes. `process R` starts the lines of process R. A line of four numbers is a source:
+//! A profile is a text file. The first line is [`VERSION`]. Empty lines and `#` comments are ignored.
+//! `processes P` is the number of processes. `process R` starts the lines of process R. A line of four
+//! numbers is a source:
 //!
 //! ```text
 //! matchpoint-partners 1
@@ -15,8 +16,8 @@
 //! ```
 //!
 //! *context* is the mapped context id: each process numbers contexts in the order of their first entry.
-//! *source* is a rank of that communicator. *posted* counts queued receives with this source, *unexpected*
-//! its unexpected messages.
+//! *source* is a rank of the communicator. *posted* counts queued receives with this source, *unexpected*
+//! counts unexpected messages from this source.
 
 use std::fmt::{self, Display};
 use std::fs::File;
@@ -26,23 +27,23 @@ use std::path::{Path, PathBuf};
 /// First line of a profile.
 pub const VERSION: &str = "matchpoint-partners 1";
 
-/// Bound of processes and contexts, so that every key fits into 64 bits.
+/// Bound of the numbers of processes and contexts, so that every key fits into 64 bits.
 const IDS: u64 = 1 << 32;
 
-/// Queue elements of a source at a process.
+/// Numbers of queued entries of one source at one process.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Source {
-    /// Mapped context id.
+    /// Mapped context id of the communicator.
     pub context: u64,
-    /// Rank in that communicator.
+    /// Rank of the source in the communicator.
     pub source: u32,
-    /// Queued receives with this source.
+    /// Number of queued receives with this source.
     pub posted: u64,
-    /// Its unexpected messages.
+    /// Number of unexpected messages from this source.
     pub unexpected: u64,
 }
 
-/// Sources of a process.
+/// Entries of a profile for one process.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Process {
     /// Rank of the process.
@@ -51,12 +52,12 @@ pub struct Process {
     pub sources: Vec<Source>,
 }
 
-/// A profile, or the part that was read.
+/// A profile, or the part of a profile that was read.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Profile {
     /// Number of processes: the paper's P.
     pub processes: u64,
-    /// Processes that were read, in ascending order.
+    /// Processes that were read from the file, in ascending order.
     pub known: Vec<Process>,
 }
 
@@ -64,7 +65,7 @@ pub struct Profile {
 #[derive(Debug)]
 pub struct ProfileError {
     path: PathBuf,
-    /// From 1; 0 for the whole file.
+    /// Line number, from 1; 0 if the error concerns the whole file.
     line: usize,
     what: String,
 }
@@ -81,12 +82,12 @@ impl Display for ProfileError {
 
 impl std::error::Error for ProfileError {}
 
-/// Processes to read.
+/// The processes of a profile that a reader selects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ProcessSelection {
     /// All processes.
     All,
-    /// The first process of the file.
+    /// The process that the file lists first.
     First,
     /// The process with this rank.
     Rank(u64),
@@ -110,10 +111,10 @@ impl Profile {
     }
 
     /// Reads the file up to the last process of `selection`. Lines of other processes are skipped without
-    /// checks, so that many engines can read one file.
+    /// checks, which saves time when many engines read one file.
     ///
     /// # Errors
-    /// The file is unreadable or damaged (reported with its line), or lacks the process.
+    /// The file is unreadable or damaged (the error has the line number), or has no selected process.
     pub fn read(path: &Path, selection: ProcessSelection) -> Result<Self, ProfileError> {
         let file = File::open(path).map_err(|cause| ProfileError {
             path: path.to_owned(),
@@ -152,7 +153,7 @@ struct Reader {
 }
 
 impl Reader {
-    /// Parses a line. Returns true after the last line of interest.
+    /// Parses a line. Returns true after the last line of the selected processes.
     fn parse_line(&mut self, at: usize, line: &str) -> Result<bool, String> {
         if at == 1 {
             return if line == VERSION {

@@ -1,10 +1,10 @@
-//! One of both queues, split into a shared queue and a queue per partner.
+//! The posted or the unexpected queue, split into a shared queue and a queue per partner.
 //!
-//! **Levels.** In the paper each level has a non-partner queue (npq₀ for the base level, npq₁, …). When it
-//! has more than *t* entries, its most frequent sources become partners, and a new level starts with an empty
-//! npq. Entries of npqᵢ are older than those of npqᵢ₊₁. Here all npqs are one ring, and a level is the age of
-//! its first entry. A ring entry takes 1 to 3.5 ns per comparison, an entry of the paper's linked lists 6 to
-//! 11 ns in random order.
+//! **Levels.** In the paper each level has a non-partner queue (npq₀ for the base level, npq₁, …). When the
+//! npq of a level has more than *t* entries, the most frequent sources become partners, and a new level
+//! starts with an empty npq. Entries of npqᵢ are older than those of npqᵢ₊₁. Here all npqs are one ring, and
+//! a level is the age of its first entry. A comparison with a ring entry takes 1 to 3.5 ns, with an entry of
+//! the paper's linked lists 6 to 11 ns in random order.
 //!
 //! ```text
 //! shared   a₁ b₂ c₃ a₄ a₅ │ d₇ e₈ d₉ d₁₀ │ f₁₂ …      ages; │ starts a level
@@ -13,16 +13,17 @@
 //! d        d₁₃                                         a partner since 11
 //! ```
 //!
-//! **Proof of order.** Let source *s* be a partner since age *y*. Its entries of age *y* or younger are in
-//! its queue, older ones in the shared queue. Entries never move between them.
+//! **Proof of order.** Let source *s* be a partner since age *y*. The entries of *s* with age *y*, and
+//! younger entries, are in the queue of *s*; older entries are in the shared queue. Entries never move
+//! between both queues.
 //!
 //! * All matching entries of *s* are in the shared queue before age *y* (Algorithm 3, lines 1 and 12 to 14),
-//!   or in its queue (line 15). Both are in order of age. So the first match in the shared queue, else in its
-//!   queue, is the oldest.
+//!   or in its queue (line 15). Both queues are in order of age. So the first match in the shared queue, else
+//!   in the queue of *s*, is the oldest.
 //! * Entries of other sources are all in the shared queue (lines 23 to 24).
 //! * A message with unknown source is in the shared queue. When it gets its source, it moves to the position
 //!   of its age ([`SplitQueue::set_envelope`]).
-//! * Tags do not select a queue, so any-tag receives need no more searches.
+//! * Tags do not select a queue, so an any-tag receive needs no additional search.
 //! * An any-source receive compares the ages of the first match in each queue.
 
 use std::collections::VecDeque;
@@ -73,10 +74,10 @@ pub(super) struct Found {
     pub age: u64,
 }
 
-/// Position of an entry, valid while others are added and removed.
+/// Position of an entry. Additions and removals of other entries keep the position valid.
 #[derive(Clone, Copy)]
 pub(crate) enum EntryPosition {
-    /// Age in the shared queue, and an upper bound of its index.
+    /// Age of the entry in the shared queue, and an upper bound of the entry's index.
     Shared {
         age: u64,
         before: usize,
@@ -85,24 +86,25 @@ pub(crate) enum EntryPosition {
 }
 
 pub(super) struct SplitQueue<T> {
-    /// The paper's npqs, one after the other.
+    /// The paper's npqs in one queue, in the order of levels.
     shared: VecDeque<Aged<T>>,
     slab: Slab<Aged<T>, 1>,
-    /// PRQ_ANY; always empty in the unexpected queue.
+    /// PRQ_ANY, the any-source receives; always empty in the unexpected queue.
     from_any: LinkedQueue,
     pub partners: Partners,
-    /// Entries of the shared queue before the last level.
+    /// Number of entries in the shared queue before the last level.
     older: usize,
-    /// Older entries of the shared queue are of the base level, which has no partners.
+    /// Entries of the shared queue older than this age belong to the base level, which has no partners.
     base_until: u64,
-    /// Levels so far, the base level included: the paper's L. 64 bits, because it never decreases.
+    /// Levels so far, the base level included: the paper's L. The type has 64 bits, because the number never
+    /// decreases.
     pub levels: u64,
-    /// Entries until the next extraction, after one without partners.
+    /// Number of pushed entries until the next extraction, after an extraction without partners.
     pub extraction_delay: usize,
 }
 
 impl<T: QueueEntry> SplitQueue<T> {
-    /// An empty queue. Given partners are partners from the start.
+    /// An empty queue, with these partners from the start.
     pub fn new(partners: Partners) -> Self {
         let base_until = if partners.is_empty() { u64::MAX } else { 0 };
         let (shared, slab, from_any) = Default::default();
@@ -139,7 +141,7 @@ impl<T: QueueEntry> SplitQueue<T> {
         None
     }
 
-    /// The oldest match of one source. `look_up` searches the table of partners, after the base level
+    /// The oldest match from one source. After the base level, `look_up` searches the table of partners
     /// (Algorithm 3).
     #[inline]
     pub fn find(
@@ -198,7 +200,7 @@ impl<T: QueueEntry> SplitQueue<T> {
         Some(Found { at: SearchPosition::FromAny(at), age: self.slab.get(at).age })
     }
 
-    /// Queues a new entry, in the queue of its partner or in the shared one.
+    /// Queues a new entry, in the queue of its partner or in the shared queue.
     #[inline]
     pub fn push(&mut self, value: T, age: u64, partner: Option<u32>) -> Result<(), Refused> {
         let Some(number) = partner else {
@@ -247,7 +249,7 @@ impl<T: QueueEntry> SplitQueue<T> {
         self.slab.remove(place).value
     }
 
-    /// Ages and positions of all entries, those of the shared queue first.
+    /// Ages and positions of all entries; entries of the shared queue are first.
     pub fn positions(&self) -> impl Iterator<Item = (u64, EntryPosition)> {
         let shared = self.shared.iter().enumerate();
         let shared = shared.map(|(before, &Aged { age, .. })| (age, EntryPosition::Shared { age, before }));
@@ -261,7 +263,8 @@ impl<T: QueueEntry> SplitQueue<T> {
         }
     }
 
-    /// Index of the entry of this age in the shared queue. O(1) unless an older entry was removed.
+    /// Index of the entry of this age in the shared queue. The lookup is O(1) unless an older entry was
+    /// removed.
     fn index(&self, age: u64, before: usize) -> usize {
         match self.shared.get(before) {
             Some(entry) if entry.age == age => before,
@@ -282,8 +285,8 @@ impl<T: QueueEntry> SplitQueue<T> {
         self.take(at);
     }
 
-    /// Replaces a message with unknown source. If its source was a partner before its arrival, the message
-    /// moves to that queue, in the order of ages.
+    /// Sets the envelope of a message with unknown source. If the new source was a partner before the message
+    /// arrived, the message moves to the partner's queue, in order of age.
     pub fn set_envelope(
         &mut self,
         position: EntryPosition,
@@ -304,13 +307,13 @@ impl<T: QueueEntry> SplitQueue<T> {
         Ok(())
     }
 
-    /// Length of the last level in the shared queue.
+    /// Number of entries in the last level of the shared queue.
     #[inline]
     pub fn last_level_len(&self) -> usize {
         self.shared.len() - self.older
     }
 
-    /// Entries of the last level.
+    /// Entries of the last level of the shared queue.
     pub fn last_level(&self) -> impl Iterator<Item = &T> {
         self.shared.range(self.older..).map(|entry| &entry.value)
     }
@@ -322,7 +325,7 @@ impl<T: QueueEntry> SplitQueue<T> {
         self.levels += 1;
     }
 
-    /// Removes the partners of a context without entries, which may free table entries for others.
+    /// Removes the partners of a closed context, so that other sources can use the table entries.
     pub fn remove_context(&mut self, number: u64) {
         self.partners.remove_context(number);
         self.extraction_delay = 0;
@@ -333,7 +336,7 @@ impl<T: QueueEntry> SplitQueue<T> {
 mod tests {
     use super::*;
 
-    /// Programs that open and close contexts start levels without bound.
+    /// Programs that open and close contexts start an unlimited number of levels.
     #[test]
     fn levels_are_counted_beyond_32_bits() {
         let mut queue = SplitQueue::<Receive>::new(Partners::empty(4, None));

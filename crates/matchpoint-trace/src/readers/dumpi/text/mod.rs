@@ -1,5 +1,5 @@
-//! Text that `dumpi2ascii` prints from a binary file, with the calls (`-S`). Sizes of messages need `-X`,
-//! left-out calls need `-F`.
+//! Reader of the text form: output of `dumpi2ascii -S` from a binary file. With `-X` the text has sizes of
+//! messages, with `-F` numbers of omitted calls.
 
 pub(super) mod line;
 mod names;
@@ -28,7 +28,8 @@ pub(in crate::readers) const READER: Reader = Reader { name: "text of dumpi2asci
 
 static FORM: Form = Form { suffix: ", as text", rank, facts, stream };
 
-/// Reads the stream of one rank without sizes of messages, which follow the calls.
+/// Reads the stream of one rank. Sizes of messages are unknown, because the text has the sizes after the
+/// calls.
 pub fn read(input: impl BufRead + Send) -> impl RankReader {
     Stream::new(Path::new("(text)").to_owned(), input, Sizes::default())
 }
@@ -62,7 +63,8 @@ fn open(path: &Path) -> Result<Box<dyn Trace>, TraceError> {
     }
 }
 
-/// The number after `rank`, else the last one, and the part before it.
+/// Rank in a file name: the number after `rank`, else the last number; and the part of the name before this
+/// number.
 fn rank_in_name(path: &Path) -> Option<(String, u32)> {
     let name = name(path).replace("dumpi2ascii", "");
     let digits =

@@ -14,7 +14,7 @@ use crate::call::Call;
 use crate::error::TraceError;
 use crate::trace::RankReader;
 
-/// Limits memory. A line with a million requests is shorter.
+/// Maximum length of a line, which limits memory. A line with a million requests is shorter.
 const LONGEST_LINE: u64 = 64 << 20;
 
 const DAMAGED: &str = "print the text again with dumpi2ascii, or leave this rank out";
@@ -119,7 +119,7 @@ impl<R: BufRead> Stream<R> {
         Err(self.lines.wrong(format!("the text ends within a call of {name}")))
     }
 
-    /// Uses processor times if wall clock times are 0, which means not recorded.
+    /// Times of a call. If wall clock times were not recorded, the times are 0, and processor times are used.
     fn times(&mut self, started: &StartedCall, wall: Time, cpu: Time) -> (i64, i64) {
         if (started.wall, wall) == ((0, 0), (0, 0)) {
             return self.cpu.nanoseconds(started.cpu, cpu);
@@ -127,7 +127,8 @@ impl<R: BufRead> Stream<R> {
         self.wall.nanoseconds(started.wall, wall)
     }
 
-    /// Returns the field of an incomplete list of lists. Its last line also contains the next argument.
+    /// Reads an argument. Returns the field if the argument is a list of lists that continues on the next
+    /// line. The last line of the list also contains the next argument.
     fn argument(
         &mut self,
         layout: Option<&'static Layout>,
@@ -155,7 +156,7 @@ impl<R: BufRead> Stream<R> {
     }
 
     fn scalar(&mut self, Field { kind, name }: Field, value: i32) {
-        // The value is unsigned, but printed as signed.
+        // The text form prints this unsigned value as signed.
         let value = if kind == Kind::Half { i32::from(value as u16) } else { value };
         self.record.set(name, value);
         self.numbers.clear();

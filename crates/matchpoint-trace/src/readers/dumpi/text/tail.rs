@@ -11,7 +11,7 @@ use super::line::{number, split};
 use super::names;
 use crate::error::TraceError;
 
-/// Upper bound: at most 32,767 datatypes, and about 50 bytes per line.
+/// Upper bound of the tables' length: at most 32,767 datatypes, with about 50 bytes per line.
 const LONGEST: u64 = 4 << 20;
 const MOST_TYPES: usize = 1 << 15;
 
@@ -22,15 +22,15 @@ pub(super) struct Tables {
 }
 
 pub(super) fn read(path: &Path) -> Result<Tables, TraceError> {
-    let bytes = last(path).map_err(|error| TraceError::io(path, &error))?;
+    let bytes = read_last_bytes(path).map_err(|error| TraceError::io(path, &error))?;
     let mut sizes = Vec::new();
     let mut counts = Counts { called: vec![0; LAYOUTS.len()], ignored: vec![0; LAYOUTS.len()] };
     let mut counted = false;
     for line in bytes.split(|byte| *byte == b'\n') {
-        if let Some((datatype, size)) = size(line) {
+        if let Some((datatype, size)) = parse_size(line) {
             sizes.resize(sizes.len().max(datatype + 1), 0);
             sizes[datatype] = size;
-        } else if let Some((function, called, ignored)) = count(line) {
+        } else if let Some((function, called, ignored)) = parse_count(line) {
             (counts.called[function], counts.ignored[function]) = (called, ignored);
             counted = true;
         }
@@ -38,7 +38,7 @@ pub(super) fn read(path: &Path) -> Result<Tables, TraceError> {
     Ok(Tables { sizes: Sizes::new(sizes), counts: counted.then_some(counts) })
 }
 
-fn last(path: &Path) -> std::io::Result<Vec<u8>> {
+fn read_last_bytes(path: &Path) -> std::io::Result<Vec<u8>> {
     let mut file = File::open(path)?;
     let length = file.metadata()?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(LONGEST)))?;
@@ -47,18 +47,18 @@ fn last(path: &Path) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// `Datatype 28 (user-defined-datatype) has size 4`
-fn size(line: &[u8]) -> Option<(usize, i32)> {
+/// Parses `Datatype 28 (user-defined-datatype) has size 4`.
+fn parse_size(line: &[u8]) -> Option<(usize, i32)> {
     let (datatype, rest) = split(line.strip_prefix(b"Datatype ")?, b" ")?;
     let datatype = number(datatype).filter(|datatype| *datatype < MOST_TYPES)?;
     Some((datatype, number(split(rest, b" has size ")?.1)?))
 }
 
-/// `MPI_Send called 3 times and ignored 1 times`
-fn count(line: &[u8]) -> Option<(usize, u32, u32)> {
+/// Parses `MPI_Send called 3 times and ignored 1 times`.
+fn parse_count(line: &[u8]) -> Option<(usize, u32, u32)> {
     let (name, rest) = split(line, b" called ")?;
     let (called, rest) = split(rest, b" times and ignored ")?;
-    // Counts are printed as signed numbers.
+    // The text form prints counts as signed numbers.
     let count = |text| number::<i64>(text).map(|count| count as u32);
     Some((names::number(name)?, count(called)?, count(rest.strip_suffix(b" times")?)?))
 }

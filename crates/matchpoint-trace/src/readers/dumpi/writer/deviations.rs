@@ -4,27 +4,27 @@ use std::collections::BTreeMap;
 
 use crate::function::Function;
 
-/// In a sentence.
+/// Maximum number of functions that a sentence names.
 const NAMED: usize = 8;
 
-/// Counts of omitted and changed calls.
+/// Numbers of omitted and changed calls.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Deviations {
-    /// Calls written unchanged.
+    /// Number of calls written unchanged.
     pub written: u64,
-    /// Calls of functions that the format does not have.
+    /// Numbers of omitted calls, by function: the format does not have these functions.
     pub left_out: BTreeMap<Function, u64>,
-    /// Calls of the first function, written as the second.
+    /// Numbers of calls of a first function that were written as calls of a second function.
     pub stand_ins: BTreeMap<(Function, Function), u64>,
-    /// Lengths that are no product of two 31-bit numbers, written as unknown.
+    /// Number of lengths written as unknown, because the length is no product of two 31-bit numbers.
     pub lengths: u64,
-    /// Ambiguous or unknown statuses.
+    /// Number of ambiguous or unknown statuses.
     pub statuses: u64,
-    /// Calls that completed some requests, where the format has all or none.
+    /// Number of calls that completed some requests. The format can only express all requests or no request.
     pub partial: u64,
-    /// Times that the reader restores differently, because seconds have 16 bits.
+    /// Number of times that readers of the file convert to other times, because seconds have 16 bits.
     pub times: u64,
-    /// Communicators without members in the file.
+    /// Number of communicators without members in the file.
     pub members: u64,
 }
 
@@ -42,7 +42,7 @@ impl Deviations {
         self.members += members;
     }
 
-    /// Full sentences; none without deviations.
+    /// The deviations in full sentences; empty without deviations.
     pub fn notes(&self) -> Vec<String> {
         let counted = |count: u64, text: &str| (count > 0).then(|| format!("{count} {text}"));
         let notes = [
@@ -85,7 +85,7 @@ impl Deviations {
     }
 }
 
-/// Most frequent first.
+/// Names with their counts, the most frequent first.
 fn named(counted: impl Iterator<Item = (u64, String)>) -> String {
     let mut counted: Vec<(u64, String)> = counted.collect();
     counted.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));

@@ -1,4 +1,5 @@
-//! Arguments of a call by their names in the format. The reader is [`action`](super::super::action).
+//! Writer of a call's arguments, by their names in the format. The reader is
+//! [`action`](super::super::action).
 
 use super::super::layout::Name;
 use super::deviations::Deviations;
@@ -12,7 +13,7 @@ use crate::call::{
 };
 use crate::function::Function;
 
-/// Never equal to the root's rank.
+/// Rank of an unknown process, never equal to the root's rank.
 const NOT_KNOWN: i32 = -2;
 
 pub(super) struct ArgumentWriter<'w> {
@@ -137,7 +138,7 @@ impl ArgumentWriter<'_> {
         self.values.set(Name::dest, peer(send.dest));
         self.comm(Name::comm, send.comm)?;
         self.length(send.bytes, Name::sendcount, Name::sendtype);
-        // Calls that replace the sent data.
+        // These calls replace the sent data, so both counts are equal.
         self.values.copy(Name::sendcount, Name::count);
         self.values.copy(Name::sendtype, Name::datatype);
         self.values.set(Name::sendtag, send.tag);
@@ -148,7 +149,8 @@ impl ArgumentWriter<'_> {
         Ok(())
     }
 
-    /// Without a source, a receive from any source would look like one from `MPI_PROC_NULL`.
+    /// Adds a source to a status without a source. Without this source, a receive from any source would look
+    /// like a receive from `MPI_PROC_NULL`.
     fn reported(&mut self, source: Peer, status: Option<Status>) {
         let Some(status) = status else { return };
         if source == Peer::Any && !matches!(status.source, Peer::Rank(_)) {
@@ -209,7 +211,7 @@ impl ArgumentWriter<'_> {
         for name in [Name::datatype, Name::sendtype, Name::recvtype] {
             self.values.set(name, of);
         }
-        // Only the sum over all processes is known.
+        // Only the sum over all processes is known, so one count has the sum.
         self.values.counts.push(number);
         self.comm(Name::comm, comm)
     }
@@ -270,7 +272,7 @@ impl ArgumentWriter<'_> {
         Ok(())
     }
 
-    /// A grid with listed members has one dimension of all members.
+    /// Writes the integers of a communicator. A grid with listed members has one dimension with all members.
     fn integers(&mut self, call: &Call, how: NewComm) {
         match how {
             NewComm::Listed { own, .. } => self.values.integers.push(own as i32),
@@ -309,7 +311,7 @@ impl ArgumentWriter<'_> {
     }
 }
 
-/// Unknown values, and those of more than 31 bits, are negative.
+/// A status in the file's form. Unknown values, and values of more than 31 bits, are negative.
 fn raw_status(status: Option<Status>) -> RawStatus {
     let none = Status { source: Peer::Any, tag: TagArg::Any, bytes: None, cancelled: false };
     let Status { source, tag: reported, bytes, cancelled } = status.unwrap_or(none);

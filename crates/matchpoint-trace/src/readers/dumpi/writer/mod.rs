@@ -28,10 +28,10 @@ use super::version::Version;
 use crate::call::{Action, Call, CommId, RequestId};
 use crate::function::{Class, Function};
 
-/// The tracer's last version.
+/// Version of the format, the last version of the tracer.
 const VERSION: Version = Version(13, 0, 0);
 
-/// Offset of the stream.
+/// Offset of the stream of records in the file.
 const BODY: u64 = 8;
 
 static NUMBERS: LazyLock<Vec<Option<u16>>> = LazyLock::new(|| {
@@ -49,13 +49,13 @@ pub struct Settings {
     pub rank: u32,
     /// Size of `MPI_COMM_WORLD`.
     pub size: u32,
-    /// Host name.
+    /// Host name of the process.
     pub host: String,
-    /// Seconds since 1970; 0 if unknown.
+    /// Start of the job in seconds since 1970; 0 if unknown.
     pub started_s: u64,
 }
 
-/// The `.meta` file of `ranks` files `PREFIX-0000.bin`, ….
+/// Content of the `.meta` file for `ranks` files named `PREFIX-0000.bin`, ….
 pub fn meta(prefix: &str, ranks: u32, started_s: u64) -> String {
     let Version(version, subversion, subsubversion) = VERSION;
     format!(
@@ -115,7 +115,7 @@ impl<W: Write> Writer<W> {
     /// Writes a call. Calls of several threads may be out of order by up to an hour.
     ///
     /// # Errors
-    /// The file cannot be written, or more communicators are alive at once than the format has numbers.
+    /// The file cannot be written, or more communicators exist at the same time than the format has numbers.
     pub fn call(&mut self, call: &Call) -> io::Result<()> {
         if self.times.is_none() {
             self.begin(call.enter_ns)?;
@@ -133,7 +133,7 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// Writes the tables, and returns the deviations.
+    /// Writes the tables, and returns the deviations from the source.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -166,7 +166,7 @@ impl<W: Write> Writer<W> {
             Action::CommCreate { parent, how, .. } => {
                 replaced::creation(self.members.function(call, parent, how))
             }
-            // A record of zeros would be a message, or a communicator.
+            // A record of zeros would mean a message or a communicator, so the call is omitted.
             Action::Other if call.function.class() == Class::PointToPoint || makes(call.function) => {
                 return None;
             }
@@ -182,7 +182,7 @@ impl<W: Write> Writer<W> {
         }
         for call in self.replaced.calls(function, call) {
             match call.action {
-                // A request freed at once has no id of the application.
+                // A request that was created and freed by the writer has no id of the application.
                 Action::RequestFree => self.write_freed(&call)?,
                 _ => self.write(call.function, &call)?,
             }

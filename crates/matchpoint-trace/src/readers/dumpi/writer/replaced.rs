@@ -1,11 +1,11 @@
-//! Replacement of calls without a record by equivalent calls.
+//! Calls that the format cannot represent, replaced by equivalent calls.
 
 use std::collections::HashMap;
 
 use crate::call::{Action, Call, HandleId, Peer, ReceiveArgs, RequestId, Status, TagArg};
 use crate::function::Function;
 
-/// By matched probe.
+/// Matched probes that later calls replace: the arguments of each probe, by message id.
 #[derive(Default)]
 pub(super) struct Replacements {
     taken: HashMap<HandleId, ReceiveArgs>,
@@ -49,7 +49,8 @@ impl Replacements {
                 self.taken.remove(&handle);
                 vec![with(function, Action::Receive { args, request, status })]
             }
-            // Frees the send's request at once, as an application may do that does not wait for it.
+            // Frees the request of the send immediately, as an application that does not wait for the send
+            // would do.
             Action::SendReceive { send, receive, request, .. } => {
                 let sent = Action::Send { args: send, request: Some(RequestId::UNKNOWN) };
                 let received = Action::Receive { args: receive, request, status: None };
@@ -77,7 +78,7 @@ impl Replacements {
         self.taken.insert(handle, ReceiveArgs { source, tag, bytes, ..*args });
     }
 
-    /// For exactly the message that a probe took.
+    /// Arguments of a receive for exactly the message that a probe took.
     fn envelope(&self, handle: HandleId, status: Option<Status>) -> Option<ReceiveArgs> {
         let mut args = *self.taken.get(&handle)?;
         if let Some(status) = status.filter(|status| !status.cancelled) {
