@@ -66,7 +66,7 @@ fn interrupted_calibration_continues() {
             assert!(begin.elapsed() < Duration::from_secs(100), "nothing is measured");
             std::thread::sleep(Duration::from_millis(2));
         }
-        mpi::send_signal(job.id(), signal);
+        assert!(mpi::send_signal(job.id(), signal));
         let status = job.wait().unwrap();
         let mut said = String::new();
         job.stderr.take().unwrap().read_to_string(&mut said).unwrap();

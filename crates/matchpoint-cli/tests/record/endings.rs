@@ -161,7 +161,7 @@ fn stopped_job_keeps_trace() {
             assert!(begin.elapsed() < Duration::from_secs(60), "nothing is recorded under {}", mpi.name);
             thread::sleep(Duration::from_millis(50));
         }
-        mpi::send_signal(child.id(), Signal::TERM);
+        assert!(mpi::send_signal(child.id(), Signal::TERM));
         let status = child.wait().unwrap();
         let said = fs::read_to_string(folder.path().join("said")).unwrap();
         assert!(!status.success(), "{said}");

@@ -184,10 +184,10 @@ pub fn build_once(file: PathBuf, build: impl FnOnce(&Path)) -> PathBuf {
     file
 }
 
-/// Sends a signal without the program `kill`, which a minimal system does not have.
-pub fn send_signal(pid: u32, signal: Signal) {
+/// Sends a signal without the program `kill`, which a minimal system does not have. Returns false if the process has ended.
+pub fn send_signal(pid: u32, signal: Signal) -> bool {
     let pid = Pid::from_raw(pid.try_into().unwrap()).unwrap();
-    kill_process(pid, signal).unwrap_or_else(|error| panic!("cannot send {signal:?} to {pid:?}: {error}"));
+    kill_process(pid, signal).is_ok()
 }
 
 pub fn run(command: &mut Command) {

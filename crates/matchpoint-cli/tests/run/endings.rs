@@ -87,7 +87,7 @@ impl Endless {
     }
 
     fn signal(&self, signal: Signal) {
-        mpi::send_signal(self.run.id(), signal);
+        assert!(mpi::send_signal(self.run.id(), signal));
     }
 
     /// Ends the job. Returns the remaining lines, and whether the command succeeded.
