@@ -7,7 +7,7 @@ use crate::mpi;
 
 /// Common end of these messages.
 fn offers_alternative(said: &str) {
-    for words in ["Without --below", "above any MPI", "Intel MPI"] {
+    for words in ["omit --below", "above any MPI", "Intel MPI"] {
         assert!(said.contains(words), "{words}: {said}");
     }
 }
