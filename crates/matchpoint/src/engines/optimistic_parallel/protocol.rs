@@ -23,7 +23,7 @@
 //!    candidate, *p* the number of earlier messages that booked *r* (*rivals*), and *others* the earlier
 //!    messages that match *r* without booking it.
 //! * No others: *i* takes the *p*th receive after *r* in its run of compatible receives (*r* itself if *p* =
-//!      0), if the run is long enough. For *p* > 0 this is the paper's fast path.
+//!   0), if the run is long enough. For *p* > 0 this is the paper's fast path.
 //! * Others without rivals: when the others are settled, *i* takes *r* if *r* is free.
 //! * Both others and rivals, a run that is too short, or a taken *r*: the slow path. When all earlier
 //!   messages are settled, *i* searches again among free receives.
