@@ -5,9 +5,11 @@ from pathlib import Path
 
 
 class Edits:
-    """Edits of the files in one folder. `write` writes all of them, after each found its place."""
+    """Edits of the files in one folder. `write` writes all of them, after each found its place. `header` is ours."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, header):
+        if (Path(folder) / header).exists():
+            sys.exit(f"error: '{Path(folder) / header}' exists already\nhint: use an unchanged checkout")
         self.folder = Path(folder)
         self.texts = {}
         self.count = 0

@@ -5,6 +5,7 @@
 # PREFIX, and prints a line `ok NAME` or `not_ok NAME` for each.
 mpich_tests() {
     local suite=$1 prefix=$2 part build=$PWD/suite
+    export MPITEST_TIMEOUT=${MPITEST_TIMEOUT:-90}
     mkdir -p "$build"
     (cd "$build" && "$suite/configure" --with-mpi="$prefix" --disable-fortran --disable-cxx --disable-spawn) >&2
     make -C "$build/util" >&2

@@ -27,6 +27,6 @@ fuzz_target!(|data: &[u8]| {
     }
     if let Ok(network) = Topology::parse(text, path) {
         let last = u32::try_from(network.nodes().saturating_sub(1)).unwrap_or(0).min(64);
-        (0..=last).for_each(|node| network.ways_to(node).route(0, &mut |_| {}));
+        (0..=last).for_each(|node| network.routes_to(node).route(0, &mut |_| {}));
     }
 });

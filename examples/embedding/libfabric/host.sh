@@ -22,7 +22,11 @@ test_host() {
         bash source/fabtests/scripts/runfabtests.sh -vvv -f "$excluded" -p "$prefix/bin" -T 60 -t functional "$provider" |
             sed -nE "s/^- name: +(.*)/\1/p; s/^  result: +(.*)/\1/p" | paste -d'|' - - |
             sed -E 's/(.*)\|(.*)/\2 \1/' || true
-        "$prefix/bin/order" "$provider" >&2 || true
+        if timeout 60 "$prefix/bin/order" "$provider" >&2; then
+            echo "Pass posted order over $provider"
+        else
+            echo "Fail posted order over $provider"
+        fi
     done
 }
 

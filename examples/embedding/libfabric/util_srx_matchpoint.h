@@ -40,6 +40,7 @@ static int mp_srx_create(struct util_srx_ctx *srx)
 	char error[256];
 
 	dlist_init(&srx->matched);
+	dlist_init(&srx->replaced);
 	if (mp_create(getenv("FI_MATCHPOINT_ENGINE"), 0, &srx->engine, error, sizeof(error)) == MP_OK)
 		return FI_SUCCESS;
 	FI_WARN(&core_prov, FI_LOG_EP_CTRL, "FI_MATCHPOINT_ENGINE: %s\n", error);
@@ -57,6 +58,16 @@ static void mp_srx_drain(void *user, int32_t kind, uint64_t id)
 
 static void mp_srx_destroy(struct util_srx_ctx *srx)
 {
+	struct util_rx_entry *rx_entry;
+
+	while (!dlist_empty(&srx->matched)) {
+		dlist_pop_front(&srx->matched, struct util_rx_entry, rx_entry, d_entry);
+		mp_srx_drain(NULL, MP_DRAINED_MESSAGE, (uintptr_t) rx_entry);
+	}
+	while (!dlist_empty(&srx->replaced)) {
+		dlist_pop_front(&srx->replaced, struct util_rx_entry, rx_entry, d_entry);
+		ofi_buf_free(rx_entry);
+	}
 	mp_close(srx->engine, 0, mp_srx_drain, NULL);
 	mp_destroy(srx->engine);
 	srx->engine = NULL;
@@ -68,11 +79,16 @@ static void mp_srx_start_matched(struct util_srx_ctx *srx)
 	struct util_rx_entry *rx_entry;
 
 	ofi_genlock_lock(&srx->unspec_lock);
+	while (!dlist_empty(&srx->replaced)) {
+		dlist_pop_front(&srx->replaced, struct util_rx_entry, rx_entry, d_entry);
+		ofi_buf_free(rx_entry);
+	}
 	while (!dlist_empty(&srx->matched)) {
 		dlist_pop_front(&srx->matched, struct util_rx_entry, rx_entry, d_entry);
 		ofi_genlock_unlock(&srx->unspec_lock);
 		srx->update_func(srx, rx_entry);
-		rx_entry->peer_entry.srx->peer_ops->start_tag(&rx_entry->peer_entry);
+		if (rx_entry->peer_entry.srx->peer_ops->start_tag(&rx_entry->peer_entry))
+			FI_WARN(&core_prov, FI_LOG_EP_CTRL, "start_tag failed\n");
 		ofi_genlock_lock(&srx->unspec_lock);
 	}
 	ofi_genlock_unlock(&srx->unspec_lock);
@@ -155,17 +171,35 @@ static struct util_rx_entry *util_search_unexp_tag(struct util_srx_ctx *srx, fi_
 	return found.status == MP_FOUND ? mp_srx_entry(found.id) : NULL;
 }
 
-/* Posts a receive that found no message. */
+/* A message continues with the words of its receive: its entry is the one that its provider knows. */
+static void mp_srx_take_words(struct util_rx_entry *message, struct util_rx_entry *receive)
+{
+	util_init_rx_entry(message, receive->peer_entry.iov, receive->peer_entry.desc, receive->peer_entry.count,
+			   receive->peer_entry.addr, receive->peer_entry.context, receive->peer_entry.tag,
+			   receive->peer_entry.flags);
+	message->status = RX_ENTRY_MATCHED;
+}
+
+/* Posts a receive that found no message. Since that search a message may have got its source: the receive takes the message. */
 static int mp_srx_post(struct util_srx_ctx *srx, struct util_rx_entry *rx_entry)
 {
+	struct util_rx_entry *message;
 	mp_outcome posted;
 
 	ofi_genlock_lock(&srx->unspec_lock);
 	posted = mp_post(srx->engine, (uintptr_t) rx_entry, mp_srx_pair(srx, rx_entry->peer_entry.addr),
 			 rx_entry->peer_entry.tag, rx_entry->ignore);
 	ofi_genlock_unlock(&srx->unspec_lock);
-	if (posted.status != MP_QUEUED)
+	if (posted.status == MP_QUEUED)
+		return FI_SUCCESS;
+	if (posted.status == MP_MATCHED) {
+		message = mp_srx_entry(posted.id);
+		mp_srx_take_words(message, rx_entry);
 		ofi_buf_free(rx_entry);
+		srx->update_func(srx, message);
+		return (int) message->peer_entry.srx->peer_ops->start_tag(&message->peer_entry);
+	}
+	ofi_buf_free(rx_entry);
 	return mp_srx_status(posted.status, "mp_post");
 }
 
@@ -183,7 +217,7 @@ static void mp_srx_compare(void *user, const mp_entry *entry)
 		search->found = mp_srx_entry(entry->id);
 }
 
-/* Cancels the oldest posted receive with this context. O(posted receives). Returns -FI_ENOENT if there is none. */
+/* Cancels the oldest posted receive with this context. O(n log n) for n posted receives. Returns -FI_ENOENT if there is none. */
 static ssize_t mp_srx_cancel(struct util_srx_ctx *srx, void *context,
 			     int (*cancel)(struct util_srx_ctx *, uint64_t, struct util_rx_entry *))
 {
@@ -224,6 +258,7 @@ static void mp_srx_name_sources(struct util_srx_ctx *srx, struct fid_peer_srx *p
 	struct mp_srx_unknown unknown = {.peer = peer};
 	struct util_rx_entry *rx_entry, *receive;
 	mp_outcome named;
+	fi_addr_t addr;
 
 	if (!srx->dir_recv)
 		return;
@@ -233,21 +268,22 @@ static void mp_srx_name_sources(struct util_srx_ctx *srx, struct fid_peer_srx *p
 		mp_visit(srx->engine, MP_QUEUE_UNEXPECTED, mp_srx_add_unknown, &unknown);
 	while (!dlist_empty(&unknown.entries)) {
 		dlist_pop_front(&unknown.entries, struct util_rx_entry, rx_entry, d_entry);
-		rx_entry->peer_entry.addr = get_addr(&rx_entry->peer_entry);
-		if (rx_entry->peer_entry.addr == FI_ADDR_UNSPEC)
+		addr = get_addr(&rx_entry->peer_entry);
+		if (addr == FI_ADDR_UNSPEC)
 			continue;
 		named = mp_readdress(srx->engine, (uintptr_t) rx_entry, mp_pair(0, MP_UNKNOWN_SOURCE),
-				     rx_entry->peer_entry.tag, (uint32_t) rx_entry->peer_entry.addr);
-		if (named.status != MP_MATCHED)
-			continue;
-		/* The message's entry is the one that its provider knows: it continues with the words of the receive. */
-		receive = mp_srx_entry(named.id);
-		util_init_rx_entry(rx_entry, receive->peer_entry.iov, receive->peer_entry.desc,
-				   receive->peer_entry.count, receive->peer_entry.addr, receive->peer_entry.context,
-				   receive->peer_entry.tag, receive->peer_entry.flags);
-		ofi_buf_free(receive);
-		rx_entry->status = RX_ENTRY_MATCHED;
-		dlist_insert_tail(&rx_entry->d_entry, &srx->matched);
+				     rx_entry->peer_entry.tag, (uint32_t) addr);
+		if (named.status == MP_NAMED) {
+			rx_entry->peer_entry.addr = addr;
+		} else if (named.status == MP_MATCHED) {
+			/* The pool of entries is the other lock's: mp_srx_start_matched frees the receive. */
+			receive = mp_srx_entry(named.id);
+			mp_srx_take_words(rx_entry, receive);
+			dlist_insert_tail(&rx_entry->d_entry, &srx->matched);
+			dlist_insert_tail(&receive->d_entry, &srx->replaced);
+		} else {
+			FI_WARN(&core_prov, FI_LOG_EP_CTRL, "mp_readdress: %s\n", mp_status_text(named.status));
+		}
 	}
 	ofi_genlock_unlock(&srx->unspec_lock);
 	if (srx->lock->lock_type == OFI_LOCK_NOOP)

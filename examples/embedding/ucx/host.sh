@@ -16,12 +16,15 @@ build_host() {
         make -j"$(nproc)" -C "$part")
 }
 
-# The tests of tag matching, of requests and of threads. The embedding changes no struct, so one test program serves both.
+# The tests of tag matching, of requests and of threads. The embedding changes no struct, so one test program serves both. A test
+# that starts and does not end is CRASHED; tests after a crash have no result, so a crash is never equal to a pass.
 test_host() {
     local filter gtest=$work/stock/source/checked/test/gtest/gtest
     filter=$(sed '/^#/d' "$folder/tests" | paste -sd:)
-    LD_PRELOAD=$work/$1/source/checked/src/ucp/.libs/libucp.so "$gtest" --gtest_filter="$filter" |
-        sed -nE 's/^\[ +(OK|FAILED|SKIP) +\] ([^ ,(]+).*/\1 \2/p' | sort -u
+    LD_PRELOAD=$work/$1/source/checked/src/ucp/.libs/libucp.so "$gtest" --gtest_filter="$filter" | awk '
+        /^\[ RUN / { running = $4 }
+        /^\[ +(OK|FAILED|SKIP|SKIPPED) +\]/ && running != "" { print $2, running; running = "" }
+        END { if (running != "") print "CRASHED", running }'
 }
 
-measure_host() { "$folder/measure" "$1" "$2"; }
+measure_host() { "$folder/measure" "$1" "$2" 3; }

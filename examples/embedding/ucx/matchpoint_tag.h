@@ -22,7 +22,7 @@
 #define mp_ucp_place(_tm)  ((_tm)->expected.sn)
 
 void mp_ucp_fatal(const char *call, int64_t status) UCS_F_NORETURN;
-int mp_ucp_exp_remove(ucp_tag_match_t *tm, ucp_request_t *req);
+void mp_ucp_exp_consumed(ucp_tag_match_t *tm, ucp_request_t *req);
 void mp_ucp_unexp_remove(ucp_tag_match_t *tm, ucp_recv_desc_t *rdesc);
 int mp_ucp_offload_post(ucp_worker_h worker, ucp_request_t *req);
 
@@ -169,10 +169,16 @@ int ucp_tag_unexp_is_empty(ucp_tag_match_t *tm)
     return mp_unexpected_len(mp_ucp_engine(tm)) == 0;
 }
 
-/* Removes a posted receive. Returns 0 if it is not posted. */
-int mp_ucp_exp_remove(ucp_tag_match_t *tm, ucp_request_t *req)
+/* Removes a posted receive. Returns 0 if the receive is not posted. */
+static int mp_ucp_exp_remove(ucp_tag_match_t *tm, ucp_request_t *req)
 {
     return mp_cancel(mp_ucp_engine(tm), (uintptr_t)req, 0, req->recv.tag.tag, ~req->recv.tag.tag_mask) == MP_FOUND;
+}
+
+/* Hardware matched a posted receive. */
+void mp_ucp_exp_consumed(ucp_tag_match_t *tm, ucp_request_t *req)
+{
+    ucs_assert_always(mp_ucp_exp_remove(tm, req));
 }
 
 int ucp_tag_exp_remove(ucp_tag_match_t *tm, ucp_request_t *req)
@@ -220,15 +226,16 @@ static void mp_ucp_add_pending(void *user, const mp_entry *entry)
     }
 }
 
-/* Posts a receive to the hardware, with the receives of its tag that were posted before. O(posted receives), or O(1) if the hardware
- * has all of them. Returns 0 if only software can match the receive. */
+/* Posts a receive to the hardware, with the receives of its tag that were posted before. O(1) if the hardware has all posted receives,
+ * or cannot have this one; else O(n log n) for n posted receives. Returns 0 if only software can match the receive. */
 int mp_ucp_offload_post(ucp_worker_h worker, ucp_request_t *req)
 {
     ucp_tag_match_t *tm      = &worker->tm;
     mp_ucp_pending_t pending = {.tag = req->recv.tag.tag};
 
     ucs_queue_head_init(&pending.same_tag.queue);
-    if (tm->expected.sw_all_count > 0) {
+    if ((tm->expected.sw_all_count > 0) && (req->recv.tag.tag_mask == UCP_TAG_MASK_FULL) &&
+        (req->recv.dt_iter.dt_class == UCP_DATATYPE_CONTIG)) {
         mp_visit(mp_ucp_engine(tm), MP_QUEUE_POSTED, mp_ucp_add_pending, &pending);
     }
     tm->expected.wildcard.sw_count = pending.wildcards;
