@@ -108,7 +108,7 @@ pub fn facts(report: &Report<'_>) -> String {
         ("Messages", count(totals.sends)),
         ("Data", bytes(totals.bytes)),
         ("Late receives", share(late_share(totals))),
-        ("Uses MPI_ANY_SOURCE", share(ratio(any_source as f64, totals.receives as f64))),
+        ("MPI_ANY_SOURCE", share(ratio(any_source as f64, totals.receives as f64))),
         ("Longest posted queue", longest(&mut measurements.ranks.iter().map(|rank| rank.posted.length_max))),
         (
             "Longest unexpected queue",
