@@ -468,5 +468,7 @@ fn list_keeps_memory_of_longest_queue() {
     (0..1000).for_each(|id| arrive(&mut *engine, id, 0, id));
     assert_eq!((engine.posted_len(), engine.footprint()), (0, full));
     assert_eq!(full.entries_bytes, 1024 * 40);
-    assert!(page("list").contains("40 bytes each, four at first and doubled when they are full"));
+    assert!(
+        page("list").contains("slots of 40 bytes. A ring begins with four slots, and a full ring doubles.")
+    );
 }
