@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Lines};
 use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Stdio};
+use std::time::Duration;
 
 use rustix::process::Signal;
 
@@ -162,6 +163,8 @@ fn sigusr1_lists_receives_and_messages() {
         let program = programs::built(mpi, "queues");
         let mut job = Endless::start(mpi, &["--limit", "0"], &[program.to_str().unwrap()]);
         job.until_both("hybrid is ready in 2 ranks", "queues: rank 0 waits");
+        // The report has milliseconds: all entries are older than one.
+        std::thread::sleep(Duration::from_millis(20));
         job.signal(Signal::USR1);
         job.until("matchpoint: rank 0: queues, oldest first");
         job.until("3 receives and 2 messages in the engine");
