@@ -9,7 +9,7 @@ pub const WORTHWHILE: f64 = 0.05;
 /// Ratio from which an engine counts as faster: timings of one engine differ by a fifth on a shared machine.
 pub const FASTER: f64 = 1.25;
 
-/// The engine whose cost every verdict reports.
+/// Every verdict reports the cost of this engine.
 pub const REFERENCE: &str = "hybrid";
 
 /// The answer.

@@ -17,7 +17,7 @@ build_host() {
 }
 
 # The tests of tag matching, of requests and of threads. The embedding changes no struct, so one test program serves both. A test
-# that starts and does not end is CRASHED; tests after a crash have no result, so a crash is never equal to a pass.
+# that starts and does not end is CRASHED; tests after it do not run.
 test_host() {
     local filter gtest=$work/stock/source/checked/test/gtest/gtest
     filter=$(sed '/^#/d' "$folder/tests" | paste -sd:)

@@ -86,19 +86,33 @@ static int send_to_last(void **requests, int depth, ucp_tag_t mask)
     return i;
 }
 
-static int send_in_order(void **requests, int depth, ucp_tag_t mask)
+static void post_all(void **requests, int depth, ucp_tag_t mask)
 {
     int i;
 
     for (i = 0; i < depth; ++i) {
         requests[i] = receive(queued_tag(i), mask);
     }
-    for (i = 0; i < depth; ++i) {
-        transmit(queued_tag(i));
-    }
+}
+
+static void complete_all(void **requests, int depth)
+{
+    int i;
+
     for (i = 0; i < depth; ++i) {
         complete(requests[i]);
     }
+}
+
+static int send_in_order(void **requests, int depth, ucp_tag_t mask)
+{
+    int i;
+
+    post_all(requests, depth, mask);
+    for (i = 0; i < depth; ++i) {
+        transmit(queued_tag(i));
+    }
+    complete_all(requests, depth);
     return depth;
 }
 
@@ -106,15 +120,11 @@ static int send_in_reverse(void **requests, int depth, ucp_tag_t mask)
 {
     int i;
 
-    for (i = 0; i < depth; ++i) {
-        requests[i] = receive(queued_tag(i), mask);
-    }
+    post_all(requests, depth, mask);
     for (i = depth - 1; i >= 0; --i) {
         transmit(queued_tag(i));
     }
-    for (i = 0; i < depth; ++i) {
-        complete(requests[i]);
-    }
+    complete_all(requests, depth);
     return depth;
 }
 
@@ -137,9 +147,7 @@ static int cancel_in_reverse(void **requests, int depth, ucp_tag_t mask)
 {
     int i;
 
-    for (i = 0; i < depth; ++i) {
-        requests[i] = receive(queued_tag(i), mask);
-    }
+    post_all(requests, depth, mask);
     for (i = depth - 1; i >= 0; --i) {
         cancel(requests[i]);
     }

@@ -36,7 +36,7 @@ impl Origin {
         }
     }
 
-    /// Counts calls whose call site is not written.
+    /// Counts calls without a written call site.
     pub fn saw_sites(&self, calls: u64) {
         self.sites.fetch_add(calls, Relaxed);
     }

@@ -35,7 +35,7 @@ pub struct Pending {
     pub posted_from: u64,
     /// Pending receives from any source.
     pub posted_from_any: u64,
-    /// Messages whose peer is unknown, or in another world.
+    /// Messages to or from a peer that is unknown, or in another world.
     pub elsewhere: u64,
     /// Time at which the last call returned.
     pub left_ns: i64,

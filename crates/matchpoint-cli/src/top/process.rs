@@ -67,7 +67,7 @@ mod tests {
         assert_eq!(parse(b"12 (a) S 7"), None);
     }
 
-    /// In a container whose first process does not wait, orphans remain zombies.
+    /// If the first process of a container does not wait for children, orphans remain zombies.
     #[test]
     fn zombie_process_counts_as_ended() {
         let mut child = Command::new("true").spawn().unwrap();

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::synthetic;
 
-/// Objects whose members are data.
+/// JSON objects with data as member names.
 const MAPS: [&str; 7] = [
     "advice[].numbers",
     "calls.by_function",

@@ -1,4 +1,4 @@
-//! Several hosts with separate clocks, whose offset to rank 0's host is measured.
+//! Several hosts with separate clocks. The offset to the clock of rank 0's host is measured.
 
 use std::ffi::OsStr;
 use std::fs;

@@ -166,7 +166,7 @@ fn sigusr1_explains_other_hosts() {
     let Some(cluster) = Cluster::make() else { return };
     let folder = crate::cluster::seen_by_all();
     let mut run = cluster.first();
-    // On the host whose pid is known.
+    // On the host of the rank with a known pid.
     let script = "echo $$ >pid && exec timeout --foreground 60 \"$@\"";
     run.current_dir(folder.path()).args(["sh", "-c", script, "sh", MATCHPOINT, "run", "--below", "--"]);
     run.args(cluster.launch(&mpi, 2, &mpi.program("endings"))).arg("never");

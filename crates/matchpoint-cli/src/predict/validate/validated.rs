@@ -74,7 +74,7 @@ impl Application {
         Application::VolumeRandom,
     ];
 
-    /// Whether it is algorithm 1, whose times differ by orders of magnitude.
+    /// Whether the algorithm is number 1. Times of algorithm 1 differ by orders of magnitude.
     pub const fn is_volume(self) -> bool {
         matches!(self, Application::VolumeEqual | Application::VolumeReversed | Application::VolumeRandom)
     }
@@ -138,7 +138,7 @@ pub struct Row {
     pub application: Application,
     /// Name: a level, bytes, messages and bytes.
     pub name: String,
-    /// The process whose messages two ranks exchanged; `None`: each rank was a process.
+    /// The process that two ranks played by exchanging its messages. `None`: each rank was a process.
     pub played: Option<u32>,
     /// Messages of all ranks.
     pub messages: u64,
