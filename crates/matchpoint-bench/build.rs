@@ -1,4 +1,4 @@
-//! Compiles the C driver of `matchpoint bench --through c`: optimized in every profile, as an MPI library is.
+//! Compiles the C driver of `matchpoint bench engines --through c`: optimized in every profile, as an MPI library is.
 
 fn main() {
     println!("cargo::rerun-if-changed=driver");

@@ -37,7 +37,7 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let binary = build()?;
     let mut runs = Vec::new();
-    for options in [&[][..], &["--cold"], &["--latency", "--budget", "2"]] {
+    for options in [&[][..], &["--cold"], &["latency", "--budget", "2"]] {
         let times = if options.is_empty() { arguments.runs.max(1) } else { 1 };
         for _ in 0..times {
             println!("matchpoint bench {}", options.join(" "));

@@ -1,4 +1,4 @@
-//! Engines called from C, next to stand-ins for MPI libraries: `matchpoint bench --through c`.
+//! Engines called from C, next to stand-ins for MPI libraries: `matchpoint bench engines --through c`.
 //!
 //! A C driver plays the scripts. Its requests have 256 bytes, come from a pool, and their addresses are the ids. Engines are
 //! called through `matchpoint.h`; stand-ins link the requests themselves. All take turns within each repetition.

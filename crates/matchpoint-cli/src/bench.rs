@@ -11,7 +11,7 @@ use matchpoint::Event;
 use matchpoint_bench::callers::{CallerOptions, callers};
 use matchpoint_bench::latency::{Ended, Latencies, LatencyOptions, latency};
 use matchpoint_bench::offload::{OffloadOptions, offload};
-use matchpoint_bench::rate::{NO_MATCHING, RateOptions, Scenario, rates};
+use matchpoint_bench::rate::{RateOptions, Scenario, rates};
 use matchpoint_bench::workloads::{self, trace};
 use matchpoint_bench::{Job, Options, Outcome, Results};
 use matchpoint_gpu::card::{Card, CardError};
@@ -22,7 +22,10 @@ use serde_json::Value;
 use self::files::Files;
 use crate::absent::print_missing_ranks;
 use crate::analyze::stop_on_interrupt;
-use crate::cli::{ALL, Bench, TRACE, expand_all, without_duplicates};
+use crate::cli::{
+    ALL, Bench, CallerBench, EngineBench, GpuBench, LatencyBench, Measurement, OffloadBench, RateBench,
+    TRACE, expand_all, without_duplicates,
+};
 use crate::failure::Failure;
 use crate::load::{Load, too_few_processors};
 use crate::progress::bar;
@@ -32,7 +35,7 @@ use crate::report::document::Document;
 /// Events of a trace that are played. More may not fit into memory.
 const EVENTS_MAX: usize = 2_000_000;
 
-/// Repetitions of each scenario of `--latency`.
+/// Repetitions of each scenario of `bench latency`.
 const LATENCY_REPETITIONS: usize = 3;
 
 /// Runs the command.
@@ -40,34 +43,29 @@ const LATENCY_REPETITIONS: usize = 3;
 /// # Errors
 /// The trace cannot be read, a file cannot be written, the user interrupted, or an engine answered wrongly.
 pub fn run(arguments: &Bench) -> Result<(), Failure> {
-    if !arguments.message_rate {
-        reject_no_matching(arguments)?;
-    }
-    let files = Files::prepare(arguments)?;
     let progress = Arc::new(Progress::default());
     stop_on_interrupt(&progress);
-    if arguments.latency {
-        let (latencies, load) = measure_latency(arguments, &progress)?;
-        files.finish(&latency::document(&latencies), &latency::json(&latencies, load))?;
-        return fail_if_wrong(wrong_calls(&latencies));
+    match &arguments.measurement {
+        None => measure_engines(&arguments.engines, &progress),
+        Some(Measurement::Engines(arguments)) => measure_engines(arguments, &progress),
+        Some(Measurement::Latency(arguments)) => measure_latency(arguments, &progress),
+        Some(Measurement::Rate(arguments)) => measure_rate(arguments, &progress),
+        Some(Measurement::Callers(arguments)) => measure_callers(arguments, &progress),
+        Some(Measurement::Offload(arguments)) => measure_offload(arguments, &progress),
+        Some(Measurement::Gpu(arguments)) => measure_on_card(arguments, &progress),
     }
+}
+
+fn measure_engines(arguments: &EngineBench, progress: &Progress) -> Result<(), Failure> {
+    let files = Files::prepare([None, arguments.json.as_deref(), arguments.plot.as_deref()])?;
     if arguments.through.is_some() {
-        return measure_through_c(arguments, files, &progress);
+        return measure_through_c(arguments, files, progress);
     }
-    if arguments.message_rate {
-        return message_rate(arguments, files, &progress);
-    }
-    if !arguments.callers.is_empty() {
-        require_concurrent(arguments)?;
-        return measure_callers(arguments, files, &progress);
-    }
-    if arguments.gpu {
-        return measure_on_card(arguments, files, &progress);
-    }
-    if arguments.offload {
-        return measure_offload(arguments, files, &progress);
-    }
-    let (results, load) = measure(arguments, &files, &progress)?;
+    let jobs = jobs(arguments, progress)?;
+    files.may_draw(&jobs)?;
+    let engines = engines(&arguments.engines, &[ALL]);
+    let options = Options { engines, budget: arguments.budget, is_cold: arguments.cold };
+    let (results, load) = measured(progress, |report| matchpoint_bench::run(&options, &jobs, report))?;
     let svg = plot::svg(&results);
     let document = engines::document(&results, load, &svg);
     write_results(files, &results, &svg, &document, &engines::json(&results, load))
@@ -86,13 +84,13 @@ fn write_results(
     fail_if_wrong(wrong_results(results))
 }
 
-fn measure_through_c(arguments: &Bench, files: Files, progress: &Progress) -> Result<(), Failure> {
+fn measure_through_c(arguments: &EngineBench, files: Files, progress: &Progress) -> Result<(), Failure> {
     if let Some(name) = arguments.workloads.iter().find(|name| name.starts_with(TRACE)) {
         return Err(Failure::usage(format!("--through c runs only the standard workloads, not '{name}'")));
     }
     let jobs = jobs(arguments, progress)?;
     files.may_draw(&jobs)?;
-    let engines = engines(arguments, &defaults::THROUGH_C);
+    let engines = engines(&arguments.engines, &defaults::THROUGH_C);
     let options = Options { engines, budget: arguments.budget, is_cold: false };
     let (results, load) =
         measured(progress, |report| matchpoint_bench::through_c::run(&options, &jobs, report))?;
@@ -101,19 +99,21 @@ fn measure_through_c(arguments: &Bench, files: Files, progress: &Progress) -> Re
     write_results(files, &results, &svg, &document, &through_c::json(&results, load))
 }
 
-fn message_rate(arguments: &Bench, mut files: Files, progress: &Progress) -> Result<(), Failure> {
+fn measure_rate(arguments: &RateBench, progress: &Progress) -> Result<(), Failure> {
+    let files = [&arguments.csv, &arguments.json, &arguments.plot].map(Option::as_deref);
+    let mut files = Files::prepare(files)?;
     let many = |numbers: &[u32]| numbers.iter().map(|&number| number as usize).collect();
     let options = RateOptions {
-        engines: engines(arguments, &defaults::RATED),
-        threads: if arguments.threads.is_empty() { defaults::threads() } else { many(&arguments.threads) },
+        engines: engines(&arguments.engines, &defaults::RATED),
+        threads: threads_or_defaults(&arguments.threads),
         windows: many(&arguments.windows),
         work_ns: arguments.work_ns.clone(),
         scenarios: Scenario::ALL.to_vec(),
-        messages: arguments.messages as usize,
-        repeats: arguments.repeats as usize,
+        messages: arguments.sequences.messages as usize,
+        repeats: arguments.repeats.repeats as usize,
         cold: arguments.cold,
-        depth: arguments.depth as usize,
-        repetitions: arguments.repetitions as usize,
+        depth: arguments.sequences.depth as usize,
+        repetitions: arguments.repeats.repetitions as usize,
     };
     warn_of_few_processors(options.threads_most());
     let (rates, load) = measured(progress, |report| rates(&options, report))?;
@@ -132,23 +132,21 @@ fn message_rate(arguments: &Bench, mut files: Files, progress: &Progress) -> Res
 /// Receives that a caller posts before their messages arrive.
 const BURST: usize = 16;
 
-/// Rejects `--engine` with `--callers`: callers share a concurrent engine.
-fn require_concurrent(arguments: &Bench) -> Result<(), Failure> {
-    match arguments.engines.first() {
-        Some(name) => Err(Failure::usage(format!(
-            "--callers needs a concurrent engine, not --engine {name}\nhint: use --concurrent locked:engine={name}"
-        ))),
-        None => Ok(()),
+fn threads_or_defaults(threads: &[u32]) -> Vec<usize> {
+    if threads.is_empty() {
+        return defaults::threads();
     }
+    threads.iter().map(|&threads| threads as usize).collect()
 }
 
-fn measure_callers(arguments: &Bench, files: Files, progress: &Progress) -> Result<(), Failure> {
+fn measure_callers(arguments: &CallerBench, progress: &Progress) -> Result<(), Failure> {
+    let files = Files::prepare([None, arguments.json.as_deref(), None])?;
     let options = CallerOptions {
-        engines: concurrent(arguments, &defaults::CONCURRENT),
-        callers: arguments.callers.iter().map(|&callers| callers as usize).collect(),
+        engines: engines(&arguments.engines, &defaults::CONCURRENT),
+        callers: threads_or_defaults(&arguments.threads),
         burst: BURST,
-        bursts: arguments.repeats as usize,
-        repetitions: arguments.repetitions as usize,
+        bursts: arguments.repeats.repeats as usize,
+        repetitions: arguments.repeats.repetitions as usize,
     };
     warn_of_few_processors(options.callers.iter().max().copied());
     let (rates, load) = measured(progress, |report| callers(&options, report))?;
@@ -162,20 +160,15 @@ fn measure_callers(arguments: &Bench, files: Files, progress: &Progress) -> Resu
     )
 }
 
-/// The named concurrent engines, or the defaults.
-fn concurrent(arguments: &Bench, usual: &[&str]) -> Vec<String> {
-    let usual = || usual.iter().map(|&name| name.to_owned()).collect();
-    if arguments.concurrent.is_empty() { usual() } else { without_duplicates(&arguments.concurrent) }
-}
-
-fn measure_offload(arguments: &Bench, files: Files, progress: &Progress) -> Result<(), Failure> {
+fn measure_offload(arguments: &OffloadBench, progress: &Progress) -> Result<(), Failure> {
+    let files = Files::prepare([None, arguments.json.as_deref(), None])?;
     let options = OffloadOptions {
-        engines: engines(arguments, &defaults::OFFLOADED),
+        engines: engines(&arguments.engines, &defaults::OFFLOADED),
         budget_bytes: arguments.budget_kib.saturating_mul(1024),
-        messages: arguments.messages as usize,
-        depth: arguments.depth as usize,
-        repeats: arguments.repeats as usize,
-        repetitions: arguments.repetitions as usize,
+        messages: arguments.sequences.messages as usize,
+        depth: arguments.sequences.depth as usize,
+        repeats: arguments.repeats.repeats as usize,
+        repetitions: arguments.repeats.repetitions as usize,
     };
     let (costs, load) = measured(progress, |report| offload(&options, report))?;
     files.finish(&threads::offload(&options, &costs), &threads::offload_json(&options, &costs, load))?;
@@ -184,7 +177,9 @@ fn measure_offload(arguments: &Bench, files: Files, progress: &Progress) -> Resu
     )
 }
 
-fn measure_on_card(arguments: &Bench, mut files: Files, progress: &Progress) -> Result<(), Failure> {
+fn measure_on_card(arguments: &GpuBench, progress: &Progress) -> Result<(), Failure> {
+    let files = [&arguments.csv, &arguments.json, &arguments.plot].map(Option::as_deref);
+    let mut files = Files::prepare(files)?;
     let jobs = jobs_on_card(arguments, progress)?;
     let (on_card, load) = match &arguments.from {
         Some(path) => measured_before(path, &jobs)?,
@@ -213,7 +208,7 @@ fn measure_on_card(arguments: &Bench, mut files: Files, progress: &Progress) -> 
 }
 
 /// Jobs with the paper's distributions, or with the named traces.
-fn jobs_on_card(arguments: &Bench, progress: &Progress) -> Result<Vec<figures::Job>, Failure> {
+fn jobs_on_card(arguments: &GpuBench, progress: &Progress) -> Result<Vec<figures::Job>, Failure> {
     if arguments.workloads.is_empty() {
         return Ok(figures::jobs());
     }
@@ -221,7 +216,7 @@ fn jobs_on_card(arguments: &Bench, progress: &Progress) -> Result<Vec<figures::J
     for name in &arguments.workloads {
         let path = name.strip_prefix(TRACE).ok_or_else(|| {
             Failure::usage(format!(
-                "--gpu does not run the workload '{name}'\nhint: omit -w, or use -w trace:PATH"
+                "a card does not run the workload '{name}'\nhint: omit -w, or use -w trace:PATH"
             ))
         })?;
         let ranks = events_of(name, Path::new(path), progress)?;
@@ -299,7 +294,7 @@ fn measured_before<'a>(
     let unread = |why: String| {
         let path = path.display();
         Failure::Message(format!(
-            "cannot read '{path}': {why}\nhint: give --from a complete file of `matchpoint bench --gpu --json`"
+            "cannot read '{path}': {why}\nhint: give --from a complete file of `matchpoint bench gpu --json`"
         ))
     };
     let text = std::fs::read_to_string(path).map_err(|error| unread(error.to_string()))?;
@@ -329,40 +324,26 @@ fn measured<T, E: Display>(
     Ok((results.ok_or(Failure::Interrupted)?, load.map(|load| load.average)))
 }
 
-fn engines(arguments: &Bench, usual: &[&str]) -> Vec<String> {
-    let usual = || usual.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
-    expand_all(&if arguments.engines.is_empty() { usual() } else { arguments.engines.clone() })
+/// The named engines, or the defaults.
+fn engines(named: &[String], usual: &[&str]) -> Vec<String> {
+    let usual: Vec<String> = usual.iter().map(|&name| name.to_owned()).collect();
+    expand_all(if named.is_empty() { &usual } else { named })
 }
 
-/// Rejects `none`, which only the message rate supports.
-fn reject_no_matching(arguments: &Bench) -> Result<(), Failure> {
-    if arguments.engines.iter().any(|name| name == NO_MATCHING) {
-        return Err(Failure::usage(format!(
-            "'{NO_MATCHING}' is not an engine: it means no matching\nhint: use it with --message-rate"
-        )));
-    }
-    Ok(())
-}
-
-fn measure(arguments: &Bench, files: &Files, progress: &Progress) -> Result<(Results, Option<f64>), Failure> {
-    let jobs = jobs(arguments, progress)?;
-    files.may_draw(&jobs)?;
-    let options =
-        Options { engines: engines(arguments, &[ALL]), budget: arguments.budget, is_cold: arguments.cold };
-    measured(progress, |report| matchpoint_bench::run(&options, &jobs, report))
-}
-
-fn measure_latency(arguments: &Bench, progress: &Progress) -> Result<(Latencies, Option<f64>), Failure> {
+fn measure_latency(arguments: &LatencyBench, progress: &Progress) -> Result<(), Failure> {
+    let files = Files::prepare([None, arguments.json.as_deref(), None])?;
     let options = LatencyOptions {
-        engines: engines(arguments, &[ALL]),
+        engines: engines(&arguments.engines, &[ALL]),
         entries: arguments.entries as usize,
         repetitions: LATENCY_REPETITIONS,
         budget: arguments.budget,
     };
-    measured(progress, |report| latency(&options, report))
+    let (latencies, load) = measured(progress, |report| latency(&options, report))?;
+    files.finish(&latency::document(&latencies), &latency::json(&latencies, load))?;
+    fail_if_wrong(wrong_calls(&latencies))
 }
 
-fn jobs(arguments: &Bench, progress: &Progress) -> Result<Vec<Job>, Failure> {
+fn jobs(arguments: &EngineBench, progress: &Progress) -> Result<Vec<Job>, Failure> {
     let mut jobs = Vec::new();
     for name in &without_duplicates(&arguments.workloads) {
         match name.strip_prefix(TRACE) {

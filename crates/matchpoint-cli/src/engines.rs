@@ -75,7 +75,7 @@ impl Listed {
             if !text.is_empty() {
                 text.push('\n');
             }
-            let several = "Concurrent engines, around any engine (bench --callers N):";
+            let several = "Concurrent engines, around any engine (bench callers):";
             wrap(several, width).iter().for_each(|part| text += &format!("{part}\n"));
         }
         for (kind, what) in &self.around {

@@ -1,4 +1,4 @@
-//! Measurements of `matchpoint bench --gpu`: the figures of the paper (Klenk et al. 2017) and further ones.
+//! Measurements of `matchpoint bench gpu`: the figures of the paper (Klenk et al. 2017) and further ones.
 
 use std::sync::Arc;
 

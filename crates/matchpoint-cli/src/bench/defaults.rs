@@ -35,24 +35,6 @@ pub const CONCURRENT: [&str; 2] = ["locked:engine=hybrid", "sharded:shards=64,en
 /// Engines in a separate thread.
 pub const OFFLOADED: [&str; 3] = ["hybrid", "list", "optimistic:bins=2048,capacity=0"];
 
-/// The list of default engines for `--help`, one name per line, so that users can copy them.
-pub fn help() -> String {
-    let rated = format!("--message-rate ({NO_MATCHING}: no matching at all, one thread delivers messages)");
-    let mut help = "Default engines, which named engines replace:\n  \
-                    workloads, --latency: all engines of the processor\n"
-        .to_owned();
-    for (what, names) in [
-        ("--through c", &THROUGH_C[..]),
-        (rated.as_str(), &RATED),
-        ("--offload", &OFFLOADED),
-        ("--callers (--concurrent selects others)", &CONCURRENT),
-    ] {
-        help += &format!("  {what}:\n");
-        names.iter().for_each(|name| help += &format!("    {name}\n"));
-    }
-    help
-}
-
 #[cfg(test)]
 mod tests {
     use super::threads_of;

@@ -6,7 +6,6 @@ use std::path::Path;
 use matchpoint_bench::{Job, Results};
 use serde_json::Value;
 
-use crate::cli::Bench;
 use crate::distinct;
 use crate::failure::Failure;
 use crate::output::{Outputs, Place, columns};
@@ -23,9 +22,8 @@ pub(super) struct Files {
 }
 
 impl Files {
-    /// Reserves every file before the measurement.
-    pub(super) fn prepare(arguments: &Bench) -> Result<Self, Failure> {
-        let [csv, json, plot] = [&arguments.csv, &arguments.json, &arguments.plot].map(Option::as_deref);
+    /// Reserves the files of the options `--csv`, `--json` and `--plot` before the measurement.
+    pub(super) fn prepare([csv, json, plot]: [Option<&Path>; 3]) -> Result<Self, Failure> {
         distinct::check_distinct(&[("--csv", csv), ("--json", json), ("--plot", plot)])?;
         let mut outputs = Outputs::default();
         let (csv, json) = (outputs.reserve_if(csv)?, outputs.reserve_if(json)?);

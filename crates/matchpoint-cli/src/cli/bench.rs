@@ -1,49 +1,56 @@
-//! Options of `matchpoint bench`.
+//! Options of `matchpoint bench`, one struct per measurement.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::Args;
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
+use clap::{Args, Command, Subcommand};
 
 use matchpoint_bench::rate::NO_MATCHING;
 
-use super::engine_or_all;
 use super::number::whole;
+use super::{engine_name, engine_or_all};
 use crate::bench::defaults;
 use crate::wrap::wrap;
 
-const EXAMPLES: &str = "Examples:
-  matchpoint bench
-  matchpoint bench --engine list --engine bins:n=64 --workload last:1024
-  matchpoint bench --workload masks --engine list --engine hybrid
-  matchpoint bench --workload trace:traces/lulesh-27 --cold
-  matchpoint bench --budget 10 --json results.json --plot results.html
-  matchpoint bench --through c
-  matchpoint bench --through c --engine bins --workload last:64
-  matchpoint bench --latency --entries 100000 --engine bins
-  matchpoint bench --message-rate --threads 1,2,4,8 --plot rate.html
-  matchpoint bench --callers 1,2,4
-  matchpoint bench --offload --budget-kib 4608
-  matchpoint bench --gpu --json gpu.json --plot gpu.html
-  matchpoint bench --gpu --workload trace:traces/lulesh-27
-  matchpoint bench --gpu --from gpu.json --csv gpu.csv
+pub(super) const EXAMPLES: &str = "Examples:
+  matchpoint bench -e list -e bins:n=64 -w last:1024
+  matchpoint bench engines --help
+  matchpoint bench latency --entries 100000 -e bins
+  matchpoint bench rate --threads 1,2,4,8 --plot rate.html
+  matchpoint bench callers --threads 1,2,4
+  matchpoint bench offload --budget-kib 4608
+  matchpoint bench gpu --json gpu.json --plot gpu.html
 
-Times are nanoseconds per matched message: one post and one arrival.
-Workloads: docs/reference/bench.md. Engines: `matchpoint engines`.";
+Without a subcommand, `bench` measures engines on the standard workloads.
+Engines: `matchpoint engines`.";
 
-/// One line per kind of measurement: clap's usage in an error would omit the options of each kind.
-pub(super) const USAGE: &str = "matchpoint bench [-e NAME]… [-w NAME[:N]]… [OPTIONS]
-       matchpoint bench --latency|--message-rate|--callers N|--offload|--gpu …";
+const ENGINES_EXAMPLES: &str = "Examples:
+  matchpoint bench engines
+  matchpoint bench engines -e list -e bins:n=64 -w last:1024
+  matchpoint bench engines -w trace:traces/lulesh-27 --cold
+  matchpoint bench engines --budget 10 --json results.json --plot results.html
+  matchpoint bench engines --through c -e bins -w last:64
+
+Times are nanoseconds per matched message: one post and one arrival.";
+
+const LATENCY_EXAMPLES: &str = "Examples:
+  matchpoint bench latency
+  matchpoint bench latency --entries 100000 -e bins -e hybrid";
+
+const GPU_EXAMPLES: &str = "Examples:
+  matchpoint bench gpu --json gpu.json --plot gpu.html
+  matchpoint bench gpu -w trace:traces/lulesh-27
+  matchpoint bench gpu --from gpu.json --csv gpu.csv";
 
 /// Columns of the help, and the column of workload summaries.
 const WIDTH: usize = 80;
 const SUMMARIES: usize = 22;
 
-/// Examples, workloads, and default engines.
-pub(super) fn help() -> String {
-    let mut help = format!("{EXAMPLES}\n\nWorkloads, and their usual sizes N:\n");
+/// Examples, and all workloads.
+fn engines_help() -> String {
+    let mut help = format!("{ENGINES_EXAMPLES}\n\nWorkloads, and their usual sizes N:\n");
     for workload in matchpoint_bench::workloads::WORKLOADS {
         let sizes: Vec<String> = workload.sizes.iter().map(usize::to_string).collect();
         let mut head = workload.name;
@@ -53,16 +60,53 @@ pub(super) fn help() -> String {
         }
         help += &format!("{:SUMMARIES$}N is {}\n", "", sizes.join(", "));
     }
-    help + "  trace:PATH          the events of every rank of a trace\n\n" + defaults::help().trim_end()
+    help + "  trace:PATH          the events of every rank of a trace"
 }
 
-/// The message for a workload, an engine or a trace without its option. `words`: the arguments after the program's
-/// name.
+/// Examples, and the default engines, one per line, so that users can copy them.
+fn help_with_engines(examples: &[&str], engines: &[&str]) -> String {
+    let list = |head: &str, lines: &[&str]| {
+        lines.iter().fold(format!("{head}:\n"), |text, line| text + "  " + line + "\n")
+    };
+    let help = list("Examples", examples) + "\n" + &list("Default engines, which -e replaces", engines);
+    help.trim_end().to_owned()
+}
+
+fn rate_help() -> String {
+    let examples = ["matchpoint bench rate", "matchpoint bench rate --threads 1,2,4,8 --plot rate.html"];
+    help_with_engines(&examples, &defaults::RATED)
+}
+
+fn callers_help() -> String {
+    let examples = [
+        "matchpoint bench callers --threads 1,2,4",
+        "matchpoint bench callers -e sharded:shards=16,engine=bins",
+    ];
+    help_with_engines(&examples, &defaults::CONCURRENT)
+}
+
+fn offload_help() -> String {
+    help_with_engines(&["matchpoint bench offload", "matchpoint bench offload -e bins"], &defaults::OFFLOADED)
+}
+
+/// The message for a workload, an engine or a trace without its option, and for a measurement named as an option.
+/// `words`: the arguments after the program's name.
 pub(super) fn missing_option(error: &Error, words: &[OsString]) -> Option<String> {
-    if error.kind() != ErrorKind::UnknownArgument || words.first().is_none_or(|word| word != "bench") {
+    if words.first().is_none_or(|word| word != "bench") {
         return None;
     }
-    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else { return None };
+    let context = match error.kind() {
+        ErrorKind::UnknownArgument => ContextKind::InvalidArg,
+        ErrorKind::InvalidSubcommand => ContextKind::InvalidSubcommand,
+        _ => return None,
+    };
+    let Some(ContextValue::String(word)) = error.get(context) else { return None };
+    if let Some(option) = word.strip_prefix("--") {
+        let names = measurements_with(option);
+        let hint =
+            names.iter().map(|name| format!("matchpoint bench {name}")).collect::<Vec<_>>().join(" or ");
+        return (!names.is_empty()).then(|| format!("bench has no option '{word}' here\nhint: use {hint}"));
+    }
     let (what, option) = if workload_name(word).is_ok() {
         ("workload", format!("-w {word}"))
     } else if engine_or_none(word).is_ok() {
@@ -75,140 +119,252 @@ pub(super) fn missing_option(error: &Error, words: &[OsString]) -> Option<String
     Some(format!("the {what} '{word}' needs an option\nhint: use {option}"))
 }
 
-// Kinds of measurement that exclude an option. `requires` is not sufficient: clap ignores it if the required option
-// conflicts with a given one.
-const CONFLICTS_CALLERS: [&str; 6] = ["through", "latency", "message_rate", "offload", "gpu", "workloads"];
-const CONFLICTS_GPU: [&str; 5] = ["through", "latency", "message_rate", "callers", "offload"];
-const CONFLICTS_LATENCY: [&str; 6] = ["through", "message_rate", "callers", "offload", "gpu", "workloads"];
-const CONFLICTS_OFFLOAD: [&str; 6] = ["through", "latency", "message_rate", "callers", "gpu", "workloads"];
-const CONFLICTS_RATE: [&str; 6] = ["through", "latency", "callers", "offload", "gpu", "workloads"];
-const CONFLICTS_REPEATED: [&str; 4] = ["through", "latency", "gpu", "workloads"];
-const CONFLICTS_SEQUENCES: [&str; 5] = ["through", "latency", "callers", "gpu", "workloads"];
+/// The measurements with this option, or with the last word of the option as name.
+fn measurements_with(option: &str) -> Vec<String> {
+    let command = Measurement::augment_subcommands(Command::new("bench"));
+    let has_option = |measurement: &&Command| {
+        option.rsplit('-').next() == Some(measurement.get_name())
+            || measurement.get_arguments().any(|argument| argument.get_long() == Some(option))
+    };
+    command
+        .get_subcommands()
+        .filter(has_option)
+        .map(|measurement| measurement.get_name().to_owned())
+        .collect()
+}
 
 /// `matchpoint bench`.
 #[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct Bench {
-    /// Engine, as name:key=value,… (repeatable); `all` adds every other engine of the processor; with --message-rate,
-    /// `none` means no matching [default: below]
-    #[arg(short, long = "engine", value_name = "NAME", value_parser = engine_or_none)]
+    /// Measurement; `None`: engines
+    #[command(subcommand)]
+    pub measurement: Option<Measurement>,
+
+    /// Options without a subcommand
+    #[command(flatten)]
+    pub engines: EngineBench,
+}
+
+/// The measurements.
+#[derive(Subcommand, Debug)]
+pub enum Measurement {
+    /// Time, memory and compared entries of engines on standard workloads or traces
+    #[command(after_help = engines_help())]
+    Engines(EngineBench),
+    /// Percentiles of single calls while queues grow, with wildcards and cancels
+    #[command(after_help = LATENCY_EXAMPLES)]
+    Latency(LatencyBench),
+    /// Million messages per second, matched and delivered by several threads: the benchmark of the optimistic paper,
+    /// without its network
+    #[command(after_help = rate_help())]
+    Rate(RateBench),
+    /// Million messages per second, posted and received by several application threads in one engine
+    #[command(after_help = callers_help())]
+    Callers(CallerBench),
+    /// Cost for the application's thread of each post and completion, if another thread matches
+    #[command(after_help = offload_help())]
+    Offload(OffloadBench),
+    /// Million matches per second on a graphics card: the figures of the GPU paper, and more
+    #[command(after_help = GPU_EXAMPLES)]
+    Gpu(GpuBench),
+}
+
+/// `matchpoint bench engines`.
+#[derive(Args, Debug)]
+pub struct EngineBench {
+    /// Engine, as name:key=value,… (repeatable); `all` adds every other engine of the processor [default: all; with
+    /// --through c: hybrid]
+    #[arg(short, long = "engine", value_name = "NAME", value_parser = engine_or_all)]
     pub engines: Vec<String>,
 
     /// Workload, in its usual sizes or in size N, or trace:PATH (repeatable) [default: all but traces]
     #[arg(short, long = "workload", value_name = "NAME[:N]", value_parser = workload_name)]
     pub workloads: Vec<String>,
 
-    /// Flush the caches before every timed call; with --message-rate, before the messages of each sequence
+    /// Flush the caches before every timed call
     #[arg(long)]
     pub cold: bool,
 
     /// Call engines through the C interface, with requests of 256 bytes as in MPI libraries, next to stand-ins for MPI
     /// libraries in C (warm caches; no traces)
-    #[arg(long, value_name = "LANGUAGE", value_parser = ["c"],
-        conflicts_with_all = ["cold", "latency", "message_rate", "callers", "offload", "gpu", "csv"])]
+    #[arg(long, value_name = "LANGUAGE", value_parser = ["c"], conflicts_with = "cold")]
     pub through: Option<String>,
 
-    /// Time single calls while queues grow, with wildcards and cancels: percentiles
-    #[arg(long, conflicts_with_all = ["cold", "workloads", "plot"])]
-    pub latency: bool,
-
-    /// Million messages per second, matched and delivered by N threads: the message-rate benchmark of the optimistic
-    /// paper, without its network
-    #[arg(long, groups = ["tabled", "sequences", "repeated"], conflicts_with_all = ["workloads", "latency"])]
-    pub message_rate: bool,
-
-    /// Million messages per second, posted and received by several application threads with concurrent engines
-    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = whole(1..=1024_u32, 4),
-        group = "repeated", conflicts_with_all = ["cold", "workloads", "latency", "message_rate", "plot", "csv"])]
-    pub callers: Vec<u32>,
-
-    /// Cost for the application's thread of each post and completion, if another thread matches
-    #[arg(long, groups = ["sequences", "repeated"],
-        conflicts_with_all = ["cold", "workloads", "latency", "message_rate", "callers", "plot", "csv"])]
-    pub offload: bool,
-
-    /// Million matches per second on a graphics card: the figures of the GPU paper, and more; with -w trace:PATH, the
-    /// batches of an application
-    #[arg(long, group = "tabled", conflicts_with_all = ["cold", "latency", "callers", "offload", "engines"])]
-    pub gpu: bool,
-
-    /// With --gpu: number of the card, from 0
-    #[arg(long, value_name = "N", default_value_t = 0, requires = "gpu", conflicts_with_all = CONFLICTS_GPU)]
-    pub card: usize,
-
-    /// With --gpu: report the results in this JSON file of an earlier run, without measuring
-    #[arg(long, value_name = "FILE", requires = "gpu",
-        conflicts_with_all = ["card", "json", "through", "workloads", "latency", "message_rate", "callers", "offload"])]
-    pub from: Option<PathBuf>,
-
-    /// With --callers: concurrent engine, locked:engine=NAME or sharded:shards=N,engine=NAME (repeatable) [default:
-    /// below]
-    #[arg(long = "concurrent", value_name = "NAME", requires = "callers", conflicts_with_all = CONFLICTS_CALLERS,
-        value_parser = concurrent_name)]
-    pub concurrent: Vec<String>,
-
-    /// With --offload: KiB that the matching thread may use before the fallback
-    #[arg(long, value_name = "KIB", requires = "offload", conflicts_with_all = CONFLICTS_OFFLOAD,
-        default_value_t = matchpoint::offload::BUDGET_KIB)]
-    pub budget_kib: u64,
-
-    /// With --message-rate: numbers of threads [default: 1, 2, 4, 8, 16 and 32, up to the number of processors]
-    #[arg(long, value_name = "N,…", value_delimiter = ',',
-        requires = "message_rate", conflicts_with_all = CONFLICTS_RATE, value_parser = whole(1..=64_u32, 2))]
-    pub threads: Vec<u32>,
-
-    /// With --message-rate: messages per batch
-    #[arg(long, value_name = "N,…", value_delimiter = ',', default_values_t = [1, 128, 1024],
-        requires = "message_rate", conflicts_with_all = CONFLICTS_RATE, value_parser = whole(1..=65536_u32, 128))]
-    pub windows: Vec<u32>,
-
-    /// With --message-rate: protocol work per message, in nanoseconds (requested, not measured)
-    #[arg(long, value_name = "NS,…", value_delimiter = ',', default_values_t = [0, 50, 200],
-        requires = "message_rate", conflicts_with_all = CONFLICTS_RATE, value_parser = whole(0..=1_000_000_u32, 50))]
-    pub work_ns: Vec<u32>,
-
-    /// With --message-rate and --offload: messages of a sequence, or the largest multiple that fits into a window
-    #[arg(long, value_name = "K", default_value_t = 100, requires = "sequences",
-        conflicts_with_all = CONFLICTS_SEQUENCES, value_parser = whole(1..=1_000_000_u32, 100))]
-    pub messages: u32,
-
-    /// With --message-rate and --offload: sequences per repetition, fewer if they are longer; with --callers: bursts or
-    /// batches
-    #[arg(long, value_name = "N", default_value_t = 500, requires = "repeated",
-        conflicts_with_all = CONFLICTS_REPEATED, value_parser = whole(1..=1_000_000_u32, 500))]
-    pub repeats: u32,
-
-    /// With --message-rate, --offload and --callers: repetitions, of which the median counts
-    #[arg(long, value_name = "N", default_value_t = 9, requires = "repeated",
-        conflicts_with_all = CONFLICTS_REPEATED, value_parser = whole(1..=1000_u32, 9))]
-    pub repetitions: u32,
-
-    /// With --message-rate and --offload: posted receives in front that match nothing, for long queues and cold caches
-    #[arg(long, value_name = "N", default_value_t = 0, requires = "sequences",
-        conflicts_with_all = CONFLICTS_SEQUENCES, value_parser = whole(0..=10_000_000_u32, 1024))]
-    pub depth: u32,
-
-    /// With --message-rate and --gpu: write the results as CSV to this file (- is standard output, instead of the
-    /// tables)
-    #[arg(long, value_name = "FILE", requires = "tabled", conflicts_with_all = ["through", "latency", "callers", "offload"])]
-    pub csv: Option<PathBuf>,
-
-    /// With --latency: largest queue length
-    #[arg(long, value_name = "N", default_value_t = 1_000_000, requires = "latency",
-        conflicts_with_all = CONFLICTS_LATENCY, value_parser = whole(1000..=16_000_000_u32, 1_000_000))]
-    pub entries: u32,
-
-    /// Seconds per engine and workload, or with --latency per stage; then the engine is stopped
-    #[arg(long, value_name = "SECONDS", default_value = "0.4", value_parser = seconds,
-        conflicts_with_all = ["message_rate", "callers", "offload", "gpu"])]
+    /// Seconds per engine and workload; then the engine is stopped
+    #[arg(long, value_name = "SECONDS", default_value = "0.4", value_parser = seconds)]
     pub budget: Duration,
 
     /// Write the results as JSON to this file (- is standard output, instead of the tables)
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 
-    /// Draw time against size, or rates of --message-rate and --gpu, into this file: .svg, or .html with the tables
+    /// Draw time against size into this file: .svg, or .html with the tables
     #[arg(long, value_name = "FILE")]
     pub plot: Option<PathBuf>,
+}
+
+/// `matchpoint bench latency`.
+#[derive(Args, Debug)]
+pub struct LatencyBench {
+    /// Engine, as name:key=value,… (repeatable); `all` adds every other engine of the processor [default: all]
+    #[arg(short, long = "engine", value_name = "NAME", value_parser = engine_or_all)]
+    pub engines: Vec<String>,
+
+    /// Largest queue length
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = whole(1000..=16_000_000_u32, 1_000_000))]
+    pub entries: u32,
+
+    /// Seconds per stage; then the engine is stopped
+    #[arg(long, value_name = "SECONDS", default_value = "0.4", value_parser = seconds)]
+    pub budget: Duration,
+
+    /// Write the results as JSON to this file (- is standard output, instead of the tables)
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+}
+
+/// `matchpoint bench rate`.
+#[derive(Args, Debug)]
+pub struct RateBench {
+    /// Engine, as name:key=value,… (repeatable); `all` adds every other engine of the processor; `none` means no
+    /// matching [default: below]
+    #[arg(short, long = "engine", value_name = "NAME", value_parser = engine_or_none)]
+    pub engines: Vec<String>,
+
+    /// Numbers of threads [default: 1, 2, 4, 8, 16 and 32, up to the number of processors]
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = whole(1..=64_u32, 2))]
+    pub threads: Vec<u32>,
+
+    /// Messages per batch
+    #[arg(long, value_name = "N,…", value_delimiter = ',', default_values_t = [1, 128, 1024],
+        value_parser = whole(1..=65536_u32, 128))]
+    pub windows: Vec<u32>,
+
+    /// Protocol work per message, in nanoseconds (requested, not measured)
+    #[arg(long, value_name = "NS,…", value_delimiter = ',', default_values_t = [0, 50, 200],
+        value_parser = whole(0..=1_000_000_u32, 50))]
+    pub work_ns: Vec<u32>,
+
+    /// Flush the caches before the messages of each sequence
+    #[arg(long)]
+    pub cold: bool,
+
+    /// Sequences
+    #[command(flatten)]
+    pub sequences: Sequences,
+
+    /// Repeats
+    #[command(flatten)]
+    pub repeats: Repeats,
+
+    /// Write the results as CSV to this file (- is standard output, instead of the tables)
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+
+    /// Write the results as JSON to this file (- is standard output, instead of the tables)
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+
+    /// Draw the rates into this file: .svg, or .html with the tables
+    #[arg(long, value_name = "FILE")]
+    pub plot: Option<PathBuf>,
+}
+
+/// `matchpoint bench callers`.
+#[derive(Args, Debug)]
+pub struct CallerBench {
+    /// Concurrent engine, locked:engine=NAME or sharded:shards=N,engine=NAME (repeatable) [default: below]
+    #[arg(short, long = "engine", value_name = "NAME", value_parser = concurrent_name)]
+    pub engines: Vec<String>,
+
+    /// Numbers of application threads [default: 1, 2, 4, 8, 16 and 32, up to the number of processors]
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = whole(1..=1024_u32, 4))]
+    pub threads: Vec<u32>,
+
+    /// Repeats
+    #[command(flatten)]
+    pub repeats: Repeats,
+
+    /// Write the results as JSON to this file (- is standard output, instead of the tables)
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+}
+
+/// `matchpoint bench offload`.
+#[derive(Args, Debug)]
+pub struct OffloadBench {
+    /// Engine, as name:key=value,… (repeatable); `all` adds every other engine of the processor [default: below]
+    #[arg(short, long = "engine", value_name = "NAME", value_parser = engine_or_all)]
+    pub engines: Vec<String>,
+
+    /// KiB that the matching thread may use before the fallback
+    #[arg(long, value_name = "KIB", default_value_t = matchpoint::offload::BUDGET_KIB)]
+    pub budget_kib: u64,
+
+    /// Sequences
+    #[command(flatten)]
+    pub sequences: Sequences,
+
+    /// Repeats
+    #[command(flatten)]
+    pub repeats: Repeats,
+
+    /// Write the results as JSON to this file (- is standard output, instead of the tables)
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+}
+
+/// `matchpoint bench gpu`.
+#[derive(Args, Debug)]
+pub struct GpuBench {
+    /// trace:PATH: the batches of an application (repeatable) [default: the figures of the paper]
+    #[arg(short, long = "workload", value_name = "trace:PATH", value_parser = workload_name)]
+    pub workloads: Vec<String>,
+
+    /// Number of the card, from 0
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub card: usize,
+
+    /// Report the results in this JSON file of an earlier run, without measuring
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["card", "json", "workloads"])]
+    pub from: Option<PathBuf>,
+
+    /// Write the results as CSV to this file (- is standard output, instead of the tables)
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+
+    /// Write the results as JSON to this file (- is standard output, instead of the tables)
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+
+    /// Draw the rates into this file: .svg, or .html with the tables
+    #[arg(long, value_name = "FILE")]
+    pub plot: Option<PathBuf>,
+}
+
+/// Options of measurements that play sequences of messages.
+#[derive(Args, Debug)]
+pub struct Sequences {
+    /// Messages of a sequence, or the largest multiple that fits into a window
+    #[arg(long, value_name = "K", default_value_t = 100, value_parser = whole(1..=1_000_000_u32, 100))]
+    pub messages: u32,
+
+    /// Posted receives in front that match nothing, for long queues and cold caches
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole(0..=10_000_000_u32, 1024))]
+    pub depth: u32,
+}
+
+/// Options of repeated measurements.
+#[derive(Args, Debug)]
+pub struct Repeats {
+    /// Sequences, bursts or batches per repetition; fewer sequences if they are longer
+    #[arg(long, value_name = "N", default_value_t = 500, value_parser = whole(1..=1_000_000_u32, 500))]
+    pub repeats: u32,
+
+    /// Repetitions, of which the median counts
+    #[arg(long, value_name = "N", default_value_t = 9, value_parser = whole(1..=1000_u32, 9))]
+    pub repetitions: u32,
 }
 
 fn engine_or_none(name: &str) -> Result<String, String> {
@@ -216,6 +372,9 @@ fn engine_or_none(name: &str) -> Result<String, String> {
 }
 
 fn concurrent_name(name: &str) -> Result<String, String> {
+    if engine_name(name).is_ok() {
+        return Err(format!("callers share a concurrent engine, such as locked:engine={name}"));
+    }
     matchpoint::concurrent::create(name).map(|_| name.to_owned()).map_err(|error| error.to_string())
 }
 
@@ -250,76 +409,51 @@ mod tests {
     /// Longer lines would be wrapped at the left edge.
     #[test]
     fn bench_help_fits_terminal() {
-        let wide = help().lines().find(|line| line.chars().count() > WIDTH).map(str::to_owned);
-        assert_eq!(wide, None);
-        assert!(help().contains("stand ahead of\n                      the one that matches\n"));
+        for help in [EXAMPLES.to_owned(), engines_help(), rate_help(), callers_help(), offload_help()] {
+            assert_eq!(help.lines().find(|line| line.chars().count() > WIDTH), None);
+        }
+        assert!(engines_help().contains("stand ahead of\n                      the one that matches\n"));
     }
 
     #[derive(Parser)]
-    struct Command {
+    struct Line {
         #[command(flatten)]
-        _bench: Bench,
+        bench: Bench,
     }
 
-    fn is_understood(words: &[&str]) -> bool {
-        Command::try_parse_from(["bench"].iter().chain(words)).is_ok()
-    }
-
-    /// Kinds of measurement.
-    const KINDS: [(&str, &[&str]); 7] = [
-        ("workloads", &["-w", "last"]),
-        ("through", &["--through", "c"]),
-        ("latency", &["--latency"]),
-        ("rate", &["--message-rate"]),
-        ("callers", &["--callers", "2"]),
-        ("offload", &["--offload"]),
-        ("gpu", &["--gpu"]),
-    ];
-
-    /// Options, and their kinds of measurement.
-    const OPTIONS: [(&[&str], &[&str]); 18] = [
-        (&["--cold"], &["workloads", "rate"]),
-        (&["--card", "1"], &["gpu"]),
-        (&["--from", "x.json"], &["gpu"]),
-        (&["--concurrent", "locked:engine=list"], &["callers"]),
-        (&["--budget-kib", "3"], &["offload"]),
-        (&["--threads", "2"], &["rate"]),
-        (&["--windows", "3"], &["rate"]),
-        (&["--work-ns", "3"], &["rate"]),
-        (&["--messages", "3"], &["rate", "offload"]),
-        (&["--depth", "3"], &["rate", "offload"]),
-        (&["--repeats", "3"], &["rate", "callers", "offload"]),
-        (&["--repetitions", "3"], &["rate", "callers", "offload"]),
-        (&["--csv", "x.csv"], &["rate", "gpu"]),
-        (&["--plot", "x.svg"], &["workloads", "through", "rate", "gpu"]),
-        (&["--entries", "3000"], &["latency"]),
-        (&["--budget", "3"], &["workloads", "through", "latency"]),
-        // `--callers` rejects `-e` later, with a hint.
-        (&["-e", "list"], &["workloads", "through", "latency", "rate", "callers", "offload"]),
-        (&["--json", "x.json"], &["workloads", "through", "latency", "rate", "callers", "offload", "gpu"]),
-    ];
-
-    #[test]
-    fn option_needs_its_kind_of_bench() {
-        for (option, kinds) in OPTIONS {
-            for (kind, words) in KINDS {
-                let is_for = kinds.contains(&kind);
-                assert_eq!(is_understood(&[words, option].concat()), is_for, "{words:?} {option:?}");
-            }
-            assert_eq!(is_understood(option), kinds.contains(&"workloads"), "{option:?}");
-        }
+    fn parsed(words: &[&str]) -> Result<Bench, Error> {
+        Line::try_parse_from(["bench"].iter().chain(words)).map(|line| line.bench)
     }
 
     #[test]
-    fn measurements_exclude_each_other() {
-        for (one, first) in KINDS {
-            for (other, second) in KINDS {
-                // A card plays traces, and C plays workloads.
-                let pair = [one, other];
-                let may = pair.contains(&"workloads") && (pair.contains(&"gpu") || pair.contains(&"through"));
-                if one != other {
-                    assert_eq!(is_understood(&[first, second].concat()), may, "{one} {other}");
-                }
+    fn bench_without_subcommand_measures_engines() {
+        let bench = parsed(&["-e", "list", "--cold"]).unwrap();
+        assert!(bench.measurement.is_none() && bench.engines.cold);
+        let bench = parsed(&["engines", "-e", "list"]).unwrap();
+        let Some(Measurement::Engines(engines)) = bench.measurement else { panic!() };
+        assert_eq!(engines.engines, ["list"]);
+        assert!(parsed(&["-e", "list", "latency"]).is_err(), "an option before the subcommand has no effect");
+    }
+
+    #[test]
+    fn measurement_rejects_options_of_others() {
+        for (option, measurements) in [
+            (&["--cold"][..], &["engines", "rate"][..]),
+            (&["--through", "c"], &["engines"]),
+            (&["--card", "1"], &["gpu"]),
+            (&["--budget-kib", "3"], &["offload"]),
+            (&["--threads", "2"], &["rate", "callers"]),
+            (&["--windows", "3"], &["rate"]),
+            (&["--depth", "3"], &["rate", "offload"]),
+            (&["--repeats", "3"], &["rate", "callers", "offload"]),
+            (&["--csv", "x.csv"], &["rate", "gpu"]),
+            (&["--plot", "x.svg"], &["engines", "rate", "gpu"]),
+            (&["--entries", "3000"], &["latency"]),
+            (&["--budget", "3"], &["engines", "latency"]),
+        ] {
+            for name in ["engines", "latency", "rate", "callers", "offload", "gpu"] {
+                let is_understood = parsed(&[&[name], option].concat()).is_ok();
+                assert_eq!(is_understood, measurements.contains(&name), "{name} {option:?}");
             }
         }
     }

@@ -19,7 +19,9 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use matchpoint::engines::{REGISTRY, Spec, known_specs};
 
 pub use analyze::Analyze;
-pub use bench::{Bench, TRACE};
+pub use bench::{
+    Bench, CallerBench, EngineBench, GpuBench, LatencyBench, Measurement, OffloadBench, RateBench, TRACE,
+};
 pub use calibrate::Calibrate;
 pub use check::{Check, OrderName};
 pub use convert::{Convert, Format};
@@ -66,8 +68,8 @@ pub enum Command {
     /// Replay a trace, and report the cost of matching: how much, at which rank, when
     #[command(after_help = analyze::EXAMPLES)]
     Analyze(Analyze),
-    /// Measure engines on the standard workloads: time, memory, entries compared
-    #[command(after_help = bench::help(), override_usage = bench::USAGE)]
+    /// Measure engines: time, memory, rates, with several threads, on a graphics card
+    #[command(after_help = bench::EXAMPLES)]
     Bench(Bench),
     /// Measure a machine under its MPI, and fit the parameters of the models
     #[command(after_help = calibrate::EXAMPLES)]

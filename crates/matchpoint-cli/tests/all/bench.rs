@@ -124,7 +124,7 @@ fn tables_fit_terminal() {
         assert_eq!(page.contains("with cold caches before each call"), options.contains(&"--cold"));
         assert!(page.contains("Spread (p25–p75 of the repetitions)"));
     }
-    let output = bench(&["--latency", "--entries", "1000", "-e", "list", "-e", "optimistic"]);
+    let output = bench(&["latency", "--entries", "1000", "-e", "list", "-e", "optimistic"]);
     let wide = text(&output.stdout).lines().find(|line| line.chars().count() > 80);
     assert_eq!(wide, None);
 }
@@ -180,13 +180,22 @@ fn workload_of_one_size_has_no_chart() {
 
 #[test]
 fn help_lists_workloads_and_default_engines() {
-    let output = bench(&["--help"]);
+    let lines = |measurement: &str| -> Vec<String> {
+        let output = bench(&[measurement, "--help"]);
+        text(&output.stdout).lines().map(|line| line.trim_start().to_owned()).collect()
+    };
+    let workloads = lines("engines");
     for workload in WORKLOADS {
-        assert!(text(&output.stdout).contains(&format!("  {} ", workload.name)), "{}", workload.name);
+        let head = format!("{} ", workload.name);
+        assert!(workloads.iter().any(|line| line.starts_with(&head)), "{head}");
     }
-    let lines: Vec<&str> = text(&output.stdout).lines().map(str::trim_start).collect();
-    for engine in [&defaults::RATED[..], &defaults::OFFLOADED, &defaults::CONCURRENT].concat() {
-        assert!(lines.contains(&engine), "{engine}");
+    for (measurement, engines) in [
+        ("rate", &defaults::RATED[..]),
+        ("offload", &defaults::OFFLOADED),
+        ("callers", &defaults::CONCURRENT),
+    ] {
+        let lines = lines(measurement);
+        assert!(engines.iter().all(|&engine| lines.iter().any(|line| line == engine)), "{lines:?}");
     }
 }
 
@@ -270,8 +279,9 @@ fn wrong_word_is_usage_error_with_hint() {
         (["-w", "trace:"], "needs the path of a trace"),
         (["-e", "lost"], "there is no engine `lost`"),
         (["--budget", "0"], "must be at least 0.001 seconds"),
-        (["--entries", "1"], "must be a whole number from 1000 to 16000000, such as 1000000"),
-        (["-e", "none"], "'none' is not an engine"),
+        (["latency", "--entries=1"], "must be a whole number from 1000 to 16000000, such as 1000000"),
+        (["-e", "none"], "there is no engine `none`"),
+        (["callers", "-ebins:n=3"], "such as locked:engine=bins:n=3"),
     ] {
         let output = bench(&arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
@@ -287,7 +297,6 @@ fn impossible_bench_leaves_no_file() {
         (["-w", "trace:/nowhere", "--json", &file("a.json")], 1, "/nowhere"),
         (["-w", "last:0", "--plot", &file("a.png")], 2, "must end in .svg or .html"),
         (["-w", "last:0", "--json", &file("none/a.json")], 1, "cannot write"),
-        (["--callers", "1", "--engine", "bins:n=3"], 2, "use --concurrent locked:engine=bins:n=3"),
     ] {
         let output = bench(&arguments);
         assert_eq!(output.status.code(), Some(code), "{arguments:?}");
@@ -309,7 +318,7 @@ fn outputs_need_distinct_files() {
         ["--csv", &file("s.html"), "--plot", &file("s.html")],
         ["--csv", "-", "--json", "-"],
     ] {
-        let output = bench(&["--message-rate", one, path, other, same]);
+        let output = bench(&["rate", one, path, other, same]);
         let said = text(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{said}");
         assert!(said.contains(&format!("{one} and {other} both name '")), "{said}");
@@ -326,7 +335,7 @@ fn outputs_need_distinct_files() {
 
 #[test]
 fn single_calls_have_percentiles() {
-    let arguments = ["--latency", "--entries", "2000", "--budget", "5", "-e", "bins"];
+    let arguments = ["latency", "--entries", "2000", "--budget", "5", "-e", "bins"];
     let value = json(&arguments);
     assert_eq!(value["entries"], 2000);
     let all = &value["engines"][0]["all"];
@@ -336,7 +345,7 @@ fn single_calls_have_percentiles() {
     assert!(text(&page.stdout).contains("the rest is received in random order"));
     assert!(text(&page.stdout).contains("once: p99.99 of the first of 3 repetitions"));
     let long = "optimistic_parallel:bins=2048,capacity=0,by=optimism,block=32,threads=1,full=software";
-    let page = bench(&["--latency", "--entries", "1000", "-e", long]);
+    let page = bench(&["latency", "--entries", "1000", "-e", long]);
     let wide = text(&page.stdout).lines().find(|line| line.chars().count() > 80);
     assert_eq!(wide, None);
 }
@@ -354,7 +363,7 @@ fn manual_lists_workloads_and_members() {
     }
     let results =
         json(&[&QUICK[..], &["-e", "list", "-w", "unexpected:1024", "-w", "many_sources:16384"]].concat());
-    let latencies = json(&["--latency", "--entries", "1000", "--budget", "5", "-e", "list"]);
+    let latencies = json(&["latency", "--entries", "1000", "--budget", "5", "-e", "list"]);
     for value in [&results, &results["results"][0], &results["results"][1], &latencies, &latencies["nothing"]]
     {
         for member in value.as_object().unwrap().keys() {
@@ -368,7 +377,7 @@ fn manual_lists_workloads_and_members() {
 #[test]
 fn full_table_is_reported_in_single_calls() {
     let full = "optimistic:capacity=100";
-    let calls = ["--latency", "--entries", "1000", "--budget", "5", "-e", full];
+    let calls = ["latency", "--entries", "1000", "--budget", "5", "-e", full];
     let value = json(&calls);
     let stages = value["engines"][0]["stages"].as_array().unwrap();
     assert_eq!(stages[5]["full"], "after 100 of 1000 calls", "{value}");
@@ -388,7 +397,7 @@ fn full_table_is_reported_in_single_calls() {
     assert!(!page.contains("wrong") && page.contains(after), "{page}");
 
     let costs =
-        ["--offload", "-e", full, "-e", "list", "--depth", "1000", "--repeats", "2", "--repetitions", "1"];
+        ["offload", "-e", full, "-e", "list", "--depth", "1000", "--repeats", "2", "--repetitions", "1"];
     let value = json(&costs);
     let [full, list] = value["offload"].as_array().unwrap().as_slice() else { panic!("{value}") };
     assert!(full["full"].as_str().unwrap().ends_with("of the 1000 receives that stand in front"), "{value}");
@@ -400,8 +409,8 @@ fn full_table_is_reported_in_single_calls() {
 
 #[test]
 fn callers_and_offload_are_reported() {
-    let value = json(&["--callers", "1,2", "--repeats", "3", "--repetitions", "1"]);
-    let page = bench(&["--callers", "1,2", "--repeats", "3", "--repetitions", "1"]);
+    let value = json(&["callers", "--threads", "1,2", "--repeats", "3", "--repetitions", "1"]);
+    let page = bench(&["callers", "--threads", "1,2", "--repeats", "3", "--repetitions", "1"]);
     assert!(text(&page.stdout).contains(" 1 caller  ") && text(&page.stdout).contains(" 2 callers"));
     let rates = value["callers"].as_array().unwrap();
     assert_eq!(rates.len(), 3 * 2 * 2);
@@ -409,7 +418,7 @@ fn callers_and_offload_are_reported() {
         rates.iter().all(|rate| rate["right"] == true && rate["rate_millions_per_s"].as_f64().unwrap() > 0.0)
     );
 
-    let few = ["--offload", "-e", "list", "--messages", "10", "--repeats", "3", "--repetitions", "1"];
+    let few = ["offload", "-e", "list", "--messages", "10", "--repeats", "3", "--repetitions", "1"];
     let value = json(&few);
     assert_eq!(
         (&value["offload"][0]["right"], &value["offload"][0]["fell_back"]),
@@ -425,7 +434,7 @@ fn callers_and_offload_are_reported() {
 #[test]
 fn full_table_of_callers_reports_fill() {
     let full = "locked:engine=optimistic:capacity=3";
-    let arguments = ["--callers", "1,2", "--repeats", "5", "--repetitions", "1", "--concurrent", full];
+    let arguments = ["callers", "--threads", "1,2", "--repeats", "5", "--repetitions", "1", "-e", full];
     let value = json(&arguments);
     for rate in value["callers"].as_array().unwrap() {
         let when = rate["full"].as_str().unwrap();
@@ -444,22 +453,10 @@ fn full_table_of_callers_reports_fill() {
 /// Short measurements of each kind that accepts engines of cards.
 const KINDS: [&[&str]; 5] = [
     &["-w", "last:8", "-w", "last:64", "--budget", "0.01"],
-    &["--latency", "--entries", "1000"],
-    &[
-        "--message-rate",
-        "--messages",
-        "9",
-        "--repeats",
-        "1",
-        "--windows",
-        "4",
-        "--work-ns",
-        "0",
-        "--repetitions",
-        "1",
-    ],
-    &["--offload", "--messages", "9", "--repeats", "1", "--repetitions", "1"],
-    &["--callers", "1,2", "--repeats", "3", "--repetitions", "1"],
+    &["latency", "--entries", "1000"],
+    &["rate", "--messages", "9", "--repeats", "1", "--windows", "4", "--work-ns", "0", "--repetitions", "1"],
+    &["offload", "--messages", "9", "--repeats", "1", "--repetitions", "1"],
+    &["callers", "--threads", "1,2", "--repeats", "3", "--repetitions", "1"],
 ];
 
 /// Every form shows that the figures are those of a substitute.
@@ -470,13 +467,12 @@ fn figures_of_substitute_have_its_name() {
     let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let named = format!("list for {CARD}");
     for (at, kind) in KINDS.into_iter().enumerate() {
-        let is_concurrent = kind[0] == "--callers";
-        let option = if is_concurrent { "--concurrent" } else { "-e" };
+        let is_concurrent = kind[0] == "callers";
         let inside =
             |engine: &str| if is_concurrent { format!("locked:engine={engine}") } else { engine.to_owned() };
         let (list, card) = (inside("list"), inside(CARD));
         let path = file("a.json");
-        let engines = [option, &list, option, &card, "--json", &path];
+        let engines = ["-e", &list, "-e", &card, "--json", &path];
         let output = bench(&[kind, &engines].concat());
         assert!(output.status.success(), "{}", text(&output.stderr));
         let value: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
@@ -517,7 +513,7 @@ fn figures_of_substitute_have_its_name() {
 fn substitute_inside_concurrent_engine_is_named() {
     for kind in ["locked:", "sharded:shards=2,"] {
         let name = format!("{kind}engine=gpu_ordered:card=999,fallback=list");
-        let output = bench(&[KINDS[4], &["--concurrent", &name, "--json", "-"]].concat());
+        let output = bench(&[KINDS[4], &["-e", &name, "--json", "-"]].concat());
         assert!(output.status.success(), "{}", text(&output.stderr));
         let value: Value = serde_json::from_slice(&output.stdout).unwrap();
         let rows = value["callers"].as_array().unwrap();
@@ -531,7 +527,7 @@ fn every_measurement_has_host_load() {
     let cores = fs::read_to_string("/proc/stat").map_or(0, |stat| stat.matches("\ncpu").count());
     for kind in KINDS {
         let output = bench(
-            &[kind, &["--json", "-"], if kind[0] == "--callers" { &[] } else { &["-e", "list"] }].concat(),
+            &[kind, &["--json", "-"], if kind[0] == "callers" { &[] } else { &["-e", "list"] }].concat(),
         );
         assert!(output.status.success(), "{}", text(&output.stderr));
         let value: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -539,28 +535,5 @@ fn every_measurement_has_host_load() {
         assert_eq!(load.is_some(), cfg!(target_os = "linux"), "{kind:?}");
         let is_busy = load.is_some_and(|load| load >= cores as f64 - 0.9);
         assert_eq!(text(&output.stderr).lines().any(is_warning), is_busy, "{load:?}, {cores} cores");
-    }
-}
-
-#[test]
-fn options_need_their_measurement() {
-    for wrong in [
-        &["--csv", "x.csv"][..],
-        &["--card", "1"],
-        &["--threads", "2"],
-        &["-w", "last:8", "--threads", "2"],
-        &["-w", "last:8", "--windows", "128"],
-        &["-w", "last:8", "--work-ns", "50"],
-        &["--gpu", "--message-rate"],
-        &["--gpu", "-e", "list"],
-        &["--from", "x.json"],
-        &["--gpu", "--from", "x.json", "--card", "0"],
-        // clap ignores `requires` for a conflicting option.
-        &["--offload", "--threads", "2"],
-        &["--message-rate", "--entries", "2000"],
-        &["--message-rate", "--budget", "2"],
-    ] {
-        let output = bench(wrong);
-        assert_eq!(output.status.code(), Some(2), "{wrong:?}: {}", text(&output.stderr));
     }
 }

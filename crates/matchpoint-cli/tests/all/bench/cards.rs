@@ -1,4 +1,4 @@
-//! Tests of `matchpoint bench --gpu`: without a card, from an earlier result, and with a false driver.
+//! Tests of `matchpoint bench gpu`: without a card, from an earlier result, and with a false driver.
 
 use std::fs;
 use std::process::{Command, Output};
@@ -12,7 +12,7 @@ use crate::left_out::leave_out;
 /// With a card, this measurement would take half a minute.
 #[test]
 fn missing_card_is_reported() {
-    let output = bench(&["--gpu"]);
+    let output = bench(&["gpu"]);
     if output.status.success() {
         return leave_out("an NVIDIA GPU is present", "run the tests on a machine without one");
     }
@@ -33,7 +33,7 @@ fn earlier_result_is_reported_and_drawn() {
     let record = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benchmarks/records/2026-11-22-gpu-h200.json");
     let (csv, svg, page) = (path("gpu.csv"), path("gpu.svg"), path("gpu.html"));
     for plot in [&svg, &page] {
-        let output = bench(&["--gpu", "--from", record, "--csv", &csv, "--plot", plot]);
+        let output = bench(&["gpu", "--from", record, "--csv", &csv, "--plot", plot]);
         assert!(output.status.success(), "{}", text(&output.stderr));
         assert!(text(&output.stdout).contains("NVIDIA H200"), "{}", text(&output.stdout));
         let drawn = fs::read_to_string(plot).unwrap();
@@ -56,7 +56,7 @@ fn earlier_result_is_reported_and_drawn() {
     let rows: Vec<csv::StringRecord> = rows.records().map(Result::unwrap).collect();
     let is_measured = |row: &&csv::StringRecord| row.iter().next_back().unwrap().is_empty();
     let measured = rows.iter().filter(is_measured).count();
-    let output = bench(&["--gpu", "--from", record_path]);
+    let output = bench(&["gpu", "--from", record_path]);
     let (others, missing) = (record["results"].as_array().unwrap().len() - measured, rows.len() - measured);
     for (count, what) in [
         (others, format!("matchpoint: {others} other measurements of that file are not shown, such as ")),
@@ -84,7 +84,7 @@ fn card_failure_keeps_earlier_figures() {
     let (file, csv, svg, page) = (path("a.json"), path("a.csv"), path("a.svg"), path("a.html"));
     let played = |failure: &str, arguments: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_matchpoint"));
-        command.args(["bench", "--gpu"]).args(arguments).env("PLAYED_FAILURE", failure);
+        command.args(["bench", "gpu"]).args(arguments).env("PLAYED_FAILURE", failure);
         command.env("LD_PRELOAD", &driver).env("LD_LIBRARY_PATH", folder.path()).output().unwrap()
     };
     let output = played("match_partitioned:700", &["--json", &file, "--csv", &csv, "--plot", &svg]);
@@ -119,7 +119,7 @@ fn card_failure_keeps_earlier_figures() {
     let last = |row: &csv::StringRecord| row.iter().next_back().unwrap().is_empty();
     assert_eq!((rows.len(), rows.iter().filter(|row| last(row)).count()), (results.len(), measured));
     assert!(fs::read_to_string(&svg).unwrap().contains(">incomplete: "));
-    is_partial(&bench(&["--gpu", "--from", &file, "--plot", &page]));
+    is_partial(&bench(&["gpu", "--from", &file, "--plot", &page]));
     let page = fs::read_to_string(page).unwrap();
     assert!(page.contains("<b>Incomplete</b>: ") && page.contains("missing: not tried after"), "{page}");
     // Without any measurement: an error and no file.
@@ -133,9 +133,9 @@ fn card_failure_keeps_earlier_figures() {
 fn wrong_card_file_is_named() {
     let folder = tempdir().unwrap();
     let file = folder.path().join("a.json").to_str().unwrap().to_owned();
-    let wants = "\nhint: give --from a complete file of `matchpoint bench --gpu --json`";
+    let wants = "\nhint: give --from a complete file of `matchpoint bench gpu --json`";
     let printed = |what: &str| {
-        let output = bench(&["--gpu", "--from", &file]);
+        let output = bench(&["gpu", "--from", &file]);
         assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), ""));
         let printed = said(&output);
         assert!(
@@ -146,11 +146,11 @@ fn wrong_card_file_is_named() {
         );
     };
     let kinds = [
-        "bench --json",
-        "bench --latency --json",
-        "bench --message-rate --json",
-        "bench --offload --json",
-        "bench --callers --json",
+        "bench engines --json",
+        "bench latency --json",
+        "bench rate --json",
+        "bench offload --json",
+        "bench callers --json",
     ];
     for (kind, command) in KINDS.into_iter().zip(kinds) {
         assert!(bench(&[kind, &["--json", &file]].concat()).status.success());
@@ -168,7 +168,11 @@ fn wrong_card_file_is_named() {
 
 #[test]
 fn card_takes_only_trace_batches() {
-    let output = bench(&["--gpu", "-w", "last"]);
+    let output = bench(&["gpu", "-w", "last"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("does not run the workload 'last'"), "{}", text(&output.stderr));
+    assert!(
+        text(&output.stderr).contains("a card does not run the workload 'last'"),
+        "{}",
+        text(&output.stderr)
+    );
 }

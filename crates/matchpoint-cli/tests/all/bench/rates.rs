@@ -1,4 +1,4 @@
-//! Tests of `matchpoint bench --message-rate`.
+//! Tests of `matchpoint bench rate`.
 
 use std::fs;
 
@@ -16,7 +16,7 @@ fn message_rates_have_every_output_form() {
     let (csv, page) = (path("rate.csv"), path("rate.html"));
     let few = [&FEW[..], &["--messages", "20", "--repeats", "2"]].concat();
     let engines = ["-e", "none", "-e", "list", "-e", "optimistic_parallel:bins=16"];
-    let value = json(&[&["--message-rate"][..], &few, &engines].concat());
+    let value = json(&[&["rate"][..], &few, &engines].concat());
     let rates = value["rates"].as_array().unwrap();
     // Two windows, two amounts of work, four scenarios; `none`, one engine without threads, one with one or two.
     assert_eq!(rates.len(), 2 * 2 * 4 * 4);
@@ -28,8 +28,7 @@ fn message_rates_have_every_output_form() {
     assert!(rates[3]["per_message"]["jobs"].is_number() && rates[1]["threads"].is_null());
     assert!(rates[3]["per_message"]["threads"].is_null(), "it is no count");
 
-    let output =
-        bench(&[&["--message-rate"][..], &few, &engines, &["--csv", &csv, "--plot", &page]].concat());
+    let output = bench(&[&["rate"][..], &few, &engines, &["--csv", &csv, "--plot", &page]].concat());
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert!(text(&output.stdout).contains("Published: window 128, other hardware"));
     assert!(text(&output.stdout).contains("Gain of threads"));
@@ -42,7 +41,7 @@ fn message_rates_have_every_output_form() {
     let rows = fs::read_to_string(csv).unwrap();
     assert_eq!(rows.lines().count(), 1 + 2 * 2 * 4 * 4);
     assert!(rows.starts_with("window,work_ns,scenario,engine,threads,rate_millions_per_s"));
-    let printed = bench(&[&["--message-rate"][..], &few, &["-e", "list", "--csv", "-"]].concat());
+    let printed = bench(&[&["rate"][..], &few, &["-e", "list", "--csv", "-"]].concat());
     assert!(!text(&printed.stderr).contains("wrote"), "{}", text(&printed.stderr));
     let printed = text(&printed.stdout);
     assert!(rows.starts_with(printed.lines().next().unwrap()) && printed.lines().count() == 1 + 2 * 2 * 4);
@@ -89,7 +88,7 @@ fn chart_has_short_names_and_key() {
 fn engine_with_full_table_has_no_rate() {
     let few = [&FEW[..], &["--messages", "20", "--repeats", "2"]].concat();
     for (engine, depth) in [("optimistic:capacity=3", "0"), ("optimistic", "9000")] {
-        let asked = [&["--message-rate"][..], &few, &["-e", engine, "-e", "list", "--depth", depth]].concat();
+        let asked = [&["rate"][..], &few, &["-e", engine, "-e", "list", "--depth", depth]].concat();
         let output = bench(&asked);
         assert!(output.status.success(), "{}", text(&output.stderr));
         let table = text(&output.stdout);

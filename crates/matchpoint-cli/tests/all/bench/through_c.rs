@@ -1,4 +1,4 @@
-//! Tests of `matchpoint bench --through c`.
+//! Tests of `matchpoint bench engines --through c`.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! The report of `matchpoint bench --gpu`: tables, CSV, JSON.
+//! The report of `matchpoint bench gpu`: tables, CSV, JSON.
 
 mod read;
 #[cfg(test)]

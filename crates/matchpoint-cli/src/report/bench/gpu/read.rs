@@ -1,4 +1,4 @@
-//! Reads the JSON of an earlier `matchpoint bench --gpu --json`.
+//! Reads the JSON of an earlier `matchpoint bench gpu --json`.
 
 use std::collections::HashMap;
 
@@ -13,11 +13,11 @@ use super::{Lacking, OnCard};
 const KINDS: [(&str, &str); 8] = [
     ("processes", "run --json"),
     ("verdict", "analyze --json"),
-    ("reference_ns", "bench --json"),
-    ("clock_ns", "bench --latency --json"),
-    ("rates", "bench --message-rate --json"),
-    ("callers", "bench --callers --json"),
-    ("offload", "bench --offload --json"),
+    ("reference_ns", "bench engines --json"),
+    ("clock_ns", "bench latency --json"),
+    ("rates", "bench rate --json"),
+    ("callers", "bench callers --json"),
+    ("offload", "bench offload --json"),
     ("queue_search", "predict --json"),
 ];
 
