@@ -138,7 +138,11 @@ fn help(matchpoint: &Path) -> Result<String, Failure> {
     let overview = text(&[])?;
     let mut page = format!("\n```text\n{overview}```\n");
     for command in commands(&overview) {
-        page += &format!("\n## {command}\n\n```text\n{}```\n", text(&[command])?);
+        let help = text(&[command])?;
+        page += &format!("\n## {command}\n\n```text\n{help}```\n");
+        for part in commands(&help) {
+            page += &format!("\n### {command} {part}\n\n```text\n{}```\n", text(&[command, part])?);
+        }
     }
     Ok(page)
 }
