@@ -50,7 +50,8 @@ fn compile_for_standard_abi(out: &Path) {
     let mut command = Command::new(tool.path());
     command
         .args(tool.args())
-        .args(["-DMATCHPOINT_STANDARD_ABI", "-Ishim/abi", "shim/matchpoint_record.c", "-o"])
+        // Some compilers, such as zig cc, add debugging information by default.
+        .args(["-Wl,-S", "-DMATCHPOINT_STANDARD_ABI", "-Ishim/abi", "shim/matchpoint_record.c", "-o"])
         .arg(&library);
     command.args(FLAGS);
     let status = command.status().expect("a C compiler is needed to build Matchpoint: cc");

@@ -47,7 +47,8 @@ fn compile_for_standard_abi(out: &Path) {
     let mut command = Command::new(tool.path());
     command
         .args(tool.args())
-        .args(["-DMATCHPOINT_STANDARD_ABI", &format!("-I{RECORDER}/abi"), &format!("-I{RECORDER}")])
+        // Some compilers, such as zig cc, add debugging information by default.
+        .args(["-Wl,-S", "-DMATCHPOINT_STANDARD_ABI", &format!("-I{RECORDER}/abi"), &format!("-I{RECORDER}")])
         .args(["shim/matchpoint_mpi.c", "-o"])
         .arg(out.join("standard-abi.so"))
         .args(FLAGS);

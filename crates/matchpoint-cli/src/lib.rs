@@ -19,6 +19,7 @@ pub mod engines;
 pub mod failure;
 pub mod files;
 pub mod format;
+pub mod generate;
 pub mod inconclusive;
 pub mod job;
 pub mod judge;

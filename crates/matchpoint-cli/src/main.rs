@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use matchpoint_cli::cli::{self, Command};
 use matchpoint_cli::{
-    analyze, bench, calibrate, check, convert, engines, failure, predict, profile, record, run, top,
+    analyze, bench, calibrate, check, convert, engines, failure, generate, predict, profile, record, run, top,
 };
 
 fn main() -> ExitCode {
@@ -17,6 +17,7 @@ fn main() -> ExitCode {
         Command::Top(arguments) => top::run(&arguments),
         Command::Run(arguments) => run::run(&arguments),
         Command::AskLibfabric { library } => run::ask_libfabric(&library),
+        Command::Generate(arguments) => generate::run(&arguments),
         Command::Predict(arguments) => predict::run(&arguments),
         Command::Profile(arguments) => profile::run(&arguments),
         Command::Convert(arguments) => convert::run(&arguments),

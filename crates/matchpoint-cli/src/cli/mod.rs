@@ -7,6 +7,7 @@ mod check;
 mod convert;
 mod dashes;
 mod engines;
+mod generate;
 mod number;
 mod predict;
 mod profile;
@@ -26,6 +27,7 @@ pub use calibrate::Calibrate;
 pub use check::{Check, OrderName};
 pub use convert::{Convert, Format};
 pub use engines::Engines;
+pub use generate::{Generate, visible};
 pub use predict::{
     Amg, Exchanged, Figures, Numbers, On, Predict, PredictTrace, Processes, Spgemm, Spmv, Validate,
     What as PredictWhat,
@@ -65,6 +67,9 @@ pub enum Command {
         /// Library
         library: std::path::PathBuf,
     },
+    /// Write manual pages and shell completions, for an installation
+    #[command(hide = true)]
+    Generate(Generate),
     /// Replay a trace, and report the cost of matching: how much, at which rank, when
     #[command(after_help = analyze::EXAMPLES)]
     Analyze(Analyze),

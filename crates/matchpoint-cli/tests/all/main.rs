@@ -7,6 +7,7 @@ mod command;
 mod convert;
 mod csv;
 mod delivery;
+mod generate;
 mod json;
 mod judgement;
 #[path = "../left_out/mod.rs"]

@@ -27,6 +27,9 @@ fn installed_command_finds_libraries() {
         let prefix = prefix.path().join(library).join("usr");
         let mut install = Command::new(mpi::root().join("scripts/install"));
         mpi::run(install.arg("--prefix").arg(&prefix).args(["--libdir", library, "--built"]).arg(built));
+        for file in ["man/man1/matchpoint-run.1", "bash-completion/completions/matchpoint"] {
+            assert!(prefix.join("share").join(file).exists(), "{file}");
+        }
         for (position, ready) in
             [("--limit=0", "hybrid is ready in 2 ranks"), ("--below", "matches for 2 ranks over shm")]
         {

@@ -1,0 +1,55 @@
+# Copyright The Matchpoint developers. See the file LICENSE of the sources.
+#
+# SPDX-License-Identifier: BSD-3-Clause
+"""Spack recipe. The sources have no public address yet: place the tarball in the current folder, or in a mirror."""
+
+import os
+
+from spack_repo.builtin.build_systems.cargo import CargoPackage
+
+from spack.package import *
+
+
+class Matchpoint(CargoPackage):
+    """Measures the cost of MPI message matching, and makes matching in long queues fast."""
+
+    manual_download = True
+    url = f"file://{os.getcwd()}/matchpoint-0.1.0.tar.gz"
+
+    license("BSD-3-Clause")
+
+    version("0.1.0", sha256="@SOURCES_SHA256@")
+
+    variant("gpu", default=False, description="Engines on NVIDIA graphics processors (loads NVRTC at run time)")
+    variant("python", default=False, description="Python package matchpoint_mpi")
+
+    depends_on("c", type=("build", "run"))
+    depends_on("rust@1.85:", type="build")
+    # Loaded at run time: smaller traces, and traces of Score-P.
+    depends_on("zstd", type="run")
+    depends_on("otf2", type="run")
+    depends_on("cuda@11.2:", type="run", when="+gpu")
+
+    extends("python@3.9:", when="+python")
+    depends_on("py-pip", type="build", when="+python")
+    depends_on("py-maturin@1.9:", type="build", when="+python")
+
+    def build(self, spec, prefix):
+        crates = ["capi", "cli", "overflow", "fabric"]
+        packages = [f"--package=matchpoint-{crate}" for crate in crates]
+        cargo("build", "--release", "--locked", f"--jobs={make_jobs}", *packages)
+
+    def install(self, spec, prefix):
+        Executable("scripts/install")("--prefix", prefix, "--built", "target/release")
+        if "+python" in spec:
+            pip("install", "--no-deps", "--no-build-isolation", f"--prefix={prefix}", "crates/matchpoint-python")
+
+    def check(self):
+        cargo("test", "--release", "--locked", "--package=matchpoint")
+
+    def setup_run_environment(self, env):
+        libraries = [self.spec["zstd"].prefix.lib, self.spec["otf2"].prefix.lib]
+        if "+gpu" in self.spec:
+            libraries.append(self.spec["cuda"].prefix.lib64)
+        for library in libraries:
+            env.prepend_path("LD_LIBRARY_PATH", library)
