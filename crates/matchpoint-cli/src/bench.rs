@@ -6,6 +6,7 @@ mod files;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 use matchpoint::Event;
 use matchpoint_bench::callers::{CallerOptions, callers};
@@ -347,9 +348,29 @@ fn reject_no_matching(arguments: &Bench) -> Result<(), Failure> {
 fn measure(arguments: &Bench, files: &Files, progress: &Progress) -> Result<(Results, Option<f64>), Failure> {
     let jobs = jobs(arguments, progress)?;
     files.may_draw(&jobs)?;
-    let options =
-        Options { engines: engines(arguments, &[ALL]), budget: arguments.budget, is_cold: arguments.cold };
-    measured(progress, |report| matchpoint_bench::run(&options, &jobs, report))
+    measured(progress, |report| matchpoint_bench::run(&options(arguments), &jobs, report))
+}
+
+fn options(arguments: &Bench) -> Options {
+    Options { engines: engines(arguments, &[ALL]), budget: arguments.budget, is_cold: arguments.cold }
+}
+
+/// Results of the standard workloads, without an output.
+///
+/// # Errors
+/// A trace or an engine cannot be used, an engine answered wrongly, or [`Progress::stop`] was called.
+pub fn results(arguments: &Bench, progress: &Progress) -> Result<Results, Failure> {
+    reject_no_matching(arguments)?;
+    let jobs = jobs(arguments, progress)?;
+    let report = &mut |done, total, _: &str| {
+        progress.bytes.store(done as u64, Relaxed);
+        progress.bytes_total.store(total as u64, Relaxed);
+        !progress.stopped()
+    };
+    let results = matchpoint_bench::run(&options(arguments), &jobs, report);
+    let results = results.map_err(|error| Failure::Message(error.to_string()))?;
+    let results = results.ok_or(Failure::Interrupted)?;
+    fail_if_wrong(wrong_results(&results)).map(|()| results)
 }
 
 fn measure_latency(arguments: &Bench, progress: &Progress) -> Result<(Latencies, Option<f64>), Failure> {
