@@ -22,9 +22,7 @@ pub fn run(arguments: &Analyze) -> Result<(), Failure> {
     let mut delivery = Delivery::prepare(arguments)?;
     let progress = Arc::new(Progress::default());
     stop_on_interrupt(&progress);
-    let mut measurements = measure(arguments, &progress)?;
-    places::name(&mut measurements)?;
-    library_cost::apply(&mut measurements);
+    let measurements = progress::shown(&progress, || measure(arguments, &progress))?;
     let report = Report::new(&measurements);
     delivery.fill(&report)?;
     if progress.stopped() {
@@ -33,9 +31,16 @@ pub fn run(arguments: &Analyze) -> Result<(), Failure> {
     delivery.finish(&terminal::render(&report))
 }
 
-fn measure(arguments: &Analyze, progress: &Progress) -> Result<Measurements, Failure> {
+/// Measurements of the trace: the input of a report.
+///
+/// # Errors
+/// The trace cannot be read, or [`Progress::stop`] was called.
+pub fn measure(arguments: &Analyze, progress: &Progress) -> Result<Measurements, Failure> {
     let trace = open(&arguments.trace)?;
-    Ok(progress::shown(progress, || replay(trace.as_ref(), &arguments.options(trace.as_ref()), progress))?)
+    let mut measurements = replay(trace.as_ref(), &arguments.options(trace.as_ref()), progress)?;
+    places::name(&mut measurements)?;
+    library_cost::apply(&mut measurements);
+    Ok(measurements)
 }
 
 /// Opens a trace.

@@ -6,6 +6,7 @@ mod files;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 use matchpoint::Event;
 use matchpoint_bench::callers::{CallerOptions, callers};
@@ -63,9 +64,8 @@ fn measure_engines(arguments: &EngineBench, progress: &Progress) -> Result<(), F
     }
     let jobs = jobs(arguments, progress)?;
     files.may_draw(&jobs)?;
-    let engines = engines(&arguments.engines, &[ALL]);
-    let options = Options { engines, budget: arguments.budget, is_cold: arguments.cold };
-    let (results, load) = measured(progress, |report| matchpoint_bench::run(&options, &jobs, report))?;
+    let (results, load) =
+        measured(progress, |report| matchpoint_bench::run(&options(arguments), &jobs, report))?;
     let svg = plot::svg(&results);
     let document = engines::document(&results, load, &svg);
     write_results(files, &results, &svg, &document, &engines::json(&results, load))
@@ -328,6 +328,31 @@ fn measured<T, E: Display>(
 fn engines(named: &[String], usual: &[&str]) -> Vec<String> {
     let usual: Vec<String> = usual.iter().map(|&name| name.to_owned()).collect();
     expand_all(if named.is_empty() { &usual } else { named })
+}
+
+fn options(arguments: &EngineBench) -> Options {
+    Options {
+        engines: engines(&arguments.engines, &[ALL]),
+        budget: arguments.budget,
+        is_cold: arguments.cold,
+    }
+}
+
+/// Results of the standard workloads, without an output.
+///
+/// # Errors
+/// A trace or an engine cannot be used, an engine answered wrongly, or [`Progress::stop`] was called.
+pub fn results(arguments: &EngineBench, progress: &Progress) -> Result<Results, Failure> {
+    let jobs = jobs(arguments, progress)?;
+    let report = &mut |done, total, _: &str| {
+        progress.bytes.store(done as u64, Relaxed);
+        progress.bytes_total.store(total as u64, Relaxed);
+        !progress.stopped()
+    };
+    let results = matchpoint_bench::run(&options(arguments), &jobs, report);
+    let results = results.map_err(|error| Failure::Message(error.to_string()))?;
+    let results = results.ok_or(Failure::Interrupted)?;
+    fail_if_wrong(wrong_results(&results)).map(|()| results)
 }
 
 fn measure_latency(arguments: &LatencyBench, progress: &Progress) -> Result<(), Failure> {

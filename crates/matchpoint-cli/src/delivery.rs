@@ -45,7 +45,7 @@ impl Delivery {
             self.outputs.fill(place, |out| out.write_all(html::render(report).as_bytes()))?;
         }
         for (table, &place) in csv::TABLES.iter().zip(&self.csv) {
-            self.outputs.fill(place, |out| (table.write)(report, out))?;
+            self.outputs.fill(place, |out| (table.columns)(report).write(out))?;
         }
         Ok(())
     }

@@ -16,6 +16,8 @@ mod run;
 mod size;
 mod top;
 
+use std::ffi::OsString;
+
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use matchpoint::engines::{REGISTRY, Spec, known_specs};
 
@@ -29,7 +31,7 @@ pub use convert::{Convert, Format};
 pub use engines::Engines;
 pub use generate::{Generate, visible};
 pub use predict::{
-    Amg, Exchanged, Figures, Numbers, On, Predict, PredictTrace, Processes, Spgemm, Spmv, Validate,
+    Amg, Exchanged, Figures, Numbers, On, Predict, PredictTrace, Processes, Product, Spgemm, Spmv, Validate,
     What as PredictWhat,
 };
 pub use profile::Profile;
@@ -98,12 +100,8 @@ pub enum Command {
 
 /// Reads the command line. Ends the process after an error or a request for help.
 pub fn parse() -> Cli {
-    let words: Vec<std::ffi::OsString> = std::env::args_os().collect();
-    let mut command = number::with_negative(Cli::command());
-    let matches = command.try_get_matches_from_mut(&words);
-    let parsed = matches.and_then(|mut matches| Cli::from_arg_matches_mut(&mut matches));
-    parsed.unwrap_or_else(|error| {
-        let error = error.format(&mut command);
+    let words: Vec<OsString> = std::env::args_os().collect();
+    try_parse(&words).unwrap_or_else(|error| {
         let words = words.get(1..).unwrap_or_default();
         if let Some(problem) =
             dashes::missing_dashes(&error, words).or_else(|| bench::missing_option(&error, words))
@@ -113,6 +111,17 @@ pub fn parse() -> Cli {
         }
         error.exit()
     })
+}
+
+/// Reads the words of a command line, the program's name first.
+///
+/// # Errors
+/// The words are no command, or a request for help.
+pub fn try_parse(words: &[OsString]) -> Result<Cli, clap::Error> {
+    let mut command = number::with_negative(Cli::command());
+    let matches = command.try_get_matches_from_mut(words);
+    let parsed = matches.and_then(|mut matches| Cli::from_arg_matches_mut(&mut matches));
+    parsed.map_err(|error| error.format(&mut command))
 }
 
 /// Names without duplicates, in the order of their first mention.

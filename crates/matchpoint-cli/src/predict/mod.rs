@@ -13,12 +13,17 @@ mod sparse;
 mod trace;
 pub mod validate;
 
+use std::sync::Arc;
+
+use matchpoint_replay::Progress;
 use serde_json::Value;
 
-use crate::cli::{On, Predict, PredictWhat};
+use crate::analyze::stop_on_interrupt;
+use crate::cli::{Amg, On, Predict, PredictTrace, PredictWhat, Product, Spgemm, Spmv};
 use crate::distinct::json_and_page;
 use crate::failure::Failure;
 use crate::files::Files;
+use crate::progress;
 use crate::report::document::Document;
 use crate::report::{predict as prediction, validate as validation};
 
@@ -31,25 +36,42 @@ pub use validate::validated::Validated;
 /// A file cannot be read or written, the machine lacks a parameter, or the user interrupted.
 pub fn run(arguments: &Predict) -> Result<(), Failure> {
     match &arguments.what {
-        PredictWhat::Spmv(arguments) => {
-            deliver(&arguments.product.on, || predicted(&sparse::spmv(arguments)?))
-        }
-        PredictWhat::Spgemm(arguments) => {
-            deliver(&arguments.product.on, || predicted(&sparse::spgemm(arguments)?))
-        }
-        PredictWhat::Amg(arguments) => deliver(&arguments.on, || predicted(&amg::amg(arguments)?)),
-        PredictWhat::Trace(arguments) => deliver(&arguments.on, || predicted(&trace::trace(arguments)?)),
         PredictWhat::Figures(arguments) => figures::draw(arguments),
         PredictWhat::Validate(arguments) => deliver(&arguments.on, || {
             let of = validate::validate(arguments)?;
             Ok((validation::document::document(&of), validation::json::document(&of)))
         }),
+        PredictWhat::Spmv(Spmv { product: Product { on, .. }, .. })
+        | PredictWhat::Spgemm(Spgemm { product: Product { on, .. }, .. })
+        | PredictWhat::Amg(Amg { on, .. }) => deliver(on, || predicted(arguments, &Progress::default())),
+        PredictWhat::Trace(PredictTrace { on, .. }) => {
+            let progress = Arc::new(Progress::default());
+            stop_on_interrupt(&progress);
+            deliver(on, || progress::shown(&progress, || predicted(arguments, &progress)))
+        }
     }
 }
 
 /// Document and JSON of a prediction.
-fn predicted(of: &Predicted) -> Result<(Document, Value), Failure> {
-    Ok((prediction::document::document(of), prediction::json::document(of)))
+fn predicted(arguments: &Predict, progress: &Progress) -> Result<(Document, Value), Failure> {
+    let of = predict(arguments, progress)?;
+    Ok((prediction::document::document(&of), prediction::json::document(&of)))
+}
+
+/// Predicts without an output. Only a trace reports its progress.
+///
+/// # Errors
+/// A file cannot be read, the machine lacks a parameter, the kind makes no prediction, or [`Progress::stop`] was called.
+pub fn predict(arguments: &Predict, progress: &Progress) -> Result<Predicted, Failure> {
+    match &arguments.what {
+        PredictWhat::Spmv(arguments) => sparse::spmv(arguments),
+        PredictWhat::Spgemm(arguments) => sparse::spgemm(arguments),
+        PredictWhat::Amg(arguments) => amg::amg(arguments),
+        PredictWhat::Trace(arguments) => trace::trace(arguments, progress),
+        PredictWhat::Figures(_) | PredictWhat::Validate(_) => {
+            Err(Failure::usage("figures and validate make no prediction".to_owned()))
+        }
+    }
 }
 
 /// Reserves the files, predicts, and writes the reports.

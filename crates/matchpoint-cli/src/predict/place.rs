@@ -97,7 +97,10 @@ impl Place {
 }
 
 /// Reads a machine file. The paper's machine needs none.
-pub(super) fn read_machine(path: &Path) -> Result<Machine, Failure> {
+///
+/// # Errors
+/// The file cannot be read, or is not a machine file.
+pub fn read_machine(path: &Path) -> Result<Machine, Failure> {
     let read = if path == Path::new(BLUE_WATERS) && !path.exists() {
         machine::blue_waters()
     } else {

@@ -5,7 +5,6 @@
 //! as its slowest process, as if phases began together.
 
 use std::num::NonZeroU32;
-use std::sync::Arc;
 
 use matchpoint_model::{End, Exchange, Locality, Machine, Search, Sent, predict};
 use matchpoint_replay::measurements::{EngineAtRank, EngineMeasurements, RankMeasurements};
@@ -16,13 +15,12 @@ use super::engines;
 use super::place::Place;
 use super::predicted::{EngineRow, LIBRARY, Predicted, Row};
 use super::sparse::begin;
-use crate::analyze::{open, stop_on_interrupt};
+use crate::analyze::open;
 use crate::cli::{PredictTrace, expand_all};
 use crate::derived::{between, ratio};
 use crate::failure::Failure;
 use crate::format::{count, seconds, share};
 use crate::inconclusive::{Inconclusive, gaps};
-use crate::progress;
 
 /// Matching times of each process, at each end.
 type Times = Vec<[f64; 3]>;
@@ -31,11 +29,9 @@ type Times = Vec<[f64; 3]>;
 const FROM_REPLAY: &str = "the replay on this host, warm to cold caches";
 const FROM_LIBRARY: &str = "attempts of list × the cost of an entry in the machine's MPI library";
 
-pub(super) fn trace(arguments: &PredictTrace) -> Result<Predicted, Failure> {
+pub(super) fn trace(arguments: &PredictTrace, progress: &Progress) -> Result<Predicted, Failure> {
     let place = Place::read(&arguments.on)?;
-    let progress = Arc::new(Progress::default());
-    stop_on_interrupt(&progress);
-    let (measured, phases) = measure(arguments, &place, &progress)?;
+    let (measured, phases) = measure(arguments, &place, progress)?;
     let of = Traced { arguments, place: &place, measured: &measured, phases: &phases };
     let predicted = of.predicted()?;
     if progress.stopped() { Err(Failure::Interrupted) } else { Ok(predicted) }
@@ -56,7 +52,7 @@ fn measure(
     };
     let size_limits = size_limits(place);
     let classes = TrafficClasses { phases: arguments.phases, size_limits: &size_limits };
-    progress::shown(progress, || Ok(traffic(trace.as_ref(), &options, classes, progress)?))
+    Ok(traffic(trace.as_ref(), &options, classes, progress)?)
 }
 
 /// The sizes at which the protocol of any link changes.

@@ -3,6 +3,7 @@
 pub mod bench;
 pub mod calibrate;
 pub mod chart;
+pub mod columns;
 pub mod csv;
 pub mod document;
 mod escape;

@@ -10,7 +10,7 @@ use crate::synthetic;
 fn table(measurements: &Measurements, file: &str) -> (Vec<String>, Vec<Vec<String>>) {
     let table = TABLES.iter().find(|table| table.file == file).unwrap();
     let mut bytes = Vec::new();
-    (table.write)(&Report::new(measurements), &mut bytes).unwrap();
+    (table.columns)(&Report::new(measurements)).write(&mut bytes).unwrap();
     let mut reader = Reader::from_reader(&bytes[..]);
     let owned = |record: &csv::StringRecord| record.iter().map(str::to_owned).collect::<Vec<_>>();
     let header = owned(reader.headers().unwrap());

@@ -3,4 +3,4 @@
 pub(super) mod bars;
 pub mod document;
 pub mod json;
-mod table;
+pub mod table;

@@ -1,0 +1,145 @@
+//! A table of typed columns: written as CSV, and passed to Python as Arrow arrays.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+use super::schema::table;
+
+/// Values of a column, one per row.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Values {
+    /// Texts; `None` if unknown.
+    Text(Vec<Option<String>>),
+    /// Unsigned numbers.
+    Unsigned(Vec<u64>),
+    /// Signed numbers.
+    Signed(Vec<i64>),
+    /// Floating-point numbers; `None` if unknown.
+    Float(Vec<Option<f64>>),
+    /// Booleans.
+    Truth(Vec<bool>),
+}
+
+/// A column with its name.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Column {
+    /// Name, with the unit.
+    pub name: String,
+    /// Values.
+    pub values: Values,
+}
+
+/// A table. All columns have the same number of rows.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Columns(pub Vec<Column>);
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Cell<'a> {
+    Text(Option<&'a str>),
+    Unsigned(u64),
+    Signed(i64),
+    Float(Option<f64>),
+    Truth(bool),
+}
+
+impl Values {
+    fn len(&self) -> usize {
+        match self {
+            Values::Text(values) => values.len(),
+            Values::Unsigned(values) => values.len(),
+            Values::Signed(values) => values.len(),
+            Values::Float(values) => values.len(),
+            Values::Truth(values) => values.len(),
+        }
+    }
+
+    fn cell(&self, row: usize) -> Cell<'_> {
+        match self {
+            Values::Text(values) => Cell::Text(values[row].as_deref()),
+            Values::Unsigned(values) => Cell::Unsigned(values[row]),
+            Values::Signed(values) => Cell::Signed(values[row]),
+            Values::Float(values) => Cell::Float(values[row]),
+            Values::Truth(values) => Cell::Truth(values[row]),
+        }
+    }
+}
+
+impl Columns {
+    fn with(mut self, name: impl Into<String>, values: Values) -> Self {
+        self.0.push(Column { name: name.into(), values });
+        self
+    }
+
+    /// Adds a column of texts.
+    #[must_use]
+    pub fn text(self, name: &str, values: impl Iterator<Item = impl Into<String>>) -> Self {
+        self.optional_text(name, values.map(Some))
+    }
+
+    /// Adds a column of texts that may be unknown.
+    #[must_use]
+    pub fn optional_text(self, name: &str, values: impl Iterator<Item = Option<impl Into<String>>>) -> Self {
+        self.with(name, Values::Text(values.map(|value| value.map(Into::into)).collect()))
+    }
+
+    /// Adds a column of unsigned numbers.
+    #[must_use]
+    pub fn unsigned(self, name: impl Into<String>, values: impl Iterator<Item = impl Into<u64>>) -> Self {
+        self.with(name, Values::Unsigned(values.map(Into::into).collect()))
+    }
+
+    /// Adds a column of signed numbers.
+    #[must_use]
+    pub fn signed(self, name: &str, values: impl Iterator<Item = impl Into<i64>>) -> Self {
+        self.with(name, Values::Signed(values.map(Into::into).collect()))
+    }
+
+    /// Adds a column of floating-point numbers.
+    #[must_use]
+    pub fn float(self, name: impl Into<String>, values: impl Iterator<Item = f64>) -> Self {
+        self.optional_float(name, values.map(Some))
+    }
+
+    /// Adds a column of floating-point numbers that may be unknown.
+    #[must_use]
+    pub fn optional_float(self, name: impl Into<String>, values: impl Iterator<Item = Option<f64>>) -> Self {
+        self.with(name, Values::Float(values.collect()))
+    }
+
+    /// Adds a column of booleans.
+    #[must_use]
+    pub fn truth(self, name: &str, values: impl Iterator<Item = bool>) -> Self {
+        self.with(name, Values::Truth(values.collect()))
+    }
+
+    /// Writes the table as CSV. Unknown values are empty.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        let rows = self.0.first().map_or(0, |column| column.values.len());
+        let row = |row: usize| self.0.iter().map(|column| column.values.cell(row)).collect::<Vec<_>>();
+        table(self.0.iter().map(|column| &column.name), (0..rows).map(row), out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_values_are_empty_in_csv() {
+        let columns = Columns::default()
+            .optional_text("name", [Some("a,b"), None].into_iter())
+            .unsigned("count", [1_u64, 2].into_iter())
+            .signed("tag", [-1, 7].into_iter())
+            .optional_float("time_ns", [None, Some(0.5)].into_iter())
+            .truth("sampled", [true, false].into_iter());
+        let mut text = Vec::new();
+        columns.write(&mut text).unwrap();
+        let expected = "name,count,tag,time_ns,sampled\n\"a,b\",1,-1,,true\n,2,7,0.5,false\n";
+        assert_eq!(String::from_utf8(text).unwrap(), expected);
+    }
+}

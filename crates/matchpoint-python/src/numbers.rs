@@ -1,0 +1,86 @@
+//! Columns of tables that Python passes: integers and words, in any of Arrow's types for them.
+
+use arrow_array::cast::AsArray;
+use arrow_array::ffi_stream::{ArrowArrayStreamReader, FFI_ArrowArrayStream};
+use arrow_array::types::{
+    Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow_array::{Array, RecordBatch};
+use arrow_schema::DataType;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+
+/// Opens the Arrow stream of a Python object.
+#[allow(unsafe_code)]
+pub(crate) fn stream(table: &Bound<'_, PyAny>) -> PyResult<ArrowArrayStreamReader> {
+    let Ok(export) = table.getattr("__arrow_c_stream__") else {
+        let kind = table.get_type().name()?;
+        return Err(PyTypeError::new_err(format!("'{kind}' is not a table: it has no __arrow_c_stream__")));
+    };
+    let capsule = export.call0()?.cast_into::<PyCapsule>()?;
+    let pointer = capsule.pointer_checked(Some(c"arrow_array_stream"))?;
+    // SAFETY: by the PyCapsule interface, a capsule with this name has a valid stream. The stream is moved out of the
+    // capsule: `from_raw` leaves a released stream, which the capsule's destructor ignores.
+    let stream = unsafe { FFI_ArrowArrayStream::from_raw(pointer.as_ptr().cast()) };
+    ArrowArrayStreamReader::try_new(stream).map_err(crate::errors::arrow_error)
+}
+
+/// A column by name.
+pub(crate) fn column<'a>(batch: &'a RecordBatch, name: &str) -> PyResult<&'a dyn Array> {
+    let missing = || PyValueError::new_err(format!("the events have no column '{name}'"));
+    batch.column_by_name(name).map(|array| array.as_ref()).ok_or_else(missing)
+}
+
+/// Integers of a column; `None` for null.
+pub(crate) fn integers(array: &dyn Array, name: &str) -> PyResult<Vec<Option<i128>>> {
+    macro_rules! widened {
+        ($kind:ty) => {
+            array.as_primitive::<$kind>().iter().map(|value| value.map(i128::from)).collect()
+        };
+    }
+    Ok(match array.data_type() {
+        DataType::Int8 => widened!(Int8Type),
+        DataType::Int16 => widened!(Int16Type),
+        DataType::Int32 => widened!(Int32Type),
+        DataType::Int64 => widened!(Int64Type),
+        DataType::UInt8 => widened!(UInt8Type),
+        DataType::UInt16 => widened!(UInt16Type),
+        DataType::UInt32 => widened!(UInt32Type),
+        DataType::UInt64 => widened!(UInt64Type),
+        DataType::Null => vec![None; array.len()],
+        other => {
+            return Err(PyTypeError::new_err(format!("the column '{name}' has no integers, but {other}")));
+        }
+    })
+}
+
+/// Calls `take` with the row and the word of each row of a column.
+pub(crate) fn each_word(
+    array: &dyn Array,
+    name: &str,
+    take: &mut dyn FnMut(usize, &str) -> PyResult<()>,
+) -> PyResult<()> {
+    let missing =
+        |row: usize| PyValueError::new_err(format!("the column '{name}' has no value in row {row}"));
+    let mut each = |words: &mut dyn Iterator<Item = Option<&str>>| {
+        words.enumerate().try_for_each(|(row, word)| take(row, word.ok_or_else(|| missing(row))?))
+    };
+    match array.data_type() {
+        DataType::Utf8 => each(&mut array.as_string::<i32>().iter()),
+        DataType::LargeUtf8 => each(&mut array.as_string::<i64>().iter()),
+        DataType::Utf8View => each(&mut array.as_string_view().iter()),
+        DataType::Dictionary(..) => {
+            let of = array.as_any_dictionary();
+            let mut words = Vec::new();
+            each_word(of.values().as_ref(), name, &mut |_, word| {
+                words.push(word.to_owned());
+                Ok(())
+            })?;
+            let keys = of.normalized_keys();
+            let is_known = |row: usize| !of.keys().is_null(row);
+            each(&mut keys.iter().enumerate().map(|(row, &key)| is_known(row).then(|| words[key].as_str())))
+        }
+        other => Err(PyTypeError::new_err(format!("the column '{name}' has no words, but {other}"))),
+    }
+}
