@@ -6,6 +6,7 @@ pub mod book;
 pub mod engines;
 pub mod instructions;
 pub mod licenses;
+pub mod notices;
 pub mod record;
 pub mod repository;
 pub mod run;

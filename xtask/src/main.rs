@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Parser;
-use xtask::{Failure, amplify, bench, book, engines, instructions, licenses, record, run, tidy, truth};
+use xtask::{
+    Failure, amplify, bench, book, engines, instructions, licenses, notices, record, run, tidy, truth,
+};
 
 /// Repository tasks.
 #[derive(Parser)]
@@ -34,6 +36,11 @@ enum Chore {
     Instructions(instructions::Arguments),
     /// Check that the licence of every dependency permits distribution.
     Licenses,
+    /// Write the licence texts of all crates in the binaries to a file, for packages.
+    Notices {
+        /// File to write.
+        to: PathBuf,
+    },
     /// Compare the matching cost reported by `matchpoint analyze` with the time saved without searches.
     TestVerdict(truth::Arguments),
     /// Check links, file sizes, the import table, unsafe code, and language.
@@ -51,6 +58,7 @@ fn main() -> Result<(), Failure> {
         Chore::EngineTable(arguments) => engines::table(&arguments),
         Chore::Instructions(arguments) => instructions::run(&arguments),
         Chore::Licenses => verdict(licenses::complaints()?),
+        Chore::Notices { to } => notices::write(&to),
         Chore::TestVerdict(arguments) => truth::run(&arguments),
         Chore::Tidy => verdict(tidy::complaints()?),
     }

@@ -27,6 +27,7 @@ pub const CHECKS: &[Check] = &[
     Check { name: "links lead somewhere", complaints: prose::links },
     Check { name: "nothing of somebody's own machine", complaints: prose::machines },
     Check { name: "no space at the end of a line", complaints: prose::spaces },
+    Check { name: "no unresolved merge", complaints: prose::conflicts },
     Check { name: "pages are short and plain", complaints: language::manual },
     Check { name: "comments are plain", complaints: language::comments },
     Check { name: "test names are short", complaints: language::test_names },

@@ -102,6 +102,18 @@ pub fn spaces(files: &[File]) -> Complaints {
         .collect())
 }
 
+/// No file has a mark of an unresolved merge.
+pub fn conflicts(files: &[File]) -> Complaints {
+    // In pieces, so that this file passes.
+    let marks = [["<<<<", "<<< "], [">>>>", ">>> "]].map(|pieces| pieces.concat());
+    let is_mark = |line: &str| marks.iter().any(|mark| line.starts_with(mark.as_str()));
+    let marked = files.iter().flat_map(|file| {
+        let lines = file.lines().filter(move |(_, line)| is_mark(line));
+        lines.map(|(number, _)| format!("{}:{number}: mark of an unresolved merge", file.path))
+    });
+    Ok(marked.collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -114,6 +126,13 @@ mod tests {
     fn links_are_found_outside_code() {
         let page = page("see [a](b.md), [c](d.md#e)\n```\n[f](g.md)\n```\n");
         assert_eq!(targets(&page), [(1, "b.md"), (1, "d.md#e")]);
+    }
+
+    #[test]
+    fn unresolved_merges_are_reported() {
+        let ours = format!("{} HEAD\nours\n", "<".repeat(7));
+        assert_eq!(conflicts(&[page(&ours)]).unwrap(), ["docs/page.md:1: mark of an unresolved merge"]);
+        assert!(conflicts(&[page("a <<<<<<< b\n=======\n")]).unwrap().is_empty());
     }
 
     #[test]
