@@ -53,7 +53,8 @@ fn compile_for_standard_abi(out: &Path) {
         // Some compilers, such as zig cc, add debugging information by default.
         .args(["-Wl,-S", "-DMATCHPOINT_STANDARD_ABI", "-Ishim/abi", "shim/matchpoint_record.c", "-o"])
         .arg(&library);
-    command.args(FLAGS);
+    // Without symbols, because the command contains the library: with zig's compiler the symbols have 2 MB.
+    command.args(FLAGS).arg("-s");
     let status = command.status().expect("a C compiler is needed to build Matchpoint: cc");
     assert!(status.success(), "{command:?} failed");
 }

@@ -51,7 +51,9 @@ fn compile_for_standard_abi(out: &Path) {
         .args(["-Wl,-S", "-DMATCHPOINT_STANDARD_ABI", &format!("-I{RECORDER}/abi"), &format!("-I{RECORDER}")])
         .args(["shim/matchpoint_mpi.c", "-o"])
         .arg(out.join("standard-abi.so"))
-        .args(FLAGS);
+        // Without symbols, because the command contains the library.
+        .args(FLAGS)
+        .arg("-s");
     let status = command.status().expect("a C compiler is needed to build Matchpoint: cc");
     assert!(status.success(), "{command:?} failed");
 }
