@@ -117,7 +117,7 @@ pub fn check_watched(
             let mut name = format!("{name}, seed {seed}");
             if stream % 2 == 1 {
                 Relabelling::new(seed).apply(&mut events);
-                name += ", disguised";
+                name += ", relabelled";
             }
             each(&report, &name);
             report.take(check_events(factory, events, options.terms(), || name))?;

@@ -27,6 +27,8 @@ pub struct State<'a> {
 struct EndpointFigures {
     front_end: &'static str,
     engine: String,
+    /// The engine of the settings, if `engine` replaced it.
+    replaced: Option<&'static str>,
     is_open: bool,
     tally: Tally,
     footprint_bytes: u64,
@@ -74,6 +76,7 @@ impl Endpoint {
         EndpointFigures {
             front_end: self.front_end,
             engine: if state.fell_back { "hybrid".to_owned() } else { settings().engine.clone() },
+            replaced: state.fell_back.then_some(&settings().engine),
             is_open,
             tally,
             footprint_bytes: state.engine.footprint().peak_bytes,
@@ -159,12 +162,13 @@ fn write_endpoint(text: &mut String, endpoint: &EndpointFigures) {
     let t = &endpoint.tally;
     let _ = write!(
         text,
-        "{{\"front_end\":{},\"engine\":{},\"open\":{},\"elapsed_ns\":{},\"matching_ns\":{:.0},\"bytes_max\":{},\
+        "{{\"front_end\":{},\"engine\":{},\"replaced\":{},\"open\":{},\"elapsed_ns\":{},\"matching_ns\":{:.0},\"bytes_max\":{},\
          \"posts\":{},\"posts_hit\":{},\"arrivals\":{},\"arrivals_hit\":{},\"probes\":{},\
          \"posted_max\":{},\"unexpected_max\":{},\"posted_sum\":{},\"unexpected_sum\":{},\
          \"posted_left\":{},\"unexpected_left\":{}}}",
         quoted(endpoint.front_end),
         quoted(&endpoint.engine),
+        or_null(endpoint.replaced.map(quoted)),
         endpoint.is_open,
         endpoint.elapsed_ns,
         endpoint.matching_ns,

@@ -297,6 +297,13 @@ impl Header {
         command.arg("-I").arg(work.path()).arg(work.path().join(product.main));
         let output = command.arg("-o").arg(&made).args(product.flags).output();
         self.checked(product, output, work.path())?;
+        if !made.is_file() {
+            return Err(RecordError(format!(
+                "'{}' succeeded, but wrote no file for {}\nhint: name a C compiler of the MPI with --mpicc",
+                self.describe(),
+                product.what
+            )));
+        }
         // Atomic, because another job may look for the file.
         fs::rename(&made, file).map_err(|error| failed(&error))
     }

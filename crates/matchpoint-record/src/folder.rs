@@ -30,7 +30,7 @@ pub(crate) fn check(path: &Path, replace: bool) -> Result<Vec<PathBuf>, RecordEr
         let above = path.parent().filter(|above| !above.as_os_str().is_empty());
         return match above.filter(|above| !above.exists()) {
             Some(above) => Err(RecordError(format!(
-                "cannot create '{}': no folder '{}'\nhint: create it, or name another trace with -o",
+                "cannot create '{}': no folder '{}'\nhint: create it, or name another folder for the trace",
                 path.display(),
                 above.display()
             ))),
@@ -39,14 +39,18 @@ pub(crate) fn check(path: &Path, replace: bool) -> Result<Vec<PathBuf>, RecordEr
     }
     if !path.is_dir() {
         return Err(RecordError(format!(
-            "'{}' exists and is not a folder\nhint: name another trace with -o",
+            "'{}' exists and is not a folder\nhint: name another folder for the trace",
             path.display()
         )));
     }
     let entries = entries(path).map_err(|error| RecordError::file(path, &error))?;
     let all = entries.iter().all(|entry| is_trace_file(entry));
     if !entries.is_empty() && (!replace || !all) {
-        let advice = if all { "name another trace with -o, or use --replace" } else { "name another" };
+        let advice = if all {
+            "name another folder for the trace, or use --replace"
+        } else {
+            "name another folder for the trace"
+        };
         return Err(RecordError(format!("'{}' is not empty\nhint: {advice}", path.display())));
     }
     Ok(entries)

@@ -65,6 +65,8 @@ pub struct Overflow {
 pub struct Endpoint {
     pub front_end: String,
     pub engine: String,
+    /// The engine of the job, if its table was full and `engine` replaced it.
+    pub replaced: Option<String>,
     pub open: bool,
     pub elapsed_ns: u64,
     pub matching_ns: f64,

@@ -34,8 +34,8 @@ pub struct Workload {
 pub static WORKLOADS: &[Workload] = &[
     Workload {
         name: "last",
-        summary: "one source; N receives that match nothing stand ahead of the one that matches",
-        counts: "receives in front",
+        summary: "one source; N older receives that match nothing, and one that matches",
+        counts: "older receives",
         sizes: &[0, 1, 8, 64, 1024, 8192],
         limits: (0, 1 << 20),
         build: posted::last,
@@ -43,7 +43,7 @@ pub static WORKLOADS: &[Workload] = &[
     Workload {
         name: "last_sources",
         summary: "the same from N sources with one tag",
-        counts: "receives in front",
+        counts: "older receives",
         sizes: &[0, 1, 8, 64, 1024, 8192],
         limits: (0, 1 << 20),
         build: posted::last_sources,

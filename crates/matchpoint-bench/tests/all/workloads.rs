@@ -179,7 +179,7 @@ fn wrong_name_is_reported_with_valid_names() {
         ("lost", "unknown workload 'lost'\nhint: use last, "),
         (
             "last:many",
-            "'many' is not a size of workload 'last'\nhint: use the number of receives in front, 0 to ",
+            "'many' is not a size of workload 'last'\nhint: use the number of older receives, 0 to ",
         ),
         ("gather:0", "use the number of sources, 1 to 65536"),
         ("in_order:99999999999999999999", "is not a size"),

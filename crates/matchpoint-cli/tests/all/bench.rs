@@ -100,7 +100,7 @@ fn tables_name_best_engine_and_losses() {
     let words = page.split_whitespace().collect::<Vec<_>>().join(" ");
     let exception = "counts at most as much as its lower half";
     assert!(
-        words.contains("*: best of the row. ≈: level with the best") && words.contains(exception),
+        words.contains("*: best of the row. ≈: as fast as the best") && words.contains(exception),
         "{page}"
     );
     assert!(page.contains("1025"), "entries examined");
@@ -254,7 +254,7 @@ fn page_has_spreads_notes_memory() {
     let bars = page.matches("class=\"spread e0\"").count();
     assert_eq!(bars, 1, "one path has the spreads of a line");
     for printed in [
-        "≈: level with the best",
+        "≈: as fast as the best",
         "counts at most as much as its lower half",
         "–",
         "<h2>Post + arrival",

@@ -186,8 +186,8 @@ fn manual_has_number_of_streams() {
     let shapes = matchpoint_conformance::generate::SHAPES.len() as u64;
     let manual = fs::read_to_string(root().join("docs/reference/check.md")).unwrap();
     let everywhere = |streams: &u64| {
-        let disguised = (0..*streams).filter(|stream| stream % 2 == 1);
-        let seeds = disguised.flat_map(|stream| stream * shapes..(stream + 1) * shapes);
+        let relabelled = (0..*streams).filter(|stream| stream % 2 == 1);
+        let seeds = relabelled.flat_map(|stream| stream * shapes..(stream + 1) * shapes);
         seeds.map(|seed| seed % 64).collect::<std::collections::BTreeSet<_>>().len() == 64
     };
     let least = (1..).find(everywhere).unwrap();

@@ -122,7 +122,7 @@ fn relabelled_streams_find_lost_bits() {
     for fault in [Fault::IdsIn16Bits, Fault::IdsIn32Bits, Fault::TagBit20Ignored, Fault::SourceBit31Ignored] {
         let options = Options { depths: Vec::new(), streams: 20, ..options() };
         let violation = violation(fault, &options);
-        assert!(violation.stream.ends_with("disguised") && violation.events.len() <= 2, "{violation}");
+        assert!(violation.stream.ends_with("relabelled") && violation.events.len() <= 2, "{violation}");
     }
 }
 

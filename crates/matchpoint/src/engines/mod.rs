@@ -225,7 +225,7 @@ fn build(name: &str, is_counting: bool) -> Built {
         };
         return Err(NameError::new(
             format!("there is no engine `{bare}`"),
-            format!("{one}there are {}; `matchpoint engines` says what each is", names.join(", ")),
+            format!("{one}there are {}; `matchpoint engines` describes each", names.join(", ")),
         ));
     };
     (spec.build)(&Arguments::parse(spec, arguments)?, is_counting)

@@ -25,7 +25,7 @@ pub(super) const SPEC: Spec = Spec {
         Parameter {
             key: "tags",
             default: "open_mpi",
-            meaning: "who puts context, source and tag into 64 bits: open_mpi, mpich",
+            meaning: "the layout of context, source and tag in 64 bits: open_mpi, mpich",
         },
     ],
     variants: &["n=1", "n=3", "tags=mpich", "n=3,tags=mpich"],

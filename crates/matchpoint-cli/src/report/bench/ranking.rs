@@ -19,7 +19,7 @@ pub fn is_level(best: &Figures, other: &Figures) -> bool {
 }
 
 /// Legend of the marks.
-pub const LEGEND: &str = "*: best of the row. ≈: level with the best, because the spreads overlap: another run may \
+pub const LEGEND: &str = "*: best of the row. ≈: as fast as the best, because the spreads overlap: another run may \
                           have another order. (The upper half of the best's spread counts at most as much as its \
                           lower half.)";
 
@@ -35,7 +35,7 @@ pub enum RowRank {
 }
 
 impl RowRank {
-    /// The rank of a cell. If others are level with the best, the best is level too: its lower median is random.
+    /// The rank of a cell. If others are as fast as the best, the best also has this mark: its lower median is random.
     pub fn of(cell: &Cell, row: &[Cell]) -> RowRank {
         let (Some(own), Some(best)) = (figures(cell), best(row)) else { return RowRank::Behind };
         match row.iter().filter_map(figures).filter(|other| is_level(best, other)).count() {
@@ -87,13 +87,13 @@ fn loss(rows: &[&[Cell]], engine: usize) -> String {
         (0, _) => "no figures".to_owned(),
         (_, 0) => format!("none: best on {which}"),
         (done, level) if done == level => {
-            format!("none: level with the best on {which}{}", apart(rows, engine))
+            format!("none: as fast as the best on {which}{}", apart(rows, engine))
         }
         _ => format!("none: best, or level with it, on {which}{}", apart(rows, engine)),
     }
 }
 
-/// Ratio of medians of an engine that is level with the best, if large.
+/// Ratio of medians of an engine that is as fast as the best, if large.
 fn apart(rows: &[&[Cell]], engine: usize) -> String {
     let ratio = |row: &&[Cell]| Some(figures(row.get(engine)?)?.ns_median / best(row)?.ns_median);
     match rows.iter().filter_map(ratio).fold(0.0, f64::max) {
@@ -161,11 +161,11 @@ mod tests {
         for (first, second, loss_text) in [
             (spread(10.5, 11.5, 12.0), spread(29.0, 30.0, 31.0), "3.00 × the best on halo:8"),
             (spread(10.5, 11.5, 12.0), slow(), "more than 9.00 × the best on halo:8"),
-            (spread(10.5, 11.5, 12.0), best(), "none: level with the best on every workload"),
+            (spread(10.5, 11.5, 12.0), best(), "none: as fast as the best on every workload"),
             (
                 spread(10.5, 90.0, 99.0),
                 best(),
-                "none: level with the best on every workload, although its medians are up to 9.00 × as long: repeat on \
+                "none: as fast as the best on every workload, although its medians are up to 9.00 × as long: repeat on \
                  an idle host",
             ),
             (

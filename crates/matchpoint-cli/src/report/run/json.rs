@@ -13,6 +13,7 @@ pub fn document(job: &Value, run: &Run, verdict: &Verdict) -> Value {
     headed(json!({
         "job": job,
         "engine": run.engine,
+        "replaced": run.replaced,
         "verdict": {
             "answer": verdict.answer.name(),
             "share": verdict.share,

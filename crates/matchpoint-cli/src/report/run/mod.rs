@@ -15,6 +15,8 @@ use matchpoint_run::report::{Process, Rank};
 pub struct Run {
     /// Engine that matched.
     pub engine: String,
+    /// The engine of the job, if `engine` replaced it in some process because its table was full.
+    pub replaced: Option<String>,
     /// Ranks with a matched endpoint, by decreasing share.
     pub ranks: Vec<Rank>,
     /// Reasons why the core provider matched instead, with the number of processes.
@@ -46,7 +48,9 @@ impl Run {
             }
         }
         let is_idle = |process: &&Process| !process.is_matched() && process.unmatched.is_empty();
+        let replaced = processes.iter().flat_map(|process| &process.endpoints);
         Run {
+            replaced: replaced.filter_map(|endpoint| endpoint.replaced.clone()).max(),
             engine: engine.max().unwrap_or_else(|| "hybrid".to_owned()),
             ranks,
             unmatched,

@@ -106,10 +106,16 @@ fn notes(run: &Run) -> Vec<(String, String)> {
         note(
             "Not finished",
             format!(
-                "{} did not reach MPI_Finalize: killed, aborted, or ended by exit. Their figures are missing, or not the \
-                 last ones.",
+                "{} did not reach MPI_Finalize: killed, aborted, or ended by exit. The figures exclude the end of the run \
+                 there, or the whole run.",
                 ranks(&unfinished),
             ),
+        );
+    }
+    if let Some(replaced) = &run.replaced {
+        note(
+            "Table full",
+            format!("`{replaced}` had no room for an entry, so `{}` replaced it.", run.engine),
         );
     }
     if let Some(text) = run.unseen() {

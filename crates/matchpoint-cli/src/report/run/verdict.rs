@@ -28,7 +28,7 @@ pub fn verdict(run: &Run) -> Verdict {
         return without(run);
     };
     let share = worst.share();
-    let answer = Answer::to(share.unwrap_or(0.0));
+    let answer = answer(run, share);
     let name = worst.rank.map_or_else(|| format!("process {}", worst.pid), |rank| rank.to_string());
     let measured = match share {
         Some(share) => {
@@ -39,7 +39,9 @@ pub fn verdict(run: &Run) -> Verdict {
             format::counted(worst.searches(), "search")
         ),
     };
-    let text = format!("{}: {measured}. The engine is `{}`. {}", answer.word(), run.engine, memory(run));
+    let open = if answer == Answer::Unknown { ", but not every rank reached MPI_Finalize" } else { "" };
+    let text =
+        format!("{}: {measured}{open}. The engine is `{}`. {}", answer.word(), run.engine, memory(run));
     Verdict { answer, share, rank: worst.rank, text }
 }
 
@@ -50,12 +52,12 @@ fn of_overflow(run: &Run) -> Verdict {
     let Some(worst) = run.ranks.iter().max_by_key(|rank| overflowed(rank)) else { return without(run) };
     let name = worst.rank.map_or_else(|| format!("process {}", worst.pid), |rank| format!("rank {rank}"));
     if overflowed(worst) == 0 {
-        let text = if run.ranks.iter().all(|rank| rank.complete) {
+        let answer = answer(run, None);
+        let text = if answer == Answer::No {
             "Nothing overflowed: the MPI library matched every message itself."
         } else {
             "Cannot tell: the counts are missing, because not every rank reached MPI_Finalize."
         };
-        let answer = if run.ranks.iter().all(|rank| rank.complete) { Answer::No } else { Answer::Unknown };
         return Verdict { answer, share: None, rank: worst.rank, text: text.to_owned() };
     }
     let share = worst.share();
@@ -72,7 +74,15 @@ fn of_overflow(run: &Run) -> Verdict {
         format::counted(worst.unexpected_max, "message"),
         memory(run),
     );
-    Verdict { answer: Answer::to(share.unwrap_or(0.0)), share, rank: worst.rank, text }
+    Verdict { answer: answer(run, share), share, rank: worst.rank, text }
+}
+
+/// The answer for a share of the run time. A rank that did not finish may have a larger share.
+fn answer(run: &Run, share: Option<f64>) -> Answer {
+    match Answer::to(share.unwrap_or(0.0)) {
+        Answer::No if run.ranks.iter().any(|rank| !rank.complete) => Answer::Unknown,
+        answer => answer,
+    }
 }
 
 fn memory(run: &Run) -> String {

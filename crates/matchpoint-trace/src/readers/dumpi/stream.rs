@@ -120,7 +120,7 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
             }
             Violation::Label(label) => format!("{label} is not the number of an MPI function in DUMPI"),
         };
-        let advice = "the stream is damaged from here on: copy the file again, or leave this rank out";
+        let advice = "the stream is damaged from here on: copy the file again, or remove the file to analyze the other ranks";
         TraceError::new(&self.path, problem, advice).at_offset(fault.at as u64)
     }
 }

@@ -146,7 +146,7 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
         self.position = self.bytes.len();
         if self.facts.has_damage {
             let problem = "no block here";
-            let advice = "the file is damaged from here on: copy it again, or leave this rank out";
+            let advice = "the file is damaged from here on: copy it again, or remove the file to analyze the other ranks";
             let error = TraceError::new(&self.path, problem, advice);
             return Err(StopReason::Error(error.at_offset(self.facts.good as u64)));
         }
@@ -166,7 +166,8 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
             Fault::Status(status) => format!("has the invalid status {status}"),
         };
         let problem = format!("the call at byte {} of this block {problem}", lane.at);
-        let advice = "report this error of the recorder with this file, or leave this rank out";
+        let advice =
+            "report this error of the recorder with this file, or remove the file to analyze the other ranks";
         TraceError::new(&self.path, problem, advice).at_offset(lane.block as u64)
     }
 }

@@ -214,7 +214,7 @@ fn head(path: &Path, bytes: &[u8]) -> Result<(Head, Vec<Plan>, usize), FileSurve
     let bad = |problem: String, advice: &str| {
         FileSurveyError::Damaged(TraceError::new(path, problem, advice).at_offset(0))
     };
-    let copy = "copy the file again, or leave this rank out";
+    let copy = "copy the file again, or remove the file to analyze the other ranks";
     let header = match next(bytes, 0) {
         NextBlock::Block(header) if header.kind == kind::HEAD => header,
         NextBlock::Block(header) => {

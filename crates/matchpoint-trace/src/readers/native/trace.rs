@@ -55,7 +55,9 @@ impl Trace for Ranks {
             Ok(facts) => facts.clone(),
             Err(problem) => match Facts::of(path, map) {
                 Err(FileSurveyError::Damaged(error)) => return Err(error),
-                _ => return Err(TraceError::new(path, problem, "leave this rank out")),
+                _ => {
+                    return Err(TraceError::new(path, problem, "remove the file to analyze the other ranks"));
+                }
             },
         };
         Ok(Box::new(Stream::new(path.clone(), map.clone(), facts)?))

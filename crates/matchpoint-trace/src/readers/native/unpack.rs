@@ -9,7 +9,8 @@ use zstd::bulk::Decompressor;
 use crate::error::TraceError;
 use crate::native::block::{HEADER, Header, MAGIC, codec};
 
-pub(super) const ADVICE: &str = "the file is damaged from here on: copy it again, or leave this rank out";
+pub(super) const ADVICE: &str =
+    "the file is damaged from here on: copy it again, or remove the file to analyze the other ranks";
 
 thread_local! {
     // All streams of a thread share one decompressor, because a decompressor takes 100 KiB.

@@ -20,7 +20,7 @@ pub(in crate::engines) const SPEC: Spec = Spec {
         Parameter {
             key: "mode",
             default: "dynamic",
-            meaning: "who finds the partners: dynamic (the engine, at run time), static (a profile)",
+            meaning: "how partners are found: dynamic (the engine, at run time), static (a profile)",
         },
         Parameter {
             key: "metric",

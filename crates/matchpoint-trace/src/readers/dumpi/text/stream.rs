@@ -17,7 +17,7 @@ use crate::trace::RankReader;
 /// Maximum length of a line, which limits memory. A line with a million requests is shorter.
 const LONGEST_LINE: u64 = 64 << 20;
 
-const DAMAGED: &str = "print the text again with dumpi2ascii, or leave this rank out";
+const DAMAGED: &str = "print the text again with dumpi2ascii, or remove the file to analyze the other ranks";
 
 pub(super) struct Stream<R> {
     lines: Lines<R>,
