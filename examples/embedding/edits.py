@@ -1,11 +1,11 @@
-"""Edits of a host library's source files. Each edit replaces one place, or nothing is written."""
+"""Edits of a host library's source files. If an edit does not match exactly once, no file changes."""
 import re
 import sys
 from pathlib import Path
 
 
 class Edits:
-    """Edits of the files in one folder. `write` writes all of them, after each found its place. `header` is ours."""
+    """Edits of the files in one folder. `write` writes all edited files. `header` is the added header."""
 
     def __init__(self, folder, header):
         if (Path(folder) / header).exists():

@@ -48,7 +48,7 @@ def elasticity(cells, is_distorted):
 
 
 def write(folder, name, matrix, field):
-    """One Matrix Market file; entries that are zero are left out, for nobody sends them."""
+    """One Matrix Market file; zero entries are omitted, because no rank sends them."""
     matrix = matrix.tocsr()
     matrix.eliminate_zeros()
     scipy.io.mmwrite(folder / f"{name}.mtx", matrix.tocoo(), field=field, precision=6, symmetry="general")
