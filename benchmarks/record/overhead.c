@@ -1,8 +1,8 @@
-/* What a call costs, for `cargo xtask bench-record`, which runs this with the recorder and without.
+/* Measures the time of MPI calls. `cargo xtask bench-record` runs this program with the recorder and without.
  *
- * Usage: overhead CALLS ROUNDS. Prints one JSON object: nanoseconds per call, the median of the rounds. The calls
- * are as short as MPI has them, so that what is added shows: sends to nobody, probes that find nothing; and, with two
- * processes, half the round trip of 8 bytes. */
+ * Usage: overhead CALLS ROUNDS. Prints one JSON object: nanoseconds per call, the median of the rounds. The calls are
+ * the shortest of MPI, so that the added time is visible: sends to MPI_PROC_NULL, probes without a message. With two
+ * processes, also half the round trip of 8 bytes. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

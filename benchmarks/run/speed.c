@@ -1,12 +1,13 @@
-/* What a message costs, with nothing else in the queues and with much. Two processes or more; rank 0 prints one line of
- * JSON. Arguments: rounds (medians are over them), the number of messages that the gather leaves unexpected, and how many
- * may be unexpected at most (what needs more is left out: not every stack comes through it).
+/* Measures the time of a message, with empty and with long queues. Needs at least two processes. Rank 0 prints one line
+ * of JSON. Arguments: number of rounds (results are medians over the rounds), number of unexpected messages in the
+ * gather, and maximum number of unexpected messages. The program omits cases above the maximum, because some stacks
+ * fail with so many.
  *
- * latency, messages: 8 bytes and 1 KiB there and back; windows of 64 receives posted before their messages come.
+ * latency, messages: half round trips of 8 bytes and 1 KiB; rates of windows of 64 messages and 64 receives.
  * posted, unexpected: the same latency while rank 1 has that many receives, or messages, that match nothing.
- * gather: every other rank sends to rank 0, which lets all of it arrive before it receives any; then the senders sleep
- * until rank 0 has received, so that what is measured on few cores is the search. In order: source by source, oldest
- * first. Shuffled: source by source, in an order that no list finds at its front.
+ * gather: all other ranks send to rank 0. Rank 0 receives after all messages have arrived. The senders then sleep until
+ * rank 0 has received all messages, so that on few cores the time is that of the search. In order: source by source,
+ * oldest first. Shuffled: source by source, in an order in which the next message is not at the front of a list.
  */
 #include <limits.h>
 #include <mpi.h>
