@@ -23,14 +23,15 @@ class Matchpoint(CargoPackage):
     variant("gpu", default=False, description="Engines on NVIDIA graphics processors (loads NVRTC at run time)")
     variant("python", default=False, description="Python package matchpoint_mpi")
 
-    depends_on("c", type=("build", "run"))
+    depends_on("c", type="build")
     depends_on("rust@1.85:", type="build")
     # Loaded at run time: smaller traces, and traces of Score-P.
     depends_on("zstd", type="run")
     depends_on("otf2", type="run")
-    depends_on("cuda@11.2:", type="run", when="+gpu")
+    depends_on("cuda@12:", type="run", when="+gpu")
 
-    extends("python@3.9:", when="+python")
+    extends("python", when="+python")
+    depends_on("python@3.9:", type=("build", "run"), when="+python")
     depends_on("py-pip", type="build", when="+python")
     depends_on("py-maturin@1.9:", type="build", when="+python")
 
@@ -42,7 +43,10 @@ class Matchpoint(CargoPackage):
     def install(self, spec, prefix):
         Executable("scripts/install")("--prefix", prefix, "--built", "target/release")
         if "+python" in spec:
-            pip("install", "--no-deps", "--no-build-isolation", f"--prefix={prefix}", "crates/matchpoint-python")
+            # scripts/wheel places the command in this folder. Here the command is in the prefix already.
+            mkdirp("target/wheel/data")
+            options = ["--no-deps", "--no-build-isolation", f"--prefix={prefix}"]
+            python("-m", "pip", "install", *options, "crates/matchpoint-python")
 
     def check(self):
         cargo("test", "--release", "--locked", "--package=matchpoint")

@@ -28,7 +28,7 @@ pub fn run(arguments: &Generate) -> Result<(), Failure> {
     let mut command = visible();
     command.build();
     let prefix = &arguments.prefix;
-    write_pages(&command, &folder(&prefix.join(PAGES))?)?;
+    write_pages(&command, folder(&prefix.join(PAGES))?)?;
     for (shell, path, name) in COMPLETIONS {
         let mut text = Vec::new();
         clap_complete::generate(shell, &mut visible(), "matchpoint", &mut text);
