@@ -10,10 +10,10 @@ build_host() {
     mkdir -p release checked
     (cd release && ../contrib/configure-release --prefix="$prefix" "${ucx_options[@]}" "${embedding_flags[@]}" &&
         make -j"$(nproc)" && make install)
-    local part=.
-    if [ "$variant" = ours ]; then part=src; fi
+    local part parts=(.)
+    if [ "$variant" = ours ]; then parts=(src/ucm src/ucs src/uct src/ucp); fi
     (cd checked && ../contrib/configure-devel --enable-mt --enable-gtest "${ucx_options[@]}" "${embedding_flags[@]}" &&
-        make -j"$(nproc)" -C "$part")
+        for part in "${parts[@]}"; do make -j"$(nproc)" -C "$part"; done)
 }
 
 # The tests of tag matching, of requests and of threads. The embedding changes no struct, so one test program serves both. A test
