@@ -81,8 +81,8 @@ fn by_run(case: &Case<'_>, index: usize, best: &str, saving_limit: Option<u64>) 
     }
     if saving_limit.is_some() {
         return format!(
-            " `matchpoint run --engine {best}` uses it without recompiling: for posted receives beyond some {limit}, and for \
-             long unexpected queues."
+            " `matchpoint run --engine {best} --limit {limit}` does this without recompiling, for queues with more than \
+             {limit} entries."
         );
     }
     if library_cost::may_save(case.measurements, index) {

@@ -573,5 +573,5 @@ fn run_is_advised_beyond_limit() {
         "{}",
         text(75)
     );
-    assert!(text(76).contains("`matchpoint run --engine bins` uses it without recompiling"), "{}", text(76));
+    assert!(text(76).contains("`matchpoint run --engine bins --limit"), "{}", text(76));
 }

@@ -100,7 +100,7 @@ fn small_saving_gives_no_limit() {
         of.ranks[3].messages = 1_000_000;
     });
     let text = |of| find(of, "Another engine would help").text;
-    assert!(text(&some).contains("uses it without recompiling"), "{}", text(&some));
+    assert!(text(&some).contains("does this without recompiling"), "{}", text(&some));
     assert!(text(&little).contains("`matchpoint run` saves less than half"), "{}", text(&little));
 }
 
