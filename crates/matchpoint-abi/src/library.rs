@@ -89,7 +89,7 @@ impl Found<'_> {
         let found = unsafe { self.library.get::<F>(name.as_bytes()) };
         found.map(|symbol| *symbol).map_err(|_| {
             LoadError(format!(
-                "{} has no function {name}; a library to be checked exports mp_abi_version and mp_create of \
+                "{} has no function {name}\nhint: name a library that exports mp_abi_version and mp_create of \
                  matchpoint.h",
                 self.path.display(),
             ))

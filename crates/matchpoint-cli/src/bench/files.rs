@@ -90,5 +90,8 @@ impl Files {
 }
 
 fn unknown_form(path: &Path) -> Failure {
-    Failure::usage(format!("--plot '{}': the name must end in .svg or .html", path.display()))
+    Failure::usage(format!(
+        "--plot '{}' has an unknown format\nhint: use a name that ends in .svg or .html",
+        path.display()
+    ))
 }

@@ -144,9 +144,10 @@ fn request(arguments: &cli::Run) -> Request {
 fn read_reports(folder: &Path) -> Result<Vec<Process>, Failure> {
     let reports = folder.join("reports");
     if !reports.is_dir() {
-        let folder = folder.display();
+        let what = if folder.exists() { "contains no reports" } else { "does not exist" };
         return Err(Failure::Message(format!(
-            "'{folder}' contains no reports\nhint: name the folder of --folder"
+            "'{}' {what}\nhint: name the folder of --folder of an earlier run",
+            folder.display()
         )));
     }
     Ok(reports::read(&reports))

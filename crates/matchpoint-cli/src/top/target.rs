@@ -65,7 +65,9 @@ fn check(folder: &Path) -> Result<(), String> {
 /// The folder to which a process or its descendants write, if there is only one.
 fn of_process(pid: u32) -> Result<PathBuf, String> {
     if !Path::new(&format!("/proc/{pid}")).exists() {
-        return Err(format!("no process {pid} on this host: it has ended, or runs on another host"));
+        return Err(format!(
+            "no process {pid} on this host\nhint: name the folder of the trace, which also shows other hosts"
+        ));
     }
     let started = started_by();
     let (mut next, mut refused, mut seen) = (VecDeque::from([pid]), false, 0);

@@ -295,7 +295,7 @@ fn impossible_bench_leaves_no_file() {
     let file = |name: &str| folder.path().join(name).display().to_string();
     for (arguments, code, printed) in [
         (["-w", "trace:/nowhere", "--json", &file("a.json")], 1, "/nowhere"),
-        (["-w", "last:0", "--plot", &file("a.png")], 2, "must end in .svg or .html"),
+        (["-w", "last:0", "--plot", &file("a.png")], 2, "ends in .svg or .html"),
         (["-w", "last:0", "--json", &file("none/a.json")], 1, "cannot write"),
     ] {
         let output = bench(&arguments);
