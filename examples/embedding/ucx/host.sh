@@ -7,6 +7,8 @@ ucx_options=(--without-java --without-go --without-cuda --without-rocm --disable
 build_host() {
     local variant=$1 prefix=$2
     [ -x configure ] || ./autogen.sh
+    # UCX's test program skips three quarters of these tests, because of a fault of network cards. Run them all.
+    sed -i '/^bool skip_hw_tm_offload/,/^}/s/return true;/return false;/' test/gtest/common/test_helpers.cc
     mkdir -p release checked
     (cd release && ../contrib/configure-release --prefix="$prefix" "${ucx_options[@]}" "${embedding_flags[@]}" &&
         make -j"$(nproc)" && make install)
