@@ -20,7 +20,7 @@ use crate::wait;
 
 const EVENTS: [&str; 6] = ["post", "arrive", "probe", "matched_probe", "cancel", "retract"];
 
-/// Events of one rank of a trace, in the order of the replay. `limit` counts the events of all ranks.
+/// Events of one rank of a trace, in the order of the replay. Fails if there are more than `limit`.
 #[pyfunction]
 #[pyo3(signature = (path, rank, arrivals, limit, notify = None))]
 pub(crate) fn events(
@@ -36,8 +36,16 @@ pub(crate) fn events(
     let read = || -> Result<_, Failure> {
         let trace = matchpoint_trace::open(&path)?;
         let arrivals = arrivals.unwrap_or_else(|| Arrivals::best_of(trace.as_ref()));
-        let (ranks, _) =
-            matchpoint_replay::events(trace.as_ref(), arrivals, LogGp::default(), limit, &progress)?;
+        if !trace.present().contains(&rank) {
+            return Ok(None);
+        }
+        let only = Some(rank);
+        let (ranks, has_more) =
+            matchpoint_replay::events(trace.as_ref(), arrivals, LogGp::default(), only, limit, &progress)?;
+        if has_more {
+            let problem = format!("rank {rank} has more than {limit} events\nhint: pass a larger limit");
+            return Err(Failure::Message(problem));
+        }
         Ok(ranks.into_iter().find(|of| of.rank == rank))
     };
     let of_rank = wait::run(py, &progress, notify, read)?;

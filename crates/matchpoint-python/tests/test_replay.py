@@ -91,3 +91,10 @@ def test_refused_event_is_named():
 def test_missing_rank_is_reported():
     with pytest.raises(ValueError, match="the trace has no calls of rank 8"):
         mp.events(TRACE, rank=8)
+
+
+def test_events_beyond_limit_are_error(events):
+    assert len(mp.events(TRACE, rank=0, limit=len(events))) == len(events)
+    limit = len(events) - 1
+    with pytest.raises(mp.MatchpointError, match=f"rank 0 has more than {limit} events\nhint: "):
+        mp.events(TRACE, rank=0, limit=limit)

@@ -100,7 +100,7 @@ def events(path: Path, rank: int, *, arrivals: str | None = None, limit: int = 2
     """Returns the posts, arrivals, probes and cancels of one rank of a trace, in the order of the replay.
 
     Columns: `event` (post, arrive, probe, matched_probe, cancel, retract), `id`, `context`, `source`, `tag`; -1 is a
-    wildcard. `limit`: highest number of events of all ranks together; an event needs about 200 bytes.
+    wildcard. `limit`: highest number of events; a rank with more events is an error. An event needs about 200 bytes.
 
     >>> table = events("traces/lulesh-8", rank=0)
     >>> table.column_names
