@@ -48,7 +48,7 @@ pub(crate) fn events(
         }
         Ok(ranks.into_iter().find(|of| of.rank == rank))
     };
-    let of_rank = wait::run(py, &progress, notify, read)?;
+    let of_rank = wait::run_parallel(py, &progress, notify, read)?;
     let of_rank =
         of_rank.ok_or_else(|| PyValueError::new_err(format!("the trace has no calls of rank {rank}")))?;
     table(of_rank.events.iter().map(|(event, _)| event))
