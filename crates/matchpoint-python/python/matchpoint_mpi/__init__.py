@@ -113,7 +113,8 @@ def events(path: Path, rank: int, *, arrivals: str | None = None, limit: int = 2
 def replay(events: object, engine: Engine | str) -> Replay:
     """Plays a table of events on an engine at full speed, batch by batch.
 
-    `events`: any table with `__arrow_c_stream__` and the columns of `events`; `context` is optional.
+    `events`: any table with `__arrow_c_stream__` and the columns of `events`; `context` is optional. A null is an
+    error, except the id of a probe.
     `engine`: an engine, or a name. The engine keeps its queues after the replay.
     Returns the time of the engine's calls in seconds, and a table of outcomes: `matched`, the id of the entry taken or
     found, and `done` of a cancel or retract.
