@@ -400,7 +400,7 @@ fn events_of(
     let read = matchpoint_trace::open(path)?;
     print_missing_ranks(&format!("{name}: "), read.description(), "their messages are not played");
     let (ranks, has_more) =
-        events(read.as_ref(), Arrivals::default(), LogGp::default(), EVENTS_MAX, progress)?;
+        events(read.as_ref(), Arrivals::default(), LogGp::default(), None, EVENTS_MAX, progress)?;
     if has_more {
         anstream::eprintln!(
             "matchpoint: {name}: only the first {EVENTS_MAX} events are played; `matchpoint analyze` plays all"

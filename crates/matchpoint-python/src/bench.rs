@@ -26,7 +26,7 @@ pub(crate) fn bench(
         return Err(other_command());
     };
     let progress = Progress::default();
-    let results = wait::run(py, &progress, notify, || command::results(&arguments, &progress))?;
+    let results = wait::run_parallel(py, &progress, notify, || command::results(&arguments, &progress))?;
     let cells = || results.cells.iter();
     let figure = |of: fn(&Figures) -> f64| move |cell: &Cell| figures(cell).map(of);
     Columns::default()

@@ -1,5 +1,7 @@
 //! `read_trace`: the calls of a trace as a table that is read batch by batch.
 
+use std::any::Any;
+use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -116,7 +118,14 @@ impl Calls {
         // One batch waits while the reader of the stream uses another.
         let (sender, batches) = sync_channel(1);
         let reader = thread::Builder::new().name("matchpoint-reader".to_owned());
-        reader.spawn(move || send(trace.as_ref(), &ranks, &sender)).map_err(thread_error)?;
+        let read = move || {
+            let sent = panic::catch_unwind(AssertUnwindSafe(|| send(trace.as_ref(), &ranks, &sender)));
+            // Without an error, the stream would end as if the trace had no more calls.
+            if let Err(cause) = sent {
+                let _ = sender.send(Err(panicked(cause.as_ref())));
+            }
+        };
+        reader.spawn(read).map_err(thread_error)?;
         stream_capsule(py, Box::new(Batches { schema: schema(), batches }))
     }
 }
@@ -139,6 +148,13 @@ impl RecordBatchReader for Batches {
     fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
     }
+}
+
+/// The error for a panic of the reading thread.
+fn panicked(cause: &(dyn Any + Send)) -> ArrowError {
+    let text = cause.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| cause.downcast_ref::<String>().map(String::as_str)).unwrap_or("no text");
+    ArrowError::ComputeError(format!("the reader of the trace panicked: {text}"))
 }
 
 /// Reads the ranks in turn, until the end or until the stream is closed.

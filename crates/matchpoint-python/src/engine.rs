@@ -9,6 +9,7 @@ use matchpoint::{
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::sync::MutexExt;
 
 use crate::errors::{MatchpointError, wrong_argument};
 use crate::table::Table;
@@ -50,8 +51,13 @@ impl Engine {
         Ok(Engine { name: name.to_owned(), matcher: Mutex::new(built.map_err(wrong_argument)?) })
     }
 
-    /// Waits for other threads of Python that use the engine.
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Box<dyn Matcher>> {
+    /// Waits for other threads of Python that use the engine. Meanwhile other threads of Python run.
+    fn lock(&self, py: Python<'_>) -> MutexGuard<'_, Box<dyn Matcher>> {
+        self.matcher.lock_py_attached(py).unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// The lock in a thread that is not attached to the interpreter.
+    pub(crate) fn lock_detached(&self) -> MutexGuard<'_, Box<dyn Matcher>> {
         self.matcher.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
@@ -111,55 +117,74 @@ impl Engine {
     }
 
     /// Posts a receive. Returns the id of the message taken, or None if the receive is queued.
-    #[pyo3(signature = (id, source = ANY, tag = ANY, context = 0))]
-    fn post(&self, id: u64, source: i64, tag: i64, context: u32) -> PyResult<Option<u64>> {
+    #[pyo3(
+        signature = (id, source = ANY, tag = ANY, context = 0),
+        text_signature = "($self, id, source=-1, tag=-1, context=0)"
+    )]
+    fn post(&self, py: Python<'_>, id: u64, source: i64, tag: i64, context: u32) -> PyResult<Option<u64>> {
         let receive = Receive::new(RecvId(id), selector(context, source, tag)?);
-        Ok(self.lock().post(receive).map_err(refused)?.map(|message| message.0))
+        Ok(self.lock(py).post(receive).map_err(refused)?.map(|message| message.0))
     }
 
     /// Delivers a message. Returns the id of the receive taken, or None if the message is queued.
     #[pyo3(signature = (id, source, tag, context = 0))]
-    fn arrive(&self, id: u64, source: i64, tag: i64, context: u32) -> PyResult<Option<u64>> {
+    fn arrive(&self, py: Python<'_>, id: u64, source: i64, tag: i64, context: u32) -> PyResult<Option<u64>> {
         let message = Message::new(MsgId(id), envelope(context, source, tag)?);
-        Ok(self.lock().arrive_message(message).map_err(refused)?.map(|receive| receive.0))
+        Ok(self.lock(py).arrive_message(message).map_err(refused)?.map(|receive| receive.0))
     }
 
     /// Returns the id of the message that a receive would take now, and leaves the message queued (MPI_Iprobe).
-    #[pyo3(signature = (source = ANY, tag = ANY, context = 0))]
-    fn probe(&self, source: i64, tag: i64, context: u32) -> PyResult<Option<u64>> {
-        Ok(self.lock().probe(&selector(context, source, tag)?).map(|message| message.0))
+    #[pyo3(
+        signature = (source = ANY, tag = ANY, context = 0),
+        text_signature = "($self, source=-1, tag=-1, context=0)"
+    )]
+    fn probe(&self, py: Python<'_>, source: i64, tag: i64, context: u32) -> PyResult<Option<u64>> {
+        Ok(self.lock(py).probe(&selector(context, source, tag)?).map(|message| message.0))
     }
 
     /// Removes the message that a receive would take now, and returns its id (MPI_Improbe).
-    #[pyo3(signature = (source = ANY, tag = ANY, context = 0))]
-    fn matched_probe(&self, source: i64, tag: i64, context: u32) -> PyResult<Option<u64>> {
-        Ok(self.lock().matched_probe(&selector(context, source, tag)?).map(|message| message.0))
+    #[pyo3(
+        signature = (source = ANY, tag = ANY, context = 0),
+        text_signature = "($self, source=-1, tag=-1, context=0)"
+    )]
+    fn matched_probe(&self, py: Python<'_>, source: i64, tag: i64, context: u32) -> PyResult<Option<u64>> {
+        Ok(self.lock(py).matched_probe(&selector(context, source, tag)?).map(|message| message.0))
     }
 
     /// Withdraws a posted receive (MPI_Cancel). The fields are those of the post. Returns True if it was queued.
-    #[pyo3(signature = (id, source = ANY, tag = ANY, context = 0))]
-    fn cancel(&self, id: u64, source: i64, tag: i64, context: u32) -> PyResult<bool> {
-        Ok(self.lock().cancel(&Receive::new(RecvId(id), selector(context, source, tag)?)))
+    #[pyo3(
+        signature = (id, source = ANY, tag = ANY, context = 0),
+        text_signature = "($self, id, source=-1, tag=-1, context=0)"
+    )]
+    fn cancel(&self, py: Python<'_>, id: u64, source: i64, tag: i64, context: u32) -> PyResult<bool> {
+        Ok(self.lock(py).cancel(&Receive::new(RecvId(id), selector(context, source, tag)?)))
     }
 
     /// Withdraws an unexpected message. The fields are those of the arrival. Returns True if it was queued.
     #[pyo3(signature = (id, source, tag, context = 0))]
-    fn retract(&self, id: u64, source: i64, tag: i64, context: u32) -> PyResult<bool> {
-        Ok(self.lock().retract(&Message::new(MsgId(id), envelope(context, source, tag)?)))
+    fn retract(&self, py: Python<'_>, id: u64, source: i64, tag: i64, context: u32) -> PyResult<bool> {
+        Ok(self.lock(py).retract(&Message::new(MsgId(id), envelope(context, source, tag)?)))
     }
 
     /// Delivers a message with an unknown source, as libfabric does (FI_ADDR_UNSPEC). Returns as `arrive`.
     #[pyo3(signature = (id, tag, context = 0))]
-    fn arrive_unknown(&self, id: u64, tag: i64, context: u32) -> PyResult<Option<u64>> {
+    fn arrive_unknown(&self, py: Python<'_>, id: u64, tag: i64, context: u32) -> PyResult<Option<u64>> {
         let message = Message::new(MsgId(id), unknown(context, tag)?);
-        Ok(self.lock().arrive_message(message).map_err(refused)?.map(|receive| receive.0))
+        Ok(self.lock(py).arrive_message(message).map_err(refused)?.map(|receive| receive.0))
     }
 
     /// Sets the source of a message from `arrive_unknown`. Returns the id of the receive taken, or None.
     #[pyo3(signature = (id, tag, source, context = 0))]
-    fn readdress(&self, id: u64, tag: i64, source: i64, context: u32) -> PyResult<Option<u64>> {
+    fn readdress(
+        &self,
+        py: Python<'_>,
+        id: u64,
+        tag: i64,
+        source: i64,
+        context: u32,
+    ) -> PyResult<Option<u64>> {
         let message = Message::new(MsgId(id), unknown(context, tag)?);
-        match self.lock().readdress(&message, rank(source)?).map_err(refused)? {
+        match self.lock(py).readdress(&message, rank(source)?).map_err(refused)? {
             Readdressed::Matched(receive) => Ok(Some(receive.0)),
             Readdressed::SourceSet => Ok(None),
             Readdressed::Unchanged => {
@@ -169,10 +194,12 @@ impl Engine {
     }
 
     /// Replaces the assertions on a context (MPI-4.1 section 7.4.4).
+    #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
     #[pyo3(signature = (context = 0, *, no_any_source = false, no_any_tag = false, exact_length = false,
         allow_overtaking = false, no_unexpected = false))]
     fn set_hints(
         &self,
+        py: Python<'_>,
         context: u32,
         no_any_source: bool,
         no_any_tag: bool,
@@ -181,28 +208,28 @@ impl Engine {
         no_unexpected: bool,
     ) -> PyResult<()> {
         let hints = Hints { no_any_source, no_any_tag, exact_length, allow_overtaking, no_unexpected };
-        self.lock().set_hints(ContextId(context), hints).map_err(refused)
+        self.lock(py).set_hints(ContextId(context), hints).map_err(refused)
     }
 
     /// Removes all entries of a context. Returns the ids of the receives and of the messages, oldest first.
-    fn close(&self, context: u32) -> (Vec<u64>, Vec<u64>) {
+    fn close(&self, py: Python<'_>, context: u32) -> (Vec<u64>, Vec<u64>) {
         let mut drained = Drained::default();
-        self.lock().close(ContextId(context), &mut drained);
+        self.lock(py).close(ContextId(context), &mut drained);
         let receives = drained.receives.iter().map(|id| id.0).collect();
         (receives, drained.messages.iter().map(|id| id.0).collect())
     }
 
     /// Handles a failed process. Returns the ids of removed receives, and of any-source receives that stay posted.
     #[pyo3(signature = (source, context = 0))]
-    fn fail_source(&self, source: i64, context: u32) -> PyResult<(Vec<u64>, Vec<u64>)> {
+    fn fail_source(&self, py: Python<'_>, source: i64, context: u32) -> PyResult<(Vec<u64>, Vec<u64>)> {
         let mut drained = Drained::default();
-        self.lock().fail_source(ContextId(context), rank(source)?, &mut drained);
+        self.lock(py).fail_source(ContextId(context), rank(source)?, &mut drained);
         let receives = drained.receives.iter().map(|id| id.0).collect();
         Ok((receives, drained.pending.iter().map(|id| id.0).collect()))
     }
 
     /// Entries of a queue, "posted" or "unexpected", oldest first: id, context, source, tag.
-    fn entries(&self, queue: &str) -> PyResult<Table> {
+    fn entries(&self, py: Python<'_>, queue: &str) -> PyResult<Table> {
         let queue = match queue {
             "posted" => Queue::Posted,
             "unexpected" => Queue::Unexpected,
@@ -212,7 +239,7 @@ impl Engine {
             }
         };
         let mut rows: Vec<(u64, u64, i64, i64)> = Vec::new();
-        self.lock().visit(queue, &mut |entry| {
+        self.lock(py).visit(queue, &mut |entry| {
             rows.push(match entry {
                 Entry::Receive(Receive { id, selector, .. }) => {
                     let (source, tag) = source_and_tag(&selector);
@@ -239,37 +266,37 @@ impl Engine {
 
     /// Number of posted receives.
     #[getter]
-    fn posted_len(&self) -> usize {
-        self.lock().posted_len()
+    fn posted_len(&self, py: Python<'_>) -> usize {
+        self.lock(py).posted_len()
     }
 
     /// Number of unexpected messages.
     #[getter]
-    fn unexpected_len(&self) -> usize {
-        self.lock().unexpected_len()
+    fn unexpected_len(&self, py: Python<'_>) -> usize {
+        self.lock(py).unexpected_len()
     }
 
     /// Entries compared so far in the posted queue and in the unexpected queue; zero without `counting`.
     #[getter]
-    fn attempts(&self) -> (u64, u64) {
-        let attempts = self.lock().attempts();
+    fn attempts(&self, py: Python<'_>) -> (u64, u64) {
+        let attempts = self.lock(py).attempts();
         (attempts.posted, attempts.unexpected)
     }
 
     /// Memory of the engine now, in bytes.
     #[getter]
-    fn bytes(&self) -> u64 {
-        self.lock().footprint().now_bytes()
+    fn bytes(&self, py: Python<'_>) -> u64 {
+        self.lock(py).footprint().now_bytes()
     }
 
     /// Statistics that only this engine has, by name; the names contain the units.
     #[getter]
-    fn statistics(&self) -> std::collections::BTreeMap<&'static str, f64> {
-        self.lock().statistics().into_iter().collect()
+    fn statistics(&self, py: Python<'_>) -> std::collections::BTreeMap<&'static str, f64> {
+        self.lock(py).statistics().into_iter().collect()
     }
 
-    fn __repr__(&self) -> String {
-        let matcher = self.lock();
+    fn __repr__(&self, py: Python<'_>) -> String {
+        let matcher = self.lock(py);
         format!(
             "<Engine {}: {} posted, {} unexpected>",
             self.name,

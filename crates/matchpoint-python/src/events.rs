@@ -5,14 +5,16 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use arrow_array::builder::{BooleanBuilder, UInt64Builder};
+use arrow_array::ffi_stream::ArrowArrayStreamReader;
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray, UInt64Array};
+use arrow_schema::ArrowError;
 use matchpoint::{Engine as Matcher, Event, Message, MsgId, Outcome, Receive, RecvId, Refused, Selector};
 use matchpoint_cli::failure::Failure;
 use matchpoint_replay::{Arrivals, LogGp, Progress};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
 use pyo3::prelude::*;
 
-use crate::engine::{ANY, Engine, envelope, selector, source_and_tag};
+use crate::engine::{Engine, envelope, selector, source_and_tag};
 use crate::errors::{MatchpointError, arrow_error, wrong_argument};
 use crate::numbers::{column, each_word, integers, stream};
 use crate::table::Table;
@@ -20,7 +22,7 @@ use crate::wait;
 
 const EVENTS: [&str; 6] = ["post", "arrive", "probe", "matched_probe", "cancel", "retract"];
 
-/// Events of one rank of a trace, in the order of the replay. `limit` counts the events of all ranks.
+/// Events of one rank of a trace, in the order of the replay. Fails if there are more than `limit`.
 #[pyfunction]
 #[pyo3(signature = (path, rank, arrivals, limit, notify = None))]
 pub(crate) fn events(
@@ -36,11 +38,19 @@ pub(crate) fn events(
     let read = || -> Result<_, Failure> {
         let trace = matchpoint_trace::open(&path)?;
         let arrivals = arrivals.unwrap_or_else(|| Arrivals::best_of(trace.as_ref()));
-        let (ranks, _) =
-            matchpoint_replay::events(trace.as_ref(), arrivals, LogGp::default(), limit, &progress)?;
+        if !trace.present().contains(&rank) {
+            return Ok(None);
+        }
+        let only = Some(rank);
+        let (ranks, has_more) =
+            matchpoint_replay::events(trace.as_ref(), arrivals, LogGp::default(), only, limit, &progress)?;
+        if has_more {
+            let problem = format!("rank {rank} has more than {limit} events\nhint: pass a larger limit");
+            return Err(Failure::Message(problem));
+        }
         Ok(ranks.into_iter().find(|of| of.rank == rank))
     };
-    let of_rank = wait::run(py, &progress, notify, read)?;
+    let of_rank = wait::run_parallel(py, &progress, notify, read)?;
     let of_rank =
         of_rank.ok_or_else(|| PyValueError::new_err(format!("the trace has no calls of rank {rank}")))?;
     table(of_rank.events.iter().map(|(event, _)| event))
@@ -116,24 +126,27 @@ pub(crate) fn replay(
 ) -> PyResult<Replay> {
     let mut batches = stream(events)?;
     let mut played = Played::default();
-    // A stream of a Python object may need the interpreter, and an error of the object may contain a hint.
-    while let Some(batch) = batches.next().transpose().map_err(arrow_error)? {
-        let events = parsed(&batch)?;
-        let progress = Progress::default();
-        let play = || {
-            let mut matcher = engine.lock();
-            played.play(matcher.as_mut(), &events, &progress);
-            if progress.stopped() { Err(Failure::Interrupted) } else { Ok(()) }
-        };
-        wait::run(py, &progress, notify, play)?;
-        if let Some((row, why)) = played.refused {
-            return Err(MatchpointError::new_err(format!("the engine refused event {row}: {why}")));
-        }
-    }
+    let result = played.play_stream(py, &mut batches, engine, notify);
+    // A stream may wait for its threads when it closes.
+    py.detach(|| drop(batches));
+    result?;
     let columns: Vec<(&str, ArrayRef)> =
         vec![("matched", Arc::new(played.matched.finish())), ("done", Arc::new(played.done.finish()))];
     let outcomes = Py::new(py, Table::new(columns)?)?;
     Ok(Replay { outcomes, seconds: played.time.as_secs_f64(), events: played.events })
+}
+
+/// The exception for an error of a stream. Python code in the stream may have stopped for Ctrl-C.
+fn raised(py: Python<'_>, error: ArrowError) -> PyErr {
+    if let Some(pending) = PyErr::take(py) {
+        return pending;
+    }
+    // An Arrow stream passes only the text of an exception. pyarrow's text ends with the exception.
+    let text = error.to_string();
+    if text.contains("Python exception: ") && text.trim_end().ends_with("KeyboardInterrupt") {
+        return PyKeyboardInterrupt::new_err(());
+    }
+    arrow_error(error)
 }
 
 #[derive(Default)]
@@ -146,15 +159,49 @@ struct Played {
     refused: Option<(usize, Refused)>,
 }
 
-/// Events between checks for an interrupt.
-const EVENTS_PER_CHECK: usize = 1 << 16;
+/// Events between two readings of the clock.
+const EVENTS_PER_TIME: usize = 1 << 16;
+
+/// Events between checks for an interrupt. In a long list, one event takes milliseconds.
+const EVENTS_PER_CHECK: usize = 16;
 
 impl Played {
+    /// Plays all batches of a stream.
+    fn play_stream(
+        &mut self,
+        py: Python<'_>,
+        batches: &mut ArrowArrayStreamReader,
+        engine: &Engine,
+        notify: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        // Other threads of Python run meanwhile, because the stream may wait for them. A stream of Python code runs in
+        // this thread, because the code may be bound to the thread.
+        while let Some(batch) = py.detach(|| batches.next()).transpose().map_err(|error| raised(py, error))? {
+            let events = py.detach(|| parsed(&batch, self.events))?;
+            let progress = Progress::default();
+            let play = || {
+                let mut matcher = engine.lock_detached();
+                self.play(matcher.as_mut(), &events, &progress);
+                if progress.stopped() { Err(Failure::Interrupted) } else { Ok(()) }
+            };
+            wait::run(py, &progress, notify, play)?;
+            if let Some((row, why)) = self.refused {
+                return Err(MatchpointError::new_err(format!("the engine refused event {row}: {why}")));
+            }
+        }
+        Ok(())
+    }
+
     fn play(&mut self, engine: &mut dyn Matcher, events: &[Event], progress: &Progress) {
-        let mut outcomes = Vec::with_capacity(EVENTS_PER_CHECK.min(events.len()));
-        for part in events.chunks(EVENTS_PER_CHECK) {
+        let mut outcomes = Vec::with_capacity(EVENTS_PER_TIME.min(events.len()));
+        for part in events.chunks(EVENTS_PER_TIME) {
             let begin = Instant::now();
-            outcomes.extend(part.iter().map(|event| event.play(engine)));
+            for few in part.chunks(EVENTS_PER_CHECK) {
+                if progress.stopped() {
+                    break;
+                }
+                outcomes.extend(few.iter().map(|event| event.play(engine)));
+            }
             self.time += begin.elapsed();
             for outcome in outcomes.drain(..) {
                 self.add(outcome);
@@ -183,8 +230,8 @@ impl Played {
     }
 }
 
-/// The events of a batch.
-fn parsed(batch: &RecordBatch) -> PyResult<Vec<Event>> {
+/// The events of a batch. `first` is the number of the first row in the table.
+fn parsed(batch: &RecordBatch, first: usize) -> PyResult<Vec<Event>> {
     let ids = integers(column(batch, "id")?, "id")?;
     let (sources, tags) =
         (integers(column(batch, "source")?, "source")?, integers(column(batch, "tag")?, "tag")?);
@@ -193,21 +240,25 @@ fn parsed(batch: &RecordBatch) -> PyResult<Vec<Event>> {
         None => vec![Some(0); batch.num_rows()],
     };
     let mut events = Vec::with_capacity(batch.num_rows());
-    each_word(column(batch, "event")?, "event", &mut |row, word| {
+    each_word(column(batch, "event")?, "event", first, &mut |at, word| {
+        let row = first + at;
         let number = |name: &str, value: i128| {
             PyValueError::new_err(format!("row {row}: {name} {value} is out of range"))
         };
         let id = || {
             let id =
-                ids[row].ok_or_else(|| PyValueError::new_err(format!("row {row}: {word} needs an id")))?;
+                ids[at].ok_or_else(|| PyValueError::new_err(format!("row {row}: {word} needs an id")))?;
             u64::try_from(id).map_err(|_| number("id", id))
         };
+        let present = |name: &str, hint: &str, value: Option<i128>| {
+            value.ok_or_else(|| PyValueError::new_err(format!("row {row}: the {name} has no value{hint}")))
+        };
         let field = |name, value: Option<i128>| {
-            let value = value.unwrap_or(ANY.into());
+            let value = present(name, "; -1 is the wildcard", value)?;
             i64::try_from(value).map_err(|_| number(name, value))
         };
-        let (source, tag) = (field("source", sources[row])?, field("tag", tags[row])?);
-        let context = contexts[row].unwrap_or(0);
+        let (source, tag) = (field("source", sources[at])?, field("tag", tags[at])?);
+        let context = present("context", "", contexts[at])?;
         let context = u32::try_from(context).map_err(|_| number("context", context))?;
         let receive = || Ok::<_, PyErr>(Receive::new(RecvId(id()?), selector(context, source, tag)?));
         let message = || Ok::<_, PyErr>(Message::new(MsgId(id()?), envelope(context, source, tag)?));

@@ -1,7 +1,7 @@
 //! The compiled module of the Python package `matchpoint_mpi`.
 //!
 //! The module has the classes, and functions that take the words of a command line. The package in `python/` has the
-//! functions for users. `__init__.pyi` and `_native.pyi` have the types.
+//! functions for users. `__init__.py` and `_native.pyi` have the types.
 #![cfg(feature = "module")]
 
 mod bench;

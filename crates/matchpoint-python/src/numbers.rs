@@ -55,14 +55,17 @@ pub(crate) fn integers(array: &dyn Array, name: &str) -> PyResult<Vec<Option<i12
     })
 }
 
-/// Calls `take` with the row and the word of each row of a column.
+/// Calls `take` with the row and the word of each row of a column. Errors name rows of the table, in which the
+/// column begins at row `first`.
 pub(crate) fn each_word(
     array: &dyn Array,
     name: &str,
+    first: usize,
     take: &mut dyn FnMut(usize, &str) -> PyResult<()>,
 ) -> PyResult<()> {
-    let missing =
-        |row: usize| PyValueError::new_err(format!("the column '{name}' has no value in row {row}"));
+    let missing = |row: usize| {
+        PyValueError::new_err(format!("the column '{name}' has no value in row {}", first + row))
+    };
     let mut each = |words: &mut dyn Iterator<Item = Option<&str>>| {
         words.enumerate().try_for_each(|(row, word)| take(row, word.ok_or_else(|| missing(row))?))
     };
@@ -73,13 +76,16 @@ pub(crate) fn each_word(
         DataType::Dictionary(..) => {
             let of = array.as_any_dictionary();
             let mut words = Vec::new();
-            each_word(of.values().as_ref(), name, &mut |_, word| {
+            each_word(of.values().as_ref(), name, 0, &mut |_, word| {
                 words.push(word.to_owned());
                 Ok(())
             })?;
-            let keys = of.normalized_keys();
-            let is_known = |row: usize| !of.keys().is_null(row);
-            each(&mut keys.iter().enumerate().map(|(row, &key)| is_known(row).then(|| words[key].as_str())))
+            // Arrow's function panics for an empty dictionary, to which no key can refer.
+            let keys = if words.is_empty() { vec![0; of.keys().len()] } else { of.normalized_keys() };
+            let word = |(row, &key): (usize, &usize)| {
+                if of.keys().is_null(row) { None } else { words.get(key).map(String::as_str) }
+            };
+            each(&mut keys.iter().enumerate().map(word))
         }
         other => Err(PyTypeError::new_err(format!("the column '{name}' has no words, but {other}"))),
     }

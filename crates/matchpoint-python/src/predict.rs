@@ -25,7 +25,7 @@ pub(crate) fn predict(
 ) -> PyResult<Prediction> {
     let Command::Predict(arguments) = parse(words)? else { return Err(other_command()) };
     let progress = Progress::default();
-    let predicted = wait::run(py, &progress, notify, || command::predict(&arguments, &progress))?;
+    let predicted = wait::run_parallel(py, &progress, notify, || command::predict(&arguments, &progress))?;
     Ok(Prediction(predicted))
 }
 

@@ -27,7 +27,7 @@ pub(crate) fn analyze(
 ) -> PyResult<Report> {
     let Command::Analyze(arguments) = parse(words)? else { return Err(other_command()) };
     let progress = Progress::default();
-    let measurements = wait::run(py, &progress, notify, || command::measure(&arguments, &progress))?;
+    let measurements = wait::run_parallel(py, &progress, notify, || command::measure(&arguments, &progress))?;
     Ok(Report { measurements })
 }
 

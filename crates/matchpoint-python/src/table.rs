@@ -140,6 +140,13 @@ impl Table {
         Ok(self.row(py, row)?.into_any())
     }
 
+    /// The rows in order, as dictionaries.
+    fn __iter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let builtins = slf.py().import("builtins")?;
+        let numbers = builtins.getattr("range")?.call1((slf.len()?,))?;
+        builtins.getattr("map")?.call1((slf.getattr("__getitem__")?, numbers))
+    }
+
     fn __repr__(&self) -> String {
         format!("<Table of {} rows: {}>", self.batch.num_rows(), self.names().join(", "))
     }

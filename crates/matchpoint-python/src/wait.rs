@@ -1,14 +1,16 @@
 //! Long work without the interpreter lock: Python's signals and the progress stay in the calling thread.
 
 use std::panic;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread;
 use std::time::Duration;
+use std::{process, thread};
 
 use matchpoint_cli::failure::Failure;
 use matchpoint_replay::Progress;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
+use rayon::ThreadPoolBuilder;
 
 use crate::errors::exception;
 
@@ -51,6 +53,25 @@ pub(crate) fn run<T: Send>(
     })?;
     let value = result.unwrap_or_else(|panic| panic::resume_unwind(panic)).map_err(exception)?;
     shown(progress, notify).map(|()| value)
+}
+
+/// As [`run`], for work with the threads of rayon.
+///
+/// A forked process, as multiprocessing starts, has the pool of its parent without the threads: work for that pool
+/// never ends. The work of such a process has a separate pool.
+pub(crate) fn run_parallel<T: Send>(
+    py: Python<'_>,
+    progress: &Progress,
+    notify: Option<&Bound<'_, PyAny>>,
+    work: impl FnOnce() -> Result<T, Failure> + Send,
+) -> PyResult<T> {
+    /// The process that may use rayon's global pool.
+    static OWNER: OnceLock<u32> = OnceLock::new();
+    if *OWNER.get_or_init(process::id) == process::id() {
+        return run(py, progress, notify, work);
+    }
+    let pool = ThreadPoolBuilder::new().stack_size(STACK_BYTES).build().map_err(thread_error)?;
+    run(py, progress, notify, || pool.install(work))
 }
 
 fn shown(progress: &Progress, notify: Option<&Bound<'_, PyAny>>) -> PyResult<()> {

@@ -1,6 +1,7 @@
 import csv
 import json
 import subprocess
+import sys
 
 import pandas
 import polars
@@ -109,3 +110,20 @@ def test_table_has_rows_and_columns(report):
 def test_table_outlives_report():
     table = polars.DataFrame(mp.analyze(TRACE, engines="list").engines)
     assert table["engine"].to_list() == ["list"]
+
+
+FORKED = """
+import multiprocessing, matchpoint_mpi as mp
+def work(_):
+    verdict = mp.analyze("traces/lulesh-8", engines="list").verdict
+    return verdict.answer, len(mp.events("traces/lulesh-8", rank=0))
+here = work(0)
+with multiprocessing.get_context("fork").Pool(1) as pool:
+    print(pool.map(work, [0]) == [here])
+"""
+
+
+def test_forked_process_analyzes():
+    command = [sys.executable, "-W", "ignore", "-c", FORKED]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30)
+    assert (done.stdout, done.stderr) == ("True\n", "")

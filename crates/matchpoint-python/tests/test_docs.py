@@ -1,5 +1,7 @@
 import ast
+import collections.abc
 import doctest
+import inspect
 import pathlib
 
 import pytest
@@ -46,3 +48,23 @@ def test_stubs_have_all_members():
         if members is not None and name != "MatchpointError":
             names = {of for of in vars(getattr(_native, name)) if not of.startswith("__")}
             assert {of for of in members if not of.startswith("__")} == names, name
+
+
+def test_signatures_have_values_of_defaults():
+    functions = [of for of in vars(_native).values() if callable(of)]
+    functions += [of for name in mp.__all__ if isinstance(getattr(mp, name), type) for of in vars(getattr(mp, name)).values()]
+    for function in filter(callable, functions):
+        try:
+            parameters = inspect.signature(function).parameters.values()
+        except ValueError:
+            continue
+        assert all(of.default is not ... for of in parameters), function
+
+
+def test_table_is_iterable():
+    engine = mp.Engine("list")
+    engine.post(1, source=0, tag=7)
+    engine.post(2, source=0, tag=8)
+    table = engine.entries("posted")
+    assert isinstance(table, collections.abc.Iterable)
+    assert list(table) == table.rows()

@@ -1,3 +1,9 @@
+import subprocess
+import sys
+import threading
+import time
+import _thread
+
 import pandas
 import polars
 import pyarrow
@@ -47,6 +53,100 @@ def test_replay_takes_batches_and_dictionaries(events):
     assert mp.replay(reader, "list").outcomes["matched"] == mp.replay(events, "list").outcomes["matched"]
 
 
+# The threads of pyarrow's CSV reader read a file object of Python.
+THREADED = """
+import io, time, pyarrow.csv, matchpoint_mpi as mp
+class Slow(io.BytesIO):
+    def read(self, size=-1):
+        time.sleep(0.01)
+        return super().read(size)
+file = Slow(b"event,id,source,tag\\n" + b"post,1,0,5\\n" * 20_000)
+options = pyarrow.csv.ReadOptions(block_size=10_000)
+print(mp.replay(pyarrow.csv.open_csv(file, read_options=options), "hybrid").events)
+"""
+
+
+def test_replay_takes_stream_of_python_threads():
+    done = subprocess.run([sys.executable, "-c", THREADED], capture_output=True, text=True, timeout=30)
+    assert (done.stdout, done.stderr) == ("20000\n", "")
+
+
+def slow_replay(arrivals):
+    """An engine with 100,000 receives, and arrivals that the engine compares with each receive."""
+    engine = mp.Engine("list")
+    table = polars.DataFrame({"id": range(100_000)}, schema={"id": polars.UInt64})
+    fields = dict(source=polars.lit(0), tag=polars.lit(0))
+    mp.replay(table.with_columns(event=polars.lit("post"), **fields), engine)
+    fields["tag"] = polars.lit(1)
+    return table.head(arrivals).with_columns(event=polars.lit("arrive"), **fields), engine
+
+
+def test_interrupt_stops_replay():
+    events, engine = slow_replay(60_000)
+    timer = threading.Timer(0.1, _thread.interrupt_main)
+    begin = time.monotonic()
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        mp.replay(events, engine)  # 5 s
+    assert time.monotonic() - begin < 2
+
+
+def test_other_threads_run_while_one_waits_for_engine():
+    events, engine = slow_replay(12_000)
+    replay = threading.Thread(target=mp.replay, args=(events, engine))
+    replay.start()
+    time.sleep(0.1)
+    waiting = threading.Thread(target=lambda: engine.posted_len)
+    waiting.start()
+    begin, ticks = time.monotonic(), 0
+    while replay.is_alive():
+        ticks += 1
+        time.sleep(0.001)
+    elapsed = time.monotonic() - begin
+    waiting.join()
+    assert elapsed > 0.05
+    assert ticks > 20 * elapsed
+
+
+def test_interrupt_in_stream_is_raised():
+    def batches():
+        yield pyarrow.record_batch({"event": ["post"], "id": [1], "source": [0], "tag": [0]})
+        raise KeyboardInterrupt
+
+    schema = next(batches()).schema
+    with pytest.raises(KeyboardInterrupt):
+        mp.replay(pyarrow.RecordBatchReader.from_batches(schema, batches()), "list")
+
+
+def test_errors_name_row_of_table():
+    table = pyarrow.table({"event": ["post", "post", "post", "sent"], "id": range(4), "source": [0] * 4, "tag": [0] * 4})
+    reader = pyarrow.RecordBatchReader.from_batches(table.schema, table.to_batches(max_chunksize=2))
+    with pytest.raises(ValueError, match="row 3: there is no event 'sent'"):
+        mp.replay(reader, "list")
+    words = table.set_column(0, "event", pyarrow.array(["post", "post", "post", None]))
+    reader = pyarrow.RecordBatchReader.from_batches(words.schema, words.to_batches(max_chunksize=2))
+    with pytest.raises(ValueError, match="'event' has no value in row 3"):
+        mp.replay(reader, "list")
+
+
+@pytest.mark.parametrize("column", ["source", "tag", "context"])
+def test_null_is_no_wildcard(column):
+    table = {"event": ["post"] * 2, "id": [1, 2], "source": [0, 0], "tag": [0, 0], "context": [0, 0], column: [0, None]}
+    with pytest.raises(ValueError, match=f"row 1: the {column} has no value"):
+        mp.replay(polars.DataFrame(table), "list")
+
+
+def test_empty_dictionary_has_no_words():
+    def table(rows):
+        words = pyarrow.DictionaryArray.from_arrays(pyarrow.array([None] * rows, pyarrow.int32()), pyarrow.array([], pyarrow.string()))
+        numbers = pyarrow.array([0] * rows, pyarrow.int64())
+        return pyarrow.table([words, numbers, numbers, numbers], ["event", "id", "source", "tag"])
+
+    assert mp.replay(table(0), "list").events == 0
+    with pytest.raises(ValueError, match="the column 'event' has no value in row 0"):
+        mp.replay(table(1), "list")
+
+
 def test_engine_keeps_queues_between_replays():
     engine = mp.Engine("hybrid", counting=True)
     posts = polars.DataFrame({"event": ["post"] * 3, "id": [0, 1, 2], "source": [0, 1, -1], "tag": [5, 5, 5]})
@@ -91,3 +191,10 @@ def test_refused_event_is_named():
 def test_missing_rank_is_reported():
     with pytest.raises(ValueError, match="the trace has no calls of rank 8"):
         mp.events(TRACE, rank=8)
+
+
+def test_events_beyond_limit_are_error(events):
+    assert len(mp.events(TRACE, rank=0, limit=len(events))) == len(events)
+    limit = len(events) - 1
+    with pytest.raises(mp.MatchpointError, match=f"rank 0 has more than {limit} events\nhint: "):
+        mp.events(TRACE, rank=0, limit=limit)

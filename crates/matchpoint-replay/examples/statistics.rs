@@ -14,7 +14,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for path in traces {
         let trace = matchpoint_trace::open(Path::new(path))?;
         let (ranks, _) =
-            events(&*trace, Arrivals::default(), LogGp::default(), usize::MAX, &Progress::default())?;
+            events(&*trace, Arrivals::default(), LogGp::default(), None, usize::MAX, &Progress::default())?;
         let mut told = BTreeMap::new();
         for rank in ranks {
             let mut engine = engines::create_counting(name)?;

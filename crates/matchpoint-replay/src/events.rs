@@ -16,8 +16,8 @@ pub struct RankEvents {
     pub events: Vec<(Event, Outcome)>,
 }
 
-/// Returns the first `limit` events of all ranks together, and whether the trace has more events. An event
-/// takes about 200 bytes.
+/// Returns the first `limit` events, and whether there are more events. An event takes about 200 bytes. With
+/// `only`, the other ranks have no events; `limit` counts the events of all ranks without `only`.
 ///
 /// # Errors
 /// The trace is damaged, or [`Progress::stop`] was called.
@@ -25,30 +25,37 @@ pub fn events(
     trace: &dyn Trace,
     arrivals: Arrivals,
     loggp: LogGp,
+    only: Option<u32>,
     limit: usize,
     progress: &Progress,
 ) -> Result<(Vec<RankEvents>, bool), ReplayError> {
     let first_pass = FirstPass::new(trace, progress)?;
     let empty = |&rank: &u32| RankEvents { rank, events: Vec::new() };
-    let list = EventList { ranks: trace.present().iter().map(empty).collect(), left: limit, has_more: false };
+    let list =
+        EventList { ranks: trace.present().iter().map(empty).collect(), only, left: limit, has_more: false };
     let (list, _) = run(trace, &first_pass.setting(arrivals, loggp), list, progress)?;
     Ok((list.ranks, list.has_more))
 }
 
 struct EventList {
     ranks: Vec<RankEvents>,
+    only: Option<u32>,
     left: usize,
     has_more: bool,
 }
 
 impl StepSink for EventList {
     fn record_step(&mut self, step: CompactStep) {
+        let rank = &mut self.ranks[step.process as usize];
+        if self.only.is_some_and(|only| only != rank.rank) {
+            return;
+        }
         if self.left == 0 {
             self.has_more = true;
             return;
         }
         self.left -= 1;
-        self.ranks[step.process as usize].events.push(event(step.expand().kind));
+        rank.events.push(event(step.expand().kind));
     }
 }
 

@@ -96,7 +96,7 @@ fn search_ns(curve: &Value, entries: u64) -> (f64, f64) {
 fn recompute(ran: &Ran, mpi: &Mpi, cost: &Value) -> Vec<Spent> {
     let trace = matchpoint_trace::open(&ran.trace()).unwrap();
     let arrivals = Arrivals::best_of(trace.as_ref());
-    let read = events(trace.as_ref(), arrivals, LogGp::default(), usize::MAX, &Progress::default());
+    let read = events(trace.as_ref(), arrivals, LogGp::default(), None, usize::MAX, &Progress::default());
     let (ranks, _) = read.unwrap();
     let spend = |events: &[_]| {
         let mut queues = Queues { is_open_mpi: mpi.is_open_mpi(), posted: vec![], unexpected: vec![] };

@@ -100,7 +100,7 @@ def events(path: Path, rank: int, *, arrivals: str | None = None, limit: int = 2
     """Returns the posts, arrivals, probes and cancels of one rank of a trace, in the order of the replay.
 
     Columns: `event` (post, arrive, probe, matched_probe, cancel, retract), `id`, `context`, `source`, `tag`; -1 is a
-    wildcard. `limit`: highest number of events of all ranks together; an event needs about 200 bytes.
+    wildcard. `limit`: highest number of events; a rank with more events is an error. An event needs about 200 bytes.
 
     >>> table = events("traces/lulesh-8", rank=0)
     >>> table.column_names
@@ -113,7 +113,8 @@ def events(path: Path, rank: int, *, arrivals: str | None = None, limit: int = 2
 def replay(events: object, engine: Engine | str) -> Replay:
     """Plays a table of events on an engine at full speed, batch by batch.
 
-    `events`: any table with `__arrow_c_stream__` and the columns of `events`; `context` is optional.
+    `events`: any table with `__arrow_c_stream__` and the columns of `events`; `context` is optional. A null is an
+    error, except the id of a probe.
     `engine`: an engine, or a name. The engine keeps its queues after the replay.
     Returns the time of the engine's calls in seconds, and a table of outcomes: `matched`, the id of the entry taken or
     found, and `done` of a cancel or retract.

@@ -12,7 +12,8 @@ fn trace() -> Box<dyn matchpoint_trace::Trace> {
 #[test]
 fn events_have_answers_of_engine() {
     let (ranks, has_more) =
-        events(&*trace(), Arrivals::default(), LogGp::default(), usize::MAX, &Progress::default()).unwrap();
+        events(&*trace(), Arrivals::default(), LogGp::default(), None, usize::MAX, &Progress::default())
+            .unwrap();
     assert!(!has_more);
     assert_eq!(ranks.iter().map(|rank| rank.rank).collect::<Vec<_>>(), (0..8).collect::<Vec<_>>());
     for rank in ranks {
@@ -27,7 +28,24 @@ fn events_have_answers_of_engine() {
 #[test]
 fn events_stop_at_limit() {
     let (ranks, has_more) =
-        events(&*trace(), Arrivals::Timestamps, LogGp::default(), 10, &Progress::default()).unwrap();
+        events(&*trace(), Arrivals::Timestamps, LogGp::default(), None, 10, &Progress::default()).unwrap();
     assert!(has_more);
     assert_eq!(ranks.iter().map(|rank| rank.events.len()).sum::<usize>(), 10);
+}
+
+#[test]
+fn limit_counts_events_of_one_rank() {
+    let of_rank = |only, limit| {
+        let (mut ranks, has_more) =
+            events(&*trace(), Arrivals::default(), LogGp::default(), only, limit, &Progress::default())
+                .unwrap();
+        assert_eq!(
+            ranks.iter().filter(|rank| !rank.events.is_empty()).count(),
+            if only.is_some() { 1 } else { 8 }
+        );
+        (ranks.swap_remove(3).events, has_more)
+    };
+    let (all, _) = of_rank(None, usize::MAX);
+    assert!(of_rank(Some(3), all.len()) == (all.clone(), false));
+    assert!(of_rank(Some(3), all.len() - 1) == (all[..all.len() - 1].to_vec(), true));
 }
