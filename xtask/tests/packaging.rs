@@ -65,3 +65,44 @@ fn module_follows_symbolic_links() {
     }
     assert_eq!([printed(&site.join("relative")), printed(&site.join("chain"))], [text.clone(), text]);
 }
+
+/// Loads the recipe with stand-ins for Spack, and prints its address and the folders it prepends.
+const SPACK: &str = r#"
+import runpy, sys, types
+base, cargo = types.ModuleType("spack.package"), types.ModuleType("cargo")
+for name in ["license", "version", "variant", "depends_on", "extends"]:
+    setattr(base, name, lambda *words, **options: None)
+base.__all__ = ["license", "version", "variant", "depends_on", "extends"]
+cargo.CargoPackage = object
+for name in ["spack", "spack_repo", "spack_repo.builtin", "spack_repo.builtin.build_systems"]:
+    sys.modules[name] = types.ModuleType(name)
+sys.modules["spack.package"], sys.modules["spack_repo.builtin.build_systems.cargo"] = base, cargo
+recipe = runpy.run_path(sys.argv[1])["Matchpoint"]
+print(recipe.url)
+
+class Spec(dict):
+    def __contains__(self, variant):
+        return variant in ("+zstd", "+otf2")
+
+def libraries(folder):
+    return types.SimpleNamespace(libs=types.SimpleNamespace(directories=[folder]))
+
+package = recipe()
+package.spec = Spec(zstd=libraries("/usr/lib/x86_64-linux-gnu"), otf2=libraries("/opt/otf2/lib64"))
+package.setup_run_environment(types.SimpleNamespace(prepend_path=print))
+"#;
+
+#[test]
+fn spack_recipe_omits_system_folders() {
+    if Command::new("python3").arg("--version").output().is_err() {
+        eprintln!("left out: there is no python3");
+        return;
+    }
+    let recipe = root().join("packaging/spack/package.py");
+    let mut python = Command::new("python3");
+    let printed = stdout(python.args(["-B", "-c", SPACK]).arg(&recipe).current_dir("/"));
+    let folder = recipe.parent().unwrap().display();
+    let version = env!("CARGO_PKG_VERSION");
+    let expected = format!("file://{folder}/matchpoint-{version}.tar.gz\nLD_LIBRARY_PATH /opt/otf2/lib64\n");
+    assert_eq!(printed, expected);
+}
