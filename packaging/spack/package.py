@@ -1,7 +1,7 @@
 # Copyright The Matchpoint developers. See the file LICENSE of the sources.
 #
 # SPDX-License-Identifier: BSD-3-Clause
-"""Spack recipe. The sources have no public address yet: place the tarball in the current folder, or in a mirror."""
+"""Spack recipe. The sources have no public address yet: the tarball is next to this file, or in a mirror."""
 
 import os
 
@@ -13,21 +13,24 @@ from spack.package import *
 class Matchpoint(CargoPackage):
     """Measures the cost of MPI message matching, and makes matching in long queues fast."""
 
+    # No public address yet.
+    homepage = "https://matchpoint.invalid"
     manual_download = True
-    url = f"file://{os.getcwd()}/matchpoint-0.1.0.tar.gz"
+    url = f"file://{os.path.dirname(os.path.abspath(__file__))}/matchpoint-0.1.0.tar.gz"
 
     license("BSD-3-Clause")
 
     version("0.1.0", sha256="@SOURCES_SHA256@")
 
+    variant("zstd", default=True, description="Smaller traces (loads libzstd at run time)")
+    variant("otf2", default=True, description="Traces of Score-P (loads OTF2 at run time)")
     variant("gpu", default=False, description="Engines on NVIDIA graphics processors (loads NVRTC at run time)")
     variant("python", default=False, description="Python package matchpoint_mpi")
 
     depends_on("c", type="build")
     depends_on("rust@1.85:", type="build")
-    # Loaded at run time: smaller traces, and traces of Score-P.
-    depends_on("zstd", type="run")
-    depends_on("otf2", type="run")
+    depends_on("zstd", type="run", when="+zstd")
+    depends_on("otf2", type="run", when="+otf2")
     depends_on("cuda@12:", type="run", when="+gpu")
 
     extends("python", when="+python")
@@ -52,8 +55,10 @@ class Matchpoint(CargoPackage):
         cargo("test", "--release", "--locked", "--package=matchpoint")
 
     def setup_run_environment(self, env):
-        libraries = [self.spec["zstd"].prefix.lib, self.spec["otf2"].prefix.lib]
-        if "+gpu" in self.spec:
-            libraries.append(self.spec["cuda"].prefix.lib64)
-        for library in libraries:
-            env.prepend_path("LD_LIBRARY_PATH", library)
+        for variant, name in [("zstd", "zstd"), ("otf2", "otf2"), ("gpu", "cuda")]:
+            if f"+{variant}" not in self.spec:
+                continue
+            for folder in self.spec[name].libs.directories:
+                # The loader searches the system's folders anyway, after those of other packages.
+                if not folder.startswith(("/lib", "/usr/lib")):
+                    env.prepend_path("LD_LIBRARY_PATH", folder)

@@ -5,12 +5,32 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use serde_json::Value;
+
 use crate::Failure;
 use crate::repository::{metadata, packages, root, text};
 
 /// Crates with binaries that are installed.
-const INSTALLED: [&str; 4] =
-    ["matchpoint-capi", "matchpoint-cli", "matchpoint-overflow", "matchpoint-fabric"];
+const INSTALLED: [&str; 5] =
+    ["matchpoint-capi", "matchpoint-cli", "matchpoint-overflow", "matchpoint-fabric", "matchpoint-python"];
+
+/// The feature with the module of the wheel.
+const FEATURE: &str = "matchpoint-python/module";
+
+/// Text of the MIT licence after the copyright line, for crates without a file of it.
+const MIT: &str = "\
+Permission is hereby granted, free of charge, to any person obtaining a copy of this software and associated
+documentation files (the \"Software\"), to deal in the Software without restriction, including without limitation the
+rights to use, copy, modify, merge, publish, distribute, sublicense, and/or sell copies of the Software, and to permit
+persons to whom the Software is furnished to do so, subject to the following conditions:
+
+The above copyright notice and this permission notice shall be included in all copies or substantial portions of the
+Software.
+
+THE SOFTWARE IS PROVIDED \"AS IS\", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING BUT NOT LIMITED TO THE
+WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS OR
+COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR
+OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.";
 
 /// Beginnings of file names with licence texts, in lower case.
 const NAMES: [&str; 5] = ["license", "licence", "copying", "copyright", "notice"];
@@ -18,23 +38,32 @@ const NAMES: [&str; 5] = ["license", "licence", "copying", "copyright", "notice"
 /// Writes the licence texts of all crates in the binaries, equal texts once.
 ///
 /// # Errors
-/// If cargo cannot list the crates, or if a file cannot be read or written.
+/// If cargo cannot list the crates, if a crate has no licence text, or if a file cannot be read or written.
 pub fn write(to: &Path) -> Result<(), Failure> {
-    let linked = linked()?;
+    let mut linked = linked()?;
     let mut crates_by_text: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut out = String::from(
         "Matchpoint's binaries contain the crates below, and Rust's standard library (MIT OR Apache-2.0).\n\n",
     );
     for package in packages(&metadata(true)?).filter(|package| package["source"].is_string()) {
         let name = format!("{} v{}", text(package, "name"), text(package, "version"));
-        if linked.contains(&name) {
+        if linked.remove(&name) {
             out += &format!("{name}: {}\n", text(package, "license"));
             let manifest = Path::new(text(package, "manifest_path"));
+            let mut texts = Vec::new();
             for path in license_files(manifest.parent().ok_or("a manifest is in a folder")?)? {
-                let text = String::from_utf8_lossy(&fs::read(path)?).trim().to_owned();
+                texts.push(String::from_utf8_lossy(&fs::read(path)?).trim().to_owned());
+            }
+            if texts.is_empty() {
+                texts.push(standard_text(package)?);
+            }
+            for text in texts {
                 crates_by_text.entry(text).or_default().push(name.clone());
             }
         }
+    }
+    if let Some(name) = linked.first() {
+        return Err(format!("cargo metadata has no '{name}', which a binary contains").into());
     }
     for (text, mut crates) in crates_by_text {
         crates.dedup();
@@ -43,16 +72,29 @@ pub fn write(to: &Path) -> Result<(), Failure> {
     Ok(fs::write(to, out)?)
 }
 
-/// Names and versions of the crates in the binaries.
+/// The MIT licence with the authors of a crate that contains no licence text.
+fn standard_text(package: &Value) -> Result<String, Failure> {
+    let authors: Vec<_> =
+        package["authors"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    if text(package, "license") != "MIT" || authors.is_empty() {
+        return Err(format!("the crate '{}' contains no licence text", text(package, "name")).into());
+    }
+    Ok(format!("The MIT License\n\nCopyright (c) {}\n\n{MIT}", authors.join(", ")))
+}
+
+/// Names and versions of the crates of other projects in the binaries.
 fn linked() -> Result<BTreeSet<String>, Failure> {
     let mut command = Command::new("cargo");
     command.args(["tree", "--locked", "--edges=normal", "--prefix=none", "--format={p}"]).current_dir(root());
+    command.arg("--features").arg(FEATURE);
     let output = command.args(INSTALLED.map(|name| format!("--package={name}"))).output()?;
     if !output.status.success() {
         return Err(format!("cargo tree: {}", String::from_utf8_lossy(&output.stderr)).into());
     }
     let lines = String::from_utf8(output.stdout)?;
-    Ok(lines.lines().map(|line| line.split(' ').take(2).collect::<Vec<_>>().join(" ")).collect())
+    // Cargo prints the folders of Matchpoint's own crates in parentheses, and `(proc-macro)`.
+    let foreign = lines.lines().filter(|line| !line.is_empty() && !line.contains("(/"));
+    Ok(foreign.map(|line| line.split(' ').take(2).collect::<Vec<_>>().join(" ")).collect())
 }
 
 /// Licence files in a folder, and in its folders: some crates contain a library in C.
@@ -85,5 +127,17 @@ mod tests {
         assert_eq!(text.matches("\nclap_builder v").count(), 1);
         // The C library zstd, and a crate of tests only.
         assert!(text.contains("Copyright (c) Meta Platforms") && !text.contains("\ncbindgen v"));
+        // A crate of the Python module, and a crate without a licence file.
+        assert!(text.contains("\narrow-array v") && text.contains("\npyo3 v"));
+        assert!(text.contains("Copyright (c) Benjamin Sago <ogham@bsago.me>\n"));
+    }
+
+    #[test]
+    fn crate_without_license_text_is_refused() {
+        let crate_of =
+            |license: &str| serde_json::json!({ "license": license, "name": "some", "authors": ["A"] });
+        assert!(standard_text(&crate_of("MIT")).unwrap().contains("Copyright (c) A\n\nPermission"));
+        let error = standard_text(&crate_of("Apache-2.0")).unwrap_err().to_string();
+        assert_eq!(error, "the crate 'some' contains no licence text");
     }
 }

@@ -68,7 +68,7 @@ fn text_file(path: PathBuf) -> Result<Option<File>, Failure> {
     Ok(Some(File { path, text }))
 }
 
-/// Output of `cargo metadata`, with dependencies if `deep`.
+/// Output of `cargo metadata`, with the dependencies of all features if `deep`.
 ///
 /// # Errors
 /// If cargo fails, or if its output is not JSON.
@@ -76,9 +76,7 @@ pub fn metadata(deep: bool) -> Result<Value, Failure> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     command.args(["metadata", "--format-version", "1", "--locked"]).current_dir(root());
-    if !deep {
-        command.arg("--no-deps");
-    }
+    command.arg(if deep { "--all-features" } else { "--no-deps" });
     let output = command.output()?;
     if !output.status.success() {
         return Err(format!("cargo metadata: {}", String::from_utf8_lossy(&output.stderr)).into());
