@@ -8,8 +8,10 @@ build_host() {
         matching=matchpoint
         ./autogen.pl --force
     fi
+    # The libraries of the host may be too old for this Open MPI.
     ./configure --prefix="$prefix" --with-pml-ob1-matching="$matching" --with-ft=no --disable-mpi-fortran --disable-oshmem \
-        --disable-sphinx "${embedding_flags[@]}"
+        --disable-sphinx --with-libevent=internal --with-hwloc=internal --with-pmix=internal --with-prrte=internal \
+        "${embedding_flags[@]}"
     make -j"$(nproc)"
     make install
 }
