@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import signal
 
 import pytest
 
@@ -12,6 +13,12 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 def root(monkeypatch):
     monkeypatch.chdir(ROOT)
     return ROOT
+
+
+@pytest.fixture(autouse=True, scope="session")
+def interrupts():
+    """Python ignores SIGINT if its parent does, as the shell does for a command in the background."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

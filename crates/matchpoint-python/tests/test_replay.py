@@ -84,11 +84,10 @@ def slow_replay(arrivals):
 def test_interrupt_stops_replay():
     events, engine = slow_replay(60_000)
     timer = threading.Timer(0.1, _thread.interrupt_main)
-    begin = time.monotonic()
     timer.start()
     with pytest.raises(KeyboardInterrupt):
         mp.replay(events, engine)  # 5 s
-    assert time.monotonic() - begin < 2
+    assert engine.unexpected_len < 30_000
 
 
 def test_other_threads_run_while_one_waits_for_engine():
