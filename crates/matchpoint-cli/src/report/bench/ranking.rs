@@ -89,7 +89,7 @@ fn loss(rows: &[&[Cell]], engine: usize) -> String {
         (done, level) if done == level => {
             format!("none: as fast as the best on {which}{}", apart(rows, engine))
         }
-        _ => format!("none: best, or level with it, on {which}{}", apart(rows, engine)),
+        _ => format!("none: best, or as fast as the best, on {which}{}", apart(rows, engine)),
     }
 }
 
@@ -171,7 +171,7 @@ mod tests {
             (
                 spread(10.5, 11.5, 12.0),
                 spread(1.0, 2.0, 3.0),
-                "none: best, or level with it, on every workload",
+                "none: best, or as fast as the best, on every workload",
             ),
             (spread(1.0, 2.0, 3.0), spread(1.0, 2.0, 3.0), "none: best on every workload"),
             (spread(1.0, 2.0, 3.0), full(), "none: best on every finished workload"),
