@@ -92,7 +92,8 @@ static struct offset offset_measure(void)
     return own;
 }
 
-static int leader_of(uint64_t host)
+/* Returns the index in `offsets.hosts` of the first process of a host. */
+static int first_of_host(uint64_t host)
 {
     int from = 0, to = world.size;
     while (from < to) {
@@ -102,7 +103,18 @@ static int leader_of(uint64_t host)
         else
             to = middle;
     }
-    return offsets.hosts[from].rank;
+    return from;
+}
+
+/* Returns the number of processes with a smaller rank on this host. */
+static int offset_place_on_host(void)
+{
+    if (offsets.hosts == NULL)
+        return world.rank; /* one host */
+    int first = first_of_host(offsets.own), at = first;
+    while (offsets.hosts[at].rank != world.rank)
+        at++;
+    return at - first;
 }
 
 /* Collective over the world. False: not all processes took part. */
@@ -116,7 +128,7 @@ static bool offset_note(void)
     }
     bool good = !FAILED(REAL(Allgather)(&own, sizeof own, library.byte, all, sizeof own, library.byte, offsets.comm));
     if (good && offsets.own != offsets.root)
-        own = all[leader_of(offsets.own)];
+        own = all[offsets.hosts[first_of_host(offsets.own)].rank];
     if (good && own.error_ns != UINT64_MAX) {
         pthread_mutex_lock(&drain.mutex);
         file_block(BLOCK_OFFSET, 0, 0, &own, sizeof own);

@@ -11,9 +11,10 @@
 
 #define SEARCH_MOST 1024
 #define SEARCH_REPEATS 3
-#define SEARCH_COLD_REPEATS 7
 /* If unexpected messages delay a message by this time, the network holds few unexpected messages. */
 #define SEARCH_PATIENCE_NS 200e6
+/* Sleep of a rank that waits for other ranks' measurements. */
+#define SEARCH_NAP_NS 100000
 /* Bytes read between two searches: more than the caches of a core hold. */
 #define SEARCH_WALKED ((size_t)2 << 20)
 /* Messages of the longest burst. Omitted if a message of the shorter burst takes BURST_SLOW_NS. */
@@ -21,7 +22,7 @@
 #define BURST_SLOW_NS 5000
 /* Messages of a ring burst, and bursts after the first, which connects the ranks. */
 #define RING_BURST 32
-#define RING_REPEATS 3
+#define RING_REPEATS 2
 
 static const char *const search_names[SEARCH_KINDS] = {"posted", "posted_any", "unexpected", "unexpected_any"};
 static const int search_lengths[] = {16, 128, SEARCH_MOST};
@@ -49,7 +50,7 @@ static struct search_pair {
 static void search_walk(void)
 {
     for (size_t line = 0, lines = SEARCH_WALKED / 64; line < lines; line++)
-        search_pair->walked[line * 40503 % lines * 64]++;
+        (void)search_pair->walked[line * 40503 % lines * 64];
 }
 
 static double search_entry_ns(const struct search_pair *pair, uint64_t with, uint64_t without, int length)
@@ -57,33 +58,52 @@ static double search_entry_ns(const struct search_pair *pair, uint64_t with, uin
     return ((double)with - (double)without) / length / pair->ticks_per_ns;
 }
 
+/* Kinds of search in a queue of the same entries. */
+static const struct search_queue {
+    enum search_kind first, last;
+} search_queues[] = {
+    {SEARCH_POSTED, SEARCH_POSTED},
+    {SEARCH_POSTED_ANY, SEARCH_POSTED_ANY},
+    {SEARCH_UNEXPECTED, SEARCH_UNEXPECTED_ANY},
+};
+#define SEARCH_QUEUES (sizeof search_queues / sizeof *search_queues)
+
+static void search_time_kinds(struct search_link *link, const struct search_queue *queue, uint64_t *took)
+{
+    for (enum search_kind kind = queue->first; kind <= queue->last; kind++)
+        took[kind] = search_time(link, kind, SEARCH_REPEATS);
+}
+
 /* The queue grows to each length. Then its entries are removed in random order and added again. The empty queue is
  * searched before and after, because costs vary over time. */
-static void search_measure(struct search_pair *pair, enum search_kind kind, struct search_cost *cost)
+static void search_measure(struct search_pair *pair, const struct search_queue *queue, struct search_cost *costs)
 {
     struct search_link *link = &pair->link;
-    uint64_t with[SEARCH_LENGTHS], cold;
-    search_time(link, kind, SEARCH_REPEATS); /* warms the code */
-    uint64_t before = search_time(link, kind, SEARCH_REPEATS);
+    uint64_t with[SEARCH_LENGTHS][SEARCH_KINDS], cold[SEARCH_KINDS], before[SEARCH_KINDS];
+    search_time(link, queue->first, SEARCH_REPEATS); /* warms the code */
+    search_time_kinds(link, queue, before);
     int filled = 0;
     for (size_t i = 0; i < SEARCH_LENGTHS; i++) {
-        search_fill(link, kind, filled, search_lengths[i]);
+        search_fill(link, queue->first, filled, search_lengths[i]);
         filled = search_lengths[i];
-        with[i] = search_time(link, kind, SEARCH_REPEATS);
+        search_time_kinds(link, queue, with[i]);
     }
     link->order = pair->order;
-    search_empty(link, kind, SEARCH_MOST);
+    search_empty(link, queue->first, SEARCH_MOST);
     link->order = NULL;
-    search_fill(link, kind, 0, SEARCH_MOST);
+    search_fill(link, queue->first, 0, SEARCH_MOST);
     link->cool_caches = search_walk;
-    cold = search_time(link, kind, SEARCH_COLD_REPEATS);
+    search_time_kinds(link, queue, cold);
     link->cool_caches = NULL;
-    search_empty(link, kind, SEARCH_MOST);
-    uint64_t after = search_time(link, kind, SEARCH_REPEATS), without = before < after ? before : after;
-    cost->empty_ns = (double)without / pair->ticks_per_ns;
-    for (size_t i = 0; i < SEARCH_LENGTHS; i++)
-        cost->best_ns[i] = search_entry_ns(pair, with[i], without, search_lengths[i]);
-    cost->worst_ns = search_entry_ns(pair, cold, without, SEARCH_MOST);
+    search_empty(link, queue->first, SEARCH_MOST);
+    for (enum search_kind kind = queue->first; kind <= queue->last; kind++) {
+        uint64_t after = search_time(link, kind, SEARCH_REPEATS);
+        uint64_t without = before[kind] < after ? before[kind] : after;
+        costs[kind].empty_ns = (double)without / pair->ticks_per_ns;
+        for (size_t i = 0; i < SEARCH_LENGTHS; i++)
+            costs[kind].best_ns[i] = search_entry_ns(pair, with[i][kind], without, search_lengths[i]);
+        costs[kind].worst_ns = search_entry_ns(pair, cold[kind], without, SEARCH_MOST);
+    }
 }
 
 /* Returns nanoseconds per message in calls that wait for a burst. Each rank sends to one rank and receives from one,
@@ -189,6 +209,25 @@ static int search_agree(struct search_link *link, int kinds)
     return other < kinds ? other : kinds;
 }
 
+/* Returns whether this rank's pair may measure. Pairs that share processors would wait for each other. */
+static bool search_has_processor(void)
+{
+    cpu_set_t allowed;
+    int processors = sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
+    return offset_place_on_host() / 2 < (processors < 2 ? 1 : processors / 2);
+}
+
+/* Sleeps until all ranks come here, so that ranks which do not measure leave their processors to the others. */
+static void search_wait(MPI_Comm comm)
+{
+    MPI_Request request;
+    int found = 0;
+    if (FAILED(REAL(Ibarrier)(comm, &request)))
+        return;
+    while (!FAILED(REAL(Test)(&request, &found, MPI_STATUS_IGNORE)) && !found)
+        nanosleep(&(struct timespec){0, SEARCH_NAP_NS}, NULL);
+}
+
 /* Measures with a peer, which also calls this. */
 static void search_with(struct search_pair *pair, int peer, bool unless_same_host, double ring_ns)
 {
@@ -202,13 +241,17 @@ static void search_with(struct search_pair *pair, int peer, bool unless_same_hos
     if (!search_exchange(link, &host, &other_host, sizeof host) || (unless_same_host && host == other_host))
         return;
     bool same_host = host == other_host;
-    int kinds = search_agree(link, may_hold_messages(same_host) ? SEARCH_KINDS : SEARCH_UNEXPECTED);
+    int possible = may_hold_messages(same_host) ? SEARCH_KINDS : SEARCH_UNEXPECTED;
+    int kinds = search_agree(link, search_has_processor() ? possible : 0);
+    if (kinds == 0)
+        return;
     link->is_stuck = false;
-    /* Bursts are distributed over time, because both ranks of a pair may not have processors all the time. */
-    for (int kind = 0; kind < kinds; kind++) {
-        search_measure(pair, (enum search_kind)kind, &costs[kind]);
-        burst_measure(pair, burst_ns);
-        kinds = search_agree(link, link->is_stuck ? kind : kinds);
+    for (size_t i = 0; i < SEARCH_QUEUES && (int)search_queues[i].first < kinds; i++) {
+        /* Bursts also allocate the library's entries, and put free entries in the order of their addresses again. */
+        if (search_is_posted(search_queues[i].first))
+            burst_measure(pair, burst_ns);
+        search_measure(pair, &search_queues[i], costs);
+        kinds = search_agree(link, link->is_stuck ? (int)search_queues[i].first : kinds);
     }
     if (link->receives)
         search_write(same_host, costs, kinds, burst_ns, ring_ns);
@@ -225,10 +268,11 @@ static void search_note(double ticks_per_ns)
         return;
     REAL(Comm_set_errhandler)(comm, library.errors_return);
     struct search_pair *pair = calloc(1, sizeof *pair);
-    if (pair == NULL || (pair->walked = calloc(1, SEARCH_WALKED)) == NULL) {
+    if (pair == NULL || (pair->walked = malloc(SEARCH_WALKED)) == NULL) {
         log_error("no memory to measure what a search costs");
         REAL(Abort)(library.comm_world, 1); /* the other ranks wait for this one */
     }
+    memset((void *)pair->walked, 1, SEARCH_WALKED); /* pages of their own: unwritten pages share one */
     search_pair = pair;
     pair->ticks_per_ns = ticks_per_ns;
     pair->link.comm = comm;
@@ -239,8 +283,12 @@ static void search_note(double ticks_per_ns)
     int half = world.size / 2, neighbour = world.rank ^ 1, distant = world.rank < half ? world.rank + half : world.rank - half;
     if (neighbour < world.size)
         search_with(pair, neighbour, false, ring_ns);
-    if (half > 1 && world.rank < 2 * half)
-        search_with(pair, distant, true, ring_ns);
+    search_wait(comm);
+    if (half > 1 && !on_one_host()) {
+        if (world.rank < 2 * half)
+            search_with(pair, distant, true, ring_ns);
+        search_wait(comm);
+    }
     free((void *)pair->walked);
     free(pair);
     REAL(Comm_free)(&comm);
