@@ -8,7 +8,7 @@ use matchpoint_replay::Measurements;
 use matchpoint_replay::library_cost::{Curve, TYPICAL_OF};
 use matchpoint_replay::measurements::EngineMeasurements;
 
-use crate::derived::{between, cost_ns, shared_part};
+use crate::derived::{cost_ns, ratio, shared_part};
 use crate::format;
 use crate::stand_in::{is_hashed, is_stand_in};
 
@@ -99,6 +99,13 @@ pub fn saving_limit(measurements: &Measurements, index: usize) -> Option<u64> {
     (overflow.left_ns <= overflow.likely_ns / 2.0).then_some(overflow.limit)
 }
 
+/// Fraction of the matching cost of a rank that `matchpoint run` saves. `None`: the library's cost is unknown or zero, or no
+/// queue overflows.
+pub fn saving_by_run(measurements: &Measurements, index: usize) -> Option<f64> {
+    let Overflow { left_ns, likely_ns, .. } = Overflow::at(measurements, index)?;
+    Some((1.0 - ratio(left_ns, likely_ns)).max(0.0))
+}
+
 /// Whether `matchpoint run` saves at least half of the matching cost of a rank, if the cost is at the high end.
 pub fn may_save(measurements: &Measurements, index: usize) -> bool {
     Overflow::at(measurements, index).is_some_and(|overflow| overflow.left_ns <= overflow.high_ns / 2.0)
@@ -126,10 +133,10 @@ impl Overflow {
             (false, true) => rank.worst_length.min(rank.unexpected.length_max),
             (false, false) => rank.worst_length,
         };
+        // Every message searches the entries in the library, so their caches are warm.
         let in_library = limit.min(rank.posted.length_max) as f64;
-        let (warm_ns, cold_ns) = cost.posted.entry(in_library);
-        let left_ns =
-            rank.messages as f64 * (overflow_ns(measurements) + in_library * between(warm_ns, cold_ns));
+        let library_ns = in_library * cost.posted.entry(in_library).0;
+        let left_ns = rank.messages as f64 * (overflow_ns(measurements) + library_ns);
         let (likely_ns, high_ns) = (cost_ns(at), at.match_cold_ns);
         (longest > limit).then_some(Overflow { limit, left_ns, likely_ns, high_ns })
     }

@@ -79,10 +79,12 @@ fn by_run(case: &Case<'_>, index: usize, best: &str, saving_limit: Option<u64>) 
             " `matchpoint run` does not help: no queue exceeds the {limit} entries that stay in the MPI library."
         );
     }
+    let saved = case.verdict.share * library_cost::saving_by_run(case.measurements, index).unwrap_or(0.0);
     if saving_limit.is_some() {
         return format!(
-            " `matchpoint run --engine {best} --limit {limit}` does this without recompiling, for queues with more than \
-             {limit} entries."
+            " `matchpoint run --engine {best} --limit {limit}` may save {} without recompiling: {limit} entries stay in the \
+             MPI library, and overflow matching takes time too.",
+            format::share(saved)
         );
     }
     if library_cost::may_save(case.measurements, index) {

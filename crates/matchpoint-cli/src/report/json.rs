@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::Report;
 use super::schema::{self, SCHEMA};
 use crate::advice::{Advice, Kind};
-use crate::derived;
+use crate::{derived, library_cost};
 
 /// Writes the report.
 ///
@@ -213,8 +213,14 @@ fn verdict(report: &Report<'_>) -> Value {
         "share_without_setup": of.share_without_setup,
         "share_without_setup_low": of.range_without_setup.0,
         "share_without_setup_high": of.range_without_setup.1,
+        "share_saved_by_run": saved_by_run(report),
         "others": others.collect::<Vec<_>>(),
     })
+}
+
+fn saved_by_run(report: &Report<'_>) -> Option<f64> {
+    let index = report.measurements.ranks.iter().position(|of| of.rank == report.verdict.rank)?;
+    Some(report.verdict.share * library_cost::saving_by_run(report.measurements, index)?)
 }
 
 /// The reason why an engine was stopped, if it was.

@@ -42,6 +42,12 @@ fn find(of: &Measurements, title: &str) -> Advice {
     found.unwrap_or_else(|| panic!("no {title}"))
 }
 
+fn json_of(of: &Measurements) -> Value {
+    let mut bytes = Vec::new();
+    json::write(&Report::new(of), &mut bytes).unwrap();
+    serde_json::from_slice(&bytes).unwrap()
+}
+
 fn limit(change: impl FnOnce(&mut Measurements)) -> Option<u64> {
     let advice = find(&long(change), TITLE);
     let limit = advice.saving.unwrap().overflow_limit;
@@ -65,9 +71,7 @@ fn long_queue_names_limit_in_every_report() {
     let page = html::render(&report);
     let in_html = "<code>matchpoint run --limit 75</code> can save most of it without recompiling.";
     assert!(page.contains(in_html));
-    let mut bytes = Vec::new();
-    json::write(&report, &mut bytes).unwrap();
-    let document: Value = serde_json::from_slice(&bytes).unwrap();
+    let document = json_of(&of);
     let items = document["advice"].as_array().unwrap();
     let item = |title| items.iter().find(|item| item["title"] == title).unwrap();
     assert_eq!(item(TITLE)["overflow_limit"], 75);
@@ -87,11 +91,11 @@ fn queue_within_limit_gives_no_limit() {
     assert_eq!(limit(|of| of.ranks[3].worst_length = 76), Some(75));
 }
 
-/// 3000 messages cost 150 ns each in the engine, and up to 75 entries each in the library.
+/// 3000 messages cost 150 ns each in the engine, and up to 75 warm entries each in the library.
 #[test]
 fn small_saving_gives_no_limit() {
     let share = |ns_each: f64| 3000.0 * ns_each / 1.197e9;
-    let left_ns = 150.0 + 75.0 * 28f64.sqrt();
+    let left_ns = 150.0 + 75.0 * 2.0;
     assert_eq!(limit(|of| spend(of, share(2.01 * left_ns))), Some(75));
     assert_eq!(limit(|of| spend(of, share(1.99 * left_ns))), None);
     let some = long(|of| spend(of, 0.02));
@@ -100,7 +104,10 @@ fn small_saving_gives_no_limit() {
         of.ranks[3].messages = 1_000_000;
     });
     let text = |of| find(of, "Another engine would help").text;
-    assert!(text(&some).contains("does this without recompiling"), "{}", text(&some));
+    let saved = |of: &Measurements| json_of(of)["verdict"]["share_saved_by_run"].as_f64().unwrap();
+    assert!((saved(&some) - (0.02 - share(left_ns))).abs() < 1e-9, "{}", saved(&some));
+    assert_eq!(saved(&little), 0.0);
+    assert!(text(&some).contains("without recompiling"), "{}", text(&some));
     assert!(text(&little).contains("`matchpoint run` saves less than half"), "{}", text(&little));
 }
 
