@@ -90,8 +90,9 @@ static void search_drain(struct search_link *link)
 }
 
 /* The message arrives after its receive was posted. The test that finds the message has searched. A message to the process
- * itself may be matched while it is sent. */
-static uint64_t search_time_posted(struct search_link *link, enum search_kind kind)
+ * itself may be matched while it is sent. `was_early`: the first test found the message, so an earlier call may have
+ * searched. */
+static uint64_t search_time_posted(struct search_link *link, enum search_kind kind, bool *was_early)
 {
     MPI_Request request, message;
     uint64_t took;
@@ -112,6 +113,7 @@ static uint64_t search_time_posted(struct search_link *link, enum search_kind ki
     } while (!found);
     if (link->sends)
         REAL(Wait)(&message, MPI_STATUS_IGNORE);
+    *was_early = polls == 1 && !link->sends;
     return took;
 }
 
@@ -154,8 +156,9 @@ static uint64_t search_time_unexpected(struct search_link *link, enum search_kin
  * function. */
 static uint64_t search_time(struct search_link *link, enum search_kind kind, int repeats)
 {
-    uint64_t shortest = UINT64_MAX;
+    uint64_t shortest = UINT64_MAX, shortest_early = UINT64_MAX;
     for (int i = 0; i < repeats; i++) {
+        bool was_early = false;
         if (!link->receives) {
             search_receive(link, SEARCH_GO);
             search_send(link, SEARCH_LAST);
@@ -165,8 +168,10 @@ static uint64_t search_time(struct search_link *link, enum search_kind kind, int
         }
         if (link->cool_caches != NULL && search_is_posted(kind))
             link->cool_caches();
-        uint64_t took = search_is_posted(kind) ? search_time_posted(link, kind) : search_time_unexpected(link, kind);
-        shortest = took < shortest ? took : shortest;
+        uint64_t took = search_is_posted(kind) ? search_time_posted(link, kind, &was_early)
+                                               : search_time_unexpected(link, kind);
+        uint64_t *least = was_early ? &shortest_early : &shortest;
+        *least = took < *least ? took : *least;
     }
-    return shortest;
+    return shortest != UINT64_MAX ? shortest : shortest_early;
 }
