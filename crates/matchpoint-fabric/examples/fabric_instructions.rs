@@ -1,5 +1,5 @@
-//! Sends messages through the provider over a simulated core provider. `cargo xtask instructions` counts the
-//! provider's instructions. The arguments are any number of PATTERN:LENGTH.
+//! Sends messages through the provider over a simulated core provider, for `cargo xtask instructions`. The
+//! arguments are any number of PATTERN:LENGTH.
 #![allow(unsafe_code)]
 
 #[path = "../tests/all/mock/mod.rs"]
@@ -13,16 +13,14 @@ use matchpoint_fabric::abi::*;
 use mock::objects;
 use mock::opened::{BOTH, Opened, open};
 
-/// An ignore mask that all receives have, as in MPICH and Open MPI.
+/// An ignore mask, as of all receives in MPICH and Open MPI.
 const IGNORED: u64 = 0b11 << 54;
 const MESSAGES: usize = 1024;
 const LENGTH: usize = 8;
 
-/// Two endpoints: `from` sends to `to`.
 struct Pair {
     from: Opened,
     to: Opened,
-    /// The address of `to`. `own` is the address of `from`.
     peer: Addr,
     own: Addr,
     sent: [u8; LENGTH],
@@ -94,7 +92,7 @@ impl Pair {
     fn arrive(&mut self) {
         for _ in 0..100_000 {
             self.read(self.to.cq, flags::RECV);
-            // SAFETY: the endpoint is an object of the simulated core provider.
+            // SAFETY: an object of the simulated core provider.
             if unsafe { (*self.to.ep.cast::<mock::Ep>()).is_quiet() } {
                 break;
             }
@@ -103,7 +101,7 @@ impl Pair {
     }
 
     fn read(&self, cq: *mut FidCq, which: u64) -> usize {
-        // SAFETY: all-zero entries are valid, the queue is open, and the buffer is large enough.
+        // SAFETY: zeros are valid entries. The queue is open, and the buffer is large enough.
         unsafe {
             let (mut entries, mut sources) = (std::mem::zeroed::<[CqTaggedEntry; 8]>(), [0; 8]);
             let read = (*(*cq).ops).readfrom.expect("it reads");
@@ -119,8 +117,8 @@ fn counted_messages(pair: &mut Pair, pattern: &str, length: usize) {
     messages(pair, pattern, length);
 }
 
-/// Sends `length` messages at a time, in reverse order of the receives. The pattern `among` sends one message
-/// at a time.
+/// Sends `length` messages at a time, in reverse order of the receives, or with `among` one message at a
+/// time.
 fn messages(pair: &mut Pair, pattern: &str, length: usize) {
     if pattern == "among" {
         for _ in 0..MESSAGES {
@@ -153,7 +151,7 @@ fn main() {
         if name == "among" {
             (0..length).for_each(|at| pair.receive(at, 1 + at as u64));
         }
-        // A first pass lets the engine allocate memory.
+        // The first pass allocates the engine's memory.
         messages(&mut pair, name, length);
         counted_messages(&mut pair, name, length);
     }

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use super::*;
 
-/// The criteria of each receive, and the source and tag of each message.
 #[derive(Default)]
 struct EntryTable {
     receives: HashMap<u64, Criteria>,
@@ -36,7 +35,7 @@ impl Random {
     }
 }
 
-/// Two plain queues that apply the matching rule of libfabric literally.
+/// libfabric's matching rule, applied literally to two plain queues.
 #[derive(Default)]
 struct Plain {
     posted: Vec<(u64, Criteria)>,
@@ -83,8 +82,8 @@ impl Plain {
     }
 }
 
-/// A random ignore mask as in MPI libraries: nearly all receives ignore one bit, some receives ignore the
-/// lower half of the tag, few receives compare every bit.
+/// As in MPI libraries: nearly all receives ignore one bit, some ignore the lower half of the tag, few
+/// compare every bit.
 fn mask(random: &mut Random) -> u64 {
     match random.below(40) {
         0 => 0,
@@ -97,7 +96,7 @@ fn mask(random: &mut Random) -> u64 {
 fn play(engine: &str, seed: u64, events: u64, breadth: u64) -> Tally {
     let mut matching = Matching::new(engine).expect("it is one");
     let (mut plain, mut entries, mut random) = (Plain::default(), EntryTable::default(), Random(seed));
-    // Long phases with more receives than messages, then the opposite, so that queues grow and shrink.
+    // Queues grow and shrink in long phases.
     for id in 1..=events {
         let leaning = if (id / 700) % 2 == 0 { 7 } else { 3 };
         let tag = random.below(breadth) | random.below(2) << 32;
@@ -174,7 +173,7 @@ fn full_table_is_replaced_by_hybrid() {
     assert!(tally.moved_to_engine > 0);
 }
 
-/// Queues with a hundred posted receives, too many for the short queues.
+/// A hundred posted receives, too many for the short queues.
 fn long_queues() -> (Matching, EntryTable) {
     let mut matching = Matching::new("hybrid").expect("it is one");
     let mut entries = EntryTable::default();
@@ -203,7 +202,6 @@ fn burst_end_restores_short_queues() {
     assert!(matching.is_short);
 }
 
-/// The test probes repeatedly without a match, then a burst of messages arrives.
 #[test]
 fn burst_after_probes_keeps_messages() {
     let (mut matching, mut entries) = long_queues();

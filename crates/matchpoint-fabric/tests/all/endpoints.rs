@@ -1,4 +1,4 @@
-//! Tests of endpoints and queues that applications other than MPI libraries open, use and close.
+//! Endpoints and queues, as applications other than MPI libraries open, use and close them.
 
 use std::ffi::c_void;
 use std::mem::zeroed;
@@ -55,11 +55,11 @@ fn receive(at: &Opened, from: Addr, tag: Option<u64>, context: usize) {
     assert_eq!(rc, 0);
 }
 
-/// Reads completions of all endpoints `times` times. Returns the contexts of the completions.
+/// Reads completions of all endpoints `times` times.
 fn read_contexts(all: &[Opened], times: usize) -> Vec<usize> {
     let mut complete = Vec::new();
     for at in all.iter().cycle().take(all.len() * times) {
-        // SAFETY: all-zero entries are valid, the queue is open, and the buffer is large enough.
+        // SAFETY: zeros are valid entries. The queue is open, and the buffer is large enough.
         unsafe {
             let mut entries: [CqTaggedEntry; 8] = zeroed();
             let read = (*(*at.cq).ops).readfrom.expect("it reads");
@@ -75,7 +75,7 @@ fn read_contexts(all: &[Opened], times: usize) -> Vec<usize> {
 #[test]
 fn getinfo_accepts_own_info() {
     begin();
-    // SAFETY: the test makes the calls of an application, in a valid order.
+    // SAFETY: valid calls of an application.
     let rc = unsafe {
         let (info, _) = open_domain();
         let mut again = ptr::null_mut();
@@ -85,11 +85,10 @@ fn getinfo_accepts_own_info() {
     assert_eq!(rc, 0);
 }
 
-/// After the refusal, an MPI library retries without FI_HMEM.
 #[test]
 fn device_buffers_are_refused() {
     begin();
-    // SAFETY: the test makes the calls of an application, in a valid order. The first `fi_info` is complete.
+    // SAFETY: valid calls of an application. The first `fi_info` is complete.
     let rc = unsafe {
         let (info, _) = open_domain();
         (*info).caps |= flags::HMEM;
@@ -100,7 +99,6 @@ fn device_buffers_are_refused() {
     assert_eq!(rc, -errno::ENODATA);
 }
 
-/// Without FI_DIRECTED_RECV, the source of a receive is ignored.
 #[test]
 fn undirected_receives_take_any_source() {
     for tag in [Some(5), None] {
@@ -147,7 +145,7 @@ fn signal_wakes_waiting_reader() {
     }
 }
 
-/// The core provider has no event for the thread, so the core provider would not wake the thread.
+/// The core provider has no event that would wake the thread.
 #[test]
 fn pending_completion_prevents_sleep() {
     begin();
@@ -167,11 +165,10 @@ fn pending_completion_prevents_sleep() {
     assert!(may_sleep());
 }
 
-/// A core provider must not close the receive queue as its own queue.
 #[test]
 fn never_enabled_endpoint_can_be_closed() {
     begin();
-    // SAFETY: the test makes the calls of an application, in a valid order.
+    // SAFETY: valid calls of an application.
     unsafe {
         let (info, domain) = open_domain();
         let ep = open_endpoint(info, domain);
@@ -205,7 +202,6 @@ fn core_without_queue_keeps_tables() {
     assert_eq!((rc, world().writes), (0, 1));
 }
 
-/// Calls `fi_trecvmsg` with a buffer of eight bytes.
 fn receive_with(flags: u64, at: &Opened, tag: u64, context: *mut c_void) -> isize {
     let room = [0_u8; 8].to_vec().leak();
     let iov = libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: room.len() };

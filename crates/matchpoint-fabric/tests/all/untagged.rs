@@ -1,4 +1,4 @@
-//! Tests of untagged messages, with single receives and multi-receive buffers.
+//! Untagged messages, with single receives and multi-receive buffers.
 
 use std::ffi::c_void;
 use std::mem::zeroed;
@@ -43,12 +43,11 @@ fn receive(at: &Opened, from: Addr, room: &mut [u8], context: usize, flags: u64)
     assert_eq!(rc, 0);
 }
 
-/// Reads completions 200 times. Returns the context of each completion, and whether the completion releases a
-/// buffer.
+/// Reads completions 200 times. A pair is a context, and whether the completion releases a buffer.
 fn read_contexts(at: &Opened) -> Vec<(usize, bool)> {
     let mut complete = Vec::new();
     for _ in 0..200 {
-        // SAFETY: all-zero entries are valid, the queue is open, and the buffer is large enough.
+        // SAFETY: zeros are valid entries. The queue is open, and the buffer is large enough.
         unsafe {
             let mut entries: [CqTaggedEntry; 2] = zeroed();
             let read = (*(*at.cq).ops).readfrom.expect("it reads");
@@ -95,7 +94,7 @@ fn late_source_matches_multi_receive_buffer() {
     send(&sender, to, &[2; 40]);
     assert_eq!(read_contexts(&receiver), []);
     receiver.insert(&sender);
-    // The default of FI_OPT_MIN_MULTI_RECV is 64 bytes: after the first message 80 bytes are free, after the second 40.
+    // FI_OPT_MIN_MULTI_RECV is 64 bytes: after the first message 80 bytes are free, after the second 40.
     assert_eq!(read_contexts(&receiver), [(21, false), (21, false), (21, true)]);
     assert!(room[..20] == [1; 20] && room[20..60] == [2; 40]);
 }
@@ -136,8 +135,8 @@ fn cancelled_multi_receive_buffer_keeps_messages() {
         receive(&receiver, ADDR_UNSPEC, &mut room, 21, flags::MULTI_RECV);
         send(&sender, to, &[1; 50]);
         send(&sender, to, &[2; 60]);
-        // Both messages are in the buffer, and the core provider may have finished them. SAFETY: open endpoints of the
-        // simulated core provider.
+        // Both messages are in the buffer, perhaps already finished. SAFETY: open endpoints of the simulated
+        // core provider.
         let rc = unsafe {
             let core = &mut *mock::world().endpoints[receiver.number() as usize];
             while core.in_transit() > 0 {
@@ -160,9 +159,9 @@ fn cancelled_multi_receive_buffer_keeps_messages() {
     }
 }
 
-/// Reads one completion. Returns its context and error.
+/// Reads one completion: context and error.
 fn read_once(at: &Opened) -> Option<(usize, i32)> {
-    // SAFETY: all-zero entries are valid, the queue is open, and the buffer is large enough.
+    // SAFETY: zeros are valid entries. The queue is open, and the buffer is large enough.
     unsafe {
         let mut entry: CqTaggedEntry = zeroed();
         let rc =
