@@ -13,13 +13,12 @@ use crate::left_out;
 /// Volta, Ampere, Hopper.
 const ARCHITECTURES: [&str; 3] = ["sm_70", "sm_80", "sm_90"];
 
-/// Loads NVRTC from the folder in `MATCHPOINT_NVRTC`. Without the variable, the tests use the system's NVRTC
-/// or are skipped.
+/// Without `MATCHPOINT_NVRTC`, the tests use the system's NVRTC or are skipped.
 #[allow(unsafe_code)]
 fn load_nvrtc() {
     let Some(folder) = std::env::var_os("MATCHPOINT_NVRTC") else { return };
     let path = Path::new(&folder).join("libnvrtc.so.12");
-    // SAFETY: NVIDIA's library, without effects at load time. A later load by name gets this library.
+    // SAFETY: NVIDIA's library, without effects at load time. A later load by name gets it.
     std::mem::forget(
         unsafe { Library::new(&path) }.unwrap_or_else(|error| panic!("{}: {error}", path.display())),
     );
@@ -29,10 +28,10 @@ fn leave_out_nvrtc() {
     left_out::leave_out("no NVRTC", "`scripts/nvrtc`");
 }
 
-/// ELF machine of NVIDIA's instructions (`EM_CUDA`).
+/// NVIDIA's instructions (`EM_CUDA`).
 const CUDA: Option<u16> = Some(190);
 
-/// Machine of an ELF file.
+/// Of an ELF file.
 fn machine(file: &[u8]) -> Option<u16> {
     let machine = file.strip_prefix(b"\x7fELF")?.get(14..16)?;
     Some(u16::from_le_bytes(machine.try_into().expect("two bytes")))
@@ -62,8 +61,8 @@ fn every_kernel_compiles_for_every_architecture() {
     }
 }
 
-/// Host and card exchange one word at a time, with acquire and release. Two words of one read have no order,
-/// nor has a volatile word relative to other reads.
+/// Each word moves alone, with acquire and release: two words of one read have no order, nor has a volatile
+/// word relative to other reads.
 #[test]
 fn ring_words_move_whole_in_order() {
     load_nvrtc();
