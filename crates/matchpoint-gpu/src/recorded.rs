@@ -13,8 +13,8 @@ use crate::batch::{Batch, Segment};
 use crate::matching::Algorithm;
 use crate::partition::Partition;
 
-#[derive(Clone, PartialEq, Debug)]
 /// A stream of batches.
+#[derive(Clone, PartialEq, Debug)]
 pub struct Recorded {
     envelopes: Vec<Envelope>,
     selectors: Vec<Selector>,
