@@ -2,11 +2,11 @@
 
 use super::{LinkedQueue, NIL, Slab, SlotIndex};
 
-/// Entries removed from the slab but still linked at the front of a queue. The caller must
-/// [unlink](LinkedQueue::unlink_front) these entries before any other operation.
+/// Removed from the slab but still linked. The caller must [unlink](LinkedQueue::unlink_front) these entries
+/// before any other operation.
 #[derive(Clone, Copy)]
 pub(crate) struct FrontRemoval {
-    /// Tail of the queue; [`NIL`] if no entry was removed from this queue.
+    /// [`NIL`] if no entry was removed from this queue.
     tail: SlotIndex,
 }
 

@@ -8,7 +8,7 @@ use crate::engine::Queue;
 use crate::hashes::Hashes;
 use crate::linked::SlotIndex;
 
-/// Counter of engine events. The type `()` discards all events.
+/// The type `()` discards all events.
 pub(in crate::engines) trait Tally: Effort {
     const COUNTS_EACH_MESSAGE: bool = false;
 
@@ -32,14 +32,13 @@ struct ByClass {
     empty: f64,
 }
 
-/// Counters. For each bin that is searched or grows, the counters walk the whole bin, at the cost of a search
-/// miss.
+/// For each bin that is searched or grows, the counters walk the whole bin, at the cost of a search miss.
 #[derive(Default)]
 pub(in crate::engines) struct Counts {
     attempts: Attempts,
     classes: [ByClass; 4],
     arrivals: u64,
-    /// Sum of the receives in the bins that arrivals search, taken receives included.
+    /// Receives in the bins that arrivals search, taken receives included.
     depth: u64,
     depth_max: u64,
     collisions: u64,

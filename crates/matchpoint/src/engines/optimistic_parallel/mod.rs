@@ -1,8 +1,7 @@
 //! `optimistic_parallel`: the tables of [`optimistic`](super::optimistic), with batches matched by several
 //! threads.
 //!
-//! After García et al., "Offloaded MPI message matching: an optimistic approach" (2024), §III. Costs and
-//! measurements: `docs/engines/optimistic_parallel.md`.
+//! After García et al., "Offloaded MPI message matching: an optimistic approach" (2024), §III.
 //!
 //! ```text
 //! batch ─┬─▶ one thread matches, all deliver                                              (ordered.rs)
@@ -126,9 +125,9 @@ struct Parameters {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Strategy {
     Fastest,
-    /// Matches all batches optimistically in blocks, as in the paper.
+    /// All batches optimistically in blocks, as in the paper.
     Blocks,
-    /// Matches batches without wildcard receives in partitions, and other batches optimistically in blocks.
+    /// Batches without wildcard receives in partitions, others in blocks.
     Partitions,
     Pipeline,
 }
@@ -145,7 +144,7 @@ struct ParallelState<T: Tally> {
     workers: WorkerPool,
     block_matcher: BlockMatcher<T>,
     table: PartitionTable,
-    /// Histories of batches without wildcard receives.
+    /// Of batches without wildcard receives.
     exact: BatchHistories,
     wild: BatchHistories,
 }
@@ -157,7 +156,7 @@ impl<T: Tally> ParallelState<T> {
     }
 }
 
-/// Histories of batches, indexed by the logarithm of the batch size, and by whether deliveries are requested.
+/// By the logarithm of the batch size, and by whether deliveries are requested.
 type BatchHistories = [[BatchHistory; 2]; BATCH.ilog2() as usize + 1];
 
 #[derive(Clone, Copy)]
@@ -181,9 +180,9 @@ enum Method {
 
 #[derive(Default)]
 struct MessageCounts {
-    /// Messages matched with partitioned bins.
+    /// With partitioned bins.
     shared: u64,
-    /// Messages matched by one thread and delivered by all threads.
+    /// Matched by one thread and delivered by all.
     ordered: u64,
 }
 
@@ -233,7 +232,7 @@ impl<T: Tally + Sync> Engine for OptimisticParallel<T> {
 
     fn footprint(&self) -> Footprint {
         let Footprint { fixed_bytes, peers_bytes, entries_bytes, peak_bytes } = self.tables.footprint();
-        // This memory is never freed, so it is part of the peak.
+        // Never freed, so part of the peak.
         let own = (size_of::<Self>() - size_of::<Optimistic<T>>()) as u64;
         let more = own
             + self.parallel.as_ref().map_or(0, |parallel| {
