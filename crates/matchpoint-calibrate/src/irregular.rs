@@ -1,9 +1,9 @@
 //! An irregular exchange: ranks exchange messages with several other ranks, as in sparse matrix products
-//! (§5). The benchmark gets the list of all messages.
+//! (§5).
 
 use std::fmt::Write;
 
-/// Maximum bytes of a line. The benchmark accepts 64 KiB.
+/// Of a line. The benchmark accepts 64 KiB.
 const LINE_BYTES: usize = 32 << 10;
 
 /// One message.
@@ -11,18 +11,18 @@ const LINE_BYTES: usize = 32 << 10;
 pub struct Message {
     /// The sending rank.
     pub from: u32,
-    /// The receiving rank, different from the sender.
+    /// The receiving rank, not the sender.
     pub to: u32,
-    /// Size in bytes. The benchmark uses an `int`.
+    /// Bytes; the benchmark uses an `int`.
     pub bytes: u32,
-    /// Position of the message's receive among the posted receives of the receiver.
+    /// Position of the receive among the receiver's posted receives.
     pub place: u32,
 }
 
 /// All messages. Each rank sends in this order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Irregular {
-    /// The positions of a receiver are distinct and cover all its receives.
+    /// In the order of sends. The positions of a receiver are distinct and cover all its receives.
     pub messages: Vec<Message>,
 }
 
@@ -49,7 +49,7 @@ impl Irregular {
         receivers
     }
 
-    /// Lines that describe the exchange to the benchmark.
+    /// For the benchmark.
     pub(crate) fn lines(&self) -> String {
         let mut lines = "forget".to_owned();
         let mut line_bytes = LINE_BYTES;
@@ -71,11 +71,11 @@ impl Irregular {
 pub struct Arrived {
     /// The rank.
     pub rank: u32,
-    /// Positions of the receives in order of arrival; each position occurs once.
+    /// In order of arrival, each once.
     pub places: Vec<u32>,
 }
 
-/// Parses a line such as `9 0 2 0 1`: number of the measurement, rank, positions of the receives.
+/// A line such as `9 0 2 0 1`: number of the measurement, rank, positions of the receives.
 pub(crate) fn arrived(words: &str, number: usize, of: &Irregular) -> Option<Arrived> {
     let mut words = words.split(' ');
     if words.next()?.parse() != Ok(number) {

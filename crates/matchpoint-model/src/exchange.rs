@@ -1,15 +1,15 @@
 //! Messages of one operation: senders, receivers and sizes.
 
-/// Messages from one process to another under one protocol.
+/// From one process to another under one protocol.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Sent {
     /// The sender.
     pub from: u32,
     /// The receiver.
     pub to: u32,
-    /// Number of messages, at least 1.
+    /// At least 1.
     pub messages: u64,
-    /// Sum of the bytes of all messages.
+    /// Of all messages.
     pub bytes: u64,
 }
 
@@ -19,17 +19,16 @@ impl Sent {
         Sent { from, to, messages: 1, bytes }
     }
 
-    /// Mean size, which determines the protocol.
+    /// Determines the protocol.
     pub fn mean_bytes(&self) -> f64 {
         self.bytes as f64 / self.messages.max(1) as f64
     }
 }
 
-/// All messages of one operation. Each process sends its messages concurrently and waits for all its
-/// messages.
+/// Each process sends its messages concurrently and waits for all its messages.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Exchange {
-    /// The messages in any order. No process sends to itself.
+    /// In any order. No process sends to itself.
     pub messages: Vec<Sent>,
 }
 
@@ -39,7 +38,7 @@ impl Exchange {
         self.messages.iter().map(|sent| sent.messages).sum()
     }
 
-    /// Bytes of all messages.
+    /// Of all messages.
     pub fn bytes(&self) -> u64 {
         self.messages.iter().map(|sent| sent.bytes).sum()
     }

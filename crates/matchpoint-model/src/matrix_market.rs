@@ -1,9 +1,8 @@
-//! Reader for Matrix Market files. The reader reads only positions of entries, because communication does not
-//! depend on values.
+//! Reader for Matrix Market files, of positions only, because communication does not depend on values.
 //!
-//! The format is defined by Boisvert, Pozo and Remington, "The Matrix Market Exchange Formats" (NIST, 1996).
-//! Unlike common libraries, the reader does not store the matrix and does not allocate according to the
-//! header. The reader stores one line, and every error has a line number.
+//! The format is of Boisvert, Pozo and Remington, "The Matrix Market Exchange Formats" (NIST, 1996). Unlike
+//! common libraries, the reader stores one line instead of the matrix, does not allocate according to the
+//! header, and reports line numbers.
 
 use std::fmt;
 use std::io::{self, BufRead};
@@ -12,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// Start of a file.
 const BANNER: &str = "%%MatrixMarket matrix";
 
-/// Signatures of compressed files, with the format and the program that decompresses it.
+/// Signature, format, and the program that decompresses it.
 const PACKED: &[(&[u8], &str, &str)] = &[
     (b"\x1f\x8b", "gzip", "gunzip"),
     (b"BZh", "bzip2", "bunzip2"),
@@ -25,7 +24,7 @@ const PACKED: &[(&[u8], &str, &str)] = &[
 pub struct MatrixError {
     /// The file.
     pub path: PathBuf,
-    /// The line, counted from 1, if known.
+    /// From 1, if known.
     pub line: Option<u64>,
     /// The problem and a hint.
     pub problem: String,
@@ -46,14 +45,13 @@ impl std::error::Error for MatrixError {}
 /// Header of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Header {
-    /// Number of rows, at least 1.
+    /// At least 1.
     pub rows: u32,
-    /// Number of columns, at least 1.
+    /// At least 1.
     pub columns: u32,
-    /// Number of entries in the file.
+    /// In the file.
     pub entries: u64,
-    /// True if an entry off the diagonal also represents its mirror image: symmetric, skew-symmetric,
-    /// Hermitian.
+    /// An entry off the diagonal also represents its mirror image: symmetric, skew-symmetric, Hermitian.
     pub is_symmetric: bool,
     numbers: usize,
 }
@@ -63,16 +61,16 @@ pub struct Reader<R> {
     input: R,
     path: PathBuf,
     line: u64,
-    /// Bytes read so far.
+    /// So far.
     bytes: u64,
     text: Vec<u8>,
     header: Header,
 }
 
-/// Bytes of the shortest entry: `1 1` and a newline.
+/// The shortest: `1 1` and a newline.
 const ENTRY_BYTES: u64 = 4;
 
-/// Number of entries between two calls of `look`, which take some milliseconds.
+/// Between two calls of `look`: some milliseconds.
 const ENTRIES_PER_CALL: u64 = 1 << 16;
 
 const COMPLETE: &str = "the file is incomplete: copy or write it again";
@@ -91,7 +89,7 @@ impl<R: BufRead> Reader<R> {
         Ok(reader)
     }
 
-    /// Checks that every row can have an entry, before the caller allocates memory per row.
+    /// Every row can have an entry, checked before the caller allocates memory per row.
     ///
     /// # Errors
     /// If the matrix has fewer entries than rows.
@@ -109,8 +107,7 @@ impl<R: BufRead> Reader<R> {
     }
 
     /// Calls `each` with row and column of every entry, from 0, including mirror images. Periodically calls
-    /// `look` with the bytes read so far, and stops if `look` returns false. Returns false if `look` stopped
-    /// the read.
+    /// `look` with the bytes read. Returns false if `look` did.
     ///
     /// # Errors
     /// If an entry is invalid or out of range, or if the number of entries differs from the header.
@@ -236,7 +233,7 @@ impl<R: BufRead> Reader<R> {
         words.next().map_or(Ok(position), |word| Err(format!("`{word}` after the entry")))
     }
 
-    /// Reads the next line that is neither a comment nor empty. Returns false at the end.
+    /// Neither a comment nor empty. Returns false at the end.
     fn next_line(&mut self) -> Result<bool, MatrixError> {
         while self.read_line()? {
             let is_comment = self.text.first() == Some(&b'%');
@@ -261,7 +258,7 @@ impl<R: BufRead> Reader<R> {
         std::str::from_utf8(&self.text).unwrap_or("\u{fffd}").split_ascii_whitespace()
     }
 
-    /// The start of the line, for an error.
+    /// Its start, for an error.
     fn shown(&self) -> String {
         let text = String::from_utf8_lossy(&self.text[..self.text.len().min(60)]);
         format!("`{}`", text.trim_end().escape_debug())

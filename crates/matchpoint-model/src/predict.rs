@@ -20,9 +20,9 @@ use crate::transport::Knowledge;
 pub struct Setting<'a> {
     /// The parameters.
     pub machine: &'a Machine,
-    /// Placement of the processes.
+    /// Of the processes.
     pub layout: Layout,
-    /// The network; `None` is the paper's cube.
+    /// `None` is the paper's cube.
     pub topology: Option<&'a Topology>,
     /// Cost model of queue searches.
     pub search: Search<'a>,
@@ -31,20 +31,20 @@ pub struct Setting<'a> {
 /// Cost model of queue searches.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Search<'a> {
-    /// A list with one entry per received message, and the order of the messages.
+    /// A list with one entry per received message, in this order.
     Order(SearchOrder),
-    /// Known search times, by process and by end of the interval (as [`End::ALL`]).
+    /// By process and by end of the interval (as [`End::ALL`]).
     Known(&'a [[f64; 3]]),
 }
 
-/// Time of an exchange by cause.
+/// By cause.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Split {
-    /// Time of the transport of messages.
+    /// Of messages.
     pub transport_s: f64,
-    /// Time of queue searches; 0 if the machine lacks the parameters.
+    /// 0 if the machine lacks the parameters.
     pub queue_s: f64,
-    /// Time of contention on links; 0 if the machine lacks the parameters.
+    /// On links; 0 if the machine lacks the parameters.
     pub contention_s: f64,
 }
 
@@ -62,9 +62,9 @@ pub struct ProcessCost {
     pub sent: u64,
     /// Number of sent bytes.
     pub sent_bytes: u64,
-    /// Sent bytes that leave the node.
+    /// Bytes that leave the node.
     pub off_node_bytes: u64,
-    /// Mean links per off-node byte; 0 if no bytes leave the node.
+    /// Links per off-node byte; 0 without such bytes.
     pub hops_mean: f64,
     /// Number of received messages.
     pub received: u64,
@@ -79,29 +79,29 @@ pub struct ProcessCost {
 pub struct Prediction {
     /// All processes.
     pub processes: Vec<ProcessCost>,
-    /// The slowest process; if several processes are equally slow, the first.
+    /// The slowest process, and the first of several.
     pub worst: u32,
-    /// Time of the slowest process at each end of the intervals (as [`End::ALL`]).
+    /// The slowest process at each end of the intervals (as [`End::ALL`]).
     pub longest: [Split; 3],
-    /// Longest transport time of a process in the postal model; `None` if the machine lacks a parameter.
+    /// Longest in the postal model; `None` if the machine lacks a parameter.
     pub postal_s: Option<f64>,
-    /// Longest transport time of a process in the max-rate model; `None` if the machine lacks a parameter.
+    /// Longest in the max-rate model; `None` if the machine lacks a parameter.
     pub max_rate_s: Option<f64>,
-    /// ℓ: bytes on the link with the highest load, by equation 7 or counted. 0 without off-node messages.
+    /// ℓ: on the link with the highest load, by equation 7 or counted. 0 without off-node messages.
     pub link_bytes: f64,
     /// h: mean links of a byte between nodes.
     pub hops_mean: f64,
-    /// Missing parameters. The times do not include their costs.
+    /// The times do not include their costs.
     pub missing: Vec<Missing>,
 }
 
 impl Prediction {
-    /// Returns true if the machine lacks a parameter of queue search.
+    /// True without a parameter of queue search.
     pub fn lacks_queue(&self) -> bool {
         self.lacks("queue_search")
     }
 
-    /// Returns true if the machine lacks a parameter of contention.
+    /// True without a parameter of contention.
     pub fn lacks_contention(&self) -> bool {
         self.lacks("contention")
     }
@@ -111,9 +111,7 @@ impl Prediction {
     }
 }
 
-/// Estimates the cost of an exchange.
-///
-/// The cost is linear in the number of messages times the length of the routes.
+/// Estimates the cost of an exchange. Linear in the number of messages times the length of the routes.
 ///
 /// # Errors
 /// If a process or node is out of range, or if the machine lacks a parameter of transport. A missing γ or δ
@@ -160,18 +158,18 @@ fn check(setting: &Setting<'_>, exchange: &Exchange) -> Result<(), String> {
     Ok(())
 }
 
-/// The first of the slowest processes.
+/// The first of several.
 fn longest_of(costs: &[ProcessCost]) -> usize {
     let total = |at: usize| costs[at].split.total_s();
     (1..costs.len()).fold(0, |longest, at| if total(at) > total(longest) { at } else { longest })
 }
 
-/// Values that do not depend on the parameters.
+/// Independent of the parameters.
 struct Counts {
     processes: Vec<ProcessCost>,
-    /// For each node and locality: number of processes that send messages to this locality.
+    /// For each node and locality: processes that send messages to this locality.
     active: Vec<[u32; 3]>,
-    /// For each node: number of processes that send any message.
+    /// For each node: processes that send any message.
     senders: Vec<u32>,
     links: Links,
 }
@@ -205,7 +203,7 @@ impl Counts {
         Counts { processes, active, senders, links }
     }
 
-    /// For each process: sum of the transport times of the process's messages.
+    /// For each process: sum over its messages.
     fn transports(
         &self,
         setting: &Setting<'_>,
@@ -220,7 +218,7 @@ impl Counts {
             let node = setting.layout.node(from) as usize;
             let active = match knowledge {
                 Knowledge::NodeAware => self.active[node][locality as usize],
-                // The postal and the max-rate model treat every message as off-node.
+                // Both models treat every message as off-node.
                 Knowledge::Postal | Knowledge::MaxRate => self.senders[node],
             };
             let each_s = setting.machine.message_known_s(knowledge, locality, bytes, active, end)?;
@@ -271,7 +269,7 @@ impl Counts {
 
 /// Load of the network links.
 struct Links {
-    /// For each process: bytes on the link with the highest load on the process's routes.
+    /// For each process: on the link of its routes with the highest load.
     of_process: Vec<f64>,
     max_bytes: f64,
     hops_mean: f64,
@@ -321,13 +319,12 @@ impl Links {
     }
 }
 
-/// Nodes per router. Without this parameter, links are counted as with one node per router, and loads are
-/// unknown.
+/// If missing, links are counted as with one node per router, and loads are unknown.
 fn nodes_per_router(machine: &Machine) -> u32 {
     machine.contention.nodes_per_router.unwrap_or(1)
 }
 
-/// For each pair of nodes: number of links between the nodes, and bytes on the link with the highest load.
+/// For each pair of nodes: links between them, and bytes on the link with the highest load.
 struct Routes(HashMap<(u32, u32), (u32, f64)>);
 
 impl Routes {
@@ -338,8 +335,7 @@ impl Routes {
                 pairs.keys().map(|&(from, to)| ((from, to), (cube.hops(from, to), 0.0))).collect(),
             );
         };
-        // Sorted by destination: the routes to a node are computed once for all senders, and a second time
-        // below.
+        // By destination: the routes to a node are computed once for all senders, and a second time below.
         let mut sorted: Vec<(u32, u32, u64)> =
             pairs.iter().map(|(&(from, to), &bytes)| (to, from, bytes)).collect();
         sorted.sort_unstable();

@@ -1,58 +1,57 @@
 //! Messages of sparse matrix products with distributed rows (§5).
 //!
-//! In a matrix-vector product the owner of a row needs the vector's elements of the row's columns. In a
-//! matrix-matrix product the owner needs the rows of the second matrix for these columns. Each other owner
-//! sends its elements or rows in one message.
+//! In a matrix-vector product the owner of a row needs the vector's elements of the row's columns, in a
+//! matrix-matrix product the rows of the second matrix for these columns. Each other owner sends its elements
+//! or rows in one message.
 
 use crate::exchange::{Exchange, Sent};
 use crate::partition::Partition;
 
-/// Sizes of transferred data.
+/// Of transferred data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sizes {
     /// Bytes of a value.
     pub value_bytes: u64,
-    /// Bytes of a column index, and of a row length.
+    /// Of a column index, and of a row length.
     pub index_bytes: u64,
 }
 
 impl Default for Sizes {
-    /// Sizes for double precision and 32-bit indexes.
+    /// Double precision and 32-bit indexes.
     fn default() -> Self {
         Sizes { value_bytes: 8, index_bytes: 4 }
     }
 }
 
 impl Sizes {
-    /// Bytes of a vector element.
+    /// Of a vector.
     pub fn element(&self) -> u64 {
         self.value_bytes
     }
 
-    /// Bytes of a row: its length, then columns and values.
+    /// Length, columns and values.
     pub fn row(&self, entries: u32) -> u64 {
         self.index_bytes + u64::from(entries) * (self.index_bytes + self.value_bytes)
     }
 }
 
-/// Columns that processes need and do not own, collected entry by entry. The collection takes at most 16
-/// bytes per column and process.
+/// Columns that processes need and do not own: at most 16 bytes per column and process.
 #[derive(Clone, Debug)]
 pub struct Needs {
-    /// Owners of the rows of the first matrix.
+    /// Of the first matrix.
     rows: Partition,
     /// Owners of the columns' elements or rows.
     columns: Partition,
-    /// Pairs of process and column in one word; sorted and distinct up to index `distinct`.
+    /// Process and column in one word; sorted and distinct up to `distinct`.
     pairs: Vec<u64>,
     distinct: usize,
 }
 
-/// Minimum number of new pairs before duplicates are removed.
+/// Before duplicates are removed.
 const NEW_PAIRS_MIN: usize = 1 << 16;
 
 impl Needs {
-    /// Creates an empty collection for a matrix with these owners.
+    /// With these owners.
     pub fn new(rows: Partition, columns: Partition) -> Self {
         Needs { rows, columns, pairs: Vec::new(), distinct: 0 }
     }
@@ -79,7 +78,7 @@ impl Needs {
         self.distinct = self.pairs.len();
     }
 
-    /// Returns the messages. `bytes_of` returns the bytes for a column.
+    /// `bytes_of` returns the bytes for a column.
     pub fn exchange(mut self, bytes_of: impl Fn(u32) -> u64) -> Exchange {
         self.remove_duplicates();
         let mut messages: Vec<Sent> = Vec::new();
@@ -91,7 +90,7 @@ impl Needs {
                 _ => messages.push(Sent::one(from, to, bytes)),
             }
         }
-        // With a list of owners, the messages are not in order yet.
+        // With a list of owners, not yet in order.
         messages.sort_unstable_by_key(|message| (message.from, message.to));
         messages.dedup_by(|later, first| {
             let is_same = (first.from, first.to) == (later.from, later.to);
@@ -102,12 +101,12 @@ impl Needs {
     }
 }
 
-/// Number of entries of every row.
+/// Entries of every row.
 #[derive(Clone, Debug)]
 pub struct RowSizes(Vec<u32>);
 
 impl RowSizes {
-    /// Rows that have no entries yet.
+    /// Without entries.
     pub fn new(rows: u32) -> Self {
         RowSizes(vec![0; rows as usize])
     }
@@ -117,17 +116,17 @@ impl RowSizes {
         self.0[row as usize] = self.0[row as usize].saturating_add(1);
     }
 
-    /// Number of entries of a row.
+    /// Of a row.
     pub fn of(&self, row: u32) -> u32 {
         self.0[row as usize]
     }
 
-    /// Number of entries of all rows.
+    /// Of all rows.
     pub fn sum(&self) -> u64 {
         self.0.iter().map(|&entries| u64::from(entries)).sum()
     }
 
-    /// The first row without entries, from 0.
+    /// From 0.
     pub fn first_empty(&self) -> Option<u32> {
         self.0.iter().position(|&entries| entries == 0).map(|row| row as u32)
     }

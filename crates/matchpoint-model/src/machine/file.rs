@@ -8,7 +8,7 @@ use super::{FORMAT, GammaAt, Link, Locality, Machine, Protocol, Provenance, Queu
 use crate::estimate::ParameterEstimate;
 use crate::lines::line_of;
 
-/// Maximum file size. No machine has this many parameters.
+/// No machine has this many parameters.
 const BYTES_MAX: u64 = 1 << 20;
 
 const HINT: &str = "see docs/reference/machine.md";
@@ -18,7 +18,7 @@ const HINT: &str = "see docs/reference/machine.md";
 pub struct MachineError {
     /// The file.
     pub path: PathBuf,
-    /// The line, counted from 1, if known.
+    /// From 1, if known.
     pub line: Option<usize>,
     /// The problem and a hint.
     pub problem: String,
@@ -68,7 +68,7 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Machine, MachineError> {
     }
 }
 
-/// A contradiction between several numbers, and the key to report.
+/// A contradiction between numbers, and the key to report.
 struct Problem {
     table: &'static str,
     key: &'static str,
@@ -138,7 +138,7 @@ fn estimates(machine: &Machine) -> impl Iterator<Item = ParameterEstimate> + '_ 
 }
 
 impl Machine {
-    /// Text of the file, which [`parse`](super::parse) can read.
+    /// Readable by [`parse`](super::parse).
     pub fn to_toml(&self) -> String {
         let mut text = format!("format = {FORMAT}\nname = {}\n", quoted(&self.name));
         provenance(&mut text, &self.provenance);
@@ -220,7 +220,7 @@ fn link(text: &mut String, key: &str, of: &Link) {
     }
 }
 
-/// Writes a table of the present fields. Writes nothing without fields.
+/// Nothing without fields.
 fn table(text: &mut String, key: &str, fields: &[(&str, Option<String>)]) {
     let mut there = fields.iter().filter_map(|(name, value)| Some((name, value.as_ref()?))).peekable();
     if there.peek().is_some() {

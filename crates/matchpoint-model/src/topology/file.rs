@@ -7,16 +7,16 @@ use std::path::{Path, PathBuf};
 use super::{FatTree, File, Graph, Grid, Kind, KindName, Topology};
 use crate::lines::line_of;
 
-/// Version of the format.
+/// Of the format.
 const FORMAT: u32 = 1;
 
-/// Maximum file size. Known networks listed link by link are smaller.
+/// Known networks listed link by link are smaller.
 const BYTES_MAX: u64 = 64 << 20;
 
-/// Maximum number of dimensions; known networks have fewer.
+/// Known networks have fewer.
 const DIMENSIONS_MAX: usize = 8;
 
-/// Maximum number of routers that link ids can distinguish.
+/// That link ids can distinguish.
 const ROUTERS_MAX: u64 = 1 << 31;
 
 const HINT: &str = "see docs/reference/predict.md";
@@ -26,7 +26,7 @@ const HINT: &str = "see docs/reference/predict.md";
 pub struct TopologyError {
     /// The file.
     pub path: PathBuf,
-    /// The line, counted from 1, if known.
+    /// From 1, if known.
     pub line: Option<usize>,
     /// The problem and a hint.
     pub problem: String,
@@ -63,7 +63,7 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Topology, TopologyError> 
     build(file).map_err(|(key, problem)| failed(line_of(text, "", key), problem))
 }
 
-/// The key to report, and the problem of its value.
+/// The key to report, and the problem.
 type Problem = (&'static str, String);
 
 fn build(file: File) -> Result<Topology, Problem> {
@@ -84,7 +84,7 @@ fn build(file: File) -> Result<Topology, Problem> {
     Ok(Topology { kind, routes })
 }
 
-/// Keys of another kind of network are errors.
+/// Of another kind of network.
 fn check_no_other_keys(file: &File, of_graph: bool, of_tree: bool, of_grid: bool) -> Result<(), Problem> {
     let stray = [
         (!of_grid && !file.dimensions.is_empty(), "dimensions"),

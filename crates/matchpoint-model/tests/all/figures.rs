@@ -1,4 +1,4 @@
-//! Curves of the paper's figures at points that its text or table determines.
+//! The paper's figures at points that its text or table determines.
 
 use crate::common::blue_waters;
 use matchpoint_model::figures::{Figure, figures};
@@ -19,7 +19,7 @@ fn figures_are_of_table_1() {
     let [two, three, four, five, seven, nine] = &all[..] else { unreachable!() };
     assert!(close(at(two, "1 per node", 1e6), 3.0e-6 + 1e6 / 2.9e9));
     assert!(close(at(two, "16 per node", 1e6), 3.0e-6 + 16e6 / 6.6e9));
-    // Up to 2 processes the node is no bottleneck: 2 × 2.9e9 < 6.6e9 < 4 × 2.9e9.
+    // The node is no bottleneck: 2 × 2.9e9 < 6.6e9 < 4 × 2.9e9.
     assert_eq!(at(two, "1 per node", 1e6), at(two, "2 per node", 1e6));
     assert!(at(two, "4 per node", 1e6) > at(two, "2 per node", 1e6));
     assert!(close(at(three, "on-socket", 100.0), 4.4e-7 + 100.0 / 2.2e9));
@@ -31,7 +31,7 @@ fn figures_are_of_table_1() {
         assert!(close(at(five, total, 1e4) - at(four, total, 1e4), 0.84));
     }
     assert!(close(at(seven, "10000000 bytes in all", 1.0), 3.0e-6 + 16e7 / 6.6e9 + 8.4e-9));
-    // All bytes of four nodes of 16 processes use the middle link, at 1e-10 s each.
+    // Four nodes of 16 processes use the middle link, at 1e-10 s per byte.
     let contention = at(nine, "1000000 bytes in all", 1.0) - at(seven, "1000000 bytes in all", 1.0);
     assert!((contention - 64e6 * 1e-10).abs() < 1e-12);
 }

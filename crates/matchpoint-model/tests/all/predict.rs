@@ -1,4 +1,4 @@
-//! Tests that compare costs of exchanges with sums computed by hand.
+//! Costs of exchanges, compared with sums computed by hand.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ fn sent(from: u32, to: u32, bytes: u64) -> Sent {
     Sent::one(from, to, bytes)
 }
 
-/// Four processes on each of four nodes, two nodes per router: three messages of each kind, by hand.
+/// Four processes on each of four nodes, two nodes per router: three messages of each kind.
 #[test]
 fn small_exchange_costs_sum_by_hand() {
     let machine = blue_waters();
@@ -53,7 +53,7 @@ fn small_exchange_costs_sum_by_hand() {
     assert!(close(predicted.postal_s.unwrap(), all_between_nodes));
 }
 
-/// In the max-rate model all messages leave the node, so all senders share the node's rate.
+/// All messages leave the node.
 #[test]
 fn max_rate_counts_all_senders() {
     let machine = blue_waters();
@@ -63,7 +63,7 @@ fn max_rate_counts_all_senders() {
         topology: None,
         search: Search::Order(SearchOrder::Bound),
     };
-    // On the first node two processes send within their socket, two to other nodes.
+    // On the first node, two processes send within their socket, two to other nodes.
     let bytes = 10_000;
     let messages = vec![sent(0, 1, bytes), sent(1, 0, bytes), sent(2, 8, bytes), sent(3, 9, bytes)];
     let predicted = predict(&setting, &Exchange { messages }).unwrap();
@@ -83,7 +83,6 @@ fn missing_machine_parameters_are_reported() {
     machine.off_node.short.alpha_s = None;
     let error = predict(&two(&machine), &exchange).unwrap_err();
     assert!(error.contains("no off_node.short.alpha_s"), "{error}");
-    // An exchange within a node does not need the missing parameter.
     let within = Setting { layout: layout(4, 4, 1), ..two(&machine) };
     let predicted = predict(&within, &exchange).unwrap();
     assert_eq!((predicted.postal_s, predicted.missing.len()), (None, 1));
@@ -104,8 +103,8 @@ fn nodes_per_router_have_no_default() {
     assert_eq!(predicted.processes[0].split.contention_s, 0.0);
 }
 
-/// Figure 6: eight nodes at four Geminis in a line. The nodes of the first send to the third, the nodes of
-/// the second to the fourth. All bytes use the middle link.
+/// Eight nodes at four Geminis in a line. The first sends to the third, the second to the fourth: all bytes
+/// use the middle link.
 #[test]
 fn line_of_figure_6_shares_middle_link() {
     let text = "format = 1\nkind = \"mesh\"\ndimensions = [4]\nnodes_per_router = 2\n";
@@ -210,7 +209,6 @@ fn invalid_networks_are_reported() {
     for (text, expected) in NETWORKS {
         let error = Topology::parse(text, Path::new("net.toml")).unwrap_err().to_string();
         assert!(error.starts_with("cannot read 'net.toml'") && error.contains(expected), "{text}: {error}");
-        // A missing key has no line.
         assert!(
             error.starts_with("cannot read 'net.toml', line ") || expected.contains("need"),
             "{text}: {error}"
@@ -235,8 +233,8 @@ fn graph_uses_shortest_paths_without_routes() {
     assert_eq!(route(&round, 3, 0), [(3, 0)]);
 }
 
-/// More nodes than a table of all routes could hold. Each node of a ring sends a byte to three other nodes on
-/// the shorter path.
+/// More nodes than a table of all routes could hold. Each node of a ring sends a byte to three others on the
+/// shorter path.
 #[test]
 fn large_graph_is_searched_by_destination() {
     let nodes = 3000_u32;
@@ -284,7 +282,7 @@ proptest! {
         prop_assert!(predict(&setting, &more).unwrap().longest[1].total_s() >= worst);
     }
 
-    /// On a mesh large enough for all nodes, a counted load is at most the sum of all bytes.
+    /// On a mesh for all nodes, at most the sum of all bytes.
     #[test]
     fn counted_loads_are_within_bounds(messages in exchanges()) {
         let machine = blue_waters();

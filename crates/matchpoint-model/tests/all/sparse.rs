@@ -85,7 +85,7 @@ fn error_names_line() {
     }
 }
 
-/// Interpolation matrices may have empty rows. A caller that needs all rows calls the check.
+/// Interpolation matrices may have empty rows.
 #[test]
 fn missing_entries_are_reported_before_count() {
     let reader =
@@ -138,7 +138,7 @@ fn lists_of_owners_are_checked() {
     }
 }
 
-/// A line of rows, each coupled to its two neighbours.
+/// Each row is coupled to its two neighbours.
 fn line(rows: u32) -> impl Iterator<Item = (u32, u32)> {
     (0..rows).flat_map(move |row| (row.saturating_sub(1)..rows.min(row + 2)).map(move |column| (row, column)))
 }
@@ -155,7 +155,7 @@ fn row_needs_elements_of_neighbours() {
     let sent = Sent::one;
     let expected = |bytes| vec![sent(0, 1, bytes), sent(1, 0, bytes), sent(1, 2, bytes), sent(2, 1, bytes)];
     assert_eq!(needs.clone().exchange(|_| Sizes::default().element()).messages, expected(8));
-    // Rows of three entries: a length, three columns, three values.
+    // A length, three columns, three values.
     let product = needs.exchange(|column| Sizes::default().row(sizes.of(column)));
     assert_eq!(product.messages, expected(4 + 3 * 12));
     assert_eq!(sizes.first_empty(), None);
@@ -163,7 +163,7 @@ fn row_needs_elements_of_neighbours() {
 }
 
 proptest! {
-    /// Compares the messages with the definition, entry by entry, with duplicates and any partition.
+    /// Entry by entry, with duplicates and any partition.
     #[test]
     fn needed_columns_are_sent_once(
         entries in prop::collection::vec((0..40_u32, 0..40_u32), 0..400),
