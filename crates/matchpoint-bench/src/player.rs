@@ -10,7 +10,7 @@ use crate::script::{Call, Form, Key, Keys, NONE, Part, Phase, Script};
 /// Calls between two clock reads in the first round, which may exceed the budget.
 const STRIDE: usize = 64;
 
-/// Added to the sum if the engine's fixed table is full, and for other refusals.
+/// Added to a sum by a refusal for a full table, and by other refusals.
 pub(crate) const FULL: u64 = 1 << 48;
 const REFUSED: u64 = 1 << 49;
 
@@ -18,11 +18,10 @@ fn refusal(why: Refused) -> Sum {
     if why == Refused::Full { FULL } else { REFUSED }
 }
 
-/// Sum of all results, each id plus 1. Equal for all right engines. A wrong engine may reach the sum by
-/// chance, so [`first`] compares call by call.
+/// Of all results, each id plus 1. Equal for all right engines. A wrong engine may reach the sum by chance,
+/// so [`first`] compares call by call.
 pub(crate) type Sum = u64;
 
-/// Sum of the right results.
 pub(crate) fn sum(script: &Script) -> Sum {
     let found = script.answers.iter().flatten().filter(|answer| **answer != NONE);
     found.map(|answer| u64::from(*answer) + 1).sum()
@@ -62,10 +61,10 @@ fn call(engine: &mut dyn Engine, call: &Call) -> Sum {
     }
 }
 
-// Each loop is a separate function, so that the timed code does not depend on its surroundings. One function
-// per form, which is constant within a loop.
+// A function per loop and per form, which is constant within the loop: the timed code does not depend on its
+// surroundings.
 
-/// Calls a loop with the form of its keys as a constant.
+/// With the form of the keys as a constant.
 macro_rules! by_form {
     ($looped:ident, $engine:expr, $keys:expr) => {
         match $keys.form {
@@ -108,7 +107,6 @@ fn calls(engine: &mut dyn Engine, calls: &[Call]) -> Sum {
     calls.iter().map(|one| call(engine, one)).sum()
 }
 
-/// Runs a phase.
 #[inline]
 pub(crate) fn play(engine: &mut dyn Engine, phase: &Phase) -> Sum {
     match phase {
@@ -119,7 +117,6 @@ pub(crate) fn play(engine: &mut dyn Engine, phase: &Phase) -> Sum {
     }
 }
 
-/// Runs one call of a phase.
 #[inline]
 pub(crate) fn step(engine: &mut dyn Engine, phase: &Phase, at: usize) -> Sum {
     match phase {
@@ -137,7 +134,7 @@ pub(crate) fn step(engine: &mut dyn Engine, phase: &Phase, at: usize) -> Sum {
     }
 }
 
-/// Removes the entries that a round leaves.
+/// After a round.
 pub(crate) fn clean(engine: &mut dyn Engine, part: &Part) {
     for &(id, selector) in &part.receives_left {
         engine.cancel(&Receive::new(RecvId(id.into()), selector));
@@ -147,10 +144,10 @@ pub(crate) fn clean(engine: &mut dyn Engine, part: &Part) {
     }
 }
 
-/// One engine per part of a script.
+/// Per part of a script.
 pub(crate) type Engines = Vec<Box<dyn Engine>>;
 
-/// Runs the phases before the first round.
+/// Before the first round.
 pub(crate) fn set_up(engines: &mut Engines, script: &Script) {
     for (engine, part) in engines.iter_mut().zip(&script.parts) {
         for phase in &part.standing {
@@ -159,7 +156,7 @@ pub(crate) fn set_up(engines: &mut Engines, script: &Script) {
     }
 }
 
-/// Runs rounds. Returns the sum of the results and the time.
+/// Sum of the results, and time.
 pub(crate) fn rounds(engines: &mut Engines, script: &Script, rounds: usize) -> (Sum, Duration) {
     match (&mut engines[..], &script.parts[..]) {
         // One clock interval for all rounds: a round of 26 messages is shorter than two clock reads.
@@ -187,17 +184,17 @@ fn round(engine: &mut dyn Engine, part: &Part) -> Sum {
     part.round.iter().map(|phase| play(engine, phase)).fold(0, Sum::wrapping_add)
 }
 
-/// Times of the posts and of the arrivals of one round.
+/// Of one round.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Split {
     pub post_ns: f64,
     pub arrive_ns: f64,
 }
 
-/// Minimum mean number of calls of a phase that is timed separately. Two clock reads are 1 % of it.
+/// Mean calls of a phase that is timed separately: two clock reads are 1 % of it.
 const SPLIT_CALLS: usize = 500;
 
-/// Returns true if posts and arrivals are separate and long.
+/// Posts and arrivals are separate and long.
 pub(crate) fn can_split(script: &Script) -> bool {
     let mut phases = script.parts.iter().flat_map(|part| &part.round);
     let number = phases.clone().count();
@@ -205,7 +202,6 @@ pub(crate) fn can_split(script: &Script) -> bool {
         && script.calls() >= number * SPLIT_CALLS
 }
 
-/// Runs a round and times each phase.
 pub(crate) fn split(engines: &mut Engines, script: &Script) -> Split {
     let mut split = Split::default();
     for (engine, part) in engines.iter_mut().zip(&script.parts) {
@@ -223,19 +219,18 @@ pub(crate) fn split(engines: &mut Engines, script: &Script) -> Split {
     split
 }
 
-/// Result of the first round.
 pub(crate) enum FirstRound {
     /// Every result is right.
     Right,
     /// The budget was exceeded after this number of calls.
     TooSlow { calls: usize, spent: Duration },
-    /// A result is wrong, in words.
+    /// In words.
     Wrong(String),
-    /// The engine's fixed table was full after this number of calls.
+    /// After this number of calls.
     Full { calls: usize },
 }
 
-/// Runs one round after [`set_up`] and checks every result.
+/// After [`set_up`]. Checks every result.
 pub(crate) fn first(engines: &mut Engines, script: &Script, budget: Duration) -> FirstRound {
     let (mut calls, spent) = (0, Stopwatch::start());
     for ((engine, part), expected) in engines.iter_mut().zip(&script.parts).zip(&script.answers) {
@@ -263,12 +258,12 @@ pub(crate) fn first(engines: &mut Engines, script: &Script, budget: Duration) ->
     FirstRound::Right
 }
 
-/// Converts a sum of one call to a result: 0 is no match. A refusal becomes a result of no call.
+/// 0 is no match. A refusal becomes a result of no call.
 pub(crate) fn result_of(sum: Sum) -> u32 {
     if sum == REFUSED { NONE - 1 } else { (sum as u32).wrapping_sub(1) }
 }
 
-/// Text about a wrong result, or `None`.
+/// Of a wrong result.
 pub(crate) fn mismatch(call: usize, found: u32, right: u32) -> Option<String> {
     (found != right).then(|| format!("call {call} found {}, not {}", named(found), named(right)))
 }
@@ -287,7 +282,7 @@ mod tests {
     use crate::floor::Floor;
     use crate::workloads::parse;
 
-    /// Result of an engine that always returns the last receive.
+    /// The engine always returns the last receive.
     fn floor(workload: &str) -> FirstRound {
         let script = parse(workload).unwrap().pop().unwrap().script();
         let mut engines: Engines = vec![Box::new(Floor::default())];

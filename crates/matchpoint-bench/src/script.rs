@@ -1,15 +1,15 @@
 //! Calls of a workload in compact form: phases of posts and arrivals.
 //!
-//! The list of calls competes with the engine for the caches. A [`Key`] has 8 bytes, a receive 40. The
+//! The list of calls competes with the engine for the caches: a [`Key`] has 8 bytes, a receive 40. The
 //! receive is created just before the call, as a library does from the arguments of `MPI_Irecv`. The
 //! workload's [`Form`] defines the receive or message of a key.
 
 use matchpoint::{ContextId, Envelope, Rank, Selector, Tag, TagMask, Wild};
 
-/// Wildcard in a [`Key`].
+/// In a [`Key`].
 pub const ANY: u32 = u32::MAX;
 
-/// The context of all workloads except `contexts` and traces.
+/// Of all workloads except `contexts` and traces.
 pub const WORLD: ContextId = ContextId(0);
 
 /// Source and tag of a message or receive.
@@ -23,12 +23,12 @@ pub struct Key {
 }
 
 impl Key {
-    /// Creates a key.
+    /// Of a source and a tag.
     pub fn new(source: usize, tag: usize) -> Self {
         Key { source: source as u32, tag: tag as u32 }
     }
 
-    /// Selector of a receive with this key in [`Form::World`].
+    /// In [`Form::World`].
     #[inline]
     pub fn selector(self) -> Selector {
         let source = if self.source == ANY { Wild::Any } else { Wild::Is(Rank(self.source)) };
@@ -36,27 +36,26 @@ impl Key {
         Selector::new(WORLD, source, tag)
     }
 
-    /// Envelope of a message with this key in [`Form::World`].
+    /// In [`Form::World`].
     #[inline]
     pub fn envelope(self) -> Envelope {
         Envelope::new(WORLD, Rank(self.source), Tag(self.tag.into()))
     }
 }
 
-/// Mapping of keys to entries. In every form a message matches the receives that its key matches.
+/// Mapping of keys to entries. A message matches the receives that its key matches.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Form {
     /// Source and tag, in [`WORLD`].
     #[default]
     World,
-    /// Each source is rank 0 of a separate context, 1 + *source*.
+    /// Each source is rank 0 of context 1 + *source*.
     Contexts,
-    /// The source is rank 0. Receives ignore the tag bits of mask *source*. All masks differ, and none is
-    /// empty.
+    /// Rank 0. Receives ignore the tag bits of mask *source*. All masks differ, and none is empty.
     Masks,
 }
 
-/// Ignored bits of a receive with this source. They are in the lower half of the tag, which no key uses.
+/// In the lower half of the tag, which no key uses.
 #[inline]
 fn ignored(source: u32) -> u64 {
     u64::from(source) + 1
@@ -80,31 +79,31 @@ impl Form {
         }
     }
 
-    /// Envelope of a message with this key.
+    /// Of a message with this key.
     #[inline(always)]
     pub fn envelope(self, key: Key) -> Envelope {
         match self {
             Form::World => key.envelope(),
             Form::Contexts => Envelope::new(ContextId(key.source + 1), Rank(0), Tag(key.tag.into())),
-            // All ignored bits are set, so an engine that ignores the mask has no match.
+            // All ignored bits are set: an engine that ignores the mask has no match.
             Form::Masks => Envelope::new(WORLD, Rank(0), Tag(named(key) | ignored(key.source))),
         }
     }
 }
 
-/// Source and tag in the upper half of a tag.
+/// In the upper half of a tag.
 #[inline]
 fn named(key: Key) -> u64 {
     u64::from(key.source) << 44 | u64::from(key.tag) << 32
 }
 
-/// Keys of a phase. The entry of the nth key has the id `first_id + n`. Ids of queued receives differ, and
-/// ids of queued messages differ.
+/// The entry of the nth key has the id `first_id + n`. Ids of queued receives differ, and ids of queued
+/// messages differ.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Keys {
-    /// The keys in order.
+    /// In order.
     pub keys: Vec<Key>,
-    /// Id of the first entry.
+    /// Of the first entry.
     pub first_id: u32,
     /// Mapping of the keys.
     pub form: Form,
@@ -113,17 +112,17 @@ pub struct Keys {
 /// One call of a trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Call {
-    /// Posts a receive with this id.
+    /// Id of the receive.
     Post(u32, Selector),
-    /// A message with this id arrives.
+    /// Id of the message.
     Arrive(u32, Envelope),
     /// `MPI_Iprobe`.
     Probe(Selector),
     /// `MPI_Improbe`.
     MatchedProbe(Selector),
-    /// Cancels the receive with this id.
+    /// Id of the receive.
     Cancel(u32, Selector),
-    /// Retracts the message with this id.
+    /// Id of the message.
     Retract(u32, Envelope),
 }
 
@@ -156,7 +155,7 @@ impl Phase {
         Phase::Pairs(Keys { keys, first_id: first_id as u32, form: Form::World })
     }
 
-    /// The phase with another form of its keys.
+    /// With another form.
     pub fn of_form(mut self, of: Form) -> Self {
         if let Phase::Posts(keys) | Phase::Arrivals(keys) | Phase::Pairs(keys) = &mut self {
             keys.form = of;
@@ -174,37 +173,37 @@ impl Phase {
     }
 }
 
-/// Calls of one process on one engine: preparation, and a repeated and timed round.
+/// One process on one engine: preparation, and a repeated and timed round.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Part {
-    /// Not timed.
+    /// Preparation, not timed.
     pub standing: Vec<Phase>,
     /// Timed as a whole.
     pub round: Vec<Phase>,
-    /// Receives to cancel after each round, untimed, so that the queues are as before.
+    /// Cancelled after each round, untimed, so that the queues are as before.
     pub receives_left: Vec<(u32, Selector)>,
-    /// Messages to retract after each round.
+    /// Retracted after each round.
     pub messages_left: Vec<(u32, Envelope)>,
 }
 
 impl Part {
-    /// A part without preparation and without remaining entries.
+    /// Without preparation and remaining entries.
     pub fn of(round: Vec<Phase>) -> Self {
         Part { round, ..Part::default() }
     }
 
-    /// Calls of one round.
+    /// Of one round.
     pub fn calls(&self) -> usize {
         self.round.iter().map(Phase::calls).sum()
     }
 
-    /// Returns true if a round leaves entries.
+    /// True if a round leaves entries.
     pub fn leaves(&self) -> bool {
         !self.receives_left.is_empty() || !self.messages_left.is_empty()
     }
 }
 
-/// Result "no match" or "not done".
+/// No match, or not done.
 pub const NONE: u32 = u32::MAX;
 
 /// A workload of one size with the right results.
@@ -212,16 +211,16 @@ pub const NONE: u32 = u32::MAX;
 pub struct Script {
     /// By process.
     pub parts: Vec<Part>,
-    /// True if the parts are all ranks of a traced job, so that an engine can be created for each rank.
+    /// The parts are all ranks of a traced job, so that an engine can be created for each rank.
     pub is_job: bool,
     /// By part: the result of each call of its round, an id or [`NONE`].
     pub answers: Vec<Vec<u32>>,
-    /// Matches of one round.
+    /// Of one round.
     pub matched: usize,
 }
 
 impl Script {
-    /// Calls of one round.
+    /// Of one round.
     pub fn calls(&self) -> usize {
         self.parts.iter().map(Part::calls).sum()
     }
