@@ -1,7 +1,7 @@
 //! An engine of a foreign library, as an [`Engine`].
 //!
-//! A result that the interface does not define is a panic, because the contract has no error for it. Callers of
-//! untested libraries catch the panic, as the laws do.
+//! A result that the interface does not define is a panic, because the contract has no error for it. Callers
+//! of untested libraries catch the panic, as the laws do.
 #![allow(unsafe_code)]
 
 use std::error::Error;
@@ -21,7 +21,7 @@ use crate::types::{
     MP_MATCHED, MP_NAMED, MP_NONE, MP_OK, MP_QUEUE_POSTED, MP_QUEUE_UNEXPECTED, MP_QUEUED, Message, Outcome,
 };
 
-/// An optional function of an engine. Its pointer in [`Calls`] may be NULL.
+/// Its pointer in [`Calls`] may be NULL.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Function {
     /// `retract`.
@@ -40,7 +40,7 @@ pub enum Function {
     Visit,
     /// `footprint`.
     Footprint,
-    /// `order`. Without it, the order is total.
+    /// Without it, the order is total.
     Order,
 }
 
@@ -57,7 +57,7 @@ impl Function {
         Function::Order,
     ];
 
-    /// The name in the header.
+    /// In the header.
     pub fn name(self) -> &'static str {
         match self {
             Function::Retract => "mp_retract",
@@ -87,18 +87,18 @@ impl Function {
     }
 }
 
-/// An engine of a foreign library: see the [module](self).
+/// See the [module](self).
 pub struct ForeignEngine {
     engine: NonNull<types::Engine>,
-    /// Declared after `engine`, because [`Drop`] destroys the engine before the library is unloaded.
+    /// Declared after `engine`: [`Drop`] destroys the engine before the library is unloaded.
     _library: Library,
 }
 
-// SAFETY: any thread may call an engine, one thread at a time, and `ForeignEngine` is not `Sync`.
+// SAFETY: any thread may call an engine, one at a time; `ForeignEngine` is not `Sync`.
 unsafe impl Send for ForeignEngine {}
 
 impl Library {
-    /// Creates an engine. The library defines the names.
+    /// The library defines the names.
     ///
     /// # Errors
     /// The library's error text, or a missing function.
@@ -141,7 +141,7 @@ impl Drop for ForeignEngine {
     }
 }
 
-/// Converts a status of a call with a yes-or-no result.
+/// Of a call with a yes-or-no result.
 fn is_found(function: &str, status: i32) -> bool {
     match status {
         MP_NONE => false,
@@ -160,7 +160,7 @@ fn check_ok(function: &str, status: i32) {
     }
 }
 
-/// Panics with a payload that marks an undefined result, so that a caller distinguishes it from a panic of the library.
+/// The payload distinguishes an undefined result from a panic of the library.
 fn panic_undefined_result(what: String) -> ! {
     panic_any(Box::<dyn Error + Send + Sync>::from(what))
 }
@@ -169,19 +169,19 @@ fn undefined(function: &str, status: i32) -> ! {
     panic_undefined_result(format!("{function} answered {status}, which is not for it to answer"))
 }
 
-/// Returns a function that [`Library::create`] or the caller has checked.
+/// [`Library::create`] or the caller has checked the function.
 fn required<F>(function: Option<F>, name: &str) -> F {
     function.unwrap_or_else(|| panic!("the engine has no {name}"))
 }
 
-/// Entries collected by a callback. A callback must not panic, so an undefined entry is reported later.
+/// Collected by a callback, which must not panic: an undefined entry is reported later.
 struct Collected<T> {
     entries: T,
     undefined_kind: Option<i32>,
 }
 
 unsafe extern "C" fn drain(user: *mut c_void, kind: i32, id: u64) {
-    // SAFETY: `user` is the pointer from `drained`, valid during the call.
+    // SAFETY: the pointer from `drained`, valid during the call.
     let collected = unsafe { &mut *user.cast::<Collected<&mut Drained>>() };
     match kind {
         MP_DRAINED_RECEIVE => collected.entries.receives.push(RecvId(id)),
@@ -192,9 +192,9 @@ unsafe extern "C" fn drain(user: *mut c_void, kind: i32, id: u64) {
 }
 
 unsafe extern "C" fn visit(user: *mut c_void, entry: *const Entry) {
-    // SAFETY: `user` is the pointer from `ForeignEngine::visit`, valid during the call.
+    // SAFETY: the pointer from `ForeignEngine::visit`, valid during the call.
     let collected = unsafe { &mut *user.cast::<Collected<Vec<matchpoint::Entry>>>() };
-    // SAFETY: the interface guarantees an entry during the callback. NULL is handled too.
+    // SAFETY: NULL, or an entry during the callback.
     let entry = unsafe { entry.as_ref() };
     match entry.and_then(Entry::read) {
         Some(entry) => collected.entries.push(entry),
@@ -270,7 +270,7 @@ impl ForeignEngine {
     }
 }
 
-/// Returns the id and the status of an outcome. `i32::MIN`: a status that the interface does not define.
+/// `i32::MIN`: a status that the interface does not define.
 fn id_and_status(outcome: Outcome) -> (u64, i32) {
     (outcome.id, i32::try_from(outcome.status).unwrap_or(i32::MIN))
 }
