@@ -3,13 +3,13 @@
 use std::fmt::{self, Display};
 use std::path::Path;
 
-/// A message for the user: the attempt, the failure, and a remedy.
+/// For the user: the attempt, the failure, and a remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordError(pub(crate) String);
 
 impl RecordError {
     pub(crate) fn file(path: &Path, error: &std::io::Error) -> Self {
-        // Some messages end with the name of a temporary file, which no longer exists.
+        // Without the name of a temporary file, which no longer exists.
         let message = error.to_string();
         let reason = message.split(" at path \"").next().unwrap_or_default();
         RecordError(format!("'{}': {reason}\nhint: check the path and its permissions", path.display()))

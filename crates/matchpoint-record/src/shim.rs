@@ -1,4 +1,5 @@
-//! Sources of libraries for the profiling interface, and the recorder compiled for MPI's standard binary interface.
+//! Sources of libraries for the profiling interface, and the recorder compiled for MPI's standard binary
+//! interface.
 
 use std::fs;
 use std::io;
@@ -9,16 +10,16 @@ use sha2::{Digest, Sha256};
 /// Names and contents of files.
 pub type Sources = &'static [(&'static str, &'static str)];
 
-/// Headers of all libraries for the profiling interface: lookup of the MPI library, lists of its functions, clocks.
+/// Shared headers: lookup of the MPI library, lists of its functions, clocks.
 pub const COMMON: Sources = include!(concat!(env!("OUT_DIR"), "/common.rs"));
 
-/// The recorder's files, by their names below `shim/`.
+/// By their names below `shim/`.
 pub(crate) const SOURCES: Sources = include!(concat!(env!("OUT_DIR"), "/sources.rs"));
 
-/// The compiled file, which includes all others.
+/// Includes all others.
 pub(crate) const MAIN: &str = "matchpoint_record.c";
 
-/// The recorder for libraries with the standard binary interface.
+/// For libraries with the standard binary interface.
 pub(crate) const STANDARD_ABI: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/standard-abi.so"));
 
 pub(crate) fn unpack(sources: &[Sources], folder: &Path) -> io::Result<()> {
@@ -32,7 +33,7 @@ pub(crate) fn unpack(sources: &[Sources], folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns a hash of the sources and `more`.
+/// Of the sources and `more`.
 pub(crate) fn fingerprint(sources: &[Sources], more: &[&[u8]]) -> String {
     let mut hash = Sha256::new();
     let files = sources.iter().copied().flatten();
