@@ -1,7 +1,7 @@
 //! The manual as a book, for mdBook.
 //!
-//! Copies all pages to `target/book/src` with their paths in the repository, so that links between them stay
-//! valid. Copies linked files too. The help of each command becomes a page.
+//! Pages and linked files are copied to `target/book/src` with their paths in the repository, so that links
+//! stay valid. The help of each command becomes a page.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,11 +13,11 @@ use clap::Parser;
 use crate::Failure;
 use crate::repository::{self, File, root};
 
-/// The version of mdBook.
+/// Of mdBook.
 const MDBOOK: &str = "0.4.52";
-/// The page for the help of commands.
+/// For the help of commands.
 const COMMANDS: &str = "docs/reference/commands.md";
-/// The table of contents. Its links are relative to `docs`.
+/// Links are relative to `docs`.
 const SUMMARY: &str = "docs/SUMMARY.md";
 
 /// Builds the manual as a book in target/book.
@@ -87,7 +87,6 @@ fn run(command: &mut Command) -> Result<(), Failure> {
     if status.success() { Ok(()) } else { Err(format!("{command:?}: {status}").into()) }
 }
 
-/// Copies all pages, the files that they link to, and the table of contents.
 fn copy_pages(files: &[File], source: &Path) -> Result<(), Failure> {
     let pages = files.iter().filter(|file| file.is("md"));
     let linked = files.iter().filter(|file| file.is("md")).flat_map(linked_files);
@@ -111,12 +110,12 @@ fn index(text: &str) -> String {
     text.replace("README.md)", "index.md)").replace("README.md#", "index.md#")
 }
 
-/// The table of contents with links relative to the root.
+/// With links relative to the root.
 fn summary(text: &str) -> String {
     text.replace("](../", "](ROOT/").replace("](", "](docs/").replace("](docs/ROOT/", "](")
 }
 
-/// Files of the repository that a page links to.
+/// In the repository.
 fn linked_files(page: &File) -> impl Iterator<Item = PathBuf> {
     let folder = Path::new(&page.path).parent().unwrap_or(Path::new("")).to_owned();
     let targets = page.text.split("](").skip(1).filter_map(|rest| Some(rest.split_once(')')?.0));
@@ -127,7 +126,7 @@ fn linked_files(page: &File) -> impl Iterator<Item = PathBuf> {
     })
 }
 
-/// The help of the command and of each subcommand.
+/// Of the command and of each subcommand.
 fn help(matchpoint: &Path) -> Result<String, Failure> {
     let text = |command: &[&str]| -> Result<String, Failure> {
         let output = Command::new(matchpoint).args(command).arg("--help").env("COLUMNS", "100").output();
@@ -147,7 +146,6 @@ fn help(matchpoint: &Path) -> Result<String, Failure> {
     Ok(page)
 }
 
-/// The names of commands in the help.
 fn commands(help: &str) -> impl Iterator<Item = &str> {
     let listed =
         help.split("Commands:\n").nth(1).unwrap_or_default().split("\n\n").next().unwrap_or_default();
@@ -156,7 +154,7 @@ fn commands(help: &str) -> impl Iterator<Item = &str> {
     names.filter_map(|line| line.split(' ').next()).filter(|name| *name != "help")
 }
 
-/// Pages of the manual that are not in the table of contents.
+/// In no table of contents.
 fn unlisted(files: &[File]) -> Vec<String> {
     let summary = files.iter().find(|file| file.path == SUMMARY).map_or("", |file| file.text.as_str());
     let pages = files.iter().filter_map(|file| file.path.strip_prefix("docs/").filter(|_| file.is("md")));
@@ -166,7 +164,7 @@ fn unlisted(files: &[File]) -> Vec<String> {
         .collect()
 }
 
-/// Links of the book to files that it lacks.
+/// To files that the book lacks.
 fn broken_links(book: &Path) -> Result<Vec<String>, Failure> {
     let (mut complaints, mut folders) = (Vec::new(), vec![book.to_owned()]);
     while let Some(folder) = folders.pop() {

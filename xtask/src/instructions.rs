@@ -16,7 +16,7 @@ use matchpoint_bench::instructions::Counted;
 use crate::Failure;
 use crate::repository::root;
 
-/// Workloads for every engine: small, because callgrind is fifty times slower than the processor.
+/// For every engine: small, because callgrind is fifty times slower than the processor.
 const WORKLOADS: [&str; 8] = [
     "last:0",
     "last:64",
@@ -28,7 +28,7 @@ const WORKLOADS: [&str; 8] = [
     "halo:26",
 ];
 
-/// Additional workloads for `hybrid`: few duplicates, single messages, deep queues, masks, cancel and close.
+/// Also for `hybrid`: few duplicates, single messages, deep queues, masks, cancel and close.
 const DEEP: [&str; 14] = [
     "identical:2",
     "identical:8",
@@ -46,29 +46,27 @@ const DEEP: [&str; 14] = [
     "close:1024",
 ];
 
-/// Engines for matched and delivered batches. With one thread the counts repeat; the other engines are for
-/// comparison.
+/// For matched and delivered batches. With one thread the counts repeat; the others are for comparison.
 const DELIVERING: [&str; 3] = ["list", HYBRID, "optimistic_parallel:threads=1"];
 
-/// Sequences of the message-rate benchmark: the paper's 100 messages, in its window of 128.
+/// Of the message-rate benchmark: the paper's 100 messages, in its window of 128.
 const DELIVERED: [&str; 4] = ["no_conflict:100", "fast_path:100", "slow_path:100", "wildcards:100"];
 
-/// `hybrid` with a fixed key of the hash function, so that counts repeat.
+/// With a fixed key of the hash function, so that counts repeat.
 const HYBRID: &str = "hybrid:seed=0";
 
-/// Engines in addition to the registry's, each with its defaults.
+/// In addition to the registry's engines.
 const VARIANTS: [&str; 2] = ["fuzzy:bits=16", "fuzzy:bits=32"];
 
 const RECORD: &str = "benchmarks/instructions.txt";
 
-/// A count above this multiple of the record is a regression, below its inverse an improvement that deserves
+/// Counts above this multiple of the record are a regression, below its inverse an improvement that deserves
 /// a new record. Random hash keys change counts by a few percent.
 const TOLERANCE: f64 = 1.1;
 
-/// The same for another compiler than the record's, which may reorder all code.
+/// For another compiler than the record's, which may reorder all code.
 const TOLERANCE_OTHER_COMPILER: f64 = 1.5;
 
-/// The counted function.
 const FUNCTION: &str = "matchpoint_bench::instructions::counted_rounds";
 
 /// Options of the check.
@@ -87,8 +85,8 @@ type Counts = BTreeMap<(String, String), f64>;
 /// Counts, and compares with the record.
 ///
 /// # Errors
-/// If an engine executes more instructions than in the record, or if counting fails. Without valgrind, the
-/// function reports that it counts nothing.
+/// If an engine executes more instructions than in the record, or if counting fails. Without valgrind,
+/// nothing is counted, and the function reports that.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if Command::new("valgrind").arg("--version").output().is_err() {
         println!("instructions: left out: no valgrind (Debian's package is called valgrind)");
@@ -160,7 +158,7 @@ fn count() -> Result<Counts, Failure> {
     cells.into_iter().enumerate().map(number).collect()
 }
 
-/// Runs callgrind, which writes a file at each return of `function` in a package's example.
+/// Callgrind writes a file at each return of `function` in a package's example.
 fn dumps<'a>(
     (package, example): (&str, &str),
     function: &str,
@@ -180,12 +178,10 @@ fn dumps<'a>(
     Ok(folder)
 }
 
-/// Messages of one cell.
 fn messages((engine, workload): &(String, String)) -> Result<f64, Failure> {
     Ok(Counted::new(engine, workload)?.messages() as f64)
 }
 
-/// Callgrind's file for the nth return of the function.
 fn dump(folder: &Path, function: &str, nth: usize) -> Result<String, Failure> {
     let path = folder.join(format!("out.{nth}"));
     let missing = |_| format!("callgrind did not see {function} return for the {nth}th time");

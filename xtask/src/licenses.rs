@@ -6,15 +6,15 @@ use spdx::{Expression, LicenseReq, ParseMode};
 use crate::Failure;
 use crate::repository::{metadata, packages, text};
 
-/// Licences that demand only their text with a binary.
+/// These demand only their text with a binary.
 const ALLOWED: [&str; 9] =
     ["0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "BSL-1.0", "ISC", "MIT", "Unicode-3.0", "Zlib"];
 
-/// Dependencies with other licences that are not in the distributed binary: a test runs `cbindgen` to write
-/// `matchpoint.h`, and `tiny-keccak` is for WebAssembly only.
+/// Not in the distributed binary: a test runs `cbindgen` to write `matchpoint.h`, and `tiny-keccak` is for
+/// WebAssembly only.
 const TOOLS: [&str; 2] = ["cbindgen", "tiny-keccak"];
 
-/// The only registry for dependencies.
+/// The only registry.
 const SOURCE: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
 /// Dependencies with another licence or from another registry.

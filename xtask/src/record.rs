@@ -87,7 +87,6 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 struct Program {
-    /// Folder of the library's commands.
     bin: PathBuf,
     path: PathBuf,
 }
@@ -177,7 +176,7 @@ fn once(
     }
 }
 
-/// Bytes on disk per call of a trace.
+/// On disk, per call of a trace.
 fn size(trace: &Path) -> Result<f64, Failure> {
     let manifest: Value = serde_json::from_str(&fs::read_to_string(trace.join("manifest.json"))?)?;
     let sum = |key: &str| {

@@ -8,35 +8,35 @@ use serde_json::Value;
 
 use crate::Failure;
 
-/// Folders without sources: build outputs, and files of fuzzers.
+/// Build outputs, and files of fuzzers.
 const FOREIGN_FOLDERS: [&str; 6] = ["target", ".git", "corpus", "artifacts", "coverage", "node_modules"];
 
-/// Root folder of the workspace.
+/// Of the workspace.
 pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is a folder of the repository")
 }
 
-/// A text file of the repository.
+/// Of the repository.
 pub struct File {
-    /// Path from the root, with `/`.
+    /// From the root, with `/`.
     pub path: String,
     /// Content.
     pub text: String,
 }
 
 impl File {
-    /// The lines, numbered from 1.
+    /// From 1.
     pub fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
         self.text.lines().enumerate().map(|(index, line)| (index + 1, line))
     }
 
-    /// Returns true if the file has this extension.
+    /// True if the file has this extension.
     pub fn is(&self, extension: &str) -> bool {
         Path::new(&self.path).extension().is_some_and(|found| found == extension)
     }
 }
 
-/// All text files, sorted by path.
+/// Sorted by path.
 ///
 /// # Errors
 /// If a folder cannot be read.
@@ -68,7 +68,7 @@ fn text_file(path: PathBuf) -> Result<Option<File>, Failure> {
     Ok(Some(File { path, text }))
 }
 
-/// Output of `cargo metadata`, with the dependencies of all features if `deep`.
+/// `cargo metadata`, with the dependencies of all features if `deep`.
 ///
 /// # Errors
 /// If cargo fails, or if its output is not JSON.
@@ -89,7 +89,7 @@ pub fn packages(metadata: &Value) -> impl Iterator<Item = &Value> {
     metadata["packages"].as_array().into_iter().flatten()
 }
 
-/// A string member of a JSON object, or an empty string.
+/// Or an empty string.
 pub fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value[key].as_str().unwrap_or_default()
 }

@@ -31,7 +31,7 @@ pub struct Arguments {
     ranks: u32,
 }
 
-/// An example with its arguments, and arguments with almost no work.
+/// With arguments, and arguments with almost no work.
 struct Program {
     words: &'static str,
     nothing: &'static str,
@@ -55,11 +55,11 @@ const PROGRAMS: &[Program] = &[
     Program { words: "sweep --sweeps 1000", nothing: "sweep --sweeps 1" },
 ];
 
-/// Maximum relative error of a share of at least `MATTERS`.
+/// Of a share of at least `MATTERS`.
 const BOUND: f64 = 0.3;
 /// Smallest share that the bound applies to.
 const MATTERS: f64 = 0.05;
-/// Shorter programs are not checked, because the start-up time varies by as much.
+/// The start-up time of shorter programs varies by as much.
 const SHORTEST_S: f64 = 0.2;
 
 /// Compares, and prints a table.
@@ -112,7 +112,6 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// One program with one library.
 struct Row {
     /// Without start-up.
     shipped_s: f64,
@@ -178,7 +177,6 @@ impl Stack<'_> {
         })
     }
 
-    /// Report of `analyze` for a recorded run.
     fn analyze(&self, program: &Program) -> Result<Value, Failure> {
         let trace = self.work.join("truth.trace");
         let file = trace.display().to_string();
@@ -187,7 +185,7 @@ impl Stack<'_> {
         Ok(serde_json::from_str(&json)?)
     }
 
-    /// Seconds of a job, with a command of Matchpoint or without.
+    /// With a command of Matchpoint or without.
     fn time(&self, ours: &[&str], words: &str) -> Result<f64, Failure> {
         let launcher = self.bin.join("mpiexec");
         let mut command = match ours {

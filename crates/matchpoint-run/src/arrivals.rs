@@ -10,20 +10,19 @@ const VERSION: u32 = 1;
 const HEADER: usize = 16;
 const RECORD: usize = 16;
 
-/// Names of the clocks in recorded traces, by their numbers in the file.
+/// By their numbers in the file.
 const CLOCKS: [&str; 3] = ["monotonic", "tsc", "cntvct"];
 
-/// Post and arrival times of the receives of one process, in ticks. An arrival time of [`u64::MAX`] means
-/// that no message arrived.
+/// Post and arrival times of the receives of one process, in ticks. [`u64::MAX`] is no arrival.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ArrivalTimes {
-    /// Name of the clock that counts the ticks: `"tsc"`.
+    /// As in recorded traces: `"tsc"`.
     pub clock: &'static str,
-    /// Pairs of a post time and an arrival time, in no particular order.
+    /// Post and arrival times, unordered.
     pub matches: Vec<(u64, u64)>,
 }
 
-/// Reads the times of all endpoints of a process. Returns `None` if the process has written no times.
+/// All endpoints of a process. `None` if the process has written no times.
 ///
 /// # Errors
 /// A file cannot be read or has another format.
@@ -51,7 +50,7 @@ fn files(folder: &Path, beginning: &str) -> Result<Vec<PathBuf>, RunError> {
     Ok(found)
 }
 
-/// Reads one file. Returns `None` if the process was killed before its first write.
+/// `None` if the process was killed before its first write.
 fn read(path: &Path) -> Result<Option<ArrivalTimes>, RunError> {
     let failed = |what: &str| RunError(format!("{}: {what}", path.display()));
     let bytes = fs::read(path).map_err(|error| failed(&error.to_string()))?;

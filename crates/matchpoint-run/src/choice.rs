@@ -5,7 +5,7 @@ use crate::hosts::Hosts;
 use crate::libfabric::Fabric;
 use crate::stack::{ALTERNATIVE, Stack, Vendor};
 
-/// The core provider of a job, and the reason for the choice.
+/// Core provider of a job, and reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
     /// Name of the core provider.
@@ -14,11 +14,11 @@ pub struct Choice {
     pub why: String,
 }
 
-/// Core providers that were tested with real jobs.
+/// With real jobs.
 const TESTED: [&str; 2] = ["shm", "tcp;ofi_rxm"];
 
-/// Chooses a core provider. `fabric` has the version and providers of libfabric, if known. `requested` is the
-/// name that the user chose, and the option or variable with this name (`--core`, `FI_PROVIDER`).
+/// Chooses a core provider. `fabric` has version and providers of libfabric, if known. `requested` is the
+/// user's choice, and its option or variable (`--core`, `FI_PROVIDER`).
 ///
 /// # Errors
 /// The MPI library does not use libfabric, or Matchpoint cannot own the receive queue of the core provider.
@@ -56,8 +56,7 @@ pub fn choose(
     Ok(Choice { why: format!("{why}{}", faster_network_hint(&core, hosts, known)), core })
 }
 
-/// Mentions a faster network. The default is TCP, which works on every network; few faster providers are
-/// tested.
+/// The default is TCP, which works on every network; few faster providers are tested.
 fn faster_network_hint(core: &str, hosts: &Hosts, known: &[String]) -> String {
     let fast = known.iter().filter(|name| ["cxi", "verbs;ofi_rxm"].contains(&name.as_str()));
     let fast: Vec<&str> = fast.map(String::as_str).collect();
@@ -67,7 +66,7 @@ fn faster_network_hint(core: &str, hosts: &Hosts, known: &[String]) -> String {
     format!("; a faster network, not tested yet: --core '{}'", fast.join("' or '"))
 }
 
-/// Returns true if a provider works within one host only.
+/// True for a provider within one host only.
 pub fn is_single_host(core: &str) -> bool {
     matches!(core, "shm" | "sm2")
 }
@@ -104,8 +103,7 @@ fn check_libfabric(stack: &Stack) -> Result<(), RunError> {
     Err(RunError(format!("{why}, so --below is not possible\nhint: {ALTERNATIVE}")))
 }
 
-/// Checks that the core provider allows another owner of its receive queue. `version` is the version of
-/// libfabric, if known.
+/// The core provider must allow another owner of its receive queue. `version` is libfabric's, if known.
 fn check_ownership(stack: &Stack, version: Option<(u32, u32)>, core: &str) -> Result<(), RunError> {
     let refused = |what: String, hint: &str| Err(RunError(format!("{what}\nhint: {hint}")));
     let since = match core {
@@ -125,7 +123,7 @@ fn check_ownership(stack: &Stack, version: Option<(u32, u32)>, core: &str) -> Re
             );
         }
     };
-    // The provider checks again in each process, so an unknown version is not an error here.
+    // An unknown version is no error, because the provider checks again in each process.
     let (major, minor) = version.unwrap_or(since);
     if (major, minor) >= since {
         return Ok(());

@@ -1,7 +1,7 @@
 //! The folder of a job: Matchpoint libraries that the job's processes load, and reports of the processes.
 //!
-//! libfabric loads every file `*-fi.so` from the folders in `FI_PROVIDER_PATH`. This variable replaces the
-//! default folders. Intel's libfabric accepts one folder only. The job therefore has one folder with links to
+//! libfabric loads every file `*-fi.so` from the folders in `FI_PROVIDER_PATH`, which replaces the default
+//! folders. Intel's libfabric accepts one folder only. The job therefore has one folder with links to
 //! Matchpoint's provider, and to the MPI library's providers that the core provider needs. Links may be
 //! invalid on other hosts, so a job on several hosts has copies of Matchpoint's libraries.
 
@@ -15,18 +15,18 @@ use tempfile::{Builder, TempDir};
 use crate::error::RunError;
 use crate::hosts::Hosts;
 
-/// A Matchpoint library that processes load at run time.
+/// Loaded by processes at run time.
 #[derive(Debug, Clone, Copy)]
 pub struct Library {
-    /// Name of the library in messages.
+    /// Name in messages.
     pub what: &'static str,
-    /// File of the library in cargo's target folder.
+    /// File in cargo's target folder.
     pub built: &'static str,
-    /// File of the installed library, below `lib/matchpoint`.
+    /// File below `lib/matchpoint`.
     pub installed: &'static str,
-    /// Environment variable with the path of this library.
+    /// Environment variable with the path.
     pub variable: &'static str,
-    /// Name of the cargo package that builds the library.
+    /// The cargo package.
     pub package: &'static str,
 }
 
@@ -48,20 +48,19 @@ pub const CORE: Library = Library {
     package: "matchpoint-overflow",
 };
 
-/// The folder of a job. Dropping the value removes a temporary folder.
+/// Dropping the value removes a temporary folder.
 #[derive(Debug)]
 pub struct Folder {
-    /// Absolute path of the folder.
+    /// Absolute.
     pub path: PathBuf,
-    /// The temporary folder; `None` if the user chose the folder.
+    /// `None` if the user chose the folder.
     temporary: Option<TempDir>,
-    /// True if all processes run on this host, so that the folder has links instead of copies.
+    /// All processes run on this host: links instead of copies.
     links: bool,
 }
 
 impl Library {
-    /// Finds the file of the library: `named`, else next to the `matchpoint` command, else installed with the
-    /// command.
+    /// `named`, else next to the `matchpoint` command, else installed with the command.
     ///
     /// # Errors
     /// The file does not exist at any of these places.
@@ -73,7 +72,7 @@ impl Library {
         }
         let folder_of_program = program.parent().unwrap_or(Path::new("."));
         let built = [folder_of_program.join(self.built), folder_of_program.join("deps").join(self.built)];
-        // Operating systems have three names for the folder of libraries.
+        // Operating systems have three names for this folder.
         let libraries =
             ["lib".to_owned(), "lib64".to_owned(), format!("lib/{}-linux-gnu", env::consts::ARCH)];
         let installed = libraries.map(|library| {
@@ -95,7 +94,7 @@ impl Library {
     }
 }
 
-/// Returns true if LD_PRELOAD cannot contain a path: LD_PRELOAD separates paths by spaces and colons.
+/// LD_PRELOAD separates paths by spaces and colons.
 fn is_unloadable(path: &Path) -> bool {
     path.as_os_str().as_encoded_bytes().iter().any(|byte| byte.is_ascii_whitespace() || *byte == b':')
 }
@@ -133,7 +132,7 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Returns the path of a library that all hosts of the job can read. Copies the library if necessary.
+    /// A path of the library that all hosts of the job can read, of a copy if necessary.
     ///
     /// # Errors
     /// The library cannot be copied.
@@ -147,7 +146,7 @@ impl Folder {
         Ok(at)
     }
 
-    /// Adds providers for libfabric: `provider`, and the providers in `folders` that `core` needs.
+    /// Adds `provider` for libfabric, and the providers in `folders` that `core` needs.
     ///
     /// # Errors
     /// A file cannot be created.
@@ -171,7 +170,7 @@ impl Folder {
         for part in core.split(';').map(|part| part.trim_start_matches("ofi_")) {
             for (name, file) in folders.iter().flat_map(|folder| provider_files(folder)) {
                 let at = self.providers().join(&name);
-                // If two folders have a provider, the first folder takes precedence, as in libfabric.
+                // The first folder with a provider takes precedence, as in libfabric.
                 if name.starts_with(&format!("lib{part}-")) && !at.exists() {
                     symlink(&file, &at).map_err(|error| RunError::file(&at, &error))?;
                 }
@@ -180,12 +179,12 @@ impl Folder {
         Ok(())
     }
 
-    /// The folder for `FI_PROVIDER_PATH`.
+    /// For `FI_PROVIDER_PATH`.
     pub fn providers(&self) -> PathBuf {
         self.path.join("providers")
     }
 
-    /// The folder for `MATCHPOINT_REPORT` and `MATCHPOINT_ARRIVALS`.
+    /// For `MATCHPOINT_REPORT` and `MATCHPOINT_ARRIVALS`.
     pub fn reports(&self) -> PathBuf {
         self.path.join("reports")
     }
@@ -198,14 +197,14 @@ impl Folder {
         remove_files(&self.reports(), &[".json", ".txt", ".bin"])
     }
 
-    /// Returns true if the user chose the folder: only a temporary folder is removed.
+    /// Only a temporary folder is removed.
     pub fn stays(&self) -> bool {
         self.temporary.is_none()
     }
 }
 
-/// Creates a temporary folder: in the system's temporary folder if the job runs on this host, else in the
-/// working directory, which hosts of a cluster usually share.
+/// In the system's temporary folder if the job runs on this host, else in the working directory, which hosts
+/// of a cluster usually share.
 fn temporary(hosts: &Hosts) -> Result<Folder, RunError> {
     let place = if hosts.here { env::temp_dir() } else { PathBuf::from(".") };
     let made = Builder::new().prefix("matchpoint-run-").tempdir_in(&place);
@@ -225,7 +224,7 @@ fn remove_files(folder: &Path, endings: &[&str]) -> Result<(), RunError> {
     Ok(())
 }
 
-/// Returns the providers in a folder, sorted. `folder` may also be one file.
+/// Sorted. `folder` may also be one file.
 fn provider_files(folder: &Path) -> Vec<(String, PathBuf)> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let paths = if folder.is_file() { vec![folder.to_owned()] } else { entries.collect() };

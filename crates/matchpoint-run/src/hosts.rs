@@ -6,18 +6,18 @@ use std::path::Path;
 
 use crate::launcher_options::LauncherOptions;
 
-/// The hosts of a job, as far as known before it runs.
+/// As far as known before the job runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hosts {
-    /// Maximum number of hosts.
+    /// Maximum number.
     pub count: u64,
-    /// True if the job runs on this host only.
+    /// The job runs on this host only.
     pub here: bool,
-    /// Source of the number of hosts: `-host names 2 hosts`.
+    /// Source of the number: `-host names 2 hosts`.
     pub why: String,
 }
 
-/// Environment variables with a host file of an allocation; the file has one host per line.
+/// Host files of an allocation, one host per line.
 const FILES: &[&str] = &[
     "HYDRA_HOST_FILE",
     "I_MPI_HYDRA_HOST_FILE",
@@ -26,14 +26,14 @@ const FILES: &[&str] = &[
     "PE_HOSTFILE",
     "OAR_NODEFILE",
 ];
-/// Open MPI's MCA parameters with a host file.
+/// Host files in Open MPI's MCA parameters.
 const MCA_FILES: &[&str] = &["OMPI_MCA_orte_default_hostfile", "PRTE_MCA_prte_default_hostfile"];
-/// Environment variables with the number of hosts in an allocation.
+/// Numbers of hosts in an allocation.
 const NUMBERS: &[&str] = &["SLURM_STEP_NUM_NODES", "SLURM_JOB_NUM_NODES", "SLURM_NNODES", "FLUX_JOB_NNODES"];
 
 impl Hosts {
-    /// Finds the hosts of a command in an environment. The command takes precedence over the batch system.
-    /// Without a host list and a batch system, launchers start processes on this host.
+    /// The command takes precedence over the batch system. Without a host list and a batch system, launchers
+    /// start processes on this host.
     pub fn of(options: &LauncherOptions, variable: impl Fn(&str) -> Option<String>) -> Hosts {
         if let Some(count) = options.nodes {
             return Hosts { count, here: false, why: format!("srun is asked for {}", hosts(count)) };
@@ -59,7 +59,7 @@ impl Hosts {
         Hosts { count: 1, here: true, why: "the command names no hosts".to_owned() }
     }
 
-    /// Returns true if all processes share memory.
+    /// True if all processes share memory.
     pub fn is_one(&self) -> bool {
         self.count <= 1
     }
@@ -73,7 +73,7 @@ fn named(names: &BTreeSet<String>, source: &str) -> Hosts {
 
 fn listed(file: &Path, source: &str) -> Hosts {
     let Ok(text) = fs::read_to_string(file) else {
-        // The launcher will report that the file cannot be read.
+        // The launcher will report the unreadable file.
         return Hosts { count: 2, here: false, why: format!("{source} cannot be read") };
     };
     let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default());

@@ -13,24 +13,24 @@ use crate::launcher_options::LauncherOptions;
 use crate::overflow::{self, Limit, Overflow};
 use crate::report::{self, Process};
 
-/// The request for a job, from the command line.
+/// From the command line.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
-    /// Name of the engine: `hybrid`, `bins:n=7`.
+    /// `hybrid`, `bins:n=7`
     pub engine: String,
-    /// The limit of receives in the MPI library.
+    /// Of receives in the MPI library.
     pub limit: Limit,
-    /// True to use the libfabric provider below the MPI library.
+    /// Uses the libfabric provider below the MPI library.
     pub below: bool,
-    /// The requested core provider for `below`. With `None`, Matchpoint chooses the core provider.
+    /// For `below`, if the user requests a core provider.
     pub core: Option<String>,
-    /// True if processes without overflowed receives write no report.
+    /// Processes without overflowed receives write no report.
     pub quiet: bool,
-    /// The compiler of the MPI library, if the launcher has none.
+    /// Compiler of the MPI library, if the launcher has none.
     pub mpicc: Option<PathBuf>,
-    /// The folder of the job. With `None`, the job has a temporary folder.
+    /// By default a temporary folder.
     pub folder: Option<PathBuf>,
-    /// The user's command: launcher, launcher options, application and arguments.
+    /// Launcher, launcher options, application and arguments.
     pub command: Vec<String>,
 }
 
@@ -41,11 +41,11 @@ pub enum Way {
     Ours,
     /// The core provider matches messages.
     Core,
-    /// The MPI library in its default configuration.
+    /// In its default configuration.
     Shipped,
 }
 
-/// Position of the engine: above or below the MPI library.
+/// Of the engine, relative to the MPI library.
 #[derive(Debug)]
 pub enum Position {
     /// The engine is above the MPI library.
@@ -54,7 +54,7 @@ pub enum Position {
     Below(Box<Below>),
 }
 
-/// A job that is ready to run.
+/// Ready to run.
 #[derive(Debug)]
 pub struct Job {
     command: Vec<String>,
@@ -62,13 +62,13 @@ pub struct Job {
     pub position: Position,
     /// Hosts of the job.
     pub hosts: Hosts,
-    /// Name of the engine.
+    /// The engine.
     pub engine: String,
-    /// The number of ranks, if the command contains it.
+    /// Ranks, if the command has the number.
     pub ranks: Option<u64>,
-    /// Program of the command, if the program does not exist on this host.
+    /// Program of the command that does not exist on this host.
     pub missing: Option<String>,
-    /// Folder of libraries and reports.
+    /// Of libraries and reports.
     pub folder: Folder,
 }
 
@@ -77,8 +77,8 @@ fn variable(name: &str) -> Option<String> {
 }
 
 impl Job {
-    /// Prepares a job and creates its folder. `program` is the path of the `matchpoint` command. `prepare`
-    /// calls `compiles` before a compilation.
+    /// Prepares a job and creates its folder. `program` is the path of the `matchpoint` command. `compiles`
+    /// is called before a compilation.
     ///
     /// # Errors
     /// A Matchpoint library was not built, the MPI library is not supported, or settings of the user
@@ -109,7 +109,7 @@ impl Job {
         Ok(Job { command, position, hosts, engine, ranks: options.ranks, missing: options.missing, folder })
     }
 
-    /// Returns the command for a variant of the job.
+    /// For a variant of the job.
     pub fn command(&self, way: Way) -> Command {
         match (way, &self.position) {
             (Way::Ours, Position::Above(overflow)) => overflow.command(),
@@ -123,7 +123,7 @@ impl Job {
         }
     }
 
-    /// Variants of the job that a comparison runs.
+    /// Variants of a comparison.
     pub fn ways(&self) -> &'static [Way] {
         match self.position {
             Position::Above(_) => &[Way::Ours, Way::Shipped],
@@ -139,7 +139,7 @@ impl Job {
         }
     }
 
-    /// Sets an additional environment variable.
+    /// Adds an environment variable.
     pub fn set(&mut self, variable: Variable) {
         match &mut self.position {
             Position::Above(overflow) => overflow.set(variable),
@@ -147,7 +147,7 @@ impl Job {
         }
     }
 
-    /// Options that make Open MPI's launcher pass the variables to other hosts.
+    /// With these options, Open MPI's launcher passes the variables to other hosts.
     pub fn passed_on(&self) -> Vec<&'static str> {
         match &self.position {
             Position::Above(overflow) => overflow.passed_on(),
@@ -155,12 +155,12 @@ impl Job {
         }
     }
 
-    /// Reads the current reports of the processes.
+    /// Current reports of the processes.
     pub fn processes(&self) -> Vec<Process> {
         report::read(&self.folder.reports())
     }
 
-    /// Describes the job in one line: the MPI library and the position of the engine.
+    /// The MPI library and the position of the engine, in one line.
     pub fn describe(&self) -> String {
         match &self.position {
             Position::Above(overflow) => format!("{}, overflow matching above it", overflow.mpi()),

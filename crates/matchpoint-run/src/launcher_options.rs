@@ -1,8 +1,7 @@
 //! Launcher options: the words of a command before the application.
 //!
-//! Settings of the user must not be overridden, and host lists give the number of hosts. This file lists
-//! common options with arguments. After an unknown option, a word that is not a program counts as argument of
-//! the option.
+//! Settings of the user must not be overridden, and host lists give the number of hosts. After an unknown
+//! option, a word that is not a program counts as its argument.
 
 use std::path::PathBuf;
 
@@ -12,24 +11,23 @@ use matchpoint_record::linked;
 /// The relevant options of a launcher.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LauncherOptions {
-    /// Variables set by `-x NAME=VALUE`, `-genv NAME VALUE` or `-env NAME VALUE`.
+    /// Of `-x NAME=VALUE`, `-genv NAME VALUE` or `-env NAME VALUE`.
     pub variables: Vec<(String, String)>,
-    /// MCA parameters set by `--mca NAME VALUE`.
+    /// Of `--mca NAME VALUE`.
     pub mca: Vec<(String, String)>,
-    /// Hosts in `-host A,B`: one element per host, without the number of slots.
+    /// Of `-host A,B`: one element per host, without slots.
     pub hosts: Vec<String>,
-    /// Host files, named by `-f FILE` or `--hostfile FILE`.
+    /// Of `-f FILE` or `--hostfile FILE`.
     pub host_files: Vec<PathBuf>,
-    /// Number of nodes, such as `-N 2` of srun.
+    /// Such as `-N 2` of srun.
     pub nodes: Option<u64>,
-    /// Number of ranks, such as `-n 8`, summed over the parts of the command between `:`.
+    /// Such as `-n 8`, summed over the parts of the command between `:`.
     pub ranks: Option<u64>,
-    /// The program of a command, if missing on this host: the first word with a slash, else the first word
-    /// that is neither an option nor a known argument.
+    /// A program that is missing on this host: the first word with a slash, else the first that is neither an
+    /// option nor a known argument.
     pub missing: Option<String>,
 }
 
-/// Other options that have one argument.
 const OPTIONS_WITH_ARGUMENT: &[&str] = &[
     "-ppn",
     "-perhost",
@@ -78,7 +76,7 @@ const OPTIONS_WITH_ARGUMENT: &[&str] = &[
 ];
 
 impl LauncherOptions {
-    /// Parses a command of `mpiexec`, `mpirun`, `srun` or a similar launcher. The first word is the launcher.
+    /// Of `mpiexec`, `mpirun`, `srun` or a similar launcher, which is the first word.
     pub fn of(command: &[String]) -> LauncherOptions {
         // A program without a launcher has no launcher options.
         if command.first().is_some_and(|first| linked::application(std::slice::from_ref(first)).is_some()) {
@@ -90,7 +88,7 @@ impl LauncherOptions {
         let (mut has_program, mut unknown) = (false, Vec::new());
         while let Some(word) = rest.next() {
             if !word.starts_with('-') {
-                // This word is the application. After `:`, launcher options follow again.
+                // The application. After `:`, launcher options follow again.
                 if in_path(word).is_none() {
                     unknown.push(word);
                 } else {
@@ -113,7 +111,7 @@ impl LauncherOptions {
             Some((name, value)) => (name, Some(value)),
             None => (word, None),
         };
-        // Hydra and Open MPI accept options with one or two dashes.
+        // Hydra and Open MPI accept one or two dashes.
         let name = if name.starts_with("--") { &name[1..] } else { name };
         let mut next = || inline.or_else(|| rest.next()).unwrap_or_default();
         match name {
@@ -150,8 +148,7 @@ fn split(pair: &str) -> Option<(String, String)> {
     pair.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()))
 }
 
-/// Splits a host list. For example, `a:4,b` gives a and b; `n[1-4]` gives more than one host, with inexact
-/// names.
+/// `a:4,b` gives a and b; `n[1-4]` gives more than one host, with inexact names.
 fn listed(list: &str) -> Vec<String> {
     if let Some((name, numbers)) = list.split_once('[') {
         let numbers = numbers.split(']').next().unwrap_or_default();

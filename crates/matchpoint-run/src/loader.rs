@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Returns names and paths of all direct and indirect dependencies of a file, with `folders` searched first.
-/// The result is empty if the file is not dynamic or `ldd` is missing.
+/// Names and paths of all direct and indirect dependencies, with `folders` searched first. Empty if the file
+/// is not dynamic or `ldd` is missing.
 pub(crate) fn needs(file: &Path, folders: &[PathBuf]) -> Vec<(String, PathBuf)> {
     let mut command = Command::new("ldd");
     command.arg(file).stdin(Stdio::null()).stderr(Stdio::null()).env_remove("LD_PRELOAD");
@@ -19,7 +19,7 @@ pub(crate) fn needs(file: &Path, folders: &[PathBuf]) -> Vec<(String, PathBuf)> 
     String::from_utf8_lossy(&output.stdout).lines().filter_map(line).collect()
 }
 
-/// Parses a line such as `libfabric.so.1 => /usr/lib/libfabric.so.1 (0x00007f…)`.
+/// `libfabric.so.1 => /usr/lib/libfabric.so.1 (0x00007f…)`
 fn line(line: &str) -> Option<(String, PathBuf)> {
     let (name, rest) = line.trim().split_once(" => ")?;
     let (path, _) = rest.rsplit_once(" (0x")?;

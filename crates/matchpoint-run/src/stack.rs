@@ -1,5 +1,5 @@
-//! Search for the MPI library of a command, and for its libfabric, in files and in the launcher's version.
-//! The search runs no MPI program.
+//! Finds the MPI library of a command, and its libfabric, in files and in the launcher's version, without
+//! running an MPI program.
 
 use std::fmt::{self, Display};
 use std::fs;
@@ -14,19 +14,19 @@ use crate::error::RunError;
 use crate::loader;
 use crate::strings::Strings;
 
-/// Vendor of an MPI library. Only vendors with different settings are distinguished.
+/// Only vendors with different settings are distinguished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Vendor {
-    /// MPICH, and derived libraries with the same settings (Cray MPICH, MVAPICH from version 3 on).
+    /// MPICH and derived libraries with the same settings (Cray MPICH, MVAPICH from version 3 on).
     Mpich,
     /// Open MPI.
     OpenMpi,
-    /// Intel MPI: MPICH with Intel's libfabric.
+    /// MPICH with Intel's libfabric.
     Intel,
 }
 
 impl Vendor {
-    /// Name of the vendor in messages.
+    /// In messages.
     pub fn name(self) -> &'static str {
         match self {
             Vendor::Mpich => "MPICH",
@@ -35,19 +35,18 @@ impl Vendor {
         }
     }
 
-    /// Returns true if programs for one vendor's library run with the other vendor's library: MPICH and
-    /// derived libraries share an ABI.
+    /// MPICH and derived libraries share an ABI.
     fn compatible(self, other: Vendor) -> bool {
         (self == Vendor::OpenMpi) == (other == Vendor::OpenMpi)
     }
 }
 
-/// A version such as `5.0.11`.
+/// `5.0.11`
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Version(pub String);
 
 impl Version {
-    /// Returns the major and the minor version. A part that does not parse is 0.
+    /// Major and minor. A part that does not parse is 0.
     pub fn numbers(&self) -> (u32, u32) {
         let mut parts = self.0.split('.').map(|part| part.parse().unwrap_or(0));
         (parts.next().unwrap_or(0), parts.next().unwrap_or(0))
@@ -63,17 +62,17 @@ impl Display for Version {
 /// An MPI library and its libfabric.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stack {
-    /// Vendor of the MPI library.
+    /// Of the MPI library.
     pub vendor: Vendor,
-    /// Version of the MPI library.
+    /// Of the MPI library.
     pub version: Option<Version>,
-    /// Path of the MPI library.
+    /// Of the MPI library.
     pub library: PathBuf,
-    /// Path of the libfabric that the MPI library loads. `None` if not found.
+    /// Libfabric that the MPI library loads, if found.
     pub fabric: Option<PathBuf>,
-    /// MPICH's configured device (`ch4:ucx,ofi`), if the library file contains the device.
+    /// MPICH's configured device (`ch4:ucx,ofi`), if in the library file.
     pub device: Option<String>,
-    /// True if the launcher is from an MPI library, false if from a batch system.
+    /// The launcher is from an MPI library, not from a batch system.
     pub own_launcher: bool,
 }
 
@@ -86,11 +85,11 @@ impl Display for Stack {
     }
 }
 
-/// The alternative if the provider cannot be put below the MPI library.
+/// For a stack without the provider.
 pub const ALTERNATIVE: &str = "omit --below to run above any MPI; --below needs MPICH (4.1 or later, built with \
                            --with-device=ch4:ofi), Open MPI (4.1 or later, with libfabric) or Intel MPI";
 
-/// Finds the MPI library of a command. `mpicc` is a compiler that the user chose.
+/// Finds the MPI library of a command. `mpicc` is the user's compiler.
 ///
 /// # Errors
 /// The command is missing, its MPI library is missing or unknown, or launcher and application have different
@@ -110,9 +109,9 @@ pub fn find(command: &[String], mpicc: Option<&Path>) -> Result<Stack, RunError>
         None if own_launcher => launcher.compilers(),
         None => Vec::new(),
     };
-    // Files next to the launcher of a batch system, or next to a shell, do not belong to an MPI library.
+    // Files next to a batch system's launcher, or next to a shell, belong to no MPI library.
     let around: &[PathBuf] = if own_launcher { &launcher.path } else { &[] };
-    // The application loads this library, unless the launcher changes the path.
+    // Loaded by the application, unless the launcher changes the path.
     let of_application = application.iter().flat_map(|path| loader::needs(path, &[]));
     let of_application: Vec<PathBuf> =
         of_application.filter(|(name, _)| is_mpi(name)).map(|(_, path)| path).collect();
@@ -167,7 +166,7 @@ fn is_mpi(name: &str) -> bool {
     ["libmpi.so", "libmpich.so", "libmpi_abi.so"].iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// Returns the libraries that a compiler links. The compiler prints its command line.
+/// The compiler prints its command line.
 fn of_compiler(compiler: &Path) -> Vec<PathBuf> {
     let output = Command::new(compiler).arg("-show").stdin(Stdio::null()).stderr(Stdio::null()).output();
     let Ok(output) = output else { return Vec::new() };
@@ -187,7 +186,7 @@ fn libraries_in(folder: &Path) -> Vec<PathBuf> {
     names.iter().map(|name| folder.join(name)).filter(|path| path.is_file()).collect()
 }
 
-/// Identifies a library by its strings.
+/// By its strings.
 fn identify(library: &Path) -> Option<(Vendor, Option<Version>, Option<String>)> {
     let strings = Strings::of(library);
     let has = |what: &str| strings.iter().any(|text| text.contains(what));
@@ -204,7 +203,7 @@ fn identify(library: &Path) -> Option<(Vendor, Option<Version>, Option<String>)>
     Some((vendor, version, device))
 }
 
-/// Returns true if a text is a version: `5.0.11`, `4.2.0rc1`.
+/// `5.0.11`, `4.2.0rc1`
 fn is_version(text: &str) -> bool {
     let parts: Vec<&str> = text.split('.').collect();
     let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
@@ -212,7 +211,7 @@ fn is_version(text: &str) -> bool {
     parts.len() == 3 && digits(parts[0]) && digits(parts[1]) && starts(parts[2])
 }
 
-/// Returns the libfabric that an MPI library or its network plug-in loads.
+/// That the MPI library or its network plug-in loads.
 fn fabric(vendor: Vendor, library: &Path) -> Option<PathBuf> {
     let library = library.canonicalize().unwrap_or_else(|_| library.to_owned());
     let folder = library.parent()?;
@@ -221,13 +220,13 @@ fn fabric(vendor: Vendor, library: &Path) -> Option<PathBuf> {
         all.into_iter().find(|(name, _)| name.starts_with("libfabric.so")).map(|(_, path)| path)
     };
     match vendor {
-        // Intel MPI opens libfabric by name, in folders that the package's script adds to the loader's path.
+        // Opened by name, in folders that the package's script adds to the loader's path.
         Vendor::Intel => {
             let places = [".", "../libfabric/lib", "../opt/mpi/libfabric/lib", "../../libfabric/lib"];
             places.iter().map(|place| folder.join(place).join("libfabric.so.1")).find(|path| path.is_file())
         }
         Vendor::Mpich => needed(&library),
-        // Open MPI or one of its plug-ins links libfabric.
+        // Linked by Open MPI or one of its plug-ins.
         Vendor::OpenMpi => needed(&library).or_else(|| plug_in(folder).and_then(|file| needed(&file))),
     }
 }
@@ -243,7 +242,7 @@ fn plug_in(folder: &Path) -> Option<PathBuf> {
 
 const VERSION_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Identifies a launcher by its output of `--version`.
+/// By its output of `--version`.
 fn identify_launcher(launcher: &Path) -> Option<(Vendor, Option<Version>)> {
     let mut command = Command::new(launcher);
     command.arg("--version").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -251,7 +250,7 @@ fn identify_launcher(launcher: &Path) -> Option<(Vendor, Option<Version>)> {
     parse(&text)
 }
 
-/// Returns the output of a command. Returns `None` if the command does not run, or exceeds the time limit.
+/// `None` if the command does not run, or exceeds the time limit.
 pub(crate) fn output_of(command: &mut Command, timeout: Duration) -> Option<String> {
     let mut child = command.spawn().ok()?;
     let mut stdout = child.stdout.take()?;

@@ -7,8 +7,7 @@ use object::Endianness;
 use object::elf::FileHeader64;
 use object::read::elf::{FileHeader, SectionHeader};
 
-/// Constants of a library, for a search of printable strings like the command `strings`. Empty if the file
-/// cannot be read.
+/// Constants of a library. Empty if the file cannot be read.
 pub(crate) struct Strings(Vec<u8>);
 
 impl Strings {
@@ -16,14 +15,14 @@ impl Strings {
         Strings(constants(path).unwrap_or_default())
     }
 
-    /// Iterates over the printable strings with at least four characters.
+    /// At least four characters, as the command `strings`.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &str> {
         let runs = self.0.split(|byte| !matches!(byte, b'\t' | b' '..=b'~'));
         runs.filter(|run| run.len() >= 4).filter_map(|run| std::str::from_utf8(run).ok())
     }
 }
 
-/// Returns the contents of the sections `.rodata` and `.data`, and of their parts.
+/// The sections `.rodata` and `.data`, and their parts.
 fn constants(path: &Path) -> Option<Vec<u8>> {
     let file = fs::read(path).ok()?;
     let data = file.as_slice();

@@ -1,18 +1,17 @@
-//! Check for circles of files in a crate, which have no first file to read.
+//! Circles of files in a crate, which have no first file to read.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Complaints;
 use crate::repository::File;
 
-/// Remaining circles: the crate, the first file by name, and the number of files. No other circle may appear,
-/// and none may grow.
+/// The crate, the first file by name, and the number of files. No other circle may appear, and none may grow.
 const KNOWN: &[(&str, &str, usize)] = &[];
 
-/// A module by its path in the crate: `["engines", "bins"]`. The crate itself has none.
+/// `["engines", "bins"]`; empty for the crate.
 type Module = Vec<String>;
 
-/// Reports circles that are not in [`KNOWN`], and entries of [`KNOWN`] that are no longer circles.
+/// Circles that are not in [`KNOWN`], and entries of [`KNOWN`] that are no longer circles.
 pub fn circles(files: &[File]) -> Complaints {
     let mut crates: BTreeMap<&str, BTreeMap<Module, &str>> = BTreeMap::new();
     for file in files {
@@ -44,7 +43,7 @@ pub fn circles(files: &[File]) -> Complaints {
     Ok(found)
 }
 
-/// The folder of the crate, and the module of a source file.
+/// Of a source file.
 fn module_of(path: &str) -> Option<(&str, Module)> {
     let (folder, rest) = path.strip_suffix(".rs")?.split_once("/src/")?;
     let mut module: Module = rest.split('/').map(str::to_owned).collect();
@@ -54,7 +53,7 @@ fn module_of(path: &str) -> Option<(&str, Module)> {
     (folder == "xtask" || folder.starts_with("crates/")).then_some((folder, module))
 }
 
-/// Sets of two or more modules that reach each other.
+/// Two or more modules that reach each other.
 fn circles_of(modules: &BTreeMap<Module, &str>) -> BTreeSet<Vec<Module>> {
     let edges: BTreeMap<&Module, BTreeSet<Module>> =
         modules.iter().map(|(module, text)| (module, used_by(module, text, modules))).collect();
@@ -78,7 +77,7 @@ fn circles_of(modules: &BTreeMap<Module, &str>) -> BTreeSet<Vec<Module>> {
     modules.keys().map(circle).filter(|circle| circle.len() > 1).collect()
 }
 
-/// Modules that a file uses by its paths, without re-exports and tests.
+/// By its paths, without re-exports and tests.
 fn used_by(own: &Module, text: &str, modules: &BTreeMap<Module, &str>) -> BTreeSet<Module> {
     let code = code_of(text);
     let mut used = BTreeSet::new();
@@ -111,7 +110,7 @@ fn used_by(own: &Module, text: &str, modules: &BTreeMap<Module, &str>) -> BTreeS
     used
 }
 
-/// Code without comments, strings and the tests at the end.
+/// Without comments, strings and the tests at the end.
 fn code_of(text: &str) -> String {
     let text = text.split("]\nmod tests {").next().unwrap_or(text);
     let mut code = String::new();
@@ -124,7 +123,7 @@ fn code_of(text: &str) -> String {
     code
 }
 
-/// Paths of `use` declarations that are not re-exports, and paths from `crate`, `self` or `super` elsewhere.
+/// Of `use` declarations that are not re-exports, and from `crate`, `self` or `super` elsewhere.
 fn paths_of(code: &str) -> Vec<String> {
     let mut paths = Vec::new();
     for statement in code.split(';') {
@@ -147,13 +146,13 @@ fn paths_of(code: &str) -> Vec<String> {
     paths
 }
 
-/// Returns true if an item ends before this position, or an attribute or visibility is before it.
+/// An item ends before this position, or an attribute or visibility is before it.
 fn ends_item(statement: &str, at: usize) -> bool {
     let before = statement[..at].trim_end();
     before.ends_with(['}', ']', ')', '{']) || before.ends_with("pub")
 }
 
-/// The paths of a `use` tree.
+/// Of a `use` tree.
 fn expand(before: &str, tree: &str, paths: &mut Vec<String>) {
     let Some((stem, rest)) = tree.split_once('{') else {
         let path = tree.split(" as ").next().unwrap_or(tree).trim();
@@ -179,7 +178,7 @@ fn expand(before: &str, tree: &str, paths: &mut Vec<String>) {
     }
 }
 
-/// Paths in expressions and types.
+/// In expressions and types.
 fn inline(code: &str) -> Vec<String> {
     let is_path = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == ':';
     let words = code.split(|letter: char| !is_path(letter));

@@ -5,16 +5,15 @@ use std::collections::BTreeSet;
 use super::{Complaints, listed};
 use crate::repository::File;
 
-/// Maximum lines of a file.
+/// Of a file.
 const LINES_MAX: usize = 600;
 
-/// Exceptions with reasons.
+/// With reasons.
 const LONG: [(&str, &str); 0] = [];
 
-/// Crates that may print and exit.
+/// May print and exit.
 const MAY_PRINT: [&str; 2] = ["crates/matchpoint-cli/", "xtask/"];
 
-/// Macros and functions that print or exit.
 const PRINTS: [&str; 6] = ["println!(", "eprintln!(", "print!(", "eprint!(", "dbg!(", "process::exit("];
 
 /// No source file has more than [`LINES_MAX`] lines, except the listed ones.
@@ -89,7 +88,7 @@ pub fn fuzz_targets(files: &[File]) -> Complaints {
         .collect())
 }
 
-/// The lines before the tests at the end of a file, without comments.
+/// Before the tests at the end of a file, without comments.
 fn code(file: &File) -> impl Iterator<Item = (usize, &str)> {
     let until_tests = file.lines().take_while(|(_, line)| *line != "#[cfg(test)]");
     until_tests.map(|(number, line)| (number, line.split("//").next().unwrap_or(line)))

@@ -25,25 +25,24 @@ const TELL_TALES: &[&str] = &[
     "has to do with",
     "comes to",
 ];
-/// Maximum tell-tales in 1000 words of a page.
+/// In 1000 words of a page.
 const TELL_TALES_MAX: f64 = 1.0;
-/// Maximum mean words of a page's sentences.
+/// Words, on average per page.
 const SENTENCE_WORDS_MAX: f64 = 20.0;
-/// Maximum words of the README, of a page about an engine, of another page, and of all pages.
+/// README, page about an engine, other page, all pages.
 const README_WORDS_MAX: usize = 900;
 const ENGINE_PAGE_WORDS_MAX: usize = 700;
 const PAGE_WORDS_MAX: usize = 2500;
 const MANUAL_WORDS_MAX: usize = 45_000;
-/// Maximum words of a test's name, and maximum longer names in 100.
+/// Words, and longer names in 100.
 const TEST_NAME_WORDS_MAX: usize = 7;
 const LONG_TEST_NAMES_MAX: usize = 10;
 
-/// Maximum tell-tales in 1000 words of comments in a part of the tree.
+/// In 1000 words of comments in a part of the tree.
 const COMMENT_TELL_TALES_MAX: f64 = 1.0;
-/// Parts with older comments, and their limits. A limit may only become lower.
+/// With older comments. A limit may only become lower.
 const OLDER: &[(&str, f64)] = &[];
 
-/// Counts of a text.
 #[derive(Default)]
 struct Prose {
     words: usize,
@@ -52,7 +51,7 @@ struct Prose {
 }
 
 impl Prose {
-    /// Adds a paragraph, a list item, a heading or a row of a table.
+    /// A paragraph, a list item, a heading or a row of a table.
     fn add(&mut self, paragraph: &str) {
         let words: Vec<String> = paragraph.split_whitespace().map(str::to_lowercase).collect();
         let is_end =
@@ -71,13 +70,13 @@ impl Prose {
     }
 }
 
-/// Pages of the manual.
+/// Of the manual.
 fn pages(files: &[File]) -> impl Iterator<Item = &File> {
     let is_page = |path: &str| path.starts_with("docs/") && path != "docs/SUMMARY.md" || path == "README.md";
     files.iter().filter(move |file| file.is("md") && is_page(&file.path))
 }
 
-/// The paragraphs of a page, without code, tables and quoted words.
+/// Without code, tables and quoted words.
 fn paragraphs(page: &File) -> Vec<String> {
     let (mut paragraphs, mut is_code) = (vec![String::new()], false);
     for (_, line) in page.lines() {
@@ -138,13 +137,13 @@ pub fn manual(files: &[File]) -> Complaints {
     Ok(complaints)
 }
 
-/// The part of the tree that a file belongs to: a crate, or a folder of the root.
+/// A crate, or a folder of the root.
 fn part(file: &File) -> &str {
     let folders = if file.path.starts_with("crates/") { 2 } else { 1 };
     file.path.match_indices('/').nth(folders - 1).map_or("", |(at, _)| &file.path[..at])
 }
 
-/// Parts of the tree with Rust files.
+/// With Rust files.
 fn parts(files: &[File]) -> Vec<&str> {
     let mut parts: Vec<&str> = files.iter().filter(|file| file.is("rs")).map(part).collect();
     parts.dedup();
@@ -186,7 +185,6 @@ pub fn test_names(files: &[File]) -> Complaints {
     Ok(complaints)
 }
 
-/// The names of the tests in a source.
 fn tests_of(source: &str) -> impl Iterator<Item = &str> {
     let after = source.split("#[test]").skip(1);
     after.filter_map(|rest| {

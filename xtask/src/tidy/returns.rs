@@ -1,23 +1,22 @@
-//! Check for tests that return without testing.
-//!
-//! A test may return early only after a report of the reason: by `leave_out`, or by a helper that calls it.
+//! Tests that return without testing: a test may return early only after a report of the reason, by
+//! `leave_out` or a helper that calls it.
 
 use std::collections::BTreeSet;
 
 use super::Complaints;
 use crate::repository::File;
 
-/// One function of a test file.
+/// Of a test file.
 struct Function<'a> {
     name: &'a str,
     is_test: bool,
-    /// Number of the first line, from 1.
+    /// Of the first line, from 1.
     line: usize,
     lines: Vec<&'a str>,
 }
 
-/// Reports `return` statements of tests without a preceding report. Ignores closures, which leave out one of
-/// several cases.
+/// `return` statements of tests without a preceding report. Closures, which leave out one of several cases,
+/// are ignored.
 pub fn early(files: &[File]) -> Complaints {
     let is_test = |file: &&File| file.path.ends_with(".rs") && file.path.contains("/tests/");
     let read: Vec<(&str, Vec<Function<'_>>)> =
@@ -60,7 +59,7 @@ fn functions(text: &str) -> Vec<Function<'_>> {
     all
 }
 
-/// The names of functions that call `leave_out`, also through others.
+/// They call `leave_out`, also through others.
 fn reporting<'a>(functions: impl Iterator<Item = &'a Function<'a>>) -> BTreeSet<&'a str> {
     let functions: Vec<&Function<'_>> = functions.collect();
     let mut names = BTreeSet::from(["leave_out"]);
@@ -82,7 +81,7 @@ fn has_call(line: &str, names: &BTreeSet<&str>) -> bool {
     })
 }
 
-/// Lines of a test, from its first line, that return without a report.
+/// From the first line of the test.
 fn silent(test: &Function<'_>, reporting: &BTreeSet<&str>) -> Vec<usize> {
     let indent = test.lines[0].len() - test.lines[0].trim_start().len() + 4;
     let indent_of = |line: &str| line.len() - line.trim_start().len();
