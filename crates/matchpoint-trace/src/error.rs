@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 /// A trace that cannot be read.
 #[derive(Debug)]
 pub struct TraceError {
-    /// File or folder with the error.
+    /// With the error.
     pub path: PathBuf,
-    /// Byte offset of the error in a binary file.
+    /// In a binary file.
     pub offset: Option<u64>,
-    /// Line of the error in a text file, from 1.
+    /// In a text file, from 1.
     pub line: Option<u64>,
     /// Problem that the reader found.
     pub problem: String,
-    /// Action for the user.
+    /// For the user.
     pub advice: String,
 }
 
@@ -45,7 +45,7 @@ impl TraceError {
         self
     }
 
-    /// The error for a file that could not be opened or mapped.
+    /// A file could not be opened or mapped.
     pub fn io(path: &Path, error: &io::Error) -> Self {
         TraceError::new(path, error.to_string(), "check the path and its permissions")
     }

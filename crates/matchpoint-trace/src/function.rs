@@ -1,18 +1,18 @@
 //! MPI functions in traces: functions of MPI-5.0 that move data, create communicators or are frequent, and
-//! functions of older versions. All other functions are [`Function::Unknown`].
+//! functions of older versions. All others are [`Function::Unknown`].
 
-/// Class of a function, for statistics of calls.
+/// For statistics of calls.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Class {
-    /// Messages (MPI-4.1 §3 without completion, and §4).
+    /// MPI-4.1 §3 without completion, and §4.
     PointToPoint,
     /// `Wait*`, `Test*`, and other queries of requests.
     Completion,
-    /// Collective communication (§6, and the neighborhood collectives of §8).
+    /// §6, and the neighborhood collectives of §8.
     Collective,
-    /// One-sided communication (§12).
+    /// §12
     OneSided,
-    /// Communicators, groups and topologies (§7, §8).
+    /// Also groups and topologies (§7, §8).
     Communicator,
     /// All other functions.
     Other,
@@ -27,16 +27,16 @@ macro_rules! functions {
         pub enum Function { $($($name,)*)* }
 
         impl Function {
-            /// All functions, in the order of their discriminants.
+            /// In the order of their discriminants.
             pub const ALL: &'static [Function] = &[$($(Function::$name,)*)*];
 
-            /// Name of the function in the standard.
+            /// In the standard.
             pub fn name(self) -> &'static str {
                 const NAMES: &[&str] = &[$($(concat!("MPI_", stringify!($name)),)*)*];
                 NAMES[self as usize]
             }
 
-            /// Function with this name. The name may be the large-count variant (`MPI_Send_c`).
+            /// Also of the large-count variant (`MPI_Send_c`).
             pub fn named(name: &str) -> Option<Function> {
                 let short = name.strip_suffix("_c").unwrap_or(name);
                 let known = Function::ALL.iter().filter(|function| **function != Function::Unknown);

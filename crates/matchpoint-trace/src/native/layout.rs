@@ -5,7 +5,7 @@ use crate::function::{Class, Function};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Field {
-    /// A handle: letter `c`, `q`, `m` or `a`.
+    /// `c`, `q`, `m` or `a`.
     Handle(HandleKind),
     Signed,
     Unsigned,
@@ -16,7 +16,7 @@ pub(crate) enum Field {
     Processes,
 }
 
-/// Kind of a handle. Handles of one kind are stored as differences.
+/// Handles of one kind are stored as differences.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum HandleKind {
     Communicator,
@@ -44,7 +44,7 @@ impl Field {
     }
 }
 
-/// Functions with equal fields and effects.
+/// Of functions with equal fields and effects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum FieldLayout {
     Send(SendMode),
@@ -77,16 +77,16 @@ pub(crate) enum FieldLayout {
     Split,
     /// Creates a communicator from another communicator.
     Create,
-    /// Creates a communicator; only the members make the call, with a tag.
+    /// Only the members make the call, with a tag.
     CreateGroup,
-    /// Creates a communicator without a parent.
+    /// Without a parent.
     CreateFromGroup,
     InterCreate,
     Merge,
     CommFree,
     Init,
     Finalize,
-    /// A function with fields that have no use, or without fields.
+    /// Without useful fields.
     Other,
 }
 
@@ -212,22 +212,22 @@ impl FieldLayout {
     }
 }
 
-/// Fields of a function's calls, as letters.
+/// As letters.
 pub fn fields(function: Function) -> &'static str {
     FieldLayout::of(function).fields()
 }
 
-/// Name of the remark that lists the members of a new communicator.
+/// Remark with the members of a new communicator.
 pub const MEMBERS: &str = "+members";
 
-/// Fields of the remark `+members`.
+/// Of the remark `+members`.
 pub const MEMBERS_FIELDS: &str = "cGG";
 
-/// Name of the remark with the lengths of the MPI library's queues.
+/// Remark with the lengths of the MPI library's queues.
 pub const QUEUES: &str = "+queues";
 
-/// Fields of the remark `+queues`.
+/// Of the remark `+queues`.
 pub const QUEUES_FIELDS: &str = "iii";
 
-/// Suffix of a function's name for calls that failed.
+/// Of a function's name, for calls that failed.
 pub const FAILED: &str = " (failed)";

@@ -1,4 +1,4 @@
-//! Tests that damaged files give errors with a position, and no crash.
+//! Damaged files give errors with a position, and no crash.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ use crate::records::all;
 use crate::traces::REAL;
 use crate::writer::{Bytes, Writer};
 
-/// Reads a file until the end or an error. The number of calls must be possible for the number of bytes.
+/// Until the end or an error. The number of calls must be possible for the number of bytes.
 fn read(bytes: &[u8]) {
     let Ok(mut stream) = read_bytes(bytes) else { return };
     let mut call = Call::default();

@@ -1,4 +1,4 @@
-//! Test of every function of the format, in several versions: see `data/README.md`.
+//! Every function of the format, in several versions: see `data/README.md`.
 
 use std::fs::{self, File};
 use std::io::Read;

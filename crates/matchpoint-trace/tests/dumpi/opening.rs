@@ -1,4 +1,4 @@
-//! Tests of the files of a trace, and of errors for paths without a trace.
+//! Files of a trace, and errors for paths without a trace.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Tests of the meaning of generated records.
+//! Meaning of generated records.
 
 use matchpoint_trace::call::{
     Action, Await, CommId, Completion, GroupId, NewComm, NewGroup, Peer, ReceiveArgs, RequestId, SendArgs,
@@ -17,7 +17,7 @@ pub fn all(file: &[u8]) -> Result<Vec<Call>, TraceError> {
     Ok(calls)
 }
 
-/// Reads the only call of a file with one record.
+/// Of a file with one record.
 fn one(function: u16, arguments: Bytes) -> Call {
     let calls = all(&Writer::new([13, 0, 0]).call(function, arguments).file()).unwrap();
     assert_eq!(calls.len(), 1);
@@ -28,7 +28,7 @@ fn bytes() -> Bytes {
     Bytes::default()
 }
 
-/// Arguments of a message with three integers to or from `peer`, in `MPI_COMM_WORLD`.
+/// Three integers to or from `peer`, in `MPI_COMM_WORLD`.
 fn message(peer: i32, tag: i32) -> Bytes {
     bytes().int(3).half(9).int(peer).int(tag).half(2)
 }

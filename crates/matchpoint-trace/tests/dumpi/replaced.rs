@@ -1,5 +1,4 @@
-//! Tests of calls that the format cannot represent: the writer replaces or omits these calls, and always
-//! reports this.
+//! Calls that the format cannot represent: the writer replaces or omits these calls, and always reports this.
 
 use matchpoint_trace::call::{
     Action, Await, CommId, Completion, HandleId, NewComm, Peer, ReceiveArgs, RequestId, SendArgs, SendMode,

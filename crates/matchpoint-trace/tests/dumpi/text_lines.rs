@@ -1,4 +1,4 @@
-//! Tests with small pieces of `dumpi2ascii` text.
+//! Small pieces of `dumpi2ascii` text.
 
 use matchpoint_trace::call::{Action, Await, CommId, GroupId, NewGroup, Peer, TagArg};
 use matchpoint_trace::readers::dumpi::text;

@@ -1,4 +1,4 @@
-//! Tests that read the writer's files again, with real traces and random calls.
+//! The writer's files, read again, with real traces and random calls.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ pub fn written(calls: &[Call]) -> (Vec<Call>, Deviations) {
     (found, deviations)
 }
 
-/// Numbers objects independently of their ids.
+/// Independent of the ids.
 #[derive(Default)]
 struct Numbers {
     live: BTreeMap<u32, u32>,
@@ -44,7 +44,7 @@ impl Numbers {
         100 + self.begun
     }
 
-    /// Number of an object; a new number if the creation of the object was not seen.
+    /// A new number if the creation of the object was not seen.
     fn named(&mut self, id: u32, known: u32) -> u32 {
         if id <= known { id } else { self.live.get(&id).copied().unwrap_or_else(|| self.begin(id)) }
     }
@@ -215,7 +215,7 @@ fn real_traces_survive_round_trip() {
     }
 }
 
-/// Functions that have records, taken from a file with all functions.
+/// With records, from a file with all functions.
 fn functions() -> Vec<Function> {
     let (_, bytes) = files("bin").remove(0);
     let (mut stream, mut call) = (read_bytes(&bytes).unwrap(), Call::default());
@@ -228,7 +228,7 @@ fn functions() -> Vec<Function> {
     found
 }
 
-/// Changes a random call so that a process could make the call.
+/// A process could make the call.
 fn possible(random: &mut Random, call: &mut Call) {
     let single = !call.function.name().contains("all")
         && !call.function.name().contains("any")
@@ -311,7 +311,7 @@ fn names_requests(action: &Action) -> bool {
     matches!(action, Complete { .. } | Start | Cancel | RequestFree | RequestStatus)
 }
 
-/// The call that a reader returns from a format without lists of members.
+/// From a format without lists of members.
 fn expected(call: &Call) -> Call {
     let mut call = call.clone();
     let split = call.function == Function::Comm_split;
@@ -330,7 +330,6 @@ fn expected(call: &Call) -> Call {
     call
 }
 
-/// Removes the fields that records do not have.
 fn known(mut found: Call, expected: &Call) -> Call {
     match (&mut found.action, &expected.action) {
         (action, Action::Other) => {

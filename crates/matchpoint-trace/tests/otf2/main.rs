@@ -1,5 +1,5 @@
-//! Tests of the OTF2 reader, with an archive written by OTF2's own library. Without that library, or a
-//! compiler for `write.c`, the tests are skipped.
+//! The OTF2 reader, with an archive written by OTF2's library. Without that library, or a compiler for
+//! `write.c`, the tests are skipped.
 #![cfg(feature = "otf2")]
 
 #[path = "../../../matchpoint-cli/tests/left_out/mod.rs"]
@@ -17,7 +17,7 @@ use matchpoint_trace::{Call, Function, Trace, open};
 
 use left_out::leave_out;
 
-/// The archive that `write.c` writes.
+/// By `write.c`.
 static WRITTEN: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("otf2");
     let _ = std::fs::remove_dir_all(&folder);

@@ -14,7 +14,7 @@ pub(super) struct Arguments<'a> {
     pub(super) sizes: &'a Sizes,
 }
 
-/// Sets the action of a call. `call` already has its function, requests and integers.
+/// `call` has its function, requests and integers.
 #[inline]
 pub(super) fn interpret(record: &Record, sizes: &Sizes, call: &mut Call) {
     let arguments = Arguments { record, sizes };
@@ -182,7 +182,7 @@ impl Arguments<'_> {
         }
     }
 
-    /// Completes the request at `index`. `MPI_UNDEFINED` and out-of-bounds values mean no request.
+    /// `MPI_UNDEFINED` and out-of-bounds values are no request.
     fn one(&self, call: &mut Call, index: i32, status: usize) {
         let Ok(index) = u32::try_from(index) else { return };
         if call.requests.get(index as usize).is_some_and(|request| *request != RequestId::NULL) {

@@ -14,12 +14,12 @@ use crate::readers::map::Map;
 use crate::readers::reader::Reader;
 use crate::trace::{RankReader, Trace};
 
-/// Reads folders, `.meta` files, and the `.bin` file of one rank.
+/// Folders, `.meta` files, and the `.bin` file of one rank.
 pub(in crate::readers) const READER: Reader = Reader { name: "DUMPI (.meta and .bin)", is_trace, open };
 
 static FORM: Form = Form { suffix: "", rank: |path| rank_in_name(path).map(|(_, rank)| rank), facts, stream };
 
-/// Reads the stream of one rank from the bytes of a `.bin` file.
+/// One rank, from the bytes of a `.bin` file.
 ///
 /// # Errors
 /// The bytes are not a `.bin` file.
@@ -35,7 +35,7 @@ fn is_trace(path: &Path) -> bool {
     }
 }
 
-/// Recognizes a file of a trace by its name, even if the file is damaged.
+/// By name, even if the file is damaged.
 fn is_part(path: &Path) -> bool {
     if has_extension(path, "meta") {
         return true;
@@ -67,6 +67,6 @@ fn stream(path: &Path, kept: &OnceLock<Map>) -> Result<Box<dyn RankReader>, Trac
         Some(map) => map.clone(),
         None => Map::open(path)?,
     };
-    // Keeps the mapped file: page faults of a second pass took 3 % of the time of both passes.
+    // Page faults of a second pass took 3 % of the time of both passes.
     Ok(Box::new(Stream::new(path.to_owned(), kept.get_or_init(|| map).clone())?))
 }

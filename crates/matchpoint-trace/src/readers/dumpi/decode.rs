@@ -13,11 +13,11 @@ mod mask_bits {
     pub const WALL_TIMES: u8 = 1 << 3;
     pub const THREAD: u8 = 1 << 6;
     pub const COUNTERS: u8 = 1 << 7;
-    /// Mask of the parts that nearly every record has; statuses are excluded.
+    /// Parts of nearly every record, except statuses.
     pub const USUAL: u8 = THREAD | CPU_TIMES | WALL_TIMES;
 }
 
-/// Times of entry and return: biased seconds in 16 bits, and nanoseconds.
+/// Biased seconds in 16 bits, and nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Times {
     pub enter: (u16, i32),
@@ -27,7 +27,7 @@ pub(super) struct Times {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Head {
     mask: u8,
-    /// Thread of the call; 0 if not recorded.
+    /// 0 if not recorded.
     pub thread: u16,
     pub cpu: Option<Times>,
     pub wall: Option<Times>,
@@ -61,8 +61,8 @@ impl Head {
     }
 }
 
-/// Reads label and head of a record with the usual parts. One bounds check covers all parts. Returns `None`
-/// for other records, without advancing.
+/// One bounds check covers a record with the usual parts. Returns `None` for other records, without
+/// advancing.
 #[inline]
 pub(super) fn read_usual_head(cursor: &mut Cursor) -> Option<(&'static Layout, Head)> {
     let bytes: &[u8; 29] = cursor.peek()?;
@@ -107,7 +107,7 @@ pub(super) enum Entry {
     Call(&'static Layout),
     /// Entry or exit of an instrumented function of the program.
     Mark,
-    /// End of the stream of records.
+    /// Of the stream of records.
     End,
 }
 
@@ -240,7 +240,7 @@ impl<'c, 'b, 'r> Fields<'c, 'b, 'r> {
     }
 }
 
-/// Reads a status. Before version 0.6.3, statuses had no tag.
+/// Before version 0.6.3, statuses had no tag.
 #[inline]
 fn status(bytes: &[u8]) -> Status {
     let word = |at: usize| bytes.get(at..).and_then(<[u8]>::first_chunk).copied().map(i32::from_be_bytes);

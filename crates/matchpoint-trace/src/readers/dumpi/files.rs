@@ -11,7 +11,6 @@ use crate::error::TraceError;
 #[derive(Debug)]
 pub(super) struct Files {
     pub path: PathBuf,
-    /// File of each rank.
     pub by_rank: BTreeMap<u32, PathBuf>,
     pub meta: Option<Meta>,
     pub prefix: String,
@@ -20,11 +19,11 @@ pub(super) struct Files {
 #[derive(Debug)]
 pub(super) enum TraceFiles {
     Ranks(Files),
-    /// The file of one rank; the file name may not contain the rank.
+    /// The file name may not contain the rank.
     SingleRank(PathBuf),
 }
 
-/// Finds the files of a trace. `path` is a folder, a `.meta` file, or the file of one rank.
+/// `path` is a folder, a `.meta` file, or the file of one rank.
 ///
 /// # Errors
 /// There is no trace, or more than one.
@@ -42,7 +41,7 @@ pub(super) fn has_extension(path: &Path, extension: &str) -> bool {
     path.extension().is_some_and(|found| found.eq_ignore_ascii_case(extension))
 }
 
-/// The paths in a folder, sorted.
+/// Sorted.
 ///
 /// # Errors
 /// The folder cannot be read.
@@ -64,7 +63,7 @@ pub(super) fn name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Parses the file name `PREFIX-RANK.bin`.
+/// Of `PREFIX-RANK.bin`.
 pub(super) fn rank_in_name(path: &Path) -> Option<(String, u32)> {
     let name = name(path);
     let stem = name.strip_suffix(".bin").or_else(|| name.strip_suffix(".BIN"))?;

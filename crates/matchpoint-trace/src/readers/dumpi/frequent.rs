@@ -9,9 +9,9 @@ use crate::call::{
 };
 use crate::function::Function;
 
-/// Reads a frequent call. Returns false for other calls, without an advance.
+/// Returns false for other calls, without an advance.
 ///
-/// The function is inlined at two places: a result in memory took a tenth of the time of a short record.
+/// Inlined at two places: a result in memory took a tenth of the time of a short record.
 #[inline(always)]
 pub(super) fn read(
     cursor: &mut Cursor,
@@ -19,11 +19,11 @@ pub(super) fn read(
     statuses: Statuses,
     call: &mut Call,
 ) -> Result<bool, Fault> {
-    // Each arm assigns fields separately. A common value of all arms took a fifth of this function's time,
-    // because the processor did not forward its wider pieces.
+    // Separate assignments: a common value of all arms took a fifth of this function's time, because the
+    // processor did not forward its wider pieces.
     match call.function {
         Function::Isend => {
-            // A truncated record returns false: the layouts then report the position of the record.
+            // After false, the layouts report the position of a truncated record.
             let Some((transfer, request)) = Transfer::with_request(cursor, sizes) else { return Ok(false) };
             call.action = Action::Send { args: transfer.send(), request: Some(request) };
         }
@@ -89,7 +89,7 @@ fn probe(cursor: &mut Cursor, statuses: Statuses, call: &mut Call) -> Result<(),
     Ok(())
 }
 
-/// Skips the requests of a frequent call. Returns false for other calls, without an advance.
+/// Returns false for other calls, without an advance.
 #[inline(always)]
 pub(super) fn skip_requests(cursor: &mut Cursor, statuses: Statuses, call: &mut Call) -> Result<bool, Fault> {
     match call.function {
@@ -186,12 +186,11 @@ fn read_requests(cursor: &mut Cursor, call: &mut Call) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Completes all requests. Null requests have a status too.
+/// Null requests have a status too.
 #[inline]
 fn complete_all(call: &mut Call, mut statuses: impl Iterator<Item = Status>) {
     call.completions.reserve(call.requests.len());
-    // A loop without iterator adapters: adapters copied each status three times, a tenth of the time for
-    // traces with long Waitalls.
+    // Iterator adapters copied each status three times, a tenth of the time for traces with long Waitalls.
     for (index, &request) in (0..).zip(&call.requests) {
         let status = statuses.next();
         if request != RequestId::NULL {

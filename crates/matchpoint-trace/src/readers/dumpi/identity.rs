@@ -8,12 +8,12 @@ use crate::trace::RankReader;
 pub(super) struct Identity {
     pub rank: Option<u32>,
     pub ranks: Option<u32>,
-    /// Highest rank of any communicator in the stream: a lower bound of the number of ranks.
+    /// Highest rank of any communicator: a lower bound of the number of ranks.
     pub highest: u32,
 }
 
 impl Identity {
-    /// Reads a stream up to the first damage, which a later reader reports.
+    /// Up to the first damage, which a later reader reports.
     pub fn of(stream: &mut dyn RankReader) -> Identity {
         let (mut identity, mut call) = (Identity::default(), Call::default());
         while !identity.complete() && stream.read(&mut call).unwrap_or(false) {
@@ -48,7 +48,7 @@ impl Identity {
 }
 
 impl Identity {
-    /// Determines rank, number of ranks and notes. `named` is the rank in the file name.
+    /// Rank, number of ranks and notes. `named` is the rank in the file name.
     pub fn resolve(self, named: Option<u32>) -> (u32, u32, Vec<String>) {
         let mut notes = Vec::new();
         let rank = self.rank.or(named).unwrap_or(0).min(MOST_RANKS - 1);

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::version::Version;
 use crate::error::TraceError;
 
-/// Maximum number of ranks. A larger number in a file counts as damage.
+/// A larger number in a file is damage.
 pub(super) const MOST_RANKS: u32 = 1 << 20;
 
 #[derive(Clone, PartialEq, Eq, Default, Debug)]

@@ -8,33 +8,33 @@ use super::sizes::Sizes;
 use super::version::Version;
 use crate::error::TraceError;
 
-/// First eight bytes of a file; the index begins with the same bytes.
+/// Also at the beginning of the index.
 pub(super) const MAGIC: u64 = 0xffaa_dd44_554d_5049;
-/// First eight bytes of the footer.
+/// At the beginning of the footer.
 pub(super) const FOOTER_MAGIC: u64 = 0xf007_fee7;
 
 #[derive(Clone, Debug)]
 pub(super) struct Sections {
     pub version: Version,
-    /// Bias of processor times, in seconds.
+    /// Of processor times.
     pub cpu_bias: i32,
-    /// Bias of wall clock times, in seconds.
+    /// Of wall clock times.
     pub wall_bias: i32,
-    /// Offset of the first record.
+    /// Of the first record.
     pub start: usize,
-    /// Upper bound of the end of the records.
+    /// Upper bound, of the records.
     pub end: usize,
     pub sizes: Sizes,
     footer: Option<usize>,
 }
 
-/// Numbers of calls by function.
+/// By function.
 pub(super) struct Counts {
     pub called: Vec<u32>,
     pub ignored: Vec<u32>,
 }
 
-/// Offsets of the sections; 0 if a section is absent.
+/// 0 if a section is absent.
 #[derive(Default)]
 struct Index {
     sizes: u64,
@@ -45,8 +45,8 @@ struct Index {
 }
 
 impl Index {
-    /// The index is at the end of the file. Newer versions added sections at the beginning of the index, so
-    /// the length of the index follows from the position of the magic number.
+    /// Newer versions added sections at the beginning of the index, so its length follows from the position
+    /// of the magic number.
     fn find(bytes: &[u8]) -> Option<(usize, Index)> {
         (5..=8).rev().find_map(|words| {
             let at = bytes.len().checked_sub(words * 8).filter(|at| *at >= 16)?;

@@ -17,7 +17,7 @@ use crate::error::TraceError;
 use crate::function::Function;
 use crate::trace::RankReader;
 
-/// Stream of one rank. `B` holds the bytes of the file: a slice, or a mapped file.
+/// `B` holds the bytes of the file: a slice, or a mapped file.
 pub(super) struct Stream<B> {
     bytes: B,
     path: PathBuf,
@@ -50,7 +50,7 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
         self.sections.version
     }
 
-    /// Whether the first call has wall clock times, and whether it has processor times.
+    /// Of the first call: wall clock times, processor times.
     pub fn timed(&self) -> (bool, bool) {
         let mut cursor = self.cursor();
         let head = entry(&mut cursor).and_then(|_| Head::read(&mut cursor));
@@ -65,7 +65,7 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
         Cursor::new(&self.bytes[..self.sections.end], self.at)
     }
 
-    /// Reads the next call. With `OUTLINE`, the function skips data that the first pass does not use.
+    /// With `OUTLINE`, without data that the first pass does not use.
     #[inline]
     fn advance<const OUTLINE: bool>(&mut self, call: &mut Call) -> Result<bool, Fault> {
         let Stream { bytes, sections, record, .. } = self;
@@ -125,9 +125,7 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
     }
 }
 
-/// Finds the next record and its function; `None` at the end.
-///
-/// In older versions the stream ends with `MPI_Finalize`; later data is no record.
+/// `None` at the end. In older versions the stream ends with `MPI_Finalize`; later data is no record.
 #[inline]
 fn next(cursor: &mut Cursor, at: &mut usize, finalized: bool) -> Result<Option<&'static Layout>, Fault> {
     while !cursor.ended() {

@@ -6,7 +6,7 @@ use super::form::Facts;
 use super::layout::LAYOUTS;
 use super::version::Version;
 
-/// Maximum number of functions that a note names.
+/// Functions of a note.
 const NAMED: usize = 5;
 
 #[derive(Default)]
@@ -48,7 +48,7 @@ impl Survey {
         self.files == 0
     }
 
-    /// Most frequent version of the files.
+    /// Of the files.
     pub fn version(&self) -> Option<Version> {
         self.versions.iter().max_by_key(|(_, count)| **count).map(|(version, _)| *version)
     }

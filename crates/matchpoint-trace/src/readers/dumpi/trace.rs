@@ -57,7 +57,7 @@ pub(super) fn of_ranks(form: &'static Form, files: Files) -> Result<Box<dyn Trac
     builder.finish(|rank| format!("no file of rank {rank} of {}", files.prefix))
 }
 
-/// Opens the file of a single rank. The rank is in the file name or in the stream.
+/// The rank is in the file name or in the stream.
 ///
 /// # Errors
 /// The file cannot be read.
@@ -140,8 +140,7 @@ impl Builder {
         Ok(())
     }
 
-    /// Creates the trace. A trace with some damaged ranks is accepted, because the readers of these ranks
-    /// report the damage.
+    /// A trace with some damaged ranks is accepted, because their readers report the damage.
     fn finish(mut self, why: impl Fn(u32) -> String) -> Result<Box<dyn Trace>, TraceError> {
         if self.present.is_empty() {
             return Err(self.no_readable_file());

@@ -11,7 +11,7 @@ use crate::call::{
 use crate::native::MOST_RANKS;
 use crate::native::layout::{FieldLayout, HandleKind};
 
-/// Ids of the objects of a process, found by handles.
+/// By handles.
 #[derive(Default)]
 pub(super) struct Ids {
     comms: Comms,
@@ -40,7 +40,7 @@ impl Fields<'_, '_> {
 
     #[inline]
     fn read_action(&mut self, shape: FieldLayout, call: &mut Call) -> Result<(), Fault> {
-        // Each arm assigns the action separately: a common value would be assembled in memory first.
+        // Separate assignments: a common value would be assembled in memory first.
         match shape {
             FieldLayout::Isend(mode) => {
                 let args = self.send(mode)?;
@@ -74,7 +74,7 @@ impl Fields<'_, '_> {
         Ok(())
     }
 
-    /// Reads rare calls. The function is separate, so that frequent calls stay short.
+    /// Separate, so that frequent calls stay short.
     fn read_rare(&mut self, shape: FieldLayout, call: &mut Call) -> Result<Action, Fault> {
         Ok(match shape {
             FieldLayout::SendInit(mode) => {
@@ -141,7 +141,7 @@ impl Fields<'_, '_> {
         })
     }
 
-    /// Reads the members of a new communicator from the remark after its creation.
+    /// From the remark after the creation.
     pub fn members(&mut self, size: u32, call: &mut Call) -> Result<(), Fault> {
         self.raw(HandleKind::Communicator)?;
         call.integers.clear();
@@ -198,7 +198,7 @@ impl Fields<'_, '_> {
         };
         let handle = self.raw(HandleKind::Communicator)?;
         let comm = self.ids.comms.make(handle);
-        // A process with a null communicator is not a member, so the call has no members.
+        // A process with a null communicator is not a member.
         let how = match how {
             NewComm::Unknown if comm == CommId::NULL => NewComm::Listed { own: 0, tag: None },
             how => how,
@@ -275,7 +275,7 @@ impl Fields<'_, '_> {
         Ok(RequestId(self.ids.requests.begin(handle, persistent)))
     }
 
-    /// Reads the handle of a matched probe's message, and ends the message.
+    /// And ends the message.
     fn message(&mut self) -> Result<HandleId, Fault> {
         let handle = self.raw(HandleKind::Message)?;
         self.ids.messages.next_call();

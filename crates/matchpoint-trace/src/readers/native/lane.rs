@@ -16,32 +16,32 @@ pub(super) struct CallHead {
     pub leave: u64,
 }
 
-/// Fields of a remark with queue lengths.
+/// A remark.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TickedQueues {
     pub ticks: u64,
     pub lengths: [i64; 3],
 }
 
-/// Position of the reader in a thread's calls.
+/// In a thread's calls.
 pub(super) struct Lane {
     pub thread: u16,
-    /// Start of the search for the next block.
+    /// Where the search for the next block starts.
     next_block: usize,
     pub block: usize,
-    /// Byte range of the block in the file, if stored unpacked.
+    /// Byte range in the file, if unpacked there.
     stored: Option<(usize, usize)>,
     buffer: Vec<u8>,
-    /// Position in the block.
+    /// In the block.
     pub at: usize,
     until: usize,
-    /// Position in the separate times of the block, if any.
+    /// In the separate times, if any.
     times: Option<usize>,
     ticks: u64,
     pub last: LastHandles,
-    /// Head of the next call, if already read.
+    /// If already read.
     pub next_call: Option<CallHead>,
-    /// True if the bytes of the block were released.
+    /// The bytes of the block were released.
     is_released: bool,
 }
 
@@ -82,7 +82,7 @@ impl Lane {
         (Cursor::new(&content(self.stored, &self.buffer, file)[..self.until], self.at), &mut self.last)
     }
 
-    /// Reads the next call in this block, and skips remarks. Returns false at the end of the block.
+    /// Skips remarks. Returns false at the end of the block.
     #[inline]
     pub fn read_next(
         &mut self,
@@ -100,7 +100,7 @@ impl Lane {
         }
     }
 
-    /// Reads the next remark of the kind `wanted`, and skips other remarks.
+    /// Skips remarks of other kinds.
     pub fn remark<'p>(
         &mut self,
         file: &[u8],
@@ -146,7 +146,7 @@ impl Lane {
         Ok(Some((CallHead { function: function as u32, enter: self.ticks, leave }, plan)))
     }
 
-    /// Skips a remark, and keeps queue lengths.
+    /// Keeps queue lengths.
     #[cold]
     fn skip_remark(
         &mut self,
@@ -173,7 +173,7 @@ impl Lane {
         Ok(())
     }
 
-    /// Reads the thread's next block. Returns false if no such block exists before position `good`.
+    /// Returns false without such a block before position `good`.
     ///
     /// # Errors
     /// The block is damaged.
@@ -214,7 +214,7 @@ impl Lane {
         Ok(())
     }
 
-    /// Releases the bytes of the block until [`restore_block`](Self::restore_block).
+    /// Until [`restore_block`](Self::restore_block).
     pub fn release_block(&mut self) {
         (self.buffer, self.is_released) = (Vec::new(), true);
     }
@@ -240,7 +240,7 @@ impl Lane {
         self.stored.map_or(self.block, |(from, _)| from + self.at) as u64
     }
 
-    /// Entry time of the first call in the next block, and the latest return time in the block.
+    /// Of the next block: entry of the first call, and the latest return.
     pub fn span(mut self, path: &Path, file: &[u8], facts: &Facts) -> Option<(u64, u64)> {
         self.next_block(path, file, facts.good).ok().filter(|is_present| *is_present)?;
         let mut span: Option<(u64, u64)> = None;

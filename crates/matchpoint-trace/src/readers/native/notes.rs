@@ -1,4 +1,4 @@
-//! Notes about a trace's limitations, as sentences.
+//! Limitations of a trace, as sentences.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -31,8 +31,7 @@ pub(super) fn all(files: &Files, manifest: &Manifest, ranks: u32) -> Vec<String>
     notes.into_iter().flatten().collect()
 }
 
-/// Maximum error between the clocks of all ranks. `None` if a host's clock was not compared with the clock of
-/// rank 0's host.
+/// Between the clocks of all ranks. `None` if a host's clock was not compared with that of rank 0's host.
 pub(super) fn clock_error_ns(files: &Files) -> Option<u64> {
     let hosts = hosts(files);
     let error = |facts: &Facts| match facts.time.offsets.iter().map(|offset| offset.2).max() {
@@ -78,7 +77,7 @@ fn damaged(files: &Files) -> Option<String> {
     Some(format!("The files of {} ranks are damaged, for example {name}: {problem}.", bad.len()))
 }
 
-/// Note about files that were longer at the end of the run.
+/// Files were longer at the end of the run.
 fn cut_short(files: &Files, manifest: &Manifest) -> Option<String> {
     let cut = manifest.finished().into_iter().filter_map(|(rank, listed)| {
         let file = files.get(&rank).filter(|file| is_cut(file, listed))?;
@@ -103,8 +102,7 @@ fn is_cut(file: &RankFile, listed: &manifest::RankFile) -> bool {
     (file.map.len() as u64) < listed.bytes
 }
 
-/// Note about files without an end. If the manifest has the lengths and a file was never longer, the process
-/// was killed.
+/// Without an end: if the manifest has the lengths and a file was never longer, the process was killed.
 fn ended_early(files: &Files, manifest: &Manifest) -> Option<String> {
     let finished = manifest.finished();
     let was_cut = |rank, file| finished.get(&rank).is_some_and(|listed| is_cut(file, listed));
@@ -143,7 +141,7 @@ fn within(facts: &Facts) -> String {
     within.collect()
 }
 
-/// Time of the last call, in seconds since the first entry of a call.
+/// Since the first entry of a call.
 fn last_s(file: &RankFile, facts: &Facts) -> Option<f64> {
     let mut time = Timeline::new(&facts.time, facts.head.clock.hz);
     let blocks = facts.threads.iter();

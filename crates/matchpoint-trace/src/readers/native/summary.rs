@@ -10,28 +10,28 @@ use crate::native::is_rank_file;
 use crate::readers::map::Map;
 use crate::search::SearchCost;
 
-/// Summary of one rank's file.
+/// Of one rank's file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Summary {
     /// Path of the file.
     pub path: PathBuf,
-    /// Length of the file in bytes.
+    /// Of the file.
     pub bytes: u64,
-    /// Number of calls in the file.
+    /// In the file.
     pub calls: u64,
     /// Head of the file.
     pub head: Head,
-    /// End of the file; `None` if the process died.
+    /// `None` if the process died.
     pub end: Option<End>,
     /// Functions that threads had entered a second or longer before the process died.
     pub within: Vec<String>,
-    /// Files with the process's code; empty if the file has no call sites.
+    /// Files with the process's code, if the file has call sites.
     pub modules: Vec<Module>,
     /// Measured costs of the library.
     pub searches: Vec<SearchCost>,
 }
 
-/// Summaries of the files in a folder, by rank. A file without a head is omitted; its process died early.
+/// By rank, without files without a head, of processes that died early.
 ///
 /// # Errors
 /// The folder or a file cannot be read.

@@ -4,7 +4,7 @@ use super::super::ids;
 use super::super::version::Version;
 use crate::call::Status;
 
-/// A time in seconds and nanoseconds.
+/// Seconds and nanoseconds.
 pub(super) type Time = (i64, i32);
 
 /// First or last line of a call.
@@ -55,11 +55,11 @@ pub(super) fn number<T: std::str::FromStr>(text: &[u8]) -> Option<T> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }
 
-/// An argument: `type name=value`, or `type name[length]=value`.
+/// `type name=value`, or `type name[length]=value`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Argument<'a> {
     pub name: &'a [u8],
-    /// True if the argument is one status or several statuses.
+    /// One status or several.
     pub status: bool,
     pub value: &'a [u8],
 }
@@ -72,14 +72,14 @@ impl Argument<'_> {
         Some(Argument { name, status: kind == b"MPI_Status", value })
     }
 
-    /// The number of a scalar argument. Words in parentheses may follow the number. Requests are in brackets.
+    /// Words in parentheses may follow the number. Requests are in brackets.
     pub fn scalar(&self) -> Option<i32> {
         let value = self.value.strip_prefix(b"[").unwrap_or(self.value);
         number(value.split(|byte| matches!(byte, b' ' | b']')).next()?)
     }
 }
 
-/// Parses a list such as `[1, 2]` or `[[1, 2], [3, 4]]`, or `<IGNORED>`. Returns `None` for other text.
+/// `[1, 2]` or `[[1, 2], [3, 4]]`, or `<IGNORED>`. Returns `None` for other text.
 pub(super) fn list(value: &[u8], numbers: &mut Vec<i32>) -> Option<()> {
     numbers.clear();
     if value.starts_with(b"<IGNORED>") {
@@ -92,7 +92,7 @@ pub(super) fn list(value: &[u8], numbers: &mut Vec<i32>) -> Option<()> {
     Some(())
 }
 
-/// Parses statuses such as `[{bytes=8, cancelled=0, source=1, tag=2, error=0}]`, or `<IGNORED>`.
+/// `[{bytes=8, cancelled=0, source=1, tag=2, error=0}]`, or `<IGNORED>`.
 pub(super) fn statuses(value: &[u8], statuses: &mut Vec<Status>) -> Option<()> {
     for one in value.split(|byte| *byte == b'{').skip(1) {
         let field = |name: &[u8]| {
@@ -115,7 +115,7 @@ pub(super) fn version(first: &[u8]) -> Option<Version> {
     Some(Version(parts.next()??, parts.next()??, parts.next()??))
 }
 
-/// True for a line of the header, the footer, a table or a performance counter.
+/// Header, footer, table or performance counter.
 pub(super) fn is_table(line: &[u8]) -> bool {
     const BEGINNINGS: [&[u8]; 5] =
         [b"Total keyvals", b"Performance counters", b"    ", b"Function address ", b"Datatype "];

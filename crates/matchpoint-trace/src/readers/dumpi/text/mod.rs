@@ -23,13 +23,12 @@ use crate::readers::map::Map;
 use crate::readers::reader::Reader;
 use crate::trace::{RankReader, Trace};
 
-/// Reads folders of text files, and the text of one rank.
+/// Folders of text files, and the text of one rank.
 pub(in crate::readers) const READER: Reader = Reader { name: "text of dumpi2ascii", is_trace, open };
 
 static FORM: Form = Form { suffix: ", as text", rank, facts, stream };
 
-/// Reads the stream of one rank. Sizes of messages are unknown, because the text has the sizes after the
-/// calls.
+/// Sizes of messages are unknown, because the text has them after the calls.
 pub fn read(input: impl BufRead + Send) -> impl RankReader {
     Stream::new(Path::new("(text)").to_owned(), input, Sizes::default())
 }
@@ -63,8 +62,7 @@ fn open(path: &Path) -> Result<Box<dyn Trace>, TraceError> {
     }
 }
 
-/// Rank in a file name: the number after `rank`, else the last number; and the part of the name before this
-/// number.
+/// The number after `rank`, else the last number; and the part of the name before it.
 fn rank_in_name(path: &Path) -> Option<(String, u32)> {
     let name = name(path).replace("dumpi2ascii", "");
     let digits =

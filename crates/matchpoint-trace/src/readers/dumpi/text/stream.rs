@@ -14,7 +14,7 @@ use crate::call::Call;
 use crate::error::TraceError;
 use crate::trace::RankReader;
 
-/// Maximum length of a line, which limits memory. A line with a million requests is shorter.
+/// Limits memory. A line with a million requests is shorter.
 const LONGEST_LINE: u64 = 64 << 20;
 
 const DAMAGED: &str = "print the text again with dumpi2ascii, or remove the file to analyze the other ranks";
@@ -119,7 +119,7 @@ impl<R: BufRead> Stream<R> {
         Err(self.lines.wrong(format!("the text ends within a call of {name}")))
     }
 
-    /// Times of a call. If wall clock times were not recorded, the times are 0, and processor times are used.
+    /// Without wall clock times, which are then 0, processor times.
     fn times(&mut self, started: &StartedCall, wall: Time, cpu: Time) -> (i64, i64) {
         if (started.wall, wall) == ((0, 0), (0, 0)) {
             return self.cpu.nanoseconds(started.cpu, cpu);
@@ -127,8 +127,8 @@ impl<R: BufRead> Stream<R> {
         self.wall.nanoseconds(started.wall, wall)
     }
 
-    /// Reads an argument. Returns the field if the argument is a list of lists that continues on the next
-    /// line. The last line of the list also contains the next argument.
+    /// Returns the field if the argument is a list of lists that continues on the next line. The last line of
+    /// the list also contains the next argument.
     fn argument(
         &mut self,
         layout: Option<&'static Layout>,

@@ -4,27 +4,27 @@ use std::collections::BTreeMap;
 
 use crate::function::Function;
 
-/// Maximum number of functions that a sentence names.
+/// Functions of a sentence.
 const NAMED: usize = 8;
 
-/// Numbers of omitted and changed calls.
+/// Omitted and changed calls.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Deviations {
-    /// Number of calls written unchanged.
+    /// Unchanged.
     pub written: u64,
-    /// Numbers of omitted calls, by function: the format does not have these functions.
+    /// By function: the format does not have these.
     pub left_out: BTreeMap<Function, u64>,
-    /// Numbers of calls of a first function that were written as calls of a second function.
+    /// Calls of a first function that became calls of a second.
     pub stand_ins: BTreeMap<(Function, Function), u64>,
-    /// Number of lengths written as unknown, because the length is no product of two 31-bit numbers.
+    /// Lengths written as unknown, because they are no product of two 31-bit numbers.
     pub lengths: u64,
-    /// Number of ambiguous or unknown statuses.
+    /// Ambiguous or unknown.
     pub statuses: u64,
-    /// Number of calls that completed some requests. The format can only express all requests or no request.
+    /// Calls that completed some requests, where the format has only all or none.
     pub partial: u64,
-    /// Number of times that readers of the file convert to other times, because seconds have 16 bits.
+    /// Times that readers convert to others, because seconds have 16 bits.
     pub times: u64,
-    /// Number of communicators without members in the file.
+    /// Communicators without members in the file.
     pub members: u64,
 }
 
@@ -42,7 +42,7 @@ impl Deviations {
         self.members += members;
     }
 
-    /// The deviations in full sentences; empty without deviations.
+    /// In full sentences.
     pub fn notes(&self) -> Vec<String> {
         let counted = |count: u64, text: &str| (count > 0).then(|| format!("{count} {text}"));
         let notes = [
@@ -85,7 +85,7 @@ impl Deviations {
     }
 }
 
-/// Names with their counts, the most frequent first.
+/// With counts, the most frequent first.
 fn named(counted: impl Iterator<Item = (u64, String)>) -> String {
     let mut counted: Vec<(u64, String)> = counted.collect();
     counted.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));

@@ -1,5 +1,4 @@
-//! Writer of a call's arguments, by their names in the format. The reader is
-//! [`action`](super::super::action).
+//! A call's arguments, by their names in the format. The reader is [`action`](super::super::action).
 
 use super::super::layout::Name;
 use super::deviations::Deviations;
@@ -13,7 +12,7 @@ use crate::call::{
 };
 use crate::function::Function;
 
-/// Rank of an unknown process, never equal to the root's rank.
+/// Of an unknown process, never equal to the root's rank.
 const NOT_KNOWN: i32 = -2;
 
 pub(super) struct ArgumentWriter<'w> {
@@ -149,8 +148,7 @@ impl ArgumentWriter<'_> {
         Ok(())
     }
 
-    /// Adds a source to a status without a source. Without this source, a receive from any source would look
-    /// like a receive from `MPI_PROC_NULL`.
+    /// Without a source, a receive from any source would look like a receive from `MPI_PROC_NULL`.
     fn reported(&mut self, source: Peer, status: Option<Status>) {
         let Some(status) = status else { return };
         if source == Peer::Any && !matches!(status.source, Peer::Rank(_)) {
@@ -211,7 +209,7 @@ impl ArgumentWriter<'_> {
         for name in [Name::datatype, Name::sendtype, Name::recvtype] {
             self.values.set(name, of);
         }
-        // Only the sum over all processes is known, so one count has the sum.
+        // Only the sum over all processes is known.
         self.values.counts.push(number);
         self.comm(Name::comm, comm)
     }
@@ -272,7 +270,7 @@ impl ArgumentWriter<'_> {
         Ok(())
     }
 
-    /// Writes the integers of a communicator. A grid with listed members has one dimension with all members.
+    /// A grid with listed members has one dimension with all members.
     fn integers(&mut self, call: &Call, how: NewComm) {
         match how {
             NewComm::Listed { own, .. } => self.values.integers.push(own as i32),
@@ -311,7 +309,7 @@ impl ArgumentWriter<'_> {
     }
 }
 
-/// A status in the file's form. Unknown values, and values of more than 31 bits, are negative.
+/// Unknown values, and values of more than 31 bits, are negative.
 fn raw_status(status: Option<Status>) -> RawStatus {
     let none = Status { source: Peer::Any, tag: TagArg::Any, bytes: None, cancelled: false };
     let Status { source, tag: reported, bytes, cancelled } = status.unwrap_or(none);

@@ -1,12 +1,12 @@
 //! Message lengths, as counts of elements. A table in the file has the sizes of datatypes.
 
-/// Datatype for a length of unknown size: `MPI_DATATYPE_NULL`, which has size 0.
+/// For an unknown size: `MPI_DATATYPE_NULL`, which has size 0.
 const NONE: u16 = 1;
-/// Number of the datatype `MPI_BYTE`.
+/// `MPI_BYTE`
 const BYTE: u16 = 5;
-/// First number of the application's datatypes.
+/// Of the application's datatypes.
 const FIRST_OWN: usize = 28;
-/// Number of datatype sizes tried for a length without a suitable power of two as divisor.
+/// For a length without a suitable power of two as divisor.
 const SIZES_TRIED: u64 = 4096;
 
 pub(super) struct Datatypes(Vec<i32>);
@@ -20,7 +20,7 @@ impl Default for Datatypes {
 }
 
 impl Datatypes {
-    /// Count and datatype for a length. `Err` if the length is no product of a count and a size.
+    /// `Err` if the length is no product of a count and a size.
     pub fn of(&mut self, bytes: Option<u64>) -> Result<(i32, u16), (i32, u16)> {
         let Some(bytes) = bytes else { return Ok((1, NONE)) };
         match i32::try_from(bytes) {

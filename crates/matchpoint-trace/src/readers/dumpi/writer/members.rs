@@ -6,7 +6,7 @@ use super::numbers::UNDEFINED;
 use crate::call::{Call, CommId, NewComm};
 use crate::function::Function;
 
-/// Members of communicators, by rank in `MPI_COMM_WORLD`.
+/// By rank in `MPI_COMM_WORLD`.
 pub(super) struct Members {
     rank: u32,
     known: HashMap<CommId, Vec<i32>>,
@@ -36,7 +36,7 @@ impl Members {
         }
     }
 
-    /// Color and key of the split: the lowest member, and the position of this process.
+    /// Of the split: the lowest member, and the position of this process.
     pub fn color(&self, own: &[i32], new: CommId) -> (i32, i32) {
         if new == CommId::NULL {
             return (UNDEFINED, 0);
@@ -46,8 +46,7 @@ impl Members {
         (color, key.map_or(0, |key| key as i32))
     }
 
-    /// Function that the file has for a creation, the same at all members of the parent. A grid or graph over
-    /// the whole parent is unchanged.
+    /// The same at all members of the parent. A grid or graph over the whole parent is unchanged.
     pub fn function(&self, call: &Call, parent: CommId, how: NewComm) -> Function {
         let NewComm::Listed { own, .. } = how else { return call.function };
         let only_own = own as usize == call.integers.len() && parent != CommId::NULL;

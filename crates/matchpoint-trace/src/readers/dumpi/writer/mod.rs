@@ -1,6 +1,5 @@
-//! Writer of the binary form: the file of one rank, and the `.meta` file of a trace.
-//!
-//! Calls without a record are omitted, or written as equivalent calls, and counted in [`Deviations`].
+//! Writer of the binary form: the file of one rank, and the `.meta` file of a trace. Calls without a record
+//! are omitted, or written as equivalent calls, and counted in [`Deviations`].
 
 mod deviations;
 mod fill;
@@ -28,10 +27,10 @@ use super::version::Version;
 use crate::call::{Action, Call, CommId, RequestId};
 use crate::function::{Class, Function};
 
-/// Version of the format, the last version of the tracer.
+/// The last version of the tracer.
 const VERSION: Version = Version(13, 0, 0);
 
-/// Offset of the stream of records in the file.
+/// Of the stream of records.
 const BODY: u64 = 8;
 
 static NUMBERS: LazyLock<Vec<Option<u16>>> = LazyLock::new(|| {
@@ -42,20 +41,20 @@ static NUMBERS: LazyLock<Vec<Option<u16>>> = LazyLock::new(|| {
         .collect()
 });
 
-/// Properties of a rank's file.
+/// Of a rank's file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Settings {
-    /// Rank in `MPI_COMM_WORLD`.
+    /// In `MPI_COMM_WORLD`.
     pub rank: u32,
-    /// Size of `MPI_COMM_WORLD`.
+    /// Of `MPI_COMM_WORLD`.
     pub size: u32,
-    /// Host name of the process.
+    /// Of the process.
     pub host: String,
-    /// Start of the job in seconds since 1970; 0 if unknown.
+    /// Since 1970; 0 if unknown.
     pub started_s: u64,
 }
 
-/// Content of the `.meta` file for `ranks` files named `PREFIX-0000.bin`, ….
+/// Of the `.meta` file for `ranks` files named `PREFIX-0000.bin`, ….
 pub fn meta(prefix: &str, ranks: u32, started_s: u64) -> String {
     let Version(version, subversion, subsubversion) = VERSION;
     format!(
@@ -64,12 +63,12 @@ pub fn meta(prefix: &str, ranks: u32, started_s: u64) -> String {
     )
 }
 
-/// Name of a rank's file.
+/// Of a rank's file.
 pub fn file_name(prefix: &str, rank: u32) -> String {
     format!("{prefix}-{rank:04}.bin")
 }
 
-/// Writer of one rank's file.
+/// Of one rank's file.
 pub struct Writer<W: Write> {
     out: W,
     settings: Settings,
@@ -112,7 +111,7 @@ impl<W: Write> Writer<W> {
         })
     }
 
-    /// Writes a call. Calls of several threads may be out of order by up to an hour.
+    /// Calls of several threads may be out of order by up to an hour.
     ///
     /// # Errors
     /// The file cannot be written, or more communicators exist at the same time than the format has numbers.
@@ -166,7 +165,7 @@ impl<W: Write> Writer<W> {
             Action::CommCreate { parent, how, .. } => {
                 replaced::creation(self.members.function(call, parent, how))
             }
-            // A record of zeros would mean a message or a communicator, so the call is omitted.
+            // A record of zeros would mean a message or a communicator.
             Action::Other if call.function.class() == Class::PointToPoint || makes(call.function) => {
                 return None;
             }
@@ -182,7 +181,7 @@ impl<W: Write> Writer<W> {
         }
         for call in self.replaced.calls(function, call) {
             match call.action {
-                // A request that was created and freed by the writer has no id of the application.
+                // A request of the writer has no id of the application.
                 Action::RequestFree => self.write_freed(&call)?,
                 _ => self.write(call.function, &call)?,
             }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::call::{Action, Call, HandleId, Peer, ReceiveArgs, RequestId, Status, TagArg};
 use crate::function::Function;
 
-/// Matched probes that later calls replace: the arguments of each probe, by message id.
+/// Matched probes that later calls replace: arguments by message id.
 #[derive(Default)]
 pub(super) struct Replacements {
     taken: HashMap<HandleId, ReceiveArgs>,
@@ -49,8 +49,7 @@ impl Replacements {
                 self.taken.remove(&handle);
                 vec![with(function, Action::Receive { args, request, status })]
             }
-            // Frees the request of the send immediately, as an application that does not wait for the send
-            // would do.
+            // Frees the request of the send at once, as an application that does not wait for the send.
             Action::SendReceive { send, receive, request, .. } => {
                 let sent = Action::Send { args: send, request: Some(RequestId::UNKNOWN) };
                 let received = Action::Receive { args: receive, request, status: None };
@@ -78,7 +77,7 @@ impl Replacements {
         self.taken.insert(handle, ReceiveArgs { source, tag, bytes, ..*args });
     }
 
-    /// Arguments of a receive for exactly the message that a probe took.
+    /// For exactly the message that a probe took.
     fn envelope(&self, handle: HandleId, status: Option<Status>) -> Option<ReceiveArgs> {
         let mut args = *self.taken.get(&handle)?;
         if let Some(status) = status.filter(|status| !status.cancelled) {

@@ -1,16 +1,16 @@
-//! Writer of times as biased seconds in 16 bits, and nanoseconds.
+//! Times as biased seconds in 16 bits, and nanoseconds.
 
 use super::super::clock::Clock;
 
 const SECOND: i64 = 1_000_000_000;
 
-/// State that computes how a reader converts the seconds.
+/// How a reader converts the seconds.
 pub(super) struct Times {
     bias: i64,
     clock: Clock,
 }
 
-/// A written time: biased seconds in 16 bits, and nanoseconds.
+/// Biased seconds, and nanoseconds.
 pub(super) type Written = (u16, i32);
 
 impl Times {
@@ -24,7 +24,7 @@ impl Times {
         self.bias as i32
     }
 
-    /// Times of a call in the file's form, and whether a reader restores the original times.
+    /// And whether a reader restores the original times.
     pub fn write(&mut self, enter_ns: i64, leave_ns: i64) -> (Written, Written, bool) {
         let written = |ns: i64| {
             let seconds = ns.div_euclid(SECOND).wrapping_sub(self.bias);
