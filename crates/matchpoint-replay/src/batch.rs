@@ -1,8 +1,7 @@
 //! Chunks of steps from the simulation to the measuring thread.
 //!
-//! The simulation writes compact steps of all ranks in one sequence. The measuring thread sorts each chunk by
-//! rank. A chunk has a few hundred steps of each rank, so that one time measurement covers many steps with
-//! warm caches.
+//! The measuring thread sorts the compact steps of a chunk by rank. A chunk has a few hundred steps of each
+//! rank, so that one time measurement covers many steps with warm caches.
 
 use std::sync::mpsc::{Receiver, SyncSender};
 
@@ -11,7 +10,7 @@ use crate::step::{CallEnd, CompactStep, Step, StepSink};
 #[derive(Default)]
 pub(crate) struct Chunk {
     steps: Vec<CompactStep>,
-    /// Ends of calls, each with the number of earlier steps in the chunk.
+    /// With the number of earlier steps in the chunk.
     ends: Vec<(u32, CallEnd)>,
 }
 
@@ -20,11 +19,11 @@ const STEPS_PER_RANK: usize = 256;
 const CHUNK_MIN: usize = 4096;
 const CHUNK_MAX: usize = 32_768;
 
-/// Maximum number of steps in the queue to the measuring thread, in two to eight chunks. The measuring thread
-/// flushes caches for one to two milliseconds, and steps queue up meanwhile.
+/// Steps in the queue to the measuring thread, in two to eight chunks: it flushes caches for one to two
+/// milliseconds, and steps queue up meanwhile.
 const IN_FLIGHT: usize = 65_536;
 
-/// A call of at least this length may execute searches that earlier calls had no time for.
+/// Calls of at least this length may execute searches that earlier calls had no time for.
 const LONG_CALL_NS: u32 = 1000;
 
 pub(crate) struct Batcher {
@@ -32,7 +31,7 @@ pub(crate) struct Batcher {
     capacity: usize,
     full: SyncSender<Chunk>,
     returned: Receiver<Chunk>,
-    /// For each process: true if the process made a step since its last call ended.
+    /// By process: a step was made since the last call ended.
     has_stepped: Vec<bool>,
 }
 
@@ -61,7 +60,7 @@ impl Batcher {
         spare.steps.clear();
         spare.steps.reserve(self.capacity);
         spare.ends.clear();
-        // `send` fails only if the measuring thread panicked; the join of the thread reports the panic.
+        // `send` fails only if the measuring thread panicked, which its join reports.
         let _ = self.full.send(std::mem::replace(&mut self.open, spare));
     }
 }
@@ -88,10 +87,10 @@ impl StepSink for Batcher {
 #[derive(Default)]
 pub(crate) struct SortedChunk {
     steps: Vec<Step>,
-    /// For each process, the index of its first step; the last element is the number of all steps.
+    /// By process, the first step; the last element is the number of all steps.
     begins: Vec<u32>,
     next: Vec<u32>,
-    /// Ends of calls, each with the number of earlier steps of the same process in this chunk.
+    /// With the number of earlier steps of the same process in this chunk.
     ends: Vec<(u32, CallEnd)>,
 }
 

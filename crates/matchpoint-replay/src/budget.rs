@@ -1,8 +1,8 @@
 //! Limits for slow engines, and the estimate for the rest of the trace.
 //!
 //! An engine beyond its time limit stops at all ranks. Attempts and time of later searches are estimated in
-//! proportion to the entries queued at each search. The estimate is exact for engines that compare every
-//! entry, and an upper bound for other engines. Limits are processor time, so host load does not change them.
+//! proportion to the entries queued at each search: exactly for engines that compare every entry, as an upper
+//! bound for others. Limits are processor time, so host load does not change them.
 
 use std::time::Duration;
 
@@ -16,18 +16,18 @@ pub(crate) enum StopReason {
     Time,
     Memory,
     Full,
-    /// The engine could not be created for a rank.
+    /// For a rank.
     CreationFailed,
 }
 
-/// Memory limit of all engines together over all ranks.
+/// Of all engines over all ranks.
 const MEMORY_BYTES: u64 = 1 << 30;
 
 pub(crate) fn is_too_large(memory_bytes: u64, engines: usize) -> bool {
     memory_bytes > MEMORY_BYTES / engines.max(1) as u64
 }
 
-/// Time limit of an engine that the user did not request: a constant, plus a fraction of the elapsed time.
+/// An engine that the user did not request: a constant, plus a fraction of the elapsed time.
 const UNREQUESTED_AT_FIRST: Duration = Duration::from_millis(200);
 const UNREQUESTED_SHARE: u32 = 64;
 
@@ -35,7 +35,7 @@ pub(crate) fn is_sample_complete(spent: Duration, passed: Duration) -> bool {
     spent > UNREQUESTED_AT_FIRST + passed / UNREQUESTED_SHARE
 }
 
-/// Minimum limits in any replay: processor time of all engines together (`AT_FIRST`), and of one engine.
+/// In any replay, the least processor time of all engines together, and of one.
 const AT_FIRST: Duration = Duration::from_secs(16);
 const AT_FIRST_EACH: Duration = Duration::from_secs(4);
 
@@ -48,7 +48,7 @@ pub(crate) fn is_used_up(spent: Duration, engines: usize, passed: Duration) -> b
     spent > at_first + passed * SHARES / engines.max(2 * SHARES)
 }
 
-/// Estimated work of searches: the number of queued entries, plus one per search.
+/// Queued entries, plus one per search.
 fn search_work(searches: u64, length_sum: u64) -> f64 {
     searches as f64 + length_sum as f64
 }
@@ -62,7 +62,7 @@ pub(crate) fn executed_work(counts: &[&QueueCounts]) -> f64 {
 }
 
 impl QueueMeasurements {
-    /// Estimates the measurements for all searches.
+    /// To all searches.
     pub(crate) fn extrapolated(mut self, searched: &SearchTotals) -> Self {
         let length_sum = (self.length_mean * self.searches as f64).round() as u64;
         let by_entries = ratio(

@@ -7,17 +7,17 @@ use crate::replay::{FirstPass, run};
 use crate::step::{CompactStep, Kind, StepSink};
 use crate::{Arrivals, LogGp, Progress, ReplayError};
 
-/// Events of one rank, in the order of execution.
+/// In the order of execution.
 #[derive(Clone, Debug, Default)]
 pub struct RankEvents {
-    /// Rank in `MPI_COMM_WORLD`.
+    /// In `MPI_COMM_WORLD`.
     pub rank: u32,
-    /// Events with the outcomes of the replay's matcher.
+    /// With the outcomes of the replay's matcher.
     pub events: Vec<(Event, Outcome)>,
 }
 
-/// Returns the first `limit` events, and whether there are more events. An event takes about 200 bytes. With
-/// `only`, the other ranks have no events; `limit` counts the events of all ranks without `only`.
+/// The first `limit` events, about 200 bytes each, and whether there are more. With `only`, the other ranks
+/// have no events; without, `limit` counts the events of all ranks.
 ///
 /// # Errors
 /// The trace is damaged, or [`Progress::stop`] was called.

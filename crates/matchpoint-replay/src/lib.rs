@@ -60,16 +60,15 @@ use matchpoint_trace::TraceError;
 /// Options of a replay.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Engine names. The verdict applies to the first engine.
+    /// The verdict applies to the first engine.
     pub engines: Vec<String>,
-    /// Measure each engine except the first for a fraction of a second, and estimate the measurements of the
-    /// other searches.
+    /// Measures each engine except the first for a fraction of a second, and estimates the rest.
     pub sampled: bool,
-    /// Arrival order of messages.
+    /// Of messages.
     pub arrivals: Arrivals,
     /// Network model.
     pub loggp: LogGp,
-    /// Also replay under the other arrival orders.
+    /// Also replays under the other arrival orders.
     pub compare_arrivals: bool,
 }
 

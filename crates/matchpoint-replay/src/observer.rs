@@ -12,10 +12,10 @@ use crate::peers::Peers;
 use crate::step::{Kind, Step};
 use crate::timeline::Timeline;
 
-/// Maximum number of distinct pairs of source and tag over all ranks.
+/// Distinct pairs of source and tag over all ranks.
 const TUPLES_MAX: usize = 1 << 18;
 
-/// Number of elements in the histogram of run lengths, in powers of two.
+/// Of the histogram of run lengths, in powers of two.
 const RUN_BUCKETS: usize = 40;
 
 pub(crate) struct SharedStatistics {
@@ -40,12 +40,12 @@ impl Default for SharedStatistics {
     }
 }
 
-/// Number of searches of one queue, and lengths at the searches.
+/// Of one queue.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct SearchTotals {
     pub searches: u64,
     pub hits: u64,
-    /// Sum of the queue lengths at search.
+    /// At search.
     pub length_sum: u64,
 }
 
@@ -71,25 +71,25 @@ pub(crate) struct RankObserver {
     pub unexpected: Timeline,
     pub posted_searched: SearchTotals,
     pub unexpected_searched: SearchTotals,
-    /// Maximal queue length at search, and its time.
+    /// And its time.
     pub worst_length: u64,
     pub worst_at_ns: i64,
-    /// Number of messages by world rank of the sender.
+    /// Messages by world rank of the sender.
     pub peers: Peers,
-    /// Distinct envelopes as 64-bit hashes, which take a fifth of the memory. Two hashes may collide.
+    /// As 64-bit hashes, which take a fifth of the memory. Two may collide.
     arrived: FxHashMap<u64, u32>,
     selector: FxHashSet<u64>,
     tuples_cut: bool,
     run: Option<(Selector, u64)>,
-    /// Matched receives of the current block of messages.
+    /// Of the current block of messages.
     matched: Vec<MatchedReceive>,
     in_block: usize,
-    /// Posted order of the first receive that was posted during the block.
+    /// Posted order of the first such receive.
     first_posted_in_block: Option<u32>,
     conflicts_in_block: u64,
 }
 
-/// A matched receive, in half the bytes of a [`Receive`].
+/// Half the bytes of a [`Receive`].
 struct MatchedReceive {
     selector: Label,
     order: u32,
@@ -193,10 +193,9 @@ impl RankObserver {
         }
     }
 
-    /// Adds a message to the block and detects conflicts. In a conflict, an earlier message of the block took
-    /// an older receive that also matches this message.
+    /// In a conflict, an earlier message of the block took an older receive that also matches this message.
     fn extend_block(&mut self, message: &Message, took: Option<Receive>, shared: &mut SharedStatistics) {
-        // A receive posted during the block shows that the messages were not available together.
+        // The messages were not available together.
         let first = self.first_posted_in_block;
         let own = took
             .map(|own| MatchedReceive { selector: Label::from_selector(&own.selector), order: order(&own) });
@@ -245,7 +244,7 @@ impl RankObserver {
         }
     }
 
-    /// Queue lengths in equal intervals of a replay with the duration `end_ns`.
+    /// In equal intervals of a replay with the duration `end_ns`.
     pub fn queues(&self, end_ns: i64) -> (RankQueue, RankQueue) {
         (self.posted.summary(end_ns), self.unexpected.summary(end_ns))
     }
@@ -255,7 +254,7 @@ fn fingerprint(of: &impl Hash) -> u64 {
     FxBuildHasher.hash_one(of)
 }
 
-/// Posted order of a receive, stored as the generation of its id.
+/// The generation of the receive's id.
 fn order(receive: &Receive) -> u32 {
     (receive.id.0 >> 32) as u32
 }

@@ -1,8 +1,8 @@
 //! Assignment of recorded arrivals to the calls of a trace.
 //!
 //! The provider (`matchpoint-fabric`) records the times of each match without MPI's arguments; the trace has
-//! the calls and their statuses. The n-th post within a call belongs to its n-th receive, because provider
-//! and trace use one clock. Internal receives of the MPI library are posted in other calls, or later.
+//! the calls and their statuses. The n-th post within a call belongs to its n-th receive, because both use
+//! one clock. Internal receives of the MPI library are posted in other calls, or later.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -15,26 +15,25 @@ use crate::communicators::{Communicators, Membership};
 use crate::progress::Progress;
 use crate::replay::FirstPass;
 
-/// Times of one match, in ticks of the receiving process's clock.
+/// In ticks of the receiving process's clock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Match {
-    /// Time of the post, or of the probe that took the message.
+    /// Of the post, or of the probe that took the message.
     pub posted: u64,
-    /// Time of the arrival; [`u64::MAX`] if no message arrived.
+    /// Of the arrival; [`u64::MAX`] if no message arrived.
     pub arrived: u64,
 }
 
-/// Assigned arrivals of one rank.
+/// Of one rank.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct AssignedArrivals {
-    /// Arrivals of received messages, in order of time.
+    /// In order of time.
     pub arrivals: Vec<Arrival>,
-    /// Number of completed receives with an unknown arrival.
+    /// Completed receives with an unknown arrival.
     pub unknown: u64,
 }
 
-/// Assigns the matches of each rank to the calls of the rank. `matches` is in the order of
-/// [`Trace::present`]. Memory: 40 bytes per match of one rank.
+/// `matches` is in the order of [`Trace::present`]. Memory: 40 bytes per match of one rank.
 ///
 /// # Errors
 /// The trace is damaged, or has no ticks ([`ReplayError::NoArrivals`]), or [`Progress::stop`] was called.
@@ -91,7 +90,7 @@ fn of_rank(
     Ok(AssignedArrivals { arrivals: found.into_iter().map(|(_, arrival)| arrival).collect(), unknown })
 }
 
-/// A [`Match`] with times in the clock of the calls.
+/// In the clock of the calls.
 #[derive(Clone, Copy)]
 struct ObservedMatch {
     posted_ns: i64,
@@ -101,7 +100,7 @@ struct ObservedMatch {
     is_taken: bool,
 }
 
-/// Arrival time for the replay, and exact arrival time.
+/// For the replay, and exact.
 type ArrivalTime = Option<(i64, i64)>;
 
 #[derive(Clone, Copy)]
@@ -122,9 +121,9 @@ struct Assignment<'a> {
     communicators: &'a Communicators,
     process: usize,
     rank: u32,
-    /// Matches sorted by the time of the post.
+    /// Sorted by post.
     matches: Vec<ObservedMatch>,
-    /// Number of matches posted before the current call.
+    /// Posted before the current call.
     passed: usize,
     comms: FxHashMap<CommId, Membership>,
     created: usize,
@@ -180,9 +179,8 @@ impl Assignment<'_> {
     }
 
     /// Assigns posts to the receives that a call starts. A library may match a process's messages to itself
-    /// without the provider. If the number of posts is too small, receives from the process itself get no
-    /// arrival. If the number is too small even for the other receives, no receive of the call gets an
-    /// arrival.
+    /// without the provider: with too few posts, receives from the process itself get no arrival. With too
+    /// few even for the others, no receive of the call gets one.
     fn start(&mut self, call: &Call) {
         let of = |id: &RequestId| match self.requests.get(id) {
             Some(&Request::Persistent(args, _)) if args.source != Peer::Null => Some((*id, args)),
@@ -211,7 +209,7 @@ impl Assignment<'_> {
         }
     }
 
-    /// Matches posted within a call. The caller passes calls in the order of their entry.
+    /// In the order of the calls' entries.
     fn matches_within(&mut self, call: &Call) -> impl Iterator<Item = &mut ObservedMatch> {
         while self.matches.get(self.passed).is_some_and(|observed| observed.posted_ns < call.enter_ns) {
             self.passed += 1;
@@ -245,7 +243,7 @@ impl Assignment<'_> {
                 return None;
             }
             // The replay posts receives at the entry of their call, so a message that arrived before the post
-            // must arrive before the entry of the call.
+            // must arrive before the entry.
             let at_ns = if observed.arrived_before_post {
                 observed.arrived_ns.min(call.enter_ns)
             } else {

@@ -20,33 +20,32 @@ const TAGS_REPORTED: usize = 32;
 
 pub(crate) struct Tally {
     pub totals: Totals,
-    /// Number of released calls, by reason.
+    /// Released calls, by reason.
     pub released: BTreeMap<&'static str, u64>,
     pub made_up_messages: u64,
     pub lost_messages: u64,
-    /// Number of moved arrivals, see [`ArrivalFacts`](crate::measurements::ArrivalFacts).
+    /// See [`ArrivalFacts`](crate::measurements::ArrivalFacts).
     pub arrivals_moved: u64,
     pub arrivals_outside: u64,
-    /// Number of ranks with an unresolved communicator.
+    /// With an unresolved communicator.
     pub unexplained_ranks: u64,
-    /// Counters by process.
+    /// By process.
     pub ranks: Vec<RankTally>,
-    /// Number of messages by context.
     pub messages_by_context: Vec<u64>,
     pub matrix: CommunicationMatrix,
-    /// Matrix row of each rank: a division would take longer than the other work of a count.
+    /// Matrix row of each rank: a division would take longer than the rest of a count.
     row_of: Vec<u8>,
     pub end_ns: i64,
     late: Vec<u64>,
     posted: Vec<u64>,
-    /// Process and call site of the current call; call site 0 is unknown.
+    /// Of the current call: process and call site, 0 if unknown.
     calling: (u32, u64),
     /// Index + 1 in `sites`, by process and return address.
     site_of: FxHashMap<(u32, u64), u32>,
-    /// Receives by process and return address.
+    /// By process and return address.
     pub sites: Vec<(u32, u64, SiteReceives)>,
     tags: FxHashMap<i32, u64>,
-    /// The last tag, and the number of consecutive sends with this tag.
+    /// The last tag, and its consecutive sends.
     recent_tag: (i32, u64),
 }
 
@@ -135,13 +134,13 @@ impl Tally {
         }
     }
 
-    /// Sets the current call. `site` is 0 if unknown.
+    /// `site` is 0 if unknown.
     #[inline]
     pub fn set_call(&mut self, process: usize, site: u64) {
         self.calling = (process as u32, site);
     }
 
-    /// Counts a receive. Returns the value of [`Step::site`](crate::step::Step::site).
+    /// Returns the value of [`Step::site`](crate::step::Step::site).
     pub fn count_receive(&mut self, function: Function, selector: Label, late: bool) -> u32 {
         self.totals.receives += 1;
         self.posted[function as usize] += 1;
@@ -192,7 +191,7 @@ impl Tally {
         }
     }
 
-    /// Compares a wildcard match with the recorded status.
+    /// Of a wildcard match, with the recorded status.
     pub fn compare_status(&mut self, expected: StatusEnvelope, got: StatusEnvelope) {
         if let (Some(_), Some(_)) = (expected.source(), expected.tag()) {
             self.totals.recorded_wildcards += 1;

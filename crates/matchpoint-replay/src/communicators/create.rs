@@ -37,7 +37,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Number of members that have a stream, and must therefore call the function.
+    /// Members with a stream, which must therefore call the function.
     fn expected_calls(&self, context: Context) -> usize {
         if context == SELF {
             return 1;
@@ -48,7 +48,7 @@ impl Resolver<'_> {
         both.filter(|rank| self.present.contains_key(rank)).count()
     }
 
-    /// Completes the oldest creation, although some members have not called the function.
+    /// Although some members have not called the function.
     pub(super) fn complete_oldest_creation(&mut self) -> bool {
         let oldest =
             self.pending.iter().min_by_key(|(key, pending)| (pending.order, **key)).map(|(key, _)| *key);
@@ -91,7 +91,7 @@ impl Resolver<'_> {
         self.assign_contexts(contexts);
     }
 
-    /// Members of the parent communicator. All processes share one context for `MPI_COMM_SELF`.
+    /// All processes share one context for `MPI_COMM_SELF`.
     fn parent_members(&self, parent: Context, calls: &[StoredCall]) -> Arc<[u32]> {
         match parent {
             SELF => [self.ranks[calls[0].index].rank].into(),
@@ -209,8 +209,7 @@ impl Resolver<'_> {
         contexts.collect()
     }
 
-    /// Completes `MPI_Intercomm_create` if the other side has called the function, or stores this side's
-    /// call.
+    /// Stores the call if the other side has not called the function.
     fn create_intercomm(&mut self, parent: Context, calls: Vec<StoredCall>) {
         let Some((own, other, tag)) = self.leaders(parent, &calls) else {
             let contexts = self.create_unresolved(parent, calls);
@@ -229,7 +228,7 @@ impl Resolver<'_> {
         self.assign_contexts(contexts);
     }
 
-    /// World ranks of the local and the remote leader, and the tag. Only the call of the local leader has the
+    /// World ranks of the local and the remote leader, and the tag. Only the local leader's call has the
     /// remote leader.
     fn leaders(&self, parent: Context, calls: &[StoredCall]) -> Option<(u32, u32, i32)> {
         let members = self.parent_members(parent, calls);
@@ -263,7 +262,7 @@ impl Resolver<'_> {
     }
 }
 
-/// Coordinates of a rank in the dropped dimensions (row-major, MPI-4.1 §8.5.1).
+/// Of a rank (row-major, MPI-4.1 §8.5.1).
 fn dropped_coordinates(rank: u32, dims: &[u32], keeps: &[bool]) -> Vec<u32> {
     let mut left = rank;
     let mut coordinates: Vec<u32> = Vec::with_capacity(dims.len());

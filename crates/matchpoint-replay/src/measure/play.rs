@@ -12,7 +12,7 @@ use matchpoint::{
 
 use crate::step::{Kind, Step};
 
-/// Time of the steps in nanoseconds. The time of a clock reading is subtracted.
+/// In nanoseconds, without the time of a clock reading.
 pub(crate) fn time(engine: &mut dyn Engine, steps: &[Step], clock_ns: f64) -> f64 {
     let begin = Instant::now();
     for step in steps {
@@ -21,13 +21,13 @@ pub(crate) fn time(engine: &mut dyn Engine, steps: &[Step], clock_ns: f64) -> f6
     (begin.elapsed().as_nanos() as f64 - clock_ns).max(0.0)
 }
 
-/// Result of a step, and all attempts of the engine so far.
+/// And all attempts of the engine so far.
 pub(crate) struct StepResult {
     pub outcome: Result<Option<u64>, Refused>,
     pub attempts: u64,
 }
 
-/// Time of the steps and their results. The time includes the [cost of counting](counting_ns).
+/// Includes the [cost of counting](counting_ns).
 pub(crate) fn time_counted(
     engine: &mut Counted,
     steps: &[Step],
@@ -44,13 +44,13 @@ pub(crate) fn time_counted(
     (begin.elapsed().as_nanos() as f64 - clock_ns).max(0.0)
 }
 
-/// Number of trials; the shortest time counts.
+/// The shortest time counts.
 const TRIALS: usize = 32;
 
-/// Number of receives posted and matched in a trial.
+/// Receives posted and matched in a trial.
 const PAIRS: u32 = 32;
 
-/// Time that counting adds to a step, measured with short queues.
+/// Of a step, measured with short queues.
 pub(crate) fn counting_ns(name: &str, clock_ns: f64) -> Result<f64, NameError> {
     let mut plain = engines::create(name)?;
     let mut counted = Counted::new(engines::create_counting(name)?);
@@ -72,7 +72,7 @@ pub(crate) fn counting_ns(name: &str, clock_ns: f64) -> Result<f64, NameError> {
     Ok((with - without).max(0.0) / steps.len() as f64)
 }
 
-/// Bytes of an engine with one receive and one message that do not match.
+/// With one receive and one message that do not match.
 pub(crate) fn loaded_bytes(engine: &mut dyn Engine) -> u64 {
     let envelope = |tag| Envelope::new(ContextId(0), Rank(0), Tag(tag));
     let _ = engine.post(Receive::new(RecvId::new(0, 0), Selector::exactly(&envelope(0))));
@@ -80,7 +80,7 @@ pub(crate) fn loaded_bytes(engine: &mut dyn Engine) -> u64 {
     engine.footprint().peak_bytes
 }
 
-/// Executes a step and returns the result in a form common to all events.
+/// In a form common to all events.
 #[inline]
 pub(crate) fn execute_step(engine: &mut dyn Engine, step: &Step) -> Result<Option<u64>, Refused> {
     Ok(match &step.kind {
@@ -104,12 +104,12 @@ pub(crate) fn expected_result(step: &Step) -> Option<u64> {
     }
 }
 
-/// Number of entries compared, including probes.
+/// Including probes.
 pub(super) fn compared(counts: &Counts) -> u64 {
     attempts(counts) + counts.probes.attempts
 }
 
-/// Number of attempts in searches, without probes.
+/// Without probes.
 pub(super) fn attempts(counts: &Counts) -> u64 {
     counts.posted.attempts() + counts.unexpected.attempts()
 }

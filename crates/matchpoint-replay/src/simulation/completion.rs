@@ -13,7 +13,7 @@ use crate::step::{Point, StepSink};
 use crate::tally::Tally;
 
 impl<S: StepSink> Simulation<'_, S> {
-    /// Ends an operation. `matched` is the message of the operation.
+    /// `matched` is the message of the operation.
     pub(super) fn end(&mut self, index: usize, owner: Owner, at_ns: i64, matched: MatchedEnvelope) {
         match owner {
             Owner::None => {}
@@ -53,7 +53,7 @@ impl<S: StepSink> Simulation<'_, S> {
         }
     }
 
-    /// Lets a lane wait for the requests that the traced call completed.
+    /// Until the requests that the traced call completed are complete.
     pub(super) fn await_requests(
         &mut self,
         index: usize,
@@ -102,7 +102,7 @@ impl<S: StepSink> Simulation<'_, S> {
         }
     }
 
-    /// Invents a message at the recorded end of the call, if the sender has no stream.
+    /// At the recorded end of the call.
     fn invent_if_sender_missing(&mut self, index: usize, id: RequestId, at_ns: i64) {
         let process = &self.processes[index];
         let Some(request) = process.requests.get(id) else { return };
@@ -124,8 +124,8 @@ impl<S: StepSink> Simulation<'_, S> {
         self.processes[index].requests.insert(id, request);
     }
 
-    /// Removes spent requests. Programs may cancel a send of an unmatched message. A message in the
-    /// backlog has no record of its request, so the request can be removed.
+    /// Programs may cancel a send of an unmatched message. A message in the backlog has no record of its
+    /// request, so the request can be removed.
     #[cold]
     fn remove_spent_requests(&mut self, index: usize) {
         let Process { requests, clock_ns, .. } = &mut self.processes[index];
@@ -138,9 +138,9 @@ impl<S: StepSink> Simulation<'_, S> {
         });
     }
 
-    /// Replaces a request after its id is reused. If a thread still waits for the old request, the operation
-    /// belongs to this thread: the library freed the id before the call returned. If no thread waits, the
-    /// operation has no owner.
+    /// After its id is reused. If a thread still waits for the old request, the operation belongs to this
+    /// thread, because the library freed the id before the call returned. Otherwise the operation has no
+    /// owner.
     pub(super) fn replace_request(&mut self, index: usize, id: RequestId) {
         if let Some(old) = self.processes[index].requests.remove(id) {
             self.transfer_operation(index, id, &old);
@@ -164,7 +164,7 @@ impl<S: StepSink> Simulation<'_, S> {
         }
     }
 
-    /// Removes the owner of a freed request's operation; the operation continues.
+    /// Of a freed request; the operation continues.
     pub(super) fn remove_owner(&mut self, index: usize, request: &Request) {
         if let Some(receive) = request.receive().and_then(|slot| self.processes[index].receives.get_mut(slot))
         {
@@ -189,7 +189,7 @@ impl<S: StepSink> Simulation<'_, S> {
         }
     }
 
-    /// Probes for a message. Returns source and tag of the match.
+    /// Source and tag of the match.
     pub(super) fn probe(
         &mut self,
         index: usize,
@@ -214,7 +214,7 @@ impl<S: StepSink> Simulation<'_, S> {
     }
 }
 
-/// Removes a completed request, or makes a persistent request inactive.
+/// Or makes a persistent request inactive.
 #[inline]
 fn finish_request(requests: &mut RequestTable, tally: &mut Tally, id: RequestId, slot: u32) {
     let request = requests.at(slot);
