@@ -19,7 +19,7 @@ const BODY: usize = 5;
 /// 16 bits.
 const SECONDS_MAX: u64 = 65535;
 
-/// Of a record's mask. Each adds a field after it.
+/// Bits of a record's mask. Each adds a field after it.
 const HAS_THREAD: u8 = 1 << 6;
 const HAS_CPU_TIME: u8 = 1 << 2;
 const HAS_WALL_TIME: u8 = 1 << 3;
@@ -57,7 +57,7 @@ fn files(folder: &Path, extension: &str) -> Result<Vec<std::path::PathBuf>, Fail
 struct Cuts {
     /// Records between initialization and finalization, and the record after them.
     records: Vec<usize>,
-    /// Of these records.
+    /// Duration of these records, in whole seconds.
     seconds: u64,
 }
 
@@ -114,7 +114,7 @@ fn shift(record: &mut [u8], seconds: u16) {
     }
 }
 
-/// Of the parts after the calls.
+/// Corrects the offsets of the parts after the calls.
 fn move_index(out: &mut [u8], old_len: usize) {
     let growth = (out.len() - old_len) as u64;
     let index = out.len() - INDEX_WORDS * 8;

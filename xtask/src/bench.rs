@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::repository::root;
 use crate::{Failure, amplify};
 
-/// Between two reads of the process's memory.
+/// Interval between two reads of the process's memory.
 const SAMPLING: Duration = Duration::from_millis(2);
 
 /// Memory of the command may be this and a part per rank.

@@ -13,9 +13,9 @@ use clap::Parser;
 use crate::Failure;
 use crate::repository::{self, File, root};
 
-/// Of mdBook.
+/// The version of mdBook.
 const MDBOOK: &str = "0.4.52";
-/// For the help of commands.
+/// The page for the help of commands.
 const COMMANDS: &str = "docs/reference/commands.md";
 /// Links are relative to `docs`.
 const SUMMARY: &str = "docs/SUMMARY.md";
@@ -110,12 +110,12 @@ fn index(text: &str) -> String {
     text.replace("README.md)", "index.md)").replace("README.md#", "index.md#")
 }
 
-/// With links relative to the root.
+/// The table of contents with links relative to the root.
 fn summary(text: &str) -> String {
     text.replace("](../", "](ROOT/").replace("](", "](docs/").replace("](docs/ROOT/", "](")
 }
 
-/// In the repository.
+/// Files of the repository that a page links to.
 fn linked_files(page: &File) -> impl Iterator<Item = PathBuf> {
     let folder = Path::new(&page.path).parent().unwrap_or(Path::new("")).to_owned();
     let targets = page.text.split("](").skip(1).filter_map(|rest| Some(rest.split_once(')')?.0));
@@ -126,7 +126,7 @@ fn linked_files(page: &File) -> impl Iterator<Item = PathBuf> {
     })
 }
 
-/// Of the command and of each subcommand.
+/// The help of the command and of each subcommand.
 fn help(matchpoint: &Path) -> Result<String, Failure> {
     let text = |command: &[&str]| -> Result<String, Failure> {
         let output = Command::new(matchpoint).args(command).arg("--help").env("COLUMNS", "100").output();
@@ -154,7 +154,7 @@ fn commands(help: &str) -> impl Iterator<Item = &str> {
     names.filter_map(|line| line.split(' ').next()).filter(|name| *name != "help")
 }
 
-/// In no table of contents.
+/// Pages of the manual that are not in the table of contents.
 fn unlisted(files: &[File]) -> Vec<String> {
     let summary = files.iter().find(|file| file.path == SUMMARY).map_or("", |file| file.text.as_str());
     let pages = files.iter().filter_map(|file| file.path.strip_prefix("docs/").filter(|_| file.is("md")));
@@ -164,7 +164,7 @@ fn unlisted(files: &[File]) -> Vec<String> {
         .collect()
 }
 
-/// To files that the book lacks.
+/// Links of the book to files that it lacks.
 fn broken_links(book: &Path) -> Result<Vec<String>, Failure> {
     let (mut complaints, mut folders) = (Vec::new(), vec![book.to_owned()]);
     while let Some(folder) = folders.pop() {

@@ -16,7 +16,7 @@ use matchpoint_bench::instructions::Counted;
 use crate::Failure;
 use crate::repository::root;
 
-/// For every engine: small, because callgrind is fifty times slower than the processor.
+/// Workloads for every engine: small, because callgrind is fifty times slower than the processor.
 const WORKLOADS: [&str; 8] = [
     "last:0",
     "last:64",
@@ -28,7 +28,7 @@ const WORKLOADS: [&str; 8] = [
     "halo:26",
 ];
 
-/// Also for `hybrid`: few duplicates, single messages, deep queues, masks, cancel and close.
+/// Additional workloads for `hybrid`: few duplicates, single messages, deep queues, masks, cancel and close.
 const DEEP: [&str; 14] = [
     "identical:2",
     "identical:8",
@@ -46,16 +46,17 @@ const DEEP: [&str; 14] = [
     "close:1024",
 ];
 
-/// For matched and delivered batches. With one thread the counts repeat; the others are for comparison.
+/// Engines for matched and delivered batches. With one thread the counts repeat; the others are for
+/// comparison.
 const DELIVERING: [&str; 3] = ["list", HYBRID, "optimistic_parallel:threads=1"];
 
-/// Of the message-rate benchmark: the paper's 100 messages, in its window of 128.
+/// Sequences of the message-rate benchmark: the paper's 100 messages, in its window of 128.
 const DELIVERED: [&str; 4] = ["no_conflict:100", "fast_path:100", "slow_path:100", "wildcards:100"];
 
-/// With a fixed key of the hash function, so that counts repeat.
+/// `hybrid` with a fixed key of the hash function, so that counts repeat.
 const HYBRID: &str = "hybrid:seed=0";
 
-/// In addition to the registry's engines.
+/// Engines in addition to the registry's, each with its defaults.
 const VARIANTS: [&str; 2] = ["fuzzy:bits=16", "fuzzy:bits=32"];
 
 const RECORD: &str = "benchmarks/instructions.txt";
@@ -64,7 +65,7 @@ const RECORD: &str = "benchmarks/instructions.txt";
 /// a new record. Random hash keys change counts by a few percent.
 const TOLERANCE: f64 = 1.1;
 
-/// For another compiler than the record's, which may reorder all code.
+/// The same for another compiler than the record's, which may reorder all code.
 const TOLERANCE_OTHER_COMPILER: f64 = 1.5;
 
 const FUNCTION: &str = "matchpoint_bench::instructions::counted_rounds";

@@ -10,14 +10,14 @@ use serde_json::Value;
 use crate::Failure;
 use crate::repository::{metadata, packages, root, text};
 
-/// With binaries.
+/// Crates with binaries that are installed.
 const INSTALLED: [&str; 5] =
     ["matchpoint-capi", "matchpoint-cli", "matchpoint-overflow", "matchpoint-fabric", "matchpoint-python"];
 
-/// With the module of the wheel.
+/// Feature with the module of the wheel.
 const FEATURE: &str = "matchpoint-python/module";
 
-/// After the copyright line, for crates without a file of it.
+/// Text of the MIT licence after the copyright line, for crates without a file of it.
 const MIT: &str = "\
 Permission is hereby granted, free of charge, to any person obtaining a copy of this software and associated
 documentation files (the \"Software\"), to deal in the Software without restriction, including without limitation the
@@ -32,7 +32,7 @@ WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEM
 COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR
 OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.";
 
-/// In lower case.
+/// Beginnings of file names with licence texts, in lower case.
 const NAMES: [&str; 5] = ["license", "licence", "copying", "copyright", "notice"];
 
 /// Equal texts once.

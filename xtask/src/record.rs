@@ -176,7 +176,7 @@ fn once(
     }
 }
 
-/// On disk, per call of a trace.
+/// Bytes on disk per call of a trace.
 fn size(trace: &Path) -> Result<f64, Failure> {
     let manifest: Value = serde_json::from_str(&fs::read_to_string(trace.join("manifest.json"))?)?;
     let sum = |key: &str| {

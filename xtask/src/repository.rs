@@ -11,21 +11,21 @@ use crate::Failure;
 /// Build outputs, and files of fuzzers.
 const FOREIGN_FOLDERS: [&str; 6] = ["target", ".git", "corpus", "artifacts", "coverage", "node_modules"];
 
-/// Of the workspace.
+/// Root folder of the workspace.
 pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is a folder of the repository")
 }
 
-/// Of the repository.
+/// File of the repository.
 pub struct File {
-    /// From the root, with `/`.
+    /// Path from the root, with `/`.
     pub path: String,
     /// Content.
     pub text: String,
 }
 
 impl File {
-    /// From 1.
+    /// The lines, numbered from 1.
     pub fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
         self.text.lines().enumerate().map(|(index, line)| (index + 1, line))
     }
@@ -89,7 +89,7 @@ pub fn packages(metadata: &Value) -> impl Iterator<Item = &Value> {
     metadata["packages"].as_array().into_iter().flatten()
 }
 
-/// Or an empty string.
+/// A string member of a JSON object, or an empty string.
 pub fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value[key].as_str().unwrap_or_default()
 }

@@ -43,7 +43,7 @@ pub struct Arguments {
     records: PathBuf,
 }
 
-/// Of a run.
+/// Limit of a run.
 const LIMIT_S: u32 = 120;
 /// Unexpected messages that every stack can hold: fewer than 64 per peer, at which libfabric's tcp provider
 /// stalls.

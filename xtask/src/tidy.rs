@@ -43,7 +43,7 @@ pub const CHECKS: &[Check] = &[
     Check { name: "the code map is of what is there", complaints: architecture::map },
 ];
 
-/// Of all checks.
+/// Complaints of all checks.
 ///
 /// # Errors
 /// If the repository cannot be read.

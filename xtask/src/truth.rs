@@ -31,7 +31,7 @@ pub struct Arguments {
     ranks: u32,
 }
 
-/// With arguments, and arguments with almost no work.
+/// Program with arguments, and arguments with almost no work.
 struct Program {
     words: &'static str,
     nothing: &'static str,
@@ -55,7 +55,7 @@ const PROGRAMS: &[Program] = &[
     Program { words: "sweep --sweeps 1000", nothing: "sweep --sweeps 1" },
 ];
 
-/// Of a share of at least `MATTERS`.
+/// Maximum relative error of a share of at least `MATTERS`.
 const BOUND: f64 = 0.3;
 /// Smallest share that the bound applies to.
 const MATTERS: f64 = 0.05;
@@ -185,7 +185,7 @@ impl Stack<'_> {
         Ok(serde_json::from_str(&json)?)
     }
 
-    /// With a command of Matchpoint or without.
+    /// Seconds of a job, with a command of Matchpoint or without.
     fn time(&self, ours: &[&str], words: &str) -> Result<f64, Failure> {
         let launcher = self.bin.join("mpiexec");
         let mut command = match ours {

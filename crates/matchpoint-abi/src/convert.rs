@@ -88,7 +88,7 @@ pub fn hint_bits(mut hints: Hints) -> u32 {
     HINTS.iter().filter(|(_, field)| *field(&mut hints)).map(|(bit, _)| bit).sum()
 }
 
-/// From bits. `None`: a bit is unknown.
+/// Returns the hints of bits. `None`: a bit is unknown.
 pub fn hints(bits: u32) -> Option<Hints> {
     let mut hints = Hints::default();
     for (bit, field) in HINTS {
@@ -107,7 +107,7 @@ pub fn refusal_status(refused: Refused) -> i32 {
     }
 }
 
-/// From a status, if it is a refusal.
+/// Returns the refusal of a status, if it is one.
 pub fn refusal(status: i32) -> Option<Refused> {
     [Refused::Hint, Refused::Full, Refused::Memory]
         .into_iter()
@@ -123,7 +123,7 @@ pub fn order_number(order: Order) -> i32 {
     }
 }
 
-/// From a number, if it is an order.
+/// Returns the order of a number, if it is one.
 pub fn order(number: i32) -> Option<Order> {
     [Order::Total, Order::PerSource, Order::None].into_iter().find(|&order| order_number(order) == number)
 }

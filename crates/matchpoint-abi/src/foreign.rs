@@ -40,7 +40,7 @@ pub enum Function {
     Visit,
     /// `footprint`.
     Footprint,
-    /// Without it, the order is total.
+    /// `order`. Without it, the order is total.
     Order,
 }
 
@@ -57,7 +57,7 @@ impl Function {
         Function::Order,
     ];
 
-    /// In the header.
+    /// The name in the header.
     pub fn name(self) -> &'static str {
         match self {
             Function::Retract => "mp_retract",
@@ -141,7 +141,7 @@ impl Drop for ForeignEngine {
     }
 }
 
-/// Of a call with a yes-or-no result.
+/// Converts a status of a call with a yes-or-no result.
 fn is_found(function: &str, status: i32) -> bool {
     match status {
         MP_NONE => false,

@@ -50,7 +50,7 @@ pub(crate) fn format_duration(spent: Duration) -> String {
     format!("{of:.decimals$} {unit}")
 }
 
-/// Of this thread, from Linux.
+/// Processor time of this thread, from Linux.
 fn cpu() -> Option<Duration> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     text.split_whitespace().next()?.parse().ok().map(Duration::from_nanos)

@@ -30,7 +30,7 @@ impl Sharing {
     /// All cases.
     pub const ALL: [Sharing; 3] = [Sharing::Communicator, Sharing::Hinted, Sharing::Nothing];
 
-    /// In files.
+    /// Name in files.
     pub fn name(self) -> &'static str {
         match self {
             Sharing::Communicator => "one_communicator",
@@ -39,7 +39,7 @@ impl Sharing {
         }
     }
 
-    /// In reports.
+    /// Name in reports.
     pub fn title(self) -> &'static str {
         match self {
             Sharing::Communicator => "one communicator",
@@ -58,7 +58,7 @@ pub struct CallerOptions {
     pub callers: Vec<usize>,
     /// Receives of a caller before their messages arrive.
     pub burst: usize,
-    /// Of each caller in a repetition.
+    /// Bursts of each caller in a repetition.
     pub bursts: usize,
     /// Repetitions.
     pub repetitions: usize,
@@ -69,7 +69,7 @@ pub struct CallerOptions {
 pub struct CallerRates {
     /// The parameters.
     pub options: CallerOptions,
-    /// Of the process.
+    /// Processors of the process.
     pub processors: usize,
     /// By sharing, then number of callers, then engine.
     pub rates: Vec<CallerRate>,
@@ -212,7 +212,7 @@ fn repeat(
     messages as f64 / (elapsed.as_nanos().max(1) as f64 / 1e3)
 }
 
-/// Until the table is full.
+/// Runs one caller until the table is full.
 fn call(engine: &dyn Concurrent, sharing: Sharing, caller: usize, options: &CallerOptions) -> Answers {
     let context = ContextId(if sharing == Sharing::Nothing { caller as u32 } else { 0 });
     let source = Rank(caller as u32);

@@ -44,7 +44,7 @@ fn private_bytes() -> usize {
     kibibytes.unwrap_or(0_usize) << 10
 }
 
-/// In nanoseconds, less the time to read the clock.
+/// Times of single calls in nanoseconds, less the time to read the clock.
 #[derive(Default)]
 pub(crate) struct Singles {
     pub posts: Vec<f64>,

@@ -30,7 +30,7 @@ enum Round {
     Delivered(Sequence),
 }
 
-/// Of the message-rate benchmark: only deliveries are counted.
+/// A sequence of the message-rate benchmark: posts, not counted, then deliveries, counted.
 struct Sequence {
     engine: Box<dyn Engine>,
     scenario: Scenario,
@@ -42,7 +42,7 @@ struct Sequence {
 const WINDOW: usize = 128;
 
 impl Sequence {
-    /// With posted receives, after the benchmark's warm-up sequences.
+    /// Creates a sequence with posted receives, after the benchmark's warm-up sequences.
     fn new(engine: &str, scenario: Scenario, messages: usize) -> Result<Self, Box<dyn Error>> {
         let engine = engines::create(engine)?;
         let messages = scenario.messages(messages);
@@ -76,8 +76,8 @@ impl Sequence {
 /// True if the engine's results are right.
 type End = fn(&mut dyn Engine, u64) -> bool;
 
-/// Without a workload, because applications do not wait for them: receives cancelled from the youngest to the
-/// oldest, and receives of a closed context next to as many in another.
+/// Cases without a workload, because applications do not wait for them: receives cancelled from the youngest
+/// to the oldest, and receives of a closed context next to as many in another context.
 const ENDS: [(&str, End); 2] = [("cancel", cancelled), ("close", closed)];
 
 fn receive(context: u32, tag: u64) -> Receive {

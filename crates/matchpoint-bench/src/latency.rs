@@ -24,9 +24,9 @@ pub struct LatencyOptions {
     pub engines: Vec<String>,
     /// Maximum queue length.
     pub entries: usize,
-    /// Of each scenario.
+    /// Repetitions of each scenario.
     pub repetitions: usize,
-    /// Of an engine for one stage.
+    /// Budget of an engine for one stage.
     pub budget: Duration,
 }
 
@@ -35,7 +35,7 @@ pub struct LatencyOptions {
 pub struct Latencies {
     /// Maximum queue length.
     pub entries: usize,
-    /// Of each scenario.
+    /// Repetitions of each scenario.
     pub repetitions: usize,
     /// Two clock reads, subtracted from every time.
     pub clock_ns: f64,
@@ -52,7 +52,7 @@ pub struct EngineLatency {
     pub engine: String,
     /// See [`Engine::substitute`].
     pub substitute: Option<String>,
-    /// Of all complete stages.
+    /// All calls of all complete stages.
     pub all: Percentiles,
     /// By stage.
     pub stages: Vec<Stage>,
@@ -69,7 +69,7 @@ pub struct Stage {
     pub ended: Option<Ended>,
 }
 
-/// Of an incomplete stage.
+/// Reason for an incomplete stage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ended {
     /// An earlier stage is incomplete.
@@ -119,10 +119,10 @@ impl Percentiles {
 /// Number of sources.
 const SOURCES: usize = 1024;
 
-/// Of each wildcard class; also the number of cancels.
+/// Calls of each wildcard class, and cancels.
 const WILDCARD_CALLS: usize = 1000;
 
-/// From about this number on, engines no longer scan the whole queue.
+/// Probes without a match. From about this number on, engines no longer scan the whole queue.
 const PROBES: usize = 64;
 
 /// Calls between two checks of the time limit, and checks during a second budget after the first.
@@ -264,7 +264,7 @@ impl Plan {
     }
 }
 
-/// Of each call: the minimum of all repetitions, and the first repetition.
+/// Per call: the minimum of all repetitions, and the first repetition.
 struct Times {
     shortest: Vec<u32>,
     once: Vec<u32>,

@@ -23,7 +23,7 @@ use crate::workloads::Job;
 pub struct Options {
     /// Names of engines.
     pub engines: Vec<String>,
-    /// Of an engine on one workload.
+    /// Budget of an engine on one workload.
     pub budget: Duration,
     /// Flushes the caches before every timed call.
     pub is_cold: bool,
@@ -32,13 +32,13 @@ pub struct Options {
 /// Completed workloads, all workloads, and the current work. Returns false to stop.
 pub type Progress<'a> = &'a mut dyn FnMut(usize, usize, &str) -> bool;
 
-/// Within the budget.
+/// Repetitions within the budget.
 pub(crate) const REPETITIONS: usize = 31;
 
 /// Minimum: clock reads and interrupts are negligible.
 const SAMPLE: Duration = Duration::from_micros(1000);
 
-/// Of the reference loop, for each workload.
+/// Samples of the reference loop for each workload.
 const REFERENCE_SAMPLES: usize = 9;
 
 /// `None` if `progress` stopped the measurement.
@@ -54,7 +54,7 @@ pub fn run(options: &Options, jobs: &[Job], progress: Progress<'_>) -> Result<Op
     measure_rows(jobs, &options.engines, options.is_cold, progress, row)
 }
 
-/// With the reference loop before each.
+/// Measures the row of each workload, and the reference loop before each.
 pub(crate) fn measure_rows<E>(
     jobs: &[Job],
     engines: &[String],
@@ -141,7 +141,7 @@ pub(crate) fn given_up(first: FirstRound, is_strict: bool, script: &Script) -> O
     }
 }
 
-/// For a round of this duration.
+/// Rounds per repetition, and repetitions, for a round of this duration.
 pub(crate) fn rounds_and_repetitions(took: Duration, budget: Duration) -> (usize, usize) {
     let rounds = SAMPLE.as_nanos().div_ceil(took.as_nanos()).max(1) as usize;
     let affordable = budget.as_nanos() / (took.as_nanos() * rounds as u128);
@@ -153,7 +153,7 @@ struct Candidate {
     engines: Engines,
     given_up: Option<Outcome>,
     attempts_mean: Option<f64>,
-    /// Per repetition.
+    /// Rounds per repetition.
     rounds: usize,
     repetitions: usize,
     samples: Vec<f64>,
@@ -256,7 +256,7 @@ fn created(name: &str, script: &Script, create: fn(&str) -> engines::Built) -> R
     (0..processes).map(|process| create(&of(process))).collect()
 }
 
-/// Of a few rounds, because one interruption would make a single round slow.
+/// The minimum of a few rounds, because one interruption would make a single round slow.
 pub(crate) fn shortest(budget: Duration, mut play_round: impl FnMut() -> Duration) -> Duration {
     let mut shortest = Duration::MAX;
     for _ in 0..4 {
@@ -268,7 +268,7 @@ pub(crate) fn shortest(budget: Duration, mut play_round: impl FnMut() -> Duratio
     shortest
 }
 
-/// Per matched message in the second round. The first round may differ.
+/// Attempts per matched message in the second round. The first round may differ.
 fn attempts(name: &str, script: &Script) -> Result<f64, NameError> {
     let mut engines = created(name, script, engines::create_counting)?;
     let so_far = |engines: &Engines| -> u64 {

@@ -8,13 +8,13 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use crate::script::{ANY, Key, Keys, NONE, Part, Phase, Script};
 
-/// Of one context.
+/// Model of one context.
 #[derive(Default)]
 pub struct Model {
     clock: u64,
     posted: HashMap<Key, VecDeque<Entry>>,
     unexpected: HashMap<Key, VecDeque<Entry>>,
-    /// By message number: taken messages that are still in some queue.
+    /// By message number: true for taken messages that are still in some queue.
     taken: Vec<bool>,
     messages: HashMap<u64, (u32, Key)>,
     receives: HashMap<u64, (u32, Key)>,
@@ -26,7 +26,7 @@ struct Entry {
     id: u32,
 }
 
-/// Of an exact entry.
+/// The four keys of an exact entry.
 fn possible_keys(key: Key) -> [Key; 4] {
     [key, Key { source: ANY, ..key }, Key { tag: ANY, ..key }, Key { source: ANY, tag: ANY }]
 }

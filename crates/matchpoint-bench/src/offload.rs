@@ -24,11 +24,11 @@ pub struct OffloadOptions {
     pub engines: Vec<String>,
     /// Bytes of the matcher.
     pub budget_bytes: u64,
-    /// Of a sequence.
+    /// Messages of a sequence.
     pub messages: usize,
-    /// Without a match, in front of the queue.
+    /// Receives without a match in front of the queue.
     pub depth: usize,
-    /// Of a repetition.
+    /// Sequences of a repetition.
     pub repeats: usize,
     /// Repetitions.
     pub repetitions: usize,
@@ -37,7 +37,7 @@ pub struct OffloadOptions {
 /// Nanoseconds per call.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cost {
-    /// Of the repetitions.
+    /// Median of the repetitions.
     pub median_ns: f64,
     /// First quartile.
     pub p25_ns: f64,
@@ -48,11 +48,11 @@ pub struct Cost {
 /// Costs by kind of call.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Costs {
-    /// In the application's thread.
+    /// A post in the application's thread.
     pub post: Cost,
     /// Handed to the other thread.
     pub post_offloaded: Cost,
-    /// In the application's thread.
+    /// An arrival in the application's thread.
     pub arrive: Cost,
     /// Polled.
     pub completion_offloaded: Cost,

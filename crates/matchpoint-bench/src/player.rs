@@ -18,8 +18,8 @@ fn refusal(why: Refused) -> Sum {
     if why == Refused::Full { FULL } else { REFUSED }
 }
 
-/// Of all results, each id plus 1. Equal for all right engines. A wrong engine may reach the sum by chance,
-/// so [`first`] compares call by call.
+/// Sum of all results, each id plus 1. Equal for all right engines. A wrong engine may reach the sum by
+/// chance, so [`first`] compares call by call.
 pub(crate) type Sum = u64;
 
 pub(crate) fn sum(script: &Script) -> Sum {
@@ -64,7 +64,7 @@ fn call(engine: &mut dyn Engine, call: &Call) -> Sum {
 // A function per loop and per form, which is constant within the loop: the timed code does not depend on its
 // surroundings.
 
-/// With the form of the keys as a constant.
+/// Calls a loop with the form of its keys as a constant.
 macro_rules! by_form {
     ($looped:ident, $engine:expr, $keys:expr) => {
         match $keys.form {
@@ -134,7 +134,7 @@ pub(crate) fn step(engine: &mut dyn Engine, phase: &Phase, at: usize) -> Sum {
     }
 }
 
-/// After a round.
+/// Removes the entries that a round leaves.
 pub(crate) fn clean(engine: &mut dyn Engine, part: &Part) {
     for &(id, selector) in &part.receives_left {
         engine.cancel(&Receive::new(RecvId(id.into()), selector));
@@ -144,10 +144,10 @@ pub(crate) fn clean(engine: &mut dyn Engine, part: &Part) {
     }
 }
 
-/// Per part of a script.
+/// Engines per part of a script.
 pub(crate) type Engines = Vec<Box<dyn Engine>>;
 
-/// Before the first round.
+/// Runs the phases before the first round.
 pub(crate) fn set_up(engines: &mut Engines, script: &Script) {
     for (engine, part) in engines.iter_mut().zip(&script.parts) {
         for phase in &part.standing {
@@ -184,7 +184,7 @@ fn round(engine: &mut dyn Engine, part: &Part) -> Sum {
     part.round.iter().map(|phase| play(engine, phase)).fold(0, Sum::wrapping_add)
 }
 
-/// Of one round.
+/// Times of the posts and of the arrivals of one round.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Split {
     pub post_ns: f64,
@@ -224,13 +224,13 @@ pub(crate) enum FirstRound {
     Right,
     /// The budget was exceeded after this number of calls.
     TooSlow { calls: usize, spent: Duration },
-    /// In words.
+    /// A result is wrong, in words.
     Wrong(String),
-    /// After this number of calls.
+    /// The engine's fixed table was full after this number of calls.
     Full { calls: usize },
 }
 
-/// After [`set_up`]. Checks every result.
+/// Runs one round after [`set_up`] and checks every result.
 pub(crate) fn first(engines: &mut Engines, script: &Script, budget: Duration) -> FirstRound {
     let (mut calls, spent) = (0, Stopwatch::start());
     for ((engine, part), expected) in engines.iter_mut().zip(&script.parts).zip(&script.answers) {
@@ -263,7 +263,7 @@ pub(crate) fn result_of(sum: Sum) -> u32 {
     if sum == REFUSED { NONE - 1 } else { (sum as u32).wrapping_sub(1) }
 }
 
-/// Of a wrong result.
+/// Text about a wrong result, or `None`.
 pub(crate) fn mismatch(call: usize, found: u32, right: u32) -> Option<String> {
     (found != right).then(|| format!("call {call} found {}, not {}", named(found), named(right)))
 }

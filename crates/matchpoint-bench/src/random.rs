@@ -1,6 +1,6 @@
 //! Random numbers that never change, because they define the workloads.
 
-/// Of every workload.
+/// Seed of every workload.
 pub const SEED: u64 = 20_190_521;
 
 /// SplitMix64 (Steele, Lea and Flood 2014).

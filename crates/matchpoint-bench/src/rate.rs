@@ -36,7 +36,7 @@ impl Scenario {
     pub const ALL: [Scenario; 4] =
         [Scenario::NoConflict, Scenario::FastPath, Scenario::SlowPath, Scenario::Wildcards];
 
-    /// In files.
+    /// Name in files.
     pub fn name(self) -> &'static str {
         match self {
             Scenario::NoConflict => "no_conflict",
@@ -46,7 +46,7 @@ impl Scenario {
         }
     }
 
-    /// In reports.
+    /// Name in reports.
     pub fn title(self) -> &'static str {
         match self {
             Scenario::NoConflict => "no conflict",
@@ -111,23 +111,23 @@ pub struct RateOptions {
     pub scenarios: Vec<Scenario>,
     /// The paper's k, messages of a sequence; for larger windows a multiple.
     pub messages: usize,
-    /// Of a repetition; for larger windows correspondingly fewer.
+    /// Sequences of a repetition. Correspondingly fewer for larger windows.
     pub repeats: usize,
     /// Flushes the caches between posts and messages.
     pub cold: bool,
-    /// Without a match, in front of the queue.
+    /// Receives without a match in front of the queue.
     pub depth: usize,
     /// Repetitions.
     pub repetitions: usize,
 }
 
 impl RateOptions {
-    /// Of the engines. `None` if no engine has several.
+    /// Maximum threads of the measured engines. `None` if no engine has several.
     pub fn threads_most(&self) -> Option<usize> {
         names(&self.engines, &self.threads).into_iter().filter_map(|(_, threads)| threads).max()
     }
 
-    /// For this window size.
+    /// Messages of a sequence for this window size.
     pub fn messages_in(&self, window: usize) -> usize {
         self.messages * self.times(window)
     }
@@ -149,7 +149,7 @@ pub const NO_MATCHING: &str = "none";
 pub struct Rates {
     /// The parameters.
     pub options: RateOptions,
-    /// Of the process.
+    /// Processors of the process.
     pub processors: usize,
     /// By window, then work, then scenario, then engine.
     pub rates: Vec<Rate>,
@@ -166,7 +166,7 @@ pub struct Rate {
     pub work_ns: u32,
     /// The scenario.
     pub scenario: Scenario,
-    /// Without its threads.
+    /// Name of the engine without its threads.
     pub engine: String,
     /// See [`Engine::substitute`].
     pub substitute: Option<String>,
@@ -180,7 +180,7 @@ pub struct Rate {
     pub p75: f64,
     /// Repetitions.
     pub samples: usize,
-    /// Of an engine with threads, per message of the timed sequences.
+    /// Statistics of an engine with threads, per message of the timed sequences.
     pub counted: Vec<(&'static str, f64)>,
     /// The fixed table was full, in words: no figures. A caller would fall back to another engine.
     pub full: Option<String>,
@@ -191,7 +191,7 @@ pub struct Rate {
 /// Completed cells, all cells, and the current work. Returns false to stop.
 pub type Progress<'a> = &'a mut dyn FnMut(usize, usize, &str) -> bool;
 
-/// After the warm-up, an adaptive engine has chosen its method.
+/// Warm-up sequences, after which an adaptive engine has chosen its method.
 pub(crate) const WARM: usize = 100;
 
 /// Untimed start of each turn: threads of the previous engine go to sleep, and threads of this engine wake
@@ -452,7 +452,7 @@ pub(crate) fn is_in_order(outcomes: &[Option<RecvId>], messages: usize) -> bool 
     outcomes.iter().copied().eq((0..messages as u64).map(|number| Some(RecvId(number))))
 }
 
-/// Of the receives without a match.
+/// First id of the receives without a match.
 const STANDING: u64 = 1 << 40;
 
 /// Ends a run of compatible receives.
@@ -505,7 +505,7 @@ pub mod published {
         ("conflict, slow path", &[(1, 0.51), (2, 0.78), (4, 1.01), (8, 1.16), (16, 1.12), (32, 1.09)]),
     ];
 
-    /// On the host's processor.
+    /// Reference values on the host's processor.
     pub const CONTROLS: [(&str, f64); 2] = [("MPI on the host", 6.12), ("no matching", 7.00)];
 }
 

@@ -32,7 +32,7 @@ pub struct Cell {
     pub substitute: Option<String>,
     /// The outcome.
     pub outcome: Outcome,
-    /// Per matched message, in both queues; `None` if counting was too slow.
+    /// Attempts per matched message, in both queues; `None` if counting was too slow.
     pub attempts_mean: Option<f64>,
     /// Maximum [`Footprint`](matchpoint::Footprint) of one process up to the end of the run: see
     /// [`bytes_whole`](Self::bytes_whole).
@@ -40,7 +40,7 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// Of the whole workload. `None` for an incomplete run, which is not comparable.
+    /// Memory of the whole workload. `None` for an incomplete run, which is not comparable.
     pub fn bytes_whole(&self) -> Option<u64> {
         matches!(self.outcome, Outcome::Measured(_)).then_some(self.bytes_peak)
     }
@@ -69,7 +69,7 @@ pub enum Outcome {
 /// Nanoseconds per matched message: one post and one arrival.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Figures {
-    /// Of the repetitions.
+    /// Median over repetitions.
     pub ns_median: f64,
     /// Minimum.
     pub ns_min: f64,
@@ -79,12 +79,12 @@ pub struct Figures {
     pub ns_p75: f64,
     /// Repetitions, or calls of a cold run.
     pub samples: usize,
-    /// Of posts and of arrivals, if timed separately.
+    /// Medians of posts and of arrivals, if timed separately.
     pub split: Option<(f64, f64)>,
 }
 
 impl Figures {
-    /// In nanoseconds per matched message. Sorts the samples.
+    /// Figures of one or more repetitions, in nanoseconds per matched message. Sorts the samples.
     pub(crate) fn of_repetitions(samples: &mut [f64]) -> Self {
         let ns_median = median(samples);
         Figures {

@@ -6,10 +6,10 @@
 
 use matchpoint::{ContextId, Envelope, Rank, Selector, Tag, TagMask, Wild};
 
-/// In a [`Key`].
+/// Wildcard in a [`Key`].
 pub const ANY: u32 = u32::MAX;
 
-/// Of all workloads except `contexts` and traces.
+/// The context of all workloads except `contexts` and traces.
 pub const WORLD: ContextId = ContextId(0);
 
 /// Source and tag of a message or receive.
@@ -23,12 +23,12 @@ pub struct Key {
 }
 
 impl Key {
-    /// Of a source and a tag.
+    /// Creates a key.
     pub fn new(source: usize, tag: usize) -> Self {
         Key { source: source as u32, tag: tag as u32 }
     }
 
-    /// In [`Form::World`].
+    /// Selector of a receive with this key in [`Form::World`].
     #[inline]
     pub fn selector(self) -> Selector {
         let source = if self.source == ANY { Wild::Any } else { Wild::Is(Rank(self.source)) };
@@ -36,7 +36,7 @@ impl Key {
         Selector::new(WORLD, source, tag)
     }
 
-    /// In [`Form::World`].
+    /// Envelope of a message with this key in [`Form::World`].
     #[inline]
     pub fn envelope(self) -> Envelope {
         Envelope::new(WORLD, Rank(self.source), Tag(self.tag.into()))
@@ -55,7 +55,7 @@ pub enum Form {
     Masks,
 }
 
-/// In the lower half of the tag, which no key uses.
+/// Ignored bits of a receive with this source. They are in the lower half of the tag, which no key uses.
 #[inline]
 fn ignored(source: u32) -> u64 {
     u64::from(source) + 1
@@ -79,7 +79,7 @@ impl Form {
         }
     }
 
-    /// Of a message with this key.
+    /// Envelope of a message with this key.
     #[inline(always)]
     pub fn envelope(self, key: Key) -> Envelope {
         match self {
@@ -91,7 +91,7 @@ impl Form {
     }
 }
 
-/// In the upper half of a tag.
+/// Source and tag in the upper half of a tag.
 #[inline]
 fn named(key: Key) -> u64 {
     u64::from(key.source) << 44 | u64::from(key.tag) << 32
@@ -101,9 +101,9 @@ fn named(key: Key) -> u64 {
 /// messages differ.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Keys {
-    /// In order.
+    /// The keys in order.
     pub keys: Vec<Key>,
-    /// Of the first entry.
+    /// Id of the first entry.
     pub first_id: u32,
     /// Mapping of the keys.
     pub form: Form,
@@ -155,7 +155,7 @@ impl Phase {
         Phase::Pairs(Keys { keys, first_id: first_id as u32, form: Form::World })
     }
 
-    /// With another form.
+    /// The phase with another form of its keys.
     pub fn of_form(mut self, of: Form) -> Self {
         if let Phase::Posts(keys) | Phase::Arrivals(keys) | Phase::Pairs(keys) = &mut self {
             keys.form = of;
@@ -187,12 +187,12 @@ pub struct Part {
 }
 
 impl Part {
-    /// Without preparation and remaining entries.
+    /// A part without preparation and without remaining entries.
     pub fn of(round: Vec<Phase>) -> Self {
         Part { round, ..Part::default() }
     }
 
-    /// Of one round.
+    /// Calls of one round.
     pub fn calls(&self) -> usize {
         self.round.iter().map(Phase::calls).sum()
     }
@@ -215,12 +215,12 @@ pub struct Script {
     pub is_job: bool,
     /// By part: the result of each call of its round, an id or [`NONE`].
     pub answers: Vec<Vec<u32>>,
-    /// Of one round.
+    /// Matches of one round.
     pub matched: usize,
 }
 
 impl Script {
-    /// Of one round.
+    /// Calls of one round.
     pub fn calls(&self) -> usize {
         self.parts.iter().map(Part::calls).sum()
     }

@@ -20,7 +20,7 @@ use crate::results::{Cell, Figures, Outcome, Results};
 use crate::script::{NONE, Part, Phase, Script};
 use crate::workloads::Job;
 
-/// Between two clock reads.
+/// Calls between two looks at the clock.
 const STRIDE: usize = 64;
 
 /// True for a stand-in.

@@ -183,7 +183,7 @@ impl Drop for Conversation {
     }
 }
 
-/// Without build options and date.
+/// Version string of a library without its build options and date.
 fn library(said: &str) -> String {
     let words: Vec<&str> = said.split_whitespace().collect();
     let whole = words.join(" ");
@@ -219,7 +219,7 @@ fn place(line: &str) -> Option<RankPlace> {
     })
 }
 
-/// Of `name=value` among words.
+/// Value of `name=value` among words.
 fn field<T: std::str::FromStr>(words: &str, name: &str) -> Option<T> {
     words.split(' ').find_map(|word| word.strip_prefix(name)?.strip_prefix('=')?.parse().ok())
 }

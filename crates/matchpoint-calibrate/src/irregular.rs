@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-/// Of a line. The benchmark accepts 64 KiB.
+/// Maximum bytes of a line. The benchmark accepts 64 KiB.
 const LINE_BYTES: usize = 32 << 10;
 
 /// One message.
@@ -22,7 +22,7 @@ pub struct Message {
 /// All messages. Each rank sends in this order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Irregular {
-    /// In the order of sends. The positions of a receiver are distinct and cover all its receives.
+    /// Messages in the order of sends. The positions of a receiver are distinct and cover all its receives.
     pub messages: Vec<Message>,
 }
 
@@ -49,7 +49,7 @@ impl Irregular {
         receivers
     }
 
-    /// For the benchmark.
+    /// Lines that describe the exchange to the benchmark.
     pub(crate) fn lines(&self) -> String {
         let mut lines = "forget".to_owned();
         let mut line_bytes = LINE_BYTES;
@@ -71,7 +71,7 @@ impl Irregular {
 pub struct Arrived {
     /// The rank.
     pub rank: u32,
-    /// In order of arrival, each once.
+    /// Positions of the receives in order of arrival; each position occurs once.
     pub places: Vec<u32>,
 }
 

@@ -53,7 +53,7 @@ fn add(machine: &mut Machine, found: &Link) {
     }
 }
 
-/// Without an interval, the value would count as exact.
+/// `None` if the interval is unbounded: without an interval, the value would count as exact.
 fn seconds(range: Range) -> Option<ParameterEstimate> {
     range.is_bounded().then(|| ParameterEstimate::within(range.value, range.low, range.high))
 }
@@ -102,7 +102,7 @@ fn provenance(who: &str, raw: &Raw, parameters: &Parameters) -> Provenance {
     }
 }
 
-/// In a line such as `n001, n002 (AMD EPYC, 2 cores, linux x86_64)`.
+/// Hosts in a line such as `n001, n002 (AMD EPYC, 2 cores, linux x86_64)`.
 fn hosts(raw: &Raw) -> String {
     const NAMED: usize = 4;
     let nodes = raw.head.ranks.nodes();

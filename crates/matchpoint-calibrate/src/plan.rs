@@ -24,7 +24,7 @@ pub struct Settings {
     pub bytes_total: u32,
     /// Minimum seconds of a batch.
     pub batch_s: f64,
-    /// Of all batches of a measurement over all rounds, unless five batches per round take longer.
+    /// Budget of all batches of a measurement over all rounds, unless five batches per round take longer.
     pub budget_s: f64,
     /// Number of rounds.
     pub rounds: u32,
@@ -72,7 +72,7 @@ pub enum Part {
     Injection,
     /// γ: many messages, received in different orders (§4.1).
     Queue,
-    /// Of four nodes in a line, the first sends to the third (figure 6), for reference.
+    /// Of four nodes in a line, the first sends to the third (figure 6), as the reference.
     LineAlone,
     /// δ: as `LineAlone`, and the second node sends to the fourth (§4.2).
     LineShared,
@@ -95,7 +95,7 @@ pub enum PostOrder {
 }
 
 impl PostOrder {
-    /// In the benchmark and in the raw file.
+    /// Name in the benchmark and in the raw file.
     pub fn name(self) -> &'static str {
         match self {
             PostOrder::Equal => "equal",
@@ -110,15 +110,15 @@ impl PostOrder {
 pub struct Measurement {
     /// The purpose.
     pub part: Part,
-    /// Of each pair. `None` if the ranks are on one node and not bound.
+    /// Placement of each pair. `None` if the ranks are on one node and not bound.
     pub placement: Option<Locality>,
     /// Concurrent pairs.
     pub pairs: Vec<Pair>,
-    /// Of the receives.
+    /// Order of the receives.
     pub order: PostOrder,
     /// Concurrent, per direction.
     pub messages: u32,
-    /// Per message.
+    /// Bytes per message.
     pub bytes: u32,
 }
 
@@ -134,7 +134,7 @@ impl Measurement {
     }
 }
 
-/// With one intermediate size per power of two.
+/// Sizes up to a maximum, with one intermediate size per power of two.
 fn sizes(bytes_max: u32) -> Vec<u32> {
     let powers = (0..31).map(|power| 1_u32 << power);
     let both = powers.flat_map(|size| [size, size + size / 2]);
@@ -161,7 +161,7 @@ fn pairs_at_once(most: usize) -> Vec<usize> {
     counts
 }
 
-/// Of these ranks; empty for one rank.
+/// All measurements that these ranks can make; empty for one rank.
 pub fn measurements(ranks: &Ranks, settings: &Settings) -> Vec<Measurement> {
     let mut all = Vec::new();
     for placement in Locality::ALL {
@@ -196,7 +196,7 @@ pub fn rounds(ranks: &Ranks, settings: &Settings) -> Vec<(u32, Measurement)> {
 /// A vector element, which sparse products send consecutively.
 const SMALL_BYTES: u32 = 8;
 
-/// For LogP, of the most distant pair.
+/// Measurements for LogP's parameters, of the most distant pair.
 fn consecutive_messages(ranks: &Ranks) -> Vec<Measurement> {
     let Some((placement, pair)) = ranks.farthest_pair() else { return Vec::new() };
     let of = |part: Part, messages: u32| {

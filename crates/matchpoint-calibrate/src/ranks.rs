@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// As the benchmark reports.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RankPlace {
-    /// In `MPI_COMM_WORLD`.
+    /// Rank in `MPI_COMM_WORLD`.
     pub rank: u32,
     /// The lowest rank with shared memory (`MPI_COMM_TYPE_SHARED`, MPI-4.1 §7.4.2), or with the same kernel
     /// and host name.
@@ -39,7 +39,7 @@ pub struct Absent {
 }
 
 impl Ranks {
-    /// In the order of their lowest ranks.
+    /// Ranks by node, the nodes in the order of their lowest ranks.
     pub fn nodes(&self) -> Vec<Vec<&RankPlace>> {
         let mut nodes: Vec<Vec<&RankPlace>> = Vec::new();
         for place in &self.0 {
@@ -102,7 +102,8 @@ impl Ranks {
         }
     }
 
-    /// For measurements that do not depend on the locality, which is unknown for unbound ranks on a node.
+    /// The nearest pair, for measurements that do not depend on the locality. The locality of two unbound
+    /// ranks on a node is unknown.
     pub fn closest_pair(&self) -> Option<(Option<Locality>, Pair)> {
         let known = Locality::ALL[..2].iter();
         let mut near = known.filter_map(|&placement| Some((Some(placement), self.pair(placement).ok()?)));
@@ -115,7 +116,7 @@ impl Ranks {
         near.next().or_else(unknown).or_else(far)
     }
 
-    /// For measurements of the network.
+    /// The most distant pair, for measurements of the network.
     pub fn farthest_pair(&self) -> Option<(Option<Locality>, Pair)> {
         let known = Locality::ALL.into_iter().rev();
         let far = known.filter_map(|locality| Some((Some(locality), self.pair(locality).ok()?))).next();
@@ -134,7 +135,7 @@ impl Ranks {
 pub(crate) mod tests {
     use super::*;
 
-    /// By node: packages of the node, and the package of each rank.
+    /// Ranks for tests, by node: packages of the node, and the package of each rank.
     pub(crate) fn ranks(nodes: &[(u32, &[Option<u32>])]) -> Ranks {
         let mut places = Vec::new();
         for (index, (packages, ranks)) in nodes.iter().enumerate() {

@@ -28,7 +28,7 @@ pub struct Head {
     pub version: u32,
     /// The launcher and its options.
     pub command: Vec<String>,
-    /// In RFC 3339.
+    /// Start time in RFC 3339.
     pub started: String,
     /// Version string of the MPI library.
     pub mpi: String,
@@ -57,7 +57,7 @@ pub struct Measured {
 /// Largest eager message (§2).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SentAtOnce {
-    /// Of the pair.
+    /// Placement of the pair.
     pub placement: Locality,
     /// The measured pair.
     pub pair: Pair,
@@ -72,12 +72,12 @@ pub struct Repeated {
     pub measurement: Measurement,
     /// `None` for a missing round.
     pub rounds: Vec<Option<f64>>,
-    /// Of all rounds.
+    /// Typical time of all rounds.
     pub whole_s: f64,
 }
 
 impl Repeated {
-    /// Of all rounds, or of one. `None` for a missing round.
+    /// Typical time of all rounds, or of one round. `None` for a missing round.
     pub fn time_s(&self, round: Option<usize>) -> Option<f64> {
         match round {
             Some(round) => self.rounds.get(round).copied().flatten(),
@@ -97,13 +97,13 @@ struct End {
 pub struct Raw {
     /// The first line.
     pub head: Head,
-    /// In the order of their execution.
+    /// The measurements, in the order of their execution.
     pub measured: Vec<Measured>,
-    /// Of the tested pairs.
+    /// Largest eager messages of the tested pairs.
     pub sent_at_once: Vec<SentAtOnce>,
     /// True for a complete calibration.
     pub complete: bool,
-    /// Without a truncated last line.
+    /// Bytes of whole lines, without a truncated last line.
     whole_bytes: usize,
 }
 
@@ -180,7 +180,7 @@ impl Raw {
         if all.is_empty() { Ok(()) } else { Err(all.join(", and ")) }
     }
 
-    /// With their rounds.
+    /// Missing measurements with their rounds.
     pub fn missing(&self) -> Vec<(u32, Measurement)> {
         let is_made = |of: &(u32, Measurement)| {
             self.measured.iter().any(|made| made.round == of.0 && made.measurement == of.1)
@@ -190,7 +190,7 @@ impl Raw {
         all
     }
 
-    /// In planned order.
+    /// Measurements with all their rounds, in planned order.
     pub fn repeated(&self) -> Vec<Repeated> {
         let rounds = self.head.settings.rounds as usize;
         let planned = measurements(&self.head.ranks, &self.head.settings);
@@ -207,7 +207,7 @@ impl Raw {
     }
 }
 
-/// From a file or from the benchmark.
+/// Checks that a measurement is plausible; the measurement may be from a file or from the benchmark.
 fn check(measured: &Measured, ranks: usize) -> Result<(), String> {
     let Measured { measurement, seconds, .. } = measured;
     if seconds.is_empty() {

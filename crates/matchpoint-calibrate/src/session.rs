@@ -14,7 +14,7 @@ use crate::raw::{FORMAT, Head, Measured, Raw, SentAtOnce, VERSION, Writer};
 /// Parameters of a calibration.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// Of the raw measurements.
+    /// File of the raw measurements.
     pub raw: PathBuf,
     /// Replaces an existing file.
     pub replace: bool,
@@ -22,7 +22,7 @@ pub struct Request {
     pub settings: Settings,
     /// The launcher and its options.
     pub command: Vec<String>,
-    /// Of this host.
+    /// Processor and cores of this host.
     pub host: String,
 }
 
@@ -31,7 +31,7 @@ pub struct Request {
 pub struct Step<'a> {
     /// Completed, including an earlier run.
     pub done: usize,
-    /// Of all measurements.
+    /// Number of all measurements.
     pub total: usize,
     /// The next measurement.
     pub next: &'a Measurement,
@@ -122,7 +122,7 @@ pub struct Session {
     writer: Writer,
     settings: Settings,
     missing: Vec<(u32, Measurement)>,
-    /// With an untested eager limit.
+    /// Pairs with an untested eager limit.
     to_try: Vec<(Locality, Pair)>,
     total: usize,
 }
@@ -156,7 +156,8 @@ impl Session {
     }
 }
 
-/// By bisection, which assumes that no message beyond the limit is eager.
+/// The largest eager message up to `most`, by bisection. The bisection assumes that if a message is not
+/// eager, no larger message is eager.
 fn eager_max(
     benchmark: &mut Conversation,
     number: usize,

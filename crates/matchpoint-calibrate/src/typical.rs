@@ -4,9 +4,9 @@
 /// slice: host load disturbs most of these.
 const FEW_BATCHES: usize = 16;
 
-/// Of a round: the mean of the half of the batches with the closest times (Rousseeuw's shorth). A median
-/// would move well before half of the batches are disturbed. For few batches, the minimum, because no
-/// disturbance shortens a batch. NaN without batches.
+/// Typical time of the batches of a round: the mean of the half of the batches with the closest times
+/// (Rousseeuw's shorth). A median would move well before half of the batches are disturbed. For few batches,
+/// the minimum, because no disturbance shortens a batch. NaN without batches.
 pub fn typical(seconds: &[f64]) -> f64 {
     let sorted = sorted(seconds);
     if let [least, ..] = sorted[..]
@@ -20,8 +20,8 @@ pub fn typical(seconds: &[f64]) -> f64 {
     closest.map_or(f64::NAN, |window| window.iter().sum::<f64>() / half as f64)
 }
 
-/// Of several rounds: the median, because a slow round is one of several. If all rounds have few batches, the
-/// minimum. NaN without rounds.
+/// Typical time of several rounds: the median of the rounds' times, because a slow round is one of several.
+/// If all rounds have few batches, the minimum. NaN without rounds.
 pub fn over_rounds(rounds: &[&[f64]]) -> f64 {
     let each: Vec<f64> = rounds.iter().map(|round| typical(round)).collect();
     if rounds.iter().all(|round| round.len() < FEW_BATCHES) { typical(&each) } else { median(&each) }

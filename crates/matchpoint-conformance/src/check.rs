@@ -69,7 +69,7 @@ impl Options {
         [self.streams * shapes, self.interleaved_streams() * shapes, adversarial, deep as u64]
     }
 
-    /// Of each shape.
+    /// Random streams of each shape for two interleaved engines.
     fn interleaved_streams(&self) -> u64 {
         self.streams.div_ceil(10)
     }

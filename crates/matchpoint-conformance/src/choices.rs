@@ -5,7 +5,7 @@
 pub enum Choices<'a> {
     /// SplitMix64 (Steele, Lea & Flood 2014). Any seed is valid.
     Seed(u64),
-    /// Without bytes, every choice is 0.
+    /// Unused bytes. Without bytes, every choice is 0.
     Bytes(&'a [u8]),
 }
 

@@ -19,11 +19,11 @@ pub struct StreamParameters {
     pub tags: u64,
     /// Sources and tags use all bits, or count from 0.
     pub wide: bool,
-    /// Of receives and probes.
+    /// Percentage of receives and probes with any source.
     pub any_source_percent: u64,
-    /// Of receives and probes.
+    /// Percentage of receives and probes with any tag.
     pub any_tag_percent: u64,
-    /// Of the receives and probes without any tag.
+    /// Percentage of masked tags among the receives and probes without any tag.
     pub masked_percent: u64,
     /// The first masks are usual in programs, the others random.
     pub masks: u64,

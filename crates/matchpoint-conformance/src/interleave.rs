@@ -50,7 +50,8 @@ fn events_by_engine(played: &[Event]) -> [Vec<Event>; 2] {
     [0, 1].map(|turn| played.iter().skip(turn).step_by(2).cloned().collect())
 }
 
-/// Also by two events at a time: leaving out one event moves all later events to the other engine.
+/// Shrinks a stream, also by two events at a time: leaving out one event moves all later events to the other
+/// engine.
 fn shrink_interleaved(events: Vec<Event>, fails: &dyn Fn(&[Event]) -> bool) -> Vec<Event> {
     let mut events = shrink(events, fails);
     let without = |events: &[Event], at: usize| [&events[..at], &events[at + 2..]].concat();

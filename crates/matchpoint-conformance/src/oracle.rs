@@ -42,7 +42,7 @@ fn require(holds: bool, law: Law, how: impl FnOnce() -> String) -> Verdict {
 }
 
 impl Oracle {
-    /// For an engine that promises `order`, which the terms may relax.
+    /// Creates an oracle for an engine that promises `order`. The terms may relax the order.
     pub fn new(order: Order, terms: impl Into<Terms>) -> Self {
         let terms = terms.into();
         Oracle {
@@ -102,7 +102,7 @@ impl Oracle {
         &self.terms
     }
 
-    /// By posts, arrivals, matched probes and readdressings.
+    /// Matches so far, by posts, arrivals, matched probes and readdressings.
     pub fn matches(&self) -> u64 {
         self.matches
     }

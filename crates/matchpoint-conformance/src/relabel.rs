@@ -9,7 +9,7 @@ use matchpoint::{ContextId, Event, Rank, Tag, TagMask, Wild};
 use crate::choices::Choices;
 use crate::renumber::{Numbers, map};
 
-/// On `width` bits: bit `at` moves to `at * stride + shift`, then some bits are inverted.
+/// A bijection on `width` bits: bit `at` moves to `at * stride + shift`, then some bits are inverted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Bits {
     width: u32,

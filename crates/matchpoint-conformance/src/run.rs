@@ -12,14 +12,14 @@ use crate::terms::Terms;
 /// Result of a stream.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Run {
-    /// Without calls that no caller may make, such as a duplicate id, and calls that the engine lacks. A
-    /// withdrawal of a queued entry has the entry's selector or envelope.
+    /// Events that ran. Calls that no caller may make, such as a duplicate id, and calls that the engine
+    /// lacks are left out. A withdrawal of a queued entry has the selector or envelope of the entry.
     pub played: Vec<Event>,
     /// Matches.
     pub matches: u64,
-    /// By the last event, or by closing all contexts afterwards.
+    /// Law broken by the last event, or by closing all contexts after the last event.
     pub broken: Option<Broken>,
-    /// Before all contexts were closed: see [`Engine::substitute`].
+    /// The fallback engine in use before all contexts were closed: see [`Engine::substitute`].
     pub substitute: Option<String>,
 }
 

@@ -20,7 +20,7 @@ const RECORDS: u64 = 50;
 
 const WARMING: u64 = 150_000;
 
-/// Of an engine, and of each variant.
+/// Calls of an engine, and of each variant.
 const CALLS: u64 = 300_000;
 const VARIED: u64 = 150_000;
 

@@ -18,7 +18,7 @@ use matchpoint_conformance::{Choices, Oracle, generate};
 #[global_allocator]
 static MEMORY: Cap<System> = Cap::new(System, usize::MAX);
 
-/// At most `bytes` bytes to allocate. The caller's memory is reserved before.
+/// Runs an event with at most `bytes` bytes to allocate. The caller's memory is reserved before.
 fn play_with_limit(engine: &mut dyn Engine, event: &Event, bytes: usize) -> Outcome {
     let entries = engine.posted_len() + engine.unexpected_len();
     let mut drained = Drained {
@@ -181,7 +181,7 @@ fn play_with_random_limits(name: &str, events: &[Event], mut choices: Choices<'_
     refusals
 }
 
-/// After long queues, while no memory can be allocated.
+/// Withdrawals, closes and shrinking of an engine after long queues, while no memory can be allocated.
 fn drained(engine: &mut dyn Engine, name: &str) {
     let envelope = |at: u64| Envelope::new(ContextId(0), Rank((at % 7) as u32), Tag(at));
     for at in 0..2000 {

@@ -66,7 +66,7 @@ pub fn append(text: &str) {
 
 pub struct EntryDescription {
     pub criteria: Criteria,
-    /// Of the receive's buffers, or of the message.
+    /// Bytes of the receive's buffers, or of the message.
     pub bytes: usize,
 }
 

@@ -44,7 +44,7 @@ fn new_provider() -> Provider {
 
 unsafe extern "C" fn cleanup() {}
 
-/// From the application (`core;ofi_matchpoint`) or from the environment.
+/// The requested core provider: from the application (`core;ofi_matchpoint`) or from the environment.
 unsafe fn requested_core(hints: *const Info) -> Option<CString> {
     // SAFETY: null, or complete hints of the application. Names may be null.
     let named = unsafe {

@@ -17,7 +17,8 @@ pub const SIGNAL: &str = "MATCHPOINT_QUEUES_SIGNAL";
 
 pub struct Settings {
     pub name: CString,
-    /// With `None`, the provider serves only requests for `core;ofi_matchpoint`.
+    /// The core provider, see [`CORE`]. With `None`, the provider serves only requests for
+    /// `core;ofi_matchpoint`.
     pub core: Option<CString>,
     pub signal: Option<i32>,
 }

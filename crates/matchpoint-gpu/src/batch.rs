@@ -203,7 +203,7 @@ impl Batch {
         self.wildcards += other.wildcards;
     }
 
-    /// Of each message and of each receive. `None` for an any-source receive.
+    /// Context and source of each message and of each receive. `None` for an any-source receive.
     pub(crate) fn sources(&self) -> (Vec<Source>, Vec<Option<Source>>) {
         let of = |word: &[u64]| match self.layout {
             Layout::Packed => {

@@ -50,12 +50,13 @@ impl<M: Machine> Buffer<M> {
         Ok(())
     }
 
-    /// After a matched batch.
+    /// Keeps the current size after a matched batch.
     pub fn keep_size(&mut self) {
         self.kept = self.bytes;
     }
 
-    /// After a refused batch. The buffer is empty if this allocation fails.
+    /// Restores the size of the last `keep_size` after a refused batch. The buffer is empty if this
+    /// allocation fails.
     pub fn restore_size(&mut self, machine: &M) {
         if self.bytes == self.kept {
             return;

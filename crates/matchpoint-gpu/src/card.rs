@@ -203,8 +203,8 @@ struct Functions {
     compiling: Mutex<()>,
 }
 
-/// By card number. Locked while a kernel is loaded or a persistent kernel is started, because loading waits
-/// for all running kernels.
+/// Persistent kernels by card number. Locked while a kernel is loaded or a persistent kernel is started,
+/// because loading waits for all running kernels.
 static PERSISTENT_KERNELS: Mutex<BTreeMap<usize, usize>> = Mutex::new(BTreeMap::new());
 
 /// Poisoned or not: the data is consistent after every panic.
@@ -299,7 +299,7 @@ impl Card {
         self.elapsed_ns(&begin, &self.record_event()?)
     }
 
-    /// Before the next operation.
+    /// Records an event in front of the next operation.
     pub(crate) fn record_event(&self) -> Result<CudaEvent, CardError> {
         let event = self.context.new_event(Some(sys::CUevent_flags::CU_EVENT_DEFAULT));
         let event = check("making an event", event)?;
@@ -443,7 +443,7 @@ impl Card {
     }
 }
 
-/// Of a block with the attribute set.
+/// Maximum shared memory of a block with the attribute set.
 const SHARED_BYTES_MAX: CUdevice_attribute =
     CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN;
 

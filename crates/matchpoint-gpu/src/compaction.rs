@@ -22,7 +22,7 @@ struct Shape {
 /// Unmatched entries of a batch.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unmatched {
-    /// In words of the layout.
+    /// Envelopes of messages, in words of the layout.
     pub messages: Vec<u64>,
     /// Envelopes of receives.
     pub receives: Vec<u64>,

@@ -69,7 +69,7 @@ pub fn compile(program: Program, layout: Layout, architecture: &str) -> Result<V
     Ok(instructions)
 }
 
-/// Of CUDA; `None` without NVRTC.
+/// Major and minor version of NVRTC's CUDA, or `None` without NVRTC.
 pub(crate) fn version() -> Option<(i32, i32)> {
     let (mut major, mut minor) = (0, 0);
     // SAFETY: the library is present; the function writes two numbers.

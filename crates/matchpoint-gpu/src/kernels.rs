@@ -52,7 +52,7 @@ impl Program {
         }
     }
 
-    /// In CUDA C++ without includes.
+    /// The whole source for a layout, in CUDA C++ without includes.
     pub fn source(self, layout: Layout) -> String {
         let own = match self {
             Program::Matrix => include_str!("../kernels/matrix.cu"),
@@ -85,7 +85,7 @@ impl Program {
     }
 }
 
-/// For CUDA. A host compiler gets other definitions.
+/// CUDA's definitions of the macros in the sources. A host compiler gets other definitions.
 const PRELUDE: &str = "#define SHARED(type, name) extern __shared__ type name[]\n\
                        #define BLOCK_OF(threads) __launch_bounds__(threads)\n\
                        #define PAUSE() __nanosleep(20)\n\
@@ -144,7 +144,7 @@ pub enum Kernel {
 
 /// Threads of a warp.
 pub const WARP: u32 = 32;
-/// For kernels with a variable block size.
+/// Minimum threads of a block, for kernels with a variable block size.
 const THREADS_LEAST: u32 = 2 * WARP;
 /// `DIGITS` of `kernels/divide.cu`.
 pub(crate) const DIGITS: u32 = 256;

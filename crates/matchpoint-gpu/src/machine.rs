@@ -91,7 +91,7 @@ pub trait Machine {
         false
     }
 
-    /// Of a block. [`launch`](Self::launch) refuses a kernel that needs more.
+    /// Maximum bytes of shared memory of a block. [`launch`](Self::launch) refuses a kernel that needs more.
     fn shared_bytes_max(&self) -> u32;
 
     /// Multiprocessors: the number of blocks that occupies the machine.

@@ -242,14 +242,14 @@ mod tests {
         }
     }
 
-    /// With 256 threads, 4096 entries have 256 pairs of parts.
+    /// A smaller block has more parts: with 256 threads, 4096 entries have 256 pairs of parts.
     #[test]
     fn smaller_blocks_match_smaller_batches() {
         assert_eq!(Method::of(4096, 4096, 0, 256, true), Method::WholeCard);
         assert_eq!(Method::of(1024, 1024, 102, 256, true), Method::Votes);
     }
 
-    /// In `docs/explanation/gpu.md`: the percentage of wildcards at which the method changes.
+    /// Table of `docs/explanation/gpu.md`: the percentage of wildcards at which the method changes.
     #[test]
     fn methods_equal_table_in_manual() {
         use Method::{Numbers, Votes, WholeCard};
@@ -274,7 +274,7 @@ mod tests {
         }
     }
 
-    /// Within 50 %.
+    /// Estimated times are within 50 % of the measured times.
     #[test]
     fn estimates_are_near_measured_times() {
         for (way, entries, wildcards, measured) in [

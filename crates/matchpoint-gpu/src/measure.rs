@@ -272,13 +272,13 @@ pub struct Fed {
     pub by_host: Rate,
     /// Batches from another block of the card.
     pub by_card: Rate,
-    /// From the submission of a batch to its pairs, alone in flight: median and 99th percentile.
+    /// Latency from the submission of a batch to its pairs, alone in flight: median and 99th percentile.
     pub latency_ns: (f64, f64),
     /// Name and rate of a CPU engine for the same batches.
     pub engine: (String, Rate),
 }
 
-/// Per pass.
+/// Batches that are submitted one by one in a pass.
 const LATENCIES: usize = 1000;
 
 /// Measures a persistent kernel and a CPU engine in `passes` passes after a warm-up pass. Each receive is

@@ -86,7 +86,8 @@ impl Process {
 }
 
 impl Recorded {
-    /// At most `entries` new messages or receives per batch, and `limit` messages and receives in total.
+    /// Collects the batches of all processes, with at most `entries` new messages or receives per batch, and
+    /// at most `limit` messages and receives in total.
     ///
     /// # Errors
     /// If the engine for the replay is missing.
@@ -148,12 +149,12 @@ impl Recorded {
         self.segments.len()
     }
 
-    /// Over all batches. A message that stays queued is in several batches.
+    /// Sum of messages over all batches. A message that stays queued is in several batches.
     pub fn messages(&self) -> usize {
         self.envelopes.len()
     }
 
-    /// Over all batches.
+    /// Sum of receives over all batches.
     pub fn receives(&self) -> usize {
         self.selectors.len()
     }

@@ -143,7 +143,7 @@ impl<M: Machine> Queues<M> {
     }
 }
 
-/// At the same address on the card.
+/// Host memory that the card sees at the same address.
 #[derive(Debug)]
 struct Mapped {
     at: NonNull<u8>,
@@ -381,7 +381,7 @@ impl Resident {
     }
 }
 
-/// In one word, as the kernel reads them.
+/// Message and receive count of a slot in one word, as the kernel reads it.
 fn pack_counts(messages: u32, receives: u32) -> u64 {
     u64::from(receives) << 32 | u64::from(messages)
 }

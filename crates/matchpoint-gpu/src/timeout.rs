@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-/// Of a batch, or of the kernel's end. Afterwards the kernel counts as failed.
+/// Time limit of a batch or of the kernel's end. Afterwards the kernel counts as failed.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(10);
-/// From a batch's start to the first query of the driver, and between queries.
+/// Time of a batch before the first query of the driver, and between two queries.
 const QUERY_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Waits for a batch until `timeout` has passed. `has_ended` asks the driver about the kernel.

@@ -10,7 +10,7 @@ use crate::matching::{Arguments, Loaded};
 
 /// Threads of the blocks that search messages.
 const SEEKING_THREADS: u32 = 512;
-/// Between two reads of the progress.
+/// Maximum rounds between two reads of the progress.
 const ROUNDS_AT_ONCE: u32 = 64;
 
 /// `Wildcards` of `kernels/wild.cu`.

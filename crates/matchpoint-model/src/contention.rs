@@ -18,7 +18,7 @@ pub fn contention_s(delta_s_per_byte: f64, link_bytes: f64) -> f64 {
 }
 
 impl Machine {
-    /// For `link_bytes` bytes on one link.
+    /// Time for `link_bytes` bytes on one link.
     ///
     /// # Errors
     /// If the machine lacks δ.

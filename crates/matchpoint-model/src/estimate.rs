@@ -33,12 +33,12 @@ impl End {
 }
 
 impl ParameterEstimate {
-    /// Without an interval.
+    /// A value without an interval.
     pub const fn exact(value: f64) -> Self {
         ParameterEstimate { value, interval: None }
     }
 
-    /// With an interval.
+    /// A value with its interval.
     pub const fn within(value: f64, low: f64, high: f64) -> Self {
         ParameterEstimate { value, interval: Some((low, high)) }
     }
@@ -95,7 +95,7 @@ impl ParameterEstimate {
     }
 }
 
-/// In TOML.
+/// Prints the estimate in TOML.
 impl fmt::Display for ParameterEstimate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.interval {

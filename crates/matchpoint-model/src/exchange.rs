@@ -1,15 +1,15 @@
 //! Messages of one operation: senders, receivers and sizes.
 
-/// From one process to another under one protocol.
+/// Messages from one process to another under one protocol.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Sent {
     /// The sender.
     pub from: u32,
     /// The receiver.
     pub to: u32,
-    /// At least 1.
+    /// Number of messages, at least 1.
     pub messages: u64,
-    /// Of all messages.
+    /// Bytes of all messages.
     pub bytes: u64,
 }
 
@@ -28,7 +28,7 @@ impl Sent {
 /// Each process sends its messages concurrently and waits for all its messages.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Exchange {
-    /// In any order. No process sends to itself.
+    /// Messages in any order. No process sends to itself.
     pub messages: Vec<Sent>,
 }
 
@@ -38,7 +38,7 @@ impl Exchange {
         self.messages.iter().map(|sent| sent.messages).sum()
     }
 
-    /// Of all messages.
+    /// Bytes of all messages.
     pub fn bytes(&self) -> u64 {
         self.messages.iter().map(|sent| sent.bytes).sum()
     }

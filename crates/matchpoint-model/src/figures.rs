@@ -9,7 +9,7 @@ use crate::transport::Knowledge;
 /// Time against size or number of messages, both logarithmic.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Figure {
-    /// In the paper.
+    /// Number of the figure in the paper.
     pub number: u32,
     /// Title of the figure.
     pub title: String,
@@ -28,19 +28,19 @@ pub struct Curve {
     pub points: Vec<(f64, f64)>,
 }
 
-/// Per node, in figures 2 and 3.
+/// Concurrent senders per node in figures 2 and 3.
 const ACTIVE: [u32; 5] = [1, 2, 4, 8, 16];
 
-/// Of the paper (§3).
+/// Processes per node (§3).
 const PPN: u32 = 16;
 
-/// Per process, in figures 4, 5, 7 and 9. The paper's text gives no number.
+/// Total bytes per process in figures 4, 5, 7 and 9. The paper's text gives no number.
 const TOTALS: [u64; 4] = [10_000, 100_000, 1_000_000, 10_000_000];
 
-/// Of a process, in these figures (§4.1).
+/// Maximum messages of a process in these figures (§4.1).
 const MESSAGES_MAX: u64 = 10_000;
 
-/// In figures 2 and 3.
+/// Largest message of figures 2 and 3.
 const BYTES_MAX: u64 = 1_000_000;
 
 /// Senders over the middle link of figure 6: the processes of two Geminis with two nodes each.

@@ -9,9 +9,9 @@ use crate::machine::Locality;
 pub struct Layout {
     /// Number of processes.
     pub processes: NonZeroU32,
-    /// Per node; the last may have fewer.
+    /// Processes per node; the last node may have fewer.
     pub ppn: NonZeroU32,
-    /// Per node; filled one after the other, evenly.
+    /// Sockets per node; processes fill the sockets one after the other, evenly.
     pub sockets: NonZeroU32,
 }
 
@@ -26,7 +26,7 @@ impl Layout {
         process / self.ppn
     }
 
-    /// Within the node.
+    /// Socket of a process within its node.
     pub fn socket(&self, process: u32) -> u32 {
         let per_socket = self.ppn.get().div_ceil(self.sockets.get());
         process % self.ppn / per_socket

@@ -7,7 +7,7 @@
 use crate::estimate::{End, ParameterEstimate};
 use crate::machine::{Machine, Missing, Protocol};
 
-/// Without P, the number of processes.
+/// LogP's parameters, without P, the number of processes.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct LogP {
     /// L: time on the wire.
@@ -30,8 +30,8 @@ impl LogP {
         LogP { latency_s: (alpha_s - 2.0 * overhead_s).max(0.0), overhead_s, gap_s }
     }
 
-    /// From the sender's first call until the receiver has the last of `messages` small messages: o + (n − 1)
-    /// max(g, o) + L + o (LogP, §3). 0 without messages.
+    /// Time from the sender's first call until the receiver has the last of `messages` small messages: o + (n
+    /// − 1) max(g, o) + L + o (LogP, §3). 0 without messages.
     pub fn messages_s(&self, messages: f64) -> f64 {
         if messages < 1.0 {
             return 0.0;
@@ -40,7 +40,7 @@ impl LogP {
     }
 }
 
-/// Without P.
+/// LogGP's parameters, without P.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct LogGp {
     /// L, o and g.

@@ -30,13 +30,13 @@ pub struct Machine {
     /// Sockets and processes.
     #[serde(default)]
     pub node: Node,
-    /// Between processes of one socket.
+    /// Transport between processes of one socket.
     #[serde(default)]
     pub on_socket: Link,
-    /// Between sockets of one node.
+    /// Transport between sockets of one node.
     #[serde(default)]
     pub on_node: Link,
-    /// Between nodes.
+    /// Transport between nodes.
     #[serde(default)]
     pub off_node: Link,
     /// Cost of queue searches.
@@ -50,7 +50,7 @@ pub struct Machine {
     pub logp: LogP,
 }
 
-/// Of a machine's numbers.
+/// Provenance of a machine's numbers.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Provenance {
@@ -60,14 +60,14 @@ pub struct Provenance {
     pub when: String,
     /// Processor, cores, network, operating system.
     pub host: String,
-    /// With version and transport.
+    /// MPI library with version and transport.
     pub mpi: String,
     /// Programs, repetitions, fitted parameters.
     pub how: String,
-    /// Of the intervals: 0.95 is 95 %. Required if a parameter has an interval.
+    /// Confidence of the intervals: 0.95 is 95 %. Required if a parameter has an interval.
     #[serde(default)]
     pub confidence: Option<f64>,
-    /// For readers, in full sentences.
+    /// Notes for readers, in full sentences.
     #[serde(default)]
     pub notes: Vec<String>,
 }
@@ -105,13 +105,13 @@ pub struct Link {
     /// Absent if no message uses rendezvous.
     #[serde(default)]
     pub eager_max_bytes: Option<u64>,
-    /// Within the envelope.
+    /// Transport of messages within the envelope.
     #[serde(default)]
     pub short: Transport,
-    /// Before the match.
+    /// Transport of messages that are sent before the match.
     #[serde(default)]
     pub eager: Transport,
-    /// After the match.
+    /// Transport of messages that are sent after the match.
     #[serde(default)]
     pub rendezvous: Transport,
 }
@@ -183,7 +183,7 @@ pub struct LogP {
     pub gap_s: Option<ParameterEstimate>,
 }
 
-/// Of sender and receiver.
+/// Locality of sender and receiver.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Locality {
@@ -208,7 +208,7 @@ impl Locality {
         }
     }
 
-    /// In reports.
+    /// Name of the locality in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Locality::OnSocket => "on-socket",
@@ -218,19 +218,19 @@ impl Locality {
     }
 }
 
-/// By message size.
+/// Protocol of a message, by its size.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Protocol {
-    /// Within the envelope.
+    /// The message is sent within its envelope.
     Short,
-    /// Before the match.
+    /// The message is sent before the match.
     Eager,
-    /// After the match.
+    /// The message is sent after the match.
     Rendezvous,
 }
 
 impl Protocol {
-    /// By message size.
+    /// All protocols, by message size.
     pub const ALL: [Protocol; 3] = [Protocol::Short, Protocol::Eager, Protocol::Rendezvous];
 
     /// The table in the file.
@@ -244,7 +244,7 @@ impl Protocol {
 }
 
 impl Link {
-    /// For a message of this size.
+    /// Protocol of a message of this size.
     pub fn protocol(&self, bytes: u64) -> Protocol {
         if self.short_max_bytes.is_some_and(|max| bytes <= max) {
             Protocol::Short
@@ -255,7 +255,7 @@ impl Link {
         }
     }
 
-    /// Of a protocol.
+    /// Parameters of a protocol.
     pub fn transport(&self, protocol: Protocol) -> &Transport {
         match protocol {
             Protocol::Short => &self.short,
@@ -264,7 +264,7 @@ impl Link {
         }
     }
 
-    /// Of a protocol, mutable.
+    /// Parameters of a protocol, mutable.
     pub fn transport_mut(&mut self, protocol: Protocol) -> &mut Transport {
         match protocol {
             Protocol::Short => &mut self.short,
@@ -291,7 +291,7 @@ impl Machine {
         }
     }
 
-    /// Between processes of this locality.
+    /// Parameters between processes of this locality.
     pub fn link(&self, locality: Locality) -> &Link {
         match locality {
             Locality::OnSocket => &self.on_socket,
@@ -300,7 +300,7 @@ impl Machine {
         }
     }
 
-    /// Between processes of this locality, mutable.
+    /// Parameters between processes of this locality, mutable.
     pub fn link_mut(&mut self, locality: Locality) -> &mut Link {
         match locality {
             Locality::OnSocket => &mut self.on_socket,

@@ -24,7 +24,7 @@ const PACKED: &[(&[u8], &str, &str)] = &[
 pub struct MatrixError {
     /// The file.
     pub path: PathBuf,
-    /// From 1, if known.
+    /// The line, counted from 1, if known.
     pub line: Option<u64>,
     /// The problem and a hint.
     pub problem: String,
@@ -45,11 +45,11 @@ impl std::error::Error for MatrixError {}
 /// Header of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Header {
-    /// At least 1.
+    /// Number of rows, at least 1.
     pub rows: u32,
-    /// At least 1.
+    /// Number of columns, at least 1.
     pub columns: u32,
-    /// In the file.
+    /// Number of entries in the file.
     pub entries: u64,
     /// An entry off the diagonal also represents its mirror image: symmetric, skew-symmetric, Hermitian.
     pub is_symmetric: bool,
@@ -70,7 +70,7 @@ pub struct Reader<R> {
 /// The shortest: `1 1` and a newline.
 const ENTRY_BYTES: u64 = 4;
 
-/// Between two calls of `look`: some milliseconds.
+/// Number of entries between two calls of `look`, which take some milliseconds.
 const ENTRIES_PER_CALL: u64 = 1 << 16;
 
 const COMPLETE: &str = "the file is incomplete: copy or write it again";

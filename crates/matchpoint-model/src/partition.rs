@@ -10,7 +10,7 @@ pub enum Partition {
     Contiguous {
         /// Number of rows.
         rows: u32,
-        /// At most one per row.
+        /// Number of processes, at most one per row.
         processes: NonZeroU32,
     },
     /// The owner of each row.

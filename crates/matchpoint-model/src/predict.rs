@@ -20,7 +20,7 @@ use crate::transport::Knowledge;
 pub struct Setting<'a> {
     /// The parameters.
     pub machine: &'a Machine,
-    /// Of the processes.
+    /// Layout of the processes.
     pub layout: Layout,
     /// `None` is the paper's cube.
     pub topology: Option<&'a Topology>,
@@ -33,18 +33,18 @@ pub struct Setting<'a> {
 pub enum Search<'a> {
     /// A list with one entry per received message, in this order.
     Order(SearchOrder),
-    /// By process and by end of the interval (as [`End::ALL`]).
+    /// Known search times, by process and by end of the interval (as [`End::ALL`]).
     Known(&'a [[f64; 3]]),
 }
 
-/// By cause.
+/// Time of an exchange by cause.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Split {
-    /// Of messages.
+    /// Time of the transport of messages.
     pub transport_s: f64,
     /// 0 if the machine lacks the parameters.
     pub queue_s: f64,
-    /// On links; 0 if the machine lacks the parameters.
+    /// Time of contention on links; 0 if the machine lacks the parameters.
     pub contention_s: f64,
 }
 
@@ -167,9 +167,9 @@ fn longest_of(costs: &[ProcessCost]) -> usize {
 /// Independent of the parameters.
 struct Counts {
     processes: Vec<ProcessCost>,
-    /// For each node and locality: processes that send messages to this locality.
+    /// For each node and locality: number of processes that send messages to this locality.
     active: Vec<[u32; 3]>,
-    /// For each node: processes that send any message.
+    /// For each node: number of processes that send any message.
     senders: Vec<u32>,
     links: Links,
 }
@@ -203,7 +203,7 @@ impl Counts {
         Counts { processes, active, senders, links }
     }
 
-    /// For each process: sum over its messages.
+    /// For each process: sum of the transport times of the process's messages.
     fn transports(
         &self,
         setting: &Setting<'_>,
@@ -269,7 +269,7 @@ impl Counts {
 
 /// Load of the network links.
 struct Links {
-    /// For each process: on the link of its routes with the highest load.
+    /// For each process: bytes on the link with the highest load on the process's routes.
     of_process: Vec<f64>,
     max_bytes: f64,
     hops_mean: f64,
@@ -324,7 +324,7 @@ fn nodes_per_router(machine: &Machine) -> u32 {
     machine.contention.nodes_per_router.unwrap_or(1)
 }
 
-/// For each pair of nodes: links between them, and bytes on the link with the highest load.
+/// For each pair of nodes: number of links between the nodes, and bytes on the link with the highest load.
 struct Routes(HashMap<(u32, u32), (u32, f64)>);
 
 impl Routes {

@@ -24,7 +24,7 @@ impl SearchOrder {
     pub const ALL: [SearchOrder; 4] =
         [SearchOrder::Bound, SearchOrder::Reversed, SearchOrder::Third, SearchOrder::InOrder];
 
-    /// In options.
+    /// Name of the order in options.
     pub const fn name(self) -> &'static str {
         match self {
             SearchOrder::Bound => "bound",
@@ -34,7 +34,7 @@ impl SearchOrder {
         }
     }
 
-    /// Of a list for n messages. The bound γ n² equals n² ÷ 2 entries at 2 γ each.
+    /// Entries that a list compares for n messages. The bound γ n² equals n² ÷ 2 entries at 2 γ each.
     pub fn attempts(self, messages: u64) -> f64 {
         let n = messages as f64;
         match self {
@@ -70,8 +70,8 @@ pub fn bound_s(gamma_s: f64, messages: u64) -> f64 {
 }
 
 impl QueueSearch {
-    /// For `messages` concurrent messages: interpolated by the logarithm between the two nearest measured
-    /// numbers, and constant beyond. `None` without measurements.
+    /// γ for `messages` concurrent messages: interpolated by the logarithm between the two nearest measured
+    /// numbers, and constant beyond the measured numbers. `None` without measurements.
     pub fn gamma_at(&self, messages: u64, end: End) -> Option<f64> {
         let above = self.by_messages.partition_point(|at| u64::from(at.messages) < messages);
         let below = above.checked_sub(1).and_then(|below| self.by_messages.get(below));
@@ -102,7 +102,7 @@ impl Machine {
         attempt_s.ok_or_else(|| self.missing("queue_search.gamma_s, nor queue_search.attempt_s"))
     }
 
-    /// For n messages in this order.
+    /// Time of the queue searches for n messages in this order.
     ///
     /// # Errors
     /// If the machine lacks a parameter. The bound needs γ.

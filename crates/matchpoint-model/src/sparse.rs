@@ -7,12 +7,12 @@
 use crate::exchange::{Exchange, Sent};
 use crate::partition::Partition;
 
-/// Of transferred data.
+/// Sizes of transferred data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sizes {
     /// Bytes of a value.
     pub value_bytes: u64,
-    /// Of a column index, and of a row length.
+    /// Bytes of a column index, and of a row length.
     pub index_bytes: u64,
 }
 
@@ -24,7 +24,7 @@ impl Default for Sizes {
 }
 
 impl Sizes {
-    /// Of a vector.
+    /// Bytes of a vector element.
     pub fn element(&self) -> u64 {
         self.value_bytes
     }
@@ -38,7 +38,7 @@ impl Sizes {
 /// Columns that processes need and do not own: at most 16 bytes per column and process.
 #[derive(Clone, Debug)]
 pub struct Needs {
-    /// Of the first matrix.
+    /// Rows of the first matrix.
     rows: Partition,
     /// Owners of the columns' elements or rows.
     columns: Partition,
@@ -47,11 +47,11 @@ pub struct Needs {
     distinct: usize,
 }
 
-/// Before duplicates are removed.
+/// Minimum number of new pairs before duplicates are removed.
 const NEW_PAIRS_MIN: usize = 1 << 16;
 
 impl Needs {
-    /// With these owners.
+    /// Creates an empty collection for a matrix with these owners.
     pub fn new(rows: Partition, columns: Partition) -> Self {
         Needs { rows, columns, pairs: Vec::new(), distinct: 0 }
     }
@@ -106,7 +106,7 @@ impl Needs {
 pub struct RowSizes(Vec<u32>);
 
 impl RowSizes {
-    /// Without entries.
+    /// Rows that have no entries yet.
     pub fn new(rows: u32) -> Self {
         RowSizes(vec![0; rows as usize])
     }
@@ -116,17 +116,17 @@ impl RowSizes {
         self.0[row as usize] = self.0[row as usize].saturating_add(1);
     }
 
-    /// Of a row.
+    /// Number of entries of a row.
     pub fn of(&self, row: u32) -> u32 {
         self.0[row as usize]
     }
 
-    /// Of all rows.
+    /// Number of entries of all rows.
     pub fn sum(&self) -> u64 {
         self.0.iter().map(|&entries| u64::from(entries)).sum()
     }
 
-    /// From 0.
+    /// The first row without entries, from 0.
     pub fn first_empty(&self) -> Option<u32> {
         self.0.iter().position(|&entries| entries == 0).map(|row| row as u32)
     }

@@ -26,7 +26,7 @@ use grid::Grid;
 #[derive(Clone, PartialEq, Debug)]
 pub struct Topology {
     kind: Kind,
-    /// By first and last router.
+    /// Routes by first and last router.
     routes: HashMap<(u32, u32), Vec<u32>>,
 }
 
@@ -115,7 +115,7 @@ impl Topology {
 pub struct RoutesTo<'a> {
     topology: &'a Topology,
     to: u32,
-    /// In a graph: the next router of each router.
+    /// For a graph: the next router of each router.
     next: Vec<u32>,
 }
 

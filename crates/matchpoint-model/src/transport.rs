@@ -65,8 +65,8 @@ impl Machine {
         }
     }
 
-    /// Of every message in the postal and max-rate models: between nodes, or with one node between sockets,
-    /// or within a socket.
+    /// Locality that the postal and max-rate models use for every message: between nodes. On a machine with
+    /// one node: between sockets, or within a socket.
     pub fn farthest(&self) -> Locality {
         let is_measured = |locality: &Locality| {
             Protocol::ALL.iter().any(|&protocol| self.link(*locality).transport(protocol).alpha_s.is_some())

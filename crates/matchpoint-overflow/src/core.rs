@@ -31,7 +31,7 @@ pub struct Core {
 }
 
 impl Core {
-    /// With the engine `name`.
+    /// Creates a core with the engine `name`.
     ///
     /// # Errors
     /// No engine has this name, or its parameters are invalid.

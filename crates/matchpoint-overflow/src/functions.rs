@@ -21,7 +21,7 @@ struct OpenCore {
     counts: *const CoreCounts,
 }
 
-/// For [`matchpoint_core`](crate::matchpoint_core).
+/// Functions for [`matchpoint_core`](crate::matchpoint_core).
 pub static FUNCTIONS: CoreFunctions = CoreFunctions {
     version: CORE_VERSION,
     open,

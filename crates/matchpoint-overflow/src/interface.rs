@@ -85,7 +85,7 @@ mod tests {
 
     const HEADER: &str = include_str!("../../matchpoint-run/shim/core.h");
 
-    /// Without comments, with single spaces.
+    /// The header without comments and with single spaces.
     fn header() -> String {
         let mut text = String::new();
         for (index, part) in HEADER.split("/*").enumerate() {
@@ -95,7 +95,7 @@ mod tests {
         text.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
-    /// Between the braces of `kind name { … };`.
+    /// The text between the braces of `kind name { … };`.
     fn body<'a>(header: &'a str, declaration: &str) -> &'a str {
         let (_, rest) = header.split_once(&format!("{declaration} {{")).expect("the header declares it");
         rest.split_once('}').expect("the declaration ends").0

@@ -34,7 +34,7 @@ fn functions() -> &'static CoreFunctions {
     unsafe { &*matchpoint_core() }
 }
 
-/// In a process with these variables.
+/// Runs an ignored test of this file in a process with these variables.
 fn run(test: &str, variables: &[(&str, &Path)]) {
     let status = Command::new(std::env::current_exe().expect("the test has a path"))
         .args(["--exact", test, "--ignored"])
@@ -44,7 +44,7 @@ fn run(test: &str, variables: &[(&str, &Path)]) {
     assert!(status.success(), "{test}");
 }
 
-/// And the number of files there.
+/// The report in a folder, and the number of files there.
 fn report(folder: &Path) -> (Value, usize) {
     let files: Vec<_> =
         std::fs::read_dir(folder).expect("it exists").map(|file| file.unwrap().path()).collect();

@@ -31,9 +31,9 @@ const NEVER: u64 = u64::MAX;
 pub struct Arrivals {
     clock: SharedClock,
     file: BufWriter<File>,
-    /// Of the posted queue's entries, by id.
+    /// Posting times of the posted queue's entries, by id.
     posted: HashMap<u64, u64>,
-    /// Of the unexpected queue's entries, by id.
+    /// Arrival times of the unexpected queue's entries, by id.
     arrived: HashMap<u64, u64>,
 }
 
@@ -56,7 +56,7 @@ impl Arrivals {
         Some(Box::new(Arrivals { clock, file, posted: HashMap::new(), arrived: HashMap::new() }))
     }
 
-    /// Also a matched probe. `message`: the unexpected message that matched.
+    /// A receive was posted, or a matched probe was called. `message`: the unexpected message that matched.
     #[cold]
     pub fn posted(&mut self, id: u64, message: Option<u64>) {
         let now = self.clock.now();

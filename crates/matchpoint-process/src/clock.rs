@@ -26,7 +26,7 @@ pub enum SharedClock {
 }
 
 impl SharedClock {
-    /// For this host.
+    /// The clock for this host.
     pub fn choose() -> Self {
         #[cfg(target_arch = "x86_64")]
         {

@@ -11,13 +11,13 @@ pub struct Observer {
 }
 
 impl Observer {
-    /// With zero counts.
+    /// An observer with zero counts.
     #[allow(clippy::new_without_default, reason = "it creates a file if the environment requests one")]
     pub fn new() -> Self {
         Observer { tally: Tally::default(), arrivals: Arrivals::begin() }
     }
 
-    /// Without arrival times.
+    /// An observer that records no arrival times.
     pub fn without_times() -> Self {
         Observer { tally: Tally::default(), arrivals: None }
     }

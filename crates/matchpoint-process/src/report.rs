@@ -15,7 +15,7 @@ use crate::tally::Tally;
 
 /// The state of an endpoint's matching.
 pub struct State<'a> {
-    /// In use.
+    /// Engine in use.
     pub engine: &'a dyn Engine,
     /// The counts.
     pub tally: Tally,
@@ -85,7 +85,7 @@ impl Endpoint {
     }
 }
 
-/// In `MPI_COMM_WORLD`, from the launcher's environment variables.
+/// The rank in `MPI_COMM_WORLD`, from the launcher's environment variables.
 pub fn rank() -> Option<u64> {
     let names = ["PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID"];
     names.iter().find_map(|name| std::env::var(name).ok()?.parse().ok())
@@ -118,7 +118,7 @@ pub fn or_null(value: Option<impl ToString>) -> String {
     value.map_or_else(|| "null".to_owned(), |value| value.to_string())
 }
 
-/// For file names: `node7-4711`.
+/// The host name and process id in file names: `node7-4711`.
 pub fn process_name() -> String {
     format!("{}-{}", host(), std::process::id())
 }

@@ -10,7 +10,7 @@ pub const REPORT: &str = "MATCHPOINT_REPORT";
 /// The folder for files of arrival times, if any.
 pub const ARRIVALS: &str = "MATCHPOINT_ARRIVALS";
 
-/// Of all Matchpoint libraries.
+/// Settings of all Matchpoint libraries.
 pub struct Settings {
     /// [`ENGINE`], `hybrid` by default.
     pub engine: String,
@@ -20,7 +20,7 @@ pub struct Settings {
     pub arrivals: Option<PathBuf>,
 }
 
-/// Of this process. Reads the environment once.
+/// Returns the settings of this process. Reads the environment once.
 pub fn settings() -> &'static Settings {
     static SETTINGS: OnceLock<Settings> = OnceLock::new();
     SETTINGS.get_or_init(|| Settings {

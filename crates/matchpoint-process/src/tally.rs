@@ -5,7 +5,7 @@ use crate::clock;
 /// Two reads of the clock cost about as much as matching.
 const SAMPLE_INTERVAL: u64 = 64;
 
-/// Of one endpoint.
+/// Counts of the matching of one endpoint.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Tally {
     /// Posts and arrivals.

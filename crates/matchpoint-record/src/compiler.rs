@@ -27,19 +27,19 @@ const MAX_FILES: usize = 32;
 /// Jobs that use a younger file may still start processes.
 const MIN_AGE: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Of an MPI library.
+/// Header of an MPI library.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Header {
     /// Finds the header: `mpicc`.
     Compiler(PathBuf),
-    /// For the system's compiler.
+    /// A folder for the system's compiler.
     Folder(PathBuf),
 }
 
 /// Compiled with the header of an MPI library.
 #[derive(Debug, Clone, Copy)]
 pub struct Product {
-    /// In messages: `the recorder`.
+    /// The name in messages: `the recorder`.
     pub what: &'static str,
     /// The compiled file. `folder`: its folder in the cache.
     pub file: &'static str,
@@ -49,7 +49,7 @@ pub struct Product {
     pub sources: &'static [Sources],
     /// Includes all other sources.
     pub main: &'static str,
-    /// After the source.
+    /// Compiler flags after the source.
     pub flags: &'static [&'static str],
     /// Linked with the MPI library, so a header is not sufficient.
     pub is_linked: bool,
@@ -57,7 +57,7 @@ pub struct Product {
     pub standard_abi: Option<&'static [u8]>,
 }
 
-/// For libraries without the standard binary interface.
+/// Recorder for libraries without the standard binary interface.
 pub(crate) const RECORDER: Product = Product {
     what: "the recorder",
     file: "libmatchpoint_record.so",
@@ -274,7 +274,7 @@ impl Header {
         }
     }
 
-    /// After `mpi.h`: they identify the compiler and the library.
+    /// Returns all macros after `mpi.h`. They identify the compiler and the library.
     fn macros(&self, product: &Product) -> Result<String, RecordError> {
         let mut command = self.command();
         let output = command.args(["-E", "-dM", "-include", "mpi.h", "-x", "c", "/dev/null"]).output();

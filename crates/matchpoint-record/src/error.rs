@@ -3,7 +3,7 @@
 use std::fmt::{self, Display};
 use std::path::Path;
 
-/// For the user: the attempt, the failure, and a remedy.
+/// A message for the user: the attempt, the failure, and a remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordError(pub(crate) String);
 

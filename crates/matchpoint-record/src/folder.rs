@@ -56,7 +56,7 @@ pub(crate) fn check(path: &Path, replace: bool) -> Result<Vec<PathBuf>, RecordEr
     Ok(entries)
 }
 
-/// Of a job that recorded nothing.
+/// Removes the folder of a job that recorded nothing.
 pub(crate) fn remove_unused(path: &Path, is_new: bool) {
     // Other files stay, and so does the folder.
     let _ = fs::remove_file(path.join(manifest::FILE));
@@ -109,7 +109,7 @@ fn is_link(entry: &Path) -> bool {
     entry.is_symlink() && entry.file_name().is_some_and(|name| LINKS.iter().any(|link| name == *link))
 }
 
-/// After the last process has ended.
+/// Removes the links after the last process has ended.
 pub(crate) fn remove_links(path: &Path) {
     for link in LINKS.iter().map(|link| path.join(link)).filter(|link| is_link(link)) {
         // A remaining link has no effect.
@@ -117,7 +117,7 @@ pub(crate) fn remove_links(path: &Path) {
     }
 }
 
-/// In order of creation.
+/// Returns the folders of spawned processes, in order of their creation.
 pub(crate) fn spawned(path: &Path) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> =
         entries(path).unwrap_or_default().into_iter().filter(|entry| is_spawned(entry)).collect();

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// The first word of a command that is a launcher of an MPI library, otherwise the first word.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Launcher {
-    /// In the command.
+    /// Name in the command.
     pub name: String,
     /// The path, then the targets of its symbolic links.
     pub path: Vec<PathBuf>,
@@ -21,7 +21,7 @@ const LAUNCHERS: &[&str] = &["mpiexec.hydra", "mpiexec", "mpirun", "orterun", "p
 const LINKS: usize = 40;
 
 impl Launcher {
-    /// For a command that [`find`](Self::find) does not find.
+    /// The message for a command that [`find`](Self::find) does not find.
     pub fn not_found(name: &str) -> String {
         if name.starts_with('-') {
             return format!(

@@ -14,14 +14,14 @@ use crate::launcher::in_path;
 pub enum Family {
     /// MPI's standard interface (MPI-5.0 §20): `libmpi_abi.so`.
     StandardAbi,
-    /// And derived libraries (Intel MPI, MVAPICH, Cray MPI): `libmpi.so.12`, `libmpich.so.12`.
+    /// MPICH and derived libraries (Intel MPI, MVAPICH, Cray MPI): `libmpi.so.12`, `libmpich.so.12`.
     Mpich,
     /// Open MPI: `libmpi.so.40`.
     OpenMpi,
 }
 
 impl Family {
-    /// In messages.
+    /// The name in messages.
     pub fn name(self) -> &'static str {
         match self {
             Family::StandardAbi => "MPI's standard ABI",

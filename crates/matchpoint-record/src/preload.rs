@@ -62,7 +62,7 @@ impl Preload {
         Ok(Preload { words: words.to_vec(), launcher, library, before: Vec::new() })
     }
 
-    /// Before the current ones.
+    /// Adds a library before the current ones.
     pub fn load_before(&mut self, path: PathBuf) {
         self.before.insert(0, path);
     }
@@ -86,7 +86,7 @@ impl Preload {
         (PRELOAD, files)
     }
 
-    /// With these variables and the preload variable.
+    /// Returns the command with these variables and the preload variable.
     pub fn command(&self, library: &Path, variables: &[(&'static str, OsString)]) -> Command {
         let mut command = Command::new(&self.words[0]);
         let preload = self.variable(library);
@@ -122,7 +122,7 @@ fn mismatch(application: &Path, family: Family, library: &Compiled) -> RecordErr
 
 const PRELOAD: &str = "LD_PRELOAD";
 
-/// After the merge of the user's preloads.
+/// A command after the merge of the user's preloads.
 #[derive(Debug, PartialEq, Eq)]
 struct Merged {
     /// Matchpoint's libraries are first.

@@ -86,7 +86,7 @@ impl Recording {
         folder::write(self.output(), &self.manifest)
     }
 
-    /// With the recorder and its settings.
+    /// Returns the command with the recorder and its settings.
     pub fn command(&self) -> Command {
         self.preload.command(self.library(), &self.settings_of_recorder())
     }
@@ -96,7 +96,7 @@ impl Recording {
         &self.preload.library.path
     }
 
-    /// Of the job's processes, for batch scripts.
+    /// Returns all environment variables of the job's processes, for batch scripts.
     pub fn variables(&self) -> Vec<(&'static str, OsString)> {
         let mut variables = vec![self.preload_variable()];
         variables.extend(self.settings_of_recorder());
@@ -170,7 +170,7 @@ impl Recording {
     }
 }
 
-/// With a matching end in their file.
+/// Returns the ranks without calls and with a matching end in their file.
 fn without_calls(files: &[Summary], has_end: impl Fn(Option<&End>) -> bool) -> Vec<u32> {
     let without = files.iter().filter(|file| file.calls == 0 && has_end(file.end.as_ref()));
     without.map(|file| file.head.rank).collect()
@@ -183,7 +183,7 @@ pub struct Recorded {
     pub output: PathBuf,
     /// First line of the library's version.
     pub mpi: String,
-    /// Of `MPI_COMM_WORLD`; 0 if nothing was recorded.
+    /// Ranks of `MPI_COMM_WORLD`; 0 if nothing was recorded.
     pub ranks: u32,
     /// Ranks without a file.
     pub missing: Vec<u32>,
@@ -195,17 +195,17 @@ pub struct Recorded {
     pub all_left_out: Vec<u32>,
     /// Ranks that spent their last second or more in this MPI function.
     pub within: Vec<(String, u32)>,
-    /// In the trace.
+    /// Calls in the trace.
     pub calls: u64,
-    /// Beyond the limit, only counted.
+    /// Calls beyond the limit, which are only counted.
     pub left_out: u64,
     /// Not recorded for other reasons.
     pub unseen: u64,
     /// Longest wait of a process for the recorder.
     pub waited_ns: u64,
-    /// Of all rank files.
+    /// Bytes of all rank files.
     pub bytes: u64,
-    /// Of spawned processes and further jobs, with their numbers of processes.
+    /// Folders of spawned processes and of further jobs, with their numbers of processes.
     pub spawned: Vec<(PathBuf, usize)>,
     /// Errors of manifests and call sites after the job.
     pub unwritten: Vec<RecordError>,

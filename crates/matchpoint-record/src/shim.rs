@@ -13,13 +13,13 @@ pub type Sources = &'static [(&'static str, &'static str)];
 /// Shared headers: lookup of the MPI library, lists of its functions, clocks.
 pub const COMMON: Sources = include!(concat!(env!("OUT_DIR"), "/common.rs"));
 
-/// By their names below `shim/`.
+/// Sources by their names below `shim/`.
 pub(crate) const SOURCES: Sources = include!(concat!(env!("OUT_DIR"), "/sources.rs"));
 
 /// Includes all others.
 pub(crate) const MAIN: &str = "matchpoint_record.c";
 
-/// For libraries with the standard binary interface.
+/// The recorder for libraries with the standard binary interface.
 pub(crate) const STANDARD_ABI: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/standard-abi.so"));
 
 pub(crate) fn unpack(sources: &[Sources], folder: &Path) -> io::Result<()> {
@@ -33,7 +33,7 @@ pub(crate) fn unpack(sources: &[Sources], folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Of the sources and `more`.
+/// Returns a hash of the sources and `more`.
 pub(crate) fn fingerprint(sources: &[Sources], more: &[&[u8]]) -> String {
     let mut hash = Sha256::new();
     let files = sources.iter().copied().flatten();

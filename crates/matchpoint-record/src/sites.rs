@@ -25,7 +25,7 @@ pub struct Site {
     pub function: Option<String>,
     /// File and line, if known.
     pub source: Option<String>,
-    /// By MPI function, summed over all processes.
+    /// Calls by MPI function, summed over all processes.
     pub calls: BTreeMap<&'static str, u64>,
 }
 
@@ -76,12 +76,12 @@ pub fn resolve(trace: &dyn Trace, files: &[Summary]) -> Result<Vec<Site>, TraceE
     Ok(sites)
 }
 
-/// At an address of a process.
+/// The code at an address of a process.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Place {
     /// File with the code. Empty: unknown.
     pub module: String,
-    /// In that file.
+    /// Address in that file.
     pub address: u64,
     /// If the file has symbols.
     pub function: Option<String>,

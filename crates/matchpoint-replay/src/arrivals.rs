@@ -23,14 +23,15 @@ pub enum Arrivals {
 }
 
 impl Arrivals {
-    /// That a user can select.
+    /// All arrival orders that a user can select.
     pub const ALL: [Arrivals; 4] =
         [Arrivals::Simulated, Arrivals::Timestamps, Arrivals::AtWait, Arrivals::Recorded];
 
     /// Possible for every trace, because they need no recorded arrivals.
     pub const ASSUMED: [Arrivals; 3] = [Arrivals::Simulated, Arrivals::Timestamps, Arrivals::AtWait];
 
-    /// For a trace: recorded arrivals; else timestamps, if all ranks have one clock; else the simulation.
+    /// The best arrival order for a trace: recorded arrivals; else timestamps, if all ranks have one clock;
+    /// else the simulation.
     pub fn best_of(trace: &dyn Trace) -> Arrivals {
         match trace.description().clock_error_ns {
             _ if has_arrivals(trace) => Arrivals::Recorded,

@@ -15,7 +15,7 @@ use crate::entries::{MessageRecord, NIL};
 use crate::label::Label;
 use crate::slab::Slab;
 
-/// Of the messages in a block of 4 KiB.
+/// Logarithm of the number of messages in a block; a block has 4 KiB.
 const BLOCK_BITS: u32 = 8;
 const BLOCK: u32 = 1 << BLOCK_BITS;
 
@@ -33,7 +33,7 @@ pub(crate) const IN_BACKLOG: u32 = u32::MAX - 1;
 
 #[derive(Clone, Copy)]
 struct QueuedMessage {
-    /// In `origins`.
+    /// Index of the message's origin in `origins`.
     origin: u32,
     tag: u32,
     number: u32,
@@ -41,7 +41,7 @@ struct QueuedMessage {
     next: u32,
 }
 
-/// And the predecessor in the bin, if known.
+/// Position of a queued message, and the predecessor in its bin, if known.
 #[derive(Clone, Copy)]
 pub(crate) struct QueuePosition {
     at: u32,
@@ -176,7 +176,7 @@ impl Backlog {
         }
     }
 
-    /// Also drops unused origins.
+    /// Closes the gaps of taken messages, and drops unused origins.
     #[cold]
     fn compact(&mut self, records: &mut Slab<MessageRecord>) {
         let bins = vec![NIL; self.bins.len()].into();

@@ -10,7 +10,7 @@ use crate::step::{CallEnd, CompactStep, Step, StepSink};
 #[derive(Default)]
 pub(crate) struct Chunk {
     steps: Vec<CompactStep>,
-    /// With the number of earlier steps in the chunk.
+    /// Ends of calls, each with the number of earlier steps in the chunk.
     ends: Vec<(u32, CallEnd)>,
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct Batcher {
     capacity: usize,
     full: SyncSender<Chunk>,
     returned: Receiver<Chunk>,
-    /// By process: a step was made since the last call ended.
+    /// For each process: true if the process made a step since its last call ended.
     has_stepped: Vec<bool>,
 }
 
@@ -87,10 +87,10 @@ impl StepSink for Batcher {
 #[derive(Default)]
 pub(crate) struct SortedChunk {
     steps: Vec<Step>,
-    /// By process, the first step; the last element is the number of all steps.
+    /// For each process, the index of its first step; the last element is the number of all steps.
     begins: Vec<u32>,
     next: Vec<u32>,
-    /// With the number of earlier steps of the same process in this chunk.
+    /// Ends of calls, each with the number of earlier steps of the same process in this chunk.
     ends: Vec<(u32, CallEnd)>,
 }
 

@@ -16,11 +16,11 @@ pub(crate) enum StopReason {
     Time,
     Memory,
     Full,
-    /// For a rank.
+    /// The engine could not be created for a rank.
     CreationFailed,
 }
 
-/// Of all engines over all ranks.
+/// Memory limit of all engines together over all ranks.
 const MEMORY_BYTES: u64 = 1 << 30;
 
 pub(crate) fn is_too_large(memory_bytes: u64, engines: usize) -> bool {
@@ -35,7 +35,7 @@ pub(crate) fn is_sample_complete(spent: Duration, passed: Duration) -> bool {
     spent > UNREQUESTED_AT_FIRST + passed / UNREQUESTED_SHARE
 }
 
-/// In any replay, the least processor time of all engines together, and of one.
+/// Minimum limits in any replay: processor time of all engines together (`AT_FIRST`), and of one engine.
 const AT_FIRST: Duration = Duration::from_secs(16);
 const AT_FIRST_EACH: Duration = Duration::from_secs(4);
 
@@ -62,7 +62,7 @@ pub(crate) fn executed_work(counts: &[&QueueCounts]) -> f64 {
 }
 
 impl QueueMeasurements {
-    /// To all searches.
+    /// Estimates the measurements for all searches.
     pub(crate) fn extrapolated(mut self, searched: &SearchTotals) -> Self {
         let length_sum = (self.length_mean * self.searches as f64).round() as u64;
         let by_entries = ratio(

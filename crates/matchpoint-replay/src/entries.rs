@@ -23,7 +23,7 @@ pub(crate) enum Owner {
     None,
 }
 
-/// From its post to its completion.
+/// A receive, from its post to its completion.
 pub(crate) struct PostedReceive {
     pub selector: Label,
     /// Counted over all receives and messages.
@@ -32,7 +32,7 @@ pub(crate) struct PostedReceive {
     pub site: u32,
     pub owner: Owner,
     pub comm: CommId,
-    /// In the bin.
+    /// Next receive in the bin.
     pub next: u32,
     /// Recorded, of a blocking call.
     pub expected: Option<StatusEnvelope>,
@@ -79,7 +79,7 @@ impl Linked for PostedReceive {
     }
 }
 
-/// In flight or in the unexpected queue: 56 bytes.
+/// A message in flight or in the unexpected queue: 56 bytes.
 pub(crate) struct MessageRecord {
     pub label: Label,
     pub bytes: u64,

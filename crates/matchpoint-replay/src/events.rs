@@ -7,12 +7,12 @@ use crate::replay::{FirstPass, run};
 use crate::step::{CompactStep, Kind, StepSink};
 use crate::{Arrivals, LogGp, Progress, ReplayError};
 
-/// In the order of execution.
+/// Events of one rank, in the order of execution.
 #[derive(Clone, Debug, Default)]
 pub struct RankEvents {
-    /// In `MPI_COMM_WORLD`.
+    /// Rank in `MPI_COMM_WORLD`.
     pub rank: u32,
-    /// With the outcomes of the replay's matcher.
+    /// Events with the outcomes of the replay's matcher.
     pub events: Vec<(Event, Outcome)>,
 }
 

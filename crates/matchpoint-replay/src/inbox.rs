@@ -17,7 +17,7 @@ pub(crate) struct Inbox {
     sorted: VecDeque<Due>,
     overtaking: BinaryHeap<Reverse<Due>>,
     pushed: u32,
-    /// Of the next message, or [`NEVER`]. Read three times as often as it changes.
+    /// Arrival time of the next message, or [`NEVER`]. Read three times as often as it changes.
     next_ns: i64,
 }
 
@@ -28,7 +28,7 @@ impl Default for Inbox {
 }
 
 impl Inbox {
-    /// Of equal arrival times, the message sent first is first.
+    /// Adds a message. Of messages with equal arrival times, the message sent first is first.
     #[inline]
     pub fn push(&mut self, at_ns: i64, slot: u32) {
         let due = (at_ns, self.pushed, slot);
@@ -64,7 +64,7 @@ impl Inbox {
         };
     }
 
-    /// For which `is_wanted(arrival time, slot)` is true.
+    /// The first message for which `is_wanted(arrival time, slot)` returns true.
     pub fn first(&self, is_wanted: impl Fn(i64, u32) -> bool) -> Option<u32> {
         let is_wanted = |due: &&Due| is_wanted(due.0, due.2);
         let sorted = self.sorted.iter().find(is_wanted);

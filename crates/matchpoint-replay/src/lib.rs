@@ -64,11 +64,11 @@ pub struct Options {
     pub engines: Vec<String>,
     /// Measures each engine except the first for a fraction of a second, and estimates the rest.
     pub sampled: bool,
-    /// Of messages.
+    /// Arrivals of messages.
     pub arrivals: Arrivals,
     /// Network model.
     pub loggp: LogGp,
-    /// Also replays under the other arrival orders.
+    /// Also replay under the other arrival orders.
     pub compare_arrivals: bool,
 }
 

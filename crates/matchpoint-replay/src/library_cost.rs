@@ -13,7 +13,7 @@ use matchpoint_trace::{BurstCost, EntryCost, SearchCost, Trace};
 pub struct SearchTime {
     /// All caches are warm.
     pub low_ns: f64,
-    /// From the recorded durations of calls, between `low_ns` and `high_ns`.
+    /// Search time estimated from the recorded durations of calls, between `low_ns` and `high_ns`.
     pub likely_ns: f64,
     /// All caches are cold.
     pub high_ns: f64,
@@ -26,22 +26,22 @@ pub struct LibraryCost {
     pub pairs: u32,
     /// Both ranks of each pair are on one host.
     pub same_host: bool,
-    /// Of an attempt.
+    /// Cost of an attempt in the posted queue.
     pub posted: Curve,
-    /// Of an attempt.
+    /// Cost of an attempt in the unexpected queue.
     pub unexpected: Curve,
-    /// Of messages in a burst, without searches.
+    /// Cost of messages in a burst without searches.
     pub bursts: Vec<BurstCost>,
     /// A message without a search while every rank sends to the next; 0 if not measured.
     pub ring_message_ns: f64,
 }
 
-/// Of an attempt, by the length of the search.
+/// Cost of an attempt by the length of the search.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Curve {
     /// Queue length, and cost with warm caches in nanoseconds; ascending.
     pub warm: Vec<(f64, f64)>,
-    /// With cold caches.
+    /// Cost with cold caches, in nanoseconds.
     pub cold_ns: f64,
     /// A call that searches an empty queue.
     pub empty_ns: f64,
@@ -108,7 +108,7 @@ pub(crate) fn costs_of(trace: &dyn Trace) -> Vec<SearchCost> {
 /// Libraries of the typical costs.
 pub const TYPICAL_OF: &str = "MPICH 5.0 and 4.0, Open MPI 5.0 and 4.1, Intel MPI 2021 on an AMD EPYC";
 
-/// Over shared memory: medians of ten runs. For an unknown library, the costs of MPICH.
+/// Typical costs over shared memory: medians of ten runs. For an unknown library, the costs of MPICH.
 pub fn typical(library: Option<&str>) -> SearchCost {
     let is = |name: &str| library.is_some_and(|library| library.starts_with(name));
     let cost = |warm_ns: [f64; 3], cold_ns, empty_ns| {

@@ -47,12 +47,12 @@ impl Delays {
         Delays { latency, overhead, gap, gap_per_byte_ns, eager_bytes }
     }
 
-    /// Without delays, for recorded times that contain them.
+    /// A network without delays, for recorded times that already contain the delays.
     pub fn none() -> Self {
         Delays { latency: 0, overhead: 0, gap: 0, gap_per_byte_ns: 0.0, eager_bytes: u64::MAX }
     }
 
-    /// Before one process can affect another, in nanoseconds.
+    /// Minimum time before one process can affect another process, in nanoseconds.
     pub fn lookahead(&self) -> i64 {
         self.latency
     }

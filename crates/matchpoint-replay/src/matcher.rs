@@ -50,7 +50,7 @@ impl LinkedQueue {
         self.last = slot;
     }
 
-    /// And its predecessor.
+    /// Returns the first accepted entry of a bin, and the predecessor of the entry.
     #[inline]
     fn find<T: Linked>(&self, table: &Slab<T>, accepted: impl Fn(u32, &T) -> bool) -> Option<(u32, u32)> {
         let (mut before, mut at) = (NIL, self.first);
@@ -127,7 +127,7 @@ impl HashBins {
 
 pub(crate) struct Matcher {
     posted: HashBins,
-    /// By wildcard class.
+    /// Number of posted receives in each wildcard class.
     posted_by_class: [u32; WildcardClass::COUNT],
     unexpected: HashBins,
     oldest: u32,
@@ -154,7 +154,8 @@ impl Matcher {
         }
     }
 
-    /// Without a match, the caller [queues](Self::queue_receive) the receive.
+    /// Takes the oldest message that a receive matches. Without a match, the caller
+    /// [queues](Self::queue_receive) the receive.
     #[inline]
     pub fn post(&mut self, selector: Label, records: &mut Slab<MessageRecord>) -> Option<u32> {
         if self.unexpected.len == 0 && self.backlog.is_none() {
@@ -169,7 +170,8 @@ impl Matcher {
         self.posted.push(receives, slot);
     }
 
-    /// Without a match, the caller [queues](Self::queue_message) the message.
+    /// Takes the oldest receive that a message matches. Without a match, the caller
+    /// [queues](Self::queue_message) the message.
     #[inline]
     pub fn arrive(&mut self, message: Label, receives: &mut Slab<PostedReceive>) -> Option<u32> {
         if self.posted_by_class[0] as usize != self.posted.len {
@@ -267,7 +269,7 @@ impl Matcher {
         Some(slot)
     }
 
-    /// Of a message in the backlog, which is searched linearly.
+    /// Creates the record of a message in the backlog again. Searches the backlog linearly.
     pub fn restore_record(&mut self, number: u32, records: &mut Slab<MessageRecord>) -> Option<u32> {
         let backlog = self.backlog.as_mut()?;
         let found = backlog.find_number(number)?;

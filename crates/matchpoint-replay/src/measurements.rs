@@ -17,40 +17,40 @@ use crate::loggp::LogGp;
 pub struct Measurements {
     /// Properties of the trace.
     pub trace: TraceFacts,
-    /// By function.
+    /// Calls by function.
     pub calls: BTreeMap<Function, u64>,
-    /// Over all ranks.
+    /// Totals over all ranks.
     pub totals: Totals,
     /// Arrival order, and its limitations.
     pub arrivals: ArrivalFacts,
     /// Recorded, from the first call's entry to the last call's exit.
     pub elapsed_s: f64,
-    /// In `MPI_Init` and `MPI_Finalize`, which the replay omits: minimum over the ranks.
+    /// Minimum over the ranks of the time in `MPI_Init` and `MPI_Finalize`, which the replay omits.
     pub setup_s: f64,
-    /// In the replay.
+    /// Run time in the replay.
     pub replayed_s: f64,
-    /// With messages, by context.
+    /// Communicators with messages, by context.
     pub communicators: Vec<CommunicatorFacts>,
-    /// In the order of the options. The verdict applies to the first engine.
+    /// Engines in the order of the options. The verdict applies to the first engine.
     pub engines: Vec<EngineMeasurements>,
-    /// With a stream, ascending.
+    /// Ranks with a stream, ascending.
     pub ranks: Vec<RankMeasurements>,
-    /// By sender and receiver.
+    /// Matrix by sender and receiver.
     pub matrix: CommunicationMatrix,
-    /// Of an attempt in the traced library, if known.
+    /// Cost of an attempt in the traced library; `None` if unknown.
     pub library_cost: Option<LibraryCost>,
     /// Processes per processor, at least 1, if known.
     pub crowding: Option<f64>,
-    /// That measured the engines.
+    /// Machine that measured the engines.
     pub host: String,
     /// Quality of the time measurements.
     pub timings: Timings,
     /// Implausible recorded times.
     pub implausible_times: ImplausibleTimes,
-    /// By rank and call site; empty if the trace has no return addresses.
+    /// Receives by rank and call site; empty if the trace has no return addresses.
     pub sites: Vec<SiteMeasurements>,
-    /// By place in the source code. The replay leaves this list empty; a reader of the program's symbols
-    /// fills it.
+    /// Receives by place in the source code. The replay leaves this list empty; a reader of the program's
+    /// symbols fills it.
     pub places: Vec<PlaceMeasurements>,
 }
 
@@ -61,7 +61,7 @@ pub struct SiteMeasurements {
     pub rank: u32,
     /// Return address.
     pub address: u64,
-    /// Of this call site.
+    /// Receives of this call site.
     pub receives: SiteReceives,
 }
 
@@ -76,9 +76,9 @@ pub struct PlaceMeasurements {
     pub function: Option<String>,
     /// File and line, if known.
     pub source: Option<String>,
-    /// That posted receives here.
+    /// Number of ranks that posted receives here.
     pub ranks: u64,
-    /// Of this place.
+    /// Receives of this place.
     pub receives: SiteReceives,
 }
 
@@ -89,9 +89,9 @@ pub struct SiteReceives {
     pub posted: u64,
     /// Posted after their message arrived.
     pub late: u64,
-    /// With `MPI_ANY_SOURCE`.
+    /// Number of receives with `MPI_ANY_SOURCE`.
     pub any_source: u64,
-    /// With `MPI_ANY_TAG`.
+    /// Number of receives with `MPI_ANY_TAG`.
     pub any_tag: u64,
     /// Searches of the posted queue that found these receives, with attempts of the first engine.
     pub found: SearchCounts,
@@ -169,21 +169,21 @@ pub struct ImplausibleTimes {
 /// Properties of the trace.
 #[derive(Clone, Debug)]
 pub struct TraceFacts {
-    /// With version.
+    /// Format of the trace, and version of the format.
     pub format: String,
     /// Version string of the MPI library, if known.
     pub library: Option<String>,
     /// Component of the library that matched messages, if known.
     pub transport: Option<String>,
-    /// Of the job, if known.
+    /// Command of the job, if known.
     pub command: Option<String>,
-    /// In RFC 3339 format.
+    /// Start of the job, in RFC 3339 format.
     pub started: Option<String>,
     /// As given by the user.
     pub path: String,
-    /// Of the traced program.
+    /// Ranks of the traced program.
     pub ranks: u32,
-    /// With the reason.
+    /// Missing ranks, each with the reason.
     pub missing: Vec<(u32, String)>,
     /// Read.
     pub calls: u64,
@@ -297,7 +297,7 @@ pub struct ArrivalFacts {
     /// Ranks with a communicator that the trace uses but does not create. Its messages count for
     /// `MPI_COMM_WORLD`.
     pub unexplained_ranks: u64,
-    /// Under the other arrival orders, if requested.
+    /// Results under the other arrival orders, if the user requested a comparison.
     pub compared: Vec<ArrivalOrderResult>,
 }
 
@@ -308,14 +308,14 @@ pub struct ArrivalOrderResult {
     pub mode: Arrivals,
     /// Late receives ÷ receives.
     pub unexpected_share: f64,
-    /// At any rank.
+    /// Maximal length of the unexpected queue of any rank.
     pub unexpected_longest: u64,
 }
 
 /// A communicator with messages.
 #[derive(Clone, Debug)]
 pub struct CommunicatorFacts {
-    /// Of the engines.
+    /// Context id in the engines.
     pub context: u32,
     /// `MPI_Comm_split of 0`
     pub origin: String,
@@ -330,7 +330,7 @@ pub struct CommunicatorFacts {
 /// The requested engine cannot run here: see [`Engine::substitute`](matchpoint::Engine::substitute).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Substitute {
-    /// At the first rank; ranks may differ.
+    /// Name at the first rank; ranks may differ.
     pub name: String,
     /// Ranks with a fallback engine in any instance.
     pub ranks: u32,
@@ -341,7 +341,7 @@ pub struct Substitute {
 /// Measurements of one engine over all ranks.
 #[derive(Clone, Debug)]
 pub struct EngineMeasurements {
-    /// With parameters.
+    /// Name with parameters.
     pub name: String,
     /// If in use.
     pub substitute: Option<Substitute>,
@@ -376,18 +376,18 @@ pub struct EngineMeasurements {
     pub bytes_max: u64,
     /// Footprints of all ranks.
     pub bytes_sum: u64,
-    /// In the order of [`Measurements::ranks`].
+    /// Ranks in the order of [`Measurements::ranks`].
     pub ranks: Vec<EngineAtRank>,
 }
 
-/// Over the ranks that executed the engine.
+/// One statistic over the ranks that executed the engine.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Statistic {
     /// As in the manual.
     pub name: &'static str,
-    /// Over the ranks.
+    /// Mean of the statistic over the ranks.
     pub mean: f64,
-    /// Over the ranks.
+    /// Maximum of the statistic over the ranks.
     pub max: f64,
 }
 
@@ -398,9 +398,9 @@ pub struct EngineAtRank {
     pub match_ns: f64,
     /// All operations with cold caches.
     pub match_cold_ns: f64,
-    /// In both queues.
+    /// Attempts in both queues.
     pub attempts: u64,
-    /// For the first engine: search time in the traced library, if known.
+    /// For the first engine: search time in the traced library; `None` if unknown.
     pub library: Option<SearchTime>,
     /// Peak footprint.
     pub bytes: u64,
@@ -411,7 +411,7 @@ pub struct EngineAtRank {
 pub struct QueueMeasurements {
     /// Maximum queue length.
     pub length_max: u64,
-    /// At search.
+    /// Mean length at search.
     pub length_mean: f64,
     /// Number of attempts.
     pub attempts: u64,
@@ -424,9 +424,9 @@ pub struct QueueMeasurements {
     pub depth_hit: Vec<u64>,
     /// Search misses by attempts, as in `depth_hit`.
     pub depth_miss: Vec<u64>,
-    /// In search hits.
+    /// Number of attempts in search hits.
     pub attempts_hit: u64,
-    /// In search misses.
+    /// Number of attempts in search misses.
     pub attempts_miss: u64,
 }
 
@@ -445,7 +445,7 @@ pub struct RankMeasurements {
     pub messages: u64,
     /// Recorded run time.
     pub elapsed_s: f64,
-    /// In `MPI_Init` and `MPI_Finalize`.
+    /// Time in `MPI_Init` and `MPI_Finalize`.
     pub setup_s: f64,
     /// Processes that the rank communicates with.
     pub peers: u32,
@@ -467,9 +467,9 @@ pub struct RankMeasurements {
     pub unexpected: RankQueue,
     /// Number of late receives.
     pub late_receives: u64,
-    /// Of the longest search.
+    /// Time of the longest search.
     pub worst_at_s: f64,
-    /// At the longest search.
+    /// Queue length at the longest search.
     pub worst_length: u64,
 }
 
@@ -478,20 +478,20 @@ pub struct RankMeasurements {
 pub struct RankQueue {
     /// Maximum length of the queue.
     pub length_max: u64,
-    /// Over time.
+    /// Mean length of the queue over time.
     pub length_mean: f64,
     /// Maximum length in equal intervals of the replay, the same for all ranks.
     pub timeline: Vec<u32>,
 }
 
-/// Between groups of consecutive ranks.
+/// Messages and bytes between groups of consecutive ranks.
 #[derive(Clone, Debug, Default)]
 pub struct CommunicationMatrix {
     /// 1 if the program has few ranks.
     pub ranks_per_cell: u32,
     /// Rows, and columns.
     pub cells: u32,
-    /// By sender (row) and receiver (column), row after row.
+    /// Messages by sender (row) and receiver (column), row after row.
     pub messages: Vec<u64>,
     /// As `messages`.
     pub bytes: Vec<u64>,

@@ -8,11 +8,11 @@ use crate::communicators::{Communicators, ELSEWHERE, resolve};
 use crate::progress::Progress;
 use crate::survey::survey;
 
-/// Of a trace.
+/// Members of a trace.
 pub struct Members(Communicators, usize);
 
 impl Members {
-    /// In one pass through the trace.
+    /// Determines the members of all communicators in one pass through the trace.
     ///
     /// # Errors
     /// The trace is damaged, or [`Progress::stop`] was called.
@@ -20,7 +20,7 @@ impl Members {
         Ok(Members(resolve(trace, &survey(trace, progress)?)?, trace.present().len()))
     }
 
-    /// By its index among the ranks with a stream.
+    /// Communicators of one rank, by its index among the ranks with a stream.
     ///
     /// # Panics
     /// If the index is out of bounds.
@@ -30,7 +30,7 @@ impl Members {
     }
 }
 
-/// In the order of their creation.
+/// Communicators of one rank, in the order of their creation.
 pub struct RankMembers<'a> {
     all: &'a Communicators,
     index: usize,

@@ -15,7 +15,7 @@ use crate::timeline::Timeline;
 /// Distinct pairs of source and tag over all ranks.
 const TUPLES_MAX: usize = 1 << 18;
 
-/// Of the histogram of run lengths, in powers of two.
+/// Number of elements in the histogram of run lengths, in powers of two.
 const RUN_BUCKETS: usize = 40;
 
 pub(crate) struct SharedStatistics {
@@ -40,12 +40,12 @@ impl Default for SharedStatistics {
     }
 }
 
-/// Of one queue.
+/// Number of searches of one queue, and lengths at the searches.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct SearchTotals {
     pub searches: u64,
     pub hits: u64,
-    /// At search.
+    /// Sum of the queue lengths at search.
     pub length_sum: u64,
 }
 
@@ -71,7 +71,7 @@ pub(crate) struct RankObserver {
     pub unexpected: Timeline,
     pub posted_searched: SearchTotals,
     pub unexpected_searched: SearchTotals,
-    /// And its time.
+    /// Maximal queue length at search, and its time.
     pub worst_length: u64,
     pub worst_at_ns: i64,
     /// Messages by world rank of the sender.
@@ -81,7 +81,7 @@ pub(crate) struct RankObserver {
     selector: FxHashSet<u64>,
     tuples_cut: bool,
     run: Option<(Selector, u64)>,
-    /// Of the current block of messages.
+    /// Matched receives of the current block of messages.
     matched: Vec<MatchedReceive>,
     in_block: usize,
     /// Posted order of the first such receive.
@@ -193,7 +193,8 @@ impl RankObserver {
         }
     }
 
-    /// In a conflict, an earlier message of the block took an older receive that also matches this message.
+    /// Adds a message to the block and detects conflicts. In a conflict, an earlier message of the block took
+    /// an older receive that also matches this message.
     fn extend_block(&mut self, message: &Message, took: Option<Receive>, shared: &mut SharedStatistics) {
         // The messages were not available together.
         let first = self.first_posted_in_block;
@@ -244,7 +245,7 @@ impl RankObserver {
         }
     }
 
-    /// In equal intervals of a replay with the duration `end_ns`.
+    /// Queue lengths in equal intervals of a replay with the duration `end_ns`.
     pub fn queues(&self, end_ns: i64) -> (RankQueue, RankQueue) {
         (self.posted.summary(end_ns), self.unexpected.summary(end_ns))
     }

@@ -13,9 +13,9 @@ const RANKS_PER_SENDER: usize = 4;
 
 #[derive(Default)]
 pub(crate) struct Peers {
-    /// By rank of the sender, below the array's length.
+    /// Number of messages by rank of the sender, for ranks below the array's length.
     many: Vec<u32>,
-    /// By rank of other senders.
+    /// Number of messages by sender, for other ranks.
     few: FxHashMap<u32, u32>,
 }
 

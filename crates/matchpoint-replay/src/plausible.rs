@@ -4,7 +4,7 @@ use crate::clocks::Clocks;
 use crate::measurements::ImplausibleTimes;
 use crate::survey::RankSurvey;
 
-/// Of an outlier from the median.
+/// Minimum distance of an outlier from the median.
 const APART_NS: i64 = 1_000_000_000;
 
 pub(crate) fn implausible_times(surveys: &[RankSurvey], clocks: &Clocks) -> ImplausibleTimes {
@@ -17,8 +17,8 @@ pub(crate) fn implausible_times(surveys: &[RankSurvey], clocks: &Clocks) -> Impl
     }
 }
 
-/// By first or last time. All ranks begin together in `MPI_Init` and end together in `MPI_Finalize`, so an
-/// outlier is further from the median than the run time.
+/// Ranks with an outlier as first or last time. All ranks begin together in `MPI_Init` and end together in
+/// `MPI_Finalize`, so an outlier is further from the median than the run time.
 fn outliers(surveys: &[RankSurvey], clocks: &Clocks) -> Vec<u32> {
     let used = || surveys.iter().enumerate().filter(|(_, survey)| survey.calls > 0);
     let first = |(process, survey): (usize, &RankSurvey)| clocks.common(process, survey.first_ns);

@@ -21,9 +21,9 @@ use crate::communicators::communicator::{Communicators, Context, Membership, WOR
 /// As numbers among one rank's receives from any source.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NullReceives {
-    /// With a status that shows the source.
+    /// Receives with a status that shows the source `MPI_PROC_NULL`.
     known: Bits,
-    /// With an ignored status, and the keys of those from `MPI_PROC_NULL`.
+    /// Receives with an ignored status, and the keys of the receives that are from `MPI_PROC_NULL`.
     unknown: Bits,
     keys: FxHashSet<Key>,
     count: u64,
@@ -168,13 +168,13 @@ type Key = (Context, i32);
 
 #[derive(Default)]
 struct MessageBalance {
-    /// By receiver and key.
+    /// Number of messages by receiver and key.
     sent: FxHashMap<(u32, Key), u64>,
     own: FxHashMap<Key, Balance>,
     any_tag: bool,
 }
 
-/// By process, and the number of undecided receives.
+/// Returns the receives from `MPI_PROC_NULL` by process, and the number of undecided receives.
 pub(crate) fn classify_receives(
     trace: &dyn Trace,
     communicators: &Communicators,

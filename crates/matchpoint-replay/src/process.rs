@@ -17,10 +17,10 @@ use crate::slab::Slab;
 use crate::status_envelope::{CompletedRequest, StatusEnvelope};
 use crate::step::CallEnd;
 
-/// To find one thread's next call. Without one, the thread is idle.
+/// Maximum number of calls read to find one thread's next call. Without one, the thread is idle.
 const CALLS_READ_MAX: usize = 4096;
 
-/// Of the pooled calls of all processes: 3 MiB.
+/// Completions of the pooled calls of all processes: 3 MiB.
 const COMPLETIONS: usize = 1 << 16;
 
 pub(crate) struct Process<'t> {
@@ -29,7 +29,7 @@ pub(crate) struct Process<'t> {
     is_exhausted: bool,
     #[allow(clippy::vec_box)]
     spare: Vec<Box<ReadCall>>,
-    /// For which a pooled call keeps memory.
+    /// Maximum number of completions for which a pooled call keeps memory.
     completions_max: usize,
     pub matcher: Matcher,
     comms: FxHashMap<CommId, Membership>,
@@ -47,7 +47,7 @@ pub(crate) struct Process<'t> {
     /// Unmatched messages for which the process waits as sender.
     pub waited_sends: u32,
     pub handles: FxHashMap<HandleId, u32>,
-    /// In flight, by slot of the simulation's table.
+    /// Messages in flight to the process, by slot of the simulation's table.
     pub inbox: Inbox,
     /// If the arrival order is `recorded`.
     pub recorded_arrivals: Option<RecordedArrivals<'t>>,
@@ -55,16 +55,16 @@ pub(crate) struct Process<'t> {
     /// The network interface is free from then on.
     pub nic_free_ns: i64,
     pub clock_ns: i64,
-    /// With one thread: the last call, until a step after its end.
+    /// For a process with one thread: the last call, until a step after the end of the call.
     pub open_call: Option<CallEnd>,
-    /// Of the open call, if recorded times are in use.
+    /// Recorded end of the open call, if recorded times are in use.
     pub open_until_ns: i64,
     pub calls: u64,
 }
 
 pub(crate) struct Lane {
     pub thread: u16,
-    /// In the time of the replay.
+    /// Current time of the thread, in the time of the replay.
     pub now_ns: i64,
     /// The end of the last call, as recorded.
     pub left_ns: i64,
@@ -81,9 +81,9 @@ pub(crate) struct Lane {
 #[derive(Default)]
 pub(crate) struct ReadCall {
     pub call: Call,
-    /// In the stream, from 1.
+    /// Number in the stream, from 1.
     number: u64,
-    /// Of a call with many completions, in less than 48 bytes each.
+    /// Completions of a call with many completions, in less than 48 bytes each.
     compact_completions: Vec<CompletedRequest>,
 }
 
@@ -91,7 +91,7 @@ pub(crate) struct ReadCall {
 pub(crate) enum LaneState {
     Ready,
     Blocked(Blocked),
-    /// Within [`CALLS_READ_MAX`] calls.
+    /// The reader found no call of the thread within [`CALLS_READ_MAX`] calls.
     Idle,
 }
 
@@ -106,9 +106,9 @@ pub(crate) struct Blocked {
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum BlockReason {
-    /// Of the call or of its requests.
+    /// The lane waits for messages of the call or of the call's requests.
     Messages,
-    /// That [`Lane::probe`] matches.
+    /// The lane waits for a message that [`Lane::probe`] matches.
     Probe,
     /// Other processes.
     Collective,
@@ -221,7 +221,7 @@ impl<'t> Process<'t> {
         self.recent = (CommId::WORLD, self.comms[&CommId::WORLD]);
     }
 
-    /// At most [`CALLS_READ_MAX`] calls.
+    /// Reads the next call of every lane that is not blocked. The limit is [`CALLS_READ_MAX`] calls.
     #[inline(always)]
     pub fn read_next_calls(&mut self) -> Result<(), TraceError> {
         if let [lane] = &mut self.lanes[..] {
@@ -282,7 +282,7 @@ impl<'t> Process<'t> {
         Ok(self.assign_to_lane(read, is_present))
     }
 
-    /// Or ends the stream.
+    /// Adds a call to the lane of its thread, or ends the stream.
     fn assign_to_lane(&mut self, mut read: Box<ReadCall>, is_present: bool) -> bool {
         self.is_exhausted = !is_present;
         if is_present {
@@ -326,7 +326,7 @@ impl<'t> Process<'t> {
         is_free.then_some((at, first))
     }
 
-    /// With one thread.
+    /// True if the only thread of the process is blocked.
     #[inline]
     pub fn is_blocked(&self) -> bool {
         matches!(&self.lanes[..], [lane] if matches!(lane.state, LaneState::Blocked(_)))

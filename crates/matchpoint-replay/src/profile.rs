@@ -45,7 +45,7 @@ struct Counters(Vec<Counter>);
 
 #[derive(Default)]
 struct Counter {
-    /// In the order of the contexts' first entries.
+    /// Mapped context ids, numbered in the order of the contexts' first entries.
     numbers: FxHashMap<ContextId, u64>,
     /// Receives and messages, by mapped context id and source.
     sources: FxHashMap<(u64, Rank), (u64, u64)>,

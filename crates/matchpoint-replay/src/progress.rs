@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 pub struct Progress {
     /// Read so far, over all passes.
     pub bytes: AtomicU64,
-    /// To read, over all passes.
+    /// Bytes to read, summed over all passes.
     pub bytes_total: AtomicU64,
     /// Replayed so far.
     pub calls: AtomicU64,

@@ -15,19 +15,19 @@ use crate::communicators::{Communicators, Membership};
 use crate::progress::Progress;
 use crate::replay::FirstPass;
 
-/// In ticks of the receiving process's clock.
+/// Times of one match, in ticks of the receiving process's clock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Match {
-    /// Of the post, or of the probe that took the message.
+    /// Time of the post, or of the probe that took the message.
     pub posted: u64,
-    /// Of the arrival; [`u64::MAX`] if no message arrived.
+    /// Time of the arrival; [`u64::MAX`] if no message arrived.
     pub arrived: u64,
 }
 
-/// Of one rank.
+/// Assigned arrivals of one rank.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct AssignedArrivals {
-    /// In order of time.
+    /// Arrivals of received messages, in order of time.
     pub arrivals: Vec<Arrival>,
     /// Completed receives with an unknown arrival.
     pub unknown: u64,
@@ -90,7 +90,7 @@ fn of_rank(
     Ok(AssignedArrivals { arrivals: found.into_iter().map(|(_, arrival)| arrival).collect(), unknown })
 }
 
-/// In the clock of the calls.
+/// A [`Match`] with times in the clock of the calls.
 #[derive(Clone, Copy)]
 struct ObservedMatch {
     posted_ns: i64,
@@ -100,7 +100,7 @@ struct ObservedMatch {
     is_taken: bool,
 }
 
-/// For the replay, and exact.
+/// Arrival time for the replay, and exact arrival time.
 type ArrivalTime = Option<(i64, i64)>;
 
 #[derive(Clone, Copy)]
@@ -209,7 +209,7 @@ impl Assignment<'_> {
         }
     }
 
-    /// In the order of the calls' entries.
+    /// Matches posted within a call. The caller passes calls in the order of their entry.
     fn matches_within(&mut self, call: &Call) -> impl Iterator<Item = &mut ObservedMatch> {
         while self.matches.get(self.passed).is_some_and(|observed| observed.posted_ns < call.enter_ns) {
             self.passed += 1;

@@ -36,7 +36,8 @@ pub fn replay(
     replay_with_sink(trace, options, progress, NullSink, 0).map(|(measurements, ..)| measurements)
 }
 
-/// Also passes the steps to `extra_sink`. `more` is the number of later passes through the trace.
+/// Replays `trace`, and also passes the steps to `extra_sink`. `more` is the number of later passes through
+/// the trace.
 pub(crate) fn replay_with_sink<S: StepSink>(
     trace: &dyn Trace,
     options: &Options,
@@ -444,7 +445,7 @@ fn uniformity(messages: impl Iterator<Item = u32> + Clone) -> (f64, f64) {
     (if peers == 1 { 0.0 } else { entropy / (peers as f64).ln() }, largest)
 }
 
-/// Without the zeros at the end.
+/// The counts without the zeros at the end.
 fn up_to_last(counts: &[u64]) -> Vec<u64> {
     let used = counts.iter().rposition(|&count| count > 0).map_or(0, |last| last + 1);
     counts[..used].to_vec()

@@ -21,7 +21,7 @@ pub(crate) struct Request {
     completed_ns: i64,
     pub waiter: Option<u16>,
     pub expected: Option<StatusEnvelope>,
-    /// Of the message that a wildcard receive matched.
+    /// Source and tag of the message that a wildcard receive matched.
     pub matched: Option<StatusEnvelope>,
 }
 
@@ -30,7 +30,7 @@ pub(crate) enum RequestKind {
     /// Free slot, with the index of the next.
     None(u32),
     Send(SentMessage),
-    /// To a destination without a stream.
+    /// A send to a destination without a stream.
     LostSend,
     /// Matched an unexpected message.
     Received,
@@ -56,7 +56,7 @@ pub(crate) struct SentMessage {
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum RequestState {
-    /// Before the first start, or after completion.
+    /// A persistent request before the first start, or after completion.
     Inactive,
     Pending(u8),
     Complete(i64),
@@ -70,7 +70,7 @@ pub(crate) enum Persistent {
 }
 
 impl Request {
-    /// After completion, another receive may use the slot.
+    /// The slot of a receive. After completion, another receive may use the slot.
     #[inline]
     pub fn receive(&self) -> Option<u32> {
         match (self.kind, self.state()) {
@@ -139,11 +139,11 @@ impl Request {
 const NONE: u32 = u32::MAX;
 
 pub(crate) struct RequestTable {
-    /// By request id: the slot + 1, or 0.
+    /// Slots by request id: the slot + 1, or 0.
     dense: Vec<u32>,
     sparse: FxHashMap<RequestId, u32>,
     active: Vec<Request>,
-    /// Of the free list.
+    /// Head of the free list.
     free: u32,
     /// The table [removes](Self::remove_spent) spent requests from here on.
     limit: usize,

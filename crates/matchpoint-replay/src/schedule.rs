@@ -27,7 +27,7 @@ impl Due {
 }
 
 pub(crate) struct Schedule {
-    /// From the processes to the root. The winner of group n is entry n of the next row.
+    /// Rows from the processes to the root. The winner of group n is entry n of the next row.
     rows: Vec<Vec<[Due; WIDE]>>,
     earliest: Due,
 }
@@ -54,7 +54,7 @@ impl Schedule {
         self.rows[0][process / WIDE][process % WIDE].at_ns
     }
 
-    /// Until the next [`pull_forward`](Self::pull_forward).
+    /// Removes the next time of a process until the next [`pull_forward`](Self::pull_forward).
     #[inline]
     pub fn take(&mut self, process: usize) {
         let mut entry = process;
@@ -87,7 +87,7 @@ impl Schedule {
         }
     }
 
-    /// And its process, the first of several.
+    /// The earliest next time and its process; of several processes, the first.
     #[inline]
     pub fn earliest(&self) -> (i64, usize) {
         let Due { at_ns, process } = self.earliest;

@@ -50,7 +50,7 @@ pub(crate) struct CompactStep {
     kind: CompactKind,
     /// `other` is the matched entry.
     is_match: bool,
-    /// Of the matched receive.
+    /// Wildcard class of the matched receive.
     matched_class: WildcardClass,
     label: Label,
     from: u32,
@@ -170,7 +170,7 @@ impl CompactStep {
 pub(crate) trait StepSink {
     fn record_step(&mut self, step: CompactStep);
 
-    /// Between two ranks of `MPI_COMM_WORLD`.
+    /// Records a send between two ranks of `MPI_COMM_WORLD`.
     #[inline(always)]
     fn record_send(&mut self, _sent: SendEvent) {}
 

@@ -20,13 +20,13 @@ const CALLS_PER_REPORT: u64 = 8192;
 /// Stored calls of all ranks, about 100 bytes each. A later pass reads more than these again.
 const MEMBERSHIP_CALLS_MAX: usize = 1 << 16;
 
-/// That a new call is compared with.
+/// Number of recent calls that a new call is compared with.
 const RECENT_CALLS: usize = 64;
 
 pub(crate) struct RankSurvey {
     pub rank: u32,
     pub calls: u64,
-    /// Without functions without calls.
+    /// Number of calls by function; functions without calls are absent.
     pub by_function: Vec<(Function, u64)>,
     /// Entry, in the clock of the process.
     pub first_ns: i64,
@@ -207,7 +207,7 @@ impl RankSurvey {
     }
 }
 
-/// Of one rank, stored or read again.
+/// Membership calls of one rank, either stored or read again.
 pub(crate) enum MembershipCalls<'a> {
     Kept(std::slice::Iter<'a, MembershipCall>),
     Read {
@@ -316,7 +316,7 @@ impl MembershipFilter {
     }
 }
 
-/// With their positions in the sequence of calls.
+/// Recent queries, with their positions in the sequence of calls.
 #[derive(Default)]
 struct QueryCache([Option<(Action, usize)>; 8]);
 
@@ -371,7 +371,7 @@ pub(crate) fn synchronises(function: Function) -> bool {
     )
 }
 
-/// Without zeros.
+/// Converts an array of counts to a map without zeros.
 pub(crate) fn by_function(counts: &[u64]) -> BTreeMap<Function, u64> {
     let pairs = Function::ALL.iter().copied().zip(counts.iter().copied());
     pairs.filter(|&(_, count)| count > 0).collect()

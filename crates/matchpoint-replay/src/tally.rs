@@ -27,9 +27,9 @@ pub(crate) struct Tally {
     /// See [`ArrivalFacts`](crate::measurements::ArrivalFacts).
     pub arrivals_moved: u64,
     pub arrivals_outside: u64,
-    /// With an unresolved communicator.
+    /// Number of ranks with an unresolved communicator.
     pub unexplained_ranks: u64,
-    /// By process.
+    /// Counters by process.
     pub ranks: Vec<RankTally>,
     pub messages_by_context: Vec<u64>,
     pub matrix: CommunicationMatrix,
@@ -38,11 +38,11 @@ pub(crate) struct Tally {
     pub end_ns: i64,
     late: Vec<u64>,
     posted: Vec<u64>,
-    /// Of the current call: process and call site, 0 if unknown.
+    /// Process and call site of the current call; call site 0 is unknown.
     calling: (u32, u64),
     /// Index + 1 in `sites`, by process and return address.
     site_of: FxHashMap<(u32, u64), u32>,
-    /// By process and return address.
+    /// Receives by process and return address.
     pub sites: Vec<(u32, u64, SiteReceives)>,
     tags: FxHashMap<i32, u64>,
     /// The last tag, and its consecutive sends.
@@ -191,7 +191,7 @@ impl Tally {
         }
     }
 
-    /// Of a wildcard match, with the recorded status.
+    /// Compares a wildcard match with the recorded status.
     pub fn compare_status(&mut self, expected: StatusEnvelope, got: StatusEnvelope) {
         if let (Some(_), Some(_)) = (expected.source(), expected.tag()) {
             self.totals.recorded_wildcards += 1;

@@ -5,7 +5,7 @@ use crate::measurements::RankQueue;
 /// During the replay.
 const SPANS: usize = 160;
 
-/// In the result.
+/// Number of intervals in the result.
 pub(crate) const SPANS_REPORTED: usize = 120;
 
 const FIRST_SPAN_NS: i64 = 1024;
@@ -69,7 +69,7 @@ impl Timeline {
         self.spans.truncate(self.spans.len().div_ceil(2));
     }
 
-    /// Of a replay with the duration `end_ns`.
+    /// Summary of a replay with the duration `end_ns`.
     pub fn summary(&self, end_ns: i64) -> RankQueue {
         let end_ns = end_ns.max(self.since_ns).max(1);
         let area = self.area + f64::from(self.length) * (end_ns - self.since_ns) as f64;
@@ -86,7 +86,8 @@ impl Timeline {
         }
     }
 
-    /// After the last interval, the current length: a loop over these intervals could take millions of steps.
+    /// Maximum length in an interval. After the last interval, the length is the current length; a loop over
+    /// these intervals could take millions of steps.
     fn longest_in(&self, first: usize, last: usize) -> u32 {
         let kept = self.spans.get(first..self.spans.len().min(last + 1)).unwrap_or_default();
         let since = (last >= self.spans.len()).then_some(self.length);

@@ -13,10 +13,10 @@ use crate::replay::{replay_with_sink, run};
 use crate::step::{CompactStep, Kind, SendEvent, StepSink};
 use crate::{Measurements, Options, Progress, ReplayError};
 
-/// Of messages.
+/// Traffic classes of messages.
 #[derive(Clone, Copy, Debug)]
 pub struct TrafficClasses<'a> {
-    /// At least 1. Phases divide the time between the first and the last message equally.
+    /// Number of phases, at least 1. Phases divide the time between the first and the last message equally.
     pub phases: u32,
     /// Ascending, in bytes.
     pub size_limits: &'a [u64],
@@ -25,20 +25,20 @@ pub struct TrafficClasses<'a> {
 /// Traffic in one phase.
 #[derive(Clone, Debug, Default)]
 pub struct PhaseTraffic {
-    /// In the time of the replay.
+    /// Begin of the phase, in the time of the replay.
     pub begin_s: f64,
-    /// By sender, receiver and size class.
+    /// Flows by sender, receiver and size class.
     pub flows: Vec<Flow>,
-    /// Of each process with a stream.
+    /// Matching operations of each process with a stream.
     pub matching: Vec<Matching>,
 }
 
-/// Of one size class from one rank to another.
+/// Messages of one size class from one rank to another rank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Flow {
-    /// Of `MPI_COMM_WORLD`.
+    /// Sender, as a rank of `MPI_COMM_WORLD`.
     pub from: u32,
-    /// Of `MPI_COMM_WORLD`.
+    /// Receiver, as a rank of `MPI_COMM_WORLD`.
     pub to: u32,
     /// Number of messages.
     pub messages: u64,
@@ -46,12 +46,12 @@ pub struct Flow {
     pub bytes: u64,
 }
 
-/// Of a process in one phase.
+/// Matching operations of a process in one phase.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Matching {
     /// Posts, arrivals and probes.
     pub operations: u64,
-    /// By engine; `None` after the engine's table was full.
+    /// Attempts by engine; `None` after the engine's table was full.
     pub attempts: Vec<Option<u64>>,
 }
 

@@ -58,7 +58,7 @@ impl Loop {
         Loop { description, body, turns, opened: AtomicUsize::new(0), peak: AtomicUsize::new(0) }
     }
 
-    /// Of the allocated bytes, at the calls of later passes.
+    /// Peak of the allocated bytes, measured at the calls of later passes.
     fn peak(self, pass: impl Fn(&dyn Trace)) -> usize {
         let before = MEMORY.allocated();
         pass(&self);

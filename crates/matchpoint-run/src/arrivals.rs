@@ -10,7 +10,7 @@ const VERSION: u32 = 1;
 const HEADER: usize = 16;
 const RECORD: usize = 16;
 
-/// By their numbers in the file.
+/// Names of the clocks in recorded traces, by their numbers in the file.
 const CLOCKS: [&str; 3] = ["monotonic", "tsc", "cntvct"];
 
 /// Post and arrival times of the receives of one process, in ticks. [`u64::MAX`] is no arrival.

@@ -22,7 +22,7 @@ pub struct Below {
     command: Vec<String>,
     /// The MPI library of the job.
     pub stack: Stack,
-    /// Of the MPI library, if known.
+    /// The version and providers of the MPI library's libfabric, if known.
     pub fabric: Option<Fabric>,
     /// Core provider, and reason.
     pub choice: Choice,
@@ -30,7 +30,7 @@ pub struct Below {
     pub variables: Vec<Variable>,
 }
 
-/// Of a job with the provider below its MPI library.
+/// Settings of a job with the provider below its MPI library.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings<'a> {
     /// `hybrid`, `bins:n=7`
@@ -92,7 +92,7 @@ impl Below {
         command
     }
 
-    /// With these options, Open MPI's launcher passes the variables to other hosts.
+    /// Options that make Open MPI's launcher pass the variables to other hosts.
     pub fn passed_on(&self) -> Vec<&'static str> {
         self.pass_on(&self.variables)
     }

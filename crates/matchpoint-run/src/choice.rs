@@ -14,7 +14,7 @@ pub struct Choice {
     pub why: String,
 }
 
-/// With real jobs.
+/// Core providers that were tested with real jobs.
 const TESTED: [&str; 2] = ["shm", "tcp;ofi_rxm"];
 
 /// Chooses a core provider. `fabric` has version and providers of libfabric, if known. `requested` is the

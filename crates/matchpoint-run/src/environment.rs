@@ -11,7 +11,7 @@ use crate::error::RunError;
 use crate::launcher_options::LauncherOptions;
 use crate::stack::{Stack, Vendor};
 
-/// With its purpose.
+/// An environment variable, its value and its purpose.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Variable {
     /// `FI_PROVIDER`

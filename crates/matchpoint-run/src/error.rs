@@ -4,7 +4,7 @@ use std::fmt::{self, Display};
 use std::io;
 use std::path::Path;
 
-/// For the user: the failure and a remedy.
+/// An error, as a message for the user with the failure and a remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunError(pub String);
 

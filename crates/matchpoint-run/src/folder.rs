@@ -179,12 +179,12 @@ impl Folder {
         Ok(())
     }
 
-    /// For `FI_PROVIDER_PATH`.
+    /// The folder for `FI_PROVIDER_PATH`.
     pub fn providers(&self) -> PathBuf {
         self.path.join("providers")
     }
 
-    /// For `MATCHPOINT_REPORT` and `MATCHPOINT_ARRIVALS`.
+    /// The folder for `MATCHPOINT_REPORT` and `MATCHPOINT_ARRIVALS`.
     pub fn reports(&self) -> PathBuf {
         self.path.join("reports")
     }
@@ -203,8 +203,8 @@ impl Folder {
     }
 }
 
-/// In the system's temporary folder if the job runs on this host, else in the working directory, which hosts
-/// of a cluster usually share.
+/// Creates a temporary folder: in the system's temporary folder if the job runs on this host, else in the
+/// working directory, which hosts of a cluster usually share.
 fn temporary(hosts: &Hosts) -> Result<Folder, RunError> {
     let place = if hosts.here { env::temp_dir() } else { PathBuf::from(".") };
     let made = Builder::new().prefix("matchpoint-run-").tempdir_in(&place);

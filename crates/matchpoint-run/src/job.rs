@@ -13,22 +13,22 @@ use crate::launcher_options::LauncherOptions;
 use crate::overflow::{self, Limit, Overflow};
 use crate::report::{self, Process};
 
-/// From the command line.
+/// Request from the command line.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
     /// `hybrid`, `bins:n=7`
     pub engine: String,
-    /// Of receives in the MPI library.
+    /// Limit of receives in the MPI library.
     pub limit: Limit,
     /// Uses the libfabric provider below the MPI library.
     pub below: bool,
-    /// For `below`, if the user requests a core provider.
+    /// The requested core provider for `below`. With `None`, Matchpoint chooses the core provider.
     pub core: Option<String>,
     /// Processes without overflowed receives write no report.
     pub quiet: bool,
     /// Compiler of the MPI library, if the launcher has none.
     pub mpicc: Option<PathBuf>,
-    /// By default a temporary folder.
+    /// The folder of the job. With `None`, the job has a temporary folder.
     pub folder: Option<PathBuf>,
     /// Launcher, launcher options, application and arguments.
     pub command: Vec<String>,
@@ -41,11 +41,11 @@ pub enum Way {
     Ours,
     /// The core provider matches messages.
     Core,
-    /// In its default configuration.
+    /// The MPI library in its default configuration.
     Shipped,
 }
 
-/// Of the engine, relative to the MPI library.
+/// Position of the engine, relative to the MPI library.
 #[derive(Debug)]
 pub enum Position {
     /// The engine is above the MPI library.
@@ -68,7 +68,7 @@ pub struct Job {
     pub ranks: Option<u64>,
     /// Program of the command that does not exist on this host.
     pub missing: Option<String>,
-    /// Of libraries and reports.
+    /// Folder of libraries and reports.
     pub folder: Folder,
 }
 
@@ -109,7 +109,7 @@ impl Job {
         Ok(Job { command, position, hosts, engine, ranks: options.ranks, missing: options.missing, folder })
     }
 
-    /// For a variant of the job.
+    /// Returns the command for a variant of the job.
     pub fn command(&self, way: Way) -> Command {
         match (way, &self.position) {
             (Way::Ours, Position::Above(overflow)) => overflow.command(),
@@ -147,7 +147,7 @@ impl Job {
         }
     }
 
-    /// With these options, Open MPI's launcher passes the variables to other hosts.
+    /// Options that make Open MPI's launcher pass the variables to other hosts.
     pub fn passed_on(&self) -> Vec<&'static str> {
         match &self.position {
             Position::Above(overflow) => overflow.passed_on(),

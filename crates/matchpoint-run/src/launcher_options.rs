@@ -11,13 +11,13 @@ use matchpoint_record::linked;
 /// The relevant options of a launcher.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LauncherOptions {
-    /// Of `-x NAME=VALUE`, `-genv NAME VALUE` or `-env NAME VALUE`.
+    /// Variables of `-x NAME=VALUE`, `-genv NAME VALUE` or `-env NAME VALUE`.
     pub variables: Vec<(String, String)>,
-    /// Of `--mca NAME VALUE`.
+    /// MCA parameters set by `--mca NAME VALUE`.
     pub mca: Vec<(String, String)>,
-    /// Of `-host A,B`: one element per host, without slots.
+    /// Hosts of `-host A,B`: one element per host, without slots.
     pub hosts: Vec<String>,
-    /// Of `-f FILE` or `--hostfile FILE`.
+    /// Host files of `-f FILE` or `--hostfile FILE`.
     pub host_files: Vec<PathBuf>,
     /// Such as `-N 2` of srun.
     pub nodes: Option<u64>,
@@ -76,7 +76,7 @@ const OPTIONS_WITH_ARGUMENT: &[&str] = &[
 ];
 
 impl LauncherOptions {
-    /// Of `mpiexec`, `mpirun`, `srun` or a similar launcher, which is the first word.
+    /// Parses a command of `mpiexec`, `mpirun`, `srun` or a similar launcher. The first word is the launcher.
     pub fn of(command: &[String]) -> LauncherOptions {
         // A program without a launcher has no launcher options.
         if command.first().is_some_and(|first| linked::application(std::slice::from_ref(first)).is_some()) {

@@ -19,14 +19,14 @@ pub struct Fabric {
     pub providers: Vec<String>,
 }
 
-/// By name, because a libfabric may list only its preferred providers.
+/// Providers requested by name, because a libfabric may list only its preferred providers.
 const REQUESTED_PROVIDERS: &[&str] = &["shm", "tcp;ofi_rxm", "tcp", "verbs;ofi_rxm", "cxi"];
 
 /// Some providers search several seconds for missing networks.
 const QUERY_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// In a separate process. `program` is the `matchpoint` command, which calls [`answer`] for [`WORD`].
-/// `providers` are folders.
+/// Queries a libfabric in a separate process. `program` is the `matchpoint` command, which calls [`answer`]
+/// for [`WORD`]. `providers` are folders.
 pub fn ask(program: &Path, library: &Path, providers: &[PathBuf]) -> Option<Fabric> {
     let mut command = Command::new(program);
     command.arg(WORD).arg(library).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());

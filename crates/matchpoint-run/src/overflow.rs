@@ -33,7 +33,7 @@ pub enum Limit {
     /// Each process measures where the engine is faster.
     #[default]
     Measured,
-    /// With 0, all receives go to the engine.
+    /// A fixed number of receives. With 0, all receives go to the engine.
     Receives(u64),
     /// No receive goes to the engine.
     None,
@@ -55,13 +55,13 @@ pub struct Overflow {
     preload: Preload,
     /// Receives in the MPI library.
     pub limit: Limit,
-    /// Of the shim, on the hosts of the job.
+    /// Path of the shim on the hosts of the job.
     library: PathBuf,
-    /// Without the loader's variables.
+    /// All environment variables except the loader's variables.
     variables: Vec<Variable>,
 }
 
-/// Of a job with overflow matching.
+/// Settings of a job with overflow matching.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings<'a> {
     /// `hybrid`, `bins:n=7`
@@ -147,7 +147,7 @@ impl Overflow {
         self.preload.command(&self.library, &pairs)
     }
 
-    /// With these options, Open MPI's launcher passes the variables to other hosts.
+    /// Options that make Open MPI's launcher pass the variables to other hosts.
     pub fn passed_on(&self) -> Vec<&'static str> {
         if !self.preload.needs_x() {
             return Vec::new();

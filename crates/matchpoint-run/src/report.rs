@@ -13,13 +13,13 @@ pub struct Process {
     pub host: String,
     /// The process id.
     pub pid: u64,
-    /// In `MPI_COMM_WORLD`, according to the launcher.
+    /// Rank in `MPI_COMM_WORLD`, according to the launcher.
     pub rank: Option<u64>,
     /// Such as `2.5`.
     pub libfabric: String,
     /// Why the core provider matches the messages of some endpoints.
     pub unmatched: Vec<String>,
-    /// With a Matchpoint engine.
+    /// Endpoints with a Matchpoint engine.
     pub endpoints: Vec<Endpoint>,
     /// `None` in a report of the libfabric provider.
     pub overflow: Option<Overflow>,
@@ -72,10 +72,10 @@ pub struct Endpoint {
     pub unexpected_left: u64,
 }
 
-/// Over the endpoints of a process.
+/// Sums of a process over its endpoints.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Rank {
-    /// In `MPI_COMM_WORLD`, according to the launcher.
+    /// Rank in `MPI_COMM_WORLD`, according to the launcher.
     pub rank: Option<u64>,
     /// The host name.
     pub host: String,
@@ -85,7 +85,7 @@ pub struct Rank {
     pub complete: bool,
     /// Longest time of an endpoint from its enabling to its close or last report.
     pub elapsed_ns: u64,
-    /// In the engine, from sampled calls. `None` if too few calls were timed.
+    /// Time in the engine, estimated from sampled calls. `None` if too few calls were timed.
     pub matching_ns: Option<f64>,
     /// Posted receives.
     pub posts: u64,
@@ -99,9 +99,9 @@ pub struct Rank {
     pub posted_max: u64,
     /// Maximum length of the unexpected queue.
     pub unexpected_max: u64,
-    /// At most so many attempts of a plain list, in searches of arrivals.
+    /// Number of attempts that a plain list would need at most, in searches of arrivals.
     pub posted_sum: u64,
-    /// At most so many attempts of a plain list, in searches of posts.
+    /// Number of attempts that a plain list would need at most, in searches of posts.
     pub unexpected_sum: u64,
     /// Largest memory of the engines.
     pub bytes_max: u64,
@@ -127,7 +127,7 @@ impl Process {
         self.endpoints.iter().any(|endpoint| endpoint.open)
     }
 
-    /// Over all endpoints.
+    /// Sums the figures of all endpoints.
     pub fn sums(&self) -> Rank {
         let (host, overflow) = (self.host.clone(), self.overflow.clone());
         let mut sums = Rank { rank: self.rank, host, pid: self.pid, overflow, ..Rank::default() };
@@ -160,7 +160,7 @@ impl Rank {
         share.is_finite().then_some(share)
     }
 
-    /// At most so many attempts of a plain list.
+    /// Number of attempts that a plain list would need at most.
     pub fn list_entries(&self) -> u64 {
         self.posted_sum + self.unexpected_sum
     }

@@ -26,7 +26,7 @@ pub enum Vendor {
 }
 
 impl Vendor {
-    /// In messages.
+    /// Name of the vendor in messages.
     pub fn name(self) -> &'static str {
         match self {
             Vendor::Mpich => "MPICH",
@@ -62,11 +62,11 @@ impl Display for Version {
 /// An MPI library and its libfabric.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stack {
-    /// Of the MPI library.
+    /// Vendor of the MPI library.
     pub vendor: Vendor,
-    /// Of the MPI library.
+    /// Version of the MPI library.
     pub version: Option<Version>,
-    /// Of the MPI library.
+    /// Path of the MPI library.
     pub library: PathBuf,
     /// Libfabric that the MPI library loads, if found.
     pub fabric: Option<PathBuf>,
@@ -85,7 +85,7 @@ impl Display for Stack {
     }
 }
 
-/// For a stack without the provider.
+/// The alternative if the provider cannot be put below the MPI library.
 pub const ALTERNATIVE: &str = "omit --below to run above any MPI; --below needs MPICH (4.1 or later, built with \
                            --with-device=ch4:ofi), Open MPI (4.1 or later, with libfabric) or Intel MPI";
 
@@ -186,7 +186,7 @@ fn libraries_in(folder: &Path) -> Vec<PathBuf> {
     names.iter().map(|name| folder.join(name)).filter(|path| path.is_file()).collect()
 }
 
-/// By its strings.
+/// Identifies a library by its strings.
 fn identify(library: &Path) -> Option<(Vendor, Option<Version>, Option<String>)> {
     let strings = Strings::of(library);
     let has = |what: &str| strings.iter().any(|text| text.contains(what));
@@ -211,7 +211,7 @@ fn is_version(text: &str) -> bool {
     parts.len() == 3 && digits(parts[0]) && digits(parts[1]) && starts(parts[2])
 }
 
-/// That the MPI library or its network plug-in loads.
+/// Returns the libfabric that an MPI library or its network plug-in loads.
 fn fabric(vendor: Vendor, library: &Path) -> Option<PathBuf> {
     let library = library.canonicalize().unwrap_or_else(|_| library.to_owned());
     let folder = library.parent()?;
@@ -242,7 +242,7 @@ fn plug_in(folder: &Path) -> Option<PathBuf> {
 
 const VERSION_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// By its output of `--version`.
+/// Identifies a launcher by its output of `--version`.
 fn identify_launcher(launcher: &Path) -> Option<(Vendor, Option<Version>)> {
     let mut command = Command::new(launcher);
     command.arg("--version").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());

@@ -15,7 +15,7 @@ impl Strings {
         Strings(constants(path).unwrap_or_default())
     }
 
-    /// At least four characters, as the command `strings`.
+    /// Iterates over the printable strings with at least four characters.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &str> {
         let runs = self.0.split(|byte| !matches!(byte, b'\t' | b' '..=b'~'));
         runs.filter(|run| run.len() >= 4).filter_map(|run| std::str::from_utf8(run).ok())

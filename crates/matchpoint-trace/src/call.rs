@@ -54,7 +54,7 @@ impl HandleId {
 /// Source or destination.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Peer {
-    /// Of the call's communicator or of its remote group.
+    /// A rank of the communicator.
     Rank(u32),
     /// `MPI_ANY_SOURCE`
     Any,
@@ -62,7 +62,7 @@ pub enum Peer {
     Null,
 }
 
-/// Of a receive or status. Negative tags of a trace are kept.
+/// Tag of a receive or status. Negative tags of a trace are kept.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum TagArg {
     /// This tag.
@@ -102,33 +102,33 @@ pub struct ReceiveArgs {
     pub source: Peer,
     pub tag: TagArg,
     pub comm: CommId,
-    /// Of the buffer: count × size of the datatype; `None` if the size is unknown.
+    /// Bytes of the buffer: count × size of the datatype; `None` if the size is unknown.
     pub bytes: Option<u64>,
 }
 
-/// Of a completed receive or a probe.
+/// Status of a completed receive or a probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Status {
     /// [`Peer::Any`] without a rank, as after a send.
     pub source: Peer,
     /// [`TagArg::Any`] without a tag.
     pub tag: TagArg,
-    /// Of the message.
+    /// Bytes of the message.
     pub bytes: Option<u64>,
     /// As `MPI_Test_cancelled` returned.
     pub cancelled: bool,
 }
 
-/// By a `Wait*` or `Test*` call.
+/// Completion by a `Wait*` or `Test*` call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Completion {
-    /// In [`Call::requests`].
+    /// Index in [`Call::requests`].
     pub index: u32,
     /// `None` after `MPI_STATUS(ES)_IGNORE`, or without a status in the trace.
     pub status: Option<Status>,
 }
 
-/// Of a completion call.
+/// Requests that a completion call waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Await {
     /// `Wait`, `Test`, `Waitall`, `Testall`
@@ -139,7 +139,7 @@ pub enum Await {
     Some,
 }
 
-/// From its parent.
+/// Derivation of a new communicator from its parent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NewComm {
     /// The same members in the same order (`Comm_dup`, `Comm_idup`, `Graph_create` without reorder, …).
@@ -213,24 +213,24 @@ pub enum Action {
     /// A send; blocking if `request` is `None`.
     Send {
         args: SendArgs,
-        /// Of a non-blocking send.
+        /// Request of a non-blocking send.
         request: Option<RequestId>,
     },
     /// A receive; blocking if `request` is `None`.
     Receive {
         args: ReceiveArgs,
-        /// Of a non-blocking receive.
+        /// Request of a non-blocking receive.
         request: Option<RequestId>,
-        /// Of a blocking receive.
+        /// Status of a blocking receive.
         status: Option<Status>,
     },
     /// `MPI_Sendrecv`, `MPI_Sendrecv_replace`, `MPI_Isendrecv`.
     SendReceive {
         send: SendArgs,
         receive: ReceiveArgs,
-        /// Of `MPI_Isendrecv`.
+        /// Request of `MPI_Isendrecv`.
         request: Option<RequestId>,
-        /// Of the receive.
+        /// Status of the receive.
         status: Option<Status>,
     },
     /// Creates a persistent send (`MPI_Send_init`, …).
@@ -247,15 +247,15 @@ pub enum Action {
         blocking: bool,
         found: bool,
         status: Option<Status>,
-        /// Of `MPI_Mprobe`, `MPI_Improbe`.
+        /// Handle of `MPI_Mprobe`, `MPI_Improbe`.
         handle: Option<HandleId>,
     },
     /// `MPI_Mrecv`, `MPI_Imrecv`.
     MatchedReceive {
         handle: HandleId,
-        /// Of `MPI_Imrecv`.
+        /// Request of `MPI_Imrecv`.
         request: Option<RequestId>,
-        /// Of `MPI_Mrecv`.
+        /// Status of `MPI_Mrecv`.
         status: Option<Status>,
     },
     /// `Wait*`, `Test*`: completes the [`Call::completions`] among the [`Call::requests`].
@@ -288,12 +288,12 @@ pub enum Action {
     },
     /// Collectively over `parent`.
     CommCreate {
-        /// Or [`CommId::NULL`].
+        /// Parent communicator, or [`CommId::NULL`].
         parent: CommId,
         how: NewComm,
         /// [`CommId::NULL`] if this process is not a member.
         comm: CommId,
-        /// Of `MPI_Comm_idup`.
+        /// Request of `MPI_Comm_idup`.
         request: Option<RequestId>,
     },
     /// `MPI_Comm_free`, `MPI_Comm_disconnect`.
@@ -301,7 +301,7 @@ pub enum Action {
     /// `MPI_Comm_size`.
     CommSize {
         comm: CommId,
-        /// Of the local group.
+        /// Size of the local group.
         size: u32,
     },
     /// `MPI_Comm_rank`.
@@ -325,7 +325,7 @@ pub enum Action {
 pub struct Call {
     /// The MPI function.
     pub function: Function,
-    /// In its process.
+    /// Thread in its process.
     pub thread: u16,
     /// Entry, in the process's wall clock.
     pub enter_ns: i64,
@@ -337,9 +337,9 @@ pub struct Call {
     pub site: u64,
     /// Effect of the call on matching.
     pub action: Action,
-    /// In order, including null requests.
+    /// Requests of the call in order, including null requests.
     pub requests: Vec<RequestId>,
-    /// Without null requests.
+    /// Requests that the call completed, without null requests.
     pub completions: Vec<Completion>,
     /// Ranks, dimensions or ranges of the [`Action`].
     pub integers: Vec<i32>,

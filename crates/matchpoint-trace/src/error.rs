@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 /// A trace that cannot be read.
 #[derive(Debug)]
 pub struct TraceError {
-    /// With the error.
+    /// File or folder with the error.
     pub path: PathBuf,
-    /// In a binary file.
+    /// Offset in a binary file.
     pub offset: Option<u64>,
-    /// In a text file, from 1.
+    /// Line of the error in a text file, from 1.
     pub line: Option<u64>,
     /// Problem that the reader found.
     pub problem: String,
-    /// For the user.
+    /// Advice for the user.
     pub advice: String,
 }
 

@@ -1,7 +1,7 @@
 //! MPI functions in traces: functions of MPI-5.0 that move data, create communicators or are frequent, and
 //! functions of older versions. All others are [`Function::Unknown`].
 
-/// For statistics of calls.
+/// Class of a function, for statistics of calls.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Class {
     /// MPI-4.1 §3 without completion, and §4.
@@ -12,7 +12,7 @@ pub enum Class {
     Collective,
     /// §12
     OneSided,
-    /// Also groups and topologies (§7, §8).
+    /// Communicators, groups and topologies (§7, §8).
     Communicator,
     /// All other functions.
     Other,
@@ -27,16 +27,16 @@ macro_rules! functions {
         pub enum Function { $($($name,)*)* }
 
         impl Function {
-            /// In the order of their discriminants.
+            /// All functions, in the order of their discriminants.
             pub const ALL: &'static [Function] = &[$($(Function::$name,)*)*];
 
-            /// In the standard.
+            /// Name of the function in the standard.
             pub fn name(self) -> &'static str {
                 const NAMES: &[&str] = &[$($(concat!("MPI_", stringify!($name)),)*)*];
                 NAMES[self as usize]
             }
 
-            /// Also of the large-count variant (`MPI_Send_c`).
+            /// Function with this name. The name may be the large-count variant (`MPI_Send_c`).
             pub fn named(name: &str) -> Option<Function> {
                 let short = name.strip_suffix("_c").unwrap_or(name);
                 let known = Function::ALL.iter().filter(|function| **function != Function::Unknown);

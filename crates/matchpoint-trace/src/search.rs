@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Of one pair of ranks, or medians of several.
+/// Search cost of one pair of ranks, or medians of several.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct SearchCost {
     /// Measured pairs of ranks.
@@ -10,7 +10,7 @@ pub struct SearchCost {
     pub pairs: u32,
     /// Both ranks of a pair were on one host.
     pub same_host: bool,
-    /// Of the searched queues.
+    /// Lengths of the searched queues.
     pub lengths: Vec<u32>,
     /// Posted receives with a source.
     pub posted: Option<EntryCost>,
@@ -35,7 +35,7 @@ fn one() -> u32 {
 }
 
 impl SearchCost {
-    /// Of the pairs within hosts, then of those between hosts.
+    /// Medians of the pairs within hosts, then of the pairs between hosts.
     pub fn medians(measured: &[SearchCost]) -> Vec<SearchCost> {
         let among = |same_host: bool| {
             let first = measured.iter().find(|pair| pair.same_host == same_host)?;
@@ -73,12 +73,12 @@ pub struct EntryCost {
     pub empty_ns: f64,
 }
 
-/// Per message of a burst, without a search.
+/// Cost of a message without a search in a burst.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct BurstCost {
-    /// In the burst.
+    /// Messages in the burst.
     pub messages: u32,
-    /// Of the calls that wait for the burst.
+    /// Time of the calls that wait for the burst, per message, in nanoseconds.
     pub message_ns: f64,
 }
 

@@ -9,23 +9,23 @@ use crate::search::SearchCost;
 /// Known before the streams are read.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Description {
-    /// With version: `DUMPI 13.0.0`.
+    /// Format with version: `DUMPI 13.0.0`.
     pub format: String,
     /// Version string on one line, if known.
     pub library: Option<String>,
     /// Component of the library that matches messages, if known.
     pub transport: Option<String>,
-    /// Of the job; empty if unknown.
+    /// Command of the job; empty if unknown.
     pub command: Vec<String>,
-    /// In RFC 3339 format.
+    /// Start of the job, in RFC 3339 format.
     pub started: Option<String>,
     /// Path of the trace.
     pub path: PathBuf,
-    /// Of `MPI_COMM_WORLD`, at least the number of streams.
+    /// Ranks of `MPI_COMM_WORLD`, at least the number of streams.
     pub ranks: u32,
-    /// Without a readable stream, or with a stream without calls.
+    /// Ranks without a readable stream, or with a stream without calls.
     pub missing: Vec<Missing>,
-    /// Of all streams, for the display of progress.
+    /// Bytes of all streams, for the display of progress.
     pub bytes: u64,
     /// Not written, according to the tracer.
     pub calls_left_out: u64,
@@ -34,7 +34,7 @@ pub struct Description {
     /// Ranks with an unknown number of missing last calls, ascending: the process died, or its file is
     /// incomplete. Without ranks in `missing`.
     pub ended_early: Vec<u32>,
-    /// Between the clocks of all ranks; `None` if each rank may have another clock.
+    /// Maximum error between the clocks of all ranks; `None` if each rank may have another clock.
     pub clock_error_ns: Option<u64>,
     /// A receive from `MPI_PROC_NULL` may look like a receive from any source.
     pub null_looks_any: bool,
@@ -45,27 +45,27 @@ pub struct Description {
 /// A rank without a stream.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Missing {
-    /// In `MPI_COMM_WORLD`.
+    /// Rank in `MPI_COMM_WORLD`.
     pub rank: u32,
     /// The reason.
     pub why: String,
 }
 
-/// Of a received message.
+/// Arrival of a received message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Arrival {
-    /// In the clock of the rank's calls.
+    /// Time of the arrival in the clock of the rank's calls.
     pub at_ns: i64,
     /// Sender in `MPI_COMM_WORLD`.
     pub from: u32,
-    /// Of the message.
+    /// Tag of the message.
     pub tag: i32,
 }
 
-/// In order of time.
+/// Arrivals of a rank, in order of time.
 pub type Arrivals<'a> = Box<dyn Iterator<Item = Result<Arrival, TraceError>> + Send + 'a>;
 
-/// From a process's ticks to the clock of its calls.
+/// Conversion of a process's ticks to nanoseconds in the clock of its calls.
 pub type Nanoseconds<'a> = Box<dyn FnMut(u64) -> i64 + 'a>;
 
 /// Several threads may read the ranks concurrently.
@@ -85,7 +85,7 @@ pub trait Trace: Send + Sync {
     /// If `rank` is not [`present`](Self::present).
     fn rank(&self, rank: u32) -> Result<Box<dyn RankReader + '_>, TraceError>;
 
-    /// Of a present rank (`matchpoint run --record`), if recorded.
+    /// Recorded arrivals of a present rank (`matchpoint run --record`), if any.
     ///
     /// # Errors
     /// The file cannot be opened.
@@ -94,7 +94,7 @@ pub trait Trace: Send + Sync {
         Ok(None)
     }
 
-    /// Of attempts, measured by pairs of ranks; empty if not measured.
+    /// Costs of attempts that pairs of ranks measured; empty if not measured.
     fn searches(&self) -> Vec<SearchCost> {
         Vec::new()
     }

@@ -53,7 +53,7 @@ struct Block<K> {
 }
 
 pub(crate) struct Blocks<T, K> {
-    /// From index `front` on, oldest first.
+    /// Order from index `front` on, oldest first.
     order: Vec<u32>,
     front: usize,
     blocks: Vec<Block<K>>,

@@ -258,7 +258,7 @@ pub trait Engine: Send {
         if entries == 0 { Ok(()) } else { Err(Refused::Memory) }
     }
 
-    /// For callers that have a faster path for one type.
+    /// The engine as its concrete type, for callers that have a faster path for one type.
     fn as_any(&self) -> Option<&dyn Any> {
         None
     }
@@ -349,7 +349,7 @@ pub trait Engine: Send {
         })
     }
 
-    /// In a context without hints that relax the order.
+    /// Matching order of the engine in a context without hints that relax the order.
     fn order(&self) -> Order {
         Order::Total
     }

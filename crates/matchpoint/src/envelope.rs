@@ -99,12 +99,12 @@ pub struct Envelope {
 }
 
 impl Envelope {
-    /// From three fields.
+    /// An envelope of three fields.
     pub fn new(context: ContextId, source: Rank, tag: Tag) -> Self {
         Envelope { context, source, tag }
     }
 
-    /// From a pair and a tag.
+    /// An envelope of a pair and a tag.
     #[inline(always)]
     pub fn of(pair: Pair, tag: Tag) -> Self {
         Envelope { context: pair.context(), source: pair.source(), tag }
@@ -133,7 +133,7 @@ pub struct Selector {
 }
 
 impl Selector {
-    /// From three fields. `Is(Rank::UNKNOWN)` is any source, like `FI_ADDR_UNSPEC` in a receive.
+    /// A selector of three fields. `Is(Rank::UNKNOWN)` is any source, like `FI_ADDR_UNSPEC` in a receive.
     #[inline]
     pub fn new(context: ContextId, source: Wild<Rank>, tag: Wild<Tag>) -> Self {
         let source = match source {
@@ -148,7 +148,7 @@ impl Selector {
         Selector::of(Pair::new(context, source), tag, ignore)
     }
 
-    /// From three words. [`Rank::UNKNOWN`] is any source. `ignore` masks tag bits.
+    /// A selector of three words. [`Rank::UNKNOWN`] is any source. `ignore` masks tag bits.
     #[inline(always)]
     pub fn of(pair: Pair, tag: u64, ignore: u64) -> Self {
         let any = if pair.source() == Rank::UNKNOWN { SOURCE } else { 0 };
@@ -213,7 +213,7 @@ impl Selector {
         (self.tag ^ envelope.tag.0) & !self.ignore == 0 && self.pair == envelope.pair().0 | self.any
     }
 
-    /// For a selector without wildcards and a message of its context.
+    /// The matching rule for a selector without wildcards and a message of its context.
     #[inline]
     pub(crate) fn matches_exact(&self, envelope: &Envelope) -> bool {
         debug_assert!(self.exact().is_some_and(|exact| exact.context == envelope.context));

@@ -5,16 +5,16 @@
 pub struct Footprint {
     /// Independent of entries and peers.
     pub fixed_bytes: u64,
-    /// For peers, summed over communicators.
+    /// Bytes for peers, summed over communicators.
     pub peers_bytes: u64,
-    /// For entries, used or not.
+    /// Bytes allocated for entries, used or not.
     pub entries_bytes: u64,
     /// Maximum so far of the sum of the other fields.
     pub peak_bytes: u64,
 }
 
 impl Footprint {
-    /// Without the peak.
+    /// Sum of fixed, peer and entry bytes.
     pub fn now_bytes(&self) -> u64 {
         self.fixed_bytes + self.peers_bytes + self.entries_bytes
     }

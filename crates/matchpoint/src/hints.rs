@@ -129,7 +129,7 @@ impl HintTable {
         self.0.try_reserve(1).map_err(|_| Refused::Memory)
     }
 
-    /// In ascending order of contexts.
+    /// Contexts with assertions, in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = (ContextId, Hints)> {
         self.0.iter().copied()
     }

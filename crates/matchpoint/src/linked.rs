@@ -143,7 +143,7 @@ impl<T: Copy, const L: usize> Slab<T, L> {
         &mut self.slots[at as usize].value
     }
 
-    /// In memory order. O(capacity used so far); not for the critical path.
+    /// All entries in memory order. O(capacity used so far); not for the critical path.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (SlotIndex, &T)> {
         let kept = |slot: &&Slot<T, L>| slot.links[0].prev != VACANT;
         (0..).zip(&self.slots).filter(move |(_, slot)| kept(slot)).map(|(at, slot)| (at, &slot.value))
@@ -163,7 +163,7 @@ impl<const W: usize> Default for LinkedQueue<W> {
 }
 
 impl<const W: usize> LinkedQueue<W> {
-    /// Or [`NIL`].
+    /// The oldest entry of the queue, or [`NIL`].
     #[inline]
     pub(crate) fn head(self) -> SlotIndex {
         self.head
@@ -183,7 +183,7 @@ impl<const W: usize> LinkedQueue<W> {
         slab.slots[at as usize].links[W] = Links { prev: tail, next: NIL };
     }
 
-    /// At the end if `after` is [`NIL`].
+    /// Inserts an entry before `after`, or at the end if `after` is [`NIL`].
     fn insert_before<T, const L: usize>(&mut self, slab: &mut Slab<T, L>, at: SlotIndex, after: SlotIndex) {
         if after == NIL {
             return self.push(slab, at);

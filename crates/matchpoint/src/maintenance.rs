@@ -6,12 +6,12 @@ use crate::envelope::{ContextId, Envelope, Rank, Wild};
 use crate::hints::{HintTable, Hints};
 
 pub(crate) trait Queues {
-    /// Of a receive. Stays valid when other entries are added or removed.
+    /// Position of a receive. Stays valid when other entries are added or removed.
     type Posted: Copy;
-    /// Of a message. Stays valid when other entries are added or removed.
+    /// Position of a message. Stays valid when other entries are added or removed.
     type Unexpected: Copy;
 
-    /// In any order. Ages are unique; the oldest receive has the smallest.
+    /// Age and position of every receive, in any order. Ages are unique; the oldest receive has the smallest.
     fn posted_positions(&self) -> impl Iterator<Item = (u64, Self::Posted)>;
     fn unexpected_positions(&self) -> impl Iterator<Item = (u64, Self::Unexpected)>;
     fn posted_in(&self, context: ContextId) -> impl Iterator<Item = (u64, Self::Posted)> {
@@ -36,7 +36,7 @@ pub(crate) trait Queues {
     }
     /// Keeps the age. After an error the queue is unchanged.
     fn set_envelope(&mut self, at: Self::Unexpected, addressed: Envelope) -> Result<(), Refused>;
-    /// After removals, before the next search.
+    /// Restores the invariants of a queue after removals and before the next search.
     fn compact(&mut self, _: Queue) {}
     fn hints(&mut self) -> &mut HintTable;
 }
@@ -122,7 +122,8 @@ macro_rules! provided {
 }
 pub(crate) use provided;
 
-/// By age. If a list cannot be allocated, each next entry is searched for, O(entries²) in total.
+/// Entries in the order of age. If a list cannot be allocated, each next entry is searched for, O(entries²)
+/// in total.
 pub(crate) enum EntriesByAge<P> {
     Sorted(std::vec::IntoIter<(u64, P)>),
     Searched { after: Option<u64> },

@@ -74,7 +74,8 @@ pub enum Completion {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Busy;
 
-/// In the matcher thread, and after the fallback in the application's.
+/// The state that processes commands and messages: in the matcher thread, and after the fallback in the
+/// application's thread.
 struct Matcher {
     engine: Box<dyn Engine>,
     commands: Receiver<Receive>,

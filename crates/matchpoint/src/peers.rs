@@ -103,12 +103,12 @@ impl<P: Default> Peers<P> {
         Ok(&mut self.dense[at])
     }
 
-    /// In ascending order of the source. Unused values are included.
+    /// Values of sources below the bound, in ascending order of the source. Unused values are included.
     pub(crate) fn dense(&self) -> impl Iterator<Item = &P> {
         self.dense.iter()
     }
 
-    /// In insertion order.
+    /// Values of sources above the bound, in insertion order.
     pub(crate) fn sparse(&self) -> impl Iterator<Item = (Rank, &P)> {
         self.sparse.entries.iter().map(|(source, peer)| (*source, peer))
     }

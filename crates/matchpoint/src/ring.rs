@@ -19,7 +19,7 @@ use crate::sync::{AtomicUsize, Ordering, UnsafeCell};
 #[repr(align(128))]
 struct CacheAligned<T>(T);
 
-/// With `RELEASES` false, loom must detect the missing release.
+/// Models set `RELEASES` to false, and loom must detect the missing release.
 struct Ring<T, const RELEASES: bool> {
     slots: Box<[UnsafeCell<Option<T>>]>,
     put: CacheAligned<AtomicUsize>,

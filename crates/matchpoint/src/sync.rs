@@ -68,7 +68,8 @@ pub(crate) fn wait_until(poll_limit: PollLimit, mut holds: impl FnMut() -> bool)
     }
 }
 
-/// For the model checker: a failed poll changes no state, so the interleavings after it need no exploration.
+/// The version for the model checker. A failed poll changes no state, so the model checker need not explore
+/// the interleavings after a failed poll.
 #[cfg(all(test, loom))]
 pub(crate) fn wait_until(_: PollLimit, mut holds: impl FnMut() -> bool) {
     while !holds() {

@@ -11,7 +11,7 @@ const FUNCTION: &str = "fabric_instructions::counted_messages";
 /// Expected or unexpected messages: one at a time; many, matched last to first; and one at a time among many
 /// receives without a match.
 const PATTERNS: [&str; 5] = ["expected:1", "unexpected:1", "expected:1024", "unexpected:1024", "among:8192"];
-/// Of each pattern, as in the example.
+/// Messages of each pattern, as in the example.
 const MESSAGES: f64 = 1024.0;
 
 /// Only Matchpoint's functions and files have these parts in their names.
@@ -31,7 +31,7 @@ pub(super) fn count() -> Result<Counts, Failure> {
     PATTERNS.into_iter().enumerate().map(number).collect()
 }
 
-/// From callgrind's format.
+/// Instructions that Matchpoint's functions executed themselves, from callgrind's format.
 fn own_instructions(dump: &str) -> u64 {
     let (mut executed, mut by_function, mut by_file, mut is_call) = (0, false, false, false);
     for line in dump.lines() {

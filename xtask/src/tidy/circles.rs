@@ -43,7 +43,7 @@ pub fn circles(files: &[File]) -> Complaints {
     Ok(found)
 }
 
-/// Of a source file.
+/// The folder of the crate, and the module of a source file.
 fn module_of(path: &str) -> Option<(&str, Module)> {
     let (folder, rest) = path.strip_suffix(".rs")?.split_once("/src/")?;
     let mut module: Module = rest.split('/').map(str::to_owned).collect();
@@ -77,7 +77,7 @@ fn circles_of(modules: &BTreeMap<Module, &str>) -> BTreeSet<Vec<Module>> {
     modules.keys().map(circle).filter(|circle| circle.len() > 1).collect()
 }
 
-/// By its paths, without re-exports and tests.
+/// Modules that a file uses by its paths, without re-exports and tests.
 fn used_by(own: &Module, text: &str, modules: &BTreeMap<Module, &str>) -> BTreeSet<Module> {
     let code = code_of(text);
     let mut used = BTreeSet::new();
@@ -110,7 +110,7 @@ fn used_by(own: &Module, text: &str, modules: &BTreeMap<Module, &str>) -> BTreeS
     used
 }
 
-/// Without comments, strings and the tests at the end.
+/// Code without comments, strings and the tests at the end.
 fn code_of(text: &str) -> String {
     let text = text.split("]\nmod tests {").next().unwrap_or(text);
     let mut code = String::new();
@@ -123,7 +123,7 @@ fn code_of(text: &str) -> String {
     code
 }
 
-/// Of `use` declarations that are not re-exports, and from `crate`, `self` or `super` elsewhere.
+/// Paths of `use` declarations that are not re-exports, and paths from `crate`, `self` or `super` elsewhere.
 fn paths_of(code: &str) -> Vec<String> {
     let mut paths = Vec::new();
     for statement in code.split(';') {
@@ -152,7 +152,7 @@ fn ends_item(statement: &str, at: usize) -> bool {
     before.ends_with(['}', ']', ')', '{']) || before.ends_with("pub")
 }
 
-/// Of a `use` tree.
+/// The paths of a `use` tree.
 fn expand(before: &str, tree: &str, paths: &mut Vec<String>) {
     let Some((stem, rest)) = tree.split_once('{') else {
         let path = tree.split(" as ").next().unwrap_or(tree).trim();
@@ -178,7 +178,7 @@ fn expand(before: &str, tree: &str, paths: &mut Vec<String>) {
     }
 }
 
-/// In expressions and types.
+/// Paths in expressions and types.
 fn inline(code: &str) -> Vec<String> {
     let is_path = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == ':';
     let words = code.split(|letter: char| !is_path(letter));

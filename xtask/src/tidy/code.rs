@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use super::{Complaints, listed};
 use crate::repository::File;
 
-/// Of a file.
+/// Maximum lines of a file.
 const LINES_MAX: usize = 600;
 
-/// With reasons.
+/// Exceptions with reasons.
 const LONG: [(&str, &str); 0] = [];
 
 /// May print and exit.
@@ -88,7 +88,7 @@ pub fn fuzz_targets(files: &[File]) -> Complaints {
         .collect())
 }
 
-/// Before the tests at the end of a file, without comments.
+/// The lines before the tests at the end of a file, without comments.
 fn code(file: &File) -> impl Iterator<Item = (usize, &str)> {
     let until_tests = file.lines().take_while(|(_, line)| *line != "#[cfg(test)]");
     until_tests.map(|(number, line)| (number, line.split("//").next().unwrap_or(line)))

@@ -25,7 +25,7 @@ const TELL_TALES: &[&str] = &[
     "has to do with",
     "comes to",
 ];
-/// In 1000 words of a page.
+/// Maximum tell-tales in 1000 words of a page.
 const TELL_TALES_MAX: f64 = 1.0;
 /// Words, on average per page.
 const SENTENCE_WORDS_MAX: f64 = 20.0;
@@ -38,9 +38,9 @@ const MANUAL_WORDS_MAX: usize = 45_000;
 const TEST_NAME_WORDS_MAX: usize = 7;
 const LONG_TEST_NAMES_MAX: usize = 10;
 
-/// In 1000 words of comments in a part of the tree.
+/// Maximum tell-tales in 1000 words of comments in a part of the tree.
 const COMMENT_TELL_TALES_MAX: f64 = 1.0;
-/// With older comments. A limit may only become lower.
+/// Parts with older comments, and their limits. A limit may only become lower.
 const OLDER: &[(&str, f64)] = &[];
 
 #[derive(Default)]
@@ -70,13 +70,13 @@ impl Prose {
     }
 }
 
-/// Of the manual.
+/// Pages of the manual.
 fn pages(files: &[File]) -> impl Iterator<Item = &File> {
     let is_page = |path: &str| path.starts_with("docs/") && path != "docs/SUMMARY.md" || path == "README.md";
     files.iter().filter(move |file| file.is("md") && is_page(&file.path))
 }
 
-/// Without code, tables and quoted words.
+/// The paragraphs of a page, without code, tables and quoted words.
 fn paragraphs(page: &File) -> Vec<String> {
     let (mut paragraphs, mut is_code) = (vec![String::new()], false);
     for (_, line) in page.lines() {
@@ -143,7 +143,7 @@ fn part(file: &File) -> &str {
     file.path.match_indices('/').nth(folders - 1).map_or("", |(at, _)| &file.path[..at])
 }
 
-/// With Rust files.
+/// Parts of the tree with Rust files.
 fn parts(files: &[File]) -> Vec<&str> {
     let mut parts: Vec<&str> = files.iter().filter(|file| file.is("rs")).map(part).collect();
     parts.dedup();

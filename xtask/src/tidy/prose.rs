@@ -48,7 +48,7 @@ fn broken(files: &[File], from: &File, target: &str) -> Option<&'static str> {
     (!anchor.is_empty() && !has_heading()).then_some("there is no such heading")
 }
 
-/// Without `..`.
+/// Resolves `..`.
 fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {

@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 use super::Complaints;
 use crate::repository::File;
 
-/// Of a test file.
+/// Function of a test file.
 struct Function<'a> {
     name: &'a str,
     is_test: bool,
-    /// Of the first line, from 1.
+    /// Number of the first line, from 1.
     line: usize,
     lines: Vec<&'a str>,
 }
@@ -81,7 +81,7 @@ fn has_call(line: &str, names: &BTreeSet<&str>) -> bool {
     })
 }
 
-/// From the first line of the test.
+/// Lines of a test, from its first line, that return without a report.
 fn silent(test: &Function<'_>, reporting: &BTreeSet<&str>) -> Vec<usize> {
     let indent = test.lines[0].len() - test.lines[0].trim_start().len() + 4;
     let indent_of = |line: &str| line.len() - line.trim_start().len();

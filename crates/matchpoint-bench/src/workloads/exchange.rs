@@ -3,10 +3,10 @@
 use crate::random::{Random, SEED};
 use crate::script::{Key, Part, Phase};
 
-/// In a round.
+/// Exchanges in a round.
 const EXCHANGES: usize = 16;
 
-/// Per neighbour and exchange: one per field.
+/// Tags per neighbour and exchange: one per field.
 const TAGS: usize = 3;
 
 /// Receives are posted neighbour by neighbour. Messages arrive with neighbours interleaved at random, and

@@ -24,7 +24,7 @@ pub struct Workload {
     pub counts: &'static str,
     /// Default sizes.
     pub sizes: &'static [usize],
-    /// Of the size.
+    /// Limits of the size.
     pub limits: (usize, usize),
     /// Creates the calls.
     pub build: fn(usize) -> Part,
@@ -198,7 +198,7 @@ impl Job {
         }
     }
 
-    /// Or the number of ranks of a trace.
+    /// Size of the workload, or number of ranks of a trace.
     pub fn n(&self) -> usize {
         match self {
             Job::Standard { n, .. } => *n,
@@ -206,7 +206,7 @@ impl Job {
         }
     }
 
-    /// With the right results.
+    /// Calls with the right results.
     pub fn script(&self) -> Script {
         match self {
             Job::Standard { workload, n } => model::answered((workload.build)(*n)),
@@ -247,7 +247,7 @@ pub fn parse(text: &str) -> Result<Vec<Job>, String> {
     }
 }
 
-/// In default sizes.
+/// Every workload in its default sizes.
 pub fn all() -> Vec<Job> {
     let sized =
         |workload: &'static Workload| workload.sizes.iter().map(move |&n| Job::Standard { workload, n });

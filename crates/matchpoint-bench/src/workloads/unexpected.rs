@@ -6,7 +6,7 @@ use crate::script::{ANY, Form, Key, Part, Phase};
 /// Messages per source.
 const PER_SOURCE: usize = 4;
 
-/// In [`gather`].
+/// Messages per source in [`gather`].
 const GATHERED: usize = 64;
 
 fn late(messages: Vec<Key>, receives: Vec<Key>) -> Part {

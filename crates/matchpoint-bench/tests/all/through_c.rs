@@ -12,7 +12,7 @@ use matchpoint_bench::through_c::{Phases, Player, is_stand_in, run, stand_ins};
 use matchpoint_bench::workloads::{Job, WORKLOADS, parse};
 use matchpoint_bench::{Options, Outcome};
 
-/// Of a random stream.
+/// Calls of a random stream.
 const CALLS: usize = 6000;
 
 /// One key of this many has a wildcard where allowed.

@@ -170,7 +170,7 @@ fn fingerprint(of: &'static [Workload]) -> u64 {
     hash
 }
 
-/// Of the workloads that were added later.
+/// Fingerprint of the workloads that were added later.
 const LATER: u64 = 0x5C76_3C95_4B77_07F7;
 
 #[test]

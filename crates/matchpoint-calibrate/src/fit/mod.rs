@@ -56,7 +56,7 @@ impl Range {
         self.low <= 0.0
     }
 
-    /// Of the reciprocal.
+    /// The interval of the parameter's reciprocal.
     pub fn inverse(&self) -> Range {
         Range { value: 1.0 / self.value, low: 1.0 / self.high, high: 1.0 / self.low }
     }

@@ -39,7 +39,7 @@ pub struct Search {
     pub random_share: Option<f64>,
 }
 
-/// Of an interval, relative to its value.
+/// Maximum half width of an interval, relative to its value, for a useful estimate.
 const USEFUL_HALF_WIDTH: f64 = 0.5;
 
 impl Search {
@@ -48,7 +48,7 @@ impl Search {
         self.attempt_s.scaled(0.5)
     }
 
-    /// For the numbers of messages with a useful estimate, ascending.
+    /// γ for the numbers of messages with a useful estimate, ascending.
     pub fn gamma_by_messages(&self) -> Vec<(u32, Range)> {
         let tells = |range: &Range| {
             range.value > 0.0 && range.high - range.low <= 2.0 * USEFUL_HALF_WIDTH * range.value
@@ -58,7 +58,7 @@ impl Search {
     }
 }
 
-/// Beyond latency, from small messages.
+/// Parameters of LogP beyond latency, from small messages.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LogP {
     /// o: duration of a send call.
@@ -76,7 +76,7 @@ pub struct Parameters {
     pub search: Option<Search>,
     /// δ, in seconds per byte.
     pub contention: Option<Cost>,
-    /// Of the most distant pair.
+    /// LogP parameters of the most distant pair.
     pub logp: Option<LogP>,
     /// Missing parameters, and how to measure each, in full sentences.
     pub warnings: Vec<String>,
@@ -89,7 +89,7 @@ impl Parameters {
     }
 }
 
-/// Of all rounds, or of one.
+/// Measurements of all rounds, or of one.
 struct Measurements<'a> {
     raw: &'a Raw,
     all: Vec<Repeated>,
@@ -155,7 +155,7 @@ fn warn_of_unbounded(found: &mut Parameters) {
     }));
 }
 
-/// Of all rounds or of one.
+/// Sizes and times of a locality, of all rounds or of one.
 fn points(measured: &Measurements<'_>, placement: Locality, round: Option<usize>) -> Vec<Point> {
     let here = measured.of_part(Part::Sizes).filter(|one| one.measurement.placement == Some(placement));
     let point = |one: &Repeated| Some(Point { bytes: one.measurement.bytes, time_s: one.time_s(round)? });
@@ -164,7 +164,7 @@ fn points(measured: &Measurements<'_>, placement: Locality, round: Option<usize>
     points
 }
 
-/// Without the time to start the pairs together.
+/// Times of several pairs; the time to start the pairs together is subtracted.
 fn shared(measured: &Measurements<'_>, round: Option<usize>) -> Vec<Shared> {
     let one = |one: &Repeated| {
         let Measurement { pairs, bytes, .. } = &one.measurement;
@@ -336,7 +336,7 @@ fn warn_of_rates(segments: &[Segment], rates: &[NodeRate], is_untried: bool, war
     }
 }
 
-/// By number of messages.
+/// Cost of an order beyond equal order, by number of messages.
 fn beyond_equal(
     measured: &Measurements<'_>,
     order: PostOrder,
@@ -355,7 +355,7 @@ fn beyond_equal(
     found.collect()
 }
 
-/// For one number of messages.
+/// Cost of an entry for one number of messages.
 fn each_s(difference: &Difference) -> f64 {
     (difference.with_s - difference.without_s) / difference.amount
 }
@@ -391,7 +391,7 @@ fn search(measured: &Measurements<'_>, warnings: &mut Vec<String>) -> Option<Sea
     })
 }
 
-/// Within a round, the machine has the same speed for both orders.
+/// In one round, the machine has the same speed for both orders.
 fn by_messages(measured: &Measurements<'_>, reversed: &[(u32, Difference)]) -> Vec<(u32, Range)> {
     let rounds = 0..measured.raw.head.settings.rounds as usize;
     let by_round: Vec<Vec<(u32, Difference)>> =
@@ -435,7 +435,7 @@ fn dominated_by_search(all: &[(u32, Difference)]) -> Vec<(u32, Difference)> {
     if some.len() < 2 { all.to_vec() } else { some }
 }
 
-/// For the largest number of messages, where search dominates.
+/// Ratio of random to reverse order, for the largest number of messages, where search dominates.
 fn random_share(measured: &Measurements<'_>, reversed: &[(u32, Difference)]) -> Option<f64> {
     let random = beyond_equal(measured, PostOrder::Random, None);
     let (messages, most) = reversed.iter().max_by_key(|(messages, _)| *messages)?;

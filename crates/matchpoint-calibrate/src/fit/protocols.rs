@@ -12,9 +12,9 @@ use super::robust::{self, Fit, FitError, Row};
 /// Time of one message.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
-    /// Of the message.
+    /// Bytes of the message.
     pub bytes: u32,
-    /// From sender to receiver.
+    /// Time from sender to receiver.
     pub time_s: f64,
 }
 
@@ -42,7 +42,7 @@ impl Segment {
     }
 }
 
-/// Before the match (§2).
+/// Protocols that send before the match: short, eager (§2).
 const AT_ONCE: &[Protocol] = &[Protocol::Short, Protocol::Eager];
 
 /// Sizes of a line: two for two parameters, two more for a meaningful interval.
@@ -85,7 +85,7 @@ fn name_by_order(mut segments: Vec<Segment>) -> Vec<Segment> {
     segments
 }
 
-/// At most as many ranges as protocols, named after the last protocols.
+/// Divides the points into at most as many ranges as protocols. Ranges are named after the last protocols.
 fn cut(points: &[Point], noise: f64, protocols: &[Protocol]) -> Result<Vec<Segment>, FitError> {
     if points.len() < 2 {
         return Err(FitError::TooFew);
@@ -152,7 +152,8 @@ fn noise(points: &[Point]) -> f64 {
     robust::spread(&misses)
 }
 
-/// In standard deviations of one time, including the uncertainty of the neighbours.
+/// Deviation of a time from its neighbours' line, in standard deviations of one time, including the
+/// uncertainty of the neighbours.
 fn miss(three: &[Point]) -> f64 {
     let size = |at: usize| f64::from(three[at].bytes);
     let right = (size(1) - size(0)) / (size(2) - size(0));
@@ -160,7 +161,7 @@ fn miss(three: &[Point]) -> f64 {
     (three[1].time_s - between) / three[1].time_s / (1.0 + right.powi(2) + (1.0 - right).powi(2)).sqrt()
 }
 
-/// Of a line through consecutive points.
+/// Costs of a line through consecutive points.
 struct Costs {
     points: usize,
     costs: Vec<f64>,

@@ -5,14 +5,14 @@ use super::protocols::{Point, Segment};
 use super::robust::{self, Row};
 use crate::typical::median;
 
-/// Of a message while several pairs exchange messages.
+/// Time of a message while several pairs exchange messages.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Shared {
     /// Number of pairs.
     pub pairs: u32,
     /// Size of a message.
     pub bytes: u32,
-    /// From sender to receiver, including the start of all pairs together.
+    /// Time from sender to receiver, including the start of all pairs together.
     pub time_s: f64,
 }
 

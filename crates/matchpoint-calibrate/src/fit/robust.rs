@@ -9,7 +9,7 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use super::squares::{Columns, Solution, solve};
 
-/// Of all intervals.
+/// Confidence of all intervals.
 pub const CONFIDENCE: f64 = 0.95;
 
 /// 95 % of the efficiency of least squares for normal residuals.

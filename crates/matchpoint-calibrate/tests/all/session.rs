@@ -204,7 +204,7 @@ fn measured_times_are_read_back() {
     );
 }
 
-/// With the full precision.
+/// Times in the file have the full precision of the measurement.
 #[test]
 fn any_budget_can_be_resumed() {
     let topology = nodes(1, 2);

@@ -21,7 +21,7 @@ fn link(parameters: &Parameters, placement: Locality) -> &Link {
     parameters.links.iter().find(|link| link.placement == placement).unwrap()
 }
 
-/// Within this relative error, for every protocol.
+/// Asserts that the parameters of every protocol are within this relative error.
 fn agrees(parameters: &Parameters, with: &SyntheticMachine, by: f64) {
     let all = [
         (Locality::OnSocket, &with.on_socket),

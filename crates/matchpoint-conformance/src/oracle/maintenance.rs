@@ -7,7 +7,7 @@ use matchpoint::{
 use super::{Oracle, Verdict, broken, require};
 use crate::law::Law;
 
-/// In one line.
+/// Receives, messages and pending receives in one line.
 pub(crate) fn drained_text(drained: &Drained) -> String {
     let receives = drained.receives.iter().map(|id| format!("r{}", id.0));
     let messages = drained.messages.iter().map(|id| format!("m{}", id.0));

@@ -58,7 +58,7 @@ impl Oracle {
         }
     }
 
-    /// For a call that queues or moves an entry.
+    /// Checks that a call that queues or moves an entry may be refused with `why`.
     pub(super) fn may_refuse(&self, why: Refused, call: impl FnOnce() -> String) -> Verdict {
         let full = why == Refused::Full && self.terms.fixed_table;
         require(full, Law::Refusal, || format!("{} was refused: {why}.", call()))

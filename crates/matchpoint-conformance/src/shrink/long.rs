@@ -107,7 +107,7 @@ fn runs(events: &[Event]) -> Vec<Range<usize>> {
     runs
 }
 
-/// From the end, so that the positions of earlier runs stay valid.
+/// Shortens runs of events. The last runs are first, so that the positions of earlier runs stay valid.
 fn shorter_runs(mut events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
     if runs(&events).len() > RUNS {
         return events;
@@ -145,7 +145,7 @@ fn smallest_sufficient(all: usize, is_enough: &dyn Fn(usize) -> bool) -> usize {
     high
 }
 
-/// By one step.
+/// Simplifies all events of a run by one step.
 fn simpler_runs(mut events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
     for run in runs(&events).into_iter().take(RUNS) {
         let steps = simpler(&events[run.start]).len();

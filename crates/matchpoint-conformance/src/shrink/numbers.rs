@@ -27,7 +27,7 @@ pub(super) fn plainer_numbers(mut events: Vec<Event>, fails: Fails<'_>) -> Vec<E
     events
 }
 
-/// In order of appearance: ids from 1, other kinds from 0. Masks do not change.
+/// New numbers in order of appearance: ids from 1, other kinds from 0. Masks do not change.
 fn smaller(events: &[Event], kind: Kind) -> Vec<Event> {
     let from = if matches!(kind, Kind::Receives | Kind::Messages) { 1 } else { 0 };
     let mut seen = HashMap::new();

@@ -211,7 +211,7 @@ fn play_batch(
     answers.enumerate().map(call).collect()
 }
 
-/// Of all entries, or per context and source.
+/// Promised order of a list: the order of all entries, or the order per context and source.
 struct Listed(Option<HashMap<u64, (ContextId, Option<Rank>)>>);
 
 impl Listed {
@@ -279,8 +279,8 @@ fn answer(asked: &Request, list: &mut dyn Engine) -> Answer {
     }
 }
 
-/// For each call: calls that ended before its start, earlier messages of its batch, and calls with an entry
-/// that a visit saw before its entry.
+/// For each call, the calls that must precede it: calls that ended before its start, earlier messages of its
+/// batch, and calls with an entry that a visit saw before its entry.
 fn earlier(calls: &[Call], listed: &Listed) -> Vec<u128> {
     let mut by_id = HashMap::new();
     let mut in_order = Vec::new();
@@ -315,7 +315,7 @@ struct Search<'a> {
     before: &'a [Call],
     calls: &'a [Call],
     listed: Listed,
-    /// For each call, a bit mask.
+    /// For each call, a bit mask of the calls that precede it in every order.
     earlier: Vec<u128>,
     /// The calls made, and the queues and hints after them.
     dead_ends: HashSet<(u128, Vec<u64>)>,
@@ -399,7 +399,7 @@ impl<'a> Search<'a> {
 
 #[derive(Clone, Copy)]
 struct HistoryParameters {
-    /// Of each thread.
+    /// Calls of each thread.
     calls: u64,
     /// No receive uses any source, and a hint asserts this.
     is_hinted: bool,

@@ -280,7 +280,7 @@ fn cancel_finds_entries_while_table_grows() {
     }
 }
 
-/// Of the ring's last block, then of a middle block.
+/// Cancels the entries of the last block of the ring, then of a middle block.
 #[test]
 fn duplicates_keep_order_after_cancelled_block() {
     let mut engine = engines::create("hybrid").unwrap();
@@ -307,7 +307,7 @@ fn readdressed_messages_are_retracted_by_name() {
     }
 }
 
-/// At most once per message, and a few for an index.
+/// A search compares each message at most once and adds a few to an index.
 #[test]
 fn wildcard_search_examines_no_more_than_list() {
     let mut choices = Choices::Seed(3);

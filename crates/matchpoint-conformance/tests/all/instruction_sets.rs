@@ -72,7 +72,7 @@ fn false_positives(engine: &dyn Engine) -> (f64, f64) {
     }
 }
 
-/// For a search that finds the receive after `first`.
+/// Verifications without a match for a search that finds the receive after `first`.
 fn count_false_positives(name: &str, first: (u64, u64), wanted: (u64, u64)) -> f64 {
     let mut engine = engines::create_counting(name).unwrap();
     // Compared without a kernel.
@@ -114,7 +114,7 @@ fn keys_equal_those_of_paper() {
     }
 }
 
-/// Of the nth receive.
+/// Source and tag of the nth receive.
 type Keys = fn(u64) -> (u64, u64);
 
 const PATTERNS: [(&str, Keys); 14] = [

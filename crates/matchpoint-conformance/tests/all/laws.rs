@@ -6,7 +6,7 @@ use matchpoint::{ContextId, Engine, Envelope, Message, MsgId, Order, Rank, RecvI
 use matchpoint_conformance::{Choices, Law, Options, check, check_events, generate};
 use proptest::prelude::*;
 
-/// And an engine that needs a file.
+/// All variants of the registered engines, and an engine that needs a file.
 fn variants() -> impl Iterator<Item = Variant> {
     let profiled = |name: &str| Variant { name: name.to_owned(), is_tight: false };
     engines::variants().chain(PROFILED.map(profiled))

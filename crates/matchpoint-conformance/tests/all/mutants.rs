@@ -76,7 +76,8 @@ fn law_finds_fault_with_short_script() {
     }
 }
 
-/// Also through a library with only the required functions.
+/// A single engine with shared state is right. Two engines show the fault by queue lengths and matches, also
+/// through a library with only the required functions.
 #[test]
 fn engines_with_shared_state_are_found() {
     let bare = Calls { close: false, visit: false, footprint: false, ..Calls::default() };

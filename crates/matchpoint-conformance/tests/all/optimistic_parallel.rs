@@ -72,7 +72,7 @@ struct Load {
     any_source_percent: u64,
     any_tag_percent: u64,
     masked_percent: u64,
-    /// Of duplicate receives.
+    /// Maximum length of a run of duplicate receives.
     run: u64,
 }
 
@@ -340,7 +340,7 @@ struct BatchStreamParameters {
     any_source_percent: u64,
     any_tag_percent: u64,
     masked_percent: u64,
-    /// Of duplicate receives and messages.
+    /// Maximum length of runs of duplicate receives and messages.
     receives_alike: u64,
     messages_alike: u64,
     /// Messages of a batch.

@@ -14,7 +14,7 @@ fn posted(id: u64) -> Outcome {
     Outcome::Posted(Ok(Some(MsgId(id))))
 }
 
-/// Of the last outcome. Earlier outcomes must break no law.
+/// The law that the last outcome breaks. Earlier outcomes must break no law.
 fn verdict(order: Order, text: &str, outcomes: &[Outcome]) -> Option<Law> {
     let events = script::parse(text).unwrap();
     assert_eq!(events.len(), outcomes.len());

@@ -76,7 +76,7 @@ fn four_d_frees_memory_of_closed_communicator() {
     assert_eq!(after.peak_bytes, before.peak_bytes);
 }
 
-/// In reverse order.
+/// Posts `depth` receives, then delivers their messages in reverse order.
 fn storm(engine: &mut dyn Engine, depth: u64) {
     (0..depth).for_each(|tag| assert_eq!(post(engine, tag, Some(1), Some(tag)), None));
     (0..depth).rev().for_each(|tag| assert_eq!(arrive(engine, tag, 1, tag), Some(RecvId(tag))));
@@ -200,7 +200,7 @@ fn optimistic_hints_remove_indexes() {
     assert_eq!(post(&mut *engine, 1, None, Some(2)), Some(MsgId(2)));
 }
 
-/// For arrivals.
+/// Mean length of the bins that arrivals search.
 fn bin_depth_mean(bins: u32) -> f64 {
     let mut engine = engine(&format!("optimistic:bins={bins}"));
     storm(&mut *engine, 1024);

@@ -84,7 +84,7 @@ const RANK: Rank = Rank(5);
 const PAIR: Pair = Pair(3 << 32 | 5);
 const TAG: Tag = Tag(9);
 
-/// For a message from `RANK`.
+/// Selectors for a message from `RANK` with this tag.
 fn selectors(tag: Tag) -> [Selector; 4] {
     [
         Selector::new(CONTEXT, Wild::Is(RANK), Wild::Is(tag)),

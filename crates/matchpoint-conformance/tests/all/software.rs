@@ -206,7 +206,7 @@ fn message(context: u32, id: u64) -> Message {
     Message::new(MsgId(id), Envelope::new(ContextId(context), Rank((id % 5) as u32), Tag(id)))
 }
 
-/// Without receives.
+/// Queues messages of a context without receives.
 fn arrive(engine: &mut dyn Engine, context: u32, count: u64, mut each: impl FnMut(&dyn Engine)) {
     for id in 0..count {
         assert_eq!(engine.arrive_message(message(context, id)), Ok(None));

@@ -105,7 +105,7 @@ const UCX_UNDER_MPICH: Library = Library {
     has_total_order: true,
 };
 
-/// With a library, and the engine and `list` for comparison.
+/// Both queues of a process with a library, and the engine and `list` for comparison.
 struct Process<'a> {
     library: &'a Library,
     engine: Box<dyn Engine>,
@@ -123,7 +123,7 @@ impl<'a> Process<'a> {
         Process { library, engine, list, posted: vec![], unexpected: vec![], matches: 0, compared: 0 }
     }
 
-    /// In both queues.
+    /// Entries of both queues that the engine compares in a call.
     fn count<T>(&mut self, call: impl FnOnce(&mut dyn Engine) -> T) -> (T, u64) {
         let sum = |engine: &dyn Engine| engine.attempts().posted + engine.attempts().unexpected;
         let before = sum(&*self.engine);

@@ -21,7 +21,7 @@ fn arrive(engine: &mut dyn Engine, id: u64, source: u64, tag: u64) {
         .unwrap();
 }
 
-/// Of the nth entry.
+/// Source and tag of the nth entry.
 type Keys = fn(u64) -> (u64, u64);
 
 /// The arrival matches the last of `depth` + 1 posted receives.
@@ -301,9 +301,9 @@ enum Growth {
 struct Workload {
     name: &'static str,
     queue: Queue,
-    /// Of the nth entry.
+    /// Keys of the nth entry.
     keys: Keys,
-    /// For receives.
+    /// Receives use `MPI_ANY_SOURCE`.
     any_source: bool,
     /// Receives take the oldest message first.
     in_order: bool,
@@ -335,7 +335,7 @@ const WORKLOADS: [Workload; 8] = [
     Workload { name: "unexpected, in order", queue: Queue::Unexpected, in_order: true, ..POSTED },
 ];
 
-/// After one uncounted round for adaptation.
+/// Attempts per search with `queued` entries, after one uncounted round for adaptation.
 fn examined_per_search(name: &str, workload: &Workload, queued: u64) -> f64 {
     let mut engine = engines::create_counting(name).unwrap();
     let receive = |engine: &mut dyn Engine, id| {
@@ -403,7 +403,7 @@ mod promised {
     ];
 }
 
-/// At three queue lengths, each twice the one before.
+/// Returns true if attempts at three queue lengths, each twice the one before, contradict the growth.
 fn disagrees(growth: Growth, [once, twice, four_times]: [f64; 3]) -> bool {
     let (first, second) = (twice - once, four_times - twice);
     match growth {
@@ -435,7 +435,7 @@ fn wrong_growth_is_rejected() {
     assert!(disagrees(Growth::Linear, square) && disagrees(Growth::Constant, square));
 }
 
-/// With joined lines.
+/// The page of an engine, its lines joined.
 fn page(engine: &str) -> String {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/engines");
     let text = std::fs::read_to_string(format!("{folder}/{engine}.md")).unwrap();

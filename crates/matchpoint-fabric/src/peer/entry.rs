@@ -39,11 +39,11 @@ pub enum State {
 /// A receive or a message. Its address never changes and is its id in the engine.
 #[repr(C)]
 pub struct Entry {
-    /// For libfabric before 2.3.
+    /// Links for libfabric before 2.3.
     links: [*mut c_void; 2],
     /// The part of the entry that the core provider reads.
     pub peer: PeerRxEntry,
-    /// Of a receive.
+    /// The ignore mask of a receive.
     pub ignore: u64,
     /// The state.
     pub state: State,

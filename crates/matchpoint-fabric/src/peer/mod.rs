@@ -38,7 +38,7 @@ use crate::pool::Pool;
 use crate::queue::Queue;
 use crate::report;
 
-/// In bytes.
+/// The default of `FI_OPT_MIN_MULTI_RECV`, in bytes.
 const DEFAULT_MIN_MULTI_RECV: usize = 64;
 
 /// An endpoint of the core provider with a receive queue of this provider.

@@ -11,7 +11,7 @@ use crate::mock;
 
 const TEST: &str = "streams::streams_equal_plain_lists";
 
-/// In a new process, because a process has one libfabric.
+/// Runs this test in a new process with a simulated libfabric of this version. A process has one libfabric.
 fn with_version(major: u32, minor: u32, engine: &str) {
     let this = std::env::current_exe().expect("a test has a file");
     let output = Command::new(this)

@@ -146,7 +146,8 @@ impl<M: Machine + Send + Sync + 'static> Fallback<M> {
         Ok(true)
     }
 
-    /// Without memory, a later call tries again.
+    /// Moves all queued entries back to the machine if it is free again. If memory is missing, a later call
+    /// tries again.
     #[cold]
     fn return_if_free(&mut self) {
         if self.waiting.as_ref().is_none_or(|engine| engine.machine.is_occupied()) {

@@ -51,7 +51,7 @@ impl<T> Queue<T> {
         self.places.iter_mut().flatten()
     }
 
-    /// With positions, oldest first. Positions increase with age.
+    /// All entries with their positions, oldest first. Positions increase with age.
     pub fn iter(&self) -> impl Iterator<Item = (usize, &T)> {
         self.places.iter().enumerate().filter_map(|(place, entry)| Some((place, entry.as_ref()?)))
     }

@@ -116,7 +116,7 @@ fn compaction_keeps_order() {
     }
 }
 
-/// For compute-sanitizer, in particular racecheck: the other tests take hours.
+/// Under compute-sanitizer, in particular racecheck, the other tests take hours.
 #[test]
 #[ignore = "a little of each kernel, for compute-sanitizer"]
 fn short_run_of_each_kernel() {

@@ -75,7 +75,7 @@ impl Case {
         Case { envelopes, selectors }
     }
 
-    /// In a random layout.
+    /// As a batch in a random layout.
     fn batch(&self, rng: &mut Rng) -> Batch {
         let layout = Layout::ALL[rng.usize(..2)];
         Batch::in_layout(layout, &self.envelopes, &self.selectors).expect("all is small")

@@ -13,7 +13,8 @@ use crate::left_out;
 /// Volta, Ampere, Hopper.
 const ARCHITECTURES: [&str; 3] = ["sm_70", "sm_80", "sm_90"];
 
-/// Without `MATCHPOINT_NVRTC`, the tests use the system's NVRTC or are skipped.
+/// Loads NVRTC from the folder in `MATCHPOINT_NVRTC`. Without the variable, the tests use the system's NVRTC
+/// or are skipped.
 #[allow(unsafe_code)]
 fn load_nvrtc() {
     let Some(folder) = std::env::var_os("MATCHPOINT_NVRTC") else { return };
@@ -31,7 +32,7 @@ fn leave_out_nvrtc() {
 /// NVIDIA's instructions (`EM_CUDA`).
 const CUDA: Option<u16> = Some(190);
 
-/// Of an ELF file.
+/// Machine of an ELF file.
 fn machine(file: &[u8]) -> Option<u16> {
     let machine = file.strip_prefix(b"\x7fELF")?.get(14..16)?;
     Some(u16::from_le_bytes(machine.try_into().expect("two bytes")))

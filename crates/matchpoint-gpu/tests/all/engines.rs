@@ -63,7 +63,7 @@ struct Failing {
     asked: AtomicU32,
     /// Bytes of all allocations.
     asked_for: Mutex<Vec<usize>>,
-    /// Of an allocation.
+    /// Maximum size of an allocation, bytes.
     most_bytes: AtomicUsize,
 }
 
@@ -183,7 +183,8 @@ fn machine() -> Option<Arc<Failing>> {
     }))
 }
 
-/// At any time of the failure, all queued entries move in order, with every assertion.
+/// The laws hold for a failure at any time: the fallback engine gets all queued entries in order and every
+/// assertion.
 #[test]
 fn substitute_takes_all_queued_entries() {
     let Some(machine) = machine() else { return };

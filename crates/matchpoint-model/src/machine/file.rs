@@ -18,7 +18,7 @@ const HINT: &str = "see docs/reference/machine.md";
 pub struct MachineError {
     /// The file.
     pub path: PathBuf,
-    /// From 1, if known.
+    /// The line, counted from 1, if known.
     pub line: Option<usize>,
     /// The problem and a hint.
     pub problem: String,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::{FatTree, File, Graph, Grid, Kind, KindName, Topology};
 use crate::lines::line_of;
 
-/// Of the format.
+/// Version of the format.
 const FORMAT: u32 = 1;
 
 /// Known networks listed link by link are smaller.
@@ -16,7 +16,7 @@ const BYTES_MAX: u64 = 64 << 20;
 /// Known networks have fewer.
 const DIMENSIONS_MAX: usize = 8;
 
-/// That link ids can distinguish.
+/// Maximum number of routers that link ids can distinguish.
 const ROUTERS_MAX: u64 = 1 << 31;
 
 const HINT: &str = "see docs/reference/predict.md";
@@ -26,7 +26,7 @@ const HINT: &str = "see docs/reference/predict.md";
 pub struct TopologyError {
     /// The file.
     pub path: PathBuf,
-    /// From 1, if known.
+    /// The line, counted from 1, if known.
     pub line: Option<usize>,
     /// The problem and a hint.
     pub problem: String,
@@ -84,7 +84,7 @@ fn build(file: File) -> Result<Topology, Problem> {
     Ok(Topology { kind, routes })
 }
 
-/// Of another kind of network.
+/// Keys of another kind of network are errors.
 fn check_no_other_keys(file: &File, of_graph: bool, of_tree: bool, of_grid: bool) -> Result<(), Problem> {
     let stray = [
         (!of_grid && !file.dimensions.is_empty(), "dimensions"),

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Graph {
-    /// Of each router, in ascending order.
+    /// Neighbours of each router, in ascending order.
     neighbours: Vec<Vec<u32>>,
     /// The router of each node.
     nodes: Vec<u32>,
@@ -13,7 +13,7 @@ pub(super) struct Graph {
 const NOWHERE: u32 = u32::MAX;
 
 impl Graph {
-    /// From bidirectional links and the router of each node.
+    /// Creates a graph from bidirectional links and the router of each node.
     ///
     /// # Errors
     /// If a router with nodes is unreachable.
@@ -59,7 +59,8 @@ impl Graph {
         self.neighbours.get(one as usize).is_some_and(|of| of.binary_search(&other).is_ok())
     }
 
-    /// On a shortest path to `to`, from every router. Of several, the path with the lowest router numbers.
+    /// For every router, the next router on a shortest path to `to`. Of several, the path with the lowest
+    /// router numbers.
     pub fn next_routers_towards(&self, to: u32) -> Vec<u32> {
         let mut next = vec![NOWHERE; self.neighbours.len()];
         next[to as usize] = to;

@@ -5,7 +5,7 @@ use super::link::LinkId;
 /// A torus or a mesh.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Grid {
-    /// Of each dimension, fastest-varying first.
+    /// Number of routers in each dimension, fastest-varying first.
     pub dimensions: Vec<u32>,
     /// The last router of a row has a link to the first.
     pub is_torus: bool,

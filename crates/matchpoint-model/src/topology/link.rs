@@ -1,4 +1,4 @@
 //! Links of a network.
 
-/// In one direction. Each kind of network numbers its links differently.
+/// A link in one direction. Each kind of network numbers its links differently.
 pub type LinkId = (u64, u64);

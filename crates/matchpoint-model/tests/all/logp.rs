@@ -8,7 +8,7 @@ fn near(found: f64, right: f64) {
     assert!((found / right - 1.0).abs() < 1e-9, "{found:e}, not {right:e}");
 }
 
-/// With o and g.
+/// The paper's machine with o and g.
 fn blue_waters() -> Machine {
     let mut machine = machine::blue_waters().unwrap();
     machine.logp.overhead_s = Some(ParameterEstimate::within(0.5e-6, 0.4e-6, 0.6e-6));
@@ -16,7 +16,7 @@ fn blue_waters() -> Machine {
     machine
 }
 
-/// Between nodes: α of the smallest messages is 2.3 µs, R_b of the largest 2.9 GB/s.
+/// α of the smallest messages between nodes is 2.3 µs, R_b of the largest 2.9 GB/s.
 #[test]
 fn parameters_equal_those_of_machine() {
     let found = blue_waters().as_loggp(End::Value).unwrap();

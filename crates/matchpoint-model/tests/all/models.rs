@@ -107,7 +107,7 @@ fn gamma_depends_on_number_of_messages() {
     assert!(close(machine.attempt_s(7, End::Value).unwrap(), 2.0 * 8.4e-9));
 }
 
-/// Of the fuzzy matching paper: nodes, processes per node, GiB of Open MPI per node.
+/// Table II of the fuzzy matching paper: nodes, processes per node, GiB of Open MPI per node.
 #[test]
 fn memory_of_open_mpi_is_table_2() {
     for (nodes, ppn, gibibytes) in

@@ -282,7 +282,7 @@ proptest! {
         prop_assert!(predict(&setting, &more).unwrap().longest[1].total_s() >= worst);
     }
 
-    /// On a mesh for all nodes, at most the sum of all bytes.
+    /// On a mesh large enough for all nodes, a counted load is at most the sum of all bytes.
     #[test]
     fn counted_loads_are_within_bounds(messages in exchanges()) {
         let machine = blue_waters();

@@ -172,7 +172,7 @@ fn full_or_unsuitable_engine_is_replaced() {
     }
 }
 
-/// On a random stream.
+/// Plays a random stream on an engine and on `list`, and compares all results.
 fn compare_with_list(engine: &str, seed: u64, events: u64) {
     let (mut core, mut list, mut random) = (core(engine), core("list"), Random(seed));
     let mut receives_by_id = vec![envelope(0, 0, 0)];

@@ -7,7 +7,7 @@ use matchpoint_trace::call::CommId;
 
 use super::created::Created;
 
-/// In [`Communicators`]; the context id of engines.
+/// Index of a communicator in [`Communicators`]; engines use this index as context id.
 pub(crate) type Context = u32;
 
 pub(crate) const WORLD: Context = 0;
@@ -21,9 +21,9 @@ pub(crate) const ELSEWHERE: u32 = u32::MAX;
 #[derive(Clone, Debug)]
 pub(crate) struct Communicator {
     pub origin: Origin,
-    /// In an inter-communicator, the first group.
+    /// Members in an inter-communicator, the first group.
     pub members: Arc<[u32]>,
-    /// Of an inter-communicator.
+    /// The second group of an inter-communicator.
     pub remote: Option<Arc<[u32]>>,
     pub is_resolved: bool,
     pub is_complete: bool,
@@ -37,7 +37,7 @@ pub(crate) struct Origin {
     pub by: Option<&'static str>,
     /// Parents.
     pub of: [Option<Context>; 2],
-    /// Of `MPI_Comm_split`, if the same in all uses of the context.
+    /// Color of `MPI_Comm_split`, if the same in all uses of the context.
     pub color: Option<i32>,
 }
 
@@ -66,9 +66,9 @@ impl Communicator {
 #[derive(Debug)]
 pub(crate) struct Communicators {
     pub all: Vec<Communicator>,
-    /// By context: equal communicators that used it.
+    /// For each context, the number of equal communicators that used the context.
     pub use_counts: Vec<u64>,
-    /// By index of the rank in the survey.
+    /// Created communicators, by index of the rank in the survey.
     pub created: Created,
     /// Outside `MPI_COMM_WORLD`.
     pub has_external_members: bool,
@@ -78,7 +78,7 @@ pub(crate) struct Communicators {
 }
 
 impl Communicators {
-    /// Of the member that the process with world rank `own` identifies as `rank`.
+    /// World rank of the member that the process with world rank `own` identifies as `rank`.
     pub fn world_rank(&self, own: u32, membership: Membership, rank: u32) -> Option<u32> {
         if membership.context == SELF {
             return Some(own);
@@ -91,7 +91,8 @@ impl Communicators {
         group.get(rank as usize).copied().filter(|&rank| rank != ELSEWHERE)
     }
 
-    /// Of the `creation`-th communicator of a process, if a member.
+    /// The communicator and membership of the `creation`-th communicator of a process; `None` if the process
+    /// is not a member.
     pub fn created_membership(&self, process: usize, creation: usize, world: u32) -> Option<Membership> {
         let context = self.created.get(process, creation)?;
         Some(Membership::new(world, context, &self.all[context as usize]))
@@ -101,9 +102,9 @@ impl Communicators {
 #[derive(Clone, Copy)]
 pub(crate) struct Membership {
     pub context: Context,
-    /// In its group.
+    /// Rank in its group.
     pub rank: u32,
-    /// Of an inter-communicator.
+    /// True if the process is in the second group of an inter-communicator.
     pub is_in_second_group: bool,
 }
 

@@ -17,7 +17,7 @@ const REUSE_DELAY: usize = 64;
 /// A class of equal communicators.
 type Kind = u32;
 
-/// With the first rank, because ranks may resolve undetermined members differently.
+/// Key of a kind. Ranks may resolve undetermined members differently, so the key includes the first rank.
 #[derive(PartialEq, Eq, Hash)]
 struct KindKey {
     by: Option<&'static str>,
@@ -31,7 +31,7 @@ struct KindKey {
 pub(super) struct Contexts {
     kinds: FxHashMap<KindKey, Kind>,
     kind_of: Vec<Kind>,
-    /// By context: ranks that hold it, plus one while more ranks may join.
+    /// For each context, the number of ranks that hold the context, plus one while more ranks may join.
     holders: Vec<u32>,
     freed_contexts: FxHashMap<Kind, VecDeque<Context>>,
 }

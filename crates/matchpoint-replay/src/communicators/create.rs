@@ -262,7 +262,7 @@ impl Resolver<'_> {
     }
 }
 
-/// Of a rank (row-major, MPI-4.1 §8.5.1).
+/// Coordinates of a rank in the dropped dimensions (row-major, MPI-4.1 §8.5.1).
 fn dropped_coordinates(rank: u32, dims: &[u32], keeps: &[bool]) -> Vec<u32> {
     let mut left = rank;
     let mut coordinates: Vec<u32> = Vec::with_capacity(dims.len());

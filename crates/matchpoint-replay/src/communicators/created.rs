@@ -15,8 +15,8 @@ const NONE: u32 = u32::MAX;
 
 #[derive(Debug)]
 pub(crate) struct Created {
-    /// By rank and level, the incomplete row. Level 0 has contexts; a higher level has rows of the level
-    /// below.
+    /// For each rank and level, the incomplete row. Level 0 has contexts; a higher level has rows of the
+    /// level below.
     ranks: Vec<Vec<Vec<u32>>>,
     rows: Vec<Arc<[u32]>>,
     numbers: FxHashMap<Arc<[u32]>, u32>,

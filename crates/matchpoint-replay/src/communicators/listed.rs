@@ -17,7 +17,7 @@ use super::resolver::{
     CreationCall, GroupPair, MemberContexts, MemberCreation, Resolver, StoredCall, origin_of,
 };
 
-/// Of a creation over the members only. The two sides of a connection have different parents.
+/// Key of a creation over the members only. The two sides of a connection have different parents.
 pub(super) fn member_creation_key(
     call: &CreationCall<'_>,
     parent: Option<Context>,

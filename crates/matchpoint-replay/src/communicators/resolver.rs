@@ -20,7 +20,7 @@ pub(super) struct RankState<'a> {
     /// Undetermined groups are absent.
     pub groups: FxHashMap<GroupId, Arc<[u32]>>,
     pub creations: FxHashMap<Context, u32>,
-    /// For the other members of its creation.
+    /// True if the rank waits for the other members of its creation.
     pub is_waiting: bool,
     /// Although the result of its creation is known.
     pub is_waiting_with_result: bool,
@@ -28,7 +28,7 @@ pub(super) struct RankState<'a> {
 
 pub(super) struct Resolver<'a> {
     pub ranks: Vec<RankState<'a>>,
-    /// From world ranks to indexes into `ranks`.
+    /// Maps a world rank to an index into `ranks`.
     pub present: FxHashMap<u32, usize>,
     pub pending: FxHashMap<(Context, u32), PendingCreation>,
     /// Executed calls, for the age of a creation.
@@ -181,7 +181,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// For all members for which `belongs` is true.
+    /// Creates a communicator for all members for which `belongs` returns true.
     pub fn create_for_all(
         &mut self,
         communicator: Communicator,
@@ -224,7 +224,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Of an inter-communicator.
+    /// The group of an inter-communicator that does not contain `rank`.
     pub fn remote_group(&self, context: Context, rank: u32) -> Option<Arc<[u32]>> {
         let communicator = &self.found.all[context as usize];
         let remote = communicator.remote.clone()?;

@@ -34,9 +34,9 @@ pub(crate) struct CallCosts {
 
 #[derive(Default)]
 struct RankCosts {
-    /// In `MPI_COMM_WORLD`.
+    /// Rank in `MPI_COMM_WORLD`.
     rank: u32,
-    /// With the number of earlier steps.
+    /// Ends of calls, each with the number of earlier steps.
     ends: VecDeque<(u64, CallEnd)>,
     received: u64,
     played: u64,
@@ -53,18 +53,18 @@ struct DeferredMessages {
     messages: f64,
     /// Message transfers in previous calls.
     transferred_ns: f64,
-    /// At most.
+    /// Maximum search time of these messages.
     search_ns: f64,
 }
 
 #[derive(Clone, Copy, Default)]
 struct CallSearches {
     low_ns: f64,
-    /// Of receives and probes, at most.
+    /// Maximum search time of receives and probes.
     requested_ns: f64,
-    /// Of messages, at most.
+    /// Maximum search time of messages.
     arrived_ns: f64,
-    /// With empty queues, without messages of other processes.
+    /// Time of the calls with empty queues, without messages of other processes.
     empty_ns: f64,
     messages: u64,
     /// Arrival time, and maximum search time.
@@ -211,7 +211,7 @@ impl CallSearches {
         self.requested_ns + self.arrived_ns
     }
 
-    /// Of the last message's maximum search time: the part for which the call had time.
+    /// Fraction of the last message's maximum search time for which the call had time.
     fn part_in(&self, end: &CallEnd) -> f64 {
         match self.last {
             Some((arrived_ns, most_ns)) if end.waited_until_ns != CallEnd::NO_WAIT && most_ns > 0.0 => {

@@ -16,7 +16,7 @@ const SIZES: usize = 10;
 const FIRST_INTERVAL: u64 = 4;
 const PER_STAGE: u64 = 8;
 
-/// For the median of a size, if available.
+/// Minimum number of samples for the median of a size, if available.
 const SAMPLES_MIN: usize = 5;
 
 pub(crate) fn is_same_phase(one: &Step, next: &Step) -> bool {
@@ -55,7 +55,7 @@ impl PhaseCounts {
     }
 }
 
-/// At random: a regular selection would always select the same ranks.
+/// Random selection of phases: a regular selection would always select the same ranks.
 pub(crate) struct PhaseSampler {
     drawn: [u64; SIZES],
     state: u64,
@@ -87,7 +87,7 @@ pub(crate) struct Sample {
     pub ns: f64,
 }
 
-/// In addition to the warm time, by size of the phase.
+/// Cost of a phase in addition to the warm time, by size of the phase.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Surcharge([f64; SIZES]);
 

@@ -23,10 +23,10 @@ use crate::measurements::{
 use crate::observer::{RankObserver, SearchTotals};
 use crate::step::{Kind, Step};
 
-/// Of a burst. The shortest time counts, because host load only lengthens it.
+/// Repetitions of a burst. The shortest time counts, because host load only lengthens it.
 pub(super) const REPETITIONS: usize = 3;
 
-/// Between two measurements of memory.
+/// Number of bursts between two measurements of memory.
 const BURSTS_PER_UPDATE: u64 = 8;
 
 pub(crate) struct MeasuredEngine {
@@ -37,7 +37,7 @@ pub(crate) struct MeasuredEngine {
     instance_count: InstanceCount,
     ranks: Vec<RankEngine>,
     empty_bytes: u64,
-    /// With one receive and one message, because some engines allocate their tables late.
+    /// Bytes with one receive and one message, because some engines allocate their tables late.
     loaded_bytes: u64,
     disagreements: u64,
     pub repeating: Duration,
@@ -45,7 +45,7 @@ pub(crate) struct MeasuredEngine {
     pub memory_bytes: u64,
     /// Steps that one instance measured and counted.
     timed_counting: u64,
-    /// That counting adds to a step.
+    /// Time that counting adds to a step.
     counting_ns: Option<f64>,
     results: Vec<StepResult>,
     pub stopped: Option<StopReason>,
@@ -54,12 +54,12 @@ pub(crate) struct MeasuredEngine {
     pub spread: RepetitionSpread,
     /// For the first engine, by [`Step::site`]: searches of the posted queue, and of the unexpected queue.
     pub sites: Vec<(SearchCounts, SearchCounts)>,
-    /// Of calls in the traced library, for the first engine only.
+    /// Costs of calls in the traced library, for the first engine only.
     pub costs: Option<CallCosts>,
 }
 
-/// At each rank: a counting instance and [`timed`](Self::timed) others. With `One`, the counting instance is
-/// also timed.
+/// Number of instances at each rank: a counting instance and [`timed`](Self::timed) other instances. With
+/// `One`, the counting instance is also timed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum InstanceCount {
     Repeated,
@@ -339,12 +339,12 @@ impl MeasuredEngine {
         self.memory_bytes.saturating_sub(self.loaded_bytes * engines as u64)
     }
 
-    /// With one receive and one message at each rank.
+    /// Bytes of all instances with one receive and one message at each rank.
     pub fn idle_bytes(&self, instance_count: InstanceCount) -> u64 {
         self.loaded_bytes * (self.ranks.len() * (1 + instance_count.timed())) as u64
     }
 
-    /// After a burst, when all instances are in the same state.
+    /// Stops an engine beyond its limits. Called after a burst, so that all instances are in the same state.
     pub fn apply_limits(&mut self, engines: usize, sampled: bool, passed: Duration) {
         if self.stopped.is_some() {
         } else if budget::is_too_large(self.memory_bytes, engines) && !self.is_first {

@@ -105,7 +105,7 @@ impl Measurer {
         Ok(measurer)
     }
 
-    /// For the first engine's results.
+    /// Sets the measured costs of the traced library, which the first engine's results use.
     pub fn set_library_costs(&mut self, measured: &[SearchCost], crowding: Option<f64>) {
         if let Some(first) = self.engines.first_mut() {
             first.costs = CallCosts::new(measured, &self.ranks, crowding.unwrap_or(1.0));
@@ -166,7 +166,8 @@ impl Measurer {
         }
     }
 
-    /// Of all engines together, so that all times are minima of equally many repetitions.
+    /// Reduces the instances of all engines together, so that all times are minima of equally many
+    /// repetitions.
     fn reduce_instances(&mut self) {
         if self.instance_count == InstanceCount::Repeated {
             let repeating: Duration = self.engines.iter().map(|engine| engine.repeating).sum();
@@ -246,7 +247,7 @@ impl Measurer {
     }
 }
 
-/// Between two successive readings, in nanoseconds.
+/// Time between two successive clock readings, in nanoseconds.
 fn clock_ns() -> f64 {
     let mut shortest = Duration::MAX;
     for _ in 0..1000 {

@@ -12,7 +12,7 @@ use matchpoint::{
 
 use crate::step::{Kind, Step};
 
-/// In nanoseconds, without the time of a clock reading.
+/// Time of the steps in nanoseconds. The time of a clock reading is subtracted.
 pub(crate) fn time(engine: &mut dyn Engine, steps: &[Step], clock_ns: f64) -> f64 {
     let begin = Instant::now();
     for step in steps {
@@ -21,7 +21,7 @@ pub(crate) fn time(engine: &mut dyn Engine, steps: &[Step], clock_ns: f64) -> f6
     (begin.elapsed().as_nanos() as f64 - clock_ns).max(0.0)
 }
 
-/// And all attempts of the engine so far.
+/// Result of a step, and all attempts of the engine so far.
 pub(crate) struct StepResult {
     pub outcome: Result<Option<u64>, Refused>,
     pub attempts: u64,
@@ -50,7 +50,7 @@ const TRIALS: usize = 32;
 /// Receives posted and matched in a trial.
 const PAIRS: u32 = 32;
 
-/// Of a step, measured with short queues.
+/// Time that counting adds to a step, measured with short queues.
 pub(crate) fn counting_ns(name: &str, clock_ns: f64) -> Result<f64, NameError> {
     let mut plain = engines::create(name)?;
     let mut counted = Counted::new(engines::create_counting(name)?);
@@ -72,7 +72,7 @@ pub(crate) fn counting_ns(name: &str, clock_ns: f64) -> Result<f64, NameError> {
     Ok((with - without).max(0.0) / steps.len() as f64)
 }
 
-/// With one receive and one message that do not match.
+/// Bytes of an engine with one receive and one message that do not match.
 pub(crate) fn loaded_bytes(engine: &mut dyn Engine) -> u64 {
     let envelope = |tag| Envelope::new(ContextId(0), Rank(0), Tag(tag));
     let _ = engine.post(Receive::new(RecvId::new(0, 0), Selector::exactly(&envelope(0))));
@@ -80,7 +80,7 @@ pub(crate) fn loaded_bytes(engine: &mut dyn Engine) -> u64 {
     engine.footprint().peak_bytes
 }
 
-/// In a form common to all events.
+/// Executes a step and returns the result in a form common to all events.
 #[inline]
 pub(crate) fn execute_step(engine: &mut dyn Engine, step: &Step) -> Result<Option<u64>, Refused> {
     Ok(match &step.kind {
@@ -109,7 +109,7 @@ pub(super) fn compared(counts: &Counts) -> u64 {
     attempts(counts) + counts.probes.attempts
 }
 
-/// Without probes.
+/// Number of attempts in searches, without probes.
 pub(super) fn attempts(counts: &Counts) -> u64 {
     counts.posted.attempts() + counts.unexpected.attempts()
 }

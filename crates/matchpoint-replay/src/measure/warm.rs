@@ -17,7 +17,7 @@ impl Timing {
     }
 }
 
-/// Per step: distinguishes interrupted bursts from slow ones.
+/// Recent time per step, which distinguishes interrupted bursts from slow bursts.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct RecentTime {
     per_step_ns: f64,

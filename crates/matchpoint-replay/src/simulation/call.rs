@@ -151,7 +151,8 @@ impl<S: StepSink> Simulation<'_, S> {
         at.leave(at.now_ns + self.setting.loggp.overhead)
     }
 
-    /// In calls on requests, the recorded time is polling, and ignored.
+    /// Ends a call without effect on messages. In calls on requests, the recorded time is polling, so the
+    /// time is ignored.
     fn end_without_effect(&self, at: CallContext, function: Function) -> Blocked {
         match function.class() {
             Class::Completion => self.end_after_overhead(at),

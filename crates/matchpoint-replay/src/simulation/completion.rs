@@ -53,7 +53,7 @@ impl<S: StepSink> Simulation<'_, S> {
         }
     }
 
-    /// Until the requests that the traced call completed are complete.
+    /// Lets a lane wait for the requests that the traced call completed.
     pub(super) fn await_requests(
         &mut self,
         index: usize,
@@ -102,7 +102,7 @@ impl<S: StepSink> Simulation<'_, S> {
         }
     }
 
-    /// At the recorded end of the call.
+    /// Invents a message at the recorded end of the call, if the sender has no stream.
     fn invent_if_sender_missing(&mut self, index: usize, id: RequestId, at_ns: i64) {
         let process = &self.processes[index];
         let Some(request) = process.requests.get(id) else { return };
@@ -138,9 +138,9 @@ impl<S: StepSink> Simulation<'_, S> {
         });
     }
 
-    /// After its id is reused. If a thread still waits for the old request, the operation belongs to this
-    /// thread, because the library freed the id before the call returned. Otherwise the operation has no
-    /// owner.
+    /// Replaces a request after its id is reused. If a thread still waits for the old request, the operation
+    /// belongs to this thread, because the library freed the id before the call returned. Otherwise the
+    /// operation has no owner.
     pub(super) fn replace_request(&mut self, index: usize, id: RequestId) {
         if let Some(old) = self.processes[index].requests.remove(id) {
             self.transfer_operation(index, id, &old);
@@ -164,7 +164,7 @@ impl<S: StepSink> Simulation<'_, S> {
         }
     }
 
-    /// Of a freed request; the operation continues.
+    /// Removes the owner of a freed request's operation; the operation continues.
     pub(super) fn remove_owner(&mut self, index: usize, request: &Request) {
         if let Some(receive) = request.receive().and_then(|slot| self.processes[index].receives.get_mut(slot))
         {
@@ -214,7 +214,7 @@ impl<S: StepSink> Simulation<'_, S> {
     }
 }
 
-/// Or makes a persistent request inactive.
+/// Removes a completed request, or makes a persistent request inactive.
 #[inline]
 fn finish_request(requests: &mut RequestTable, tally: &mut Tally, id: RequestId, slot: u32) {
     let request = requests.at(slot);

@@ -80,7 +80,8 @@ impl<S: StepSink> Simulation<'_, S> {
         }
     }
 
-    /// After the earlier messages of its sender. Returns false if no message is in flight.
+    /// Delivers a message early, after the earlier messages of its sender. Returns false if no message is in
+    /// flight.
     fn deliver_early(&mut self, index: usize, selector: Label, at_ns: i64) -> bool {
         let records = &self.records;
         let inbox = &mut self.processes[index].inbox;

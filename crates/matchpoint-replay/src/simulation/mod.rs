@@ -53,14 +53,14 @@ pub(crate) struct Simulation<'t, S> {
     setting: &'t Setting<'t>,
     processes: Vec<Process<'t>>,
     has_missing_ranks: bool,
-    /// From world ranks to indexes into `processes`.
+    /// Maps a world rank to an index into `processes`.
     present: Vec<Option<u32>>,
     records: Slab<MessageRecord>,
     pending_collectives: FxHashMap<(Context, u32), CollectiveCall>,
     schedule: Schedule,
     /// Its next time is computed at the end of the turn.
     current: usize,
-    /// Of the other processes.
+    /// Earliest next time of the other processes.
     others_ns: i64,
     /// Set by the current process for itself.
     own_ns: i64,
@@ -166,7 +166,7 @@ impl<'t, S: StepSink> Simulation<'t, S> {
         }
     }
 
-    /// Until other processes may affect the process. Returns its next time.
+    /// Executes a process until other processes may affect it. Returns its next time.
     fn turn(&mut self, index: usize) -> Result<i64, ReplayError> {
         let lookahead = self.setting.loggp.lookahead();
         loop {

@@ -14,7 +14,7 @@ use crate::step::StepSink;
 
 use super::Simulation;
 
-/// For a receive: an older receive may take an invented message.
+/// Maximum number of messages invented for a receive, because an older receive may take an invented message.
 const INVENTED_MAX: u8 = 64;
 
 impl<S: StepSink> Simulation<'_, S> {
@@ -125,7 +125,7 @@ impl<S: StepSink> Simulation<'_, S> {
         self.unblock_lane(index, lane)
     }
 
-    /// Of all processes: a released thread continues then.
+    /// The latest time of all processes, at which a released thread continues.
     fn latest_ns(&self) -> i64 {
         self.processes.iter().map(|process| process.clock_ns).max().unwrap_or(0)
     }

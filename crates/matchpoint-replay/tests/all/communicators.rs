@@ -13,7 +13,7 @@ fn within(comm: CommId, args: ReceiveArgs) -> ReceiveArgs {
     ReceiveArgs { comm, ..args }
 }
 
-/// Under every arrival order.
+/// Replays a program under every arrival order, and checks that all messages match.
 fn matches_all(program: &Program, messages: u64) -> Measurements {
     for mode in Arrivals::ASSUMED {
         let run = program.replay(mode);

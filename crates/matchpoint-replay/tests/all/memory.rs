@@ -15,7 +15,7 @@ use matchpoint_replay::{Arrivals, LogGp, Measurements, Options, Progress, profil
 use matchpoint_trace::call::*;
 use matchpoint_trace::{Call, Description, Function, RankReader, Trace, TraceError};
 
-/// Of this process.
+/// Anonymous memory of this process, in bytes.
 fn anonymous_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).expect("Linux tells it");
@@ -359,7 +359,7 @@ fn run(case: Case, messages: u64) {
     assert!(peak <= limit || engines().is_some(), "{case:?}: {} of {} KiB", peak >> 10, limit >> 10);
 }
 
-/// Of the second pass.
+/// Bytes of the second pass per message.
 fn per<F>(trace: &GeneratedTrace<F>, messages: u64) -> f64 {
     (trace.peak.load(Relaxed) - trace.before.load(Relaxed)) as f64 / messages as f64
 }

@@ -8,10 +8,10 @@ use crate::native::block::{block, kind};
 use crate::native::varint::{put, zigzag};
 use crate::trace::Arrival;
 
-/// Of a file of arrivals.
+/// Extension of a file of arrivals.
 pub const EXTENSION: &str = "mpa";
 
-/// For the arrivals of a rank.
+/// File name for the arrivals of a rank.
 pub fn file_name(rank: u32) -> String {
     format!("rank-{rank:05}.{EXTENSION}")
 }

@@ -10,7 +10,7 @@ pub const MAGIC: [u8; 4] = *b"MPtb";
 /// Bytes.
 pub const HEADER: usize = 32;
 
-/// Before the calls of a block that stores times separately.
+/// Bytes before the calls of a block that stores times separately.
 pub const TIMES_HEADER: usize = 12;
 
 /// Bytes of a block.
@@ -43,7 +43,7 @@ pub mod kind {
     pub const SEARCH: u8 = 10;
 }
 
-/// Of a block's content.
+/// Compression of a block's content.
 pub mod codec {
     /// Content without compression.
     pub const STORED: u8 = 0;
@@ -58,15 +58,15 @@ pub struct Header {
     pub kind: u8,
     /// One of [`codec`].
     pub codec: u8,
-    /// Of the calls.
+    /// Thread of the calls.
     pub thread: u16,
     /// Bytes.
     pub packed: u32,
     /// Bytes.
     pub unpacked: u32,
-    /// In the block.
+    /// Calls in the block.
     pub calls: u64,
-    /// Of bytes 0 to 23 and of the packed content.
+    /// Checksum of bytes 0 to 23 and of the packed content.
     pub crc: u32,
 }
 
@@ -109,7 +109,7 @@ impl Header {
         self.unpacked <= MOST_UNPACKED && by_codec && self.calls <= unpacked / 3
     }
 
-    /// Of the header and of the packed content.
+    /// Checksum of the header and of the packed content.
     pub fn checksum(&self, packed: &[u8]) -> u32 {
         let mut hasher = Hasher::new();
         hasher.update(&self.bytes()[..24]);

@@ -5,11 +5,11 @@ use serde::{Deserialize, Serialize};
 /// First block of a rank's file.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Head {
-    /// Of the format.
+    /// Version of the format.
     pub version: u32,
-    /// In `MPI_COMM_WORLD`.
+    /// Rank in `MPI_COMM_WORLD`.
     pub rank: u32,
-    /// Of `MPI_COMM_WORLD`.
+    /// Size of `MPI_COMM_WORLD`.
     pub size: u32,
     /// Host name.
     #[serde(default)]
@@ -20,7 +20,7 @@ pub struct Head {
     /// Process id.
     #[serde(default)]
     pub pid: u64,
-    /// Of the host; 0 if unknown.
+    /// Processors of the host; 0 if unknown.
     #[serde(default)]
     pub processors: u32,
     /// `MPI_Get_library_version`
@@ -75,7 +75,7 @@ pub struct Clock {
 /// Code that the process executes.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Module {
-    /// On the process's host.
+    /// Path of the file on the process's host.
     pub path: String,
     /// Address in the process of the file's address 0.
     pub base: u64,
@@ -85,7 +85,7 @@ pub struct Module {
     pub to: u64,
 }
 
-/// Of a complete file.
+/// Last block of a complete file.
 #[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub struct End {
     /// `finalize`, `abort` or `exit`

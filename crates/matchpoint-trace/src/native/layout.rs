@@ -44,7 +44,7 @@ impl Field {
     }
 }
 
-/// Of functions with equal fields and effects.
+/// Functions with equal fields and effects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum FieldLayout {
     Send(SendMode),
@@ -79,14 +79,14 @@ pub(crate) enum FieldLayout {
     Create,
     /// Only the members make the call, with a tag.
     CreateGroup,
-    /// Without a parent.
+    /// Creates a communicator without a parent.
     CreateFromGroup,
     InterCreate,
     Merge,
     CommFree,
     Init,
     Finalize,
-    /// Without useful fields.
+    /// A function with fields that have no use, or without fields.
     Other,
 }
 
@@ -220,14 +220,14 @@ pub fn fields(function: Function) -> &'static str {
 /// Remark with the members of a new communicator.
 pub const MEMBERS: &str = "+members";
 
-/// Of the remark `+members`.
+/// Fields of the remark `+members`.
 pub const MEMBERS_FIELDS: &str = "cGG";
 
 /// Remark with the lengths of the MPI library's queues.
 pub const QUEUES: &str = "+queues";
 
-/// Of the remark `+queues`.
+/// Fields of the remark `+queues`.
 pub const QUEUES_FIELDS: &str = "iii";
 
-/// Of a function's name, for calls that failed.
+/// Suffix of a function's name for calls that failed.
 pub const FAILED: &str = " (failed)";

@@ -17,12 +17,12 @@ pub const FORMAT: &str = "matchpoint trace";
 pub struct Manifest {
     /// [`FORMAT`]
     pub format: String,
-    /// Of the format.
+    /// Version of the format.
     pub version: u32,
     /// `prepared`, `running` or `finished`
     #[serde(default)]
     pub state: String,
-    /// Of `MPI_COMM_WORLD`.
+    /// Ranks of `MPI_COMM_WORLD`.
     #[serde(default)]
     pub ranks: Option<u32>,
     /// Command line of the job.
@@ -37,13 +37,13 @@ pub struct Manifest {
     /// Costs of an attempt, within a host and between hosts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub search: Vec<SearchCost>,
-    /// In RFC 3339 format.
+    /// Start of the job, in RFC 3339 format.
     #[serde(default)]
     pub started: Option<String>,
-    /// In RFC 3339 format.
+    /// End of the job, in RFC 3339 format.
     #[serde(default)]
     pub ended: Option<String>,
-    /// Of the launcher.
+    /// Exit status of the launcher.
     #[serde(default)]
     pub exit_status: Option<i64>,
     /// Files of the ranks.
@@ -55,14 +55,14 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// By rank, if the run has ended. During the run, the files are newer than the manifest.
+    /// Files by rank, if the run has ended. During the run, the files are newer than the manifest.
     pub(crate) fn finished(&self) -> BTreeMap<u32, &RankFile> {
         let files = self.files.iter().filter(|_| self.state == "finished");
         files.map(|file| (file.rank, file)).collect()
     }
 }
 
-/// Of a rank.
+/// Properties of a rank's file.
 #[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub struct RankFile {
     /// Rank.

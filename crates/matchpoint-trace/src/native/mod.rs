@@ -17,18 +17,18 @@ pub use writer::{Settings, Writer};
 
 pub use crate::readers::native::{Entry, FollowError, Follower, Queues, Summary, summaries};
 
-/// That the writer writes. The reader also reads older versions.
+/// Version of the format that the writer writes. The reader also reads older versions.
 pub const VERSION: u32 = 2;
 
 /// A larger number in a file is damage.
 pub(crate) const MOST_RANKS: u32 = 1 << 20;
 
-/// Of a rank's file.
+/// Name of a rank's file.
 pub fn file_name(rank: u32) -> String {
     format!("rank-{rank:05}.mpt")
 }
 
-/// In a file name such as `rank-00012.mpt`.
+/// Rank in a file name such as `rank-00012.mpt`.
 pub fn rank_of_file_name(name: &str) -> Option<u32> {
     rank_of(Path::new(name))
 }

@@ -1,6 +1,6 @@
 //! Variable-length integers: seven bits per byte, lowest first (LEB128).
 
-/// Of an integer.
+/// Maximum length of an integer in bytes.
 pub(crate) const MOST_BYTES: usize = 10;
 
 pub(crate) fn put(bytes: &mut Vec<u8>, mut value: u64) {

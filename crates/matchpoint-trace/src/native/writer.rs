@@ -17,22 +17,22 @@ use crate::function::Function;
 /// Ticks at nanosecond 0: negative times also have positive ticks.
 const ZERO: u64 = 1 << 62;
 
-/// Of a file and of the writer.
+/// Settings of a file and of the writer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Settings {
-    /// In `MPI_COMM_WORLD`.
+    /// Rank in `MPI_COMM_WORLD`.
     pub rank: u32,
-    /// Of `MPI_COMM_WORLD`.
+    /// Size of `MPI_COMM_WORLD`.
     pub size: u32,
     /// The host.
     pub host: String,
-    /// Between the clocks of all ranks, if known.
+    /// Maximum error between the clocks of all ranks; `None` if unknown.
     pub clock_error_ns: Option<u64>,
     /// The source of the calls does not distinguish `MPI_PROC_NULL` from `MPI_ANY_SOURCE`.
     pub null_looks_any: bool,
-    /// Of zstd; 0 is no compression.
+    /// Compression level of zstd; 0 means no compression.
     pub level: i32,
-    /// Before compression.
+    /// Size of a block before compression, in bytes.
     pub block_bytes: usize,
 }
 

@@ -6,7 +6,7 @@ use crate::error::TraceError;
 use crate::trace::Trace;
 
 pub(super) struct Reader {
-    /// In the list of formats.
+    /// Name in the list of formats.
     pub name: &'static str,
     /// Quick. Accepts a damaged trace, so that the reader reports the damage.
     pub is_trace: fn(&Path) -> bool,

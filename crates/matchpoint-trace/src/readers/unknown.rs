@@ -48,7 +48,7 @@ fn of_folder(path: &Path, known: &str, is_known: &dyn Fn(&Path) -> bool) -> Trac
     })
 }
 
-/// In a message.
+/// Lists candidate folders in a message.
 fn folders(inside: &[PathBuf], is_known: &dyn Fn(&Path) -> bool) -> Option<String> {
     let traces = inside.iter().filter(|path| path.is_dir() && is_known(path));
     let mut folders: Vec<String> = traces.map(|path| path.display().to_string()).collect();

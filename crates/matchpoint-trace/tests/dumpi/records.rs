@@ -17,7 +17,7 @@ pub fn all(file: &[u8]) -> Result<Vec<Call>, TraceError> {
     Ok(calls)
 }
 
-/// Of a file with one record.
+/// Reads the only call of a file with one record.
 fn one(function: u16, arguments: Bytes) -> Call {
     let calls = all(&Writer::new([13, 0, 0]).call(function, arguments).file()).unwrap();
     assert_eq!(calls.len(), 1);

@@ -11,7 +11,7 @@ use matchpoint_trace::{Call, Trace, open};
 
 pub struct Real {
     pub folder: PathBuf,
-    /// Of `dumpi2ascii`, for some files.
+    /// Output of `dumpi2ascii` for some files of the trace.
     pub texts: Vec<PathBuf>,
 }
 
@@ -35,7 +35,7 @@ pub static REAL: LazyLock<BTreeMap<String, Real>> = LazyLock::new(|| {
     found
 });
 
-/// In the parent folders of this crate.
+/// Folders with traces, in the parent folders of this crate.
 fn sources() -> Vec<PathBuf> {
     let above = |name: &str| {
         let mut parents = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().skip(1);

@@ -70,7 +70,7 @@ pub struct Writer {
     ended: bool,
 }
 
-/// Of processor time and of wall clock time, in seconds.
+/// Bias of processor time and of wall clock time, in seconds.
 pub const BIAS: (i32, i32) = (5, 1000);
 
 impl Writer {
@@ -84,7 +84,8 @@ impl Writer {
         self
     }
 
-    /// Of thread 3, from 1 s and 10 ns to 2 s and 20 ns after the bias, without parts that the mask excludes.
+    /// Adds a call of thread 3, from 1 s and 10 ns to 2 s and 20 ns after the bias. Parts that the mask
+    /// excludes are omitted.
     pub fn call(self, function: u16, arguments: Bytes) -> Self {
         self.masked(function, mask::USUAL, arguments)
     }
@@ -111,7 +112,7 @@ impl Writer {
         self
     }
 
-    /// With an index of 5 to 8 words, or more in newer versions.
+    /// The file, with an index of `words` words: 5 to 8 words, more words in newer versions.
     pub fn indexed(&self, words: usize) -> Vec<u8> {
         let mut file = Bytes::default().long(MAGIC);
         let body = file.0.len() as u64;

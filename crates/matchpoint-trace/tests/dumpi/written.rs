@@ -215,7 +215,7 @@ fn real_traces_survive_round_trip() {
     }
 }
 
-/// With records, from a file with all functions.
+/// Functions that have records, taken from a file with all functions.
 fn functions() -> Vec<Function> {
     let (_, bytes) = files("bin").remove(0);
     let (mut stream, mut call) = (read_bytes(&bytes).unwrap(), Call::default());
@@ -311,7 +311,7 @@ fn names_requests(action: &Action) -> bool {
     matches!(action, Complete { .. } | Start | Cancel | RequestFree | RequestStatus)
 }
 
-/// From a format without lists of members.
+/// The call that a reader returns from a format without lists of members.
 fn expected(call: &Call) -> Call {
     let mut call = call.clone();
     let split = call.function == Function::Comm_split;

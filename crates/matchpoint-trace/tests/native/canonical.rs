@@ -8,7 +8,7 @@ use matchpoint_trace::call::{
 };
 use matchpoint_trace::native::layout::fields;
 
-/// By id: existing objects, oldest first, each with its thread, and whether it is persistent.
+/// Objects by id: existing objects, oldest first, each with its thread, and whether the object is persistent.
 #[derive(Default)]
 struct Numbers {
     live: BTreeMap<u32, VecDeque<(u32, bool, u16)>>,
@@ -44,7 +44,7 @@ impl Numbers {
     }
 }
 
-/// Without data that the format cannot contain.
+/// Canonical form of calls. Removes data that the format cannot contain.
 #[derive(Default)]
 pub struct Canonical {
     requests: Numbers,

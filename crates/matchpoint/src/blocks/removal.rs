@@ -32,7 +32,7 @@ impl<T: Copy, K> Blocks<T, K> {
         self.stored -= 1;
     }
 
-    /// After calls of [`remove`](Self::remove). O(blocks), at most 32 moves per block.
+    /// Compacts the queue after calls of [`remove`](Self::remove). O(blocks), at most 32 moves per block.
     pub(crate) fn compact<S>(&mut self, scheme: &S)
     where
         K: Keys<T, S>,
@@ -91,7 +91,7 @@ impl<T: Copy, K> Blocks<T, K> {
         self.move_entries(scheme, to, moved, from);
     }
 
-    /// To the slots of `to` from `lane` on, which must be free. Returns the next slot.
+    /// Moves the entries of `from` to the slots of `to` from `lane` on. Returns the next slot.
     pub(super) fn move_entries<S>(&mut self, scheme: &S, to: u32, mut lane: u32, from: u32) -> u32
     where
         K: Keys<T, S>,

@@ -31,14 +31,14 @@ use crate::hints::{HintTable, Hints};
 /// Spread contexts. Of two context ids with the same slot, only the first is spread.
 const SPREAD: usize = 256;
 
-/// In separate cache lines.
+/// Data of one lock, in separate cache lines.
 #[repr(align(128))]
 struct Shard(Mutex<ShardState>);
 
 struct ShardState {
     engine: Box<dyn Engine>,
     stamps: HashMap<MsgId, u64>,
-    /// For contexts that are no longer spread.
+    /// Engines of contexts that are no longer spread.
     separate: Vec<(ContextId, Box<dyn Engine>)>,
     hints: HintTable,
 }

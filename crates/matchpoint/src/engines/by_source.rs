@@ -97,7 +97,7 @@ pub(super) struct BySource<S: Sources<L>, E: Effort, const L: usize> {
     unexpected: Messages<L>,
     clock: u64,
     hints: HintTable,
-    /// Before the last `close`, the only call that frees memory.
+    /// Maximum bytes before the last `close`. Only `close` frees memory.
     peak_bytes: u64,
     effort: E,
 }

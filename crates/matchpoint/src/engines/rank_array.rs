@@ -56,7 +56,7 @@ fn build(arguments: &Arguments<'_>, is_counting: bool) -> Built {
 
 pub(super) type RankArray<E> = BySource<Peers<Peer>, E, 1>;
 
-/// Per rank of a communicator, up to the highest rank with entries (partner paper §2).
+/// Bytes per rank of a communicator, for ranks up to the highest rank with entries so far (partner paper §2).
 pub(super) const BYTES_PER_PROCESS: u64 = size_of::<Peer>() as u64;
 
 #[derive(Clone, Copy)]

@@ -58,7 +58,7 @@ struct WithFallback<E> {
 #[derive(Clone, Copy, Default)]
 struct Peaks {
     both: u64,
-    /// At the last update of `both`. The next field is the peak of `software`.
+    /// Peak memory of the tables at the last update of `both`. The next field is the peak of `software`.
     tables: u64,
     software: u64,
 }

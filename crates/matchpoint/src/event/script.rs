@@ -71,7 +71,7 @@ const RUN_MIN: usize = 8;
 /// Maximum events of a line, so that short scripts do not fill the memory.
 const RUN_MAX: u64 = 1 << 22;
 
-/// Of an event that may be part of a range.
+/// Id of the receive or message in an event that may be part of a range.
 fn id_mut(event: &mut Event) -> Option<&mut u64> {
     match event {
         Event::Post(receive) | Event::Cancel(receive) => Some(&mut receive.id.0),
@@ -137,7 +137,7 @@ impl ScriptError {
         ScriptError { line, ..self }
     }
 
-    /// From 1.
+    /// Line number, from 1.
     pub fn line(&self) -> usize {
         self.line
     }

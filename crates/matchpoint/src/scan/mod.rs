@@ -41,7 +41,7 @@ pub enum InstructionSet {
     Sse2,
     /// Advanced SIMD, part of 64-bit Arm: 16 bytes per comparison.
     Neon,
-    /// For every processor.
+    /// Portable code, for every processor.
     Scalar,
 }
 
@@ -55,7 +55,7 @@ impl InstructionSet {
         InstructionSet::Scalar,
     ];
 
-    /// In [`ENVIRONMENT`] and in engine names.
+    /// Name of the instruction set in [`ENVIRONMENT`] and in engine names.
     pub fn name(self) -> &'static str {
         match self {
             InstructionSet::Avx512 => "avx512",

@@ -33,9 +33,9 @@ pub struct QueueCounts {
     pub attempts_hit: u64,
     /// Entries examined by search misses.
     pub attempts_miss: u64,
-    /// Per search hit.
+    /// Entries examined per search hit.
     pub depth_hit: Depths,
-    /// Per search miss.
+    /// Entries examined per search miss.
     pub depth_miss: Depths,
 }
 
@@ -53,11 +53,11 @@ pub struct ProbeCounts {
 /// All counts of [`Counted`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
-    /// Of the posted queue, which arrivals search.
+    /// Counts of the posted queue (PRQ), which arrivals search.
     pub posted: QueueCounts,
-    /// Of the unexpected queue, which posts search.
+    /// Counts of the unexpected queue (UMQ), which posts search.
     pub unexpected: QueueCounts,
-    /// Of probes.
+    /// Counts of probes of the unexpected queue.
     pub probes: ProbeCounts,
 }
 
@@ -69,12 +69,12 @@ pub struct Counted {
 }
 
 impl QueueCounts {
-    /// By all searches.
+    /// Entries examined by all searches: MPI_T's match attempts.
     pub fn attempts(&self) -> u64 {
         self.attempts_hit + self.attempts_miss
     }
 
-    /// At search; 0 without searches.
+    /// Mean queue length at search, in entries; 0 without searches.
     pub fn length_mean(&self) -> f64 {
         self.length_sum as f64 / self.searches.max(1) as f64
     }
@@ -117,7 +117,7 @@ impl Counted {
         read(&*self.engine)
     }
 
-    /// Of the posted and the unexpected queue, since the last call.
+    /// Entries of the posted and the unexpected queue examined since the last call.
     #[inline]
     fn take_examined(&mut self) -> (u64, u64) {
         let now = self.engine.attempts();

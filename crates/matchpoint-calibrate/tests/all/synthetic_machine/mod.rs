@@ -6,7 +6,7 @@ use matchpoint_calibrate::ranks::{RankPlace, Ranks};
 use matchpoint_calibrate::raw::{FORMAT, Head, Measured, Raw, SentAtOnce, VERSION, Writer};
 use matchpoint_model::Locality;
 
-/// Per round.
+/// Batches per round.
 pub const BATCHES: u32 = 32;
 
 /// α, R_b and the largest size.
@@ -34,7 +34,7 @@ pub struct SyntheticMachine {
     pub drift: f64,
     /// One batch in `outliers` takes three times as long; 0 means none.
     pub outliers: u32,
-    /// By host load.
+    /// Interruptions of the processes by host load.
     pub turns: Option<Interruptions>,
 }
 
@@ -75,12 +75,12 @@ impl SyntheticMachine {
         *all.iter().find(|(_, _, largest)| bytes <= *largest).expect("the last has no largest")
     }
 
-    /// With this number of concurrent messages.
+    /// Time of an attempt with this number of concurrent messages.
     pub fn attempt_s(&self, messages: u32) -> f64 {
         self.attempt_s * if messages >= self.cold.0 { self.cold.1 } else { 1.0 }
     }
 
-    /// Without noise.
+    /// Time without noise.
     pub fn time_s(&self, of: &Measurement) -> f64 {
         let placement = of.placement.unwrap_or(Locality::OnSocket);
         let (alpha, rate, _) = self.protocol(placement, of.bytes);

@@ -76,7 +76,7 @@ fn waiting(engine: &dyn Concurrent) -> Vec<Entry> {
     entries
 }
 
-/// Without hints, one engine gets the entries of several shards, which may not fit.
+/// The entries of several shards may not fit into the one engine that gets them when hints are withdrawn.
 #[test]
 fn large_context_stays_spread_over_tables() {
     let engine = made("sharded:shards=4,engine=optimistic:bins=3,capacity=4");

@@ -4,7 +4,7 @@ use matchpoint_conformance::Issued;
 
 use super::*;
 
-/// From any thread.
+/// Gives each withdrawal the selector or envelope of its id, from any thread.
 pub(super) fn complete(before: &[Request], of_threads: &mut [Vec<Request>]) {
     let mut issued = Issued::default();
     for asked in before.iter().chain(of_threads.iter().flatten()) {

@@ -56,7 +56,7 @@ fn ignore_source(source: &mut Wild<Rank>, envelope: &Envelope, ignore: u32) {
     }
 }
 
-/// Of some faults: the maximum queue length.
+/// Maximum queue length of mutants with some faults.
 const ROOM: usize = 1 << 16;
 
 impl Mutant {
@@ -73,7 +73,7 @@ impl Mutant {
         Mutant { fault, posted, unexpected, hints, order, probes: 0, room: usize::MAX, memory }
     }
 
-    /// At most `room` entries per queue.
+    /// A mutant with at most `room` entries per queue.
     pub fn with_room(room: usize) -> Self {
         Mutant { room, ..Mutant::new(None) }
     }
@@ -477,7 +477,7 @@ impl Engine for Mutant {
     }
 }
 
-/// In order.
+/// Removes, in order, the elements that a predicate selects.
 trait Extract<T> {
     fn extract(&mut self, picks: impl Fn(&T) -> bool) -> Vec<T>;
 }

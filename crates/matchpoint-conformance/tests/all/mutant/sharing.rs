@@ -13,7 +13,7 @@ use super::Mutant;
 pub enum Shares {
     /// As in a shim around an MPI library's global queues.
     Everything,
-    /// For every engine.
+    /// Hints for a context hold for every engine.
     Hints,
     /// Dropping one engine empties the others.
     End,

@@ -52,7 +52,7 @@ struct Operation {
     kind: Kind,
     endpoint: usize,
     buffers: Vec<Vec<u8>>,
-    /// Of a receive, peek or discard, once known.
+    /// Expected message of a receive, peek or discard, once known.
     message: Option<usize>,
     /// Once known: 0 or an error.
     expected: Option<i32>,
@@ -85,7 +85,7 @@ pub struct Stream {
     operations: Vec<Operation>,
     by_context: HashMap<usize, usize>,
     messages: Vec<Sent>,
-    /// By sender and receiver.
+    /// Messages in transit, by sender and receiver.
     in_transit: HashMap<(usize, usize), VecDeque<usize>>,
     /// Peeks with a claimed message that is not received yet.
     claimed: Vec<usize>,

@@ -45,7 +45,7 @@ pub struct World {
     /// The percentage of calls that fail with `FI_EAGAIN`.
     pub busy_percent: usize,
     pub refuses_close: bool,
-    /// In bytes.
+    /// The maximum size of an injected message, in bytes.
     pub inject_bytes: usize,
     /// Peer receive queues that the core provider still accepts.
     pub queues_left: usize,
@@ -53,7 +53,7 @@ pub struct World {
     pub threading: c_int,
     pub fabric: *mut FidFabric,
     pub writes: usize,
-    /// In milliseconds. A negative value is no timeout.
+    /// Timeouts of calls that sleep in a queue, in milliseconds. A negative value is no timeout.
     pub slept: Vec<c_int>,
     pub endpoints: Vec<*mut Ep>,
     /// Endpoint and sender of messages for which the provider returned a receive or queued an entry.

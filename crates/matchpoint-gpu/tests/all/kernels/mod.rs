@@ -86,7 +86,7 @@ fn parts_larger_than_block_match_as_mpi() {
     assert_eq!(first_different(&emulation, CROWDED, 1, DIVIDED), None);
 }
 
-/// In batches of new entries.
+/// Matches a case on a persistent kernel, in batches of new entries.
 fn resident(emulation: &Emulation, case: &Case, rng: &mut Rng) -> Vec<u32> {
     let layout = Layout::ALL[rng.usize(..2)];
     let batches: Vec<Batch> = (0..8)

@@ -75,8 +75,8 @@ fn whole_card_time_is_linear() {
     grows_linearly(&[1], &[1], 8192, true);
 }
 
-/// Without the seed, no sources and tags have equal hashes. Envelopes with equal hashes would all be compared
-/// with each other.
+/// Sources and tags that cancel each other in a hash need knowledge of the seed. Envelopes with equal hashes
+/// would all be compared with each other.
 #[test]
 fn chosen_envelopes_have_different_hashes() {
     let Some(emulation) = Emulation::built() else { return };

@@ -196,7 +196,7 @@ impl Rank {
         self
     }
 
-    /// Of the last call.
+    /// Sets the recorded duration of the last call.
     pub fn taking(mut self, ns: i64) -> Self {
         let last = self.calls.last_mut().expect("a call");
         last.leave_ns = last.enter_ns + ns;

@@ -35,7 +35,7 @@ fn is_trace(path: &Path) -> bool {
     }
 }
 
-/// By name, even if the file is damaged.
+/// Recognizes a file of a trace by its name, even if the file is damaged.
 fn is_part(path: &Path) -> bool {
     if has_extension(path, "meta") {
         return true;

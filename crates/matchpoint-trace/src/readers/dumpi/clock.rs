@@ -7,13 +7,14 @@ const BACK: i64 = 3600;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clock {
     last: Option<i64>,
-    /// And the same time in nanoseconds: most calls return in the same second as the previous call.
+    /// The last seconds, and the same time in nanoseconds. Most calls return in the same second as the
+    /// previous call.
     recent: (i64, i64),
 }
 
 const NEVER: i64 = i64::MIN;
 
-/// At least `-BACK`, and equal to `difference` modulo the period.
+/// The shortest step of at least `-BACK` that is equal to `difference` modulo the period.
 fn unwrap_difference(difference: i64) -> i64 {
     (difference + BACK).rem_euclid(1 << 16) - BACK
 }
@@ -27,7 +28,7 @@ impl Clock {
         Clock { last: None, recent: (NEVER, 0) }
     }
 
-    /// Of entry and return. Calls are in the order of their return.
+    /// Times of entry and return in nanoseconds. Calls are in the order of their return.
     #[inline]
     pub fn nanoseconds(&mut self, enter: (i64, i32), leave: (i64, i32)) -> (i64, i64) {
         if leave.0 != self.recent.0 {

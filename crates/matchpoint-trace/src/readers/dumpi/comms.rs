@@ -66,7 +66,7 @@ impl Arguments<'_> {
         Some(Action::CommCreate { parent: self.comm(old), how, comm: self.comm(new), request: None })
     }
 
-    /// Without other processes of `MPI_COMM_WORLD`.
+    /// Creates a communicator without other processes of `MPI_COMM_WORLD`.
     fn create_local_comm(&self, new: Name) -> Action {
         let (parent, how) = (CommId::SELF, NewComm::Unknown);
         Action::CommCreate { parent, how, comm: self.comm(new), request: None }

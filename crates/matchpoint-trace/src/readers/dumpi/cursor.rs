@@ -2,7 +2,7 @@
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Fault {
-    /// Of the next read, in the file.
+    /// Byte offset in the file of the next read.
     pub at: usize,
     pub violation: Violation,
 }
@@ -101,7 +101,7 @@ impl<'a> Cursor<'a> {
         self.bytes(length.ok_or(wrong)?).map_err(|_| wrong)
     }
 
-    /// Of elements with at least `width` bytes each.
+    /// Reads a count of elements with at least `width` bytes each.
     pub fn count(&mut self, width: usize) -> Result<usize, Fault> {
         let mut ahead = *self;
         let elements = ahead.counted(width)?;

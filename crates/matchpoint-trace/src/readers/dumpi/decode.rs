@@ -107,7 +107,7 @@ pub(super) enum Entry {
     Call(&'static Layout),
     /// Entry or exit of an instrumented function of the program.
     Mark,
-    /// Of the stream of records.
+    /// End of the stream of records.
     End,
 }
 
@@ -240,7 +240,7 @@ impl<'c, 'b, 'r> Fields<'c, 'b, 'r> {
     }
 }
 
-/// Before version 0.6.3, statuses had no tag.
+/// Reads a status. Before version 0.6.3, statuses had no tag.
 #[inline]
 fn status(bytes: &[u8]) -> Status {
     let word = |at: usize| bytes.get(at..).and_then(<[u8]>::first_chunk).copied().map(i32::from_be_bytes);

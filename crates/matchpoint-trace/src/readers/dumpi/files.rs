@@ -63,7 +63,7 @@ pub(super) fn name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Of `PREFIX-RANK.bin`.
+/// Parses the file name `PREFIX-RANK.bin`.
 pub(super) fn rank_in_name(path: &Path) -> Option<(String, u32)> {
     let name = name(path);
     let stem = name.strip_suffix(".bin").or_else(|| name.strip_suffix(".BIN"))?;

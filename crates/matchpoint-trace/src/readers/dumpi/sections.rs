@@ -8,19 +8,19 @@ use super::sizes::Sizes;
 use super::version::Version;
 use crate::error::TraceError;
 
-/// Also at the beginning of the index.
+/// First eight bytes of a file; the index begins with the same bytes.
 pub(super) const MAGIC: u64 = 0xffaa_dd44_554d_5049;
-/// At the beginning of the footer.
+/// First eight bytes of the footer.
 pub(super) const FOOTER_MAGIC: u64 = 0xf007_fee7;
 
 #[derive(Clone, Debug)]
 pub(super) struct Sections {
     pub version: Version,
-    /// Of processor times.
+    /// Bias of processor times, in seconds.
     pub cpu_bias: i32,
-    /// Of wall clock times.
+    /// Bias of wall clock times, in seconds.
     pub wall_bias: i32,
-    /// Of the first record.
+    /// Offset of the first record.
     pub start: usize,
     /// Upper bound, of the records.
     pub end: usize,
@@ -28,7 +28,7 @@ pub(super) struct Sections {
     footer: Option<usize>,
 }
 
-/// By function.
+/// Numbers of calls by function.
 pub(super) struct Counts {
     pub called: Vec<u32>,
     pub ignored: Vec<u32>,

@@ -1,9 +1,9 @@
 //! Sizes of datatypes.
 
-/// Of the application's datatypes.
+/// First number of the application's datatypes.
 const FIRST_OWN: usize = 28;
 
-/// By datatype number.
+/// Sizes by datatype number.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Sizes(Vec<i32>);
 

@@ -50,7 +50,7 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
         self.sections.version
     }
 
-    /// Of the first call: wall clock times, processor times.
+    /// Whether the first call has wall clock times, and whether it has processor times.
     pub fn timed(&self) -> (bool, bool) {
         let mut cursor = self.cursor();
         let head = entry(&mut cursor).and_then(|_| Head::read(&mut cursor));
@@ -65,7 +65,7 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
         Cursor::new(&self.bytes[..self.sections.end], self.at)
     }
 
-    /// With `OUTLINE`, without data that the first pass does not use.
+    /// Reads the next call. With `OUTLINE`, the function skips data that the first pass does not use.
     #[inline]
     fn advance<const OUTLINE: bool>(&mut self, call: &mut Call) -> Result<bool, Fault> {
         let Stream { bytes, sections, record, .. } = self;

@@ -48,7 +48,7 @@ impl Survey {
         self.files == 0
     }
 
-    /// Of the files.
+    /// Most frequent version of the files.
     pub fn version(&self) -> Option<Version> {
         self.versions.iter().max_by_key(|(_, count)| **count).map(|(version, _)| *version)
     }

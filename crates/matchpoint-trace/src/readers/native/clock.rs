@@ -9,7 +9,7 @@ const SLACK: i128 = 1 << 32;
 /// 73 years, because some clocks start in 1970. The sum of two times does not overflow.
 const FARTHEST_NS: i64 = 1 << 61;
 
-/// Of a clock offset that was not measured.
+/// Error of a clock offset that was not measured.
 pub(super) const UNKNOWN_NS: u64 = u64::MAX;
 
 /// A constant rate from a tick on.
@@ -24,7 +24,7 @@ struct Piece {
 pub(super) struct ClockSamples {
     /// Ticks, and the host's clock in nanoseconds.
     pub pairs: Vec<(u64, i64)>,
-    /// To rank 0's host: ticks, offset, error of the offset.
+    /// Measured clock offsets to rank 0's host: ticks, offset, error of the offset.
     pub offsets: Vec<(u64, i64, u64)>,
 }
 
@@ -67,7 +67,7 @@ pub(super) struct Timeline {
 }
 
 impl Timeline {
-    /// Through the pairs; with fewer than two, from ticks per second.
+    /// Timeline through the pairs; with fewer than two pairs, from ticks per second.
     pub fn new(samples: &ClockSamples, hz: f64) -> Self {
         let by_hz = 1e9 / if hz.is_finite() && hz >= 1.0 { hz } else { 1e9 };
         let overall = match (samples.pairs.first(), samples.pairs.last()) {

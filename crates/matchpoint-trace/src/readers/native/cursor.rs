@@ -38,7 +38,7 @@ impl<'a> Cursor<'a> {
         self.unsigned().map(unzigzag)
     }
 
-    /// Of elements with at least one byte each.
+    /// Reads a count of elements with at least one byte each.
     #[inline]
     pub fn count(&mut self) -> Result<usize, Fault> {
         let count = self.unsigned()?;

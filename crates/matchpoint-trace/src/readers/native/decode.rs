@@ -11,7 +11,7 @@ use crate::call::{
 use crate::native::MOST_RANKS;
 use crate::native::layout::{FieldLayout, HandleKind};
 
-/// By handles.
+/// Ids of the objects of a process, found by handles.
 #[derive(Default)]
 pub(super) struct Ids {
     comms: Comms,
@@ -141,7 +141,7 @@ impl Fields<'_, '_> {
         })
     }
 
-    /// From the remark after the creation.
+    /// Reads the members of a new communicator from the remark after its creation.
     pub fn members(&mut self, size: u32, call: &mut Call) -> Result<(), Fault> {
         self.raw(HandleKind::Communicator)?;
         call.integers.clear();
@@ -275,7 +275,7 @@ impl Fields<'_, '_> {
         Ok(RequestId(self.ids.requests.begin(handle, persistent)))
     }
 
-    /// And ends the message.
+    /// Reads the handle of a matched probe's message, and ends the message.
     fn message(&mut self) -> Result<HandleId, Fault> {
         let handle = self.raw(HandleKind::Message)?;
         self.ids.messages.next_call();

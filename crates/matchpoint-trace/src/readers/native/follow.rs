@@ -26,14 +26,14 @@ const CHUNK: usize = 4 << 20;
 pub enum Entry<'a> {
     /// A call.
     Call(&'a Call),
-    /// After the previous call.
+    /// Lengths of the library's queues after the previous call.
     Queues(Queues),
 }
 
 /// MPI-4.1 §15.3.7.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Queues {
-    /// In the clock of calls.
+    /// Time of the report in the clock of calls.
     pub at_ns: i64,
     /// If known.
     pub posted: Option<u64>,
@@ -56,7 +56,7 @@ impl Queues {
 pub enum FollowError {
     /// The file was removed.
     Removed,
-    /// Or truncated.
+    /// The file was replaced or truncated.
     Replaced,
     /// The file cannot be read.
     Unreadable(TraceError),
@@ -75,9 +75,9 @@ impl Display for FollowError {
 /// Follower of one file.
 pub struct Follower {
     path: PathBuf,
-    /// After the last block.
+    /// Position in the file after the last block.
     at: u64,
-    /// To detect a replacement.
+    /// Identity of the file, to detect a replacement.
     file: Option<(u64, u64)>,
     facts: Option<Facts>,
     ids: Ids,
@@ -122,7 +122,7 @@ impl Follower {
         self.facts.as_ref().map_or(0, |facts| facts.calls)
     }
 
-    /// Over the last writes of the process.
+    /// Calls per second over the last writes of the process.
     pub fn calls_per_s(&self) -> f64 {
         let reports = self.facts.as_ref().map(|facts| &facts.reports);
         let ends = reports.and_then(|reports| Some((reports.front()?, reports.back()?)));

@@ -23,7 +23,7 @@ pub(super) struct TickedQueues {
     pub lengths: [i64; 3],
 }
 
-/// In a thread's calls.
+/// Position of the reader in a thread's calls.
 pub(super) struct Lane {
     pub thread: u16,
     /// Where the search for the next block starts.
@@ -32,10 +32,10 @@ pub(super) struct Lane {
     /// Byte range in the file, if unpacked there.
     stored: Option<(usize, usize)>,
     buffer: Vec<u8>,
-    /// In the block.
+    /// Position in the block.
     pub at: usize,
     until: usize,
-    /// In the separate times, if any.
+    /// Position in the separate times of the block, if any.
     times: Option<usize>,
     ticks: u64,
     pub last: LastHandles,
@@ -214,7 +214,7 @@ impl Lane {
         Ok(())
     }
 
-    /// Until [`restore_block`](Self::restore_block).
+    /// Releases the bytes of the block until [`restore_block`](Self::restore_block).
     pub fn release_block(&mut self) {
         (self.buffer, self.is_released) = (Vec::new(), true);
     }
@@ -240,7 +240,7 @@ impl Lane {
         self.stored.map_or(self.block, |(from, _)| from + self.at) as u64
     }
 
-    /// Of the next block: entry of the first call, and the latest return.
+    /// Entry time of the first call in the next block, and the latest return time in the block.
     pub fn span(mut self, path: &Path, file: &[u8], facts: &Facts) -> Option<(u64, u64)> {
         self.next_block(path, file, facts.good).ok().filter(|is_present| *is_present)?;
         let mut span: Option<(u64, u64)> = None;

@@ -31,7 +31,8 @@ pub(super) fn all(files: &Files, manifest: &Manifest, ranks: u32) -> Vec<String>
     notes.into_iter().flatten().collect()
 }
 
-/// Between the clocks of all ranks. `None` if a host's clock was not compared with that of rank 0's host.
+/// Maximum error between the clocks of all ranks. `None` if a host's clock was not compared with that of rank
+/// 0's host.
 pub(super) fn clock_error_ns(files: &Files) -> Option<u64> {
     let hosts = hosts(files);
     let error = |facts: &Facts| match facts.time.offsets.iter().map(|offset| offset.2).max() {
@@ -102,7 +103,8 @@ fn is_cut(file: &RankFile, listed: &manifest::RankFile) -> bool {
     (file.map.len() as u64) < listed.bytes
 }
 
-/// Without an end: if the manifest has the lengths and a file was never longer, the process was killed.
+/// Note about files without an end. If the manifest has the lengths and a file was never longer, the process
+/// was killed.
 fn ended_early(files: &Files, manifest: &Manifest) -> Option<String> {
     let finished = manifest.finished();
     let was_cut = |rank, file| finished.get(&rank).is_some_and(|listed| is_cut(file, listed));

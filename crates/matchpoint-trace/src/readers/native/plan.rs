@@ -5,7 +5,7 @@ use crate::native::layout::{self, Field, FieldLayout, HandleKind};
 
 use super::cursor::{Cursor, Fault};
 
-/// Of each kind, the base of the next handle.
+/// The last handle of each kind, which is the base of the next handle.
 #[derive(Clone, Copy, Default)]
 pub(super) struct LastHandles([u64; 4]);
 

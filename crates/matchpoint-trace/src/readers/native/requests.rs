@@ -3,7 +3,7 @@
 #[derive(Clone, Copy, Default)]
 struct Slot {
     handle: u64,
-    /// Of the objects with this handle; 0 in a free slot.
+    /// Id of the oldest object with this handle; 0 in a free slot.
     oldest: u32,
     newest: u32,
     /// Last id returned for this handle, and the call that looked it up.
@@ -31,7 +31,7 @@ struct Node {
 pub(super) struct Table {
     slots: Vec<Slot>,
     used: usize,
-    /// By id; the first element is unused.
+    /// Objects by id; the first element is unused.
     nodes: Vec<Node>,
     free: Vec<u32>,
     call: u32,
@@ -174,7 +174,7 @@ impl Table {
         at
     }
 
-    /// Also moves later entries that a search would no longer find.
+    /// Frees a slot, and moves later entries that a search would no longer find.
     fn free_slot(&mut self, at: usize) {
         let mask = self.slots.len() - 1;
         let (mut hole, mut next) = (at, (at + 1) & mask);

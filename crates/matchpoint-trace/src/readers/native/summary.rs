@@ -10,14 +10,14 @@ use crate::native::is_rank_file;
 use crate::readers::map::Map;
 use crate::search::SearchCost;
 
-/// Of one rank's file.
+/// Summary of one rank's file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Summary {
     /// Path of the file.
     pub path: PathBuf,
-    /// Of the file.
+    /// Bytes of the file.
     pub bytes: u64,
-    /// In the file.
+    /// Calls in the file.
     pub calls: u64,
     /// Head of the file.
     pub head: Head,
@@ -31,7 +31,7 @@ pub struct Summary {
     pub searches: Vec<SearchCost>,
 }
 
-/// By rank, without files without a head, of processes that died early.
+/// Summaries of the files in a folder, by rank. A file without a head is omitted; its process died early.
 ///
 /// # Errors
 /// The folder or a file cannot be read.

@@ -27,14 +27,14 @@ pub(super) struct Facts {
     /// Files with the process's code, from the last such block.
     pub modules: Vec<Module>,
     pub searches: Vec<SearchCost>,
-    /// After the last whole block.
+    /// Position after the last whole block.
     pub good: usize,
     /// Other than a truncated block, or zeros after a crash of the host.
     pub has_damage: bool,
     pub calls: u64,
     /// Some pairs or clock offsets were out of order.
     pub has_disorder: bool,
-    /// Of a followed file: times in the host's clock, and calls until then.
+    /// For a followed file: times in the host's clock, and numbers of calls until these times.
     pub reports: VecDeque<(i64, u64)>,
 }
 

@@ -274,7 +274,7 @@ fn reason_for_silence(file: &RankFile) -> String {
     }
 }
 
-/// Without calls and without an end.
+/// Reason for a file without calls and without an end.
 const DIED: &str = "its process died before the first write, or the file is incomplete";
 
 fn missing(opened: &OpenedFiles, manifest: &Manifest, ranks: u32, only: Option<u32>) -> Vec<Missing> {

@@ -30,7 +30,7 @@ pub(super) enum Event {
     Collective { comm: u32, root: u32, sent: u64, received: u64 },
 }
 
-/// In ticks.
+/// An event with its time in ticks.
 pub(super) type Timed = (u64, Event);
 
 pub(super) struct Archive {

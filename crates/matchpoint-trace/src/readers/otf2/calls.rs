@@ -23,10 +23,10 @@ const NO_ROOT: u32 = 1 << 31;
 #[derive(Default)]
 pub(super) struct RebuiltCalls {
     waiting: VecDeque<Span>,
-    /// Of completed receives with a held call, by request.
+    /// Envelopes of completed receives with a held call, by request.
     envelopes: HashMap<u64, ReceiveArgs>,
     requests: Requests,
-    /// That the stream has already created.
+    /// Communicators that the stream has already created.
     comms: HashSet<CommId>,
     ready: VecDeque<Call>,
 }
@@ -56,7 +56,7 @@ impl Requests {
 }
 
 impl RebuiltCalls {
-    /// In the order of entry.
+    /// Adds a call. The caller passes calls in the order of their entry.
     pub fn take(&mut self, span: Span, definitions: &Definitions) {
         for event in &span.events {
             if let Event::Received { from, comm, tag, bytes, request: Some(request) } = *event {
@@ -143,7 +143,7 @@ impl RebuiltCalls {
         self.ready.push_back(Call { function, action, integers, leave_ns: call.enter_ns, ..call.clone() });
     }
 
-    /// Or a similar function.
+    /// Rebuilds a call of `MPI_Sendrecv` or a similar function.
     fn rebuild_send_receive(&mut self, span: &Span, definitions: &Definitions, call: &Call) -> bool {
         if !matches!(span.function, Function::Sendrecv | Function::Sendrecv_replace) {
             return false;

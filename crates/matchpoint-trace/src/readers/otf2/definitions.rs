@@ -30,7 +30,7 @@ pub(super) struct Comm {
 }
 
 impl Comm {
-    /// Of the process that an event identifies as `named`.
+    /// Rank in the communicator of the process that an event identifies as `named`.
     pub fn rank(&self, named: u32) -> u32 {
         if !self.global {
             return named;
@@ -41,11 +41,11 @@ impl Comm {
 
 #[derive(Clone, PartialEq, Default, Debug)]
 pub(super) struct Definitions {
-    /// For each rank, its threads. The thread that called `MPI_Init` is first.
+    /// For each rank, the threads of its process. The thread that called `MPI_Init` is first.
     pub ranks: Vec<Vec<u64>>,
-    /// By location.
+    /// Events by location.
     pub events: HashMap<u64, u64>,
-    /// By region.
+    /// Functions by region.
     pub functions: HashMap<u32, Function>,
     pub comms: HashMap<u32, Comm>,
     ticks_per_second: u64,

@@ -16,7 +16,7 @@ pub(super) struct Span {
     pub thread: u16,
     pub enter: u64,
     pub leave: u64,
-    /// Without entry and exit.
+    /// Events within the call, without entry and exit.
     pub events: Vec<Event>,
 }
 
@@ -26,7 +26,7 @@ pub(super) struct Lane {
     batch: Vec<Timed>,
     next: usize,
     open: Option<Span>,
-    /// Of MPI functions entered within `open`.
+    /// Nesting depth of MPI functions entered within `open`.
     within: u32,
     ended: bool,
     pub read: u64,

@@ -5,7 +5,7 @@
 use std::ffi::{OsString, c_char, c_int, c_void};
 use std::sync::{Mutex, OnceLock};
 
-/// With the path of the library.
+/// Environment variable with the path of the library.
 const VARIABLE: &str = "MATCHPOINT_OTF2";
 
 /// Upstream and in Debian, newest interface first.
@@ -102,7 +102,7 @@ functions! {
     on_collective = "OTF2_EvtReaderCallbacks_SetMpiCollectiveEndCallback": SetCallback,
 }
 
-/// Under a lock, because the library's thread safety is undocumented.
+/// Functions of the library under a lock, because the library's thread safety is undocumented.
 ///
 /// # Errors
 /// The library is missing.

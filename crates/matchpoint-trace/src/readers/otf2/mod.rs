@@ -68,7 +68,7 @@ struct ArchiveTrace {
     present: Vec<u32>,
     anchor: PathBuf,
     definitions: Arc<Definitions>,
-    /// By rank.
+    /// Number of bytes, by rank.
     bytes: Vec<u64>,
 }
 

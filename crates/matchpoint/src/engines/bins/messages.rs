@@ -82,7 +82,7 @@ impl Messages {
         self.len as usize
     }
 
-    /// For messages, and for bins. The memory never shrinks.
+    /// Bytes allocated for messages, and for bins. The memory never shrinks.
     pub fn bytes(&self) -> (u64, u64) {
         let slots = self.slots.capacity() * size_of::<Slot>();
         let order = self.order.capacity() * size_of::<Neighbours>();
@@ -190,7 +190,7 @@ impl Messages {
         named.map(|(at, _)| Found { at, before: NIL })
     }
 
-    /// With unknown predecessor.
+    /// The message in slot `at`, with unknown predecessor in its bin.
     pub fn at_place(at: SlotIndex) -> Found {
         Found { at, before: NIL }
     }

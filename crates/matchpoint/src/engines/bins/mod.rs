@@ -76,7 +76,7 @@ pub struct Bins<E: Effort = (), S = MultiplyShift> {
     scheme: S,
     count: u32,
     posted: Slab<Aged<Receive>, 1>,
-    /// Of exact receives; empty before the first one.
+    /// Bins of exact receives. No bins exist before the first exact receive.
     posted_bins: Box<[LinkedQueue]>,
     wildcards: LinkedQueue,
     clock: u64,
@@ -233,7 +233,7 @@ impl<E: Effort, S: Scheme> Engine for Bins<E, S> {
         Ok(None)
     }
 
-    /// In memory order, without the list of arrivals.
+    /// Searches messages in memory order: this search needs no list of arrivals.
     fn retract(&mut self, message: &Message) -> bool {
         self.unexpected.find_by_id(message.id).map(|found| self.take_unexpected(found)).is_some()
     }

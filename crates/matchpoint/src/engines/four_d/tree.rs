@@ -56,9 +56,9 @@ impl Dimension {
 
 pub(super) struct Tree<P> {
     dimension: Dimension,
-    /// Of the three upper levels, in nodes of D.
+    /// Branches of the three upper levels, in nodes of D.
     branches: Vec<u32>,
-    /// Of the lowest level, in arrays of D.
+    /// Leaves of the lowest level, in arrays of D.
     leaves: Vec<P>,
     large_sources: Peers<P>,
 }

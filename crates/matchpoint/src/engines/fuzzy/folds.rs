@@ -190,7 +190,7 @@ impl<K: Width, F: Fold> Keys<Receive, Folds<K, F>> for Receives<K> {
     }
 }
 
-/// Also separate keys of tags and of sources, for searches with a wildcard.
+/// Keys of 64 messages, and separate keys of the tags and of the sources for searches with a wildcard.
 pub(crate) struct Messages<K> {
     keys: [K; LANES],
     tags: [K; LANES],

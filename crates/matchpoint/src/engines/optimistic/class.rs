@@ -17,7 +17,7 @@ pub(in crate::engines) enum Class {
     AnySourceAnyTag,
 }
 
-/// In the order of searches: a match limits later searches to older receives.
+/// Classes in the order of searches: a match limits later searches to older receives.
 pub(super) const CLASSES: [Class; 4] =
     [Class::NoWildcard, Class::AnySource, Class::AnyTag, Class::AnySourceAnyTag];
 

@@ -100,7 +100,7 @@ impl PostedIndexes {
 }
 
 impl UnexpectedIndexes {
-    /// For all classes that `hints` allow.
+    /// Allocates the bins of all classes that `hints` allow.
     #[inline]
     pub(super) fn prepare(&mut self, hints: Hints, bins: u32) -> Result<(), Refused> {
         // Allocated last: if this index exists, all exist.
@@ -129,7 +129,7 @@ impl UnexpectedIndexes {
         self.all.push(messages, at, Class::AnySourceAnyTag.key(hashes));
     }
 
-    /// From all indexes; the slab keeps the message.
+    /// Removes a message from all indexes; the slab keeps the message.
     #[inline]
     pub(super) fn unlink(&mut self, messages: &mut Messages, at: SlotIndex) {
         let hashes = messages.get(at).value.hashes;

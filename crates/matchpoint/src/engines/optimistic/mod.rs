@@ -91,14 +91,14 @@ fn build(arguments: &Arguments<'_>, is_counting: bool) -> Built {
 pub(super) struct Optimistic<T: Tally> {
     communicators: Communicators<Communicator>,
     receives: Descriptors,
-    /// Of receives; 0: unlimited.
+    /// Capacity of receives; 0: unlimited.
     capacity: usize,
     messages: Messages,
     /// The label is the age (§III-C).
     label: u64,
     hints: HintTable,
     bins: u32,
-    /// Before a communicator was closed or its hints changed. Other calls never free memory.
+    /// Maximum size before a communicator was closed or its hints changed. Other calls never free memory.
     peak_bytes: u64,
     tally: T,
 }

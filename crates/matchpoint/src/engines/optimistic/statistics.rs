@@ -32,7 +32,8 @@ struct ByClass {
     empty: f64,
 }
 
-/// For each bin that is searched or grows, the counters walk the whole bin, at the cost of a search miss.
+/// Counters. For each bin that is searched or grows, the counters walk the whole bin, at the cost of a search
+/// miss.
 #[derive(Default)]
 pub(in crate::engines) struct Counts {
     attempts: Attempts,

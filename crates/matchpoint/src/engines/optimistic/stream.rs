@@ -117,7 +117,7 @@ pub(in crate::engines) struct WildcardStream<'a, 'm> {
     posted: &'a mut PostedIndexes,
     receives: &'a mut Descriptors,
     envelope: &'m Envelope,
-    /// Of the classes that have receives, in the order of `CLASSES`.
+    /// Cursors of the classes that have receives, in the order of `CLASSES`.
     cursors: [ClassCursor; CLASSES.len()],
     count: usize,
 }
@@ -126,7 +126,7 @@ pub(in crate::engines) struct WildcardStream<'a, 'm> {
 struct ClassCursor {
     class: Class,
     cursor: BinCursor,
-    /// Of the next receive; `u64::MAX` at the end of the bin.
+    /// Label of the next receive; `u64::MAX` at the end of the bin.
     label: u64,
 }
 

@@ -125,7 +125,7 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
         })
     }
 
-    /// For messages of one communicator that cannot be refused.
+    /// Matches messages of one communicator that cannot be refused.
     fn match_with_best_method(&mut self, piece: Piece<'_>, out: &mut Outcomes) -> Result<(), Refused> {
         let Piece { messages, delivery, .. } = piece;
         let is_exact = self.tables.is_exact(messages[0].envelope.context);

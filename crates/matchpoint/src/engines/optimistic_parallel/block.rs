@@ -31,7 +31,7 @@ struct Search<'a, T: Tally> {
     tables: &'a Optimistic<T>,
     messages: &'a [Message],
     examined: Cell<u64>,
-    /// In the batch.
+    /// Index of the first message in the batch.
     first: usize,
     delivery: Delivery<'a>,
 }

@@ -144,7 +144,7 @@ struct ParallelState<T: Tally> {
     workers: WorkerPool,
     block_matcher: BlockMatcher<T>,
     table: PartitionTable,
-    /// Of batches without wildcard receives.
+    /// Histories of batches without wildcard receives.
     exact: BatchHistories,
     wild: BatchHistories,
 }
@@ -156,7 +156,7 @@ impl<T: Tally> ParallelState<T> {
     }
 }
 
-/// By the logarithm of the batch size, and by whether deliveries are requested.
+/// Histories of batches, indexed by the logarithm of the batch size, and by whether deliveries are requested.
 type BatchHistories = [[BatchHistory; 2]; BATCH.ilog2() as usize + 1];
 
 #[derive(Clone, Copy)]
@@ -180,7 +180,7 @@ enum Method {
 
 #[derive(Default)]
 struct MessageCounts {
-    /// With partitioned bins.
+    /// Messages matched with partitioned bins.
     shared: u64,
     /// Matched by one thread and delivered by all.
     ordered: u64,

@@ -27,7 +27,7 @@ use crate::sync::Ordering;
 
 struct Scene {
     threads: usize,
-    /// Of a thread, waits excluded; `None` is unlimited.
+    /// Preemptions of a thread, waits excluded; `None` is unlimited.
     preemptions: Option<usize>,
     script: &'static str,
     resolutions: &'static [Resolution],

@@ -22,7 +22,7 @@ use super::workers::{Job, WorkerPool};
 
 pub(super) struct Ordered<'a> {
     outcomes: *mut Option<RecvId>,
-    /// In the batch.
+    /// Index of the first message in the batch.
     first: usize,
     delivery: Delivery<'a>,
 }

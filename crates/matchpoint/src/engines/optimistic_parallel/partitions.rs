@@ -31,7 +31,7 @@ use super::workers::{Job, WorkerPool};
 /// Slices of the bins. More slices make partitions more even but take more time to compute.
 const SLICES: usize = 1 << u8::BITS;
 
-/// For small batches: as many messages per slice as in a full batch.
+/// Number of slices for small batches. A slice has as many messages as in a full batch.
 const FEW_SLICES: usize = SLICES / 4;
 
 /// Maximum size of a small batch.
@@ -61,12 +61,12 @@ impl BinnedMessage {
 }
 
 pub(super) struct PartitionPlan {
-    /// In arrival order, with slices.
+    /// Messages with the slices of their bins, in arrival order.
     in_arrival_order: [BinnedMessage; BATCH],
     slices: [u8; BATCH],
     /// A partition is a range of slices.
     by_slice: [BinnedMessage; BATCH],
-    /// In `by_slice`, and the end of the last partition.
+    /// Start of each partition in `by_slice`, and the end of the last partition.
     starts: [u16; MESSAGES + 1],
 }
 
@@ -162,7 +162,7 @@ impl PartitionTable {
         self.done(threads).map(|done| done.taken)
     }
 
-    /// Without `size_of::<Self>()`.
+    /// Bytes allocated; `size_of::<Self>()` does not count.
     pub(super) fn bytes(&self) -> u64 {
         (self.results.capacity() * size_of::<ResultCell>()) as u64
     }
@@ -172,7 +172,7 @@ struct PartitionedBatch<'a> {
     exact: ExactReceives<'a>,
     piece: Piece<'a>,
     table: &'a PartitionTable,
-    /// Of the engine's caller.
+    /// Outcomes of the engine's caller.
     outcomes: *mut Option<RecvId>,
 }
 

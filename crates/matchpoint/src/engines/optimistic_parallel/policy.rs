@@ -42,11 +42,11 @@ pub(super) struct BatchingPolicy {
 
 #[derive(Clone, Copy)]
 struct Trial {
-    /// Of all batches, by method.
+    /// Total time and number of messages of all batches, by method.
     took: [Duration; METHODS],
     messages: [u64; METHODS],
     turn_began: Instant,
-    /// In this turn since the workers are settled.
+    /// Batches in this turn since the workers are settled.
     batches: usize,
     timed: usize,
     samples_ps: [[u64; SAMPLES]; METHODS],
@@ -154,7 +154,7 @@ impl BatchingPolicy {
     }
 }
 
-/// At most half a year.
+/// Picoseconds of `time`, at most half a year.
 fn ps(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).saturating_mul(1000)
 }
@@ -165,7 +165,7 @@ mod tests {
 
     const US: Duration = Duration::from_micros(1);
 
-    /// Of a trial of two methods, if the workers are settled.
+    /// Batches of a trial of two methods, if the workers are settled.
     const BATCHES: usize = 2 * ROUNDS * (FIRST + TIMED);
 
     fn run_trial(

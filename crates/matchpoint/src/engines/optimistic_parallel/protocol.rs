@@ -116,7 +116,7 @@ pub(super) trait ProtocolSteps: Send + Sync + 'static {
     const CHECKS_OTHERS: bool = true;
     /// The slow path waits until earlier messages are settled.
     const SLOW_PATH_WAITS: bool = true;
-    /// Of the stores to `booked` and `settled`.
+    /// Memory order of the stores to `booked` and `settled`.
     const RELEASE: Ordering = Ordering::Release;
 
     fn shift(rivals: u64, _message: usize) -> u32 {

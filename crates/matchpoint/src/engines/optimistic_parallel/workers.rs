@@ -41,14 +41,14 @@ const LINGER: Duration = Duration::from_micros(50);
 /// A worker with a shorter sleep doubles its polling time, up to `NAP`.
 const NAP: Duration = Duration::from_millis(1);
 
-/// Between two reads of the clock.
+/// Polls between two reads of the clock.
 const POLLS: u32 = 32;
 
-/// Of the caller before it reads the mailboxes: workers usually end together, and a read takes the cache line
-/// from the worker.
+/// Polls of the caller before it reads the mailboxes: workers usually end together, and a read takes the
+/// cache line from the worker. Models need no polls.
 const FINISH_POLLS: u32 = if cfg!(all(test, loom)) { 0 } else { 16 };
 
-/// Of the caller for a worker, before it yields.
+/// Number of polls of the caller for a worker before the caller yields.
 const CALLER_POLLS: u32 = 1000;
 
 const PART_BITS: u32 = 11;
@@ -110,7 +110,8 @@ struct WorkerStatus {
     is_asleep: AtomicBool,
 }
 
-/// With `RELEASES` false, loom must detect the missing release.
+/// State shared by caller and workers. Models set `RELEASES` to false, and loom must detect the missing
+/// release.
 pub(super) struct PoolState<const RELEASES: bool = true> {
     mailboxes: Box<[Mailbox]>,
     statuses: Box<[WorkerStatus]>,
@@ -261,7 +262,7 @@ pub(super) struct WorkerPool {
     workers: Vec<JoinHandle<()>>,
     /// The process that started the workers. A child of `fork` has none.
     process: u32,
-    /// In the order of assignment.
+    /// Workers in the order of assignment.
     assigned: Vec<usize>,
     pub(super) jobs: u64,
 }
@@ -339,7 +340,7 @@ impl WorkerPool {
         result
     }
 
-    /// Without the stacks of the workers.
+    /// Bytes allocated; the stacks of the workers do not count.
     pub(super) fn bytes(&self) -> u64 {
         // An `Arc` has two counters.
         let pool = 2 * size_of::<usize>() + size_of::<PoolState>();

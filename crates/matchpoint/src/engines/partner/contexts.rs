@@ -6,7 +6,7 @@ use crate::communicators::Communicators;
 use crate::engine::Refused;
 use crate::envelope::ContextId;
 
-/// Of the open contexts. The paper searches an array of K contexts, O(K).
+/// Mapped ids of the open contexts. The paper searches an array of K contexts, O(K).
 #[derive(Default)]
 pub(super) struct Contexts {
     numbers: Communicators<u64>,

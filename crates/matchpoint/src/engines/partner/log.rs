@@ -38,7 +38,7 @@ pub trait Log: Default + Send + 'static {
 
 impl Log for () {}
 
-/// For engines with the counter [`Attempts`].
+/// The log of engines with the counter [`Attempts`].
 #[derive(Default)]
 pub struct Counts {
     lookups: u64,

@@ -21,8 +21,8 @@ pub(super) enum MetricScope {
 }
 
 impl Metric {
-    /// Of the sorted `counts` and of `zeros` more counts of zero. Quartiles are interpolated linearly, as R
-    /// and NumPy do by default. O(1), or O(counts) for the average.
+    /// Edge point of the sorted `counts` and of `zeros` more counts of zero. Quartiles are interpolated
+    /// linearly, as R and NumPy do by default. O(1), or O(counts) for the average.
     pub fn edge_point(self, counts: &[u64], zeros: u64) -> f64 {
         let of = Population { counts, zeros };
         match self {

@@ -191,7 +191,7 @@ impl<E: HasLog> Partner<E> {
     }
 }
 
-/// Without partners, skips the lookup.
+/// The partner that a new entry belongs to. If the queue has no partners, skips the lookup.
 #[inline]
 fn find_partner_of_new<T: QueueEntry>(
     queue: &SplitQueue<T>,

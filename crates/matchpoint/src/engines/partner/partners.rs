@@ -11,7 +11,7 @@ pub(super) struct Partner {
     /// Older entries are in the shared queue.
     pub since: u64,
     pub queue: LinkedQueue,
-    /// In the same entry of the hash table.
+    /// Next partner in the same entry of the hash table.
     next: u32,
 }
 
@@ -131,8 +131,8 @@ impl Partners {
         }
     }
 
-    /// For entries of age `since` and younger. Returns false if the source's table entry is full, or if an
-    /// allocation fails.
+    /// Makes a source a partner for entries of age `since` and younger. Returns false if the source's table
+    /// entry is full, or if an allocation fails.
     pub fn add(&mut self, number: u64, source: Rank, since: u64) -> bool {
         if self.is_full() || self.reserve_partner().is_err() {
             return false;
@@ -150,7 +150,7 @@ impl Partners {
         true
     }
 
-    /// Of a context without entries.
+    /// Removes the partners of a context without entries.
     pub fn remove_context(&mut self, number: u64) {
         self.all.retain(|partner| partner.number != number);
         self.link();

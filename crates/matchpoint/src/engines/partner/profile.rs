@@ -35,7 +35,7 @@ const IDS: u64 = 1 << 32;
 pub struct Source {
     /// Mapped context id.
     pub context: u64,
-    /// In the communicator.
+    /// Rank of the source in the communicator.
     pub source: u32,
     /// Queued receives with this source.
     pub posted: u64,
@@ -48,7 +48,7 @@ pub struct Source {
 pub struct Process {
     /// The rank.
     pub process: u64,
-    /// By context and source.
+    /// Sources by context and source.
     pub sources: Vec<Source>,
 }
 
@@ -57,7 +57,7 @@ pub struct Process {
 pub struct Profile {
     /// The paper's P.
     pub processes: u64,
-    /// In ascending order.
+    /// Processes that were read from the file, in ascending order.
     pub known: Vec<Process>,
 }
 
@@ -65,7 +65,7 @@ pub struct Profile {
 #[derive(Debug)]
 pub struct ProfileError {
     path: PathBuf,
-    /// From 1; 0 for the whole file.
+    /// Line number, from 1; 0 if the error concerns the whole file.
     line: usize,
     what: String,
 }

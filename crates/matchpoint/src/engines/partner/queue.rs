@@ -140,7 +140,8 @@ impl<T: QueueEntry> SplitQueue<T> {
         None
     }
 
-    /// After the base level, `look_up` searches the table of partners (Algorithm 3).
+    /// The oldest match from one source. After the base level, `look_up` searches the table of partners
+    /// (Algorithm 3).
     #[inline]
     pub fn find(
         &self,
@@ -309,7 +310,7 @@ impl<T: QueueEntry> SplitQueue<T> {
         self.shared.range(self.older..).map(|entry| &entry.value)
     }
 
-    /// With entries of age `since`.
+    /// Starts a new level with entries of age `since`.
     pub fn start_level(&mut self, since: u64) {
         self.older = self.shared.len();
         self.base_until = self.base_until.min(since);

@@ -119,7 +119,7 @@ impl<R: BufRead> Stream<R> {
         Err(self.lines.wrong(format!("the text ends within a call of {name}")))
     }
 
-    /// Without wall clock times, which are then 0, processor times.
+    /// Times of a call. If wall clock times were not recorded, the times are 0, and processor times are used.
     fn times(&mut self, started: &StartedCall, wall: Time, cpu: Time) -> (i64, i64) {
         if (started.wall, wall) == ((0, 0), (0, 0)) {
             return self.cpu.nanoseconds(started.cpu, cpu);

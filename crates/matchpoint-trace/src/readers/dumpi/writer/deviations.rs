@@ -12,7 +12,7 @@ const NAMED: usize = 8;
 pub struct Deviations {
     /// Unchanged.
     pub written: u64,
-    /// By function: the format does not have these.
+    /// Numbers of omitted calls, by function: the format does not have these functions.
     pub left_out: BTreeMap<Function, u64>,
     /// Calls of a first function that became calls of a second.
     pub stand_ins: BTreeMap<(Function, Function), u64>,
@@ -42,7 +42,7 @@ impl Deviations {
         self.members += members;
     }
 
-    /// In full sentences.
+    /// The deviations in full sentences; empty without deviations.
     pub fn notes(&self) -> Vec<String> {
         let counted = |count: u64, text: &str| (count > 0).then(|| format!("{count} {text}"));
         let notes = [
@@ -85,7 +85,7 @@ impl Deviations {
     }
 }
 
-/// With counts, the most frequent first.
+/// Names with their counts, the most frequent first.
 fn named(counted: impl Iterator<Item = (u64, String)>) -> String {
     let mut counted: Vec<(u64, String)> = counted.collect();
     counted.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));

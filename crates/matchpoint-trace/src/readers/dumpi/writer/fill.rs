@@ -12,7 +12,7 @@ use crate::call::{
 };
 use crate::function::Function;
 
-/// Of an unknown process, never equal to the root's rank.
+/// Rank of an unknown process, never equal to the root's rank.
 const NOT_KNOWN: i32 = -2;
 
 pub(super) struct ArgumentWriter<'w> {
@@ -148,7 +148,8 @@ impl ArgumentWriter<'_> {
         Ok(())
     }
 
-    /// Without a source, a receive from any source would look like a receive from `MPI_PROC_NULL`.
+    /// Adds a source to a status without a source. Without this source, a receive from any source would look
+    /// like a receive from `MPI_PROC_NULL`.
     fn reported(&mut self, source: Peer, status: Option<Status>) {
         let Some(status) = status else { return };
         if source == Peer::Any && !matches!(status.source, Peer::Rank(_)) {

@@ -1,12 +1,12 @@
 //! Message lengths, as counts of elements. A table in the file has the sizes of datatypes.
 
-/// For an unknown size: `MPI_DATATYPE_NULL`, which has size 0.
+/// Datatype for a length of unknown size: `MPI_DATATYPE_NULL`, which has size 0.
 const NONE: u16 = 1;
 /// `MPI_BYTE`
 const BYTE: u16 = 5;
-/// Of the application's datatypes.
+/// First number of the application's datatypes.
 const FIRST_OWN: usize = 28;
-/// For a length without a suitable power of two as divisor.
+/// Number of datatype sizes tried for a length without a suitable power of two as divisor.
 const SIZES_TRIED: u64 = 4096;
 
 pub(super) struct Datatypes(Vec<i32>);

@@ -6,7 +6,7 @@ use super::numbers::UNDEFINED;
 use crate::call::{Call, CommId, NewComm};
 use crate::function::Function;
 
-/// By rank in `MPI_COMM_WORLD`.
+/// Members by rank in `MPI_COMM_WORLD`.
 pub(super) struct Members {
     rank: u32,
     known: HashMap<CommId, Vec<i32>>,
@@ -36,7 +36,7 @@ impl Members {
         }
     }
 
-    /// Of the split: the lowest member, and the position of this process.
+    /// Color and key of the split: the lowest member, and the position of this process.
     pub fn color(&self, own: &[i32], new: CommId) -> (i32, i32) {
         if new == CommId::NULL {
             return (UNDEFINED, 0);

@@ -30,7 +30,7 @@ use crate::function::{Class, Function};
 /// The last version of the tracer.
 const VERSION: Version = Version(13, 0, 0);
 
-/// Of the stream of records.
+/// Offset of the stream of records in the file.
 const BODY: u64 = 8;
 
 static NUMBERS: LazyLock<Vec<Option<u16>>> = LazyLock::new(|| {
@@ -41,20 +41,20 @@ static NUMBERS: LazyLock<Vec<Option<u16>>> = LazyLock::new(|| {
         .collect()
 });
 
-/// Of a rank's file.
+/// Settings of a rank's file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Settings {
-    /// In `MPI_COMM_WORLD`.
+    /// Rank in `MPI_COMM_WORLD`.
     pub rank: u32,
-    /// Of `MPI_COMM_WORLD`.
+    /// Size of `MPI_COMM_WORLD`.
     pub size: u32,
-    /// Of the process.
+    /// Host name of the process.
     pub host: String,
     /// Since 1970; 0 if unknown.
     pub started_s: u64,
 }
 
-/// Of the `.meta` file for `ranks` files named `PREFIX-0000.bin`, ….
+/// Content of the `.meta` file for `ranks` files named `PREFIX-0000.bin`, ….
 pub fn meta(prefix: &str, ranks: u32, started_s: u64) -> String {
     let Version(version, subversion, subsubversion) = VERSION;
     format!(
@@ -63,12 +63,12 @@ pub fn meta(prefix: &str, ranks: u32, started_s: u64) -> String {
     )
 }
 
-/// Of a rank's file.
+/// Name of a rank's file.
 pub fn file_name(prefix: &str, rank: u32) -> String {
     format!("{prefix}-{rank:04}.bin")
 }
 
-/// Of one rank's file.
+/// Writer of one rank's file.
 pub struct Writer<W: Write> {
     out: W,
     settings: Settings,

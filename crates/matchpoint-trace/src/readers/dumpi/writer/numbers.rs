@@ -9,7 +9,7 @@ const ANY: i32 = -1;
 const NO_PROCESS: i32 = -2;
 pub(super) const UNDEFINED: i32 = -32_766;
 
-/// Of the application's communicators and groups.
+/// First number of the application's communicators and groups.
 const FIRST_OWN: u16 = 4;
 /// A request's number less its id: 0 is no request, 1 is null.
 const REQUESTS_FROM: u32 = 4;
@@ -31,9 +31,9 @@ pub(super) fn tag(tag: TagArg) -> i32 {
     }
 }
 
-/// Of communicators or groups. Numbers have 16 bits and are reused when free.
+/// Numbers of communicators or groups. Numbers have 16 bits and are reused when free.
 pub(super) struct Numbers {
-    /// For each id, its number and its creations without a free.
+    /// For each id, its number and its count of creations without a free.
     known: HashMap<u32, (u16, u32)>,
     free: Vec<u16>,
     next: u16,
@@ -101,7 +101,7 @@ enum RequestStart {
     Persistent,
 }
 
-/// In the file. Other requests are written as null.
+/// Requests in the file. Other requests are written as null.
 #[derive(Default)]
 pub(super) struct Requests {
     started: Vec<RequestStart>,

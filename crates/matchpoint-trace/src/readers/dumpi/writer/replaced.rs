@@ -77,7 +77,7 @@ impl Replacements {
         self.taken.insert(handle, ReceiveArgs { source, tag, bytes, ..*args });
     }
 
-    /// For exactly the message that a probe took.
+    /// Arguments of a receive for exactly the message that a probe took.
     fn envelope(&self, handle: HandleId, status: Option<Status>) -> Option<ReceiveArgs> {
         let mut args = *self.taken.get(&handle)?;
         if let Some(status) = status.filter(|status| !status.cancelled) {

@@ -24,7 +24,7 @@ impl Times {
         self.bias as i32
     }
 
-    /// And whether a reader restores the original times.
+    /// Times of a call in the file's form, and whether a reader restores the original times.
     pub fn write(&mut self, enter_ns: i64, leave_ns: i64) -> (Written, Written, bool) {
         let written = |ns: i64| {
             let seconds = ns.div_euclid(SECOND).wrapping_sub(self.bias);
