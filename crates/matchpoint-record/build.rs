@@ -58,6 +58,6 @@ fn compile_for_standard_abi(out: &Path) {
     assert!(status.success(), "{command:?} failed");
 }
 
-/// Those of `src/compiler.rs`, as a test checks.
+/// Equal to the flags in `src/compiler.rs`, as a test checks.
 const FLAGS: &[&str] =
     &["-std=gnu11", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-Wl,--as-needed", "-lpthread", "-ldl"];

@@ -58,6 +58,6 @@ fn compile_for_standard_abi(out: &Path) {
     assert!(status.success(), "{command:?} failed");
 }
 
-/// Those of `matchpoint_record::compiler`; a test compares them.
+/// Compiler flags, equal to the flags in `matchpoint_record::compiler`; a test compares them.
 const FLAGS: &[&str] =
     &["-std=gnu11", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-Wl,--as-needed", "-lpthread", "-ldl"];

@@ -233,7 +233,7 @@ fn row(measured: &Value) -> String {
     )
 }
 
-/// Empty after a failure.
+/// Output of a command, or an empty string after a failure.
 pub(crate) fn output_text(command: &mut Command) -> String {
     let output = command.current_dir(root()).stderr(Stdio::null()).output();
     output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default()

@@ -6,12 +6,12 @@ use spdx::{Expression, LicenseReq, ParseMode};
 use crate::Failure;
 use crate::repository::{metadata, packages, text};
 
-/// These demand only their text with a binary.
+/// Licences that demand only their text with a binary.
 const ALLOWED: [&str; 9] =
     ["0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "BSL-1.0", "ISC", "MIT", "Unicode-3.0", "Zlib"];
 
-/// Not in the distributed binary: a test runs `cbindgen` to write `matchpoint.h`, and `tiny-keccak` is for
-/// WebAssembly only.
+/// Dependencies with other licences that are not in the distributed binary: a test runs `cbindgen` to write
+/// `matchpoint.h`, and `tiny-keccak` is for WebAssembly only.
 const TOOLS: [&str; 2] = ["cbindgen", "tiny-keccak"];
 
 /// The only registry.

@@ -35,7 +35,7 @@ OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR
 /// Beginnings of file names with licence texts, in lower case.
 const NAMES: [&str; 5] = ["license", "licence", "copying", "copyright", "notice"];
 
-/// Equal texts once.
+/// Writes the licence texts of all crates in the binaries, equal texts once.
 ///
 /// # Errors
 /// If cargo cannot list the crates, if a crate has no licence text, or if a file cannot be read or written.

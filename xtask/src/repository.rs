@@ -36,7 +36,7 @@ impl File {
     }
 }
 
-/// Sorted by path.
+/// All text files, sorted by path.
 ///
 /// # Errors
 /// If a folder cannot be read.

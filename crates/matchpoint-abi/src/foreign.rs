@@ -21,7 +21,7 @@ use crate::types::{
     MP_MATCHED, MP_NAMED, MP_NONE, MP_OK, MP_QUEUE_POSTED, MP_QUEUE_UNEXPECTED, MP_QUEUED, Message, Outcome,
 };
 
-/// Its pointer in [`Calls`] may be NULL.
+/// An optional function of an engine. Its pointer in [`Calls`] may be NULL.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Function {
     /// `retract`.
@@ -87,10 +87,10 @@ impl Function {
     }
 }
 
-/// See the [module](self).
+/// An engine of a foreign library: see the [module](self).
 pub struct ForeignEngine {
     engine: NonNull<types::Engine>,
-    /// Declared after `engine`: [`Drop`] destroys the engine before the library is unloaded.
+    /// Declared after `engine`, because [`Drop`] destroys the engine before the library is unloaded.
     _library: Library,
 }
 
@@ -174,7 +174,7 @@ fn required<F>(function: Option<F>, name: &str) -> F {
     function.unwrap_or_else(|| panic!("the engine has no {name}"))
 }
 
-/// Collected by a callback, which must not panic: an undefined entry is reported later.
+/// Entries collected by a callback. A callback must not panic, so an undefined entry is reported later.
 struct Collected<T> {
     entries: T,
     undefined_kind: Option<i32>,

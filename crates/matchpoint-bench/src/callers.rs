@@ -166,7 +166,7 @@ fn prepare(engine: &dyn Concurrent, sharing: Sharing) {
     }
 }
 
-/// Up to the refusal by a full table.
+/// Results of the calls, up to the refusal by a full table.
 #[derive(Default)]
 struct Answers {
     full: Option<Full>,

@@ -50,7 +50,7 @@ pub struct Latencies {
 pub struct EngineLatency {
     /// The engine.
     pub engine: String,
-    /// See [`Engine::substitute`].
+    /// The engine that replaced it: see [`Engine::substitute`].
     pub substitute: Option<String>,
     /// All calls of all complete stages.
     pub all: Percentiles,

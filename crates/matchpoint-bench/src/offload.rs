@@ -50,11 +50,11 @@ pub struct Cost {
 pub struct Costs {
     /// A post in the application's thread.
     pub post: Cost,
-    /// Handed to the other thread.
+    /// A post handed to the other thread.
     pub post_offloaded: Cost,
     /// An arrival in the application's thread.
     pub arrive: Cost,
-    /// Polled.
+    /// A polled completion.
     pub completion_offloaded: Cost,
 }
 
@@ -63,7 +63,7 @@ pub struct Costs {
 pub struct OffloadCost {
     /// The engine.
     pub engine: String,
-    /// See [`Engine::substitute`].
+    /// The engine that replaced it: see [`Engine::substitute`].
     pub substitute: Option<String>,
     /// Costs of the calls.
     pub costs: Result<Costs, Full>,

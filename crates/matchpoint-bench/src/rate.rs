@@ -168,7 +168,7 @@ pub struct Rate {
     pub scenario: Scenario,
     /// Name of the engine without its threads.
     pub engine: String,
-    /// See [`Engine::substitute`].
+    /// The engine that replaced it: see [`Engine::substitute`].
     pub substitute: Option<String>,
     /// If the engine has this parameter.
     pub threads: Option<usize>,

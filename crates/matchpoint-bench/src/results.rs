@@ -24,11 +24,11 @@ pub struct Results {
 pub struct Cell {
     /// The workload.
     pub workload: String,
-    /// Its size.
+    /// Size of the workload.
     pub n: usize,
     /// The engine.
     pub engine: String,
-    /// See [`Engine::substitute`](matchpoint::Engine::substitute).
+    /// The engine that replaced it: see [`Engine::substitute`](matchpoint::Engine::substitute).
     pub substitute: Option<String>,
     /// The outcome.
     pub outcome: Outcome,

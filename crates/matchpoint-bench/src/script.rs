@@ -180,9 +180,9 @@ pub struct Part {
     pub standing: Vec<Phase>,
     /// Timed as a whole.
     pub round: Vec<Phase>,
-    /// Cancelled after each round, untimed, so that the queues are as before.
+    /// Receives to cancel after each round, untimed, so that the queues are as before.
     pub receives_left: Vec<(u32, Selector)>,
-    /// Retracted after each round.
+    /// Messages to retract after each round.
     pub messages_left: Vec<(u32, Envelope)>,
 }
 

@@ -16,7 +16,7 @@ const MARK: &str = "MPCAL1 ";
 /// Longer than any measurement. Afterwards, the launcher is assumed not to forward standard input.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// Reported before the measurements.
+/// Data that the benchmark reports before the measurements.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hello {
     /// Version string of the MPI library.

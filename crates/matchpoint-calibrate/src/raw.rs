@@ -86,7 +86,7 @@ impl Repeated {
     }
 }
 
-/// Only of a complete calibration.
+/// The last line of a complete calibration.
 #[derive(Serialize, Deserialize)]
 struct End {
     complete: bool,

@@ -10,7 +10,7 @@ pub(crate) trait Numbers {
         context
     }
 
-    /// Not called for an unknown source.
+    /// New source. The method is not called for an unknown source.
     fn source(&mut self, source: Rank) -> Rank {
         source
     }

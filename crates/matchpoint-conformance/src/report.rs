@@ -24,7 +24,7 @@ pub struct Report {
     pub substitute: Option<Substitute>,
 }
 
-/// See [`Engine::substitute`].
+/// A fallback engine that replaced another engine: see [`Engine::substitute`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Substitute {
     /// The first fallback engine.
@@ -36,7 +36,7 @@ pub struct Substitute {
 /// A broken law, with the shortest script found.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Violation {
-    /// How the last event of the script broke which law.
+    /// The law, and how the last event of the script broke the law.
     pub broken: Broken,
     /// The script.
     pub events: Vec<Event>,

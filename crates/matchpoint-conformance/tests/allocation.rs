@@ -47,7 +47,7 @@ const PATTERNS: &[Pattern] = &[
     Pattern { name: "all sorts, rarely", any_source: 997, any_tag: 1499, masked: 4001, cancelled: 701 },
 ];
 
-/// Both queues of one context grow to [`DEPTH`] and shrink.
+/// Both queues of one context grow to [`DEPTH`] and shrink, as in applications.
 struct Program {
     pattern: Pattern,
     choices: Choices<'static>,

@@ -35,7 +35,7 @@ const CONTEXT_BYTES: usize = 64;
 /// provider therefore delivers the message to a separate buffer, with a separate context. When the application reads
 /// the completion, the provider copies the part that fits and returns `FI_ETRUNC`.
 pub struct TruncatedReceive {
-    /// Its address is stable.
+    /// The context for the core provider. The address of the context is stable.
     core_context: Box<[u8; CONTEXT_BYTES]>,
     context: *mut c_void,
     buffers: Vec<iovec>,
@@ -92,8 +92,8 @@ impl TruncatedReceive {
 #[derive(Default)]
 pub struct CompletionList {
     pub ready: VecDeque<Completion>,
-    /// Read after all current completions of the core provider: a multi-receive buffer is released after its
-    /// last message.
+    /// Completions that the application reads after all current completions of the core provider: a
+    /// multi-receive buffer is released after its last message.
     pub deferred: VecDeque<Completion>,
     /// Receives that the core provider completes, and the application reads as errors.
     pub truncated: Vec<TruncatedReceive>,

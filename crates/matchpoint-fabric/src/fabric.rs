@@ -60,7 +60,7 @@ struct Domain {
     lock: Lock,
     ops: Patch<OpsDomain>,
     fid_ops: Patch<Ops>,
-    /// Only in a locked domain.
+    /// Patch for memory registrations, present in a locked domain.
     _mr: Option<Patch<OpsMr>>,
 }
 

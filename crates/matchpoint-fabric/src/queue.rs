@@ -337,7 +337,7 @@ impl Queue {
         ReadBuffer { buf: buf.cast(), sources, count, taken: 0, entry_bytes: self.entry_bytes }
     }
 
-    /// Up to the first error.
+    /// Reads the ready completions, up to the first error.
     #[inline]
     fn take_ready(&mut self, output: &mut ReadBuffer) -> isize {
         output.append_all(&mut self.own.ready);

@@ -45,7 +45,7 @@ struct Shape {
     shift: u32,
 }
 
-/// Twice the entries: a pass reads one copy and writes the other.
+/// Memory for one side, twice its entries: a pass reads one copy and writes the other.
 #[derive(Debug)]
 struct SideMemory<M: Machine> {
     envelopes: [Buffer<M>; 2],

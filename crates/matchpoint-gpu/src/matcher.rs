@@ -221,7 +221,7 @@ mod tests {
         assert_ne!(Method::of(1 << 20, 1 << 20, 10, 1024, false), Method::WholeCard);
     }
 
-    /// Such as one block for a million messages.
+    /// The chosen method is never much slower than another, such as one block for a million messages.
     #[test]
     fn short_side_does_not_select_method() {
         for (messages, receives, wildcards, way) in [

@@ -19,7 +19,7 @@ pub struct Recorded {
     envelopes: Vec<Envelope>,
     selectors: Vec<Selector>,
     segments: Vec<Segment>,
-    /// Found by a CPU engine in all batches.
+    /// Pairs that a CPU engine found in all batches.
     pub matches: usize,
     /// Events were left out because of the limit.
     pub is_cut: bool,
@@ -125,7 +125,7 @@ impl Recorded {
         Ok(recorded)
     }
 
-    /// Unless a side is empty or nothing is new. Returns false at the limit.
+    /// Adds a batch of `process`, unless it has no new entries or an empty side. Returns false at the limit.
     fn add(&mut self, process: &Process, limit: usize) -> bool {
         if process.collected() == (0, 0) || process.messages.is_empty() || process.receives.is_empty() {
             return true;

@@ -149,21 +149,21 @@ pub(crate) fn time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Paramet
     checked(deserializer, ParameterEstimate::time_problem)
 }
 
-/// Optional.
+/// Reads an optional time.
 pub(crate) fn seconds<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<ParameterEstimate>, D::Error> {
     time(deserializer).map(Some)
 }
 
-/// Optional.
+/// Reads an optional rate.
 pub(crate) fn rate<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<ParameterEstimate>, D::Error> {
     checked(deserializer, |estimate| estimate.rate_problem(false)).map(Some)
 }
 
-/// Optional; may be infinite.
+/// Reads an optional rate that may be infinite.
 pub(crate) fn limit<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<ParameterEstimate>, D::Error> {

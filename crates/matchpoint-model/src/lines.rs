@@ -1,6 +1,7 @@
 //! Lines of keys in a TOML file, for errors found after parsing.
 
-/// Counted from 1; the line of the table if it lacks the key. The name `""` is the part before all tables.
+/// Line of a key, counted from 1, or line of its table if the table lacks the key. The name `""` is the part
+/// before all tables.
 ///
 /// Expects one table or key per line, as [`Machine::to_toml`](crate::Machine::to_toml) writes. In other forms
 /// the result is `None` or too small.

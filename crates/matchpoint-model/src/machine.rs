@@ -56,7 +56,7 @@ pub struct Machine {
 pub struct Provenance {
     /// Person or organization that measured.
     pub who: String,
-    /// Such as `2026-11-22`.
+    /// Date, such as `2026-11-22`.
     pub when: String,
     /// Processor, cores, network, operating system.
     pub host: String,

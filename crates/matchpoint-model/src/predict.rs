@@ -83,9 +83,9 @@ pub struct Prediction {
     pub worst: u32,
     /// The slowest process at each end of the intervals (as [`End::ALL`]).
     pub longest: [Split; 3],
-    /// Longest in the postal model; `None` if the machine lacks a parameter.
+    /// Longest transport time of a process in the postal model; `None` if the machine lacks a parameter.
     pub postal_s: Option<f64>,
-    /// Longest in the max-rate model; `None` if the machine lacks a parameter.
+    /// Longest transport time of a process in the max-rate model; `None` if the machine lacks a parameter.
     pub max_rate_s: Option<f64>,
     /// ℓ: on the link with the highest load, by equation 7 or counted. 0 without off-node messages.
     pub link_bytes: f64,

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use crate::estimate::End;
 use crate::machine::{GammaAt, Machine, Missing, QueueSearch};
 
-/// Relative to the receives.
+/// Order of messages relative to their receives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SearchOrder {
     /// Equation 3: γ n².

@@ -92,7 +92,7 @@ impl Arrivals {
         }
     }
 
-    /// Removed without a match.
+    /// An entry was removed from its queue without a match.
     #[cold]
     pub fn removed(&mut self, id: u64) {
         self.arrived.remove(&id);

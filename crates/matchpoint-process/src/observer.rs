@@ -65,13 +65,13 @@ impl Observer {
         }
     }
 
-    /// Removed without a message.
+    /// A posted receive was removed without a message.
     pub fn cancelled(&mut self, id: u64) {
         self.tally.posted_now -= 1;
         self.removed(id);
     }
 
-    /// Removed without a receive.
+    /// An unexpected message was removed without a receive.
     pub fn retracted(&mut self, id: u64) {
         self.tally.unexpected_now -= 1;
         self.removed(id);

@@ -46,7 +46,7 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Not in the report yet.
+    /// An endpoint that the report does not contain yet.
     pub fn new(front_end: &'static str) -> Self {
         Endpoint { front_end, opened: Moment::now(), index: None }
     }

@@ -22,9 +22,9 @@ pub struct Tally {
     pub moved_to_engine: u64,
     /// Matched probes included.
     pub probes: u64,
-    /// Current length.
+    /// Current length of the posted queue.
     pub posted_now: u64,
-    /// Current length.
+    /// Current length of the unexpected queue.
     pub unexpected_now: u64,
     /// Largest length.
     pub posted_max: u64,

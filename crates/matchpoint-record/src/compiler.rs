@@ -36,7 +36,7 @@ enum Header {
     Folder(PathBuf),
 }
 
-/// Compiled with the header of an MPI library.
+/// A file that is compiled with the header of an MPI library.
 #[derive(Debug, Clone, Copy)]
 pub struct Product {
     /// The name in messages: `the recorder`.
@@ -45,7 +45,7 @@ pub struct Product {
     pub file: &'static str,
     /// See `file`.
     pub folder: &'static str,
-    /// Unpacked before the compilation.
+    /// The sources, unpacked before the compilation.
     pub sources: &'static [Sources],
     /// Includes all other sources.
     pub main: &'static str,
@@ -53,7 +53,7 @@ pub struct Product {
     pub flags: &'static [&'static str],
     /// Linked with the MPI library, so a header is not sufficient.
     pub is_linked: bool,
-    /// Compiled for MPI's standard binary interface: needs neither header nor compiler.
+    /// The product compiled for MPI's standard binary interface, which needs neither header nor compiler.
     pub standard_abi: Option<&'static [u8]>,
 }
 
@@ -69,7 +69,7 @@ pub(crate) const RECORDER: Product = Product {
     standard_abi: Some(shim::STANDARD_ABI),
 };
 
-/// Ready to be loaded or started.
+/// A [`Product`] that is ready to be loaded or started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Compiled {
     /// The path.
@@ -150,7 +150,7 @@ fn prune(cache: &Path, file: &str) {
     }
 }
 
-/// Since the last read or write.
+/// Returns the time since the last read or write of a file.
 fn unused(file: &Path) -> Option<Duration> {
     let found = fs::metadata(file).ok()?;
     let used = found.modified().ok()?.max(found.accessed().ok()?);

@@ -76,7 +76,7 @@ const SYSTEM_LIBRARIES: &[&str] = &[
     "libtinfo",
 ];
 
-/// These functions start programs or open libraries.
+/// Functions that start programs or open libraries.
 const STARTING_FUNCTIONS: &[&str] = &["dlopen", "dlmopen", "fork", "vfork", "clone", "system", "popen"];
 
 /// True if a program cannot call MPI: it depends on system libraries only, opens no libraries and starts no

@@ -16,9 +16,9 @@ use crate::linked::{self, Family};
 pub struct Preload {
     words: Vec<String>,
     launcher: Option<Launcher>,
-    /// Compiled for the command's MPI.
+    /// The library compiled for the command's MPI.
     pub library: Compiled,
-    /// Loaded before `library`.
+    /// Libraries loaded before it.
     before: Vec<PathBuf>,
 }
 

@@ -34,7 +34,7 @@ pub struct Settings {
     pub command: Vec<String>,
 }
 
-/// Ready to run.
+/// A job that is ready to run.
 #[derive(Debug)]
 pub struct Recording {
     settings: Settings,

@@ -26,7 +26,7 @@ pub(crate) enum Owner {
 /// A receive, from its post to its completion.
 pub(crate) struct PostedReceive {
     pub selector: Label,
-    /// Counted over all receives and messages.
+    /// Number of the receive, counted over all receives and messages.
     pub number: u64,
     /// As in [`Step::site`](crate::step::Step::site).
     pub site: u32,

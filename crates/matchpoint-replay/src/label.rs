@@ -24,7 +24,7 @@ pub(crate) struct Label {
 pub(crate) struct WildcardClass(u8);
 
 impl WildcardClass {
-    /// Including the exact class.
+    /// Number of wildcard classes, including the exact class.
     pub const COUNT: usize = 4;
 
     #[inline]
@@ -32,7 +32,7 @@ impl WildcardClass {
         usize::from(self.0)
     }
 
-    /// Including this class.
+    /// Wildcard classes that include the wildcards of this class.
     #[inline]
     pub fn supersets(self) -> impl Iterator<Item = WildcardClass> {
         (0..WildcardClass::COUNT as u8).filter(move |way| way & self.0 == self.0).map(WildcardClass)

@@ -24,7 +24,7 @@ pub struct SearchTime {
 pub struct LibraryCost {
     /// Measured pairs of ranks; 0 for [typical] costs.
     pub pairs: u32,
-    /// Both ranks of each pair are on one host.
+    /// True if both ranks of each pair are on one host.
     pub same_host: bool,
     /// Cost of an attempt in the posted queue.
     pub posted: Curve,

@@ -373,7 +373,7 @@ mod tests {
         assert_eq!(records.len(), 0);
     }
 
-    /// Although the tags differ.
+    /// An arrival compares few receives, although the tags of the receives differ.
     #[test]
     fn wildcard_receives_fill_bins_evenly() {
         let (mut matcher, mut receives) = (Matcher::new(), Slab::default());

@@ -187,9 +187,9 @@ pub struct TraceFacts {
     pub missing: Vec<(u32, String)>,
     /// Read.
     pub calls: u64,
-    /// Not written by the tracer.
+    /// Number of calls that the tracer did not write.
     pub calls_left_out: u64,
-    /// Written by the tracer, but no longer in the files.
+    /// Number of calls that the tracer wrote but that the files no longer contain.
     pub calls_cut_off: u64,
     /// Ranks that lack an unknown number of last calls, ascending. Without ranks in `missing`.
     pub ended_early: Vec<u32>,
@@ -321,7 +321,7 @@ pub struct CommunicatorFacts {
     pub origin: String,
     /// Processes.
     pub size: u32,
-    /// Sent in the communicator.
+    /// Number of messages sent in the communicator.
     pub messages: u64,
     /// False if the members are unknown and ranks were treated as ranks of `MPI_COMM_WORLD`.
     pub resolved: bool,
@@ -345,7 +345,7 @@ pub struct EngineMeasurements {
     pub name: String,
     /// If in use.
     pub substitute: Option<Substitute>,
-    /// Executed fraction of the searches, 0 to 1. Below 1, times, attempts and depths are estimates.
+    /// Fraction of the searches that was executed, 0 to 1. Below 1, times, attempts and depths are estimates.
     pub sampled: f64,
     /// The engine was stopped because its table was full ([`Refused::Full`](matchpoint::Refused::Full)).
     pub full: bool,

@@ -89,7 +89,7 @@ pub(crate) struct RankObserver {
     conflicts_in_block: u64,
 }
 
-/// Half the bytes of a [`Receive`].
+/// A matched receive, in half the bytes of a [`Receive`].
 struct MatchedReceive {
     selector: Label,
     order: u32,

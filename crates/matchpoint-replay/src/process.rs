@@ -71,10 +71,10 @@ pub(crate) struct Lane {
     pub state: LaneState,
     /// Recorded end of the blocking call, if it limits arrivals.
     pub deadline_ns: i64,
-    /// Separate, because every call writes the other state.
+    /// The last blocking probe. A separate field, because every call writes the other state.
     pub probe: Option<Probe>,
     pub next: Option<Box<ReadCall>>,
-    /// Read ahead; empty while `next` is unknown, and for a process with one thread.
+    /// Calls read ahead; empty while `next` is unknown, and for a process with one thread.
     pub later: VecDeque<Box<ReadCall>>,
 }
 

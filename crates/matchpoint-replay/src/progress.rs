@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 /// The order of updates has no meaning.
 #[derive(Debug, Default)]
 pub struct Progress {
-    /// Read so far, over all passes.
+    /// Bytes read so far, summed over all passes.
     pub bytes: AtomicU64,
     /// Bytes to read, summed over all passes.
     pub bytes_total: AtomicU64,

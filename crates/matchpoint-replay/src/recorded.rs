@@ -121,7 +121,7 @@ struct Assignment<'a> {
     communicators: &'a Communicators,
     process: usize,
     rank: u32,
-    /// Sorted by post.
+    /// Matches sorted by the time of the post.
     matches: Vec<ObservedMatch>,
     /// Posted before the current call.
     passed: usize,

@@ -41,11 +41,11 @@ pub(crate) enum Kind {
     },
 }
 
-/// Half the bytes of a step.
+/// A step in half the bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CompactStep {
     at_ns: i64,
-    /// Among the ranks with a stream.
+    /// Index of the process among the ranks with a stream.
     pub process: u32,
     kind: CompactKind,
     /// `other` is the matched entry.
@@ -182,7 +182,7 @@ pub(crate) trait StepSink {
 /// Recorded only for processes with one thread.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CallEnd {
-    /// Among the ranks with a stream.
+    /// Index of the process among the ranks with a stream.
     pub process: u32,
     /// Recorded duration, at most the type's maximum.
     pub took_ns: u32,

@@ -17,7 +17,8 @@ const SYNCHRONISATIONS_MAX: usize = 16;
 
 const CALLS_PER_REPORT: u64 = 8192;
 
-/// Stored calls of all ranks, about 100 bytes each. A later pass reads more than these again.
+/// Maximum number of stored calls of all ranks together, with about 100 bytes each. A later pass reads more
+/// than these again.
 const MEMBERSHIP_CALLS_MAX: usize = 1 << 16;
 
 /// Number of recent calls that a new call is compared with.
@@ -82,7 +83,7 @@ pub(crate) fn survey(trace: &dyn Trace, progress: &Progress) -> Result<Vec<RankS
     Ok(surveys)
 }
 
-/// Stored once: thousands of ranks may list all ranks.
+/// Lists of members, stored once: thousands of ranks may list all ranks.
 #[derive(Default)]
 pub(crate) struct MemberLists {
     lists: Mutex<ListSet>,

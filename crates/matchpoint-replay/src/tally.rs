@@ -24,7 +24,7 @@ pub(crate) struct Tally {
     pub released: BTreeMap<&'static str, u64>,
     pub made_up_messages: u64,
     pub lost_messages: u64,
-    /// See [`ArrivalFacts`](crate::measurements::ArrivalFacts).
+    /// Number of moved arrivals, see [`ArrivalFacts`](crate::measurements::ArrivalFacts).
     pub arrivals_moved: u64,
     pub arrivals_outside: u64,
     /// Number of ranks with an unresolved communicator.

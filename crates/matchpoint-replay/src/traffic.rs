@@ -18,7 +18,7 @@ use crate::{Measurements, Options, Progress, ReplayError};
 pub struct TrafficClasses<'a> {
     /// Number of phases, at least 1. Phases divide the time between the first and the last message equally.
     pub phases: u32,
-    /// Ascending, in bytes.
+    /// Ascending limits in bytes between size classes.
     pub size_limits: &'a [u64],
 }
 

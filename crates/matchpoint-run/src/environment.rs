@@ -59,7 +59,7 @@ pub fn variables(
     all
 }
 
-/// These variables direct all messages to a libfabric provider, including messages within a host.
+/// Returns variables that direct all messages to a libfabric provider, including messages within a host.
 pub fn provider_variables(stack: &Stack, provider: &str) -> Vec<Variable> {
     let mut all = Vec::new();
     let mut set = |name, value: &str, why| all.push(Variable { name, value: value.to_owned(), why });

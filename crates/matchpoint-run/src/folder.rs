@@ -15,7 +15,7 @@ use tempfile::{Builder, TempDir};
 use crate::error::RunError;
 use crate::hosts::Hosts;
 
-/// Loaded by processes at run time.
+/// A Matchpoint library that processes load at run time.
 #[derive(Debug, Clone, Copy)]
 pub struct Library {
     /// Name in messages.
@@ -224,7 +224,7 @@ fn remove_files(folder: &Path, endings: &[&str]) -> Result<(), RunError> {
     Ok(())
 }
 
-/// Sorted. `folder` may also be one file.
+/// Returns the providers in a folder, sorted. `folder` may also be one file.
 fn provider_files(folder: &Path) -> Vec<(String, PathBuf)> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let paths = if folder.is_file() { vec![folder.to_owned()] } else { entries.collect() };

@@ -54,7 +54,7 @@ pub enum Position {
     Below(Box<Below>),
 }
 
-/// Ready to run.
+/// A job that is ready to run.
 #[derive(Debug)]
 pub struct Job {
     command: Vec<String>,

@@ -19,9 +19,9 @@ pub struct LauncherOptions {
     pub hosts: Vec<String>,
     /// Host files of `-f FILE` or `--hostfile FILE`.
     pub host_files: Vec<PathBuf>,
-    /// Such as `-N 2` of srun.
+    /// Number of nodes, such as `-N 2` of srun.
     pub nodes: Option<u64>,
-    /// Such as `-n 8`, summed over the parts of the command between `:`.
+    /// Number of ranks, such as `-n 8`, summed over the parts of the command between `:`.
     pub ranks: Option<u64>,
     /// A program that is missing on this host: the first word with a slash, else the first that is neither an
     /// option nor a known argument.

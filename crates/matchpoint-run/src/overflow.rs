@@ -66,7 +66,7 @@ pub struct Overflow {
 pub struct Settings<'a> {
     /// `hybrid`, `bins:n=7`
     pub engine: &'a str,
-    /// See [`Limit`].
+    /// Limit of receives in the MPI library, see [`Limit`].
     pub limit: Limit,
     /// Processes without overflowed receives write no report.
     pub quiet: bool,
@@ -132,7 +132,7 @@ impl Overflow {
         self.preload.load_before(library);
     }
 
-    /// Including the loader's variables.
+    /// Returns all environment variables, including the loader's variables.
     pub fn variables(&self) -> Vec<Variable> {
         let (name, value) = self.preload.variable(&self.library);
         let value = value.to_string_lossy().into_owned();

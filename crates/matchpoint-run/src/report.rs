@@ -15,7 +15,7 @@ pub struct Process {
     pub pid: u64,
     /// Rank in `MPI_COMM_WORLD`, according to the launcher.
     pub rank: Option<u64>,
-    /// Such as `2.5`.
+    /// Version of libfabric, such as `2.5`.
     pub libfabric: String,
     /// Why the core provider matches the messages of some endpoints.
     pub unmatched: Vec<String>,
@@ -171,7 +171,7 @@ impl Rank {
     }
 }
 
-/// Sorted by rank, without incomplete files.
+/// Reads the reports in a folder, sorted by rank. Incomplete files are skipped.
 pub fn read(folder: &Path) -> Vec<Process> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let files = entries.filter(|path| path.extension().is_some_and(|extension| extension == "json"));

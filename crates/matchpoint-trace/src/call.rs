@@ -88,7 +88,7 @@ pub enum SendMode {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SendArgs {
     pub mode: SendMode,
-    /// Never [`Peer::Any`].
+    /// Destination; never [`Peer::Any`].
     pub dest: Peer,
     pub tag: i32,
     pub comm: CommId,
@@ -274,7 +274,7 @@ pub enum Action {
     Collective {
         comm: CommId,
         root: Option<u32>,
-        /// Sent or received by this process, according to the trace.
+        /// Bytes that this process sends or receives, according to the trace.
         bytes: Option<u64>,
         request: Option<RequestId>,
     },
@@ -282,7 +282,7 @@ pub enum Action {
     CollectiveInit {
         comm: CommId,
         root: Option<u32>,
-        /// Sent or received by this process, according to the trace.
+        /// Bytes that this process sends or receives, according to the trace.
         bytes: Option<u64>,
         request: RequestId,
     },

@@ -8,7 +8,7 @@ pub struct SearchCost {
     /// Measured pairs of ranks.
     #[serde(default = "one")]
     pub pairs: u32,
-    /// Both ranks of a pair were on one host.
+    /// True if both ranks of a pair were on one host.
     pub same_host: bool,
     /// Lengths of the searched queues.
     pub lengths: Vec<u32>,
@@ -21,7 +21,7 @@ pub struct SearchCost {
     pub unexpected: Option<EntryCost>,
     /// Unexpected messages, searched by a receive from any source.
     pub unexpected_any: Option<EntryCost>,
-    /// Ascending by number of messages; empty if not measured.
+    /// Costs of bursts, ascending by number of messages; empty if not measured.
     #[serde(default)]
     pub bursts: Vec<BurstCost>,
     /// A message without a search, while every rank sends a burst to the next rank: mean of several bursts

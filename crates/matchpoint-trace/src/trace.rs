@@ -6,7 +6,7 @@ use crate::call::Call;
 use crate::error::TraceError;
 use crate::search::SearchCost;
 
-/// Known before the streams are read.
+/// Properties of a trace, known before its streams are read.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Description {
     /// Format with version: `DUMPI 13.0.0`.
@@ -27,9 +27,9 @@ pub struct Description {
     pub missing: Vec<Missing>,
     /// Bytes of all streams, for the display of progress.
     pub bytes: u64,
-    /// Not written, according to the tracer.
+    /// Number of calls that the tracer reports as not written.
     pub calls_left_out: u64,
-    /// Written by the tracer, but no longer in the files.
+    /// Number of calls that the tracer wrote but that the files no longer contain.
     pub calls_cut_off: u64,
     /// Ranks with an unknown number of missing last calls, ascending: the process died, or its file is
     /// incomplete. Without ranks in `missing`.
@@ -73,7 +73,7 @@ pub trait Trace: Send + Sync {
     /// The properties.
     fn description(&self) -> &Description;
 
-    /// Ascending.
+    /// Ranks with a stream, ascending.
     fn present(&self) -> &[u32];
 
     /// The stream of a present rank, which may be opened several times.

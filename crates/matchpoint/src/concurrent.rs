@@ -38,15 +38,15 @@ use crate::hints::Hints;
 
 /// Methods correspond to those of [`Engine`]; see the [module](self).
 pub trait Concurrent: Send + Sync {
-    /// [`Engine::post_exact`]
+    /// As [`Engine::post_exact`]
     fn post_exact(&self, id: RecvId, pair: Pair, tag: Tag) -> Result<Option<MsgId>, Refused> {
         self.post_selector(id, &Selector::of(pair, tag.0, 0))
     }
 
-    /// [`Engine::post_selector`]
+    /// As [`Engine::post_selector`]
     fn post_selector(&self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused>;
 
-    /// [`Engine::arrive`]
+    /// As [`Engine::arrive`]
     fn arrive(&self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused>;
 
     /// [`post_selector`](Concurrent::post_selector) with the fields of a receive.
@@ -61,12 +61,12 @@ pub trait Concurrent: Send + Sync {
         self.arrive(message.id, message.envelope.pair(), message.envelope.tag)
     }
 
-    /// [`Engine::arrive_batch`]. The default calls [`arrive`](Concurrent::arrive) for each message in turn.
+    /// As [`Engine::arrive_batch`]. The default calls [`arrive`](Concurrent::arrive) for each message in turn.
     fn arrive_batch(&self, messages: &[Message], out: &mut Vec<Option<RecvId>>) -> Result<(), Refused> {
         arrive_each(messages, out, |_, _| (), |message| self.arrive_message(message))
     }
 
-    /// [`Engine::deliver_batch`]. `deliver` must neither call this engine nor wait for a thread that calls
+    /// As [`Engine::deliver_batch`]. `deliver` must neither call this engine nor wait for a thread that calls
     /// it: such a call may wait for the end of the batch. After a panic in `deliver`, `deliver_batch` panics,
     /// and other threads can still use the engine. The engine inside determines which later messages have
     /// arrived.
@@ -79,33 +79,33 @@ pub trait Concurrent: Send + Sync {
         arrive_each(messages, out, deliver, |message| self.arrive_message(message))
     }
 
-    /// [`Engine::probe`]. Another thread may take the message before this call returns.
+    /// As [`Engine::probe`]. Another thread may take the message before this call returns.
     fn probe(&self, selector: &Selector) -> Option<MsgId>;
 
-    /// [`Engine::matched_probe`]. Only one thread gets the message.
+    /// As [`Engine::matched_probe`]. Only one thread gets the message.
     fn matched_probe(&self, selector: &Selector) -> Option<MsgId>;
 
-    /// [`Engine::cancel`]
+    /// As [`Engine::cancel`]
     fn cancel(&self, receive: &Receive) -> bool;
 
-    /// [`Engine::retract`]
+    /// As [`Engine::retract`]
     fn retract(&self, message: &Message) -> bool;
 
-    /// [`Engine::readdress`]. The message gets its source and its match at one moment, without an outer lock.
+    /// As [`Engine::readdress`]. The message gets its source and its match at one moment, without an outer lock.
     /// [`Unchanged`](Readdressed::Unchanged) may be returned before another thread returns from the call that
     /// took the message.
     fn readdress(&self, message: &Message, source: Rank) -> Result<Readdressed, Refused>;
 
-    /// [`Engine::set_hints`]
+    /// As [`Engine::set_hints`]
     fn set_hints(&self, context: ContextId, hints: Hints) -> Result<(), Refused>;
 
-    /// [`Engine::close`]
+    /// As [`Engine::close`]
     fn close(&self, context: ContextId, drained: &mut Drained);
 
-    /// [`Engine::fail_source`]
+    /// As [`Engine::fail_source`]
     fn fail_source(&self, context: ContextId, source: Rank, drained: &mut Drained);
 
-    /// [`Engine::visit`], at one moment. `each` must not call this engine.
+    /// As [`Engine::visit`], at one moment. `each` must not call this engine.
     fn visit(&self, queue: Queue, each: &mut dyn FnMut(Entry));
 
     /// Exact without concurrent calls.
@@ -117,7 +117,7 @@ pub trait Concurrent: Send + Sync {
     /// [`Engine::substitute`] of the first engine with a fallback in use.
     fn substitute(&self) -> Option<String>;
 
-    /// [`Engine::footprint`], locks included.
+    /// As [`Engine::footprint`], locks included.
     fn footprint(&self) -> Footprint;
 }
 

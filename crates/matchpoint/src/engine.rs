@@ -369,7 +369,7 @@ pub trait Engine: Send {
     /// Memory in use, in bytes.
     fn footprint(&self) -> Footprint;
 
-    /// Zero in an engine without counters.
+    /// Entries compared so far; zero in an engine without counters.
     fn attempts(&self) -> Attempts {
         Attempts::default()
     }

@@ -161,7 +161,7 @@ impl Selector {
         Selector::of(envelope.pair(), envelope.tag.0, 0)
     }
 
-    /// Never wild.
+    /// The context of the receive, which is never wild.
     #[inline]
     pub fn context(&self) -> ContextId {
         self.pair().context()

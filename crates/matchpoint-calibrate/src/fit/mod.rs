@@ -13,9 +13,9 @@ mod squares;
 /// A parameter with its confidence interval ([`robust::CONFIDENCE`]).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Range {
-    /// Never negative.
+    /// The estimated value, never negative.
     pub value: f64,
-    /// Never negative.
+    /// Low end of the interval, never negative.
     pub low: f64,
     /// Infinite for a time if one round has no more measurements than parameters.
     pub high: f64,

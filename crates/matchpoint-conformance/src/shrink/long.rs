@@ -61,7 +61,7 @@ fn with_tag(event: &Event, of_receives: u64, of_messages: u64) -> Event {
     }
 }
 
-/// Only occupies a queue.
+/// A receive or message without a match, which only occupies a queue.
 fn filler(event: &Event) -> Event {
     with_tag(event, 1_000_000, 1_000_001)
 }
@@ -82,7 +82,7 @@ fn replace_by_fillers(events: &mut Vec<Event>, range: Range<usize>, fails: Fails
     }
 }
 
-/// Equal except for the ids.
+/// Returns true if the calls are equal except for their ids.
 fn is_repetition(one: &Event, other: &Event) -> bool {
     match (one, other) {
         (Event::Post(one), Event::Post(other)) => one.selector == other.selector,

@@ -35,8 +35,8 @@ pub struct CqErrEntry {
     pub prov_errno: c_int,
     pub err_data: *mut c_void,
     pub err_data_size: usize,
-    /// Since libfabric 1.20. The provider never writes the field, because older applications pass a shorter
-    /// structure.
+    /// A field since libfabric 1.20. The provider never writes the field, because older applications pass a
+    /// shorter structure.
     pub src_addr: Addr,
 }
 

@@ -61,7 +61,7 @@ pub struct PeerEndpoint {
     /// Installed when the endpoint is enabled.
     receives: Option<(Patch<OpsTagged>, Patch<OpsMsg>)>,
     lock: Lock,
-    /// Only in a locked domain.
+    /// Other patched tables of a locked domain.
     _rma: Option<Patch<OpsRma>>,
     _atomic: Option<Patch<OpsAtomic>>,
 }

@@ -35,7 +35,7 @@ impl ReadBuffer {
         true
     }
 
-    /// Up to the first error.
+    /// Appends completions of the provider, up to the first error.
     pub(super) fn append_all(&mut self, from: &mut VecDeque<Completion>) {
         while self.taken < self.count && from.front().is_some_and(|next| next.error == 0) {
             let Some(next) = from.pop_front() else { break };

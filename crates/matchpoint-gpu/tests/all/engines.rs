@@ -56,7 +56,7 @@ fn numbers_within_envelopes_keep_laws() {
 struct Failing {
     inner: Emulation,
     left: AtomicU32,
-    /// Another process occupies the machine.
+    /// True if another process occupies the machine now.
     is_taken: AtomicBool,
     /// Queries and launches between changes of `is_taken`. 0: no changes.
     turns: AtomicU32,

@@ -48,7 +48,7 @@ impl Resolver<'_> {
         both.filter(|rank| self.present.contains_key(rank)).count()
     }
 
-    /// Although some members have not called the function.
+    /// Completes the oldest creation, although some members have not called the function.
     pub(super) fn complete_oldest_creation(&mut self) -> bool {
         let oldest =
             self.pending.iter().min_by_key(|(key, pending)| (pending.order, **key)).map(|(key, _)| *key);

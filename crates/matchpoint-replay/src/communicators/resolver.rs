@@ -22,7 +22,7 @@ pub(super) struct RankState<'a> {
     pub creations: FxHashMap<Context, u32>,
     /// True if the rank waits for the other members of its creation.
     pub is_waiting: bool,
-    /// Although the result of its creation is known.
+    /// True if the rank waits although the result of its creation is known.
     pub is_waiting_with_result: bool,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct Resolver<'a> {
     /// Maps a world rank to an index into `ranks`.
     pub present: FxHashMap<u32, usize>,
     pub pending: FxHashMap<(Context, u32), PendingCreation>,
-    /// Executed calls, for the age of a creation.
+    /// Number of executed calls, which gives the age of a creation.
     pub call_count: usize,
     pub member_creations: MemberCreations,
     /// Waiting for the other side, by own leader, other leader and tag.
@@ -69,7 +69,7 @@ pub(super) struct IntercommSide {
 
 pub(super) type MemberContexts = Vec<(StoredCall, Option<Context>)>;
 
-/// Sorted, because each side of an inter-communicator lists its own group first.
+/// Both groups of an inter-communicator, sorted, because each side lists its own group first.
 pub(super) type GroupPair = (Vec<u32>, Vec<u32>);
 
 /// Open creations by key, oldest first. Each member joins in this order.

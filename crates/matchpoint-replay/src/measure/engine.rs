@@ -332,7 +332,7 @@ impl MeasuredEngine {
         }
     }
 
-    /// Zero if the engine's memory shrinks with use.
+    /// Bytes of queued entries; zero if the engine's memory shrinks with use.
     pub fn queued_bytes(&self) -> u64 {
         let engines = self.ranks.iter().filter(|rank| rank.memory_bytes > 0).count()
             * (1 + self.instance_count.timed());

@@ -104,7 +104,7 @@ pub(crate) fn expected_result(step: &Step) -> Option<u64> {
     }
 }
 
-/// Including probes.
+/// Number of entries compared, including probes.
 pub(super) fn compared(counts: &Counts) -> u64 {
     attempts(counts) + counts.probes.attempts
 }

@@ -100,7 +100,7 @@ impl<S: StepSink> Simulation<'_, S> {
         slot
     }
 
-    /// Up to the first message that is not sent yet.
+    /// Puts recorded messages in flight, up to the first message that is not sent yet.
     pub(super) fn launch_recorded(&mut self, to: usize) {
         let clocks = self.setting.clocks;
         while let Some((at_ns, slot)) =

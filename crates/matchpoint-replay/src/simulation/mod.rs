@@ -58,7 +58,7 @@ pub(crate) struct Simulation<'t, S> {
     records: Slab<MessageRecord>,
     pending_collectives: FxHashMap<(Context, u32), CollectiveCall>,
     schedule: Schedule,
-    /// Its next time is computed at the end of the turn.
+    /// The process that executes now. Its next time is computed at the end of the turn.
     current: usize,
     /// Earliest next time of the other processes.
     others_ns: i64,

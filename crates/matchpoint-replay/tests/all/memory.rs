@@ -238,7 +238,7 @@ enum Case {
     /// This number of pairs of ranks.
     Waiting(u32, ReceiveOrder),
     Posted,
-    /// Created by the program.
+    /// A program that creates this number of communicators.
     Communicators(u64),
     /// Edge length of the cube, and number of exchanges.
     Cube(u32, u64),

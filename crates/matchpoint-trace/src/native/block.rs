@@ -16,7 +16,7 @@ pub const TIMES_HEADER: usize = 12;
 /// Bytes of a block.
 pub const MOST_UNPACKED: u32 = 16 << 20;
 
-/// Unpacked bytes for each packed byte of zstd.
+/// Maximum number of unpacked bytes for each packed byte of zstd.
 const MOST_PACKED: u64 = 1 << 16;
 
 /// Kinds of blocks.

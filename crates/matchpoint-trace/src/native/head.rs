@@ -97,7 +97,8 @@ pub struct End {
     /// Calls not written because of the limit of disk space.
     #[serde(default)]
     pub left_out: u64,
-    /// Other missing calls: in callbacks, left by a jump, too long, or without memory.
+    /// Number of calls missing for other reasons: calls in callbacks, calls left by a jump, calls that are
+    /// too long, or a lack of memory.
     #[serde(default)]
     pub unseen: u64,
     /// When the limit of disk space was reached.

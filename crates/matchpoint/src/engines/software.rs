@@ -44,7 +44,7 @@ pub(super) fn build(tables: impl Tables + 'static, arguments: &Arguments<'_>, is
 
 struct WithFallback<E> {
     tables: E,
-    /// Created together with the tables, because memory may be exhausted later.
+    /// The software engine, created together with the tables because memory may be exhausted later.
     software: Box<dyn Engine>,
     /// All entries are in `software`, else in `tables`.
     has_fallen_back: bool,

@@ -46,9 +46,9 @@ fn build(arguments: &Arguments<'_>, is_counting: bool) -> Built {
 
 #[derive(Clone, Copy)]
 enum Tags {
-    /// Highest first: 24 bits of tag, 20 of source, 20 of context (`pml_ucx_request.h`).
+    /// The 64 bits, highest first: 24 bits of tag, 20 of source, 20 of context (`pml_ucx_request.h`).
     OpenMpi,
-    /// Highest first: 16 bits of context, 16 of source, 32 of tag (`ucx_types.h`).
+    /// The 64 bits, highest first: 16 bits of context, 16 of source, 32 of tag (`ucx_types.h`).
     Mpich,
 }
 

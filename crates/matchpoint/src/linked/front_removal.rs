@@ -2,8 +2,8 @@
 
 use super::{LinkedQueue, NIL, Slab, SlotIndex};
 
-/// Removed from the slab but still linked. The caller must [unlink](LinkedQueue::unlink_front) these entries
-/// before any other operation.
+/// Entries removed from the slab but still linked at the front of a queue. The caller must
+/// [unlink](LinkedQueue::unlink_front) these entries before any other operation.
 #[derive(Clone, Copy)]
 pub(crate) struct FrontRemoval {
     /// [`NIL`] if no entry was removed from this queue.

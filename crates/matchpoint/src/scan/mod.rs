@@ -87,7 +87,8 @@ impl InstructionSet {
     }
 }
 
-/// Its name, the option with this name, and the available instruction sets.
+/// The error for an unavailable instruction set: its name, the option with this name, and the available
+/// instruction sets.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unavailable(String);
 
@@ -106,9 +107,9 @@ pub(crate) trait Lanes: Copy {
     fn equal_8(self, keys: &[u8; LANES], key: u8) -> u64;
     fn equal_16(self, keys: &[u16; LANES], key: u16) -> u64;
     fn equal_32(self, keys: &[u32; LANES], key: u32) -> u64;
-    /// Equal to `key` in all bits of `mask`.
+    /// Words that equal `key` in all bits of `mask`.
     fn equal_32_under(self, keys: &[u32; LANES], mask: u32, key: u32) -> u64;
-    /// Equal to `key` in all bits of their lane's mask.
+    /// Words that equal `key` in all bits of the mask of their lane.
     fn equal_32_under_each(self, keys: &[u32; LANES], masks: &[u32; LANES], key: u32) -> u64;
 }
 

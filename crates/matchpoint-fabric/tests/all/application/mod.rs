@@ -54,7 +54,7 @@ struct Operation {
     buffers: Vec<Vec<u8>>,
     /// Expected message of a receive, peek or discard, once known.
     message: Option<usize>,
-    /// Once known: 0 or an error.
+    /// The expected result, once known: 0 or an error.
     expected: Option<i32>,
     is_reported: bool,
     is_done: bool,

@@ -101,7 +101,7 @@ pub struct Message {
     pub bytes: Vec<u8>,
     pub parts: Vec<iovec>,
     pub data: Option<u64>,
-    /// Reported after the copy.
+    /// The completion of the send, reported after the copy.
     pub completion: Option<Item>,
 }
 
@@ -163,9 +163,9 @@ pub struct Ep {
     posted: VecDeque<Posted>,
     unexpected: VecDeque<Message>,
     inbox: VecDeque<Message>,
-    /// Completed later: the peer's entry, and the message.
+    /// Started messages of a peer, completed later: the peer's entry, and the message.
     started: VecDeque<(*mut c_void, Message)>,
-    /// Reported in any order.
+    /// Completions of sends, reported in any order.
     sent: Vec<Item>,
 }
 

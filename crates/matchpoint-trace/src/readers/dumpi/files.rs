@@ -41,7 +41,7 @@ pub(super) fn has_extension(path: &Path, extension: &str) -> bool {
     path.extension().is_some_and(|found| found.eq_ignore_ascii_case(extension))
 }
 
-/// Sorted.
+/// The paths in a folder, sorted.
 ///
 /// # Errors
 /// The folder cannot be read.

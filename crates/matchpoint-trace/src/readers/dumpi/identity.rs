@@ -13,7 +13,7 @@ pub(super) struct Identity {
 }
 
 impl Identity {
-    /// Up to the first damage, which a later reader reports.
+    /// Reads a stream up to the first damage, which a later reader reports.
     pub fn of(stream: &mut dyn RankReader) -> Identity {
         let (mut identity, mut call) = (Identity::default(), Call::default());
         while !identity.complete() && stream.read(&mut call).unwrap_or(false) {

@@ -29,7 +29,7 @@ pub(super) enum Kind {
     TextTable,
     /// [`Kind::Texts`], before version 0.6.2 with a repeated count.
     Arguments,
-    /// Empty if the record's mask has no statuses.
+    /// A count, and statuses; empty if the record's mask has no statuses.
     Statuses,
 }
 
@@ -70,7 +70,7 @@ pub(super) struct Field {
 pub(super) struct Layout {
     pub function: Function,
     pub fields: &'static [Field],
-    /// Only if `commrank` equals `root`.
+    /// Fields that exist only if `commrank` equals `root`.
     pub at_root: &'static [Field],
     pub last: &'static [Field],
 }

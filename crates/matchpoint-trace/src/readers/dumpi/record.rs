@@ -10,7 +10,7 @@ pub(super) struct Record {
     scalars: [i32; Name::COUNT],
     /// Indexes of completed requests, or counts per process.
     pub list: Vec<i32>,
-    /// Empty if the program ignored the statuses.
+    /// Statuses of the requests; empty if the program ignored the statuses.
     pub statuses: Vec<Status>,
 }
 

@@ -74,7 +74,7 @@ impl Fields<'_, '_> {
         Ok(())
     }
 
-    /// Separate, so that frequent calls stay short.
+    /// Reads rare calls. The function is separate, so that frequent calls stay short.
     fn read_rare(&mut self, shape: FieldLayout, call: &mut Call) -> Result<Action, Fault> {
         Ok(match shape {
             FieldLayout::SendInit(mode) => {

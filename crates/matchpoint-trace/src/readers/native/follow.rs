@@ -18,7 +18,7 @@ use crate::native::block::{HEADER, Header};
 use crate::native::head::{End, Head, Module};
 use crate::trace::RankReader;
 
-/// Read at once, unless a block is larger.
+/// Number of bytes read at once, unless a block is larger.
 const CHUNK: usize = 4 << 20;
 
 /// New content of a file.
@@ -97,12 +97,12 @@ impl Follower {
         &self.path
     }
 
-    /// Once written.
+    /// The head of the file, once written.
     pub fn head(&self) -> Option<&Head> {
         self.facts.as_ref().map(|facts| &facts.head)
     }
 
-    /// Once written.
+    /// The end of the file, once written.
     pub fn end(&self) -> Option<&End> {
         self.facts.as_ref().and_then(|facts| facts.end.as_ref())
     }
@@ -117,7 +117,7 @@ impl Follower {
         Some(self.facts.as_ref()?.within().next()?.0)
     }
 
-    /// Read so far.
+    /// Number of calls read so far.
     pub fn calls(&self) -> u64 {
         self.facts.as_ref().map_or(0, |facts| facts.calls)
     }

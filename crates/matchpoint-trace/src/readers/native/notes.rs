@@ -143,7 +143,7 @@ fn within(facts: &Facts) -> String {
     within.collect()
 }
 
-/// Since the first entry of a call.
+/// Time of the last call, in seconds since the first entry of a call.
 fn last_s(file: &RankFile, facts: &Facts) -> Option<f64> {
     let mut time = Timeline::new(&facts.time, facts.head.clock.hz);
     let blocks = facts.threads.iter();

@@ -123,7 +123,7 @@ impl Table {
         Some(id)
     }
 
-    /// Unless the object is persistent.
+    /// Removes an object, unless it is persistent.
     #[inline]
     pub fn complete(&mut self, id: u32) {
         if self.nodes.get(id as usize).is_some_and(|node| !node.persistent) {

@@ -14,7 +14,7 @@ use crate::call::{Action, Call, CommId, NewComm};
 use crate::error::TraceError;
 use crate::trace::RankReader;
 
-/// Loaded blocks. With more threads, a thread's first block is released until it is read.
+/// Maximum number of loaded blocks. With more threads, a thread's first block is released until it is read.
 const LOADED_MAX: usize = 16;
 
 /// `B` holds the bytes of the file: a slice, or a mapped file.

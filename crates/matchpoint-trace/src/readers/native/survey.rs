@@ -29,7 +29,7 @@ pub(super) struct Facts {
     pub searches: Vec<SearchCost>,
     /// Position after the last whole block.
     pub good: usize,
-    /// Other than a truncated block, or zeros after a crash of the host.
+    /// True if the file has damage other than a truncated block, or zeros after a crash of the host.
     pub has_damage: bool,
     pub calls: u64,
     /// Some pairs or clock offsets were out of order.

@@ -159,7 +159,8 @@ impl Archive {
         Ok(())
     }
 
-    /// Up to `count` events of a location. After fewer than `count`, no further call is allowed.
+    /// Reads up to `count` events of a location, and returns the number of events. After fewer than `count`,
+    /// no further call is allowed.
     ///
     /// # Errors
     /// The events are damaged.

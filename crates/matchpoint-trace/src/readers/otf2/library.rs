@@ -32,7 +32,7 @@ pub(super) type Callback = *const c_void;
 
 macro_rules! functions {
     ($($field:ident = $symbol:literal: $type:ty,)*) => {
-        /// Valid until the process ends.
+        /// Functions of the library, valid until the process ends.
         pub(super) struct Functions { $(pub $field: $type,)* }
 
         impl Functions {

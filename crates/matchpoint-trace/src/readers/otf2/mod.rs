@@ -144,7 +144,7 @@ struct Stream<'t> {
     archive: Archive,
     path: &'t Path,
     lanes: Vec<Lane>,
-    /// Read ahead; empty at the end of the lane.
+    /// Calls of each lane that were read ahead; empty at the end of the lane.
     heads: Vec<VecDeque<Span>>,
     rebuilt: RebuiltCalls,
     definitions: Arc<Definitions>,

@@ -40,7 +40,7 @@ impl Dimension {
         (quotient, (number - quotient * u64::from(self.length)) as usize)
     }
 
-    /// Most significant first; `None` for more than four digits.
+    /// Digits of a source, most significant first; `None` for a source with more than four digits.
     #[inline]
     fn digits(self, source: Rank) -> Option<[usize; DIMENSIONS as usize]> {
         let source = u64::from(source.0);

@@ -42,7 +42,7 @@ impl Window {
         Window { bits, mask: (1 << bits) - 1 }
     }
 
-    /// Most words fit and are unchanged.
+    /// Folds a word into the window. Most words fit into the window and are unchanged.
     #[inline]
     fn fold(self, word: u64) -> u64 {
         if word & !self.mask == 0 { word } else { fold_pieces(word, self, |folded, piece| folded ^ piece) }

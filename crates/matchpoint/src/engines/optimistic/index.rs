@@ -6,7 +6,7 @@ use crate::linked::{Aged, FrontRemoval, LinkedQueue, Slab, SlotIndex};
 
 /// Links `W` connect the entries of a bin.
 pub(super) struct Index<const W: usize = 0> {
-    /// Empty before the first entry.
+    /// No bins exist before the first entry.
     bins: Vec<LinkedQueue<W>>,
     /// Bins with an entry. Searches skip an index without.
     occupied: u32,

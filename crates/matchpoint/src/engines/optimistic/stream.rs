@@ -30,7 +30,7 @@ struct BinCursor {
     bin: usize,
     /// Earlier receives are removed, or do not match.
     at: SlotIndex,
-    /// Removed but still linked: all receives before `at`, or none.
+    /// Receives that are removed but still linked: either all receives before `at`, or no receive.
     front: FrontRemoval,
     /// A receive before `at` is still in the bin.
     has_mismatch: bool,

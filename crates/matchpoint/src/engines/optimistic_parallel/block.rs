@@ -16,7 +16,7 @@ use crate::maintenance::Queues;
 use crate::sync::PollLimit;
 
 pub(super) struct BlockMatcher<T: Tally, R = FullProtocol> {
-    /// Empty except during a block.
+    /// The engine's tables during a block; empty tables at other times.
     tables: Optimistic<T>,
     messages: Vec<Message>,
     block: Block<R>,

@@ -83,7 +83,7 @@ impl<'a> Delivery<'a> {
     }
 }
 
-/// Matched together. `first` is the index of the first message.
+/// Messages of a batch that are matched together. `first` is the index of the first message.
 #[derive(Clone, Copy)]
 pub(super) struct Piece<'a> {
     pub messages: &'a [Message],

@@ -182,7 +182,7 @@ enum Method {
 struct MessageCounts {
     /// Messages matched with partitioned bins.
     shared: u64,
-    /// Matched by one thread and delivered by all.
+    /// Messages matched by one thread and delivered by all threads.
     ordered: u64,
 }
 

@@ -131,7 +131,8 @@ struct PartitionResult {
     unmatched: usize,
 }
 
-/// Written by the partition's thread, and read by the caller after the job.
+/// The result of a partition: the partition's thread writes the result, and the caller reads the result after
+/// the job.
 #[repr(align(128))]
 struct ResultCell(UnsafeCell<PartitionResult>);
 

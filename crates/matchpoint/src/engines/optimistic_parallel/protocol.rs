@@ -131,11 +131,11 @@ impl ProtocolSteps for FullProtocol {}
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Resolution {
     NoCandidate,
-    /// Its candidate immediately.
+    /// The message took its candidate immediately.
     NoConflict,
-    /// Another receive of its candidate's run, immediately.
+    /// The message immediately took another receive of its candidate's run.
     FastPath,
-    /// Its candidate, after a wait for competitors.
+    /// The message took its candidate after a wait for competitors.
     Waited,
     /// A second search, on the slow path.
     SlowPath,
@@ -398,7 +398,7 @@ mod tests {
 
     use super::*;
 
-    /// These receives match all messages and form no run: all but the first message search again.
+    /// Receives that match all messages and form no run: all but the first message search again.
     struct Wanted<'a> {
         block: &'a Block,
         taken: RefCell<Vec<(usize, u64)>>,

@@ -98,11 +98,11 @@ impl UnclaimedParts {
 #[repr(align(128))]
 struct Mailbox {
     left: AtomicU64,
-    /// Valid while a part of the job is unclaimed or running.
+    /// The current job. The pointer is valid while a part of the job is unclaimed or running.
     job: UnsafeCell<Option<*const (dyn Job + 'static)>>,
 }
 
-/// Written by the worker only.
+/// State of a worker. Only the worker writes the state.
 #[repr(align(128))]
 struct WorkerStatus {
     /// The last job of which this worker has finished parts.
@@ -235,7 +235,7 @@ impl<const RELEASES: bool> PoolState<RELEASES> {
 }
 
 impl Mailbox {
-    /// Half of the unclaimed parts.
+    /// Claims half of the unclaimed parts of a job.
     fn claim(&self, number: u64, mark: u64) -> Option<Range<usize>> {
         let mut left = UnclaimedParts(self.left.load(Ordering::Relaxed));
         loop {

@@ -16,7 +16,7 @@ pub(super) struct Displacement {
     slots: Box<[u32]>,
 }
 
-/// Allowed for any number of keys. A million processes with ten contexts need 25 KB.
+/// Size of a hash that is allowed for any number of keys. A million processes with ten contexts need 25 KB.
 const BYTES: usize = 1 << 16;
 
 const BYTES_PER_KEY: usize = 32;

@@ -74,7 +74,7 @@ pub(super) struct Found {
     pub age: u64,
 }
 
-/// Valid while other entries are added or removed.
+/// Position of an entry. Additions and removals of other entries keep the position valid.
 #[derive(Clone, Copy)]
 pub(crate) enum EntryPosition {
     /// Age of the entry, and an upper bound of its index.
@@ -186,7 +186,7 @@ impl<T: QueueEntry> SplitQueue<T> {
         earliest
     }
 
-    /// Older than `until`.
+    /// The first matching any-source receive older than `until`.
     #[inline]
     pub fn find_from_any(
         &self,

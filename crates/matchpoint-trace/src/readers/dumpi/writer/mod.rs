@@ -50,7 +50,7 @@ pub struct Settings {
     pub size: u32,
     /// Host name of the process.
     pub host: String,
-    /// Since 1970; 0 if unknown.
+    /// Start of the job in seconds since 1970; 0 if unknown.
     pub started_s: u64,
 }
 
