@@ -38,15 +38,15 @@ use crate::hints::Hints;
 
 /// Methods correspond to those of [`Engine`]; see the [module](self).
 pub trait Concurrent: Send + Sync {
-    /// As [`Engine::post_exact`]
+    /// As [`Engine::post_exact`].
     fn post_exact(&self, id: RecvId, pair: Pair, tag: Tag) -> Result<Option<MsgId>, Refused> {
         self.post_selector(id, &Selector::of(pair, tag.0, 0))
     }
 
-    /// As [`Engine::post_selector`]
+    /// As [`Engine::post_selector`].
     fn post_selector(&self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused>;
 
-    /// As [`Engine::arrive`]
+    /// As [`Engine::arrive`].
     fn arrive(&self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused>;
 
     /// [`post_selector`](Concurrent::post_selector) with the fields of a receive.
@@ -85,10 +85,10 @@ pub trait Concurrent: Send + Sync {
     /// As [`Engine::matched_probe`]. Only one thread gets the message.
     fn matched_probe(&self, selector: &Selector) -> Option<MsgId>;
 
-    /// As [`Engine::cancel`]
+    /// As [`Engine::cancel`].
     fn cancel(&self, receive: &Receive) -> bool;
 
-    /// As [`Engine::retract`]
+    /// As [`Engine::retract`].
     fn retract(&self, message: &Message) -> bool;
 
     /// As [`Engine::readdress`]. The message gets its source and its match at one moment, without an outer lock.
@@ -96,13 +96,13 @@ pub trait Concurrent: Send + Sync {
     /// took the message.
     fn readdress(&self, message: &Message, source: Rank) -> Result<Readdressed, Refused>;
 
-    /// As [`Engine::set_hints`]
+    /// As [`Engine::set_hints`].
     fn set_hints(&self, context: ContextId, hints: Hints) -> Result<(), Refused>;
 
-    /// As [`Engine::close`]
+    /// As [`Engine::close`].
     fn close(&self, context: ContextId, drained: &mut Drained);
 
-    /// As [`Engine::fail_source`]
+    /// As [`Engine::fail_source`].
     fn fail_source(&self, context: ContextId, source: Rank, drained: &mut Drained);
 
     /// As [`Engine::visit`], at one moment. `each` must not call this engine.
