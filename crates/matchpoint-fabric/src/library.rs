@@ -29,7 +29,7 @@ pub fn library() -> &'static Library {
 /// Finds the libfabric that calls this provider. Returns `None` if the caller lacks one of the functions.
 pub fn find() -> Option<&'static Library> {
     if LIBRARY.get().is_none() {
-        let _ = LIBRARY.set(load(caller()?)?);
+        let _ = LIBRARY.set(load_library(find_caller()?)?);
     }
     LIBRARY.get()
 }
@@ -42,13 +42,13 @@ unsafe extern "C" {
     fn _Unwind_GetIP(frame: *mut c_void) -> usize;
 }
 
-fn caller() -> Option<*const c_void> {
+fn find_caller() -> Option<*const c_void> {
     /// Stops the unwinder at the first frame outside this library.
     unsafe extern "C" fn each(frame: *mut c_void, found: *mut c_void) -> c_int {
         // SAFETY: the unwinder passes a valid frame, and the address of the variable `found`.
         let (ip, found) =
             unsafe { (_Unwind_GetIP(frame) as *const c_void, &mut *found.cast::<*const c_void>()) };
-        if load_address(ip) == load_address(caller as *const c_void) {
+        if load_address(ip) == load_address(find_caller as *const c_void) {
             return 0;
         }
         *found = ip;
@@ -71,7 +71,7 @@ fn load_address(address: *const c_void) -> *mut c_void {
     }
 }
 
-fn load(address: *const c_void) -> Option<Library> {
+fn load_library(address: *const c_void) -> Option<Library> {
     // SAFETY: an all-zero result is valid. `dladdr` does not read at the address.
     let handle = unsafe {
         let mut found: libc::Dl_info = std::mem::zeroed();

@@ -115,7 +115,7 @@ impl Matching {
             return Err(Refused::Memory);
         }
         let is_nearly_empty = self.observe_mask(criteria.ignore, entries)?;
-        let receive = Receive::new(RecvId(id), self.selector(criteria)?);
+        let receive = Receive::new(RecvId(id), self.make_selector(criteria)?);
         let outcome = match self.engine.post(receive) {
             Err(Refused::Full) => {
                 self.fall_back(entries)?;
@@ -167,7 +167,7 @@ impl Matching {
         // The message must not overtake messages with a pending source.
         let addr = if self.has_pending_sources { ADDR_UNSPEC } else { addr };
         let source = self.sources.number(addr)?;
-        let message = self.message(id, source, tag);
+        let message = self.make_message(id, source, tag);
         let outcome = match self.engine.arrive_message(message) {
             Err(Refused::Full) => {
                 self.fall_back(entries)?;
@@ -194,7 +194,7 @@ impl Matching {
             Some(Ok(found)) => found,
             _ => {
                 let is_nearly_empty = self.observe_mask(criteria.ignore, entries)?;
-                let selector = self.selector(criteria)?;
+                let selector = self.make_selector(criteria)?;
                 let found =
                     if take { self.engine.matched_probe(&selector) } else { self.engine.probe(&selector) };
                 if is_nearly_empty {
@@ -213,7 +213,7 @@ impl Matching {
             self.short.cancel(id)
         } else {
             // A posted receive has a number for its source, so this call cannot fail.
-            self.selector(entries.criteria(id))
+            self.make_selector(entries.criteria(id))
                 .is_ok_and(|selector| self.engine.cancel(&Receive::new(RecvId(id), selector)))
         };
         if was_posted {
@@ -245,7 +245,7 @@ impl Matching {
                 _ => {}
             });
         }
-        self.message(id, source, entries.tag(id))
+        self.make_message(id, source, entries.tag(id))
     }
 
     /// Sets the source of an unexpected message. Returns the receive that the message takes, if any.
@@ -263,7 +263,7 @@ impl Matching {
     }
 
     fn set_source(&mut self, id: u64, addr: Addr, entries: &impl EntryData) -> Result<Option<u64>, Refused> {
-        let without_source = self.message(id, Rank::UNKNOWN, entries.tag(id));
+        let without_source = self.make_message(id, Rank::UNKNOWN, entries.tag(id));
         let source = self.sources.number(addr)?;
         let receive = match self.is_short {
             true => self.short.readdress(id, addr),
@@ -352,14 +352,14 @@ impl Matching {
         State { engine: &*self.engine, tally: self.observer.tally, fell_back: self.fell_back }
     }
 
-    fn message(&self, id: u64, source: Rank, tag: u64) -> Message {
+    fn make_message(&self, id: u64, source: Rank, tag: u64) -> Message {
         Message::new(MsgId(id), Envelope::new(CONTEXT, source, Tag(tag & !self.common_mask)))
     }
 
     /// The engine's tags have zeros in the common mask, so the selector may ignore these bits. A mask of all
     /// bits lets the engine recognize any tag.
     #[inline]
-    fn selector(&mut self, criteria: Criteria) -> Result<Selector, Refused> {
+    fn make_selector(&mut self, criteria: Criteria) -> Result<Selector, Refused> {
         let source = self.sources.number(criteria.addr)?;
         let ignore =
             if criteria.ignore & !self.common_mask == 0 { 0 } else { criteria.ignore | self.common_mask };
@@ -409,7 +409,7 @@ impl Matching {
             all
         };
         if common_mask != self.common_mask {
-            self.rebuild(None, common_mask, entries)?;
+            self.reinsert_entries(None, common_mask, entries)?;
         }
         Ok(false)
     }
@@ -418,7 +418,7 @@ impl Matching {
     fn fall_back(&mut self, entries: &impl EntryData) -> Result<(), Refused> {
         self.fell_back = true;
         let hybrid = engines::create("hybrid").expect("the registry has it");
-        self.rebuild(Some(hybrid), self.common_mask, entries)
+        self.reinsert_entries(Some(hybrid), self.common_mask, entries)
     }
 
     #[cold]
@@ -449,13 +449,13 @@ impl Matching {
     fn fill_engine(&mut self) -> Result<(), Refused> {
         for at in 0..self.short.posted().len() {
             let ShortEntry { id, criteria } = self.short.posted()[at];
-            let selector = self.selector(criteria)?;
+            let selector = self.make_selector(criteria)?;
             self.engine.post(Receive::new(RecvId(id), selector))?;
         }
         for at in 0..self.short.unexpected().len() {
             let ShortEntry { id, criteria } = self.short.unexpected()[at];
             let source = self.sources.number(criteria.addr)?;
-            self.engine.arrive_message(self.message(id, source, criteria.tag))?;
+            self.engine.arrive_message(self.make_message(id, source, criteria.tag))?;
         }
         Ok(())
     }
@@ -485,7 +485,7 @@ impl Matching {
     ///
     /// No entries match during the call: no queued entries matched before, and all receives ignore the bits
     /// of a wider mask.
-    fn rebuild(
+    fn reinsert_entries(
         &mut self,
         engine: Option<Box<dyn Engine>>,
         common_mask: u64,
@@ -508,12 +508,12 @@ impl Matching {
         }
         self.common_mask = common_mask;
         for id in receives {
-            let receive = Receive::new(RecvId(id), self.selector(entries.criteria(id))?);
+            let receive = Receive::new(RecvId(id), self.make_selector(entries.criteria(id))?);
             let taken = self.engine.post(receive)?;
             debug_assert!(taken.is_none(), "nothing matched before");
         }
         for (id, source) in messages {
-            let taken = self.engine.arrive_message(self.message(id, source, entries.tag(id)))?;
+            let taken = self.engine.arrive_message(self.make_message(id, source, entries.tag(id)))?;
             debug_assert!(taken.is_none(), "nothing matched before");
         }
         Ok(())

@@ -110,7 +110,7 @@ impl<T: Table> Drop for Patch<T> {
     }
 }
 
-unsafe fn header<'a, T: Table>(table: *const T) -> &'a Header {
+unsafe fn header_of<'a, T: Table>(table: *const T) -> &'a Header {
     // SAFETY: the caller passes a live patched table.
     unsafe { &*table.cast::<Header>().sub(1) }
 }
@@ -132,7 +132,7 @@ pub unsafe fn data<'a, O, T: Table>(table: *const T) -> &'a mut O {
 #[inline]
 pub unsafe fn data_at<O, T: Table>(table: *const T) -> *mut O {
     // SAFETY: guaranteed by the caller.
-    unsafe { header(table).data.cast() }
+    unsafe { header_of(table).data.cast() }
 }
 
 /// The original table of a patch, from its table.
@@ -142,7 +142,7 @@ pub unsafe fn data_at<O, T: Table>(table: *const T) -> *mut O {
 #[inline]
 pub unsafe fn original_table<'a, T: Table>(table: *const T) -> &'a T {
     // SAFETY: guaranteed by the caller. The original table has this type.
-    unsafe { &*header(table).original.cast() }
+    unsafe { &*header_of(table).original.cast() }
 }
 
 /// The lock of a patch, from its table.
@@ -152,7 +152,7 @@ pub unsafe fn original_table<'a, T: Table>(table: *const T) -> &'a T {
 #[inline]
 pub unsafe fn lock_of<'a, T: Table>(table: *const T) -> Option<&'a ReentrantMutex<()>> {
     // SAFETY: guaranteed by the caller. The pointer is null, or valid as long as the patch.
-    unsafe { header(table).lock.as_ref() }
+    unsafe { header_of(table).lock.as_ref() }
 }
 
 /// A shared handle of the lock, for an object that may outlive the patch.
@@ -162,7 +162,7 @@ pub unsafe fn lock_of<'a, T: Table>(table: *const T) -> Option<&'a ReentrantMute
 pub unsafe fn shared_lock<T: Table>(table: *const T) -> Lock {
     // SAFETY: guaranteed by the caller. The pointer is from an `Arc` that the patch holds.
     unsafe {
-        let lock = header(table).lock;
+        let lock = header_of(table).lock;
         (!lock.is_null()).then(|| {
             Arc::increment_strong_count(lock);
             Arc::from_raw(lock)

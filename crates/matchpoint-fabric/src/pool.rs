@@ -34,7 +34,7 @@ impl<T: Slot> Pool<T> {
     #[inline]
     pub fn next(&mut self) -> Option<*mut T> {
         if self.free.is_null() {
-            self.grow()?;
+            self.add_chunk()?;
         }
         Some(self.free)
     }
@@ -59,7 +59,7 @@ impl<T: Slot> Pool<T> {
     }
 
     #[cold]
-    fn grow(&mut self) -> Option<()> {
+    fn add_chunk(&mut self) -> Option<()> {
         self.chunks.try_reserve(1).ok()?;
         // SAFETY: the layout is not empty, and zeros are a valid object.
         let chunk = unsafe { std::alloc::alloc_zeroed(Self::LAYOUT) }.cast::<T>();

@@ -49,7 +49,7 @@ struct QueueData {
 struct CoreEntries([MaybeUninit<CqTaggedEntry>; BATCH], [MaybeUninit<Addr>; BATCH]);
 
 impl CoreEntries {
-    fn pointers(&mut self) -> (*mut c_void, *mut Addr) {
+    fn buffer_pointers(&mut self) -> (*mut c_void, *mut Addr) {
         (self.0.as_mut_ptr().cast(), self.1.as_mut_ptr().cast())
     }
 
@@ -266,7 +266,7 @@ impl Queue {
         let mut entries = CoreEntries::new();
         // SAFETY: the queue is open.
         let core = unsafe { Queue::of(fid) }.ops.core().readfrom.expect("every core can read");
-        let (to, core_sources) = entries.pointers();
+        let (to, core_sources) = entries.buffer_pointers();
         // SAFETY: a core function, with buffers for `count` entries.
         let read = unsafe { core(fid, to, count, core_sources) };
         // SAFETY: the queue is open. The core provider has returned.

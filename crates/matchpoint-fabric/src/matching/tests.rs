@@ -84,7 +84,7 @@ impl Plain {
 
 /// As in MPI libraries: nearly all receives ignore one bit, some ignore the lower half of the tag, few
 /// compare every bit.
-fn mask(random: &mut Random) -> u64 {
+fn random_mask(random: &mut Random) -> u64 {
     match random.below(40) {
         0 => 0,
         1 => u64::MAX,
@@ -93,7 +93,7 @@ fn mask(random: &mut Random) -> u64 {
     }
 }
 
-fn play(engine: &str, seed: u64, events: u64, breadth: u64) -> Tally {
+fn compare_with_plain(engine: &str, seed: u64, events: u64, breadth: u64) -> Tally {
     let mut matching = Matching::new(engine).expect("it is one");
     let (mut plain, mut entries, mut random) = (Plain::default(), EntryTable::default(), Random(seed));
     // Queues grow and shrink in long phases.
@@ -102,7 +102,7 @@ fn play(engine: &str, seed: u64, events: u64, breadth: u64) -> Tally {
         let tag = random.below(breadth) | random.below(2) << 32;
         let addr = random.below(3);
         if random.below(50) == 0 {
-            let criteria = Criteria { addr, tag, ignore: mask(&mut random) };
+            let criteria = Criteria { addr, tag, ignore: random_mask(&mut random) };
             let take = random.below(2) == 0;
             let at = plain.find(&criteria);
             let expected =
@@ -126,7 +126,7 @@ fn play(engine: &str, seed: u64, events: u64, breadth: u64) -> Tally {
             assert_eq!(received, expected, "{engine}, seed {seed}, event {id}");
         } else if random.below(10) < leaning {
             let addr = if random.below(8) == 0 { ADDR_UNSPEC } else { addr };
-            let criteria = Criteria { addr, tag, ignore: mask(&mut random) };
+            let criteria = Criteria { addr, tag, ignore: random_mask(&mut random) };
             entries.receives.insert(id, criteria);
             let expected = plain.post(id, criteria);
             assert_eq!(
@@ -159,17 +159,17 @@ fn play(engine: &str, seed: u64, events: u64, breadth: u64) -> Tally {
 #[test]
 fn random_masks_equal_plain_queues() {
     for seed in 1..20 {
-        let tally = play("hybrid", seed * 0x9E37_79B9, 6_000, 200);
+        let tally = compare_with_plain("hybrid", seed * 0x9E37_79B9, 6_000, 200);
         assert!(tally.moved_to_engine > 0, "the engine was asked");
     }
     for spec in engines::REGISTRY {
-        play(spec.name, 77, 3_000, 60);
+        compare_with_plain(spec.name, 77, 3_000, 60);
     }
 }
 
 #[test]
 fn full_table_is_replaced_by_hybrid() {
-    let tally = play("optimistic:capacity=64", 5, 3_000, 400);
+    let tally = compare_with_plain("optimistic:capacity=64", 5, 3_000, 400);
     assert!(tally.moved_to_engine > 0);
 }
 

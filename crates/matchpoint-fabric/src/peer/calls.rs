@@ -36,7 +36,7 @@ pub fn replace_untagged(table: &mut OpsMsg, is_locked: bool) {
 /// # Safety
 /// `ep` is a patched endpoint, and the call obeys fi_tagged(3).
 #[inline]
-unsafe fn receive(ep: *mut FidEp, mut call: ReceiveCall, call_flags: Option<u64>) -> isize {
+unsafe fn receive_tagged(ep: *mut FidEp, mut call: ReceiveCall, call_flags: Option<u64>) -> isize {
     if call.count > IOV_LIMIT {
         return -(errno::EINVAL as isize);
     }
@@ -66,7 +66,7 @@ unsafe extern "C" fn recv(
     let call =
         ReceiveCall { iov: &raw const iov, count: 1, desc: &raw const desc, criteria, context, flags: 0 };
     // SAFETY: `iov` is an array with one buffer.
-    unsafe { receive(ep, call, None) }
+    unsafe { receive_tagged(ep, call, None) }
 }
 
 unsafe extern "C" fn recvv(
@@ -81,7 +81,7 @@ unsafe extern "C" fn recvv(
 ) -> isize {
     let call = ReceiveCall { iov, count, desc, criteria: Criteria { addr, tag, ignore }, context, flags: 0 };
     // SAFETY: the application's arguments obey libfabric's rules.
-    unsafe { receive(ep, call, None) }
+    unsafe { receive_tagged(ep, call, None) }
 }
 
 unsafe extern "C" fn recvmsg(ep: *mut FidEp, msg: *const MsgTagged, flags: u64) -> isize {
@@ -91,7 +91,7 @@ unsafe extern "C" fn recvmsg(ep: *mut FidEp, msg: *const MsgTagged, flags: u64) 
     let (iov, count, desc) = (msg.msg_iov, msg.iov_count, msg.desc);
     let call = ReceiveCall { iov, count, desc, criteria, context: msg.context, flags: 0 };
     // SAFETY: the application's arguments obey libfabric's rules.
-    unsafe { receive(ep, call, Some(flags)) }
+    unsafe { receive_tagged(ep, call, Some(flags)) }
 }
 
 /// Receives an untagged message.

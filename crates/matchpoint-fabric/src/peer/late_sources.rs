@@ -78,8 +78,9 @@ impl SrxOwner {
 
     /// A newly known source of an untagged message: a posted receive may match now.
     pub(crate) fn match_untagged(&mut self, message: *mut Entry, addr: Addr) -> CoreAction {
-        let at =
-            UntaggedQueues::position(&self.untagged.posted, |source| source == ADDR_UNSPEC || source == addr);
+        let at = UntaggedQueues::find_position(&self.untagged.posted, |source| {
+            source == ADDR_UNSPEC || source == addr
+        });
         let Some((at, receive)) = at.and_then(|at| Some((at, *self.untagged.posted.get(at)?))) else {
             return CoreAction::Done;
         };

@@ -65,7 +65,10 @@ impl UntaggedQueues {
     }
 
     /// The first entry with an accepted address.
-    pub(crate) fn position(queue: &VecDeque<*mut Entry>, is_match: impl Fn(Addr) -> bool) -> Option<usize> {
+    pub(crate) fn find_position(
+        queue: &VecDeque<*mut Entry>,
+        is_match: impl Fn(Addr) -> bool,
+    ) -> Option<usize> {
         // SAFETY: queued entries are live.
         queue.iter().position(|&entry| is_match(unsafe { (*entry).peer.addr }))
     }
@@ -82,7 +85,7 @@ pub enum CoreAction {
 }
 
 impl SrxOwner {
-    fn core(&self) -> &OpsSrxPeer {
+    fn core_ops(&self) -> &OpsSrxPeer {
         // SAFETY: `PeerEndpoint::open` checks these functions. The core provider outlives the endpoint.
         unsafe { &*(*self.srx).peer_ops }
     }
@@ -96,7 +99,7 @@ impl SrxOwner {
         let (CoreAction::Start(entry) | CoreAction::Discard(entry)) = next else { return 0 };
         // SAFETY: guaranteed by the caller. The entry now belongs to the core provider, or is freed here.
         unsafe {
-            let (core, links) = ((*this).core(), (*this).layout.links);
+            let (core, links) = ((*this).core_ops(), (*this).layout.links);
             let (is_tagged, pointer) = ((*entry).is_tagged, Entry::to_core(entry, links));
             (*entry).state = State::Active;
             match next {

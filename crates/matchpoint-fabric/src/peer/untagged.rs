@@ -25,8 +25,9 @@ impl SrxOwner {
         addr: Addr,
         bytes: usize,
     ) -> Result<(*mut Entry, c_int), c_int> {
-        let at =
-            UntaggedQueues::position(&self.untagged.posted, |source| source == ADDR_UNSPEC || source == addr);
+        let at = UntaggedQueues::find_position(&self.untagged.posted, |source| {
+            source == ADDR_UNSPEC || source == addr
+        });
         let receive = at.and_then(|at| self.untagged.posted.get(at).copied().map(|receive| (at, receive)));
         match receive {
             Some((at, receive)) if is_multi_receive(receive) => {
@@ -125,8 +126,9 @@ impl SrxOwner {
     }
 
     fn take_untagged(&mut self, addr: Addr) -> Option<*mut Entry> {
-        let at =
-            UntaggedQueues::position(&self.untagged.unexpected, |from| addr == ADDR_UNSPEC || addr == from)?;
+        let at = UntaggedQueues::find_position(&self.untagged.unexpected, |from| {
+            addr == ADDR_UNSPEC || addr == from
+        })?;
         self.untagged.unexpected.remove(at)
     }
 

@@ -58,7 +58,7 @@ pub unsafe extern "C" fn wait_read_from(
         let (to, most, core_sources) = if is_longest {
             (buf, count, sources)
         } else {
-            let (to, core_sources) = entries.pointers();
+            let (to, core_sources) = entries.buffer_pointers();
             (to, count.min(BATCH), core_sources)
         };
         // SAFETY: the application's arguments, or a buffer for `most` entries.

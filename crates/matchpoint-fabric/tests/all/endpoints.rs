@@ -14,7 +14,7 @@ const VERSION: u32 = version(2, 5);
 /// The value of libfabric's `FI_THREAD_SAFE`.
 const THREAD_SAFE: i32 = 1;
 
-fn begin() {
+fn install_core() {
     static CHOICE: Once = Once::new();
     // SAFETY: only Rust functions read the environment of a test.
     CHOICE.call_once(|| unsafe { std::env::set_var("MATCHPOINT_CORE", "mock") });
@@ -22,12 +22,12 @@ fn begin() {
     mock::begin(3, true, VERSION, 0);
 }
 
-fn endpoints(count: usize) -> Vec<Opened> {
+fn open_endpoints(count: usize) -> Vec<Opened> {
     // SAFETY: the core provider is initialized.
     unsafe { open(count, CQ_FORMAT_TAGGED, BOTH) }
 }
 
-fn send(from: &Opened, to: Addr, tag: Option<u64>) {
+fn send_message(from: &Opened, to: Addr, tag: Option<u64>) {
     let (buf, len, none) = (b"eight by".as_ptr().cast(), 8, ptr::null_mut());
     // SAFETY: the endpoint is enabled. The bytes are static.
     let rc = unsafe {
@@ -39,7 +39,7 @@ fn send(from: &Opened, to: Addr, tag: Option<u64>) {
     assert_eq!(rc, 0);
 }
 
-fn receive(at: &Opened, from: Addr, tag: Option<u64>, context: usize) {
+fn post_receive(at: &Opened, from: Addr, tag: Option<u64>, context: usize) {
     let (room, context) = ([0_u8; 8].to_vec().leak(), context as *mut c_void);
     let (buf, len, none) = (room.as_mut_ptr().cast(), room.len(), ptr::null_mut());
     // SAFETY: the endpoint is enabled. The buffer is leaked.
@@ -74,7 +74,7 @@ fn read_contexts(all: &[Opened], times: usize) -> Vec<usize> {
 
 #[test]
 fn getinfo_accepts_own_info() {
-    begin();
+    install_core();
     // SAFETY: valid calls of an application.
     let rc = unsafe {
         let (info, _) = open_domain();
@@ -87,7 +87,7 @@ fn getinfo_accepts_own_info() {
 
 #[test]
 fn device_buffers_are_refused() {
-    begin();
+    install_core();
     // SAFETY: valid calls of an application. The first `fi_info` is complete.
     let rc = unsafe {
         let (info, _) = open_domain();
@@ -102,37 +102,37 @@ fn device_buffers_are_refused() {
 #[test]
 fn undirected_receives_take_any_source() {
     for tag in [Some(5), None] {
-        begin();
+        install_core();
         world().caps = flags::TAGGED | flags::MSG;
-        let all = endpoints(3);
+        let all = open_endpoints(3);
         let to = all[1].insert(&all[0]);
         let (_, other) = (all[0].insert(&all[1]), all[0].insert(&all[2]));
-        receive(&all[0], other, tag, 21);
-        send(&all[1], to, tag);
+        post_receive(&all[0], other, tag, 21);
+        send_message(&all[1], to, tag);
         assert_eq!(read_contexts(&all, 100), [21], "{tag:?}");
     }
 }
 
 #[test]
 fn only_tagged_receives_may_name_sources() {
-    begin();
+    install_core();
     world().caps = flags::TAGGED | flags::MSG | flags::TAGGED_DIRECTED_RECV;
-    let all = endpoints(3);
+    let all = open_endpoints(3);
     let to = all[1].insert(&all[0]);
     let (_, other) = (all[0].insert(&all[1]), all[0].insert(&all[2]));
-    receive(&all[0], other, None, 21);
-    receive(&all[0], other, Some(5), 22);
-    send(&all[1], to, None);
-    send(&all[1], to, Some(5));
+    post_receive(&all[0], other, None, 21);
+    post_receive(&all[0], other, Some(5), 22);
+    send_message(&all[1], to, None);
+    send_message(&all[1], to, Some(5));
     assert_eq!(read_contexts(&all, 100), [21]);
 }
 
 #[test]
 fn signal_wakes_waiting_reader() {
     for threading in [THREAD_DOMAIN, THREAD_SAFE] {
-        begin();
+        install_core();
         world().threading = threading;
-        let cq = endpoints(1)[0].cq;
+        let cq = open_endpoints(1)[0].cq;
         // SAFETY: an all-zero entry is valid. The queue is open, and a buffer for one entry.
         let rc = unsafe {
             let mut entry: CqTaggedEntry = zeroed();
@@ -148,8 +148,8 @@ fn signal_wakes_waiting_reader() {
 /// The core provider has no event that would wake the thread.
 #[test]
 fn pending_completion_prevents_sleep() {
-    begin();
-    let all = endpoints(1);
+    install_core();
+    let all = open_endpoints(1);
     let may_sleep = || {
         let fabric = world().fabric;
         let mut fid = all[0].cq.cast::<Fid>();
@@ -161,13 +161,13 @@ fn pending_completion_prevents_sleep() {
     let context = context.as_mut_ptr().cast();
     assert_eq!(receive_with(flags::PEEK, &all[0], 5, context), 0);
     assert!(!may_sleep());
-    assert_eq!(error(&all[0]).op_context, context);
+    assert_eq!(read_error(&all[0]).op_context, context);
     assert!(may_sleep());
 }
 
 #[test]
 fn never_enabled_endpoint_can_be_closed() {
-    begin();
+    install_core();
     // SAFETY: valid calls of an application.
     unsafe {
         let (info, domain) = open_domain();
@@ -178,22 +178,22 @@ fn never_enabled_endpoint_can_be_closed() {
 
 #[test]
 fn second_endpoint_is_left_to_core() {
-    begin();
+    install_core();
     world().queues_left = 1;
-    let all = endpoints(2);
+    let all = open_endpoints(2);
     let to = all[1].insert(&all[0]);
     all[0].insert(&all[1]);
-    receive(&all[0], ADDR_UNSPEC, Some(5), 21);
-    send(&all[1], to, Some(5));
+    post_receive(&all[0], ADDR_UNSPEC, Some(5), 21);
+    send_message(&all[1], to, Some(5));
     assert_eq!(read_contexts(&all, 100), [21]);
 }
 
 #[test]
 fn core_without_queue_keeps_tables() {
-    begin();
+    install_core();
     world().threading = THREAD_SAFE;
     world().queues_left = 0;
-    let ep = endpoints(1)[0].ep;
+    let ep = open_endpoints(1)[0].ep;
     // SAFETY: the endpoint is enabled.
     let rc = unsafe {
         let write = (*(*ep).rma).write.expect("it writes");
@@ -214,8 +214,8 @@ fn receive_with(flags: u64, at: &Opened, tag: u64, context: *mut c_void) -> isiz
 #[test]
 fn claim_without_message_returns_enomsg() {
     const NOTHING: isize = -(errno::ENOMSG as isize);
-    begin();
-    let all = endpoints(2);
+    install_core();
+    let all = open_endpoints(2);
     let to = all[1].insert(&all[0]);
     all[0].insert(&all[1]);
     let mut contexts = [[usize::MAX; 8]; 2];
@@ -223,8 +223,8 @@ fn claim_without_message_returns_enomsg() {
     assert_eq!(receive_with(flags::CLAIM, &all[0], 5, one), NOTHING, "nobody has looked for it");
     assert_eq!(receive_with(flags::PEEK | flags::CLAIM, &all[0], 5, one), 0);
     assert_eq!(receive_with(flags::CLAIM, &all[0], 5, one), NOTHING, "nothing was found");
-    assert_eq!(error(&all[0]).op_context, one);
-    send(&all[1], to, Some(5));
+    assert_eq!(read_error(&all[0]).op_context, one);
+    send_message(&all[1], to, Some(5));
     read_contexts(&all, 100);
     assert_eq!(receive_with(flags::PEEK | flags::CLAIM, &all[0], 5, one), 0);
     assert_eq!(receive_with(flags::CLAIM, &all[0], 5, other), NOTHING, "another has it");
@@ -233,7 +233,7 @@ fn claim_without_message_returns_enomsg() {
     assert_eq!(read_contexts(&all, 100), [one as usize; 2]);
 }
 
-fn error(at: &Opened) -> CqErrEntry {
+fn read_error(at: &Opened) -> CqErrEntry {
     // SAFETY: an all-zero entry is valid. The queue is open.
     unsafe {
         let mut error: CqErrEntry = zeroed();
@@ -244,8 +244,8 @@ fn error(at: &Opened) -> CqErrEntry {
 
 #[test]
 fn endpoint_works_after_failed_close() {
-    begin();
-    let all = endpoints(2);
+    install_core();
+    let all = open_endpoints(2);
     let to = all[1].insert(&all[0]);
     all[0].insert(&all[1]);
     let ep = all[0].ep;
@@ -256,8 +256,8 @@ fn endpoint_works_after_failed_close() {
     };
     world().refuses_close = true;
     assert_eq!(close(), -libc::EBUSY);
-    receive(&all[0], ADDR_UNSPEC, Some(5), 21);
-    send(&all[1], to, Some(5));
+    post_receive(&all[0], ADDR_UNSPEC, Some(5), 21);
+    send_message(&all[1], to, Some(5));
     assert_eq!(read_contexts(&all, 100), [21]);
     world().refuses_close = false;
     assert_eq!(close(), 0);

@@ -135,11 +135,11 @@ impl Stream {
         let mut pairs = pairs.into_iter().peekable();
         for step in 0..self.options.steps {
             while let Some((_, (at, of))) = pairs.next_if(|&(when, _)| when <= step) {
-                self.name(at, of);
+                self.insert_address(at, of);
             }
-            self.step();
+            self.make_random_call();
         }
-        self.finish();
+        self.finish_stream();
         // SAFETY: open objects without users.
         unsafe {
             for endpoint in &self.endpoints {
@@ -155,7 +155,7 @@ impl Stream {
         }
     }
 
-    fn name(&mut self, at: usize, of: usize) {
+    fn insert_address(&mut self, at: usize, of: usize) {
         let (address, mut addr) = (self.core_number(of), ADDR_UNSPEC);
         let av = self.endpoints[at].av;
         // SAFETY: an open address vector, and a valid address.
@@ -175,7 +175,7 @@ impl Stream {
         self.endpoints[at].names.insert(of);
     }
 
-    fn step(&mut self) {
+    fn make_random_call(&mut self) {
         let at = self.random.below(self.endpoints.len());
         let deep = self.endpoints[at].lists.posted.len() > self.options.depth;
         match self.random.below(100) {
@@ -191,7 +191,7 @@ impl Stream {
     }
 
     /// Lets all messages arrive, receives them, and cancels the remaining receives.
-    fn finish(&mut self) {
+    fn finish_stream(&mut self) {
         let mut idle = 0;
         while idle < 300 {
             idle += 1;
@@ -274,7 +274,7 @@ impl Stream {
         self.operations[id].context.as_mut_ptr().cast()
     }
 
-    fn forget(&mut self, id: usize) {
+    fn forget_operation(&mut self, id: usize) {
         let operation = self.operations.pop().expect("just made");
         assert_eq!(self.operations.len(), id);
         self.by_context.remove(&(operation.context.as_ptr() as usize));
@@ -362,7 +362,7 @@ impl Stream {
         };
         if rc != 0 {
             assert_eq!(rc, -(errno::EAGAIN as isize), "{:?}: a send is refused", self.options);
-            return self.forget(id);
+            return self.forget_operation(id);
         }
         if is_injected {
             self.operations[id].buffers[0].fill(0xAA);
@@ -437,7 +437,7 @@ impl Stream {
         self.record_arrivals();
         if rc != 0 {
             assert_eq!(rc, -(errno::EAGAIN as isize), "{:?}: a receive is refused", self.options);
-            return self.forget(id);
+            return self.forget_operation(id);
         }
         if let Some(message) = self.endpoints[at].lists.post(criteria) {
             self.record_match(id, message);

@@ -13,7 +13,7 @@ pub const CORE_ERROR: c_int = 77;
 
 const AGAIN: isize = -(errno::EAGAIN as isize);
 
-unsafe fn parts<'a>(iov: *const iovec, count: usize) -> &'a [iovec] {
+unsafe fn buffers_of<'a>(iov: *const iovec, count: usize) -> &'a [iovec] {
     // SAFETY: guaranteed by the caller.
     if count == 0 { &[] } else { unsafe { std::slice::from_raw_parts(iov, count) } }
 }
@@ -131,7 +131,15 @@ pub unsafe extern "C" fn tsendmsg(ep: *mut FidEp, msg: *const MsgTagged, flags: 
     unsafe {
         let msg = &*msg;
         let data = (flags & flags::REMOTE_CQ_DATA != 0).then_some(msg.data);
-        send(ep, parts(msg.msg_iov, msg.iov_count), msg.addr, Some(msg.tag), data, Some(msg.context), flags)
+        send(
+            ep,
+            buffers_of(msg.msg_iov, msg.iov_count),
+            msg.addr,
+            Some(msg.tag),
+            data,
+            Some(msg.context),
+            flags,
+        )
     }
 }
 
@@ -142,7 +150,7 @@ pub unsafe extern "C" fn trecvmsg(ep: *mut FidEp, msg: *const MsgTagged, _: u64)
     // SAFETY: the endpoint is an object of this module, and the caller's message.
     unsafe {
         let (ep, msg) = (&mut *ep.cast::<Ep>(), &*msg);
-        let iov = parts(msg.msg_iov, msg.iov_count).to_vec();
+        let iov = buffers_of(msg.msg_iov, msg.iov_count).to_vec();
         let posted = Posted { iov, from: msg.addr, tag: msg.tag, ignore: msg.ignore, context: msg.context };
         let is_match = |message: &Message| {
             (posted.from == ADDR_UNSPEC || posted.from == message.from as Addr)

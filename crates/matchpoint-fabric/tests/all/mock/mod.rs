@@ -181,7 +181,7 @@ pub fn entry_of(pointer: *mut c_void) -> *mut PeerRxEntry {
 }
 
 /// Returns the number of bytes that do not fit.
-unsafe fn fill(iov: &[iovec], bytes: &[u8]) -> usize {
+unsafe fn copy_message(iov: &[iovec], bytes: &[u8]) -> usize {
     let mut left = bytes;
     for part in iov {
         let some = part.iov_len.min(left.len());
@@ -231,13 +231,13 @@ impl Ep {
 
     unsafe fn receive(&mut self, posted: &Posted, message: &Message) {
         // SAFETY: the receive's buffers.
-        let missing = unsafe { fill(&posted.iov, &message.bytes) };
-        let item = self.item(posted.context, message, missing);
+        let missing = unsafe { copy_message(&posted.iov, &message.bytes) };
+        let item = self.make_completion(posted.context, message, missing);
         // SAFETY: the queue is bound and open.
         unsafe { (*self.rx_cq).ring.push_back(item) };
     }
 
-    fn item(&self, context: *mut c_void, message: &Message, missing: usize) -> Item {
+    fn make_completion(&self, context: *mut c_void, message: &Message, missing: usize) -> Item {
         let mut flags = flags::RECV | if message.tagged { flags::TAGGED } else { flags::MSG };
         if message.data.is_some() {
             flags |= flags::REMOTE_CQ_DATA;
@@ -301,7 +301,7 @@ impl Ep {
         unsafe {
             let entry = &mut *entry_of(pointer);
             let iov = std::slice::from_raw_parts(entry.iov, entry.count);
-            let missing = fill(iov, &message.bytes);
+            let missing = copy_message(iov, &message.bytes);
             // Before libfabric 2.0, the owner does not know the size of a tagged message.
             let reported = world().layout.by_attr;
             assert!(!reported || entry.msg_size <= message.bytes.len(), "a message does not grow");
@@ -309,7 +309,7 @@ impl Ep {
                 missing == 0 || !reported || !message.tagged,
                 "the owner makes room for the whole message"
             );
-            let mut item = self.item(entry.context, message, missing);
+            let mut item = self.make_completion(entry.context, message, missing);
             item.entry.buf = if entry.count > 0 { (*entry.iov).iov_base } else { ptr::null_mut() };
             if entry.flags & flags::COMPLETION != 0 || missing > 0 {
                 (*self.rx_cq).ring.push_back(item);
