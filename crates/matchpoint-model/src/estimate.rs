@@ -64,7 +64,7 @@ impl ParameterEstimate {
 
     /// Text of an invalid time.
     pub(crate) fn time_problem(&self) -> Option<String> {
-        self.problem("a time is a number of seconds, 0 or more, not infinite", |number| {
+        self.find_problem("a time is a number of seconds, 0 or more, not infinite", |number| {
             number.is_finite() && number >= 0.0
         })
     }
@@ -80,10 +80,10 @@ impl ParameterEstimate {
         if !may_be_infinite && self.value.is_infinite() {
             return Some(format!("{} is invalid: {rule}", self.value));
         }
-        self.problem(rule, |number| number > 0.0)
+        self.find_problem(rule, |number| number > 0.0)
     }
 
-    fn problem(&self, rule: &str, is_right: impl Fn(f64) -> bool) -> Option<String> {
+    fn find_problem(&self, rule: &str, is_right: impl Fn(f64) -> bool) -> Option<String> {
         let (low, high) = self.interval.unwrap_or((self.value, self.value));
         if let Some(wrong) = [self.value, low, high].into_iter().find(|&number| !is_right(number)) {
             return Some(format!("{wrong} is invalid: {rule}"));
@@ -146,7 +146,7 @@ struct Fields {
 
 /// Required.
 pub(crate) fn time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ParameterEstimate, D::Error> {
-    checked(deserializer, ParameterEstimate::time_problem)
+    deserialize_checked(deserializer, ParameterEstimate::time_problem)
 }
 
 /// Reads an optional time.
@@ -160,18 +160,18 @@ pub(crate) fn seconds<'de, D: Deserializer<'de>>(
 pub(crate) fn rate<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<ParameterEstimate>, D::Error> {
-    checked(deserializer, |estimate| estimate.rate_problem(false)).map(Some)
+    deserialize_checked(deserializer, |estimate| estimate.rate_problem(false)).map(Some)
 }
 
 /// Reads an optional rate that may be infinite.
 pub(crate) fn limit<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<ParameterEstimate>, D::Error> {
-    checked(deserializer, |estimate| estimate.rate_problem(true)).map(Some)
+    deserialize_checked(deserializer, |estimate| estimate.rate_problem(true)).map(Some)
 }
 
 /// During deserialization an error gets a line.
-fn checked<'de, D: Deserializer<'de>>(
+fn deserialize_checked<'de, D: Deserializer<'de>>(
     deserializer: D,
     problem: impl Fn(&ParameterEstimate) -> Option<String>,
 ) -> Result<ParameterEstimate, D::Error> {

@@ -65,7 +65,7 @@ pub fn figures(machine: &Machine) -> Result<Vec<Figure>, Missing> {
 /// The max-rate model has one set of parameters.
 fn figure_2(machine: &Machine) -> Result<Figure, Missing> {
     let of = |active| {
-        curve(format!("{active} per node"), sizes(), |bytes| {
+        make_curve(format!("{active} per node"), message_sizes(), |bytes| {
             machine.message_known_s(Knowledge::MaxRate, Locality::OffNode, bytes as f64, active, End::Value)
         })
     };
@@ -81,7 +81,9 @@ fn figure_2(machine: &Machine) -> Result<Figure, Missing> {
 /// The node-aware model.
 fn figure_3(machine: &Machine) -> Result<Figure, Missing> {
     let of = |(name, locality, active): (&str, Locality, u32)| {
-        curve(name.to_owned(), sizes(), |bytes| machine.message_s(locality, bytes as f64, active, End::Value))
+        make_curve(name.to_owned(), message_sizes(), |bytes| {
+            machine.message_s(locality, bytes as f64, active, End::Value)
+        })
     };
     let kinds = [
         ("on-socket", Locality::OnSocket, 1),
@@ -139,7 +141,7 @@ impl Volume {
     fn figure(&self, machine: &Machine) -> Result<Figure, Missing> {
         let of = |total: u64| {
             let name = format!("{total} bytes in all");
-            curve(name, messages().filter(|&messages| messages <= total), |messages| {
+            make_curve(name, message_counts().filter(|&messages| messages <= total), |messages| {
                 self.time_s(machine, messages, total)
             })
         };
@@ -160,7 +162,7 @@ impl Volume {
     }
 }
 
-fn curve(
+fn make_curve(
     name: String,
     at: impl Iterator<Item = u64>,
     time_s: impl Fn(u64) -> Result<f64, Missing>,
@@ -169,16 +171,16 @@ fn curve(
     Ok(Curve { name, points: points? })
 }
 
-fn sizes() -> impl Iterator<Item = u64> {
-    steps(BYTES_MAX)
+fn message_sizes() -> impl Iterator<Item = u64> {
+    round_numbers(BYTES_MAX)
 }
 
-fn messages() -> impl Iterator<Item = u64> {
-    steps(MESSAGES_MAX)
+fn message_counts() -> impl Iterator<Item = u64> {
+    round_numbers(MESSAGES_MAX)
 }
 
 /// 1, 2, 3, … 10, 20, 30, … up to `last`.
-fn steps(last: u64) -> impl Iterator<Item = u64> {
+fn round_numbers(last: u64) -> impl Iterator<Item = u64> {
     let decades = (0..).map(|power| 10_u64.pow(power)).take_while(move |&decade| decade <= last);
     decades.flat_map(|decade| (1..10).map(move |digit| digit * decade)).filter(move |&step| step <= last)
 }

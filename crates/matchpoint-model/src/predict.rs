@@ -1,8 +1,8 @@
 //! Cost of an exchange for every process: the sum of transport, queue search and contention, as in §5.
 //!
-//! A process pays for its sent messages, one after the other; for the search of its queues, with one entry
-//! per received message; and, if a message leaves the node, for shared links. The operation takes as long as
-//! the slowest process.
+//! A process pays for its sent messages, one after the other. It pays for the search of its queues, with one
+//! entry per received message. If a message leaves the node, the process also pays for shared links. The
+//! operation takes as long as the slowest process.
 
 use std::collections::HashMap;
 
@@ -98,15 +98,15 @@ pub struct Prediction {
 impl Prediction {
     /// True without a parameter of queue search.
     pub fn lacks_queue(&self) -> bool {
-        self.lacks("queue_search")
+        self.lacks_section("queue_search")
     }
 
     /// True without a parameter of contention.
     pub fn lacks_contention(&self) -> bool {
-        self.lacks("contention")
+        self.lacks_section("contention")
     }
 
-    fn lacks(&self, section: &str) -> bool {
+    fn lacks_section(&self, section: &str) -> bool {
         self.missing.iter().any(|missing| missing.parameter.starts_with(section))
     }
 }
@@ -117,19 +117,19 @@ impl Prediction {
 /// If a process or node is out of range, or if the machine lacks a parameter of transport. A missing γ or δ
 /// is listed in [`Prediction::missing`].
 pub fn predict(setting: &Setting<'_>, exchange: &Exchange) -> Result<Prediction, String> {
-    check(setting, exchange)?;
+    check_ranges(setting, exchange)?;
     let counts = Counts::of(setting, exchange);
     let mut missing = Vec::new();
-    let processes = counts.costs(setting, exchange, End::Value, Some(&mut missing))?;
+    let processes = counts.process_costs(setting, exchange, End::Value, Some(&mut missing))?;
     let (mut worst, mut longest) = (0, [Split::default(); 3]);
     for (at, end) in End::ALL.into_iter().enumerate() {
-        let costs = counts.costs(setting, exchange, end, None)?;
+        let costs = counts.process_costs(setting, exchange, end, None)?;
         let last = longest_of(&costs);
         longest[at] = costs.get(last).map(|cost| cost.split).unwrap_or_default();
         worst = if end == End::Value { last as u32 } else { worst };
     }
     let known = |knowledge| {
-        let sums = counts.transports(setting, exchange, knowledge, End::Value).ok()?;
+        let sums = counts.transport_times(setting, exchange, knowledge, End::Value).ok()?;
         Some(sums.into_iter().fold(0.0, f64::max))
     };
     Ok(Prediction {
@@ -144,7 +144,7 @@ pub fn predict(setting: &Setting<'_>, exchange: &Exchange) -> Result<Prediction,
     })
 }
 
-fn check(setting: &Setting<'_>, exchange: &Exchange) -> Result<(), String> {
+fn check_ranges(setting: &Setting<'_>, exchange: &Exchange) -> Result<(), String> {
     let Layout { processes, .. } = setting.layout;
     let last = exchange.messages.iter().map(|message| message.from.max(message.to)).max();
     if let Some(last) = last.filter(|&last| last >= processes.get()) {
@@ -204,7 +204,7 @@ impl Counts {
     }
 
     /// For each process: sum of the transport times of the process's messages.
-    fn transports(
+    fn transport_times(
         &self,
         setting: &Setting<'_>,
         exchange: &Exchange,
@@ -227,14 +227,14 @@ impl Counts {
         Ok(sums)
     }
 
-    fn costs(
+    fn process_costs(
         &self,
         setting: &Setting<'_>,
         exchange: &Exchange,
         end: End,
         missing: Option<&mut Vec<Missing>>,
     ) -> Result<Vec<ProcessCost>, String> {
-        let transports = self.transports(setting, exchange, Knowledge::NodeAware, end);
+        let transports = self.transport_times(setting, exchange, Knowledge::NodeAware, end);
         let transports = transports.map_err(|missing| missing.to_string())?;
         let mut costs = self.processes.clone();
         let mut lacks = Vec::new();

@@ -76,14 +76,14 @@ impl QueueSearch {
         let above = self.by_messages.partition_point(|at| u64::from(at.messages) < messages);
         let below = above.checked_sub(1).and_then(|below| self.by_messages.get(below));
         match (below, self.by_messages.get(above)) {
-            (Some(below), Some(above)) => Some(between(below, above, messages, end)),
+            (Some(below), Some(above)) => Some(interpolate_gamma(below, above, messages, end)),
             (Some(nearest), None) | (None, Some(nearest)) => Some(nearest.gamma_s.time(end)),
             (None, None) => self.gamma_s.map(|gamma| gamma.time(end)),
         }
     }
 }
 
-fn between(below: &GammaAt, above: &GammaAt, messages: u64, end: End) -> f64 {
+fn interpolate_gamma(below: &GammaAt, above: &GammaAt, messages: u64, end: End) -> f64 {
     let logarithms =
         [below.messages.into(), messages, above.messages.into()].map(|count| (count as f64).ln());
     let share = (logarithms[1] - logarithms[0]) / (logarithms[2] - logarithms[0]);

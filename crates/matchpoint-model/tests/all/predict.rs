@@ -12,11 +12,11 @@ fn close(one: f64, other: f64) -> bool {
     (one - other).abs() <= 1e-12 * one.abs().max(other.abs())
 }
 
-fn two(machine: &Machine) -> Setting<'_> {
+fn four_node_setting(machine: &Machine) -> Setting<'_> {
     Setting { machine, layout: layout(4, 1, 1), topology: None, search: Search::Order(SearchOrder::Third) }
 }
 
-fn sent(from: u32, to: u32, bytes: u64) -> Sent {
+fn one_message(from: u32, to: u32, bytes: u64) -> Sent {
     Sent::one(from, to, bytes)
 }
 
@@ -30,8 +30,14 @@ fn small_exchange_costs_sum_by_hand() {
         topology: None,
         search: Search::Order(SearchOrder::Bound),
     };
-    let exchange =
-        Exchange { messages: vec![sent(0, 1, 100), sent(0, 2, 1000), sent(0, 8, 10_000), sent(5, 0, 8)] };
+    let exchange = Exchange {
+        messages: vec![
+            one_message(0, 1, 100),
+            one_message(0, 2, 1000),
+            one_message(0, 8, 10_000),
+            one_message(5, 0, 8),
+        ],
+    };
     let predicted = predict(&setting, &exchange).unwrap();
     assert_eq!(predicted.worst, 0);
     let first = predicted.processes[0];
@@ -65,7 +71,12 @@ fn max_rate_counts_all_senders() {
     };
     // On the first node, two processes send within their socket, two to other nodes.
     let bytes = 10_000;
-    let messages = vec![sent(0, 1, bytes), sent(1, 0, bytes), sent(2, 8, bytes), sent(3, 9, bytes)];
+    let messages = vec![
+        one_message(0, 1, bytes),
+        one_message(1, 0, bytes),
+        one_message(2, 8, bytes),
+        one_message(3, 9, bytes),
+    ];
     let predicted = predict(&setting, &Exchange { messages }).unwrap();
     let four_share = 3.0e-6 + 4.0 * 10_000.0 / 6.6e9;
     assert!(close(predicted.max_rate_s.unwrap(), four_share), "{predicted:?}");
@@ -76,14 +87,14 @@ fn missing_machine_parameters_are_reported() {
     let mut machine = blue_waters();
     machine.contention.delta_s_per_byte = None;
     machine.queue_search.gamma_s = None;
-    let exchange = Exchange { messages: vec![sent(0, 3, 100)] };
-    let predicted = predict(&two(&machine), &exchange).unwrap();
+    let exchange = Exchange { messages: vec![one_message(0, 3, 100)] };
+    let predicted = predict(&four_node_setting(&machine), &exchange).unwrap();
     let missing: Vec<&str> = predicted.missing.iter().map(|missing| missing.parameter.as_str()).collect();
     assert_eq!(missing, ["contention.delta_s_per_byte", "queue_search.gamma_s, nor queue_search.attempt_s"]);
     machine.off_node.short.alpha_s = None;
-    let error = predict(&two(&machine), &exchange).unwrap_err();
+    let error = predict(&four_node_setting(&machine), &exchange).unwrap_err();
     assert!(error.contains("no off_node.short.alpha_s"), "{error}");
-    let within = Setting { layout: layout(4, 4, 1), ..two(&machine) };
+    let within = Setting { layout: layout(4, 4, 1), ..four_node_setting(&machine) };
     let predicted = predict(&within, &exchange).unwrap();
     assert_eq!((predicted.postal_s, predicted.missing.len()), (None, 1));
 }
@@ -98,7 +109,7 @@ fn nodes_per_router_have_no_default() {
         topology: None,
         search: Search::Order(SearchOrder::Third),
     };
-    let predicted = predict(&setting, &Exchange { messages: vec![sent(0, 1, 100)] }).unwrap();
+    let predicted = predict(&setting, &Exchange { messages: vec![one_message(0, 1, 100)] }).unwrap();
     assert_eq!(predicted.missing[0].parameter, "contention.nodes_per_router");
     assert_eq!(predicted.processes[0].split.contention_s, 0.0);
 }
@@ -116,7 +127,7 @@ fn line_of_figure_6_shares_middle_link() {
         topology: Some(&line),
         search: Search::Order(SearchOrder::Bound),
     };
-    let messages = (0..64).map(|from| sent(from, from + 64, 1_000_000)).collect();
+    let messages = (0..64).map(|from| one_message(from, from + 64, 1_000_000)).collect();
     let predicted = predict(&setting, &Exchange { messages }).unwrap();
     assert_eq!(predicted.link_bytes, 64e6);
     assert_eq!(predicted.hops_mean, 2.0);
@@ -137,7 +148,7 @@ fn oversized_exchange_is_reported() {
     let error = predict(&setting, &Exchange::default()).unwrap_err();
     assert_eq!(error, "the network has 2 nodes, but 48 processes take 3");
     let setting = Setting { topology: None, ..setting };
-    let error = predict(&setting, &Exchange { messages: vec![sent(0, 48, 1)] }).unwrap_err();
+    let error = predict(&setting, &Exchange { messages: vec![one_message(0, 48, 1)] }).unwrap_err();
     assert!(error.contains("process 48"), "{error}");
 }
 
@@ -152,7 +163,7 @@ fn intervals_of_parameters_are_intervals_of_times() {
         topology: None,
         search: Search::Order(SearchOrder::Bound),
     };
-    let predicted = predict(&setting, &Exchange { messages: vec![sent(0, 1, 400)] }).unwrap();
+    let predicted = predict(&setting, &Exchange { messages: vec![one_message(0, 1, 400)] }).unwrap();
     let [shortest, value, longest] = predicted.longest.map(|split| split.transport_s);
     assert!(close(shortest, 1e-6 + 2e-7) && close(value, 2e-6 + 4e-7) && close(longest, 4e-6 + 8e-7));
     assert_eq!(End::ALL[1], End::Value);
@@ -167,7 +178,9 @@ fn grouped_messages_cost_as_single_messages() {
         topology: None,
         search: Search::Order(SearchOrder::Third),
     };
-    let apart = Exchange { messages: vec![sent(0, 16, 600), sent(0, 16, 1000), sent(0, 16, 2000)] };
+    let apart = Exchange {
+        messages: vec![one_message(0, 16, 600), one_message(0, 16, 1000), one_message(0, 16, 2000)],
+    };
     let joined = Exchange { messages: vec![Sent { from: 0, to: 16, messages: 3, bytes: 3600 }] };
     let [apart, joined] = [apart, joined].map(|exchange| predict(&setting, &exchange).unwrap());
     assert_eq!((joined.processes[0].sent, joined.processes[16].received), (3, 3));
@@ -180,8 +193,8 @@ fn grouped_messages_cost_as_single_messages() {
 fn known_matching_times_are_used_unchanged() {
     let machine = blue_waters();
     let known = [[0.0; 3], [1.0, 2.0, 4.0]];
-    let setting = Setting { search: Search::Known(&known), ..two(&machine) };
-    let predicted = predict(&setting, &Exchange { messages: vec![sent(0, 1, 8)] }).unwrap();
+    let setting = Setting { search: Search::Known(&known), ..four_node_setting(&machine) };
+    let predicted = predict(&setting, &Exchange { messages: vec![one_message(0, 1, 8)] }).unwrap();
     assert_eq!((predicted.worst, predicted.longest.map(|split| split.queue_s)), (1, [1.0, 2.0, 4.0]));
     assert_eq!(predicted.processes[0].split.queue_s, 0.0);
 }
@@ -252,8 +265,9 @@ fn large_graph_is_searched_by_destination() {
         topology: Some(&ring),
         search: Search::Order(SearchOrder::Bound),
     };
-    let messages =
-        (0..nodes).flat_map(|from| [1, 2, 1499].map(|by| sent(from, (from + by) % nodes, 1))).collect();
+    let messages = (0..nodes)
+        .flat_map(|from| [1, 2, 1499].map(|by| one_message(from, (from + by) % nodes, 1)))
+        .collect();
     let predicted = predict(&setting, &Exchange { messages }).unwrap();
     assert_eq!(predicted.link_bytes, 1502.0);
     assert!(close(predicted.hops_mean, 1502.0 / 3.0));
@@ -261,7 +275,10 @@ fn large_graph_is_searched_by_destination() {
 
 fn exchanges() -> impl Strategy<Value = Vec<Sent>> {
     let message = (0..64_u32, 1..64_u32, 0..100_000_u64);
-    prop::collection::vec(message.prop_map(|(from, by, bytes)| sent(from, (from + by) % 64, bytes)), 0..200)
+    prop::collection::vec(
+        message.prop_map(|(from, by, bytes)| one_message(from, (from + by) % 64, bytes)),
+        0..200,
+    )
 }
 
 proptest! {
@@ -278,7 +295,7 @@ proptest! {
         let worst = predicted.processes[predicted.worst as usize].split.total_s();
         prop_assert!(predicted.processes.iter().all(|process| process.split.total_s() <= worst));
         let mut more = exchange.clone();
-        more.messages.push(sent(0, 1, extra));
+        more.messages.push(one_message(0, 1, extra));
         prop_assert!(predict(&setting, &more).unwrap().longest[1].total_s() >= worst);
     }
 
