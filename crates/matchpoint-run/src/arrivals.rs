@@ -28,8 +28,8 @@ pub struct ArrivalTimes {
 /// A file cannot be read or has another format.
 pub fn of_process(folder: &Path, host: &str, pid: u64) -> Result<Option<ArrivalTimes>, RunError> {
     let mut times: Option<ArrivalTimes> = None;
-    for path in files(folder, &format!("arrivals-{host}-{pid}-"))? {
-        let Some(ArrivalTimes { clock, matches }) = read(&path)? else { continue };
+    for path in arrival_files(folder, &format!("arrivals-{host}-{pid}-"))? {
+        let Some(ArrivalTimes { clock, matches }) = read_file(&path)? else { continue };
         let all = times.get_or_insert_with(|| ArrivalTimes { clock, matches: Vec::new() });
         if all.clock != clock {
             return Err(RunError(format!("'{}': the clock changed", path.display())));
@@ -39,7 +39,7 @@ pub fn of_process(folder: &Path, host: &str, pid: u64) -> Result<Option<ArrivalT
     Ok(times)
 }
 
-fn files(folder: &Path, beginning: &str) -> Result<Vec<PathBuf>, RunError> {
+fn arrival_files(folder: &Path, beginning: &str) -> Result<Vec<PathBuf>, RunError> {
     let entries = fs::read_dir(folder).map_err(|error| RunError(format!("{}: {error}", folder.display())))?;
     let is_one = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -51,7 +51,7 @@ fn files(folder: &Path, beginning: &str) -> Result<Vec<PathBuf>, RunError> {
 }
 
 /// `None` if the process was killed before its first write.
-fn read(path: &Path) -> Result<Option<ArrivalTimes>, RunError> {
+fn read_file(path: &Path) -> Result<Option<ArrivalTimes>, RunError> {
     let failed = |what: &str| RunError(format!("{}: {what}", path.display()));
     let bytes = fs::read(path).map_err(|error| failed(&error.to_string()))?;
     let word = |at: usize| {

@@ -163,11 +163,11 @@ mod tests {
         Hosts { count, here: count == 1, why: format!("{count} named") }
     }
 
-    fn core(vendor: Vendor, count: u64) -> String {
+    fn chosen_core(vendor: Vendor, count: u64) -> String {
         choose(&stack(vendor, "5.0.2"), Some(&fabric((2, 5))), &hosts(count), None).unwrap().core
     }
 
-    fn refusal(stack: &Stack, fabric: &Fabric, count: u64, core: Option<&str>) -> String {
+    fn choice_error(stack: &Stack, fabric: &Fabric, count: u64, core: Option<&str>) -> String {
         let requested = core.map(|core| (core.to_owned(), "--core".to_owned()));
         choose(stack, Some(fabric), &hosts(count), requested.as_ref()).unwrap_err().to_string()
     }
@@ -175,10 +175,10 @@ mod tests {
     #[test]
     fn core_is_memory_or_network_by_hosts() {
         for vendor in [Vendor::Mpich, Vendor::OpenMpi] {
-            assert_eq!(core(vendor, 1), "shm");
-            assert_eq!(core(vendor, 2), "tcp;ofi_rxm");
+            assert_eq!(chosen_core(vendor, 1), "shm");
+            assert_eq!(chosen_core(vendor, 2), "tcp;ofi_rxm");
         }
-        assert_eq!(core(Vendor::Intel, 1), "shm");
+        assert_eq!(chosen_core(Vendor::Intel, 1), "shm");
     }
 
     #[test]
@@ -187,7 +187,7 @@ mod tests {
         let mpich = stack(Vendor::Mpich, "5.0.2");
         let choice = choose(&mpich, Some(&fabric((2, 5))), &hosts(1), Some(&requested)).unwrap();
         assert_eq!(choice.core, "tcp;ofi_rxm");
-        let said = refusal(&mpich, &fabric((2, 5)), 1, Some("sm2"));
+        let said = choice_error(&mpich, &fabric((2, 5)), 1, Some("sm2"));
         assert!(
             said.contains("no provider 'sm2'\nhint: use --core with one of tcp, tcp;ofi_rxm, shm"),
             "{said}"
@@ -198,9 +198,9 @@ mod tests {
     fn unsupported_mpi_is_refused_with_reason() {
         let mut ucx = stack(Vendor::Mpich, "4.0.2");
         (ucx.fabric, ucx.device) = (None, Some("ch4:ucx".to_owned()));
-        let said = refusal(&ucx, &fabric((2, 5)), 1, None);
+        let said = choice_error(&ucx, &fabric((2, 5)), 1, None);
         assert!(said.contains("(ch4:ucx)") && said.contains("omit --below"), "{said}");
-        let said = refusal(&stack(Vendor::Mpich, "4.0.2"), &fabric((2, 5)), 1, None);
+        let said = choice_error(&stack(Vendor::Mpich, "4.0.2"), &fabric((2, 5)), 1, None);
         assert!(said.contains("older than 4.1"), "{said}");
     }
 
@@ -232,9 +232,9 @@ mod tests {
 
     #[test]
     fn default_core_without_ownership_is_refused() {
-        let old = refusal(&stack(Vendor::OpenMpi, "4.1.4"), &fabric((1, 17)), 1, None);
+        let old = choice_error(&stack(Vendor::OpenMpi, "4.1.4"), &fabric((1, 17)), 1, None);
         assert!(old.contains("'shm' needs libfabric 1.19"), "{old}");
-        let intel = refusal(&stack(Vendor::Intel, "2021.18.1"), &fabric((2, 4)), 2, None);
+        let intel = choice_error(&stack(Vendor::Intel, "2021.18.1"), &fabric((2, 4)), 2, None);
         assert!(intel.contains("hint: use shm on one host"), "{intel}");
     }
 

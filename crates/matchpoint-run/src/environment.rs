@@ -72,7 +72,7 @@ pub fn provider_variables(stack: &Stack, provider: &str) -> Vec<Variable> {
         Vendor::OpenMpi => {
             set("OMPI_MCA_pml", "cm", "the component that matches in libfabric");
             set("OMPI_MCA_mtl", "ofi", "libfabric");
-            set(include(stack), provider, "providers excluded by default");
+            set(component_parameter(stack), provider, "providers excluded by default");
             set("OMPI_MCA_osc", "^ucx", "one-sided communication without UCX");
         }
         Vendor::Intel => {
@@ -84,7 +84,7 @@ pub fn provider_variables(stack: &Stack, provider: &str) -> Vec<Variable> {
 }
 
 /// Open MPI 5 has one parameter for all components that use libfabric.
-fn include(stack: &Stack) -> &'static str {
+fn component_parameter(stack: &Stack) -> &'static str {
     let before_5 = stack.version.as_ref().is_some_and(|version| version.numbers().0 < 5);
     if before_5 { "OMPI_MCA_mtl_ofi_provider_include" } else { "OMPI_MCA_opal_common_ofi_provider_include" }
 }
@@ -214,24 +214,24 @@ mod tests {
         variables(&stack(vendor, version), &choice, "bins:n=7", Path::new("/run/prov"), Path::new("/run/rep"))
     }
 
-    fn value<'a>(all: &'a [Variable], name: &str) -> Option<&'a str> {
+    fn value_of<'a>(all: &'a [Variable], name: &str) -> Option<&'a str> {
         all.iter().find(|one| one.name == name).map(|one| one.value.as_str())
     }
 
-    fn none(_: &str) -> Option<String> {
+    fn no_variable(_: &str) -> Option<String> {
         None
     }
 
     #[test]
     fn mpich_gets_ofi_variables() {
         let all = of(Vendor::Mpich, "5.0.2", "tcp;ofi_rxm");
-        assert_eq!(value(&all, "FI_PROVIDER"), Some("tcp;ofi_rxm;ofi_matchpoint"));
-        assert_eq!(value(&all, "FI_PROVIDER_PATH"), Some("/run/prov"));
-        assert_eq!(value(&all, "MPIR_CVAR_CH4_NETMOD"), Some("ofi"));
-        assert_eq!(value(&all, "MPIR_CVAR_NOLOCAL"), Some("1"));
-        assert_eq!(value(&all, "MATCHPOINT_CORE"), Some("tcp;ofi_rxm"));
-        assert_eq!(value(&all, "MATCHPOINT_ENGINE"), Some("bins:n=7"));
-        assert_eq!(value(&all, "MATCHPOINT_REPORT"), Some("/run/rep"));
+        assert_eq!(value_of(&all, "FI_PROVIDER"), Some("tcp;ofi_rxm;ofi_matchpoint"));
+        assert_eq!(value_of(&all, "FI_PROVIDER_PATH"), Some("/run/prov"));
+        assert_eq!(value_of(&all, "MPIR_CVAR_CH4_NETMOD"), Some("ofi"));
+        assert_eq!(value_of(&all, "MPIR_CVAR_NOLOCAL"), Some("1"));
+        assert_eq!(value_of(&all, "MATCHPOINT_CORE"), Some("tcp;ofi_rxm"));
+        assert_eq!(value_of(&all, "MATCHPOINT_ENGINE"), Some("bins:n=7"));
+        assert_eq!(value_of(&all, "MATCHPOINT_REPORT"), Some("/run/rep"));
         assert!(!all.iter().any(|one| one.name.starts_with("OMPI_") || one.name.starts_with("I_MPI_")));
     }
 
@@ -242,8 +242,11 @@ mod tests {
             ("4.1.4", "OMPI_MCA_mtl_ofi_provider_include"),
         ] {
             let all = of(Vendor::OpenMpi, version, "shm");
-            assert_eq!(value(&all, name), Some("shm;ofi_matchpoint"));
-            assert_eq!((value(&all, "OMPI_MCA_pml"), value(&all, "OMPI_MCA_mtl")), (Some("cm"), Some("ofi")));
+            assert_eq!(value_of(&all, name), Some("shm;ofi_matchpoint"));
+            assert_eq!(
+                (value_of(&all, "OMPI_MCA_pml"), value_of(&all, "OMPI_MCA_mtl")),
+                (Some("cm"), Some("ofi"))
+            );
         }
     }
 
@@ -251,10 +254,10 @@ mod tests {
     fn intel_mpi_gets_core_name() {
         let all = of(Vendor::Intel, "2021.18.1", "shm");
         for name in ["FI_PROVIDER", "I_MPI_OFI_PROVIDER", "MATCHPOINT_PROVIDER"] {
-            assert_eq!(value(&all, name), Some("matchpoint"));
+            assert_eq!(value_of(&all, name), Some("matchpoint"));
         }
-        assert_eq!(value(&all, "I_MPI_FABRICS"), Some("ofi"));
-        assert_eq!(value(&all, "MATCHPOINT_CORE"), Some("shm"));
+        assert_eq!(value_of(&all, "I_MPI_FABRICS"), Some("ofi"));
+        assert_eq!(value_of(&all, "MATCHPOINT_CORE"), Some("shm"));
     }
 
     #[test]
@@ -281,10 +284,10 @@ mod tests {
                 .err()
                 .map(|error| error.0)
         };
-        let said = refused("mpirun --mca pml ob1 sh", none).unwrap();
+        let said = refused("mpirun --mca pml ob1 sh", no_variable).unwrap();
         assert!(said.contains("OMPI_MCA_pml is 'ob1' on the command line, but must be 'cm'"), "{said}");
-        assert_eq!(refused("mpirun --mca pml cm sh", none), None);
-        let said = refused("mpirun -x FI_PROVIDER=tcp sh", none).unwrap();
+        assert_eq!(refused("mpirun --mca pml cm sh", no_variable), None);
+        let said = refused("mpirun -x FI_PROVIDER=tcp sh", no_variable).unwrap();
         assert!(said.contains("FI_PROVIDER is 'tcp'"), "{said}");
         let said = refused("mpirun sh", |name| (name == "OMPI_MCA_pml").then(|| "ucx".to_owned())).unwrap();
         assert!(said.contains("in the environment"), "{said}");
@@ -299,7 +302,7 @@ mod tests {
             mca: vec![("osc".to_owned(), "rdma".to_owned())],
             ..LauncherOptions::default()
         };
-        reconcile(&mut all, &words, none).unwrap();
-        assert_eq!(value(&all, "OMPI_MCA_osc"), None);
+        reconcile(&mut all, &words, no_variable).unwrap();
+        assert_eq!(value_of(&all, "OMPI_MCA_osc"), None);
     }
 }

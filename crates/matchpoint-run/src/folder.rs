@@ -99,7 +99,7 @@ fn is_unloadable(path: &Path) -> bool {
     path.as_os_str().as_encoded_bytes().iter().any(|byte| byte.is_ascii_whitespace() || *byte == b':')
 }
 
-fn unloadable(path: &Path) -> RunError {
+fn unloadable_path(path: &Path) -> RunError {
     RunError(format!(
         "LD_PRELOAD does not support '{}', a path with a space or a colon\nhint: name another folder with --folder",
         path.display()
@@ -113,7 +113,7 @@ impl Folder {
     /// The folder cannot be created, or LD_PRELOAD cannot contain its path.
     pub fn make(named: Option<&Path>, hosts: &Hosts) -> Result<Folder, RunError> {
         if let Some(path) = named.filter(|path| is_unloadable(path)) {
-            return Err(unloadable(path));
+            return Err(unloadable_path(path));
         }
         let folder = match named {
             Some(path) => {
@@ -121,10 +121,10 @@ impl Folder {
                 let path = path.canonicalize().map_err(|error| RunError::file(path, &error))?;
                 Folder { path, temporary: None, links: false }
             }
-            None => temporary(hosts)?,
+            None => make_temporary(hosts)?,
         };
         if is_unloadable(&folder.path) {
-            return Err(unloadable(&folder.path));
+            return Err(unloadable_path(&folder.path));
         }
         let reports = folder.reports();
         fs::create_dir_all(&reports).map_err(|error| RunError::file(&reports, &error))?;
@@ -203,9 +203,9 @@ impl Folder {
     }
 }
 
-/// Creates a temporary folder: in the system's temporary folder if the job runs on this host, else in the
-/// working directory, which hosts of a cluster usually share.
-fn temporary(hosts: &Hosts) -> Result<Folder, RunError> {
+/// Creates a temporary folder. If the job runs on this host, it is in the system's temporary folder.
+/// Otherwise it is in the working directory, which hosts of a cluster usually share.
+fn make_temporary(hosts: &Hosts) -> Result<Folder, RunError> {
     let place = if hosts.here { env::temp_dir() } else { PathBuf::from(".") };
     let made = Builder::new().prefix("matchpoint-run-").tempdir_in(&place);
     let made = made.map_err(|error| RunError::file(&place, &error))?;
@@ -238,31 +238,31 @@ fn provider_files(folder: &Path) -> Vec<(String, PathBuf)> {
 mod tests {
     use super::*;
 
-    fn here() -> Hosts {
+    fn this_host() -> Hosts {
         Hosts { count: 1, here: true, why: String::new() }
     }
 
-    fn touch(path: &Path) -> PathBuf {
+    fn create_file(path: &Path) -> PathBuf {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, "").unwrap();
         path.to_owned()
     }
 
-    fn names(folder: &Folder) -> Vec<String> {
+    fn provider_names(folder: &Folder) -> Vec<String> {
         provider_files(&folder.providers()).into_iter().map(|(name, _)| name).collect()
     }
 
     #[test]
     fn folder_has_only_needs_of_core() {
         let root = tempfile::tempdir().unwrap();
-        let provider = touch(&root.path().join(PROVIDER.built));
+        let provider = create_file(&root.path().join(PROVIDER.built));
         for name in ["libtcp-fi.so", "librxm-fi.so", "libshm-fi.so", "libverbs-1.1-fi.so", "libtcp.so"] {
-            touch(&root.path().join("lib").join(name));
+            create_file(&root.path().join("lib").join(name));
         }
         let lib = [root.path().join("lib")];
-        let folder = Folder::make(None, &here()).unwrap();
+        let folder = Folder::make(None, &this_host()).unwrap();
         folder.add_providers(&provider, "tcp;ofi_rxm", &lib).unwrap();
-        assert_eq!(names(&folder), [PROVIDER.installed, "librxm-fi.so", "libtcp-fi.so"]);
+        assert_eq!(provider_names(&folder), [PROVIDER.installed, "librxm-fi.so", "libtcp-fi.so"]);
         let path = folder.path.clone();
         drop(folder);
         assert!(!path.exists());
@@ -271,34 +271,35 @@ mod tests {
     #[test]
     fn named_folder_stays_and_is_renewed() {
         let root = tempfile::tempdir().unwrap();
-        let provider = touch(&root.path().join(PROVIDER.built));
+        let provider = create_file(&root.path().join(PROVIDER.built));
         let named = root.path().join("run");
-        let other = touch(&named.join("mine"));
+        let other = create_file(&named.join("mine"));
         for _ in 0..2 {
-            let folder = Folder::make(Some(&named), &here()).unwrap();
+            let folder = Folder::make(Some(&named), &this_host()).unwrap();
             folder.add_providers(&provider, "shm", &[]).unwrap();
             assert_eq!(fs::read_dir(folder.reports()).unwrap().count(), 0);
             assert!(!fs::symlink_metadata(folder.providers().join(PROVIDER.installed)).unwrap().is_symlink());
-            touch(&folder.reports().join("old.json"));
+            create_file(&folder.reports().join("old.json"));
         }
         assert!(other.exists());
         let colon = root.path().join("a:b");
-        let message = Folder::make(Some(&colon), &here()).unwrap_err().to_string();
+        let message = Folder::make(Some(&colon), &this_host()).unwrap_err().to_string();
         assert!(message.contains("--folder"), "{message}");
     }
 
     #[test]
     fn provider_is_found_near_command() {
         let root = tempfile::tempdir().unwrap();
-        let program = touch(&root.path().join("bin/matchpoint"));
+        let program = create_file(&root.path().join("bin/matchpoint"));
         let message = PROVIDER.find(None, &program).unwrap_err().to_string();
         assert!(message.contains("cargo build") && message.contains(PROVIDER.variable), "{message}");
         for library in [&format!("lib/{}-linux-gnu", env::consts::ARCH), "lib64", "lib"] {
             let path = root.path().join(library).join("matchpoint/libmatchpoint-fi.so");
-            let installed = touch(&path).canonicalize().unwrap();
+            let installed = create_file(&path).canonicalize().unwrap();
             assert_eq!(PROVIDER.find(None, &program).unwrap(), installed);
         }
-        let folder_of_program = touch(&root.path().join("bin").join(PROVIDER.built)).canonicalize().unwrap();
+        let folder_of_program =
+            create_file(&root.path().join("bin").join(PROVIDER.built)).canonicalize().unwrap();
         assert_eq!(PROVIDER.find(None, &program).unwrap(), folder_of_program);
         assert!(PROVIDER.find(Some(root.path().join("none")), &program).is_err());
     }

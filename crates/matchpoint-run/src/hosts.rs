@@ -36,13 +36,13 @@ impl Hosts {
     /// start processes on this host.
     pub fn of(options: &LauncherOptions, variable: impl Fn(&str) -> Option<String>) -> Hosts {
         if let Some(count) = options.nodes {
-            return Hosts { count, here: false, why: format!("srun is asked for {}", hosts(count)) };
+            return Hosts { count, here: false, why: format!("srun is asked for {}", hosts_text(count)) };
         }
         if !options.hosts.is_empty() {
-            return named(&options.hosts.iter().cloned().collect(), "the command names");
+            return hosts_of_names(&options.hosts.iter().cloned().collect(), "the command names");
         }
         if let Some(file) = options.host_files.first() {
-            return listed(file, &file.display().to_string());
+            return hosts_of_file(file, &file.display().to_string());
         }
         let number = |name: &str| variable(name)?.parse::<u64>().ok();
         if let Some((name, count)) = NUMBERS.iter().find_map(|name| Some((name, number(name)?))) {
@@ -50,11 +50,11 @@ impl Hosts {
         }
         let file = |name: &str| variable(name).filter(|file| !file.is_empty());
         if let Some((name, file)) = FILES.iter().chain(MCA_FILES).find_map(|name| Some((name, file(name)?))) {
-            return listed(Path::new(&file), &format!("{name} ({file})"));
+            return hosts_of_file(Path::new(&file), &format!("{name} ({file})"));
         }
         if let Some(pairs) = variable("LSB_MCPU_HOSTS") {
             let names = pairs.split_whitespace().step_by(2).map(str::to_owned).collect();
-            return named(&names, "LSB_MCPU_HOSTS names");
+            return hosts_of_names(&names, "LSB_MCPU_HOSTS names");
         }
         Hosts { count: 1, here: true, why: "the command names no hosts".to_owned() }
     }
@@ -65,13 +65,13 @@ impl Hosts {
     }
 }
 
-fn named(names: &BTreeSet<String>, source: &str) -> Hosts {
+fn hosts_of_names(names: &BTreeSet<String>, source: &str) -> Hosts {
     let count = names.len().max(1) as u64;
     let here = count == 1 && names.iter().all(|name| is_here(name));
-    Hosts { count, here, why: format!("{source} {}", hosts(count)) }
+    Hosts { count, here, why: format!("{source} {}", hosts_text(count)) }
 }
 
-fn listed(file: &Path, source: &str) -> Hosts {
+fn hosts_of_file(file: &Path, source: &str) -> Hosts {
     let Ok(text) = fs::read_to_string(file) else {
         // The launcher will report the unreadable file.
         return Hosts { count: 2, here: false, why: format!("{source} cannot be read") };
@@ -79,7 +79,7 @@ fn listed(file: &Path, source: &str) -> Hosts {
     let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default());
     let first = lines.filter_map(|line| line.split_whitespace().next());
     let names = first.map(|word| word.split(':').next().unwrap_or(word).to_owned()).collect();
-    named(&names, &format!("{source} names"))
+    hosts_of_names(&names, &format!("{source} names"))
 }
 
 fn is_here(name: &str) -> bool {
@@ -88,7 +88,7 @@ fn is_here(name: &str) -> bool {
     name == "localhost" || name == "127.0.0.1" || short(name) == short(own.trim())
 }
 
-fn hosts(count: u64) -> String {
+fn hosts_text(count: u64) -> String {
     if count == 1 { "one host".to_owned() } else { format!("{count} hosts") }
 }
 

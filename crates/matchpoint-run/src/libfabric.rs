@@ -40,13 +40,13 @@ pub fn ask(program: &Path, library: &Path, providers: &[PathBuf]) -> Option<Fabr
     folders.extend(std::env::split_paths(&std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default()));
     folders.retain(|folder| !folder.as_os_str().is_empty());
     let path: OsString = std::env::join_paths(folders).ok()?;
-    parse(&stack::output_of(command.env("LD_LIBRARY_PATH", path), QUERY_TIMEOUT)?)
+    parse_answer(&stack::output_of(command.env("LD_LIBRARY_PATH", path), QUERY_TIMEOUT)?)
 }
 
 /// Hidden subcommand of `matchpoint` for [`answer`].
 pub const WORD: &str = "ask-libfabric";
 
-fn parse(text: &str) -> Option<Fabric> {
+fn parse_answer(text: &str) -> Option<Fabric> {
     let mut lines = text.lines();
     let (major, minor) = lines.next()?.strip_prefix("version ")?.split_once('.')?;
     let version = (major.parse().ok()?, minor.parse().ok()?);
@@ -143,12 +143,12 @@ mod tests {
 
     #[test]
     fn answer_lines_are_parsed() {
-        let message = parse("version 2.5\nprovider tcp\nprovider tcp;ofi_rxm\n").unwrap();
+        let message = parse_answer("version 2.5\nprovider tcp\nprovider tcp;ofi_rxm\n").unwrap();
         assert_eq!(
             message,
             Fabric { version: (2, 5), providers: vec!["tcp".to_owned(), "tcp;ofi_rxm".to_owned()] }
         );
-        assert_eq!(parse("cannot load"), None);
+        assert_eq!(parse_answer("cannot load"), None);
     }
 
     #[test]

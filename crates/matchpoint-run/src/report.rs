@@ -53,7 +53,7 @@ pub struct Overflow {
 pub struct Endpoint {
     pub front_end: String,
     pub engine: String,
-    /// The engine of the job, whose table was full.
+    /// The engine of the job, if another engine replaced it because its table was full.
     pub replaced: Option<String>,
     pub open: bool,
     pub elapsed_ns: u64,

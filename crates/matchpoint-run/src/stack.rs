@@ -36,7 +36,7 @@ impl Vendor {
     }
 
     /// MPICH and derived libraries share an ABI.
-    fn compatible(self, other: Vendor) -> bool {
+    fn has_same_abi(self, other: Vendor) -> bool {
         (self == Vendor::OpenMpi) == (other == Vendor::OpenMpi)
     }
 }
@@ -112,15 +112,16 @@ pub fn find(command: &[String], mpicc: Option<&Path>) -> Result<Stack, RunError>
     // Files next to a batch system's launcher, or next to a shell, belong to no MPI library.
     let around: &[PathBuf] = if own_launcher { &launcher.path } else { &[] };
     // Loaded by the application, unless the launcher changes the path.
-    let of_application = application.iter().flat_map(|path| loader::needs(path, &[]));
+    let of_application = application.iter().flat_map(|path| loader::dependencies(path, &[]));
     let of_application: Vec<PathBuf> =
         of_application.filter(|(name, _)| is_mpi(name)).map(|(_, path)| path).collect();
     if let (Some((vendor, _)), Some(application), Some(library)) =
         (&launcher_identity, &application, of_application.first())
     {
-        let other = identify(library).map(|(other, ..)| other).filter(|other| !other.compatible(*vendor));
+        let other =
+            identify_library(library).map(|(other, ..)| other).filter(|other| !other.has_same_abi(*vendor));
         if let Some(other) = other {
-            return Err(mismatch(first, *vendor, application, other, library));
+            return Err(mismatch_error(first, *vendor, application, other, library));
         }
     }
     let candidates = of_application
@@ -128,17 +129,23 @@ pub fn find(command: &[String], mpicc: Option<&Path>) -> Result<Stack, RunError>
         .chain(compilers.iter().flat_map(|compiler| of_compiler(compiler)))
         .chain(around.iter().rev().flat_map(|path| libraries_near(path)));
     for library in candidates {
-        let Some((vendor, version, device)) = identify(&library) else { continue };
+        let Some((vendor, version, device)) = identify_library(&library) else { continue };
         if launcher_identity.as_ref().is_none_or(|(launcher, _)| *launcher == vendor) {
             let version = launcher_identity.and_then(|(_, version)| version).or(version);
             let fabric = fabric(vendor, &library);
             return Ok(Stack { vendor, version, library, fabric, device, own_launcher });
         }
     }
-    Err(unknown(first, launcher_identity.as_ref()))
+    Err(unknown_error(first, launcher_identity.as_ref()))
 }
 
-fn mismatch(launcher: &str, vendor: Vendor, application: &Path, other: Vendor, library: &Path) -> RunError {
+fn mismatch_error(
+    launcher: &str,
+    vendor: Vendor,
+    application: &Path,
+    other: Vendor,
+    library: &Path,
+) -> RunError {
     RunError(format!(
         "'{launcher}' starts jobs of {}, but '{}' is linked with {} ({})\nhint: use the launcher of its MPI",
         vendor.name(),
@@ -148,7 +155,7 @@ fn mismatch(launcher: &str, vendor: Vendor, application: &Path, other: Vendor, l
     ))
 }
 
-fn unknown(launcher: &str, launcher_identity: Option<&(Vendor, Option<Version>)>) -> RunError {
+fn unknown_error(launcher: &str, launcher_identity: Option<&(Vendor, Option<Version>)>) -> RunError {
     RunError(match launcher_identity {
         Some((vendor, _)) => format!(
             "'{launcher}' belongs to {}, but its library was not found\nhint: name its compiler with --mpicc, or \
@@ -187,7 +194,7 @@ fn libraries_in(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// Identifies a library by its strings.
-fn identify(library: &Path) -> Option<(Vendor, Option<Version>, Option<String>)> {
+fn identify_library(library: &Path) -> Option<(Vendor, Option<Version>, Option<String>)> {
     let strings = Strings::of(library);
     let has = |what: &str| strings.iter().any(|text| text.contains(what));
     let vendor = match () {
@@ -216,7 +223,7 @@ fn fabric(vendor: Vendor, library: &Path) -> Option<PathBuf> {
     let library = library.canonicalize().unwrap_or_else(|_| library.to_owned());
     let folder = library.parent()?;
     let needed = |file: &Path| {
-        let all = loader::needs(file, &[folder.to_owned()]);
+        let all = loader::dependencies(file, &[folder.to_owned()]);
         all.into_iter().find(|(name, _)| name.starts_with("libfabric.so")).map(|(_, path)| path)
     };
     match vendor {

@@ -12,7 +12,7 @@ pub(crate) struct Strings(Vec<u8>);
 
 impl Strings {
     pub(crate) fn of(path: &Path) -> Strings {
-        Strings(constants(path).unwrap_or_default())
+        Strings(read_constants(path).unwrap_or_default())
     }
 
     /// Iterates over the printable strings with at least four characters.
@@ -23,7 +23,7 @@ impl Strings {
 }
 
 /// The sections `.rodata` and `.data`, and their parts.
-fn constants(path: &Path) -> Option<Vec<u8>> {
+fn read_constants(path: &Path) -> Option<Vec<u8>> {
     let file = fs::read(path).ok()?;
     let data = file.as_slice();
     let header = FileHeader64::<Endianness>::parse(data).ok()?;
