@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::OnceLock;
 
-use super::files::{TraceFiles, find, first_bytes, has_extension, listed, meta_of, rank_in_name};
+use super::files::{TraceFiles, find, first_bytes, has_extension, list_folder, meta_of, rank_in_name};
 use super::form::{Facts, Form};
 use super::meta::{MOST_RANKS, Meta};
 use super::sections::MAGIC;
@@ -29,7 +29,7 @@ pub fn read_bytes(bytes: &[u8]) -> Result<impl RankReader + '_, TraceError> {
 
 fn is_trace(path: &Path) -> bool {
     if path.is_dir() {
-        listed(path).is_ok_and(|files| files.iter().any(|file| is_part(file)))
+        list_folder(path).is_ok_and(|files| files.iter().any(|file| is_part(file)))
     } else {
         is_part(path)
     }

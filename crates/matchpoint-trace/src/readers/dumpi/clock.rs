@@ -35,7 +35,8 @@ impl Clock {
             self.advance(leave.0);
         }
         let left_ns = self.recent.1;
-        let entered_ns = if enter.0 == leave.0 { left_ns } else { self.before(leave.0 - enter.0) };
+        let entered_ns =
+            if enter.0 == leave.0 { left_ns } else { self.nanoseconds_before(leave.0 - enter.0) };
         (entered_ns.saturating_add(enter.1.into()), left_ns.saturating_add(leave.1.into()))
     }
 
@@ -44,16 +45,16 @@ impl Clock {
         let last = self.last.unwrap_or(second);
         let left = last + unwrap_difference(second - last);
         self.last = Some(left);
-        self.recent = (second, nanoseconds(left));
+        self.recent = (second, to_nanoseconds(left));
     }
 
     #[cold]
-    fn before(&self, seconds: i64) -> i64 {
-        nanoseconds(self.last.unwrap_or(0) - unwrap_difference(seconds))
+    fn nanoseconds_before(&self, seconds: i64) -> i64 {
+        to_nanoseconds(self.last.unwrap_or(0) - unwrap_difference(seconds))
     }
 }
 
-fn nanoseconds(seconds: i64) -> i64 {
+fn to_nanoseconds(seconds: i64) -> i64 {
     seconds.saturating_mul(1_000_000_000)
 }
 

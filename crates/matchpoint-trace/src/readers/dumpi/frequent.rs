@@ -66,7 +66,7 @@ pub(super) fn read(
             let (comm, size) = (read_comm(cursor)?, read_natural(cursor)?);
             call.action = Action::CommSize { comm, size };
         }
-        Function::Iprobe => probe(cursor, statuses, call)?,
+        Function::Iprobe => read_probe(cursor, statuses, call)?,
         Function::Allreduce => {
             let (count, datatype) = (cursor.i32()?, cursor.u16()?);
             cursor.u8()?;
@@ -79,7 +79,7 @@ pub(super) fn read(
 }
 
 #[inline]
-fn probe(cursor: &mut Cursor, statuses: Statuses, call: &mut Call) -> Result<(), Fault> {
+fn read_probe(cursor: &mut Cursor, statuses: Statuses, call: &mut Call) -> Result<(), Fault> {
     let (source, tag) = (ids::source(cursor.i32()?), ids::tag(cursor.i32()?));
     let (comm, found) = (read_comm(cursor)?, cursor.i32()? != 0);
     let status = statuses.read(cursor)?.next().filter(|_| found);
@@ -122,7 +122,7 @@ struct Transfer {
 impl Transfer {
     #[inline]
     fn read(cursor: &mut Cursor, sizes: &Sizes) -> Option<Self> {
-        let transfer = Self::of(cursor.peek()?, sizes);
+        let transfer = Self::from_bytes(cursor.peek()?, sizes);
         cursor.skip(16);
         Some(transfer)
     }
@@ -132,11 +132,11 @@ impl Transfer {
         let bytes: &[u8; 20] = cursor.peek()?;
         let (fields, &request) = (bytes.first_chunk()?, bytes.last_chunk()?);
         cursor.skip(20);
-        Some((Self::of(fields, sizes), ids::request(i32::from_be_bytes(request))))
+        Some((Self::from_bytes(fields, sizes), ids::request(i32::from_be_bytes(request))))
     }
 
     #[inline]
-    fn of(&[a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p]: &[u8; 16], sizes: &Sizes) -> Self {
+    fn from_bytes(&[a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p]: &[u8; 16], sizes: &Sizes) -> Self {
         let datatype = u16::from_be_bytes([e, f]).into();
         Transfer {
             bytes: sizes.bytes(i32::from_be_bytes([a, b, c, d]), datatype),

@@ -7,7 +7,7 @@ use std::path::Path;
 use super::super::layout::LAYOUTS;
 use super::super::sections::Counts;
 use super::super::sizes::Sizes;
-use super::line::{number, split};
+use super::line::{parse_number, split};
 use super::names;
 use crate::error::TraceError;
 
@@ -50,8 +50,8 @@ fn read_last_bytes(path: &Path) -> std::io::Result<Vec<u8>> {
 /// `Datatype 28 (user-defined-datatype) has size 4`
 fn parse_size(line: &[u8]) -> Option<(usize, i32)> {
     let (datatype, rest) = split(line.strip_prefix(b"Datatype ")?, b" ")?;
-    let datatype = number(datatype).filter(|datatype| *datatype < MOST_TYPES)?;
-    Some((datatype, number(split(rest, b" has size ")?.1)?))
+    let datatype = parse_number(datatype).filter(|datatype| *datatype < MOST_TYPES)?;
+    Some((datatype, parse_number(split(rest, b" has size ")?.1)?))
 }
 
 /// `MPI_Send called 3 times and ignored 1 times`
@@ -59,6 +59,6 @@ fn parse_count(line: &[u8]) -> Option<(usize, u32, u32)> {
     let (name, rest) = split(line, b" called ")?;
     let (called, rest) = split(rest, b" times and ignored ")?;
     // The text form prints counts as signed numbers.
-    let count = |text| number::<i64>(text).map(|count| count as u32);
+    let count = |text| parse_number::<i64>(text).map(|count| count as u32);
     Some((names::number(name)?, count(called)?, count(rest.strip_suffix(b" times")?)?))
 }

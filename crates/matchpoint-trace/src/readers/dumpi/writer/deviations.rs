@@ -46,8 +46,8 @@ impl Deviations {
     pub fn notes(&self) -> Vec<String> {
         let counted = |count: u64, text: &str| (count > 0).then(|| format!("{count} {text}"));
         let notes = [
-            self.left(),
-            self.stood_in(),
+            self.left_out_note(),
+            self.stand_ins_note(),
             counted(
                 self.members,
                 "communicators are created in ways without a DUMPI record: their members are lost.",
@@ -66,9 +66,10 @@ impl Deviations {
         notes.into_iter().flatten().collect()
     }
 
-    fn left(&self) -> Option<String> {
+    fn left_out_note(&self) -> Option<String> {
         let total: u64 = self.left_out.values().sum();
-        let named = named(self.left_out.iter().map(|(function, count)| (*count, function.name().to_owned())));
+        let named =
+            list_names(self.left_out.iter().map(|(function, count)| (*count, function.name().to_owned())));
         (total > 0).then(|| {
             format!(
                 "{total} calls are omitted, because DUMPI has no such functions: {named}; their requests are \
@@ -77,16 +78,17 @@ impl Deviations {
         })
     }
 
-    fn stood_in(&self) -> Option<String> {
+    fn stand_ins_note(&self) -> Option<String> {
         let total: u64 = self.stand_ins.values().sum();
         let pairs = self.stand_ins.iter();
-        let named = named(pairs.map(|((of, by), count)| (*count, format!("{} as {}", of.name(), by.name()))));
+        let named =
+            list_names(pairs.map(|((of, by), count)| (*count, format!("{} as {}", of.name(), by.name()))));
         (total > 0).then(|| format!("{total} calls are written as equivalent functions: {named}."))
     }
 }
 
 /// Names with their counts, the most frequent first.
-fn named(counted: impl Iterator<Item = (u64, String)>) -> String {
+fn list_names(counted: impl Iterator<Item = (u64, String)>) -> String {
     let mut counted: Vec<(u64, String)> = counted.collect();
     counted.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
     let mut names: Vec<String> =

@@ -26,7 +26,7 @@ impl Replacements {
             (Function::Mprobe, _) => Function::Probe,
             (Function::Improbe, _) => Function::Iprobe,
             (function, Action::MatchedReceive { handle, status, request }) => {
-                match (self.envelope(handle, status), request) {
+                match (self.receive_args(handle, status), request) {
                     (None, _) => function,
                     (Some(_), None) => Function::Recv,
                     (Some(_), Some(_)) => Function::Irecv,
@@ -41,11 +41,11 @@ impl Replacements {
         let with = |function, action| Call { function, action, ..call.clone() };
         match call.action {
             Action::Probe { args, found, status, handle, .. } => {
-                self.take(&args, found, status, handle);
+                self.note_probe(&args, found, status, handle);
                 vec![with(function, call.action)]
             }
             Action::MatchedReceive { handle, request, status } => {
-                let Some(args) = self.envelope(handle, status) else { return Vec::new() };
+                let Some(args) = self.receive_args(handle, status) else { return Vec::new() };
                 self.taken.remove(&handle);
                 vec![with(function, Action::Receive { args, request, status })]
             }
@@ -69,7 +69,13 @@ impl Replacements {
         }
     }
 
-    fn take(&mut self, args: &ReceiveArgs, found: bool, status: Option<Status>, handle: Option<HandleId>) {
+    fn note_probe(
+        &mut self,
+        args: &ReceiveArgs,
+        found: bool,
+        status: Option<Status>,
+        handle: Option<HandleId>,
+    ) {
         let Some(handle) = handle.filter(|&handle| found && handle != HandleId::NULL) else { return };
         let source = status.map_or(args.source, |status| status.source);
         let tag = status.map_or(args.tag, |status| status.tag);
@@ -78,7 +84,7 @@ impl Replacements {
     }
 
     /// Arguments of a receive for exactly the message that a probe took.
-    fn envelope(&self, handle: HandleId, status: Option<Status>) -> Option<ReceiveArgs> {
+    fn receive_args(&self, handle: HandleId, status: Option<Status>) -> Option<ReceiveArgs> {
         let mut args = *self.taken.get(&handle)?;
         if let Some(status) = status.filter(|status| !status.cancelled) {
             (args.source, args.tag) = (status.source, status.tag);
