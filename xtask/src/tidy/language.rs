@@ -39,9 +39,7 @@ const TEST_NAME_WORDS_MAX: usize = 7;
 const LONG_TEST_NAMES_MAX: usize = 10;
 
 /// Maximum tell-tales in 1000 words of comments in a part of the tree.
-const COMMENT_TELL_TALES_MAX: f64 = 1.0;
-/// Parts with older comments, and their limits. A limit may only become lower.
-const OLDER: &[(&str, f64)] = &[];
+const COMMENT_TELL_TALES_MAX: f64 = 0.1;
 
 #[derive(Default)]
 struct Prose {
@@ -159,12 +157,11 @@ pub fn comments(files: &[File]) -> Complaints {
             let comments = file.lines().filter_map(|(_, line)| line.trim_start().strip_prefix("//"));
             comments.for_each(|line| prose.add(&without_quoted(line.trim_start_matches(['/', '!']))));
         }
-        let older = OLDER.iter().find(|(part, _)| *part == name);
-        let (found, most) =
-            (prose.tell_tales_per_1000(), older.map_or(COMMENT_TELL_TALES_MAX, |(_, most)| *most));
-        if found > most {
-            complaints
-                .push(format!("{name}: {found:.1} tell-tales in 1000 words of comments, at most {most}"));
+        let found = prose.tell_tales_per_1000();
+        if found > COMMENT_TELL_TALES_MAX {
+            complaints.push(format!(
+                "{name}: {found:.1} tell-tales in 1000 words of comments, at most {COMMENT_TELL_TALES_MAX}"
+            ));
         }
     }
     Ok(complaints)
