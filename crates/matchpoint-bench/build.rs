@@ -1,4 +1,5 @@
-//! Compiles the C driver of `matchpoint bench engines --through c`: optimized in every profile, as an MPI library is.
+//! Compiles the C driver of `matchpoint bench engines --through c`, optimized in every profile, as an MPI
+//! library is.
 
 fn main() {
     println!("cargo::rerun-if-changed=driver");
@@ -13,5 +14,4 @@ fn main() {
         .compile("matchpoint_driver");
 }
 
-/// The folder of `matchpoint.h`.
 const INTERFACE: &str = "../matchpoint-capi/include";

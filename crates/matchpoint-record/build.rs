@@ -1,5 +1,4 @@
-//! Compiles the recorder for MPI's standard binary interface, and lists its sources for all other libraries. The
-//! command contains both.
+//! Compiles the recorder for MPI's standard binary interface, and lists its sources for all other libraries.
 
 use std::env;
 use std::fmt::Write;
@@ -14,7 +13,7 @@ fn main() {
     compile_for_standard_abi(&out);
 }
 
-/// Writes tables of file names and contents: shared sources, and sources of the recorder.
+/// Tables of file names and contents.
 fn carry_sources(out: &Path) {
     let root = Path::new("shim").canonicalize().expect("the recorder's sources are beside this file");
     let mut files = vec![];
@@ -36,7 +35,7 @@ fn carry_sources(out: &Path) {
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).expect("the folder exists").flatten() {
         match entry.path() {
-            // Only this build uses it. Other compilations have the library's header.
+            // Other compilations have the library's header.
             path if path.ends_with("abi") => {}
             path if path.is_dir() => collect(&path, files),
             path => files.push(path),
@@ -53,7 +52,7 @@ fn compile_for_standard_abi(out: &Path) {
         // Some compilers, such as zig cc, add debugging information by default.
         .args(["-Wl,-S", "-DMATCHPOINT_STANDARD_ABI", "-Ishim/abi", "shim/matchpoint_record.c", "-o"])
         .arg(&library);
-    // Without symbols, because the command contains the library: with zig's compiler the symbols have 2 MB.
+    // Without symbols, which with zig's compiler have 2 MB.
     command.args(FLAGS).arg("-s");
     let status = command.status().expect("a C compiler is needed to build Matchpoint: cc");
     assert!(status.success(), "{command:?} failed");

@@ -1,5 +1,5 @@
 //! Compiles the shim of overflow matching for MPI's standard ABI, and lists the shim's sources for all other
-//! MPI libraries. The `matchpoint` command contains the compiled shim and the sources.
+//! MPI libraries.
 
 use std::env;
 use std::fmt::Write;
@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Headers that recorder and shim share, and the header of the standard ABI.
+/// Shared headers, and the header of the standard ABI.
 const RECORDER: &str = "../matchpoint-record/shim";
 
 fn main() {

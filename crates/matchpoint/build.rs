@@ -11,7 +11,7 @@ fn main() {
     }
 }
 
-/// The minor version of the Rust compiler: 89 for `rustc 1.89.0 (…)`.
+/// 89 for `rustc 1.89.0 (…)`.
 fn minor_version() -> Option<u32> {
     let version = Command::new(std::env::var_os("RUSTC")?).arg("--version").output().ok()?;
     String::from_utf8(version.stdout).ok()?.split('.').nth(1)?.parse().ok()

@@ -1,8 +1,8 @@
 //! Long traces for speed measurements, made of a real trace with repeated calls.
 //!
-//! Every rank's stream is divided at its records. The records between initialization and finalization are
-//! repeated, each time shifted by their duration. Each repetition creates the application's communicators and
-//! requests again, as in a program that solves several problems in sequence.
+//! The records of every rank between initialization and finalization are repeated, each time shifted by their
+//! duration. Each repetition creates the application's communicators and requests again, as in a program that
+//! solves several problems in sequence.
 
 use std::fs;
 use std::path::Path;
@@ -12,11 +12,11 @@ use matchpoint_trace::{Call, Trace};
 
 use crate::Failure;
 
-/// A DUMPI file ends with eight words: a magic number, then offsets into the file, zero for absent parts.
+/// The end of a DUMPI file: a magic number, then offsets into the file, zero for absent parts.
 const INDEX_WORDS: usize = 8;
-/// Index of the word with the start of the calls.
+/// The start of the calls.
 const BODY: usize = 5;
-/// A record has 16 bits for seconds.
+/// 16 bits.
 const SECONDS_MAX: u64 = 65535;
 
 /// Bits of a record's mask. Each adds a field after it.
@@ -24,7 +24,7 @@ const HAS_THREAD: u8 = 1 << 6;
 const HAS_CPU_TIME: u8 = 1 << 2;
 const HAS_WALL_TIME: u8 = 1 << 3;
 
-/// Writes the trace in `from` to `to`, with its calls repeated `times` times.
+/// Repeats the calls of the trace in `from`.
 ///
 /// # Errors
 /// If the trace cannot be read or exceeds its clock, or if a file cannot be written.
@@ -38,7 +38,7 @@ pub fn amplify(from: &Path, to: &Path, times: u32) -> Result<(), Failure> {
     }
     let cuts =
         trace.present().iter().map(|&rank| Cuts::find(&*trace, rank)).collect::<Result<Vec<_>, _>>()?;
-    // The same for all ranks, so that their clocks stay together.
+    // Equal for all ranks, so that their clocks stay together.
     let seconds = cuts.iter().map(|cuts| cuts.seconds).max().unwrap_or(0);
     for (cuts, stream) in cuts.iter().zip(&streams) {
         let bytes = repeated(&fs::read(stream)?, cuts, seconds, times)?;
@@ -55,7 +55,7 @@ fn files(folder: &Path, extension: &str) -> Result<Vec<std::path::PathBuf>, Fail
 
 /// Positions of the records to repeat.
 struct Cuts {
-    /// Offsets of the records between initialization and finalization, and of the record after them.
+    /// Records between initialization and finalization, and the record after them.
     records: Vec<usize>,
     /// Duration of these records, in whole seconds.
     seconds: u64,
@@ -100,7 +100,6 @@ fn repeated(bytes: &[u8], cuts: &Cuts, seconds: u64, times: u32) -> Result<Vec<u
     Ok(out)
 }
 
-/// Adds seconds to the times of a record.
 fn shift(record: &mut [u8], seconds: u16) {
     let mask = record[2];
     let mut at = 3 + if mask & HAS_THREAD != 0 { 2 } else { 0 };

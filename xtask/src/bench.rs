@@ -17,7 +17,7 @@ use crate::{Failure, amplify};
 /// Interval between two reads of the process's memory.
 const SAMPLING: Duration = Duration::from_millis(2);
 
-/// Allowed memory of the command: a fixed part, and a part per rank.
+/// Memory of the command may be this and a part per rank.
 const FIXED_BYTES: u64 = 64 << 20;
 const RANK_BYTES: u64 = 16 << 10;
 
@@ -82,7 +82,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Builds the command and returns its path.
+/// Returns the path of the command.
 pub(crate) fn build() -> Result<PathBuf, Failure> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let arguments =
@@ -95,7 +95,6 @@ pub(crate) fn build() -> Result<PathBuf, Failure> {
     binaries.next_back().ok_or_else(|| "cargo built no command".into())
 }
 
-/// Measures one trace.
 fn measure(binary: &Path, name: &str, arguments: &Arguments) -> Result<Value, Failure> {
     let bundled = root().join("traces").join(name);
     let short = if bundled.is_dir() { bundled } else { PathBuf::from(name) };
@@ -103,7 +102,7 @@ fn measure(binary: &Path, name: &str, arguments: &Arguments) -> Result<Value, Fa
     let times = repetitions(&short, arguments.calls)?;
     amplify::amplify(&short, folder.path(), times)?;
     let bytes = warm_page_cache(folder.path())?;
-    // The first run is not measured: it loads the binary, and its report describes the trace.
+    // Not measured: this run loads the binary, and its report describes the trace.
     let report = analyze(binary, folder.path(), arguments)?.report;
     let (calls, ranks) = (number(&report["trace"]["calls"]), number(&report["trace"]["ranks"]));
     let mut runs = Vec::new();
@@ -162,7 +161,6 @@ fn warm_page_cache(folder: &Path) -> Result<u64, Failure> {
     Ok(bytes)
 }
 
-/// One run of the command.
 struct Run {
     seconds: f64,
     peak_bytes: u64,
@@ -191,7 +189,7 @@ fn analyze(binary: &Path, trace: &Path, arguments: &Arguments) -> Result<Run, Fa
     Ok(Run { seconds, peak_bytes, report: serde_json::from_slice(&output.stdout)? })
 }
 
-/// Maximum anonymous memory until the process ends.
+/// Anonymous memory until the process ends.
 fn peak(status: &Path, is_over: &AtomicBool) -> u64 {
     let mut peak = 0;
     while !is_over.load(Ordering::Relaxed) {
@@ -207,7 +205,7 @@ fn anonymous_bytes(status: &str) -> Option<u64> {
     Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
 }
 
-/// The median; for an even number of values the mean of the middle two.
+/// Mean of the middle two for an even number of values.
 fn median(sorted: &[f64]) -> f64 {
     let (low, high) = ((sorted.len() - 1) / 2, sorted.len() / 2);
     (sorted[low] + sorted[high]) / 2.0

@@ -1,7 +1,7 @@
 //! The manual as a book, for mdBook.
 //!
-//! Copies all pages to `target/book/src` with their paths in the repository, so that links between them stay
-//! valid. Copies linked files too. The help of each command becomes a page.
+//! Pages and linked files are copied to `target/book/src` with their paths in the repository, so that links
+//! stay valid. The help of each command becomes a page.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,7 +17,7 @@ use crate::repository::{self, File, root};
 const MDBOOK: &str = "0.4.52";
 /// The page for the help of commands.
 const COMMANDS: &str = "docs/reference/commands.md";
-/// The table of contents. Its links are relative to `docs`.
+/// Links are relative to `docs`.
 const SUMMARY: &str = "docs/SUMMARY.md";
 
 /// Builds the manual as a book in target/book.
@@ -87,7 +87,6 @@ fn run(command: &mut Command) -> Result<(), Failure> {
     if status.success() { Ok(()) } else { Err(format!("{command:?}: {status}").into()) }
 }
 
-/// Copies all pages, the files that they link to, and the table of contents.
 fn copy_pages(files: &[File], source: &Path) -> Result<(), Failure> {
     let pages = files.iter().filter(|file| file.is("md"));
     let linked = files.iter().filter(|file| file.is("md")).flat_map(linked_files);
@@ -147,7 +146,6 @@ fn help(matchpoint: &Path) -> Result<String, Failure> {
     Ok(page)
 }
 
-/// The names of commands in the help.
 fn commands(help: &str) -> impl Iterator<Item = &str> {
     let listed =
         help.split("Commands:\n").nth(1).unwrap_or_default().split("\n\n").next().unwrap_or_default();

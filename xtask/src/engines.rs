@@ -72,8 +72,8 @@ pub struct Table {
     cold: bool,
 }
 
-/// Prints a table in Markdown: the median ns of each engine on each workload, and the source of the figures.
-/// Of several warm runs it uses the run with the least sum of medians, which was disturbed least.
+/// Prints a table in Markdown: the median ns of each engine on each workload, and the source. Of several warm
+/// runs, the run with the least sum of medians was disturbed least.
 ///
 /// # Errors
 /// If the record cannot be read, or if it is not a record of engines.
@@ -114,7 +114,7 @@ fn markdown(record: &Value, asked: &Table) -> Option<String> {
     )
 }
 
-/// The requested names, or all available names, each once.
+/// Each once; all available names if none is requested.
 fn chosen(asked: &[String], there: impl Iterator<Item = String>) -> Vec<String> {
     let mut all = asked.to_vec();
     for name in there.filter(|_| asked.is_empty()) {

@@ -46,7 +46,7 @@ const DEEP: [&str; 14] = [
     "close:1024",
 ];
 
-/// Engines for matched and delivered batches. With one thread the counts repeat; the other engines are for
+/// Engines for matched and delivered batches. With one thread the counts repeat; the others are for
 /// comparison.
 const DELIVERING: [&str; 3] = ["list", HYBRID, "optimistic_parallel:threads=1"];
 
@@ -61,14 +61,13 @@ const VARIANTS: [&str; 2] = ["fuzzy:bits=16", "fuzzy:bits=32"];
 
 const RECORD: &str = "benchmarks/instructions.txt";
 
-/// A count above this multiple of the record is a regression, below its inverse an improvement that deserves
+/// Counts above this multiple of the record are a regression, below its inverse an improvement that deserves
 /// a new record. Random hash keys change counts by a few percent.
 const TOLERANCE: f64 = 1.1;
 
 /// The same for another compiler than the record's, which may reorder all code.
 const TOLERANCE_OTHER_COMPILER: f64 = 1.5;
 
-/// The counted function.
 const FUNCTION: &str = "matchpoint_bench::instructions::counted_rounds";
 
 /// Options of the check.
@@ -87,8 +86,8 @@ type Counts = BTreeMap<(String, String), f64>;
 /// Counts, and compares with the record.
 ///
 /// # Errors
-/// If an engine executes more instructions than in the record, or if counting fails. Without valgrind, the
-/// function reports that it counts nothing.
+/// If an engine executes more instructions than in the record, or if counting fails. Without valgrind,
+/// nothing is counted, and the function reports that.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if Command::new("valgrind").arg("--version").output().is_err() {
         println!("instructions: left out: no valgrind (Debian's package is called valgrind)");
@@ -160,7 +159,7 @@ fn count() -> Result<Counts, Failure> {
     cells.into_iter().enumerate().map(number).collect()
 }
 
-/// Runs callgrind, which writes a file at each return of `function` in a package's example.
+/// Callgrind writes a file at each return of `function` in a package's example.
 fn dumps<'a>(
     (package, example): (&str, &str),
     function: &str,
@@ -180,12 +179,10 @@ fn dumps<'a>(
     Ok(folder)
 }
 
-/// Messages of one cell.
 fn messages((engine, workload): &(String, String)) -> Result<f64, Failure> {
     Ok(Counted::new(engine, workload)?.messages() as f64)
 }
 
-/// Callgrind's file for the nth return of the function.
 fn dump(folder: &Path, function: &str, nth: usize) -> Result<String, Failure> {
     let path = folder.join(format!("out.{nth}"));
     let missing = |_| format!("callgrind did not see {function} return for the {nth}th time");

@@ -14,7 +14,7 @@ const ALLOWED: [&str; 9] =
 /// `matchpoint.h`, and `tiny-keccak` is for WebAssembly only.
 const TOOLS: [&str; 2] = ["cbindgen", "tiny-keccak"];
 
-/// The only registry for dependencies.
+/// The only registry.
 const SOURCE: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
 /// Dependencies with another licence or from another registry.

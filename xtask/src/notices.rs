@@ -1,4 +1,4 @@
-//! Licence texts of the crates in the binaries. Packages with binaries contain these texts.
+//! Licence texts of the crates in the binaries, for packages.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -14,7 +14,7 @@ use crate::repository::{metadata, packages, root, text};
 const INSTALLED: [&str; 5] =
     ["matchpoint-capi", "matchpoint-cli", "matchpoint-overflow", "matchpoint-fabric", "matchpoint-python"];
 
-/// The feature with the module of the wheel.
+/// Feature with the module of the wheel.
 const FEATURE: &str = "matchpoint-python/module";
 
 /// Text of the MIT licence after the copyright line, for crates without a file of it.
@@ -82,7 +82,7 @@ fn standard_text(package: &Value) -> Result<String, Failure> {
     Ok(format!("The MIT License\n\nCopyright (c) {}\n\n{MIT}", authors.join(", ")))
 }
 
-/// Names and versions of the crates of other projects in the binaries.
+/// Crates of other projects in the binaries.
 fn linked() -> Result<BTreeSet<String>, Failure> {
     let mut command = Command::new("cargo");
     command.args(["tree", "--locked", "--edges=normal", "--prefix=none", "--format={p}"]).current_dir(root());
@@ -97,7 +97,7 @@ fn linked() -> Result<BTreeSet<String>, Failure> {
     Ok(foreign.map(|line| line.split(' ').take(2).collect::<Vec<_>>().join(" ")).collect())
 }
 
-/// Licence files in a folder, and in its folders: some crates contain a library in C.
+/// Recursive: some crates contain a library in C.
 fn license_files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let (mut files, mut folders) = (Vec::new(), vec![(folder.to_owned(), true)]);
     while let Some((folder, is_first)) = folders.pop() {

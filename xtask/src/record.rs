@@ -87,7 +87,6 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 struct Program {
-    /// Folder of the library's commands.
     bin: PathBuf,
     path: PathBuf,
 }

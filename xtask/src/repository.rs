@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::Failure;
 
-/// Folders without sources: build outputs, and files of fuzzers.
+/// Build outputs, and files of fuzzers.
 const FOREIGN_FOLDERS: [&str; 6] = ["target", ".git", "corpus", "artifacts", "coverage", "node_modules"];
 
 /// Root folder of the workspace.
@@ -16,7 +16,7 @@ pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is a folder of the repository")
 }
 
-/// A text file of the repository.
+/// File of the repository.
 pub struct File {
     /// Path from the root, with `/`.
     pub path: String,
@@ -30,7 +30,7 @@ impl File {
         self.text.lines().enumerate().map(|(index, line)| (index + 1, line))
     }
 
-    /// Returns true if the file has this extension.
+    /// True if the file has this extension.
     pub fn is(&self, extension: &str) -> bool {
         Path::new(&self.path).extension().is_some_and(|found| found == extension)
     }
@@ -68,7 +68,7 @@ fn text_file(path: PathBuf) -> Result<Option<File>, Failure> {
     Ok(Some(File { path, text }))
 }
 
-/// Output of `cargo metadata`, with the dependencies of all features if `deep`.
+/// `cargo metadata`, with the dependencies of all features if `deep`.
 ///
 /// # Errors
 /// If cargo fails, or if its output is not JSON.

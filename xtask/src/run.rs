@@ -43,16 +43,14 @@ pub struct Arguments {
     records: PathBuf,
 }
 
-/// Time limit of a run, in seconds.
+/// Limit of a run.
 const LIMIT_S: u32 = 120;
 /// Unexpected messages that every stack can hold: fewer than 64 per peer, at which libfabric's tcp provider
 /// stalls.
 const FEW: u32 = 48;
 
-/// Stack of a run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Setup {
-    /// With `matchpoint run`.
     Matchpoint,
     /// The MPI library as shipped.
     Shipped,
@@ -69,7 +67,7 @@ impl Setup {
     }
 }
 
-/// Settings for a library to use a transport. `shm` is the default of every library on one host.
+/// `shm` is the default of every library on one host.
 fn settings(library: &str, transport: &str) -> &'static [(&'static str, &'static str)] {
     match (library, transport) {
         (_, "shm") => &[],
@@ -129,7 +127,6 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// One library with one transport.
 struct Stack<'a> {
     matchpoint: &'a Path,
     library: &'a str,
@@ -158,7 +155,7 @@ fn measure(stack: &Stack<'_>, arguments: &Arguments) -> Vec<Value> {
     let (library, transport) = (stack.library, stack.transport);
     let mut told: BTreeMap<(&str, String), Vec<f64>> = BTreeMap::new();
     let mut absent: Vec<Setup> = Vec::new();
-    // Stacks that cannot hold many unexpected messages are measured with few.
+    // Some stacks hold few unexpected messages.
     let mut limits: BTreeMap<&str, u32> = BTreeMap::new();
     for _ in 0..arguments.runs.max(1) {
         for way in Setup::ALL {
@@ -190,7 +187,6 @@ fn measure(stack: &Stack<'_>, arguments: &Arguments) -> Vec<Value> {
     table(library, transport, &mut told)
 }
 
-/// One row per figure.
 fn table(library: &str, transport: &str, told: &mut BTreeMap<(&str, String), Vec<f64>>) -> Vec<Value> {
     let names: Vec<String> =
         told.keys().filter(|(way, _)| *way == "ours").map(|(_, name)| name.clone()).collect();
@@ -215,7 +211,7 @@ struct NoFigures {
     text: String,
 }
 
-/// The line of figures that the program prints.
+/// As the program prints.
 fn figures(command: &mut Command) -> Result<Vec<(String, f64)>, NoFigures> {
     let fault = |text: String| NoFigures { timed_out: false, text };
     let output = command.stdin(Stdio::null()).output().map_err(|error| fault(error.to_string()))?;

@@ -11,12 +11,12 @@ mod returns;
 use crate::Failure;
 use crate::repository::{self, File};
 
-/// Complaints, each with the path of a file first.
+/// The path of a file is first.
 type Complaints = Result<Vec<String>, Failure>;
 
-/// A check by name.
+/// A requirement and its check.
 pub struct Check {
-    /// Name of the check, its requirement.
+    /// The requirement.
     pub name: &'static str,
     /// Returns complaints about files of the repository.
     pub complaints: fn(&[File]) -> Complaints,
@@ -56,7 +56,7 @@ pub fn complaints() -> Complaints {
     Ok(all)
 }
 
-/// The list in a section of ARCHITECTURE.md: the text between the first pair of backquotes of each line.
+/// The list in a section of ARCHITECTURE.md: the first text between backquotes of each line.
 fn listed<'a>(files: &'a [File], section: &str) -> Result<Vec<(&'a str, &'a str)>, Failure> {
     let page =
         files.iter().find(|file| file.path == "ARCHITECTURE.md").ok_or("there is no ARCHITECTURE.md")?;

@@ -36,7 +36,7 @@ fn install_ignores_umask_and_omits_static() {
     }
 }
 
-/// Prints the variables that a module file sets.
+/// Variables that a module file sets.
 const MODULE: &str = "
 foreach name {module-whatis conflict} { proc $name args {} }
 foreach name {prepend-path append-path} { proc $name args { puts $args } }
@@ -68,7 +68,7 @@ fn module_follows_symbolic_links() {
     assert_eq!([printed(&site.join("relative")), printed(&site.join("chain"))], [text.clone(), text]);
 }
 
-/// Loads the recipe with stand-ins for Spack, and prints its address and the folders it prepends.
+/// Stand-ins for Spack print the recipe's address and the folders it prepends.
 const SPACK: &str = r#"
 import runpy, sys, types
 base, cargo = types.ModuleType("spack.package"), types.ModuleType("cargo")

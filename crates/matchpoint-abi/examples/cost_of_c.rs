@@ -1,5 +1,5 @@
-//! The cost of the C interface: a post and its matching arrival, by trait call and by call of `libmatchpoint`,
-//! interleaved. Prints the minimum and the median of 101 runs per engine.
+//! The cost of the C interface: a post and its matching arrival, by trait call and by call of
+//! `libmatchpoint`, interleaved. Prints minimum and median of 101 runs per engine.
 //!
 //! `cargo build --release -p matchpoint-capi && cargo run --release -p matchpoint-abi --example cost_of_c
 //! target/release/libmatchpoint.so`

@@ -9,7 +9,7 @@ use crate::types::{
     MP_UNKNOWN_SOURCE, Message,
 };
 
-/// The bit of a hint, and its field.
+/// Bit and field.
 type Hint = (u32, fn(&mut Hints) -> &mut bool);
 
 const HINTS: [Hint; 5] = [
@@ -20,7 +20,7 @@ const HINTS: [Hint; 5] = [
     (MP_HINT_NO_UNEXPECTED, |hints| &mut hints.no_unexpected),
 ];
 
-// One value means "any source" and "unknown source", as in the contract.
+// "Any source" and "unknown source" are one value, as in the contract.
 const _: () = assert!(MP_UNKNOWN_SOURCE == Rank::UNKNOWN.0);
 
 impl From<&matchpoint::Message> for Message {
@@ -46,7 +46,7 @@ impl From<matchpoint::Entry> for Entry {
 }
 
 impl Entry {
-    /// Converts an entry. `None`: its queue is unknown.
+    /// `None`: its queue is unknown.
     pub fn read(&self) -> Option<matchpoint::Entry> {
         let Entry { id, pair, tag, ignore, queue, .. } = *self;
         match queue {
@@ -83,7 +83,7 @@ impl From<matchpoint::Attempts> for Attempts {
     }
 }
 
-/// Returns the bits of hints.
+/// As bits.
 pub fn hint_bits(mut hints: Hints) -> u32 {
     HINTS.iter().filter(|(_, field)| *field(&mut hints)).map(|(bit, _)| bit).sum()
 }
@@ -97,7 +97,7 @@ pub fn hints(bits: u32) -> Option<Hints> {
     (hint_bits(hints) == bits).then_some(hints)
 }
 
-/// Returns the status of a refusal.
+/// As a status.
 #[inline]
 pub fn refusal_status(refused: Refused) -> i32 {
     match refused {
@@ -114,7 +114,7 @@ pub fn refusal(status: i32) -> Option<Refused> {
         .find(|&refused| refusal_status(refused) == status)
 }
 
-/// Returns the number of an order.
+/// As a number.
 pub fn order_number(order: Order) -> i32 {
     match order {
         Order::Total => MP_ORDER_TOTAL,

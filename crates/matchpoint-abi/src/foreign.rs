@@ -1,7 +1,7 @@
 //! An engine of a foreign library, as an [`Engine`].
 //!
-//! A result that the interface does not define is a panic, because the contract has no error for it. Callers of
-//! untested libraries catch the panic, as the laws do.
+//! A result that the interface does not define is a panic, because the contract has no error for it. Callers
+//! of untested libraries catch the panic, as the laws do.
 #![allow(unsafe_code)]
 
 use std::error::Error;
@@ -94,11 +94,11 @@ pub struct ForeignEngine {
     _library: Library,
 }
 
-// SAFETY: any thread may call an engine, one thread at a time, and `ForeignEngine` is not `Sync`.
+// SAFETY: any thread may call an engine, one at a time; `ForeignEngine` is not `Sync`.
 unsafe impl Send for ForeignEngine {}
 
 impl Library {
-    /// Creates an engine. The library defines the names.
+    /// The library defines the names.
     ///
     /// # Errors
     /// The library's error text, or a missing function.
@@ -160,7 +160,7 @@ fn check_ok(function: &str, status: i32) {
     }
 }
 
-/// Panics with a payload that marks an undefined result, so that a caller distinguishes it from a panic of the library.
+/// The payload distinguishes an undefined result from a panic of the library.
 fn panic_undefined_result(what: String) -> ! {
     panic_any(Box::<dyn Error + Send + Sync>::from(what))
 }
@@ -169,7 +169,7 @@ fn undefined(function: &str, status: i32) -> ! {
     panic_undefined_result(format!("{function} answered {status}, which is not for it to answer"))
 }
 
-/// Returns a function that [`Library::create`] or the caller has checked.
+/// [`Library::create`] or the caller has checked the function.
 fn required<F>(function: Option<F>, name: &str) -> F {
     function.unwrap_or_else(|| panic!("the engine has no {name}"))
 }
@@ -181,7 +181,7 @@ struct Collected<T> {
 }
 
 unsafe extern "C" fn drain(user: *mut c_void, kind: i32, id: u64) {
-    // SAFETY: `user` is the pointer from `drained`, valid during the call.
+    // SAFETY: the pointer from `drained`, valid during the call.
     let collected = unsafe { &mut *user.cast::<Collected<&mut Drained>>() };
     match kind {
         MP_DRAINED_RECEIVE => collected.entries.receives.push(RecvId(id)),
@@ -192,9 +192,9 @@ unsafe extern "C" fn drain(user: *mut c_void, kind: i32, id: u64) {
 }
 
 unsafe extern "C" fn visit(user: *mut c_void, entry: *const Entry) {
-    // SAFETY: `user` is the pointer from `ForeignEngine::visit`, valid during the call.
+    // SAFETY: the pointer from `ForeignEngine::visit`, valid during the call.
     let collected = unsafe { &mut *user.cast::<Collected<Vec<matchpoint::Entry>>>() };
-    // SAFETY: the interface guarantees an entry during the callback. NULL is handled too.
+    // SAFETY: NULL, or an entry during the callback.
     let entry = unsafe { entry.as_ref() };
     match entry.and_then(Entry::read) {
         Some(entry) => collected.entries.push(entry),
@@ -270,7 +270,7 @@ impl ForeignEngine {
     }
 }
 
-/// Returns the id and the status of an outcome. `i32::MIN`: a status that the interface does not define.
+/// `i32::MIN`: a status that the interface does not define.
 fn id_and_status(outcome: Outcome) -> (u64, i32) {
     (outcome.id, i32::try_from(outcome.status).unwrap_or(i32::MIN))
 }

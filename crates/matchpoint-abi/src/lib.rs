@@ -1,7 +1,7 @@
 //! The C interface as data ([`types`]), its conversion ([`convert`]), and engines of foreign libraries.
 //!
-//! `matchpoint-capi` implements the interface with Matchpoint's engines. [`Library`] loads another implementation and
-//! creates a [`matchpoint::Engine`] from it.
+//! `matchpoint-capi` implements the interface. [`Library`] loads another implementation and creates a
+//! [`matchpoint::Engine`] from it.
 
 pub mod convert;
 mod foreign;

@@ -8,13 +8,11 @@ use std::sync::Arc;
 
 use crate::types::{Engine, MP_ABI_VERSION};
 
-/// `mp_abi_version`.
 type AbiVersion = unsafe extern "C" fn() -> u32;
-/// `mp_create`.
 pub(crate) type Create =
     unsafe extern "C" fn(*const c_char, u32, *mut *mut Engine, *mut c_char, usize) -> i32;
 
-/// A library that creates engines. Clones share it. It is unloaded after the last clone and the last engine.
+/// Creates engines. Clones share the library, which is unloaded after the last clone and the last engine.
 #[derive(Clone)]
 pub struct Library {
     shared: Arc<Loaded>,
@@ -27,7 +25,7 @@ struct Loaded {
     _library: libloading::Library,
 }
 
-/// The reason why a library cannot be used, and a remedy.
+/// The reason, and a remedy.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LoadError(String);
 
@@ -40,18 +38,18 @@ impl Display for LoadError {
 impl std::error::Error for LoadError {}
 
 impl Library {
-    /// Loads the library at `path`. A name without a folder that is not a file here is searched in the system's library
-    /// folders.
+    /// Loads the library at `path`. A name without a folder that is not a file here is searched in the
+    /// system's library folders.
     ///
-    /// Loading runs the library's constructors. The types of its functions cannot be checked: load only libraries that
-    /// you would run.
+    /// Loading runs the library's constructors. The types of its functions cannot be checked: load only
+    /// libraries that you would run.
     ///
     /// # Errors
-    /// The library or a function is missing, or the library has another version of the interface.
+    /// The library or a function is missing, or the interface has another version.
     pub fn load(path: &Path) -> Result<Self, LoadError> {
-        // The loader searches a bare name in the system's folders only, even if the file exists here.
+        // The loader searches a bare name in the system's folders only.
         let whole = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        // SAFETY: the author of the library is responsible for its constructors and destructors.
+        // SAFETY: the library's author is responsible for its constructors and destructors.
         let library = unsafe { libloading::Library::new(&whole) };
         let library = library
             .map_err(|error| LoadError(format!("cannot load {}: {}", path.display(), reason(&error))))?;
@@ -61,7 +59,7 @@ impl Library {
         Ok(Library { shared: Arc::new(Loaded { path: path.to_owned(), create, _library: library }) })
     }
 
-    /// The path from which the library was loaded.
+    /// As loaded.
     pub fn path(&self) -> &Path {
         &self.shared.path
     }
@@ -71,7 +69,7 @@ impl Library {
     }
 }
 
-/// The loader's message, which `Display` omits.
+/// `Display` omits the loader's message.
 fn reason(error: &libloading::Error) -> String {
     std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
 }
@@ -82,10 +80,10 @@ struct Found<'a> {
 }
 
 impl Found<'_> {
-    /// Returns a function by its name. `F` is its type in the header.
+    /// `F` is the type in the header.
     fn function<F: Copy>(&self, name: &str) -> Result<F, LoadError> {
-        // SAFETY: each call below uses the function's type in `matchpoint.h`. A library with another function of that
-        // name is faulty, which cannot be detected here.
+        // SAFETY: each call below uses the function's type in `matchpoint.h`. Another function of that name
+        // is a fault of the library, which cannot be detected here.
         let found = unsafe { self.library.get::<F>(name.as_bytes()) };
         found.map(|symbol| *symbol).map_err(|_| {
             LoadError(format!(

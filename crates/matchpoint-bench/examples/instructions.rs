@@ -1,8 +1,8 @@
-//! Runs engines on workloads for a simulator that counts the instructions of `counted_rounds`.
+//! Runs engines on workloads, for `cargo xtask instructions`, which counts the instructions of
+//! `counted_rounds`.
 //!
-//! `cargo xtask instructions` runs this program. Arguments: pairs of ENGINE and WORKLOAD:N. In addition to
-//! workloads there are `cancel:N`, `close:N`, and sequences of the message-rate benchmark such as
-//! `no_conflict:N`.
+//! Arguments: pairs of ENGINE and WORKLOAD:N, also `cancel:N`, `close:N`, and sequences of the message-rate
+//! benchmark such as `no_conflict:N`.
 
 use matchpoint_bench::instructions::{Counted, counted_rounds};
 

@@ -2,15 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-/// Elapsed time, as a multiple of the budget, after which an engine that works on other threads or on a GPU
-/// is stopped.
+/// Elapsed time, as a multiple of the budget, after which an engine on other threads or on a GPU is stopped.
 const ELAPSED_FACTOR_MAX: u32 = 16;
 
-/// Smallest budget to which [`ELAPSED_FACTOR_MAX`] applies. On a busy machine a thread can wait tens of
-/// milliseconds for a processor, and this wait must not make the engine too slow.
+/// [`ELAPSED_FACTOR_MAX`] applies from this budget on: under host load a thread can wait tens of milliseconds
+/// for a processor.
 const ELAPSED_BUDGET_MIN: Duration = Duration::from_secs(1);
 
-/// A stopwatch that runs from its creation.
+/// Runs from its creation.
 pub(crate) struct Stopwatch {
     started: Instant,
     cpu: Option<Duration>,
@@ -21,8 +20,8 @@ impl Stopwatch {
         Stopwatch { started: Instant::now(), cpu: cpu() }
     }
 
-    /// Returns the processor time if it exceeds `budget`. Before that the call costs a clock read, afterwards
-    /// some microseconds.
+    /// The processor time, if above `budget`. Until then the call costs a clock read, afterwards some
+    /// microseconds.
     pub fn exceeding(&self, budget: Duration) -> Option<Duration> {
         let elapsed = self.started.elapsed();
         if elapsed <= budget {
@@ -33,12 +32,12 @@ impl Stopwatch {
     }
 }
 
-/// Returns true if the processor time exceeds the budget, or the elapsed time exceeds its far larger limit.
+/// Processor time above the budget, or elapsed time above its far larger limit.
 fn is_exceeded(budget: Duration, elapsed: Duration, spent: Duration) -> bool {
     spent > budget || elapsed > ELAPSED_FACTOR_MAX * budget.max(ELAPSED_BUDGET_MIN)
 }
 
-/// Text of a duration: three digits, in a unit with an integer part above 0.
+/// Three digits, in a unit with an integer part above 0.
 pub(crate) fn format_duration(spent: Duration) -> String {
     let ns = spent.as_nanos() as f64;
     let (of, unit) = match ns {

@@ -1,7 +1,7 @@
 //! Throughput of several application threads that post and receive concurrently (`MPI_THREAD_MULTIPLE`).
 //!
-//! Every caller has a separate source. It posts a burst of receives, then delivers their messages. Callers
-//! therefore never compete for an entry. They share the engine and, depending on the case, the communicator.
+//! A caller posts a burst of receives, then delivers their messages. Each has a separate source and never
+//! competes for an entry. Callers share the engine and, depending on the case, the communicator.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
@@ -22,7 +22,7 @@ pub enum Sharing {
     Communicator,
     /// One communicator, with `no_any_source`.
     Hinted,
-    /// No communicator: each caller has its own.
+    /// Each caller has a communicator.
     Nothing,
 }
 
@@ -52,11 +52,11 @@ impl Sharing {
 /// Parameters of a measurement.
 #[derive(Clone, Debug)]
 pub struct CallerOptions {
-    /// Names of concurrent engines.
+    /// Concurrent engines.
     pub engines: Vec<String>,
     /// Numbers of callers.
     pub callers: Vec<usize>,
-    /// Receives that a caller posts before their messages arrive.
+    /// Receives of a caller before their messages arrive.
     pub burst: usize,
     /// Bursts of each caller in a repetition.
     pub bursts: usize,
@@ -69,7 +69,7 @@ pub struct CallerOptions {
 pub struct CallerRates {
     /// The parameters.
     pub options: CallerOptions,
-    /// Processors available to the process.
+    /// Processors of the process.
     pub processors: usize,
     /// By sharing, then number of callers, then engine.
     pub rates: Vec<CallerRate>,
@@ -80,26 +80,25 @@ pub struct CallerRates {
 pub struct CallerRate {
     /// State that callers share.
     pub sharing: Sharing,
-    /// Number of callers.
+    /// Callers.
     pub callers: usize,
-    /// The engine's name.
+    /// The engine.
     pub engine: String,
     /// The engine that replaced an inner engine: see [`Concurrent::substitute`].
     pub substitute: Option<String>,
-    /// Million matched messages per second of all callers together, median of the repetitions.
+    /// Million matches per second of all callers, median of the repetitions.
     pub median: f64,
     /// First quartile.
     pub p25: f64,
     /// Third quartile.
     pub p75: f64,
-    /// The position at which the engine's fixed table was full, in words. The run ends there, and its rates
-    /// are invalid.
+    /// The end of the run by a full table, in words. The rates are then invalid.
     pub full: Option<Full>,
-    /// True if every result so far is right.
+    /// Every result is right.
     pub is_right: bool,
 }
 
-/// Measures. `None` if `progress` stopped the measurement.
+/// `None` if `progress` stopped the measurement.
 ///
 /// # Errors
 /// If an engine's name is invalid.
@@ -129,7 +128,7 @@ pub fn callers(
                         continue;
                     }
                     let rate = repeat(&**engine, sharing, callers, options, answers);
-                    // The first repetition is the warm-up.
+                    // Warm-up.
                     if repetition > 0 {
                         samples.push(rate);
                     }

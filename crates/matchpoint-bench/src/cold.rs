@@ -1,10 +1,9 @@
 //! Single calls with flushed caches: the cost of a call after a compute phase (fuzzy paper §VI-A clears the
 //! cache between iterations).
 //!
-//! The program writes a buffer of several times the private caches. The core's first- and second-level data
+//! The program writes a buffer of several times the private caches: the core's first- and second-level data
 //! caches and its TLBs then have no data of the engine. A shared last-level cache of hundreds of megabytes
-//! keeps its data, so a miss costs an access there, not to memory. The first-level instruction cache keeps
-//! its instructions.
+//! keeps its data, so a miss costs an access there. The first-level instruction cache keeps its instructions.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -13,16 +12,15 @@ use crate::player::{self, Engines};
 use crate::random::{Random, SEED};
 use crate::script::{Call, Phase, Script};
 
-/// Minimum size of the buffer: several times the 2 MiB of private caches of current cores.
+/// Several times the 2 MiB of private caches of current cores.
 const FLUSH_BYTES: usize = 16 << 20;
 
 /// Bytes in a cache line.
 const LINE: usize = 64;
 
-/// Calls timed per repetition.
+/// Timed per repetition.
 const CALLS: usize = 8;
 
-/// A buffer to flush the caches.
 pub(crate) struct Flush(Vec<u8>);
 
 impl Flush {
@@ -30,7 +28,7 @@ impl Flush {
         Flush(vec![1; FLUSH_BYTES.max(4 * private_bytes())])
     }
 
-    /// Writes one word of every cache line.
+    /// One word of every cache line.
     pub fn flush(&mut self) {
         for line in self.0.chunks_mut(LINE) {
             line[0] = line[0].wrapping_add(1);
@@ -39,7 +37,7 @@ impl Flush {
     }
 }
 
-/// Size of a core's second-level cache from Linux, or 0.
+/// The second-level cache, from Linux, or 0.
 fn private_bytes() -> usize {
     let text = std::fs::read_to_string("/sys/devices/system/cpu/cpu0/cache/index2/size").unwrap_or_default();
     let kibibytes = text.trim().strip_suffix('K').and_then(|number| number.parse().ok());
@@ -59,7 +57,7 @@ pub(crate) fn clock_ns() -> f64 {
     shortest.as_nanos() as f64
 }
 
-/// Runs a round and times random calls with cold caches. Returns true if all results are right.
+/// Times random calls of a round with cold caches. Returns true if all results are right.
 pub(crate) fn round(
     engines: &mut Engines,
     script: &Script,
@@ -87,7 +85,7 @@ pub(crate) fn round(
                     continue;
                 }
                 flush.flush();
-                // The clock's page and the arguments are in the caches of a real caller too.
+                // A real caller also has the clock's page and the arguments in its caches.
                 black_box((Instant::now(), touch(phase, at)));
                 let started = Instant::now();
                 let found = player::step(&mut **engine, phase, at);

@@ -11,8 +11,7 @@ use crate::rate::{self, Scenario};
 use crate::script::Script;
 use crate::workloads;
 
-/// Minimum messages matched, or receives removed, in a [`counted_rounds`]. With this number, work of a first
-/// call is negligible.
+/// Messages or receives of [`counted_rounds`], at least: work of a first call is then negligible.
 const MESSAGES: usize = 4096;
 
 /// A warm engine and its next work.
@@ -25,9 +24,9 @@ pub struct Counted {
 enum Round {
     /// Matches messages.
     Matched { engines: Engines, script: Script },
-    /// Removes this many receives without a match.
+    /// Removes receives without a match.
     Ended { engine: Box<dyn Engine>, end: End, receives: u64 },
-    /// Matches and delivers messages, a window at a time.
+    /// A window at a time.
     Delivered(Sequence),
 }
 
@@ -39,7 +38,7 @@ struct Sequence {
     outcomes: Vec<Option<RecvId>>,
 }
 
-/// Maximum messages of a window, as in the paper's benchmark.
+/// As in the paper's benchmark.
 const WINDOW: usize = 128;
 
 impl Sequence {
@@ -63,7 +62,7 @@ impl Sequence {
         if right { Ok(()) } else { Err("a receive did not wait as it should") }
     }
 
-    /// Delivers the messages. Returns true if all match.
+    /// True if all match.
     #[inline(always)]
     fn deliver(&mut self) -> bool {
         let deliver = |_: usize, receive: RecvId| {
@@ -74,7 +73,7 @@ impl Sequence {
     }
 }
 
-/// Posts receives and removes them. Returns true if the engine's results are right.
+/// True if the engine's results are right.
 type End = fn(&mut dyn Engine, u64) -> bool;
 
 /// Cases without a workload, because applications do not wait for them: receives cancelled from the youngest
@@ -144,7 +143,7 @@ impl Counted {
         Ok(Counted { round, rounds: MESSAGES.div_ceil(each.max(1)), each })
     }
 
-    /// Returns true if delivered messages took the right receives. Not counted, because the check takes time.
+    /// True if delivered messages took the right receives. Not counted.
     pub fn is_right(&self) -> bool {
         match &self.round {
             Round::Delivered(sequence) => rate::is_in_order(&sequence.outcomes, sequence.messages.len()),
@@ -152,14 +151,14 @@ impl Counted {
         }
     }
 
-    /// Messages that [`counted_rounds`] matches, or receives that it removes.
+    /// Matched messages, or removed receives, of [`counted_rounds`].
     pub fn messages(&self) -> usize {
         self.rounds * self.each
     }
 }
 
 impl Round {
-    /// Runs `rounds` rounds. Returns true if the engine's results are right.
+    /// True if the results are right.
     #[inline(always)]
     fn play(&mut self, rounds: usize) -> bool {
         match self {
@@ -168,13 +167,13 @@ impl Round {
                 sum == player::sum(script).wrapping_mul(rounds as u64)
             }
             Round::Ended { engine, end, receives } => (0..rounds).all(|_| end(&mut **engine, *receives)),
-            // The receives are posted once.
+            // Receives are posted once.
             Round::Delivered(sequence) => sequence.deliver(),
         }
     }
 }
 
-/// Runs the counted work. Returns true if the engine's results are right.
+/// The counted work. True if the engine's results are right.
 #[inline(never)]
 pub fn counted_rounds(counted: &mut Counted) -> bool {
     counted.round.play(counted.rounds)
@@ -188,7 +187,6 @@ mod tests {
     fn sequence_delivers_each_message_once() {
         for engine in ["list", "optimistic_parallel:threads=1"] {
             for scenario in Scenario::ALL {
-                // More than one window.
                 let what = format!("{}:300", scenario.name());
                 let mut counted =
                     Counted::new(engine, &what).unwrap_or_else(|error| panic!("{what}: {error}"));
@@ -209,7 +207,7 @@ mod tests {
             ("list", "no_conflict:many"),
             ("no such", "no_conflict:1"),
             ("list", "no_such:1"),
-            // Receives fill the table before the first delivery.
+            // The table is full before the first delivery.
             ("optimistic:capacity=8", "no_conflict:9"),
         ] {
             assert!(Counted::new(engine, what).is_err(), "{engine} {what}");

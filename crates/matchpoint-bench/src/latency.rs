@@ -1,8 +1,8 @@
 //! Latency of single calls: while queues grow to millions of entries, at the first use of a wildcard class,
 //! and while queues are emptied.
 //!
-//! Every call is timed separately. Each scenario runs several times, each time with a new engine. The result
-//! of a call is its minimum, because the engine's work repeats and interruptions do not.
+//! The result of a call is its minimum over several runs of a scenario, each with a new engine: the engine's
+//! work repeats, and interruptions do not.
 
 use std::time::{Duration, Instant};
 
@@ -26,7 +26,7 @@ pub struct LatencyOptions {
     pub entries: usize,
     /// Repetitions of each scenario.
     pub repetitions: usize,
-    /// Time limit of an engine for one stage.
+    /// Budget of an engine for one stage.
     pub budget: Duration,
 }
 
@@ -37,9 +37,9 @@ pub struct Latencies {
     pub entries: usize,
     /// Repetitions of each scenario.
     pub repetitions: usize,
-    /// Time of two clock reads, subtracted from every time.
+    /// Two clock reads, subtracted from every time.
     pub clock_ns: f64,
-    /// The loop without an engine: the effect of the clock and of interruptions.
+    /// The loop without an engine: clock and interruptions.
     pub nothing: Percentiles,
     /// By engine.
     pub engines: Vec<EngineLatency>,
@@ -48,7 +48,7 @@ pub struct Latencies {
 /// Result of one engine.
 #[derive(Clone, Debug)]
 pub struct EngineLatency {
-    /// Name of the engine.
+    /// The engine.
     pub engine: String,
     /// The engine that replaced it: see [`Engine::substitute`].
     pub substitute: Option<String>,
@@ -65,7 +65,7 @@ pub struct Stage {
     pub what: &'static str,
     /// Times of the calls.
     pub percentiles: Percentiles,
-    /// Reason for an incomplete stage. `percentiles` then has the calls before.
+    /// `percentiles` then has the calls before.
     pub ended: Option<Ended>,
 }
 
@@ -76,10 +76,9 @@ pub enum Ended {
     NotReached,
     /// The time limit was exceeded, at this position in words.
     GivenUp(String),
-    /// The engine's fixed table was full, at this position in words. A caller would fall back to another
-    /// engine.
+    /// The fixed table was full, at this position in words. A caller would fall back to another engine.
     Full(String),
-    /// A result differs, as permitted by the order that the engine promises or by its demands.
+    /// A result differs, as the engine's order or demands permit.
     Differs(String),
     /// A result is wrong, in words.
     Wrong(String),
@@ -126,18 +125,18 @@ const WILDCARD_CALLS: usize = 1000;
 /// Probes without a match. From about this number on, engines no longer scan the whole queue.
 const PROBES: usize = 64;
 
-/// Calls between two checks of the time limit, and checks during a second budget after the first has elapsed.
+/// Calls between two checks of the time limit, and checks during a second budget after the first.
 const STRIDE: usize = 1024;
 const CHECKS: u32 = 8;
 
-/// A stage of a scenario: its calls and the right results.
+/// Calls and right results.
 struct Planned {
     what: &'static str,
     phase: Phase,
     answers: Vec<u32>,
 }
 
-/// Measures. `None` if `go_on` returned false.
+/// `None` if `go_on` returned false.
 ///
 /// # Errors
 /// If an engine's name is invalid.
@@ -182,7 +181,6 @@ pub fn latency(
     }))
 }
 
-/// The nth of many messages.
 fn key(at: usize) -> Key {
     Key::new(at % SOURCES, at / SOURCES)
 }
@@ -192,7 +190,6 @@ fn shuffled(mut keys: Vec<Key>) -> Vec<Key> {
     keys
 }
 
-/// Scenario with arrivals before posts.
 fn arrivals_first(entries: usize) -> Vec<Planned> {
     let mut plan = Plan::default();
     let few = WILDCARD_CALLS.min(entries / 8);
@@ -201,7 +198,7 @@ fn arrivals_first(entries: usize) -> Vec<Planned> {
     let open = |source, tag| Key { source, tag };
     let sources = (0..few).map(|at| open(ANY, (at % tags) as u32)).collect();
     plan.add("the first receives from any source", Phase::posts(sources, 0));
-    // From the last source down: with few tags, the first sources have no messages left.
+    // With few tags, the first sources have no messages left.
     let last = SOURCES.min(entries) - 1;
     let any_tag = (0..few).map(|at| open((last - at) as u32, ANY)).collect();
     plan.add("the first receives with any tag", Phase::posts(any_tag, few));
@@ -214,12 +211,11 @@ fn arrivals_first(entries: usize) -> Vec<Planned> {
     plan.stages
 }
 
-/// Scenario with posts before arrivals.
 fn posts_first(entries: usize) -> Vec<Planned> {
     let mut plan = Plan::default();
     let few = WILDCARD_CALLS.min(entries / 8);
     plan.add("receives are posted", Phase::posts((0..entries).map(key).collect(), 0));
-    // Tags of no other receive, so that every message matches its receive.
+    // Tags of no other receive: every message matches its receive.
     let tag = |at: usize| (entries + at) as u32;
     let any_source: Vec<Key> = (0..few).map(|at| Key { source: ANY, tag: tag(at) }).collect();
     plan.add("the first receives from any source are posted", Phase::posts(any_source, entries));
@@ -235,7 +231,6 @@ fn posts_first(entries: usize) -> Vec<Planned> {
     plan.stages
 }
 
-/// Scenario with arrivals and probes without a match.
 fn probes_without_match(entries: usize) -> Vec<Planned> {
     let mut plan = Plan::default();
     let arrivals = Phase::arrivals((0..entries).map(key).collect(), 0);
@@ -260,7 +255,7 @@ impl Plan {
         self.stages.push(Planned { what, phase, answers });
     }
 
-    /// Cancels `few` of the first `entries` receives, evenly spaced.
+    /// `few` of the first `entries` receives, evenly spaced.
     fn cancel(&mut self, what: &'static str, entries: usize, few: usize) {
         let ids: Vec<u32> = (0..few).map(|at| (at * (entries / few)) as u32).collect();
         self.model.cancel_all(ids.iter().map(|&id| (id, key(id as usize))));
@@ -288,7 +283,7 @@ fn measured(
     for _ in 0..options.repetitions.max(1) {
         let mut engine = engines::create(name)?;
         for (planned, (ended, kept)) in scenario.iter().zip(&mut stages) {
-            // An incomplete stage stays incomplete in later repetitions, and later stages are not reached.
+            // Also in later repetitions. Later stages are not reached.
             if ended.is_some() {
                 break;
             }
@@ -320,7 +315,7 @@ fn stage(planned: &Planned, ended: Option<Ended>, times: Times) -> (Stage, Times
     (Stage { what: planned.what, percentiles, ended }, times)
 }
 
-/// Runs a stage call by call. Returns the reason for an early end.
+/// Returns the reason for an early end.
 fn timed(
     engine: &mut dyn Engine,
     planned: &Planned,
@@ -339,7 +334,7 @@ fn timed(
         sum_elapsed += elapsed;
         times[at] = u32::try_from(elapsed.as_nanos()).unwrap_or(u32::MAX);
         if sum == player::FULL {
-            // A refusal costs less than the refused work, so its time is removed.
+            // A refusal costs less than the refused work.
             times.truncate(at);
             return Some(Ended::Full(format!("after {at} of {calls} calls")));
         }
@@ -359,7 +354,6 @@ fn timed(
     None
 }
 
-/// The loop without an engine.
 fn nothing(options: &LatencyOptions, clock_ns: f64) -> Percentiles {
     let mut once = Vec::new();
     let mut shortest: Vec<u32> = Vec::new();

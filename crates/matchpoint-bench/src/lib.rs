@@ -1,7 +1,7 @@
 //! The standard workloads, and the costs of engines on them: time, memory, attempts.
 //!
-//! [`run()`] runs every workload on every engine in turn and returns [`Results`]. A model that shares no code
-//! with any engine checks every result, separately from the timing.
+//! [`run()`] returns [`Results`] of every workload on every engine. Untimed, a model that shares no code with
+//! any engine checks every result.
 
 pub mod callers;
 pub mod full;

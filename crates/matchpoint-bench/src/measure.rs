@@ -1,8 +1,7 @@
 //! Schedule of the measurements.
 //!
-//! Engines alternate within every repetition, so that a slowdown of the machine affects all engines. Each
-//! repetition starts with another engine. An engine that exceeds its budget in one round is stopped and
-//! reported.
+//! Engines alternate within every repetition, so that a slowdown of the machine affects all. Each repetition
+//! starts with another engine. An engine that exceeds its budget in one round is stopped and reported.
 
 use std::time::Duration;
 
@@ -24,25 +23,25 @@ use crate::workloads::Job;
 pub struct Options {
     /// Names of engines.
     pub engines: Vec<String>,
-    /// Time limit of an engine on one workload.
+    /// Budget of an engine on one workload.
     pub budget: Duration,
-    /// True to flush the caches before every timed call.
+    /// Flushes the caches before every timed call.
     pub is_cold: bool,
 }
 
-/// Called with completed workloads, all workloads, and the current work. Returns false to stop.
+/// Completed workloads, all workloads, and the current work. Returns false to stop.
 pub type Progress<'a> = &'a mut dyn FnMut(usize, usize, &str) -> bool;
 
-/// Maximum repetitions within the budget.
+/// Repetitions within the budget.
 pub(crate) const REPETITIONS: usize = 31;
 
-/// Minimum duration of a repetition, so that clock reads and interrupts are negligible.
+/// Minimum: clock reads and interrupts are negligible.
 const SAMPLE: Duration = Duration::from_micros(1000);
 
 /// Samples of the reference loop for each workload.
 const REFERENCE_SAMPLES: usize = 9;
 
-/// Measures. `None` if `progress` stopped the measurement.
+/// `None` if `progress` stopped the measurement.
 ///
 /// # Errors
 /// If an engine's name is invalid.
@@ -84,7 +83,7 @@ pub(crate) fn measure_rows<E>(
     }))
 }
 
-/// One row of the table. `None` if stopped.
+/// One row. `None` if stopped.
 fn workload(
     job: &Job,
     options: &Options,
@@ -120,12 +119,11 @@ fn workload(
     Ok(Some(cells.map(|(contestant, name)| contestant.cell(job, name, script.matched)).collect()))
 }
 
-/// Returns true if a differing result is wrong: the engine relaxes no order and has no demands.
+/// A differing result is wrong: the engine relaxes no order and has no demands.
 pub(crate) fn is_strict(engine: &dyn Engine) -> bool {
     engine.order() == Order::Total && engine.demands() == Hints::default()
 }
 
-/// Outcome after a first round with a wrong result.
 pub(crate) fn given_up(first: FirstRound, is_strict: bool, script: &Script) -> Option<Outcome> {
     match first {
         FirstRound::Right => None,
@@ -150,7 +148,7 @@ pub(crate) fn rounds_and_repetitions(took: Duration, budget: Duration) -> (usize
     (rounds, (affordable as usize).clamp(1, REPETITIONS))
 }
 
-/// An engine in a workload: one instance per part of the script.
+/// One instance per part of the script.
 struct Candidate {
     engines: Engines,
     given_up: Option<Outcome>,
@@ -237,7 +235,7 @@ impl Candidate {
 }
 
 impl Singles {
-    /// A message costs a post and an arrival, each with cold caches.
+    /// A post and an arrival, each with cold caches.
     fn figures(&mut self) -> Figures {
         let (post, arrive) = (median(&mut self.posts), median(&mut self.arrivals));
         let both = |share| percentile(&self.posts, share) + percentile(&self.arrivals, share);

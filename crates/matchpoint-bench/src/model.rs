@@ -1,5 +1,5 @@
 //! The right results, without an engine. Every entry is in one queue per possible key; a taken entry is
-//! skipped when it reaches the head of a queue.
+//! skipped at the head of a queue.
 //!
 //! `list` returns the same results (a test compares them), but takes seconds where the model takes
 //! milliseconds.
@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use crate::script::{ANY, Key, Keys, NONE, Part, Phase, Script};
 
-/// Both queues of one context.
+/// Model of one context.
 #[derive(Default)]
 pub struct Model {
     clock: u64,
@@ -32,7 +32,7 @@ fn possible_keys(key: Key) -> [Key; 4] {
 }
 
 impl Model {
-    /// Id of the matched message, or [`NONE`].
+    /// The matched message, or [`NONE`].
     pub fn post(&mut self, id: u32, key: Key) -> u32 {
         if let Some(queue) = self.unexpected.get_mut(&key) {
             while let Some(entry) = queue.pop_front() {
@@ -48,7 +48,7 @@ impl Model {
         NONE
     }
 
-    /// Id of the matched receive, or [`NONE`].
+    /// The matched receive, or [`NONE`].
     pub fn arrive(&mut self, id: u32, key: Key) -> u32 {
         let heads = possible_keys(key).into_iter();
         let heads = heads.filter_map(|asked| Some((self.posted.get(&asked)?.front()?.number, asked)));
@@ -84,7 +84,7 @@ impl Model {
         self.clock - 1
     }
 
-    /// Runs a phase and appends the results.
+    /// Appends the results.
     ///
     /// # Panics
     /// For calls of a trace, which have recorded results.
@@ -105,12 +105,12 @@ impl Model {
         }
     }
 
-    /// Posted receives, oldest first.
+    /// Posted, oldest first.
     pub fn receives(&self) -> Vec<Key> {
         in_order(&self.receives)
     }
 
-    /// Unexpected messages, oldest first.
+    /// Unexpected, oldest first.
     pub fn messages(&self) -> Vec<Key> {
         in_order(&self.messages)
     }
@@ -122,7 +122,7 @@ fn in_order(waiting: &HashMap<u64, (u32, Key)>) -> Vec<Key> {
     waiting.into_iter().map(|(_, key)| key).collect()
 }
 
-/// A script of one part with the results of every call of a round.
+/// One part, with the results of every call of a round.
 pub fn answered(part: Part) -> Script {
     let mut model = Model::default();
     let mut answers = Vec::new();

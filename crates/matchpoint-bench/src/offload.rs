@@ -1,9 +1,9 @@
 //! Cost in the application's thread if another thread matches: per post, and per completion.
 //!
-//! In a sequence, receives are posted, the wire delivers their messages, and after the last match the
-//! application polls completions. Posts and polls are timed. They are compared with the same calls on the
-//! engine in the application's thread, which pays for arrivals instead of completions. During matching the
-//! application would compute; here it waits, untimed.
+//! A sequence posts receives, delivers their messages, and after the last match polls completions. Posts and
+//! polls are timed, and compared with the same calls on the engine in the application's thread, which pays
+//! for arrivals instead of completions. During matching the application would compute; here it waits,
+//! untimed.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -22,7 +22,7 @@ use crate::statistics::{median, percentile};
 pub struct OffloadOptions {
     /// Names of engines.
     pub engines: Vec<String>,
-    /// Memory budget of the matcher, bytes.
+    /// Bytes of the matcher.
     pub budget_bytes: u64,
     /// Messages of a sequence.
     pub messages: usize,
@@ -34,7 +34,7 @@ pub struct OffloadOptions {
     pub repetitions: usize,
 }
 
-/// Median and quartiles, nanoseconds per call.
+/// Nanoseconds per call.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cost {
     /// Median of the repetitions.
@@ -61,19 +61,19 @@ pub struct Costs {
 /// Result of one engine.
 #[derive(Clone, Debug)]
 pub struct OffloadCost {
-    /// The engine's name.
+    /// The engine.
     pub engine: String,
     /// The engine that replaced it: see [`Engine::substitute`].
     pub substitute: Option<String>,
     /// Costs of the calls.
     pub costs: Result<Costs, Full>,
-    /// True if the budget was exceeded. The costs are then those of the fallback.
+    /// The budget was exceeded, and the costs are the fallback's.
     pub fell_back: bool,
-    /// True if every completion so far is right.
+    /// Every completion is right.
     pub is_right: bool,
 }
 
-/// Measures. `None` if `progress` stopped the measurement.
+/// `None` if `progress` stopped the measurement.
 ///
 /// # Errors
 /// If an engine's name is invalid, or if no thread can be created.
@@ -99,7 +99,7 @@ fn of_engine(
     let mut own = engines::create(name)?;
     let settings = Settings {
         budget_bytes: options.budget_bytes,
-        // A whole sequence fits, so that no call is repeated.
+        // A whole sequence fits: no call is repeated.
         ring: options.messages.max(2),
     };
     let mut other = engines::create(name)?;
@@ -109,7 +109,7 @@ fn of_engine(
         .map_err(|refused| NameError::new(format!("`{name}` cannot be offloaded"), refused.to_string()))?;
     let mut is_right = true;
     let mut samples: [Vec<f64>; 4] = Default::default();
-    // Returns true at the end.
+    // True at the end.
     let play = || -> Result<bool, Full> {
         is_right &= stood?;
         for repetition in 0..=options.repetitions {
@@ -125,7 +125,7 @@ fn of_engine(
                     *took += more;
                 }
             }
-            // The first repetition is the warm-up.
+            // Warm-up.
             if repetition > 0 {
                 let calls = (options.repeats * options.messages) as f64;
                 samples
@@ -167,7 +167,7 @@ fn message(number: usize) -> Message {
     Message::new(MsgId(number as u64), envelope(number))
 }
 
-/// Posts receives without a match. Returns true if all results are right.
+/// True if all results are right.
 fn post_unmatched(engine: &mut dyn Engine, options: &OffloadOptions) -> Result<bool, Full> {
     let mut right = true;
     for number in 0..options.depth {
@@ -186,7 +186,7 @@ fn full_after(number: usize, what: &str) -> Full {
     Full(format!("after {number} {what} of a sequence"))
 }
 
-/// Posts and arrivals in this thread. Returns true if all results are right.
+/// True if all results are right.
 fn time_local(engine: &mut dyn Engine, messages: usize) -> Result<((Duration, Duration), bool), Full> {
     let mut right = true;
     let started = Instant::now();
@@ -207,7 +207,7 @@ fn time_local(engine: &mut dyn Engine, messages: usize) -> Result<((Duration, Du
     Ok(((posted, started.elapsed()), right))
 }
 
-/// Offloaded posts and polled completions. Returns true if all completions are right.
+/// True if all completions are right.
 fn time_offloaded(
     offload: &mut Offload,
     wire: &mut matchpoint::offload::Wire,
@@ -219,9 +219,9 @@ fn time_offloaded(
         right &= offload.post(receive(black_box(number))).is_ok();
     }
     let posted = started.elapsed();
-    // So that no message is unexpected, as in this thread.
+    // No message is unexpected, as in this thread.
     offload.wait_processed(wire.message_count());
-    // Polled before the arrivals, because the ring may not have space for the completions of both.
+    // Before the arrivals, because the ring may not have space for the completions of both.
     if let Some(Completion::ReceiveRefused(RecvId(id), Refused::Full)) = offload.poll() {
         return Err(full_after(id as usize, "receives"));
     }

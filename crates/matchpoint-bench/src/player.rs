@@ -10,7 +10,7 @@ use crate::script::{Call, Form, Key, Keys, NONE, Part, Phase, Script};
 /// Calls between two clock reads in the first round, which may exceed the budget.
 const STRIDE: usize = 64;
 
-/// Added to the sum if the engine's fixed table is full, and for other refusals.
+/// Added to a sum by a refusal for a full table, and by other refusals.
 pub(crate) const FULL: u64 = 1 << 48;
 const REFUSED: u64 = 1 << 49;
 
@@ -22,7 +22,6 @@ fn refusal(why: Refused) -> Sum {
 /// chance, so [`first`] compares call by call.
 pub(crate) type Sum = u64;
 
-/// Sum of the right results.
 pub(crate) fn sum(script: &Script) -> Sum {
     let found = script.answers.iter().flatten().filter(|answer| **answer != NONE);
     found.map(|answer| u64::from(*answer) + 1).sum()
@@ -62,8 +61,8 @@ fn call(engine: &mut dyn Engine, call: &Call) -> Sum {
     }
 }
 
-// Each loop is a separate function, so that the timed code does not depend on its surroundings. One function
-// per form, which is constant within a loop.
+// A function per loop and per form, which is constant within the loop: the timed code does not depend on its
+// surroundings.
 
 /// Calls a loop with the form of its keys as a constant.
 macro_rules! by_form {
@@ -108,7 +107,6 @@ fn calls(engine: &mut dyn Engine, calls: &[Call]) -> Sum {
     calls.iter().map(|one| call(engine, one)).sum()
 }
 
-/// Runs a phase.
 #[inline]
 pub(crate) fn play(engine: &mut dyn Engine, phase: &Phase) -> Sum {
     match phase {
@@ -119,7 +117,6 @@ pub(crate) fn play(engine: &mut dyn Engine, phase: &Phase) -> Sum {
     }
 }
 
-/// Runs one call of a phase.
 #[inline]
 pub(crate) fn step(engine: &mut dyn Engine, phase: &Phase, at: usize) -> Sum {
     match phase {
@@ -147,7 +144,7 @@ pub(crate) fn clean(engine: &mut dyn Engine, part: &Part) {
     }
 }
 
-/// One engine per part of a script.
+/// Engines per part of a script.
 pub(crate) type Engines = Vec<Box<dyn Engine>>;
 
 /// Runs the phases before the first round.
@@ -159,7 +156,7 @@ pub(crate) fn set_up(engines: &mut Engines, script: &Script) {
     }
 }
 
-/// Runs rounds. Returns the sum of the results and the time.
+/// Sum of the results, and time.
 pub(crate) fn rounds(engines: &mut Engines, script: &Script, rounds: usize) -> (Sum, Duration) {
     match (&mut engines[..], &script.parts[..]) {
         // One clock interval for all rounds: a round of 26 messages is shorter than two clock reads.
@@ -194,10 +191,10 @@ pub(crate) struct Split {
     pub arrive_ns: f64,
 }
 
-/// Minimum mean number of calls of a phase that is timed separately. Two clock reads are 1 % of it.
+/// Mean calls of a phase that is timed separately: two clock reads are 1 % of it.
 const SPLIT_CALLS: usize = 500;
 
-/// Returns true if posts and arrivals are separate and long.
+/// Posts and arrivals are separate and long.
 pub(crate) fn can_split(script: &Script) -> bool {
     let mut phases = script.parts.iter().flat_map(|part| &part.round);
     let number = phases.clone().count();
@@ -205,7 +202,6 @@ pub(crate) fn can_split(script: &Script) -> bool {
         && script.calls() >= number * SPLIT_CALLS
 }
 
-/// Runs a round and times each phase.
 pub(crate) fn split(engines: &mut Engines, script: &Script) -> Split {
     let mut split = Split::default();
     for (engine, part) in engines.iter_mut().zip(&script.parts) {
@@ -223,7 +219,6 @@ pub(crate) fn split(engines: &mut Engines, script: &Script) -> Split {
     split
 }
 
-/// Result of the first round.
 pub(crate) enum FirstRound {
     /// Every result is right.
     Right,
@@ -263,7 +258,7 @@ pub(crate) fn first(engines: &mut Engines, script: &Script, budget: Duration) ->
     FirstRound::Right
 }
 
-/// Converts a sum of one call to a result: 0 is no match. A refusal becomes a result of no call.
+/// 0 is no match. A refusal becomes a result of no call.
 pub(crate) fn result_of(sum: Sum) -> u32 {
     if sum == REFUSED { NONE - 1 } else { (sum as u32).wrapping_sub(1) }
 }
@@ -287,7 +282,7 @@ mod tests {
     use crate::floor::Floor;
     use crate::workloads::parse;
 
-    /// Result of an engine that always returns the last receive.
+    /// The engine always returns the last receive.
     fn floor(workload: &str) -> FirstRound {
         let script = parse(workload).unwrap().pop().unwrap().script();
         let mut engines: Engines = vec![Box::new(Floor::default())];

@@ -1,6 +1,6 @@
 //! Random numbers that never change, because they define the workloads.
 
-/// The seed of every workload.
+/// Seed of every workload.
 pub const SEED: u64 = 20_190_521;
 
 /// SplitMix64 (Steele, Lea and Flood 2014).
@@ -12,7 +12,7 @@ impl Random {
         Random(seed)
     }
 
-    /// The next 64 bits.
+    /// 64 bits.
     pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -20,13 +20,13 @@ impl Random {
         mixed ^ mixed >> 31
     }
 
-    /// A number below `bound`, which is not 0. Multiply and shift: the bias is below 2⁻³² for the bounds used
+    /// Less than `bound`, which is not 0. Multiply and shift: the bias is below 2⁻³² for the bounds used
     /// here.
     pub fn below(&mut self, bound: usize) -> usize {
         ((u128::from(self.bits()) * bound as u128) >> 64) as usize
     }
 
-    /// Shuffles `items` (Fisher and Yates).
+    /// Fisher and Yates.
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last + 1));
@@ -40,7 +40,7 @@ mod tests {
 
     #[test]
     fn numbers_equal_published_sequence() {
-        // The first outputs of SplitMix64 from 1234567, from its authors' test vector.
+        // From 1234567, from its authors' test vector.
         let mut random = Random::new(1_234_567);
         assert_eq!([random.bits(), random.bits()], [6_457_827_717_110_365_317, 3_203_168_211_198_807_973]);
     }

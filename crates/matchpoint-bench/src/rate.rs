@@ -1,10 +1,9 @@
-//! The message-rate benchmark of the optimistic paper (§VI) without its network: k messages in windows, and
-//! the time until the last message is matched and delivered. At this time the paper's acknowledgement is
-//! sent.
+//! The message-rate benchmark of the optimistic paper (§VI) without its network: the time until the last of k
+//! messages is matched and delivered, when the paper's acknowledgement is sent.
 //!
-//! In a sequence, receives are posted, untimed. Then messages are delivered, a window at a time. Each matched
-//! message costs protocol work in the thread that delivers it. All engines run all scenarios in turn,
-//! repetition by repetition.
+//! A sequence posts receives, untimed, and then delivers messages, a window at a time. Each matched message
+//! costs protocol work in the thread that delivers it. All engines run all scenarios in turn, repetition by
+//! repetition.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -24,8 +23,8 @@ pub enum Scenario {
     NoConflict,
     /// All receives are duplicates, posted one after the other (WC-FP).
     FastPath,
-    /// All receives are duplicates. Between any two, another receive was posted and matched, so that there is
-    /// no run of compatible receives (WC-SP).
+    /// Duplicates with another receive posted and matched between any two: no run of compatible receives
+    /// (WC-SP).
     SlowPath,
     /// Duplicates of a message, for receives that alternate between a source and any source. Not in the
     /// paper.
@@ -71,12 +70,12 @@ impl Scenario {
         }
     }
 
-    /// Messages, one per receive.
+    /// One per receive.
     pub(crate) fn messages(self, count: usize) -> Vec<Message> {
         (0..count).map(|number| Message::new(MsgId(number as u64), self.envelope(number))).collect()
     }
 
-    /// Posts receives. Returns true if the engine's results are right.
+    /// True if the engine's results are right.
     ///
     /// # Errors
     /// If the engine refuses a receive.
@@ -100,21 +99,21 @@ const CONTEXT: ContextId = ContextId(0);
 /// Parameters of a measurement.
 #[derive(Clone, Debug)]
 pub struct RateOptions {
-    /// Names of engines. An engine with an unset parameter `threads` is measured with each of `threads`.
+    /// An engine with an unset parameter `threads` is measured with each of `threads`.
     pub engines: Vec<String>,
-    /// Numbers of threads.
+    /// Threads.
     pub threads: Vec<usize>,
     /// Messages per window.
     pub windows: Vec<usize>,
-    /// Protocol work per message, nanoseconds.
+    /// Nanoseconds of protocol work per message.
     pub work_ns: Vec<u32>,
     /// Scenarios.
     pub scenarios: Vec<Scenario>,
-    /// Messages of a sequence, the paper's k. A multiple of this number for larger windows.
+    /// The paper's k, messages of a sequence; for larger windows a multiple.
     pub messages: usize,
     /// Sequences of a repetition. Correspondingly fewer for larger windows.
     pub repeats: usize,
-    /// True to flush the caches between posts and messages.
+    /// Flushes the caches between posts and messages.
     pub cold: bool,
     /// Receives without a match in front of the queue.
     pub depth: usize,
@@ -142,7 +141,7 @@ impl RateOptions {
     }
 }
 
-/// Engine name for a run without matching: protocol work only.
+/// Protocol work only.
 pub const NO_MATCHING: &str = "none";
 
 /// Result of a measurement.
@@ -150,7 +149,7 @@ pub const NO_MATCHING: &str = "none";
 pub struct Rates {
     /// The parameters.
     pub options: RateOptions,
-    /// Processors available to the process.
+    /// Processors of the process.
     pub processors: usize,
     /// By window, then work, then scenario, then engine.
     pub rates: Vec<Rate>,
@@ -163,7 +162,7 @@ pub struct Rate {
     pub window: usize,
     /// Messages of a sequence.
     pub messages: usize,
-    /// Protocol work per message, nanoseconds.
+    /// Nanoseconds of protocol work per message.
     pub work_ns: u32,
     /// The scenario.
     pub scenario: Scenario,
@@ -171,7 +170,7 @@ pub struct Rate {
     pub engine: String,
     /// The engine that replaced it: see [`Engine::substitute`].
     pub substitute: Option<String>,
-    /// Threads, if the engine has this parameter.
+    /// If the engine has this parameter.
     pub threads: Option<usize>,
     /// Million messages per second, median of the repetitions.
     pub median: f64,
@@ -179,28 +178,27 @@ pub struct Rate {
     pub p25: f64,
     /// Third quartile.
     pub p75: f64,
-    /// Number of repetitions.
+    /// Repetitions.
     pub samples: usize,
     /// Statistics of an engine with threads, per message of the timed sequences.
     pub counted: Vec<(&'static str, f64)>,
-    /// The engine's fixed table was full, in words. There are no figures. A caller would fall back to another
-    /// engine.
+    /// The fixed table was full, in words: no figures. A caller would fall back to another engine.
     pub full: Option<String>,
     /// The first wrong result.
     pub wrong: Option<String>,
 }
 
-/// Called with completed cells, all cells, and the current work. Returns false to stop.
+/// Completed cells, all cells, and the current work. Returns false to stop.
 pub type Progress<'a> = &'a mut dyn FnMut(usize, usize, &str) -> bool;
 
 /// Warm-up sequences, after which an adaptive engine has chosen its method.
 pub(crate) const WARM: usize = 100;
 
-/// Duration of untimed sequences at the start of each turn: threads of the previous engine go to sleep, and
-/// threads of this engine wake up.
+/// Untimed start of each turn: threads of the previous engine go to sleep, and threads of this engine wake
+/// up.
 const SETTLE: Duration = Duration::from_millis(3);
 
-/// Measures. `None` if `progress` stopped the measurement.
+/// `None` if `progress` stopped the measurement.
 ///
 /// # Errors
 /// If an engine's name is invalid.
@@ -229,7 +227,7 @@ pub fn rates(options: &RateOptions, progress: Progress<'_>) -> Result<Option<Rat
     Ok(Some(Rates { options: options.clone(), processors, rates }))
 }
 
-/// Engines and threads of each cell. Threads in a name are separated from it.
+/// Threads in a name are separated from it.
 fn names(engines: &[String], threads: &[usize]) -> Vec<(String, Option<usize>)> {
     let mut names = Vec::new();
     for engine in engines {
@@ -249,7 +247,6 @@ fn names(engines: &[String], threads: &[usize]) -> Vec<(String, Option<usize>)> 
     names
 }
 
-/// Name of an engine with this number of threads.
 fn with_threads(name: &str, threads: Option<usize>) -> String {
     match threads {
         None => name.to_owned(),
@@ -295,7 +292,7 @@ impl Cell<'_> {
     }
 }
 
-/// An engine, or no matching, in one cell.
+/// An engine, or no matching.
 struct Candidate {
     name: String,
     threads: Option<usize>,
@@ -337,7 +334,7 @@ impl Candidate {
         Ok(contestant)
     }
 
-    /// Records a refusal, after which the engine is not measured further.
+    /// The engine is not measured further.
     fn refuse(&mut self, refused: Refused) {
         let what = match refused {
             Refused::Full => &mut self.full,
@@ -375,7 +372,7 @@ impl Candidate {
         }
     }
 
-    /// Posts, then times the deliveries from the first to the last message.
+    /// Times the deliveries from the first to the last message.
     fn sequence(&mut self, cell: &mut Cell<'_>) -> Duration {
         let steps = self.steps;
         let deliver = move |_: usize, receive: RecvId| work(steps, receive.0);
@@ -421,7 +418,7 @@ impl Candidate {
             .counts
             .iter()
             .map(|(name, count)| (*name, count / messages))
-            // The number of threads is a column, not a count.
+            // A column, not a count.
             .filter(|(name, _)| *name != "threads");
         Rate {
             window: cell.window,
@@ -442,7 +439,6 @@ impl Candidate {
     }
 }
 
-/// Posts receives without a match.
 fn post_unmatched(engine: &mut dyn Engine, depth: usize) -> Result<(), Refused> {
     for number in 0..depth as u64 {
         let (source, tag) = (Wild::Is(Rank(((1 << 20) + number) as u32)), Wild::Is(Tag(number)));
@@ -451,7 +447,7 @@ fn post_unmatched(engine: &mut dyn Engine, depth: usize) -> Result<(), Refused> 
     Ok(())
 }
 
-/// Returns true if the messages took the receives in order.
+/// The messages took the receives in order.
 pub(crate) fn is_in_order(outcomes: &[Option<RecvId>], messages: usize) -> bool {
     outcomes.iter().copied().eq((0..messages as u64).map(|number| Some(RecvId(number))))
 }
@@ -459,7 +455,7 @@ pub(crate) fn is_in_order(outcomes: &[Option<RecvId>], messages: usize) -> bool 
 /// First id of the receives without a match.
 const STANDING: u64 = 1 << 40;
 
-/// A receive that ends a run of compatible receives.
+/// Ends a run of compatible receives.
 const BETWEEN: RecvId = RecvId(1 << 41);
 
 fn flush(cell: &mut Cell<'_>) {
@@ -469,12 +465,11 @@ fn flush(cell: &mut Cell<'_>) {
 }
 
 thread_local! {
-    /// Result of a thread's last work.
     static LAST: std::cell::Cell<u64> = const { std::cell::Cell::new(1) };
 }
 
-/// Protocol work: dependent multiplications, which start from the thread's last work. Otherwise a processor
-/// would overlap several works, which it does not with copies.
+/// Dependent multiplications, which start from the thread's last work: a processor would overlap several
+/// works, which it does not with copies.
 #[inline(never)]
 fn work(steps: u32, seed: u64) {
     if steps == 0 {
@@ -490,7 +485,6 @@ fn work(steps: u32, seed: u64) {
     });
 }
 
-/// Nanoseconds per step of the work.
 fn step_ns() -> f64 {
     const STEPS: u32 = 1_000_000;
     let times = (0..7).map(|_| {
@@ -501,10 +495,10 @@ fn step_ns() -> f64 {
     times.fold(f64::MAX, f64::min).max(1e-3)
 }
 
-/// Published figures of the paper's Figure 8: BlueField-3 with RDMA traffic, window 128.
+/// The paper's Figure 8: BlueField-3 with RDMA traffic, window 128.
 pub mod published {
-    /// A line: name, and million messages per second by number of threads. Medians of the data published with
-    /// the paper.
+    /// Name, and million messages per second by number of threads: medians of the data published with the
+    /// paper.
     pub const LINES: [(&str, &[(usize, f64)]); 3] = [
         ("no conflict", &[(1, 0.51), (2, 0.94), (4, 1.71), (8, 2.99), (16, 4.02), (32, 4.79)]),
         ("conflict, fast path", &[(1, 0.51), (2, 0.85), (4, 1.47), (8, 1.20), (16, 1.92), (32, 2.55)]),

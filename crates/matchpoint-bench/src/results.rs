@@ -7,13 +7,13 @@ use crate::statistics::{median, percentile};
 pub struct Results {
     /// Reference loop, ns per post and arrival: median over the run.
     pub reference_ns: f64,
-    /// Minimum and maximum of the reference loop during the run, which show the stability of the machine.
+    /// Minimum and maximum of the reference loop: the stability of the machine.
     pub reference_range_ns: (f64, f64),
-    /// Time of an engine that does nothing, a lower bound for all engines.
+    /// An engine that does nothing: a lower bound for all engines.
     pub floor_ns: f64,
-    /// True if the caches were flushed before every timed call.
+    /// The caches were flushed before every timed call.
     pub is_cold: bool,
-    /// Names of the engines, as given.
+    /// As given.
     pub engines: Vec<String>,
     /// By workload, then engine.
     pub cells: Vec<Cell>,
@@ -22,25 +22,25 @@ pub struct Results {
 /// One engine on one workload.
 #[derive(Clone, Debug)]
 pub struct Cell {
-    /// Name of the workload.
+    /// The workload.
     pub workload: String,
     /// Size of the workload.
     pub n: usize,
-    /// Name of the engine.
+    /// The engine.
     pub engine: String,
     /// The engine that replaced it: see [`Engine::substitute`](matchpoint::Engine::substitute).
     pub substitute: Option<String>,
-    /// Outcome.
+    /// The outcome.
     pub outcome: Outcome,
     /// Attempts per matched message, in both queues; `None` if counting was too slow.
     pub attempts_mean: Option<f64>,
-    /// Maximum [`Footprint`](matchpoint::Footprint) of one process, bytes, up to the end of the run: see
+    /// Maximum [`Footprint`](matchpoint::Footprint) of one process up to the end of the run: see
     /// [`bytes_whole`](Self::bytes_whole).
     pub bytes_peak: u64,
 }
 
 impl Cell {
-    /// Memory of the whole workload. `None` for an incomplete run, because its memory is not comparable.
+    /// Memory of the whole workload. `None` for an incomplete run, which is not comparable.
     pub fn bytes_whole(&self) -> Option<u64> {
         matches!(self.outcome, Outcome::Measured(_)).then_some(self.bytes_peak)
     }
@@ -51,17 +51,16 @@ impl Cell {
 pub enum Outcome {
     /// Figures.
     Measured(Figures),
-    /// A round exceeds the budget. One message therefore costs more than `above_ns`.
+    /// A round exceeds the budget: a message costs more than `above_ns`.
     TooSlow {
         /// Time ÷ messages of a whole round.
         above_ns: f64,
-        /// Reason, as a sentence.
+        /// A sentence.
         why: String,
     },
-    /// A result differs, as permitted by the order that the engine promises or by its demands.
+    /// A result differs, as the engine's order or demands permit.
     Differs(String),
-    /// The engine's fixed table was full, at this position in words. A caller would fall back to another
-    /// engine.
+    /// The fixed table was full, at this position in words. A caller would fall back to another engine.
     Full(String),
     /// A result is wrong.
     Wrong(String),
@@ -85,7 +84,7 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// Figures of one or more repetitions, in nanoseconds per matched message. Sorts them.
+    /// Figures of one or more repetitions, in nanoseconds per matched message. Sorts the samples.
     pub(crate) fn of_repetitions(samples: &mut [f64]) -> Self {
         let ns_median = median(samples);
         Figures {
@@ -100,7 +99,7 @@ impl Figures {
 }
 
 impl Outcome {
-    /// Median, if measured.
+    /// If measured.
     pub fn ns(&self) -> Option<f64> {
         match self {
             Outcome::Measured(figures) => Some(figures.ns_median),

@@ -1,6 +1,6 @@
 //! Calls of a workload in compact form: phases of posts and arrivals.
 //!
-//! The list of calls competes with the engine for the caches. A [`Key`] has 8 bytes, a receive 40. The
+//! The list of calls competes with the engine for the caches: a [`Key`] has 8 bytes, a receive 40. The
 //! receive is created just before the call, as a library does from the arguments of `MPI_Irecv`. The
 //! workload's [`Form`] defines the receive or message of a key.
 
@@ -43,16 +43,15 @@ impl Key {
     }
 }
 
-/// Mapping of keys to entries. In every form a message matches the receives that its key matches.
+/// Mapping of keys to entries. A message matches the receives that its key matches.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Form {
     /// Source and tag, in [`WORLD`].
     #[default]
     World,
-    /// Each source is rank 0 of a separate context, 1 + *source*.
+    /// Each source is rank 0 of context 1 + *source*.
     Contexts,
-    /// The source is rank 0. Receives ignore the tag bits of mask *source*. All masks differ, and none is
-    /// empty.
+    /// Rank 0. Receives ignore the tag bits of mask *source*. All masks differ, and none is empty.
     Masks,
 }
 
@@ -86,7 +85,7 @@ impl Form {
         match self {
             Form::World => key.envelope(),
             Form::Contexts => Envelope::new(ContextId(key.source + 1), Rank(0), Tag(key.tag.into())),
-            // All ignored bits are set, so an engine that ignores the mask has no match.
+            // All ignored bits are set: an engine that ignores the mask has no match.
             Form::Masks => Envelope::new(WORLD, Rank(0), Tag(named(key) | ignored(key.source))),
         }
     }
@@ -98,8 +97,8 @@ fn named(key: Key) -> u64 {
     u64::from(key.source) << 44 | u64::from(key.tag) << 32
 }
 
-/// Keys of a phase. The entry of the nth key has the id `first_id + n`. Ids of queued receives differ, and
-/// ids of queued messages differ.
+/// The entry of the nth key has the id `first_id + n`. Ids of queued receives differ, and ids of queued
+/// messages differ.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Keys {
     /// The keys in order.
@@ -113,17 +112,17 @@ pub struct Keys {
 /// One call of a trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Call {
-    /// Posts a receive with this id.
+    /// Id of the receive.
     Post(u32, Selector),
-    /// A message with this id arrives.
+    /// Id of the message.
     Arrive(u32, Envelope),
     /// `MPI_Iprobe`.
     Probe(Selector),
     /// `MPI_Improbe`.
     MatchedProbe(Selector),
-    /// Cancels the receive with this id.
+    /// Id of the receive.
     Cancel(u32, Selector),
-    /// Retracts the message with this id.
+    /// Id of the message.
     Retract(u32, Envelope),
 }
 
@@ -174,10 +173,10 @@ impl Phase {
     }
 }
 
-/// Calls of one process on one engine: preparation, and a repeated and timed round.
+/// One process on one engine: preparation, and a repeated and timed round.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Part {
-    /// Not timed.
+    /// Preparation, not timed.
     pub standing: Vec<Phase>,
     /// Timed as a whole.
     pub round: Vec<Phase>,
@@ -198,13 +197,13 @@ impl Part {
         self.round.iter().map(Phase::calls).sum()
     }
 
-    /// Returns true if a round leaves entries.
+    /// True if a round leaves entries.
     pub fn leaves(&self) -> bool {
         !self.receives_left.is_empty() || !self.messages_left.is_empty()
     }
 }
 
-/// Result "no match" or "not done".
+/// No match, or not done.
 pub const NONE: u32 = u32::MAX;
 
 /// A workload of one size with the right results.
@@ -212,7 +211,7 @@ pub const NONE: u32 = u32::MAX;
 pub struct Script {
     /// By process.
     pub parts: Vec<Part>,
-    /// True if the parts are all ranks of a traced job, so that an engine can be created for each rank.
+    /// The parts are all ranks of a traced job, so that an engine can be created for each rank.
     pub is_job: bool,
     /// By part: the result of each call of its round, an id or [`NONE`].
     pub answers: Vec<Vec<u32>>,

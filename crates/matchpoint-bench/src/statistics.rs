@@ -1,6 +1,6 @@
 //! Statistics of samples: median, quartiles, percentiles.
 
-/// The median; for an even number of samples the mean of the middle two. 0 without samples.
+/// Mean of the middle two for an even number of samples. 0 without samples.
 pub fn median(samples: &mut [f64]) -> f64 {
     samples.sort_by(f64::total_cmp);
     match samples.len() {
@@ -9,7 +9,7 @@ pub fn median(samples: &mut [f64]) -> f64 {
     }
 }
 
-/// Percentile by nearest rank of `sorted`. 0 without samples.
+/// Nearest rank of `sorted`. 0 without samples.
 pub fn percentile<T: Copy + Default>(sorted: &[T], share: f64) -> T {
     let rank = (share * sorted.len() as f64).ceil() as usize;
     sorted.get(rank.clamp(1, sorted.len().max(1)) - 1).copied().unwrap_or_default()

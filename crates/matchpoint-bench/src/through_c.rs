@@ -1,7 +1,8 @@
 //! Engines called from C, next to stand-ins for MPI libraries: `matchpoint bench engines --through c`.
 //!
-//! A C driver plays the scripts. Its requests have 256 bytes, come from a pool, and their addresses are the ids. Engines are
-//! called through `matchpoint.h`; stand-ins link the requests themselves. All take turns within each repetition.
+//! A C driver plays the scripts, with requests of 256 bytes from a pool, of which the addresses are the ids.
+//! Engines are called through `matchpoint.h`; stand-ins link the requests themselves. All take turns within
+//! each repetition.
 
 mod player;
 
@@ -22,7 +23,7 @@ use crate::workloads::Job;
 /// Calls between two looks at the clock.
 const STRIDE: usize = 64;
 
-/// Returns true if this is the name of a stand-in.
+/// True for a stand-in.
 pub fn is_stand_in(name: &str) -> bool {
     stand_ins().contains(&name)
 }
@@ -37,7 +38,7 @@ pub fn run(options: &Options, jobs: &[Job], progress: Progress<'_>) -> Result<Op
     measure_rows(jobs, &names, false, progress, |job, go_on| measure_job(job, &names, options.budget, go_on))
 }
 
-/// One row of the table. `None` if stopped.
+/// One row. `None` if stopped.
 fn measure_job(
     job: &Job,
     names: &[String],
@@ -67,7 +68,6 @@ fn measure_job(
     Ok(Some(contestants.into_iter().map(|contestant| contestant.cell(job)).collect()))
 }
 
-/// An engine or a stand-in in a workload.
 struct Candidate {
     name: String,
     substitute: Option<String>,
@@ -87,7 +87,7 @@ impl Candidate {
         round: &Phases<'_>,
         budget: Duration,
     ) -> Result<Self, String> {
-        // On each workload a stand-in answers as the model does, and no other engine substitutes for it.
+        // A stand-in answers as the model does, and no other engine substitutes for it.
         let (mut has_order, mut substitute) = (true, None);
         if !is_stand_in(name) {
             let engine = engines::create(name).map_err(|error| error.to_string())?;
@@ -137,14 +137,14 @@ impl Candidate {
     }
 }
 
-/// Runs rounds. Returns the sum of the results and the time.
+/// Sum of the results, and time.
 fn play_rounds(player: &mut Player, round: &Phases<'_>, rounds: usize) -> (Sum, Duration) {
     let started = Instant::now();
     let sum = player.play_rounds(round, rounds);
     (sum, started.elapsed())
 }
 
-/// Runs one round and compares every result with the model's.
+/// Compares every result with the model's.
 fn play_first(
     player: &mut Player,
     script: &Script,

@@ -10,11 +10,10 @@ use crate::irregular::{Arrived, Irregular, arrived};
 use crate::plan::Measurement;
 use crate::ranks::{Pair, RankPlace, Ranks};
 
-/// Prefix of the benchmark's lines, to separate them from a launcher's output.
+/// Separates the benchmark's lines from a launcher's output.
 const MARK: &str = "MPCAL1 ";
 
-/// Time limit of an answer, longer than any measurement. After this time, the launcher is assumed not to
-/// forward standard input.
+/// Longer than any measurement. Afterwards, the launcher is assumed not to forward standard input.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// Data that the benchmark reports before the measurements.
@@ -28,7 +27,7 @@ pub struct Hello {
     pub ranks: Ranks,
 }
 
-/// Input and output of a running benchmark. Dropping the value ends the benchmark.
+/// A running benchmark, which ends when the value is dropped.
 pub struct Conversation {
     lines: Receiver<String>,
     input: Box<dyn Write + Send>,
@@ -60,7 +59,7 @@ impl Conversation {
         Conversation { lines, input: Box::new(input), timeout: ANSWER_TIMEOUT }
     }
 
-    /// Waits for the benchmark's start, without a time limit, because a batch system may delay the job.
+    /// Waits without a time limit, because a batch system may delay the job.
     ///
     /// # Errors
     /// If the benchmark ends, refuses, or sends an unexpected line.
@@ -99,7 +98,7 @@ impl Conversation {
         self.seconds("measured", number)
     }
 
-    /// Returns true if a message of this size is eager: its send completes before a receive is posted.
+    /// True for an eager message of this size: its send completes before a receive is posted.
     ///
     /// # Errors
     /// The errors of [`measure`](Conversation::measure).
@@ -114,8 +113,8 @@ impl Conversation {
         }
     }
 
-    /// Repeats an exchange for about `budget_s`. Returns the time of the slowest rank for each repetition. A
-    /// rank starts when a barrier releases the rank.
+    /// Repeats an exchange for about `budget_s`. Returns the time of the slowest rank for each repetition,
+    /// from the barrier that releases the rank.
     ///
     /// # Errors
     /// The errors of [`measure`](Conversation::measure).
@@ -129,8 +128,8 @@ impl Conversation {
         self.seconds("exchanged", number)
     }
 
-    /// Makes an exchange once, without posted receives, and receives the messages in order of arrival.
-    /// Returns this order for every receiving rank, ascending.
+    /// Makes an exchange once, without posted receives. Returns the order of arrival for every receiving
+    /// rank, ascending.
     ///
     /// # Errors
     /// The errors of [`measure`](Conversation::measure).
@@ -179,8 +178,7 @@ impl Conversation {
 
 impl Drop for Conversation {
     fn drop(&mut self) {
-        // Closing the input is not enough: Open MPI's launcher does not forward the end of the input. The
-        // benchmark may have ended already.
+        // Open MPI's launcher does not forward the end of the input. The benchmark may have ended already.
         let _ = self.input.write_all(b"quit\n").and_then(|()| self.input.flush());
     }
 }
@@ -230,8 +228,7 @@ fn ended() -> CalibrateError {
     CalibrateError("the job ended before the last measurement".to_owned())
 }
 
-/// If the user gives a program to the launcher, that program starts instead, with the benchmark as an
-/// argument.
+/// A program in the launcher's options starts instead, with the benchmark as an argument.
 fn benchmark_missing() -> CalibrateError {
     CalibrateError(
         "the job ended before the last measurement: the benchmark did not start\nhint: give the launcher without a \

@@ -4,7 +4,7 @@ use std::fmt::{self, Display};
 use std::io;
 use std::path::Path;
 
-/// An error: a sentence for the user with content, place and hint.
+/// A sentence for the user with content, place and hint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CalibrateError(pub String);
 

@@ -1,5 +1,5 @@
 //! An irregular exchange: ranks exchange messages with several other ranks, as in sparse matrix products
-//! (§5). The benchmark gets the list of all messages.
+//! (§5).
 
 use std::fmt::Write;
 
@@ -11,18 +11,18 @@ const LINE_BYTES: usize = 32 << 10;
 pub struct Message {
     /// The sending rank.
     pub from: u32,
-    /// The receiving rank, different from the sender.
+    /// The receiving rank, not the sender.
     pub to: u32,
-    /// Size in bytes. The benchmark uses an `int`.
+    /// Bytes; the benchmark uses an `int`.
     pub bytes: u32,
-    /// Position of the message's receive among the posted receives of the receiver.
+    /// Position of the receive among the receiver's posted receives.
     pub place: u32,
 }
 
 /// All messages. Each rank sends in this order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Irregular {
-    /// The positions of a receiver are distinct and cover all its receives.
+    /// Messages in the order of sends. The positions of a receiver are distinct and cover all its receives.
     pub messages: Vec<Message>,
 }
 
@@ -75,7 +75,7 @@ pub struct Arrived {
     pub places: Vec<u32>,
 }
 
-/// Parses a line such as `9 0 2 0 1`: number of the measurement, rank, positions of the receives.
+/// A line such as `9 0 2 0 1`: number of the measurement, rank, positions of the receives.
 pub(crate) fn arrived(words: &str, number: usize, of: &Irregular) -> Option<Arrived> {
     let mut words = words.split(' ');
     if words.next()?.parse() != Ok(number) {

@@ -1,13 +1,12 @@
 //! Measures a machine under its MPI library and fits the parameters of the model of Bienz, Gropp & Olson.
 //!
-//! The paper is *Improving Performance Models for Irregular Point-to-Point Communication* (EuroMPI 2018).
-//! Comments cite its sections and equations.
+//! Comments cite sections and equations of the paper, *Improving Performance Models for Irregular
+//! Point-to-Point Communication* (EuroMPI 2018).
 //!
-//! A C program ([`program`]) runs under the user's launcher. The program makes one measurement per request
-//! ([`conversation`]) and reports the times. The location of the ranks determines the measurements
-//! ([`ranks`], [`plan`]). The measurements go to a file ([`raw`], [`session`]). The fit ([`fit`]) reads the
-//! measurements, and the parameters become the file of a machine ([`machine`]). The same program makes the
-//! exchanges that validate a prediction ([`irregular`]).
+//! A C program ([`program`]) runs under the user's launcher and makes one measurement per request
+//! ([`conversation`]). The location of the ranks determines the measurements ([`ranks`], [`plan`]), which go
+//! to a file ([`raw`], [`session`]). The fitted ([`fit`]) parameters become the file of a machine
+//! ([`machine`]). The same program makes the exchanges that validate a prediction ([`irregular`]).
 //!
 //! Times are in seconds, sizes in bytes.
 

@@ -42,7 +42,7 @@ fn add(machine: &mut Machine, found: &Link) {
         let largest = (!is_last).then_some(u64::from(segment.bytes.1));
         match segment.protocol {
             Protocol::Short => link.short_max_bytes = largest,
-            // If the eager limit was not tested, the fitted sizes determine the limit.
+            // Untested: the fitted sizes determine the limit.
             Protocol::Eager => link.eager_max_bytes = link.eager_max_bytes.or(largest),
             Protocol::Rendezvous => {}
         }
@@ -58,8 +58,8 @@ fn seconds(range: Range) -> Option<ParameterEstimate> {
     range.is_bounded().then(|| ParameterEstimate::within(range.value, range.low, range.high))
 }
 
-/// The rate R_b. If the time per byte may be 0, the result is the smallest rate that fits. `None` if any rate
-/// fits, or if the interval is unbounded.
+/// If the time per byte may be 0, the smallest rate that fits. `None` if any rate fits, or if the interval is
+/// unbounded.
 fn rate(segment: &Segment) -> Option<ParameterEstimate> {
     let beta = segment.beta_s_per_byte;
     if beta.high <= 0.0 || !beta.is_bounded() {
@@ -72,7 +72,7 @@ fn rate(segment: &Segment) -> Option<ParameterEstimate> {
 
 fn node_rate(rate: &NodeRate) -> Option<ParameterEstimate> {
     match rate {
-        // The rate has no upper end if the time per byte may be 0.
+        // No upper end if the time per byte may be 0.
         NodeRate::Limit(range) => Some(ParameterEstimate::within(range.value, range.low, range.high)),
         NodeRate::NotMet { .. } | NodeRate::Latency => Some(ParameterEstimate::exact(f64::INFINITY)),
         NodeRate::NotMeasured => None,
@@ -132,14 +132,12 @@ mod tests {
         })
     }
 
-    /// A value without an interval is not written as exact.
     #[test]
     fn unbounded_value_is_omitted() {
         assert_eq!(seconds(Range { value: 1e-6, low: 0.0, high: f64::INFINITY }), None);
         assert_eq!(rate_of(0.125, 0.0, f64::INFINITY), None);
     }
 
-    /// An interval without an upper end is written as such; an unmeasured value is omitted.
     #[test]
     fn node_rate_keeps_infinite_end() {
         let open = Range { value: 4e9, low: 1e9, high: f64::INFINITY };
@@ -149,7 +147,7 @@ mod tests {
         assert_eq!(node_rate(&NodeRate::NotMeasured), None);
     }
 
-    /// A written file can be read: a rate is never infinite.
+    /// A rate is never infinite.
     #[test]
     fn free_bytes_have_no_rate() {
         assert_eq!(rate_of(0.0, 0.0, 0.0), None);

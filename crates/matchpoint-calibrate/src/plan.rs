@@ -1,18 +1,16 @@
-//! Plan: all measurements in order, for the ranks and the settings.
+//! All measurements in order, for the ranks and the settings.
 
 use matchpoint_model::Locality;
 use serde::{Deserialize, Serialize};
 
 use crate::ranks::{Pair, Ranks};
 
-/// Duration of a batch of exchanges with one time measurement. A batch is much shorter than a time slice of
-/// the scheduler, so that most batches are not interrupted under host load. A batch is much longer than a
-/// clock reading.
+/// Seconds of a batch of exchanges with one time measurement: much shorter than a time slice of the
+/// scheduler, so that host load interrupts few batches, and much longer than a clock reading.
 pub const BATCH_S: f64 = 1e-4;
 
-/// Number of rounds. Each round has another order, so a temporary slowdown affects some rounds of all
-/// measurements instead of all rounds of one measurement. The variation between rounds shows the quality of a
-/// calibration.
+/// Each round has another order: a temporary slowdown affects some rounds of all measurements. The variation
+/// between rounds shows the quality of a calibration.
 pub const ROUNDS: u32 = 5;
 
 /// Extent of the measurements.
@@ -22,11 +20,11 @@ pub struct Settings {
     pub bytes_max: u32,
     /// Maximum number of concurrent messages.
     pub messages_max: u32,
-    /// Sum of bytes of a test with many messages, the same for every number of messages (§4.1).
+    /// Bytes of a test with many messages, the same for every number of messages (§4.1).
     pub bytes_total: u32,
     /// Minimum seconds of a batch.
     pub batch_s: f64,
-    /// Seconds of all batches of a measurement over all rounds, unless five batches per round take longer.
+    /// Budget of all batches of a measurement over all rounds, unless five batches per round take longer.
     pub budget_s: f64,
     /// Number of rounds.
     pub rounds: u32,
@@ -68,19 +66,19 @@ impl Settings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
-    /// Ping-pong of one pair over all sizes: α and R_b (§3).
+    /// α and R_b: ping-pong of one pair over all sizes (§3).
     Sizes,
-    /// Ping-pong of several concurrent pairs between two nodes: R_N (equation 2).
+    /// R_N: ping-pong of several pairs between two nodes (equation 2).
     Injection,
-    /// Many messages, received in different orders: γ (§4.1).
+    /// γ: many messages, received in different orders (§4.1).
     Queue,
     /// Of four nodes in a line, the first sends to the third (figure 6), as the reference.
     LineAlone,
-    /// Like `LineAlone`; additionally, the second node sends to the fourth: δ (§4.2).
+    /// δ: as `LineAlone`, and the second node sends to the fourth (§4.2).
     LineShared,
-    /// Consecutive small messages: g of LogP.
+    /// g of LogP: consecutive small messages.
     Gap,
-    /// Send calls of consecutive small messages: o of LogP.
+    /// o of LogP: send calls of consecutive small messages.
     Overhead,
 }
 
@@ -88,9 +86,9 @@ pub enum Part {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PostOrder {
-    /// The receives have the order of the messages.
+    /// The order of the messages.
     Equal,
-    /// The receives have the reverse order of the messages.
+    /// The reverse order.
     Reversed,
     /// A random order, the same in every exchange.
     Random,
@@ -110,15 +108,15 @@ impl PostOrder {
 /// A planned measurement.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Measurement {
-    /// Purpose of the measurement.
+    /// The purpose.
     pub part: Part,
-    /// Locality of each pair. `None` if the ranks are on one node and not bound.
+    /// Placement of each pair. `None` if the ranks are on one node and not bound.
     pub placement: Option<Locality>,
-    /// Pairs that exchange messages concurrently.
+    /// Concurrent pairs.
     pub pairs: Vec<Pair>,
     /// Order of the receives.
     pub order: PostOrder,
-    /// Concurrent messages per direction.
+    /// Concurrent, per direction.
     pub messages: u32,
     /// Bytes per message.
     pub bytes: u32,
@@ -145,7 +143,7 @@ fn sizes(bytes_max: u32) -> Vec<u32> {
     sizes
 }
 
-/// Numbers of messages: 1, 2, 5, 10, 20, … and the maximum.
+/// 1, 2, 5, 10, 20, … and the maximum.
 fn counts(messages_max: u32) -> Vec<u32> {
     let decades = (0..5).map(|power| 10_u32.pow(power));
     let mut counts: Vec<u32> = decades.flat_map(|decade| [decade, 2 * decade, 5 * decade]).collect();
@@ -154,7 +152,7 @@ fn counts(messages_max: u32) -> Vec<u32> {
     counts
 }
 
-/// Numbers of concurrent pairs: 2, 3, 4, 6, 8, 12, … and the maximum.
+/// 2, 3, 4, 6, 8, 12, … and the maximum.
 fn pairs_at_once(most: usize) -> Vec<usize> {
     let powers = (1..10).map(|power| 1_usize << power);
     let mut counts: Vec<usize> = powers.flat_map(|count| [count, count + count / 2]).collect();
@@ -184,7 +182,7 @@ pub fn measurements(ranks: &Ranks, settings: &Settings) -> Vec<Measurement> {
     all
 }
 
-/// All measurements of all rounds, each round in another, reproducible order.
+/// Each round in another, reproducible order.
 pub fn rounds(ranks: &Ranks, settings: &Settings) -> Vec<(u32, Measurement)> {
     let once = measurements(ranks, settings);
     let round = |round: u32| {
@@ -195,7 +193,7 @@ pub fn rounds(ranks: &Ranks, settings: &Settings) -> Vec<(u32, Measurement)> {
     (0..settings.rounds).flat_map(round).collect()
 }
 
-/// Bytes of a vector element, which sparse products send consecutively.
+/// A vector element, which sparse products send consecutively.
 const SMALL_BYTES: u32 = 8;
 
 /// Measurements for LogP's parameters, of the most distant pair.
@@ -205,7 +203,7 @@ fn consecutive_messages(ranks: &Ranks) -> Vec<Measurement> {
         let (pairs, order) = (vec![pair], PostOrder::Equal);
         Measurement { part, placement, pairs, order, messages, bytes: SMALL_BYTES }
     };
-    // Small numbers of messages, for which libraries have buffers.
+    // Few messages, for which libraries have buffers.
     let gaps = [1, 2, 4, 8, 16, 32, 64].map(|messages| of(Part::Gap, messages));
     let overheads = [1, 2, 4, 8, 16].map(|messages| of(Part::Overhead, messages));
     gaps.into_iter().chain(overheads).collect()
@@ -223,9 +221,9 @@ fn injection(ranks: &Ranks, settings: &Settings) -> Vec<Measurement> {
         messages: 1,
         bytes,
     };
-    // Every third size from the largest down.
+    // From the largest down.
     let some = large.iter().rev().step_by(3).rev();
-    // Three sizes measure the time to start the pairs together, because one size may be disturbed.
+    // Three sizes measure the time to start the pairs together, because one may be disturbed.
     let some: Vec<u32> = small.iter().take(3).chain(some).copied().collect();
     let of_count = |count| some.iter().map(move |&bytes| (count, bytes));
     pairs_at_once(pairs.len())
@@ -294,7 +292,6 @@ mod tests {
         assert!(line.ends_with(&end), "{line:?}");
     }
 
-    /// Every round has all measurements once, in another order.
     #[test]
     fn rounds_are_shuffled() {
         let (ranks, settings) = (ranks(&[(1, &[None, None])]), Settings { rounds: 3, ..Settings::default() });

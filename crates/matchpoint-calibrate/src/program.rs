@@ -28,8 +28,8 @@ const BENCHMARK: Product = Product {
     standard_abi: None,
 };
 
-/// The launcher's command with the benchmark appended. The benchmark is compiled if necessary; in this case,
-/// `compiles` gets the name of the library.
+/// The launcher's command with the benchmark, which is compiled if necessary. Then `compiles` gets the name
+/// of the library.
 ///
 /// # Errors
 /// If the launcher is missing, or a compiler for its MPI library.

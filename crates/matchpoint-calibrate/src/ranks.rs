@@ -1,22 +1,21 @@
-//! Location of the ranks of a calibration, and pairs of ranks for each locality (§3).
+//! Location of the ranks, and pairs of ranks for each locality (§3).
 
 use matchpoint_model::Locality;
 use serde::{Deserialize, Serialize};
 
-/// Location of a rank, as the benchmark reports.
+/// As the benchmark reports.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RankPlace {
     /// Rank in `MPI_COMM_WORLD`.
     pub rank: u32,
-    /// Identifier of the node: the lowest rank with shared memory (`MPI_COMM_TYPE_SHARED`, MPI-4.1 §7.4.2),
-    /// or with the same kernel and host name.
+    /// The lowest rank with shared memory (`MPI_COMM_TYPE_SHARED`, MPI-4.1 §7.4.2), or with the same kernel
+    /// and host name.
     pub node: u32,
     /// Host name.
     pub host: String,
-    /// Package (socket) of the cores that the rank may use. `None` if several packages, or if Linux does not
-    /// report the package.
+    /// Package (socket) of the rank's cores. `None` if several, or if Linux does not report it.
     pub package: Option<u32>,
-    /// Packages of the node; 0 if Linux does not report the number.
+    /// 0 if Linux does not report the number.
     pub packages: u32,
     /// Cores that the rank may use.
     pub cpus: u32,
@@ -58,7 +57,7 @@ impl Ranks {
             return Some(Locality::OffNode);
         }
         match (one.package, other.package) {
-            // The ranks are not bound, but the node has only one package.
+            // Not bound, but the node has only one package.
             _ if one.packages == 1 => Some(Locality::OnSocket),
             (Some(one), Some(other)) if one == other => Some(Locality::OnSocket),
             (Some(_), Some(_)) => Some(Locality::OnNode),
@@ -69,7 +68,7 @@ impl Ranks {
     /// The first pair with this locality.
     ///
     /// # Errors
-    /// If no pair has this locality. The error has the reason.
+    /// If no pair has this locality.
     pub fn pair(&self, placement: Locality) -> Result<Pair, Absent> {
         let pairs = self.0.iter().flat_map(|one| self.0.iter().map(move |other| (one, other)));
         let mut ordered = pairs.filter(|(one, other)| one.rank < other.rank);
@@ -124,7 +123,7 @@ impl Ranks {
         far.or_else(|| self.closest_pair())
     }
 
-    /// The maximum number of disjoint pairs from one node to another.
+    /// Maximum disjoint pairs from one node to another.
     pub fn pairs_between(&self, from: usize, to: usize) -> Vec<Pair> {
         let nodes = self.nodes();
         let (Some(from), Some(to)) = (nodes.get(from), nodes.get(to)) else { return Vec::new() };

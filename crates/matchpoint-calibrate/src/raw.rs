@@ -13,18 +13,18 @@ use crate::plan::{Measurement, Settings, measurements, rounds};
 use crate::ranks::{Pair, Ranks};
 use crate::typical::{over_rounds, typical};
 
-/// Value of `format` in the first line.
+/// `format` of the first line.
 pub const FORMAT: &str = "matchpoint calibration";
 
-/// Version of the format, incremented when the meaning of a member changes.
+/// Incremented when the meaning of a member changes.
 pub const VERSION: u32 = 2;
 
 /// The first line: environment of the measurements.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Head {
-    /// Name of the format, equal to [`FORMAT`].
+    /// [`FORMAT`]
     pub format: String,
-    /// Version of the format, [`VERSION`].
+    /// [`VERSION`]
     pub version: u32,
     /// The launcher and its options.
     pub command: Vec<String>,
@@ -36,7 +36,7 @@ pub struct Head {
     pub tick_s: f64,
     /// Processor and cores of the host of the command.
     pub host: String,
-    /// Requested settings.
+    /// As requested.
     pub settings: Settings,
     /// Location of the ranks.
     pub ranks: Ranks,
@@ -57,11 +57,11 @@ pub struct Measured {
 /// Largest eager message (§2).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SentAtOnce {
-    /// Locality of the pair.
+    /// Placement of the pair.
     pub placement: Locality,
     /// The measured pair.
     pub pair: Pair,
-    /// Size in bytes: 0 if no message is eager; `bytes_max` of the settings if all tested sizes are eager.
+    /// 0 if no message is eager; `bytes_max` if all tested sizes are eager.
     pub at_once_max_bytes: u32,
 }
 
@@ -70,14 +70,14 @@ pub struct SentAtOnce {
 pub struct Repeated {
     /// The measurement.
     pub measurement: Measurement,
-    /// Typical time of each round; `None` for a missing round.
+    /// `None` for a missing round.
     pub rounds: Vec<Option<f64>>,
     /// Typical time of all rounds.
     pub whole_s: f64,
 }
 
 impl Repeated {
-    /// Typical time of all rounds, or of one round. `None` if the round is missing.
+    /// Typical time of all rounds, or of one round. `None` for a missing round.
     pub fn time_s(&self, round: Option<usize>) -> Option<f64> {
         match round {
             Some(round) => self.rounds.get(round).copied().flatten(),
@@ -108,8 +108,6 @@ pub struct Raw {
 }
 
 impl Raw {
-    /// Reads a file.
-    ///
     /// # Errors
     /// If the file cannot be read, has another format, or has a damaged line other than the last.
     pub fn read(path: &Path) -> Result<Raw, CalibrateError> {
@@ -125,7 +123,7 @@ impl Raw {
     /// # Errors
     /// The errors of [`read`](Raw::read).
     pub fn parse(text: &str, path: &Path) -> Result<Raw, CalibrateError> {
-        // Text after the last newline is an incomplete line and is ignored.
+        // Text after the last newline is an incomplete line.
         let whole_bytes = text.rfind('\n').map_or(0, |end| end + 1);
         let mut lines = text[..whole_bytes].lines().enumerate();
         let Some((_, first)) = lines.next() else {
@@ -166,11 +164,10 @@ impl Raw {
         Ok(())
     }
 
-    /// Checks that this file can be continued with this head: same ranks at the same locations, same MPI
-    /// library, same settings.
+    /// True continuation: same ranks at the same locations, same MPI library, same settings.
     ///
     /// # Errors
-    /// A description of the first difference.
+    /// The first difference.
     pub fn continues(&self, head: &Head) -> Result<(), String> {
         let own = &self.head;
         let differs = [
@@ -236,7 +233,7 @@ fn wrong(path: &Path, line: usize, what: &str) -> CalibrateError {
     ))
 }
 
-/// A file that gets one line per measurement.
+/// One line per measurement.
 #[derive(Debug)]
 pub struct Writer {
     path: PathBuf,
@@ -255,7 +252,7 @@ impl Writer {
         Ok(writer)
     }
 
-    /// Continues a file. Removes a truncated last line.
+    /// Continues a file, without a truncated last line.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -300,7 +297,7 @@ impl Writer {
         let failed = |error: io::Error| CalibrateError::file(&self.path, &error);
         let mut line = serde_json::to_vec(of).map_err(|error| failed(error.into()))?;
         line.push(b'\n');
-        // The line is written immediately, because an interruption would lose a buffer.
+        // At once, because an interruption would lose a buffer.
         self.file.write_all(&line).map_err(failed)
     }
 }

@@ -1,4 +1,4 @@
-//! A calibration, from the first missing measurement to the last measurement.
+//! A calibration, from the first missing measurement to the last.
 
 use std::path::PathBuf;
 use std::time::SystemTime;
@@ -16,7 +16,7 @@ use crate::raw::{FORMAT, Head, Measured, Raw, SentAtOnce, VERSION, Writer};
 pub struct Request {
     /// File of the raw measurements.
     pub raw: PathBuf,
-    /// True to replace an existing file.
+    /// Replaces an existing file.
     pub replace: bool,
     /// Extent of the measurements.
     pub settings: Settings,
@@ -29,7 +29,7 @@ pub struct Request {
 /// Progress of a calibration.
 #[derive(Debug, Clone, Copy)]
 pub struct Step<'a> {
-    /// Number of completed measurements, including measurements of an earlier run.
+    /// Completed, including an earlier run.
     pub done: usize,
     /// Number of all measurements.
     pub total: usize,
@@ -128,8 +128,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Makes all missing measurements. Calls `goes_on` before each measurement and stops if `goes_on` returns
-    /// false.
+    /// Makes all missing measurements. Stops if `goes_on`, called before each, returns false.
     ///
     /// # Errors
     /// If the benchmark ends, if `goes_on` stops it, or if the file cannot be written. Completed measurements
@@ -146,7 +145,7 @@ impl Session {
             let seconds = self.benchmark.measure(done, &measurement, batch_s.min(budget_s), budget_s)?;
             self.writer.add(&Measured { round, measurement, seconds })?;
         }
-        // The eager limits are tested last, because all connections exist by now.
+        // Last, because all connections exist by now.
         for (placement, pair) in self.to_try {
             let at_once_max_bytes =
                 eager_max(&mut self.benchmark, self.total, pair, self.settings.bytes_max)?;

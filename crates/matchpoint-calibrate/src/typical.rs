@@ -1,13 +1,12 @@
-//! The estimator of a measurement's typical time, for calibrations and validations.
+//! The typical time of a measurement, for calibrations and validations.
 
-/// Rounds have fewer batches only if a batch takes a millisecond or more. A scheduler's time slice is as
-/// long, so host load disturbs most of these batches.
+/// Rounds have fewer batches only if a batch takes a millisecond or more, as long as a scheduler's time
+/// slice: host load disturbs most of these.
 const FEW_BATCHES: usize = 16;
 
 /// Typical time of the batches of a round: the mean of the half of the batches with the closest times
-/// (Rousseeuw's shorth). A disturbance lengthens a batch and would move a median well before half of the
-/// batches are disturbed. For few batches, the typical time is the minimum, because no disturbance shortens a
-/// batch. The result is NaN without batches.
+/// (Rousseeuw's shorth). A median would move well before half of the batches are disturbed. For few batches,
+/// the minimum, because no disturbance shortens a batch. NaN without batches.
 pub fn typical(seconds: &[f64]) -> f64 {
     let sorted = sorted(seconds);
     if let [least, ..] = sorted[..]
@@ -22,13 +21,13 @@ pub fn typical(seconds: &[f64]) -> f64 {
 }
 
 /// Typical time of several rounds: the median of the rounds' times, because a slow round is one of several.
-/// If all rounds have few batches, the result is the minimum. Without rounds, the result is NaN.
+/// If all rounds have few batches, the minimum. NaN without rounds.
 pub fn over_rounds(rounds: &[&[f64]]) -> f64 {
     let each: Vec<f64> = rounds.iter().map(|round| typical(round)).collect();
     if rounds.iter().all(|round| round.len() < FEW_BATCHES) { typical(&each) } else { median(&each) }
 }
 
-/// The median of the values, or NaN without values.
+/// NaN without values.
 pub fn median(of: &[f64]) -> f64 {
     let sorted = sorted(of);
     let above = sorted.len() / 2;

@@ -1,4 +1,4 @@
-//! Adversarial streams: each stream targets a mistake that an engine made or could make.
+//! Adversarial streams: each targets a mistake that an engine made or could make.
 
 mod numbers;
 
@@ -6,7 +6,7 @@ use matchpoint::{
     ContextId, Envelope, Event, Hints, Message, MsgId, Rank, Receive, RecvId, Selector, Tag, TagMask, Wild,
 };
 
-/// A stream: its name, and a function that writes it with about `n` entries in a queue.
+/// Name, and a function that writes the stream with about `n` entries in a queue.
 pub type Scenario = (&'static str, fn(&mut Script, u64));
 
 /// All adversarial streams.
@@ -226,8 +226,7 @@ fn contexts_closed_and_reused(script: &mut Script, n: u64) {
     }
 }
 
-/// Open MPI's collectives use negative tags on the user's context. The application's `MPI_ANY_TAG` must not
-/// match a negative tag.
+/// Open MPI's collectives use negative tags on the user's context, which `MPI_ANY_TAG` must not match.
 fn negative_tags(script: &mut Script, n: u64) {
     let users_any = Wild::Masked(TagMask { value: Tag(0), ignore: u64::MAX >> 1 });
     let negative = |at: u64| (-17i64 - at as i64) as u64;
@@ -321,8 +320,7 @@ fn polling(script: &mut Script, n: u64) {
     }
 }
 
-/// A search must take the oldest entry although many other entries are in between. An index with blocks of
-/// entries must compare blocks.
+/// The oldest entry is far from the youngest. An index with blocks of entries must compare blocks.
 fn old_and_young(script: &mut Script, n: u64) {
     let any = (ANY_SOURCE, tagged(5));
     let exact = (from(1), tagged(5));
@@ -349,7 +347,7 @@ fn old_and_young(script: &mut Script, n: u64) {
 }
 
 /// Messages with an unknown source keep their order, because all may have the same source. Receives that
-/// match these messages keep the posted order. Directed receives in between do not change the order.
+/// match them keep the posted order. Directed receives in between change neither.
 fn nameless(script: &mut Script, n: u64) {
     let unknown = Rank::UNKNOWN.0;
     for at in 0..n {

@@ -14,32 +14,32 @@ use crate::terms::{Calls, Terms};
 /// Size of a check.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// Seed of the first stream. The same seed gives the same streams.
+    /// The same seed gives the same streams.
     pub seed: u64,
-    /// Number of random streams of each shape. Every second stream is [relabelled](Relabelling). A tenth of
-    /// this number, rounded up, runs interleaved on two engines.
+    /// Random streams of each shape. Every second one is [relabelled](Relabelling). A tenth, rounded up, runs
+    /// interleaved on two engines.
     pub streams: u64,
-    /// Number of events in a random stream.
+    /// Events of a random stream.
     pub events: usize,
-    /// Queue lengths of the adversarial streams. Each stream runs at each length.
+    /// Queue lengths of the adversarial streams, which run at each length.
     pub depths: Vec<u64>,
-    /// Queue length of the [deep] streams. With 0, no deep stream runs.
+    /// Queue length of the [deep] streams, or 0 without them.
     pub deep: u64,
-    /// True if the engine may refuse entries of deep streams as [`Refused::Full`](matchpoint::Refused::Full).
+    /// The engine may refuse entries of deep streams as [`Refused::Full`](matchpoint::Refused::Full).
     pub deep_may_fill: bool,
-    /// True if the engine has a table of fixed size and may refuse entries as
+    /// The engine has a table of fixed size and may refuse entries as
     /// [`Refused::Full`](matchpoint::Refused::Full).
     pub fixed_table: bool,
-    /// Required order. With `None`, the order that the engine promises.
+    /// Required order. By default the order that the engine promises.
     pub order: Option<Order>,
-    /// True to check only events of MPI programs: see [`is_mpi`](crate::is_mpi).
+    /// Check only events of MPI programs: see [`is_mpi`](crate::is_mpi).
     pub mpi_only: bool,
     /// Calls that the engine supports.
     pub calls: Calls,
 }
 
 impl Options {
-    /// Options of a check that takes about one second.
+    /// A check of about one second.
     pub fn quick() -> Self {
         Options {
             seed: 1,
@@ -55,13 +55,13 @@ impl Options {
         }
     }
 
-    /// Number of streams that [`check()`] runs on a correct engine.
+    /// Streams of a check without a violation.
     pub fn streams_total(&self) -> u64 {
         let [random, interleaved, adversarial, deep] = self.streams_by_kind();
         random + interleaved + adversarial + deep
     }
 
-    /// Number of streams by kind: random, interleaved, adversarial, deep.
+    /// Random, interleaved, adversarial, deep.
     pub fn streams_by_kind(&self) -> [u64; 4] {
         let deep = if self.deep > 0 { deep::SCENARIOS.len() } else { 0 };
         let shapes = SHAPES.len() as u64;
@@ -80,8 +80,8 @@ impl Options {
     }
 }
 
-/// Runs all adversarial streams, the deep streams if requested, and `options.streams` random streams of each
-/// shape, each on a new engine. Runs some random streams interleaved on two engines.
+/// Runs adversarial, deep and random streams as the options require, each on a new engine. Some random
+/// streams run interleaved on two engines.
 ///
 /// # Errors
 /// The first violation, shrunk.
@@ -89,7 +89,7 @@ pub fn check(factory: Factory<'_>, options: &Options) -> Result<Report, Box<Viol
     check_watched(factory, options, &mut |_, _| {})
 }
 
-/// Runs [`check`]. Before each stream, calls `each` with the report so far and the name of the stream.
+/// As [`check`]. Before each stream, calls `each` with the report so far and the name of the stream.
 ///
 /// # Errors
 /// The first violation, shrunk.

@@ -1,16 +1,16 @@
-//! Source of choices for generated streams: a seed, or the bytes of a fuzzer.
+//! Choices for generated streams: a seed, or the bytes of a fuzzer.
 
-/// A source of choices. The bytes of a fuzzer may run out; a seed gives unlimited choices.
+/// A seed gives unlimited choices. The bytes of a fuzzer may run out.
 #[derive(Clone, Debug)]
 pub enum Choices<'a> {
-    /// State of a SplitMix64 generator (Steele, Lea & Flood 2014). Any seed is valid.
+    /// SplitMix64 (Steele, Lea & Flood 2014). Any seed is valid.
     Seed(u64),
     /// Unused bytes. Without bytes, every choice is 0.
     Bytes(&'a [u8]),
 }
 
 impl Choices<'_> {
-    /// A number below `bound`. Consumes one byte for bounds up to 256, and two bytes for larger bounds.
+    /// Consumes one byte for bounds up to 256, and two for larger bounds.
     pub fn below(&mut self, bound: u64) -> u64 {
         let number = match self {
             Choices::Seed(state) => split_mix(state),
@@ -19,12 +19,12 @@ impl Choices<'_> {
         number % bound.max(1)
     }
 
-    /// Returns true in `percent` of 100 cases.
+    /// True in `percent` of 100 cases.
     pub fn chance(&mut self, percent: u64) -> bool {
         percent > 0 && self.below(100) >= 100 - percent.min(100)
     }
 
-    /// Returns true if all bytes are used.
+    /// True if all bytes are used.
     pub fn is_exhausted(&self) -> bool {
         matches!(self, Choices::Bytes([]))
     }

@@ -1,14 +1,14 @@
 //! Streams with long queues: growth, order beyond 65,536 entries, wildcards and withdrawals far from both
 //! ends.
 //!
-//! An engine that searches linearly must complete these streams too. Almost all matches are at the front, and
-//! at most a few hundred calls search deeper.
+//! A linear engine must complete these streams too: almost all matches are at the front, and at most a few
+//! hundred calls search deeper.
 
 use matchpoint::{
     ContextId, Envelope, Event, Message, MsgId, Rank, Receive, RecvId, Selector, Tag, TagMask, Wild,
 };
 
-/// A stream: its name, and a function that creates it with `n` entries in a queue.
+/// Name, and a function that creates the stream with `n` entries in a queue.
 pub type Scenario = (&'static str, fn(u64) -> Vec<Event>);
 
 /// All deep streams.
@@ -19,7 +19,7 @@ pub const SCENARIOS: &[Scenario] = &[
     ("sequence numbers", sequences),
 ];
 
-/// Number of deep searches of each kind.
+/// Deep searches of each kind.
 const LOOKS: u64 = 48;
 
 const ANY_SOURCE: Wild<Rank> = Wild::Any;
@@ -48,14 +48,14 @@ fn arrive(id: u64, source: u64, tag: u64) -> Event {
     Event::Arrive(message_of(id, source, tag))
 }
 
-/// Fills and empties each queue completely once, then partially.
+/// Fills and empties each queue completely, then partially.
 fn in_order(n: u64) -> Vec<Event> {
     let mut events = Vec::new();
     let mut next = 0;
     for n in [n, n / 16, n / 8] {
         let ids = next..next + n;
         next += n;
-        // Three sources and one tag: matches are near the front.
+        // Matches are near the front.
         events.extend(ids.clone().map(|id| post(id, is(id % 3), tagged(1))));
         events.extend(ids.clone().map(|id| arrive(id, id % 3, 1)));
         events.extend(ids.clone().map(|id| arrive(next + id, id % 3, 1)));
@@ -71,7 +71,7 @@ fn spread(n: u64) -> impl DoubleEndedIterator<Item = u64> + Clone {
     (0..LOOKS).map(move |at| at * (n.max(1) - 1) / (LOOKS - 1))
 }
 
-/// Wildcard receives between many exact receives. Some of each kind are matched and withdrawn.
+/// Some wildcard and exact receives are matched, some withdrawn.
 fn posted(n: u64) -> Vec<Event> {
     let masked = |value| Wild::Masked(TagMask { value: Tag(value), ignore: 0xFF });
     let receive = |id: u64| match id % 1000 {
@@ -81,7 +81,7 @@ fn posted(n: u64) -> Vec<Event> {
         _ => (is(id % 64), tagged((id / 64) << 8)),
     };
     let mut events: Vec<_> = (0..n).map(|id| post(id, receive(id).0, receive(id).1)).collect();
-    // An old exact receive and a young wildcard receive, and the reverse, with all other receives in between.
+    // An old exact receive and a young wildcard receive, and the reverse, far apart.
     events.insert(0, post(n, is(1), tagged(u64::MAX)));
     events.extend([post(n + 1, ANY_SOURCE, tagged(u64::MAX)), post(n + 2, is(1), tagged(u64::MAX))]);
     let mut next = 0;
@@ -93,7 +93,7 @@ fn posted(n: u64) -> Vec<Event> {
     events.extend(spread(n).rev().map(|id| message(id % 64, (id / 64) << 8)));
     events.extend(spread(n).map(|id| message(100, id % 64)));
     events.extend(spread(n).map(|id| message(id % 64, 0xFF)));
-    // Withdraws receives from both ends inwards, twice: the second withdrawal must find no receive.
+    // From both ends inwards, twice: the second withdrawal must find no receive.
     let ends = (0..LOOKS).flat_map(|at| [n.saturating_sub(1 + at), at]);
     events
         .extend(ends.chain(spread(n)).map(|id| Event::Cancel(receive_of(id, receive(id).0, receive(id).1))));
@@ -102,7 +102,7 @@ fn posted(n: u64) -> Vec<Event> {
     events
 }
 
-/// Queued messages, found by receives and probes with every wildcard.
+/// Receives and probes with every wildcard.
 fn unexpected(n: u64) -> Vec<Event> {
     let source = |id: u64| if id % 1000 == 7 { u64::from(Rank::UNKNOWN.0) } else { id % 64 };
     let mut events: Vec<_> = (0..n).map(|id| arrive(id, source(id), id / 64)).collect();
@@ -125,14 +125,14 @@ fn unexpected(n: u64) -> Vec<Event> {
     );
     let ends = (0..LOOKS).flat_map(|at| [n.saturating_sub(1 + at), at]);
     events.extend(ends.chain(spread(n)).map(|id| Event::Retract(message_of(id, source(id), id / 64))));
-    // Receives all messages in order, including places of removed messages.
+    // In order, including places of removed messages.
     events.extend((0..n / 8).flat_map(|_| ask(ANY_SOURCE, Wild::Any).into_iter().skip(1)));
     events.extend([Event::Close(ContextId(0)), arrive(1, 1, 1)]);
     events.extend(ask(ANY_SOURCE, tagged(1)));
     events
 }
 
-/// Short queues with many posts and arrivals: two receives match the same message, in either order.
+/// Many posts and arrivals: two receives match the same message, in either order.
 fn sequences(n: u64) -> Vec<Event> {
     let mut events = Vec::new();
     for round in 0..n.div_ceil(2) {

@@ -1,4 +1,4 @@
-//! Random streams of events, and streams decoded from a fuzzer's bytes.
+//! Random streams of events, from a seed or a fuzzer's bytes.
 
 use matchpoint::{
     ContextId, Envelope, Event, Hints, Message, MsgId, Rank, Receive, RecvId, Selector, Tag, TagMask, Wild,
@@ -11,13 +11,13 @@ use crate::relabel::Relabelling;
 /// Parameters of a random stream. Weights are relative to their sum.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StreamParameters {
-    /// Number of contexts.
+    /// Contexts.
     pub contexts: u64,
-    /// Number of sources.
+    /// Sources.
     pub sources: u64,
-    /// Number of tags.
+    /// Tags.
     pub tags: u64,
-    /// True if sources and tags use all bits. If false, sources and tags count from 0.
+    /// Sources and tags use all bits, or count from 0.
     pub wide: bool,
     /// Percentage of receives and probes with any source.
     pub any_source_percent: u64,
@@ -25,19 +25,19 @@ pub struct StreamParameters {
     pub any_tag_percent: u64,
     /// Percentage of masked tags among the receives and probes without any tag.
     pub masked_percent: u64,
-    /// Number of masks. The first masks are usual in programs, the other masks are random.
+    /// The first masks are usual in programs, the others random.
     pub masks: u64,
-    /// Percentage of messages with an unknown source.
+    /// Messages with an unknown source.
     pub unknown_percent: u64,
-    /// Weight of posts.
+    /// Weight.
     pub posts: u64,
-    /// Weight of arrivals.
+    /// Weight.
     pub arrivals: u64,
-    /// Weight of probes and matched probes.
+    /// Weight, matched probes included.
     pub probes: u64,
     /// Weight of cancels, retractions and readdressings.
     pub withdrawals: u64,
-    /// Weight of batches.
+    /// Weight.
     pub batches: u64,
     /// Maximum messages in a batch.
     pub batch: u64,
@@ -45,10 +45,10 @@ pub struct StreamParameters {
     pub maintenance: u64,
 }
 
-/// Ignored bits: the lowest, some, all but a sign, one half, the other half, all but the lowest.
+/// The lowest, some, all but a sign, one half, the other half, all but the lowest.
 const PLAIN: [u64; 6] = [1, 6, u64::MAX >> 1, u32::MAX as u64, !(u32::MAX as u64), u64::MAX ^ 1];
 
-/// A stream with some events of each kind. The other shapes change individual fields.
+/// Some events of each kind. The other shapes change individual fields.
 const MIXED: StreamParameters = StreamParameters {
     contexts: 2,
     sources: 4,
@@ -68,11 +68,11 @@ const MIXED: StreamParameters = StreamParameters {
     maintenance: 2,
 };
 
-/// A stream with many duplicates of receives.
+/// Many duplicates of receives.
 const ALIKE: StreamParameters =
     StreamParameters { contexts: 1, tags: 2, masked_percent: 0, posts: 60, maintenance: 1, ..MIXED };
 
-/// Shapes that [`check`](crate::check()) uses, by name.
+/// Shapes of [`check`](crate::check()), by name.
 pub const SHAPES: &[(&str, StreamParameters)] = &[
     ("mixed", MIXED),
     ("one of each", StreamParameters { contexts: 1, sources: 1, tags: 1, ..MIXED }),
@@ -81,9 +81,8 @@ pub const SHAPES: &[(&str, StreamParameters)] = &[
         "wide",
         StreamParameters { wide: true, sources: 12, tags: 12, contexts: 3, masked_percent: 30, ..MIXED },
     ),
-    // Few kinds of receives, with duplicates of each.
     ("wild and alike", StreamParameters { sources: 2, any_source_percent: 30, any_tag_percent: 30, ..ALIKE }),
-    // Two sources in this shape are equal in their lower half.
+    // Two sources are equal in their lower half.
     (
         "wide and alike",
         StreamParameters { wide: true, tags: 1, any_source_percent: 50, any_tag_percent: 0, ..ALIKE },
@@ -117,14 +116,14 @@ pub const SHAPES: &[(&str, StreamParameters)] = &[
         },
     ),
     ("upkeep", StreamParameters { maintenance: 20, batches: 10, sources: 2, tags: 2, contexts: 3, ..MIXED }),
-    // Batches of some hundred messages meet some hundred receives with many duplicates.
+    // Some hundred messages meet some hundred receives with many duplicates.
     (
         "in batches",
         StreamParameters { posts: 90, arrivals: 5, batches: 4, batch: 150, sources: 2, tags: 2, ..MIXED },
     ),
 ];
 
-/// Creates a stream with up to `events` events. The stream is shorter if the choices run out.
+/// Creates up to `events` events, or fewer if the choices run out.
 pub fn stream(shape: StreamParameters, choices: Choices<'_>, events: usize) -> Vec<Event> {
     let issued = Issued::default();
     let mut generator = Generator { shape, choices, receives: 0, messages: 0, issued, probed: None };
@@ -136,8 +135,8 @@ pub fn stream(shape: StreamParameters, choices: Choices<'_>, events: usize) -> V
     stream
 }
 
-/// Decodes a stream from a fuzzer's bytes: the first byte selects the shape, the second byte a
-/// [relabelling](Relabelling) or no relabelling. Each event takes about three bytes. Accepts all bytes.
+/// Decodes a fuzzer's bytes: the first selects the shape, the second a [relabelling](Relabelling), if any.
+/// Each event takes about three bytes. All bytes are valid.
 pub fn decode(bytes: &[u8]) -> Vec<Event> {
     let mut choices = Choices::Bytes(bytes);
     let shape = SHAPES[choices.below(SHAPES.len() as u64) as usize].1;
@@ -161,7 +160,7 @@ struct Generator<'a> {
 impl Generator<'_> {
     fn event(&mut self) -> Event {
         if let Some(selector) = self.probed.take() {
-            // The next event often checks the result of the probe.
+            // The next event often checks the probe's result.
             match self.choices.below(4) {
                 0 => return Event::Post(self.receive(selector)),
                 1 => return Event::MatchedProbe(selector),
@@ -228,7 +227,7 @@ impl Generator<'_> {
 
     fn masked(&mut self) -> Wild<Tag> {
         let at = self.choices.below(self.shape.masks);
-        // The masks after the usual masks: one bit, all bits except one, and random bits.
+        // One bit, all bits except one, and random bits.
         let random = Choices::Seed(at).below(u64::MAX);
         let ignore = match (PLAIN.get(at as usize), at % 4) {
             (Some(&plain), _) => plain,
@@ -240,8 +239,7 @@ impl Generator<'_> {
         Wild::Masked(TagMask { value: self.tag(), ignore })
     }
 
-    /// Usually returns the next id, sometimes an earlier id: a caller may reuse an id after its entry was
-    /// removed.
+    /// Sometimes an earlier id, because a caller may reuse the id of a removed entry.
     fn id(&mut self, issued: u64) -> u64 {
         if issued > 0 && self.choices.below(16) == 15 { 1 + self.choices.below(issued) } else { issued + 1 }
     }
@@ -274,7 +272,7 @@ impl Generator<'_> {
     }
 
     fn withdrawal(&mut self) -> Event {
-        // The range includes one id that was not issued, so that unknown ids are also withdrawn.
+        // The range includes one id that was not issued.
         let receive = self.issued.receive(RecvId(1 + self.choices.below(self.receives + 1)));
         let message = self.issued.message(MsgId(1 + self.choices.below(self.messages + 1)));
         match self.choices.below(4) {

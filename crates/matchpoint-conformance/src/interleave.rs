@@ -1,9 +1,8 @@
 //! Interleaved streams on two engines: a call on one engine must not change the other.
 //!
 //! An engine with process-wide state, such as the queues of an MPI library, keeps every law while no other
-//! engine exists. In these streams, the events of one stream alternate between two engines, and each engine
-//! is checked separately. At the end, the first engine is dropped with queued entries, and the second engine
-//! continues.
+//! engine exists. The events of a stream alternate between two engines, and each is checked separately. At
+//! the end, the first engine is dropped with queued entries, and the second continues.
 
 use matchpoint::{Engine, Event};
 
@@ -13,8 +12,8 @@ use crate::run::{Checker, Run, catch_panics, run, substitute};
 use crate::shrink::shrink;
 use crate::terms::Terms;
 
-/// Alternates `events` between two new engines. An event that the next engine does not admit is left out, and
-/// the engine is not alternated. Running the result again therefore gives the same calls.
+/// Leaves out an event that the next engine does not admit, without alternating. The result therefore gives
+/// the same calls again.
 fn run_interleaved(factory: Factory<'_>, events: &[Event], terms: Terms) -> Run {
     let mut engines = [factory(), factory()];
     let mut watches = engines.each_ref().map(|engine| Checker::new(&**engine, terms));
@@ -38,7 +37,6 @@ fn run_interleaved(factory: Factory<'_>, events: &[Event], terms: Terms) -> Run 
     Run { played, matches: watches.iter().map(Checker::matches).sum(), broken, substitute }
 }
 
-/// Compares both engines, drops the first engine, and checks the second engine.
 fn end_both_engines(engines: [Box<dyn Engine>; 2], watches: &[Checker; 2]) -> Result<(), (usize, Broken)> {
     for turn in [0, 1] {
         watches[turn].compare(&*engines[turn]).map_err(|broken| (turn, broken))?;
@@ -48,7 +46,6 @@ fn end_both_engines(engines: [Box<dyn Engine>; 2], watches: &[Checker; 2]) -> Re
     watches[1].close_all(&mut *second).map_err(|broken| (1, broken))
 }
 
-/// The events of each engine.
 fn events_by_engine(played: &[Event]) -> [Vec<Event>; 2] {
     [0, 1].map(|turn| played.iter().skip(turn).step_by(2).cloned().collect())
 }
@@ -67,8 +64,7 @@ fn shrink_interleaved(events: Vec<Event>, fails: &dyn Fn(&[Event]) -> bool) -> V
 /// Runs one stream interleaved on two new engines. `stream` is its name.
 ///
 /// # Errors
-/// The violation, shrunk. If the events of one engine alone break a law, the violation has this law; if not,
-/// [`Law::Apart`].
+/// The violation, shrunk. If the events of one engine alone break a law, this law; if not, [`Law::Apart`].
 pub(crate) fn check_interleaved(
     factory: Factory<'_>,
     events: &[Event],

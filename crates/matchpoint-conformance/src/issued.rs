@@ -1,14 +1,12 @@
-//! Selectors and envelopes of issued ids. The caller of a withdrawal passes the selector or envelope of the
-//! entry.
+//! Selectors and envelopes of issued ids, for the callers of withdrawals.
 
 use std::collections::HashMap;
 
 use matchpoint::{ContextId, Envelope, Event, Message, MsgId, Rank, Receive, RecvId, Selector, Tag};
 
-/// The last selector or envelope of each id in a stream of events. A readdressed message has its new source.
+/// The last selector or envelope of each id. A readdressed message has its new source.
 ///
-/// An unknown id gets the selector or envelope of the last issued entry, although an engine must not withdraw
-/// this entry.
+/// An unknown id gets those of the last issued entry, although an engine must not withdraw this entry.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Issued {
     receives: HashMap<RecvId, Selector>,
@@ -53,7 +51,7 @@ impl Issued {
         self.messages.insert(message.id, message.envelope);
     }
 
-    /// Returns the event. A withdrawal gets the selector or envelope of its id.
+    /// Gives a withdrawal the selector or envelope of its id.
     pub fn completed(&self, event: Event) -> Event {
         match event {
             Event::Cancel(receive) => Event::Cancel(self.receive(receive.id)),

@@ -5,11 +5,11 @@ use std::fmt::{self, Display};
 /// Promises of an engine: the rules of [`matchpoint::engine`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Law {
-    /// Rule 2 of the contract, for arrivals.
+    /// Rule 2 of the contract.
     Arrive,
-    /// Rule 3 of the contract, for posts.
+    /// Rule 3 of the contract.
     Post,
-    /// A probe finds the message that a receive would take, and leaves the message queued.
+    /// A probe finds the message that a receive would take, and leaves it queued.
     Probe,
     /// A matched probe takes the message that a receive would take.
     MatchedProbe,
@@ -88,12 +88,12 @@ impl Law {
     }
 }
 
-/// A broken law with the observed outcome.
+/// A broken law, with the outcome.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Broken {
-    /// The broken law.
+    /// The law.
     pub law: Law,
-    /// The observed outcome, and the outcome that the law demands.
+    /// The outcome, and the outcome that the law demands.
     pub how: String,
 }
 

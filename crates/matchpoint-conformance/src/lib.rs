@@ -9,11 +9,11 @@
 //! # Ok::<(), Box<matchpoint_conformance::Violation>>(())
 //! ```
 //!
-//! An [`Oracle`] stores both queues, checks each outcome against the [contract](matchpoint::engine), and
-//! follows the choices that the contract leaves to the engine. [`check`] runs streams of events on the
-//! engine: [random](generate), [adversarial] and [deep]. Some streams run interleaved on two engines. If a
-//! law breaks, [`check`] shrinks the stream to the shortest script that breaks the same law. A script in this
-//! crate's `scripts/`, with a comment about its purpose, runs on every engine.
+//! An [`Oracle`] checks each outcome against the [contract](matchpoint::engine), and follows the choices that
+//! the contract leaves to the engine. [`check`] runs streams of events: [random](generate), [adversarial] and
+//! [deep], some of them interleaved on two engines. If a law breaks, [`check`] returns the shortest script
+//! found that breaks the same law. The scripts in this crate's `scripts/`, each with a comment about its
+//! purpose, run on every engine.
 
 pub mod adversarial;
 mod check;

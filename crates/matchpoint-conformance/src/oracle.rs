@@ -17,8 +17,8 @@ use crate::terms::{Terms, is_mpi};
 
 /// Checks one engine from its first call on.
 ///
-/// If the contract leaves a choice to the engine ([`Order::PerSource`], [`Order::None`], a full table), the
-/// oracle follows the engine's choice.
+/// The oracle follows the choices that the contract leaves to the engine ([`Order::PerSource`],
+/// [`Order::None`], a full table).
 #[derive(Clone, Debug)]
 pub struct Oracle {
     order: Order,
@@ -26,7 +26,7 @@ pub struct Oracle {
     posted: AgedQueue<Receive>,
     unexpected: AgedQueue<Message>,
     hints: BTreeMap<ContextId, Hints>,
-    /// Result of the previous event, if this event was a probe.
+    /// Result of the previous event, if a probe.
     promise: Option<(Selector, Option<MsgId>)>,
     matches: u64,
 }
@@ -56,11 +56,11 @@ impl Oracle {
         }
     }
 
-    /// Returns the call as a caller may make the call. Returns `None` if no caller may make the call: the
-    /// engine lacks or forbids the call, or the id is already queued.
+    /// The call as a caller may make it, or `None` if no caller may: the engine lacks or forbids the call, or
+    /// the id is already queued.
     ///
-    /// The caller of a withdrawal passes the queued entry. A withdrawal of a queued id therefore gets the
-    /// selector or envelope of the queued entry, whatever a generated or shrunk stream contains.
+    /// A withdrawal of a queued id gets the queued entry's selector or envelope, whatever a generated or
+    /// shrunk stream contains.
     pub fn admit(&self, event: &Event) -> Option<Event> {
         let event = self.completed(event);
         self.admits(&event).then_some(event)
@@ -98,7 +98,6 @@ impl Oracle {
         self.unexpected.get(message.id.0).is_none()
     }
 
-    /// Terms of the check: exceptions for the engine, and calls of the engine.
     pub(crate) fn terms(&self) -> &Terms {
         &self.terms
     }
@@ -108,7 +107,7 @@ impl Oracle {
         self.matches
     }
 
-    /// Number of entries in both queues.
+    /// Entries of both queues.
     pub fn queued(&self) -> usize {
         self.posted.len() + self.unexpected.len()
     }
@@ -123,10 +122,10 @@ impl Oracle {
         all
     }
 
-    /// Checks the outcome of `event`, which the oracle has [admitted](Oracle::admit).
+    /// Checks the outcome of an [admitted](Oracle::admit) event.
     ///
     /// # Errors
-    /// The broken law. After an error, the oracle is invalid.
+    /// The broken law. Afterwards the oracle is invalid.
     pub fn check(&mut self, event: &Event, outcome: &Outcome) -> Verdict {
         let promise = self.promise.take();
         match (event, outcome) {

@@ -1,9 +1,8 @@
-//! Relabelled streams: the same stream with other ids, contexts, sources and tags, in all 64 bits. Generated
-//! streams count from 0.
+//! Relabelled streams: other ids, contexts, sources and tags, in all 64 bits. Generated streams count from 0.
 //!
-//! Bits are permuted and some are inverted. After that, numbers that differed in a low bit differ in one bit
-//! at any position. Masks are permuted in the same way, so the same entries match. Shrinking can restore
-//! plain numbers bit by bit ([`shrink`](crate::shrink)).
+//! Bits are permuted and some are inverted: numbers that differed in a low bit differ at any position. Masks
+//! are permuted in the same way, so the same entries match. Shrinking restores plain numbers bit by bit
+//! ([`shrink`](crate::shrink)).
 
 use matchpoint::{ContextId, Event, Rank, Tag, TagMask, Wild};
 
@@ -20,12 +19,11 @@ struct Bits {
 }
 
 impl Bits {
-    /// `turn` selects the new position of the lowest bit. `width` consecutive turns cover all positions.
+    /// `turn` selects the position of the lowest bit. `width` consecutive turns cover all positions.
     fn new(width: u32, turn: u64, choices: &mut Choices<'_>) -> Self {
         let stride = 2 * choices.below(u64::from(width) / 2) as u32 + 1;
         let shift = (turn % u64::from(width)) as u32;
-        // In one of four cases, bits move without inversion, so that numbers stay sparse. In one of four
-        // cases, all upper bits are inverted.
+        // One in four inverts nothing, so that numbers stay sparse. One in four inverts all upper bits.
         let inverted = match choices.below(4) {
             0 => 0,
             1 => u64::MAX << choices.below(48),
@@ -34,7 +32,6 @@ impl Bits {
         Bits { width, stride, shift, inverted: inverted & (u64::MAX >> (64 - width)) }
     }
 
-    /// Permutes the bits.
     fn moved(&self, number: u64) -> u64 {
         let to = |at: u32| (at * self.stride + self.shift) % self.width;
         (0..self.width).map(|at| (number >> at & 1) << to(at)).fold(0, |sum, bit| sum | bit)
@@ -56,8 +53,7 @@ pub struct Relabelling {
 }
 
 impl Relabelling {
-    /// Creates relabelling `number`. Any 64 consecutive numbers move the lowest bit of each kind to every
-    /// position.
+    /// 64 consecutive numbers move the lowest bit of each kind to every position.
     pub fn new(number: u64) -> Self {
         let mut choices = Choices::Seed(number ^ 0xD15_6015E);
         let mut bits = |width, turn| Bits::new(width, turn, &mut choices);
@@ -81,8 +77,7 @@ impl Numbers for Relabelling {
         ContextId(self.contexts.number(context.0.into()) as u32)
     }
 
-    /// A bijection that keeps `Rank::UNKNOWN`: the source that would map to `Rank::UNKNOWN` maps to the image
-    /// of `Rank::UNKNOWN`.
+    /// Keeps `Rank::UNKNOWN`: the source that would map to it maps to its image.
     fn source(&mut self, source: Rank) -> Rank {
         let number = |source: Rank| Rank(self.sources.number(source.0.into()) as u32);
         match number(source) {
@@ -143,7 +138,6 @@ mod tests {
         assert_eq!(union, [u64::MAX, u64::MAX, u32::MAX.into()]);
     }
 
-    /// The relabelled stream has the same matches as the original.
     #[test]
     fn relabelled_stream_keeps_matches() {
         for (number, (name, shape)) in (0..).zip(SHAPES) {

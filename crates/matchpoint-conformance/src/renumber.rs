@@ -1,10 +1,10 @@
-//! Renumbering of streams: applies a function to each kind of number in an event.
+//! Applies a function to each kind of number in an event.
 
 use matchpoint::{
     ContextId, Envelope, Event, Message, MsgId, Rank, Receive, RecvId, Selector, Tag, TagMask, Wild,
 };
 
-/// New numbers of each kind. The default leaves the number unchanged.
+/// The default leaves numbers unchanged.
 pub(crate) trait Numbers {
     fn context(&mut self, context: ContextId) -> ContextId {
         context
@@ -32,7 +32,6 @@ pub(crate) trait Numbers {
     }
 }
 
-/// Returns the event with new numbers.
 pub(crate) fn map(event: &Event, to: &mut impl Numbers) -> Event {
     match event {
         Event::Post(posted) => Event::Post(receive(posted, to)),

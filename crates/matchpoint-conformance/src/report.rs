@@ -14,11 +14,11 @@ use crate::terms::Terms;
 /// Counts of a check without a violation.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Report {
-    /// Number of streams, each on one or two new engines.
+    /// Streams, each on one or two new engines.
     pub streams: u64,
-    /// Number of events of all streams.
+    /// Events of all streams.
     pub events: u64,
-    /// Number of matches of all streams.
+    /// Matches of all streams.
     pub matches: u64,
     /// The fallback engine that replaced the requested engine.
     pub substitute: Option<Substitute>,
@@ -27,25 +27,24 @@ pub struct Report {
 /// A fallback engine that replaced another engine: see [`Engine::substitute`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Substitute {
-    /// Name of the fallback engine; if several engines fell back, the first.
+    /// The first fallback engine.
     pub name: String,
-    /// Number of streams that ended on the fallback engine.
+    /// Streams that ended on the fallback engine.
     pub streams: u64,
 }
 
-/// A broken law, with the shortest script found that breaks the law.
+/// A broken law, with the shortest script found.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Violation {
     /// The law, and how the last event of the script broke the law.
     pub broken: Broken,
-    /// The shortest script that breaks the law.
+    /// The script.
     pub events: Vec<Event>,
-    /// Name of the stream that broke the law first.
+    /// The stream that broke the law first.
     pub stream: String,
-    /// The fallback engine that replaced the requested engine while the script ran. The fallback engine broke
-    /// the law.
+    /// The fallback engine that broke the law in the script.
     pub substitute: Option<String>,
-    /// Counts up to the violation: all earlier streams, and the events of this stream before the violation.
+    /// Counts before the violation.
     pub played: Report,
 }
 
@@ -62,13 +61,12 @@ impl std::error::Error for Violation {}
 pub(crate) type Factory<'a> = &'a dyn Fn() -> Box<dyn Engine>;
 
 impl Report {
-    /// Counts of one stream.
     pub(crate) fn of(run: &Run) -> Self {
         let substitute = run.substitute.clone().map(|name| Substitute { name, streams: 1 });
         Report { streams: 1, events: run.played.len() as u64, matches: run.matches, substitute }
     }
 
-    /// Adds a stream. If the stream broke a law, adds the counts so far to the violation.
+    /// A violation gets the counts so far.
     pub(crate) fn take(&mut self, stream: Result<Report, Box<Violation>>) -> Result<(), Box<Violation>> {
         match stream {
             Ok(report) => {

@@ -15,7 +15,7 @@ pub struct Run {
     /// Events that ran. Calls that no caller may make, such as a duplicate id, and calls that the engine
     /// lacks are left out. A withdrawal of a queued entry has the selector or envelope of the entry.
     pub played: Vec<Event>,
-    /// Number of matches.
+    /// Matches.
     pub matches: u64,
     /// Law broken by the last event, or by closing all contexts after the last event.
     pub broken: Option<Broken>,
@@ -23,13 +23,13 @@ pub struct Run {
     pub substitute: Option<String>,
 }
 
-/// Queues up to `SHORT` entries are compared in full after each event. Longer queues are compared after 64
-/// events, and after `RARE` events if the call is rare.
+/// Queues up to `SHORT` entries are compared after each event. Longer queues are compared after 64 events,
+/// and after `RARE` events if the call is rare.
 const SHORT: usize = 32;
 const RARE: usize = 4;
 
-/// Queues beyond `LONG` entries are compared at a rate of `EACH` entries per event. Comparing 140,000 entries
-/// after each event would take hours.
+/// Longer queues are compared at a rate of `EACH` entries per event: 140,000 entries after each event would
+/// take hours.
 const LONG: usize = 4096;
 const EACH: usize = 4;
 
@@ -53,35 +53,32 @@ pub fn run(engine: &mut dyn Engine, events: &[Event], terms: impl Into<Terms>) -
     Run { played, matches: watch.matches(), broken, substitute }
 }
 
-/// Name of the fallback engine in use. Returns `None` also if the query panics.
+/// The fallback engine in use. `None` also if the query panics.
 pub(crate) fn substitute(engine: &dyn Engine) -> Option<String> {
     catch_panics(|| engine.substitute().map(str::to_owned)).ok().flatten()
 }
 
-/// An oracle for an engine, and the number of events since both queues were compared in full.
+/// An oracle, and the events since the last full comparison.
 pub(crate) struct Checker {
     oracle: Oracle,
     since: usize,
 }
 
 impl Checker {
-    /// Creates a checker for a new engine.
     pub(crate) fn new(engine: &dyn Engine, terms: Terms) -> Self {
         let terms = Terms { demands: engine.demands(), ..terms };
         Checker { oracle: Oracle::new(engine.order(), terms), since: 0 }
     }
 
-    /// The call as a caller may make the call, or `None` if no caller may make the call.
+    /// As [`Oracle::admit`].
     pub(crate) fn admit(&self, event: &Event) -> Option<Event> {
         self.oracle.admit(event)
     }
 
-    /// Number of matches so far.
     pub(crate) fn matches(&self) -> u64 {
         self.oracle.matches()
     }
 
-    /// Runs an admitted event.
     pub(crate) fn play(&mut self, engine: &mut dyn Engine, event: &Event) -> Result<(), Broken> {
         self.since += 1;
         if run_event(engine, &mut self.oracle, event, self.since)? {
@@ -90,20 +87,17 @@ impl Checker {
         Ok(())
     }
 
-    /// Compares both queues in full.
     pub(crate) fn compare(&self, engine: &dyn Engine) -> Result<(), Broken> {
         catch_panics(|| self.oracle.compare(engine))?
     }
 
-    /// Compares both queues a last time, then closes every context.
     pub(crate) fn close_all(&self, engine: &mut dyn Engine) -> Result<(), Broken> {
         close_all(engine, &self.oracle)
     }
 }
 
-/// Makes a call that may panic. An adapter for an engine of another language panics with a boxed error if the
-/// engine returns an invalid result. Such a panic is reported as an invalid result, not as a panic of the
-/// engine.
+/// An adapter for an engine of another language panics with a boxed error if a result is invalid. Such a
+/// panic is reported as an invalid result.
 pub(crate) fn catch_panics<T>(call: impl FnOnce() -> T) -> Result<T, Broken> {
     catch_unwind(AssertUnwindSafe(call)).map_err(|panic| {
         if let Some(answer) = panic.downcast_ref::<Box<dyn Error + Send + Sync>>() {
@@ -115,8 +109,7 @@ pub(crate) fn catch_panics<T>(call: impl FnOnce() -> T) -> Result<T, Broken> {
     })
 }
 
-/// Runs one event, `since` events after the last full comparison. Returns true if both queues were compared
-/// in full.
+/// `since` events after the last full comparison. Returns true after a full comparison.
 fn run_event(
     engine: &mut dyn Engine,
     oracle: &mut Oracle,
@@ -145,7 +138,7 @@ fn is_refusal(outcome: &Outcome) -> bool {
     matches!(outcome, Outcome::Posted(Err(_)) | Outcome::Arrived(Err(_)) | Outcome::Hinted(Err(_)))
 }
 
-/// Compares both queues a last time, then closes every context into one [`Drained`] that is not empty.
+/// Into one [`Drained`] that is not empty.
 fn close_all(engine: &mut dyn Engine, oracle: &Oracle) -> Result<(), Broken> {
     catch_panics(|| oracle.compare(engine))??;
     if !oracle.terms().calls.close {

@@ -12,11 +12,11 @@ use self::numbers::plainer_numbers;
 use self::plainer::{Fails, LONG, leave_out, simpler};
 use crate::issued::Issued;
 
-/// Maximum number of events of all attempts; these events take about a minute.
+/// Events of all attempts; about a minute.
 const BUDGET: usize = 40_000_000;
 
-/// Shrinks `events` while `fails` returns true: first by leaving out events (delta debugging, Zeller &
-/// Hildebrandt 2002), then by plainer fields and smaller numbers, until neither method shortens the stream.
+/// Leaves out events (delta debugging, Zeller & Hildebrandt 2002), then tries plainer fields and smaller
+/// numbers, until neither shortens the stream. `fails` stays true.
 pub fn shrink(mut events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
     let played = Cell::new(0);
     let fails = |events: &[Event]| {
@@ -39,8 +39,7 @@ pub fn shrink(mut events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
     events
 }
 
-/// Gives withdrawals the selectors and envelopes of the remaining posts and arrivals, which may have become
-/// plainer.
+/// The remaining posts and arrivals may have become plainer.
 fn completed(events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
     let mut issued = Issued::default();
     let complete = |event: &Event| {

@@ -2,26 +2,26 @@
 
 use matchpoint::{ContextId, Event, Hints, Message, Order, Selector, Wild};
 
-/// Terms of a check. The default has no exceptions and all calls. `true` converts to the default with a fixed
-/// table, `false` to the default.
+/// Terms of a check. The default has no exceptions and all calls. `true` converts to a fixed table, `false`
+/// to the default.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Terms {
-    /// True if the engine has a table of fixed size and may refuse entries as
+    /// The engine has a table of fixed size and may refuse entries as
     /// [`Refused::Full`](matchpoint::Refused::Full).
     pub fixed_table: bool,
-    /// Required order. With `None`, the order that the engine [promises](matchpoint::Engine::order).
+    /// Required order. By default the order that the engine [promises](matchpoint::Engine::order).
     pub order: Option<Order>,
-    /// True to check only events of MPI programs: see [`is_mpi`].
+    /// Check only events of MPI programs: see [`is_mpi`].
     pub mpi_only: bool,
     /// Calls that the engine has.
     pub calls: Calls,
-    /// Receives that the engine refuses in every context without a hint: the engine's
+    /// Receives that the engine refuses in a context without a hint: the engine's
     /// [demands](matchpoint::Engine::demands).
     pub demands: Hints,
 }
 
-/// Returns true if an MPI library could make this call: ranks and tags are non-negative `int`s, contexts have
-/// 16 bits as in MPICH, tags have no mask, and sources are known.
+/// True for a call that an MPI library could make: ranks and tags are non-negative `int`s, contexts have 16
+/// bits as in MPICH, tags have no mask, and sources are known.
 pub fn is_mpi(event: &Event) -> bool {
     let int = |number: u64| number <= i32::MAX as u64;
     let context = |context: ContextId| context.0 <= u16::MAX.into();
@@ -52,26 +52,26 @@ impl From<bool> for Terms {
     }
 }
 
-/// Calls that an engine behind another interface may lack. A missing call is not made, and the laws of this
-/// call are not checked. Every [`Engine`](matchpoint::Engine) of Matchpoint has all calls.
+/// Calls that an engine behind another interface may lack. A missing call is not made, and its laws are not
+/// checked. Every [`Engine`](matchpoint::Engine) of Matchpoint has all calls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Calls {
-    /// True if the engine has [`Engine::retract`](matchpoint::Engine::retract).
+    /// [`Engine::retract`](matchpoint::Engine::retract)
     pub retract: bool,
-    /// True if the engine has [`Engine::readdress`](matchpoint::Engine::readdress).
+    /// [`Engine::readdress`](matchpoint::Engine::readdress)
     pub readdress: bool,
-    /// True if the engine has [`Engine::set_hints`](matchpoint::Engine::set_hints).
+    /// [`Engine::set_hints`](matchpoint::Engine::set_hints)
     pub set_hints: bool,
-    /// True if the engine has [`Engine::close`](matchpoint::Engine::close).
+    /// [`Engine::close`](matchpoint::Engine::close)
     pub close: bool,
-    /// True if the engine has [`Engine::fail_source`](matchpoint::Engine::fail_source).
+    /// [`Engine::fail_source`](matchpoint::Engine::fail_source)
     pub fail_source: bool,
-    /// True if the engine has [`Engine::arrive_batch`](matchpoint::Engine::arrive_batch).
+    /// [`Engine::arrive_batch`](matchpoint::Engine::arrive_batch)
     pub arrive_batch: bool,
-    /// True if the engine has [`Engine::visit`](matchpoint::Engine::visit). Without `visit`, only the lengths
-    /// of the queues are compared.
+    /// [`Engine::visit`](matchpoint::Engine::visit). Without `visit`, only the lengths of the queues are
+    /// compared.
     pub visit: bool,
-    /// True if the engine has [`Engine::footprint`](matchpoint::Engine::footprint).
+    /// [`Engine::footprint`](matchpoint::Engine::footprint)
     pub footprint: bool,
 }
 
@@ -91,7 +91,7 @@ impl Default for Calls {
 }
 
 impl Calls {
-    /// Returns true if the engine has the call of `event`.
+    /// True if the engine has the call.
     pub fn include(&self, event: &Event) -> bool {
         match event {
             Event::Post(_)

@@ -1,5 +1,4 @@
-//! Engines stop allocating after warm-up, however long the program runs. The test is a separate program,
-//! because the allocator counts the whole process.
+//! Engines stop allocating after warm-up. A separate program, because the allocator counts the whole process.
 
 use std::alloc::System;
 
@@ -13,23 +12,22 @@ use matchpoint_conformance::Choices;
 #[global_allocator]
 static MEMORY: Cap<System> = Cap::new(System, usize::MAX);
 
-/// Engines known to allocate under some pattern. The test fails if a listed engine does not allocate.
+/// The test fails if a listed engine does not allocate.
 const KNOWN: &[&str] = &[];
 
-/// Allowed allocating calls per million: queues still reach new maximum lengths, ever more rarely.
+/// Allocating calls per million: queues still reach new maximum lengths, ever more rarely.
 const RECORDS: u64 = 50;
 
-/// Warm-up calls.
 const WARMING: u64 = 150_000;
 
-/// Counted calls of an engine, and of each variant.
+/// Calls of an engine, and of each variant.
 const CALLS: u64 = 300_000;
 const VARIED: u64 = 150_000;
 
-/// Maximum queued entries.
+/// Queued entries.
 const DEPTH: usize = 128;
 
-/// Wildcards of a program: one receive in this number has the wildcard; 0 means no wildcard.
+/// One receive in this number has the wildcard; 0 means none.
 #[derive(Clone, Copy)]
 struct Pattern {
     name: &'static str,
@@ -55,7 +53,7 @@ struct Program {
     choices: Choices<'static>,
     next: u64,
     rises: bool,
-    /// Queued entries, recorded by the program, because a query of the engine may allocate.
+    /// A query of the engine may allocate.
     posted: Vec<Receive>,
     unexpected: Vec<Message>,
 }
@@ -105,7 +103,6 @@ impl Program {
         }
     }
 
-    /// Makes a few calls.
     fn step(&mut self, engine: &mut dyn Engine) {
         let waiting = self.posted.len() + self.unexpected.len();
         self.rises = if waiting >= DEPTH { false } else { self.rises || waiting < 8 };
@@ -133,7 +130,6 @@ impl Program {
         }
     }
 
-    /// Matches a queued entry.
     fn meet(&mut self, engine: &mut dyn Engine) {
         self.next += 1;
         if let Some(receive) = self.posted.first() {
@@ -152,12 +148,11 @@ impl Program {
     }
 }
 
-/// Number of allocating calls of `calls`, after the warm-up.
 fn allocating(name: &str, pattern: Pattern, calls: u64) -> u64 {
     let mut engine = engines::create(name).unwrap_or_else(|error| panic!("{error}"));
     let mut program = Program::new(pattern);
     (0..WARMING).for_each(|_| program.step(&mut *engine));
-    // The total does not include growth in place.
+    // Without growth in place.
     let counts = || (MEMORY.total_allocated(), MEMORY.allocated());
     let allocates = |_: &u64| {
         let before = counts();

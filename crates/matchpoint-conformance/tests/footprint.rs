@@ -1,5 +1,4 @@
-//! Reported footprints compared with an allocator's count. The test is a separate program, so that no other
-//! code allocates.
+//! Footprints compared with an allocator's count. A separate program, so that no other code allocates.
 
 use std::alloc::System;
 
@@ -13,11 +12,11 @@ use matchpoint::{
 #[global_allocator]
 static MEMORY: Cap<System> = Cap::new(System, usize::MAX);
 
-/// Allowed difference: 1 / `PART` of the allocated bytes plus `SLACK` bytes.
+/// Allowed difference: 1 / `PART` of the bytes plus `SLACK`.
 const PART: usize = 100;
 const SLACK: usize = 256;
 
-/// Queues about `n` entries in an engine.
+/// About `n` entries.
 type Fill = fn(&mut dyn Engine, u64);
 
 const FILLS: &[(&str, Fill)] = &[
@@ -57,7 +56,7 @@ fn open(at: u64) -> (Wild<Rank>, Wild<Tag>) {
     }
 }
 
-/// A fixed table may refuse. The footprint is then smaller.
+/// A fixed table may refuse, which makes the footprint smaller.
 fn post(engine: &mut dyn Engine, id: u64, source: Wild<Rank>, tag: Wild<Tag>) {
     let _ = engine.post(Receive::new(RecvId(id), Selector::new(ContextId(0), source, tag)));
 }
@@ -67,14 +66,12 @@ fn arrive(engine: &mut dyn Engine, id: u64, source: u64, tag: u64) {
     let _ = engine.arrive_message(Message::new(MsgId(id), envelope));
 }
 
-/// Compares, and returns a description of a difference.
 fn compared(when: &str, footprint: Footprint, before: usize) -> Option<String> {
     let (says, has) = (footprint.now_bytes() as usize, MEMORY.allocated() - before);
     let wrong = says.abs_diff(has) > SLACK + has / PART || footprint.peak_bytes < footprint.now_bytes();
     wrong.then(|| format!("{when}: {has} bytes are allocated, and it says {says} ({footprint:?})"))
 }
 
-/// Checks an engine while it is filled and emptied. Returns a description of a difference.
 fn wrong(name: &str, fill: Fill, depth: u64) -> Option<String> {
     let mut drained = Drained::default();
     drained.receives.reserve(2 * depth as usize);
@@ -93,7 +90,7 @@ fn wrong(name: &str, fill: Fill, depth: u64) -> Option<String> {
     idle.or(full).or(empty).or(compared("filled again", engine.footprint(), before))
 }
 
-/// A footprint that omits or adds a kilobyte fails the comparison.
+/// A kilobyte too much or too little is found.
 fn wrong_footprint_is_found() {
     let before = MEMORY.allocated();
     let held = vec![0u8; 10_000];
@@ -102,13 +99,13 @@ fn wrong_footprint_is_found() {
     assert_eq!(compared("", says(held.len() as u64), before), None);
 }
 
-/// Engines with partners from the start: close together, and two of 2^32 processes.
+/// Close together, and two of 2^32 processes.
 const PROFILED: [&str; 2] = [
     concat!("partner:mode=static,profile=", env!("CARGO_MANIFEST_DIR"), "/tests/some.partners"),
     concat!("partner:mode=static,profile=", env!("CARGO_MANIFEST_DIR"), "/tests/far.partners"),
 ];
 
-/// Two partners take some hundred bytes at any distance.
+/// Some hundred bytes at any distance.
 fn distant_partners_take_little_memory() {
     let before = MEMORY.allocated();
     let engine = engines::create(PROFILED[1]).unwrap_or_else(|error| panic!("{error}"));

@@ -1,5 +1,5 @@
-//! Engines with worker threads in a child of `fork`, which has none of these threads. The test is a separate
-//! program with one test, because locks held by other threads stay locked in the child.
+//! Engines with worker threads in a child of `fork`, which has none of them. A separate program with one
+//! test, because locks of other threads stay locked in the child.
 
 #![cfg(all(unix, not(miri)))]
 #![allow(unsafe_code)]
@@ -18,10 +18,9 @@ unsafe extern "C" {
     fn _exit(status: i32) -> !;
 }
 
-/// Runs `what` in a child process. The child must not panic, end by a signal, or run longer than a minute.
+/// The child must not panic, end by a signal, or run longer than a minute.
 fn in_child(what: impl FnOnce()) {
-    // SAFETY: the child calls functions that are unsafe if another thread was inside of them. No other thread
-    // is inside these functions.
+    // SAFETY: the child calls functions that are unsafe only while another thread is inside, and none is.
     let child = unsafe { fork() };
     assert!(child >= 0, "there is no memory for a child");
     if child == 0 {

@@ -1,6 +1,6 @@
-//! Missing memory causes a refusal, never an abort, and leaves the engine unchanged, if the first allocation
-//! of a call fails, or an allocation at a random point. The test is a separate program without the usual test
-//! harness, because the memory limit holds for all threads.
+//! Missing memory causes a refusal, never an abort, and leaves the engine unchanged, at the first allocation
+//! of a call or at a random one. A separate program without the usual test harness, because the limit holds
+//! for all threads.
 
 mod alone;
 
@@ -77,7 +77,7 @@ fn queued(engine: &dyn Engine) -> Vec<Entry> {
     entries
 }
 
-/// The engine with this name. One thread calls a concurrent engine.
+/// One thread calls a concurrent engine.
 fn made(name: &str) -> Box<dyn Engine> {
     match name.split_once(":engine=") {
         Some(_) => concurrent::create(name).map(|engine| Box::new(Alone(engine)) as Box<dyn Engine>),
@@ -86,8 +86,7 @@ fn made(name: &str) -> Box<dyn Engine> {
     .unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Runs a stream, each event first without memory, and again with memory after a refusal. Returns the
-/// refusals.
+/// Each event first without memory, and again with memory after a refusal. Returns the refusals.
 fn play(engine: &mut dyn Engine, name: &str, events: &[Event]) -> usize {
     let mut oracle = Oracle::new(engine.order(), false);
     let mut refusals = 0;
@@ -114,14 +113,13 @@ fn play(engine: &mut dyn Engine, name: &str, events: &[Event]) -> usize {
     refusals
 }
 
-/// Increases the bytes of a call, in steps until the call succeeds.
+/// Steps that increase until the call succeeds.
 fn budget(choices: &mut Choices<'_>, before: usize) -> usize {
-    // Engines allocate from a few bytes to some KiB at once. A limit should fall between two allocations of a
-    // call.
+    // Engines allocate from a few bytes to some KiB at once, and a limit should fall between two allocations.
     before + (1 << choices.below(13)) + choices.below(100) as usize
 }
 
-/// Runs a batch with little memory, then its rest with a little more. Adds the refusals.
+/// A batch with little memory, then its rest with a little more.
 fn play_batch_with_random_limits(
     engine: &mut dyn Engine,
     name: &str,
@@ -150,8 +148,7 @@ fn play_batch_with_random_limits(
     }
 }
 
-/// Runs a stream and compares with `list`, each event with little memory, then a little more. Returns the
-/// refusals.
+/// Compares with `list`, each event with little memory, then a little more. Returns the refusals.
 fn play_with_random_limits(name: &str, events: &[Event], mut choices: Choices<'_>) -> usize {
     let mut engines = [name, "list"].map(made);
     let mut oracle = Oracle::new(engines[0].order(), false);
@@ -174,7 +171,7 @@ fn play_with_random_limits(name: &str, events: &[Event], mut choices: Choices<'_
             assert!(bytes < 1 << 20, "{name}: {event} is refused with {bytes} bytes");
             bytes = budget(&mut choices, bytes);
         };
-        // If the engine promises less order than `list`, other results may be valid too. The oracle decides.
+        // If the engine promises less order than `list`, the oracle decides.
         oracle.check(event, &ours).unwrap_or_else(|broken| panic!("{name}: {event}: {broken}"));
         if ours != right {
             assert!(engines[0].order() != engines[1].order(), "{name}: {event}: {ours:?}, not {right:?}");
@@ -206,8 +203,8 @@ fn drained(engine: &mut dyn Engine, name: &str) {
     }
 }
 
-/// A receive finds the table full while memory for the software fallback is missing. The receive is refused,
-/// and the tables are unchanged, until memory suffices.
+/// The table is full while memory for the software fallback is missing: the receive is refused, and the
+/// tables are unchanged, until memory suffices.
 fn migrate_without_memory(name: &str) {
     let mut choices = Choices::Seed(5);
     let envelope = |at: u64| Envelope::new(ContextId(0), Rank((at % 3) as u32), Tag(at));
@@ -250,8 +247,7 @@ fn migrate_without_memory(name: &str) {
     assert!(refusals > 6, "{name} was refused {refusals} times: the test shows little");
 }
 
-/// A message is readdressed while an index by source has no memory for it. Receives find the message all the
-/// same.
+/// An index by source has no memory for a readdressed message. Receives find the message all the same.
 fn find_readdressed_without_memory() {
     let mut engine = engines::create("hybrid:seed=1").unwrap();
     for at in 0..3000 {
@@ -278,11 +274,11 @@ fn find_readdressed_without_memory() {
     assert!(named > 2000, "{named} had room");
 }
 
-/// The selector of a receive for message `id`, and the oldest message that it matches.
+/// Selector of a receive, and the oldest message that it matches.
 type Asks = fn(u64) -> (Selector, MsgId);
 
-/// With thousands of queued messages, wildcard receives find distant messages with no, little or enough
-/// memory. An index may be incomplete, but a result must be right.
+/// Wildcard receives find distant messages with no, little or enough memory. An index may be incomplete, but
+/// a result must be right.
 fn find_distant_without_memory(name: &str) {
     const WAITING: u64 = 5000;
     const WORLD: ContextId = ContextId(0);
@@ -296,7 +292,7 @@ fn find_distant_without_memory(name: &str) {
     ];
     for (asks, bytes) in kinds.into_iter().flat_map(|asks| [0, 900, 5000].map(|bytes| (asks, bytes))) {
         let mut engine = made(name);
-        // This receive has the same class and no match, so that later calls only need memory for the search.
+        // This receive of the same class has no match: later calls need memory only for the search.
         let selector = asks(1 << 20).0;
         let selector = Selector::new(ContextId(1), selector.source(), selector.tag());
         assert_eq!(engine.post(Receive::new(RecvId(0), selector)), Ok(None), "{name}");
@@ -313,8 +309,7 @@ fn find_distant_without_memory(name: &str) {
     }
 }
 
-/// A few messages stay among many received ones while memory is denied often. No message is lost, and the
-/// order stays.
+/// A few messages stay among many received ones while memory is denied often.
 fn receive_around_leaks_without_memory() {
     let mut engine = engines::create("hybrid:seed=1").unwrap();
     let envelope = |at: u64, source| Envelope::new(ContextId(0), Rank(source), Tag(at % 3));
@@ -339,7 +334,7 @@ fn receive_around_leaks_without_memory() {
     }
     assert!(refusals > 100, "{refusals} refusals: the test shows little");
     let bytes = engine.footprint().now_bytes();
-    // A block of 64 messages keeps 1,088 bytes while one of them is queued.
+    // A block of 64 messages keeps 1,088 bytes while one is queued.
     assert!(bytes < 1_200_000, "{bytes} bytes");
     let any = Selector::new(ContextId(0), Wild::Any, Wild::Any);
     for message in leaked {
@@ -347,7 +342,6 @@ fn receive_around_leaks_without_memory() {
     }
 }
 
-/// Makes calls that must not allocate.
 fn without_memory<T>(call: impl FnOnce() -> T) -> T {
     MEMORY.set_limit(MEMORY.allocated()).expect("a limit that is kept as yet");
     let result = call();
@@ -355,7 +349,7 @@ fn without_memory<T>(call: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Takes receives of context 0 and messages of context 1 with these tags.
+/// Receives of context 0 and messages of context 1.
 fn take_entries(engine: &mut dyn Engine, tags: std::ops::Range<u64>) {
     for at in tags {
         assert_eq!(engine.arrive(MsgId(at), Pair(at % 3), Tag(at)), Ok(Some(RecvId(at))));
@@ -364,7 +358,7 @@ fn take_entries(engine: &mut dyn Engine, tags: std::ops::Range<u64>) {
     }
 }
 
-/// Queues a receive of context 0 or a message of context 1, which do not match.
+/// A receive of context 0 or a message of context 1, which do not match.
 fn queue_entry(engine: &mut dyn Engine, at: u64, choice: u64) -> Result<bool, Refused> {
     let receive = |engine: &mut dyn Engine, selector| {
         engine.post(Receive::new(RecvId(at), selector)).map(|taken| taken.is_none())
@@ -381,10 +375,9 @@ fn queue_entry(engine: &mut dyn Engine, at: u64, choice: u64) -> Result<bool, Re
     }
 }
 
-/// With reserved memory, the reserved number of entries of any mix is queued without an allocation.
+/// Any mix of the reserved number of entries is queued without an allocation.
 fn queue_reserved_without_memory(name: &str) {
-    // Entries in each queue: before the reservation, at the reservation, after it; then the number of queued
-    // entries.
+    // Entries in each queue: before the reservation, at the reservation, after it; then the queued entries.
     let cases = [
         [0, 0, 0, 1],
         [0, 0, 0, 64],
@@ -407,7 +400,7 @@ fn queue_reserved_without_memory(name: &str) {
             take_entries(&mut *engine, reserved..first);
             assert_eq!(engine.reserve(count as usize), Ok(()), "{name}");
             let mut drained = Drained::default();
-            // Memory is freed between the calls, with and without memory for smaller tables.
+            // With and without memory for smaller tables.
             let mut leave = || {
                 take_entries(&mut *engine, left..reserved);
                 engine.close(ContextId(5), &mut drained);
@@ -435,8 +428,8 @@ fn queue_reserved_without_memory(name: &str) {
     assert_eq!(without_memory(|| engine.reserve(0)), Ok(()), "{name}");
 }
 
-/// The last block of the log is full, and memory for another is missing. Receives take all its messages, and
-/// the block is reused.
+/// The log's last block is full, and memory for another is missing. Receives take all its messages, and the
+/// block is reused.
 fn reuse_full_block_without_memory() {
     let mut engine = engines::create("hybrid:seed=1").unwrap();
     let envelope = Envelope::new(ContextId(0), Rank(1), Tag(1));
@@ -472,7 +465,6 @@ fn main() {
     let profiled =
         concat!("partner:mode=static,profile=", env!("CARGO_MANIFEST_DIR"), "/tests/some.partners");
     let roomy = engines::variants().filter(|variant| !variant.is_tight).map(|variant| variant.name);
-    // `.ci/deep` has more streams.
     let streams = if std::env::var_os("MATCHPOINT_TEST_LONG").is_some() { 4 } else { 1 };
     for ref name in roomy.chain([profiled, "locked:engine=hybrid"].map(str::to_owned)) {
         let mut refusals = 0;

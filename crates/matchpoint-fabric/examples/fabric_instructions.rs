@@ -1,5 +1,5 @@
-//! Sends messages through the provider over a simulated core provider. `cargo xtask instructions` counts the
-//! provider's instructions. The arguments are any number of PATTERN:LENGTH.
+//! Sends messages through the provider over a simulated core provider, for `cargo xtask instructions`. The
+//! arguments are any number of PATTERN:LENGTH.
 #![allow(unsafe_code)]
 
 #[path = "../tests/all/mock/mod.rs"]
@@ -13,16 +13,14 @@ use matchpoint_fabric::abi::*;
 use mock::objects;
 use mock::opened::{BOTH, Opened, open};
 
-/// An ignore mask that all receives have, as in MPICH and Open MPI.
+/// An ignore mask, as of all receives in MPICH and Open MPI.
 const IGNORED: u64 = 0b11 << 54;
 const MESSAGES: usize = 1024;
 const LENGTH: usize = 8;
 
-/// Two endpoints: `from` sends to `to`.
 struct Pair {
     from: Opened,
     to: Opened,
-    /// The address of `to`. `own` is the address of `from`.
     peer: Addr,
     own: Addr,
     sent: [u8; LENGTH],
@@ -52,15 +50,15 @@ impl Pair {
             let mut pair = Pair { from, to, peer, own, sent, room, contexts: vec![[0; 8]; 8192] };
             // Grows the tables of the engine before the count.
             for _ in 0..4 {
-                pair.receive(0, 0);
-                pair.send(0);
-                pair.drain(1);
+                pair.post_receive(0, 0);
+                pair.send_message(0);
+                pair.await_receives(1);
             }
             pair
         }
     }
 
-    fn send(&mut self, tag: u64) {
+    fn send_message(&mut self, tag: u64) {
         let ep = self.from.ep;
         let context = self.contexts[0].as_mut_ptr().cast();
         // SAFETY: the endpoint is enabled. The buffer outlives the call.
@@ -71,7 +69,7 @@ impl Pair {
         }
     }
 
-    fn receive(&mut self, at: usize, tag: u64) {
+    fn post_receive(&mut self, at: usize, tag: u64) {
         let ep = self.to.ep;
         let context = self.contexts[at].as_mut_ptr().cast();
         // SAFETY: the endpoint is enabled. The buffer outlives the receive.
@@ -83,27 +81,27 @@ impl Pair {
     }
 
     /// Reads completions of both endpoints until this number of receives has completed.
-    fn drain(&mut self, receives: usize) {
+    fn await_receives(&mut self, receives: usize) {
         let mut done = 0;
         while done < receives {
-            done += self.read(self.to.cq, flags::RECV);
-            self.read(self.from.cq, flags::SEND);
+            done += self.read_completions(self.to.cq, flags::RECV);
+            self.read_completions(self.from.cq, flags::SEND);
         }
     }
 
-    fn arrive(&mut self) {
+    fn await_arrival(&mut self) {
         for _ in 0..100_000 {
-            self.read(self.to.cq, flags::RECV);
-            // SAFETY: the endpoint is an object of the simulated core provider.
+            self.read_completions(self.to.cq, flags::RECV);
+            // SAFETY: an object of the simulated core provider.
             if unsafe { (*self.to.ep.cast::<mock::Ep>()).is_quiet() } {
                 break;
             }
         }
-        self.read(self.to.cq, flags::RECV);
+        self.read_completions(self.to.cq, flags::RECV);
     }
 
-    fn read(&self, cq: *mut FidCq, which: u64) -> usize {
-        // SAFETY: all-zero entries are valid, the queue is open, and the buffer is large enough.
+    fn read_completions(&self, cq: *mut FidCq, which: u64) -> usize {
+        // SAFETY: zeros are valid entries. The queue is open, and the buffer is large enough.
         unsafe {
             let (mut entries, mut sources) = (std::mem::zeroed::<[CqTaggedEntry; 8]>(), [0; 8]);
             let read = (*(*cq).ops).readfrom.expect("it reads");
@@ -116,30 +114,30 @@ impl Pair {
 
 #[inline(never)]
 fn counted_messages(pair: &mut Pair, pattern: &str, length: usize) {
-    messages(pair, pattern, length);
+    exchange_messages(pair, pattern, length);
 }
 
-/// Sends `length` messages at a time, in reverse order of the receives. The pattern `among` sends one message
-/// at a time.
-fn messages(pair: &mut Pair, pattern: &str, length: usize) {
+/// Sends `length` messages at a time, in reverse order of the receives, or with `among` one message at a
+/// time.
+fn exchange_messages(pair: &mut Pair, pattern: &str, length: usize) {
     if pattern == "among" {
         for _ in 0..MESSAGES {
-            pair.receive(0, 0);
-            pair.send(0);
-            pair.drain(1);
+            pair.post_receive(0, 0);
+            pair.send_message(0);
+            pair.await_receives(1);
         }
         return;
     }
     for _ in 0..MESSAGES / length {
         if pattern == "expected" {
-            (0..length).for_each(|at| pair.receive(at, at as u64));
-            (0..length).rev().for_each(|at| pair.send(at as u64));
+            (0..length).for_each(|at| pair.post_receive(at, at as u64));
+            (0..length).rev().for_each(|at| pair.send_message(at as u64));
         } else {
-            (0..length).for_each(|at| pair.send(at as u64));
-            pair.arrive();
-            (0..length).rev().for_each(|at| pair.receive(at, at as u64));
+            (0..length).for_each(|at| pair.send_message(at as u64));
+            pair.await_arrival();
+            (0..length).rev().for_each(|at| pair.post_receive(at, at as u64));
         }
-        pair.drain(length);
+        pair.await_receives(length);
     }
 }
 
@@ -151,10 +149,10 @@ fn main() {
         let length = length.parse().expect("the length of a queue");
         let mut pair = Pair::new();
         if name == "among" {
-            (0..length).for_each(|at| pair.receive(at, 1 + at as u64));
+            (0..length).for_each(|at| pair.post_receive(at, 1 + at as u64));
         }
-        // A first pass lets the engine allocate memory.
-        messages(&mut pair, name, length);
+        // The first pass allocates the engine's memory.
+        exchange_messages(&mut pair, name, length);
         counted_messages(&mut pair, name, length);
     }
 }

@@ -8,20 +8,17 @@ use libc::iovec;
 
 use crate::abi::{ADDR_UNSPEC, Addr, CqTaggedEntry, errno};
 
-/// A completion that the provider writes.
 pub struct Completion {
-    /// The entry of the completion queue.
     pub entry: CqTaggedEntry,
-    /// The source of the message.
     pub source: Addr,
-    /// The error code, or 0 for a successful completion.
+    /// 0 for a successful completion.
     pub error: c_int,
     /// Bytes of a truncated message beyond the buffers (`olen`).
     pub excess_bytes: usize,
 }
 
 impl Completion {
-    /// A successful completion with this context and these flags.
+    /// A successful completion.
     pub fn new(context: *mut c_void, flags: u64) -> Self {
         let entry =
             CqTaggedEntry { op_context: context, flags, len: 0, buf: ptr::null_mut(), data: 0, tag: 0 };
@@ -40,16 +37,13 @@ const CONTEXT_BYTES: usize = 64;
 pub struct TruncatedReceive {
     /// The context for the core provider. The address of the context is stable.
     core_context: Box<[u8; CONTEXT_BYTES]>,
-    /// The context of the application.
     context: *mut c_void,
     buffers: Vec<iovec>,
-    /// The buffer for the whole message.
     whole: Vec<u8>,
 }
 
 impl TruncatedReceive {
-    /// Allocates a buffer of `bytes` bytes for a receive with this context and these buffers. Returns `None`
-    /// if an allocation fails.
+    /// Returns `None` if an allocation fails.
     pub fn new(context: *mut c_void, buffers: &[iovec], bytes: usize) -> Option<Self> {
         let mut whole = Vec::new();
         whole.try_reserve_exact(bytes).ok()?;
@@ -61,17 +55,14 @@ impl TruncatedReceive {
         })
     }
 
-    /// The buffer for the whole message.
     pub fn buffer(&self) -> *mut c_void {
         self.whole.as_ptr().cast_mut().cast()
     }
 
-    /// The context for the core provider.
     pub fn core_context(&self) -> *mut c_void {
         self.core_context.as_ptr().cast_mut().cast()
     }
 
-    /// The context of the application.
     pub fn context(&self) -> *mut c_void {
         self.context
     }
@@ -85,8 +76,7 @@ impl TruncatedReceive {
         let mut at = 0;
         for part in &self.buffers {
             let bytes = part.iov_len.min(delivered - at);
-            // SAFETY: the caller fulfils the contract of this function. `at + bytes` is within the delivered
-            // bytes.
+            // SAFETY: guaranteed by the caller. `at + bytes` is within the delivered bytes.
             unsafe { ptr::copy_nonoverlapping(self.whole.as_mut_ptr().add(at), part.iov_base.cast(), bytes) };
             at += bytes;
         }
@@ -99,22 +89,19 @@ impl TruncatedReceive {
     }
 }
 
-/// Completions of the provider for one completion queue.
 #[derive(Default)]
 pub struct CompletionList {
-    /// Completions that the application reads next.
     pub ready: VecDeque<Completion>,
     /// Completions that the application reads after all current completions of the core provider: a
     /// multi-receive buffer is released after its last message.
     pub deferred: VecDeque<Completion>,
-    /// Receives that the core provider completes. The application reads their completion as an error.
+    /// Receives that the core provider completes, and the application reads as errors.
     pub truncated: Vec<TruncatedReceive>,
-    /// True if an endpoint of the queue has messages with a pending source.
+    /// An endpoint of the queue has messages with a pending source.
     pub has_pending_sources: bool,
 }
 
 impl CompletionList {
-    /// Removes the truncated receive with this core context.
     pub fn take_truncated(&mut self, core_context: *mut c_void) -> Option<TruncatedReceive> {
         let at = self.truncated.iter().position(|receive| receive.core_context() == core_context)?;
         Some(self.truncated.swap_remove(at))

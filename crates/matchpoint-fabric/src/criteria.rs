@@ -23,7 +23,7 @@ pub struct ReceiveCall {
     pub iov: *const iovec,
     /// The number of buffers.
     pub count: usize,
-    /// The memory descriptors of the buffers, or null.
+    /// Memory descriptors of the buffers, or null.
     pub desc: *const *mut c_void,
     /// The match criteria.
     pub criteria: Criteria,
@@ -36,18 +36,18 @@ pub struct ReceiveCall {
 /// Options of an endpoint, from its capabilities and bindings.
 #[derive(Clone, Copy, Debug)]
 pub struct EndpointOptions {
-    /// True if the source of a tagged receive counts (`FI_TAGGED_DIRECTED_RECV`, `FI_DIRECTED_RECV`).
+    /// The source of a tagged receive counts (`FI_TAGGED_DIRECTED_RECV`, `FI_DIRECTED_RECV`).
     pub is_directed: bool,
-    /// True if the source of an untagged receive counts (`FI_DIRECTED_RECV`).
+    /// The source of an untagged receive counts (`FI_DIRECTED_RECV`).
     pub is_untagged_directed: bool,
-    /// True if only operations with `FI_COMPLETION` write a completion (`FI_SELECTIVE_COMPLETION`).
+    /// Only operations with `FI_COMPLETION` write a completion (`FI_SELECTIVE_COMPLETION`).
     pub is_selective: bool,
     /// Default flags of receives (`rx_attr.op_flags`).
     pub receive_flags: u64,
 }
 
 impl EndpointOptions {
-    /// The options of an endpoint with these capabilities and this `rx_attr.op_flags`.
+    /// `receive_flags` is `rx_attr.op_flags`.
     pub fn new(caps: u64, receive_flags: u64) -> Self {
         let is_untagged_directed = caps & flags::DIRECTED_RECV != 0;
         let is_directed = is_untagged_directed || caps & flags::TAGGED_DIRECTED_RECV != 0;

@@ -1,8 +1,8 @@
 //! A list of the queues' entries, written after a signal, for jobs that hang.
 //!
-//! A signal handler may call few functions, and the queues belong to the application's threads. The handler
-//! therefore only counts requests. The next read of a completion queue appends the entries of the endpoints
-//! bound to the queue. A process that waits for a message reads its completion queue continuously.
+//! The signal handler only counts requests, because the queues belong to the application's threads. The next
+//! read of a completion queue appends the entries of its endpoints. A process that waits for a message reads
+//! its completion queue continuously.
 
 use std::ffi::c_int;
 use std::fmt::Write as _;
@@ -20,10 +20,9 @@ use crate::settings::settings;
 
 const LISTED_MAX: u64 = 1000;
 
-/// Number of requests so far. Relaxed order suffices, because the counter publishes no other data.
+/// Relaxed order suffices, because the counter publishes no other data.
 static REQUESTS: AtomicU32 = AtomicU32::new(0);
 
-/// Returns the number of requests so far.
 #[inline]
 pub fn request_count() -> u32 {
     REQUESTS.load(Relaxed)
@@ -33,11 +32,11 @@ extern "C" fn on_signal(_: c_int) {
     REQUESTS.fetch_add(1, Relaxed);
 }
 
-/// Installs the signal handler, unless the application has one for this signal.
+/// Installs the signal handler, unless the application handles this signal.
 pub fn install_handler() {
     let Some(signal) = settings().signal else { return };
-    // SAFETY: an all-zero handler is valid and has no flags. The handler only counts. An existing handler of
-    // the application is restored.
+    // SAFETY: an all-zero handler is valid and has no flags. The handler only counts. An existing handler is
+    // restored.
     unsafe {
         let mut before: libc::sigaction = std::mem::zeroed();
         let mut handler: libc::sigaction = std::mem::zeroed();
@@ -60,21 +59,18 @@ pub fn append(text: &str) {
     let Some(folder) = &matchpoint_process::settings().report else { return };
     let path = folder.join(format!("queues-{}.txt", report::process_name()));
     if let Ok(mut file) = OpenOptions::new().create(true).append(true).open(path) {
-        // After an error, the job continues without the list of entries.
+        // A failure costs the job only the list.
         let _ = file.write_all(text.as_bytes());
     }
 }
 
-/// A listed receive or message.
 pub struct EntryDescription {
-    /// Match criteria of the receive, or source and tag of the message.
     pub criteria: Criteria,
-    /// Size of the receive's buffers, or of the message, in bytes.
+    /// Bytes of the receive's buffers, or of the message.
     pub bytes: usize,
 }
 
-/// Appends all entries of both queues, oldest entry first. `describe` returns the description of an entry by
-/// id.
+/// Appends all entries of both queues, oldest first. `describe` returns the description of an entry.
 pub fn append_queues(text: &mut String, matching: &Matching, describe: impl Fn(u64) -> EntryDescription) {
     let (posted, unexpected) = (matching.tally().posted_now, matching.tally().unexpected_now);
     let engine = &matchpoint_process::settings().engine;

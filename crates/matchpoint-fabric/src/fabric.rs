@@ -16,7 +16,6 @@ use crate::patch::{Lock, Patch, data};
 use crate::queue::Queue;
 use crate::{locked, peer, report};
 
-/// A fabric of the core provider.
 pub struct Fabric {
     core: CString,
     ops: Patch<OpsFabric>,
@@ -24,12 +23,12 @@ pub struct Fabric {
 }
 
 impl Fabric {
-    /// Patches a fabric that the core provider has just opened. Returns `None` if an allocation fails.
+    /// Patches a new fabric of the core provider. Returns `None` if an allocation fails.
     ///
     /// # Safety
     /// `fid` is a fabric of the provider `core`.
     pub unsafe fn attach(fid: *mut FidFabric, core: CString) -> Option<()> {
-        // SAFETY: the table pointers (slots) belong to the open object.
+        // SAFETY: the slots belong to the open object.
         let this = object::allocate(|this| unsafe {
             let mut ops = Patch::new(&raw mut (*fid).ops, this, &None)?;
             let mut fid_ops = Patch::new(&raw mut (*fid).fid.ops, this, &None)?;
@@ -80,17 +79,17 @@ unsafe fn info_for_core(info: *const Info, core: &std::ffi::CStr) -> Option<Owne
     // SAFETY: the application passes a complete `fi_info`.
     let mut copy = unsafe { library().dupinfo(info) }?;
     copy.set_provider(core);
-    // SAFETY: `fi_dupinfo` copies a complete `fi_info` completely.
+    // SAFETY: `fi_dupinfo` returns a complete copy.
     unsafe {
         let info = &mut *copy.0;
         if is_single_host(core) {
             info.caps &= !flags::REMOTE_COMM;
             (*info.domain_attr).caps &= !flags::REMOTE_COMM;
         }
-        // The source of a message must be the address that replies are sent to.
+        // Replies must go to the source of a message.
         info.caps &= !flags::AV_USER_ID;
         (*info.domain_attr).caps &= !flags::AV_USER_ID;
-        // Matching needs the source of every message, even if the application does not request it.
+        // Matching needs the source of every message.
         info.caps |= flags::SOURCE;
         (*info.rx_attr).caps |= flags::SOURCE;
         // The lock of the domain serializes all calls.
@@ -105,12 +104,12 @@ unsafe extern "C" fn open_domain(
     to: *mut *mut FidDomain,
     context: *mut c_void,
 ) -> c_int {
-    // SAFETY: the call went through the patched table, so the data of the patch is valid.
+    // SAFETY: called through the patched table.
     let this = unsafe { data::<Fabric, _>((*fabric).ops) };
     // SAFETY: the application passes a complete `fi_info`.
     let Some(below) = (unsafe { info_for_core(info, &this.core) }) else { return -errno::ENOMEM };
     let open = this.ops.core().domain.expect("every fabric has domains");
-    // SAFETY: this calls a function of the core provider with the core provider's fabric.
+    // SAFETY: a core function, with its own fabric.
     let rc = call_core(|| unsafe { open(fabric, below.0, to, context) });
     if rc != 0 {
         return rc;
@@ -122,10 +121,9 @@ unsafe extern "C" fn open_domain(
     unsafe { object::finish_open(&raw mut (**to).fid, attach_domain(*to, this.core.clone(), lock)) }
 }
 
-/// `fi_trywait`. Completions of the provider do not wake a waiting thread.
+/// The provider's completions do not wake a waiting thread.
 unsafe extern "C" fn try_wait(fabric: *mut FidFabric, fids: *mut *mut Fid, count: c_int) -> c_int {
-    // SAFETY: the call went through the patched table, so the data of the patch is valid. All queues in
-    // `fids` are from domains of the patched fabric.
+    // SAFETY: called through the patched table. All queues in `fids` are from domains of this fabric.
     unsafe {
         let this = data::<Fabric, _>((*fabric).ops);
         for at in 0..usize::try_from(count).unwrap_or(0) {
@@ -139,7 +137,7 @@ unsafe extern "C" fn try_wait(fabric: *mut FidFabric, fids: *mut *mut Fid, count
 }
 
 unsafe fn attach_domain(fid: *mut FidDomain, core: CString, lock: Lock) -> Option<()> {
-    // SAFETY: the table pointers (slots) belong to the open object.
+    // SAFETY: the slots belong to the open object.
     let this = object::allocate(|this| unsafe {
         let mut ops = Patch::new(&raw mut (*fid).ops, this, &lock)?;
         let mut fid_ops = Patch::new(&raw mut (*fid).fid.ops, this, &lock)?;
@@ -166,9 +164,9 @@ unsafe extern "C" fn open_cq(
     to: *mut *mut FidCq,
     context: *mut c_void,
 ) -> c_int {
-    // SAFETY: the call went through the patched table, so the data of the patch is valid.
+    // SAFETY: called through the patched table.
     let (_guard, this) = unsafe { (lock::acquire((*domain).ops), data::<Domain, _>((*domain).ops)) };
-    // SAFETY: the core provider's function, with the application's arguments and another format; then a queue that was
+    // SAFETY: a core function, with the application's arguments and another format; then a queue that was
     // just opened.
     unsafe {
         let mut below = *attr;
@@ -178,7 +176,7 @@ unsafe extern "C" fn open_cq(
         if rc != 0 {
             return rc;
         }
-        // The application reads the wait object that the core provider chose.
+        // Reports the wait object that the core provider chose.
         (*attr).wait_obj = below.wait_obj;
         object::finish_open(&raw mut (**to).fid, Queue::attach(*to, (*attr).format, &this.lock))
     }
@@ -190,7 +188,7 @@ unsafe extern "C" fn open_av(
     to: *mut *mut FidAv,
     context: *mut c_void,
 ) -> c_int {
-    // SAFETY: called through the patched table; the core provider's function, with the same arguments.
+    // SAFETY: called through the patched table; a core function, with the same arguments.
     unsafe {
         let (_guard, this) = (lock::acquire((*domain).ops), data::<Domain, _>((*domain).ops));
         match this.ops.core().av_open.expect("only what is there is made to wait")(domain, attr, to, context)
@@ -207,7 +205,7 @@ unsafe extern "C" fn open_cntr(
     to: *mut *mut FidCntr,
     context: *mut c_void,
 ) -> c_int {
-    // SAFETY: called through the patched table; the core provider's function, with the same arguments.
+    // SAFETY: called through the patched table; a core function, with the same arguments.
     unsafe {
         let (_guard, this) = (lock::acquire((*domain).ops), data::<Domain, _>((*domain).ops));
         match this.ops.core().cntr_open.expect("only what is there is made to wait")(
@@ -225,12 +223,12 @@ unsafe extern "C" fn open_endpoint(
     to: *mut *mut FidEp,
     context: *mut c_void,
 ) -> c_int {
-    // SAFETY: the call went through the patched table, so the data of the patch is valid.
+    // SAFETY: called through the patched table.
     let (_guard, this) = unsafe { (lock::acquire((*domain).ops), data::<Domain, _>((*domain).ops)) };
     // SAFETY: the application passes a complete `fi_info`.
     let Some(below) = (unsafe { info_for_core(info, &this.core) }) else { return -errno::ENOMEM };
     let open = this.ops.core().endpoint.expect("every domain has endpoints");
-    // SAFETY: this calls a function of the core provider with the core provider's domain.
+    // SAFETY: a core function, with its own domain.
     let rc = call_core(|| unsafe { open(domain, below.0, to, context) });
     if rc != 0 {
         return rc;
@@ -248,8 +246,8 @@ unsafe extern "C" fn open_endpoint(
     errno::SUCCESS
 }
 
-/// Lets an engine match the messages of an endpoint. `Err` is the reason why the core provider must match the
-/// messages. In this case, the endpoint works without Matchpoint's provider.
+/// Lets an engine match the messages of an endpoint. After an error, the core provider matches the messages,
+/// and the endpoint is unchanged.
 unsafe fn attach_engine(
     this: &Domain,
     domain: *mut FidDomain,

@@ -1,14 +1,14 @@
 //! A libfabric provider that matches tagged messages with Matchpoint's engines.
 //!
-//! The provider works on top of a core provider, which transports the messages. `matchpoint run` loads the
-//! provider under unmodified programs and stock MPI libraries.
+//! The provider works on top of a core provider, which transports the messages, under unmodified programs and
+//! MPI libraries.
 //!
 //! 1. libfabric loads the library and calls [`fi_prov_ini`].
-//! 2. The provider replaces some function tables of the core provider's objects ([`patch`]). The application
-//!    calls through these tables.
-//! 3. The provider owns the receive queue of the core provider ([`peer`]). For each message, the core
-//!    provider requests the matching receive from the provider.
-//! 4. An engine finds the receive ([`matching`]). The core provider then completes the receive.
+//! 2. The provider replaces function tables of the core provider's objects ([`patch`]). The application calls
+//!    through these tables.
+//! 3. The provider owns the receive queue of the core provider ([`peer`]). The core provider requests the
+//!    receive of each message.
+//! 4. An engine finds the receive ([`matching`]). The core provider completes the receive.
 #![allow(unsafe_code)]
 
 pub mod abi;
@@ -42,7 +42,7 @@ pub extern "C" fn fi_prov_ini() -> *mut Provider {
     if library::find().is_none() {
         return ptr::null_mut();
     }
-    // After the report exists, a command may send the signal to this process.
+    // After the report exists, `matchpoint run` may send the signal.
     dump::install_handler();
     report::write();
     provider::provider()

@@ -1,8 +1,7 @@
 //! The libfabric that loaded the provider.
 //!
-//! A process may contain several versions of libfabric, with different symbol versions. A provider that links
-//! libfabric would bind to the oldest version. Functions are therefore looked up in the file that called
-//! `fi_prov_ini`.
+//! A process may contain several versions of libfabric, and a linked provider would bind to the oldest
+//! version. Functions are therefore looked up in the file that called `fi_prov_ini`.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr;
@@ -30,7 +29,7 @@ pub fn library() -> &'static Library {
 /// Finds the libfabric that calls this provider. Returns `None` if the caller lacks one of the functions.
 pub fn find() -> Option<&'static Library> {
     if LIBRARY.get().is_none() {
-        let _ = LIBRARY.set(load(caller()?)?);
+        let _ = LIBRARY.set(load_library(find_caller()?)?);
     }
     LIBRARY.get()
 }
@@ -43,14 +42,13 @@ unsafe extern "C" {
     fn _Unwind_GetIP(frame: *mut c_void) -> usize;
 }
 
-/// Returns an address in the caller of this library.
-fn caller() -> Option<*const c_void> {
-    /// Callback of the unwinder: stops at the first frame outside this library.
+fn find_caller() -> Option<*const c_void> {
+    /// Stops the unwinder at the first frame outside this library.
     unsafe extern "C" fn each(frame: *mut c_void, found: *mut c_void) -> c_int {
         // SAFETY: the unwinder passes a valid frame, and the address of the variable `found`.
         let (ip, found) =
             unsafe { (_Unwind_GetIP(frame) as *const c_void, &mut *found.cast::<*const c_void>()) };
-        if load_address(ip) == load_address(caller as *const c_void) {
+        if load_address(ip) == load_address(find_caller as *const c_void) {
             return 0;
         }
         *found = ip;
@@ -58,7 +56,7 @@ fn caller() -> Option<*const c_void> {
         5
     }
     let mut found: *const c_void = ptr::null();
-    // SAFETY: the callback gets the variable that it expects.
+    // SAFETY: the callback gets its variable.
     unsafe { _Unwind_Backtrace(each, (&raw mut found).cast()) };
     (!found.is_null()).then_some(found)
 }
@@ -73,7 +71,7 @@ fn load_address(address: *const c_void) -> *mut c_void {
     }
 }
 
-fn load(address: *const c_void) -> Option<Library> {
+fn load_library(address: *const c_void) -> Option<Library> {
     // SAFETY: an all-zero result is valid. `dladdr` does not read at the address.
     let handle = unsafe {
         let mut found: libc::Dl_info = std::mem::zeroed();
@@ -85,11 +83,11 @@ fn load(address: *const c_void) -> Option<Library> {
     // A libfabric linked into the executable has global symbols.
     let handle = if handle.is_null() { libc::RTLD_DEFAULT } else { handle };
     let symbol = |name: &CStr| {
-        // SAFETY: the handle stays open, because libfabric is not unloaded before its providers.
+        // SAFETY: libfabric stays loaded longer than its providers.
         let found = unsafe { libc::dlsym(handle, name.as_ptr()) };
         (!found.is_null()).then_some(found)
     };
-    // SAFETY: libfabric's functions have the declared types in every version of libfabric.
+    // SAFETY: the declared types are those of every libfabric.
     unsafe {
         let version: unsafe extern "C" fn() -> u32 = std::mem::transmute(symbol(c"fi_version")?);
         Some(Library {
@@ -107,7 +105,7 @@ fn load(address: *const c_void) -> Option<Library> {
 }
 
 impl Library {
-    /// Functions of a libfabric that is linked into the program, or of a substitute in a test.
+    /// A libfabric that is linked into the program, or a substitute in a test.
     pub const fn new(
         getinfo: GetInfo,
         open_fabric: OpenFabric,
@@ -136,7 +134,7 @@ impl Library {
         hints: *const Info,
     ) -> Result<*mut Info, c_int> {
         let mut found = ptr::null_mut();
-        // SAFETY: the caller fulfils the contract of this function.
+        // SAFETY: guaranteed by the caller.
         match unsafe { (self.getinfo)(version, node, service, flags, hints, &raw mut found) } {
             0 => Ok(found),
             rc => Err(rc),
@@ -153,7 +151,7 @@ impl Library {
         to: *mut *mut FidFabric,
         context: *mut c_void,
     ) -> c_int {
-        // SAFETY: the caller fulfils the contract of this function.
+        // SAFETY: guaranteed by the caller.
         unsafe { (self.open_fabric)(attr, to, context) }
     }
 
@@ -162,7 +160,7 @@ impl Library {
     /// # Safety
     /// `info` is null or complete.
     pub unsafe fn dupinfo(&self, info: *const Info) -> Option<OwnedInfo> {
-        // SAFETY: the caller fulfils the contract of this function.
+        // SAFETY: guaranteed by the caller.
         let copy = unsafe { (self.dupinfo)(info) };
         (!copy.is_null()).then_some(OwnedInfo(copy))
     }
@@ -174,7 +172,7 @@ pub struct OwnedInfo(pub *mut Info);
 impl OwnedInfo {
     /// Sets the provider name.
     pub fn set_provider(&mut self, name: &CStr) {
-        // SAFETY: an `fi_info` of `fi_dupinfo` is complete, and its strings are from `strdup`.
+        // SAFETY: an `fi_info` of `fi_dupinfo` is complete. Its strings are from `strdup`.
         unsafe { set_provider(self.0, Some(name)) };
     }
 }
@@ -191,7 +189,7 @@ impl Drop for OwnedInfo {
 /// # Safety
 /// `info` is complete and from libfabric.
 pub unsafe fn set_provider(info: *mut Info, name: Option<&CStr>) {
-    // SAFETY: the caller fulfils the contract of this function. libfabric's strings are from `strdup`.
+    // SAFETY: guaranteed by the caller. libfabric's strings are from `strdup`.
     unsafe {
         let slot = &raw mut (*(*info).fabric_attr).prov_name;
         libc::free((*slot).cast());

@@ -1,10 +1,9 @@
 //! The lock of a domain, for applications that call from several threads (`FI_THREAD_SAFE`).
 //!
 //! The core provider holds its locks while it requests a receive, and acquires the locks again when it starts
-//! a message. An owner outside the core provider cannot acquire these locks in the right order. The core
-//! provider is therefore opened with `FI_THREAD_DOMAIN`, and this lock serializes the calls. Every function
-//! of every object in the domain acquires this lock. If the application serializes its calls itself, there is
-//! no lock.
+//! a message. An outside owner cannot acquire these locks in the right order. The core provider is therefore
+//! opened with `FI_THREAD_DOMAIN`, and every function of every object in the domain acquires this lock. An
+//! application that serializes its calls has no lock.
 
 use std::sync::Arc;
 
@@ -22,7 +21,7 @@ pub fn new() -> Lock {
 
 /// A table with functions that can acquire the lock.
 pub trait Lockable: Table {
-    /// Replaces all functions of the table: each acquires the lock, then calls the original.
+    /// Replaces all functions of the table by functions that first acquire the lock.
     fn add_locking(&mut self);
 }
 
@@ -32,7 +31,7 @@ pub trait Lockable: Table {
 /// `table` is a patched table that outlives the guard.
 #[inline]
 pub unsafe fn acquire<'a, T: Table>(table: *const T) -> Guard<'a> {
-    // SAFETY: the caller fulfils the contract of this function. The patch holds the lock.
+    // SAFETY: guaranteed by the caller. The patch holds the lock.
     unsafe { lock_of(table) }.map(ReentrantMutex::lock)
 }
 
@@ -42,7 +41,7 @@ pub unsafe fn acquire<'a, T: Table>(table: *const T) -> Guard<'a> {
 /// The conditions of [`acquire`].
 #[inline]
 pub unsafe fn enter<'a, T: Table>(table: *const T) -> (Guard<'a>, &'a T) {
-    // SAFETY: the caller fulfils the contract of this function.
+    // SAFETY: guaranteed by the caller.
     unsafe { (acquire(table), original_table(table)) }
 }
 
@@ -51,11 +50,11 @@ pub unsafe fn enter<'a, T: Table>(table: *const T) -> (Guard<'a>, &'a T) {
 /// # Safety
 /// As for [`Patch::new`], but the table may be absent.
 pub unsafe fn lock_table<T: Lockable>(slot: *mut *mut T, lock: &Lock) -> Option<Patch<T>> {
-    // SAFETY: the caller fulfils the contract of this function.
+    // SAFETY: guaranteed by the caller.
     if lock.is_none() || unsafe { (*slot).is_null() } {
         return None;
     }
-    // SAFETY: the caller fulfils the contract of this function. The functions do not use the data.
+    // SAFETY: guaranteed by the caller. The functions do not use the data.
     let mut patch = unsafe { Patch::new(slot, std::ptr::null_mut(), lock) }?;
     patch.table().add_locking();
     patch.install();

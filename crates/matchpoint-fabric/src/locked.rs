@@ -1,4 +1,4 @@
-//! Other objects of a locked domain: all functions of these objects acquire the lock.
+//! Locked objects: all functions of these objects acquire the lock of the domain.
 
 use std::ffi::{c_int, c_void};
 use std::time::{Duration, Instant};
@@ -11,7 +11,6 @@ use crate::lock;
 use crate::object::{self, Object};
 use crate::patch::{Lock, Patch, original_table};
 
-/// Patched tables of one object, until it is closed.
 enum Tables {
     None,
     Cntr { _ops: Patch<OpsCntr> },
@@ -19,7 +18,6 @@ enum Tables {
     Endpoint { _all: Box<Endpoint> },
 }
 
-/// Patched tables of an endpoint.
 pub struct Endpoint {
     _msg: Option<Patch<OpsMsg>>,
     _tagged: Option<Patch<OpsTagged>>,
@@ -38,14 +36,13 @@ impl Object for LockedObject {
         &self.fid_ops
     }
 
-    // Only this patch is removed. The other patches stay installed, because they call the original functions.
+    // Only this patch: the other patches call the original functions anyway.
     fn set_installed(&mut self, is_installed: bool) {
         self.fid_ops.set_installed(is_installed);
     }
 }
 
-/// Makes an object acquire the lock. Returns `None` if an allocation fails; the caller then closes the
-/// object.
+/// Returns `None` if an allocation fails; the caller then closes the object.
 unsafe fn lock_object(fid: *mut Fid, lock: &Lock, tables: Option<Tables>) -> Option<()> {
     let _tables = tables?;
     let object = object::allocate(|address| {
@@ -60,7 +57,7 @@ unsafe fn lock_object(fid: *mut Fid, lock: &Lock, tables: Option<Tables>) -> Opt
     Some(())
 }
 
-/// Makes the common functions of an object acquire the lock, except `close`.
+/// Locks all common functions except `close`.
 fn lock_functions(table: &mut Ops) {
     table.bind = table.bind.and(Some(bind));
     table.control = table.control.and(Some(control));
@@ -71,7 +68,7 @@ fn lock_functions(table: &mut Ops) {
 /// # Safety
 /// The core provider has just opened the object, in a domain with this lock.
 pub unsafe fn lock_counter(cntr: *mut FidCntr, lock: &Lock) -> Option<()> {
-    // SAFETY: the table pointers (slots) belong to the open object.
+    // SAFETY: the slots belong to the open object.
     unsafe {
         let ops = lock::lock_table(&raw mut (*cntr).ops, lock).map(|mut ops: Patch<OpsCntr>| {
             ops.table().wait = ops.table().wait.and(Some(wait_for_counter));
@@ -86,7 +83,7 @@ pub unsafe fn lock_counter(cntr: *mut FidCntr, lock: &Lock) -> Option<()> {
 /// # Safety
 /// The conditions of [`lock_counter`].
 pub unsafe fn lock_address_vector(av: *mut FidAv, lock: &Lock) -> Option<()> {
-    // SAFETY: the table pointers (slots) belong to the open object.
+    // SAFETY: the slots belong to the open object.
     unsafe {
         let ops = lock::lock_table(&raw mut (*av).ops, lock);
         lock_object(&raw mut (*av).fid, lock, ops.map(|_ops| Tables::AddressVector { _ops }))
@@ -98,7 +95,7 @@ pub unsafe fn lock_address_vector(av: *mut FidAv, lock: &Lock) -> Option<()> {
 /// # Safety
 /// The conditions of [`lock_counter`].
 pub unsafe fn lock_registration(mr: *mut FidMr, lock: &Lock) -> Option<()> {
-    // SAFETY: the table pointers (slots) belong to the open object.
+    // SAFETY: the slots belong to the open object.
     unsafe { lock_object(&raw mut (*mr).fid, lock, Some(Tables::None)) }
 }
 
@@ -107,7 +104,7 @@ pub unsafe fn lock_registration(mr: *mut FidMr, lock: &Lock) -> Option<()> {
 /// # Safety
 /// The conditions of [`lock_counter`].
 pub unsafe fn lock_endpoint(ep: *mut FidEp, lock: &Lock) -> Option<()> {
-    // SAFETY: the table pointers (slots) belong to the open object.
+    // SAFETY: the slots belong to the open object.
     unsafe {
         let mut ops = Patch::new(&raw mut (*ep).ops, std::ptr::null_mut(), lock)?;
         let table = ops.table();
@@ -127,7 +124,7 @@ pub unsafe fn lock_endpoint(ep: *mut FidEp, lock: &Lock) -> Option<()> {
 }
 
 unsafe extern "C" fn bind(fid: *mut Fid, to: *mut Fid, flags: u64) -> c_int {
-    // SAFETY: the call went through the object's patched table, so the data of the patch is valid.
+    // SAFETY: called through the object's patched table.
     unsafe {
         let (_guard, core) = lock::enter((*fid).ops);
         core.bind.expect("only what is there is made to wait")(fid, to, flags)
@@ -135,7 +132,7 @@ unsafe extern "C" fn bind(fid: *mut Fid, to: *mut Fid, flags: u64) -> c_int {
 }
 
 unsafe extern "C" fn control(fid: *mut Fid, command: c_int, argument: *mut c_void) -> c_int {
-    // SAFETY: the call went through the object's patched table, so the data of the patch is valid.
+    // SAFETY: called through the object's patched table.
     unsafe {
         let (_guard, core) = lock::enter((*fid).ops);
         core.control.expect("only what is there is made to wait")(fid, command, argument)
@@ -143,8 +140,7 @@ unsafe extern "C" fn control(fid: *mut Fid, command: c_int, argument: *mut c_voi
 }
 
 unsafe extern "C" fn cancel(fid: *mut Fid, context: *mut c_void) -> isize {
-    // SAFETY: the call went through the object's patched table, so the data of the patch is valid, an
-    // endpoint.
+    // SAFETY: called through the endpoint's patched table.
     unsafe {
         let (_guard, core) = lock::enter((*fid.cast::<FidEp>()).ops);
         core.cancel.expect("only what is there is made to wait")(fid, context)
@@ -158,8 +154,7 @@ unsafe extern "C" fn getopt(
     value: *mut c_void,
     len: *mut usize,
 ) -> c_int {
-    // SAFETY: the call went through the object's patched table, so the data of the patch is valid, an
-    // endpoint.
+    // SAFETY: called through the endpoint's patched table.
     unsafe {
         let (_guard, core) = lock::enter((*fid.cast::<FidEp>()).ops);
         core.getopt.expect("only what is there is made to wait")(fid, level, option, value, len)
@@ -173,19 +168,18 @@ unsafe extern "C" fn setopt(
     value: *const c_void,
     len: usize,
 ) -> c_int {
-    // SAFETY: the call went through the object's patched table, so the data of the patch is valid, an
-    // endpoint.
+    // SAFETY: called through the endpoint's patched table.
     unsafe {
         let (_guard, core) = lock::enter((*fid.cast::<FidEp>()).ops);
         core.setopt.expect("only what is there is made to wait")(fid, level, option, value, len)
     }
 }
 
-/// Waits for a counter by polling: a wait under the lock would block the threads that increment the counter.
+/// Polls, because a wait under the lock would block the threads that increment the counter.
 unsafe extern "C" fn wait_for_counter(cntr: *mut FidCntr, threshold: u64, timeout: c_int) -> c_int {
     let end = u64::try_from(timeout).ok().map(|ms| Instant::now() + Duration::from_millis(ms));
     loop {
-        // SAFETY: the call went through the patched table of the counter, so the data of the patch is valid.
+        // SAFETY: called through the counter's patched table.
         let (value, errors) = unsafe {
             let _guard = lock::acquire((*cntr).ops);
             let core = original_table((*cntr).ops);
@@ -204,8 +198,7 @@ unsafe extern "C" fn wait_for_counter(cntr: *mut FidCntr, threshold: u64, timeou
     }
 }
 
-/// Memory registrations in a locked domain: every function that creates a registration also locks the
-/// registration.
+/// Memory registrations: every function that creates a registration also locks the registration.
 pub mod registrations {
     use libc::iovec;
 
@@ -226,8 +219,7 @@ pub mod registrations {
         if rc != 0 {
             return rc;
         }
-        // SAFETY: the core provider has just created the registration, through the patched table of the
-        // domain.
+        // SAFETY: a new registration, created through the domain's patched table.
         unsafe {
             let lock: Lock = crate::patch::shared_lock((*domain).mr);
             object::finish_open(&raw mut (**mr).fid, lock_registration(*mr, &lock))
@@ -246,7 +238,7 @@ pub mod registrations {
         context: *mut c_void,
     ) -> c_int {
         let domain = fid.cast::<FidDomain>();
-        // SAFETY: the call went through the patched table of the domain, so the data of the patch is valid.
+        // SAFETY: called through the domain's patched table.
         unsafe {
             let (_guard, core) = lock::enter((*domain).mr);
             let reg = core.reg.expect("only what is there is made to wait");
@@ -266,7 +258,7 @@ pub mod registrations {
         context: *mut c_void,
     ) -> c_int {
         let domain = fid.cast::<FidDomain>();
-        // SAFETY: the call went through the patched table of the domain, so the data of the patch is valid.
+        // SAFETY: called through the domain's patched table.
         unsafe {
             let (_guard, core) = lock::enter((*domain).mr);
             let regv = core.regv.expect("only what is there is made to wait");
@@ -281,7 +273,7 @@ pub mod registrations {
         mr: *mut *mut FidMr,
     ) -> c_int {
         let domain = fid.cast::<FidDomain>();
-        // SAFETY: the call went through the patched table of the domain, so the data of the patch is valid.
+        // SAFETY: called through the domain's patched table.
         unsafe {
             let (_guard, core) = lock::enter((*domain).mr);
             let regattr = core.regattr.expect("only what is there is made to wait");

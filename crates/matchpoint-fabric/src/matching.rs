@@ -1,11 +1,11 @@
 //! An engine under libfabric's matching rule: 64-bit tags with ignore masks, one source or any source.
 //!
-//! Short queues are searched without the engine ([`ShortQueues`]).
+//! [`ShortQueues`] search short queues without the engine.
 //!
 //! MPI libraries reserve one or two bits of the tag and ignore these bits in *every* receive. Taken
 //! literally, every receive would be a wildcard, and no engine would use its fastest path. [`Matching`]
-//! therefore determines the *common mask*: the bits that all receives ignore. `Matching` clears these bits in
-//! tags before the engine compares tags. A receive without MPI's wildcards is then exact in the engine.
+//! therefore clears the *common mask*, the bits that all receives ignore, in all tags. A receive without
+//! MPI's wildcards is then exact in the engine.
 
 use matchpoint::engines::{self, NameError};
 use matchpoint::{
@@ -20,12 +20,12 @@ use crate::criteria::Criteria;
 use crate::short_queues::{ShortEntry, ShortQueues};
 use crate::sources::Sources;
 
-/// All tagged messages of an endpoint have one context, because libfabric has no contexts.
+/// libfabric has no contexts.
 const CONTEXT: ContextId = ContextId(0);
 
-/// Number of receives that must ignore more bits before the common mask becomes wider.
+/// Receives that must ignore more bits before the common mask becomes wider.
 const AGREEING_POSTS: u64 = 64;
-/// Maximum number of entries that move back from the engine to the short queues.
+/// Maximum entries that move back from the engine to the short queues.
 const SHORTEN_MAX: usize = 8;
 
 /// Data of queued entries, by id.
@@ -36,8 +36,8 @@ pub trait EntryData {
     fn tag(&self, message: u64) -> u64;
     /// The source of an unexpected message, if known.
     fn source(&self, message: u64) -> Addr;
-    /// The source with which the message is queued. An endpoint without directed receives does not update a queued
-    /// message when its source becomes known.
+    /// The source with which the message is queued: an endpoint without directed receives does not update a
+    /// source that becomes known.
     fn queued_source(&self, message: u64) -> Addr {
         self.source(message)
     }
@@ -45,21 +45,20 @@ pub trait EntryData {
 
 /// An engine, and the common mask of its receives.
 pub struct Matching {
-    /// The posted and the unexpected queue while both are short. The engine is then empty.
+    /// While both queues are short, the engine is empty.
     short: ShortQueues,
     is_short: bool,
     engine: Box<dyn Engine>,
     sources: Sources,
-    /// The common mask. The bits of the mask are cleared in all tags of the engine. Every receive in the
-    /// engine ignores these bits.
+    /// Cleared in all tags of the engine, and ignored by every receive in the engine.
     common_mask: u64,
-    /// The bits that all recent receives and probes ignore, and the number of recent receives and probes.
+    /// The bits that all recent receives and probes ignore, and their number.
     recent: (u64, u64),
     observer: Observer,
-    /// True after the engine's table was full; `hybrid` replaced the engine.
+    /// The engine's table was full, and `hybrid` replaced the engine.
     fell_back: bool,
-    /// True if messages with a known source are queued without source, because the engine had no memory. In
-    /// this state the short queues are not used, because only calls of the engine check the flag.
+    /// Messages with a known source are queued without source, because the engine had no memory. Meanwhile
+    /// the short queues are not used: only calls of the engine check the flag.
     has_pending_sources: bool,
 }
 
@@ -116,7 +115,7 @@ impl Matching {
             return Err(Refused::Memory);
         }
         let is_nearly_empty = self.observe_mask(criteria.ignore, entries)?;
-        let receive = Receive::new(RecvId(id), self.selector(criteria)?);
+        let receive = Receive::new(RecvId(id), self.make_selector(criteria)?);
         let outcome = match self.engine.post(receive) {
             Err(Refused::Full) => {
                 self.fall_back(entries)?;
@@ -168,7 +167,7 @@ impl Matching {
         // The message must not overtake messages with a pending source.
         let addr = if self.has_pending_sources { ADDR_UNSPEC } else { addr };
         let source = self.sources.number(addr)?;
-        let message = self.message(id, source, tag);
+        let message = self.make_message(id, source, tag);
         let outcome = match self.engine.arrive_message(message) {
             Err(Refused::Full) => {
                 self.fall_back(entries)?;
@@ -181,10 +180,7 @@ impl Matching {
         Ok(outcome)
     }
 
-    /// Finds the message that a receive with these criteria would take. With `take`, the message is removed.
-    ///
-    /// # Errors
-    /// The conditions of [`post`](Matching::post).
+    /// Finds the message that a receive with these criteria would take. `take` removes the message.
     pub fn probe(
         &mut self,
         criteria: Criteria,
@@ -198,7 +194,7 @@ impl Matching {
             Some(Ok(found)) => found,
             _ => {
                 let is_nearly_empty = self.observe_mask(criteria.ignore, entries)?;
-                let selector = self.selector(criteria)?;
+                let selector = self.make_selector(criteria)?;
                 let found =
                     if take { self.engine.matched_probe(&selector) } else { self.engine.probe(&selector) };
                 if is_nearly_empty {
@@ -211,13 +207,13 @@ impl Matching {
         Ok(found)
     }
 
-    /// Cancels a receive. Returns true if the receive was posted.
+    /// Cancels a receive. Returns false if the receive was not posted.
     pub fn cancel(&mut self, id: u64, entries: &impl EntryData) -> bool {
         let was_posted = if self.is_short {
             self.short.cancel(id)
         } else {
-            // The source of a posted receive has a number, so this call cannot fail.
-            self.selector(entries.criteria(id))
+            // A posted receive has a number for its source, so this call cannot fail.
+            self.make_selector(entries.criteria(id))
                 .is_ok_and(|selector| self.engine.cancel(&Receive::new(RecvId(id), selector)))
         };
         if was_posted {
@@ -226,7 +222,7 @@ impl Matching {
         was_posted
     }
 
-    /// Removes a message. Returns true if the message was in the unexpected queue.
+    /// Removes a message. Returns false if the message was not queued.
     pub fn retract(&mut self, id: u64, entries: &impl EntryData) -> bool {
         let was_queued = if self.is_short {
             self.short.retract(id)
@@ -240,24 +236,22 @@ impl Matching {
         was_queued
     }
 
-    /// Returns the message as the engine stores it.
     fn queued_message(&mut self, id: u64, entries: &impl EntryData) -> Message {
         let mut source = self.sources.number(entries.queued_source(id)).unwrap_or(Rank::UNKNOWN);
         if self.has_pending_sources {
-            // The engine stores a message with a pending source without the source.
+            // A message with a pending source is stored without source.
             self.engine.visit(Queue::Unexpected, &mut |entry| match entry {
                 Entry::Message(message) if message.id == MsgId(id) => source = message.envelope.source,
                 _ => {}
             });
         }
-        self.message(id, source, entries.tag(id))
+        self.make_message(id, source, entries.tag(id))
     }
 
-    /// Sets the source of an unexpected message that becomes known. Returns the receive that the message
-    /// takes, or `None` if the message keeps its place in the queue.
+    /// Sets the source of an unexpected message. Returns the receive that the message takes, if any.
     ///
-    /// If an allocation fails, the source becomes [pending](Matching::has_pending_sources), and all sources
-    /// set later also become pending.
+    /// If an allocation fails, this source and all later sources become
+    /// [pending](Matching::has_pending_sources).
     pub fn readdress(&mut self, id: u64, addr: Addr, entries: &impl EntryData) -> Option<u64> {
         if self.has_pending_sources {
             return None;
@@ -269,7 +263,7 @@ impl Matching {
     }
 
     fn set_source(&mut self, id: u64, addr: Addr, entries: &impl EntryData) -> Result<Option<u64>, Refused> {
-        let without_source = self.message(id, Rank::UNKNOWN, entries.tag(id));
+        let without_source = self.make_message(id, Rank::UNKNOWN, entries.tag(id));
         let source = self.sources.number(addr)?;
         let receive = match self.is_short {
             true => self.short.readdress(id, addr),
@@ -284,27 +278,24 @@ impl Matching {
         Ok(receive)
     }
 
-    /// Returns true if queued messages have a pending source.
+    /// True if queued messages have a pending source.
     ///
-    /// While sources are pending, arriving messages are queued without source, so that no message overtakes.
-    /// Receives and probes are refused: a receive could take a message that an earlier receive selects by
-    /// source.
+    /// Then arriving messages are queued without source, so that no message overtakes. Receives and probes
+    /// are refused: a receive could take a message that an earlier receive selects by source.
     pub fn has_pending_sources(&self) -> bool {
         self.has_pending_sources
     }
 
-    /// The error code of a refused receive or probe. With `-FI_EAGAIN`, the application retries after
-    /// progress, and progress sets pending sources.
+    /// The error code of a refused receive or probe. After `-FI_EAGAIN` the application retries, and progress
+    /// sets pending sources.
     #[cold]
     pub fn refusal_code(&self) -> isize {
         -((if self.has_pending_sources { errno::EAGAIN } else { errno::ENOMEM }) as isize)
     }
 
-    /// Sets pending sources, oldest message first, until a message takes a receive. Returns this message and
-    /// that receive.
+    /// Sets pending sources, oldest message first, until a message takes a receive. Returns both.
     ///
-    /// Returns `None` if no source is pending, or if an allocation still fails. Each step visits all
-    /// unexpected messages: O(queue length).
+    /// Returns `None` if no source is pending, or if an allocation still fails. Each step is O(queue length).
     pub fn set_next_pending_source(&mut self, entries: &impl EntryData) -> Option<(u64, u64)> {
         while self.has_pending_sources {
             let Some((message, addr)) = self.oldest_pending(entries) else {
@@ -320,7 +311,6 @@ impl Matching {
         None
     }
 
-    /// The oldest message with a pending source, and the source.
     fn oldest_pending(&self, entries: &impl EntryData) -> Option<(u64, Addr)> {
         let mut oldest = None;
         let mut check = |id: u64, is_without_source: bool| {
@@ -362,26 +352,26 @@ impl Matching {
         State { engine: &*self.engine, tally: self.observer.tally, fell_back: self.fell_back }
     }
 
-    fn message(&self, id: u64, source: Rank, tag: u64) -> Message {
+    fn make_message(&self, id: u64, source: Rank, tag: u64) -> Message {
         Message::new(MsgId(id), Envelope::new(CONTEXT, source, Tag(tag & !self.common_mask)))
     }
 
-    /// The selector of a receive. The bits of the common mask are zero in the engine's tags, so the selector
-    /// may ignore these bits. A mask of all bits lets the engine recognize any tag.
+    /// The engine's tags have zeros in the common mask, so the selector may ignore these bits. A mask of all
+    /// bits lets the engine recognize any tag.
     #[inline]
-    fn selector(&mut self, criteria: Criteria) -> Result<Selector, Refused> {
+    fn make_selector(&mut self, criteria: Criteria) -> Result<Selector, Refused> {
         let source = self.sources.number(criteria.addr)?;
         let ignore =
             if criteria.ignore & !self.common_mask == 0 { 0 } else { criteria.ignore | self.common_mask };
         Ok(Selector::of(Pair::new(CONTEXT, source), criteria.tag & !self.common_mask, ignore))
     }
 
-    /// Updates the statistics of ignore masks before a receive or probe in the engine. Returns true if the
-    /// engine is nearly empty.
+    /// Updates the statistics of ignore masks before a receive or probe. Returns true if the engine is nearly
+    /// empty.
     ///
-    /// If a receive compares a bit of the common mask, the mask is narrowed immediately, which costs a pass
-    /// over the queues. The mask is widened again only after four times as many posts agree: amortized O(1)
-    /// per post. (Open MPI ignores one bit everywhere except in the acknowledgement of a synchronous send.)
+    /// A receive that compares a bit of the common mask narrows the mask at once, in one pass over the
+    /// queues. Only four times as many posts that agree widen the mask again: amortized O(1) per post. (Open
+    /// MPI ignores one bit everywhere except in the acknowledgement of a synchronous send.)
     #[inline]
     fn observe_mask(&mut self, ignore: u64, entries: &impl EntryData) -> Result<bool, Refused> {
         if self.is_short {
@@ -419,7 +409,7 @@ impl Matching {
             all
         };
         if common_mask != self.common_mask {
-            self.rebuild(None, common_mask, entries)?;
+            self.reinsert_entries(None, common_mask, entries)?;
         }
         Ok(false)
     }
@@ -428,10 +418,9 @@ impl Matching {
     fn fall_back(&mut self, entries: &impl EntryData) -> Result<(), Refused> {
         self.fell_back = true;
         let hybrid = engines::create("hybrid").expect("the registry has it");
-        self.rebuild(Some(hybrid), self.common_mask, entries)
+        self.reinsert_entries(Some(hybrid), self.common_mask, entries)
     }
 
-    /// Moves all entries from the short queues to the engine.
     #[cold]
     fn move_to_engine(&mut self) -> Result<(), Refused> {
         let agreed = self.short.posted().iter().fold(self.recent.0, |all, entry| all & entry.criteria.ignore);
@@ -460,18 +449,18 @@ impl Matching {
     fn fill_engine(&mut self) -> Result<(), Refused> {
         for at in 0..self.short.posted().len() {
             let ShortEntry { id, criteria } = self.short.posted()[at];
-            let selector = self.selector(criteria)?;
+            let selector = self.make_selector(criteria)?;
             self.engine.post(Receive::new(RecvId(id), selector))?;
         }
         for at in 0..self.short.unexpected().len() {
             let ShortEntry { id, criteria } = self.short.unexpected()[at];
             let source = self.sources.number(criteria.addr)?;
-            self.engine.arrive_message(self.message(id, source, criteria.tag))?;
+            self.engine.arrive_message(self.make_message(id, source, criteria.tag))?;
         }
         Ok(())
     }
 
-    /// Moves the few entries left after a burst back to the short queues.
+    /// Moves the few entries left after a burst back.
     #[cold]
     fn move_to_short_queues(&mut self, entries: &impl EntryData) {
         let (short, sources) = (&mut self.short, &self.sources);
@@ -496,7 +485,7 @@ impl Matching {
     ///
     /// No entries match during the call: no queued entries matched before, and all receives ignore the bits
     /// of a wider mask.
-    fn rebuild(
+    fn reinsert_entries(
         &mut self,
         engine: Option<Box<dyn Engine>>,
         common_mask: u64,
@@ -519,12 +508,12 @@ impl Matching {
         }
         self.common_mask = common_mask;
         for id in receives {
-            let receive = Receive::new(RecvId(id), self.selector(entries.criteria(id))?);
+            let receive = Receive::new(RecvId(id), self.make_selector(entries.criteria(id))?);
             let taken = self.engine.post(receive)?;
             debug_assert!(taken.is_none(), "nothing matched before");
         }
         for (id, source) in messages {
-            let taken = self.engine.arrive_message(self.message(id, source, entries.tag(id)))?;
+            let taken = self.engine.arrive_message(self.make_message(id, source, entries.tag(id)))?;
             debug_assert!(taken.is_none(), "nothing matched before");
         }
         Ok(())

@@ -1,5 +1,4 @@
-//! Provider data of a core object: allocated after the core provider opens the object, freed after it closes the
-//! object.
+//! Provider data of a core object, allocated after the object opens and freed after the object closes.
 
 use std::ffi::{c_int, c_void};
 
@@ -11,13 +10,11 @@ pub trait Object: Sized {
     /// The patch that contains [`close`].
     fn fid_ops(&self) -> &Patch<Ops>;
 
-    /// Installs or removes the patched tables.
     fn set_installed(&mut self, is_installed: bool);
 }
 
-/// Allocates an object. `make` receives the object's address, because patches point to their data.
-///
-/// The patched tables are not installed yet. Returns `None` if `make` had no memory.
+/// Allocates an object without installing its patched tables. `make` receives the address, because patches
+/// point to their data. Returns `None` if `make` had no memory.
 pub fn allocate<O>(make: impl FnOnce(*mut c_void) -> Option<O>) -> Option<*mut O> {
     let address = Box::into_raw(Box::<O>::new_uninit());
     let Some(object) = make(address.cast()) else {
@@ -30,8 +27,7 @@ pub fn allocate<O>(make: impl FnOnce(*mut c_void) -> Option<O>) -> Option<*mut O
     Some(address.cast())
 }
 
-/// Finishes the open call of a core object. If an allocation for the patches failed, closes the object and
-/// returns `-FI_ENOMEM`.
+/// Finishes the open call of a core object. Without patches, closes the object and returns `-FI_ENOMEM`.
 ///
 /// # Safety
 /// The object is open and has the core provider's tables. The application does not have the object yet.
@@ -39,13 +35,12 @@ pub unsafe fn finish_open(fid: *mut Fid, attached: Option<()>) -> c_int {
     if attached.is_some() {
         return errno::SUCCESS;
     }
-    // SAFETY: the caller fulfils the contract of this function.
+    // SAFETY: guaranteed by the caller.
     unsafe { (*(*fid).ops).close.map(|close| close(fid)) };
     -errno::ENOMEM
 }
 
-/// Closes an object and frees its provider data. If the core provider fails to close the object, object and
-/// data stay unchanged.
+/// Closes an object and frees its provider data. If the core provider fails to close, both stay unchanged.
 pub unsafe extern "C" fn close<O: Object>(fid: *mut Fid) -> c_int {
     // SAFETY: the application calls through a table of an `O` that `allocate` made. The lock outlives the patch. After
     // the core provider closes the object, no reference to the data remains.
@@ -81,7 +76,7 @@ mod tests {
 
     #[test]
     fn open_without_memory_closes_object() {
-        // SAFETY: an all-zero table is valid: zero means an absent function.
+        // SAFETY: zeros are a table without functions.
         let mut ops: Ops = unsafe { std::mem::zeroed() };
         ops.close = Some(close_core);
         let mut fid = Fid { class: 0, context: ptr::null_mut(), ops: &raw mut ops };

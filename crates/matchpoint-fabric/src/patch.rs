@@ -1,8 +1,7 @@
 //! Replaced function tables of core objects.
 //!
-//! The application uses the core provider's objects. To change a function, a patch installs a copy of the
-//! object's table in which the function is replaced. Other functions of the table have no additional cost. A
-//! header before the copy holds the data of the replaced functions. A replaced function finds the data from
+//! To change a function, a patch installs a copy of the object's table with the function replaced. Other
+//! functions cost nothing. A header before the copy holds the data. A replaced function finds the data from
 //! the table of the call.
 
 use std::alloc::Layout;
@@ -12,25 +11,22 @@ use std::sync::Arc;
 
 use parking_lot::ReentrantMutex;
 
-/// The lock of a domain. `None` if the application serializes its calls. The lock is reentrant, because the
-/// core provider calls through its own tables.
+/// `None` if the application serializes its calls. The lock is reentrant, because the core provider calls
+/// through its own tables.
 pub type Lock = Option<Arc<ReentrantMutex<()>>>;
 
-/// The header before a patched table.
 #[repr(C)]
 struct Header {
-    /// The lock of the domain, or null. The patch keeps the lock alive.
+    /// Null without a lock. The patch keeps the lock alive.
     lock: *const ReentrantMutex<()>,
-    /// The data of the replaced functions.
     data: *mut c_void,
-    /// The original table.
     original: *mut c_void,
-    /// Padding that keeps the alignment of the table.
+    /// Keeps the alignment of the table.
     _padding: usize,
 }
 
 const HEADER: usize = size_of::<Header>();
-/// Maximum plausible size of a table in bytes. Tables of libfabric are much smaller.
+/// Maximum plausible bytes of a table. libfabric's tables are much smaller.
 const SIZE_MAX: usize = 4096;
 
 /// A function table that begins with its size in bytes.
@@ -55,7 +51,7 @@ impl<T: Table> Patch<T> {
     /// # Safety
     /// `slot` points to an object's pointer to a table of this type, and stays valid as long as the patch.
     pub unsafe fn new(slot: *mut *mut T, data: *mut c_void, lock: &Lock) -> Option<Self> {
-        // SAFETY: the caller fulfils the contract of this function.
+        // SAFETY: guaranteed by the caller.
         let original = unsafe { *slot };
         // SAFETY: a table begins with its size.
         let size = match unsafe { *original.cast::<usize>() } {
@@ -78,34 +74,30 @@ impl<T: Table> Patch<T> {
         Some(Patch { slot, original, block, layout, _lock: lock.clone() })
     }
 
-    /// The patched table; callers replace functions in this table.
+    /// The patched table, for the caller's replacements.
     pub fn table(&mut self) -> &mut T {
-        // SAFETY: the block contains a whole `T`, copied or zeroed. All bits of the core provider's table are valid,
-        // and so are zeros. The borrow is of this patch.
+        // SAFETY: the block contains a whole `T`, copied or zeroed, and zeros are valid. The borrow is of
+        // this patch.
         unsafe { &mut *self.block.add(HEADER).cast() }
     }
 
-    /// The original table.
     #[inline]
     pub fn core(&self) -> &T {
-        // SAFETY: the core provider's tables live while it is loaded. If a table is shorter than `T`, only
-        // functions are read that every version of libfabric has.
+        // SAFETY: the core provider's tables live while it is loaded. From a table shorter than `T`, only
+        // functions of every libfabric are read.
         unsafe { &*self.original }
     }
 
-    /// Installs the patched table.
     pub fn install(&mut self) {
         // SAFETY: the slot is valid as long as the patch.
         unsafe { *self.slot = self.block.add(HEADER).cast() };
     }
 
-    /// Installs the original table.
     pub fn restore(&mut self) {
         // SAFETY: the slot is valid as long as the patch.
         unsafe { *self.slot = self.original };
     }
 
-    /// Installs the patched or the original table.
     pub fn set_installed(&mut self, is_installed: bool) {
         if is_installed { self.install() } else { self.restore() }
     }
@@ -118,7 +110,7 @@ impl<T: Table> Drop for Patch<T> {
     }
 }
 
-unsafe fn header<'a, T: Table>(table: *const T) -> &'a Header {
+unsafe fn header_of<'a, T: Table>(table: *const T) -> &'a Header {
     // SAFETY: the caller passes a live patched table.
     unsafe { &*table.cast::<Header>().sub(1) }
 }
@@ -129,19 +121,18 @@ unsafe fn header<'a, T: Table>(table: *const T) -> &'a Header {
 /// `table` is a live patched table with data of type `O`. No other reference to the data exists.
 #[inline]
 pub unsafe fn data<'a, O, T: Table>(table: *const T) -> &'a mut O {
-    // SAFETY: the caller fulfils the contract of this function.
+    // SAFETY: guaranteed by the caller.
     unsafe { &mut *data_at(table) }
 }
 
-/// The address of the data, for fields that threads share while another thread has a reference to the other
-/// fields.
+/// The address of the data, while another thread has a reference to other fields.
 ///
 /// # Safety
 /// `table` is a live patched table with data of type `O`.
 #[inline]
 pub unsafe fn data_at<O, T: Table>(table: *const T) -> *mut O {
-    // SAFETY: the caller fulfils the contract of this function.
-    unsafe { header(table).data.cast() }
+    // SAFETY: guaranteed by the caller.
+    unsafe { header_of(table).data.cast() }
 }
 
 /// The original table of a patch, from its table.
@@ -150,8 +141,8 @@ pub unsafe fn data_at<O, T: Table>(table: *const T) -> *mut O {
 /// `table` is a live patched table.
 #[inline]
 pub unsafe fn original_table<'a, T: Table>(table: *const T) -> &'a T {
-    // SAFETY: the caller fulfils the contract of this function. The original table has this type.
-    unsafe { &*header(table).original.cast() }
+    // SAFETY: guaranteed by the caller. The original table has this type.
+    unsafe { &*header_of(table).original.cast() }
 }
 
 /// The lock of a patch, from its table.
@@ -160,9 +151,8 @@ pub unsafe fn original_table<'a, T: Table>(table: *const T) -> &'a T {
 /// The conditions of [`original_table`].
 #[inline]
 pub unsafe fn lock_of<'a, T: Table>(table: *const T) -> Option<&'a ReentrantMutex<()>> {
-    // SAFETY: the caller fulfils the contract of this function. The pointer is null, or valid as long as the
-    // patch.
-    unsafe { header(table).lock.as_ref() }
+    // SAFETY: guaranteed by the caller. The pointer is null, or valid as long as the patch.
+    unsafe { header_of(table).lock.as_ref() }
 }
 
 /// A shared handle of the lock, for an object that may outlive the patch.
@@ -170,10 +160,9 @@ pub unsafe fn lock_of<'a, T: Table>(table: *const T) -> Option<&'a ReentrantMute
 /// # Safety
 /// The conditions of [`original_table`].
 pub unsafe fn shared_lock<T: Table>(table: *const T) -> Lock {
-    // SAFETY: the caller fulfils the contract of this function. The pointer is from an `Arc` that the patch
-    // holds.
+    // SAFETY: guaranteed by the caller. The pointer is from an `Arc` that the patch holds.
     unsafe {
-        let lock = header(table).lock;
+        let lock = header_of(table).lock;
         (!lock.is_null()).then(|| {
             Arc::increment_strong_count(lock);
             Arc::from_raw(lock)

@@ -1,5 +1,5 @@
-//! Pools of objects that never move. Objects are allocated in chunks and reused. The address of an object is
-//! its id in engines and core providers.
+//! Pools of objects that never move, because the address of an object is its id in engines and core
+//! providers.
 
 use std::alloc::Layout;
 use std::ptr;
@@ -11,14 +11,13 @@ const CHUNK: usize = 64;
 /// # Safety
 /// The all-zero bit pattern is a valid, free object.
 pub unsafe trait Slot {
-    /// The link of the free list. The link belongs to the pool while the object is free.
+    /// The link of the free list, used while the object is free.
     fn link(&mut self) -> &mut *mut Self;
 
-    /// Initializes a zeroed object at its final address. The pool calls this function once.
+    /// Initializes a zeroed object, once, at its final address.
     fn init(&mut self) {}
 }
 
-/// All objects of one type of an endpoint.
 pub struct Pool<T: Slot> {
     chunks: Vec<*mut T>,
     free: *mut T,
@@ -27,17 +26,15 @@ pub struct Pool<T: Slot> {
 impl<T: Slot> Pool<T> {
     const LAYOUT: Layout = Layout::new::<[T; CHUNK]>();
 
-    /// An empty pool.
     pub fn new() -> Self {
         Pool { chunks: Vec::new(), free: ptr::null_mut() }
     }
 
-    /// Returns the object that [`take`](Pool::take) takes next. The object stays free. Returns `None` if an
-    /// allocation fails.
+    /// Returns the object that [`take`](Pool::take) takes next. Returns `None` if an allocation fails.
     #[inline]
     pub fn next(&mut self) -> Option<*mut T> {
         if self.free.is_null() {
-            self.grow()?;
+            self.add_chunk()?;
         }
         Some(self.free)
     }
@@ -56,13 +53,13 @@ impl<T: Slot> Pool<T> {
     /// The object is from this pool, and no reference to it remains.
     #[inline]
     pub unsafe fn release(&mut self, object: *mut T) {
-        // SAFETY: the caller fulfils the contract of this function.
+        // SAFETY: guaranteed by the caller.
         unsafe { *(*object).link() = self.free };
         self.free = object;
     }
 
     #[cold]
-    fn grow(&mut self) -> Option<()> {
+    fn add_chunk(&mut self) -> Option<()> {
         self.chunks.try_reserve(1).ok()?;
         // SAFETY: the layout is not empty, and zeros are a valid object.
         let chunk = unsafe { std::alloc::alloc_zeroed(Self::LAYOUT) }.cast::<T>();
@@ -82,7 +79,7 @@ impl<T: Slot> Pool<T> {
         Some(())
     }
 
-    /// Iterates over all objects, free or not, in no particular order.
+    /// Free objects included, in no particular order.
     pub fn objects(&self) -> impl Iterator<Item = *mut T> + '_ {
         self.chunks.iter().flat_map(|&chunk| (0..CHUNK).map(move |at| chunk.wrapping_add(at)))
     }

@@ -16,15 +16,14 @@ use crate::object;
 use crate::peer::entry::IOV_LIMIT;
 use crate::settings::settings;
 
-/// The provider object. libfabric uses the object until libfabric unloads the provider.
+/// libfabric uses the provider until libfabric unloads it.
 struct ProviderObject(UnsafeCell<Provider>);
 
-// SAFETY: libfabric serializes its use of providers. This crate only passes the address.
+// SAFETY: libfabric serializes its use of providers.
 unsafe impl Send for ProviderObject {}
-// SAFETY: libfabric serializes its use of providers. This crate only passes the address.
+// SAFETY: libfabric serializes its use of providers.
 unsafe impl Sync for ProviderObject {}
 
-/// The provider. libfabric keeps the pointer.
 pub fn provider() -> *mut Provider {
     static PROVIDER: OnceLock<ProviderObject> = OnceLock::new();
     PROVIDER.get_or_init(|| ProviderObject(UnsafeCell::new(new_provider()))).0.get()
@@ -33,7 +32,7 @@ pub fn provider() -> *mut Provider {
 fn new_provider() -> Provider {
     Provider {
         version: version(1, 0),
-        // The highest version that libfabric accepts. The provider reads the real version from libfabric.
+        // The highest version that libfabric accepts. The real version is read from libfabric.
         fi_version: version(2, 99),
         context: [std::ptr::null_mut(); 4],
         name: settings().name.as_ptr(),
@@ -102,13 +101,13 @@ unsafe extern "C" fn getinfo(
 }
 
 /// Converts hints for this provider into hints for the core provider. Returns false if no core provider can
-/// serve the hints under this provider.
+/// serve the hints.
 ///
 /// # Safety
 /// The hints are complete.
 unsafe fn adapt_hints(core_hints: &mut OwnedInfo, core: &CStr) -> bool {
     core_hints.set_provider(core);
-    // SAFETY: the caller fulfils the contract of this function.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let hints = &mut *core_hints.0;
         let (domain, ep) = (&mut *hints.domain_attr, &mut *hints.ep_attr);
@@ -125,21 +124,21 @@ unsafe fn adapt_hints(core_hints: &mut OwnedInfo, core: &CStr) -> bool {
         if domain.threading != THREAD_UNSPEC {
             domain.threading = THREAD_DOMAIN;
         }
-        // The provider refuses FI_HMEM for two reasons. The provider copies truncated messages with the
-        // processor. In shm with FI_HMEM, a standard send does not return before its receive is posted. After
-        // the refusal, the MPI library retries without FI_HMEM and copies device buffers itself.
+        // FI_HMEM is refused: the provider copies truncated messages with the processor, and in shm with
+        // FI_HMEM a standard send does not return before its receive is posted. The MPI library retries
+        // without FI_HMEM and copies device buffers itself.
         let is_served = domain.data_progress != PROGRESS_AUTO && hints.caps & flags::HMEM == 0;
         ep.kind == EP_RDM && is_served
     }
 }
 
-/// Converts an `fi_info` of the core provider into an `fi_info` of this provider, for an application that
-/// requests `threading`. Returns the next `fi_info` of the list.
+/// Converts an `fi_info` of the core provider into this provider's, for an application that requests
+/// `threading`. Returns the next of the list.
 ///
 /// # Safety
 /// `info` is complete and from libfabric.
 unsafe fn adapt_info(info: *mut Info, core: &CStr, threading: c_int) -> *mut Info {
-    // SAFETY: the caller fulfils the contract of this function.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         if !settings().is_utility() {
             set_provider(info, None);
@@ -152,7 +151,8 @@ unsafe fn adapt_info(info: *mut Info, core: &CStr, threading: c_int) -> *mut Inf
         }
         info.caps &= !flags::HMEM;
         domain.caps &= !flags::HMEM;
-        // Matched messages progress when the application reads completions, even if the core provider has threads.
+        // Matched messages progress when the application reads completions, even with threads of the core
+        // provider.
         domain.data_progress = PROGRESS_MANUAL;
         rx.iov_limit = rx.iov_limit.min(IOV_LIMIT);
         if threading != THREAD_UNSPEC {
@@ -186,7 +186,7 @@ unsafe fn core_from_name(name: *const c_char) -> Option<CString> {
     if name.is_null() {
         return None;
     }
-    // SAFETY: the caller fulfils the contract of this function.
+    // SAFETY: guaranteed by the caller.
     let name = unsafe { CStr::from_ptr(name) }.to_bytes();
     let core = name.strip_suffix(settings().name.to_bytes()).and_then(|rest| rest.strip_suffix(b";"))?;
     CString::new(core).ok()

@@ -1,8 +1,7 @@
-//! Completion queues of the core provider, in which the application first reads completions of Matchpoint's
-//! provider.
+//! Completion queues of the core provider, in which the application first reads this provider's completions.
 //!
-//! The core provider delivers messages and reports their completions. The provider adds the results of peeks,
-//! cancelled receives, truncated messages, and released multi-receive buffers.
+//! The core provider reports delivered messages. The provider adds results of peeks, cancelled receives,
+//! truncated messages, and released multi-receive buffers.
 
 mod read_buffer;
 mod sleep;
@@ -24,48 +23,44 @@ use crate::object::{self, Object};
 use crate::patch::{Lock, Patch, data_at};
 use crate::peer::owner::SrxOwner;
 
-/// Entries per call, if the application's format is shorter than the core provider's: entries are copied from
-/// a local buffer.
+/// Entries per call, if entries are copied from a local buffer into a shorter format.
 const BATCH: usize = 16;
 
-/// A completion queue of the core provider, and the provider's completions.
 pub struct Queue {
-    /// Size of an application's entry, in bytes. The core provider's entries have the longest format.
+    /// Bytes of an application's entry. The core provider's entries have the longest format.
     entry_bytes: usize,
     own: CompletionList,
-    /// Owners of the endpoints with receives that complete here.
+    /// Endpoints with receives that complete here.
     owners: Vec<*mut SrxOwner>,
-    /// Number of requests for a list of entries that this queue has answered.
+    /// Requests for a list of entries that this queue has answered.
     answered_requests: u32,
     ops: Patch<OpsCq>,
     fid_ops: Patch<Ops>,
 }
 
-/// The data of a queue's patches.
 struct QueueData {
-    /// True if the waiting thread must return. Another thread sets the flag without the lock, because the
-    /// waiting thread may hold the lock. The flag is outside [`Queue`], because the waiting thread has a
-    /// reference to [`Queue`].
+    /// The waiting thread must return. Another thread sets the flag without the lock, because the waiting
+    /// thread may hold the lock, and has a reference to [`Queue`].
     is_signaled: AtomicBool,
     queue: Queue,
 }
 
-/// Entries and sources from one call of the core provider. The result of the call is the number of initialized entries.
+/// Entries and sources of one call. The result of the call is the number of initialized entries.
 struct CoreEntries([MaybeUninit<CqTaggedEntry>; BATCH], [MaybeUninit<Addr>; BATCH]);
 
 impl CoreEntries {
-    fn pointers(&mut self) -> (*mut c_void, *mut Addr) {
+    fn buffer_pointers(&mut self) -> (*mut c_void, *mut Addr) {
         (self.0.as_mut_ptr().cast(), self.1.as_mut_ptr().cast())
     }
 
-    /// Copies the core provider's entries into the application's buffer, except completions that become errors. Returns
-    /// the result of the call.
+    /// Copies entries into the application's buffer, except completions that become errors. Returns the
+    /// result of the call.
     ///
     /// # Safety
     /// `read` is the core provider's result of a read into this buffer.
     unsafe fn copy_to(&self, read: isize, queue: &mut Queue, output: &mut ReadBuffer) -> isize {
         for at in 0..read.max(0) as usize {
-            // SAFETY: the caller fulfils the contract of this function.
+            // SAFETY: guaranteed by the caller.
             let (entry, source) = unsafe { (self.0[at].assume_init_ref(), self.1[at].assume_init()) };
             match queue.own.take_truncated(entry.op_context) {
                 // SAFETY: the core provider has delivered the message. The application has not regained its buffers.
@@ -77,7 +72,7 @@ impl CoreEntries {
     }
 
     fn new() -> Self {
-        // The entries are not initialized; a core provider may leave sources unset.
+        // A core provider may leave sources unset.
         CoreEntries(
             [const { MaybeUninit::uninit() }; BATCH],
             [const { MaybeUninit::new(ADDR_UNSPEC) }; BATCH],
@@ -85,7 +80,7 @@ impl CoreEntries {
     }
 }
 
-/// The result of a call in which the core provider returned `read` and the application gets `kept` entries.
+/// The result, if the core provider returned `read` and the application gets `kept` entries.
 fn read_result(read: isize, kept: usize) -> isize {
     match kept {
         0 if read > 0 => -(errno::EAVAIL as isize),
@@ -106,8 +101,8 @@ impl Object for QueueData {
 }
 
 impl Queue {
-    /// Patches a queue of the core provider with the longest entry format, for an application that uses
-    /// `format`. Returns `None` if an allocation fails.
+    /// Patches a queue with the longest entry format, for an application that uses `format`. Returns `None`
+    /// if an allocation fails.
     ///
     /// # Safety
     /// `fid` is such a queue, just opened. Only its `close` function closes it. No reference to the data
@@ -119,7 +114,7 @@ impl Queue {
             CQ_FORMAT_DATA => 40,
             _ => size_of::<CqTaggedEntry>(),
         };
-        // SAFETY: the table pointers (slots) belong to the open object.
+        // SAFETY: the slots belong to the open object.
         let address = object::allocate(|address| unsafe {
             let mut ops = Patch::new(&raw mut (*fid).ops, address, lock)?;
             let mut fid_ops = Patch::new(&raw mut (*fid).fid.ops, address, lock)?;
@@ -152,25 +147,23 @@ impl Queue {
     /// The queue is patched, and no other reference to its data exists.
     #[inline]
     pub unsafe fn of<'a>(fid: *mut FidCq) -> &'a mut Queue {
-        // SAFETY: the caller fulfils the contract of this function. The reference excludes the shared flag.
+        // SAFETY: guaranteed by the caller. The reference excludes the shared flag.
         unsafe { &mut (*data_at::<QueueData, _>((*fid).ops)).queue }
     }
 
-    /// Returns the completion list of a queue, for an endpoint bound to it.
+    /// Returns a queue's completion list, for an endpoint bound to the queue.
     ///
     /// # Safety
     /// The conditions of [`of`](Self::of). No other reference to the list exists.
     pub unsafe fn completion_list(fid: *mut FidCq) -> *mut CompletionList {
-        // SAFETY: the caller fulfils the contract of this function.
+        // SAFETY: guaranteed by the caller.
         unsafe { &raw mut (*data_at::<QueueData, _>((*fid).ops)).queue.own }
     }
 
-    /// Adds an owner with receives that complete here.
     pub fn add_owner(&mut self, owner: *mut SrxOwner) {
         self.owners.push(owner);
     }
 
-    /// Removes an owner.
     pub fn remove_owner(&mut self, owner: *mut SrxOwner) {
         self.owners.retain(|&other| other != owner);
     }
@@ -180,29 +173,26 @@ impl Queue {
     /// # Safety
     /// The queue is open. No reference to an endpoint bound to it exists, because the core provider may call back.
     pub unsafe fn progress(fid: *mut FidCq) {
-        // SAFETY: the caller fulfils the contract of this function. A read of no entries is allowed.
+        // SAFETY: guaranteed by the caller. A read of no entries is allowed.
         unsafe { Queue::read(fid, ptr::null_mut(), 0, ptr::null_mut()) };
     }
 
-    /// Returns true if the core provider reports all events of this queue: the provider has no completions,
-    /// and no source is pending.
+    /// True if the core provider reports all events: this provider has no completions, and no source is
+    /// pending.
     ///
     /// # Safety
     /// The queue is open.
     pub unsafe fn can_sleep(fid: *mut FidCq) -> bool {
-        // SAFETY: the caller fulfils the contract of this function.
+        // SAFETY: guaranteed by the caller.
         let (_guard, queue) = unsafe { (lock::acquire((*fid).ops), Queue::of(fid)) };
         queue.own.ready.is_empty() && queue.own.deferred.is_empty() && !queue.own.has_pending_sources
     }
 
-    /// Implements `fi_cq_readfrom`.
-    ///
-    /// Applications that wait call `fi_cq_readfrom` repeatedly and usually read no completion. The code is
-    /// optimized for this case.
+    /// `fi_cq_readfrom`, optimized for applications that wait: most calls return no completion.
     ///
     /// # Safety
-    /// The conditions of `fi_cq_readfrom`. The core provider may call endpoints, which add completions here.
-    /// No reference to the queue is held during that call.
+    /// The conditions of `fi_cq_readfrom`. No reference to the queue is held while the core provider is
+    /// called, because endpoints add completions here.
     #[inline(always)]
     unsafe fn read(fid: *mut FidCq, buf: *mut c_void, count: usize, sources: *mut Addr) -> isize {
         // SAFETY: the application passes an open queue.
@@ -221,10 +211,9 @@ impl Queue {
             return unsafe { Queue::read_short_format(fid, buf, count, sources) };
         }
         let core = queue.ops.core().readfrom.expect("every core can read");
-        // SAFETY: the arguments are from a call of the application, which obeys libfabric's rules.
+        // SAFETY: the application's arguments obey libfabric's rules.
         let read = unsafe { core(fid, buf, count, sources) };
-        // SAFETY: the arguments are from a call of the application, which obeys libfabric's rules. The core
-        // provider has returned.
+        // SAFETY: the application's arguments obey libfabric's rules. The core provider has returned.
         let queue = unsafe { Queue::of(fid) };
         let read = match queue.own.truncated.is_empty() {
             true => read,
@@ -237,18 +226,17 @@ impl Queue {
     /// Removes completions that become errors from the application's buffer. Returns the result of the call.
     ///
     /// # Safety
-    /// `read` is the core provider's result of a read into `buf` and `sources`. The entries of `buf` have the longest
-    /// format.
+    /// `read` is the core provider's result of a read into `buf` and `sources`. The entries of `buf` have the
+    /// longest format.
     #[cold]
     unsafe fn extract_truncated(&mut self, read: isize, buf: *mut c_void, sources: *mut Addr) -> isize {
         let entries = buf.cast::<CqTaggedEntry>();
         let mut kept = 0;
         for at in 0..read.max(0) as usize {
-            // SAFETY: the caller fulfils the contract of this function.
+            // SAFETY: guaranteed by the caller.
             unsafe {
                 let entry = *entries.add(at);
                 if let Some(truncated) = self.own.take_truncated(entry.op_context) {
-                    // The application does not have the buffers back yet.
                     self.own.ready.push_back(truncated.finish(&entry));
                     continue;
                 }
@@ -262,7 +250,6 @@ impl Queue {
         read_result(read, kept)
     }
 
-    /// Returns true if the application's entries have the core provider's format.
     #[inline(always)]
     fn has_longest_entries(&self) -> bool {
         self.entry_bytes == size_of::<CqTaggedEntry>()
@@ -279,8 +266,8 @@ impl Queue {
         let mut entries = CoreEntries::new();
         // SAFETY: the queue is open.
         let core = unsafe { Queue::of(fid) }.ops.core().readfrom.expect("every core can read");
-        let (to, core_sources) = entries.pointers();
-        // SAFETY: the core provider's function, with buffers for `count` entries.
+        let (to, core_sources) = entries.buffer_pointers();
+        // SAFETY: a core function, with buffers for `count` entries.
         let read = unsafe { core(fid, to, count, core_sources) };
         // SAFETY: the queue is open. The core provider has returned.
         let queue = unsafe { Queue::of(fid) };
@@ -289,8 +276,8 @@ impl Queue {
         if queue.own.deferred.is_empty() { read } else { queue.read_deferred(read, buf, count, sources) }
     }
 
-    /// Handles the provider's events before the core provider reads. Returns `None` if the application has no
-    /// completion to read.
+    /// Handles the provider's events before the core provider reads. Returns `None` without a completion to
+    /// read.
     #[cold]
     unsafe fn handle_own_events(
         fid: *mut FidCq,
@@ -311,8 +298,8 @@ impl Queue {
         }
         if std::mem::take(&mut queue.own.has_pending_sources) {
             for at in 0..queue.owners.len() {
-                // SAFETY: an owner removes itself before it is freed. It may add completions here, and the core
-                // provider may call back: no borrow is live.
+                // SAFETY: an owner removes itself before it is freed. No borrow is live, because the core
+                // provider may call back.
                 unsafe { SrxOwner::set_pending_sources(Queue::of(fid).owners[at]) };
             }
         }
@@ -322,7 +309,7 @@ impl Queue {
         (count > 0 && !queue.own.ready.is_empty()).then(|| queue.take_ready(&mut output))
     }
 
-    /// Reads deferred completions, if the core provider has no more completions.
+    /// Reads deferred completions after the core provider's last completion.
     #[cold]
     fn read_deferred(&mut self, read: isize, buf: *mut c_void, count: usize, sources: *mut Addr) -> isize {
         if read >= count as isize || (read < 0 && read != -(errno::EAGAIN as isize)) {
@@ -338,8 +325,7 @@ impl Queue {
         }
     }
 
-    /// Appends deferred completions. If the first deferred completion is an error, moves this completion to
-    /// the ready completions.
+    /// Appends deferred completions. An error at the front becomes a ready completion.
     fn append_deferred(&mut self, output: &mut ReadBuffer) {
         output.append_all(&mut self.own.deferred);
         if output.taken == 0 && output.count > 0 {
@@ -364,7 +350,7 @@ impl Queue {
 }
 
 unsafe extern "C" fn read<const IS_LOCKED: bool>(fid: *mut FidCq, buf: *mut c_void, count: usize) -> isize {
-    // SAFETY: the arguments are from a call of the application, which obeys libfabric's rules.
+    // SAFETY: the application's arguments obey libfabric's rules.
     unsafe {
         let _guard = if IS_LOCKED { lock::acquire((*fid).ops) } else { None };
         Queue::read(fid, buf, count, ptr::null_mut())
@@ -377,7 +363,7 @@ unsafe extern "C" fn read_from<const IS_LOCKED: bool>(
     count: usize,
     sources: *mut Addr,
 ) -> isize {
-    // SAFETY: the arguments are from a call of the application, which obeys libfabric's rules.
+    // SAFETY: the application's arguments obey libfabric's rules.
     unsafe {
         let _guard = if IS_LOCKED { lock::acquire((*fid).ops) } else { None };
         Queue::read(fid, buf, count, sources)
@@ -404,7 +390,7 @@ unsafe extern "C" fn read_error(fid: *mut FidCq, to: *mut CqErrEntry, flags: u64
         }
         return 1;
     }
-    // SAFETY: the arguments are from a call of the application, which obeys libfabric's rules.
+    // SAFETY: the application's arguments obey libfabric's rules.
     let read = unsafe { queue.ops.core().readerr.expect("every core can read errors")(fid, to, flags) };
     if read == 1 && !queue.own.truncated.is_empty() {
         // SAFETY: the core provider has written an entry.

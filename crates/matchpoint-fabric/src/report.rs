@@ -11,25 +11,21 @@ use crate::settings::settings;
 /// Reasons why the core provider matches the messages of some endpoints.
 static UNMATCHED: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// Reports that an endpoint is enabled.
 pub fn enabled(endpoint: &mut Endpoint, matching: &Matching) {
     endpoint.open(&matching.state());
     write();
 }
 
-/// Reports that an endpoint is closed.
 pub fn closed(endpoint: &Endpoint, matching: &Matching) {
     endpoint.update(&matching.state(), false);
     write();
 }
 
-/// Reports the reason why the core provider matches the messages of an endpoint.
 pub fn unmatched(why: &str) {
     UNMATCHED.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(why.to_owned());
     write();
 }
 
-/// Writes the report of this process.
 pub fn write() {
     let version = library().version;
     let unmatched = UNMATCHED.lock().unwrap_or_else(|poisoned| poisoned.into_inner());

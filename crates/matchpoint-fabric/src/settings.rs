@@ -1,4 +1,4 @@
-//! Settings of the provider. `matchpoint run` passes the settings as environment variables.
+//! Settings of the provider: environment variables of `matchpoint run`.
 //!
 //! `matchpoint_process::settings` has the settings of all libraries in an MPI process.
 
@@ -7,26 +7,23 @@ use std::sync::OnceLock;
 
 use matchpoint_process::settings::variable;
 
-/// The provider name: `ofi_matchpoint` (a utility provider, the default) or `matchpoint` (for MPI libraries that accept
-/// core providers only).
+/// `ofi_matchpoint` (a utility provider, the default) or `matchpoint` (for MPI libraries that accept core
+/// providers only).
 pub const NAME: &str = "MATCHPOINT_PROVIDER";
 /// The core provider that transports messages: `shm`, `tcp;ofi_rxm` …
 pub const CORE: &str = "MATCHPOINT_CORE";
-/// The signal that requests a list of the queues' entries. If unset, no signal requests a list.
+/// The signal that requests a list of the queues' entries, if any.
 pub const SIGNAL: &str = "MATCHPOINT_QUEUES_SIGNAL";
 
-/// The settings of this process.
 pub struct Settings {
-    /// Provider name, see [`NAME`].
     pub name: CString,
     /// The core provider, see [`CORE`]. With `None`, the provider serves only requests for
     /// `core;ofi_matchpoint`.
     pub core: Option<CString>,
-    /// Number of the signal, see [`SIGNAL`].
     pub signal: Option<i32>,
 }
 
-/// Returns the settings of this process. Reads the environment once.
+/// Reads the environment once.
 pub fn settings() -> &'static Settings {
     static SETTINGS: OnceLock<Settings> = OnceLock::new();
     SETTINGS.get_or_init(|| {
@@ -40,8 +37,7 @@ pub fn settings() -> &'static Settings {
 }
 
 impl Settings {
-    /// Returns true if the provider is a utility provider. libfabric appends the name of a utility provider
-    /// to the core provider's name.
+    /// libfabric appends the name of a utility provider to the core provider's name.
     pub fn is_utility(&self) -> bool {
         self.name.to_bytes().starts_with(b"ofi_")
     }

@@ -1,28 +1,25 @@
 //! Two short queues, searched linearly.
 //!
-//! A search in an engine costs the same at every queue length. A linear search of a few adjacent entries is
-//! faster. Entries therefore move to the engine only when a queue exceeds [`CAPACITY`], or when a search
-//! compares [`SEARCH_MAX`] entries without a match. The matching rule equals the rule of
-//! `matchpoint::engines::list`.
+//! A linear search of a few adjacent entries is faster than an engine. Entries move to the engine when a
+//! queue exceeds [`CAPACITY`], or when a search compares [`SEARCH_MAX`] entries without a match. The matching
+//! rule is that of `matchpoint::engines::list`.
 
 use crate::abi::{ADDR_UNSPEC, Addr};
 use crate::criteria::Criteria;
 
-/// Maximum number of entries per short queue. A move of all entries to an engine takes about a microsecond.
+/// Maximum entries per queue. Moving all to an engine takes about a microsecond.
 pub const CAPACITY: usize = 64;
-/// Maximum number of attempts per search. More attempts load more cache lines than a search in an engine.
+/// Maximum attempts per search. More load more cache lines than a search in an engine.
 const SEARCH_MAX: usize = 8;
 
-/// An entry: the criteria of a receive, or the source and tag of a message. A message has no ignore mask.
+/// A receive or a message. A message has no ignore mask.
 #[derive(Clone, Copy)]
 pub struct ShortEntry {
-    /// The id of the receive or message.
     pub id: u64,
-    /// Criteria of the receive, or source and tag of the message.
     pub criteria: Criteria,
 }
 
-/// The error of a queue that is too long to search or extend. The caller must move the entries to the engine.
+/// The queue is too long to search or extend: the caller must move the entries to the engine.
 #[derive(Debug)]
 pub struct TooLong;
 
@@ -43,13 +40,13 @@ impl ShortQueue {
         &self.entries[self.head..self.tail]
     }
 
-    /// Returns the position of the first match, from the front.
+    /// The first match, from the front.
     #[inline(always)]
     fn find(&self, is_match: impl Fn(&Criteria) -> bool) -> Result<Option<usize>, TooLong> {
         if self.head == self.tail {
             return Ok(None);
         }
-        // Most messages match in order. This case has a separate path.
+        // Most messages match in order.
         if is_match(&self.entries[self.head].criteria) {
             return Ok(Some(0));
         }
@@ -105,13 +102,12 @@ impl ShortQueue {
     }
 }
 
-/// Both queues of an endpoint while they are short.
 pub struct ShortQueues {
     posted: ShortQueue,
     unexpected: ShortQueue,
 }
 
-/// The matching rule within one context: returns true if the receive matches the message.
+/// True if the receive matches the message.
 #[inline(always)]
 fn accepts(receive: &Criteria, message: &Criteria) -> bool {
     (receive.tag ^ message.tag) & !receive.ignore == 0
@@ -119,13 +115,11 @@ fn accepts(receive: &Criteria, message: &Criteria) -> bool {
 }
 
 impl ShortQueues {
-    /// Empty queues.
     pub const fn new() -> Self {
         ShortQueues { posted: ShortQueue::new(), unexpected: ShortQueue::new() }
     }
 
-    /// Posts a receive, like [`Matching::post`](crate::matching::Matching::post). After an error, the queues
-    /// are unchanged.
+    /// As [`Matching::post`](crate::matching::Matching::post). An error changes nothing.
     #[inline(always)]
     pub fn post(&mut self, id: u64, criteria: Criteria) -> Result<Option<u64>, TooLong> {
         match self.unexpected.find(|message| accepts(&criteria, message))? {
@@ -134,8 +128,7 @@ impl ShortQueues {
         }
     }
 
-    /// Handles a message, like [`Matching::arrive`](crate::matching::Matching::arrive). After an error, the
-    /// queues are unchanged.
+    /// As [`Matching::arrive`](crate::matching::Matching::arrive). An error changes nothing.
     #[inline(always)]
     pub fn arrive(&mut self, id: u64, addr: Addr, tag: u64) -> Result<Option<u64>, TooLong> {
         let criteria = Criteria { addr, tag, ignore: 0 };
@@ -145,23 +138,21 @@ impl ShortQueues {
         }
     }
 
-    /// Finds the message that a receive with these criteria would take. With `take`, the message is removed.
+    /// As [`Matching::probe`](crate::matching::Matching::probe).
     pub fn probe(&mut self, criteria: Criteria, take: bool) -> Result<Option<u64>, TooLong> {
         let found = self.unexpected.find(|message| accepts(&criteria, message))?;
         Ok(found.map(|at| if take { self.unexpected.remove(at) } else { self.unexpected.entries()[at].id }))
     }
 
-    /// Cancels a receive.
     pub fn cancel(&mut self, id: u64) -> bool {
         self.posted.remove_id(id)
     }
 
-    /// Removes a message.
     pub fn retract(&mut self, id: u64) -> bool {
         self.unexpected.remove_id(id)
     }
 
-    /// Sets the source of a message, like [`Matching::readdress`](crate::matching::Matching::readdress).
+    /// As [`Matching::readdress`](crate::matching::Matching::readdress).
     pub fn readdress(&mut self, id: u64, addr: Addr) -> Option<u64> {
         let is_message = |entry: &ShortEntry| entry.id == id && entry.criteria.addr == ADDR_UNSPEC;
         let at = self.unexpected.entries().iter().position(is_message).filter(|_| addr != ADDR_UNSPEC)?;
@@ -177,30 +168,28 @@ impl ShortQueues {
         Some(self.posted.remove(receive))
     }
 
-    /// Posted receives, oldest first.
+    /// Oldest first.
     pub fn posted(&self) -> &[ShortEntry] {
         self.posted.entries()
     }
 
-    /// Unexpected messages, oldest first.
+    /// Oldest first.
     pub fn unexpected(&self) -> &[ShortEntry] {
         self.unexpected.entries()
     }
 
-    /// Appends a posted receive that the caller moves back from the engine. The queue must have space for the
-    /// receive.
+    /// Appends a receive from the engine. The queue must have space.
     pub fn push_posted(&mut self, entry: ShortEntry) {
         let pushed = self.posted.push(entry);
         debug_assert!(pushed.is_ok(), "few entries fit");
     }
 
-    /// Appends an unexpected message that the caller moves back from the engine.
+    /// Appends a message from the engine. The queue must have space.
     pub fn push_unexpected(&mut self, entry: ShortEntry) {
         let pushed = self.unexpected.push(entry);
         debug_assert!(pushed.is_ok(), "few entries fit");
     }
 
-    /// Removes all entries.
     pub fn clear(&mut self) {
         (self.posted.head, self.posted.tail) = (0, 0);
         (self.unexpected.head, self.unexpected.tail) = (0, 0);

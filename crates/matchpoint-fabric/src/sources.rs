@@ -1,7 +1,6 @@
 //! 32-bit source numbers for 64-bit addresses. Engines match sources by number.
 //!
-//! An address below 2³¹ is its own number. Other addresses permanently get numbers from 2³¹ on; few peers of
-//! an endpoint have such addresses.
+//! An address below 2³¹ is its own number. Other addresses are rare and get permanent numbers from 2³¹ on.
 
 use std::collections::HashMap;
 
@@ -12,7 +11,7 @@ use crate::abi::{ADDR_UNSPEC, Addr};
 /// Addresses below this bound are their own numbers.
 const DIRECT: u32 = 1 << 31;
 
-/// The map between addresses and numbers. Every call is O(1).
+/// Every call is O(1).
 #[derive(Default)]
 pub struct Sources {
     numbers: HashMap<Addr, Rank>,
@@ -49,7 +48,6 @@ impl Sources {
         Ok(number)
     }
 
-    /// Returns the address of a number.
     pub fn source(&self, number: Rank) -> Addr {
         match number {
             Rank::UNKNOWN => ADDR_UNSPEC,

@@ -1,4 +1,4 @@
-//! Test that a core provider without peer receive queues matches messages itself.
+//! A core provider without peer receive queues matches messages itself.
 #![allow(unsafe_code)]
 
 #[path = "all/mock/mod.rs"]
@@ -10,7 +10,7 @@ use mock::talk::{endpoints, exchange_addresses, read_contexts, receive, send};
 fn refusing_core_matches_and_report_has_reason() {
     let folder = std::env::temp_dir().join(format!("matchpoint-unmatched-{}", std::process::id()));
     std::fs::create_dir(&folder).expect("a folder of this test");
-    // SAFETY: this process has only this test, so no other thread reads the environment.
+    // SAFETY: this process has only this test.
     unsafe { std::env::set_var("MATCHPOINT_REPORT", &folder) };
     let all = endpoints(2, false);
     let (to, from) = exchange_addresses(&all[0], &all[1]);

@@ -3,7 +3,7 @@
 use bytemuck::{Pod, Zeroable};
 use matchpoint::{Envelope, Selector, Wild};
 
-/// Index that means "no message".
+/// No message.
 pub const NONE: u32 = u32::MAX;
 
 const CONTEXT_BITS: u32 = 16;
@@ -14,8 +14,8 @@ const _: () = assert!(CONTEXT_BITS + SOURCE_BITS + TAG_BITS == u64::BITS);
 /// Encoding of envelopes for a card.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Layout {
-    /// One word: 16 bits of context, 24 of source, 24 of tag. Headers fit into 64 bits in every application
-    /// of the paper (Klenk et al. 2017, §IV). Memory reads limit a kernel's speed.
+    /// One word: 16 bits of context, 24 of source, 24 of tag. Headers fit in every application of the paper
+    /// (Klenk et al. 2017, §IV). Memory reads limit a kernel's speed.
     Packed,
     /// Three words, for any envelope.
     Wide,
@@ -41,7 +41,7 @@ impl Layout {
         }
     }
 
-    /// Appends an envelope. Returns false and appends nothing if the envelope does not fit.
+    /// Returns false and appends nothing if the envelope does not fit.
     fn push_envelope(self, context: u32, source: u32, tag: u64, words: &mut Vec<u64>) -> bool {
         let source = u64::from(source);
         match self {
@@ -70,8 +70,8 @@ impl Layout {
         }
     }
 
-    /// Number of receives with a wildcard, as kernels see them. A bit outside the layout is zero in every
-    /// message and in no mask.
+    /// Receives with a wildcard, as kernels see them. A bit outside the layout is zero in every message and
+    /// in no mask.
     fn wildcards(self, masks: &[u64]) -> usize {
         masks.chunks(self.mask_words()).filter(|open| open.iter().any(|&word| word != 0)).count()
     }
@@ -91,14 +91,14 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// Creates a batch, packed if all entries fit. O(messages + receives).
+    /// Packed if all entries fit. O(messages + receives).
     pub fn of(envelopes: &[Envelope], selectors: &[Selector]) -> Batch {
         Self::in_layout(Layout::Packed, envelopes, selectors)
             .or_else(|| Self::in_layout(Layout::Wide, envelopes, selectors))
             .expect("everything fits into the wide layout")
     }
 
-    /// Creates a batch in `layout`. Returns `None` if an entry does not fit.
+    /// Returns `None` if an entry does not fit.
     pub fn in_layout(layout: Layout, envelopes: &[Envelope], selectors: &[Selector]) -> Option<Batch> {
         let mut batch = Batch::empty(layout);
         let fits = envelopes.iter().all(|envelope| batch.push_message(envelope))
@@ -106,17 +106,17 @@ impl Batch {
         fits.then_some(batch)
     }
 
-    /// Creates an empty batch.
+    /// An empty batch.
     pub fn empty(layout: Layout) -> Batch {
         Batch { layout, messages: Vec::new(), receives: Vec::new(), masks: Vec::new(), wildcards: 0 }
     }
 
-    /// Adds a message. Returns false and adds nothing if the message does not fit the layout.
+    /// Adds a message. Returns false if the message does not fit the layout.
     pub fn push_message(&mut self, envelope: &Envelope) -> bool {
         self.layout.push_envelope(envelope.context.0, envelope.source.0, envelope.tag.0, &mut self.messages)
     }
 
-    /// Adds a receive. Returns false and adds nothing if the receive does not fit the layout.
+    /// Adds a receive. Returns false if the receive does not fit the layout.
     pub fn push_receive(&mut self, selector: &Selector) -> bool {
         let (source, any_source) = match selector.source() {
             Wild::Is(rank) => (rank.0, false),
@@ -137,7 +137,7 @@ impl Batch {
         true
     }
 
-    /// Encoding of the envelopes.
+    /// The encoding.
     pub fn layout(&self) -> Layout {
         self.layout
     }
@@ -152,7 +152,7 @@ impl Batch {
         self.masks.len() / self.layout.mask_words()
     }
 
-    /// Number of receives with a wildcard.
+    /// Receives with a wildcard.
     pub fn wildcards(&self) -> usize {
         self.wildcards
     }
@@ -167,13 +167,12 @@ impl Batch {
         }
     }
 
-    /// Envelopes of messages, envelopes of receives, and wildcard masks, as kernels read them.
+    /// Envelopes of messages and of receives, and wildcard masks.
     pub fn words(&self) -> (&[u64], &[u64], &[u64]) {
         (&self.messages, &self.receives, &self.masks)
     }
 
-    /// Copies the selected entries. Entry `i` of the copy is entry `messages[i]` or `receives[i]` of the
-    /// batch.
+    /// Copies the selected entries: entry `i` of the copy is entry `messages[i]` or `receives[i]`.
     ///
     /// # Panics
     /// If an index is out of range.

@@ -1,17 +1,17 @@
-//! Memory of a machine that is reused for many batches.
+//! Memory of a machine, reused for many batches.
 
 use std::fmt;
 
 use crate::machine::{FailureDuration, Machine, Memory};
 
-/// Memory that grows with matched batches and is freed on drop. An allocation by the driver takes as long as
-/// matching a batch. After a [matched](Self::keep_size) batch the memory keeps its size. After a refused batch
-/// it [shrinks](Self::restore_size) to the size before. Unwritten bytes are zero; kernels do not rely on the
-/// content left by an earlier batch.
+/// Memory that grows with batches, because an allocation by the driver takes as long as matching a batch.
+/// After a [matched](Self::keep_size) batch the size stays. After a refused batch the memory
+/// [shrinks](Self::restore_size) to the size before. Unwritten bytes are zero; kernels do not rely on content
+/// of an earlier batch.
 pub(crate) struct Buffer<M: Machine> {
     memory: Option<M::Memory>,
     bytes: usize,
-    /// Size after the last matched batch, bytes.
+    /// Bytes after the last matched batch.
     kept: usize,
 }
 
@@ -28,8 +28,7 @@ impl<M: Machine> Default for Buffer<M> {
 }
 
 impl<M: Machine> Buffer<M> {
-    /// Provides at least `bytes` bytes. Growth at least doubles the size and loses the content. Over growing
-    /// batches, one allocation per doubling.
+    /// Provides at least `bytes` bytes. Growth at least doubles the size and loses the content.
     ///
     /// # Errors
     /// If the machine has not enough memory. The buffer is then empty.
@@ -38,7 +37,7 @@ impl<M: Machine> Buffer<M> {
             return Ok(());
         }
         let doubled = bytes.max(2 * self.bytes);
-        // The old memory is freed first, so that both need not fit at once.
+        // Both memories need not fit at once.
         (self.memory, self.bytes) = (None, 0);
         let (memory, bytes) = match machine.allocate(doubled) {
             // The exact size may fit.
@@ -56,8 +55,8 @@ impl<M: Machine> Buffer<M> {
         self.kept = self.bytes;
     }
 
-    /// Restores the size of the last `keep_size` after a refused batch. The buffer is empty if this allocation
-    /// fails.
+    /// Restores the size of the last `keep_size` after a refused batch. The buffer is empty if this
+    /// allocation fails.
     pub fn restore_size(&mut self, machine: &M) {
         if self.bytes == self.kept {
             return;
@@ -69,12 +68,12 @@ impl<M: Machine> Buffer<M> {
         }
     }
 
-    /// Maximum bytes allocated since the last `keep_size`. A buffer grows at most once per batch.
+    /// Maximum bytes since the last `keep_size`. A buffer grows at most once per batch.
     pub fn max_bytes(&self) -> u64 {
         self.bytes.max(self.kept) as u64
     }
 
-    /// Copies `bytes` to the start. The content after them is undefined.
+    /// Copies `bytes` to the start. The rest is undefined.
     ///
     /// # Errors
     /// If the machine fails or has not enough memory.
@@ -95,12 +94,11 @@ impl<M: Machine> Buffer<M> {
         self.memory.as_ref().map_or(Ok(()), |memory| machine.read(memory, bytes))
     }
 
-    /// Start address, as kernels see it. 0 if the buffer is empty.
+    /// 0 if the buffer is empty.
     pub fn address(&self) -> u64 {
         self.memory.as_ref().map_or(0, Memory::address)
     }
 
-    /// Allocated bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes as u64
     }

@@ -1,4 +1,4 @@
-//! A graphics card behind NVIDIA's driver. The driver is loaded at the first use.
+//! A graphics card behind NVIDIA's driver, which is loaded at the first use.
 #![allow(unsafe_code)]
 
 use std::collections::{BTreeMap, HashMap};
@@ -25,7 +25,7 @@ use crate::timeout::poll_until;
 pub enum CardError {
     /// The driver is not installed.
     NoDriver,
-    /// No card has this number. The second field is the number of cards.
+    /// No card has this number. The second field counts the cards.
     NoCard(usize, i32),
     /// The driver failed: the operation, and the driver's text.
     Driver(&'static str, String),
@@ -33,20 +33,19 @@ pub enum CardError {
     Memory(&'static str, String),
     /// A kernel was not compiled.
     Compile(CompileError),
-    /// The driver refuses kernels of the installed NVRTC. CUDA versions of NVRTC and of the driver, such as
+    /// The driver refuses kernels of the installed NVRTC: CUDA versions of NVRTC and of the driver, such as
     /// (12, 9), and the driver's text.
     Unloadable((i32, i32), (i32, i32), String),
-    /// The driver waits for the end of every launch (`CUDA_LAUNCH_BLOCKING`). A persistent kernel has no end.
+    /// The driver waits for the end of every launch (`CUDA_LAUNCH_BLOCKING`), and a persistent kernel has no
+    /// end.
     BlockingLaunches,
-    /// The driver ends kernels that run for seconds, for example on a card with a display. It would end a
-    /// persistent kernel.
+    /// The driver ends kernels that run for seconds, for example on a card with a display.
     KernelTimeLimit,
-    /// A kernel was not loaded because a persistent kernel runs. Loading waits for all running kernels.
+    /// A persistent kernel runs, and loading a kernel waits for all running kernels.
     PersistentKernelRuns(&'static str),
-    /// A self-test with known pairs found another number of pairs: found, expected.
+    /// A self-test with known pairs: found, expected.
     PairCount(usize, usize),
-    /// The smallest block of a kernel needs more shared memory than the card has: kernel, needed bytes,
-    /// available bytes.
+    /// Kernel, shared memory that its smallest block needs, and available shared memory, bytes.
     SharedMemory(&'static str, u32, u32),
 }
 
@@ -99,8 +98,8 @@ impl Display for CardError {
 impl std::error::Error for CardError {}
 
 impl CardError {
-    /// Returns true if later operations of the card fail too or cannot be trusted: the driver failed, a
-    /// kernel that holds a multiprocessor was abandoned, or no kernel is available.
+    /// True if later operations of the card fail too or cannot be trusted: the driver failed, a kernel that
+    /// holds a multiprocessor was abandoned, or no kernel is available.
     pub fn is_card_failure(&self) -> bool {
         match self {
             CardError::NoDriver
@@ -125,7 +124,6 @@ impl From<CompileError> for CardError {
     }
 }
 
-/// Adds the operation to an error of the driver.
 pub(crate) fn check<T>(what: &'static str, result: Result<T, DriverError>) -> Result<T, CardError> {
     result.map_err(|error| failed(what, error))
 }
@@ -137,14 +135,12 @@ fn failed(what: &'static str, error: DriverError) -> CardError {
     }
 }
 
-/// Text of the driver for an error.
 fn driver_text(error: DriverError) -> String {
     let text = |found: Result<&CStr, DriverError>| found.map(|text| text.to_string_lossy().into_owned());
     let name = text(error.error_name()).unwrap_or_else(|_| format!("{:?}", error.0));
     format!("{name} ({})", text(error.error_string()).unwrap_or_default())
 }
 
-/// CUDA version of the driver, such as 13000.
 fn driver_version() -> Result<i32, CardError> {
     let mut version = 0;
     // SAFETY: the driver writes one number to the given address.
@@ -152,8 +148,7 @@ fn driver_version() -> Result<i32, CardError> {
     Ok(version)
 }
 
-/// Reason for a module that was not loaded. The most frequent reason is an NVRTC that is newer than the
-/// driver.
+/// The most frequent reason is an NVRTC that is newer than the driver.
 fn load_error(error: DriverError) -> CardError {
     let is_foreign = matches!(
         error.0,
@@ -190,8 +185,8 @@ pub struct Description {
     pub driver_version: i32,
 }
 
-/// A card. Each call, and each drop of its memory, makes its context the current context of the thread. A
-/// caller that uses another card in this thread sets that card's context again.
+/// A card. Each call, and each drop of its memory, makes its context the thread's current context. A caller
+/// that uses another card in this thread sets that card's context again.
 #[derive(Debug)]
 pub struct Card {
     context: Arc<CudaContext>,
@@ -201,24 +196,23 @@ pub struct Card {
     functions: Arc<Functions>,
 }
 
-/// Loaded kernels of a card.
 #[derive(Debug, Default)]
 struct Functions {
     loaded: Mutex<HashMap<(Kernel, Layout), CudaFunction>>,
-    /// Locked during a compilation. A thread that needs a loaded kernel does not take this lock.
+    /// Locked during a compilation. Threads that need a loaded kernel do not take this lock.
     compiling: Mutex<()>,
 }
 
-/// Number of persistent kernels by card number. Locked while a kernel is loaded and while a persistent kernel
-/// is started, because loading waits for all running kernels.
+/// Persistent kernels by card number. Locked while a kernel is loaded or a persistent kernel is started,
+/// because loading waits for all running kernels.
 static PERSISTENT_KERNELS: Mutex<BTreeMap<usize, usize>> = Mutex::new(BTreeMap::new());
 
-/// Locks a mutex, poisoned or not: the data is consistent after every panic.
+/// Poisoned or not: the data is consistent after every panic.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A running persistent kernel. While this value exists, no kernel is loaded.
+/// While this value exists, no kernel is loaded.
 #[derive(Debug)]
 pub(crate) struct PersistentKernel {
     ordinal: usize,
@@ -251,13 +245,13 @@ impl Card {
     /// # Errors
     /// If the driver or the card is missing or fails.
     pub fn open(ordinal: usize) -> Result<Card, CardError> {
-        // SAFETY: loads the library, as the driver's first call does. That call would panic without the
-        // library.
+        // SAFETY: loads the library, as the driver's first call does. Without the library, that call would
+        // panic.
         if !unsafe { sys::is_culib_present() } {
             return Err(CardError::NoDriver);
         }
         let count = match CudaContext::device_count() {
-            // A driver without a card, and the toolkit's stub library for linking.
+            // A driver without a card, or the toolkit's stub library.
             Err(DriverError(CUresult::CUDA_ERROR_NO_DEVICE)) => 0,
             Err(DriverError(CUresult::CUDA_ERROR_STUB_LIBRARY)) => return Err(CardError::NoDriver),
             count => check("counting cards", count)?,
@@ -295,7 +289,7 @@ impl Card {
         })
     }
 
-    /// Nanoseconds between start and end of the operations that `work` enqueues, by the card's events.
+    /// Nanoseconds of the operations that `work` enqueues, by the card's events.
     ///
     /// # Errors
     /// If the driver or `work` fails.
@@ -313,19 +307,17 @@ impl Card {
         Ok(event)
     }
 
-    /// Waits for both events and returns the nanoseconds between them.
+    /// Waits for both events.
     pub(crate) fn elapsed_ns(&self, begin: &CudaEvent, end: &CudaEvent) -> Result<f64, CardError> {
         Ok(f64::from(check("waiting for kernels", begin.elapsed_ms(end))?) * 1e6)
     }
 
-    /// Waits until all enqueued operations have ended, at most `timeout`.
     pub(crate) fn wait_at_most(&self, timeout: Duration, what: &'static str) -> Result<(), CardError> {
         let ended = poll_until(timeout, || self.has_ended())?;
         if ended { Ok(()) } else { Err(CardError::Driver(what, "the kernel does not end".to_owned())) }
     }
 
-    /// Returns the same card with a separate stream. Operations of the two streams do not wait for each
-    /// other.
+    /// The same card with a separate stream: operations of the streams do not wait for each other.
     pub(crate) fn with_new_stream(&self) -> Result<Card, CardError> {
         Ok(Card {
             context: self.context.clone(),
@@ -336,7 +328,7 @@ impl Card {
         })
     }
 
-    /// Returns true if all enqueued operations have ended. Does not wait.
+    /// True after all enqueued operations. Does not wait.
     pub(crate) fn has_ended(&self) -> Result<bool, CardError> {
         self.bind()?;
         // SAFETY: the stream exists as long as `self`.
@@ -346,7 +338,7 @@ impl Card {
         }
     }
 
-    /// Copies words to memory that a kernel of another stream reads concurrently.
+    /// Copies words that a kernel of another stream reads concurrently.
     ///
     /// # Panics
     /// If the memory ends before `from + bytes.len()`.
@@ -358,8 +350,8 @@ impl Card {
     ) -> Result<(), CardError> {
         assert!(from + bytes.len() <= memory.slice.len(), "{from} and {} bytes", bytes.len());
         self.bind()?;
-        // SAFETY: the range is within the memory, which exists until `wait` returns. The kernel reads words
-        // that may change.
+        // SAFETY: within the memory, which exists until `wait` returns. The kernel reads words that may
+        // change.
         let copied = unsafe {
             let at = memory.address + from as u64;
             cudarc::driver::result::memcpy_htod_async(at, bytes, self.stream.cu_stream())
@@ -373,12 +365,10 @@ impl Card {
         self.function(kernel, layout).map(|_| ())
     }
 
-    /// Waits for all enqueued operations.
     pub(crate) fn wait(&self) -> Result<(), CardError> {
         check("waiting for kernels", self.stream.synchronize())
     }
 
-    /// Makes this card the current card of the thread.
     pub(crate) fn bind(&self) -> Result<(), CardError> {
         check("opening the card", self.context.bind_to_thread())
     }
@@ -403,13 +393,12 @@ impl Card {
         self.load(kernel, layout)?;
         let ordinal = self.context.ordinal();
         let mut staying = lock(&PERSISTENT_KERNELS);
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.launch(kernel, layout, grid, arguments)? };
         *staying.entry(ordinal).or_default() += 1;
         Ok(PersistentKernel { ordinal })
     }
 
-    /// Returns true if a persistent kernel runs on this card.
     fn has_persistent_kernel(&self, staying: &BTreeMap<usize, usize>) -> bool {
         staying.get(&self.context.ordinal()).is_some_and(|&count| count > 0)
     }
@@ -426,7 +415,7 @@ impl Card {
         if let Some(function) = self.loaded(kernel, layout) {
             return Ok(function);
         }
-        // Compilation takes long, and callers poll for the end of the persistent kernel.
+        // Compilation takes long, and callers poll for the persistent kernel's end.
         if self.is_occupied() {
             return Err(CardError::PersistentKernelRuns(kernel.name()));
         }
@@ -465,7 +454,7 @@ const HAS_TIME_LIMIT: CUdevice_attribute = CUdevice_attribute::CU_DEVICE_ATTRIBU
 #[repr(transparent)]
 struct ByValue<A>(A);
 
-// SAFETY: the caller of `Machine::launch` promises that these are the kernel's arguments.
+// SAFETY: the caller of `Machine::launch` guarantees the kernel's arguments.
 unsafe impl<A> DeviceRepr for ByValue<A> {}
 
 impl Machine for Card {
@@ -512,7 +501,7 @@ impl Machine for Card {
         let by_value = ByValue(*arguments);
         let mut launch = self.stream.launch_builder(&function);
         launch.arg(&by_value);
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         check("starting a kernel", unsafe { launch.launch(config) })?;
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Compaction of the unmatched entries of a batch, which start the next batch (Klenk et al. 2017, §V-A).
+//! Compaction of a batch's unmatched entries, which start the next batch (Klenk et al. 2017, §V-A).
 
 use bytemuck::{Pod, Zeroable};
 
@@ -38,7 +38,7 @@ pub struct Compaction<M: Machine> {
     receives: M::Memory,
     masks: M::Memory,
     segments: M::Memory,
-    /// Messages, receives and segments of the batches.
+    /// Messages, receives and segments.
     counts: [usize; 3],
 }
 
@@ -63,8 +63,8 @@ impl<M: Machine> Compaction<M> {
         })
     }
 
-    /// Starts the compaction of each segment of a matched batch. One block compacts a segment; one warp
-    /// compacts a short segment.
+    /// Starts the compaction of each segment of a matched batch. One block, or for a short segment one warp,
+    /// compacts a segment.
     ///
     /// # Errors
     /// If the machine fails.
@@ -89,7 +89,7 @@ impl<M: Machine> Compaction<M> {
             masks: if has_wildcards { self.masks.address() } else { 0 },
             segments: self.segments.address(),
         };
-        // SAFETY: the struct has the type in the source. All memory has the size of the batch and is borrowed
+        // SAFETY: the struct has the source's type. All memory has the size of the batch and is borrowed
         // exclusively.
         #[allow(unsafe_code)]
         unsafe {

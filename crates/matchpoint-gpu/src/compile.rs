@@ -1,4 +1,4 @@
-//! Compilation of kernels by NVRTC. The library is loaded at the first use, so a build needs no part of CUDA.
+//! Compilation of kernels by NVRTC, which is loaded at the first use: a build needs no part of CUDA.
 #![allow(unsafe_code)]
 
 use std::ffi::CString;
@@ -33,15 +33,14 @@ impl Display for CompileError {
 
 impl std::error::Error for CompileError {}
 
-/// Compiles a program for an architecture such as `sm_90` into machine code (a CUBIN). PTX would be compiled
-/// again by the driver, and a driver refuses PTX of a newer CUDA than its own, even of the same major
-/// version.
+/// Compiles a program for an architecture such as `sm_90` into machine code (a CUBIN). A driver would compile
+/// PTX again, and refuses PTX of a newer CUDA than its own, even of the same major version.
 ///
 /// # Errors
 /// If NVRTC is missing, does not know the architecture, or refuses the source.
 pub fn compile(program: Program, layout: Layout, architecture: &str) -> Result<Vec<u8>, CompileError> {
-    // Without this check, the first call of an NVRTC function panics if the library is missing.
-    // SAFETY: loads the library, as the first call does. NVRTC's initialization has no preconditions.
+    // Without this check, the first call of an NVRTC function panics if the library is missing. SAFETY: loads
+    // the library, as that call does.
     if !unsafe { sys::is_culib_present() } {
         return Err(CompileError::Missing);
     }
@@ -54,7 +53,7 @@ pub fn compile(program: Program, layout: Layout, architecture: &str) -> Result<V
     let options = ["--std=c++17".to_owned(), format!("--gpu-architecture={architecture}")];
     // SAFETY: the program was created and is not destroyed yet.
     if let Err(error) = unsafe { result::compile_program(compiled.0, &options) } {
-        // SAFETY: as for the compilation. NVRTC ends a log with a zero.
+        // SAFETY: the program is not destroyed yet. NVRTC ends a log with a zero.
         let log = unsafe { result::get_program_log(compiled.0) }.map_err(refused)?;
         let log: Vec<u8> =
             log.into_iter().map(|letter| letter as u8).take_while(|&letter| letter != 0).collect();
@@ -65,7 +64,7 @@ pub fn compile(program: Program, layout: Layout, architecture: &str) -> Result<V
     // SAFETY: the program is valid; the function writes one number.
     unsafe { sys::nvrtcGetCUBINSize(compiled.0, &raw mut bytes) }.result().map_err(refused)?;
     let mut instructions = vec![0u8; bytes];
-    // SAFETY: the program is valid; the function writes `bytes` bytes, as the vector has.
+    // SAFETY: the program is valid; the vector has `bytes` bytes.
     unsafe { sys::nvrtcGetCUBIN(compiled.0, instructions.as_mut_ptr().cast()) }.result().map_err(refused)?;
     Ok(instructions)
 }
@@ -80,7 +79,7 @@ pub(crate) fn version() -> Option<(i32, i32)> {
     asked?.ok().map(|()| (major, minor))
 }
 
-/// A program of NVRTC, destroyed on drop.
+/// Destroyed on drop.
 struct Compilation(sys::nvrtcProgram);
 
 impl Drop for Compilation {

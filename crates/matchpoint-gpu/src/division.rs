@@ -10,9 +10,9 @@ use crate::machine::{Grid, Machine};
 use crate::matching::{Arguments, Loaded};
 use crate::wildcards::{Parts, Wildcards};
 
-/// Maximum threads of the blocks that match parts.
+/// Maximum threads of a block that matches parts.
 const PART_THREADS: u32 = 512;
-/// Mean entries of a part on either side, for a block of `PART_THREADS`. Almost no part of this mean size
+/// Mean entries of a part on either side, for `PART_THREADS` threads. Almost no part of this mean size
 /// exceeds the block.
 const PART_ENTRIES: u32 = 384;
 /// Two digits number the parts and the extra part of the wildcard receives.
@@ -70,7 +70,6 @@ impl<M: Machine> Default for SideMemory<M> {
 }
 
 impl<M: Machine> SideMemory<M> {
-    /// Reserves memory for `count` entries.
     fn fit(&mut self, machine: &M, count: usize, layout: Layout) -> Result<(), M::Error> {
         let tiles = count.div_ceil(tile(layout) as usize);
         for envelopes in &mut self.envelopes {
@@ -85,7 +84,6 @@ impl<M: Machine> SideMemory<M> {
         Ok(())
     }
 
-    /// All buffers.
     fn buffers(&self) -> impl Iterator<Item = &Buffer<M>> {
         self.envelopes.iter().chain(&self.orders).chain([&self.counts, &self.totals])
     }
@@ -94,8 +92,8 @@ impl<M: Machine> SideMemory<M> {
         self.envelopes.iter_mut().chain(&mut self.orders).chain([&mut self.counts, &mut self.totals])
     }
 
-    /// The first pass reads the batch and the second pass reads the output of the first. Later kernels read
-    /// the output of the second.
+    /// The first pass reads the batch, the second the output of the first. Later kernels read the output of
+    /// the second.
     fn side(&self, pass: usize, batch: &Buffer<M>, masks: u64) -> Side {
         let before = pass.checked_sub(1);
         let after = pass % 2;
@@ -113,15 +111,15 @@ impl<M: Machine> SideMemory<M> {
     }
 }
 
-/// Memory to divide a batch, in addition to the batch: in the packed layout, about 25 bytes per message and
-/// 50 per receive. [`fit`](Self::fit) reuses the memory.
+/// Memory to divide a batch: in the packed layout, about 25 bytes per message and 50 per receive.
+/// [`fit`](Self::fit) reuses the memory.
 #[derive(Debug)]
 pub struct Division<M: Machine> {
     messages: SideMemory<M>,
     receives: SideMemory<M>,
     segments: Buffer<M>,
     ledger: Buffer<M>,
-    /// True if these batches have a ledger. The memory may be of earlier batches.
+    /// The memory of the ledger may be of earlier batches.
     has_ledger: bool,
     /// 0 before the first batch.
     parts: u32,
@@ -130,7 +128,7 @@ pub struct Division<M: Machine> {
 }
 
 impl<M: Machine> Default for Division<M> {
-    /// Without a batch and without memory.
+    /// No batch and no memory.
     fn default() -> Self {
         Division {
             messages: SideMemory::default(),
@@ -146,8 +144,7 @@ impl<M: Machine> Default for Division<M> {
 }
 
 impl<M: Machine> Division<M> {
-    /// Returns true if the machine has the shared memory to divide batches of a layout: 64 KiB per block, or
-    /// 48 KiB in the wide layout.
+    /// True if the machine has the shared memory: 64 KiB per block, or 48 KiB in the wide layout.
     pub fn fits(machine: &M, layout: Layout) -> bool {
         Kernel::MoveByDigit.shared_bytes(TILE_THREADS, layout) <= machine.shared_bytes_max()
     }
@@ -187,7 +184,6 @@ impl<M: Machine> Division<M> {
         Ok(())
     }
 
-    /// All buffers.
     pub(crate) fn buffers(&self) -> impl Iterator<Item = &Buffer<M>> {
         let sides = self.messages.buffers().chain(self.receives.buffers());
         sides.chain([&self.segments, &self.ledger]).chain(self.wildcards.buffers())
@@ -202,8 +198,8 @@ impl<M: Machine> Division<M> {
     /// entries of an envelope.
     ///
     /// With wildcard receives, the function waits for the machine. Each wildcard receive is compared with all
-    /// messages: O(messages × wildcards) in total. A round settles up to a window of receives if few of them
-    /// want the same messages, and one receive if all do.
+    /// messages: O(messages × wildcards). A round settles up to a window of receives if few of them want the
+    /// same messages, and one receive if all do.
     ///
     /// # Errors
     /// If the machine fails.
@@ -216,8 +212,7 @@ impl<M: Machine> Division<M> {
         let counts = (batch.message_count as u32, batch.receive_count as u32);
         assert_eq!((self.messages.count, self.receives.count), counts, "made for another batch");
         if counts.0 == 0 || counts.1 == 0 {
-            // No matches. The kernels would not write the starts of the parts of the empty side, so the
-            // starts of an earlier batch would stay.
+            // No matches. The kernels would keep an earlier batch's starts of the parts of the empty side.
             return Ok(());
         }
         let shape = |pass: usize| Shape {
@@ -273,8 +268,8 @@ impl<M: Machine> Division<M> {
         if grid.blocks == 0 {
             return Ok(());
         }
-        // SAFETY: the struct has the type in the kernel's source. Every address is memory of `self` or of the
-        // batch, with the size for its entries. `launch` borrows both exclusively, and launches run in order.
+        // SAFETY: the struct has the source's type. Every address is memory of `self` or of the batch, with
+        // the size for its entries. Both are borrowed exclusively, and launches run in order.
         #[allow(unsafe_code)]
         unsafe {
             machine.launch(kernel, batch.layout, grid, arguments)

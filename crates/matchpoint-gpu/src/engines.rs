@@ -41,8 +41,8 @@ pub static SPECS: &[Spec] = &[
 /// Value of `fallback` that means "no engine".
 const NO_ENGINE: &str = "none";
 
-/// Common part of all specifications. The engines count no attempts, because kernels do not report
-/// comparisons. A fallback engine counts its attempts.
+/// The engines count no attempts, because kernels do not report comparisons. A fallback engine counts its
+/// attempts.
 const GPU: Spec = Spec {
     name: "",
     summary: "",
@@ -77,8 +77,7 @@ fn build(algorithm: Algorithm, arguments: &Arguments<'_>, is_counting: bool) -> 
 }
 
 /// Opens a card and loads the algorithm's kernel. Engines of a process share the card, so a kernel is
-/// compiled once and their launches run in order. With `can_wait`, the engine is created even if a persistent
-/// kernel prevents the load; the kernel is then loaded later.
+/// compiled once and launches run in order. With `can_wait`, a persistent kernel only delays the load.
 fn ready(ordinal: usize, algorithm: Algorithm, can_wait: bool) -> Result<Arc<Card>, CardError> {
     static CARDS: LazyLock<Mutex<HashMap<usize, Arc<Card>>>> = LazyLock::new(Mutex::default);
     let mut cards = CARDS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -94,7 +93,7 @@ fn ready(ordinal: usize, algorithm: Algorithm, can_wait: bool) -> Result<Arc<Car
         Err(CardError::PersistentKernelRuns(_)) if can_wait => {}
         loaded => loaded?,
     }
-    // After an earlier failure, every operation of the card fails, even if the kernel is loaded.
+    // After an earlier failure, every operation of the card fails.
     card.has_ended()?;
     Ok(card)
 }

@@ -10,7 +10,7 @@ use crate::matching::Algorithm;
 use crate::measure::{Fed, Mix, PostedOrder, Rate, Run, fed, rate, rate_of_recorded, rate_of_whole_card};
 use crate::recorded::Recorded;
 
-/// Launches, or passes. The result is the median.
+/// The result is their median.
 const LAUNCHES: usize = 7;
 
 /// CPU engine for comparison with a persistent kernel.
@@ -80,7 +80,7 @@ impl Figure {
     }
 }
 
-/// Rate from the paper's text. The paper gives no numbers for its curves.
+/// A rate from the paper's text, which gives no numbers for its curves.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Published {
     /// The figure.
@@ -155,7 +155,7 @@ pub enum Measured {
 }
 
 impl Job {
-    /// Returns true if the card has a multiprocessor for each block.
+    /// True if the card has a multiprocessor for each block.
     pub fn fits(&self, multiprocessors: u32) -> bool {
         if let Subject::Stream(run) = &self.what { run.blocks <= multiprocessors.max(1) } else { true }
     }
@@ -179,8 +179,8 @@ impl Job {
 /// Maximum messages and receives of an application, over all batches.
 pub const RECORDED_MAX: usize = 1 << 23;
 
-/// Measurements of an application: batches up to several lengths, matched by each suitable algorithm. `name`
-/// is part of the labels. `processes` has the events of each process.
+/// Measurements of an application: batches up to several lengths, by each suitable algorithm. `name` is part
+/// of the labels. `processes` has the events of each process.
 ///
 /// # Errors
 /// If the engine for the replay is missing.
@@ -219,7 +219,7 @@ pub fn jobs() -> Vec<Job> {
     }
     for queues in [1, 2, 4, 8, 16, 32, 64, 128] {
         for entries in [32, 64, 128, 256, 512, 1024, 2048, 4096] {
-            // A queue with fewer entries than a warp has lanes leaves lanes idle (§VI-A).
+            // Fewer entries than a warp has lanes leave lanes idle (§VI-A).
             if entries >= 32 * queues {
                 let mix = Mix { queues, ..Mix::of(entries) };
                 let label = format!("{entries} entries in {queues} queues");

@@ -97,8 +97,8 @@ const PRELUDE: &str = "#define SHARED(type, name) extern __shared__ type name[]\
                                asm volatile(\"bar.sync %0, %1;\" ::\"r\"(team), \"r\"(threads) : \"memory\");\n\
                        }\n";
 
-/// Atomic accesses with acquire and release to words that the host or another block accesses concurrently.
-/// Only [`Program::Resident`] needs them.
+/// Acquire loads and release stores of words that the host or another block accesses concurrently. Only
+/// [`Program::Resident`] needs them.
 const SHARED_WORDS: &str = "static __device__ inline unsigned long long load_acquire(const unsigned long long *at)\n\
                             {\n\
                                 unsigned long long word;\n\
@@ -162,13 +162,13 @@ pub(crate) const LONG_PARTS: usize = 8;
 /// `LEDGER_WORDS` of `kernels/long.cu`.
 const LEDGER_WORDS: usize = 6;
 
-/// Bytes of extra memory of `match_ordered` for a batch with `receives` receives. Needed if both sides of a
-/// segment have more entries than [`LONG_PARTS`] blocks have threads.
+/// Bytes of extra memory of `match_ordered`. Needed if both sides of a segment have more entries than
+/// [`LONG_PARTS`] blocks have threads.
 pub(crate) fn ledger_bytes(receives: usize) -> usize {
     receives * LEDGER_WORDS * size_of::<u32>()
 }
 
-/// Maximum wildcard receives in a round of `kernels/wild.cu`, a power of two.
+/// A power of two: receives in a round of `kernels/wild.cu`.
 pub(crate) fn window_max(layout: Layout) -> u32 {
     match layout {
         Layout::Packed => 1024,
@@ -185,7 +185,7 @@ fn hashed_items(layout: Layout) -> u32 {
 }
 
 impl Kernel {
-    /// Name of the function in the compiled program.
+    /// The function's name in the compiled program.
     pub fn name(self) -> &'static str {
         match self {
             Kernel::MatchMatrix => "match_matrix",
@@ -207,8 +207,8 @@ impl Kernel {
         }
     }
 
-    /// Threads of a block with at most `most` bytes of shared memory: `threads`, halved until the block fits.
-    /// If no number fits, the result is the smallest, and a [`Machine`](crate::Machine) refuses the launch.
+    /// `threads`, halved until a block has at most `most` bytes of shared memory. If no number fits, the
+    /// result is the smallest, and a [`Machine`](crate::Machine) refuses the launch.
     pub fn threads_within(self, most: u32, threads: u32, layout: Layout) -> u32 {
         let mut threads = threads;
         while threads > THREADS_LEAST

@@ -1,8 +1,8 @@
 //! Message matching on graphics processors, in batches of messages and receives.
 //!
 //! The algorithms follow Klenk, Fröning, Eberle and Dennison, "Relaxations for high-performance message
-//! passing on massively parallel SIMT processors" (2017). The kernels are CUDA C++ ([`kernels`]). NVRTC
-//! compiles each kernel for the present card.
+//! passing on massively parallel SIMT processors" (2017). NVRTC compiles the [`kernels`] for the present
+//! card.
 //!
 //! | [`Algorithm`] | source | order | wildcards |
 //! |---|---|---|---|
@@ -12,15 +12,14 @@
 //! | [`Ordered`](Algorithm::Ordered) | Matchpoint | MPI's | all |
 //! | `Ordered` on the whole card ([`Division`]) | Matchpoint | MPI's | all |
 //!
-//! Within a batch, the interleaving of posts and arrivals does not affect the result. Receives prefer older
-//! messages, and messages prefer older receives. The first posted receive therefore gets the oldest message
-//! that it matches. Each next receive gets the oldest remaining message. This is the only stable matching. A
-//! probe or a cancel depends on earlier matches, so it ends the batch.
+//! Within a batch, the interleaving of posts and arrivals does not affect the result. The first posted
+//! receive gets the oldest message that it matches, and each next receive the oldest remaining message. This
+//! is the only stable matching, because both sides prefer older entries. A probe or a cancel depends on
+//! earlier matches and ends the batch.
 //!
 //! [Engines](engine) with these kernels keep the contract of every engine. Their names are in [`engines`].
 //!
-//! A [`Machine`] runs the kernels. It is a [`Card`], or in tests the host: `emulation/` runs the threads of a
-//! block as a card does.
+//! A [`Machine`] runs the kernels: a [`Card`], or in tests the host (`emulation/`).
 
 pub mod batch;
 mod buffer;

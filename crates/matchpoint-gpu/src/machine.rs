@@ -70,9 +70,8 @@ pub trait Machine {
     /// If the machine fails.
     ///
     /// # Safety
-    /// `arguments` has the type that the kernel's source declares. Each address in it is memory of this
-    /// machine with the content that the source demands. No other code uses this memory until the kernel has
-    /// ended.
+    /// `arguments` has the type of the kernel's source. Each address in it is memory of this machine with the
+    /// content that the source demands, unused until the kernel has ended.
     #[allow(unsafe_code)]
     unsafe fn launch<A: Copy>(
         &self,
@@ -87,8 +86,7 @@ pub trait Machine {
         FailureDuration::Permanent
     }
 
-    /// Returns true if another process uses the machine exclusively. Launches may then fail and succeed
-    /// later.
+    /// True if another process uses the machine exclusively. Launches may then fail and succeed later.
     fn is_occupied(&self) -> bool {
         false
     }
@@ -96,7 +94,7 @@ pub trait Machine {
     /// Maximum bytes of shared memory of a block. [`launch`](Self::launch) refuses a kernel that needs more.
     fn shared_bytes_max(&self) -> u32;
 
-    /// Multiprocessors of the machine: the number of blocks that occupies it.
+    /// Multiprocessors: the number of blocks that occupies the machine.
     fn multiprocessors(&self) -> u32;
 }
 

@@ -1,9 +1,8 @@
 //! Matches batches. In MPI's order, it uses the method with the lowest expected time.
 //!
-//! All methods find the same pairs, and all are compared for every batch size. The time of a method depends
-//! on the numbers of messages, receives and wildcard receives. The times are from an H200, with distinct
-//! envelopes: `benchmarks/records/2026-11-24-gpu-h200.json`, and `2026-11-23-gpu-h200-2.json` for more than 1
-//! % wildcards on the whole card. Between the measured sizes, the model interpolates without a check.
+//! All methods find the same pairs. The times are from an H200, with distinct envelopes:
+//! `benchmarks/records/2026-11-24-gpu-h200.json`, and `2026-11-23-gpu-h200-2.json` for more than 1 %
+//! wildcards on the whole card. Between the measured sizes, the model interpolates without a check.
 
 use crate::batch::Batch;
 use crate::buffer::Buffer;
@@ -13,11 +12,10 @@ use crate::machine::{Grid, Machine};
 use crate::matching::{Algorithm, Loaded};
 use crate::partition::Partition;
 
-/// Maximum queues that sources are divided into. Applications rarely have more than twenty or thirty peers
-/// (§VII-A).
+/// Queues that sources are divided into. Applications rarely have more than twenty or thirty peers (§VII-A).
 const QUEUES_MAX: usize = 32;
 
-/// Matches one batch with temporary memory of the machine. For many batches, keep a [`Matcher`].
+/// Matches one batch in temporary memory. For many batches, keep a [`Matcher`].
 ///
 /// # Errors
 /// As for [`Matcher::match_batch`].
@@ -33,12 +31,12 @@ pub fn match_batch<M: Machine>(
     Matcher::default().match_batch(machine, algorithm, batch, seed)
 }
 
-/// Matches batches one after the other in reused memory of one machine.
+/// Matches batches in reused memory of one machine.
 #[derive(Debug)]
 pub struct Matcher<M: Machine> {
     loaded: Loaded<M>,
     division: Division<M>,
-    /// Maximum bytes allocated at once for the last batch.
+    /// Maximum bytes at once for the last batch.
     last_bytes: u64,
 }
 
@@ -50,9 +48,9 @@ impl<M: Machine> Default for Matcher<M> {
 }
 
 impl<M: Machine> Matcher<M> {
-    /// Matches a batch and returns for each receive its message, or [`NONE`](crate::batch::NONE). Divides the
-    /// batch as the algorithm needs. For [`Algorithm::Ordered`], uses votes or the whole card if their
-    /// expected time is lower. `machine` must be the same in every call.
+    /// Returns for each receive its message, or [`NONE`](crate::batch::NONE). Divides the batch as the
+    /// algorithm needs. [`Algorithm::Ordered`] uses votes or the whole card if their expected time is lower.
+    /// `machine` must be the same in every call.
     ///
     /// # Errors
     /// If the machine fails or has not enough memory. Memory that grew for the batch shrinks to its size
@@ -68,7 +66,7 @@ impl<M: Machine> Matcher<M> {
         seed: u64,
     ) -> Result<Vec<u32>, M::Error> {
         let matched = self.matched(machine, algorithm, batch, seed);
-        // Buffers grow one after the other. After a refusal, the later ones have not grown.
+        // After a refusal, later buffers have not grown.
         self.last_bytes = self.buffers().map(Buffer::max_bytes).sum();
         let is_refused = matched.is_err();
         self.buffers_mut()
@@ -87,7 +85,7 @@ impl<M: Machine> Matcher<M> {
         let (messages, receives) = (batch.message_count(), batch.receive_count());
         let entries = messages.max(receives);
         if algorithm == Algorithm::Partitioned {
-            // One warp per queue, and at least as many entries per queue as a warp has lanes.
+            // One warp per queue, with an entry for each lane.
             let queues = entries.div_ceil(WARP as usize).clamp(1, QUEUES_MAX);
             let partition = Partition::by_source(batch, queues).expect("every receive names its source");
             loaded.load(machine, &partition.batch, &partition.segments)?;
@@ -127,16 +125,15 @@ impl<M: Machine> Matcher<M> {
         self.buffers().map(Buffer::bytes).sum()
     }
 
-    /// Maximum bytes allocated at once for the last batch, refused or not.
+    /// Maximum bytes at once for the last batch, refused or not.
     pub fn last_bytes(&self) -> u64 {
         self.last_bytes
     }
 }
 
-/// A method to match in MPI's order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Method {
-    /// One block numbers entries within their envelopes and searches for its wildcard receives one by one.
+    /// One block numbers entries within their envelopes, and searches for its wildcard receives one by one.
     Numbers,
     /// One block votes on every receive, with or without wildcards.
     Votes,
@@ -144,34 +141,31 @@ enum Method {
     WholeCard,
 }
 
-/// Threads of a measured block. Also the messages that a voting block has at once.
+/// Threads of a measured block, and messages that a voting block has at once.
 const BLOCK: f64 = 1024.0;
 
 impl Method {
-    /// Method with the lowest expected time. `block` is the maximum of threads of a numbering block. Without
-    /// `has_card`, the whole card is unavailable.
+    /// The lowest expected time. `block` is the maximum of threads of a numbering block.
     fn of(messages: usize, receives: usize, wildcards: usize, block: u32, has_card: bool) -> Method {
         let mut ways = vec![Method::Numbers, Method::Votes];
         ways.extend(has_card.then_some(Method::WholeCard));
         let block = Algorithm::Ordered.threads(1, messages.max(receives)).min(block);
         let [messages, receives, wildcards] = [messages, receives, wildcards].map(|count| count as f64);
         let expected = |way: &Method| way.microseconds(messages, receives, wildcards, f64::from(block));
-        // The first of equal times.
         ways.into_iter()
             .min_by(|one, other| expected(one).total_cmp(&expected(other)))
             .expect("there are some")
     }
 
-    /// Estimated time in µs. Excludes copies and the launch of a single block, which `Numbers` and `Votes`
-    /// share.
+    /// Estimate in µs, without copies and the launch of a single block, which `Numbers` and `Votes` share.
     fn microseconds(self, messages: f64, receives: f64, wildcards: f64, block: f64) -> f64 {
         let parts = |entries: f64, block: f64| (entries / block).ceil();
         let has_wildcards = wildcards > 0.0;
         match self {
-            // The cost is per pair of parts: 64, 1024 and 4096 entries in 1.3, 2.5 and 32.7 µs, which are 1,
-            // 1 and 16 pairs. Wildcards add 5 µs once per call, and 0.4 µs per wildcard receive and part of
-            // the messages: 1024 entries in 11.9, 49.8 and 203 µs with 1, 10 and 50 %. The scaling of both
-            // with the block size is an assumption.
+            // Per pair of parts: 64, 1024 and 4096 entries in 1.3, 2.5 and 32.7 µs, which are 1, 1 and 16
+            // pairs. Wildcards add 5 µs per call, and 0.4 µs per wildcard receive and part of the messages:
+            // 1024 entries in 11.9, 49.8 and 203 µs with 1, 10 and 50 %. Scaling with the block size is an
+            // assumption.
             Method::Numbers => {
                 let share = block / BLOCK;
                 let pairs = parts(messages, block) * parts(receives, block);
@@ -187,8 +181,8 @@ impl Method {
             }
             // 2^10, 2^14, 2^20 and 2^24 entries in 38, 52, 149 and 2394 µs.
             Method::WholeCard if !has_wildcards => 50.0 + messages.max(receives) * 1.2e-4,
-            // Additional rounds, most of them for wildcard receives that depend on each other: 34, 211 and
-            // 2697 rounds with 1, 3 and 10 % of 2^20.
+            // Additional rounds, mostly for wildcard receives that depend on each other: 34, 211 and 2697
+            // rounds with 1, 3 and 10 % of 2^20.
             Method::WholeCard => {
                 let rounds = 3.0 + wildcards * wildcards / (3.5 * messages.min(receives));
                 120.0 + messages.max(receives) * 1e-4 + 30.0 * rounds

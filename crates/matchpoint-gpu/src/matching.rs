@@ -26,7 +26,7 @@ impl Algorithm {
     pub const ALL: [Algorithm; 4] =
         [Algorithm::Matrix, Algorithm::Partitioned, Algorithm::Hash, Algorithm::Ordered];
 
-    /// Name of the engine.
+    /// The engine's name.
     pub fn name(self) -> &'static str {
         match self {
             Algorithm::Matrix => "gpu_matrix",
@@ -56,10 +56,10 @@ impl Algorithm {
         }
     }
 
-    /// Threads per block for `segments` segments with `entries` entries on either side.
+    /// Threads per block, for `entries` entries on either side.
     pub fn threads(self, segments: usize, entries: usize) -> u32 {
         match self {
-            // A scanning warp has 128 messages. One more warp reduces.
+            // A scanning warp has 128 messages. One warp reduces.
             Algorithm::Matrix => (entries.div_ceil(128).clamp(1, 8) as u32 + 1) * 32,
             Algorithm::Partitioned => 1024,
             Algorithm::Ordered => (entries.next_power_of_two() as u32).clamp(64, 1024),
@@ -87,7 +87,7 @@ pub(crate) struct Arguments {
     pub longest: u32,
 }
 
-/// A batch and its segments in a machine's memory. [`load`](Self::load) reuses the memory.
+/// A batch and its segments in a machine's memory, reused by [`load`](Self::load).
 #[derive(Debug)]
 pub struct Loaded<M: Machine> {
     pub(crate) layout: Layout,
@@ -101,12 +101,12 @@ pub struct Loaded<M: Machine> {
     pub(crate) wildcard_count: usize,
     pub(crate) segment_count: usize,
     longest: usize,
-    /// Maximum, over the segments, of the length of the shorter side.
+    /// Maximum over the segments.
     shorter_side: usize,
-    /// True if no receive is in two segments. A ledger requires this.
+    /// No receive is in two segments, as a ledger requires.
     are_disjoint: bool,
     ledger: Buffer<M>,
-    /// True if this batch has a ledger. The memory may be of an earlier batch.
+    /// The memory of the ledger may be of an earlier batch.
     has_ledger: bool,
 }
 
@@ -166,7 +166,7 @@ impl<M: Machine> Loaded<M> {
             assert!(fits(segment.message, segment.message_end, message_count), "{segment:?}");
             assert!(fits(segment.receive, segment.receive_end, receive_count), "{segment:?}");
         }
-        // After a failure below, the counts must not exceed the memory.
+        // After a failure, the counts must not exceed the memory.
         (self.message_count, self.receive_count, self.wildcard_count) = (0, 0, 0);
         (self.segment_count, self.has_ledger) = (0, false);
         let (messages, receives, masks) = batch.words();
@@ -187,17 +187,14 @@ impl<M: Machine> Loaded<M> {
         Ok(())
     }
 
-    /// Returns true if the batch has a wildcard receive.
     pub(crate) fn has_wildcards(&self) -> bool {
         self.wildcard_count > 0
     }
 
-    /// Address of the wildcard masks, as kernels see it. 0 without a wildcard.
     pub(crate) fn masks_address(&self) -> u64 {
         if self.has_wildcards() { self.masks.address() } else { 0 }
     }
 
-    /// All buffers.
     pub(crate) fn buffers(&self) -> [&Buffer<M>; 6] {
         [&self.messages, &self.receives, &self.masks, &self.segments, &self.matched, &self.ledger]
     }
@@ -235,16 +232,15 @@ impl<M: Machine> Loaded<M> {
         let grid = Grid { threads, ..grid };
         let is_long = self.shorter_side > LONG_PARTS * grid.threads as usize;
         if algorithm == Algorithm::Ordered && is_long && !self.has_wildcards() {
-            // Two blocks would write to one part of the ledger, and a block would read indices beyond its
-            // end.
+            // Two blocks would write to one part of the ledger.
             assert!(self.are_disjoint, "segments have receives in common");
             self.ledger.reserve(machine, ledger_bytes(self.receive_count))?;
             self.has_ledger = true;
         }
         let arguments = self.arguments(seed);
-        // SAFETY: the struct has the type in the kernels' sources. Every address is memory of `self`, at
-        // least as large as `load` needs, and segments are within it. `&mut self` excludes other users, and
-        // the machine runs and reads in order.
+        // SAFETY: the struct has the sources' type. Every address is memory of `self`, at least as large as
+        // `load` needs, and segments are within it. `&mut self` excludes other users, and the machine runs in
+        // order.
         #[allow(unsafe_code)]
         unsafe {
             machine.launch(kernel, self.layout, grid, &arguments)
@@ -279,12 +275,12 @@ impl<M: Machine> Loaded<M> {
     }
 }
 
-/// Returns true if kernels can count to twice this number plus one block.
+/// Kernels can count to twice this number plus one block.
 fn can_be_counted(entries: usize) -> bool {
     entries < 1 << 31
 }
 
-/// Returns true if no receive is in two segments. O(segments) if the segments are sorted, as usual.
+/// O(segments) if the segments are sorted, as usual.
 fn have_disjoint_receives(segments: &[Segment]) -> bool {
     let is_some = |segment: &&Segment| segment.receive < segment.receive_end;
     let mut ranges: Vec<(u32, u32)> =

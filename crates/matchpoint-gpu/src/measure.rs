@@ -1,9 +1,9 @@
 //! Matching rate of a card: streams of independent batches in its memory, matched by one multiprocessor or by
 //! all.
 //!
-//! The paper measures one multiprocessor (Klenk et al. 2017, §II-C): the matching kernel runs concurrently
-//! with the application's kernels. A kernel of one block matches many batches one after the other. The card's
-//! events measure its time. The rate counts matches, not messages.
+//! The paper measures one multiprocessor (Klenk et al. 2017, §II-C), because the application's kernels run
+//! concurrently. A kernel of one block matches many batches one after the other. The card's events measure
+//! its time. The rate counts matches, not messages.
 
 use std::collections::HashSet;
 use std::time::Instant;
@@ -31,21 +31,20 @@ pub enum PostedOrder {
     Reversed,
 }
 
-/// Content of the batches of a stream. Envelopes are random, as in the paper (§V-B, §VI-C).
+/// Content of a stream's batches. Envelopes are random, as in the paper (§V-B, §VI-C).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Mix {
     /// Messages per batch, and receives per batch.
     pub entries: usize,
     /// Queues per batch, at most 256. Each is a segment with separate sources.
     pub queues: usize,
-    /// Distinct envelopes per queue. Fewer than the entries means duplicates.
+    /// Distinct envelopes per queue. Fewer than the entries are duplicates.
     pub envelopes: usize,
     /// Order of the receives.
     pub posted: PostedOrder,
-    /// Percentage of messages with a receive. The other messages and the same number of receives have no
-    /// match.
+    /// Percentage of messages with a receive. The same number of receives as of other messages has no match.
     pub matched_percent: u32,
-    /// Percentage of receives with any source, and the same percentage with any tag.
+    /// Percentage of receives with any source, and of receives with any tag.
     pub wildcard_percent: f64,
 }
 
@@ -62,7 +61,7 @@ impl Mix {
         }
     }
 
-    /// Creates `batches` batches from a seed: the entries and their segments.
+    /// Returns entries and segments.
     pub fn stream(&self, batches: usize, seed: u64) -> (Batch, Vec<Segment>) {
         let (envelopes, selectors, segments) = self.entries(batches, seed);
         (Batch::of(&envelopes, &selectors), segments)
@@ -106,7 +105,7 @@ impl Mix {
         let mut messages: Vec<Envelope> = (0..entries).map(|at| drawn[at % kinds]).collect();
         rng.shuffle(&mut messages);
         let mut posted = messages.clone();
-        // No entry of the other side has these tags.
+        // Tags without an entry on the other side.
         let unmatched = entries - entries * self.matched_percent as usize / 100;
         for at in rng.choose_multiple(0..entries, unmatched) {
             posted[at].tag = Tag(1 << 22 | at as u64);
@@ -159,9 +158,9 @@ pub struct Run {
     pub algorithm: Algorithm,
     /// Content of the batches.
     pub mix: Mix,
-    /// Number of blocks. Each block has a multiprocessor to itself if the card has enough.
+    /// Each block has a multiprocessor to itself if the card has enough.
     pub blocks: u32,
-    /// True if each batch is followed by a compaction of its unmatched entries.
+    /// Each batch is followed by a compaction of its unmatched entries.
     pub compacts: bool,
 }
 
@@ -172,10 +171,10 @@ impl Run {
     }
 }
 
-/// Minimum messages of a stream, so that a launch takes much longer than its start.
+/// Minimum messages of a stream: a launch takes much longer than its start.
 const STREAM_ENTRIES: usize = 1 << 18;
 
-/// Measures `launches` launches after one warm-up launch.
+/// One warm-up launch is not measured.
 ///
 /// # Errors
 /// If the card fails.
@@ -188,14 +187,14 @@ pub fn rate(card: &Card, run: Run, launches: usize) -> Result<Rate, CardError> {
     rate_of_stream(card, algorithm, &stream, Grid { blocks, threads }, compacts, launches)
 }
 
-/// Queues by source for batches of an application: one warp per queue, one block per batch.
+/// Queues by source for an application: one warp per queue, one block per batch.
 const QUEUES: usize = 32;
 
-/// Measures the batches of an application on one multiprocessor. The receives must [suit](Recorded::suits)
-/// the algorithm.
+/// Measures an application's batches on one multiprocessor. The receives must [suit](Recorded::suits) the
+/// algorithm.
 ///
 /// # Errors
-/// If the card fails or finds another number of pairs than expected ([`CardError::PairCount`]).
+/// If the card fails or finds another number of pairs ([`CardError::PairCount`]).
 pub fn rate_of_recorded(
     card: &Card,
     algorithm: Algorithm,
@@ -230,8 +229,7 @@ fn rate_of_stream(
     Ok(Rate::of(matches(&loaded.matched(card)?), nanoseconds))
 }
 
-/// Nanoseconds of each of `launches` launches after one warm-up launch. `launch` gets the launch number as
-/// seed.
+/// Nanoseconds of each launch after a warm-up launch. `launch` gets its number as seed.
 fn timed(
     card: &Card,
     launches: usize,
@@ -251,7 +249,7 @@ fn matches(matched: &[u32]) -> usize {
     matched.iter().filter(|&&message| message != NONE).count()
 }
 
-/// Measures the whole card with one batch in its memory, in MPI's order.
+/// Measures the whole card with one batch, in MPI's order.
 ///
 /// # Errors
 /// If the card fails.
@@ -263,19 +261,18 @@ pub fn rate_of_whole_card(card: &Card, mix: Mix, launches: usize) -> Result<Rate
     Ok(Rate::of(matches(&loaded.matched(card)?), nanoseconds))
 }
 
-/// Rates and latencies of a persistent kernel, and the rate of a CPU engine for comparison.
+/// A persistent kernel's rates and latencies, and a CPU engine's rate.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Fed {
     /// Messages per batch, and receives per batch.
     pub entries: usize,
-    /// Measured passes over all batches, after one warm-up pass. Earlier results have one pass.
+    /// Passes over all batches, after one warm-up pass. Earlier results have one pass.
     pub passes: usize,
     /// Batches from the host, as many in flight as the ring holds.
     pub by_host: Rate,
     /// Batches from another block of the card.
     pub by_card: Rate,
-    /// Nanoseconds from the submission of a batch to its pairs, without other batches in flight: median and
-    /// 99th percentile.
+    /// Latency from the submission of a batch to its pairs, alone in flight: median and 99th percentile.
     pub latency_ns: (f64, f64),
     /// Name and rate of a CPU engine for the same batches.
     pub engine: (String, Rate),
@@ -284,7 +281,7 @@ pub struct Fed {
 /// Batches that are submitted one by one in a pass.
 const LATENCIES: usize = 1000;
 
-/// Measures a persistent kernel and a CPU engine in `passes` passes after one warm-up pass. Each receive is
+/// Measures a persistent kernel and a CPU engine in `passes` passes after a warm-up pass. Each receive is
 /// posted before the messages of its batch arrive, and all entries match.
 ///
 /// # Errors
@@ -293,7 +290,7 @@ const LATENCIES: usize = 1000;
 /// # Panics
 /// If a batch is too large, if the engine does not exist, or if it does not match all entries.
 pub fn fed(card: &Card, entries: usize, engine: &str, passes: usize) -> Result<Fed, CardError> {
-    // Maximum stream for a kernel that gets batches from the card.
+    // The longest stream that a card submits.
     let batches = (CAPACITY / entries).min(4096);
     let matches = batches * entries;
     let mix = Mix::of(entries);
@@ -338,13 +335,11 @@ pub fn fed(card: &Card, entries: usize, engine: &str, passes: usize) -> Result<F
     })
 }
 
-/// Returns an error unless all pairs were found.
 fn found(pairs: usize, expected: usize) -> Result<(), CardError> {
     if pairs == expected { Ok(()) } else { Err(CardError::PairCount(pairs, expected)) }
 }
 
-/// Nanoseconds of each batch submitted one by one, and nanoseconds of all batches with a full ring. No entry
-/// stays unmatched.
+/// Nanoseconds of each batch alone, and of all batches with a full ring. No entry stays unmatched.
 fn pass_by_host(
     resident: &mut Resident,
     singles: &[Batch],
@@ -372,7 +367,6 @@ fn pass_by_host(
     Ok((latencies, nanoseconds))
 }
 
-/// Nanoseconds of a CPU engine for the same stream.
 fn pass_of_engine(engine: &str, mix: Mix, batches: usize) -> f64 {
     let (envelopes, selectors, segments) = mix.entries(batches, 1);
     let mut engine = matchpoint::engines::create(engine).expect("an engine of that name");
@@ -396,7 +390,6 @@ fn pass_of_engine(engine: &str, mix: Mix, batches: usize) -> f64 {
 mod tests {
     use super::*;
 
-    /// Matches of a CPU engine in each segment.
     fn matched(mix: Mix, batches: usize) -> Vec<usize> {
         let (envelopes, selectors, segments) = mix.entries(batches, 3);
         let of = |segment: &Segment| {

@@ -6,20 +6,20 @@ use crate::batch::{Batch, NONE, Segment, Source};
 /// A batch sorted by source, with the original positions of its entries.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Partition {
-    /// The same messages and receives, segment after segment. Each segment keeps its order.
+    /// Segment after segment. Each segment keeps its order.
     pub batch: Batch,
-    /// Position of each segment.
+    /// One per part.
     pub segments: Vec<Segment>,
     message_order: Vec<u32>,
     receive_order: Vec<u32>,
 }
 
-/// Index of the first any-source receive, which belongs to no segment.
+/// Index of the first any-source receive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AnySource(pub usize);
 
 impl Partition {
-    /// Divides a batch into `parts` segments by context and source. O(messages + receives + parts).
+    /// Divides a batch into segments by context and source. O(messages + receives + parts).
     ///
     /// # Errors
     /// If a receive uses `MPI_ANY_SOURCE`.
@@ -47,8 +47,8 @@ impl Partition {
         Ok(Partition { batch, segments, message_order, receive_order })
     }
 
-    /// Converts the result for the divided batch into the result for the original batch: for each receive its
-    /// message, or [`NONE`].
+    /// Converts the divided batch's result into the original batch's: for each receive its message, or
+    /// [`NONE`].
     ///
     /// # Panics
     /// If `matched` has another number of receives.
@@ -63,7 +63,7 @@ impl Partition {
     }
 }
 
-/// The upper half of a product with the golden ratio spreads neighbouring ranks evenly (Knuth, TAOCP §6.4).
+/// Multiplication by the golden ratio spreads neighbouring ranks evenly (Knuth, TAOCP §6.4).
 fn part(context: u32, source: u64, parts: usize) -> usize {
     let mixed = (source ^ u64::from(context).rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     ((u128::from(mixed) * parts as u128) >> 64) as usize

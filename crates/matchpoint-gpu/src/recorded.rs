@@ -1,9 +1,8 @@
 //! Batches from a recorded application.
 //!
-//! For each process, posts and arrivals are collected into a batch. The batch ends at a maximum of new
-//! messages or receives, or before a call that depends on earlier matches: a probe or a cancel. A batch
-//! includes all entries queued before. Batches therefore have the lengths, duplicates and wildcards of the
-//! application.
+//! A batch of a process ends at a maximum of new messages or receives, or before a call that depends on
+//! earlier matches: a probe or a cancel. A batch includes all entries queued before, so batches have the
+//! application's lengths, duplicates and wildcards.
 
 use std::collections::HashSet;
 
@@ -14,7 +13,7 @@ use crate::batch::{Batch, Segment};
 use crate::matching::Algorithm;
 use crate::partition::Partition;
 
-/// A stream of batches, and the number of pairs in them.
+/// A stream of batches.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Recorded {
     envelopes: Vec<Envelope>,
@@ -22,16 +21,15 @@ pub struct Recorded {
     segments: Vec<Segment>,
     /// Pairs that a CPU engine found in all batches.
     pub matches: usize,
-    /// True if events were left out because of the limit.
+    /// Events were left out because of the limit.
     pub is_cut: bool,
 }
 
-/// Queues of a process, and entries since the last batch.
 struct Process {
     engine: Box<dyn Engine>,
     messages: Vec<Envelope>,
     receives: Vec<Selector>,
-    /// Messages and receives that were queued at the start of the batch.
+    /// Messages and receives queued at the start of the batch.
     waited: (usize, usize),
     matches: usize,
 }
@@ -47,7 +45,7 @@ impl Process {
         (self.messages.len() - self.waited.0, self.receives.len() - self.waited.1)
     }
 
-    /// Returns true if a batch with at most `entries` new entries ends before `event`.
+    /// A batch with at most `entries` new entries ends before `event`.
     fn ends_before(&self, event: &Event, entries: usize) -> bool {
         let (messages, receives) = self.collected();
         match event {
@@ -68,7 +66,6 @@ impl Process {
         self.matches += usize::from(is_pair);
     }
 
-    /// Starts a batch with the queued entries.
     fn begin(&mut self) {
         let (messages, receives) = (&mut self.messages, &mut self.receives);
         messages.clear();
@@ -128,8 +125,7 @@ impl Recorded {
         Ok(recorded)
     }
 
-    /// Adds a batch of `process`, unless it has no new entries or an empty side. Returns false if the limit
-    /// is reached.
+    /// Adds a batch of `process`, unless it has no new entries or an empty side. Returns false at the limit.
     fn add(&mut self, process: &Process, limit: usize) -> bool {
         if process.collected() == (0, 0) || process.messages.is_empty() || process.receives.is_empty() {
             return true;
@@ -180,8 +176,7 @@ impl Recorded {
             / self.segments.len().max(1) as f64
     }
 
-    /// Returns true if the receives keep the [assertions](Algorithm::demands) of an algorithm, except for
-    /// order.
+    /// The receives keep the [assertions](Algorithm::demands) of an algorithm, except for order.
     pub fn suits(&self, algorithm: Algorithm) -> bool {
         let Hints { no_any_source, no_any_tag, .. } = algorithm.demands();
         let is_open = |selector: &Selector| {
@@ -191,7 +186,7 @@ impl Recorded {
         !self.selectors.iter().any(is_open)
     }
 
-    /// Batch and segments for a card: one segment per batch, or `queues` segments per batch, by source.
+    /// One segment per batch, or `queues` segments per batch, by source.
     ///
     /// # Panics
     /// If `queues` is not 1 and a receive uses `MPI_ANY_SOURCE`.

@@ -14,13 +14,13 @@ use crate::kernels::Kernel;
 use crate::machine::{Grid, Machine, Memory};
 use crate::timeout::{TIMEOUT, poll_until, wait_for_batch};
 
-/// Maximum messages, and maximum receives, of a batch for the kernel.
+/// Maximum messages, and maximum receives, of a batch.
 pub const SLOT_ENTRIES: usize = 1024;
 /// Maximum batches in flight.
 const SLOTS: usize = 8;
 /// Maximum unmatched messages, and maximum unmatched receives.
 pub const CAPACITY: usize = 1 << 16;
-/// Stop flag, above the count of submitted batches.
+/// A flag above the count of submitted batches.
 const STOP: u64 = 1 << 32;
 
 /// `Queue` of `kernels/resident.cu`.
@@ -73,7 +73,7 @@ struct Feed {
     padding: u32,
 }
 
-/// Offsets of the parts of a ring, in bytes.
+/// Offsets in bytes.
 #[derive(Clone, Copy, Debug)]
 struct Shape {
     receives: usize,
@@ -94,14 +94,13 @@ impl Shape {
         let counts = masks + SLOTS * SLOT_ENTRIES * 8 * layout.mask_words();
         let pairs = counts + SLOTS * 8;
         let pair_counts = pairs + SLOTS * 2 * SLOT_ENTRIES * 8;
-        // Separate cache lines: one side writes a word that the other side polls.
+        // Separate cache lines: one side writes a word that the other polls.
         let fed = (pair_counts + SLOTS * 4).next_multiple_of(128);
         let done = fed + 128;
         Shape { receives, masks, counts, pairs, pair_counts, fed, done, bytes: done + 128 }
     }
 }
 
-/// The kernel's queues in the card's memory.
 #[derive(Debug)]
 struct Queues<M: Machine> {
     memories: Vec<M::Memory>,
@@ -162,13 +161,12 @@ impl Mapped {
         Ok(Mapped { at: NonNull::new(at.cast()).expect("the driver gives memory or an error") })
     }
 
-    /// The 32-bit word at an offset.
     fn word(&self, offset: usize) -> &AtomicU32 {
-        // SAFETY: within the memory and aligned, by `Shape`. Host and card access the word only atomically.
+        // SAFETY: within the memory and aligned, by `Shape`. Host and card access the word atomically.
         unsafe { self.at.add(offset).cast().as_ref() }
     }
 
-    /// The 64-bit word at an offset: `fed`, or the counts of a slot.
+    /// `fed`, or the counts of a slot.
     fn long_word(&self, offset: usize) -> &AtomicU64 {
         // SAFETY: as for `word`.
         unsafe { self.at.add(offset).cast().as_ref() }
@@ -177,26 +175,25 @@ impl Mapped {
 
 impl Drop for Mapped {
     fn drop(&mut self) {
-        // SAFETY: allocated by the driver, freed once. No kernel uses the memory, because the owner frees it
-        // only after the driver has reported the kernel's end. A failure follows an earlier one.
+        // SAFETY: allocated by the driver, freed once, after the driver has reported the kernel's end. A
+        // failure follows an earlier one.
         let _ = unsafe { sys::cuMemFreeHost(self.at.as_ptr().cast()) };
     }
 }
 
-/// Resources of a running kernel.
 #[derive(Debug)]
 struct KernelResources {
     card: Card,
     ring: Mapped,
     _queues: Queues<Card>,
-    /// Set at the start of the kernel. An abandoned kernel keeps it.
+    /// An abandoned kernel keeps it.
     stay: Option<PersistentKernel>,
 }
 
 /// A persistent kernel. It matches each batch from the host with earlier unmatched entries, in MPI's order.
 ///
-/// Other work of the card runs concurrently, because the kernel has a separate stream. Operations that wait
-/// for all kernels hang: synchronizing the card, freeing memory without pools, loading a kernel, which engines
+/// The kernel has a separate stream, so other work of the card runs concurrently. Operations that wait for
+/// all kernels hang: synchronizing the card, freeing memory without pools, loading a kernel, which engines
 /// therefore [refuse](CardError::PersistentKernelRuns). A drop ends the kernel as [`stop`](Self::stop) does.
 #[derive(Debug)]
 pub struct Resident {
@@ -204,9 +201,9 @@ pub struct Resident {
     shape: Shape,
     /// `None` after the resources were freed or abandoned.
     lent: Option<KernelResources>,
-    /// True if the wait for a batch failed.
+    /// The wait for a batch failed.
     is_lost: bool,
-    /// Submitted and completed batches, modulo 2³², as the kernel counts.
+    /// Submitted and completed batches, modulo 2³².
     fed: u32,
     done: u32,
     waiting: QueueLengths,
@@ -239,9 +236,10 @@ impl Resident {
     /// Starts the kernel: one block, which occupies one multiprocessor until the drop.
     ///
     /// # Errors
-    /// If the driver fails. If the driver would wait for the end of a persistent kernel: at the launch
-    /// ([`CardError::BlockingLaunches`]), or, with another persistent kernel, at the load
-    /// ([`CardError::PersistentKernelRuns`]). If the driver would end the kernel ([`CardError::KernelTimeLimit`]).
+    /// If the driver fails. If the driver would wait for a persistent kernel's end: at the launch
+    /// ([`CardError::BlockingLaunches`]), or at the load with another such kernel
+    /// ([`CardError::PersistentKernelRuns`]). If the driver would end the kernel
+    /// ([`CardError::KernelTimeLimit`]).
     pub fn start(card: &Card, layout: Layout, seed: u64) -> Result<Self, CardError> {
         let shape = Shape::of(layout);
         card.bind()?;
@@ -263,19 +261,19 @@ impl Resident {
         };
         let lent = resident.lent.as_mut().expect("it has not ended");
         let grid = Grid { blocks: 1, threads };
-        // SAFETY: the arguments have the types in the source. All memory exists until the kernel ends, or leaks.
+        // SAFETY: the arguments have the source's types. All memory exists until the kernel ends, or leaks.
         lent.stay =
             Some(unsafe { lent.card.launch_persistent(Kernel::MatchResident, layout, grid, &arguments)? });
         Ok(resident)
     }
 
-    /// Returns true if the kernel accepts the batch now. If it returns false without batches in flight, the
-    /// unmatched entries and the batch together exceed [`CAPACITY`].
+    /// True if the kernel accepts the batch now. False without batches in flight: the unmatched entries and
+    /// the batch exceed [`CAPACITY`].
     pub fn has_room(&self, batch: &Batch) -> bool {
         self.in_flight() < SLOTS && self.waiting.has_room(batch)
     }
 
-    /// Batches that were submitted and not taken.
+    /// Batches submitted and not taken.
     pub fn in_flight(&self) -> usize {
         self.fed.wrapping_sub(self.done) as usize
     }
@@ -357,23 +355,23 @@ impl Resident {
 }
 
 impl Resident {
-    /// Ends the kernel, after it has matched all submitted batches, and frees its multiprocessor and memory.
-    /// Pairs that were not taken are lost.
+    /// Ends the kernel after all submitted batches, and frees its multiprocessor and memory. Pairs that were
+    /// not taken are lost.
     ///
     /// # Errors
     /// If the driver fails, or if the kernel does not end within ten seconds, or at once if an earlier wait
-    /// failed. Then the kernel is abandoned. It may still write to its memory, so memory and stream stay
-    /// allocated until the process ends. The stop flag stays set for it.
+    /// failed. Such a kernel is abandoned: memory and stream stay allocated until the process ends, because
+    /// the kernel may still write, and the stop flag stays set.
     pub fn stop(mut self) -> Result<(), CardError> {
         self.end()
     }
 
     fn end(&mut self) -> Result<(), CardError> {
         let Some(lent) = self.lent.take() else { return Ok(()) };
-        // Pairs with the same load as in `publish`. The lower half is the count of submitted batches.
+        // Pairs with the same load as in `publish`. The lower half counts submitted batches.
         lent.ring.long_word(self.shape.fed).store(STOP | u64::from(self.fed), Ordering::Release);
         let timeout = if self.is_lost { Duration::ZERO } else { TIMEOUT };
-        // A query: an event would wait in a hardware queue that the application's streams may share.
+        // A query, because an event would wait in a hardware queue that the application's streams may share.
         let ended = poll_until(timeout, || lent.card.has_ended());
         if ended == Ok(true) {
             return Ok(());
@@ -390,13 +388,13 @@ fn pack_counts(messages: u32, receives: u32) -> u64 {
 
 impl Drop for Resident {
     fn drop(&mut self) {
-        // An error was returned before, or the next call returns it.
+        // Reported before, or by the next call.
         let _ = self.end();
     }
 }
 
-/// Pairs (receive, message) of each batch, numbered from the first batch on, in posted order. The kernel
-/// finds all batches in its ring and ends after the last. For machines that run one operation at a time.
+/// Pairs (receive, message) of each batch, numbered from the first batch on, in posted order. All batches are
+/// in the ring before the kernel starts, for machines that run one operation at a time.
 ///
 /// # Errors
 /// If the machine fails.
@@ -429,7 +427,7 @@ pub fn match_preloaded_batches<M: Machine>(
     let queues = Queues::new(machine, layout)?;
     let arguments = queues.arguments(ring.address(), shape, seed);
     let threads = Kernel::MatchResident.threads_within(machine.shared_bytes_max(), threads, layout);
-    // SAFETY: the arguments have the types in the source. All memory exists until `read` has seen the end.
+    // SAFETY: the arguments have the source's types. All memory exists until `read` has seen the end.
     unsafe { machine.launch(Kernel::MatchResident, layout, Grid { blocks: 1, threads }, &arguments)? };
     machine.read(&ring, &mut bytes)?;
     let word = |at: usize| u32::from_ne_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
@@ -441,7 +439,7 @@ pub fn match_preloaded_batches<M: Machine>(
     Ok((0..batches.len()).map(of).collect())
 }
 
-/// A ring and batches in the machine's memory, for a persistent kernel and a kernel that submits batches.
+/// A ring in the machine's memory, for a persistent kernel and a kernel that submits batches.
 #[derive(Debug)]
 struct CardRing<M: Machine> {
     layout: Layout,
@@ -486,7 +484,7 @@ impl<M: Machine> CardRing<M> {
         Ok(CardRing { layout, shape, ring, _queues: queues, _batches: lying, arguments, feed })
     }
 
-    /// Number of pairs of the last batch, after both kernels have ended.
+    /// Pairs of the last batch, after both kernels have ended.
     fn last(&self, machine: &M) -> Result<usize, M::Error> {
         let mut ring = vec![0; self.shape.pair_counts + SLOTS * 4];
         machine.read(&self.ring, &mut ring)?;
@@ -496,8 +494,8 @@ impl<M: Machine> CardRing<M> {
     }
 }
 
-/// Number of pairs of the last batch of `stream`. A kernel submits the batches, at most eight, before the
-/// persistent kernel starts. For machines that run one operation at a time.
+/// Pairs of the last batch of `stream`. A kernel submits the batches before the persistent kernel starts, for
+/// machines that run one operation at a time.
 ///
 /// # Errors
 /// If the machine fails.
@@ -514,7 +512,7 @@ pub fn match_preloaded_stream<M: Machine>(
     let lying = CardRing::new(machine, stream, entries, seed)?;
     assert!(lying.feed.batches as usize <= SLOTS, "nobody makes room for more");
     let grid = Grid { blocks: 1, threads };
-    // SAFETY: the arguments have the types in the sources. All memory exists until `last` has seen both end.
+    // SAFETY: the arguments have the sources' types. All memory exists until `last` has seen both end.
     unsafe {
         machine.launch(Kernel::FeedResident, lying.layout, grid, &lying.feed)?;
         machine.launch(Kernel::MatchResident, lying.layout, grid, &lying.arguments)?;
@@ -522,9 +520,9 @@ pub fn match_preloaded_stream<M: Machine>(
     lying.last(machine)
 }
 
-/// Time of a persistent kernel for the batches of `stream`, in nanoseconds, and the number of pairs of the
-/// last batch. Another block of the card submits the batches one after the other. The function waits at most
-/// `timeout` for each kernel, then abandons it as [`Resident::stop`] does.
+/// Nanoseconds of a persistent kernel for `stream`, and the pairs of the last batch. Another block submits
+/// the batches one after the other. Waits at most `timeout` for each kernel, then abandons it as
+/// [`Resident::stop`] does.
 ///
 /// # Errors
 /// If the driver fails, or if a kernel does not end.
@@ -540,7 +538,7 @@ pub fn match_stream_on_card(
     timeout: Duration,
 ) -> Result<(f64, usize), CardError> {
     card.load(Kernel::FeedResident, stream.layout())?;
-    // Separate streams: the caller's operations do not wait for an abandoned kernel.
+    // The caller's operations do not wait for an abandoned kernel.
     let (staying, feeding) = (card.with_new_stream()?, card.with_new_stream()?);
     let lying = CardRing::new(&staying, stream, entries, seed)?;
     // The copies end before the other stream starts.
@@ -549,7 +547,7 @@ pub fn match_stream_on_card(
     let threads = Kernel::MatchResident.threads_within(card.shared_bytes_max(), 1024, layout);
     let begin = staying.record_event()?;
     let grid = Grid { blocks: 1, threads };
-    // SAFETY: the arguments have the types in the sources. All memory exists until both kernels end, or leaks.
+    // SAFETY: the arguments have the sources' types. All memory exists until both kernels end, or leaks.
     let stay = unsafe { staying.launch_persistent(Kernel::MatchResident, layout, grid, &lying.arguments)? };
     let feeds = Grid { blocks: 1, threads: 1024 };
     // SAFETY: the same.
@@ -560,7 +558,7 @@ pub fn match_stream_on_card(
         Ok(()) => Ok(()),
     };
     let ended = fed.and_then(|()| feeding.wait_at_most(timeout, "feeding a kernel that stays"));
-    // A query: an event waits without limit. A kernel without a stop flag is not waited for.
+    // A query, because an event waits without limit.
     let is_told = told.is_ok() && feeding.has_ended() == Ok(true);
     let timeout = if is_told { timeout } else { Duration::ZERO };
     let end = if ended.is_ok() { Some(staying.record_event()) } else { None };

@@ -2,13 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-/// Time limit of a batch or of the kernel's end. After it, the kernel counts as failed.
+/// Time limit of a batch or of the kernel's end. Afterwards the kernel counts as failed.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(10);
 /// Time of a batch before the first query of the driver, and between two queries.
 const QUERY_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Waits for a batch until `timeout` has passed. `has_ended` asks the driver about the kernel; it returns an
-/// error if the driver reports a failure.
+/// Waits for a batch until `timeout` has passed. `has_ended` asks the driver about the kernel.
 pub(crate) fn wait_for_batch<E>(
     timeout: Duration,
     is_done: impl Fn() -> bool,
@@ -83,7 +82,7 @@ mod tests {
             said(wait_for_batch(Duration::ZERO, || false, || Ok(false), lost)),
             "the kernel does not answer"
         );
-        // The batch completes during the query. The result of the query and the time limit do not count.
+        // The batch completes during the query, so neither the query's result nor the time limit counts.
         for says in [Ok(true), Ok(false), failed()] {
             let comes = std::cell::Cell::new(false);
             let asks = || {

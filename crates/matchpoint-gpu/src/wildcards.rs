@@ -48,15 +48,13 @@ struct Progress {
 /// The parts of a divided batch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Parts {
-    /// Arguments for matching all parts.
     pub arguments: Arguments,
-    /// Blocks and threads for the parts.
     pub grid: Grid,
-    /// Address of the positions of the wildcard receives, in order.
+    /// Positions of the wildcard receives, in order.
     pub wildcards: u64,
 }
 
-/// Memory for wildcard receives in addition to the batch and its parts: four bytes per message.
+/// Memory in addition to the batch and its parts: four bytes per message.
 #[derive(Debug)]
 pub(crate) struct Wildcards<M: Machine> {
     held: Buffer<M>,
@@ -83,7 +81,7 @@ impl<M: Machine> Default for Wildcards<M> {
 }
 
 impl<M: Machine> Wildcards<M> {
-    /// Reserves memory for `batch` in `parts` parts. Nothing without wildcard receives.
+    /// Nothing without wildcard receives.
     pub fn fit(&mut self, machine: &M, batch: &Loaded<M>, parts: usize) -> Result<(), M::Error> {
         self.count = batch.wildcard_count as u32;
         if self.count == 0 {
@@ -100,12 +98,10 @@ impl<M: Machine> Wildcards<M> {
         self.progress.reserve(machine, size_of::<Progress>())
     }
 
-    /// Number of wildcard receives.
     pub fn count(&self) -> usize {
         self.count as usize
     }
 
-    /// All buffers.
     pub fn buffers(&self) -> [&Buffer<M>; 5] {
         [&self.held, &self.oldest, &self.changed, &self.changed_in, &self.progress]
     }
@@ -145,9 +141,9 @@ impl<M: Machine> Wildcards<M> {
         let settling = Grid { blocks: 1, threads: self.window };
         let beginning = Grid { blocks: busy, threads: self.window };
         let layout = batch.layout;
-        // SAFETY: the structs have the types in the sources. Every address is memory of `self`, of the batch
-        // or of its division, with the size for its entries, window and parts. The caller borrows all of it
-        // exclusively, and launches run in order.
+        // SAFETY: the structs have the sources' types. Every address is memory of `self`, of the batch or of
+        // its division, with the size for its entries, window and parts. All of it is borrowed exclusively,
+        // and launches run in order.
         #[allow(unsafe_code)]
         unsafe {
             machine.launch(Kernel::BeginWildcards, layout, beginning, &shape)?;

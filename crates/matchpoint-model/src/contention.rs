@@ -3,16 +3,16 @@
 use crate::estimate::End;
 use crate::machine::{Machine, Missing};
 
-/// Equation 7: bytes on a link, if all messages that can use the link use the link. The processes fill a cube
-/// of a three-dimensional torus.
+/// Equation 7: bytes on a link that all messages use which can. The processes fill a cube of a
+/// three-dimensional torus.
 ///
-/// `hops` is the mean number of links of a byte's route, `bytes_per_process` the mean bytes sent by a
-/// process. `nodes_per_router` is 2 in the paper.
+/// `hops` is the mean number of links of a byte's route, `bytes_per_process` the mean bytes sent.
+/// `nodes_per_router` is 2 in the paper.
 pub fn cube_link_bytes(hops: f64, bytes_per_process: f64, ppn: f64, nodes_per_router: f64) -> f64 {
     nodes_per_router * hops.powi(3) * bytes_per_process * ppn
 }
 
-/// Time of contention by equation 5: δ ℓ.
+/// Equation 5: δ ℓ.
 pub fn contention_s(delta_s_per_byte: f64, link_bytes: f64) -> f64 {
     delta_s_per_byte * link_bytes
 }

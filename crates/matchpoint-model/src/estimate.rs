@@ -5,30 +5,30 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 
-/// A measured number with its confidence interval, in the unit that the field's name gives.
+/// A measured number with its confidence interval, in the unit of the field's name.
 ///
-/// In TOML, the estimate is a number, or `{ value = 4.4e-7, low = 4.2e-7, high = 4.7e-7 }`.
+/// In TOML, a number, or `{ value = 4.4e-7, low = 4.2e-7, high = 4.7e-7 }`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ParameterEstimate {
     /// The estimated value.
     pub value: f64,
-    /// Low and high end of the confidence interval, or `None` if unknown.
+    /// Low and high end, if known.
     pub interval: Option<(f64, f64)>,
 }
 
-/// The value or the end of each interval that a computation uses.
+/// The value or end of each interval that a computation uses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum End {
-    /// The end of each interval that gives the shortest times.
+    /// The ends that give the shortest times.
     Shortest,
     /// The estimated values.
     Value,
-    /// The end of each interval that gives the longest times.
+    /// The ends that give the longest times.
     Longest,
 }
 
 impl End {
-    /// All ends, shortest first.
+    /// Shortest first.
     pub const ALL: [End; 3] = [End::Shortest, End::Value, End::Longest];
 }
 
@@ -43,12 +43,12 @@ impl ParameterEstimate {
         ParameterEstimate { value, interval: Some((low, high)) }
     }
 
-    /// The parameter as a time or a time per unit: a higher parameter gives a longer time.
+    /// As a time, or a time per unit: a higher parameter gives a longer time.
     pub fn time(&self, end: End) -> f64 {
         self.at(end, false)
     }
 
-    /// The parameter as a rate: a higher parameter gives a shorter time.
+    /// As a rate: a higher parameter gives a shorter time.
     pub fn rate(&self, end: End) -> f64 {
         self.at(end, true)
     }
@@ -62,15 +62,15 @@ impl ParameterEstimate {
         }
     }
 
-    /// Error text if the estimate is not a valid time.
+    /// Text of an invalid time.
     pub(crate) fn time_problem(&self) -> Option<String> {
-        self.problem("a time is a number of seconds, 0 or more, not infinite", |number| {
+        self.find_problem("a time is a number of seconds, 0 or more, not infinite", |number| {
             number.is_finite() && number >= 0.0
         })
     }
 
-    /// Error text if the estimate is not a valid rate. A node rate that was never reached is infinite. The
-    /// high end of any rate may be infinite, if the measurements give no upper end.
+    /// Text of an invalid rate. A node rate that was never reached is infinite. The high end of any rate may
+    /// be infinite, if the measurements give no upper end.
     pub(crate) fn rate_problem(&self, may_be_infinite: bool) -> Option<String> {
         let rule = if may_be_infinite {
             "a rate is a number of bytes per second above 0, or inf where no limit was seen"
@@ -80,10 +80,10 @@ impl ParameterEstimate {
         if !may_be_infinite && self.value.is_infinite() {
             return Some(format!("{} is invalid: {rule}", self.value));
         }
-        self.problem(rule, |number| number > 0.0)
+        self.find_problem(rule, |number| number > 0.0)
     }
 
-    fn problem(&self, rule: &str, is_right: impl Fn(f64) -> bool) -> Option<String> {
+    fn find_problem(&self, rule: &str, is_right: impl Fn(f64) -> bool) -> Option<String> {
         let (low, high) = self.interval.unwrap_or((self.value, self.value));
         if let Some(wrong) = [self.value, low, high].into_iter().find(|&number| !is_right(number)) {
             return Some(format!("{wrong} is invalid: {rule}"));
@@ -144,9 +144,9 @@ struct Fields {
     high: f64,
 }
 
-/// Reads a required time.
+/// Required.
 pub(crate) fn time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ParameterEstimate, D::Error> {
-    checked(deserializer, ParameterEstimate::time_problem)
+    deserialize_checked(deserializer, ParameterEstimate::time_problem)
 }
 
 /// Reads an optional time.
@@ -160,18 +160,18 @@ pub(crate) fn seconds<'de, D: Deserializer<'de>>(
 pub(crate) fn rate<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<ParameterEstimate>, D::Error> {
-    checked(deserializer, |estimate| estimate.rate_problem(false)).map(Some)
+    deserialize_checked(deserializer, |estimate| estimate.rate_problem(false)).map(Some)
 }
 
 /// Reads an optional rate that may be infinite.
 pub(crate) fn limit<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<ParameterEstimate>, D::Error> {
-    checked(deserializer, |estimate| estimate.rate_problem(true)).map(Some)
+    deserialize_checked(deserializer, |estimate| estimate.rate_problem(true)).map(Some)
 }
 
-/// Reports the error during deserialization, so that it has a line.
-fn checked<'de, D: Deserializer<'de>>(
+/// During deserialization an error gets a line.
+fn deserialize_checked<'de, D: Deserializer<'de>>(
     deserializer: D,
     problem: impl Fn(&ParameterEstimate) -> Option<String>,
 ) -> Result<ParameterEstimate, D::Error> {

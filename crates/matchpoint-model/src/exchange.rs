@@ -9,7 +9,7 @@ pub struct Sent {
     pub to: u32,
     /// Number of messages, at least 1.
     pub messages: u64,
-    /// Sum of the bytes of all messages.
+    /// Bytes of all messages.
     pub bytes: u64,
 }
 
@@ -19,17 +19,16 @@ impl Sent {
         Sent { from, to, messages: 1, bytes }
     }
 
-    /// Mean size, which determines the protocol.
+    /// Determines the protocol.
     pub fn mean_bytes(&self) -> f64 {
         self.bytes as f64 / self.messages.max(1) as f64
     }
 }
 
-/// All messages of one operation. Each process sends its messages concurrently and waits for all its
-/// messages.
+/// Each process sends its messages concurrently and waits for all its messages.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Exchange {
-    /// The messages in any order. No process sends to itself.
+    /// Messages in any order. No process sends to itself.
     pub messages: Vec<Sent>,
 }
 

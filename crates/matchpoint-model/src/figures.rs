@@ -1,20 +1,19 @@
-//! Model curves of the paper's figures 2 to 5, 7 and 9 for a machine.
-//!
-//! The paper's text does not contain the measured points, so the figures here have no measured points.
+//! Curves of the paper's figures 2 to 5, 7 and 9 for a machine, without measured points, which the paper's
+//! text does not contain.
 
 use crate::estimate::End;
 use crate::machine::{Locality, Machine, Missing};
 use crate::queue::SearchOrder;
 use crate::transport::Knowledge;
 
-/// A figure: time against size or number of messages, both logarithmic.
+/// Time against size or number of messages, both logarithmic.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Figure {
     /// Number of the figure in the paper.
     pub number: u32,
     /// Title of the figure.
     pub title: String,
-    /// Label of the x axis. The y axis is the time in seconds.
+    /// The y axis is the time in seconds.
     pub x_label: &'static str,
     /// The curves.
     pub curves: Vec<Curve>,
@@ -35,8 +34,7 @@ const ACTIVE: [u32; 5] = [1, 2, 4, 8, 16];
 /// Processes per node (§3).
 const PPN: u32 = 16;
 
-/// Total bytes per process in figures 4, 5, 7 and 9. The paper's figures have several totals, but the paper's
-/// text gives no number.
+/// Total bytes per process in figures 4, 5, 7 and 9. The paper's text gives no number.
 const TOTALS: [u64; 4] = [10_000, 100_000, 1_000_000, 10_000_000];
 
 /// Maximum messages of a process in these figures (§4.1).
@@ -45,15 +43,12 @@ const MESSAGES_MAX: u64 = 10_000;
 /// Largest message of figures 2 and 3.
 const BYTES_MAX: u64 = 1_000_000;
 
-/// Number of processes that send all bytes over the middle link of figure 6: the processes of two Geminis
-/// with two nodes each.
+/// Senders over the middle link of figure 6: the processes of two Geminis with two nodes each.
 const ON_MIDDLE_LINK: f64 = 4.0 * PPN as f64;
 
 const SIZE: &str = "bytes of the message";
 const MESSAGES: &str = "messages, all together of as many bytes";
 
-/// All figures.
-///
 /// # Errors
 /// If the machine lacks a parameter.
 pub fn figures(machine: &Machine) -> Result<Vec<Figure>, Missing> {
@@ -67,10 +62,10 @@ pub fn figures(machine: &Machine) -> Result<Vec<Figure>, Missing> {
     ])
 }
 
-/// Ping-pong with the max-rate model, which has one set of parameters.
+/// The max-rate model has one set of parameters.
 fn figure_2(machine: &Machine) -> Result<Figure, Missing> {
     let of = |active| {
-        curve(format!("{active} per node"), sizes(), |bytes| {
+        make_curve(format!("{active} per node"), message_sizes(), |bytes| {
             machine.message_known_s(Knowledge::MaxRate, Locality::OffNode, bytes as f64, active, End::Value)
         })
     };
@@ -83,10 +78,12 @@ fn figure_2(machine: &Machine) -> Result<Figure, Missing> {
     })
 }
 
-/// Ping-pong with the node-aware model.
+/// The node-aware model.
 fn figure_3(machine: &Machine) -> Result<Figure, Missing> {
     let of = |(name, locality, active): (&str, Locality, u32)| {
-        curve(name.to_owned(), sizes(), |bytes| machine.message_s(locality, bytes as f64, active, End::Value))
+        make_curve(name.to_owned(), message_sizes(), |bytes| {
+            machine.message_s(locality, bytes as f64, active, End::Value)
+        })
     };
     let kinds = [
         ("on-socket", Locality::OnSocket, 1),
@@ -103,7 +100,7 @@ fn figure_3(machine: &Machine) -> Result<Figure, Missing> {
     })
 }
 
-/// Modelled part of a HighVolumePingPong.
+/// A part of a HighVolumePingPong.
 struct Volume {
     number: u32,
     title: &'static str,
@@ -144,7 +141,7 @@ impl Volume {
     fn figure(&self, machine: &Machine) -> Result<Figure, Missing> {
         let of = |total: u64| {
             let name = format!("{total} bytes in all");
-            curve(name, messages().filter(|&messages| messages <= total), |messages| {
+            make_curve(name, message_counts().filter(|&messages| messages <= total), |messages| {
                 self.time_s(machine, messages, total)
             })
         };
@@ -165,7 +162,7 @@ impl Volume {
     }
 }
 
-fn curve(
+fn make_curve(
     name: String,
     at: impl Iterator<Item = u64>,
     time_s: impl Fn(u64) -> Result<f64, Missing>,
@@ -174,16 +171,16 @@ fn curve(
     Ok(Curve { name, points: points? })
 }
 
-fn sizes() -> impl Iterator<Item = u64> {
-    steps(BYTES_MAX)
+fn message_sizes() -> impl Iterator<Item = u64> {
+    round_numbers(BYTES_MAX)
 }
 
-fn messages() -> impl Iterator<Item = u64> {
-    steps(MESSAGES_MAX)
+fn message_counts() -> impl Iterator<Item = u64> {
+    round_numbers(MESSAGES_MAX)
 }
 
-/// The numbers 1, 2, 3, … 10, 20, 30, … up to `last`.
-fn steps(last: u64) -> impl Iterator<Item = u64> {
+/// 1, 2, 3, … 10, 20, 30, … up to `last`.
+fn round_numbers(last: u64) -> impl Iterator<Item = u64> {
     let decades = (0..).map(|power| 10_u64.pow(power)).take_while(move |&decade| decade <= last);
     decades.flat_map(|decade| (1..10).map(move |digit| digit * decade)).filter(move |&step| step <= last)
 }

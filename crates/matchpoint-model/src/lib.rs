@@ -1,10 +1,10 @@
 //! Performance models of irregular point-to-point communication.
 //!
-//! After Bienz, Gropp and Olson, "Improving Performance Models for Irregular Point-to-Point Communication"
-//! (EuroMPI 2018), called *the paper* below.
+//! After *the paper*: Bienz, Gropp and Olson, "Improving Performance Models for Irregular Point-to-Point
+//! Communication" (EuroMPI 2018).
 //!
-//! A [`Machine`] has the parameters, an [`Exchange`] the messages. [`predict()`](predict::predict) estimates
-//! the cost. Times are in seconds, sizes in bytes, rates in bytes per second; names end with the unit.
+//! [`predict()`](predict::predict) estimates the cost of an [`Exchange`] on a [`Machine`]. Times are in
+//! seconds, sizes in bytes, rates in bytes per second; names end with the unit.
 
 pub mod contention;
 pub mod estimate;

@@ -3,8 +3,8 @@
 /// Line of a key, counted from 1, or line of its table if the table lacks the key. The name `""` is the part
 /// before all tables.
 ///
-/// The function expects one table or key per line, as [`Machine::to_toml`](crate::Machine::to_toml) writes.
-/// In other forms the result is `None` or too small.
+/// Expects one table or key per line, as [`Machine::to_toml`](crate::Machine::to_toml) writes. In other forms
+/// the result is `None` or too small.
 pub(crate) fn line_of(text: &str, table: &str, key: &str) -> Option<usize> {
     let (mut within, mut header) = ("", None);
     for (at, line) in text.lines().enumerate() {

@@ -1,8 +1,8 @@
-//! LogP (Culler et al. 1993) and LogGP (Alexandrov et al. 1995), computed from the parameters of the postal
-//! model, o and g.
+//! LogP (Culler et al. 1993) and LogGP (Alexandrov et al. 1995), from the parameters of the postal model, o
+//! and g.
 //!
 //! The postal model's α is the whole time of a message without bytes: o of the sender, L, and o of the
-//! receiver. The postal model's 1 ÷ R_b is LogGP's G.
+//! receiver. Its 1 ÷ R_b is LogGP's G.
 
 use crate::estimate::{End, ParameterEstimate};
 use crate::machine::{Machine, Missing, Protocol};
@@ -12,15 +12,15 @@ use crate::machine::{Machine, Missing, Protocol};
 pub struct LogP {
     /// L: time on the wire.
     pub latency_s: f64,
-    /// o: processor time to send or receive one message.
+    /// o: processor time to send or receive a message.
     pub overhead_s: f64,
     /// g: minimum time between two messages of one process.
     pub gap_s: f64,
 }
 
 impl LogP {
-    /// From α, o and g: L is α − 2 o, and 0 if α − 2 o is negative. A negative difference is possible,
-    /// because α and o have different measurements.
+    /// L is α − 2 o, and 0 if this is negative, which is possible, because α and o have different
+    /// measurements.
     ///
     /// ```
     /// let network = matchpoint_model::logp::LogP::of(2e-6, 0.5e-6, 0.25e-6);
@@ -31,7 +31,7 @@ impl LogP {
     }
 
     /// Time from the sender's first call until the receiver has the last of `messages` small messages: o + (n
-    /// − 1) max(g, o) + L + o (LogP, §3). The time is 0 without messages.
+    /// − 1) max(g, o) + L + o (LogP, §3). 0 without messages.
     pub fn messages_s(&self, messages: f64) -> f64 {
         if messages < 1.0 {
             return 0.0;
@@ -50,17 +50,15 @@ pub struct LogGp {
 }
 
 impl LogGp {
-    /// Time of one message: o + (k − 1) G + L + o (LogGP, §2).
+    /// One message: o + (k − 1) G + L + o (LogGP, §2).
     pub fn message_s(&self, bytes: f64) -> f64 {
         self.small.messages_s(1.0) + (bytes - 1.0).max(0.0) * self.gap_per_byte_s
     }
 }
 
 impl Machine {
-    /// LogP between the most distant processes in the machine's file ([`Machine::farthest`]). α is the value
-    /// for the smallest messages.
-    ///
-    /// For each end of the intervals, L uses α and o of the same end.
+    /// LogP between the most distant processes ([`Machine::farthest`]), with α of the smallest messages. L
+    /// uses α and o of the same end.
     ///
     /// # Errors
     /// If the machine lacks a parameter.
@@ -78,7 +76,7 @@ impl Machine {
         ))
     }
 
-    /// LogGP between the most distant processes in the machine's file. G is 1 ÷ R_b of the largest messages.
+    /// LogGP between the most distant processes. G is 1 ÷ R_b of the largest messages.
     ///
     /// # Errors
     /// If the machine lacks a parameter.

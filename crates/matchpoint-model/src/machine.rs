@@ -1,7 +1,7 @@
 //! A machine: the parameters of the models, measured once and stored as a TOML file.
 //!
-//! `docs/reference/machine.md` describes the file. Parameters that were not measured are absent. A model that
-//! needs an absent parameter returns [`Missing`] and never uses a default.
+//! `docs/reference/machine.md` describes the file. A model that needs an absent parameter returns [`Missing`]
+//! and never uses a default.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -14,20 +14,20 @@ mod file;
 
 pub use file::MachineError;
 
-/// The version of the format that this crate reads and writes.
+/// The version that this crate reads and writes.
 pub const FORMAT: u32 = 1;
 
 /// The parameters of one machine.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Machine {
-    /// Version of the format: [`FORMAT`].
+    /// [`FORMAT`]
     pub format: u32,
     /// Name of the machine.
     pub name: String,
     /// Origin of the numbers.
     pub provenance: Provenance,
-    /// Sockets and processes of a node.
+    /// Sockets and processes.
     #[serde(default)]
     pub node: Node,
     /// Transport between processes of one socket.
@@ -50,7 +50,7 @@ pub struct Machine {
     pub logp: LogP,
 }
 
-/// Origin of a machine's numbers.
+/// Provenance of a machine's numbers.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Provenance {
@@ -58,11 +58,11 @@ pub struct Provenance {
     pub who: String,
     /// Date, such as `2026-11-22`.
     pub when: String,
-    /// Hosts: processor, cores, network, operating system.
+    /// Processor, cores, network, operating system.
     pub host: String,
     /// MPI library with version and transport.
     pub mpi: String,
-    /// Method: programs, repetitions, fitted parameters.
+    /// Programs, repetitions, fitted parameters.
     pub how: String,
     /// Confidence of the intervals: 0.95 is 95 %. Required if a parameter has an interval.
     #[serde(default)]
@@ -73,7 +73,7 @@ pub struct Provenance {
 }
 
 impl Provenance {
-    /// Origin and date, or only the date if the origin is unknown.
+    /// Origin and date, or only the date.
     pub fn by(&self) -> String {
         if self.who.is_empty() || self.who == "unknown" {
             self.when.clone()
@@ -90,19 +90,19 @@ pub struct Node {
     /// Sockets of a node.
     #[serde(default)]
     pub sockets: Option<u32>,
-    /// Default of processes per node.
+    /// The default.
     #[serde(default)]
     pub processes: Option<u32>,
 }
 
-/// Transport between two processes: three protocols, by message size (§2 of the paper).
+/// Transport between two processes by three protocols (§2).
 #[derive(Clone, PartialEq, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Link {
-    /// Largest message sent within its envelope. Absent if the measurements show no such protocol.
+    /// Absent if the measurements show no such protocol.
     #[serde(default)]
     pub short_max_bytes: Option<u64>,
-    /// Largest eager message. Absent if no message uses rendezvous.
+    /// Absent if no message uses rendezvous.
     #[serde(default)]
     pub eager_max_bytes: Option<u64>,
     /// Transport of messages within the envelope.
@@ -116,7 +116,7 @@ pub struct Link {
     pub rendezvous: Transport,
 }
 
-/// The parameters of the max-rate model (equation 2) under one protocol.
+/// The max-rate model (equation 2) under one protocol.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Transport {
@@ -126,8 +126,8 @@ pub struct Transport {
     /// R_b: rate between two processes, 1 ÷ β of the postal model.
     #[serde(default, deserialize_with = "rate")]
     pub rate_bytes_per_s: Option<ParameterEstimate>,
-    /// R_N: rate at which all processes of a node together send to other nodes; `inf` if no limit was
-    /// observed. Messages within a node need no R_N.
+    /// R_N: rate at which all processes of a node together send to other nodes; `inf` without an observed
+    /// limit. Unused within a node.
     #[serde(default, deserialize_with = "limit")]
     pub node_rate_bytes_per_s: Option<ParameterEstimate>,
 }
@@ -139,11 +139,11 @@ pub struct QueueSearch {
     /// γ of equation 3: n messages in the reverse order of their receives cost γ n².
     #[serde(default, deserialize_with = "seconds")]
     pub gamma_s: Option<ParameterEstimate>,
-    /// Time to compare one entry. The default is 2 γ, because reverse order compares n (n + 1) ÷ 2 entries.
+    /// Time of an attempt. The default is 2 γ, because reverse order compares n (n + 1) ÷ 2 entries.
     #[serde(default, deserialize_with = "seconds")]
     pub attempt_s: Option<ParameterEstimate>,
-    /// γ for several numbers of messages, ascending. An entry costs more if queues exceed a cache. If the
-    /// list is empty, `gamma_s` applies to all numbers, as in the paper.
+    /// γ for several numbers of messages, ascending: an entry costs more if queues exceed a cache. If empty,
+    /// `gamma_s` applies to all numbers, as in the paper.
     #[serde(default)]
     pub by_messages: Vec<GammaAt>,
 }
@@ -152,9 +152,9 @@ pub struct QueueSearch {
 #[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GammaAt {
-    /// Number of concurrent messages.
+    /// Concurrent messages.
     pub messages: u32,
-    /// γ of equation 3 for this number of messages.
+    /// γ of equation 3.
     #[serde(deserialize_with = "time")]
     pub gamma_s: ParameterEstimate,
 }
@@ -166,7 +166,7 @@ pub struct Contention {
     /// δ of equation 5: time per byte on one link.
     #[serde(default, deserialize_with = "seconds")]
     pub delta_s_per_byte: Option<ParameterEstimate>,
-    /// Nodes per router: the 2 of equation 7.
+    /// The 2 of equation 7.
     #[serde(default)]
     pub nodes_per_router: Option<u32>,
 }
@@ -175,7 +175,7 @@ pub struct Contention {
 #[derive(Clone, Copy, PartialEq, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LogP {
-    /// o: processor time to send or receive one message.
+    /// o: processor time to send or receive a message.
     #[serde(default, deserialize_with = "seconds")]
     pub overhead_s: Option<ParameterEstimate>,
     /// g: minimum time between two messages of one process.
@@ -183,23 +183,23 @@ pub struct LogP {
     pub gap_s: Option<ParameterEstimate>,
 }
 
-/// Relative location of sender and receiver.
+/// Locality of sender and receiver.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Locality {
-    /// Sender and receiver are on one socket.
+    /// One socket.
     OnSocket,
-    /// Sender and receiver are on two sockets of one node.
+    /// Two sockets of one node.
     OnNode,
-    /// Sender and receiver are on two nodes.
+    /// Two nodes.
     OffNode,
 }
 
 impl Locality {
-    /// All localities, nearest first.
+    /// Nearest first.
     pub const ALL: [Locality; 3] = [Locality::OnSocket, Locality::OnNode, Locality::OffNode];
 
-    /// Name of the locality's table in the file.
+    /// The table in the file.
     pub const fn key(self) -> &'static str {
         match self {
             Locality::OnSocket => "on_socket",
@@ -233,7 +233,7 @@ impl Protocol {
     /// All protocols, by message size.
     pub const ALL: [Protocol; 3] = [Protocol::Short, Protocol::Eager, Protocol::Rendezvous];
 
-    /// Name of the protocol's table in the file.
+    /// The table in the file.
     pub const fn key(self) -> &'static str {
         match self {
             Protocol::Short => "short",
@@ -309,25 +309,24 @@ impl Machine {
         }
     }
 
-    /// Creates the error for a missing parameter.
     pub(crate) fn missing(&self, parameter: impl Into<String>) -> Missing {
         Missing { machine: self.name.clone(), parameter: parameter.into() }
     }
 }
 
-/// A parameter that a model needs and the machine lacks.
+/// A model needs the parameter, and the machine lacks it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Missing {
     /// Name of the machine.
     pub machine: String,
-    /// Key of the parameter in the machine's file.
+    /// Key in the file.
     pub parameter: String,
 }
 
 impl fmt::Display for Missing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Missing { machine, parameter } = self;
-        // All parameters except these are measured.
+        // All except these are measured.
         let is_known = ["node.", "contention.nodes_per_router"];
         if is_known.iter().any(|key| parameter.starts_with(key)) {
             return write!(f, "the machine '{machine}' has no {parameter}\nhint: add it to the machine file");
@@ -342,23 +341,21 @@ impl fmt::Display for Missing {
 
 impl std::error::Error for Missing {}
 
-/// Reads the file of a machine.
-///
 /// # Errors
 /// If the file cannot be read, is not TOML, or has an invalid number. The error has the position.
 pub fn read(path: &Path) -> Result<Machine, MachineError> {
     file::read(path)
 }
 
-/// The machine of the paper, with the name `blue-waters`.
+/// The paper's machine.
 ///
 /// # Errors
-/// Never fails; a test checks the file.
+/// Never: a test checks the file.
 pub fn blue_waters() -> Result<Machine, MachineError> {
     parse(include_str!("../../../machines/blue-waters.toml"), BLUE_WATERS)
 }
 
-/// Name of the paper's machine.
+/// The paper's machine.
 pub const BLUE_WATERS: &str = "blue-waters";
 
 /// Parses the text of a machine's file. `path` is for errors.

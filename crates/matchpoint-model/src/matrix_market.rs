@@ -1,9 +1,8 @@
-//! Reader for Matrix Market files. The reader reads only positions of entries, because communication does not
-//! depend on values.
+//! Reader for Matrix Market files, of positions only, because communication does not depend on values.
 //!
-//! The format is defined by Boisvert, Pozo and Remington, "The Matrix Market Exchange Formats" (NIST, 1996).
-//! Unlike common libraries, the reader does not store the matrix and does not allocate according to the
-//! header. The reader stores one line, and every error has a line number.
+//! The format is of Boisvert, Pozo and Remington, "The Matrix Market Exchange Formats" (NIST, 1996). Unlike
+//! common libraries, the reader stores one line instead of the matrix, does not allocate according to the
+//! header, and reports line numbers.
 
 use std::fmt;
 use std::io::{self, BufRead};
@@ -12,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// Start of a file.
 const BANNER: &str = "%%MatrixMarket matrix";
 
-/// Signatures of compressed files, with the format and the program that decompresses it.
+/// Signature, format, and the program that decompresses it.
 const PACKED: &[(&[u8], &str, &str)] = &[
     (b"\x1f\x8b", "gzip", "gunzip"),
     (b"BZh", "bzip2", "bunzip2"),
@@ -52,8 +51,7 @@ pub struct Header {
     pub columns: u32,
     /// Number of entries in the file.
     pub entries: u64,
-    /// True if an entry off the diagonal also represents its mirror image: symmetric, skew-symmetric,
-    /// Hermitian.
+    /// An entry off the diagonal also represents its mirror image: symmetric, skew-symmetric, Hermitian.
     pub is_symmetric: bool,
     numbers: usize,
 }
@@ -63,13 +61,13 @@ pub struct Reader<R> {
     input: R,
     path: PathBuf,
     line: u64,
-    /// Bytes read so far.
+    /// So far.
     bytes: u64,
     text: Vec<u8>,
     header: Header,
 }
 
-/// Bytes of the shortest entry: `1 1` and a newline.
+/// The shortest: `1 1` and a newline.
 const ENTRY_BYTES: u64 = 4;
 
 /// Number of entries between two calls of `look`, which take some milliseconds.
@@ -86,12 +84,12 @@ impl<R: BufRead> Reader<R> {
     pub fn new(input: R, bytes: u64, path: &Path) -> Result<Self, MatrixError> {
         let header = Header { rows: 1, columns: 1, entries: 0, is_symmetric: false, numbers: 0 };
         let mut reader = Reader { input, path: path.to_owned(), line: 0, bytes: 0, text: Vec::new(), header };
-        reader.banner()?;
-        reader.counts(bytes)?;
+        reader.read_banner()?;
+        reader.read_counts(bytes)?;
         Ok(reader)
     }
 
-    /// Checks that every row can have an entry, before the caller allocates memory per row.
+    /// Every row can have an entry, checked before the caller allocates memory per row.
     ///
     /// # Errors
     /// If the matrix has fewer entries than rows.
@@ -100,7 +98,8 @@ impl<R: BufRead> Reader<R> {
         if entries * if is_symmetric { 2 } else { 1 } >= u64::from(rows) {
             return Ok(());
         }
-        Err(self.wrong(format!("{entries} entries cannot fill {rows} rows\nhint: remove the empty rows")))
+        Err(self
+            .line_error(format!("{entries} entries cannot fill {rows} rows\nhint: remove the empty rows")))
     }
 
     /// The header.
@@ -109,8 +108,7 @@ impl<R: BufRead> Reader<R> {
     }
 
     /// Calls `each` with row and column of every entry, from 0, including mirror images. Periodically calls
-    /// `look` with the bytes read so far, and stops if `look` returns false. Returns false if `look` stopped
-    /// the read.
+    /// `look` with the bytes read. Returns false if `look` did.
     ///
     /// # Errors
     /// If an entry is invalid or out of range, or if the number of entries differs from the header.
@@ -128,44 +126,45 @@ impl<R: BufRead> Reader<R> {
                     "the file ends after {} of {} entries\nhint: {COMPLETE}",
                     number, self.header.entries
                 );
-                return Err(self.wrong(problem));
+                return Err(self.line_error(problem));
             }
-            let (row, column) = self.entry().map_err(|problem| self.wrong(problem))?;
+            let (row, column) = self.parse_entry().map_err(|problem| self.line_error(problem))?;
             each(row, column);
             if self.header.is_symmetric && row != column {
                 each(column, row);
             }
         }
         if self.next_line()? {
-            let text = self.shown();
-            return Err(
-                self.wrong(format!("{text} after {} entries, the number in the header", self.header.entries))
-            );
+            let text = self.shorten_line();
+            return Err(self.line_error(format!(
+                "{text} after {} entries, the number in the header",
+                self.header.entries
+            )));
         }
         Ok(true)
     }
 
-    fn banner(&mut self) -> Result<(), MatrixError> {
+    fn read_banner(&mut self) -> Result<(), MatrixError> {
         let is_there = self.read_line()?;
         if let Some((_, name, unpack)) = PACKED.iter().find(|(begin, ..)| self.text.starts_with(begin)) {
-            return Err(self.wrong(format!("compressed with {name}\nhint: unpack it: {unpack}")));
+            return Err(self.line_error(format!("compressed with {name}\nhint: unpack it: {unpack}")));
         }
         let banner = String::from_utf8_lossy(&self.text).to_lowercase();
         let words: Vec<&str> = banner.split_whitespace().collect();
         let [mark, object, format, field, symmetry] = words[..] else {
-            let what = if is_there { self.shown() } else { "an empty file".to_owned() };
-            return Err(self.wrong(format!(
+            let what = if is_there { self.shorten_line() } else { "an empty file".to_owned() };
+            return Err(self.line_error(format!(
                 "{what} where `%%MatrixMarket matrix coordinate real general`, or the like, begins a Matrix Market file"
             )));
         };
         if mark != "%%matrixmarket" || object != "matrix" {
-            let text = self.shown();
+            let text = self.shorten_line();
             return Err(
-                self.wrong(format!("{text}: a matrix in Matrix Market format begins with `{BANNER}`"))
+                self.line_error(format!("{text}: a matrix in Matrix Market format begins with `{BANNER}`"))
             );
         }
         if format != "coordinate" {
-            return Err(self.wrong(format!(
+            return Err(self.line_error(format!(
                 "`{format}`: a dense matrix; only sparse ones (`coordinate`) have a pattern"
             )));
         }
@@ -173,41 +172,47 @@ impl<R: BufRead> Reader<R> {
             "real" | "integer" | "double" => 1,
             "complex" => 2,
             "pattern" => 0,
-            _ => return Err(self.wrong(format!("`{field}` is none of real, integer, complex, pattern"))),
+            _ => return Err(self.line_error(format!("`{field}` is none of real, integer, complex, pattern"))),
         };
         self.header.is_symmetric = match symmetry {
             "general" => false,
             "symmetric" | "skew-symmetric" | "hermitian" => true,
             _ => {
                 let known = "general, symmetric, skew-symmetric, hermitian";
-                return Err(self.wrong(format!("`{symmetry}` is none of {known}")));
+                return Err(self.line_error(format!("`{symmetry}` is none of {known}")));
             }
         };
         Ok(())
     }
 
-    fn counts(&mut self, bytes: u64) -> Result<(), MatrixError> {
+    fn read_counts(&mut self, bytes: u64) -> Result<(), MatrixError> {
         if !self.next_line()? {
-            return Err(self.wrong(format!("no numbers of rows, columns and entries\nhint: {COMPLETE}")));
+            return Err(self.line_error(format!("no numbers of rows, columns and entries\nhint: {COMPLETE}")));
         }
-        let text = self.shown();
+        let text = self.shorten_line();
         let numbers: Vec<Option<u64>> = self.words().map(|word| word.parse().ok()).collect();
         let [Some(rows), Some(columns), Some(entries)] = numbers[..] else {
-            return Err(self.wrong(format!("{text} instead of the numbers of rows, columns and entries")));
+            return Err(
+                self.line_error(format!("{text} instead of the numbers of rows, columns and entries"))
+            );
         };
         let (Ok(rows), Ok(columns)) = (u32::try_from(rows), u32::try_from(columns)) else {
-            return Err(self.wrong(format!("{rows} × {columns}: more rows or columns than {}", u32::MAX)));
+            return Err(
+                self.line_error(format!("{rows} × {columns}: more rows or columns than {}", u32::MAX))
+            );
         };
         if rows == 0 || columns == 0 {
-            return Err(self.wrong(format!("{rows} × {columns}: a matrix without entries needs no messages")));
+            return Err(
+                self.line_error(format!("{rows} × {columns}: a matrix without entries needs no messages"))
+            );
         }
         if entries > bytes / ENTRY_BYTES + 1 {
-            return Err(self.wrong(format!(
+            return Err(self.line_error(format!(
                 "{bytes} bytes are too few for the declared {entries} entries\nhint: {COMPLETE}"
             )));
         }
         if self.header.is_symmetric && rows != columns {
-            return Err(self.wrong(format!(
+            return Err(self.line_error(format!(
                 "{rows} rows, {columns} columns: a matrix that is symmetric has as many of both"
             )));
         }
@@ -215,11 +220,12 @@ impl<R: BufRead> Reader<R> {
         Ok(())
     }
 
-    fn entry(&self) -> Result<(u32, u32), String> {
+    fn parse_entry(&self) -> Result<(u32, u32), String> {
         let mut words = self.words();
         let mut index = |limit: u32, what: &str| {
-            let word =
-                words.next().ok_or_else(|| format!("no {what} in {}\nhint: {COMPLETE}", self.shown()))?;
+            let word = words
+                .next()
+                .ok_or_else(|| format!("no {what} in {}\nhint: {COMPLETE}", self.shorten_line()))?;
             let number = word.parse::<u32>().ok().filter(|number| (1..=limit).contains(number));
             number
                 .map(|number| number - 1)
@@ -227,8 +233,9 @@ impl<R: BufRead> Reader<R> {
         };
         let position = (index(self.header.rows, "row")?, index(self.header.columns, "column")?);
         for _ in 0..self.header.numbers {
-            let word =
-                words.next().ok_or_else(|| format!("no value in {}\nhint: {COMPLETE}", self.shown()))?;
+            let word = words
+                .next()
+                .ok_or_else(|| format!("no value in {}\nhint: {COMPLETE}", self.shorten_line()))?;
             if !word.parse::<f64>().is_ok_and(f64::is_finite) {
                 return Err(format!("`{word}` is not a finite number"));
             }
@@ -236,7 +243,7 @@ impl<R: BufRead> Reader<R> {
         words.next().map_or(Ok(position), |word| Err(format!("`{word}` after the entry")))
     }
 
-    /// Reads the next line that is neither a comment nor empty. Returns false at the end.
+    /// Neither a comment nor empty. Returns false at the end.
     fn next_line(&mut self) -> Result<bool, MatrixError> {
         while self.read_line()? {
             let is_comment = self.text.first() == Some(&b'%');
@@ -250,8 +257,9 @@ impl<R: BufRead> Reader<R> {
     fn read_line(&mut self) -> Result<bool, MatrixError> {
         self.text.clear();
         let read = self.input.read_until(b'\n', &mut self.text);
-        let read = read
-            .map_err(|error: io::Error| self.wrong(format!("{error}\nhint: check the file and its disk")))?;
+        let read = read.map_err(|error: io::Error| {
+            self.line_error(format!("{error}\nhint: check the file and its disk"))
+        })?;
         self.line += u64::from(read > 0);
         self.bytes += read as u64;
         Ok(read > 0)
@@ -262,12 +270,12 @@ impl<R: BufRead> Reader<R> {
     }
 
     /// The start of the line, for an error.
-    fn shown(&self) -> String {
+    fn shorten_line(&self) -> String {
         let text = String::from_utf8_lossy(&self.text[..self.text.len().min(60)]);
         format!("`{}`", text.trim_end().escape_debug())
     }
 
-    fn wrong(&self, problem: String) -> MatrixError {
+    fn line_error(&self, problem: String) -> MatrixError {
         MatrixError { path: self.path.clone(), line: (self.line > 0).then_some(self.line), problem }
     }
 }

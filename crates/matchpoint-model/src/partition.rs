@@ -6,20 +6,18 @@ use std::num::NonZeroU32;
 /// Owners of rows.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Partition {
-    /// Consecutive rows, as even as possible; the first processes have one more row.
+    /// Consecutive, as even as possible; the first processes have one more row.
     Contiguous {
         /// Number of rows.
         rows: u32,
         /// Number of processes, at most one per row.
         processes: NonZeroU32,
     },
-    /// The owner of each row, in a list.
+    /// The owner of each row.
     Listed(Vec<u32>),
 }
 
 impl Partition {
-    /// Consecutive rows for every process.
-    ///
     /// # Errors
     /// If there are more processes than rows.
     pub fn contiguous(rows: u32, processes: NonZeroU32) -> Result<Self, String> {
@@ -27,14 +25,14 @@ impl Partition {
         Ok(Partition::Contiguous { rows, processes })
     }
 
-    /// Reads a list: line n has the process of row n, from 0, as METIS writes.
+    /// Line n has the process of row n, from 0, as METIS writes.
     ///
     /// # Errors
     /// If there are more processes than rows, if a line has no valid process, or if the numbers of lines and
     /// rows differ. The error has the line.
     pub fn listed(input: impl BufRead, rows: u32, processes: NonZeroU32) -> Result<Self, String> {
         check_one_row_each(rows, processes)?;
-        // The vector grows with the lines of the file, not with the requested number of rows.
+        // Grows with the lines of the file, not with the requested rows.
         let mut owners = Vec::new();
         for (at, line) in input.lines().enumerate() {
             let number = at + 1;
@@ -74,7 +72,6 @@ impl Partition {
     }
 }
 
-/// Checks that every process has a row.
 fn check_one_row_each(rows: u32, processes: NonZeroU32) -> Result<(), String> {
     if processes.get() <= rows {
         return Ok(());

@@ -1,8 +1,8 @@
 //! Cost of an exchange for every process: the sum of transport, queue search and contention, as in §5.
 //!
-//! A process pays for its sent messages, one after the other; for the search of its queues, with one entry
-//! per received message; and, if a message leaves the node, for shared links. The operation takes as long as
-//! the slowest process.
+//! A process pays for its sent messages, one after the other. It pays for the search of its queues, with one
+//! entry per received message. If a message leaves the node, the process also pays for shared links. The
+//! operation takes as long as the slowest process.
 
 use std::collections::HashMap;
 
@@ -20,9 +20,9 @@ use crate::transport::Knowledge;
 pub struct Setting<'a> {
     /// The parameters.
     pub machine: &'a Machine,
-    /// Placement of the processes.
+    /// Layout of the processes.
     pub layout: Layout,
-    /// The network; `None` is the paper's cube.
+    /// `None` is the paper's cube.
     pub topology: Option<&'a Topology>,
     /// Cost model of queue searches.
     pub search: Search<'a>,
@@ -31,7 +31,7 @@ pub struct Setting<'a> {
 /// Cost model of queue searches.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Search<'a> {
-    /// A list with one entry per received message, and the order of the messages.
+    /// A list with one entry per received message, in this order.
     Order(SearchOrder),
     /// Known search times, by process and by end of the interval (as [`End::ALL`]).
     Known(&'a [[f64; 3]]),
@@ -42,7 +42,7 @@ pub enum Search<'a> {
 pub struct Split {
     /// Time of the transport of messages.
     pub transport_s: f64,
-    /// Time of queue searches; 0 if the machine lacks the parameters.
+    /// 0 if the machine lacks the parameters.
     pub queue_s: f64,
     /// Time of contention on links; 0 if the machine lacks the parameters.
     pub contention_s: f64,
@@ -62,9 +62,9 @@ pub struct ProcessCost {
     pub sent: u64,
     /// Number of sent bytes.
     pub sent_bytes: u64,
-    /// Sent bytes that leave the node.
+    /// Bytes that leave the node.
     pub off_node_bytes: u64,
-    /// Mean links per off-node byte; 0 if no bytes leave the node.
+    /// Links per off-node byte; 0 without such bytes.
     pub hops_mean: f64,
     /// Number of received messages.
     pub received: u64,
@@ -79,59 +79,57 @@ pub struct ProcessCost {
 pub struct Prediction {
     /// All processes.
     pub processes: Vec<ProcessCost>,
-    /// The slowest process; if several processes are equally slow, the first.
+    /// The slowest process, and the first of several.
     pub worst: u32,
-    /// Time of the slowest process at each end of the intervals (as [`End::ALL`]).
+    /// The slowest process at each end of the intervals (as [`End::ALL`]).
     pub longest: [Split; 3],
     /// Longest transport time of a process in the postal model; `None` if the machine lacks a parameter.
     pub postal_s: Option<f64>,
     /// Longest transport time of a process in the max-rate model; `None` if the machine lacks a parameter.
     pub max_rate_s: Option<f64>,
-    /// ℓ: bytes on the link with the highest load, by equation 7 or counted. 0 without off-node messages.
+    /// ℓ: on the link with the highest load, by equation 7 or counted. 0 without off-node messages.
     pub link_bytes: f64,
     /// h: mean links of a byte between nodes.
     pub hops_mean: f64,
-    /// Missing parameters. The times do not include their costs.
+    /// The times do not include their costs.
     pub missing: Vec<Missing>,
 }
 
 impl Prediction {
-    /// Returns true if the machine lacks a parameter of queue search.
+    /// True without a parameter of queue search.
     pub fn lacks_queue(&self) -> bool {
-        self.lacks("queue_search")
+        self.lacks_section("queue_search")
     }
 
-    /// Returns true if the machine lacks a parameter of contention.
+    /// True without a parameter of contention.
     pub fn lacks_contention(&self) -> bool {
-        self.lacks("contention")
+        self.lacks_section("contention")
     }
 
-    fn lacks(&self, section: &str) -> bool {
+    fn lacks_section(&self, section: &str) -> bool {
         self.missing.iter().any(|missing| missing.parameter.starts_with(section))
     }
 }
 
-/// Estimates the cost of an exchange.
-///
-/// The cost is linear in the number of messages times the length of the routes.
+/// Estimates the cost of an exchange. Linear in the number of messages times the length of the routes.
 ///
 /// # Errors
 /// If a process or node is out of range, or if the machine lacks a parameter of transport. A missing γ or δ
 /// is listed in [`Prediction::missing`].
 pub fn predict(setting: &Setting<'_>, exchange: &Exchange) -> Result<Prediction, String> {
-    check(setting, exchange)?;
+    check_ranges(setting, exchange)?;
     let counts = Counts::of(setting, exchange);
     let mut missing = Vec::new();
-    let processes = counts.costs(setting, exchange, End::Value, Some(&mut missing))?;
+    let processes = counts.process_costs(setting, exchange, End::Value, Some(&mut missing))?;
     let (mut worst, mut longest) = (0, [Split::default(); 3]);
     for (at, end) in End::ALL.into_iter().enumerate() {
-        let costs = counts.costs(setting, exchange, end, None)?;
+        let costs = counts.process_costs(setting, exchange, end, None)?;
         let last = longest_of(&costs);
         longest[at] = costs.get(last).map(|cost| cost.split).unwrap_or_default();
         worst = if end == End::Value { last as u32 } else { worst };
     }
     let known = |knowledge| {
-        let sums = counts.transports(setting, exchange, knowledge, End::Value).ok()?;
+        let sums = counts.transport_times(setting, exchange, knowledge, End::Value).ok()?;
         Some(sums.into_iter().fold(0.0, f64::max))
     };
     Ok(Prediction {
@@ -146,7 +144,7 @@ pub fn predict(setting: &Setting<'_>, exchange: &Exchange) -> Result<Prediction,
     })
 }
 
-fn check(setting: &Setting<'_>, exchange: &Exchange) -> Result<(), String> {
+fn check_ranges(setting: &Setting<'_>, exchange: &Exchange) -> Result<(), String> {
     let Layout { processes, .. } = setting.layout;
     let last = exchange.messages.iter().map(|message| message.from.max(message.to)).max();
     if let Some(last) = last.filter(|&last| last >= processes.get()) {
@@ -160,13 +158,13 @@ fn check(setting: &Setting<'_>, exchange: &Exchange) -> Result<(), String> {
     Ok(())
 }
 
-/// The first of the slowest processes.
+/// The first of several.
 fn longest_of(costs: &[ProcessCost]) -> usize {
     let total = |at: usize| costs[at].split.total_s();
     (1..costs.len()).fold(0, |longest, at| if total(at) > total(longest) { at } else { longest })
 }
 
-/// Values that do not depend on the parameters.
+/// Independent of the parameters.
 struct Counts {
     processes: Vec<ProcessCost>,
     /// For each node and locality: number of processes that send messages to this locality.
@@ -206,7 +204,7 @@ impl Counts {
     }
 
     /// For each process: sum of the transport times of the process's messages.
-    fn transports(
+    fn transport_times(
         &self,
         setting: &Setting<'_>,
         exchange: &Exchange,
@@ -220,7 +218,7 @@ impl Counts {
             let node = setting.layout.node(from) as usize;
             let active = match knowledge {
                 Knowledge::NodeAware => self.active[node][locality as usize],
-                // The postal and the max-rate model treat every message as off-node.
+                // Both models treat every message as off-node.
                 Knowledge::Postal | Knowledge::MaxRate => self.senders[node],
             };
             let each_s = setting.machine.message_known_s(knowledge, locality, bytes, active, end)?;
@@ -229,14 +227,14 @@ impl Counts {
         Ok(sums)
     }
 
-    fn costs(
+    fn process_costs(
         &self,
         setting: &Setting<'_>,
         exchange: &Exchange,
         end: End,
         missing: Option<&mut Vec<Missing>>,
     ) -> Result<Vec<ProcessCost>, String> {
-        let transports = self.transports(setting, exchange, Knowledge::NodeAware, end);
+        let transports = self.transport_times(setting, exchange, Knowledge::NodeAware, end);
         let transports = transports.map_err(|missing| missing.to_string())?;
         let mut costs = self.processes.clone();
         let mut lacks = Vec::new();
@@ -321,8 +319,7 @@ impl Links {
     }
 }
 
-/// Nodes per router. Without this parameter, links are counted as with one node per router, and loads are
-/// unknown.
+/// If missing, links are counted as with one node per router, and loads are unknown.
 fn nodes_per_router(machine: &Machine) -> u32 {
     machine.contention.nodes_per_router.unwrap_or(1)
 }
@@ -338,8 +335,7 @@ impl Routes {
                 pairs.keys().map(|&(from, to)| ((from, to), (cube.hops(from, to), 0.0))).collect(),
             );
         };
-        // Sorted by destination: the routes to a node are computed once for all senders, and a second time
-        // below.
+        // By destination: the routes to a node are computed once for all senders, and a second time below.
         let mut sorted: Vec<(u32, u32, u64)> =
             pairs.iter().map(|(&(from, to), &bytes)| (to, from, bytes)).collect();
         sorted.sort_unstable();

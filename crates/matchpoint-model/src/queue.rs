@@ -9,18 +9,18 @@ use crate::machine::{GammaAt, Machine, Missing, QueueSearch};
 /// Order of messages relative to their receives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SearchOrder {
-    /// The upper bound by equation 3: γ n².
+    /// Equation 3: γ n².
     Bound,
-    /// Reverse order of the receives: n (n + 1) ÷ 2 entries are compared.
+    /// n (n + 1) ÷ 2 entries are compared.
     Reversed,
-    /// The order in the paper's applications (§5): n² ÷ 3 entries, at least n.
+    /// The paper's applications (§5): n² ÷ 3 entries, at least n.
     Third,
-    /// Order of the receives: n entries are compared, the minimum of a list.
+    /// n entries are compared, the minimum of a list.
     InOrder,
 }
 
 impl SearchOrder {
-    /// All orders, the most expensive first.
+    /// The most expensive first.
     pub const ALL: [SearchOrder; 4] =
         [SearchOrder::Bound, SearchOrder::Reversed, SearchOrder::Third, SearchOrder::InOrder];
 
@@ -34,9 +34,7 @@ impl SearchOrder {
         }
     }
 
-    /// Entries that a list compares for n messages.
-    ///
-    /// The bound does not define a number of entries. Its cost γ n² equals n² ÷ 2 entries at 2 γ each.
+    /// Entries that a list compares for n messages. The bound γ n² equals n² ÷ 2 entries at 2 γ each.
     pub fn attempts(self, messages: u64) -> f64 {
         let n = messages as f64;
         match self {
@@ -66,7 +64,7 @@ impl FromStr for SearchOrder {
     }
 }
 
-/// Search time by equation 3: γ n².
+/// Equation 3: γ n².
 pub fn bound_s(gamma_s: f64, messages: u64) -> f64 {
     gamma_s * (messages as f64) * (messages as f64)
 }
@@ -78,14 +76,14 @@ impl QueueSearch {
         let above = self.by_messages.partition_point(|at| u64::from(at.messages) < messages);
         let below = above.checked_sub(1).and_then(|below| self.by_messages.get(below));
         match (below, self.by_messages.get(above)) {
-            (Some(below), Some(above)) => Some(between(below, above, messages, end)),
+            (Some(below), Some(above)) => Some(interpolate_gamma(below, above, messages, end)),
             (Some(nearest), None) | (None, Some(nearest)) => Some(nearest.gamma_s.time(end)),
             (None, None) => self.gamma_s.map(|gamma| gamma.time(end)),
         }
     }
 }
 
-fn between(below: &GammaAt, above: &GammaAt, messages: u64, end: End) -> f64 {
+fn interpolate_gamma(below: &GammaAt, above: &GammaAt, messages: u64, end: End) -> f64 {
     let logarithms =
         [below.messages.into(), messages, above.messages.into()].map(|count| (count as f64).ln());
     let share = (logarithms[1] - logarithms[0]) / (logarithms[2] - logarithms[0]);
@@ -93,11 +91,10 @@ fn between(below: &GammaAt, above: &GammaAt, messages: u64, end: End) -> f64 {
 }
 
 impl Machine {
-    /// Time to compare one entry in the queues of the MPI library with `messages` concurrent messages:
-    /// measured, or 2 γ.
+    /// Time of an attempt with `messages` concurrent messages: measured, or 2 γ.
     ///
     /// # Errors
-    /// If the machine has neither a measured time nor γ.
+    /// If the machine has neither.
     pub fn attempt_s(&self, messages: u64, end: End) -> Result<f64, Missing> {
         let search = &self.queue_search;
         let of_gamma = || search.gamma_at(messages, end).map(|gamma_s| 2.0 * gamma_s);

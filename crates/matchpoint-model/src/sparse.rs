@@ -1,8 +1,8 @@
 //! Messages of sparse matrix products with distributed rows (§5).
 //!
-//! In a matrix-vector product the owner of a row needs the vector's elements of the row's columns. In a
-//! matrix-matrix product the owner needs the rows of the second matrix for these columns. Each other owner
-//! sends its elements or rows in one message.
+//! In a matrix-vector product the owner of a row needs the vector's elements of the row's columns, in a
+//! matrix-matrix product the rows of the second matrix for these columns. Each other owner sends its elements
+//! or rows in one message.
 
 use crate::exchange::{Exchange, Sent};
 use crate::partition::Partition;
@@ -17,7 +17,7 @@ pub struct Sizes {
 }
 
 impl Default for Sizes {
-    /// Sizes for double precision and 32-bit indexes.
+    /// Double precision and 32-bit indexes.
     fn default() -> Self {
         Sizes { value_bytes: 8, index_bytes: 4 }
     }
@@ -29,21 +29,20 @@ impl Sizes {
         self.value_bytes
     }
 
-    /// Bytes of a row: its length, then columns and values.
+    /// Length, columns and values.
     pub fn row(&self, entries: u32) -> u64 {
         self.index_bytes + u64::from(entries) * (self.index_bytes + self.value_bytes)
     }
 }
 
-/// Columns that processes need and do not own, collected entry by entry. The collection takes at most 16
-/// bytes per column and process.
+/// Columns that processes need and do not own: at most 16 bytes per column and process.
 #[derive(Clone, Debug)]
 pub struct Needs {
-    /// Owners of the rows of the first matrix.
+    /// Rows of the first matrix.
     rows: Partition,
     /// Owners of the columns' elements or rows.
     columns: Partition,
-    /// Pairs of process and column in one word; sorted and distinct up to index `distinct`.
+    /// Process and column in one word; sorted and distinct up to `distinct`.
     pairs: Vec<u64>,
     distinct: usize,
 }
@@ -79,7 +78,7 @@ impl Needs {
         self.distinct = self.pairs.len();
     }
 
-    /// Returns the messages. `bytes_of` returns the bytes for a column.
+    /// `bytes_of` returns the bytes for a column.
     pub fn exchange(mut self, bytes_of: impl Fn(u32) -> u64) -> Exchange {
         self.remove_duplicates();
         let mut messages: Vec<Sent> = Vec::new();
@@ -91,7 +90,7 @@ impl Needs {
                 _ => messages.push(Sent::one(from, to, bytes)),
             }
         }
-        // With a list of owners, the messages are not in order yet.
+        // With a list of owners, not yet in order.
         messages.sort_unstable_by_key(|message| (message.from, message.to));
         messages.dedup_by(|later, first| {
             let is_same = (first.from, first.to) == (later.from, later.to);
@@ -102,7 +101,7 @@ impl Needs {
     }
 }
 
-/// Number of entries of every row.
+/// Entries of every row.
 #[derive(Clone, Debug)]
 pub struct RowSizes(Vec<u32>);
 

@@ -26,7 +26,7 @@ use grid::Grid;
 #[derive(Clone, PartialEq, Debug)]
 pub struct Topology {
     kind: Kind,
-    /// Explicit routes of the file, by first and last router.
+    /// Routes by first and last router.
     routes: HashMap<(u32, u32), Vec<u32>>,
 }
 
@@ -37,7 +37,6 @@ enum Kind {
     Graph(Graph),
 }
 
-/// Content of the file.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -69,8 +68,6 @@ enum KindName {
 }
 
 impl Topology {
-    /// Reads the file of a network.
-    ///
     /// # Errors
     /// If the file cannot be read or is invalid. The error has the position.
     pub fn read(path: &Path) -> Result<Self, TopologyError> {
@@ -85,7 +82,7 @@ impl Topology {
         file::parse(text, path)
     }
 
-    /// Maximum number of nodes.
+    /// The maximum.
     pub fn nodes(&self) -> u64 {
         match &self.kind {
             Kind::Grid(grid) => grid.nodes(),
@@ -94,9 +91,8 @@ impl Topology {
         }
     }
 
-    /// Routes to node `to`, which must be less than [`nodes`](Topology::nodes). For a graph, this computes
-    /// all shortest paths to the node, linear in its links. Callers therefore handle all routes to one
-    /// destination together.
+    /// Routes to node `to`, which must be less than [`nodes`](Topology::nodes). Linear in the links of a
+    /// graph: callers handle all routes to one destination together.
     pub fn routes_to(&self, to: u32) -> RoutesTo<'_> {
         let next = match &self.kind {
             Kind::Graph(graph) => graph.next_routers_towards(graph.router(to)),
@@ -124,7 +120,7 @@ pub struct RoutesTo<'a> {
 }
 
 impl RoutesTo<'_> {
-    /// Calls `each` with every link between routers on the route from a node, in order.
+    /// Calls `each` with every link between routers, in order.
     pub fn route(&self, from: u32, each: &mut dyn FnMut(LinkId)) {
         let RoutesTo { topology, to, next } = self;
         let (first, last) = (topology.router(from), topology.router(*to));

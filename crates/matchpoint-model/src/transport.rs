@@ -3,15 +3,13 @@
 use crate::estimate::End;
 use crate::machine::{Locality, Machine, Missing, Protocol, Transport};
 
-/// Time of a message by equation 1: α + s ÷ R_b.
+/// Equation 1: α + s ÷ R_b.
 pub fn postal_s(alpha_s: f64, rate_bytes_per_s: f64, bytes: f64) -> f64 {
     alpha_s + bytes / rate_bytes_per_s
 }
 
 /// Equation 2: α + ppn s ÷ min(R_N, ppn R_b), if `active` (ppn) processes of the node send this size
-/// concurrently.
-///
-/// The time equals the postal model while ppn R_b ≤ R_N.
+/// concurrently. Equals the postal model while ppn R_b ≤ R_N.
 pub fn max_rate_s(
     alpha_s: f64,
     rate_bytes_per_s: f64,
@@ -25,17 +23,16 @@ pub fn max_rate_s(
 /// Parameters that a transport model uses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Knowledge {
-    /// The postal model: every message has the greatest distance ([`Machine::farthest`]), and no node is a
-    /// bottleneck.
+    /// Every message has the greatest distance ([`Machine::farthest`]), and no node is a bottleneck.
     Postal,
-    /// The max-rate model: every message has the greatest distance.
+    /// Every message has the greatest distance.
     MaxRate,
     /// Separate parameters within sockets and within nodes (§3).
     NodeAware,
 }
 
 impl Knowledge {
-    /// All models, the simplest first.
+    /// The simplest first.
     pub const ALL: [Knowledge; 3] = [Knowledge::Postal, Knowledge::MaxRate, Knowledge::NodeAware];
 
     /// Name of the model.
@@ -49,8 +46,7 @@ impl Knowledge {
 }
 
 impl Machine {
-    /// Time of a message between processes of this locality, while `active` processes of the sender's node
-    /// send such messages.
+    /// While `active` processes of the sender's node send such messages.
     ///
     /// # Errors
     /// If the machine lacks a parameter.
@@ -87,7 +83,7 @@ impl Machine {
         Ok((alpha_s, rate))
     }
 
-    /// Time of a message like [`message_s`](Self::message_s), in the given model.
+    /// As [`message_s`](Self::message_s), in the given model.
     ///
     /// # Errors
     /// If the machine lacks a parameter.

@@ -15,14 +15,14 @@ use crate::members;
 /// `MPI_ANY_SOURCE` and `MPI_ANY_TAG` in a [`CoreEnvelope`].
 const ANY: i32 = -1;
 
-/// No memory for a receive or a message. The queues are unchanged.
+/// The queues are unchanged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OutOfMemory;
 
 /// The matching of one process.
 pub struct Core {
     engine: Box<dyn Engine>,
-    /// The engine's table was full, and `hybrid` replaced it.
+    /// The table was full, and `hybrid` replaced the engine.
     fell_back: bool,
     observer: Observer,
     endpoint: Endpoint,
@@ -49,7 +49,8 @@ impl Core {
 
     /// Writes a report. `is_open`: more reports follow.
     ///
-    /// The shim measures costs before the first report. If no entry is queued then, counts and arrival times restart.
+    /// The shim measures costs before the first report. If no entry is queued then, counts and arrival times
+    /// restart.
     pub fn write_report(&mut self, counts: &CoreCounts, is_open: bool) {
         if !self.is_reported {
             self.is_reported = true;
@@ -73,7 +74,7 @@ impl Core {
         &self.observer.tally
     }
 
-    /// Returns whether `hybrid` replaced an engine with a full table.
+    /// `hybrid` replaced an engine with a full table.
     pub fn fell_back(&self) -> bool {
         self.fell_back
     }
@@ -104,7 +105,7 @@ impl Core {
         Ok(receive)
     }
 
-    /// Returns the oldest unexpected message that a receive with this envelope matches. `take` removes it.
+    /// The oldest unexpected message that matches. `take` removes it.
     pub fn probe(&mut self, envelope: &CoreEnvelope, take: bool) -> Option<u64> {
         let selector = selector(envelope);
         let message = if take { self.engine.matched_probe(&selector) } else { self.engine.probe(&selector) };
@@ -113,7 +114,7 @@ impl Core {
         message
     }
 
-    /// Cancels a receive posted with this envelope. Returns whether it was posted.
+    /// Cancels a receive posted with this envelope. False if it was not posted.
     pub fn cancel(&mut self, id: u64, envelope: &CoreEnvelope) -> bool {
         let was_posted = self.engine.cancel(&Receive::new(RecvId(id), selector(envelope)));
         if was_posted {
@@ -122,7 +123,7 @@ impl Core {
         was_posted
     }
 
-    /// Calls `each` with the id of every entry of a queue, oldest first.
+    /// Oldest first.
     pub fn visit(&self, queue: Queue, mut each: impl FnMut(u64)) {
         self.engine.visit(queue, &mut |entry| {
             each(match entry {
@@ -140,19 +141,19 @@ impl Core {
         drained.messages.iter().for_each(|message| self.observer.retracted(message.0));
     }
 
-    /// Makes a call that may queue an entry. Replaces an engine with a full table.
+    /// A call that may queue an entry. Replaces an engine with a full table.
     #[inline]
     fn call<T>(&mut self, call: impl Fn(&mut dyn Engine) -> Result<T, Refused>) -> Result<T, OutOfMemory> {
         match call(&mut *self.engine) {
             Ok(result) => Ok(result),
             Err(Refused::Memory) => Err(OutOfMemory),
-            // Without assertions, an engine refuses a wildcard only if it does not support wildcards.
+            // Without assertions, an engine refuses a wildcard only if it supports no wildcards.
             Err(Refused::Full | Refused::Hint) => self.fall_back(call),
         }
     }
 
-    /// Moves all entries to a new `hybrid` engine and repeats the call. The entries do not match each other. On failure
-    /// the old engine keeps all entries.
+    /// Moves all entries to a new `hybrid` engine and repeats the call. The entries do not match each other.
+    /// On failure the old engine keeps all entries.
     #[cold]
     fn fall_back<T>(
         &mut self,
@@ -167,7 +168,7 @@ impl Core {
     }
 }
 
-/// If set, a process without overflowed receives writes no report.
+/// A process without overflowed receives then writes no report.
 const QUIET_VARIABLE: &str = "MATCHPOINT_QUIET";
 
 fn write(counts: &CoreCounts) {
@@ -178,7 +179,6 @@ fn write(counts: &CoreCounts) {
     report::write(rank, &[("unmatched", "[]".to_owned()), ("overflow", members::object(counts))]);
 }
 
-/// A tag as the engine's 64 bits.
 fn bits(value: i32) -> u64 {
     u64::from(value as u32)
 }

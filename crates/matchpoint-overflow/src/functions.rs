@@ -1,6 +1,7 @@
 //! The C functions of the core.
 //!
-//! A panic aborts the process, as Rust defines for `extern "C"` functions, after its message is printed. A process with a failed engine cannot keep MPI's matching order.
+//! A panic aborts the process after its message, as Rust defines for `extern "C"` functions: a process with a
+//! failed engine cannot keep MPI's matching order.
 
 use std::ffi::{c_char, c_void};
 use std::ptr;
@@ -20,7 +21,7 @@ struct OpenCore {
     counts: *const CoreCounts,
 }
 
-/// The table for [`matchpoint_core`](crate::matchpoint_core).
+/// Functions for [`matchpoint_core`](crate::matchpoint_core).
 pub static FUNCTIONS: CoreFunctions = CoreFunctions {
     version: CORE_VERSION,
     open,
@@ -50,7 +51,7 @@ unsafe extern "C" fn open(
     }
 }
 
-/// Copies a text into a buffer, truncated if necessary, with a zero at its end.
+/// Truncated if necessary, with a zero at the end.
 ///
 /// # Safety
 /// The buffer has `capacity` bytes.
@@ -68,7 +69,7 @@ unsafe fn copy(text: &str, buffer: *mut c_char, capacity: usize) {
 }
 
 unsafe extern "C" fn close(core_pointer: *mut interface::Core) {
-    // SAFETY: `open` allocated the box, and the shim closes it once.
+    // SAFETY: the box is from `open`, and the shim closes it once.
     let mut open_core = unsafe { Box::from_raw(core_pointer.cast::<OpenCore>()) };
     // SAFETY: the shim's counts outlive the core.
     open_core.core.write_report(unsafe { &*open_core.counts }, false);
@@ -110,8 +111,6 @@ unsafe extern "C" fn arrive(
     unsafe { write_result(core(core_pointer).arrive(message, &*envelope), receive) }
 }
 
-/// Writes the result of a call.
-///
 /// # Safety
 /// `to` is valid for a write.
 #[inline]

@@ -1,35 +1,30 @@
-//! The interface of shim and core: `core.h` of `matchpoint-run` in Rust. A test compares both texts.
+//! `core.h` of `matchpoint-run` in Rust. A test compares both texts. `core.h` documents the items.
+#![allow(missing_docs)]
 
 use std::ffi::{c_char, c_uint, c_void};
 
-/// The value of [`CoreFunctions::version`].
 pub const CORE_VERSION: u32 = 2;
 
-/// The receive or message is queued.
 pub const CORE_QUEUED: CoreResult = 0;
-/// The receive or message matched.
 pub const CORE_MATCHED: CoreResult = 1;
-/// There is no memory. The queues are unchanged.
 pub const CORE_REFUSED: CoreResult = 2;
 
-/// The posted receive queue.
 pub const CORE_POSTED: CoreQueue = 0;
-/// The unexpected message queue.
 pub const CORE_UNEXPECTED: CoreQueue = 1;
 
-/// `enum core_result`. An integer, so that every value is valid.
+/// An integer, so that every value is valid.
 pub type CoreResult = c_uint;
-/// `enum core_queue`. An integer, so that every value is valid.
+/// An integer, so that every value is valid.
 pub type CoreQueue = c_uint;
 
-/// `struct core`, opaque to the shim.
+/// Opaque to the shim.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Core {
     opaque: [u8; 0],
 }
 
-/// Defines a structure, and a table of its fields for the comparison with the header.
+/// A structure, and a table of its fields for the comparison with the header.
 macro_rules! structure {
     ($(#[$about:meta])* $name:ident, $fields:ident: $($(#[$field_about:meta])* $field:ident: $type:ty,)*) => {
         $(#[$about])*
@@ -43,76 +38,44 @@ macro_rules! structure {
 }
 
 structure! {
-    /// The envelope of a receive or a message. -1 in a receive: any source, any tag.
     CoreEnvelope, ENVELOPE_FIELDS:
-    /// The context id.
     context: u32,
-    /// The rank in the communicator.
     source: i32,
-    /// The tag.
     tag: i32,
 }
 
 structure! {
-    /// Counts and settings of the shim, copied into the report.
     CoreCounts, COUNTS_FIELDS:
-    /// Receives posted by the program.
     receives: u64,
-    /// Receives that the engine matched or queued.
     overflowed: u64,
-    /// Overflowed receives posted to the MPI library later.
     given_back: u64,
-    /// Calls that gave receives back.
     give_backs: u64,
-    /// Messages taken from the unexpected queue of the MPI library.
     taken: u64,
-    /// Detected long unexpected queues.
     watches: u64,
-    /// Limit of receives with a source in the MPI library. -1: no limit.
     limit_named: i64,
-    /// Limit of receives with `MPI_ANY_SOURCE` in the MPI library. -1: no limit.
     limit_any: i64,
-    /// Largest receive that may stay in the engine during a call that may block, in bytes.
     eager_bytes: u64,
-    /// 1: the program may send synchronously, so all receives are given back before a call that may block.
     synchronous: u64,
-    /// Cost of one entry in a search of the MPI library for a receive with a source, in ns. 0: not measured.
     entry_named_ns: f64,
-    /// Cost of one entry in a search of the MPI library for a receive with `MPI_ANY_SOURCE`, in ns. 0: not measured.
     entry_any_ns: f64,
-    /// Cost of a message that the engine matches, in ns. 0: not measured.
     overflow_ns: f64,
-    /// The rank in `MPI_COMM_WORLD`. -1: unknown.
     rank: i64,
 }
 
-/// A function of the shim that [`CoreFunctions::visit`] calls for each entry.
 pub type Each = unsafe extern "C" fn(*mut c_void, u64);
 
 structure! {
-    /// The functions of the core.
     CoreFunctions, FUNCTIONS_FIELDS:
-    /// [`CORE_VERSION`]
     version: u32,
-    /// Opens a core with the engine from the environment. NULL: `error` has the reason.
     open: unsafe extern "C" fn(*const CoreCounts, *mut c_char, usize) -> *mut Core,
-    /// Writes the last report and frees the core.
     close: unsafe extern "C" fn(*mut Core),
-    /// Writes an intermediate report.
     report: unsafe extern "C" fn(*mut Core),
-    /// Posts a receive. [`CORE_MATCHED`]: the output is the message.
     post: unsafe extern "C" fn(*mut Core, u64, *const CoreEnvelope, *mut u64) -> CoreResult,
-    /// Adds an arriving message. [`CORE_MATCHED`]: the output is the receive.
     arrive: unsafe extern "C" fn(*mut Core, u64, *const CoreEnvelope, *mut u64) -> CoreResult,
-    /// Returns the oldest unexpected message that matches, or 0.
     probe: unsafe extern "C" fn(*mut Core, *const CoreEnvelope) -> u64,
-    /// Removes and returns the oldest unexpected message that matches, or returns 0.
     take: unsafe extern "C" fn(*mut Core, *const CoreEnvelope) -> u64,
-    /// Cancels a receive posted with this envelope. Returns whether it was posted.
     cancel: unsafe extern "C" fn(*mut Core, u64, *const CoreEnvelope) -> bool,
-    /// Calls a function for every entry of a queue, oldest first.
     visit: unsafe extern "C" fn(*mut Core, CoreQueue, Each, *mut c_void),
-    /// Removes all receives and messages of a context.
     close_context: unsafe extern "C" fn(*mut Core, u32),
 }
 
@@ -163,7 +126,7 @@ mod tests {
         }
     }
 
-    /// The name and Rust type of a field of the header.
+    /// Name and Rust type.
     fn field(declaration: &str) -> (String, String) {
         let Some((result, rest)) = declaration.split_once("(*") else {
             let (_, name) = declaration.rsplit_once(' ').expect("a type and a name");

@@ -1,6 +1,6 @@
 //! The core of overflow matching: an engine for receives and messages beyond the limits of the MPI library.
 //!
-//! The shim of `matchpoint run` defines the MPI functions and contains no engine. It loads this library and calls
+//! The shim of `matchpoint run` defines the MPI functions. It loads this library and calls
 //! [`matchpoint_core`], the only exported symbol. [`interface`] has the types, [`core`] the matching.
 #![allow(unsafe_code)]
 
@@ -11,7 +11,7 @@ mod members;
 
 use interface::CoreFunctions;
 
-/// Returns the functions of the core.
+/// The functions of the core.
 #[unsafe(no_mangle)]
 pub extern "C" fn matchpoint_core() -> *const CoreFunctions {
     &raw const functions::FUNCTIONS

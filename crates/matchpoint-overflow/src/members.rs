@@ -4,7 +4,7 @@ use matchpoint_process::report::or_null;
 
 use crate::interface::CoreCounts;
 
-/// Returns the counts as a JSON object. `null`: no limit, or a time that was not measured.
+/// As a JSON object. `null`: no limit, or a time that was not measured.
 pub fn object(counts: &CoreCounts) -> String {
     let limit = |limit: i64| or_null(u64::try_from(limit).ok());
     let time = |ns: f64| or_null((ns.is_finite() && ns > 0.0).then_some(ns));

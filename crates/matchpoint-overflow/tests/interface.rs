@@ -1,4 +1,4 @@
-//! Tests of the core's C interface, in processes with separate environments.
+//! The core's C interface, in processes with separate environments.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_char, c_void};

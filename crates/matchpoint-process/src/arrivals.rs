@@ -1,14 +1,16 @@
-//! Arrival times for `matchpoint run --record`: one file for each endpoint, in the folder that the environment names.
+//! Arrival times for `matchpoint run --record`: one file for each endpoint, in the folder that the
+//! environment names.
 //!
-//! A recorder of MPI calls does not see arrivals. Each record holds the time of the posting call (or matched probe) and
-//! the arrival time of its message. The recorder's trace contains the same call, so the posting time identifies it.
+//! A recorder of MPI calls does not see arrivals. Each record holds the time of the posting call (or matched
+//! probe), which identifies the call in the recorder's trace, and the arrival time of its message.
 //!
 //! ```text
 //! "MPar"  version: u32  clock: u32 (clock::Shared)  0: u32      header, then one record per match, unordered:
 //! posted: u64 ticks     arrived: u64 ticks                      little-endian
 //! ```
 //!
-//! The arrival time is [`NEVER`] for a receive that was cancelled or was still posted when the endpoint was closed.
+//! The arrival time is [`NEVER`] for a receive that was cancelled or was still posted when the endpoint was
+//! closed.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -22,7 +24,7 @@ use crate::settings::settings;
 
 const MAGIC: [u8; 4] = *b"MPar";
 const VERSION: u32 = 1;
-/// The arrival time of a receive without a message.
+/// A receive without a message.
 const NEVER: u64 = u64::MAX;
 
 /// The file of one endpoint.
@@ -36,7 +38,7 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    /// Creates the file if the environment requests it. A failure is not reported here: the reader finds no file.
+    /// Creates the file if the environment requests it. After a failure the reader finds no file.
     pub fn begin() -> Option<Box<Self>> {
         static ENDPOINTS: AtomicU32 = AtomicU32::new(0);
         let folder = settings().arrivals.as_ref()?;
@@ -54,7 +56,7 @@ impl Arrivals {
         Some(Box::new(Arrivals { clock, file, posted: HashMap::new(), arrived: HashMap::new() }))
     }
 
-    /// A receive was posted, or a matched probe was called. `message`: the unexpected message that it matched.
+    /// A receive was posted, or a matched probe was called. `message`: the unexpected message that matched.
     #[cold]
     pub fn posted(&mut self, id: u64, message: Option<u64>) {
         let now = self.clock.now();
@@ -67,7 +69,7 @@ impl Arrivals {
         }
     }
 
-    /// A message arrived. `receive`: the posted receive that it matched.
+    /// `receive`: the posted receive that matched.
     #[cold]
     pub fn arrived(&mut self, id: u64, receive: Option<u64>) {
         let now = self.clock.now();
@@ -81,7 +83,7 @@ impl Arrivals {
         }
     }
 
-    /// The source of an unexpected message became known, and the message matched `receive`.
+    /// The message matched `receive` when its source became known.
     #[cold]
     pub fn readdressed(&mut self, message: u64, receive: u64) {
         let arrived = self.arrived.remove(&message);
@@ -103,7 +105,7 @@ impl Arrivals {
         let mut both = [0; 16];
         both[..8].copy_from_slice(&posted.to_le_bytes());
         both[8..].copy_from_slice(&arrived.to_le_bytes());
-        // On a full disk the file is truncated. Its reader reports that.
+        // On a full disk the file is truncated, as its reader reports.
         let _ = self.file.write_all(&both);
     }
 }

@@ -3,23 +3,23 @@
 
 use std::time::Instant;
 
-/// Ticks of the processor's time-stamp counter, or nanoseconds on processors without one.
+/// The time-stamp counter, or nanoseconds on processors without one.
 #[inline]
 pub fn ticks() -> u64 {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: every x86-64 processor has the instruction; it only reads a counter.
+    // SAFETY: every x86-64 processor has the instruction, which only reads a counter.
     return unsafe { std::arch::x86_64::_rdtsc() };
     #[cfg(not(target_arch = "x86_64"))]
     return nanoseconds();
 }
 
-/// The clock of the recorder of calls (`matchpoint record`), chosen by the same rule. Time stamps of both can be sorted
+/// The clock of `matchpoint record`, chosen by the same rule, so that time stamps of both can be sorted
 /// together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SharedClock {
-    /// `CLOCK_MONOTONIC`, in nanoseconds.
+    /// Nanoseconds.
     Monotonic = 0,
-    /// The time-stamp counter, where it has the same rate on all cores.
+    /// If it has the same rate on all cores.
     Tsc = 1,
     /// `CNTVCT_EL0`.
     Cntvct = 2,
@@ -76,7 +76,7 @@ pub fn nanoseconds() -> u64 {
     START.get_or_init(Instant::now).elapsed().as_nanos() as u64
 }
 
-/// Both clocks at one moment. Two moments give the length of a tick.
+/// Two moments give the length of a tick.
 #[derive(Clone, Copy)]
 pub struct Moment {
     ticks: u64,
@@ -89,7 +89,7 @@ impl Moment {
         Moment { ticks: ticks(), nanoseconds: nanoseconds() }
     }
 
-    /// Nanoseconds since this moment, and nanoseconds per tick. Valid after at least a microsecond.
+    /// Nanoseconds since this moment, and per tick. Valid after at least a microsecond.
     pub fn since(self) -> (u64, f64) {
         let now = Moment::now();
         let passed = (now.nanoseconds - self.nanoseconds).max(1);

@@ -1,9 +1,9 @@
-//! Measurements of one endpoint's matching: counts, sampled times and, on request, arrival times.
+//! Measurements of one endpoint: counts, sampled times and, on request, arrival times.
 
 use crate::arrivals::Arrivals;
 use crate::tally::Tally;
 
-/// Counts the operations of an endpoint. Records arrival times if the environment requests them.
+/// Records arrival times if the environment requests them.
 pub struct Observer {
     /// The counts.
     pub tally: Tally,
@@ -22,13 +22,14 @@ impl Observer {
         Observer { tally: Tally::default(), arrivals: None }
     }
 
-    /// Begins a post or an arrival. Pass the result to [`posted`](Self::posted) or [`arrived`](Self::arrived).
+    /// Begins a post or an arrival. The result is an argument of [`posted`](Self::posted) or
+    /// [`arrived`](Self::arrived).
     #[inline(always)]
     pub fn begin(&mut self) -> u64 {
         self.tally.begin()
     }
 
-    /// A receive was posted. `message`: the unexpected message that it matched.
+    /// `message`: the unexpected message that the receive matched.
     #[inline(always)]
     pub fn posted(&mut self, started: u64, id: u64, message: Option<u64>) {
         self.tally.posted(started, message.is_some());
@@ -37,7 +38,7 @@ impl Observer {
         }
     }
 
-    /// A message arrived. `receive`: the posted receive that it matched.
+    /// `receive`: the posted receive that the message matched.
     #[inline(always)]
     pub fn arrived(&mut self, started: u64, id: u64, receive: Option<u64>) {
         self.tally.arrived(started, receive.is_some());
@@ -46,7 +47,7 @@ impl Observer {
         }
     }
 
-    /// A probe found `message`. `take`: a matched probe, which removes the message.
+    /// `take`: a matched probe, which removes the message.
     #[inline]
     pub fn probed(&mut self, take: bool, message: Option<u64>) {
         self.tally.probes += 1;
@@ -56,7 +57,7 @@ impl Observer {
         }
     }
 
-    /// The source of an unexpected message became known, and the message matched a posted receive.
+    /// The message matched a posted receive when its source became known.
     pub fn readdressed(&mut self, message: u64, receive: u64) {
         self.tally.readdressed();
         if let Some(arrivals) = &mut self.arrivals {

@@ -1,6 +1,5 @@
-//! The report of one process: a JSON file in the folder from the environment.
-//!
-//! When an endpoint is opened or closed, a complete new file replaces the report by a rename.
+//! The report of one process: a JSON file in the folder from the environment. A rename replaces the whole
+//! report when an endpoint is opened or closed.
 #![allow(unsafe_code)]
 
 use std::ffi::CStr;
@@ -16,18 +15,18 @@ use crate::tally::Tally;
 
 /// The state of an endpoint's matching.
 pub struct State<'a> {
-    /// The engine in use.
+    /// Engine in use.
     pub engine: &'a dyn Engine,
     /// The counts.
     pub tally: Tally,
-    /// The engine's table was full, and `hybrid` replaced the engine of the [`settings`].
+    /// The table was full, and `hybrid` replaced the engine of the [`settings`].
     pub fell_back: bool,
 }
 
 struct EndpointFigures {
     front_end: &'static str,
     engine: String,
-    /// The engine of the settings, if `engine` replaced it.
+    /// The engine of the settings, if replaced.
     replaced: Option<&'static str>,
     is_open: bool,
     tally: Tally,
@@ -36,7 +35,7 @@ struct EndpointFigures {
     matching_ns: f64,
 }
 
-/// All endpoints of this process, open or closed.
+/// Open or closed.
 static ENDPOINTS: Mutex<Vec<EndpointFigures>> = Mutex::new(Vec::new());
 
 /// The entry of one endpoint in the report.
@@ -61,7 +60,7 @@ impl Endpoint {
         endpoints.push(figures);
     }
 
-    /// Updates the figures of the endpoint. Does nothing before [`open`](Self::open).
+    /// Does nothing before [`open`](Self::open).
     pub fn update(&self, state: &State<'_>, is_open: bool) {
         let Some(index) = self.index else { return };
         let figures = self.figures(state, is_open);
@@ -94,13 +93,13 @@ pub fn rank() -> Option<u64> {
 
 fn host() -> String {
     let mut name = [0_u8; 256];
-    // SAFETY: the call gets one byte less than the buffer has, so every result ends with a zero.
+    // SAFETY: one byte less than the buffer has: every result ends with a zero.
     unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len() - 1) };
     CStr::from_bytes_until_nul(&name)
         .map_or_else(|_| String::new(), |name| name.to_string_lossy().into_owned())
 }
 
-/// A JSON string. Control characters become spaces.
+/// Control characters become spaces.
 pub fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {
@@ -114,7 +113,7 @@ pub fn quoted(text: &str) -> String {
     out
 }
 
-/// A JSON value, `null` for `None`.
+/// `null` for `None`.
 pub fn or_null(value: Option<impl ToString>) -> String {
     value.map_or_else(|| "null".to_owned(), |value| value.to_string())
 }
@@ -124,7 +123,7 @@ pub fn process_name() -> String {
     format!("{}-{}", host(), std::process::id())
 }
 
-/// Writes the report. `members`: names and JSON values of additional members.
+/// Writes the report. `members`: names and JSON values.
 ///
 /// Failures are ignored: `matchpoint run` lists the processes without a report.
 pub fn write(rank: Option<u64>, members: &[(&str, String)]) {
@@ -144,7 +143,7 @@ fn write_to(folder: &Path, rank: Option<u64>, members: &[(&str, String)]) {
         let _ = write!(text, ",\"{name}\":{value}");
     }
     text.push_str(",\"endpoints\":[");
-    // Threads write one after the other, because they share the temporary file.
+    // Threads share the temporary file.
     let endpoints = ENDPOINTS.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     for (index, endpoint) in endpoints.iter().enumerate() {
         text.push_str(if index == 0 { "" } else { "," });

@@ -5,12 +5,12 @@ use std::sync::OnceLock;
 
 /// The engine, `name:key=value,…`.
 pub const ENGINE: &str = "MATCHPOINT_ENGINE";
-/// The folder for reports. Unset: no reports.
+/// The folder for reports, if any.
 pub const REPORT: &str = "MATCHPOINT_REPORT";
-/// The folder for files of arrival times. Unset: no such files.
+/// The folder for files of arrival times, if any.
 pub const ARRIVALS: &str = "MATCHPOINT_ARRIVALS";
 
-/// The settings of all Matchpoint libraries.
+/// Settings of all Matchpoint libraries.
 pub struct Settings {
     /// [`ENGINE`], `hybrid` by default.
     pub engine: String,
@@ -30,7 +30,7 @@ pub fn settings() -> &'static Settings {
     })
 }
 
-/// Returns the value of an environment variable. An empty value counts as unset.
+/// An empty value counts as unset.
 pub fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }

@@ -2,7 +2,7 @@
 
 use crate::clock;
 
-/// One operation in this many is timed: two reads of the clock cost about as much as matching.
+/// Two reads of the clock cost about as much as matching.
 const SAMPLE_INTERVAL: u64 = 64;
 
 /// Counts of the matching of one endpoint.
@@ -12,27 +12,27 @@ pub struct Tally {
     operations: u64,
     /// Receives posted.
     pub posts: u64,
-    /// Receives posted that matched an unexpected message.
+    /// Posts that matched an unexpected message.
     pub posts_hit: u64,
-    /// Messages arrived.
+    /// Messages.
     pub arrivals: u64,
-    /// Messages arrived that matched a posted receive.
+    /// Messages that matched a posted receive.
     pub arrivals_hit: u64,
     /// Moves of all entries from the short queues to the engine.
     pub moved_to_engine: u64,
-    /// Probes, including matched probes.
+    /// Matched probes included.
     pub probes: u64,
     /// Current length of the posted queue.
     pub posted_now: u64,
     /// Current length of the unexpected queue.
     pub unexpected_now: u64,
-    /// Largest length of the posted queue.
+    /// Largest length.
     pub posted_max: u64,
-    /// Largest length of the unexpected queue.
+    /// Largest length.
     pub unexpected_max: u64,
-    /// Sum over arrivals of the posted queue's length: an upper bound of a plain list's attempts.
+    /// The posted queue's length, over arrivals: an upper bound of a plain list's attempts.
     pub posted_sum: u64,
-    /// Sum over posts of the unexpected queue's length.
+    /// The unexpected queue's length, over posts.
     pub unexpected_sum: u64,
     /// Timed operations.
     pub timed: u64,
@@ -41,7 +41,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Begins an operation. Returns the time if the operation is timed, else 0.
+    /// Returns the time if the operation is timed, else 0.
     #[inline]
     pub fn begin(&mut self) -> u64 {
         self.operations += 1;
@@ -56,7 +56,7 @@ impl Tally {
         }
     }
 
-    /// Counts a posted receive. `is_hit`: it matched an unexpected message.
+    /// `is_hit`: the receive matched an unexpected message.
     #[inline]
     pub fn posted(&mut self, started: u64, is_hit: bool) {
         self.end(started);
@@ -71,13 +71,13 @@ impl Tally {
         }
     }
 
-    /// Counts an unexpected message that matched a posted receive when its source became known.
+    /// A message matched a posted receive when its source became known.
     pub fn readdressed(&mut self) {
         self.unexpected_now -= 1;
         self.posted_now -= 1;
     }
 
-    /// Counts an arrived message. `is_hit`: it matched a posted receive.
+    /// `is_hit`: the message matched a posted receive.
     #[inline]
     pub fn arrived(&mut self, started: u64, is_hit: bool) {
         self.end(started);

@@ -1,6 +1,4 @@
 //! Compiles C sources of the command for the MPI library of a job, and caches the result.
-//!
-//! The recorder and other commands use this.
 
 use std::env;
 use std::ffi::OsString;
@@ -15,23 +13,24 @@ use crate::launcher::Launcher;
 use crate::linked::Family;
 use crate::shim::{self, Sources};
 
-/// `--as-needed` keeps the MPI library out of the recorder's dependencies: launchers and shells load the recorder too.
+/// `--as-needed`: the recorder must not depend on the MPI library, because launchers and shells load the
+/// recorder too.
 pub const FLAGS: &[&str] =
     &["-std=gnu11", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-Wl,--as-needed", "-lpthread", "-ldl"];
 
-/// Age of unused files that the next compilation removes from the cache.
+/// Age of unused files that the next compilation removes.
 const MAX_AGE: Duration = Duration::from_secs(60 * 24 * 60 * 60);
 
-/// Files that the cache keeps. More files stay if jobs used them within [`MIN_AGE`].
+/// Files of the cache, and more that jobs used within [`MIN_AGE`].
 const MAX_FILES: usize = 32;
 
-/// Minimum age for a removal: jobs that use a younger file may still start processes.
+/// Jobs that use a younger file may still start processes.
 const MIN_AGE: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The source of the header of an MPI library.
+/// Header of an MPI library.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Header {
-    /// A compiler that finds the header: `mpicc`.
+    /// Finds the header: `mpicc`.
     Compiler(PathBuf),
     /// A folder for the system's compiler.
     Folder(PathBuf),
@@ -42,23 +41,23 @@ enum Header {
 pub struct Product {
     /// The name in messages: `the recorder`.
     pub what: &'static str,
-    /// The name of the compiled file. `folder`: its folder in the cache.
+    /// The compiled file. `folder`: its folder in the cache.
     pub file: &'static str,
     /// See `file`.
     pub folder: &'static str,
     /// The sources, unpacked before the compilation.
     pub sources: &'static [Sources],
-    /// The compiled source, which includes all others.
+    /// Includes all other sources.
     pub main: &'static str,
     /// Compiler flags after the source.
     pub flags: &'static [&'static str],
-    /// The product is linked with the MPI library, so a header is not sufficient.
+    /// Linked with the MPI library, so a header is not sufficient.
     pub is_linked: bool,
     /// The product compiled for MPI's standard binary interface, which needs neither header nor compiler.
     pub standard_abi: Option<&'static [u8]>,
 }
 
-/// The recorder, for libraries without the standard binary interface.
+/// Recorder for libraries without the standard binary interface.
 pub(crate) const RECORDER: Product = Product {
     what: "the recorder",
     file: "libmatchpoint_record.so",
@@ -77,15 +76,15 @@ pub struct Compiled {
     pub path: PathBuf,
     /// The family of MPI libraries.
     pub family: Family,
-    /// The MPI library of the compilation: `MPICH 5.0.2`.
+    /// `MPICH 5.0.2`
     pub library: String,
 }
 
 /// Finds or compiles a library that is preloaded into applications.
 ///
-/// `mpicc` is a compiler chosen by the user. Without it, an application linked with the standard binary interface gets
-/// the compiled library. Otherwise the launcher's compiler is used, or the first `mpicc` in the path. Before a
-/// compilation, which takes some seconds, `compiles` is called with the name of the MPI library.
+/// Without `mpicc`, the user's compiler, an application linked with the standard binary interface gets the
+/// compiled library. Otherwise the launcher's compiler is used, or the first `mpicc` in the path. `compiles`
+/// is called before a compilation, which takes some seconds, with the name of the MPI library.
 ///
 /// # Errors
 /// Compiler and header are missing or fail, or the cache cannot be written.
@@ -104,7 +103,7 @@ pub fn library(
     }
 }
 
-/// Finds a product in the cache, or compiles it. The arguments are those of [`library`].
+/// As [`library`], for any product.
 ///
 /// # Errors
 /// Compiler and header are missing or fail, or the cache cannot be written.
@@ -125,7 +124,7 @@ pub fn compiled(
     let cache = cache(product)?;
     let path = cache.join(name).join(product.file);
     if path.is_file() {
-        // Records the last use, for file systems without access times.
+        // The last use, for file systems without access times.
         let _ = File::open(&path).and_then(|file| file.set_modified(SystemTime::now()));
     } else {
         compiles(&library);
@@ -135,7 +134,7 @@ pub fn compiled(
     Ok(Compiled { path, family, library })
 }
 
-/// Removes the folders of unused files. Concurrent commands may do the same, so errors are ignored.
+/// Concurrent commands may do the same, so errors are ignored.
 fn prune(cache: &Path, file: &str) {
     let mut entries: Vec<(Duration, PathBuf)> = fs::read_dir(cache)
         .into_iter()
@@ -190,7 +189,7 @@ fn header(
     let candidates = launcher.map(Launcher::compilers).unwrap_or_default();
     let compilers = candidates.into_iter().chain(crate::launcher::in_path("mpicc")).map(Header::Compiler);
     let folders = launcher.map(Launcher::headers).unwrap_or_default().into_iter().map(Header::Folder);
-    // Order: the launcher's compilers, its header, then any `mpicc`.
+    // The launcher's compilers, its header, then any `mpicc`.
     let (own, any): (Vec<_>, Vec<_>) = {
         let all: Vec<Header> = compilers.collect();
         let of_launcher = launcher.map_or(0, |launcher| launcher.compilers().len());
@@ -230,7 +229,7 @@ fn family(macros: &str) -> Family {
     }
 }
 
-/// Returns the library's name. Derived libraries also define the macros of their original, so they come first.
+/// Derived libraries also define the macros of their original, so they come first.
 fn library_name(macros: &str) -> String {
     let value = |name: &str| {
         let of = |line: &str| {
@@ -252,7 +251,6 @@ fn library_name(macros: &str) -> String {
     named.or_else(open_mpi).unwrap_or_else(|| family(macros).name().to_owned())
 }
 
-/// Removes the temporary folder from the lines of a compiler.
 fn without_folder(output_text: &str, folder: &Path) -> String {
     output_text.replace(&format!("{}/", folder.display()), "")
 }
@@ -336,7 +334,7 @@ impl Header {
     }
 }
 
-/// Returns `$XDG_CACHE_HOME/matchpoint/record` for the recorder, or the same below `~/.cache`.
+/// `$XDG_CACHE_HOME/matchpoint/record` for the recorder, or the same below `~/.cache`.
 fn cache(product: &Product) -> Result<PathBuf, RecordError> {
     let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let folder = set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|home| home.join(".cache")));
@@ -362,7 +360,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns the entries that `prune` keeps, given the days since their last use.
+    /// Given the days since their last use.
     fn kept(days: &[u64]) -> Vec<usize> {
         let cache = tempfile::tempdir().unwrap();
         let file = |at: usize| cache.path().join(at.to_string()).join("x.so");

@@ -9,7 +9,7 @@ pub struct RecordError(pub(crate) String);
 
 impl RecordError {
     pub(crate) fn file(path: &Path, error: &std::io::Error) -> Self {
-        // Some messages end with the name of a temporary file, which no longer exists.
+        // Without the name of a temporary file, which no longer exists.
         let message = error.to_string();
         let reason = message.split(" at path \"").next().unwrap_or_default();
         RecordError(format!("'{}': {reason}\nhint: check the path and its permissions", path.display()))

@@ -11,7 +11,7 @@ use matchpoint_trace::native::{self, Summary};
 use crate::error::RecordError;
 use crate::sites;
 
-/// Creates or empties the folder. Returns whether it is new.
+/// Returns true for a new folder.
 pub(crate) fn create(path: &Path, replace: bool) -> Result<bool, RecordError> {
     let failed = |error: std::io::Error| RecordError::file(path, &error);
     let found = check(path, replace)?;
@@ -23,10 +23,10 @@ pub(crate) fn create(path: &Path, replace: bool) -> Result<bool, RecordError> {
     Ok(is_new)
 }
 
-/// Checks that the folder can be created. Returns the files of an earlier trace in it.
+/// Returns the files of an earlier trace.
 pub(crate) fn check(path: &Path, replace: bool) -> Result<Vec<PathBuf>, RecordError> {
     if !path.exists() {
-        // Parent folders are not created: the trace of a mistyped path would be hard to find.
+        // No parent folders: the trace of a mistyped path would be hard to find.
         let above = path.parent().filter(|above| !above.as_os_str().is_empty());
         return match above.filter(|above| !above.exists()) {
             Some(above) => Err(RecordError(format!(
@@ -58,15 +58,15 @@ pub(crate) fn check(path: &Path, replace: bool) -> Result<Vec<PathBuf>, RecordEr
 
 /// Removes the folder of a job that recorded nothing.
 pub(crate) fn remove_unused(path: &Path, is_new: bool) {
-    // Other files in the folder stay, and so does the folder.
+    // Other files stay, and so does the folder.
     let _ = fs::remove_file(path.join(manifest::FILE));
     if is_new {
         let _ = fs::remove_dir(path);
     }
 }
 
-/// Returns whether an entry is from the recorder: rank files, manifests, call sites, links, and folders of spawned
-/// processes that contain nothing else.
+/// An entry from the recorder: rank files, manifests, call sites, links, and folders of spawned processes
+/// with nothing else.
 fn is_trace_file(entry: &Path) -> bool {
     if is_spawned(entry) && !entry.is_symlink() {
         return entries(entry)
@@ -92,7 +92,7 @@ fn entries(path: &Path) -> std::io::Result<Vec<PathBuf>> {
     fs::read_dir(path)?.map(|entry| Ok(entry?.path())).collect()
 }
 
-/// Returns whether an entry is a folder of `shim/job.h`: `spawned-1`, or `job-2` of a command with several jobs.
+/// A folder of `shim/job.h`: `spawned-1`, or `job-2` of a command with several jobs.
 fn is_spawned(entry: &Path) -> bool {
     spawned_number(entry).is_some() && entry.is_dir()
 }
@@ -102,7 +102,7 @@ fn spawned_number(entry: &Path) -> Option<(&str, u32)> {
     Some((what, number.parse().ok()?)).filter(|_| matches!(what, "spawned" | "job"))
 }
 
-/// Symbolic links that processes use to agree during the job.
+/// Processes use these symbolic links to agree during the job.
 const LINKS: &[&str] = &["job", "clocks"];
 
 fn is_link(entry: &Path) -> bool {
@@ -112,7 +112,7 @@ fn is_link(entry: &Path) -> bool {
 /// Removes the links after the last process has ended.
 pub(crate) fn remove_links(path: &Path) {
     for link in LINKS.iter().map(|link| path.join(link)).filter(|link| is_link(link)) {
-        // A link that stays has no effect.
+        // A remaining link has no effect.
         let _ = fs::remove_file(link);
     }
 }
@@ -150,8 +150,7 @@ pub(crate) fn describe(path: &Path, manifest: &mut Manifest) -> Result<Vec<Summa
     Ok(files)
 }
 
-/// Describes the folder of spawned processes, which are unknown before. Returns the summaries, and the result of
-/// writing the manifest.
+/// The processes are unknown before. Returns the summaries, and the result of writing the manifest.
 pub(crate) fn describe_spawned(path: &Path) -> Result<(Vec<Summary>, Result<(), RecordError>), RecordError> {
     let mut manifest =
         Manifest { format: manifest::FORMAT.to_owned(), version: native::VERSION, ..Manifest::default() };

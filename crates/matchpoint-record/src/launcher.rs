@@ -4,18 +4,18 @@ use std::env;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// The launcher of a job: the first word of a command that is a launcher of an MPI library, otherwise the first word.
+/// The first word of a command that is a launcher of an MPI library, otherwise the first word.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Launcher {
-    /// The word of the command.
+    /// Name in the command.
     pub name: String,
-    /// The path, followed by the targets of its symbolic links.
+    /// The path, then the targets of its symbolic links.
     pub path: Vec<PathBuf>,
-    /// The index of the word. Earlier words start the launcher (`nice`, `env A=1`, `timeout 60`).
+    /// Index of the word. Earlier words start the launcher (`nice`, `env A=1`, `timeout 60`).
     pub at: usize,
 }
 
-/// Launcher names. `mpicc` has the same suffix (`mpirun.openmpi` and `mpicc.openmpi`).
+/// `mpicc` has the same suffix (`mpirun.openmpi` and `mpicc.openmpi`).
 const LAUNCHERS: &[&str] = &["mpiexec.hydra", "mpiexec", "mpirun", "orterun", "prterun"];
 
 const LINKS: usize = 40;
@@ -32,7 +32,7 @@ impl Launcher {
         format!("no such command: '{name}'\nhint: check the name and the path")
     }
 
-    /// Finds the launcher of a command. `None`: the first word is not a command.
+    /// `None`: the first word is not a command.
     pub fn of(words: &[String]) -> Option<Launcher> {
         let first = Launcher::find(words.first()?)?;
         if first.is_of_library() {
@@ -43,7 +43,7 @@ impl Launcher {
         Some(later.unwrap_or(first))
     }
 
-    /// Finds a command as a shell does.
+    /// As a shell does.
     fn find(name: &str) -> Option<Launcher> {
         let found = in_path(name)?;
         let mut path = vec![found];
@@ -56,11 +56,11 @@ impl Launcher {
         Some(Launcher { name: name.to_owned(), path, at: 0 })
     }
 
-    /// Returns compilers of the launcher's MPI library, most likely first.
+    /// Compilers of the launcher's MPI library, most likely first.
     ///
-    /// The target of a link takes precedence over the link, as in Debian's alternatives. A name with a suffix takes
-    /// precedence over one without. A batch system's launcher has none: an `mpicc` in its folder may belong to any MPI
-    /// library.
+    /// The target of a link takes precedence over the link, as in Debian's alternatives, and a name with a
+    /// suffix over one without. A batch system's launcher has none: an `mpicc` in its folder may belong to
+    /// any MPI library.
     pub fn compilers(&self) -> Vec<PathBuf> {
         let mut found = Vec::new();
         if !self.is_of_library() {
@@ -75,8 +75,7 @@ impl Launcher {
         self.path.iter().filter_map(|path| sibling(path, "mpicc")).collect()
     }
 
-    /// Returns folders with the header of the launcher's MPI library, for packages without a compiler: `include` next
-    /// to `bin`.
+    /// Folders with the header, for packages without a compiler: `include` next to `bin`.
     pub fn headers(&self) -> Vec<PathBuf> {
         if !self.is_of_library() {
             return Vec::new();
@@ -85,7 +84,7 @@ impl Launcher {
         self.path.iter().filter_map(include_folder).filter(|folder| folder.join("mpi.h").is_file()).collect()
     }
 
-    /// Returns whether the launcher is from an MPI library, not from a batch system.
+    /// False for a batch system's launcher.
     pub fn is_of_library(&self) -> bool {
         is_launcher(&self.path[0])
     }
@@ -96,7 +95,7 @@ fn is_launcher(path: &Path) -> bool {
     LAUNCHERS.iter().any(|launcher| name.starts_with(launcher))
 }
 
-/// Returns `.openmpi` for `mpirun.openmpi`.
+/// `.openmpi` for `mpirun.openmpi`.
 fn suffix(path: &Path) -> Option<&str> {
     let name = path.file_name()?.to_str()?;
     let suffix = LAUNCHERS.iter().find_map(|launcher| name.strip_prefix(launcher))?;
@@ -108,7 +107,7 @@ fn sibling(path: &Path, name: &str) -> Option<PathBuf> {
     sibling.is_file().then_some(sibling)
 }
 
-/// Returns the file that a shell would run.
+/// The file that a shell would run.
 pub fn in_path(name: &str) -> Option<PathBuf> {
     if name.contains('/') {
         let path = PathBuf::from(name);

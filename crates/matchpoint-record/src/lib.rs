@@ -1,9 +1,9 @@
 //! Records the point-to-point calls of an MPI application, with any MPI library, without relinking.
 //!
-//! A C library (`shim/`), preloaded before the MPI library, records the calls (MPI-4.1 §15.2, the profiling interface).
-//! It must be compiled with the header of that MPI library. The command therefore contains its sources. The launcher's
-//! compiler compiles them at the first use ([`launcher`], [`compiler`]). For libraries with MPI's standard binary
-//! interface (MPI-5.0 §20), the command contains a compiled library.
+//! A preloaded C library (`shim/`) records the calls (MPI-4.1 §15.2, the profiling interface). The launcher's
+//! compiler compiles its sources at the first use ([`launcher`], [`compiler`]), because it needs the header
+//! of the MPI library. For libraries with MPI's standard binary interface (MPI-5.0 §20), the command contains
+//! a compiled library.
 //!
 //! [`recording`] combines the parts: the folder, the command with its environment, and the result.
 

@@ -9,7 +9,7 @@ use object::{Endianness, StringTable};
 
 use crate::launcher::in_path;
 
-/// A family of MPI libraries that share a binary interface.
+/// MPI libraries that share a binary interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Family {
     /// MPI's standard interface (MPI-5.0 §20): `libmpi_abi.so`.
@@ -32,7 +32,8 @@ impl Family {
 
     fn of_library(name: &str) -> Option<Family> {
         let version = |prefix: &str| name.strip_prefix(prefix)?.split('.').next()?.parse::<u32>().ok();
-        // Cray and other vendors add the compiler: libmpi_cray.so.12, libmpi_gnu_123.so.12. IBM's library is Open MPI.
+        // Cray and other vendors add the compiler: libmpi_cray.so.12, libmpi_gnu_123.so.12. IBM's library is
+        // Open MPI.
         let vendor_compilers = ["cray", "gnu", "intel", "aocc", "nvidia"];
         let vendor = name.strip_prefix("libmpi_").unwrap_or_default();
         if vendor_compilers.iter().any(|compiler| vendor.starts_with(compiler)) {
@@ -48,8 +49,8 @@ impl Family {
     }
 }
 
-/// Finds the application: the first word that is an executable linked with an MPI library, and the family. Indirect
-/// dependencies are not checked.
+/// The first word that is an executable linked with an MPI library, and the family. Indirect dependencies are
+/// not checked.
 pub fn application(words: &[String]) -> Option<(PathBuf, Family)> {
     words.iter().find_map(|word| {
         let path = in_path(word)?;
@@ -58,7 +59,7 @@ pub fn application(words: &[String]) -> Option<(PathBuf, Family)> {
     })
 }
 
-/// System libraries, which do not depend on MPI.
+/// Independent of MPI.
 const SYSTEM_LIBRARIES: &[&str] = &[
     "ld-linux",
     "libacl",
@@ -78,8 +79,8 @@ const SYSTEM_LIBRARIES: &[&str] = &[
 /// Functions that start programs or open libraries.
 const STARTING_FUNCTIONS: &[&str] = &["dlopen", "dlmopen", "fork", "vfork", "clone", "system", "popen"];
 
-/// Returns whether a program cannot call MPI: an executable that depends on system libraries only, opens no libraries
-/// and starts no programs.
+/// True if a program cannot call MPI: it depends on system libraries only, opens no libraries and starts no
+/// programs.
 pub fn is_without_mpi(path: &Path) -> bool {
     let is_system_library = |library: &String| {
         let name = library.split(".so").next().unwrap_or_default();
@@ -109,7 +110,7 @@ fn imported(path: &Path) -> Option<Vec<String>> {
     Some(undefined.filter_map(name).collect())
 }
 
-/// Returns the libraries that an executable depends on. `None`: not an executable.
+/// `None`: not an executable.
 fn needed(path: &Path) -> Option<Vec<String>> {
     let file = fs::read(path).ok()?;
     let data = file.as_slice();

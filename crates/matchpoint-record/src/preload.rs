@@ -1,6 +1,5 @@
-//! Matchpoint libraries that a job's processes load before the MPI library (`LD_PRELOAD`).
-//!
-//! Libraries that the user preloads, by the environment or by launcher options, follow in the same variable.
+//! Matchpoint libraries that a job's processes load before the MPI library (`LD_PRELOAD`). The user's
+//! preloads follow in the same variable.
 
 use std::env;
 use std::ffi::OsString;
@@ -24,8 +23,8 @@ pub struct Preload {
 }
 
 impl Preload {
-    /// Finds the MPI library of a command, and the product for it: from the cache, or compiled. Only a compiler runs;
-    /// `compiles` is called before that. Without a command, the product is for all jobs of the MPI of `mpicc`.
+    /// Finds the product for a command's MPI library in the cache, or compiles it after a call of `compiles`.
+    /// Without a command, the product is for all jobs of the MPI of `mpicc`.
     ///
     /// # Errors
     /// The command is missing or cannot use MPI, or the product is not available for its MPI library.
@@ -73,10 +72,10 @@ impl Preload {
         files.map(|file| file.to_string_lossy().into_owned()).collect::<Vec<_>>().join(":")
     }
 
-    /// Returns the environment variable of the processes and its value. `library` is its path on their hosts.
+    /// Name and value. `library` is its path on the processes' hosts.
     pub fn variable(&self, library: &Path) -> (&'static str, OsString) {
         let mut files = OsString::from(self.files(library));
-        // A site may preload the same library for all jobs. It is listed once.
+        // A site may preload the same library for all jobs.
         let others = env::var_os(PRELOAD).unwrap_or_default();
         let others = others.to_string_lossy();
         let is_library = |file: &str| Path::new(file).file_name() == library.file_name();
@@ -105,7 +104,7 @@ impl Preload {
         command
     }
 
-    /// Returns whether the launcher is Open MPI's, which passes only variables of `-x`.
+    /// True for Open MPI's launcher, which passes only variables of `-x`.
     pub fn needs_x(&self) -> bool {
         self.library.family == Family::OpenMpi && self.launcher.as_ref().is_some_and(Launcher::is_of_library)
     }
@@ -126,14 +125,14 @@ const PRELOAD: &str = "LD_PRELOAD";
 /// A command after the merge of the user's preloads.
 #[derive(Debug, PartialEq, Eq)]
 struct Merged {
-    /// The words, with Matchpoint's libraries first.
+    /// Matchpoint's libraries are first.
     words: Vec<String>,
-    /// The user sets the variable by `-x`, which Open MPI's launcher accepts once per variable.
+    /// Set by the user's `-x`, which Open MPI's launcher accepts once per variable.
     is_set_by_x: bool,
 }
 
-/// Puts Matchpoint's libraries before those of the command: `-x LD_PRELOAD=…` (Open MPI), `-genv LD_PRELOAD …` and
-/// `-env` (MPICH, Intel MPI), `--export=…,LD_PRELOAD=…` (Slurm), `env LD_PRELOAD=…`.
+/// Matchpoint's libraries precede those of the command: `-x LD_PRELOAD=…` (Open MPI), `-genv LD_PRELOAD …`
+/// and `-env` (MPICH, Intel MPI), `--export=…,LD_PRELOAD=…` (Slurm), `env LD_PRELOAD=…`.
 fn merge(words: &[String], libraries: &str) -> Merged {
     let assignment = format!("{PRELOAD}=");
     let mut merged = Merged { words: Vec::with_capacity(words.len()), is_set_by_x: false };

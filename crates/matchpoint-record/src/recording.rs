@@ -18,19 +18,19 @@ use crate::sites;
 /// Settings of a recording.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
-    /// The folder of the trace, which is created.
+    /// Folder of the trace, created.
     pub output: PathBuf,
-    /// Replace an existing trace.
+    /// Replaces an existing trace.
     pub replace: bool,
-    /// The compiler of the MPI library, if the launcher has none.
+    /// Compiler of the MPI library, if the launcher has none.
     pub mpicc: Option<PathBuf>,
-    /// Bytes that each process may write. Later calls are only counted.
+    /// Bytes of each process. Later calls are only counted.
     pub limit_per_process: Option<u64>,
-    /// Record call sites.
+    /// Records call sites.
     pub call_sites: bool,
-    /// Do not measure the MPI library's search cost per entry.
+    /// Omits the MPI library's search cost per entry.
     pub no_search_cost: bool,
-    /// The launcher, its options, the application and its arguments.
+    /// Launcher, its options, application and arguments.
     pub command: Vec<String>,
 }
 
@@ -44,15 +44,15 @@ pub struct Recording {
     is_new: bool,
 }
 
-/// The variable with the folder of the trace.
+/// The folder of the trace.
 pub const FOLDER: &str = "MATCHPOINT_RECORD_DIR";
 const LIMIT: &str = "MATCHPOINT_RECORD_LIMIT";
 const SEARCH: &str = "MATCHPOINT_RECORD_SEARCH";
 const CALL_SITES: &str = "MATCHPOINT_RECORD_CALLSITES";
 
 impl Recording {
-    /// Finds the recorder and creates the folder. Only a compiler runs; `compiles` is called before that with the name
-    /// of the MPI library.
+    /// Finds the recorder and creates the folder. `compiles` is called before a compilation, with the name of
+    /// the MPI library.
     ///
     /// # Errors
     /// The command is missing, no recorder is available for its MPI library, or the folder cannot be created.
@@ -77,7 +77,7 @@ impl Recording {
         Ok(recording)
     }
 
-    /// Records in the manifest that the job runs. A job started by hand stays `prepared`.
+    /// The job runs. The manifest of a job started by hand stays `prepared`.
     ///
     /// # Errors
     /// The manifest cannot be written.
@@ -103,7 +103,7 @@ impl Recording {
         variables
     }
 
-    /// Returns the variable that loads the recorder.
+    /// The variable that loads the recorder.
     pub fn preload_variable(&self) -> (&'static str, OsString) {
         self.preload.variable(self.library())
     }
@@ -122,8 +122,8 @@ impl Recording {
         &self.settings.output
     }
 
-    /// Completes the manifest from the files of the job. Failed writes are part of the result: a full disk does not
-    /// lose the recorded files.
+    /// Completes the manifest from the files of the job. Failed writes are part of the result: a full disk
+    /// does not lose the recorded files.
     ///
     /// # Errors
     /// The folder cannot be read.
@@ -181,33 +181,33 @@ fn without_calls(files: &[Summary], has_end: impl Fn(Option<&End>) -> bool) -> V
 pub struct Recorded {
     /// The folder of the trace.
     pub output: PathBuf,
-    /// The first line of the library's version.
+    /// First line of the library's version.
     pub mpi: String,
-    /// The size of `MPI_COMM_WORLD`; 0 if nothing was recorded.
+    /// Ranks of `MPI_COMM_WORLD`; 0 if nothing was recorded.
     pub ranks: u32,
     /// Ranks without a file.
     pub missing: Vec<u32>,
-    /// Ranks with an incomplete file: killed, aborted, or over the limit.
+    /// Ranks that were killed, aborted, or over the limit.
     pub incomplete: Vec<u32>,
     /// Incomplete ranks that ended before a call was written.
     pub silent: Vec<u32>,
     /// Incomplete ranks with all calls beyond the limit.
     pub all_left_out: Vec<u32>,
-    /// MPI functions, and ranks that spent their last second or more in them.
+    /// Ranks that spent their last second or more in this MPI function.
     pub within: Vec<(String, u32)>,
     /// Calls in the trace.
     pub calls: u64,
     /// Calls beyond the limit, which are only counted.
     pub left_out: u64,
-    /// Calls that were not recorded for other reasons.
+    /// Not recorded for other reasons.
     pub unseen: u64,
-    /// The longest wait of a process for the recorder, in nanoseconds.
+    /// Longest wait of a process for the recorder.
     pub waited_ns: u64,
     /// Bytes of all rank files.
     pub bytes: u64,
     /// Folders of spawned processes and of further jobs, with their numbers of processes.
     pub spawned: Vec<(PathBuf, usize)>,
-    /// Errors from writing manifests and call sites after the job.
+    /// Errors of manifests and call sites after the job.
     pub unwritten: Vec<RecordError>,
 }
 

@@ -1,4 +1,5 @@
-//! Sources of libraries for the profiling interface, and the recorder compiled for MPI's standard binary interface.
+//! Sources of libraries for the profiling interface, and the recorder compiled for MPI's standard binary
+//! interface.
 
 use std::fs;
 use std::io;
@@ -9,13 +10,13 @@ use sha2::{Digest, Sha256};
 /// Names and contents of files.
 pub type Sources = &'static [(&'static str, &'static str)];
 
-/// Headers of all libraries for the profiling interface: lookup of the MPI library, lists of its functions, clocks.
+/// Shared headers: lookup of the MPI library, lists of its functions, clocks.
 pub const COMMON: Sources = include!(concat!(env!("OUT_DIR"), "/common.rs"));
 
-/// The recorder's files, by their names below `shim/`.
+/// Sources by their names below `shim/`.
 pub(crate) const SOURCES: Sources = include!(concat!(env!("OUT_DIR"), "/sources.rs"));
 
-/// The compiled file, which includes all others.
+/// Includes all others.
 pub(crate) const MAIN: &str = "matchpoint_record.c";
 
 /// The recorder for libraries with the standard binary interface.

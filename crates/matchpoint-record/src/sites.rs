@@ -11,25 +11,25 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::RecordError;
 
-/// The file of call sites, next to the rank files.
+/// Next to the rank files.
 pub const FILE: &str = "callsites.json";
 
 /// A place in the application that called MPI.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Site {
-    /// The file with the code.
+    /// File with the code.
     pub module: String,
-    /// The return address of the call, in that file.
+    /// Return address, in that file.
     pub address: u64,
-    /// The calling function, if the file has symbols.
+    /// If the file has symbols.
     pub function: Option<String>,
-    /// Source file and line, if the file has them.
+    /// File and line, if known.
     pub source: Option<String>,
     /// Calls by MPI function, summed over all processes.
     pub calls: BTreeMap<&'static str, u64>,
 }
 
-/// Writes the call sites of a trace next to its rank files.
+/// Next to the rank files.
 ///
 /// # Errors
 /// The trace is damaged, or the file cannot be written.
@@ -43,7 +43,7 @@ pub(crate) fn write(folder: &Path, files: &[Summary]) -> Result<(), RecordError>
     written.map_err(|error| RecordError::file(&path, &error))
 }
 
-/// Finds the call sites of a trace, most frequent first. Code that is missing on this host keeps its address.
+/// Most frequent first. Code that is missing on this host keeps its address.
 ///
 /// # Errors
 /// The trace is damaged.
@@ -79,17 +79,17 @@ pub fn resolve(trace: &dyn Trace, files: &[Summary]) -> Result<Vec<Site>, TraceE
 /// The code at an address of a process.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Place {
-    /// The file with the code. Empty: unknown.
+    /// File with the code. Empty: unknown.
     pub module: String,
-    /// The address in that file.
+    /// Address in that file.
     pub address: u64,
-    /// The function, if the file has symbols.
+    /// If the file has symbols.
     pub function: Option<String>,
-    /// Source file and line, if the file has them.
+    /// File and line, if known.
     pub source: Option<String>,
 }
 
-/// Resolves addresses of ranks, in the given order: from [`FILE`], written on the host of the application, otherwise
+/// Addresses of ranks, in the given order: from [`FILE`], written on the host of the application, otherwise
 /// from the code files, if they exist here.
 ///
 /// # Errors
@@ -119,7 +119,7 @@ pub fn places(folder: &Path, wanted: &[(u32, u64)]) -> Result<Vec<Place>, TraceE
     Ok(wanted.iter().map(&mut place).collect())
 }
 
-/// Reads the call sites that were resolved after the job.
+/// Resolved after the job.
 fn stored_places(folder: &Path) -> BTreeMap<(String, u64), Place> {
     #[derive(Deserialize)]
     struct StoredSite {

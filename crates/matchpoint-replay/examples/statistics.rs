@@ -1,6 +1,5 @@
-//! Statistics of one engine (`Engine::statistics`) over the ranks of traces: the maximum of statistics with
-//! `_max` in the name, the sum of other statistics. Names with `_mean` or `_percent` are omitted. Arguments:
-//! ENGINE TRACE…
+//! Statistics of one engine (`Engine::statistics`) over the ranks of traces: the maximum of `_max`
+//! statistics, the sum of others, without `_mean` and `_percent`. Arguments: ENGINE TRACE…
 
 use std::collections::BTreeMap;
 use std::path::Path;

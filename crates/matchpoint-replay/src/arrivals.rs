@@ -8,17 +8,17 @@ use matchpoint_trace::Trace;
 /// Source of the arrival order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub enum Arrivals {
-    /// Simulation of all ranks under LogGP. The time between calls is the recorded time; blocking calls wait
-    /// in the simulation.
+    /// All ranks under LogGP. The time between calls is the recorded time; blocking calls wait in the
+    /// simulation.
     #[default]
     Simulated,
-    /// Each message is sent at the recorded time of its send, and its flight takes the time of LogGP. Clocks
-    /// are aligned.
+    /// A message is sent at the recorded time of its send, and its flight takes the time of LogGP. Clocks are
+    /// aligned.
     Timestamps,
-    /// A message arrives when the call that completes its receive returns, as in the published analyzer
-    /// (García et al. 2024, §V).
+    /// When the call that completes its receive returns, as in the published analyzer (García et al. 2024,
+    /// §V).
     AtWait,
-    /// Arrival times that `matchpoint run --record` recorded below MPI.
+    /// Recorded below MPI by `matchpoint run --record`.
     Recorded,
 }
 
@@ -27,7 +27,7 @@ impl Arrivals {
     pub const ALL: [Arrivals; 4] =
         [Arrivals::Simulated, Arrivals::Timestamps, Arrivals::AtWait, Arrivals::Recorded];
 
-    /// Arrival orders that need no recorded arrivals, so every trace permits these.
+    /// Possible for every trace, because they need no recorded arrivals.
     pub const ASSUMED: [Arrivals; 3] = [Arrivals::Simulated, Arrivals::Timestamps, Arrivals::AtWait];
 
     /// The best arrival order for a trace: recorded arrivals; else timestamps, if all ranks have one clock;

@@ -1,6 +1,5 @@
-//! `--arrivals at_wait`: a message arrives when the call that completes its receive returns.
-//!
-//! Each rank is replayed separately. In this mode, no message is unexpected (García et al. 2024, §V-A).
+//! `--arrivals at_wait`: a message arrives when the call that completes its receive returns. Each rank is
+//! replayed separately. No message is unexpected (García et al. 2024, §V-A).
 
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
@@ -83,7 +82,7 @@ enum Request {
 #[derive(Clone, Copy)]
 struct StartedReceive {
     selector: Label,
-    /// Number of the receive. `slot` is valid while the receive is posted.
+    /// `slot` is valid while the receive is posted.
     number: u64,
     slot: u32,
 }
@@ -219,7 +218,7 @@ impl<S: StepSink> RankReplay<'_, S> {
         Some(StartedReceive { selector, number, slot })
     }
 
-    /// Simulates the arrival of a receive's message. An older receive may take the message.
+    /// An older receive may take the message.
     fn arrive(&mut self, at_ns: i64, selector: Label, status: Option<Status>) {
         self.sequence += 1;
         let label = selector.invent_envelope(StatusEnvelope::from_status(status));

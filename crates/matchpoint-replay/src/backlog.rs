@@ -2,7 +2,7 @@
 //!
 //! The record of a message in flight has 56 bytes. The backlog keeps only envelope and number of a plain
 //! message, until the simulation asks for the record. A message keeps its record if its sender waits for the
-//! match, or if the simulation invented the message.
+//! match, or if the simulation invented it.
 //!
 //! Taken messages leave gaps. An empty first block is freed at once; other gaps are closed when a fifth of
 //! the queue is gaps.
@@ -19,18 +19,16 @@ use crate::slab::Slab;
 const BLOCK_BITS: u32 = 8;
 const BLOCK: u32 = 1 << BLOCK_BITS;
 
-/// Logarithm of the initial number of bins (`FIRST_BITS`), and number of messages per bin before the bins
-/// grow.
+/// Logarithm of the initial number of bins, and messages per bin before the bins grow.
 const FIRST_BITS: u32 = 4;
 const BIN_ENTRIES_MAX: usize = 4;
 
-/// Special values of [`QueuedMessage::origin`]: `REMOVED` means that the message was taken. With the other
-/// value, the message has a record, and `tag` is the record's index.
+/// Values of [`QueuedMessage::origin`]: `REMOVED` is a taken message. With the other value, `tag` is the
+/// index of the message's record.
 const REMOVED: u32 = u32::MAX;
 const HAS_RECORD: u32 = u32::MAX - 1;
 
-/// Special value of [`MessageRecord::older`] for a message in the backlog. `newer` is the message's position
-/// in the backlog.
+/// [`MessageRecord::older`] of a message in the backlog; `newer` is its position there.
 pub(crate) const IN_BACKLOG: u32 = u32::MAX - 1;
 
 #[derive(Clone, Copy)]
@@ -39,7 +37,7 @@ struct QueuedMessage {
     origin: u32,
     tag: u32,
     number: u32,
-    /// Position of the next message in the bin. The last message of a bin refers to the first.
+    /// The last message of a bin refers to the first.
     next: u32,
 }
 
@@ -52,12 +50,12 @@ pub(crate) struct QueuePosition {
 
 pub(crate) struct Backlog {
     blocks: VecDeque<Vec<QueuedMessage>>,
-    /// Positions of the first slot (`base`), of the oldest message, and after the newest message.
+    /// Positions of the first slot, of the oldest message, and after the newest.
     base: u32,
     first: u32,
     end: u32,
     len: usize,
-    /// Position of the newest message of each bin.
+    /// The newest message of each bin.
     bins: Box<[u32]>,
     origins: Vec<(u32, u32)>,
     origin_of: FxHashMap<(u32, u32), u32>,
@@ -110,7 +108,7 @@ impl Backlog {
         (label.hash() >> (64 - self.bins.len().trailing_zeros())) as usize
     }
 
-    /// Appends a message. May move the message's record out of `records`.
+    /// May move the message's record out of `records`.
     pub fn push(&mut self, records: &mut Slab<MessageRecord>, slot: u32) {
         let gaps = (self.end - self.base) as usize - self.len;
         if gaps > self.len / 4 + BLOCK as usize
@@ -235,7 +233,7 @@ impl Backlog {
         QueuePosition { at, before: NIL }
     }
 
-    /// Creates the record of a queued message again, and returns the slot of the record.
+    /// Returns the slot of the record.
     pub fn restore_record(
         &mut self,
         QueuePosition { at, .. }: QueuePosition,
@@ -258,7 +256,7 @@ impl Backlog {
         slot
     }
 
-    /// Removes a message, and returns the slot of its record.
+    /// Returns the slot of the message's record.
     pub fn take(&mut self, found: QueuePosition, records: &mut Slab<MessageRecord>) -> u32 {
         let slot = self.restore_record(found, records);
         self.unlink_from_bin(found, records[slot].label);

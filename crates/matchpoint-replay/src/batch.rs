@@ -1,8 +1,7 @@
 //! Chunks of steps from the simulation to the measuring thread.
 //!
-//! The simulation writes compact steps of all ranks in one sequence. The measuring thread sorts each chunk by
-//! rank. A chunk has a few hundred steps of each rank, so that one time measurement covers many steps with
-//! warm caches.
+//! The measuring thread sorts the compact steps of a chunk by rank. A chunk has a few hundred steps of each
+//! rank, so that one time measurement covers many steps with warm caches.
 
 use std::sync::mpsc::{Receiver, SyncSender};
 
@@ -20,11 +19,11 @@ const STEPS_PER_RANK: usize = 256;
 const CHUNK_MIN: usize = 4096;
 const CHUNK_MAX: usize = 32_768;
 
-/// Maximum number of steps in the queue to the measuring thread, in two to eight chunks. The measuring thread
-/// flushes caches for one to two milliseconds, and steps queue up meanwhile.
+/// Steps in the queue to the measuring thread, in two to eight chunks: it flushes caches for one to two
+/// milliseconds, and steps queue up meanwhile.
 const IN_FLIGHT: usize = 65_536;
 
-/// A call of at least this length may execute searches that earlier calls had no time for.
+/// Calls of at least this length may execute searches that earlier calls had no time for.
 const LONG_CALL_NS: u32 = 1000;
 
 pub(crate) struct Batcher {
@@ -61,7 +60,7 @@ impl Batcher {
         spare.steps.clear();
         spare.steps.reserve(self.capacity);
         spare.ends.clear();
-        // `send` fails only if the measuring thread panicked; the join of the thread reports the panic.
+        // `send` fails only if the measuring thread panicked, which its join reports.
         let _ = self.full.send(std::mem::replace(&mut self.open, spare));
     }
 }

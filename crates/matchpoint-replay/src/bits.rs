@@ -1,6 +1,6 @@
 //! Bit sets.
 
-/// A set of numbers with one bit per number. A set may contain as many numbers as there are receives.
+/// One bit per number. A set may contain as many numbers as there are receives.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bits(Vec<u64>);
 

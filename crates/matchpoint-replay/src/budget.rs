@@ -1,8 +1,8 @@
 //! Limits for slow engines, and the estimate for the rest of the trace.
 //!
 //! An engine beyond its time limit stops at all ranks. Attempts and time of later searches are estimated in
-//! proportion to the entries queued at each search. The estimate is exact for engines that compare every
-//! entry, and an upper bound for other engines. Limits are processor time, so host load does not change them.
+//! proportion to the entries queued at each search: exactly for engines that compare every entry, as an upper
+//! bound for others. Limits are processor time, so host load does not change them.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ pub(crate) fn is_too_large(memory_bytes: u64, engines: usize) -> bool {
     memory_bytes > MEMORY_BYTES / engines.max(1) as u64
 }
 
-/// Time limit of an engine that the user did not request: a constant, plus a fraction of the elapsed time.
+/// An engine that the user did not request: a constant, plus a fraction of the elapsed time.
 const UNREQUESTED_AT_FIRST: Duration = Duration::from_millis(200);
 const UNREQUESTED_SHARE: u32 = 64;
 
@@ -48,7 +48,7 @@ pub(crate) fn is_used_up(spent: Duration, engines: usize, passed: Duration) -> b
     spent > at_first + passed * SHARES / engines.max(2 * SHARES)
 }
 
-/// Estimated work of searches: the number of queued entries, plus one per search.
+/// Queued entries, plus one per search.
 fn search_work(searches: u64, length_sum: u64) -> f64 {
     searches as f64 + length_sum as f64
 }

@@ -1,8 +1,7 @@
 //! Conversion of process clocks to a common time.
 //!
-//! Clusters have a clock per host. No process leaves a synchronizing collective before all processes have
-//! entered, which bounds the clock offsets. A clock outside its bounds is shifted to the middle of the
-//! bounds.
+//! Clusters have a clock per host. No process leaves a synchronizing collective before all have entered,
+//! which bounds the clock offsets. A clock outside its bounds is shifted to their middle.
 
 use crate::survey::RankSurvey;
 
@@ -11,7 +10,7 @@ pub(crate) struct Clocks {
     shift_ns: Vec<i64>,
     origin_ns: i64,
     pub shifted: usize,
-    /// Number of processes without an offset within all bounds: the clock drifts, or the trace is damaged.
+    /// Processes without an offset within all bounds: the clock drifts, or the trace is damaged.
     pub irreconcilable: usize,
 }
 
@@ -36,15 +35,14 @@ impl Clocks {
         own_ns + self.shift_ns[process] - self.origin_ns
     }
 
-    /// Elapsed time from the first call to the last call of all processes.
+    /// First call to last call of all processes.
     pub fn elapsed_ns(&self, surveys: &[RankSurvey]) -> i64 {
         let ends = surveys.iter().enumerate().filter(|(_, survey)| survey.calls > 0);
         ends.map(|(process, survey)| self.common(process, survey.last_ns)).max().unwrap_or(0)
     }
 }
 
-/// Bounds of the clock offset between two processes: no collective ends at one process before the other
-/// process has entered.
+/// No collective ends at one process before the other has entered.
 fn bounds(reference: &RankSurvey, survey: &RankSurvey) -> (i64, i64) {
     let pairs = reference.synchronisations.iter().zip(&survey.synchronisations);
     pairs.fold((i64::MIN, i64::MAX), |(low, high), (&(enter, leave), &(own_enter, own_leave))| {

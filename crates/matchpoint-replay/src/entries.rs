@@ -16,10 +16,10 @@ pub(crate) trait Linked {
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Owner {
-    /// The lane with this index is blocked in the operation.
+    /// Blocked in the operation.
     Lane(u16),
     Request(RequestId),
-    /// No owner: the request was freed.
+    /// The request was freed.
     None,
 }
 
@@ -34,11 +34,11 @@ pub(crate) struct PostedReceive {
     pub comm: CommId,
     /// Next receive in the bin.
     pub next: u32,
-    /// Recorded status of the receive in a blocking call.
+    /// Recorded, of a blocking call.
     pub expected: Option<StatusEnvelope>,
-    /// True if the sender has no stream, so that the simulation invents the message.
+    /// The sender has no stream, so the simulation invents the message.
     pub is_sender_missing: bool,
-    /// Number of messages that the simulation invented for this receive in stalls.
+    /// Messages invented for this receive in stalls.
     pub invented_count: u8,
 }
 
@@ -83,21 +83,21 @@ impl Linked for PostedReceive {
 pub(crate) struct MessageRecord {
     pub label: Label,
     pub bytes: u64,
-    /// Lower half of the message's number, counted over all receives and messages.
+    /// Lower half of the number, counted over all receives and messages.
     pub number: u32,
     pub from: u32,
-    /// The next message in the bin (`next`), and the neighbors in arrival order.
+    /// The next message in the bin, and the neighbors in arrival order.
     pub next: u32,
     pub older: u32,
-    /// The next newer message; for a message in flight, the flight time in nanoseconds, at most [`NIL`].
+    /// The next newer message; in flight, the flight time in nanoseconds, at most [`NIL`].
     pub newer: u32,
     pub protocol: Protocol,
     pub is_queued: bool,
     /// The sender's operation, which waits for the match unless the message is eager.
     pub sender: Owner,
-    /// True if the simulation invented the message, because the sender has no stream.
+    /// The sender has no stream.
     pub is_invented: bool,
-    /// True if the send was cancelled before the message arrived.
+    /// The send was cancelled before the message arrived.
     pub is_cancelled: bool,
 }
 
@@ -119,13 +119,13 @@ impl MessageRecord {
         }
     }
 
-    /// Id of the message. Numbers wrap after 2^32 messages, but far fewer messages are queued at a time.
+    /// Numbers wrap after 2^32 messages, but far fewer are queued at a time.
     #[inline]
     pub fn id(&self) -> MsgId {
         MsgId::new(self.number, 0)
     }
 
-    /// True if the message's label and number suffice once the message is unexpected.
+    /// Label and number suffice once the message is unexpected.
     pub fn is_plain(&self) -> bool {
         let is_sent = self.protocol == Protocol::Eager && self.sender == Owner::None;
         is_sent && !self.is_invented && !self.is_cancelled && self.label.is_exact()
@@ -151,10 +151,10 @@ impl Linked for MessageRecord {
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Protocol {
-    /// Eager protocol: the sender does not wait.
+    /// The sender does not wait.
     Eager,
-    /// Synchronous send (`MPI_Ssend`): the sender waits for the match.
+    /// `MPI_Ssend`: the sender waits for the match.
     Synchronous,
-    /// Rendezvous protocol: a request to send; the data follows after the match.
+    /// A request to send; the data follows after the match.
     Rendezvous,
 }

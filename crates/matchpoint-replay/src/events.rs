@@ -16,8 +16,8 @@ pub struct RankEvents {
     pub events: Vec<(Event, Outcome)>,
 }
 
-/// Returns the first `limit` events, and whether there are more events. An event takes about 200 bytes. With
-/// `only`, the other ranks have no events; `limit` counts the events of all ranks without `only`.
+/// The first `limit` events, about 200 bytes each, and whether there are more. With `only`, the other ranks
+/// have no events; without, `limit` counts the events of all ranks.
 ///
 /// # Errors
 /// The trace is damaged, or [`Progress::stop`] was called.

@@ -3,7 +3,7 @@
 
 use std::hint::black_box;
 
-/// Size of the flush buffer, several times the private caches of a core.
+/// Several times the private caches of a core.
 const FLUSH_BYTES: usize = 16 << 20;
 
 const LINE: usize = 64;
@@ -13,8 +13,7 @@ pub(crate) struct CacheFlusher(Vec<u8>);
 
 impl CacheFlusher {
     pub fn flush(&mut self) {
-        // The measuring thread allocates the buffer late: the allocation takes as long as a few thousand
-        // calls.
+        // Late: the allocation takes as long as a few thousand calls.
         if self.0.is_empty() {
             self.0 = vec![1; FLUSH_BYTES];
         }

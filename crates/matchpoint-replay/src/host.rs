@@ -1,6 +1,6 @@
 //! The machine that measures the engines.
 
-/// Processor, number of cores and operating system.
+/// Processor, cores and operating system.
 pub fn host() -> String {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let plural = if cores == 1 { "" } else { "s" };

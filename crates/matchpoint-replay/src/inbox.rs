@@ -5,20 +5,19 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use crate::schedule::NEVER;
 
-/// Number of newer messages that an insertion scans.
+/// Newer messages that an insertion scans.
 const NEAR: usize = 8;
 
-/// Arrival time of a message, number in the order of sends, and slot.
+/// Arrival time, number in the order of sends, and slot.
 type Due = (i64, u32, u32);
 
-/// Messages are usually sent in the order of arrival, so insertion at the end of a sorted queue is faster
-/// than a heap. Messages that overtake more than [`NEAR`] other messages go to a heap.
+/// Messages are usually sent in the order of arrival: insertion at the end of a sorted queue is faster than a
+/// heap. Messages that overtake more than [`NEAR`] others go to a heap.
 pub(crate) struct Inbox {
     sorted: VecDeque<Due>,
     overtaking: BinaryHeap<Reverse<Due>>,
     pushed: u32,
-    /// Arrival time of the next message, or [`NEVER`]. The inbox reads this field three times as often as the
-    /// time changes.
+    /// Arrival time of the next message, or [`NEVER`]. Read three times as often as it changes.
     next_ns: i64,
 }
 
@@ -86,7 +85,7 @@ impl Inbox {
         let is_overtaken = match (self.sorted.front(), self.overtaking.peek()) {
             (_, None) => false,
             (None, Some(_)) => true,
-            // Numbers wrap after 2^32 messages, but fewer than half as many messages are in flight at a time.
+            // Numbers wrap after 2^32 messages, but fewer than half as many are in flight at a time.
             (Some(first), Some(Reverse(other))) => {
                 other.0 < first.0 || (other.0 == first.0 && (other.1.wrapping_sub(first.1) as i32) < 0)
             }

@@ -15,8 +15,8 @@ pub(crate) struct Label {
     context: u32,
     source: u32,
     tag: u32,
-    /// Wildcard fields. An invented message with unknown fields has the wildcards of its receive, and only
-    /// receives with these wildcards accept the message.
+    /// An invented message with unknown fields has the wildcards of its receive, and only receives with these
+    /// wildcards accept it.
     wildcards: u8,
 }
 
@@ -58,8 +58,7 @@ impl Label {
         Label { context: membership.context, source, tag, wildcards: open_source | open_tag }
     }
 
-    /// Envelope of an invented message: fields of the selector; for wild fields, the fields of the recorded
-    /// status, if any.
+    /// Fields of the selector; for wild fields, those of the recorded status, if any.
     pub fn invent_envelope(self, expected: Option<StatusEnvelope>) -> Self {
         let mut label = self;
         if let (true, Some(source)) = (self.is_any_source(), expected.and_then(StatusEnvelope::source)) {
@@ -108,13 +107,13 @@ impl Label {
         (!self.is_any_source()).then_some(self.source)
     }
 
-    /// Source and tag, as in a status. A wild field is 0.
+    /// As in a status. A wild field is 0.
     #[inline]
     pub fn source_and_tag(self) -> (u32, i32) {
         (self.source, self.tag as i32)
     }
 
-    /// MPI's matching rule: true if a receive with this selector accepts the message.
+    /// MPI's matching rule: a receive with this selector accepts the message.
     #[inline]
     pub fn accepts(self, message: Label) -> bool {
         let (wildcards, same_source, same_tag) =
@@ -147,7 +146,7 @@ impl Label {
         Selector::new(ContextId(self.context), source, tag)
     }
 
-    /// Converts an engine's envelope. A wild field is 0.
+    /// A wild field is 0.
     pub fn from_envelope(envelope: &Envelope) -> Self {
         let Envelope { context, source, tag } = *envelope;
         let open_source = if source == Rank::UNKNOWN { SOURCE } else { 0 };
@@ -156,7 +155,7 @@ impl Label {
             .with_class(WildcardClass(open_source | open_tag))
     }
 
-    /// Converts an engine's selector. A wild field is 0.
+    /// A wild field is 0.
     pub fn from_selector(selector: &Selector) -> Self {
         let (source, open_source) = match selector.source() {
             Wild::Is(source) => (source.0, 0),

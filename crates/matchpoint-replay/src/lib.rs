@@ -60,12 +60,11 @@ use matchpoint_trace::TraceError;
 /// Options of a replay.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Engine names. The verdict applies to the first engine.
+    /// The verdict applies to the first engine.
     pub engines: Vec<String>,
-    /// Measure each engine except the first for a fraction of a second, and estimate the measurements of the
-    /// other searches.
+    /// Measures each engine except the first for a fraction of a second, and estimates the rest.
     pub sampled: bool,
-    /// Arrival order of messages.
+    /// Arrivals of messages.
     pub arrivals: Arrivals,
     /// Network model.
     pub loggp: LogGp,

@@ -11,18 +11,18 @@ use matchpoint_trace::{BurstCost, EntryCost, SearchCost, Trace};
 /// Search time in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct SearchTime {
-    /// Search time if all caches are warm.
+    /// All caches are warm.
     pub low_ns: f64,
     /// Search time estimated from the recorded durations of calls, between `low_ns` and `high_ns`.
     pub likely_ns: f64,
-    /// Search time if all caches are cold.
+    /// All caches are cold.
     pub high_ns: f64,
 }
 
-/// Costs of attempts: medians over pairs of ranks.
+/// Medians over pairs of ranks.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LibraryCost {
-    /// Number of measured pairs of ranks; 0 for [typical] costs.
+    /// Measured pairs of ranks; 0 for [typical] costs.
     pub pairs: u32,
     /// True if both ranks of each pair are on one host.
     pub same_host: bool,
@@ -32,19 +32,18 @@ pub struct LibraryCost {
     pub unexpected: Curve,
     /// Cost of messages in a burst without searches.
     pub bursts: Vec<BurstCost>,
-    /// Cost of a message without a search while every rank sends to the next rank, in nanoseconds; 0 if not
-    /// measured.
+    /// A message without a search while every rank sends to the next; 0 if not measured.
     pub ring_message_ns: f64,
 }
 
 /// Cost of an attempt by the length of the search.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Curve {
-    /// Pairs of a queue length and the cost with warm caches, in nanoseconds; ascending.
+    /// Queue length, and cost with warm caches in nanoseconds; ascending.
     pub warm: Vec<(f64, f64)>,
     /// Cost with cold caches, in nanoseconds.
     pub cold_ns: f64,
-    /// Time of a call that searches an empty queue, in nanoseconds.
+    /// A call that searches an empty queue.
     pub empty_ns: f64,
 }
 
@@ -56,10 +55,8 @@ impl SearchTime {
 }
 
 impl LibraryCost {
-    /// Medians of the measured costs, or `None` without measurements. `any_source` is the fraction of
-    /// receives with `MPI_ANY_SOURCE`.
-    ///
-    /// Pairs within a host have priority, because neighbors exchange most messages.
+    /// Medians of the measured costs, of pairs within a host if measured, because neighbors exchange most
+    /// messages. `any_source` is the fraction of receives with `MPI_ANY_SOURCE`.
     pub fn of(measured: &[SearchCost], any_source: f64) -> Option<LibraryCost> {
         let medians = SearchCost::medians(measured);
         let cost = medians.first()?;
@@ -80,7 +77,7 @@ impl LibraryCost {
         })
     }
 
-    /// Time of the calls that wait for a burst of `messages` messages, in nanoseconds; searches are excluded.
+    /// The calls that wait for a burst of `messages` messages, without searches.
     ///
     /// The cost per message grows linearly: sends that the transport does not accept wait in a queue, which
     /// each progress call scans.
@@ -88,7 +85,7 @@ impl LibraryCost {
         let alone_ns = self.posted.empty_ns;
         let point = |burst: &BurstCost| (f64::from(burst.messages), burst.message_ns);
         let Some(first) = self.bursts.first().map(point) else { return messages * alone_ns };
-        // A call for a few messages takes the messages at their arrival, like a short burst.
+        // A call for a few messages takes them at their arrival, like a short burst.
         let (mut from, mut to) = (first, first);
         for next in self.bursts[1..].iter().map(point) {
             if to.0 >= messages {
@@ -108,7 +105,7 @@ pub(crate) fn costs_of(trace: &dyn Trace) -> Vec<SearchCost> {
     }
 }
 
-/// MPI libraries from which the typical costs were measured.
+/// Libraries of the typical costs.
 pub const TYPICAL_OF: &str = "MPICH 5.0 and 4.0, Open MPI 5.0 and 4.1, Intel MPI 2021 on an AMD EPYC";
 
 /// Typical costs over shared memory: medians of ten runs. For an unknown library, the costs of MPICH.
@@ -118,7 +115,7 @@ pub fn typical(library: Option<&str>) -> SearchCost {
         Some(EntryCost { warm_ns: warm_ns.to_vec(), cold_ns, empty_ns })
     };
     let posted = cost([1.9, 1.9, 1.9], 14.0, 100.0);
-    // The unexpected queue of Intel MPI is hashed.
+    // Intel MPI's is hashed.
     let unexpected = if is("Intel") {
         cost([0.0; 3], 0.2, 60.0)
     } else if is("Open MPI") {
@@ -149,7 +146,7 @@ impl Curve {
         Curve { cold_ns: mixed(named.cold_ns, any.cold_ns).max(longest), warm, empty_ns }
     }
 
-    /// Time of a search that compares `entries` entries, with warm and with cold caches, in nanoseconds.
+    /// `entries` compared entries, with warm and with cold caches, in nanoseconds.
     pub(crate) fn search(&self, entries: u64) -> (f64, f64) {
         if entries == 0 {
             return (0.0, 0.0);
@@ -158,7 +155,7 @@ impl Curve {
         (entries as f64 * low_ns, entries as f64 * high_ns)
     }
 
-    /// Cost of an attempt in a search of this length, with warm and with cold caches, in nanoseconds.
+    /// An attempt in a search of this length, with warm and with cold caches, in nanoseconds.
     pub fn entry(&self, length: f64) -> (f64, f64) {
         let low_ns = self.warm(length).clamp(0.0, self.cold_ns.max(0.0));
         let longest = self.warm.last().map_or(length, |&(longest, _)| longest);

@@ -3,25 +3,23 @@
 use std::fmt::{self, Display};
 use std::str::FromStr;
 
-/// Parameters of LogGP. The text form is `L=1000,o=300,g=50,G=0.1,S=65536`; the order is arbitrary, and each
-/// parameter is optional.
+/// Parameters of LogGP. The text form is `L=1000,o=300,g=50,G=0.1,S=65536`, in any order; each is optional.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct LogGp {
-    /// L: latency of the wire, in nanoseconds.
+    /// L: latency of the wire.
     pub latency_ns: f64,
-    /// o: processor time per send or receive, in nanoseconds.
+    /// o: processor time per send or receive.
     pub overhead_ns: f64,
-    /// g: minimal interval between messages of one process, in nanoseconds.
+    /// g: minimal interval between messages of one process.
     pub gap_ns: f64,
-    /// G: time per byte, in nanoseconds.
+    /// G: time per byte.
     pub gap_per_byte_ns: f64,
-    /// S: limit of the eager protocol in bytes; larger messages use the rendezvous protocol.
+    /// S: larger messages use the rendezvous protocol.
     pub eager_bytes: u64,
 }
 
 impl Default for LogGp {
-    /// Defaults: latency 1 µs, overhead 0.3 µs, 20 million messages per second, 10 GB/s, eager protocol up to
-    /// 64 KiB.
+    /// 1 µs, 0.3 µs, 20 million messages per second, 10 GB/s, eager up to 64 KiB.
     fn default() -> Self {
         LogGp {
             latency_ns: 1000.0,
@@ -64,7 +62,7 @@ impl Delays {
         (self.gap_per_byte_ns * bytes.min(i64::MAX as u64) as i64 as f64) as i64
     }
 
-    /// Time of a collective: a tree of messages, with `bytes` from each process.
+    /// A tree of messages, with `bytes` from each process.
     pub fn collective(&self, processes: u32, bytes: u64) -> i64 {
         let rounds = i64::from(processes.max(1).next_power_of_two().trailing_zeros());
         rounds * (self.latency + 2 * self.overhead + self.wire(bytes))

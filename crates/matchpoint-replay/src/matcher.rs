@@ -1,31 +1,29 @@
 //! The matcher of the simulation.
 //!
 //! The matcher has hash bins with a total order, like the engine `bins`, and links the simulation's records.
-//! An engine would copy each record into 64 bytes, and a virtual call of an engine took longer than the
-//! search.
+//! An engine would copy each record into 64 bytes, and a virtual call took longer than the search.
 //!
 //! The key of a bin is the context and the fields that are not wild, so an arrival searches one bin for each
 //! wildcard class among the posted receives. Messages are also linked in arrival order.
 //!
 //! When all processes together have very many unexpected messages, further messages join the compact
-//! [`Backlog`]. While a process has a backlog, all new messages of the process join the backlog, so messages
-//! outside the backlog are older.
+//! [`Backlog`]. While a process has a backlog, all its new messages join, so messages outside are older.
 
 use crate::backlog::{Backlog, IN_BACKLOG};
 use crate::entries::{Linked, MessageRecord, NIL, PostedReceive};
 use crate::label::{Label, WildcardClass};
 use crate::slab::Slab;
 
-/// Logarithms of the initial number of bins (`FIRST_BITS`) and of the maximum number of bins.
+/// Logarithms of the initial and the maximum number of bins.
 const FIRST_BITS: u32 = 4;
 const LAST_BITS: u32 = 24;
 
-/// Number of entries per bin before the bins grow (`BIN_ENTRIES_MAX`), and logarithm of the growth factor.
-/// Bins take at most eight bytes per entry.
+/// Entries per bin before the bins grow, and logarithm of the growth factor. Bins take at most eight bytes
+/// per entry.
 const BIN_ENTRIES_MAX: usize = 4;
 const GROWTH_BITS: u32 = 2;
 
-/// Maximum number of message records of all processes together, which take 7 MiB.
+/// Message records of all processes: 7 MiB.
 const RECORDS: usize = 1 << 17;
 
 #[derive(Clone, Copy)]
@@ -110,7 +108,7 @@ impl HashBins {
         self.of(table[slot].label()).push(table, slot);
     }
 
-    /// Increases the number of bins. Entries with one label are in one bin, so their order does not change.
+    /// Entries with one label are in one bin, so their order does not change.
     #[cold]
     fn grow<T: Linked>(&mut self, table: &mut Slab<T>) {
         let mut more = HashBins::new(self.bits + GROWTH_BITS);
@@ -134,7 +132,7 @@ pub(crate) struct Matcher {
     unexpected: HashBins,
     oldest: u32,
     newest: u32,
-    /// Messages that are newer than all messages in the list.
+    /// Newer than all messages in the list.
     backlog: Option<Box<Backlog>>,
     records_max: usize,
 }
@@ -187,7 +185,7 @@ impl Matcher {
         Some(found.1)
     }
 
-    /// Searches one bin for each wildcard class in use, and takes the oldest matching receive.
+    /// One bin for each wildcard class in use.
     fn arrive_among_wildcards(&mut self, message: Label, receives: &mut Slab<PostedReceive>) -> Option<u32> {
         let mut earliest: Option<(u64, Label, (u32, u32))> = None;
         for class in message.wildcards().supersets() {
@@ -209,7 +207,7 @@ impl Matcher {
         Some(found.1)
     }
 
-    /// Queues a message. May move the message's record from `records` to the backlog.
+    /// May move the message's record from `records` to the backlog.
     #[inline]
     pub fn queue_message(&mut self, records: &mut Slab<MessageRecord>, slot: u32) {
         if self.backlog.is_some() || records.len() > self.records_max {
@@ -394,8 +392,7 @@ mod tests {
         }
     }
 
-    /// The test has three cases: all messages have records, some messages have records, no message has a
-    /// record.
+    /// All, some or no messages have records.
     #[test]
     fn matcher_agrees_with_list_engine() {
         for records_max in [usize::MAX, 200, 0] {
@@ -468,7 +465,7 @@ mod tests {
                     }
                 }
                 _ => {
-                    // The message has a record, or arrived recently.
+                    // With a record, or a recent arrival.
                     let (slot, latest) = (draw(300), number.saturating_sub(draw(100)));
                     let slot = match records.get(slot) {
                         Some(_) => Some(slot),

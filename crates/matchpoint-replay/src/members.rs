@@ -1,4 +1,4 @@
-//! Members of communicators. [`RankMembers`] adds the members to the calls of a trace as [`NewComm::Listed`].
+//! Members of communicators. [`RankMembers`] adds them to the calls of a trace as [`NewComm::Listed`].
 
 use matchpoint_trace::Trace;
 use matchpoint_trace::call::{Action, Call, CommId, NewComm};
@@ -8,7 +8,7 @@ use crate::communicators::{Communicators, ELSEWHERE, resolve};
 use crate::progress::Progress;
 use crate::survey::survey;
 
-/// Communicators of a trace, with their members.
+/// Members of a trace.
 pub struct Members(Communicators, usize);
 
 impl Members {
@@ -38,8 +38,8 @@ pub struct RankMembers<'a> {
 }
 
 impl RankMembers<'_> {
-    /// Adds the members to `call`, if the members are known and do not follow from the call. The caller must
-    /// pass all calls of the rank in order.
+    /// Adds the members to `call`, if known and not implied by the call. All calls of the rank are passed in
+    /// order.
     pub fn list(&mut self, call: &mut Call) {
         let Action::CommCreate { how, comm, .. } = &mut call.action else { return };
         let context = self.all.created.get(self.index, self.created);

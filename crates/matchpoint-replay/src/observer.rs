@@ -12,7 +12,7 @@ use crate::peers::Peers;
 use crate::step::{Kind, Step};
 use crate::timeline::Timeline;
 
-/// Maximum number of distinct pairs of source and tag over all ranks.
+/// Distinct pairs of source and tag over all ranks.
 const TUPLES_MAX: usize = 1 << 18;
 
 /// Number of elements in the histogram of run lengths, in powers of two.
@@ -74,9 +74,9 @@ pub(crate) struct RankObserver {
     /// Maximal queue length at search, and its time.
     pub worst_length: u64,
     pub worst_at_ns: i64,
-    /// Number of messages by world rank of the sender.
+    /// Messages by world rank of the sender.
     pub peers: Peers,
-    /// Distinct envelopes as 64-bit hashes, which take a fifth of the memory. Two hashes may collide.
+    /// As 64-bit hashes, which take a fifth of the memory. Two may collide.
     arrived: FxHashMap<u64, u32>,
     selector: FxHashSet<u64>,
     tuples_cut: bool,
@@ -84,7 +84,7 @@ pub(crate) struct RankObserver {
     /// Matched receives of the current block of messages.
     matched: Vec<MatchedReceive>,
     in_block: usize,
-    /// Posted order of the first receive that was posted during the block.
+    /// Posted order of the first such receive.
     first_posted_in_block: Option<u32>,
     conflicts_in_block: u64,
 }
@@ -196,7 +196,7 @@ impl RankObserver {
     /// Adds a message to the block and detects conflicts. In a conflict, an earlier message of the block took
     /// an older receive that also matches this message.
     fn extend_block(&mut self, message: &Message, took: Option<Receive>, shared: &mut SharedStatistics) {
-        // A receive posted during the block shows that the messages were not available together.
+        // The messages were not available together.
         let first = self.first_posted_in_block;
         let own = took
             .map(|own| MatchedReceive { selector: Label::from_selector(&own.selector), order: order(&own) });
@@ -255,7 +255,7 @@ fn fingerprint(of: &impl Hash) -> u64 {
     FxBuildHasher.hash_one(of)
 }
 
-/// Posted order of a receive, stored as the generation of its id.
+/// The generation of the receive's id.
 fn order(receive: &Receive) -> u32 {
     (receive.id.0 >> 32) as u32
 }

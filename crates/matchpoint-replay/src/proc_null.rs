@@ -1,8 +1,7 @@
 //! Receives from `MPI_PROC_NULL` that a trace shows as receives from any source.
 //!
-//! `MPI_PROC_NULL` of MPICH and any source of DUMPI are both −1; the tracer does not distinguish both values.
-//! As a wildcard, such a receive would match the message of another receive. Two rules identify receives from
-//! `MPI_PROC_NULL`:
+//! `MPI_PROC_NULL` of MPICH and any source of DUMPI are both −1. As a wildcard, such a receive would match
+//! the message of another receive. Two rules identify receives from `MPI_PROC_NULL`:
 //!
 //! 1. The receive completed without a source.
 //! 2. The program ignored the status, and the messages suffice only for the other receives with the same
@@ -19,7 +18,7 @@ use crate::ReplayError;
 use crate::bits::Bits;
 use crate::communicators::communicator::{Communicators, Context, Membership, WORLD};
 
-/// Receives from `MPI_PROC_NULL`, as numbers among one rank's receives from any source.
+/// As numbers among one rank's receives from any source.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NullReceives {
     /// Receives with a status that shows the source `MPI_PROC_NULL`.
@@ -51,13 +50,13 @@ pub(crate) struct AnySourceTracker {
     open: FxHashMap<RequestId, u32>,
     persistent: FxHashSet<RequestId>,
     found: NullReceives,
-    /// True if a receive completed with an ignored status.
+    /// A receive completed with an ignored status.
     has_unknown: bool,
 }
 
 impl AnySourceTracker {
-    /// Reads a call. Calls `started` for each started receive, with its number and its request; the request
-    /// of a blocking receive is null.
+    /// Calls `started` for each started receive, with its number and its request, which is null for a
+    /// blocking receive.
     #[inline(always)]
     pub fn note(&mut self, call: &Call, mut started: impl FnMut(u32, RequestId)) {
         match call.action {
@@ -159,12 +158,12 @@ impl AnySourceTracker {
 #[derive(Clone, Copy, Default)]
 struct Balance {
     messages: u64,
-    /// Number of receives that are not from `MPI_PROC_NULL`.
+    /// Not from `MPI_PROC_NULL`.
     receives: u64,
     unknown: u64,
 }
 
-/// Context and tag of receives. Receives with both wildcards are never reclassified.
+/// Context and tag. Receives with both wildcards are never reclassified.
 type Key = (Context, i32);
 
 #[derive(Default)]
@@ -195,7 +194,7 @@ pub(crate) fn classify_receives(
             .iter()
             .for_each(|(key, messages)| *received.entry(*key).or_default() += messages);
     }
-    // Ranks without a stream may have sent more messages.
+    // Ranks without a stream may have sent more.
     let is_complete = communicators.all[WORLD as usize].is_complete;
     let mut undecided = 0;
     let decided =
@@ -218,8 +217,7 @@ pub(crate) fn classify_receives(
 }
 
 impl Balance {
-    /// Returns true if the receives are from `MPI_PROC_NULL`, `None` if undetermined. `open` is true if other
-    /// receives or messages may match.
+    /// `None` if undetermined. `open`: other receives or messages may match.
     fn classify(self, open: bool) -> Option<bool> {
         if self.messages >= self.receives + self.unknown {
             Some(false)

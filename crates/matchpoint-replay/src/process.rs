@@ -17,11 +17,10 @@ use crate::slab::Slab;
 use crate::status_envelope::{CompletedRequest, StatusEnvelope};
 use crate::step::CallEnd;
 
-/// Maximum number of calls read to find one thread's next call. If no call of the thread is found, the thread
-/// is idle.
+/// Maximum number of calls read to find one thread's next call. Without one, the thread is idle.
 const CALLS_READ_MAX: usize = 4096;
 
-/// Maximum number of completions in the pooled calls of all processes, which take 3 MiB.
+/// Completions of the pooled calls of all processes: 3 MiB.
 const COMPLETIONS: usize = 1 << 16;
 
 pub(crate) struct Process<'t> {
@@ -34,26 +33,26 @@ pub(crate) struct Process<'t> {
     completions_max: usize,
     pub matcher: Matcher,
     comms: FxHashMap<CommId, Membership>,
-    /// The last communicator looked up; the next lookup is usually for the same communicator.
+    /// The next lookup is usually for the same communicator.
     recent: (CommId, Membership),
-    /// True if the process uses a communicator that the trace does not resolve.
+    /// The trace does not resolve a communicator of the process.
     pub has_unresolved_comm: bool,
     pub created: usize,
     pub any_sources: u32,
     pub completes_receive: bool,
-    /// Number of collective calls by context.
+    /// Collective calls by context.
     pub collectives: FxHashMap<Context, u32>,
     pub requests: RequestTable,
     pub receives: Slab<PostedReceive>,
-    /// Number of unmatched messages for which the process waits as sender.
+    /// Unmatched messages for which the process waits as sender.
     pub waited_sends: u32,
     pub handles: FxHashMap<HandleId, u32>,
     /// Messages in flight to the process, by slot of the simulation's table.
     pub inbox: Inbox,
-    /// Recorded arrivals of the process, if the arrival order is `recorded`.
+    /// If the arrival order is `recorded`.
     pub recorded_arrivals: Option<RecordedArrivals<'t>>,
     pub lanes: Vec<Lane>,
-    /// Time from which the network interface is free.
+    /// The network interface is free from then on.
     pub nic_free_ns: i64,
     pub clock_ns: i64,
     /// For a process with one thread: the last call, until a step after the end of the call.
@@ -67,10 +66,10 @@ pub(crate) struct Lane {
     pub thread: u16,
     /// Current time of the thread, in the time of the replay.
     pub now_ns: i64,
-    /// Time at which the thread left its last call, as recorded.
+    /// The end of the last call, as recorded.
     pub left_ns: i64,
     pub state: LaneState,
-    /// Recorded end of the blocking call, if this end limits arrivals.
+    /// Recorded end of the blocking call, if it limits arrivals.
     pub deadline_ns: i64,
     /// The last blocking probe. A separate field, because every call writes the other state.
     pub probe: Option<Probe>,
@@ -82,7 +81,7 @@ pub(crate) struct Lane {
 #[derive(Default)]
 pub(crate) struct ReadCall {
     pub call: Call,
-    /// Position of the call in the stream, from 1.
+    /// Number in the stream, from 1.
     number: u64,
     /// Completions of a call with many completions, in less than 48 bytes each.
     compact_completions: Vec<CompletedRequest>,
@@ -111,7 +110,7 @@ pub(crate) enum BlockReason {
     Messages,
     /// The lane waits for a message that [`Lane::probe`] matches.
     Probe,
-    /// The lane waits for other processes in a collective.
+    /// Other processes.
     Collective,
 }
 
@@ -123,7 +122,7 @@ pub(crate) struct Probe {
 }
 
 impl ReadCall {
-    /// Reads a call. Keeps the memory for up to `completions_max` completions.
+    /// Keeps the memory for up to `completions_max` completions.
     #[inline(always)]
     fn read(&mut self, reader: &mut dyn RankReader, completions_max: usize) -> Result<bool, TraceError> {
         self.compact_completions.clear();
@@ -134,7 +133,7 @@ impl ReadCall {
         Ok(is_present)
     }
 
-    /// Compacts the completions. A vector shared by all processes took 30 instructions at every other call.
+    /// A vector shared by all processes took 30 instructions at every other call.
     #[cold]
     fn compact_completions(&mut self) {
         let completions = std::mem::take(&mut self.call.completions);
@@ -188,7 +187,7 @@ impl<'t> Process<'t> {
         self.reader.position()
     }
 
-    /// The membership in a communicator. An unresolved communicator is treated as `MPI_COMM_WORLD`.
+    /// An unresolved communicator is treated as `MPI_COMM_WORLD`.
     #[inline]
     pub fn membership(&mut self, comm: CommId) -> Membership {
         if self.recent.0 != comm {
@@ -273,7 +272,7 @@ impl<'t> Process<'t> {
         Ok(())
     }
 
-    /// Reads one call of the stream. Returns false at the end of the stream.
+    /// Returns false at the end of the stream.
     fn read_one(&mut self) -> Result<bool, TraceError> {
         if self.is_exhausted {
             return Ok(false);
@@ -302,7 +301,7 @@ impl<'t> Process<'t> {
         is_present
     }
 
-    /// Of the next calls of all lanes, returns the call that the traced program entered first, and its lane.
+    /// The call that the traced program entered first, and its lane.
     ///
     /// Threads synchronize in ways that a trace does not show, and reuse the request ids of other threads.
     /// Calls are therefore entered in recorded order, and not before a call with an earlier recorded end has
@@ -347,20 +346,19 @@ impl<'t> Process<'t> {
         read
     }
 
-    /// Returns a call to the pool.
     #[inline]
     pub fn recycle_call(&mut self, read: Box<ReadCall>) {
         self.spare.push(read);
     }
 
-    /// The lane of the call's thread. A new lane starts at the latest time of the process.
+    /// A new lane starts at the latest time of the process.
     fn lane_of_thread(&mut self, call: &Call) -> usize {
         if let Some(lane) = self.lanes.iter().position(|lane| lane.thread == call.thread) {
             return lane;
         }
         let latest = self.lanes.iter().max_by_key(|lane| lane.now_ns);
         let (now_ns, left_ns) = latest.map_or((0, call.enter_ns), |lane| (lane.now_ns, lane.left_ns));
-        // A plain `push` would allocate four lanes.
+        // `push` would allocate four.
         self.lanes.reserve_exact(1);
         self.lanes.push(Lane {
             thread: call.thread,

@@ -34,7 +34,7 @@ pub fn profile(
         run(trace, &first_pass.setting(arrivals, loggp), Counters(counters), progress)?;
     let known: Vec<Process> =
         trace.present().iter().zip(counters).map(|(&rank, counter)| counter.process(rank)).collect();
-    // Ranks of an unresolved communicator may exceed the ranks of `MPI_COMM_WORLD`.
+    // Ranks of an unresolved communicator may exceed those of `MPI_COMM_WORLD`.
     let highest = known.iter().flat_map(|process| &process.sources).map(|source| source.source).max();
     let processes =
         u64::from(trace.description().ranks).max(highest.map_or(0, |highest| u64::from(highest) + 1));
@@ -47,7 +47,7 @@ struct Counters(Vec<Counter>);
 struct Counter {
     /// Mapped context ids, numbered in the order of the contexts' first entries.
     numbers: FxHashMap<ContextId, u64>,
-    /// Numbers of receives and of messages, by mapped context id and source.
+    /// Receives and messages, by mapped context id and source.
     sources: FxHashMap<(u64, Rank), (u64, u64)>,
 }
 

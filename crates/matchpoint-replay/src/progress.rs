@@ -2,25 +2,25 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-/// Progress counters. The order of updates has no meaning.
+/// The order of updates has no meaning.
 #[derive(Debug, Default)]
 pub struct Progress {
     /// Bytes read so far, summed over all passes.
     pub bytes: AtomicU64,
     /// Bytes to read, summed over all passes.
     pub bytes_total: AtomicU64,
-    /// Number of calls replayed so far.
+    /// Replayed so far.
     pub calls: AtomicU64,
     stop: AtomicBool,
 }
 
 impl Progress {
-    /// Makes the replay return [`ReplayError::Stopped`](crate::ReplayError::Stopped).
+    /// The replay returns [`ReplayError::Stopped`](crate::ReplayError::Stopped).
     pub fn stop(&self) {
         self.stop.store(true, Relaxed);
     }
 
-    /// True if [`stop`](Self::stop) was called.
+    /// [`stop`](Self::stop) was called.
     pub fn stopped(&self) -> bool {
         self.stop.load(Relaxed)
     }

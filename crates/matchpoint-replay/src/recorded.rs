@@ -1,8 +1,8 @@
 //! Assignment of recorded arrivals to the calls of a trace.
 //!
 //! The provider (`matchpoint-fabric`) records the times of each match without MPI's arguments; the trace has
-//! the calls and their statuses. The n-th post within a call belongs to its n-th receive, because provider
-//! and trace use one clock. Internal receives of the MPI library are posted in other calls, or later.
+//! the calls and their statuses. The n-th post within a call belongs to its n-th receive, because both use
+//! one clock. Internal receives of the MPI library are posted in other calls, or later.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -29,12 +29,11 @@ pub struct Match {
 pub struct AssignedArrivals {
     /// Arrivals of received messages, in order of time.
     pub arrivals: Vec<Arrival>,
-    /// Number of completed receives with an unknown arrival.
+    /// Completed receives with an unknown arrival.
     pub unknown: u64,
 }
 
-/// Assigns the matches of each rank to the calls of the rank. `matches` is in the order of
-/// [`Trace::present`]. Memory: 40 bytes per match of one rank.
+/// `matches` is in the order of [`Trace::present`]. Memory: 40 bytes per match of one rank.
 ///
 /// # Errors
 /// The trace is damaged, or has no ticks ([`ReplayError::NoArrivals`]), or [`Progress::stop`] was called.
@@ -124,7 +123,7 @@ struct Assignment<'a> {
     rank: u32,
     /// Matches sorted by the time of the post.
     matches: Vec<ObservedMatch>,
-    /// Number of matches posted before the current call.
+    /// Posted before the current call.
     passed: usize,
     comms: FxHashMap<CommId, Membership>,
     created: usize,
@@ -180,9 +179,8 @@ impl Assignment<'_> {
     }
 
     /// Assigns posts to the receives that a call starts. A library may match a process's messages to itself
-    /// without the provider. If the number of posts is too small, receives from the process itself get no
-    /// arrival. If the number is too small even for the other receives, no receive of the call gets an
-    /// arrival.
+    /// without the provider: with too few posts, receives from the process itself get no arrival. With too
+    /// few even for the others, no receive of the call gets one.
     fn start(&mut self, call: &Call) {
         let of = |id: &RequestId| match self.requests.get(id) {
             Some(&Request::Persistent(args, _)) if args.source != Peer::Null => Some((*id, args)),
@@ -245,7 +243,7 @@ impl Assignment<'_> {
                 return None;
             }
             // The replay posts receives at the entry of their call, so a message that arrived before the post
-            // must arrive before the entry of the call.
+            // must arrive before the entry.
             let at_ns = if observed.arrived_before_post {
                 observed.arrived_ns.min(call.enter_ns)
             } else {

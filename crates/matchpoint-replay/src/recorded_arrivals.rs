@@ -3,7 +3,7 @@
 //! Messages with one sender and tag arrive in the order of their sends (MPI-4.1 §3.5). A listed message
 //! arrives only after all earlier messages of the list were sent; with several clocks, this may be after the
 //! recorded arrival. Unlisted messages arrive at the time of the network model: the program did not receive
-//! these messages, or the library matched them internally.
+//! them, or the library matched them internally.
 
 use std::collections::VecDeque;
 use std::iter::Peekable;
@@ -15,7 +15,7 @@ type Key = (u32, i32);
 
 pub(crate) struct RecordedArrivals<'t> {
     list: Peekable<Arrivals<'t>>,
-    /// Number of listed arrivals of messages that have not been sent yet.
+    /// Listed arrivals of messages that have not been sent yet.
     unsent: FxHashMap<Key, u64>,
     waiting: FxHashMap<Key, VecDeque<u32>>,
     last_ns: i64,
@@ -26,7 +26,7 @@ fn key(arrival: &Arrival) -> Key {
 }
 
 impl<'t> RecordedArrivals<'t> {
-    /// Opens the recorded arrivals of a rank. Returns `None` if the trace has no recorded arrivals.
+    /// `None` if the trace has no recorded arrivals.
     pub fn of(trace: &'t dyn Trace, rank: u32) -> Result<Option<Self>, TraceError> {
         let Some(list) = trace.arrivals(rank)? else { return Ok(None) };
         let mut unsent: FxHashMap<Key, u64> = FxHashMap::default();
@@ -42,7 +42,7 @@ impl<'t> RecordedArrivals<'t> {
         }))
     }
 
-    /// Adds a sent message. Returns true if the message is listed.
+    /// Returns true if the message is listed.
     pub fn add_sent(&mut self, from: u32, tag: i32, slot: u32) -> bool {
         let Some(unsent) = self.unsent.get_mut(&(from, tag)).filter(|unsent| **unsent > 0) else {
             return false;
@@ -52,10 +52,9 @@ impl<'t> RecordedArrivals<'t> {
         true
     }
 
-    /// The time and slot of the next arrival, in the clock of the process.
+    /// Time in the clock of the process, and slot.
     pub fn next(&mut self) -> Option<(i64, u32)> {
-        // The constructor read the whole list without errors. If the list is damaged later, the list ends
-        // here.
+        // The constructor read the whole list without errors. If the list is damaged later, it ends here.
         let next = self.list.peek()?.as_ref().ok()?;
         let waiting = self.waiting.get_mut(&key(next))?;
         let slot = waiting.pop_front()?;
@@ -67,7 +66,7 @@ impl<'t> RecordedArrivals<'t> {
         Some((self.last_ns, slot))
     }
 
-    /// Skips the next listed arrival. Returns false if no sent message waits.
+    /// Returns false if no sent message waits.
     pub fn skip_next(&mut self) -> bool {
         if self.waiting.is_empty() {
             return false;

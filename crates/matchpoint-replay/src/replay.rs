@@ -26,8 +26,6 @@ use crate::survey::{RankSurvey, survey};
 use crate::tally::Tally;
 use crate::{Options, ReplayError, at_wait};
 
-/// Replays `trace`.
-///
 /// # Errors
 /// The trace is damaged, an engine's name is wrong, or [`Progress::stop`] was called.
 pub fn replay(
@@ -116,7 +114,7 @@ impl FirstPass {
     }
 }
 
-/// Simulates on this thread, and measures on another thread.
+/// Simulates on this thread, and measures on another.
 fn simulate_and_measure<S: StepSink>(
     trace: &dyn Trace,
     setting: &Setting<'_>,
@@ -132,7 +130,7 @@ fn simulate_and_measure<S: StepSink>(
             .spawn_scoped(scope, move || measurer.run(&filled, &give_back))
             .map_err(|error| ReplayError::Thread(error.to_string()))?;
         let batcher = Batcher::new(trace.present().len(), full, returned);
-        // The simulation owns the batcher. Dropping the batcher ends the measuring thread.
+        // Dropping the simulation's batcher ends the measuring thread.
         let simulated = run(trace, setting, SinkPair(batcher, extra_sink), progress).map(|(sinks, tally)| {
             let SinkPair(batcher, extra_sink) = sinks;
             batcher.flush();
@@ -219,12 +217,12 @@ fn result_of_order(mode: Arrivals, tally: &Tally, longest: u32) -> ArrivalOrderR
 struct ReplayInputs<'a> {
     trace: &'a dyn Trace,
     options: &'a Options,
-    /// Costs of attempts that the recorder measured.
+    /// As the recorder measured.
     costs: &'a [SearchCost],
     surveys: &'a [RankSurvey],
     communicators: &'a Communicators,
     clocks: &'a Clocks,
-    /// Number of receives from `MPI_PROC_NULL`, and of undecided receives.
+    /// Receives from `MPI_PROC_NULL`, and undecided receives.
     proc_null: (u64, u64),
 }
 
@@ -384,7 +382,7 @@ impl ReplayInputs<'_> {
     fn peer_counts(&self, measurer: &Measurer, tally: &Tally) -> Vec<u32> {
         let process_of: FxHashMap<u32, usize> =
             self.surveys.iter().enumerate().map(|(process, survey)| (survey.rank, process)).collect();
-        // With all-to-all communication, hash sets would take fifty times as much memory as bits.
+        // With all-to-all communication, hash sets would take fifty times as much memory.
         let mut peers: Vec<Bits> = vec![Bits::default(); self.surveys.len()];
         for (process, observer) in measurer.observers.iter().enumerate() {
             tally.ranks[process].lost_peers.iter().for_each(|&rank| peers[process].insert(rank));
@@ -434,7 +432,7 @@ impl ReplayInputs<'_> {
     }
 }
 
-/// Uniformity of the messages: 1 is uniform. Also returns the largest fraction of one sender.
+/// 1 is uniform. Also the largest fraction of one sender.
 fn uniformity(messages: impl Iterator<Item = u32> + Clone) -> (f64, f64) {
     let messages = messages.filter(|&count| count > 0);
     let (peers, sum) = (messages.clone().count(), messages.clone().map(f64::from).sum::<f64>());

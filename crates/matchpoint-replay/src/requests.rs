@@ -9,14 +9,14 @@ use crate::schedule::NEVER;
 use crate::slab::Slab;
 use crate::status_envelope::StatusEnvelope;
 
-/// Ids below this limit index an array: tracers number requests from zero and reuse numbers.
+/// Lower ids index an array: tracers number requests from zero and reuse numbers.
 const DENSE: usize = 4096;
 
-/// A request. The type is `Copy`, because every other call starts or completes a request.
+/// `Copy`, because every other call starts or completes a request.
 #[derive(Clone, Copy)]
 pub(crate) struct Request {
     pub kind: RequestKind,
-    /// Number of pending operations (see [`RequestState`]), and completion time or [`NEVER`].
+    /// Pending operations (see [`RequestState`]), and completion time or [`NEVER`].
     ends: u8,
     completed_ns: i64,
     pub waiter: Option<u16>,
@@ -27,23 +27,23 @@ pub(crate) struct Request {
 
 #[derive(Clone, Copy)]
 pub(crate) enum RequestKind {
-    /// A free slot, with the index of the next free slot.
+    /// Free slot, with the index of the next.
     None(u32),
     Send(SentMessage),
     /// A send to a destination without a stream.
     LostSend,
-    /// A receive that matched an unexpected message.
+    /// Matched an unexpected message.
     Received,
-    /// A receive. The slot is valid while the receive is pending.
+    /// The slot is valid while the receive is pending.
     Receive(u32),
     Collective,
-    /// A send and a receive: two pending operations.
+    /// Two pending operations.
     SendReceive,
-    /// A persistent send, with its slot in [`RequestTable::persistent`].
+    /// Slot in [`RequestTable::persistent`].
     PersistentSend(u32),
-    /// A persistent receive: the slot of the arguments, and the slot of the receive while pending.
+    /// The slot of the arguments, and of the receive while pending.
     PersistentReceive(u32, u32),
-    /// A persistent collective, with the slot of the arguments.
+    /// The slot of the arguments.
     PersistentCollective(u32),
 }
 
@@ -119,7 +119,7 @@ impl Request {
         };
     }
 
-    /// True if the request is complete at `now_ns` and has no recorded status to compare.
+    /// Complete at `now_ns`, without a recorded status to compare.
     pub fn is_spent(&self, now_ns: i64) -> bool {
         let is_over = matches!(self.state(), RequestState::Complete(completed_ns) if completed_ns <= now_ns);
         is_over && self.persistent().is_none() && self.matched.is_none() && self.waiter.is_none()
@@ -145,12 +145,11 @@ pub(crate) struct RequestTable {
     active: Vec<Request>,
     /// Head of the free list.
     free: u32,
-    /// Number of requests at which the table [removes](Self::remove_spent) spent requests.
+    /// The table [removes](Self::remove_spent) spent requests from here on.
     limit: usize,
     pub persistent: Slab<Persistent>,
 }
 
-/// Minimum value of `limit`.
 const LIMIT_MIN: usize = 4096;
 
 impl Default for RequestTable {
@@ -244,19 +243,19 @@ impl RequestTable {
         self.free = slot;
     }
 
-    /// True if the caller should [remove](Self::remove_spent) spent requests.
+    /// The caller should [remove](Self::remove_spent) spent requests.
     #[inline]
     pub fn is_full(&self) -> bool {
         self.free == NONE && self.active.len() >= self.limit
     }
 
-    /// Removes spent requests: a program that never completes its requests accumulates requests.
+    /// A program that never completes its requests accumulates requests.
     pub fn remove_spent(&mut self, is_removable: impl Fn(&Request) -> bool) {
         self.remove_all(is_removable);
         self.limit = LIMIT_MIN.max(2 * self.values().count());
     }
 
-    /// Removes all requests for which `is_over` returns true. Linear in the number of requests.
+    /// Linear in the number of requests.
     pub fn remove_all(&mut self, is_over: impl Fn(&Request) -> bool) {
         let dense =
             (0..).zip(&self.dense).filter_map(|(id, slot)| Some((RequestId(id), slot.checked_sub(1)?)));
@@ -317,7 +316,7 @@ mod tests {
         assert_eq!((table.len(), table.active.len()), (0, 100));
     }
 
-    /// The test checks that pending requests remain.
+    /// Pending requests remain.
     #[test]
     fn spent_requests_are_removed() {
         let mut table = RequestTable::default();

@@ -4,7 +4,7 @@
 //! Nodes have eight children: two walks up a binary tree, for the turn and the second minimum, took 1.5 × as
 //! long with 27 processes, and twice as long with 64.
 
-/// Next time of a process that has no next event.
+/// No next event.
 pub(crate) const NEVER: i64 = i64::MAX;
 
 const WIDE: usize = 8;
@@ -16,8 +16,7 @@ struct Due {
 }
 
 impl Due {
-    /// Returns the earlier time, or the left time if both are equal. The code has no branch, because the
-    /// order is random.
+    /// The left time if both are equal. No branch, because the order is random.
     #[inline]
     fn or(self, right: Due) -> Due {
         let loses = right.at_ns < self.at_ns;
@@ -70,7 +69,7 @@ impl Schedule {
         self.earliest = own;
     }
 
-    /// Sets an earlier next time. The walk towards the root usually ends soon.
+    /// Sets an earlier time. The walk towards the root usually ends soon.
     #[inline]
     pub fn pull_forward(&mut self, process: usize, at_ns: i64) {
         let mut entry = process;

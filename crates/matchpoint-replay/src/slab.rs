@@ -1,4 +1,4 @@
-//! Table with stable indexes; the indexes of removed values are reused.
+//! Table with stable indexes, reused after removals.
 
 use crate::growth::make_room;
 

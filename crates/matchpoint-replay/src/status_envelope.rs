@@ -4,21 +4,20 @@ use std::num::NonZeroU32;
 
 use matchpoint_trace::call::{Completion, Peer, Status, TagArg};
 
-/// Source and tag of a status. `Option<StatusEnvelope>` has only 8 bytes, because every pending request and
-/// receive has one.
+/// `Option<StatusEnvelope>` has only 8 bytes, because every pending request and receive has one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct StatusEnvelope {
-    /// Source rank + 1.
+    /// Rank + 1.
     source: NonZeroU32,
     tag: i32,
 }
 
-/// Value of `source` if source and tag are unknown. No message has this source.
+/// Source and tag are unknown. No message has this source.
 const NO_SOURCE: NonZeroU32 = NonZeroU32::MAX;
 const NO_TAG: i32 = i32::MIN;
 
 impl StatusEnvelope {
-    /// Source and tag of a status; `None` if the program ignored the status or the call was cancelled.
+    /// `None` if the program ignored the status or the call was cancelled.
     #[inline]
     pub fn from_status(status: Option<Status>) -> Option<Self> {
         let status = status.filter(|status| !status.cancelled)?;
@@ -48,7 +47,7 @@ fn plus_one(source: u32) -> NonZeroU32 {
     NonZeroU32::MIN.saturating_add(source)
 }
 
-/// A completed request, smaller than a [`Completion`], because every process keeps its next call.
+/// Smaller than a [`Completion`], because every process keeps its next call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CompletedRequest {
     pub index: u32,

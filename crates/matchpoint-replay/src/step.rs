@@ -18,7 +18,7 @@ pub(crate) enum Kind {
         receive: Receive,
         took: Option<MsgId>,
     },
-    /// An arrival. `from` is the sender's rank in `MPI_COMM_WORLD`.
+    /// `from` is the sender's rank in `MPI_COMM_WORLD`.
     Arrive {
         message: Message,
         from: u32,
@@ -48,7 +48,7 @@ pub(crate) struct CompactStep {
     /// Index of the process among the ranks with a stream.
     pub process: u32,
     kind: CompactKind,
-    /// True if the operation matched; `other` is the matched entry.
+    /// `other` is the matched entry.
     is_match: bool,
     /// Wildcard class of the matched receive.
     matched_class: WildcardClass,
@@ -97,7 +97,7 @@ impl Point {
         self.compact(CompactKind::Post, selector, receive.0, took.map(|message| message.0))
     }
 
-    /// A step for an arrival. `from` is the sender's rank in `MPI_COMM_WORLD`.
+    /// `from` is the sender's rank in `MPI_COMM_WORLD`.
     #[inline]
     pub fn arrive(
         self,
@@ -166,7 +166,7 @@ impl CompactStep {
     }
 }
 
-/// Consumer of all steps. The steps of each rank are in order.
+/// The steps of each rank are in order.
 pub(crate) trait StepSink {
     fn record_step(&mut self, step: CompactStep);
 
@@ -174,22 +174,22 @@ pub(crate) trait StepSink {
     #[inline(always)]
     fn record_send(&mut self, _sent: SendEvent) {}
 
-    /// Ends a call. The call made all steps of its process since the previous end.
+    /// The call made all steps of its process since the previous end.
     #[inline(always)]
     fn end_call(&mut self, _end: CallEnd) {}
 }
 
-/// End of a call, recorded only for processes with one thread.
+/// Recorded only for processes with one thread.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CallEnd {
     /// Index of the process among the ranks with a stream.
     pub process: u32,
-    /// Recorded duration of the call, at most the type's maximum.
+    /// Recorded duration, at most the type's maximum.
     pub took_ns: u32,
-    /// True if the call completed a receive. In this case, all messages that had arrived were matched.
+    /// The call completed a receive: all messages that had arrived were matched.
     pub completes_receive: bool,
-    /// Time of the replay until which the call waited for messages. [`CallEnd::NO_WAIT`] if the call did not
-    /// wait, or if times are not recorded.
+    /// The call waited for messages until then. [`CallEnd::NO_WAIT`] if it did not wait, or if times are not
+    /// recorded.
     pub waited_until_ns: i64,
 }
 
@@ -202,6 +202,6 @@ pub(crate) struct SendEvent {
     pub at_ns: i64,
     pub from: u32,
     pub to: u32,
-    /// Length of the message in bytes; 0 if the trace has no size.
+    /// 0 if the trace has no size.
     pub bytes: u64,
 }

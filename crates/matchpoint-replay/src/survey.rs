@@ -17,8 +17,8 @@ const SYNCHRONISATIONS_MAX: usize = 16;
 
 const CALLS_PER_REPORT: u64 = 8192;
 
-/// Maximum number of stored calls of all ranks together, with about 100 bytes each. If a trace has more, a
-/// later pass reads these calls again.
+/// Maximum number of stored calls of all ranks together, with about 100 bytes each. A later pass reads more
+/// than these again.
 const MEMBERSHIP_CALLS_MAX: usize = 1 << 16;
 
 /// Number of recent calls that a new call is compared with.
@@ -29,14 +29,14 @@ pub(crate) struct RankSurvey {
     pub calls: u64,
     /// Number of calls by function; functions without calls are absent.
     pub by_function: Vec<(Function, u64)>,
-    /// Entry time of the first call, in the clock of the process.
+    /// Entry, in the clock of the process.
     pub first_ns: i64,
     pub last_ns: i64,
     pub setup_ns: i64,
-    /// Calls about communicators and groups; `None` if there are too many.
+    /// About communicators and groups; `None` if there are too many.
     pub membership_calls: Option<Vec<MembershipCall>>,
     pub any_sources: AnySourceTracker,
-    /// Entry and exit times of synchronizing collectives on `MPI_COMM_WORLD`.
+    /// Entry and exit, on `MPI_COMM_WORLD`.
     pub synchronisations: Vec<(i64, i64)>,
     pub time_errors: TimeErrors,
 }
@@ -44,9 +44,9 @@ pub(crate) struct RankSurvey {
 #[derive(Default)]
 pub(crate) struct TimeErrors {
     pub negative: u64,
-    /// Number of calls that begin before an earlier call of the same thread.
+    /// Calls that begin before an earlier call of the same thread.
     pub backward: u64,
-    /// Last entry time of each thread. A process has few threads, so a list suffices.
+    /// Last entry of each thread. A process has few threads, so a list suffices.
     entered: Vec<(u16, i64)>,
 }
 
@@ -64,7 +64,7 @@ impl TimeErrors {
     }
 }
 
-/// A call that determines members of communicators or groups.
+/// Determines members of communicators or groups.
 #[derive(Clone)]
 pub(crate) struct MembershipCall {
     pub function: Function,
@@ -76,7 +76,7 @@ pub(crate) fn survey(trace: &dyn Trace, progress: &Progress) -> Result<Vec<RankS
     let lists = MemberLists::default();
     let ranks = trace.present().par_iter().map(|&rank| survey_rank(trace, rank, &lists, progress));
     let mut surveys: Vec<RankSurvey> = ranks.collect::<Result<_, _>>()?;
-    // If a rank has too many membership calls, the second pass reads all ranks again.
+    // The second pass then reads all ranks again.
     if surveys.iter().any(|survey| survey.membership_calls.is_none()) {
         surveys.iter_mut().for_each(|survey| survey.membership_calls = None);
     }
@@ -96,7 +96,7 @@ struct ListSet {
     in_use: usize,
 }
 
-/// Number of unused lists that are kept, in addition to the lists in use.
+/// Kept in addition to the lists in use.
 const LISTS_UNUSED: usize = 1024;
 
 impl ListSet {
@@ -172,7 +172,7 @@ fn survey_rank(
 }
 
 impl RankSurvey {
-    /// Reads a call. Completions are read only while receives from any source are pending.
+    /// Completions are read only while receives from any source are pending.
     #[inline]
     fn read(&self, reader: &mut dyn RankReader, call: &mut Call) -> Result<bool, TraceError> {
         if self.any_sources.awaits_any() { reader.read(call) } else { reader.read_outline(call) }
@@ -199,7 +199,7 @@ impl RankSurvey {
     }
 
     fn keep(&mut self, call: &Call, lists: &MemberLists) {
-        // A rank beyond the limit keeps no membership calls.
+        // A rank beyond the limit keeps none.
         if lists.calls.fetch_add(1, Relaxed) >= MEMBERSHIP_CALLS_MAX {
             self.membership_calls = None;
         } else if let Some(kept) = &mut self.membership_calls {
@@ -220,7 +220,7 @@ pub(crate) enum MembershipCalls<'a> {
 }
 
 impl<'a> MembershipCalls<'a> {
-    /// Reads all ranks again if one rank had too many membership calls.
+    /// All ranks are read again if one had too many membership calls.
     pub fn of(
         trace: &'a dyn Trace,
         surveys: &'a [RankSurvey],
@@ -252,7 +252,7 @@ impl<'a> MembershipCalls<'a> {
     }
 }
 
-/// A filter that passes only calls with new information about members.
+/// Passes only calls with new information about members.
 #[derive(Default)]
 pub(crate) struct MembershipFilter {
     recent: VecDeque<Action>,
@@ -261,8 +261,7 @@ pub(crate) struct MembershipFilter {
 }
 
 impl MembershipFilter {
-    /// True if the call passes the filter. The function is inlined, because most calls are not about
-    /// membership.
+    /// Inlined, because most calls are not about membership.
     #[inline]
     fn picks(&mut self, call: &Call) -> bool {
         let is_about_it = matches!(
@@ -299,8 +298,8 @@ impl MembershipFilter {
         is_picked
     }
 
-    /// True if the same query was made since the creation of the communicator. Programs query their rank in
-    /// loops, so the cache is looked up first.
+    /// The same query was made since the creation of the communicator. Programs query their rank in loops, so
+    /// the cache is looked up first.
     fn is_repeated(&mut self, action: &Action, queried: CommId) -> bool {
         let picked = self.picked;
         if self.queries.of(queried, action).is_some_and(|at| picked - at <= RECENT_CALLS) {
@@ -329,7 +328,7 @@ impl QueryCache {
 
     fn of(&self, comm: CommId, action: &Action) -> Option<usize> {
         let (known, at) = self.0[Self::slot(comm, action)]?;
-        // This comparison is faster than the comparison of all actions.
+        // Faster than the comparison of all actions.
         let is_same = match (known, action) {
             (Action::CommSize { comm, size }, Action::CommSize { comm: queried, size: size_queried })
             | (
@@ -345,7 +344,7 @@ impl QueryCache {
         self.0[Self::slot(comm, &action)] = Some((action, at));
     }
 
-    /// Forgets all queries: a new communicator may have the id of a freed communicator.
+    /// A new communicator may have the id of a freed one.
     fn forget(&mut self) {
         self.0 = [None; 8];
     }
@@ -356,7 +355,7 @@ fn is_setup(function: Function) -> bool {
     matches!(function, Function::Init | Function::Init_thread | Function::Finalize)
 }
 
-/// True if no process leaves the collective before every process has entered.
+/// No process leaves the collective before every process has entered.
 pub(crate) fn synchronises(function: Function) -> bool {
     use Function::*;
     matches!(

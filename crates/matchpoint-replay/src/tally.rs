@@ -20,7 +20,7 @@ const TAGS_REPORTED: usize = 32;
 
 pub(crate) struct Tally {
     pub totals: Totals,
-    /// Number of released calls, by reason.
+    /// Released calls, by reason.
     pub released: BTreeMap<&'static str, u64>,
     pub made_up_messages: u64,
     pub lost_messages: u64,
@@ -31,10 +31,9 @@ pub(crate) struct Tally {
     pub unexplained_ranks: u64,
     /// Counters by process.
     pub ranks: Vec<RankTally>,
-    /// Number of messages by context.
     pub messages_by_context: Vec<u64>,
     pub matrix: CommunicationMatrix,
-    /// Matrix row of each rank: a division would take longer than the other work of a count.
+    /// Matrix row of each rank: a division would take longer than the rest of a count.
     row_of: Vec<u8>,
     pub end_ns: i64,
     late: Vec<u64>,
@@ -46,7 +45,7 @@ pub(crate) struct Tally {
     /// Receives by process and return address.
     pub sites: Vec<(u32, u64, SiteReceives)>,
     tags: FxHashMap<i32, u64>,
-    /// The last tag, and the number of consecutive sends with this tag.
+    /// The last tag, and its consecutive sends.
     recent_tag: (i32, u64),
 }
 
@@ -135,13 +134,13 @@ impl Tally {
         }
     }
 
-    /// Sets the current call. `site` is 0 if unknown.
+    /// `site` is 0 if unknown.
     #[inline]
     pub fn set_call(&mut self, process: usize, site: u64) {
         self.calling = (process as u32, site);
     }
 
-    /// Counts a receive. Returns the value of [`Step::site`](crate::step::Step::site).
+    /// Returns the value of [`Step::site`](crate::step::Step::site).
     pub fn count_receive(&mut self, function: Function, selector: Label, late: bool) -> u32 {
         self.totals.receives += 1;
         self.posted[function as usize] += 1;

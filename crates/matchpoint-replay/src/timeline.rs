@@ -2,7 +2,7 @@
 
 use crate::measurements::RankQueue;
 
-/// Maximum number of intervals during the replay.
+/// During the replay.
 const SPANS: usize = 160;
 
 /// Number of intervals in the result.
@@ -35,7 +35,7 @@ impl Timeline {
         self.length
     }
 
-    /// Changes the queue length at a time. Times must not decrease.
+    /// Times must not decrease.
     pub fn change(&mut self, at_ns: i64, by: i32) {
         self.advance(at_ns);
         self.length = self.length.saturating_add_signed(by);

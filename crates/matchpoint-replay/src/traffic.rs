@@ -13,7 +13,7 @@ use crate::replay::{replay_with_sink, run};
 use crate::step::{CompactStep, Kind, SendEvent, StepSink};
 use crate::{Measurements, Options, Progress, ReplayError};
 
-/// Classification of messages.
+/// Traffic classes of messages.
 #[derive(Clone, Copy, Debug)]
 pub struct TrafficClasses<'a> {
     /// Number of phases, at least 1. Phases divide the time between the first and the last message equally.
@@ -27,7 +27,7 @@ pub struct TrafficClasses<'a> {
 pub struct PhaseTraffic {
     /// Begin of the phase, in the time of the replay.
     pub begin_s: f64,
-    /// Messages by sender, receiver and size class.
+    /// Flows by sender, receiver and size class.
     pub flows: Vec<Flow>,
     /// Matching operations of each process with a stream.
     pub matching: Vec<Matching>,
@@ -49,9 +49,9 @@ pub struct Flow {
 /// Matching operations of a process in one phase.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Matching {
-    /// Number of posts, arrivals and probes.
+    /// Posts, arrivals and probes.
     pub operations: u64,
-    /// Number of attempts by engine; `None` after the engine's table was full.
+    /// Attempts by engine; `None` after the engine's table was full.
     pub attempts: Vec<Option<u64>>,
 }
 
@@ -74,7 +74,7 @@ pub fn traffic(
     Ok((measurements, counter.phases()))
 }
 
-/// Times of the first and the last message.
+/// The first and the last message.
 #[derive(Default)]
 struct TimeSpan {
     times_ns: Option<(i64, i64)>,
@@ -114,7 +114,7 @@ struct TrafficCounter<'a> {
     engines: Vec<Vec<PhaseEngine>>,
 }
 
-/// Engine in one phase; `None` after the engine's table was full.
+/// `None` after the engine's table was full.
 struct PhaseEngine {
     engine: Option<Box<dyn Engine>>,
     before: u64,
@@ -162,7 +162,7 @@ impl<'a> TrafficCounter<'a> {
             matching,
         };
         let mut phases: Vec<PhaseTraffic> = self.matching.into_iter().enumerate().map(phase).collect();
-        // The sort makes the order reproducible.
+        // For a reproducible order.
         for ((phase, from, to, _), (messages, bytes)) in self.flows.into_iter().collect::<BTreeMap<_, _>>() {
             phases[phase as usize].flows.push(Flow { from, to, messages, bytes });
         }

@@ -360,7 +360,7 @@ const OTHERS: &[(&str, Body)] = &[
     }),
 ];
 
-/// The turns overfill the bounded tables: 65,536 membership calls, 131,072 tags.
+/// More than the bounded tables hold: 65,536 membership calls, 131,072 tags.
 const TURNS: u32 = 10_000;
 
 /// Allowed growth: half a byte for each further turn, for a new row of rows of created communicators every

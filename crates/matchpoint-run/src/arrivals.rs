@@ -13,24 +13,23 @@ const RECORD: usize = 16;
 /// Names of the clocks in recorded traces, by their numbers in the file.
 const CLOCKS: [&str; 3] = ["monotonic", "tsc", "cntvct"];
 
-/// Post and arrival times of the receives of one process, in ticks. An arrival time of [`u64::MAX`] means
-/// that no message arrived.
+/// Post and arrival times of the receives of one process, in ticks. [`u64::MAX`] is no arrival.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ArrivalTimes {
-    /// Name of the clock that counts the ticks: `"tsc"`.
+    /// As in recorded traces: `"tsc"`.
     pub clock: &'static str,
-    /// Pairs of a post time and an arrival time, in no particular order.
+    /// Post and arrival times, unordered.
     pub matches: Vec<(u64, u64)>,
 }
 
-/// Reads the times of all endpoints of a process. Returns `None` if the process has written no times.
+/// All endpoints of a process. `None` if the process has written no times.
 ///
 /// # Errors
 /// A file cannot be read or has another format.
 pub fn of_process(folder: &Path, host: &str, pid: u64) -> Result<Option<ArrivalTimes>, RunError> {
     let mut times: Option<ArrivalTimes> = None;
-    for path in files(folder, &format!("arrivals-{host}-{pid}-"))? {
-        let Some(ArrivalTimes { clock, matches }) = read(&path)? else { continue };
+    for path in arrival_files(folder, &format!("arrivals-{host}-{pid}-"))? {
+        let Some(ArrivalTimes { clock, matches }) = read_file(&path)? else { continue };
         let all = times.get_or_insert_with(|| ArrivalTimes { clock, matches: Vec::new() });
         if all.clock != clock {
             return Err(RunError(format!("'{}': the clock changed", path.display())));
@@ -40,7 +39,7 @@ pub fn of_process(folder: &Path, host: &str, pid: u64) -> Result<Option<ArrivalT
     Ok(times)
 }
 
-fn files(folder: &Path, beginning: &str) -> Result<Vec<PathBuf>, RunError> {
+fn arrival_files(folder: &Path, beginning: &str) -> Result<Vec<PathBuf>, RunError> {
     let entries = fs::read_dir(folder).map_err(|error| RunError(format!("{}: {error}", folder.display())))?;
     let is_one = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -51,8 +50,8 @@ fn files(folder: &Path, beginning: &str) -> Result<Vec<PathBuf>, RunError> {
     Ok(found)
 }
 
-/// Reads one file. Returns `None` if the process was killed before its first write.
-fn read(path: &Path) -> Result<Option<ArrivalTimes>, RunError> {
+/// `None` if the process was killed before its first write.
+fn read_file(path: &Path) -> Result<Option<ArrivalTimes>, RunError> {
     let failed = |what: &str| RunError(format!("{}: {what}", path.display()));
     let bytes = fs::read(path).map_err(|error| failed(&error.to_string()))?;
     let word = |at: usize| {

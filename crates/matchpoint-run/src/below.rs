@@ -13,7 +13,7 @@ use crate::launcher_options::LauncherOptions;
 use crate::libfabric::{self, Fabric};
 use crate::stack::{self, Stack, Vendor};
 
-/// Variables of the user that the launcher passes to other hosts, to diagnose libfabric.
+/// The user diagnoses libfabric with these variables, which the launcher passes to other hosts.
 const PASSED_ON: &[&str] = &["FI_LOG_LEVEL"];
 
 /// A job with the provider below its MPI library.
@@ -24,7 +24,7 @@ pub struct Below {
     pub stack: Stack,
     /// The version and providers of the MPI library's libfabric, if known.
     pub fabric: Option<Fabric>,
-    /// The core provider, with the reason for the choice.
+    /// Core provider, and reason.
     pub choice: Choice,
     /// The environment variables of the job.
     pub variables: Vec<Variable>,
@@ -33,11 +33,11 @@ pub struct Below {
 /// Settings of a job with the provider below its MPI library.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings<'a> {
-    /// Name of the engine: `hybrid`, `bins:n=7`.
+    /// `hybrid`, `bins:n=7`
     pub engine: &'a str,
-    /// The requested core provider. With `None`, Matchpoint chooses the core provider.
+    /// If the user requests one.
     pub core: Option<&'a str>,
-    /// The compiler of the MPI library, if the launcher has none.
+    /// Compiler of the MPI library, if the launcher has none.
     pub mpicc: Option<&'a Path>,
 }
 
@@ -46,8 +46,8 @@ fn variable(name: &str) -> Option<String> {
 }
 
 impl Below {
-    /// Finds MPI library and libfabric, and chooses the core provider. `program` is the `matchpoint` command,
-    /// which implements [`libfabric::answer`].
+    /// Finds MPI library and libfabric, and chooses the core provider. `program`, the `matchpoint` command,
+    /// implements [`libfabric::answer`].
     ///
     /// # Errors
     /// The provider was not built, the MPI library cannot use it, or the user's settings contradict.
@@ -74,13 +74,12 @@ impl Below {
         Ok(Below { command: words.to_vec(), stack, fabric, choice, variables })
     }
 
-    /// Returns the user's command with the provider below the MPI library.
+    /// The user's command with the provider below the MPI library.
     pub fn command(&self) -> Command {
         self.command_with(&self.variables)
     }
 
-    /// Returns the user's command with the same core provider, without Matchpoint. The core provider matches
-    /// messages itself.
+    /// The user's command with the same core provider, which matches messages itself.
     pub fn command_of_core(&self) -> Command {
         self.command_with(&environment::provider_variables(&self.stack, &self.choice.core))
     }

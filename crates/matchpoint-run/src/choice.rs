@@ -5,7 +5,7 @@ use crate::hosts::Hosts;
 use crate::libfabric::Fabric;
 use crate::stack::{ALTERNATIVE, Stack, Vendor};
 
-/// The core provider of a job, and the reason for the choice.
+/// Core provider of a job, and reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
     /// Name of the core provider.
@@ -17,8 +17,8 @@ pub struct Choice {
 /// Core providers that were tested with real jobs.
 const TESTED: [&str; 2] = ["shm", "tcp;ofi_rxm"];
 
-/// Chooses a core provider. `fabric` has the version and providers of libfabric, if known. `requested` is the
-/// name that the user chose, and the option or variable with this name (`--core`, `FI_PROVIDER`).
+/// Chooses a core provider. `fabric` has version and providers of libfabric, if known. `requested` is the
+/// user's choice, and its option or variable (`--core`, `FI_PROVIDER`).
 ///
 /// # Errors
 /// The MPI library does not use libfabric, or Matchpoint cannot own the receive queue of the core provider.
@@ -56,8 +56,7 @@ pub fn choose(
     Ok(Choice { why: format!("{why}{}", faster_network_hint(&core, hosts, known)), core })
 }
 
-/// Mentions a faster network. The default is TCP, which works on every network; few faster providers are
-/// tested.
+/// The default is TCP, which works on every network; few faster providers are tested.
 fn faster_network_hint(core: &str, hosts: &Hosts, known: &[String]) -> String {
     let fast = known.iter().filter(|name| ["cxi", "verbs;ofi_rxm"].contains(&name.as_str()));
     let fast: Vec<&str> = fast.map(String::as_str).collect();
@@ -67,7 +66,7 @@ fn faster_network_hint(core: &str, hosts: &Hosts, known: &[String]) -> String {
     format!("; a faster network, not tested yet: --core '{}'", fast.join("' or '"))
 }
 
-/// Returns true if a provider works within one host only.
+/// True for a provider within one host only.
 pub fn is_single_host(core: &str) -> bool {
     matches!(core, "shm" | "sm2")
 }
@@ -104,8 +103,7 @@ fn check_libfabric(stack: &Stack) -> Result<(), RunError> {
     Err(RunError(format!("{why}, so --below is not possible\nhint: {ALTERNATIVE}")))
 }
 
-/// Checks that the core provider allows another owner of its receive queue. `version` is the version of
-/// libfabric, if known.
+/// The core provider must allow another owner of its receive queue. `version` is libfabric's, if known.
 fn check_ownership(stack: &Stack, version: Option<(u32, u32)>, core: &str) -> Result<(), RunError> {
     let refused = |what: String, hint: &str| Err(RunError(format!("{what}\nhint: {hint}")));
     let since = match core {
@@ -125,7 +123,7 @@ fn check_ownership(stack: &Stack, version: Option<(u32, u32)>, core: &str) -> Re
             );
         }
     };
-    // The provider checks again in each process, so an unknown version is not an error here.
+    // An unknown version is no error, because the provider checks again in each process.
     let (major, minor) = version.unwrap_or(since);
     if (major, minor) >= since {
         return Ok(());
@@ -165,11 +163,11 @@ mod tests {
         Hosts { count, here: count == 1, why: format!("{count} named") }
     }
 
-    fn core(vendor: Vendor, count: u64) -> String {
+    fn chosen_core(vendor: Vendor, count: u64) -> String {
         choose(&stack(vendor, "5.0.2"), Some(&fabric((2, 5))), &hosts(count), None).unwrap().core
     }
 
-    fn refusal(stack: &Stack, fabric: &Fabric, count: u64, core: Option<&str>) -> String {
+    fn choice_error(stack: &Stack, fabric: &Fabric, count: u64, core: Option<&str>) -> String {
         let requested = core.map(|core| (core.to_owned(), "--core".to_owned()));
         choose(stack, Some(fabric), &hosts(count), requested.as_ref()).unwrap_err().to_string()
     }
@@ -177,10 +175,10 @@ mod tests {
     #[test]
     fn core_is_memory_or_network_by_hosts() {
         for vendor in [Vendor::Mpich, Vendor::OpenMpi] {
-            assert_eq!(core(vendor, 1), "shm");
-            assert_eq!(core(vendor, 2), "tcp;ofi_rxm");
+            assert_eq!(chosen_core(vendor, 1), "shm");
+            assert_eq!(chosen_core(vendor, 2), "tcp;ofi_rxm");
         }
-        assert_eq!(core(Vendor::Intel, 1), "shm");
+        assert_eq!(chosen_core(Vendor::Intel, 1), "shm");
     }
 
     #[test]
@@ -189,7 +187,7 @@ mod tests {
         let mpich = stack(Vendor::Mpich, "5.0.2");
         let choice = choose(&mpich, Some(&fabric((2, 5))), &hosts(1), Some(&requested)).unwrap();
         assert_eq!(choice.core, "tcp;ofi_rxm");
-        let said = refusal(&mpich, &fabric((2, 5)), 1, Some("sm2"));
+        let said = choice_error(&mpich, &fabric((2, 5)), 1, Some("sm2"));
         assert!(
             said.contains("no provider 'sm2'\nhint: use --core with one of tcp, tcp;ofi_rxm, shm"),
             "{said}"
@@ -200,9 +198,9 @@ mod tests {
     fn unsupported_mpi_is_refused_with_reason() {
         let mut ucx = stack(Vendor::Mpich, "4.0.2");
         (ucx.fabric, ucx.device) = (None, Some("ch4:ucx".to_owned()));
-        let said = refusal(&ucx, &fabric((2, 5)), 1, None);
+        let said = choice_error(&ucx, &fabric((2, 5)), 1, None);
         assert!(said.contains("(ch4:ucx)") && said.contains("omit --below"), "{said}");
-        let said = refusal(&stack(Vendor::Mpich, "4.0.2"), &fabric((2, 5)), 1, None);
+        let said = choice_error(&stack(Vendor::Mpich, "4.0.2"), &fabric((2, 5)), 1, None);
         assert!(said.contains("older than 4.1"), "{said}");
     }
 
@@ -234,9 +232,9 @@ mod tests {
 
     #[test]
     fn default_core_without_ownership_is_refused() {
-        let old = refusal(&stack(Vendor::OpenMpi, "4.1.4"), &fabric((1, 17)), 1, None);
+        let old = choice_error(&stack(Vendor::OpenMpi, "4.1.4"), &fabric((1, 17)), 1, None);
         assert!(old.contains("'shm' needs libfabric 1.19"), "{old}");
-        let intel = refusal(&stack(Vendor::Intel, "2021.18.1"), &fabric((2, 4)), 2, None);
+        let intel = choice_error(&stack(Vendor::Intel, "2021.18.1"), &fabric((2, 4)), 2, None);
         assert!(intel.contains("hint: use shm on one host"), "{intel}");
     }
 

@@ -1,8 +1,8 @@
 //! Environment variables of a job with the provider below its MPI library, and settings of the user.
 //!
-//! All settings are variables, including Open MPI's parameters: the command line stays unchanged. A setting
-//! of the user is never overridden. A provider chosen by the user becomes the core provider. If another
-//! setting contradicts, the job is refused with the reason.
+//! All settings are variables, including Open MPI's parameters: the command line stays unchanged. No setting
+//! of the user is overridden. A provider chosen by the user becomes the core provider. If another setting
+//! contradicts, the job is refused.
 
 use std::path::{Path, PathBuf};
 
@@ -14,27 +14,26 @@ use crate::stack::{Stack, Vendor};
 /// An environment variable, its value and its purpose.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Variable {
-    /// Name of the variable, such as `FI_PROVIDER`.
+    /// `FI_PROVIDER`
     pub name: &'static str,
-    /// Value of the variable, such as `shm;ofi_matchpoint`.
+    /// `shm;ofi_matchpoint`
     pub value: String,
-    /// Purpose of the variable, in a phrase.
+    /// A phrase.
     pub why: &'static str,
 }
 
-/// The provider name for MPI libraries with a libfabric that combines utility providers with core providers.
+/// Provider name for a libfabric that combines utility providers with core providers.
 pub const UTILITY: &str = "ofi_matchpoint";
-/// The provider name for MPI libraries that accept core providers only.
+/// Provider name for MPI libraries that accept core providers only.
 pub const CORE: &str = "matchpoint";
 
-/// The folder for files of arrival times.
+/// Folder for files of arrival times.
 pub const ARRIVALS: &str = "MATCHPOINT_ARRIVALS";
 
-/// Signal that requests queue lengths: SIGUSR2, on every Linux except on MIPS, SPARC and Alpha. MPICH has a
-/// handler for SIGUSR1.
+/// Requests queue lengths: SIGUSR2, on every Linux except on MIPS, SPARC and Alpha. MPICH handles SIGUSR1.
 pub(crate) const QUEUES_SIGNAL: &str = "12";
 
-/// Returns all variables of the job. `providers` and `reports` are folders.
+/// All variables of the job. `providers` and `reports` are folders.
 pub fn variables(
     stack: &Stack,
     choice: &Choice,
@@ -73,7 +72,7 @@ pub fn provider_variables(stack: &Stack, provider: &str) -> Vec<Variable> {
         Vendor::OpenMpi => {
             set("OMPI_MCA_pml", "cm", "the component that matches in libfabric");
             set("OMPI_MCA_mtl", "ofi", "libfabric");
-            set(include(stack), provider, "providers excluded by default");
+            set(component_parameter(stack), provider, "providers excluded by default");
             set("OMPI_MCA_osc", "^ucx", "one-sided communication without UCX");
         }
         Vendor::Intel => {
@@ -84,13 +83,13 @@ pub fn provider_variables(stack: &Stack, provider: &str) -> Vec<Variable> {
     all
 }
 
-/// Name of Open MPI's parameter. Open MPI 5 has one parameter for all components that use libfabric.
-fn include(stack: &Stack) -> &'static str {
+/// Open MPI 5 has one parameter for all components that use libfabric.
+fn component_parameter(stack: &Stack) -> &'static str {
     let before_5 = stack.version.as_ref().is_some_and(|version| version.numbers().0 < 5);
     if before_5 { "OMPI_MCA_mtl_ofi_provider_include" } else { "OMPI_MCA_opal_common_ofi_provider_include" }
 }
 
-/// Variables with which users choose a provider, this provider becomes the core provider.
+/// A provider in these variables becomes the core provider.
 const PROVIDER_VARIABLES: &[&str] = &[
     "FI_PROVIDER",
     "I_MPI_OFI_PROVIDER",
@@ -98,7 +97,7 @@ const PROVIDER_VARIABLES: &[&str] = &[
     "OMPI_MCA_opal_common_ofi_provider_include",
 ];
 
-/// Returns the provider that the user chose with an environment variable, and the variable's name.
+/// The user's provider, and the variable with it.
 ///
 /// # Errors
 /// The value is a list or an exclusion.
@@ -134,8 +133,8 @@ pub fn requested_provider(
     Ok(found)
 }
 
-/// Checks the variables against the user's settings. Removes variables that the user already sets to a
-/// compatible value.
+/// Checks the variables against the user's settings. Removes variables that the user sets to a compatible
+/// value.
 ///
 /// # Errors
 /// A setting in the environment or on the command line contradicts a variable.
@@ -160,7 +159,7 @@ pub fn reconcile(
         let (value, place) =
             match (on_line(setting.name), variable(setting.name).filter(|value| !value.is_empty())) {
                 (Some(value), _) => (value, "on the command line"),
-                // This setting was already used to choose the core provider or its folder.
+                // Already used to choose the core provider or its folder.
                 (None, Some(_))
                     if PROVIDER_VARIABLES.contains(&setting.name) || setting.name == "FI_PROVIDER_PATH" =>
                 {
@@ -179,7 +178,7 @@ pub fn reconcile(
     Ok(())
 }
 
-/// Returns folders of providers outside libfabric: the user's folders, or else the package's folders.
+/// Folders of providers outside libfabric: the user's, or else the package's.
 pub fn provider_folders(stack: &Stack, variable: impl Fn(&str) -> Option<String>) -> Vec<PathBuf> {
     if let Some(path) = variable("FI_PROVIDER_PATH").filter(|path| !path.is_empty()) {
         // libfabric 2 accepts `+FILE` and `@` in the path.
@@ -215,24 +214,24 @@ mod tests {
         variables(&stack(vendor, version), &choice, "bins:n=7", Path::new("/run/prov"), Path::new("/run/rep"))
     }
 
-    fn value<'a>(all: &'a [Variable], name: &str) -> Option<&'a str> {
+    fn value_of<'a>(all: &'a [Variable], name: &str) -> Option<&'a str> {
         all.iter().find(|one| one.name == name).map(|one| one.value.as_str())
     }
 
-    fn none(_: &str) -> Option<String> {
+    fn no_variable(_: &str) -> Option<String> {
         None
     }
 
     #[test]
     fn mpich_gets_ofi_variables() {
         let all = of(Vendor::Mpich, "5.0.2", "tcp;ofi_rxm");
-        assert_eq!(value(&all, "FI_PROVIDER"), Some("tcp;ofi_rxm;ofi_matchpoint"));
-        assert_eq!(value(&all, "FI_PROVIDER_PATH"), Some("/run/prov"));
-        assert_eq!(value(&all, "MPIR_CVAR_CH4_NETMOD"), Some("ofi"));
-        assert_eq!(value(&all, "MPIR_CVAR_NOLOCAL"), Some("1"));
-        assert_eq!(value(&all, "MATCHPOINT_CORE"), Some("tcp;ofi_rxm"));
-        assert_eq!(value(&all, "MATCHPOINT_ENGINE"), Some("bins:n=7"));
-        assert_eq!(value(&all, "MATCHPOINT_REPORT"), Some("/run/rep"));
+        assert_eq!(value_of(&all, "FI_PROVIDER"), Some("tcp;ofi_rxm;ofi_matchpoint"));
+        assert_eq!(value_of(&all, "FI_PROVIDER_PATH"), Some("/run/prov"));
+        assert_eq!(value_of(&all, "MPIR_CVAR_CH4_NETMOD"), Some("ofi"));
+        assert_eq!(value_of(&all, "MPIR_CVAR_NOLOCAL"), Some("1"));
+        assert_eq!(value_of(&all, "MATCHPOINT_CORE"), Some("tcp;ofi_rxm"));
+        assert_eq!(value_of(&all, "MATCHPOINT_ENGINE"), Some("bins:n=7"));
+        assert_eq!(value_of(&all, "MATCHPOINT_REPORT"), Some("/run/rep"));
         assert!(!all.iter().any(|one| one.name.starts_with("OMPI_") || one.name.starts_with("I_MPI_")));
     }
 
@@ -243,8 +242,11 @@ mod tests {
             ("4.1.4", "OMPI_MCA_mtl_ofi_provider_include"),
         ] {
             let all = of(Vendor::OpenMpi, version, "shm");
-            assert_eq!(value(&all, name), Some("shm;ofi_matchpoint"));
-            assert_eq!((value(&all, "OMPI_MCA_pml"), value(&all, "OMPI_MCA_mtl")), (Some("cm"), Some("ofi")));
+            assert_eq!(value_of(&all, name), Some("shm;ofi_matchpoint"));
+            assert_eq!(
+                (value_of(&all, "OMPI_MCA_pml"), value_of(&all, "OMPI_MCA_mtl")),
+                (Some("cm"), Some("ofi"))
+            );
         }
     }
 
@@ -252,10 +254,10 @@ mod tests {
     fn intel_mpi_gets_core_name() {
         let all = of(Vendor::Intel, "2021.18.1", "shm");
         for name in ["FI_PROVIDER", "I_MPI_OFI_PROVIDER", "MATCHPOINT_PROVIDER"] {
-            assert_eq!(value(&all, name), Some("matchpoint"));
+            assert_eq!(value_of(&all, name), Some("matchpoint"));
         }
-        assert_eq!(value(&all, "I_MPI_FABRICS"), Some("ofi"));
-        assert_eq!(value(&all, "MATCHPOINT_CORE"), Some("shm"));
+        assert_eq!(value_of(&all, "I_MPI_FABRICS"), Some("ofi"));
+        assert_eq!(value_of(&all, "MATCHPOINT_CORE"), Some("shm"));
     }
 
     #[test]
@@ -282,14 +284,14 @@ mod tests {
                 .err()
                 .map(|error| error.0)
         };
-        let said = refused("mpirun --mca pml ob1 sh", none).unwrap();
+        let said = refused("mpirun --mca pml ob1 sh", no_variable).unwrap();
         assert!(said.contains("OMPI_MCA_pml is 'ob1' on the command line, but must be 'cm'"), "{said}");
-        assert_eq!(refused("mpirun --mca pml cm sh", none), None);
-        let said = refused("mpirun -x FI_PROVIDER=tcp sh", none).unwrap();
+        assert_eq!(refused("mpirun --mca pml cm sh", no_variable), None);
+        let said = refused("mpirun -x FI_PROVIDER=tcp sh", no_variable).unwrap();
         assert!(said.contains("FI_PROVIDER is 'tcp'"), "{said}");
         let said = refused("mpirun sh", |name| (name == "OMPI_MCA_pml").then(|| "ucx".to_owned())).unwrap();
         assert!(said.contains("in the environment"), "{said}");
-        // The user's setting may equal the chosen core provider.
+        // Equal to the chosen core provider.
         assert_eq!(refused("mpirun sh", |name| (name == "FI_PROVIDER").then(|| "shm".to_owned())), None);
     }
 
@@ -300,7 +302,7 @@ mod tests {
             mca: vec![("osc".to_owned(), "rdma".to_owned())],
             ..LauncherOptions::default()
         };
-        reconcile(&mut all, &words, none).unwrap();
-        assert_eq!(value(&all, "OMPI_MCA_osc"), None);
+        reconcile(&mut all, &words, no_variable).unwrap();
+        assert_eq!(value_of(&all, "OMPI_MCA_osc"), None);
     }
 }

@@ -1,7 +1,7 @@
 //! The folder of a job: Matchpoint libraries that the job's processes load, and reports of the processes.
 //!
-//! libfabric loads every file `*-fi.so` from the folders in `FI_PROVIDER_PATH`. This variable replaces the
-//! default folders. Intel's libfabric accepts one folder only. The job therefore has one folder with links to
+//! libfabric loads every file `*-fi.so` from the folders in `FI_PROVIDER_PATH`, which replaces the default
+//! folders. Intel's libfabric accepts one folder only. The job therefore has one folder with links to
 //! Matchpoint's provider, and to the MPI library's providers that the core provider needs. Links may be
 //! invalid on other hosts, so a job on several hosts has copies of Matchpoint's libraries.
 
@@ -18,15 +18,15 @@ use crate::hosts::Hosts;
 /// A Matchpoint library that processes load at run time.
 #[derive(Debug, Clone, Copy)]
 pub struct Library {
-    /// Name of the library in messages.
+    /// Name in messages.
     pub what: &'static str,
-    /// File of the library in cargo's target folder.
+    /// File in cargo's target folder.
     pub built: &'static str,
-    /// File of the installed library, below `lib/matchpoint`.
+    /// File below `lib/matchpoint`.
     pub installed: &'static str,
-    /// Environment variable with the path of this library.
+    /// Environment variable with the path.
     pub variable: &'static str,
-    /// Name of the cargo package that builds the library.
+    /// The cargo package.
     pub package: &'static str,
 }
 
@@ -48,20 +48,19 @@ pub const CORE: Library = Library {
     package: "matchpoint-overflow",
 };
 
-/// The folder of a job. Dropping the value removes a temporary folder.
+/// Dropping the value removes a temporary folder.
 #[derive(Debug)]
 pub struct Folder {
-    /// Absolute path of the folder.
+    /// Absolute.
     pub path: PathBuf,
-    /// The temporary folder; `None` if the user chose the folder.
+    /// `None` if the user chose the folder.
     temporary: Option<TempDir>,
-    /// True if all processes run on this host, so that the folder has links instead of copies.
+    /// All processes run on this host: links instead of copies.
     links: bool,
 }
 
 impl Library {
-    /// Finds the file of the library: `named`, else next to the `matchpoint` command, else installed with the
-    /// command.
+    /// `named`, else next to the `matchpoint` command, else installed with the command.
     ///
     /// # Errors
     /// The file does not exist at any of these places.
@@ -73,7 +72,7 @@ impl Library {
         }
         let folder_of_program = program.parent().unwrap_or(Path::new("."));
         let built = [folder_of_program.join(self.built), folder_of_program.join("deps").join(self.built)];
-        // Operating systems have three names for the folder of libraries.
+        // Operating systems have three names for this folder.
         let libraries =
             ["lib".to_owned(), "lib64".to_owned(), format!("lib/{}-linux-gnu", env::consts::ARCH)];
         let installed = libraries.map(|library| {
@@ -95,12 +94,12 @@ impl Library {
     }
 }
 
-/// Returns true if LD_PRELOAD cannot contain a path: LD_PRELOAD separates paths by spaces and colons.
+/// LD_PRELOAD separates paths by spaces and colons.
 fn is_unloadable(path: &Path) -> bool {
     path.as_os_str().as_encoded_bytes().iter().any(|byte| byte.is_ascii_whitespace() || *byte == b':')
 }
 
-fn unloadable(path: &Path) -> RunError {
+fn unloadable_path(path: &Path) -> RunError {
     RunError(format!(
         "LD_PRELOAD does not support '{}', a path with a space or a colon\nhint: name another folder with --folder",
         path.display()
@@ -114,7 +113,7 @@ impl Folder {
     /// The folder cannot be created, or LD_PRELOAD cannot contain its path.
     pub fn make(named: Option<&Path>, hosts: &Hosts) -> Result<Folder, RunError> {
         if let Some(path) = named.filter(|path| is_unloadable(path)) {
-            return Err(unloadable(path));
+            return Err(unloadable_path(path));
         }
         let folder = match named {
             Some(path) => {
@@ -122,10 +121,10 @@ impl Folder {
                 let path = path.canonicalize().map_err(|error| RunError::file(path, &error))?;
                 Folder { path, temporary: None, links: false }
             }
-            None => temporary(hosts)?,
+            None => make_temporary(hosts)?,
         };
         if is_unloadable(&folder.path) {
-            return Err(unloadable(&folder.path));
+            return Err(unloadable_path(&folder.path));
         }
         let reports = folder.reports();
         fs::create_dir_all(&reports).map_err(|error| RunError::file(&reports, &error))?;
@@ -133,7 +132,7 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Returns the path of a library that all hosts of the job can read. Copies the library if necessary.
+    /// A path of the library that all hosts of the job can read, of a copy if necessary.
     ///
     /// # Errors
     /// The library cannot be copied.
@@ -147,7 +146,7 @@ impl Folder {
         Ok(at)
     }
 
-    /// Adds providers for libfabric: `provider`, and the providers in `folders` that `core` needs.
+    /// Adds `provider` for libfabric, and the providers in `folders` that `core` needs.
     ///
     /// # Errors
     /// A file cannot be created.
@@ -171,7 +170,7 @@ impl Folder {
         for part in core.split(';').map(|part| part.trim_start_matches("ofi_")) {
             for (name, file) in folders.iter().flat_map(|folder| provider_files(folder)) {
                 let at = self.providers().join(&name);
-                // If two folders have a provider, the first folder takes precedence, as in libfabric.
+                // The first folder with a provider takes precedence, as in libfabric.
                 if name.starts_with(&format!("lib{part}-")) && !at.exists() {
                     symlink(&file, &at).map_err(|error| RunError::file(&at, &error))?;
                 }
@@ -198,15 +197,15 @@ impl Folder {
         remove_files(&self.reports(), &[".json", ".txt", ".bin"])
     }
 
-    /// Returns true if the user chose the folder: only a temporary folder is removed.
+    /// Only a temporary folder is removed.
     pub fn stays(&self) -> bool {
         self.temporary.is_none()
     }
 }
 
-/// Creates a temporary folder: in the system's temporary folder if the job runs on this host, else in the
-/// working directory, which hosts of a cluster usually share.
-fn temporary(hosts: &Hosts) -> Result<Folder, RunError> {
+/// Creates a temporary folder. If the job runs on this host, it is in the system's temporary folder.
+/// Otherwise it is in the working directory, which hosts of a cluster usually share.
+fn make_temporary(hosts: &Hosts) -> Result<Folder, RunError> {
     let place = if hosts.here { env::temp_dir() } else { PathBuf::from(".") };
     let made = Builder::new().prefix("matchpoint-run-").tempdir_in(&place);
     let made = made.map_err(|error| RunError::file(&place, &error))?;
@@ -239,31 +238,31 @@ fn provider_files(folder: &Path) -> Vec<(String, PathBuf)> {
 mod tests {
     use super::*;
 
-    fn here() -> Hosts {
+    fn this_host() -> Hosts {
         Hosts { count: 1, here: true, why: String::new() }
     }
 
-    fn touch(path: &Path) -> PathBuf {
+    fn create_file(path: &Path) -> PathBuf {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, "").unwrap();
         path.to_owned()
     }
 
-    fn names(folder: &Folder) -> Vec<String> {
+    fn provider_names(folder: &Folder) -> Vec<String> {
         provider_files(&folder.providers()).into_iter().map(|(name, _)| name).collect()
     }
 
     #[test]
     fn folder_has_only_needs_of_core() {
         let root = tempfile::tempdir().unwrap();
-        let provider = touch(&root.path().join(PROVIDER.built));
+        let provider = create_file(&root.path().join(PROVIDER.built));
         for name in ["libtcp-fi.so", "librxm-fi.so", "libshm-fi.so", "libverbs-1.1-fi.so", "libtcp.so"] {
-            touch(&root.path().join("lib").join(name));
+            create_file(&root.path().join("lib").join(name));
         }
         let lib = [root.path().join("lib")];
-        let folder = Folder::make(None, &here()).unwrap();
+        let folder = Folder::make(None, &this_host()).unwrap();
         folder.add_providers(&provider, "tcp;ofi_rxm", &lib).unwrap();
-        assert_eq!(names(&folder), [PROVIDER.installed, "librxm-fi.so", "libtcp-fi.so"]);
+        assert_eq!(provider_names(&folder), [PROVIDER.installed, "librxm-fi.so", "libtcp-fi.so"]);
         let path = folder.path.clone();
         drop(folder);
         assert!(!path.exists());
@@ -272,34 +271,35 @@ mod tests {
     #[test]
     fn named_folder_stays_and_is_renewed() {
         let root = tempfile::tempdir().unwrap();
-        let provider = touch(&root.path().join(PROVIDER.built));
+        let provider = create_file(&root.path().join(PROVIDER.built));
         let named = root.path().join("run");
-        let other = touch(&named.join("mine"));
+        let other = create_file(&named.join("mine"));
         for _ in 0..2 {
-            let folder = Folder::make(Some(&named), &here()).unwrap();
+            let folder = Folder::make(Some(&named), &this_host()).unwrap();
             folder.add_providers(&provider, "shm", &[]).unwrap();
             assert_eq!(fs::read_dir(folder.reports()).unwrap().count(), 0);
             assert!(!fs::symlink_metadata(folder.providers().join(PROVIDER.installed)).unwrap().is_symlink());
-            touch(&folder.reports().join("old.json"));
+            create_file(&folder.reports().join("old.json"));
         }
         assert!(other.exists());
         let colon = root.path().join("a:b");
-        let message = Folder::make(Some(&colon), &here()).unwrap_err().to_string();
+        let message = Folder::make(Some(&colon), &this_host()).unwrap_err().to_string();
         assert!(message.contains("--folder"), "{message}");
     }
 
     #[test]
     fn provider_is_found_near_command() {
         let root = tempfile::tempdir().unwrap();
-        let program = touch(&root.path().join("bin/matchpoint"));
+        let program = create_file(&root.path().join("bin/matchpoint"));
         let message = PROVIDER.find(None, &program).unwrap_err().to_string();
         assert!(message.contains("cargo build") && message.contains(PROVIDER.variable), "{message}");
         for library in [&format!("lib/{}-linux-gnu", env::consts::ARCH), "lib64", "lib"] {
             let path = root.path().join(library).join("matchpoint/libmatchpoint-fi.so");
-            let installed = touch(&path).canonicalize().unwrap();
+            let installed = create_file(&path).canonicalize().unwrap();
             assert_eq!(PROVIDER.find(None, &program).unwrap(), installed);
         }
-        let folder_of_program = touch(&root.path().join("bin").join(PROVIDER.built)).canonicalize().unwrap();
+        let folder_of_program =
+            create_file(&root.path().join("bin").join(PROVIDER.built)).canonicalize().unwrap();
         assert_eq!(PROVIDER.find(None, &program).unwrap(), folder_of_program);
         assert!(PROVIDER.find(Some(root.path().join("none")), &program).is_err());
     }

@@ -6,18 +6,18 @@ use std::path::Path;
 
 use crate::launcher_options::LauncherOptions;
 
-/// The hosts of a job, as far as known before it runs.
+/// As far as known before the job runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hosts {
-    /// Maximum number of hosts.
+    /// Maximum number.
     pub count: u64,
-    /// True if the job runs on this host only.
+    /// The job runs on this host only.
     pub here: bool,
-    /// Source of the number of hosts: `-host names 2 hosts`.
+    /// Source of the number: `-host names 2 hosts`.
     pub why: String,
 }
 
-/// Environment variables with a host file of an allocation; the file has one host per line.
+/// Host files of an allocation, one host per line.
 const FILES: &[&str] = &[
     "HYDRA_HOST_FILE",
     "I_MPI_HYDRA_HOST_FILE",
@@ -26,23 +26,23 @@ const FILES: &[&str] = &[
     "PE_HOSTFILE",
     "OAR_NODEFILE",
 ];
-/// Open MPI's MCA parameters with a host file.
+/// Host files in Open MPI's MCA parameters.
 const MCA_FILES: &[&str] = &["OMPI_MCA_orte_default_hostfile", "PRTE_MCA_prte_default_hostfile"];
-/// Environment variables with the number of hosts in an allocation.
+/// Numbers of hosts in an allocation.
 const NUMBERS: &[&str] = &["SLURM_STEP_NUM_NODES", "SLURM_JOB_NUM_NODES", "SLURM_NNODES", "FLUX_JOB_NNODES"];
 
 impl Hosts {
-    /// Finds the hosts of a command in an environment. The command takes precedence over the batch system.
-    /// Without a host list and a batch system, launchers start processes on this host.
+    /// The command takes precedence over the batch system. Without a host list and a batch system, launchers
+    /// start processes on this host.
     pub fn of(options: &LauncherOptions, variable: impl Fn(&str) -> Option<String>) -> Hosts {
         if let Some(count) = options.nodes {
-            return Hosts { count, here: false, why: format!("srun is asked for {}", hosts(count)) };
+            return Hosts { count, here: false, why: format!("srun is asked for {}", hosts_text(count)) };
         }
         if !options.hosts.is_empty() {
-            return named(&options.hosts.iter().cloned().collect(), "the command names");
+            return hosts_of_names(&options.hosts.iter().cloned().collect(), "the command names");
         }
         if let Some(file) = options.host_files.first() {
-            return listed(file, &file.display().to_string());
+            return hosts_of_file(file, &file.display().to_string());
         }
         let number = |name: &str| variable(name)?.parse::<u64>().ok();
         if let Some((name, count)) = NUMBERS.iter().find_map(|name| Some((name, number(name)?))) {
@@ -50,36 +50,36 @@ impl Hosts {
         }
         let file = |name: &str| variable(name).filter(|file| !file.is_empty());
         if let Some((name, file)) = FILES.iter().chain(MCA_FILES).find_map(|name| Some((name, file(name)?))) {
-            return listed(Path::new(&file), &format!("{name} ({file})"));
+            return hosts_of_file(Path::new(&file), &format!("{name} ({file})"));
         }
         if let Some(pairs) = variable("LSB_MCPU_HOSTS") {
             let names = pairs.split_whitespace().step_by(2).map(str::to_owned).collect();
-            return named(&names, "LSB_MCPU_HOSTS names");
+            return hosts_of_names(&names, "LSB_MCPU_HOSTS names");
         }
         Hosts { count: 1, here: true, why: "the command names no hosts".to_owned() }
     }
 
-    /// Returns true if all processes share memory.
+    /// True if all processes share memory.
     pub fn is_one(&self) -> bool {
         self.count <= 1
     }
 }
 
-fn named(names: &BTreeSet<String>, source: &str) -> Hosts {
+fn hosts_of_names(names: &BTreeSet<String>, source: &str) -> Hosts {
     let count = names.len().max(1) as u64;
     let here = count == 1 && names.iter().all(|name| is_here(name));
-    Hosts { count, here, why: format!("{source} {}", hosts(count)) }
+    Hosts { count, here, why: format!("{source} {}", hosts_text(count)) }
 }
 
-fn listed(file: &Path, source: &str) -> Hosts {
+fn hosts_of_file(file: &Path, source: &str) -> Hosts {
     let Ok(text) = fs::read_to_string(file) else {
-        // The launcher will report that the file cannot be read.
+        // The launcher will report the unreadable file.
         return Hosts { count: 2, here: false, why: format!("{source} cannot be read") };
     };
     let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default());
     let first = lines.filter_map(|line| line.split_whitespace().next());
     let names = first.map(|word| word.split(':').next().unwrap_or(word).to_owned()).collect();
-    named(&names, &format!("{source} names"))
+    hosts_of_names(&names, &format!("{source} names"))
 }
 
 fn is_here(name: &str) -> bool {
@@ -88,7 +88,7 @@ fn is_here(name: &str) -> bool {
     name == "localhost" || name == "127.0.0.1" || short(name) == short(own.trim())
 }
 
-fn hosts(count: u64) -> String {
+fn hosts_text(count: u64) -> String {
     if count == 1 { "one host".to_owned() } else { format!("{count} hosts") }
 }
 

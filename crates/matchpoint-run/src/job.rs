@@ -13,24 +13,24 @@ use crate::launcher_options::LauncherOptions;
 use crate::overflow::{self, Limit, Overflow};
 use crate::report::{self, Process};
 
-/// The request for a job, from the command line.
+/// Request from the command line.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
-    /// Name of the engine: `hybrid`, `bins:n=7`.
+    /// `hybrid`, `bins:n=7`
     pub engine: String,
-    /// The limit of receives in the MPI library.
+    /// Limit of receives in the MPI library.
     pub limit: Limit,
-    /// True to use the libfabric provider below the MPI library.
+    /// Uses the libfabric provider below the MPI library.
     pub below: bool,
     /// The requested core provider for `below`. With `None`, Matchpoint chooses the core provider.
     pub core: Option<String>,
-    /// True if processes without overflowed receives write no report.
+    /// Processes without overflowed receives write no report.
     pub quiet: bool,
-    /// The compiler of the MPI library, if the launcher has none.
+    /// Compiler of the MPI library, if the launcher has none.
     pub mpicc: Option<PathBuf>,
     /// The folder of the job. With `None`, the job has a temporary folder.
     pub folder: Option<PathBuf>,
-    /// The user's command: launcher, launcher options, application and arguments.
+    /// Launcher, launcher options, application and arguments.
     pub command: Vec<String>,
 }
 
@@ -45,7 +45,7 @@ pub enum Way {
     Shipped,
 }
 
-/// Position of the engine: above or below the MPI library.
+/// Position of the engine, relative to the MPI library.
 #[derive(Debug)]
 pub enum Position {
     /// The engine is above the MPI library.
@@ -62,11 +62,11 @@ pub struct Job {
     pub position: Position,
     /// Hosts of the job.
     pub hosts: Hosts,
-    /// Name of the engine.
+    /// The engine.
     pub engine: String,
-    /// The number of ranks, if the command contains it.
+    /// Ranks, if the command has the number.
     pub ranks: Option<u64>,
-    /// Program of the command, if the program does not exist on this host.
+    /// Program of the command that does not exist on this host.
     pub missing: Option<String>,
     /// Folder of libraries and reports.
     pub folder: Folder,
@@ -77,8 +77,8 @@ fn variable(name: &str) -> Option<String> {
 }
 
 impl Job {
-    /// Prepares a job and creates its folder. `program` is the path of the `matchpoint` command. `prepare`
-    /// calls `compiles` before a compilation.
+    /// Prepares a job and creates its folder. `program` is the path of the `matchpoint` command. `compiles`
+    /// is called before a compilation.
     ///
     /// # Errors
     /// A Matchpoint library was not built, the MPI library is not supported, or settings of the user
@@ -123,7 +123,7 @@ impl Job {
         }
     }
 
-    /// Variants of the job that a comparison runs.
+    /// Variants of a comparison.
     pub fn ways(&self) -> &'static [Way] {
         match self.position {
             Position::Above(_) => &[Way::Ours, Way::Shipped],
@@ -139,7 +139,7 @@ impl Job {
         }
     }
 
-    /// Sets an additional environment variable.
+    /// Adds an environment variable.
     pub fn set(&mut self, variable: Variable) {
         match &mut self.position {
             Position::Above(overflow) => overflow.set(variable),
@@ -155,12 +155,12 @@ impl Job {
         }
     }
 
-    /// Reads the current reports of the processes.
+    /// Current reports of the processes.
     pub fn processes(&self) -> Vec<Process> {
         report::read(&self.folder.reports())
     }
 
-    /// Describes the job in one line: the MPI library and the position of the engine.
+    /// The MPI library and the position of the engine, in one line.
     pub fn describe(&self) -> String {
         match &self.position {
             Position::Above(overflow) => format!("{}, overflow matching above it", overflow.mpi()),

@@ -1,8 +1,7 @@
 //! Launcher options: the words of a command before the application.
 //!
-//! Settings of the user must not be overridden, and host lists give the number of hosts. This file lists
-//! common options with arguments. After an unknown option, a word that is not a program counts as argument of
-//! the option.
+//! Settings of the user must not be overridden, and host lists give the number of hosts. After an unknown
+//! option, a word that is not a program counts as its argument.
 
 use std::path::PathBuf;
 
@@ -12,24 +11,23 @@ use matchpoint_record::linked;
 /// The relevant options of a launcher.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LauncherOptions {
-    /// Variables set by `-x NAME=VALUE`, `-genv NAME VALUE` or `-env NAME VALUE`.
+    /// Variables of `-x NAME=VALUE`, `-genv NAME VALUE` or `-env NAME VALUE`.
     pub variables: Vec<(String, String)>,
     /// MCA parameters set by `--mca NAME VALUE`.
     pub mca: Vec<(String, String)>,
-    /// Hosts in `-host A,B`: one element per host, without the number of slots.
+    /// Hosts of `-host A,B`: one element per host, without slots.
     pub hosts: Vec<String>,
-    /// Host files, named by `-f FILE` or `--hostfile FILE`.
+    /// Host files of `-f FILE` or `--hostfile FILE`.
     pub host_files: Vec<PathBuf>,
     /// Number of nodes, such as `-N 2` of srun.
     pub nodes: Option<u64>,
     /// Number of ranks, such as `-n 8`, summed over the parts of the command between `:`.
     pub ranks: Option<u64>,
-    /// The program of a command, if missing on this host: the first word with a slash, else the first word
-    /// that is neither an option nor a known argument.
+    /// A program that is missing on this host: the first word with a slash, else the first that is neither an
+    /// option nor a known argument.
     pub missing: Option<String>,
 }
 
-/// Other options that have one argument.
 const OPTIONS_WITH_ARGUMENT: &[&str] = &[
     "-ppn",
     "-perhost",
@@ -90,7 +88,7 @@ impl LauncherOptions {
         let (mut has_program, mut unknown) = (false, Vec::new());
         while let Some(word) = rest.next() {
             if !word.starts_with('-') {
-                // This word is the application. After `:`, launcher options follow again.
+                // The application. After `:`, launcher options follow again.
                 if in_path(word).is_none() {
                     unknown.push(word);
                 } else {
@@ -99,7 +97,7 @@ impl LauncherOptions {
                 }
                 continue;
             }
-            options.option(word, is_srun, &mut rest);
+            options.read_option(word, is_srun, &mut rest);
         }
         if !has_program {
             let path = unknown.iter().find(|word| word.contains('/'));
@@ -108,12 +106,12 @@ impl LauncherOptions {
         options
     }
 
-    fn option<'a>(&mut self, word: &'a str, is_srun: bool, rest: &mut impl Iterator<Item = &'a str>) {
+    fn read_option<'a>(&mut self, word: &'a str, is_srun: bool, rest: &mut impl Iterator<Item = &'a str>) {
         let (name, inline) = match word.split_once('=') {
             Some((name, value)) => (name, Some(value)),
             None => (word, None),
         };
-        // Hydra and Open MPI accept options with one or two dashes.
+        // Hydra and Open MPI accept one or two dashes.
         let name = if name.starts_with("--") { &name[1..] } else { name };
         let mut next = || inline.or_else(|| rest.next()).unwrap_or_default();
         match name {
@@ -127,11 +125,11 @@ impl LauncherOptions {
             }
             "-N" | "-nodes" => drop(next().to_owned()),
             "-f" | "-machinefile" | "-hostfile" | "-machine" => self.host_files.push(PathBuf::from(next())),
-            "-host" | "-hosts" | "-H" | "-w" | "-nodelist" => self.hosts.extend(listed(next())),
-            "-x" => self.variables.extend(split(next())),
+            "-host" | "-hosts" | "-H" | "-w" | "-nodelist" => self.hosts.extend(hosts_in_list(next())),
+            "-x" => self.variables.extend(split_assignment(next())),
             "-genv" | "-env" => {
                 let first = next().to_owned();
-                match split(&first) {
+                match split_assignment(&first) {
                     Some(pair) => self.variables.push(pair),
                     None => self.variables.push((first, rest.next().unwrap_or_default().to_owned())),
                 }
@@ -146,13 +144,12 @@ impl LauncherOptions {
     }
 }
 
-fn split(pair: &str) -> Option<(String, String)> {
+fn split_assignment(pair: &str) -> Option<(String, String)> {
     pair.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()))
 }
 
-/// Splits a host list. For example, `a:4,b` gives a and b; `n[1-4]` gives more than one host, with inexact
-/// names.
-fn listed(list: &str) -> Vec<String> {
+/// `a:4,b` gives a and b; `n[1-4]` gives more than one host, with inexact names.
+fn hosts_in_list(list: &str) -> Vec<String> {
     if let Some((name, numbers)) = list.split_once('[') {
         let numbers = numbers.split(']').next().unwrap_or_default();
         return numbers.split([',', '-']).map(|number| format!("{name}{number}")).collect();
@@ -165,42 +162,42 @@ fn listed(list: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn words(line: &str) -> LauncherOptions {
+    fn options_of(line: &str) -> LauncherOptions {
         LauncherOptions::of(&line.split(' ').map(str::to_owned).collect::<Vec<_>>())
     }
 
     #[test]
     fn application_options_are_ignored() {
-        let found = words("mpiexec -n 4 sh -n 9 --hostfile x --mca pml ob1");
+        let found = options_of("mpiexec -n 4 sh -n 9 --hostfile x --mca pml ob1");
         assert_eq!(found, LauncherOptions { ranks: Some(4), ..LauncherOptions::default() });
     }
 
     #[test]
     fn several_programs_add_ranks() {
-        let found = words("mpiexec -n 4 sh -c 1 : -n 2 -host b sh");
+        let found = options_of("mpiexec -n 4 sh -c 1 : -n 2 -host b sh");
         assert_eq!((found.ranks, found.hosts), (Some(6), vec!["b".to_owned()]));
     }
 
     #[test]
     fn hydra_and_open_mpi_options_are_parsed() {
         let found =
-            words("mpirun --mca pml cm -x FI_PROVIDER=tcp -x HOME --host a:2,b --bind-to core -np 3 sh");
+            options_of("mpirun --mca pml cm -x FI_PROVIDER=tcp -x HOME --host a:2,b --bind-to core -np 3 sh");
         assert_eq!(found.mca, [("pml".to_owned(), "cm".to_owned())]);
         assert_eq!(found.variables, [("FI_PROVIDER".to_owned(), "tcp".to_owned())]);
         assert_eq!((found.hosts.len(), found.ranks), (2, Some(3)));
-        let found = words("mpiexec.hydra -genv FI_PROVIDER tcp -env A=B -f hosts.txt -ppn 2 -n 3 sh");
+        let found = options_of("mpiexec.hydra -genv FI_PROVIDER tcp -env A=B -f hosts.txt -ppn 2 -n 3 sh");
         assert_eq!(found.variables.len(), 2);
         assert_eq!(found.variables[0], ("FI_PROVIDER".to_owned(), "tcp".to_owned()));
         assert_eq!(found.host_files, [PathBuf::from("hosts.txt")]);
         // An agent that launches daemons is a program, but not the application.
         for option in ["-launcher-exec", "-bootstrap-exec", "--launch-agent"] {
-            assert_eq!(words(&format!("mpiexec {option} /bin/sh -hosts a,b -n 2 sh")).hosts.len(), 2);
+            assert_eq!(options_of(&format!("mpiexec {option} /bin/sh -hosts a,b -n 2 sh")).hosts.len(), 2);
         }
     }
 
     #[test]
     fn missing_program_is_named() {
-        let missing = |line: &str| words(line).missing;
+        let missing = |line: &str| options_of(line).missing;
         assert_eq!(missing("mpiexec -n 2 ./no-such -v"), Some("./no-such".to_owned()));
         assert_eq!(missing("mpiexec --unknown 3 -n 2 ./no-such a"), Some("./no-such".to_owned()));
         assert_eq!(missing("mpiexec -n 2 no-such a"), Some("no-such".to_owned()));
@@ -210,9 +207,9 @@ mod tests {
 
     #[test]
     fn nodes_are_a_number_for_srun_only() {
-        assert_eq!(words("srun -N 1-2 -n 4 sh").nodes, Some(2));
-        assert_eq!(words("srun --nodes=3 -n 4 sh").nodes, Some(3));
-        assert_eq!(words("mpirun -N 2 sh").nodes, None);
-        assert_eq!(words("srun -w n[1-4] sh").hosts.len(), 2);
+        assert_eq!(options_of("srun -N 1-2 -n 4 sh").nodes, Some(2));
+        assert_eq!(options_of("srun --nodes=3 -n 4 sh").nodes, Some(3));
+        assert_eq!(options_of("mpirun -N 2 sh").nodes, None);
+        assert_eq!(options_of("srun -w n[1-4] sh").hosts.len(), 2);
     }
 }

@@ -1,12 +1,9 @@
 //! Runs an unmodified MPI job with its messages matched by a Matchpoint engine.
 //!
 //! [`overflow`] loads a library above any MPI library. [`below`] puts the libfabric provider
-//! (`matchpoint-fabric`) below the MPI library: [`stack`] finds the MPI library of a command and its
-//! libfabric, [`choice`] the core provider, [`environment`] the settings. [`hosts`] finds the hosts of the
-//! job, [`folder`] creates the folder of libraries and reports, [`job`] combines these parts, and [`report`]
-//! reads the reports of processes.
-//!
-//! This crate links neither the core nor the provider; both are files.
+//! (`matchpoint-fabric`) below the MPI library: [`stack`] finds the MPI library and its libfabric, [`choice`]
+//! the core provider, [`environment`] the settings. [`job`] combines these parts with [`hosts`], [`folder`]
+//! and [`report`]. This crate links neither the core nor the provider; both are files.
 
 pub mod arrivals;
 pub mod below;

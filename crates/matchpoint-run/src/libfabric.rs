@@ -1,7 +1,5 @@
-//! The version and the providers of a libfabric.
-//!
-//! A loaded libfabric loads its providers, which may crash. [`ask`] therefore starts a separate process, in which
-//! [`answer`] runs.
+//! The version and the providers of a libfabric. A loaded libfabric loads its providers, which may crash:
+//! [`ask`] starts a separate process, in which [`answer`] runs.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, CString, OsString, c_char, c_int, c_void};
@@ -15,20 +13,20 @@ use crate::stack;
 /// Version and providers of a libfabric.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fabric {
-    /// Major and minor version.
+    /// Major and minor.
     pub version: (u32, u32),
-    /// Usable providers of the libfabric. A utility provider includes the provider below: `tcp;ofi_rxm`.
+    /// Usable providers. A utility provider includes the provider below: `tcp;ofi_rxm`.
     pub providers: Vec<String>,
 }
 
 /// Providers requested by name, because a libfabric may list only its preferred providers.
 const REQUESTED_PROVIDERS: &[&str] = &["shm", "tcp;ofi_rxm", "tcp", "verbs;ofi_rxm", "cxi"];
 
-/// Time limit of a query. Some providers search several seconds for missing networks.
+/// Some providers search several seconds for missing networks.
 const QUERY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Queries a libfabric in a separate process. `program` is the `matchpoint` command, which calls [`answer`]
-/// for [`WORD`]. `providers` are folders of providers.
+/// for [`WORD`]. `providers` are folders.
 pub fn ask(program: &Path, library: &Path, providers: &[PathBuf]) -> Option<Fabric> {
     let mut command = Command::new(program);
     command.arg(WORD).arg(library).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -42,13 +40,13 @@ pub fn ask(program: &Path, library: &Path, providers: &[PathBuf]) -> Option<Fabr
     folders.extend(std::env::split_paths(&std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default()));
     folders.retain(|folder| !folder.as_os_str().is_empty());
     let path: OsString = std::env::join_paths(folders).ok()?;
-    parse(&stack::output_of(command.env("LD_LIBRARY_PATH", path), QUERY_TIMEOUT)?)
+    parse_answer(&stack::output_of(command.env("LD_LIBRARY_PATH", path), QUERY_TIMEOUT)?)
 }
 
-/// The hidden subcommand of `matchpoint` that calls [`answer`].
+/// Hidden subcommand of `matchpoint` for [`answer`].
 pub const WORD: &str = "ask-libfabric";
 
-fn parse(text: &str) -> Option<Fabric> {
+fn parse_answer(text: &str) -> Option<Fabric> {
     let mut lines = text.lines();
     let (major, minor) = lines.next()?.strip_prefix("version ")?.split_once('.')?;
     let version = (major.parse().ok()?, minor.parse().ok()?);
@@ -56,7 +54,7 @@ fn parse(text: &str) -> Option<Fabric> {
     Some(Fabric { version, providers })
 }
 
-/// The first fields of `struct fi_info` and its attributes, equal in all versions of libfabric.
+/// First fields of `struct fi_info` and its attributes, equal in all versions of libfabric.
 #[repr(C)]
 struct Info {
     next: *mut Info,
@@ -81,14 +79,14 @@ type GetInfo =
     unsafe extern "C" fn(u32, *const c_char, *const c_char, u64, *const Info, *mut *mut Info) -> c_int;
 type DupInfo = unsafe extern "C" fn(*const Info) -> *mut Info;
 
-/// Returns version and providers line by line, for [`ask`].
+/// Version and providers line by line, for [`ask`].
 ///
 /// # Errors
 /// The file cannot be loaded, or is not a libfabric.
 pub fn answer(library: &Path) -> Result<String, String> {
-    // SAFETY: the library's constructors may crash, so the query runs in a separate process.
+    // SAFETY: the library's constructors may crash, so this is a separate process.
     let loaded = unsafe { libloading::Library::new(library) }.map_err(|error| error.to_string())?;
-    // SAFETY: libfabric's functions have the declared types in every version of libfabric.
+    // SAFETY: the declared types are those of every libfabric.
     let (version, getinfo, dupinfo) = unsafe {
         let version = loaded.get::<unsafe extern "C" fn() -> u32>(b"fi_version\0");
         let getinfo = loaded.get::<GetInfo>(b"fi_getinfo\0");
@@ -116,8 +114,6 @@ pub fn answer(library: &Path) -> Result<String, String> {
     Ok(text)
 }
 
-/// Appends the providers that `fi_getinfo` finds.
-///
 /// # Safety
 /// `hints` must be null or complete.
 unsafe fn append_providers(getinfo: GetInfo, version: u32, hints: *const Info, text: &mut String) {
@@ -131,7 +127,7 @@ unsafe fn append_providers(getinfo: GetInfo, version: u32, hints: *const Info, t
         while let Some(info) = found.as_ref() {
             let name = info.fabric_attr.as_ref().map(|attr| attr.prov_name).filter(|name| !name.is_null());
             let line = name.map(|name| format!("provider {}", CStr::from_ptr(name).to_string_lossy()));
-            // libfabric returns one element per address of this host, so duplicates are skipped.
+            // libfabric returns one element per address of this host.
             if let Some(line) = line.filter(|line| text.lines().all(|known| known != line)) {
                 text.push_str(&line);
                 text.push('\n');
@@ -147,12 +143,12 @@ mod tests {
 
     #[test]
     fn answer_lines_are_parsed() {
-        let message = parse("version 2.5\nprovider tcp\nprovider tcp;ofi_rxm\n").unwrap();
+        let message = parse_answer("version 2.5\nprovider tcp\nprovider tcp;ofi_rxm\n").unwrap();
         assert_eq!(
             message,
             Fabric { version: (2, 5), providers: vec!["tcp".to_owned(), "tcp;ofi_rxm".to_owned()] }
         );
-        assert_eq!(parse("cannot load"), None);
+        assert_eq!(parse_answer("cannot load"), None);
     }
 
     #[test]

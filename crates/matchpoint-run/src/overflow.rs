@@ -1,6 +1,5 @@
-//! Overflow matching: a Matchpoint library above the MPI library of a job.
-//!
-//! The shim is compiled once for each MPI library, like the recorder. The sources of the shim are in `shim/`.
+//! Overflow matching: a Matchpoint library above the MPI library of a job. The shim (`shim/`) is compiled
+//! once for each MPI library, like the recorder.
 
 use std::env;
 use std::ffi::OsString;
@@ -28,15 +27,15 @@ const LIBRARY: Product = Product {
     standard_abi: Some(include_bytes!(concat!(env!("OUT_DIR"), "/standard-abi.so"))),
 };
 
-/// The limit of receives in the MPI library. Receives beyond the limit go to the engine.
+/// Receives beyond the limit go to the engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Limit {
-    /// Each process measures the limit beyond which the engine is faster.
+    /// Each process measures where the engine is faster.
     #[default]
     Measured,
     /// A fixed number of receives. With 0, all receives go to the engine.
     Receives(u64),
-    /// No limit: no receive goes to the engine.
+    /// No receive goes to the engine.
     None,
 }
 
@@ -54,7 +53,7 @@ impl Limit {
 #[derive(Debug)]
 pub struct Overflow {
     preload: Preload,
-    /// The limit of receives in the MPI library.
+    /// Receives in the MPI library.
     pub limit: Limit,
     /// Path of the shim on the hosts of the job.
     library: PathBuf,
@@ -65,18 +64,18 @@ pub struct Overflow {
 /// Settings of a job with overflow matching.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings<'a> {
-    /// Name of the engine: `hybrid`, `bins:n=7`.
+    /// `hybrid`, `bins:n=7`
     pub engine: &'a str,
     /// Limit of receives in the MPI library, see [`Limit`].
     pub limit: Limit,
-    /// True if processes without overflowed receives write no report.
+    /// Processes without overflowed receives write no report.
     pub quiet: bool,
-    /// The compiler of the MPI library, if the launcher has none.
+    /// Compiler of the MPI library, if the launcher has none.
     pub mpicc: Option<&'a Path>,
 }
 
 impl Overflow {
-    /// Prepares the shim for the MPI library of a command. `prepare` calls `compiles` before a compilation.
+    /// Prepares the shim for a command's MPI library. `compiles` is called before a compilation.
     ///
     /// # Errors
     /// The command is missing, its MPI library has neither compiler nor header, or the core was not built.
@@ -118,17 +117,17 @@ impl Overflow {
         Ok(Overflow { preload, limit: settings.limit, library, variables })
     }
 
-    /// Name and version of the MPI library: `MPICH 5.0.2`.
+    /// Name and version: `MPICH 5.0.2`.
     pub fn mpi(&self) -> &str {
         &self.preload.library.library
     }
 
-    /// Sets an additional environment variable.
+    /// Adds an environment variable.
     pub fn set(&mut self, variable: Variable) {
         self.variables.push(variable);
     }
 
-    /// Adds a library that the processes load before the shim: the recorder.
+    /// Loads the recorder before the shim.
     pub fn load_before(&mut self, library: PathBuf) {
         self.preload.load_before(library);
     }
@@ -141,7 +140,7 @@ impl Overflow {
         [vec![loaded], self.variables.clone()].concat()
     }
 
-    /// Returns the user's command, with the variables that load the shim.
+    /// The user's command with the shim.
     pub fn command(&self) -> Command {
         let pairs: Vec<(&'static str, OsString)> =
             self.variables.iter().map(|variable| (variable.name, OsString::from(&variable.value))).collect();

@@ -1,11 +1,11 @@
-//! Reports of the processes of a job: one file per process, replaced when an endpoint is opened or closed.
+//! Reports of a job's processes: one file per process, replaced when an endpoint is opened or closed.
 
 use std::fs;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-/// The report of one process.
+/// One process.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub struct Process {
@@ -17,55 +17,43 @@ pub struct Process {
     pub rank: Option<u64>,
     /// Version of libfabric, such as `2.5`.
     pub libfabric: String,
-    /// Reasons why the core provider matches the messages of some endpoints.
+    /// Why the core provider matches the messages of some endpoints.
     pub unmatched: Vec<String>,
     /// Endpoints with a Matchpoint engine.
     pub endpoints: Vec<Endpoint>,
-    /// Counts and settings of overflow matching. `None` if the libfabric provider wrote the report.
+    /// `None` in a report of the libfabric provider.
     pub overflow: Option<Overflow>,
 }
 
-/// Counts and settings of overflow matching in one process. The fields have the names in `shim/core.h`.
+/// Overflow matching in one process. `shim/core.h` documents the fields. `None` is no limit, or a time that
+/// was not measured.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default)]
+#[allow(missing_docs)]
 pub struct Overflow {
-    /// Number of receives posted by the program.
     pub receives: u64,
-    /// Number of receives that the engine matched or queued.
     pub overflowed: u64,
-    /// Number of overflowed receives that were later given back to the MPI library.
     pub given_back: u64,
-    /// Number of calls that gave receives back.
     pub give_backs: u64,
-    /// Number of messages taken from the unexpected queue of the MPI library.
     pub taken: u64,
-    /// Number of long unexpected queues that the shim detected.
     pub watches: u64,
-    /// Limit of receives with a source in the MPI library. `None` means no limit.
     pub limit_named: Option<u64>,
-    /// Limit of receives with `MPI_ANY_SOURCE` in the MPI library. `None` means no limit.
     pub limit_any: Option<u64>,
-    /// Largest receive that may stay in the engine during a call that may block, in bytes.
     pub eager_bytes: u64,
-    /// True if the program may send synchronously, so that all receives are given back before a call that may
-    /// block.
     pub synchronous: bool,
-    /// Cost of one entry in a search of the MPI library for a receive with a source. `None` if not measured.
     pub entry_named_ns: Option<f64>,
-    /// Cost of one entry in a search for a receive with `MPI_ANY_SOURCE`. `None` if not measured.
     pub entry_any_ns: Option<f64>,
-    /// Cost of a message that the engine matches. `None` if not measured.
     pub overflow_ns: Option<f64>,
 }
 
-/// Counts of an endpoint. The fields have the names in `tally.rs` of `matchpoint-process`.
+/// Counts of an endpoint, as in `tally.rs` of `matchpoint-process`.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 #[allow(missing_docs)]
 pub struct Endpoint {
     pub front_end: String,
     pub engine: String,
-    /// The engine of the job, if its table was full and `engine` replaced it.
+    /// The engine of the job, if another engine replaced it because its table was full.
     pub replaced: Option<String>,
     pub open: bool,
     pub elapsed_ns: u64,
@@ -93,48 +81,48 @@ pub struct Rank {
     pub host: String,
     /// The process id.
     pub pid: u64,
-    /// True if all endpoints are closed, so that the counts cover the whole run.
+    /// All endpoints are closed: the counts cover the whole run.
     pub complete: bool,
-    /// The longest time of an endpoint from its enabling to its close or last report.
+    /// Longest time of an endpoint from its enabling to its close or last report.
     pub elapsed_ns: u64,
     /// Time in the engine, estimated from sampled calls. `None` if too few calls were timed.
     pub matching_ns: Option<f64>,
-    /// Number of posted receives.
+    /// Posted receives.
     pub posts: u64,
-    /// Number of arrived messages.
+    /// Arrived messages.
     pub arrivals: u64,
-    /// Number of unexpected messages.
+    /// Unexpected messages.
     pub unexpected: u64,
-    /// Number of probes.
+    /// Probes.
     pub probes: u64,
-    /// Maximum length of the posted receive queue.
+    /// Maximum length of the posted queue.
     pub posted_max: u64,
-    /// Maximum length of the unexpected message queue.
+    /// Maximum length of the unexpected queue.
     pub unexpected_max: u64,
     /// Number of attempts that a plain list would need at most, in searches of arrivals.
     pub posted_sum: u64,
     /// Number of attempts that a plain list would need at most, in searches of posts.
     pub unexpected_sum: u64,
-    /// Largest memory of the engines, in bytes.
+    /// Largest memory of the engines.
     pub bytes_max: u64,
-    /// Number of receives without a match at the end.
+    /// Receives without a match at the end.
     pub posted_left: u64,
-    /// Number of messages without a match at the end.
+    /// Messages without a match at the end.
     pub unexpected_left: u64,
-    /// Counts and settings of overflow matching. `None` if the libfabric provider matched every message.
+    /// `None` if the libfabric provider matched every message.
     pub overflow: Option<Overflow>,
 }
 
-/// One call in `SAMPLE` calls is timed (`tally.rs` of `matchpoint-process`).
+/// One call in `SAMPLE` is timed (`tally.rs` of `matchpoint-process`).
 pub const SAMPLE: u64 = 64;
 
 impl Process {
-    /// Returns true if a Matchpoint engine matches the messages of an endpoint.
+    /// True if a Matchpoint engine matches an endpoint's messages.
     pub fn is_matched(&self) -> bool {
         !self.endpoints.is_empty()
     }
 
-    /// Returns true if an endpoint is open, according to the report.
+    /// True if an endpoint is open in the report.
     pub fn is_open(&self) -> bool {
         self.endpoints.iter().any(|endpoint| endpoint.open)
     }
@@ -177,7 +165,7 @@ impl Rank {
         self.posted_sum + self.unexpected_sum
     }
 
-    /// Number of searches: each post searches the unexpected queue, each arrival the posted queue.
+    /// Each post searches the unexpected queue, each arrival the posted queue.
     pub fn searches(&self) -> u64 {
         self.posts + self.arrivals
     }

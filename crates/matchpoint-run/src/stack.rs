@@ -1,5 +1,5 @@
-//! Search for the MPI library of a command, and for its libfabric, in files and in the launcher's version.
-//! The search runs no MPI program.
+//! Finds the MPI library of a command, and its libfabric, in files and in the launcher's version, without
+//! running an MPI program.
 
 use std::fmt::{self, Display};
 use std::fs;
@@ -14,14 +14,14 @@ use crate::error::RunError;
 use crate::loader;
 use crate::strings::Strings;
 
-/// Vendor of an MPI library. Only vendors with different settings are distinguished.
+/// Only vendors with different settings are distinguished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Vendor {
-    /// MPICH, and derived libraries with the same settings (Cray MPICH, MVAPICH from version 3 on).
+    /// MPICH and derived libraries with the same settings (Cray MPICH, MVAPICH from version 3 on).
     Mpich,
     /// Open MPI.
     OpenMpi,
-    /// Intel MPI: MPICH with Intel's libfabric.
+    /// MPICH with Intel's libfabric.
     Intel,
 }
 
@@ -35,19 +35,18 @@ impl Vendor {
         }
     }
 
-    /// Returns true if programs for one vendor's library run with the other vendor's library: MPICH and
-    /// derived libraries share an ABI.
-    fn compatible(self, other: Vendor) -> bool {
+    /// MPICH and derived libraries share an ABI.
+    fn has_same_abi(self, other: Vendor) -> bool {
         (self == Vendor::OpenMpi) == (other == Vendor::OpenMpi)
     }
 }
 
-/// A version such as `5.0.11`.
+/// `5.0.11`
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Version(pub String);
 
 impl Version {
-    /// Returns the major and the minor version. A part that does not parse is 0.
+    /// Major and minor. A part that does not parse is 0.
     pub fn numbers(&self) -> (u32, u32) {
         let mut parts = self.0.split('.').map(|part| part.parse().unwrap_or(0));
         (parts.next().unwrap_or(0), parts.next().unwrap_or(0))
@@ -69,11 +68,11 @@ pub struct Stack {
     pub version: Option<Version>,
     /// Path of the MPI library.
     pub library: PathBuf,
-    /// Path of the libfabric that the MPI library loads. `None` if not found.
+    /// Libfabric that the MPI library loads, if found.
     pub fabric: Option<PathBuf>,
-    /// MPICH's configured device (`ch4:ucx,ofi`), if the library file contains the device.
+    /// MPICH's configured device (`ch4:ucx,ofi`), if in the library file.
     pub device: Option<String>,
-    /// True if the launcher is from an MPI library, false if from a batch system.
+    /// The launcher is from an MPI library, not from a batch system.
     pub own_launcher: bool,
 }
 
@@ -90,7 +89,7 @@ impl Display for Stack {
 pub const ALTERNATIVE: &str = "omit --below to run above any MPI; --below needs MPICH (4.1 or later, built with \
                            --with-device=ch4:ofi), Open MPI (4.1 or later, with libfabric) or Intel MPI";
 
-/// Finds the MPI library of a command. `mpicc` is a compiler that the user chose.
+/// Finds the MPI library of a command. `mpicc` is the user's compiler.
 ///
 /// # Errors
 /// The command is missing, its MPI library is missing or unknown, or launcher and application have different
@@ -110,18 +109,19 @@ pub fn find(command: &[String], mpicc: Option<&Path>) -> Result<Stack, RunError>
         None if own_launcher => launcher.compilers(),
         None => Vec::new(),
     };
-    // Files next to the launcher of a batch system, or next to a shell, do not belong to an MPI library.
+    // Files next to a batch system's launcher, or next to a shell, belong to no MPI library.
     let around: &[PathBuf] = if own_launcher { &launcher.path } else { &[] };
-    // The application loads this library, unless the launcher changes the path.
-    let of_application = application.iter().flat_map(|path| loader::needs(path, &[]));
+    // Loaded by the application, unless the launcher changes the path.
+    let of_application = application.iter().flat_map(|path| loader::dependencies(path, &[]));
     let of_application: Vec<PathBuf> =
         of_application.filter(|(name, _)| is_mpi(name)).map(|(_, path)| path).collect();
     if let (Some((vendor, _)), Some(application), Some(library)) =
         (&launcher_identity, &application, of_application.first())
     {
-        let other = identify(library).map(|(other, ..)| other).filter(|other| !other.compatible(*vendor));
+        let other =
+            identify_library(library).map(|(other, ..)| other).filter(|other| !other.has_same_abi(*vendor));
         if let Some(other) = other {
-            return Err(mismatch(first, *vendor, application, other, library));
+            return Err(mismatch_error(first, *vendor, application, other, library));
         }
     }
     let candidates = of_application
@@ -129,17 +129,23 @@ pub fn find(command: &[String], mpicc: Option<&Path>) -> Result<Stack, RunError>
         .chain(compilers.iter().flat_map(|compiler| of_compiler(compiler)))
         .chain(around.iter().rev().flat_map(|path| libraries_near(path)));
     for library in candidates {
-        let Some((vendor, version, device)) = identify(&library) else { continue };
+        let Some((vendor, version, device)) = identify_library(&library) else { continue };
         if launcher_identity.as_ref().is_none_or(|(launcher, _)| *launcher == vendor) {
             let version = launcher_identity.and_then(|(_, version)| version).or(version);
             let fabric = fabric(vendor, &library);
             return Ok(Stack { vendor, version, library, fabric, device, own_launcher });
         }
     }
-    Err(unknown(first, launcher_identity.as_ref()))
+    Err(unknown_error(first, launcher_identity.as_ref()))
 }
 
-fn mismatch(launcher: &str, vendor: Vendor, application: &Path, other: Vendor, library: &Path) -> RunError {
+fn mismatch_error(
+    launcher: &str,
+    vendor: Vendor,
+    application: &Path,
+    other: Vendor,
+    library: &Path,
+) -> RunError {
     RunError(format!(
         "'{launcher}' starts jobs of {}, but '{}' is linked with {} ({})\nhint: use the launcher of its MPI",
         vendor.name(),
@@ -149,7 +155,7 @@ fn mismatch(launcher: &str, vendor: Vendor, application: &Path, other: Vendor, l
     ))
 }
 
-fn unknown(launcher: &str, launcher_identity: Option<&(Vendor, Option<Version>)>) -> RunError {
+fn unknown_error(launcher: &str, launcher_identity: Option<&(Vendor, Option<Version>)>) -> RunError {
     RunError(match launcher_identity {
         Some((vendor, _)) => format!(
             "'{launcher}' belongs to {}, but its library was not found\nhint: name its compiler with --mpicc, or \
@@ -167,7 +173,7 @@ fn is_mpi(name: &str) -> bool {
     ["libmpi.so", "libmpich.so", "libmpi_abi.so"].iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// Returns the libraries that a compiler links. The compiler prints its command line.
+/// The compiler prints its command line.
 fn of_compiler(compiler: &Path) -> Vec<PathBuf> {
     let output = Command::new(compiler).arg("-show").stdin(Stdio::null()).stderr(Stdio::null()).output();
     let Ok(output) = output else { return Vec::new() };
@@ -188,7 +194,7 @@ fn libraries_in(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// Identifies a library by its strings.
-fn identify(library: &Path) -> Option<(Vendor, Option<Version>, Option<String>)> {
+fn identify_library(library: &Path) -> Option<(Vendor, Option<Version>, Option<String>)> {
     let strings = Strings::of(library);
     let has = |what: &str| strings.iter().any(|text| text.contains(what));
     let vendor = match () {
@@ -204,7 +210,7 @@ fn identify(library: &Path) -> Option<(Vendor, Option<Version>, Option<String>)>
     Some((vendor, version, device))
 }
 
-/// Returns true if a text is a version: `5.0.11`, `4.2.0rc1`.
+/// `5.0.11`, `4.2.0rc1`
 fn is_version(text: &str) -> bool {
     let parts: Vec<&str> = text.split('.').collect();
     let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
@@ -217,17 +223,17 @@ fn fabric(vendor: Vendor, library: &Path) -> Option<PathBuf> {
     let library = library.canonicalize().unwrap_or_else(|_| library.to_owned());
     let folder = library.parent()?;
     let needed = |file: &Path| {
-        let all = loader::needs(file, &[folder.to_owned()]);
+        let all = loader::dependencies(file, &[folder.to_owned()]);
         all.into_iter().find(|(name, _)| name.starts_with("libfabric.so")).map(|(_, path)| path)
     };
     match vendor {
-        // Intel MPI opens libfabric by name, in folders that the package's script adds to the loader's path.
+        // Opened by name, in folders that the package's script adds to the loader's path.
         Vendor::Intel => {
             let places = [".", "../libfabric/lib", "../opt/mpi/libfabric/lib", "../../libfabric/lib"];
             places.iter().map(|place| folder.join(place).join("libfabric.so.1")).find(|path| path.is_file())
         }
         Vendor::Mpich => needed(&library),
-        // Open MPI or one of its plug-ins links libfabric.
+        // Linked by Open MPI or one of its plug-ins.
         Vendor::OpenMpi => needed(&library).or_else(|| plug_in(folder).and_then(|file| needed(&file))),
     }
 }
@@ -251,7 +257,7 @@ fn identify_launcher(launcher: &Path) -> Option<(Vendor, Option<Version>)> {
     parse(&text)
 }
 
-/// Returns the output of a command. Returns `None` if the command does not run, or exceeds the time limit.
+/// `None` if the command does not run, or exceeds the time limit.
 pub(crate) fn output_of(command: &mut Command, timeout: Duration) -> Option<String> {
     let mut child = command.spawn().ok()?;
     let mut stdout = child.stdout.take()?;

@@ -7,13 +7,12 @@ use object::Endianness;
 use object::elf::FileHeader64;
 use object::read::elf::{FileHeader, SectionHeader};
 
-/// Constants of a library, for a search of printable strings like the command `strings`. Empty if the file
-/// cannot be read.
+/// Constants of a library. Empty if the file cannot be read.
 pub(crate) struct Strings(Vec<u8>);
 
 impl Strings {
     pub(crate) fn of(path: &Path) -> Strings {
-        Strings(constants(path).unwrap_or_default())
+        Strings(read_constants(path).unwrap_or_default())
     }
 
     /// Iterates over the printable strings with at least four characters.
@@ -23,8 +22,8 @@ impl Strings {
     }
 }
 
-/// Returns the contents of the sections `.rodata` and `.data`, and of their parts.
-fn constants(path: &Path) -> Option<Vec<u8>> {
+/// The sections `.rodata` and `.data`, and their parts.
+fn read_constants(path: &Path) -> Option<Vec<u8>> {
     let file = fs::read(path).ok()?;
     let data = file.as_slice();
     let header = FileHeader64::<Endianness>::parse(data).ok()?;

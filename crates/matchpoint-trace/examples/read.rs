@@ -1,5 +1,5 @@
 //! Time to read a trace on one core: `cargo run --release -p matchpoint-trace --example read -- TRACE
-//! [PASSES]`. With a second path, the example first writes the trace to this path in Matchpoint's format.
+//! [PASSES]`. A second path first gets the trace in Matchpoint's format.
 
 use std::fs::{self, File};
 use std::io::BufWriter;

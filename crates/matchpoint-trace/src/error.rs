@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 pub struct TraceError {
     /// File or folder with the error.
     pub path: PathBuf,
-    /// Byte offset of the error in a binary file.
+    /// Offset in a binary file.
     pub offset: Option<u64>,
     /// Line of the error in a text file, from 1.
     pub line: Option<u64>,
     /// Problem that the reader found.
     pub problem: String,
-    /// Action for the user.
+    /// Advice for the user.
     pub advice: String,
 }
 
@@ -45,7 +45,7 @@ impl TraceError {
         self
     }
 
-    /// The error for a file that could not be opened or mapped.
+    /// A file could not be opened or mapped.
     pub fn io(path: &Path, error: &io::Error) -> Self {
         TraceError::new(path, error.to_string(), "check the path and its permissions")
     }

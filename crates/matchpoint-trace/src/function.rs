@@ -1,16 +1,16 @@
 //! MPI functions in traces: functions of MPI-5.0 that move data, create communicators or are frequent, and
-//! functions of older versions. All other functions are [`Function::Unknown`].
+//! functions of older versions. All others are [`Function::Unknown`].
 
 /// Class of a function, for statistics of calls.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Class {
-    /// Messages (MPI-4.1 §3 without completion, and §4).
+    /// MPI-4.1 §3 without completion, and §4.
     PointToPoint,
     /// `Wait*`, `Test*`, and other queries of requests.
     Completion,
-    /// Collective communication (§6, and the neighborhood collectives of §8).
+    /// §6, and the neighborhood collectives of §8.
     Collective,
-    /// One-sided communication (§12).
+    /// §12
     OneSided,
     /// Communicators, groups and topologies (§7, §8).
     Communicator,

@@ -1,7 +1,7 @@
 //! Readers of MPI traces: the calls of every rank, in recorded order.
 //!
 //! [`open`] recognizes the format of a path and returns a [`Trace`]. A [`RankReader`] of each rank fills one
-//! [`Call`] after another without allocating. Readers are independent of matching and engines.
+//! [`Call`] after another without allocating.
 
 pub mod call;
 pub mod dumpi;

@@ -2,30 +2,30 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Measurement of one pair of ranks, or medians of several measurements.
+/// Search cost of one pair of ranks, or medians of several.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct SearchCost {
-    /// Number of measured pairs of ranks.
+    /// Measured pairs of ranks.
     #[serde(default = "one")]
     pub pairs: u32,
     /// True if both ranks of a pair were on one host.
     pub same_host: bool,
     /// Lengths of the searched queues.
     pub lengths: Vec<u32>,
-    /// Cost in a queue of posted receives with a source.
+    /// Posted receives with a source.
     pub posted: Option<EntryCost>,
-    /// Cost in a queue of posted receives from any source.
+    /// Posted receives from any source.
     pub posted_any: Option<EntryCost>,
-    /// Cost in a queue of unexpected messages, searched by a receive with a source. `None` if the transport
-    /// does not buffer enough messages.
+    /// Unexpected messages, searched by a receive with a source. `None` if the transport does not buffer
+    /// enough messages.
     pub unexpected: Option<EntryCost>,
-    /// Cost in a queue of unexpected messages, searched by a receive from any source.
+    /// Unexpected messages, searched by a receive from any source.
     pub unexpected_any: Option<EntryCost>,
     /// Costs of bursts, ascending by number of messages; empty if not measured.
     #[serde(default)]
     pub bursts: Vec<BurstCost>,
-    /// Cost of a message without a search, while every rank sends a burst to the next rank, in nanoseconds.
-    /// The value is the mean of several bursts and of all pairs; 0 if not measured.
+    /// A message without a search, while every rank sends a burst to the next rank: mean of several bursts
+    /// and of all pairs; 0 if not measured.
     #[serde(default)]
     pub ring_message_ns: f64,
 }
@@ -64,12 +64,11 @@ impl SearchCost {
 /// Cost of an attempt.
 #[derive(Clone, PartialEq, Default, Debug, Serialize, Deserialize)]
 pub struct EntryCost {
-    /// Best case of an attempt by queue length, in nanoseconds: entries in sequence, warm caches. Noise may
-    /// make the value negative.
+    /// Best case by queue length: entries in sequence, warm caches. Noise may make the value negative.
     pub warm_ns: Vec<f64>,
-    /// Worst case of an attempt in the longest queue, in nanoseconds: entries in random order, used caches.
+    /// Worst case in the longest queue: entries in random order, used caches.
     pub cold_ns: f64,
-    /// Time of a call that searches an empty queue, in nanoseconds; 0 if not measured.
+    /// A call that searches an empty queue; 0 if not measured.
     #[serde(default)]
     pub empty_ns: f64,
 }
@@ -77,7 +76,7 @@ pub struct EntryCost {
 /// Cost of a message without a search in a burst.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct BurstCost {
-    /// Number of messages in the burst.
+    /// Messages in the burst.
     pub messages: u32,
     /// Time of the calls that wait for the burst, per message, in nanoseconds.
     pub message_ns: f64,
@@ -98,7 +97,7 @@ impl BurstCost {
     }
 }
 
-/// The lower median, because host load only adds time.
+/// The lower one, because host load only adds time.
 fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     values.get(values.len().saturating_sub(1) / 2).copied()

@@ -9,19 +9,19 @@ use crate::search::SearchCost;
 /// Properties of a trace, known before its streams are read.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Description {
-    /// Format of the trace and version: `DUMPI 13.0.0`.
+    /// Format with version: `DUMPI 13.0.0`.
     pub format: String,
-    /// Version string of the MPI library on one line; `None` if unknown.
+    /// Version string on one line, if known.
     pub library: Option<String>,
-    /// Component of the MPI library that matches messages; `None` if unknown.
+    /// Component of the library that matches messages, if known.
     pub transport: Option<String>,
-    /// Command line of the job; empty if unknown.
+    /// Command of the job; empty if unknown.
     pub command: Vec<String>,
     /// Start of the job, in RFC 3339 format.
     pub started: Option<String>,
     /// Path of the trace.
     pub path: PathBuf,
-    /// Size of `MPI_COMM_WORLD`, at least the number of streams.
+    /// Ranks of `MPI_COMM_WORLD`, at least the number of streams.
     pub ranks: u32,
     /// Ranks without a readable stream, or with a stream without calls.
     pub missing: Vec<Missing>,
@@ -32,13 +32,13 @@ pub struct Description {
     /// Number of calls that the tracer wrote but that the files no longer contain.
     pub calls_cut_off: u64,
     /// Ranks with an unknown number of missing last calls, ascending: the process died, or its file is
-    /// incomplete. Ranks in `missing` are excluded.
+    /// incomplete. Without ranks in `missing`.
     pub ended_early: Vec<u32>,
     /// Maximum error between the clocks of all ranks; `None` if each rank may have another clock.
     pub clock_error_ns: Option<u64>,
-    /// True if a receive from `MPI_PROC_NULL` may look like a receive from any source.
+    /// A receive from `MPI_PROC_NULL` may look like a receive from any source.
     pub null_looks_any: bool,
-    /// Limitations of the trace, as full sentences.
+    /// Limitations, as full sentences.
     pub notes: Vec<String>,
 }
 
@@ -47,7 +47,7 @@ pub struct Description {
 pub struct Missing {
     /// Rank in `MPI_COMM_WORLD`.
     pub rank: u32,
-    /// Reason why the rank has no stream.
+    /// The reason.
     pub why: String,
 }
 
@@ -56,7 +56,7 @@ pub struct Missing {
 pub struct Arrival {
     /// Time of the arrival in the clock of the rank's calls.
     pub at_ns: i64,
-    /// Rank of the sender in `MPI_COMM_WORLD`.
+    /// Sender in `MPI_COMM_WORLD`.
     pub from: u32,
     /// Tag of the message.
     pub tag: i32,
@@ -68,15 +68,15 @@ pub type Arrivals<'a> = Box<dyn Iterator<Item = Result<Arrival, TraceError>> + S
 /// Conversion of a process's ticks to nanoseconds in the clock of its calls.
 pub type Nanoseconds<'a> = Box<dyn FnMut(u64) -> i64 + 'a>;
 
-/// A trace. Several threads may read its ranks concurrently.
+/// Several threads may read the ranks concurrently.
 pub trait Trace: Send + Sync {
-    /// Properties of the trace.
+    /// The properties.
     fn description(&self) -> &Description;
 
     /// Ranks with a stream, ascending.
     fn present(&self) -> &[u32];
 
-    /// Opens the stream of a present rank. A stream may be opened several times.
+    /// The stream of a present rank, which may be opened several times.
     ///
     /// # Errors
     /// The file was removed or changed.
@@ -99,12 +99,12 @@ pub trait Trace: Send + Sync {
         Vec::new()
     }
 
-    /// Processes per processor at the most crowded host, at least 1; `None` if unknown.
+    /// Processes per processor at the most crowded host, at least 1, if known.
     fn crowding(&self) -> Option<f64> {
         None
     }
 
-    /// Conversion of a present rank's ticks to nanoseconds; `None` for a format without ticks.
+    /// Conversion of a present rank's ticks, for formats with ticks.
     fn nanoseconds(&self, rank: u32) -> Option<Nanoseconds<'_>> {
         let _ = rank;
         None
@@ -113,15 +113,14 @@ pub trait Trace: Send + Sync {
 
 /// Stream of one rank.
 pub trait RankReader: Send {
-    /// Reads the next call into `call`; false at the end. Overwrites `call`, but keeps the capacity of its
-    /// vectors.
+    /// False at the end. Overwrites `call`, but keeps the capacity of its vectors.
     ///
     /// # Errors
     /// The stream is damaged and cannot be read any further.
     fn read(&mut self, call: &mut Call) -> Result<bool, TraceError>;
 
-    /// Reads the next call. The reader may omit requests and completions of the `Wait*`, `Test*` and `Start*`
-    /// families.
+    /// As [`read`](Self::read), possibly without requests and completions of the `Wait*`, `Test*` and
+    /// `Start*` families.
     ///
     /// # Errors
     /// The errors of [`read`](Self::read).
@@ -129,6 +128,6 @@ pub trait RankReader: Send {
         self.read(call)
     }
 
-    /// Number of bytes read so far.
+    /// Bytes read.
     fn position(&self) -> u64;
 }

@@ -6,17 +6,16 @@
 //! entries  [ 64 of block 0 | 64 of … ]
 //! ```
 //!
-//! The newest entry is stored separately until the next push: a vector load waits about 5 ns for recent
-//! stores into the same bytes. A receive that matches at once never writes its key.
+//! The newest entry is stored separately until the next push, because a vector load waits about 5 ns for
+//! recent stores into the same bytes. A receive that matches at once never writes its key.
 //!
 //! Two adjacent blocks hold more than 32 entries together: a removal that breaks this invariant merges the
-//! blocks. A sparse last block is compacted before a new block is used. Compaction moves amortized at most
-//! one entry per push. At least one compared key in four belongs to an entry.
+//! blocks. A sparse last block is compacted before a new block is used. So at least one compared key in four
+//! belongs to an entry, and a push moves amortized at most one entry.
 //!
-//! A push is O(1) amortized. The first `front` elements of `order` are unused. If `order` is full and at
-//! least half of `order` is unused, the block numbers move to the beginning of `order`. If less is unused,
-//! the memory doubles. A ring buffer avoids these moves, but a search then has two parts: 3 to 13 % more
-//! instructions per post and arrival.
+//! The first `front` elements of `order` are unused. If `order` is full and at least half is unused, the
+//! block numbers move to its beginning; else its memory doubles. A ring buffer avoids these moves, but splits
+//! a search in two: 3 to 13 % more instructions per post and arrival.
 
 mod removal;
 mod search;
@@ -28,14 +27,14 @@ use crate::scan::LANES;
 
 pub(crate) use self::search::{Found, Pattern};
 
-/// Position of an entry: 64 × block number + slot.
+/// 64 × block number + slot.
 pub(crate) type SlotIndex = u32;
 
 const NEWEST: SlotIndex = u32::MAX;
 
 const NONE: u32 = u32::MAX;
 
-/// Two adjacent blocks with at most this number of entries are merged.
+/// Adjacent blocks with at most this many entries are merged.
 const SPARSE: u32 = LANES as u32 / 2;
 
 pub(crate) trait Keys<T, S>: Default {
@@ -47,20 +46,20 @@ pub(crate) trait Keys<T, S>: Default {
 struct Block<K> {
     keys: K,
     live: u64,
-    /// Number of set bits in `live`. Without `popcnt`, counting the bits takes a dozen instructions.
+    /// Set bits in `live`: without `popcnt`, counting takes a dozen instructions.
     count: u32,
-    /// The next free block, if this block is free.
+    /// The next free block, in a free block.
     vacant: u32,
 }
 
 pub(crate) struct Blocks<T, K> {
-    /// Block numbers from index `front` on, oldest first.
+    /// Order from index `front` on, oldest first.
     order: Vec<u32>,
     front: usize,
     blocks: Vec<Block<K>>,
     entries: Vec<T>,
     vacant: u32,
-    /// Number of entries in blocks; `newest` does not count.
+    /// Entries in blocks, without `newest`.
     stored: usize,
     newest: Option<T>,
 }
@@ -174,7 +173,7 @@ impl<T: Copy, K> Blocks<T, K> {
         Ok(())
     }
 
-    /// Returns a last block with a free slot at its end: the compacted `tail` or a new block.
+    /// A last block with a free slot at its end: the compacted `tail` or a new block.
     #[cold]
     fn make_space<S>(&mut self, scheme: &S, tail: u32, filler: T) -> Result<u32, Refused>
     where
@@ -209,12 +208,12 @@ impl<T: Copy, K> Blocks<T, K> {
         self.blocks.try_reserve(1).map_err(|_| Refused::Memory)?;
         self.entries.try_reserve(LANES).map_err(|_| Refused::Memory)?;
         self.blocks.push(Block { keys: K::default(), live: 0, count: 0, vacant: NONE });
-        // The values of unused slots are never read.
+        // Unused slots are never read.
         self.entries.resize(self.entries.len() + LANES, filler);
         Ok(block)
     }
 
-    /// Replaces an entry; the new entry keeps the age.
+    /// Keeps the age.
     pub(crate) fn replace<S>(&mut self, scheme: &S, place: SlotIndex, entry: T)
     where
         K: Keys<T, S>,

@@ -1,13 +1,13 @@
-//! State of an engine for each communicator, found by context id.
+//! State of an engine for each communicator, by context id.
 //!
-//! The first entry of a context opens the context: a peer may create the communicator earlier and send.
+//! The first entry opens a context: a peer may create the communicator earlier and send.
 
 use crate::engine::Refused;
 use crate::envelope::ContextId;
 
 pub(crate) struct Communicators<C> {
     sorted: Vec<(ContextId, C)>,
-    /// Index of the last communicator found; most searches look for the same communicator.
+    /// Index of the last communicator found, which most searches use.
     recent: usize,
 }
 
@@ -34,7 +34,7 @@ impl<C> Communicators<C> {
         found.map(|(_, kept)| kept)
     }
 
-    /// Like [`find`](Self::find); opens a missing communicator with `make`.
+    /// As [`find`](Self::find), but opens a missing communicator.
     #[inline]
     pub(crate) fn find_or_open(
         &mut self,
@@ -72,7 +72,7 @@ impl<C> Communicators<C> {
         Some(self.sorted.remove(at).1)
     }
 
-    /// Bytes allocated, including `inner` bytes of each communicator.
+    /// `inner` returns the bytes of a communicator.
     pub(crate) fn bytes(&self, inner: impl Fn(&C) -> u64) -> u64 {
         let held: u64 = self.sorted.iter().map(|(_, kept)| inner(kept)).sum();
         held + (self.sorted.capacity() * size_of::<(ContextId, C)>()) as u64

@@ -1,13 +1,13 @@
 //! Engines for concurrent calls of several threads, as under `MPI_THREAD_MULTIPLE` (MPI-4.1 §11.6).
 //!
 //! Calls are linearizable to the [contract](crate::engine) of one thread: each takes effect at one moment
-//! between its beginning and its end. The order of overlapping calls is not specified.
+//! between its beginning and its end.
 //!
 //! One rule is weaker. In a context without any-source receives, entries of different sources have no order,
-//! because no match depends on their order. In such a context, [`Concurrent::visit`] and the lists of
-//! [`Drained`] are sorted by source, then by age.
+//! because no match depends on it. There, [`Concurrent::visit`] and the lists of [`Drained`] are sorted by
+//! source, then by age.
 //!
-//! Some calls abort the process if an allocation fails, because these calls cannot return an error:
+//! Some calls cannot return an error and abort the process if an allocation fails:
 //!
 //! | call | allocation |
 //! |---|---|
@@ -19,8 +19,8 @@
 //! The messages of a batch arrive in order, each before its delivery. Calls of other threads may take effect
 //! between two messages.
 //!
-//! Engine names are `locked:engine=NAME` and `sharded:shards=16,engine=NAME`. All text after `engine=` is the
-//! name of the engine inside.
+//! Engine names are `locked:engine=NAME` and `sharded:shards=16,engine=NAME`. All text after `engine=` names
+//! the engine inside.
 
 mod locked;
 mod sharded;
@@ -36,17 +36,17 @@ use crate::envelope::{ContextId, Pair, Rank, Selector, Tag};
 use crate::footprint::Footprint;
 use crate::hints::Hints;
 
-/// An engine for concurrent calls. Methods correspond to those of [`Engine`]; see the [module](self).
+/// Methods correspond to those of [`Engine`]; see the [module](self).
 pub trait Concurrent: Send + Sync {
-    /// Posts an exact receive, like [`Engine::post_exact`].
+    /// As [`Engine::post_exact`].
     fn post_exact(&self, id: RecvId, pair: Pair, tag: Tag) -> Result<Option<MsgId>, Refused> {
         self.post_selector(id, &Selector::of(pair, tag.0, 0))
     }
 
-    /// Posts any receive, like [`Engine::post_selector`].
+    /// As [`Engine::post_selector`].
     fn post_selector(&self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused>;
 
-    /// Handles an arriving message, like [`Engine::arrive`].
+    /// As [`Engine::arrive`].
     fn arrive(&self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused>;
 
     /// [`post_selector`](Concurrent::post_selector) with the fields of a receive.
@@ -61,16 +61,15 @@ pub trait Concurrent: Send + Sync {
         self.arrive(message.id, message.envelope.pair(), message.envelope.tag)
     }
 
-    /// Handles a batch of messages, like [`Engine::arrive_batch`]. The default calls
-    /// [`arrive`](Concurrent::arrive) for each message in turn.
+    /// As [`Engine::arrive_batch`]. The default calls [`arrive`](Concurrent::arrive) for each message in turn.
     fn arrive_batch(&self, messages: &[Message], out: &mut Vec<Option<RecvId>>) -> Result<(), Refused> {
         arrive_each(messages, out, |_, _| (), |message| self.arrive_message(message))
     }
 
-    /// Handles a batch, like [`Engine::deliver_batch`]. `deliver` must neither call this engine nor wait for
-    /// a thread that calls the engine: such a call may wait for the end of the batch. After a panic in
-    /// `deliver`, `deliver_batch` panics, and other threads can still use the engine. The engine inside
-    /// determines which later messages of the batch have arrived.
+    /// As [`Engine::deliver_batch`]. `deliver` must neither call this engine nor wait for a thread that calls
+    /// it: such a call may wait for the end of the batch. After a panic in `deliver`, `deliver_batch` panics,
+    /// and other threads can still use the engine. The engine inside determines which later messages have
+    /// arrived.
     fn deliver_batch(
         &self,
         messages: &[Message],
@@ -80,49 +79,49 @@ pub trait Concurrent: Send + Sync {
         arrive_each(messages, out, deliver, |message| self.arrive_message(message))
     }
 
-    /// Finds a message, like [`Engine::probe`]. Another thread may take the message before this call returns.
+    /// As [`Engine::probe`]. Another thread may take the message before this call returns.
     fn probe(&self, selector: &Selector) -> Option<MsgId>;
 
-    /// Removes and returns a message, like [`Engine::matched_probe`]. Only one thread gets the message.
+    /// As [`Engine::matched_probe`]. Only one thread gets the message.
     fn matched_probe(&self, selector: &Selector) -> Option<MsgId>;
 
-    /// Withdraws a receive, like [`Engine::cancel`].
+    /// As [`Engine::cancel`].
     fn cancel(&self, receive: &Receive) -> bool;
 
-    /// Withdraws a message, like [`Engine::retract`].
+    /// As [`Engine::retract`].
     fn retract(&self, message: &Message) -> bool;
 
-    /// Sets the source of a message, like [`Engine::readdress`]. The message gets its source and its match at
-    /// one moment, without an outer lock. [`Unchanged`](Readdressed::Unchanged) may be returned before
-    /// another thread returns from the call that took the message.
+    /// As [`Engine::readdress`]. The message gets its source and its match at one moment, without an outer lock.
+    /// [`Unchanged`](Readdressed::Unchanged) may be returned before another thread returns from the call that
+    /// took the message.
     fn readdress(&self, message: &Message, source: Rank) -> Result<Readdressed, Refused>;
 
-    /// Replaces the assertions on a context, like [`Engine::set_hints`].
+    /// As [`Engine::set_hints`].
     fn set_hints(&self, context: ContextId, hints: Hints) -> Result<(), Refused>;
 
-    /// Removes all entries of a context, like [`Engine::close`].
+    /// As [`Engine::close`].
     fn close(&self, context: ContextId, drained: &mut Drained);
 
-    /// Handles a failed process, like [`Engine::fail_source`].
+    /// As [`Engine::fail_source`].
     fn fail_source(&self, context: ContextId, source: Rank, drained: &mut Drained);
 
-    /// Visits all entries of a queue at one moment, like [`Engine::visit`]. `each` must not call this engine.
+    /// As [`Engine::visit`], at one moment. `each` must not call this engine.
     fn visit(&self, queue: Queue, each: &mut dyn FnMut(Entry));
 
-    /// Number of posted receives; exact without concurrent calls.
+    /// Exact without concurrent calls.
     fn posted_len(&self) -> usize;
 
-    /// Number of unexpected messages; exact without concurrent calls.
+    /// Exact without concurrent calls.
     fn unexpected_len(&self) -> usize;
 
-    /// Name of the first fallback engine in use, see [`Engine::substitute`].
+    /// [`Engine::substitute`] of the first engine with a fallback in use.
     fn substitute(&self) -> Option<String>;
 
-    /// Memory of the engine, locks included; see [`Engine::footprint`].
+    /// As [`Engine::footprint`], locks included.
     fn footprint(&self) -> Footprint;
 }
 
-/// Forms of the engine names for [`create`], each with a description.
+/// Forms of the names for [`create`], each with a description.
 pub const KINDS: [(&str, &str); 2] = [
     ("locked:engine=NAME", "one engine, one lock"),
     (

@@ -1,13 +1,12 @@
 //! Search effort: entries examined, MPI_T's *match attempts*.
 //!
-//! The counter type is a generic parameter of every engine, so counting costs nothing in engines without
-//! counters.
+//! The counter is a generic parameter of every engine, so engines without counters pay nothing.
 
 use crate::entry::Queue;
 
-/// Counts the entries that an engine examines. `()` discards the counts; [`Attempts`] sums the counts.
+/// Counts examined entries. `()` discards the counts; [`Attempts`] sums them.
 pub trait Effort: Default + Send + 'static {
-    /// Adds `entries`, a number of compared entries of `queue`.
+    /// Adds compared entries of `queue`.
     fn examined(&mut self, queue: Queue, entries: u64);
 
     /// The counts so far.
@@ -21,12 +20,12 @@ impl Effort for () {
     fn examined(&mut self, _: Queue, _: u64) {}
 }
 
-/// Entries examined in each queue by posts, arrivals and probes.
+/// Entries examined by posts, arrivals and probes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Attempts {
-    /// Entries of the posted queue: MPICH's `posted_recvq_match_attempts`.
+    /// MPICH's `posted_recvq_match_attempts`.
     pub posted: u64,
-    /// Entries of the unexpected queue: MPICH's `unexpected_recvq_match_attempts`.
+    /// MPICH's `unexpected_recvq_match_attempts`.
     pub unexpected: u64,
 }
 

@@ -2,36 +2,36 @@
 
 use crate::envelope::{ContextId, Envelope, Selector};
 
-/// Id of a receive, chosen by the caller. Two queued receives never have the same id.
+/// Id of a receive, chosen by the caller, unique among queued receives.
 ///
-/// A caller that reuses slots of a table adds a generation ([`RecvId::new`]). So a stale
-/// [`Engine::cancel`](crate::Engine::cancel) finds no receive.
+/// A caller that reuses slots of a table adds a generation ([`RecvId::new`]): a stale
+/// [`Engine::cancel`](crate::Engine::cancel) then finds no receive.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct RecvId(pub u64);
 
-/// Id of a message, chosen by the caller. Two queued messages never have the same id.
+/// Id of a message, chosen by the caller, unique among queued messages.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct MsgId(pub u64);
 
 impl RecvId {
-    /// The id of slot `index` in the caller's table, used for the `generation`th time.
+    /// Slot `index` of the caller's table, used for the `generation`th time.
     pub fn new(index: u32, generation: u32) -> Self {
         RecvId(u64::from(generation) << 32 | u64::from(index))
     }
 
-    /// The index of the slot in the caller's table.
+    /// The slot of the caller's table.
     pub fn index(self) -> u32 {
         self.0 as u32
     }
 }
 
 impl MsgId {
-    /// The id of slot `index` in the caller's table, used for the `generation`th time.
+    /// Slot `index` of the caller's table, used for the `generation`th time.
     pub fn new(index: u32, generation: u32) -> Self {
         MsgId(u64::from(generation) << 32 | u64::from(index))
     }
 
-    /// The index of the slot in the caller's table.
+    /// The slot of the caller's table.
     pub fn index(self) -> u32 {
         self.0 as u32
     }
@@ -41,14 +41,14 @@ impl MsgId {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub struct Receive {
-    /// The id of the receive.
+    /// The id.
     pub id: RecvId,
-    /// The context, source and tag of the receive, with wildcards.
+    /// Context, source and tag, with wildcards.
     pub selector: Selector,
 }
 
 impl Receive {
-    /// A receive with this id and selector.
+    /// The receive.
     #[inline]
     pub fn new(id: RecvId, selector: Selector) -> Self {
         Receive { id, selector }
@@ -59,14 +59,14 @@ impl Receive {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub struct Message {
-    /// The id of the message.
+    /// The id.
     pub id: MsgId,
-    /// The envelope of the message.
+    /// The envelope.
     pub envelope: Envelope,
 }
 
 impl Message {
-    /// A message with this id and envelope.
+    /// The message.
     #[inline]
     pub fn new(id: MsgId, envelope: Envelope) -> Self {
         Message { id, envelope }
@@ -115,7 +115,7 @@ pub enum Entry {
 }
 
 impl Entry {
-    /// The context of the entry.
+    /// The context.
     pub fn context(&self) -> ContextId {
         match self {
             Entry::Receive(receive) => receive.selector.context(),

@@ -3,20 +3,18 @@
 use std::convert::Infallible;
 use std::fmt::{self, Debug, Display};
 
-/// Number of a communicator's context (MPI-4.1 §3.2.3).
-///
-/// Context ids are local to a process, and may be reused after [`Engine::close`](crate::Engine::close).
+/// Number of a communicator's context (MPI-4.1 §3.2.3), local to a process. May be reused after
+/// [`Engine::close`](crate::Engine::close).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct ContextId(pub u32);
 
-/// Sender of a message: a rank in the communicator. A caller with 64-bit addresses assigns a number to each
-/// address.
+/// Sender of a message: a rank in the communicator, or a number for a 64-bit address.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Rank(pub u32);
 
 impl Rank {
     /// Unknown source (libfabric's `FI_ADDR_UNSPEC`). Until [`Engine::readdress`](crate::Engine::readdress)
-    /// sets the source, a message with unknown source matches only any-source receives.
+    /// sets it, the message matches only any-source receives.
     pub const UNKNOWN: Rank = Rank(u32::MAX);
 }
 
@@ -28,35 +26,35 @@ pub struct Pair(pub u64);
 const SOURCE: u64 = 0xFFFF_FFFF;
 
 impl Pair {
-    /// Combines the context in the upper half and the source in the lower half.
+    /// The context is in the upper half, the source in the lower.
     #[inline(always)]
     pub fn new(context: ContextId, source: Rank) -> Self {
         Pair(u64::from(context.0) << 32 | u64::from(source.0))
     }
 
-    /// The context of the pair.
+    /// The context.
     #[inline(always)]
     pub fn context(self) -> ContextId {
         ContextId((self.0 >> 32) as u32)
     }
 
-    /// The source of the pair.
+    /// The source.
     #[inline(always)]
     pub fn source(self) -> Rank {
         Rank(self.0 as u32)
     }
 }
 
-/// The tag of a message. MPI's tags are non-negative `int`s; tags of libfabric and Portals have 64 bits.
+/// MPI's tags are non-negative `int`s; tags of libfabric and Portals have 64 bits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Tag(pub u64);
 
 /// A 64-bit tag with an ignore mask (libfabric, Portals).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct TagMask {
-    /// Value of the compared bits.
+    /// The compared bits.
     pub value: Tag,
-    /// Bits that are not compared.
+    /// The bits that are not compared.
     pub ignore: u64,
 }
 
@@ -77,26 +75,26 @@ impl Field for Tag {
 /// Selection of one field of the envelope.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wild<T: Field> {
-    /// Wildcard: `MPI_ANY_SOURCE`, `MPI_ANY_TAG`.
+    /// `MPI_ANY_SOURCE`, `MPI_ANY_TAG`.
     Any,
-    /// The field must have this value.
+    /// This value.
     Is(T),
-    /// The field must have this value in the compared bits.
+    /// This value in the compared bits.
     Masked(T::Mask),
 }
 
 /// Context, source and tag of a message.
 ///
-/// The tag is between context and source. If context and source were adjacent, the compiler would load both
-/// fields with one load after two stores, which delays the processor.
+/// The tag is between context and source: if these were adjacent, the compiler would load both with one load
+/// after two stores, which delays the processor.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(C)]
 pub struct Envelope {
-    /// The communicator's context.
+    /// The context.
     pub context: ContextId,
-    /// The tag of the message.
+    /// The tag.
     pub tag: Tag,
-    /// The source of the message, or [`Rank::UNKNOWN`].
+    /// The source, or [`Rank::UNKNOWN`].
     pub source: Rank,
 }
 
@@ -112,7 +110,7 @@ impl Envelope {
         Envelope { context: pair.context(), source: pair.source(), tag }
     }
 
-    /// The context and source of the message.
+    /// Context and source.
     #[inline(always)]
     pub fn pair(&self) -> Pair {
         Pair::new(self.context, self.source)
@@ -121,14 +119,14 @@ impl Envelope {
 
 /// Context, source and tag of a receive or probe, with wildcards.
 ///
-/// The fields are stored such that every match takes two comparisons, with or without wildcards.
-/// [`Selector::source`] and [`Selector::tag`] return the fields as [`Wild`].
+/// A match takes two comparisons, with or without wildcards. [`Selector::source`] and [`Selector::tag`]
+/// return the fields as [`Wild`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Selector {
-    /// The tag, with zeros in the bits of `ignore`.
+    /// Zeros in the bits of `ignore`.
     tag: u64,
     ignore: u64,
-    /// The context and source, with ones in the bits of `any`.
+    /// Ones in the bits of `any`.
     pair: u64,
     /// [`SOURCE`] for any source, else 0.
     any: u64,
@@ -150,14 +148,14 @@ impl Selector {
         Selector::of(Pair::new(context, source), tag, ignore)
     }
 
-    /// A selector of three words. A source of [`Rank::UNKNOWN`] is any source. `ignore` masks tag bits.
+    /// A selector of three words. [`Rank::UNKNOWN`] is any source. `ignore` masks tag bits.
     #[inline(always)]
     pub fn of(pair: Pair, tag: u64, ignore: u64) -> Self {
         let any = if pair.source() == Rank::UNKNOWN { SOURCE } else { 0 };
         Selector { tag: tag & !ignore, ignore, pair: pair.0, any }
     }
 
-    /// The selector that accepts only messages with this envelope.
+    /// Accepts only messages with this envelope.
     #[inline]
     pub fn exactly(envelope: &Envelope) -> Self {
         Selector::of(envelope.pair(), envelope.tag.0, 0)
@@ -169,7 +167,7 @@ impl Selector {
         self.pair().context()
     }
 
-    /// The context and source; the source is [`Rank::UNKNOWN`] for any source.
+    /// The source is [`Rank::UNKNOWN`] for any source.
     #[inline(always)]
     pub fn pair(&self) -> Pair {
         Pair(self.pair)
@@ -181,19 +179,19 @@ impl Selector {
         (self.tag, self.ignore)
     }
 
-    /// True if the selector has no wildcard.
+    /// True without a wildcard.
     #[inline(always)]
     pub fn is_exact(&self) -> bool {
         self.any | self.ignore == 0
     }
 
-    /// The source or its wildcard.
+    /// The source.
     #[inline]
     pub fn source(&self) -> Wild<Rank> {
         if self.any != 0 { Wild::Any } else { Wild::Is(self.pair().source()) }
     }
 
-    /// The tag or its wildcard. A mask of 0 is returned as `Is`, a mask of all bits as `Any`.
+    /// The tag. A mask of 0 is returned as `Is`, a mask of all bits as `Any`.
     #[inline]
     pub fn tag(&self) -> Wild<Tag> {
         match self.ignore {
@@ -203,7 +201,7 @@ impl Selector {
         }
     }
 
-    /// The only envelope that matches, if the selector has no wildcard.
+    /// The only envelope that matches, without a wildcard.
     #[inline]
     pub fn exact(&self) -> Option<Envelope> {
         self.is_exact().then_some(Envelope::of(self.pair(), Tag(self.tag)))

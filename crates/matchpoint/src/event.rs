@@ -23,51 +23,51 @@ use crate::engine::{Drained, Engine, Message, MsgId, Readdressed, Receive, RecvI
 use crate::envelope::{ContextId, Rank, Selector};
 use crate::hints::Hints;
 
-/// A call of a method of [`Engine`] that changes or searches a queue.
+/// A call of [`Engine`] that changes or searches a queue.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Event {
-    /// A call of [`Engine::post_exact`] or [`Engine::post_selector`].
+    /// [`Engine::post_exact`] or [`Engine::post_selector`]
     Post(Receive),
-    /// A call of [`Engine::arrive`].
+    /// [`Engine::arrive`]
     Arrive(Message),
-    /// A call of [`Engine::probe`].
+    /// [`Engine::probe`]
     Probe(Selector),
-    /// A call of [`Engine::matched_probe`].
+    /// [`Engine::matched_probe`]
     MatchedProbe(Selector),
-    /// A call of [`Engine::cancel`].
+    /// [`Engine::cancel`]
     Cancel(Receive),
-    /// A call of [`Engine::retract`].
+    /// [`Engine::retract`]
     Retract(Message),
-    /// A call of [`Engine::readdress`].
+    /// [`Engine::readdress`]
     Readdress(Message, Rank),
-    /// A call of [`Engine::set_hints`].
+    /// [`Engine::set_hints`]
     SetHints(ContextId, Hints),
-    /// A call of [`Engine::close`].
+    /// [`Engine::close`]
     Close(ContextId),
-    /// A call of [`Engine::fail_source`].
+    /// [`Engine::fail_source`]
     FailSource(ContextId, Rank),
-    /// A call of [`Engine::arrive_batch`].
+    /// [`Engine::arrive_batch`]
     ArriveBatch(Vec<Message>),
 }
 
-/// Result of an event's call.
+/// Result of an event.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Outcome {
-    /// Result of [`Event::Post`].
+    /// [`Event::Post`]
     Posted(Result<Option<MsgId>, Refused>),
-    /// Result of [`Event::Arrive`].
+    /// [`Event::Arrive`]
     Arrived(Result<Option<RecvId>, Refused>),
-    /// Result of [`Event::Probe`] and [`Event::MatchedProbe`].
+    /// [`Event::Probe`] and [`Event::MatchedProbe`]
     Found(Option<MsgId>),
-    /// Result of [`Event::Cancel`] and [`Event::Retract`].
+    /// [`Event::Cancel`] and [`Event::Retract`]
     Done(bool),
-    /// Result of [`Event::Readdress`].
+    /// [`Event::Readdress`]
     Readdressed(Result<Readdressed, Refused>),
-    /// Result of [`Event::SetHints`].
+    /// [`Event::SetHints`]
     Hinted(Result<(), Refused>),
-    /// Result of [`Event::Close`] and [`Event::FailSource`].
+    /// [`Event::Close`] and [`Event::FailSource`]
     Drained(Drained),
-    /// Result of [`Event::ArriveBatch`]: one result for each message before a refused message, and the error.
+    /// [`Event::ArriveBatch`]: a result for each message before a refused message, and the error.
     ArrivedBatch(Vec<Option<RecvId>>, Result<(), Refused>),
 }
 
@@ -96,13 +96,13 @@ macro_rules! outcome {
 }
 
 impl Event {
-    /// Makes the recorded call on `engine`.
+    /// Makes the call.
     #[inline]
     pub fn play(&self, engine: &mut dyn Engine) -> Outcome {
         outcome!(self, engine)
     }
 
-    /// Makes the recorded call on an engine that several threads use.
+    /// Makes the call on an engine that several threads use.
     pub fn play_concurrently(&self, engine: &dyn Concurrent) -> Outcome {
         outcome!(self, engine)
     }

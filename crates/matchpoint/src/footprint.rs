@@ -1,9 +1,9 @@
 //! Memory of an engine.
 
-/// Allocated bytes of an engine, including the engine value.
+/// Allocated bytes, including the engine value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Footprint {
-    /// Bytes that depend neither on entries nor on peers.
+    /// Independent of entries and peers.
     pub fixed_bytes: u64,
     /// Bytes for peers, summed over communicators.
     pub peers_bytes: u64,

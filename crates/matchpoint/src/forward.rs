@@ -1,4 +1,4 @@
-//! Macro for methods that forward a call of the contract. One table has all signatures.
+//! Methods that forward a call of the contract. One table has all signatures.
 
 /// Implements the named methods of an `impl Engine` or `impl Concurrent`:
 ///

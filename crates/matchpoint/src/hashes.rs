@@ -2,16 +2,15 @@
 
 use crate::envelope::Envelope;
 
-/// Hash values of (source, tag), of the source and of the tag, for indexes of receives.
-///
-/// The hash values exclude the context, because each communicator has separate indexes.
+/// Hash values of (source, tag), of the source and of the tag, for indexes of receives. Without the context,
+/// because each communicator has separate indexes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Hashes(u64);
 
 pub(crate) const BITS: u32 = 21;
 
 impl Hashes {
-    /// Hashes `envelope` without its context. The hash takes two multiplications.
+    /// Two multiplications.
     #[inline]
     pub(crate) fn of(envelope: &Envelope) -> Self {
         // Multiply-shift (Dietzfelbinger et al. 1997): the upper bits of a sum of products with odd

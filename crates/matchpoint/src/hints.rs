@@ -3,39 +3,38 @@
 use crate::entry::Refused;
 use crate::envelope::{ContextId, Selector, Wild};
 
-/// Assertions on a context: MPI-4.1's info keys (§7.4.4) and an additional one. If all assertions are false,
-/// MPI's full semantics apply.
+/// Assertions on a context: MPI-4.1's info keys (§7.4.4) and an additional one. The default is MPI's full
+/// semantics.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Hints {
     /// `mpi_assert_no_any_source`: no receive or probe uses any source.
     pub no_any_source: bool,
     /// `mpi_assert_no_any_tag`: no receive or probe uses any tag or an ignore mask.
     pub no_any_tag: bool,
-    /// `mpi_assert_exact_length`: buffers have the exact length of the message. This assertion does not
-    /// affect matching.
+    /// `mpi_assert_exact_length`: buffers have the length of the message, which does not affect matching.
     pub exact_length: bool,
-    /// `mpi_assert_allow_overtaking`: messages may match in any order ([`Order::None`]).
+    /// `mpi_assert_allow_overtaking`: messages match in any order ([`Order::None`]).
     pub allow_overtaking: bool,
-    /// Every receive is posted before its message arrives, so an unexpected message is refused. MPI has no
-    /// such assertion.
+    /// Every receive is posted before its message arrives: an unexpected message is refused. MPI has no such
+    /// assertion.
     pub no_unexpected: bool,
 }
 
-/// Order in which messages and receives match. The order determines the matching rules that apply.
+/// Order in which messages and receives match.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub enum Order {
-    /// The oldest match of all sources. Default of engines.
+    /// The oldest match of all sources; the default.
     #[default]
     Total,
     /// Messages take receives in posted order. A receive takes the oldest matching message of any one source
-    /// (MPI's minimum, §3.5). All messages with unknown source count as one source.
+    /// (MPI's minimum, §3.5). Messages with unknown source count as one source.
     PerSource,
     /// A receive may take any matching message ([`Hints::allow_overtaking`]).
     None,
 }
 
 impl Hints {
-    /// The assertions that `self` or `other` makes.
+    /// The assertions of both.
     #[must_use]
     pub fn and(self, other: Hints) -> Hints {
         Hints {
@@ -63,12 +62,12 @@ impl Hints {
     }
 }
 
-/// Assertions by context. Most programs make no assertion; the test for an empty table is one comparison.
+/// Most programs make no assertion: the test for an empty table is one comparison.
 #[derive(Clone, Debug, Default)]
 pub struct HintTable(Vec<(ContextId, Hints)>);
 
 impl HintTable {
-    /// The assertions on `context`. O(log contexts with assertions).
+    /// O(log contexts with assertions).
     #[inline]
     pub fn get(&self, context: ContextId) -> Hints {
         if self.0.is_empty() { Hints::default() } else { self.find(context) }
@@ -122,7 +121,7 @@ impl HintTable {
         Ok(())
     }
 
-    /// Reserves memory for one more context, so that the next [`set`](HintTable::set) succeeds.
+    /// Reserves memory for one more context, for the next [`set`](HintTable::set).
     ///
     /// # Errors
     /// [`Refused::Memory`].

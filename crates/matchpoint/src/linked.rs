@@ -1,4 +1,4 @@
-//! Linked queues with 32-bit links, in one allocation. Engines with many short queues use linked queues.
+//! Linked queues with 32-bit links in one allocation, for engines with many short queues.
 //!
 //! ```text
 //! slots     [ a | b | c | d | – ]      one Vec, grown by try_reserve, never shrunk
@@ -6,8 +6,8 @@
 //! queue 1   head → b → d               so an empty queue takes 4 bytes
 //! ```
 //!
-//! An entry may be in `L` queues at once, for example in the queue of a hash bin and in the queue of all
-//! arrivals. Push, unlink and removal are O(1).
+//! An entry may be in `L` queues, for example of a hash bin and of all arrivals. Push, unlink and removal are
+//! O(1).
 
 mod front_removal;
 mod shared;
@@ -18,13 +18,13 @@ use crate::engine::Refused;
 
 pub(crate) type SlotIndex = u32;
 
-/// Marks the end of a queue: no entry.
+/// The end of a queue.
 pub(crate) const NIL: SlotIndex = u32::MAX;
 
-/// Value of `prev` in the first pair of links of a free slot.
+/// `prev` in the first pair of links of a free slot.
 const VACANT: SlotIndex = u32::MAX - 1;
 
-/// A receive or a message, and its number in the order of posts or arrivals.
+/// An entry, and its number in the order of posts or arrivals.
 #[derive(Clone, Copy)]
 pub(crate) struct Aged<T> {
     pub(crate) value: T,
@@ -37,15 +37,15 @@ struct Links {
     next: SlotIndex,
 }
 
-/// An entry and its links, aligned to one cache line. An unaligned receive takes 56 bytes and crosses cache
-/// lines: 4 ns more per post and arrival.
+/// Aligned to one cache line: an unaligned receive takes 56 bytes and crosses cache lines, 4 ns more per post
+/// and arrival.
 #[repr(align(64))]
 struct Slot<T, const L: usize> {
     value: T,
     links: [Links; L],
 }
 
-/// The entries of all queues. A free slot keeps its last value, and `next` links to another free slot.
+/// A free slot keeps its last value, and `next` links to another free slot.
 pub(crate) struct Slab<T, const L: usize> {
     slots: Vec<Slot<T, L>>,
     vacant: SlotIndex,
@@ -73,8 +73,6 @@ impl<T: Copy, const L: usize> Slab<T, L> {
         (self.slots.capacity() * size_of::<Slot<T, L>>()) as u64
     }
 
-    /// Reserves memory for `more` entries.
-    ///
     /// # Errors
     /// [`Refused::Memory`].
     pub(crate) fn reserve(&mut self, more: usize) -> Result<(), Refused> {
@@ -117,7 +115,7 @@ impl<T: Copy, const L: usize> Slab<T, L> {
         slot.value
     }
 
-    /// Frees all slots and keeps the memory. The caller must discard all queues of this slab.
+    /// Keeps the memory. The caller must discard all queues of this slab.
     pub(crate) fn clear(&mut self) {
         self.slots.clear();
         self.vacant = NIL;
@@ -152,7 +150,7 @@ impl<T: Copy, const L: usize> Slab<T, L> {
     }
 }
 
-/// A queue of entries, oldest first. Links `W` of the entries connect the entries.
+/// Oldest first, connected by links `W`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LinkedQueue<const W: usize = 0> {
     head: SlotIndex,
@@ -171,7 +169,7 @@ impl<const W: usize> LinkedQueue<W> {
         self.head
     }
 
-    /// Appends an entry that is in no other queue with links `W`.
+    /// The entry is in no other queue with links `W`.
     #[inline]
     pub(crate) fn push<T, const L: usize>(&mut self, slab: &mut Slab<T, L>, at: SlotIndex) {
         if self.head == NIL {
@@ -190,8 +188,7 @@ impl<const W: usize> LinkedQueue<W> {
         if after == NIL {
             return self.push(slab, at);
         }
-        // The previous entry, or the tail of the queue if `after` is the head; in that case `at` becomes the
-        // head.
+        // The tail if `after` is the head; then `at` becomes the head.
         let prev = std::mem::replace(&mut slab.slots[after as usize].links[W].prev, at);
         slab.slots[at as usize].links[W] = Links { prev, next: after };
         if after == self.head {
@@ -201,7 +198,7 @@ impl<const W: usize> LinkedQueue<W> {
         }
     }
 
-    /// Removes an entry from the queue; the slab keeps the entry.
+    /// The slab keeps the entry.
     #[inline]
     pub(crate) fn unlink<T, const L: usize>(&mut self, slab: &mut Slab<T, L>, at: SlotIndex) {
         let Links { prev, next } = slab.slots[at as usize].links[W];
@@ -210,15 +207,14 @@ impl<const W: usize> LinkedQueue<W> {
         } else {
             slab.slots[prev as usize].links[W].next = next;
         }
-        // `prev` of the next entry changes; if the tail was removed, `prev` of the head changes.
+        // After the tail is removed, `prev` of the head changes.
         let neighbour = if next == NIL { self.head } else { next };
         if neighbour != NIL {
             slab.slots[neighbour as usize].links[W].prev = prev;
         }
     }
 
-    /// Finds the first entry that matches and is older than `age`. Adds the number of entries compared to
-    /// `examined`.
+    /// The first match older than `age`. Adds the entries compared to `examined`.
     #[inline]
     pub(crate) fn search<T: Copy, const L: usize>(
         self,
@@ -238,9 +234,8 @@ impl<const W: usize> LinkedQueue<W> {
         None
     }
 
-    /// Finds the oldest match in this queue and `other`, and returns whether the match is in `other`.
-    /// Searches this queue, then the older entries of `other`. Adds the number of entries compared to
-    /// `examined`.
+    /// The oldest match of both queues, and whether it is in `other`. Searches this queue, then the older
+    /// entries of `other`. Adds the entries compared to `examined`.
     #[inline]
     pub(crate) fn search_both<T: Copy, const L: usize>(
         self,
@@ -255,9 +250,8 @@ impl<const W: usize> LinkedQueue<W> {
         older.map(|at| (at, true)).or(own.map(|at| (at, false)))
     }
 
-    /// Finds the oldest match in this queue and `other`, and returns whether the match is in `other`.
-    /// Compares entries of both queues in the order of ages. Adds the number of entries compared to
-    /// `examined`.
+    /// The oldest match of both queues, and whether it is in `other`. Compares entries of both queues in the
+    /// order of ages. Adds the entries compared to `examined`.
     #[inline]
     pub(crate) fn search_merged<T: Copy, const L: usize>(
         self,

@@ -1,20 +1,17 @@
-//! Maintenance operations of the contract, derived from the entries of an engine and their ages.
-//!
-//! Maintenance operations are not on the critical path. Engines with faster algorithms implement the methods
-//! themselves.
+//! Maintenance operations of the contract, derived from entries and their ages. They are not on the critical
+//! path; engines with faster algorithms implement the methods themselves.
 
 use crate::engine::{Drained, Entry, Message, MsgId, Queue, Readdressed, Receive, Refused};
 use crate::envelope::{ContextId, Envelope, Rank, Wild};
 use crate::hints::{HintTable, Hints};
 
 pub(crate) trait Queues {
-    /// Position of a receive. The position stays valid when other entries are added or removed.
+    /// Position of a receive. Stays valid when other entries are added or removed.
     type Posted: Copy;
-    /// Position of a message. The position stays valid when other entries are added or removed.
+    /// Position of a message. Stays valid when other entries are added or removed.
     type Unexpected: Copy;
 
-    /// Age and position of every receive, in any order. Ages are unique; the oldest receive has the smallest
-    /// age.
+    /// Age and position of every receive, in any order. Ages are unique; the oldest receive has the smallest.
     fn posted_positions(&self) -> impl Iterator<Item = (u64, Self::Posted)>;
     fn unexpected_positions(&self) -> impl Iterator<Item = (u64, Self::Unexpected)>;
     fn posted_in(&self, context: ContextId) -> impl Iterator<Item = (u64, Self::Posted)> {
@@ -37,7 +34,7 @@ pub(crate) trait Queues {
         self.take_unexpected(at);
         id
     }
-    /// Replaces the envelope of a message; the message keeps its age. After an error the queue is unchanged.
+    /// Keeps the age. After an error the queue is unchanged.
     fn set_envelope(&mut self, at: Self::Unexpected, addressed: Envelope) -> Result<(), Refused>;
     /// Restores the invariants of a queue after removals and before the next search.
     fn compact(&mut self, _: Queue) {}
@@ -56,7 +53,7 @@ pub(crate) trait Queues {
 macro_rules! provided {
     ($($method:ident)*) => { $($crate::maintenance::provided!(@ $method);)* };
     (@ post_selector) => {
-        // This method is inlined into `post_exact`, so that the selector stays in registers. This saves 5 ns.
+        // Inlined into `post_exact`, so that the selector stays in registers: saves 5 ns.
         #[inline(always)]
         fn post_selector(
             &mut self,
@@ -147,8 +144,7 @@ impl<P: Copy> EntriesByAge<P> {
         EntriesByAge::Sorted(listed.into_iter())
     }
 
-    /// The next entry by age. The caller passes the same `entries` as to [`of`](Self::of); entries that were
-    /// already returned may be missing.
+    /// The caller passes the same `entries` as to [`of`](Self::of); entries already returned may be missing.
     pub(crate) fn next(&mut self, entries: impl Iterator<Item = (u64, P)>) -> Option<P> {
         match self {
             EntriesByAge::Sorted(listed) => listed.next().map(|(_, at)| at),
@@ -162,7 +158,7 @@ impl<P: Copy> EntriesByAge<P> {
     }
 }
 
-/// Implements [`Engine::cancel`](crate::Engine::cancel). O(receives posted).
+/// O(receives posted).
 pub(crate) fn cancel<Q: Queues>(queues: &mut Q, receive: &Receive) -> bool {
     let Some((_, at)) = queues.posted_positions().find(|&(_, at)| queues.receive(at).id == receive.id) else {
         return false;
@@ -172,7 +168,7 @@ pub(crate) fn cancel<Q: Queues>(queues: &mut Q, receive: &Receive) -> bool {
     true
 }
 
-/// Implements [`Engine::retract`](crate::Engine::retract). O(messages queued).
+/// O(messages queued).
 pub(crate) fn retract<Q: Queues>(queues: &mut Q, message: &Message) -> bool {
     let Some((_, at)) = queues.unexpected_positions().find(|&(_, at)| queues.message(at).id == message.id)
     else {
@@ -183,8 +179,7 @@ pub(crate) fn retract<Q: Queues>(queues: &mut Q, message: &Message) -> bool {
     true
 }
 
-/// Implements [`Engine::readdress`](crate::Engine::readdress). O(entries queued), and the cost of
-/// `set_envelope`.
+/// O(entries queued), and the cost of `set_envelope`.
 pub(crate) fn readdress<Q: Queues>(
     queues: &mut Q,
     message: &Message,
@@ -213,7 +208,7 @@ pub(crate) fn readdress<Q: Queues>(
     Ok(Readdressed::Matched(id))
 }
 
-/// Implements [`Engine::set_hints`](crate::Engine::set_hints). O(entries queued).
+/// O(entries queued).
 pub(crate) fn set_hints<Q: Queues>(queues: &mut Q, context: ContextId, hints: Hints) -> Result<(), Refused> {
     queues.posted_in(context).try_for_each(|(_, at)| hints.admit(&queues.receive(at).selector))?;
     if hints.no_unexpected && queues.unexpected_in(context).next().is_some() {
@@ -222,8 +217,7 @@ pub(crate) fn set_hints<Q: Queues>(queues: &mut Q, context: ContextId, hints: Hi
     queues.hints().set(context, hints)
 }
 
-/// Implements [`Engine::close`](crate::Engine::close). O(entries queued), and a sort of the context's
-/// entries.
+/// O(entries queued), and a sort of the context's entries.
 pub(crate) fn close<Q: Queues>(queues: &mut Q, context: ContextId, drained: &mut Drained) {
     let mut oldest = EntriesByAge::of(queues.posted_in(context));
     while let Some(at) = oldest.next(queues.posted_in(context)) {
@@ -240,8 +234,7 @@ pub(crate) fn close<Q: Queues>(queues: &mut Q, context: ContextId, drained: &mut
     queues.hints().forget(context);
 }
 
-/// Implements [`Engine::fail_source`](crate::Engine::fail_source). O(entries queued), and a sort of the
-/// context's entries.
+/// O(entries queued), and a sort of the context's entries.
 pub(crate) fn fail_source<Q: Queues>(
     queues: &mut Q,
     context: ContextId,
@@ -263,12 +256,12 @@ pub(crate) fn fail_source<Q: Queues>(
     queues.compact(Queue::Posted);
 }
 
-/// Implements [`Engine::queued_in`](crate::Engine::queued_in). O(entries queued), without sorting.
+/// O(entries queued), without sorting.
 pub(crate) fn queued_in<Q: Queues>(queues: &Q, context: ContextId) -> (usize, usize) {
     (queues.posted_in(context).count(), queues.unexpected_in(context).count())
 }
 
-/// Implements [`Engine::visit`](crate::Engine::visit). Sorts the queue by age.
+/// Sorts the queue by age.
 pub(crate) fn visit<Q: Queues>(queues: &Q, queue: Queue, each: &mut dyn FnMut(Entry)) {
     match queue {
         Queue::Posted => {

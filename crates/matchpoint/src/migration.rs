@@ -3,13 +3,12 @@
 use crate::engine::{Engine, Entry, Queue, Refused};
 
 /// Copies all entries of `from` to `into`: the receives, then the messages, oldest first. Queued receives
-/// match no queued message, so the copies do not match, and the order of each queue is kept. The caller sets
-/// the hints of `into`. Returns the number of entries.
-///
-/// The cost is O(entries), plus a `visit` of `from` and the calls of `into`.
+/// match no queued message, so nothing matches, and the order of each queue is kept. The caller sets the
+/// hints of `into`. Returns the number of entries. O(entries), plus a `visit` of `from` and the calls of
+/// `into`.
 ///
 /// # Errors
-/// The error of `into`. All copied entries are removed from `into` again, and `from` is unchanged.
+/// The error of `into`. All copied entries are removed again, and `from` is unchanged.
 pub fn migrate_entries(into: &mut dyn Engine, from: &dyn Engine) -> Result<u64, Refused> {
     let mut taken = 0;
     let all = visit_entries(from, &mut |entry| {
@@ -30,7 +29,7 @@ pub fn migrate_entries(into: &mut dyn Engine, from: &dyn Engine) -> Result<u64, 
 #[cold]
 pub(crate) fn undo_migration(into: &mut dyn Engine, from: &dyn Engine, taken: u64) {
     let mut left = taken;
-    // After an error, the loop stops early; the error is handled below.
+    // After an error, the loop stops early.
     let _ = visit_entries(from, &mut |entry| {
         left = left.checked_sub(1).ok_or(Refused::Full)?;
         match entry {

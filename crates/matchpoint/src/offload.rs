@@ -6,16 +6,15 @@
 //!                              └─────────┘  an engine with a memory budget
 //! ```
 //!
-//! The application posts receives and polls for completions. The matcher processes commands and messages in
-//! the order in which the matcher takes entries from the rings; each ring keeps its order.
+//! The application posts receives and polls for completions. Each ring keeps its order.
 //!
-//! The matcher thread models the cores of a network card with separate memory (García et al. 2024, §IV). The
-//! matcher stops when the engine holds more than `budget_kib`, checked after each batch of up to 32 commands
-//! and messages. After that, matching falls back to the application (§III-B, §IV-E): the application's thread
-//! runs the same engine in `post` and `poll`.
+//! The matcher thread models the cores of a network card with separate memory (García et al. 2024, §IV). It
+//! stops when the engine holds more than `budget_kib`, checked after each batch of up to 32 commands and
+//! messages. Then matching falls back to the application (§III-B, §IV-E): its thread runs the same engine in
+//! `post` and `poll`.
 //!
 //! The engine name is `offload:budget_kib=4608,ring=1024,engine=NAME`. A post costs the application one store
-//! into a ring, a completion one load, whatever the cost of the engine.
+//! into a ring, a completion one load, whatever the engine costs.
 
 use std::collections::VecDeque;
 use std::process;
@@ -30,28 +29,27 @@ use crate::engines::{self, NameError};
 use crate::ring::{Receiver, Sender, ring};
 use crate::sync::{PollLimit, wait_until};
 
-/// Default memory budget: the caches of a BlueField-3's accelerator, 1.5 MiB and 3 MiB (§IV-E).
+/// The caches of a BlueField-3's accelerator, 1.5 MiB and 3 MiB (§IV-E).
 pub const BUDGET_KIB: u64 = 4608;
 
-/// Default number of slots of a ring.
+/// Slots of a ring.
 pub const RING: usize = 1024;
 
-/// Number of polls without work before the matcher sleeps; the polls last about ten microseconds.
+/// Polls without work before the matcher sleeps: about ten microseconds.
 const POLLS: u32 = 500;
 
-/// Sleep of the idle matcher between two polls. No thread wakes the matcher, so a post need not check whether
-/// the matcher sleeps.
+/// No thread wakes the matcher, so a post need not check whether it sleeps.
 const SLEEP: Duration = Duration::from_micros(50);
 
-/// Commands and messages per batch. The application can lock the engine between two batches.
+/// The application can lock the engine between two batches.
 const BATCH: usize = 32;
 
 /// Parameters of an [`Offload`].
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// Maximum memory of the engine and the rings, in bytes.
+    /// Maximum bytes of engine and rings.
     pub budget_bytes: u64,
-    /// Number of slots in each ring.
+    /// Slots of each ring.
     pub ring: usize,
 }
 
@@ -64,11 +62,11 @@ impl Default for Settings {
 /// Result of a posted receive or an arrived message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Completion {
-    /// The receive took this message.
+    /// The receive took the message.
     Matched(RecvId, MsgId),
     /// The engine refused the receive.
     ReceiveRefused(RecvId, Refused),
-    /// The engine refused the message, which the application must handle.
+    /// The application must handle the message.
     MessageRefused(MsgId, Refused),
 }
 
@@ -90,9 +88,9 @@ struct Matcher {
 struct Shared {
     matcher: Mutex<Matcher>,
     done: AtomicU64,
-    /// True if the application waits for the engine; the matcher releases the engine between batches.
+    /// The application waits for the engine, which the matcher releases between batches.
     is_wanted: AtomicBool,
-    /// True after the budget was exhausted; the application runs the matcher.
+    /// The budget was exhausted; the application runs the matcher.
     has_fallen_back: AtomicBool,
     has_panicked: AtomicBool,
     has_ended: AtomicBool,
@@ -103,8 +101,6 @@ impl Shared {
         self.matcher.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Locks the matcher for the application.
-    ///
     /// # Panics
     /// If the engine has panicked.
     fn lock_matcher(&self) -> MutexGuard<'_, Matcher> {
@@ -117,12 +113,12 @@ impl Shared {
 }
 
 impl Matcher {
-    /// Processes at most `limit` commands and messages, while the completion ring has free slots. Returns the
-    /// number of processed commands and messages, and whether the memory is within the budget.
+    /// While the completion ring has free slots. Returns the number of processed commands and messages, and
+    /// whether the memory is within the budget.
     fn process_batch(&mut self, limit: usize) -> (u64, bool) {
         let mut done = 0;
         for at in 0..limit {
-            // The loop alternates between both rings.
+            // Alternates between both rings.
             let steps: [fn(&mut Self) -> bool; 2] = [Self::process_command, Self::process_message];
             let took = self.completions.has_room(1) && (steps[at % 2](self) || steps[(at + 1) % 2](self));
             if !took {
@@ -130,7 +126,7 @@ impl Matcher {
             }
             done += 1;
         }
-        // In some engines, a sum of the memory takes O(communicators).
+        // Some engines sum their memory in O(communicators).
         let is_within = done == 0 || self.budget_bytes == u64::MAX || self.held_bytes() <= self.budget_bytes;
         if !is_within {
             // The budget limits the matcher thread only.
@@ -139,8 +135,8 @@ impl Matcher {
         (done, is_within)
     }
 
-    /// Posts all receives of the ring, while the completion ring has free slots. Returns the number of
-    /// receives, and whether the ring is empty.
+    /// While the completion ring has free slots. Returns the number of receives, and whether the ring is
+    /// empty.
     fn take_commands(&mut self) -> (u64, bool) {
         let mut done = 0;
         while self.completions.has_room(1) {
@@ -182,7 +178,7 @@ impl Matcher {
     }
 }
 
-/// The application's end of an offloaded engine: posts receives and polls completions.
+/// The application's end of an offloaded engine.
 pub struct Offload {
     shared: Arc<Shared>,
     commands: Sender<Receive>,
@@ -190,20 +186,18 @@ pub struct Offload {
     taken: VecDeque<Completion>,
     posted: u64,
     thread: Option<JoinHandle<()>>,
-    /// Id of the process that started the thread; a forked child has no such thread.
+    /// A forked child has no such thread.
     process: u32,
     poll_limit: PollLimit,
 }
 
-/// The network's end of an offloaded engine: passes messages to the matcher.
+/// The network's end of an offloaded engine.
 pub struct Wire {
     messages: Sender<Message>,
     message_count: u64,
 }
 
 impl Wire {
-    /// Passes an arriving message to the matcher.
-    ///
     /// # Errors
     /// [`Busy`]: the ring is full.
     #[inline]
@@ -213,7 +207,7 @@ impl Wire {
         Ok(())
     }
 
-    /// Number of messages passed to the matcher so far.
+    /// Messages passed so far.
     pub fn message_count(&self) -> u64 {
         self.message_count
     }
@@ -278,7 +272,7 @@ impl Offload {
         Ok(())
     }
 
-    /// Returns the next completion, if any.
+    /// The next completion, if any.
     #[inline]
     pub fn poll(&mut self) -> Option<Completion> {
         if !self.taken.is_empty() {
@@ -293,7 +287,7 @@ impl Offload {
         })
     }
 
-    /// True after the fallback: the calling thread does the matching.
+    /// True after the fallback.
     pub fn fell_back(&self) -> bool {
         self.shared.has_fallen_back.load(Ordering::Acquire)
     }
@@ -315,8 +309,8 @@ impl Offload {
         }
     }
 
-    /// Calls `act` with the engine after all posted receives. So a cancel finds every posted receive, and a
-    /// probe sees the effect of earlier receives. Messages still in the ring have not arrived.
+    /// Calls `act` with the engine after all posted receives, for cancels and probes. Messages still in the
+    /// ring have not arrived.
     ///
     /// # Panics
     /// If the engine has panicked.
@@ -333,15 +327,14 @@ impl Offload {
         }
     }
 
-    /// Bytes held by engine and rings.
+    /// Bytes of engine and rings.
     pub fn held_bytes(&self) -> u64 {
         self.shared.matcher().held_bytes()
     }
 
     #[cold]
     fn match_in_caller(&mut self) {
-        // The loop handles at most the slots of both rings, so that concurrent senders do not keep this
-        // thread here.
+        // At most the slots of both rings, so that concurrent senders do not keep this thread here.
         let mut matcher = self.shared.lock_matcher();
         let slots = matcher.commands.slots() + matcher.messages.slots();
         let (done, _) = matcher.process_batch(slots);
@@ -354,13 +347,13 @@ impl Drop for Offload {
     fn drop(&mut self) {
         self.shared.has_ended.store(true, Ordering::Release);
         if let Some(thread) = self.thread.take().filter(|_| self.process == process::id()) {
-            // The thread has ended or panicked; both results are ignored.
+            // Ended or panicked.
             let _ = thread.join();
         }
     }
 }
 
-/// Records a panic of the matcher thread, so that no thread waits for it.
+/// No thread waits for a panicked matcher.
 struct PanicGuard<'a>(&'a Shared);
 
 impl Drop for PanicGuard<'_> {
@@ -387,8 +380,7 @@ fn run_matcher(shared: &Shared, poll_limit: PollLimit) {
             polls = 0;
         }
         if !is_within {
-            // This store is the last access of the matcher thread. After the store, only the application uses
-            // the matcher.
+            // The last access of the matcher thread: afterwards only the application uses the matcher.
             shared.has_fallen_back.store(true, Ordering::Release);
             return;
         }
@@ -399,8 +391,7 @@ fn run_matcher(shared: &Shared, poll_limit: PollLimit) {
     }
 }
 
-/// Starts the engine with a name `offload:budget_kib=…,ring=…,engine=NAME`. All text after `engine=` is the
-/// name of the engine inside.
+/// Starts `offload:budget_kib=…,ring=…,engine=NAME`. All text after `engine=` names the engine inside.
 ///
 /// # Errors
 /// The name has another form, or the name after `engine=` is unknown.

@@ -3,17 +3,17 @@
 use crate::engine::Refused;
 use crate::envelope::Rank;
 
-/// Values by source. Sources below a bound index an array; other sources are hashed.
+/// Sources below a bound index an array; others are hashed.
 pub(crate) struct Peers<P> {
     dense: Vec<P>,
     sparse: Sparse<P>,
 }
 
-/// Hash table of sources: entries in insertion order, and an open-addressed table of their indices, at most
-/// half full. A sorted list took O(sources) per insertion.
+/// Entries in insertion order, and an open-addressed table of their indices, at most half full. A sorted list
+/// took O(sources) per insertion.
 struct Sparse<P> {
     entries: Vec<(Rank, P)>,
-    /// Hash table of indices. The length is 0 or a power of two.
+    /// The length is 0 or a power of two.
     table: Vec<u32>,
 }
 
@@ -26,12 +26,11 @@ impl<P> Default for Peers<P> {
 }
 
 impl<P: Default> Sparse<P> {
-    /// The table slot of `source`: the upper bits of a product (multiply-shift), then linear probing. The
-    /// table must not be empty.
+    /// Multiply-shift, then linear probing. The table must not be empty.
     #[inline]
     fn slot(&self, source: Rank) -> usize {
         let mask = self.table.len() - 1;
-        // The table has at least 4 slots, so that not all bits are shifted out.
+        // At least 4 slots, so that not all bits are shifted out.
         let shift = u64::BITS - self.table.len().trailing_zeros();
         let mut slot = (u64::from(source.0).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> shift) as usize;
         while self.table[slot] != EMPTY && self.entries[self.table[slot] as usize].0 != source {
@@ -81,7 +80,7 @@ impl<P: Default> Sparse<P> {
 }
 
 impl<P: Default> Peers<P> {
-    /// The value of `source`, if the table has the source. O(1); expected O(1) above the bound.
+    /// O(1); expected O(1) above the bound.
     #[inline]
     pub(crate) fn get_mut(&mut self, source: Rank) -> Option<&mut P> {
         if usize::try_from(source.0).is_ok_and(|at| at < self.dense.len()) {
@@ -90,8 +89,7 @@ impl<P: Default> Peers<P> {
         self.sparse.find(source).map(|at| &mut self.sparse.entries[at].1)
     }
 
-    /// The value of `source`, inserted if missing. `bound` is the first hashed source, and must be the same
-    /// in every call. O(1) expected and amortized.
+    /// `bound`, the first hashed source, must be the same in every call. O(1) expected and amortized.
     #[inline]
     pub(crate) fn get_or_insert(&mut self, source: Rank, bound: u64) -> Result<&mut P, Refused> {
         if u64::from(source.0) >= bound {

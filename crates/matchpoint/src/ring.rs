@@ -1,5 +1,4 @@
-//! A ring buffer with one producer and one consumer. The ring is lock-free and needs only atomic loads and
-//! stores.
+//! A lock-free ring buffer with one producer and one consumer.
 //!
 //! ```text
 //! taken ▼               ▼ put
@@ -7,8 +6,8 @@
 //! ```
 //!
 //! The producer writes `put`, the consumer `taken`. A slot below `put` is full, a slot below `taken` is empty
-//! again (release, acquire). Each side caches the counter of the other side, and reloads the counter only
-//! when necessary. So cache lines rarely move.
+//! again (release, acquire). Each side caches the other's counter and reloads it only when necessary, so
+//! cache lines rarely move.
 
 #![allow(unsafe_code)]
 
@@ -27,8 +26,7 @@ struct Ring<T, const RELEASES: bool> {
     taken: CacheAligned<AtomicUsize>,
 }
 
-// SAFETY: the counters give a slot to one side at a time. Sender and receiver cannot be copied, so the ring
-// has one sender and one receiver.
+// SAFETY: the counters give a slot to one side at a time. Sender and receiver cannot be copied.
 unsafe impl<T: Send, const RELEASES: bool> Sync for Ring<T, RELEASES> {}
 // SAFETY: the ring owns values of `T: Send` only.
 unsafe impl<T: Send, const RELEASES: bool> Send for Ring<T, RELEASES> {}
@@ -36,14 +34,14 @@ unsafe impl<T: Send, const RELEASES: bool> Send for Ring<T, RELEASES> {}
 pub(crate) struct Sender<T, const RELEASES: bool = true> {
     ring: Arc<Ring<T, RELEASES>>,
     put: usize,
-    /// Last value of `taken` that the sender loaded.
+    /// The last loaded `taken`.
     seen: usize,
 }
 
 pub(crate) struct Receiver<T, const RELEASES: bool = true> {
     ring: Arc<Ring<T, RELEASES>>,
     taken: usize,
-    /// Last value of `put` that the receiver loaded.
+    /// The last loaded `put`.
     seen: usize,
 }
 
@@ -87,7 +85,7 @@ impl<T, const RELEASES: bool> Sender<T, RELEASES> {
                 return Err(value);
             }
         }
-        // SAFETY: `taken` shows the slot as empty; the consumer reads the slot after the store of `put`.
+        // SAFETY: `taken` shows the slot as empty; the consumer reads it after the store of `put`.
         self.ring.slot(self.put).with_mut(|at| unsafe { *at = Some(value) });
         self.put = self.put.wrapping_add(1);
         // Pairs with the acquire in `take`.
@@ -123,7 +121,7 @@ impl<T, const RELEASES: bool> Receiver<T, RELEASES> {
                 return None;
             }
         }
-        // SAFETY: `put` shows the slot as full; the producer writes the slot after the store of `taken`.
+        // SAFETY: `put` shows the slot as full; the producer writes it after the store of `taken`.
         let value = self.ring.slot(self.taken).with_mut(|at| unsafe { (*at).take() });
         self.taken = self.taken.wrapping_add(1);
         // Pairs with the acquire in `put`.
@@ -180,7 +178,7 @@ mod models {
     use super::*;
     use crate::sync::{PollLimit, wait_until};
 
-    /// Passes three values through two slots, so that slots are reused, under every interleaving.
+    /// Slots are reused, under every interleaving.
     fn pass_values<const RELEASES: bool>() {
         loom::model(|| {
             let (mut sender, mut receiver) = create_ends::<u32, RELEASES>(2).unwrap();

@@ -1,5 +1,5 @@
-//! Atomics and cells of the standard library, or of the model checker [loom](https://docs.rs/loom) under
-//! `--cfg loom`. Loom tries every interleaving of the threads, and every value that the threads may read.
+//! Atomics and cells of the standard library, or under `--cfg loom` of the model checker
+//! [loom](https://docs.rs/loom), which tries every interleaving, and every value that threads may read.
 
 #[cfg(all(test, loom))]
 pub(crate) use loom::cell::UnsafeCell;
@@ -30,14 +30,14 @@ impl<T> UnsafeCell<T> {
     }
 }
 
-/// Number of polls before a waiting thread yields its processor.
+/// Polls before a waiting thread yields its processor.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PollLimit {
     pub(crate) polls: u32,
 }
 
 impl PollLimit {
-    /// Returns no polls if the machine has fewer processors than `threads`: the awaited thread may need this
+    /// No polls if the machine has fewer processors than `threads`: the awaited thread may need this
     /// processor.
     pub(crate) fn of(threads: usize, polls: u32) -> Self {
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
@@ -45,15 +45,14 @@ impl PollLimit {
     }
 }
 
-/// Number of yields before a waiting thread sleeps between polls.
+/// Yields before a waiting thread sleeps between polls.
 #[cfg(not(all(test, loom)))]
 const YIELDS: u32 = 64;
 
 #[cfg(not(all(test, loom)))]
 const SLEEP: std::time::Duration = std::time::Duration::from_micros(50);
 
-/// Waits until another thread makes `holds` return true. Polls, then yields between polls, and finally
-/// sleeps.
+/// Polls, then yields between polls, and finally sleeps, until another thread makes `holds` true.
 #[cfg(not(all(test, loom)))]
 pub(crate) fn wait_until(poll_limit: PollLimit, mut holds: impl FnMut() -> bool) {
     let mut waited = 0;

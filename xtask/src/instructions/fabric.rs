@@ -1,5 +1,5 @@
-//! Instructions of the libfabric provider per message, with a fake core provider. Counts only Matchpoint's
-//! functions and code inlined into them, not the core provider or the C library.
+//! Instructions of the libfabric provider per message, with a fake core provider: only of Matchpoint's
+//! functions and code inlined into them.
 
 use super::{Counts, dump, dumps};
 use crate::Failure;
@@ -14,11 +14,10 @@ const PATTERNS: [&str; 5] = ["expected:1", "unexpected:1", "expected:1024", "une
 /// Messages of each pattern, as in the example.
 const MESSAGES: f64 = 1024.0;
 
-/// Parts of names that only Matchpoint's functions and files have.
+/// Only Matchpoint's functions and files have these parts in their names.
 const OURS: [&str; 3] = ["matchpoint_fabric::", "matchpoint_process::", "matchpoint::"];
 const OUR_FILES: [&str; 3] = ["/matchpoint-fabric/src/", "/matchpoint-process/src/", "/matchpoint/src/"];
 
-/// Counts all patterns.
 pub(super) fn count() -> Result<Counts, Failure> {
     let environment = [("MATCHPOINT_CORE", "mock"), ("MATCHPOINT_ENGINE", "hybrid:seed=0")];
     let folder = dumps((PACKAGE, EXAMPLE), FUNCTION, PATTERNS, &environment)?;

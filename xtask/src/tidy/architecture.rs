@@ -59,7 +59,7 @@ pub fn imports(files: &[File]) -> Complaints {
     Ok(complaints)
 }
 
-/// Every path of the code map exists. Those in `src/`, `tests/`, `shim/`, `driver/` and `program/` are in the crate above them.
+/// Paths in `src/`, `tests/`, `shim/`, `driver/` and `program/` are in the crate above them.
 pub fn map(files: &[File]) -> Complaints {
     let (mut complaints, mut folder) = (Vec::new(), String::new());
     for (first, rest) in listed(files, "Code map")? {

@@ -1,18 +1,17 @@
-//! Check for circles of files in a crate, which have no first file to read.
+//! Circles of files in a crate, which have no first file to read.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Complaints;
 use crate::repository::File;
 
-/// Remaining circles: the crate, the first file by name, and the number of files. No other circle may appear,
-/// and none may grow.
+/// The crate, the first file by name, and the number of files. No other circle may appear, and none may grow.
 const KNOWN: &[(&str, &str, usize)] = &[];
 
-/// A module by its path in the crate: `["engines", "bins"]`. The crate itself has none.
+/// `["engines", "bins"]`; empty for the crate.
 type Module = Vec<String>;
 
-/// Reports circles that are not in [`KNOWN`], and entries of [`KNOWN`] that are no longer circles.
+/// Circles that are not in [`KNOWN`], and entries of [`KNOWN`] that are no longer circles.
 pub fn circles(files: &[File]) -> Complaints {
     let mut crates: BTreeMap<&str, BTreeMap<Module, &str>> = BTreeMap::new();
     for file in files {
@@ -54,7 +53,7 @@ fn module_of(path: &str) -> Option<(&str, Module)> {
     (folder == "xtask" || folder.starts_with("crates/")).then_some((folder, module))
 }
 
-/// Sets of two or more modules that reach each other.
+/// Two or more modules that reach each other.
 fn circles_of(modules: &BTreeMap<Module, &str>) -> BTreeSet<Vec<Module>> {
     let edges: BTreeMap<&Module, BTreeSet<Module>> =
         modules.iter().map(|(module, text)| (module, used_by(module, text, modules))).collect();
@@ -147,7 +146,7 @@ fn paths_of(code: &str) -> Vec<String> {
     paths
 }
 
-/// Returns true if an item ends before this position, or an attribute or visibility is before it.
+/// An item ends before this position, or an attribute or visibility is before it.
 fn ends_item(statement: &str, at: usize) -> bool {
     let before = statement[..at].trim_end();
     before.ends_with(['}', ']', ')', '{']) || before.ends_with("pub")

@@ -11,10 +11,9 @@ const LINES_MAX: usize = 600;
 /// Exceptions with reasons.
 const LONG: [(&str, &str); 0] = [];
 
-/// Crates that may print and exit.
+/// May print and exit.
 const MAY_PRINT: [&str; 2] = ["crates/matchpoint-cli/", "xtask/"];
 
-/// Macros and functions that print or exit.
 const PRINTS: [&str; 6] = ["println!(", "eprintln!(", "print!(", "eprint!(", "dbg!(", "process::exit("];
 
 /// No source file has more than [`LINES_MAX`] lines, except the listed ones.

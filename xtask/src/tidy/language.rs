@@ -27,23 +27,20 @@ const TELL_TALES: &[&str] = &[
 ];
 /// Maximum tell-tales in 1000 words of a page.
 const TELL_TALES_MAX: f64 = 1.0;
-/// Maximum mean words of a page's sentences.
+/// Words, on average per page.
 const SENTENCE_WORDS_MAX: f64 = 20.0;
-/// Maximum words of the README, of a page about an engine, of another page, and of all pages.
+/// README, page about an engine, other page, all pages.
 const README_WORDS_MAX: usize = 900;
 const ENGINE_PAGE_WORDS_MAX: usize = 700;
 const PAGE_WORDS_MAX: usize = 2500;
 const MANUAL_WORDS_MAX: usize = 45_000;
-/// Maximum words of a test's name, and maximum longer names in 100.
+/// Words, and longer names in 100.
 const TEST_NAME_WORDS_MAX: usize = 7;
 const LONG_TEST_NAMES_MAX: usize = 10;
 
 /// Maximum tell-tales in 1000 words of comments in a part of the tree.
-const COMMENT_TELL_TALES_MAX: f64 = 1.0;
-/// Parts with older comments, and their limits. A limit may only become lower.
-const OLDER: &[(&str, f64)] = &[];
+const COMMENT_TELL_TALES_MAX: f64 = 0.1;
 
-/// Counts of a text.
 #[derive(Default)]
 struct Prose {
     words: usize,
@@ -52,7 +49,7 @@ struct Prose {
 }
 
 impl Prose {
-    /// Adds a paragraph, a list item, a heading or a row of a table.
+    /// A paragraph, a list item, a heading or a row of a table.
     fn add(&mut self, paragraph: &str) {
         let words: Vec<String> = paragraph.split_whitespace().map(str::to_lowercase).collect();
         let is_end =
@@ -138,7 +135,7 @@ pub fn manual(files: &[File]) -> Complaints {
     Ok(complaints)
 }
 
-/// The part of the tree that a file belongs to: a crate, or a folder of the root.
+/// A crate, or a folder of the root.
 fn part(file: &File) -> &str {
     let folders = if file.path.starts_with("crates/") { 2 } else { 1 };
     file.path.match_indices('/').nth(folders - 1).map_or("", |(at, _)| &file.path[..at])
@@ -160,12 +157,11 @@ pub fn comments(files: &[File]) -> Complaints {
             let comments = file.lines().filter_map(|(_, line)| line.trim_start().strip_prefix("//"));
             comments.for_each(|line| prose.add(&without_quoted(line.trim_start_matches(['/', '!']))));
         }
-        let older = OLDER.iter().find(|(part, _)| *part == name);
-        let (found, most) =
-            (prose.tell_tales_per_1000(), older.map_or(COMMENT_TELL_TALES_MAX, |(_, most)| *most));
-        if found > most {
-            complaints
-                .push(format!("{name}: {found:.1} tell-tales in 1000 words of comments, at most {most}"));
+        let found = prose.tell_tales_per_1000();
+        if found > COMMENT_TELL_TALES_MAX {
+            complaints.push(format!(
+                "{name}: {found:.1} tell-tales in 1000 words of comments, at most {COMMENT_TELL_TALES_MAX}"
+            ));
         }
     }
     Ok(complaints)
@@ -186,7 +182,6 @@ pub fn test_names(files: &[File]) -> Complaints {
     Ok(complaints)
 }
 
-/// The names of the tests in a source.
 fn tests_of(source: &str) -> impl Iterator<Item = &str> {
     let after = source.split("#[test]").skip(1);
     after.filter_map(|rest| {

@@ -18,7 +18,7 @@ pub fn links(files: &[File]) -> Complaints {
     Ok(complaints)
 }
 
-/// The targets of links and pictures, outside code blocks.
+/// Outside code blocks.
 fn targets(file: &File) -> Vec<(usize, &str)> {
     let (mut targets, mut is_code) = (Vec::new(), false);
     for (number, line) in file.lines() {
@@ -61,7 +61,7 @@ fn plain(path: &Path) -> PathBuf {
     plain
 }
 
-/// The anchor that code hosts give a heading.
+/// As code hosts do.
 fn slug(heading: &str) -> String {
     let kept = heading.trim_start_matches('#').trim().chars().filter_map(|character| match character {
         ' ' => Some('-'),

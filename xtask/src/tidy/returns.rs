@@ -1,13 +1,12 @@
-//! Check for tests that return without testing.
-//!
-//! A test may return early only after a report of the reason: by `leave_out`, or by a helper that calls it.
+//! Tests that return without testing: a test may return early only after a report of the reason, by
+//! `leave_out` or a helper that calls it.
 
 use std::collections::BTreeSet;
 
 use super::Complaints;
 use crate::repository::File;
 
-/// One function of a test file.
+/// Function of a test file.
 struct Function<'a> {
     name: &'a str,
     is_test: bool,
@@ -16,8 +15,8 @@ struct Function<'a> {
     lines: Vec<&'a str>,
 }
 
-/// Reports `return` statements of tests without a preceding report. Ignores closures, which leave out one of
-/// several cases.
+/// `return` statements of tests without a preceding report. Closures, which leave out one of several cases,
+/// are ignored.
 pub fn early(files: &[File]) -> Complaints {
     let is_test = |file: &&File| file.path.ends_with(".rs") && file.path.contains("/tests/");
     let read: Vec<(&str, Vec<Function<'_>>)> =
@@ -60,7 +59,7 @@ fn functions(text: &str) -> Vec<Function<'_>> {
     all
 }
 
-/// The names of functions that call `leave_out`, also through others.
+/// They call `leave_out`, also through others.
 fn reporting<'a>(functions: impl Iterator<Item = &'a Function<'a>>) -> BTreeSet<&'a str> {
     let functions: Vec<&Function<'_>> = functions.collect();
     let mut names = BTreeSet::from(["leave_out"]);

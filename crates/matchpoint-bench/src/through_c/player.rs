@@ -1,4 +1,4 @@
-//! The C driver (`driver/`): plays scripts through an engine or a stand-in, with requests of its own.
+//! The C driver (`driver/`): plays scripts through an engine or a stand-in.
 
 #![allow(unsafe_code)]
 
@@ -8,10 +8,10 @@ use std::ptr::NonNull;
 
 use crate::script::{Keys, Phase};
 
-// The driver calls the functions of libmatchpoint: they have to be linked.
+// The driver needs the functions of libmatchpoint.
 use matchpoint_capi as _;
 
-/// As `struct phase` of `driver.c`.
+/// `struct phase` of `driver.c`.
 #[repr(C)]
 struct RawPhase {
     keys: *const c_void,
@@ -50,7 +50,7 @@ pub fn stand_ins() -> Vec<&'static str> {
     (0..).map_while(name).collect()
 }
 
-/// Phases as C reads them.
+/// As C reads them.
 pub struct Phases<'a> {
     raw: Vec<RawPhase>,
     /// `raw` points to these keys.
@@ -58,7 +58,7 @@ pub struct Phases<'a> {
 }
 
 impl<'a> Phases<'a> {
-    /// The phases, or `None` if one has calls of a trace, which the driver does not play.
+    /// `None` for calls of a trace, which the driver does not play.
     pub fn new(phases: &'a [Phase]) -> Option<Self> {
         let raw = phases.iter().map(raw_phase).collect::<Option<_>>()?;
         Some(Phases { raw, keys: PhantomData })
@@ -80,10 +80,10 @@ fn raw_phase(phase: &Phase) -> Option<RawPhase> {
 pub struct Player(NonNull<c_void>);
 
 impl Player {
-    /// Makes it from the name of an engine or a stand-in. No more than `requests` calls are queued at once.
+    /// Creates an engine or a stand-in by name, for at most `requests` queued calls.
     ///
     /// # Errors
-    /// The name is not known, or there is no memory: a sentence.
+    /// An unknown name, or no memory: a sentence.
     pub fn new(name: &str, requests: usize) -> Result<Self, String> {
         let name = CString::new(name).map_err(|_| "a name has a zero byte".to_owned())?;
         let mut error = [0_u8; 512];
@@ -97,7 +97,7 @@ impl Player {
         })
     }
 
-    /// Plays the call of that number of the phase `at`. The answer is 0, or the number of the matched entry plus 1.
+    /// Plays a call of the phase `at`. The answer is 0, or the number of the matched entry plus 1.
     ///
     /// # Panics
     /// There is no such call.
@@ -109,7 +109,7 @@ impl Player {
         unsafe { matchpoint_driver_play_call(self.0.as_ptr(), phase, call) }
     }
 
-    /// Plays all phases so many times: the sum of the answers.
+    /// Returns the sum of the answers.
     pub fn play_rounds(&mut self, phases: &Phases<'_>, rounds: usize) -> u64 {
         // SAFETY: as in `play_call`.
         unsafe {

@@ -6,11 +6,11 @@ use crate::script::{Key, Part, Phase};
 /// Exchanges in a round.
 const EXCHANGES: usize = 16;
 
-/// Messages per neighbour and exchange: one per field.
+/// Tags per neighbour and exchange: one per field.
 const TAGS: usize = 3;
 
-/// In each exchange, receives are posted neighbour by neighbour. Then messages arrive: neighbours interleaved
-/// at random, messages of one neighbour in the order of their tags.
+/// Receives are posted neighbour by neighbour. Messages arrive with neighbours interleaved at random, and
+/// those of one neighbour in the order of their tags.
 pub fn halo(n: usize) -> Part {
     let mut random = Random::new(SEED);
     let receives: Vec<Key> = (0..n * TAGS).map(|at| Key::new(at / TAGS, at % TAGS)).collect();

@@ -16,15 +16,15 @@ use crate::script::{Part, Script};
 /// One workload, of any size.
 #[derive(Debug)]
 pub struct Workload {
-    /// Name.
+    /// The name.
     pub name: &'static str,
-    /// Description in one line.
+    /// One line.
     pub summary: &'static str,
     /// Meaning of the size.
     pub counts: &'static str,
     /// Default sizes.
     pub sizes: &'static [usize],
-    /// Minimum and maximum size.
+    /// Limits of the size.
     pub limits: (usize, usize),
     /// Creates the calls.
     pub build: fn(usize) -> Part,
@@ -190,7 +190,7 @@ pub enum Job {
 }
 
 impl Job {
-    /// Name of the workload.
+    /// The workload.
     pub fn name(&self) -> &str {
         match self {
             Job::Standard { workload, .. } => workload.name,
@@ -227,7 +227,7 @@ impl Display for Job {
 /// Parses `name:N`, or `name` for the default sizes.
 ///
 /// # Errors
-/// A sentence with the given name and the valid names.
+/// The given name and the valid names.
 pub fn parse(text: &str) -> Result<Vec<Job>, String> {
     let (name, size) = text.split_once(':').map_or((text, None), |(name, size)| (name, Some(size)));
     let Some(workload) = WORKLOADS.iter().find(|workload| workload.name == name) else {

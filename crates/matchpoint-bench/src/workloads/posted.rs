@@ -4,13 +4,13 @@ use crate::model::Model;
 use crate::random::{Random, SEED};
 use crate::script::{ANY, Form, Key, Part, Phase};
 
-/// Pairs of a post and an arrival in a round of [`last`].
+/// Posts and arrivals in a round of [`last`].
 const PAIRS: usize = 256;
 
 /// Receives per source.
 const PER_SOURCE: usize = 4;
 
-/// One of this many receives of [`wild`] has any source, and one has any tag.
+/// One of this many receives of [`wild`] has any source, one has any tag.
 const WILD: usize = 100;
 
 /// Tags 0…n−1 stay posted. The receive of tag n and its message alternate.
@@ -67,12 +67,12 @@ pub fn any_source(n: usize) -> Part {
     exchange(receives, shuffled((0..n).map(|tag| Key::new(tag % 64, tag)).collect()))
 }
 
-/// Tags 0…3 in each of n communicators, posted communicator by communicator. Messages arrive in random order.
+/// Tags 0…3 in each of n communicators, one after the other. Messages arrive in random order.
 pub fn contexts(n: usize) -> Part {
     of_form(exchange(per_source(n), shuffled(per_source(n))), Form::Contexts)
 }
 
-/// 4 receives with each of n masks, posted mask by mask. Messages arrive in random order.
+/// 4 receives with each of n masks, mask by mask. Messages arrive in random order.
 pub fn masks(n: usize) -> Part {
     of_form(exchange(per_source(n), shuffled(per_source(n))), Form::Masks)
 }
@@ -86,13 +86,13 @@ fn per_source(sources: usize) -> Vec<Key> {
     (0..sources * PER_SOURCE).map(|at| Key::new(at / PER_SOURCE, at % PER_SOURCE)).collect()
 }
 
-/// Tags 0…3 from each source, posted source by source.
+/// Tags 0…3, source by source.
 pub fn many_sources(n: usize) -> Part {
     exchange(per_source(n), shuffled(per_source(n)))
 }
 
-/// As [`many_sources`], with wildcards at random positions. A wildcard receive may take the message of
-/// another receive. The end of the round matches the entries that remain on both sides.
+/// [`many_sources`] with wildcards at random positions. A wildcard receive may take the message of another.
+/// The end of the round matches the rest.
 pub fn wild(n: usize) -> Part {
     let mut receives = per_source(n);
     let mut random = Random::new(SEED ^ 1);

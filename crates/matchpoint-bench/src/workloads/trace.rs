@@ -6,7 +6,7 @@ use matchpoint::{Envelope, Event, MsgId, Outcome, RecvId, Selector};
 
 use crate::script::{Call, NONE, Part, Phase, Script};
 
-/// Converts the events of each rank to a part. Leaves out hints, closing and batches.
+/// Each rank becomes a part, without hints, closing and batches.
 pub fn script(ranks: &[Vec<(Event, Outcome)>]) -> Script {
     let mut script = Script { parts: Vec::new(), is_job: true, answers: Vec::new(), matched: 0 };
     for events in ranks {
@@ -29,7 +29,7 @@ fn is_match(call: &Call) -> bool {
     matches!(call, Call::Post(..) | Call::Arrive(..) | Call::MatchedProbe(_))
 }
 
-/// Numbers receives and messages in order, because a trace may reuse ids.
+/// A trace may reuse ids.
 #[derive(Default)]
 struct Numbers {
     receives: HashMap<RecvId, (u32, Selector)>,
@@ -65,7 +65,7 @@ impl Numbers {
                 (Call::MatchedProbe(*selector), self.take_message(*took))
             }
             (Event::Cancel(receive), Outcome::Done(was_posted)) => {
-                // A receive that is not posted has no number; an unused number represents it.
+                // A receive that is not posted gets an unused number.
                 let posted = self.receives.remove(&receive.id).filter(|_| *was_posted);
                 let number = posted.map_or(NONE - 1, |(number, _)| number);
                 (Call::Cancel(number, receive.selector), if *was_posted { 0 } else { NONE })
@@ -83,7 +83,7 @@ impl Numbers {
         id.and_then(|id| self.messages.remove(&id)).map_or(NONE, |(number, _)| number)
     }
 
-    /// The part of the script: this round, and its remaining entries.
+    /// This round, and its remaining entries.
     fn part(self, round: Vec<Phase>) -> Part {
         let mut receives_left: Vec<_> = self.receives.into_values().collect();
         let mut messages_left: Vec<_> = self.messages.into_values().collect();

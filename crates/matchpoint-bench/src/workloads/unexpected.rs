@@ -25,7 +25,7 @@ pub fn one_source(n: usize) -> Part {
     late(messages.clone(), shuffled(messages))
 }
 
-/// Tags 0…3 of each of n/4 sources, arriving source by source.
+/// Tags 0…3 of each of n/4 sources, source by source.
 pub fn sources(n: usize) -> Part {
     let messages: Vec<Key> = (0..n).map(|at| Key::new(at / PER_SOURCE, at % PER_SOURCE)).collect();
     late(messages.clone(), shuffled(messages))
@@ -38,7 +38,7 @@ pub fn any_source(n: usize) -> Part {
     late(messages, receives)
 }
 
-/// Four messages for each of n masks are queued. Their receives are posted in random order.
+/// Four messages for each of n masks. Receives are posted in random order.
 pub fn masks(n: usize) -> Part {
     let messages: Vec<Key> =
         (0..n * PER_SOURCE).map(|at| Key::new(at / PER_SOURCE, at % PER_SOURCE)).collect();
@@ -47,13 +47,12 @@ pub fn masks(n: usize) -> Part {
     part
 }
 
-/// Tags 0…63 of each source. Messages of different sources arrive in random order, messages of one source in
-/// the order of tags.
+/// Tags 0…63 of each source. Sources are interleaved at random, tags of a source in order.
 pub fn gather(n: usize) -> Part {
     gathered(n, |message| message)
 }
 
-/// As [`gather`], with tag 0 only.
+/// [`gather`] with tag 0 only.
 pub fn gather_one_tag(n: usize) -> Part {
     gathered(n, |_| 0)
 }

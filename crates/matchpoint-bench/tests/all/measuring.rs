@@ -1,4 +1,4 @@
-//! Tests of measurements and their results.
+//! Measurements and their results.
 
 use std::time::Duration;
 
@@ -155,7 +155,6 @@ fn slow_engine_stops_before_later_stages() {
     assert_eq!(stages[given_up + 1].ended, Some(Ended::NotReached), "{stages:?}");
 }
 
-/// A refused call does not count as a fast call.
 #[test]
 fn full_table_ends_stage_before_refused_call() {
     let options = LatencyOptions {

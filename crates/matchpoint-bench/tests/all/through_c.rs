@@ -26,7 +26,7 @@ fn form(random: &mut Random) -> Form {
     }
 }
 
-/// One call. A number is the id of the entry and is unique.
+/// `number` is the entry's unique id.
 fn phase(random: &mut Random, number: u32) -> Phase {
     let (is_post, form) = (random.below(2) == 0, form(random));
     let mut key = Key::new(random.below(6), random.below(4));
@@ -38,7 +38,7 @@ fn phase(random: &mut Random, number: u32) -> Phase {
     if is_post { Phase::Posts(keys) } else { Phase::Arrivals(keys) }
 }
 
-/// Result of an engine in Rust, as the driver reports it.
+/// As the driver reports it.
 fn answer(engine: &mut dyn Engine, phase: &Phase) -> u64 {
     match phase {
         Phase::Posts(Keys { keys, first_id, form }) => {
@@ -81,7 +81,7 @@ fn stand_ins_answer_random_streams_as_list() {
 const RANK_ARRAY: &str = "c:rank_array";
 
 /// A receive takes the oldest message of its source. An any-source receive searches the sources in turn,
-/// starting after the last such match.
+/// after the last such match.
 #[derive(Default)]
 struct SourcesInTurn {
     receives: Vec<(u64, Selector)>,
@@ -92,7 +92,7 @@ struct SourcesInTurn {
 impl SourcesInTurn {
     fn post(&mut self, number: u64, selector: Selector) -> u64 {
         let last = *self.last.entry(selector.context()).or_insert(Rank(0));
-        // The least pair is the next source. `min_by_key` returns the first of equals: the oldest message.
+        // The least pair is the next source, and the first of equals the oldest message.
         let turn = |envelope: &Envelope| (envelope.source <= last, envelope.source);
         let matching =
             self.messages.iter().enumerate().filter(|(_, (_, envelope))| selector.matches(envelope));

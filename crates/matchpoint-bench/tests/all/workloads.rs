@@ -19,7 +19,7 @@ fn keys(phase: &Phase) -> &[Key] {
     }
 }
 
-/// Runs a phase call by call. Uses only the keys of the tested crate.
+/// Uses only the keys of the tested crate.
 fn play(engine: &mut dyn Engine, phase: &Phase) -> Vec<u32> {
     let (Phase::Posts(list) | Phase::Arrivals(list) | Phase::Pairs(list)) = phase else {
         panic!("a standard workload has keys");
@@ -115,7 +115,7 @@ fn gathered_messages_keep_order_per_source() {
     assert!(arriving.windows(2).filter(|pair| pair[0].source != pair[1].source).count() > arriving.len() / 2);
 }
 
-/// Selectors of receives and envelopes of messages, as text.
+/// As text.
 fn said(phase: &Phase) -> Vec<String> {
     let (Phase::Posts(list) | Phase::Arrivals(list) | Phase::Pairs(list)) = phase else { return Vec::new() };
     let is_posted = !matches!(phase, Phase::Arrivals(_));
@@ -146,7 +146,7 @@ fn masks_and_communicators_have_requested_number() {
     }
 }
 
-/// Figures are compared over years, so a changed workload needs another name.
+/// Figures are compared over years: a changed workload needs another name.
 #[test]
 fn workloads_are_unchanged() {
     let (first, later) = WORKLOADS.split_at(14);

@@ -1,8 +1,7 @@
 //! Costs from differences of two times.
 //!
-//! γ is the difference between receives in reverse and in equal order (§4.1). δ is the difference between a
-//! shared and an unshared link (§4.2). Both times include the cost of the transfer, so the difference does
-//! not.
+//! γ is the difference between receives in reverse and in equal order (§4.1), δ between a shared and an
+//! unshared link (§4.2). The cost of the transfer cancels out.
 
 use super::Range;
 use super::robust::{self, Fit, FitError, Row};
@@ -14,16 +13,16 @@ pub struct Difference {
     pub with_s: f64,
     /// Time without the cost.
     pub without_s: f64,
-    /// How often the cost occurs: number of compared entries, or of bytes.
+    /// Compared entries, or bytes.
     pub amount: f64,
 }
 
 /// Cost per unit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cost {
-    /// Cost in seconds per unit.
+    /// Seconds per unit.
     pub each_s: Range,
-    /// Pairs of an amount and the residual of its difference, relative to the time with the cost.
+    /// Amount, and residual of its difference relative to the time with the cost.
     pub residuals: Vec<(f64, f64)>,
 }
 
@@ -36,8 +35,8 @@ pub fn fit(differences: &[Difference]) -> Result<Cost, FitError> {
     Ok(cost(differences, &robust::fit(&rows)?))
 }
 
-/// Fits with − without = constant + cost × amount. The constant is a fixed difference, such as a barrier
-/// among more processes.
+/// Fits with − without = constant + cost × amount. The constant is, for example, a barrier among more
+/// processes.
 ///
 /// # Errors
 /// If there are fewer than two differences, if all amounts are equal, or if a time is invalid.
@@ -51,7 +50,7 @@ fn row(one: &Difference, terms: Vec<f64>) -> Row {
     Row { terms, time_s: one.with_s - one.without_s, unit_s: one.with_s }
 }
 
-/// The cost is the first parameter.
+/// The first parameter.
 fn cost(differences: &[Difference], fit: &Fit) -> Cost {
     let (value, margin) = (fit.parameters[0], fit.margins[0]);
     Cost {
@@ -60,8 +59,7 @@ fn cost(differences: &[Difference], fit: &Fit) -> Cost {
     }
 }
 
-/// Additional attempts of a list for n messages in reverse order, compared with equal order. The number is n
-/// (n + 1) ÷ 2 − n.
+/// Attempts of a list for n messages in reverse order beyond those in equal order: n (n + 1) ÷ 2 − n.
 pub fn extra_attempts(messages: u32) -> f64 {
     let n = f64::from(messages);
     n * (n - 1.0) / 2.0

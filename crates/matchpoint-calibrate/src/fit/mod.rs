@@ -17,21 +17,20 @@ pub struct Range {
     pub value: f64,
     /// Low end of the interval, never negative.
     pub low: f64,
-    /// High end of the interval. The high end of a time is infinite if one round has no more measurements
-    /// than parameters.
+    /// Infinite for a time if one round has no more measurements than parameters.
     pub high: f64,
 }
 
 impl Range {
-    /// `value` is the fitted `centre` with negative values set to 0.
+    /// `value` is `centre` without negative values.
     fn around(value: f64, centre: f64, margin: f64) -> Range {
         Range { value, low: (centre - margin).clamp(0.0, value), high: (centre + margin).max(value) }
     }
 
-    /// Widens the interval by the variation of estimates of single rounds: Student's interval of the mean of
-    /// these estimates, around the value. A bootstrap of few rounds is too narrow, because a bootstrap never
-    /// exceeds the extremes. Only the comparison of rounds shows the variation of the machine's speed. With
-    /// no more times than parameters, only rounds give an interval.
+    /// Widens the interval by the variation between rounds: Student's interval of the mean of single rounds'
+    /// estimates, around the value. A bootstrap of few rounds is too narrow, because it never exceeds the
+    /// extremes. Only the comparison of rounds shows the variation of the machine's speed. With no more times
+    /// than parameters, only rounds give an interval.
     pub(crate) fn over_rounds(self, estimates: &[f64]) -> Range {
         let count = estimates.len() as f64;
         if count < 2.0 {
@@ -47,12 +46,12 @@ impl Range {
         Range { value: self.value, low: self.low.min(own.low), high: self.high.max(own.high) }
     }
 
-    /// Returns true if the interval is finite.
+    /// True for a finite interval.
     pub fn is_bounded(&self) -> bool {
         self.high.is_finite()
     }
 
-    /// Returns true if the interval contains 0.
+    /// True if the interval contains 0.
     pub fn may_be_zero(&self) -> bool {
         self.low <= 0.0
     }
@@ -62,7 +61,7 @@ impl Range {
         Range { value: 1.0 / self.value, low: 1.0 / self.high, high: 1.0 / self.low }
     }
 
-    /// The interval multiplied by a factor.
+    /// Multiplied by a factor.
     pub fn scaled(&self, factor: f64) -> Range {
         Range { value: self.value * factor, low: self.low * factor, high: self.high * factor }
     }

@@ -18,11 +18,11 @@ pub struct Link {
     pub placement: Locality,
     /// Measured times.
     pub points: Vec<Point>,
-    /// Largest eager message. `None` if untested, or if all tested messages are eager.
+    /// `None` if untested, or if all tested messages are eager.
     pub at_once_max_bytes: Option<u32>,
     /// One segment per detected protocol, by size.
     pub segments: Vec<Segment>,
-    /// R_N of each segment. Only between nodes, and only if several pairs were measured.
+    /// R_N of each segment, between nodes, if several pairs were measured.
     pub node_rates: Vec<NodeRate>,
 }
 
@@ -31,13 +31,11 @@ pub struct Link {
 pub struct Search {
     /// Seconds per attempt: 2 γ.
     pub attempt_s: Range,
-    /// Pairs of a number of attempts and the residual of its difference, relative to the time of the
-    /// exchange.
+    /// Attempts, and residual of their difference relative to the time of the exchange.
     pub residuals: Vec<(f64, f64)>,
-    /// Pairs of a number of concurrent messages, and the seconds per attempt measured with this number.
+    /// Concurrent messages, and seconds per attempt.
     pub by_messages: Vec<(u32, Range)>,
-    /// Additional cost of random order ÷ additional cost of reverse order. The ratio is 0.5 for one list
-    /// searched from its start.
+    /// Additional cost of random order ÷ that of reverse order: 0.5 for one list searched from its start.
     pub random_share: Option<f64>,
 }
 
@@ -63,7 +61,7 @@ impl Search {
 /// Parameters of LogP beyond latency, from small messages.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LogP {
-    /// o: time of a send call.
+    /// o: duration of a send call.
     pub overhead_s: Range,
     /// g: time between two messages of one process.
     pub gap_s: Range,
@@ -72,7 +70,7 @@ pub struct LogP {
 /// All fitted parameters.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Parameters {
-    /// Transports by locality, nearest locality first.
+    /// Nearest locality first.
     pub links: Vec<Link>,
     /// Cost of queue searches, γ.
     pub search: Option<Search>,
@@ -80,18 +78,18 @@ pub struct Parameters {
     pub contention: Option<Cost>,
     /// LogP parameters of the most distant pair.
     pub logp: Option<LogP>,
-    /// Missing parameters, and instructions to measure each parameter, in full sentences.
+    /// Missing parameters, and how to measure each, in full sentences.
     pub warnings: Vec<String>,
 }
 
 impl Parameters {
-    /// Returns true if no parameter was fitted.
+    /// True without a fitted parameter.
     pub fn is_empty(&self) -> bool {
         self.links.is_empty() && self.search.is_none() && self.contention.is_none() && self.logp.is_none()
     }
 }
 
-/// Measurements of all rounds, or of one round.
+/// Measurements of all rounds, or of one.
 struct Measurements<'a> {
     raw: &'a Raw,
     all: Vec<Repeated>,
@@ -102,7 +100,6 @@ impl Measurements<'_> {
         self.all.iter().filter(move |one| one.measurement.part == part)
     }
 
-    /// Widens the interval of all rounds by the variation of single rounds.
     fn over_rounds(&self, whole: Range, tell: impl Fn(usize) -> Option<f64>) -> Range {
         let rounds = 0..self.raw.head.settings.rounds as usize;
         whole.over_rounds(&rounds.filter_map(tell).collect::<Vec<_>>())
@@ -133,7 +130,7 @@ pub fn fit(raw: &Raw) -> Parameters {
     found
 }
 
-/// Warns of parameters that the machine's file omits because their interval is unbounded.
+/// The machine's file omits parameters with an unbounded interval.
 fn warn_of_unbounded(found: &mut Parameters) {
     let mut all = Vec::new();
     for link in &found.links {
@@ -213,12 +210,12 @@ fn link(
     if placement == Locality::OffNode {
         warn_of_rates(&segments, &node_rates, all_shared.is_empty(), warnings);
     }
-    // If all tested sizes are eager, the limit is unknown.
+    // All tested sizes are eager: the limit is unknown.
     let at_once_max_bytes = tried.filter(|&bytes| bytes < raw.head.settings.bytes_max);
     Ok(Link { placement, points, at_once_max_bytes, segments, node_rates })
 }
 
-/// The line of the same sizes in each round.
+/// The same sizes in each round.
 fn by_round(measured: &Measurements<'_>, placement: Locality, of: &Segment) -> Vec<Option<Segment>> {
     let line = |round: usize| {
         let mut points = points(measured, placement, Some(round));
@@ -240,8 +237,8 @@ fn node_rate(
             NodeRate::NotMet { .. } | NodeRate::Latency | NodeRate::NotMeasured => None,
         };
     match rates::fit(segment, all) {
-        // Interval of the time per byte. If the interval contains 0, the rate has no upper end, and the low
-        // end of the rate is not 0.
+        // If the interval of the time per byte contains 0, the rate has no upper end, and its low end is not
+        // 0.
         NodeRate::Limit(whole) => {
             NodeRate::Limit(measured.over_rounds(whole.inverse(), time_per_byte).inverse())
         }
@@ -262,7 +259,6 @@ fn why_no_line(unfit: FitError) -> &'static str {
     }
 }
 
-/// Warns of ambiguous protocol names.
 fn warn_of_names(
     placement: Locality,
     tried: Option<u32>,
@@ -284,7 +280,7 @@ fn warn_of_names(
     }
 }
 
-/// Residual scale above which the report warns.
+/// The report warns above this residual scale.
 const SCATTER: f64 = 0.25;
 
 fn warn_of_segments(placement: Locality, segments: &[Segment], warnings: &mut Vec<String>) {
@@ -411,7 +407,7 @@ fn by_messages(measured: &Measurements<'_>, reversed: &[(u32, Difference)]) -> V
     reversed.iter().map(of).collect()
 }
 
-/// Reason for γ = 0: hashed queues, or contradicting measurements.
+/// Hashed queues, or contradicting measurements.
 fn why_nothing(reversed: &[(u32, Difference)]) -> String {
     let (messages, most) = reversed.last().map_or((0, 1.0), |(count, of)| (*count, of.with_s / of.without_s));
     if most < COST_RATIO_MIN {
@@ -425,14 +421,14 @@ fn why_nothing(reversed: &[(u32, Difference)]) -> String {
     )
 }
 
-/// Minimum ratio of costs that is not due to chance.
+/// Smaller ratios of costs may be due to chance.
 const COST_RATIO_MIN: f64 = 1.5;
 
-/// While a receiver searches, the sender may prepare the next message. The time of equal order may thus be
-/// hidden in the time of reverse order. From this ratio on, little time is hidden.
+/// A sender may prepare the next message while the receiver searches, which hides the time of equal order in
+/// that of reverse order. From this ratio on, little is hidden.
 const SEARCH_RATIO_MIN: f64 = 4.0;
 
-/// The differences that search dominates; all differences if search dominates fewer than two.
+/// All differences if search dominates fewer than two.
 fn dominated_by_search(all: &[(u32, Difference)]) -> Vec<(u32, Difference)> {
     let is_search = |(_, one): &&(u32, Difference)| one.with_s >= SEARCH_RATIO_MIN * one.without_s;
     let some: Vec<(u32, Difference)> = all.iter().filter(is_search).copied().collect();
@@ -482,7 +478,7 @@ fn line_differences(measured: &Measurements<'_>, round: Option<usize>) -> Vec<Di
         let same =
             |one: &&&Repeated| (one.measurement.messages, one.measurement.bytes) == (of.messages, of.bytes);
         let without_s = alone.iter().find(same)?.time_s(round)?;
-        // All of these messages use the link between the second and the third node.
+        // All of these use the link between the second and the third node.
         let amount = of.pairs.len() as f64 * f64::from(of.messages) * f64::from(of.bytes);
         Some(Difference { with_s: shared.time_s(round)?, without_s, amount })
     };
@@ -498,7 +494,6 @@ fn fit_logp(measured: &Measurements<'_>) -> Option<LogP> {
     Some(LogP { overhead_s: of(Part::Overhead)?, gap_s: of(Part::Gap)? })
 }
 
-/// Time added by each further message.
 fn each_more(measured: &Measurements<'_>, part: Part, round: Option<usize>) -> Option<Range> {
     let row =
         |one: &Repeated| Some(Row::new(vec![1.0, f64::from(one.measurement.messages)], one.time_s(round)?));

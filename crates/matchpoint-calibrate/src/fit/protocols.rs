@@ -1,8 +1,8 @@
 //! Time against size: α and R_b of each protocol, and the sizes at which the library changes the protocol
 //! (§2, §3).
 //!
-//! The largest eager size is measured separately. Other changes are estimated: of all divisions of the sizes
-//! into ranges with a line each, the fit selects the best one, with a penalty per range.
+//! The largest eager size is measured. Other changes are estimated: of all divisions of the sizes into ranges
+//! with a line each, the fit selects the best one, with a penalty per range.
 
 use matchpoint_model::Protocol;
 
@@ -12,7 +12,7 @@ use super::robust::{self, Fit, FitError, Row};
 /// Time of one message.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
-    /// Size of the message.
+    /// Bytes of the message.
     pub bytes: u32,
     /// Time from sender to receiver.
     pub time_s: f64,
@@ -21,7 +21,7 @@ pub struct Point {
 /// A range of sizes with one line: a protocol.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Segment {
-    /// Protocol of these messages.
+    /// The protocol.
     pub protocol: Protocol,
     /// Smallest and largest measured size.
     pub bytes: (u32, u32),
@@ -36,7 +36,7 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// Modelled time of a message of this size.
+    /// Modelled time of a message.
     pub fn time_s(&self, bytes: u32) -> f64 {
         self.alpha_s.value + self.beta_s_per_byte.value * f64::from(bytes)
     }
@@ -45,19 +45,18 @@ impl Segment {
 /// Protocols that send before the match: short, eager (§2).
 const AT_ONCE: &[Protocol] = &[Protocol::Short, Protocol::Eager];
 
-/// Minimum sizes: two for two parameters, two more for a meaningful interval.
+/// Sizes of a line: two for two parameters, two more for a meaningful interval.
 const POINTS_MIN: usize = 4;
 
-/// Minimum relative noise. Smaller differences may come from caches and are no evidence for a protocol.
+/// Relative. Smaller differences may come from caches and are no evidence for a protocol.
 const NOISE_MIN: f64 = 0.01;
 
 /// Penalty of a further segment in units of ln(points): two parameters, and a searched boundary, which counts
-/// twice. Schwarz's usual criterion, half of this penalty, finds segments in noise.
+/// twice. Half of it, Schwarz's usual criterion, finds segments in noise.
 const CHARGE: f64 = 6.0;
 
-/// Fits sizes in ascending order. Sizes up to `eager_max` are eager. A side of this limit with one size has
-/// no line and is left out. Without the limit, ranges are named by order: one range is eager, two ranges are
-/// eager and rendezvous.
+/// Fits sizes in ascending order. Sizes up to `eager_max` are eager. A side of this limit with one size is
+/// left out. Without the limit, one range is named eager, and two are eager and rendezvous.
 ///
 /// # Errors
 /// If there are too few sizes, or if a time is invalid.
@@ -78,7 +77,7 @@ pub fn fit(points: &[Point], eager_max: Option<u32>) -> Result<Vec<Segment>, Fit
     if sides.is_empty() { Err(FitError::TooFew) } else { Ok(sides) }
 }
 
-/// Names for an unknown eager limit: the second of two ranges is rendezvous.
+/// The second of two ranges is rendezvous.
 fn name_by_order(mut segments: Vec<Segment>) -> Vec<Segment> {
     if let [only] = &mut segments[..] {
         only.protocol = Protocol::Eager;
@@ -109,7 +108,7 @@ fn cut(points: &[Point], noise: f64, protocols: &[Protocol]) -> Result<Vec<Segme
     ranges.map(|((&start, end), &protocol)| Ok(Segment { protocol, ..line(&points[start..end])? })).collect()
 }
 
-/// α and β of one range of sizes, not negative. The segment is named eager.
+/// α and β of one range of sizes, not negative, named eager.
 ///
 /// # Errors
 /// If there are too few sizes, or if a time is invalid.
@@ -119,7 +118,7 @@ pub fn line(points: &[Point]) -> Result<Segment, FitError> {
     };
     let free = robust::fit(&rows(|bytes| vec![1.0, bytes]))?;
     let (alpha, beta) = (free.parameters[0], free.parameters[1]);
-    // A negative parameter becomes 0, and the other parameter is fitted again alone.
+    // A negative parameter becomes 0, and the other is fitted again alone.
     let (fit, values): (Fit, _) = if alpha < 0.0 {
         let fit = robust::fit(&rows(|bytes| vec![bytes]))?;
         let values = [0.0, fit.parameters[0]];
@@ -162,7 +161,7 @@ fn miss(three: &[Point]) -> f64 {
     (three[1].time_s - between) / three[1].time_s / (1.0 + right.powi(2) + (1.0 - right).powi(2)).sqrt()
 }
 
-/// Loss of a line through consecutive points.
+/// Costs of a line through consecutive points.
 struct Costs {
     points: usize,
     costs: Vec<f64>,
@@ -185,7 +184,7 @@ impl Costs {
         self.costs[start * (self.points + 1) + end]
     }
 
-    /// Best division into `count` ranges: their starts and the loss.
+    /// Starts and loss.
     fn cut(&self, count: usize) -> Option<(Vec<usize>, f64)> {
         let mut best: Vec<(Vec<usize>, f64)> =
             (0..=self.points).map(|end| (vec![0], self.cost(0, end))).collect();
@@ -195,7 +194,6 @@ impl Costs {
         best.pop().filter(|(_, cost)| cost.is_finite())
     }
 
-    /// Adds a range that ends at `end`.
     fn extended(&self, best: &[(Vec<usize>, f64)], end: usize) -> (Vec<usize>, f64) {
         let last = |start: usize| best[start].1 + self.cost(start, end);
         let start = (0..end).min_by(|&one, &other| last(one).total_cmp(&last(other)));

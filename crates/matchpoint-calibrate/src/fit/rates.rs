@@ -12,18 +12,18 @@ pub struct Shared {
     pub pairs: u32,
     /// Size of a message.
     pub bytes: u32,
-    /// Time from sender to receiver, including the time to start all pairs together.
+    /// Time from sender to receiver, including the start of all pairs together.
     pub time_s: f64,
 }
 
 /// Result for R_N.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum NodeRate {
-    /// The rate of the node, in bytes per second.
+    /// Bytes per second.
     Limit(Range),
     /// The pairs did not reach a limit.
     NotMet {
-        /// Maximum number of measured pairs.
+        /// Most measured pairs.
         pairs: u32,
     },
     /// Latency dominates all sizes of this protocol.
@@ -32,18 +32,18 @@ pub enum NodeRate {
     NotMeasured,
 }
 
-/// A time counts as limited by the node if it exceeds the time of one pair by this relative amount.
+/// Relative excess over the time of one pair, from which a time counts as limited.
 const EXCESS: f64 = 0.15;
 
-/// Minimum number of limited times for a rate.
+/// Limited times for a rate.
 const ROWS_MIN: usize = 3;
 
-/// Messages up to this multiple of the smallest size give the time to start the pairs together.
+/// Multiple of the smallest size up to which messages show the time to start the pairs.
 const SMALLEST: u32 = 4;
 
-/// Subtracts the time to start the pairs together, which does not depend on the size: a barrier per
-/// direction. A single pair needs no barrier. The estimate is the additional time of the smallest messages
-/// compared with one pair.
+/// Subtracts the time to start the pairs together, a barrier per direction, which does not depend on the
+/// size. The estimate is the additional time of the smallest messages compared with one pair, which needs no
+/// barrier.
 pub fn without_start(alone: &[Point], shared: &[Shared]) -> Vec<Shared> {
     let start_s = |pairs: u32| {
         let together = || shared.iter().filter(move |one| one.pairs == pairs);
@@ -59,7 +59,7 @@ pub fn without_start(alone: &[Point], shared: &[Shared]) -> Vec<Shared> {
     shared.iter().map(|one| Shared { time_s: one.time_s - start_s(one.pairs), ..*one }).collect()
 }
 
-/// Fits the times of one protocol's sizes.
+/// Fits one protocol's sizes.
 pub fn fit(segment: &Segment, shared: &[Shared]) -> NodeRate {
     let (smallest, largest) = segment.bytes;
     let alpha_s = segment.alpha_s.value;
@@ -88,7 +88,7 @@ pub fn fit(segment: &Segment, shared: &[Shared]) -> NodeRate {
     }
 }
 
-/// Row for T − α = ppn s ÷ R_N. The unit is the whole time, so that an error of α has little weight.
+/// T − α = ppn s ÷ R_N. The unit is the whole time, so that an error of α has little weight.
 fn row(one: &Shared, alpha_s: f64) -> Row {
     Row {
         terms: vec![f64::from(one.pairs) * f64::from(one.bytes)],

@@ -12,16 +12,16 @@ use super::squares::{Columns, Solution, solve};
 /// Confidence of all intervals.
 pub const CONFIDENCE: f64 = 0.95;
 
-/// Huber's k: 95 % of the efficiency of least squares for normal residuals.
+/// 95 % of the efficiency of least squares for normal residuals.
 const HUBER: f64 = 1.345;
 
-/// Standard deviation of a normal distribution divided by its median absolute deviation.
+/// Standard deviation ÷ median absolute deviation of a normal distribution.
 const MAD: f64 = 1.4826;
 
-/// Maximum reweighting steps. Iteration ends earlier if the weights are stable.
+/// Iteration ends earlier if the weights are stable.
 const STEPS: usize = 60;
 
-/// A measurement and its model: `time_s` ≈ Σ term × parameter.
+/// `time_s` ≈ Σ term × parameter.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
     /// One term per parameter.
@@ -44,7 +44,7 @@ impl Row {
 pub enum FitError {
     /// Fewer rows than parameters.
     TooFew,
-    /// The rows do not separate the parameters, for example if all sizes are equal.
+    /// The rows do not separate the parameters, for example with equal sizes.
     Singular,
     /// A term or time is not finite, or a unit is not above 0.
     NoNumber,
@@ -86,7 +86,6 @@ pub fn fit(rows: &[Row]) -> Result<Fit, FitError> {
     Ok(Fit { parameters: solution, margins, residuals, scale })
 }
 
-/// Solution, residuals and their scale.
 fn reweighted(design: &Columns, times: &[f64]) -> Result<(Vec<f64>, Vec<f64>, f64), FitError> {
     let rows = times.len();
     let free = (rows - design.len()).max(1) as f64;
@@ -113,7 +112,7 @@ fn reweighted(design: &Columns, times: &[f64]) -> Result<(Vec<f64>, Vec<f64>, f6
 pub fn spread(of: &[f64]) -> f64 {
     let mut sizes: Vec<f64> = of.iter().map(|residual| residual.abs()).collect();
     sizes.sort_by(f64::total_cmp);
-    // An exact fit has no outliers. The minimum avoids a division by 0.
+    // An exact fit has no outliers. Avoids a division by 0.
     sizes.get(sizes.len() / 2).map_or(0.0, |median| MAD * median).max(1e-12)
 }
 
@@ -145,7 +144,7 @@ pub fn student(free: f64) -> f64 {
     StudentsT::new(0.0, 1.0, free).map_or(f64::INFINITY, |t| t.inverse_cdf((1.0 + CONFIDENCE) / 2.0))
 }
 
-/// Huber's ρ of a residual, to compare piecewise fits of the same rows.
+/// Huber's ρ, to compare piecewise fits of the same rows.
 pub fn loss(residual: f64, scale: f64) -> f64 {
     let size = residual.abs() / scale;
     if size <= HUBER { size * size / 2.0 } else { HUBER * (size - HUBER / 2.0) }

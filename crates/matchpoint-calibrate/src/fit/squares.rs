@@ -1,24 +1,21 @@
 //! Weighted least squares of few columns by modified Gram-Schmidt (Björck, Numerical Methods for Least
 //! Squares Problems, §2.4).
 //!
-//! Libraries for least squares need a newer compiler and thirty crates. The fits have at most two columns.
+//! The fits have at most two columns. Libraries need a newer compiler and thirty crates.
 
-/// Terms of a model: one column per parameter, one number per row.
+/// A column per parameter, a number per row.
 pub type Columns = Vec<Vec<f64>>;
 
-/// Relative remainder of a column after the earlier ones, below which the columns are dependent.
+/// Columns with a smaller relative remainder are dependent.
 const SINGULAR: f64 = 1e-9;
 
-/// Parameters and their variances relative to a residual's: the diagonal of (XᵀX)⁻¹.
+/// Parameters, and their variances relative to a residual's: the diagonal of (XᵀX)⁻¹.
 pub struct Solution {
-    /// Parameters, one per column.
     pub parameters: Vec<f64>,
-    /// Variances, one per column.
     pub variances: Vec<f64>,
 }
 
-/// Minimizes Σ weight × (target − Σ column × parameter)². `None` if the columns do not determine the
-/// parameters.
+/// Minimizes Σ weight × (target − Σ column × parameter)². `None` for dependent columns.
 pub fn solve(columns: &Columns, target: &[f64], weights: &[f64]) -> Option<Solution> {
     let count = columns.len();
     let weighted = |values: &[f64]| -> Vec<f64> {
@@ -26,7 +23,7 @@ pub fn solve(columns: &Columns, target: &[f64], weights: &[f64]) -> Option<Solut
     };
     let mut orthogonal: Columns = columns.iter().map(|column| weighted(column)).collect();
     let mut rest = weighted(target);
-    // Upper triangle by rows; the target is an additional column.
+    // By rows; the target is an additional column.
     let mut triangle = vec![vec![0.0; count]; count];
     let mut right = vec![0.0; count];
     for at in 0..count {
@@ -43,7 +40,7 @@ pub fn solve(columns: &Columns, target: &[f64], weights: &[f64]) -> Option<Solut
         right[at] = without(&mut rest, &unit);
     }
     let parameters = back(&triangle, &right);
-    // Columns of the inverse triangle: the variances are the squared lengths of the inverse's rows.
+    // The variances are the squared lengths of the inverse's rows.
     let mut variances = vec![0.0; count];
     for at in 0..count {
         let mut one = vec![0.0; count];
@@ -59,7 +56,7 @@ fn dot(one: &[f64], other: &[f64]) -> f64 {
     one.iter().zip(other).map(|(one, other)| one * other).sum()
 }
 
-/// Removes the projection of a column on a unit vector; returns its length.
+/// The projection on a unit vector; returns its length.
 fn without(column: &mut [f64], unit: &[f64]) -> f64 {
     let share = dot(column, unit);
     for (value, part) in column.iter_mut().zip(unit) {
@@ -68,7 +65,7 @@ fn without(column: &mut [f64], unit: &[f64]) -> f64 {
     share
 }
 
-/// Solves an upper triangular system.
+/// An upper triangular system.
 fn back(triangle: &Columns, right: &[f64]) -> Vec<f64> {
     let mut solved = right.to_vec();
     for at in (0..solved.len()).rev() {

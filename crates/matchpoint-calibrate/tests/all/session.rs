@@ -1,4 +1,4 @@
-//! Tests of complete calibrations with a fake benchmark, which answers for a synthetic machine.
+//! Complete calibrations with a fake benchmark, which answers for a synthetic machine.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -13,7 +13,7 @@ use matchpoint_calibrate::ranks::Ranks;
 use matchpoint_calibrate::raw::Raw;
 use matchpoint_calibrate::session::{Request, Step};
 
-/// Answers `answers` measurements, then exits. `wrong` replaces the time of the third answer.
+/// Exits after `answers` measurements. `wrong` replaces the time of the third answer.
 fn benchmark(topology: &Ranks, answers: usize, wrong: Option<&'static str>) -> Conversation {
     let (ours, theirs) = UnixStream::pair().unwrap();
     let topology = topology.clone();
@@ -92,7 +92,7 @@ fn interrupted_session_resumes_where_it_stopped() {
     assert_eq!(run(&again, benchmark(&ranks, usize::MAX, None)).unwrap(), all);
 }
 
-/// A file may end anywhere: the session keeps whole lines, and makes each missing measurement once.
+/// The session keeps whole lines, and makes each missing measurement once.
 #[test]
 fn session_resumes_from_file_cut_anywhere() {
     let folder = tempfile::tempdir().unwrap();
@@ -126,11 +126,9 @@ fn another_job_cannot_resume() {
     other.settings.bytes_max = 128;
     let error = run(&other, benchmark(&nodes(2, 2), usize::MAX, None)).unwrap_err();
     assert!(error.contains("what is to be measured"), "{error}");
-    // Both failed attempts left the file unchanged.
     assert_eq!(Raw::read(&request.raw).unwrap().measured.len(), 5);
 }
 
-/// After an interruption, the completed measurements are in the file.
 #[test]
 fn interrupt_ends_session_between_measurements() {
     let folder = tempfile::tempdir().unwrap();
@@ -196,7 +194,7 @@ fn damaged_file_reports_line() {
     assert!(Raw::read(&request.raw).unwrap_err().to_string().contains("is not text"));
 }
 
-/// The measurements in the file equal the times of the synthetic machine. This test covers the complete path.
+/// The complete path.
 #[test]
 fn measured_times_are_read_back() {
     let raw = SyntheticMachine::blue_waters().raw(nodes(1, 2), Settings::default(), 5);

@@ -1,4 +1,4 @@
-//! Tests that the fit finds known parameters, with noise and outliers in the times.
+//! The fit finds known parameters, with noise and outliers in the times.
 
 use crate::synthetic_machine::{Interruptions, SyntheticMachine, nodes};
 use matchpoint_calibrate::fit::Range;
@@ -60,7 +60,7 @@ fn fit_finds_machine_of_paper() {
     assert!(near(&logp.overhead_s, 3e-7, 1e-6) && near(&logp.gap_s, 5e-7, 1e-6), "{logp:?}");
 }
 
-/// An entry costs more if the queue exceeds the cache. γ and predictions depend on the number of messages.
+/// An entry costs more if the queue exceeds the cache.
 #[test]
 fn message_count_determines_gamma() {
     let cold =
@@ -81,8 +81,7 @@ fn message_count_determines_gamma() {
     }
 }
 
-/// Messages that take milliseconds on a host with other load, which interrupts most exchanges for
-/// milliseconds.
+/// Host load interrupts most exchanges for milliseconds.
 #[test]
 fn interruptions_do_not_hide_latency_and_rate() {
     let (alpha, rate) = (2e-3, 24e6);
@@ -101,7 +100,7 @@ fn interruptions_do_not_hide_latency_and_rate() {
     }
 }
 
-/// Variation of the speed between rounds widens the intervals, however well a line fits.
+/// However well a line fits.
 #[test]
 fn differing_rounds_widen_intervals() {
     let drifting = SyntheticMachine { drift: 0.1, noise: 0.01, ..SyntheticMachine::blue_waters() };
@@ -120,7 +119,7 @@ fn differing_rounds_widen_intervals() {
     }
 }
 
-/// Two ranges of sizes are two protocols. Only the eager limit identifies both protocols.
+/// Two ranges of sizes are two protocols, which only the eager limit identifies.
 #[test]
 fn eager_limit_names_protocols() {
     let two = vec![(5e-7, 2e9, 512), (2e-6, 4e9, u32::MAX)];
@@ -145,7 +144,7 @@ fn eager_limit_names_protocols() {
     assert_eq!((named, file.eager_max_bytes), (vec![Protocol::Rendezvous], Some(0)));
 }
 
-/// The number of processes on one host does not determine the processes per node.
+/// One host does not determine the processes per node.
 #[test]
 fn unknown_node_parameters_are_not_written() {
     let of = |topology| {
@@ -156,7 +155,6 @@ fn unknown_node_parameters_are_not_written() {
     assert_eq!(of(nodes(2, 3)).processes, Some(3));
 }
 
-/// If the cost of bytes is not measurable, a rate has no upper end.
 #[test]
 fn undetermined_rate_is_unbounded() {
     let free = SyntheticMachine {
@@ -172,8 +170,8 @@ fn undetermined_rate_is_unbounded() {
     assert!(matchpoint_model::machine::parse(&made.to_toml(), "machine.toml").is_ok());
 }
 
-/// Two times give α and R_b without an interval; several rounds give an interval. The file omits an unbounded
-/// value, because the value would count as exact.
+/// Two times give α and R_b without an interval; several rounds give one. An unbounded value would count as
+/// exact in the file.
 #[test]
 fn unbounded_parameter_is_reported_and_omitted() {
     let noisy = SyntheticMachine { noise: 0.02, ..SyntheticMachine::blue_waters() };
@@ -191,7 +189,6 @@ fn unbounded_parameter_is_reported_and_omitted() {
     assert!(told.contains("Two sizes always fit a line") && !told.contains("Unknown uncertainty"), "{told}");
 }
 
-/// An unreached limit and an unmeasured limit are different results.
 #[test]
 fn unlimited_rate_differs_from_unmeasured_rate() {
     let segment = |alpha_s: f64| {
@@ -203,7 +200,7 @@ fn unlimited_rate_differs_from_unmeasured_rate() {
     assert_eq!(rates::fit(&segment(1e-4), &elsewhere), NodeRate::Latency);
 }
 
-/// Contradicting rounds leave R_N without an upper end. The file records this and can be read.
+/// R_N has no upper end in the file.
 #[test]
 fn disagreeing_rounds_leave_node_rate_unbounded() {
     let drifting = SyntheticMachine { drift: 0.3, ..SyntheticMachine::blue_waters() };
@@ -220,7 +217,7 @@ fn noise_and_outliers_change_fit_little() {
     let noisy = SyntheticMachine { noise: 0.03, outliers: 4, ..SyntheticMachine::blue_waters() };
     for seed in 0..10 {
         let found = fit(&noisy.raw(nodes(4, 16), Settings::default(), seed));
-        // If α is a hundredth of the largest message's time, only the smallest messages show it.
+        // α is a hundredth of the largest message's time, so only the smallest messages show it.
         for placement in Locality::ALL {
             assert_eq!(link(&found, placement).segments.len(), 3, "seed {seed}: {placement:?}");
         }
@@ -241,7 +238,7 @@ fn noise_and_outliers_change_fit_little() {
     }
 }
 
-/// A 95 % interval misses once in twenty times. The test allows a deviation, because outliers are not normal.
+/// A 95 % interval misses once in twenty times. Outliers are not normal, so the test allows a deviation.
 #[test]
 fn intervals_contain_truth_at_stated_rate() {
     let sizes: Vec<u32> = (0..16).map(|power| 1 << power).collect();
@@ -268,7 +265,6 @@ fn intervals_contain_truth_at_stated_rate() {
     }
 }
 
-/// Noise does not produce a protocol.
 #[test]
 fn noise_adds_no_protocol() {
     let one = vec![(2e-6, 1e9, u32::MAX)];
@@ -314,8 +310,7 @@ fn unreached_rate_is_not_invented() {
     );
 }
 
-/// Pairs that start together need a barrier, a single pair needs no barrier. The time of the barrier is not a
-/// node limit.
+/// Pairs that start together need a barrier, which is not a node limit.
 #[test]
 fn barrier_does_not_limit_node_rate() {
     for noise in [0.0, 0.02] {
@@ -340,7 +335,7 @@ fn barrier_does_not_limit_node_rate() {
     assert!(near(rate, 6.6e9, 0.05), "{rate:?}");
 }
 
-/// Twice as many pairs need a longer barrier. The time of the barrier is not contention on a shared link.
+/// Twice as many pairs need a longer barrier, which is not contention.
 #[test]
 fn barrier_is_not_contention() {
     for (delta, within) in [(0.0, 1e-13), (1e-10, 1e-12)] {
@@ -378,7 +373,6 @@ fn missing_measurements_are_reported() {
     assert!(told.contains("one size") && told.contains("No γ"), "{told}");
 }
 
-/// The file of every fit can be written and read.
 #[test]
 fn machine_file_can_be_read() {
     let noisy = SyntheticMachine { noise: 0.05, outliers: 3, ..SyntheticMachine::blue_waters() };

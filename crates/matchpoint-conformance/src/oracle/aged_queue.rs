@@ -1,16 +1,14 @@
-//! The oracle's queue: all entries by age, and two indexes for queues of a hundred thousand entries. Tests
-//! compare the results of the indexes with a linear scan.
+//! The oracle's queue: entries by age, and two indexes for a hundred thousand entries. Tests compare the
+//! indexes with a linear scan.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use matchpoint::{ContextId, Envelope, Message, Rank, Receive, Selector, Tag, Wild};
 
-/// An entry of a queue.
 pub(super) trait QueueEntry {
-    /// Id of the entry.
     fn id(&self) -> u64;
 
-    /// Envelope of the entry; `None` if the entry has a wildcard.
+    /// `None` if the entry has a wildcard.
     fn envelope(&self) -> Option<Envelope>;
 }
 
@@ -40,14 +38,13 @@ fn key(envelope: &Envelope) -> Key {
     (envelope.context, envelope.source, envelope.tag)
 }
 
-/// See the [module's documentation](self).
 #[derive(Clone, Debug)]
 pub(super) struct AgedQueue<T> {
     by_age: BTreeMap<u64, T>,
     by_id: HashMap<u64, u64>,
     /// Entries without a wildcard, by envelope and age.
     exact: BTreeSet<(Key, u64)>,
-    /// Ages of the entries with a wildcard.
+    /// Ages of entries with a wildcard.
     open: BTreeSet<u64>,
     next: u64,
 }
@@ -64,7 +61,6 @@ impl<T: QueueEntry + Copy> AgedQueue<T> {
         self.by_age.len()
     }
 
-    /// All entries, oldest first.
     pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
         self.by_age.values()
     }
@@ -101,14 +97,14 @@ impl<T: QueueEntry + Copy> AgedQueue<T> {
         self.take(id).map(|(_, entry)| entry)
     }
 
-    /// Replaces the entry with this id and keeps its age.
+    /// Keeps the age.
     pub(super) fn replace(&mut self, id: u64, entry: T) {
         if let Some((age, _)) = self.take(id) {
             self.put(age, entry);
         }
     }
 
-    /// Removes all entries for which `picks` is true. Returns their ids, oldest first. O(entries).
+    /// Returns the ids, oldest first. O(entries).
     pub(super) fn extract(&mut self, picks: impl Fn(&T) -> bool) -> Vec<u64> {
         let ids: Vec<_> = self.iter().filter(|entry| picks(entry)).map(QueueEntry::id).collect();
         ids.iter().for_each(|&id| _ = self.take(id));
@@ -122,7 +118,7 @@ impl<T: QueueEntry + Copy> AgedQueue<T> {
 }
 
 impl AgedQueue<Receive> {
-    /// The oldest receive that matches `envelope`: the oldest exact receive, or an older wildcard receive.
+    /// The oldest exact receive, or an older wildcard receive.
     pub(super) fn first_for(&self, envelope: &Envelope) -> Option<&Receive> {
         let exact = self.first_exact(envelope);
         let earlier = self.open.range(..exact.unwrap_or(u64::MAX));
@@ -132,7 +128,6 @@ impl AgedQueue<Receive> {
 }
 
 impl AgedQueue<Message> {
-    /// The oldest message that matches `selector`.
     pub(super) fn first_for(&self, selector: &Selector) -> Option<&Message> {
         match selector.exact() {
             Some(envelope) => self.first_exact(&envelope).map(|age| &self.by_age[&age]),
@@ -140,7 +135,7 @@ impl AgedQueue<Message> {
         }
     }
 
-    /// The oldest message of `source` that matches `selector` with any source. O(messages of the source).
+    /// The oldest message of `source` that matches. O(messages of the source).
     pub(super) fn first_of(&self, source: Rank, selector: &Selector) -> Option<&Message> {
         let any = Selector::new(selector.context(), Wild::Any, selector.tag());
         let of = |tag, age| ((selector.context(), source, Tag(tag)), age);
@@ -157,7 +152,6 @@ mod tests {
     use crate::choices::Choices;
     use crate::generate::{SHAPES, stream};
 
-    /// Compares the indexes with a linear scan during random posts and arrivals.
     #[test]
     fn indexes_agree_with_linear_scan() {
         for (seed, (name, shape)) in (1..).zip(SHAPES) {

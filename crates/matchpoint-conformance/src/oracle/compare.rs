@@ -17,7 +17,7 @@ fn listed(entries: &[Entry]) -> String {
     }
 }
 
-/// Removes the fields of an entry that an engine need not store.
+/// Fields that an engine need not store.
 fn without_optional_fields(entry: Entry) -> Entry {
     match entry {
         Entry::Message(message) => Entry::Message(Message::new(message.id, message.envelope)),
@@ -26,7 +26,7 @@ fn without_optional_fields(entry: Entry) -> Entry {
 }
 
 impl Oracle {
-    /// Compares the lengths of the queues. O(1).
+    /// O(1).
     ///
     /// # Errors
     /// If a length differs.
@@ -42,8 +42,8 @@ impl Oracle {
         Ok(())
     }
 
-    /// Compares lengths, contents and order of both queues, and checks the footprint, as far as the engine
-    /// reports these values. O(entries).
+    /// Compares lengths, contents and order of both queues, and the footprint, as far as the engine reports
+    /// them. O(entries).
     ///
     /// # Errors
     /// If a value differs.

@@ -14,7 +14,6 @@ fn message_name(id: Option<MsgId>) -> String {
 }
 
 impl Oracle {
-    /// Checks that a receive with `selector` may take `found`.
     fn may_take(&self, selector: &Selector, found: Option<MsgId>, law: Law) -> Verdict {
         let first = self.unexpected.first_for(selector).map(|message| message.id);
         let Some(id) = found else {
@@ -38,13 +37,13 @@ impl Oracle {
         })
     }
 
-    /// The message that `taken` must not overtake. Messages with an unknown source count as one source.
+    /// Messages with an unknown source count as one source.
     fn overtaken_within_source(&self, selector: &Selector, taken: &Message) -> Option<MsgId> {
         let first = self.unexpected.first_of(taken.envelope.source, selector);
         first.map(|message| message.id).filter(|&id| id != taken.id)
     }
 
-    /// Checks that `found` equals the result of the preceding probe.
+    /// Equals the result of the preceding probe.
     fn keeps(
         promise: Option<(Selector, Option<MsgId>)>,
         selector: &Selector,
@@ -95,7 +94,6 @@ impl Oracle {
         Ok(())
     }
 
-    /// Checks that a message with this envelope, after its arrival or readdressing, may take `found`.
     pub(super) fn may_serve(&self, envelope: &Envelope, found: Option<RecvId>, law: Law) -> Verdict {
         let first = self.posted.first_for(envelope);
         let (Some(id), Some(first)) = (found, first) else {

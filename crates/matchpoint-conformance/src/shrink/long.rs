@@ -1,5 +1,5 @@
-//! Shrinks streams of a hundred thousand events. Bisection finds the necessary number of repetitions, and the
-//! script has repetition counts ([`script::print`](matchpoint::event::script::print)).
+//! Shrinks streams of a hundred thousand events. Bisection finds the necessary repetitions, and the script
+//! has repetition counts ([`script::print`](matchpoint::event::script::print)).
 
 use std::ops::Range;
 
@@ -9,15 +9,13 @@ use super::completed;
 use super::numbers::{Kind, all_alike, plainer_numbers};
 use super::plainer::{Fails, LONG, leave_out, simpler};
 
-/// The first attempts leave out at least `1 / PART` of the stream.
+/// First attempts leave out at least `1 / PART` of the stream.
 const PART: usize = 64;
 
-/// A stream with more than `RUNS` runs is not considered repetitive. A stream with at most `FEW` runs needs
-/// no fillers.
+/// A stream with more runs is not repetitive. A stream with at most `FEW` runs needs no fillers.
 const RUNS: usize = 300;
 const FEW: usize = 8;
 
-/// Shortens a stream while attempts succeed and the stream has many events.
 pub(super) fn shorten(mut events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
     loop {
         let before = events.len();
@@ -34,7 +32,6 @@ pub(super) fn shorten(mut events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
         if events.len() <= LONG {
             return events;
         }
-        // Another round takes a second and would remove few events.
         if events.len() * 10 > before * 9 {
             events = simpler_runs(make_alike(events, fails), fails);
             return plainer_numbers(events, fails);
@@ -42,7 +39,7 @@ pub(super) fn shorten(mut events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
     }
 }
 
-/// Tries one envelope for all entries; if the stream no longer fails, one number of each kind.
+/// One envelope for all entries, or one number of each kind.
 fn make_alike(events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
     let all: Vec<_> = events.iter().map(|event| with_tag(event, 0, 0)).collect();
     if all == events || fails(&all) {
@@ -52,7 +49,7 @@ fn make_alike(events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
     kinds.into_iter().fold(events, |events, kind| all_alike(events, kind, fails))
 }
 
-/// The receive or message with context 0, source 0 and the given tag.
+/// Context and source are 0.
 fn with_tag(event: &Event, of_receives: u64, of_messages: u64) -> Event {
     let envelope = |tag| Envelope::new(ContextId(0), Rank(0), Tag(tag));
     match event {
@@ -69,7 +66,7 @@ fn filler(event: &Event) -> Event {
     with_tag(event, 1_000_000, 1_000_001)
 }
 
-/// Replaces events in `range` by fillers: first all events, then halves, quarters and so on.
+/// First all events, then halves, quarters and so on.
 fn replace_by_fillers(events: &mut Vec<Event>, range: Range<usize>, fails: Fails<'_>) {
     let mut tried = events.clone();
     tried[range.clone()].iter_mut().for_each(|event| *event = filler(event));
@@ -98,7 +95,7 @@ fn is_repetition(one: &Event, other: &Event) -> bool {
     }
 }
 
-/// Ranges of runs: repetitions of an event.
+/// Repetitions of an event.
 fn runs(events: &[Event]) -> Vec<Range<usize>> {
     let mut runs: Vec<Range<usize>> = Vec::new();
     for (at, event) in events.iter().enumerate() {
@@ -119,7 +116,7 @@ fn shorter_runs(mut events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
         let first = |length| [&events[..run.start + length], &events[run.end..]].concat();
         let length = smallest_sufficient(run.len(), &|length| fails(&first(length)));
         events = first(length);
-        // A later event may need the last event of the run.
+        // A later event may need the last event.
         let end = run.start + length;
         let last = |length| [&events[..run.start], &events[end - length..]].concat();
         let length = smallest_sufficient(length, &|length| fails(&last(length)));
@@ -128,9 +125,8 @@ fn shorter_runs(mut events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
     events
 }
 
-/// The smallest number for which `is_enough` returns true, at most `all`; `is_enough` must be monotonic.
+/// The smallest number that is enough. `is_enough` must be monotonic.
 fn smallest_sufficient(all: usize, is_enough: &dyn Fn(usize) -> bool) -> usize {
-    // Usually all events or no events are necessary.
     if all == 0 || is_enough(0) {
         return 0;
     }

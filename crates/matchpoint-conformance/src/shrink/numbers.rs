@@ -1,5 +1,4 @@
-//! Plainer numbers for all events at once, each kind separately: if one kind matters, the other kinds still
-//! become plain.
+//! Plainer numbers for all events, each kind separately: if one kind matters, the others still become plain.
 
 use std::collections::HashMap;
 
@@ -19,7 +18,7 @@ pub(super) enum Kind {
 
 const KINDS: [Kind; 5] = [Kind::Contexts, Kind::Sources, Kind::Tags, Kind::Receives, Kind::Messages];
 
-/// Tries small numbers; if the stream no longer fails, numbers with fewer bits.
+/// Small numbers, or numbers with fewer bits.
 pub(super) fn plainer_numbers(mut events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
     for kind in KINDS {
         let smaller = smaller(&events, kind);
@@ -39,12 +38,12 @@ fn smaller(events: &[Event], kind: Kind) -> Vec<Event> {
     changed(events, Change { kind, number: anew, masks: false })
 }
 
-/// Sets all numbers of a kind to 0. After that, masks ignore no bits.
+/// All numbers become 0. Masks ignore no bits.
 pub(super) fn all_alike(events: Vec<Event>, kind: Kind, fails: Fails<'_>) -> Vec<Event> {
     with(events, kind, |_| 0, fails)
 }
 
-/// Clears each bit in all numbers and masks of a kind, and moves the necessary bits down.
+/// Clears each bit of numbers and masks, and moves the necessary bits down.
 fn fewer_bits(mut events: Vec<Event>, kind: Kind, fails: Fails<'_>) -> Vec<Event> {
     for at in (0..64).rev() {
         let clear = |number| number & !(1 << at);
@@ -66,7 +65,7 @@ fn fewer_bits(mut events: Vec<Event>, kind: Kind, fails: Fails<'_>) -> Vec<Event
     events
 }
 
-/// Applies `number` to all numbers and masks of a kind, if the stream changes and still fails.
+/// If the stream changes and still fails.
 fn with(events: Vec<Event>, kind: Kind, number: impl FnMut(u64) -> u64, fails: Fails<'_>) -> Vec<Event> {
     let changed = changed(&events, Change { kind, number, masks: true });
     if changed != events && fails(&changed) { changed } else { events }

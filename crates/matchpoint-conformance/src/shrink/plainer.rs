@@ -2,14 +2,13 @@
 
 use matchpoint::{Event, Hints, Message, Rank, Receive, Selector, Tag, Wild};
 
-/// Streams longer than this are first shortened by whole runs, because removal of single events takes
-/// quadratic time.
+/// Longer streams are first shortened by whole runs, because removal of single events is quadratic.
 pub(super) const LONG: usize = 2000;
 
-/// Returns true if the law is still broken.
+/// True if the law is still broken.
 pub(super) type Fails<'a> = &'a dyn Fn(&[Event]) -> bool;
 
-/// Leaves out halves, quarters and so on, down to `smallest` events at a time.
+/// Halves, quarters and so on, down to `smallest` events at a time.
 pub(super) fn leave_out(mut events: Vec<Event>, smallest: usize, fails: Fails<'_>) -> Vec<Event> {
     let mut chunk = events.len().div_ceil(2);
     while chunk >= smallest.max(1) {
@@ -28,7 +27,7 @@ pub(super) fn leave_out(mut events: Vec<Event>, smallest: usize, fails: Fails<'_
     events
 }
 
-/// Slightly plainer events, one step each: from masked to any to one value, from many to few.
+/// One step plainer: from masked to any to one value, from many to few.
 pub(super) fn simpler(event: &Event) -> Vec<Event> {
     match event {
         Event::Post(receive) => {
@@ -44,7 +43,6 @@ pub(super) fn simpler(event: &Event) -> Vec<Event> {
     }
 }
 
-/// Hints with one assertion fewer.
 fn simpler_hints(hints: Hints) -> impl Iterator<Item = Hints> {
     let without = [
         Hints { no_any_source: false, ..hints },

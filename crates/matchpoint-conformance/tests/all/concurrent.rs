@@ -1,5 +1,5 @@
 //! Concurrent engines: the laws with one calling thread, and linearizability of short histories with several
-//! threads. `list` replays the calls in the linear order.
+//! threads, replayed on `list`.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -31,8 +31,8 @@ fn made(name: &str) -> Box<dyn Concurrent> {
     concurrent::create(name).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// One thread's view of a concurrent engine. Lists of several sources are sorted by the order of its calls,
-/// because a concurrent engine does not promise this order.
+/// Lists of several sources are sorted by the order of the thread's calls, which a concurrent engine does not
+/// promise.
 struct OneThread {
     engine: Box<dyn Concurrent>,
     receives: HashMap<RecvId, u64>,
@@ -147,7 +147,6 @@ fn laws_hold_for_one_thread() {
     }
 }
 
-/// A call to an engine.
 #[derive(Clone, Debug)]
 enum Request {
     Event(Event),
@@ -160,8 +159,8 @@ enum Answer {
     Seen(Vec<Entry>),
 }
 
-/// A call of a history: times of its start and end, and its result. Each message of a batch counts as a call
-/// that follows the call of the previous message.
+/// Times of start and end, and the result. Each message of a batch is a call that follows the previous
+/// message's.
 #[derive(Clone, Debug)]
 struct Call {
     began: u64,
@@ -171,7 +170,6 @@ struct Call {
     follows: bool,
 }
 
-/// Makes the calls of an event and records them.
 fn play(asked: &Request, engine: &dyn Concurrent, clock: &AtomicU64) -> Vec<Call> {
     let now = || clock.fetch_add(1, Ordering::SeqCst);
     let began = now();
@@ -187,7 +185,7 @@ fn play(asked: &Request, engine: &dyn Concurrent, clock: &AtomicU64) -> Vec<Call
     vec![Call { began, ended: now(), asked: asked.clone(), answer, follows: false }]
 }
 
-/// A delivery is the end of its message's arrival. Other threads may call concurrently.
+/// A delivery ends its message's arrival. Other threads may call concurrently.
 fn play_batch(
     messages: &[Message],
     engine: &dyn Concurrent,
@@ -237,7 +235,7 @@ impl Listed {
         Listed(Some(keys))
     }
 
-    /// Pairs of visited entries with a promised order in the queue.
+    /// Pairs with a promised order in the queue.
     fn in_order(&self, seen: &[Entry]) -> Vec<(u64, u64)> {
         let id = |entry: &Entry| match entry {
             Entry::Receive(receive) => receive.id.0,
@@ -312,16 +310,16 @@ fn earlier(calls: &[Call], listed: &Listed) -> Vec<u128> {
     earlier
 }
 
-/// Search for a linear order (Wing and Gong 1993). The calls in `before` are already replayed.
+/// Wing and Gong 1993. The calls in `before` are already replayed.
 struct Search<'a> {
     before: &'a [Call],
     calls: &'a [Call],
     listed: Listed,
     /// For each call, a bit mask of the calls that precede it in every order.
     earlier: Vec<u128>,
-    /// States without a solution: the calls made, and the queues and hints after these calls.
+    /// The calls made, and the queues and hints after them.
     dead_ends: HashSet<(u128, Vec<u64>)>,
-    /// Remaining steps.
+    /// Steps.
     budget: u64,
 }
 
@@ -334,7 +332,7 @@ impl<'a> Search<'a> {
         Search { before, calls, listed, earlier, dead_ends: HashSet::new(), budget }
     }
 
-    /// Returns true if an order exists, and `None` if the search ran out of steps.
+    /// `None` if the search ran out of steps.
     fn run(mut self) -> Option<bool> {
         let is_found = self.search(&mut Vec::new());
         (is_found || self.budget > 0).then_some(is_found)
@@ -348,7 +346,7 @@ impl<'a> Search<'a> {
         let made = order.iter().fold(0, |made, &at| made | 1 << at);
         let may_be_next = |at: &usize| made & 1 << at == 0 && self.earlier[*at] & !made == 0;
         let mut next: Vec<usize> = (0..calls.len()).filter(may_be_next).collect();
-        // Likely candidates first: the rest of a batch, then the call that ended first.
+        // The rest of a batch, then the call that ended first.
         let is_repetition = |at: usize| calls[at].follows && order.last() == Some(&(at - 1));
         next.sort_by_key(|&at| (!is_repetition(at), calls[at].ended));
         for at in next {
@@ -371,8 +369,7 @@ impl<'a> Search<'a> {
         false
     }
 
-    /// State after these calls in this order, if every result equals the recorded result: the queued entries,
-    /// and the order of the calls that changed hints.
+    /// Queued entries, and the order of calls that changed hints, if every result equals the recorded result.
     fn after(&self, order: &[usize]) -> Option<Vec<u64>> {
         let mut list = engines::create("list").unwrap();
         self.before.iter().for_each(|call| drop(answer(&call.asked, &mut *list)));
@@ -400,18 +397,17 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Parameters of the threads' calls.
 #[derive(Clone, Copy)]
 struct HistoryParameters {
-    /// Number of calls of each thread.
+    /// Calls of each thread.
     calls: u64,
-    /// True if no receive uses any source, and a hint asserts this.
+    /// No receive uses any source, and a hint asserts this.
     is_hinted: bool,
-    /// One call in `rare` calls is rare: close, visit, failed source, hints.
+    /// One call in `rare` is a close, visit, failed source or hint.
     rare: u64,
 }
 
-/// Events of one thread. They use few keys, so that they match entries of other threads.
+/// Few keys, so that entries of other threads match.
 fn events(choices: &mut Choices<'_>, thread: u64, shape: HistoryParameters) -> Vec<Request> {
     let id = |thread, number| 10_000 * (thread + 1) + 100 * number;
     (0..shape.calls)
@@ -474,7 +470,6 @@ fn rare(choices: &mut Choices<'_>, context: ContextId, shape: HistoryParameters)
     }
 }
 
-/// Runs the events in concurrent threads and returns the history.
 fn record(engine: &Arc<dyn Concurrent>, of_threads: Vec<Vec<Request>>) -> Vec<Call> {
     let (clock, barrier) = (AtomicU64::new(0), Barrier::new(of_threads.len()));
     let (clock, barrier) = (&clock, &barrier);
@@ -492,7 +487,7 @@ fn record(engine: &Arc<dyn Concurrent>, of_threads: Vec<Vec<Request>>) -> Vec<Ca
     })
 }
 
-/// Checks histories of this shape from these seeds. Returns the number of completed searches.
+/// Returns the number of completed searches.
 fn histories(name: &str, seeds: std::ops::Range<u64>, shape: HistoryParameters, budget: u64) -> u64 {
     let spread = Hints { no_any_source: true, ..Hints::default() };
     let mut searched = 0;
@@ -506,7 +501,7 @@ fn histories(name: &str, seeds: std::ops::Range<u64>, shape: HistoryParameters, 
         before.extend(events(&mut choices, 9, HistoryParameters { calls: 4, rare: u64::MAX, ..shape }));
         let mut of_threads: Vec<_> = (0..3).map(|thread| events(&mut choices, thread, shape)).collect();
         if shape.is_hinted && seed % 8 == 0 {
-            // A hint is withdrawn during other calls, so that the context's queues are merged.
+            // The context's queues are merged during other calls.
             of_threads[0].insert(2, Request::Event(Event::SetHints(ContextId(0), Hints::default())));
         }
         searched += u64::from(is_searched(name, seed, &before, of_threads, budget));
@@ -514,8 +509,7 @@ fn histories(name: &str, seeds: std::ops::Range<u64>, shape: HistoryParameters, 
     searched
 }
 
-/// Runs the threads after the calls `before` and searches for a linear order. Returns false if the search is
-/// incomplete.
+/// Returns false if the search is incomplete.
 fn is_searched(
     name: &str,
     seed: u64,
@@ -548,8 +542,7 @@ fn histories_of_several_threads_are_linearizable() {
     }
 }
 
-/// More calls per thread, so that some searches are incomplete. `MATCHPOINT_HISTORIES` is the number of
-/// histories (`.ci/deep`).
+/// Some searches are incomplete. `MATCHPOINT_HISTORIES` is the number of histories (`.ci/deep`).
 #[test]
 fn long_histories_of_several_threads_are_linearizable() {
     let asked = std::env::var("MATCHPOINT_HISTORIES").ok().map(|number| number.parse().expect("a number"));

@@ -1,4 +1,4 @@
-//! Tests of `hybrid`: constant work, memory freed after use, and streams that make the tables grow.
+//! `hybrid`: constant work, memory freed after use, and growing tables.
 
 use matchpoint::{
     ContextId, Drained, Engine, Envelope, Event, Message, MsgId, Outcome, Rank, Readdressed, Receive, RecvId,
@@ -42,7 +42,7 @@ fn statistic(engine: &dyn Engine, name: &str) -> f64 {
     engine.statistics().iter().find(|(of, _)| *of == name).unwrap().1
 }
 
-/// Queues about `n` entries and matches all of them.
+/// About `n` entries, all matched.
 type Workload = fn(&mut dyn Engine, u64);
 
 fn last(engine: &mut dyn Engine, n: u64) {
@@ -103,7 +103,7 @@ fn examined_entries_stay_constant_with_depth() {
     }
 }
 
-/// Patterns of source and tag that a plain multiplication spreads unevenly under some seeds.
+/// A plain multiplication spreads these patterns unevenly under some seeds.
 #[test]
 fn keys_spread_evenly_for_any_seed() {
     type Pattern = fn(u64) -> (u64, u64);
@@ -150,11 +150,11 @@ fn arrivals_without_receives_examine_nothing() {
     assert_eq!(engine.attempts().posted, before);
 }
 
-/// All tags of this source have the same hash: more keys pass a slot than the slot's counter can count.
+/// All tags have the same hash: more keys pass a slot than its counter can count.
 #[test]
 fn six_hundred_colliding_keys_are_found() {
     let mut engine = engines::create_counting("hybrid:seed=1").unwrap();
-    // The first hash seed of `Hashing::of_seed`. The hash of this pair is 0.
+    // The first hash seed of `Hashing::of_seed`: this pair has hash 0.
     let word = 0x9E37_79B9_7F4A_7C15_u64.wrapping_add(1);
     let word = (word ^ word >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let word = (word ^ word >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
@@ -188,7 +188,7 @@ fn million_wildcard_receives_take_one_lookup() {
     assert!(examined <= 8 << 10, "{examined} examined by {} searches", 1 << 10);
 }
 
-/// Runs events on an engine and on `list`, which must agree. Returns the maximum number of entries.
+/// Returns the maximum number of entries.
 fn compare_with_list(name: &str, events: &[Event], seed: u64) -> usize {
     let mut engines = [name, "list"].map(|name| engines::create(name).unwrap());
     let mut oracle = matchpoint_conformance::Oracle::new(engines[1].order(), false);
@@ -207,7 +207,7 @@ fn compare_with_list(name: &str, events: &[Event], seed: u64) -> usize {
 fn long_streams_equal_list() {
     let mut longest = 0;
     for (seed, (name, shape)) in (1..).zip(generate::SHAPES) {
-        // Without closes, which would keep the queues short.
+        // Closes would keep the queues short.
         for (posts, arrivals) in [(shape.posts, shape.arrivals), (1, 12), (12, 1)] {
             let shape = generate::StreamParameters { posts, arrivals, maintenance: 0, tags: 4096, ..*shape };
             assert!(posts + arrivals > 0, "{name}");
@@ -218,8 +218,7 @@ fn long_streams_equal_list() {
     assert!(longest > 10_000, "the longest queues held {longest}: no table has grown");
 }
 
-/// Twelve masks, so that some classes have a table and others share the list; runs of duplicates;
-/// withdrawals.
+/// Some of the twelve masks have a table, others share the list.
 #[test]
 fn many_masks_and_duplicates_equal_list() {
     for seed in 0..40 {
@@ -266,7 +265,7 @@ fn cancel_finds_entries_while_table_grows() {
         let mut engine = engines::create("hybrid").unwrap();
         (0..n).for_each(|id| assert_eq!(engine.post(open(id)), Ok(None)));
         for step in 0..n {
-            // 7919 is prime, so each receive is cancelled once.
+            // Each receive once, because 7919 is prime.
             let id = step * 7919 % n;
             assert!(engine.cancel(&open(id)), "{id} of {n}");
             assert!(!engine.cancel(&open(id)), "{id} of {n} was cancelled twice");
@@ -361,7 +360,7 @@ fn many_masks_take_memory_of_receives() {
     }
 }
 
-/// All messages differ under these masks, so that each index has its maximum size.
+/// Each index has its maximum size.
 #[test]
 fn many_masks_keep_few_indexes() {
     let mut engine = engines::create("hybrid").unwrap();
@@ -381,7 +380,7 @@ fn many_masks_keep_few_indexes() {
     assert!(most < 7 << 20, "{most} bytes of indexes for 6000 messages");
 }
 
-/// A few messages of a million are never received. The log stays small and keeps its order.
+/// A few messages of a million are never received.
 #[test]
 fn leaked_messages_keep_log_small() {
     let mut engine = engines::create("hybrid").unwrap();
@@ -437,7 +436,7 @@ fn memory_returns_after_flood() {
     assert!(engine.footprint().peak_bytes >= full);
 }
 
-/// A program with the same memory demand in each cycle keeps its memory.
+/// Each cycle has the same memory demand.
 #[test]
 fn memory_stays_while_cycles_need_it() {
     let mut engine = engines::create("hybrid:seed=3").unwrap();
@@ -450,8 +449,7 @@ fn memory_stays_while_cycles_need_it() {
     assert!(slots.iter().all(|&of| of == slots[0]), "{slots:?}");
 }
 
-/// At most two keys are queued, so at most one is displaced. The table does not grow, and later searches are
-/// short.
+/// At most two keys are queued, so at most one is displaced.
 #[test]
 fn displaced_keys_leave_no_trace() {
     let mut engine = engines::create_counting("hybrid:seed=9").unwrap();
@@ -489,7 +487,6 @@ fn close_of_last_entries_frees_all() {
     assert_eq!(post(&mut *engine, 0, ANY_SOURCE, ANY_TAG), Some(MsgId(0)));
 }
 
-/// Withdrawals return memory as matches do.
 #[test]
 fn cancelled_flood_gives_memory_back() {
     let mut engine = engines::create("hybrid").unwrap();
@@ -509,8 +506,7 @@ fn cancelled_flood_gives_memory_back() {
     assert!(now * 8 < peak, "{now} bytes of {peak} are kept");
 }
 
-/// A growing table continues to move entries while arrivals take wildcard receives, without calls that add a
-/// key.
+/// While arrivals take wildcard receives, no call adds a key.
 #[test]
 fn growing_table_moves_without_new_keys() {
     let mut engine = engines::create("hybrid:seed=1").unwrap();
@@ -530,7 +526,7 @@ fn growing_table_moves_without_new_keys() {
     assert!(engine.footprint().now_bytes() < grown, "the old slots are kept");
 }
 
-/// Exact receives take messages that are in an index. A search removes some of their index entries, not all.
+/// Exact receives take indexed messages. A search removes some of their index entries, not all.
 #[test]
 fn stale_index_entries_cost_little() {
     let (n, taken) = (50_000, 10_000);
@@ -551,8 +547,7 @@ fn stale_index_entries_cost_little() {
     assert!(engine.attempts().unexpected - before < 8, "earlier probes left entries");
 }
 
-/// Without messages, the log frees its blocks. The index of the wildcard class remains, because searches use
-/// it.
+/// Without messages, the log frees its blocks. Searches keep the index.
 #[test]
 fn index_finds_messages_after_log_restarts() {
     let mut engine = engines::create("hybrid").unwrap();
@@ -581,7 +576,6 @@ fn log_keeps_messages_while_blocks_return() {
     assert_eq!(engine.unexpected_len(), 0);
 }
 
-/// An index by source has all messages. The last message gets this source.
 #[test]
 fn index_finds_last_readdressed_message() {
     let (mut engine, unknown) = (engines::create("hybrid").unwrap(), Rank::UNKNOWN.0.into());

@@ -1,5 +1,4 @@
-//! Tests of `vector` and `fuzzy` with every instruction set of this processor, and the errors for other
-//! instruction sets.
+//! `vector` and `fuzzy` with every instruction set of this processor, and errors for others.
 
 use std::process::Command;
 
@@ -76,7 +75,7 @@ fn false_positives(engine: &dyn Engine) -> (f64, f64) {
 /// Verifications without a match for a search that finds the receive after `first`.
 fn count_false_positives(name: &str, first: (u64, u64), wanted: (u64, u64)) -> f64 {
     let mut engine = engines::create_counting(name).unwrap();
-    // The oldest and the newest receive are compared without a kernel.
+    // Compared without a kernel.
     post(&mut *engine, 0, Wild::Is(Rank(77)), Wild::Is(Tag(770)));
     for (id, (source, tag)) in [first, wanted, (78, 780)].into_iter().enumerate() {
         post(&mut *engine, 1 + id as u64, Wild::Is(Rank(source as u32)), Wild::Is(Tag(tag)));
@@ -103,7 +102,7 @@ fn colliding_keys_of_paper_are_distinguished() {
 
 #[test]
 fn keys_equal_those_of_paper() {
-    // Exclusive or of the lower bits of source and tag, as many as the key has.
+    // As many lower bits of source and tag as the key has.
     let pairs =
         [((2, 1), (1, 2)), ((2, 2), (1, 1)), ((1, 256), (1, 0)), ((1 << 24, 1), (0, 1)), ((3, 1), (1, 2))];
     for (name, expected) in
@@ -118,7 +117,6 @@ fn keys_equal_those_of_paper() {
 /// Source and tag of the nth receive.
 type Keys = fn(u64) -> (u64, u64);
 
-/// Patterns of real programs.
 const PATTERNS: [(&str, Keys); 14] = [
     ("the tag is the rank", |at| (at, at)),
     ("the tag is the rank and 1", |at| (at, at + 1)),
@@ -145,7 +143,7 @@ fn common_patterns_have_distinct_keys() {
             each().for_each(|((source, tag), id)| {
                 post(&mut *engine, id, Wild::Is(Rank(source as u32)), Wild::Is(Tag(tag)));
             });
-            // 64 random keys of 256 give 8 colliding pairs. Each pair causes one verification.
+            // 64 random keys of 256 give 8 colliding pairs, each with one verification.
             each().rev().for_each(|((source, tag), id)| {
                 assert_eq!(arrive(&mut *engine, id, source, tag), Some(RecvId(id)));
             });
@@ -169,8 +167,8 @@ fn wildcard_does_not_cause_verification_of_block() {
             assert_eq!(arrive(&mut *engine, tag, 0, tag), Some(RecvId(tag)), "{name}");
         }
         let (posted, _) = false_positives(&*engine);
-        // 120 searches through up to 8 receives with a wildcard among 200. Random keys of 8 bits would give
-        // 78 colliding pairs of 200.
+        // 120 searches through up to 8 wildcard receives among 200. Random keys of 8 bits would give 78
+        // colliding pairs.
         assert!(posted < 50.0, "{name}: {posted} verified in vain");
     }
 }
@@ -217,7 +215,7 @@ fn meaningless_parameters_are_refused() {
     assert!(engines::create("fuzzy:bits=32,rank=0,tag=32").is_ok());
 }
 
-/// Run by the test below, with the variable set.
+/// Run by the next test.
 #[test]
 #[ignore = "part of environment_forces_instruction_set"]
 fn child_uses_forced_instruction_set() {

@@ -17,7 +17,7 @@ const PROFILED: [&str; 2] = [
     concat!("partner:mode=static,process=1,profile=", env!("CARGO_MANIFEST_DIR"), "/tests/some.partners"),
 ];
 
-/// Number of random streams: `long` in `.ci/deep`, one under Miri.
+/// One under Miri.
 pub fn streams(short: u64, long: u64) -> u64 {
     let is_long = std::env::var_os("MATCHPOINT_TEST_LONG").is_some();
     if cfg!(miri) { 1 } else { [short, long][usize::from(is_long)] }
@@ -29,15 +29,14 @@ fn create(name: &str) -> Box<dyn Engine> {
 
 #[test]
 fn every_engine_keeps_laws() {
-    // Environment variable that selects only engines with this prefix. Under Miri, one engine takes long
-    // enough.
+    // Only engines with this prefix: under Miri, one takes long enough.
     let only = std::env::var("MATCHPOINT_LAWS_OF").unwrap_or_default();
     for Variant { name, is_tight } in variants().filter(|variant| variant.name.starts_with(&only)) {
         let streams = streams(20, 80);
         let mut options = Options { streams, fixed_table: is_tight, ..Options::quick() };
         let mut matches = 150 * streams;
         if cfg!(miri) {
-            // Miri is about a thousand times slower, so each engine runs once. The output shows the progress.
+            // Miri is a thousand times slower: each engine runs once. The output shows the progress.
             if name.contains(':') && !PROFILED.contains(&&*name) {
                 continue;
             }
@@ -52,8 +51,7 @@ fn every_engine_keeps_laws() {
     }
 }
 
-/// Queues of 70,000 entries grow, are searched from all sides, and are drained. Variants have only 5,000
-/// entries, to save time.
+/// Variants have only 5,000 entries, to save time.
 #[test]
 fn every_engine_keeps_laws_in_long_queues() {
     for Variant { name, .. } in variants() {

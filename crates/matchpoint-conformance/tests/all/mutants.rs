@@ -1,4 +1,4 @@
-//! Tests of the laws: `list` with one fault each. The laws must find the fault and show it in a short script.
+//! `list` with one fault each, which the laws must find and show in a short script.
 
 use std::collections::BTreeSet;
 
@@ -7,12 +7,11 @@ use matchpoint::event::script;
 use matchpoint::{Engine, Order};
 use matchpoint_conformance::{Calls, Law, Options, Violation, check};
 
-/// Options large enough to find all faults, and small enough to run for each change.
+/// Large enough for all faults, and small enough for each change.
 fn options() -> Options {
     Options { streams: 4, events: 300, depths: vec![1, 2, 7, 30, 70], ..Options::quick() }
 }
 
-/// Options for long queues only.
 fn deep() -> Options {
     Options { streams: 0, depths: Vec::new(), deep: 70_000, ..Options::quick() }
 }
@@ -33,7 +32,7 @@ fn unchanged_list_has_no_fault() {
     }
 }
 
-/// An engine with ranks and tags of type `int` and without masks is right for MPI only.
+/// Ranks and tags of type `int`, no masks.
 #[test]
 fn mpi_only_check_accepts_mpi_only_engine() {
     for fault in [Fault::MasksTakenForAnyTag, Fault::SourceBit31Ignored] {
@@ -95,7 +94,7 @@ fn engines_with_shared_state_are_found() {
     }
 }
 
-/// Scripts of 65,538 events in a few lines.
+/// 65,538 events in a few lines.
 fn assert_found_in_few_lines(faults: &[(Fault, &[Law], usize)]) {
     for &(fault, laws, longest) in faults {
         let violation = violation(fault, &deep());
@@ -105,7 +104,7 @@ fn assert_found_in_few_lines(faults: &[(Fault, &[Law], usize)]) {
     }
 }
 
-// Two tests, so that two threads share the faults. Each fault takes seconds.
+// Two tests, so that two threads share the faults. Each takes seconds.
 #[test]
 fn faults_of_long_queues_are_caught() {
     assert_found_in_few_lines(&DEEP_FAULTS[..2]);
@@ -116,7 +115,7 @@ fn other_faults_of_long_queues_are_caught() {
     assert_found_in_few_lines(&DEEP_FAULTS[2..]);
 }
 
-/// Random streams find these faults, because half of them use all bits of their numbers.
+/// Half of the streams use all bits of their numbers.
 #[test]
 fn relabelled_streams_find_lost_bits() {
     for fault in [Fault::IdsIn16Bits, Fault::IdsIn32Bits, Fault::TagBit20Ignored, Fault::SourceBit31Ignored] {

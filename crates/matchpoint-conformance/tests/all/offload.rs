@@ -1,5 +1,5 @@
-//! Tests of offloaded matching in a separate thread: the laws within and beyond the memory budget, and an
-//! application that does not wait for results.
+//! Offloaded matching in a separate thread: the laws within and beyond the memory budget, and an application
+//! that does not wait for results.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
@@ -14,7 +14,7 @@ use matchpoint_conformance::{Options, check};
 use crate::laws::streams;
 use crate::mutant::{Fault, Mutant};
 
-/// An engine with calls that wait for their result, so that the laws can be checked.
+/// Calls wait for their result, so that the laws can be checked.
 struct Offloaded {
     offload: Mutex<Offload>,
     wire: Wire,
@@ -39,7 +39,6 @@ impl Offloaded {
 
 impl Engine for Offloaded {
     fn post_selector(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
-        // The rings are empty between two calls.
         self.offload.get_mut().unwrap().post(Receive::new(id, *selector)).unwrap();
         match self.answer() {
             Some(Completion::Matched(_, message)) => Ok(Some(message)),
@@ -147,9 +146,8 @@ fn name_includes_inner_engine() {
     }
 }
 
-/// One thread posts receives as the application, another thread delivers messages as the network. Checks that
-/// every receive completes once with a message of its tag, and that messages of a tag are in order. Returns
-/// true if the memory budget was exhausted.
+/// One thread posts receives, another delivers messages. Every receive must complete once with a message of
+/// its tag, and messages of a tag in order. Returns true if the memory budget was exhausted.
 fn exchange(budget_bytes: u64) -> bool {
     let count: u64 = if cfg!(miri) { 200 } else { 20_000 };
     let settings = Settings { budget_bytes, ring: 64 };
@@ -244,7 +242,7 @@ fn cancel_works_before_and_after_matcher() {
         assert_eq!(offload.with_engine(|engine| engine.posted_len()), 0);
     }
     assert_eq!(offload.poll(), None);
-    // Unpolled completions are not lost if other completions need their place.
+    // Unpolled completions survive if others need their place.
     for round in 0..if cfg!(miri) { 2 } else { 100 } {
         let mut polled = Vec::new();
         for tag in 0..3 {

@@ -1,4 +1,4 @@
-//! Blocks of messages matched by several threads, compared with the same messages matched one by one.
+//! Messages matched by several threads in blocks, compared with the same messages one by one.
 
 use std::hint::black_box;
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any, resume_unwind};
@@ -19,7 +19,7 @@ fn engine(name: &str) -> Box<dyn Engine> {
     engines::create(name).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// More threads than messages in a block, fewer threads, and only the calling thread.
+/// More threads than messages in a block, fewer, and only the calling thread.
 const NAMES: [&str; 10] = [
     "optimistic_parallel:capacity=0,threads=1",
     "optimistic_parallel:capacity=0,threads=2",
@@ -38,7 +38,7 @@ fn statistic(engine: &dyn Engine, name: &str) -> f64 {
     all.iter().find(|(of, _)| *of == name).unwrap_or_else(|| panic!("{name} is not among {all:?}")).1
 }
 
-/// All queued entries, oldest first.
+/// Oldest first.
 fn queued(engine: &dyn Engine) -> Vec<u64> {
     let mut ids = Vec::new();
     for queue in [Queue::Posted, Queue::Unexpected] {
@@ -65,7 +65,7 @@ fn laws_hold_with_any_thread_count() {
     }
 }
 
-/// Content of a stream: few keys cause many conflicts.
+/// Few keys cause many conflicts.
 struct Load {
     contexts: u64,
     keys: u64,
@@ -83,7 +83,7 @@ const LOADS: [Load; 9] = [
     Load { contexts: 2, keys: 3, any_source_percent: 20, any_tag_percent: 20, masked_percent: 20, run: 3 },
     Load { contexts: 2, keys: 2, any_source_percent: 10, any_tag_percent: 40, masked_percent: 0, run: 30 },
     Load { contexts: 2, keys: 40, any_source_percent: 3, any_tag_percent: 3, masked_percent: 0, run: 2 },
-    // One communicator without wildcards: threads share the bins.
+    // Threads share the bins.
     Load { contexts: 1, keys: 20, any_source_percent: 0, any_tag_percent: 0, masked_percent: 0, run: 1 },
     Load { contexts: 1, keys: 4, any_source_percent: 0, any_tag_percent: 0, masked_percent: 0, run: 5 },
     Load { contexts: 1, keys: 1, any_source_percent: 0, any_tag_percent: 0, masked_percent: 0, run: 50 },
@@ -118,7 +118,7 @@ impl Stream<'_> {
         Selector::new(ContextId(self.choices.below(self.crowd.contexts) as u32), source, tag)
     }
 
-    /// Runs of receives, about `about` in total.
+    /// About `about` in total.
     fn receives(&mut self, about: u64) -> Vec<Receive> {
         let mut all = Vec::new();
         while (all.len() as u64) < about {
@@ -215,8 +215,8 @@ fn refused_message_takes_no_receive() {
 fn statistics_count_paths_of_messages() {
     for _ in 0..if cfg!(miri) { 1 } else { 50 } {
         let mut engine = engine("optimistic_parallel:threads=3,by=optimism");
-        // Of five duplicate messages, two find the run, one a receive posted after the run, one a later
-        // receive, and one none.
+        // Of five duplicate messages, two find the run, one a receive after the run, one a later receive, and
+        // one none.
         play(
             &mut *engine,
             "post r1 0/1/1 \n post r2 0/1/1 \n post r3 0/*/1 \n post r4 0/1/1 \n post r5 0/*/9
@@ -256,7 +256,6 @@ fn panic_in_delivery_loses_no_match() {
     }
 }
 
-/// Distinct receives, and a matching message for each.
 fn pairs(count: u64) -> (Vec<Receive>, Vec<Message>) {
     let envelope = |at: u64| Envelope::new(ContextId(0), Rank((at % 50) as u32), Tag(at));
     let receives = (0..count).map(|at| Receive::new(RecvId(at), Selector::exactly(&envelope(at))));
@@ -273,11 +272,11 @@ fn delivery_threads_have_default_stack() {
     let (receives, messages) = pairs(8);
     let caller = thread::current().id();
     let has_helped = AtomicBool::new(false);
-    // A tenth of the standard library's stack size of a thread.
+    // A tenth of a thread's standard stack size.
     let deliver = |number: usize, _| {
         black_box([number as u8; 200 << 10]);
         if thread::current().id() == caller {
-            // Lets the workers get a part of the work.
+            // Lets the workers get work.
             thread::sleep(Duration::from_millis(1));
         } else {
             assert_eq!(thread::current().name(), Some("matchpoint-worker"));
@@ -294,7 +293,6 @@ fn delivery_threads_have_default_stack() {
     assert!(cfg!(miri) || has_helped.load(Ordering::Relaxed), "a worker is never there");
 }
 
-/// Payload of a panic in a delivery.
 struct Bomb(usize);
 
 impl Drop for Bomb {
@@ -331,12 +329,10 @@ fn first_panic_of_deliveries_is_reported() {
     }
 }
 
-/// A random element.
 fn one<A: Copy>(choices: &mut Choices<'_>, of: &[A]) -> A {
     of[choices.below(of.len() as u64) as usize]
 }
 
-/// Parameters of a stream, drawn from few values, so that streams differ much.
 struct BatchStreamParameters {
     contexts: u64,
     keys: u64,
@@ -347,7 +343,7 @@ struct BatchStreamParameters {
     /// Maximum length of runs of duplicate receives and messages.
     receives_alike: u64,
     messages_alike: u64,
-    /// Maximum messages of a batch.
+    /// Messages of a batch.
     batch: u64,
 }
 
@@ -367,7 +363,7 @@ impl BatchStreamParameters {
     }
 }
 
-/// An engine and `list` with the same calls, which must return the same results.
+/// The results must be the same.
 struct EngineAndList {
     ours: Box<dyn Engine>,
     right: Box<dyn Engine>,
@@ -494,7 +490,7 @@ impl EngineAndList {
         });
     }
 
-    /// Messages that mostly use one communicator.
+    /// Most use one communicator.
     fn messages(&mut self) -> Vec<Message> {
         let count = 2 + self.choices.below(self.sort.batch - 1) as usize;
         let (stays, mut context) = (self.choices.chance(70), self.context());
@@ -548,7 +544,7 @@ impl EngineAndList {
     }
 }
 
-/// All queued entries, oldest first, with the sources of messages.
+/// Oldest first, with the sources of messages.
 fn waiting(engine: &dyn Engine) -> Vec<(Queue, u64, Option<Rank>)> {
     let mut all = Vec::new();
     for queue in [Queue::Posted, Queue::Unexpected] {
@@ -562,8 +558,8 @@ fn waiting(engine: &dyn Engine) -> Vec<(Queue, u64, Option<Rank>)> {
     all
 }
 
-/// Streams long enough to try every path and to cut off runs: one or few communicators, wildcards, few bins,
-/// batches longer than a block, other calls in between.
+/// Every path, and runs that are cut off: one or few communicators, wildcards, few bins, batches longer than
+/// a block, other calls in between.
 #[test]
 fn random_streams_match_like_list() {
     let (turns, rounds) = if cfg!(miri) { (1, 1) } else { (2, 12) };

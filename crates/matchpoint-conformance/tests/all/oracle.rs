@@ -1,4 +1,4 @@
-//! Tests of the oracle with outcomes that no engine of Matchpoint gives.
+//! Outcomes that no engine of Matchpoint gives.
 
 use matchpoint::event::script;
 use matchpoint::{MsgId, Order, Outcome, Readdressed, RecvId, Refused};
@@ -14,7 +14,7 @@ fn posted(id: u64) -> Outcome {
     Outcome::Posted(Ok(Some(MsgId(id))))
 }
 
-/// The law that the last outcome breaks. The earlier outcomes must not break a law.
+/// The law that the last outcome breaks. Earlier outcomes must break no law.
 fn verdict(order: Order, text: &str, outcomes: &[Outcome]) -> Option<Law> {
     let events = script::parse(text).unwrap();
     assert_eq!(events.len(), outcomes.len());
@@ -47,14 +47,14 @@ fn promised_order_decides_allowed_matches() {
     assert_eq!([1, 2, 3].map(|id| taking(Order::None, id)), [None; 3]);
 }
 
-/// Messages with an unknown source may all have the same source. This source may also equal a known source.
+/// Such messages may all have the same source, also a known one.
 #[test]
 fn messages_of_unknown_source_keep_order() {
     let text = "arrive m1 0/?/7\n arrive m2 0/3/7\n arrive m3 0/?/7\n post r1 0/*/7";
     let taking = |order, id| verdict(order, text, &[QUEUED, QUEUED, QUEUED, posted(id)]);
     assert_eq!([1, 2, 3].map(|id| taking(Order::Total, id)), [None, Some(Law::Post), Some(Law::Post)]);
     assert_eq!([1, 2, 3].map(|id| taking(Order::PerSource, id)), [None, None, Some(Law::Post)]);
-    // After readdressing, the message is the oldest of its source, because it kept its age.
+    // The message keeps its age and is the oldest of its source.
     let text = "arrive m1 0/?/7\n arrive m2 0/3/7\n readdress m1 0/?/7 3\n post r1 0/*/7";
     let outcomes = |id| [QUEUED, QUEUED, Outcome::Readdressed(Ok(Readdressed::SourceSet)), posted(id)];
     let taking = |id| verdict(Order::PerSource, text, &outcomes(id));
@@ -73,7 +73,7 @@ fn late_source_takes_earliest_matching_receive() {
     assert_eq!([1, 2, 9].map(|id| saying(matched(id))), [None, Some(Law::Readdress), Some(Law::Readdress)]);
     let others = [Ok(Readdressed::SourceSet), Ok(Readdressed::Unchanged)];
     assert_eq!(others.map(saying), [Some(Law::Readdress); 2]);
-    // A table without a fixed size, and memory that is not exhausted.
+    // Without a fixed size, and with memory.
     assert_eq!([Refused::Full, Refused::Memory].map(|why| saying(Err(why))), [Some(Law::Refusal); 2]);
 }
 

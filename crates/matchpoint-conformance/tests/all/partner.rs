@@ -1,7 +1,7 @@
-//! Tests of `partner` against its paper: attempts as in Equations 7 to 17, memory as in §5.2.
+//! `partner` against its paper: attempts as in Equations 7 to 17, memory as in §5.2.
 //!
-//! The model in this file has one queue per level, as in the paper. The engine has one linked queue. Model
-//! and engine get the same entries, and every search miss must examine the same number of entries.
+//! The model has one queue per level, as in the paper. The engine has one linked queue. Every search miss
+//! must examine the same number of entries.
 
 use std::collections::BTreeMap;
 
@@ -10,20 +10,19 @@ use matchpoint::{
     Wild, engines,
 };
 
-/// Contexts and ranks of the streams, and a tag without entries.
+/// The tag has no entries.
 const CONTEXTS: u32 = 2;
 const RANKS: u64 = 12;
 const NO_TAG: Tag = Tag(99);
 
 type Key = (u32, u64);
 
-/// Model of §4.3 with the average over all processes and without a bound. The model stores only queue
-/// lengths, because no entries match.
+/// §4.3 with the average over all processes and without a bound. No entries match, so lengths suffice.
 struct Paper {
     threshold: usize,
-    /// Keys of the entries in the non-partner queue of each level. The base level is level 0.
+    /// Non-partner queues. The base level is level 0.
     levels: Vec<Vec<Key>>,
-    /// Level of the partnership, and entries in the partner's queue.
+    /// Level, and entries in the partner's queue.
     partners: BTreeMap<Key, (usize, u64)>,
 }
 
@@ -44,7 +43,7 @@ impl Paper {
         }
     }
 
-    /// Extracts partners by Algorithm 1.
+    /// Algorithm 1.
     fn extract(&mut self, level: usize) {
         let mut counts: BTreeMap<Key, u64> = BTreeMap::new();
         self.levels[level].iter().for_each(|&key| *counts.entry(key).or_default() += 1);
@@ -58,7 +57,7 @@ impl Paper {
         }
     }
 
-    /// Number of examined entries by Equation 12, or by Equation 13 for a partner.
+    /// Equation 12, or 13 for a partner.
     fn searched_for(&self, key: Key) -> u64 {
         let non_partner = |levels: &[Vec<Key>]| levels.iter().map(|level| level.len() as u64).sum::<u64>();
         match self.partners.get(&key) {
@@ -67,8 +66,7 @@ impl Paper {
         }
     }
 
-    /// Number of examined entries by Equation 17, without partners of other contexts: their keys cannot
-    /// match.
+    /// Equation 17, without partners of other contexts, which cannot match.
     fn searched_for_any(&self, context: u32) -> u64 {
         let own = self.partners.iter().filter(|(key, _)| key.0 == context).map(|(_, (_, entries))| entries);
         self.levels.iter().map(|level| level.len() as u64).sum::<u64>() + own.sum::<u64>()
@@ -81,8 +79,7 @@ impl Paper {
     }
 }
 
-/// A few sources send many messages, the other sources few messages. Both change over time, so that several
-/// levels exist.
+/// Few sources send most messages, and change over time, so that several levels exist.
 fn senders() -> impl Iterator<Item = Key> {
     let mut state = 7u64;
     (0..1200u64).map(move |at| {
@@ -106,7 +103,6 @@ fn message(id: u64, (context, rank): Key, tag: Tag) -> Message {
     Message::new(MsgId(id), Envelope::new(ContextId(context), Rank(rank as u32), tag))
 }
 
-/// Entries that a call examines.
 fn examined(engine: &mut dyn Engine, call: impl FnOnce(&mut dyn Engine)) -> Attempts {
     let before = engine.attempts();
     call(engine);
@@ -198,7 +194,7 @@ fn posted_searches_cost_as_equations_predict() {
     assert_eq!(statistic(&*partner, "posted_levels"), paper.levels.len() as f64);
 }
 
-/// Entries examined if `sources` send 64 messages each in turn, and the receives go source by source.
+/// `sources` send 64 messages each in turn, and receives go source by source.
 fn gathered(name: &str, sources: u64) -> u64 {
     let mut engine = engines::create_counting(name).unwrap();
     for id in 0..64 * sources {
@@ -218,8 +214,7 @@ fn collecting_rank_gains_from_partners() {
     assert!(large < 3 * small, "{small}, {large}");
     let list = gathered("list", 128);
     assert!(list > 30 * small, "{list}, {small}");
-    // With at most half of the processes as partners, the share of the other sources in the queue is
-    // unchanged.
+    // With at most half of the processes as partners, the share of the other sources is unchanged.
     let bounded = gathered("partner:processes=256,c=4", 128);
     assert!(small < bounded && bounded < list, "{small}, {bounded}, {list}");
 }
@@ -247,7 +242,7 @@ fn memory_grows_with_root_of_processes() {
 #[test]
 fn equal_senders_cause_few_extractions() {
     let mut engine = engines::create_counting("partner:threshold=10,over=senders").unwrap();
-    // Each source once: no source is above the average of the senders.
+    // No source is above the average.
     for id in 0..10_000 {
         engine.arrive_message(message(id, (0, id), Tag(0))).unwrap();
     }
@@ -264,13 +259,13 @@ fn no_partner_means_no_lookup() {
         engine.arrive_message(message(id, (0, id % 50), Tag(0))).unwrap();
     }
     assert_eq!(statistic(&*engine, "hash_lookups"), 0.0);
-    // The 101st message makes partners of the 50 sources. The next lookup is for the 102nd message.
+    // The 101st message makes partners of the 50 sources, and the next lookup is for the 102nd.
     for id in 100..102 {
         engine.arrive_message(message(id, (0, id % 50), Tag(0))).unwrap();
     }
     assert_eq!(statistic(&*engine, "unexpected_partners"), 32.0, "8 entries of 4");
     assert_eq!(statistic(&*engine, "hash_lookups"), 1.0);
-    // A match at the base level needs no lookup (Algorithm 3, lines 1 to 3).
+    // No lookup for a match at the base level (Algorithm 3, lines 1 to 3).
     let asks = selector(0, Wild::Is(Rank(49)), Tag(0));
     assert_eq!(engine.post(Receive::new(RecvId(0), asks)), Ok(Some(MsgId(49))));
     assert_eq!(statistic(&*engine, "hash_lookups"), 1.0);
@@ -294,7 +289,7 @@ fn closed_context_frees_partner_slots() {
     }
 }
 
-/// The number of partners of the unexpected queue, and an engine with these parameters of the profile.
+/// Partners of the unexpected queue, and an engine with these parameters of the profile.
 fn profiled(parameters: &str) -> (u64, Box<dyn Engine>) {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/some.partners");
     let name = format!("partner:mode=static,profile={file},{parameters}");
@@ -306,8 +301,7 @@ fn profiled(parameters: &str) -> (u64, Box<dyn Engine>) {
         let asks = selector(0, Wild::Is(Rank(rank)), NO_TAG);
         examined(&mut *engine, |engine| assert_eq!(engine.probe(&asks), None)).unexpected
     });
-    // In the profile, messages of ranks 0 and 2 were unexpected; rank 1 had none, rank 3 only in another
-    // context.
+    // Messages of ranks 0 and 2 were unexpected; rank 1 had none, rank 3 only in another context.
     assert_eq!(attempts, [25, 25, 50]);
     (statistic(&*engine, "unexpected_partners") as u64, engine)
 }
@@ -325,7 +319,7 @@ fn profile_makes_partners_before_first_entry() {
     assert_eq!(statistic(&*engine, "unexpected_partners"), 1.0);
 }
 
-/// The memory of `rank_array` equals the formula except for its list of communicators.
+/// `rank_array` equals the formula except for its list of communicators.
 #[test]
 fn memory_stays_below_rank_array() {
     let [_, mut array, mut partner] = three("partner:threshold=10,processes=1024");

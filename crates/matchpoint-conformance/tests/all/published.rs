@@ -1,4 +1,4 @@
-//! Tests of published structures: costs in attempts and bytes, compared with the papers.
+//! Published structures: attempts and bytes, compared with the papers.
 
 use matchpoint::event::script;
 use matchpoint::{
@@ -127,12 +127,12 @@ fn adaptive_uses_ranks_only_if_asked() {
     assert!(shallow.peak_bytes >= deep.now_bytes());
 }
 
-/// Memory according to the paper (§IV-E): 20 bytes per bin in each of three tables, 64 bytes per receive.
+/// §IV-E: 20 bytes per bin in each of three tables, 64 bytes per receive.
 fn paper_memory(bins: u64, receives: u64) -> u64 {
     3 * bins * 20 + receives * 64
 }
 
-/// Memory of `optimistic` with `receives` receives: a third without wildcards, a third with each wildcard.
+/// A third without wildcards, a third with each wildcard.
 fn optimistic_memory(bins: u64, receives: u64) -> Footprint {
     let mut engine = engines::create(&format!("optimistic:bins={bins},capacity={receives}")).unwrap();
     for id in 0..receives {
@@ -153,7 +153,7 @@ fn optimistic_memory_is_below_paper() {
     // 4 bytes per bin, where the paper has 20, and the heads of eight indexes for four communicators.
     assert!((3 * 128 * 4..3 * 128 * 4 + 2048).contains(&tables), "{tables} bytes");
     assert!(full.peak_bytes < paper_memory(128, 8192));
-    // Bins dominate if, as in the paper, their number is twice that of the receives (§VI).
+    // Bins dominate if there are twice as many as receives, as in the paper (§VI).
     let (ours, paper) = (optimistic_memory(16384, 8192).peak_bytes, paper_memory(16384, 8192));
     assert!(ours < paper / 2, "{ours} of {paper} bytes");
 }
@@ -209,9 +209,9 @@ fn bin_depth_mean(bins: u32) -> f64 {
 
 #[test]
 fn more_optimistic_bins_shorten_bin_queues() {
-    // One bin holds the whole queue, with lengths 1024, 1023, … 1.
+    // Lengths 1024, 1023, … 1.
     assert_eq!(bin_depth_mean(1), 512.5);
-    // The searched bin holds the wanted receive and an equal part of the other receives.
+    // The wanted receive and an equal part of the others.
     for bins in [32, 128] {
         let (depth, expected) = (bin_depth_mean(bins), 1.0 + 511.5 / f64::from(bins));
         assert!((0.8..1.25).contains(&(depth / expected)), "{depth} with {bins} bins, expected {expected}");
@@ -265,7 +265,6 @@ fn optimistic_reports_collisions_bins_and_runs() {
 #[test]
 fn optimistic_counts_runs_per_communicator() {
     let mut engine = engine("optimistic");
-    // Two communicators that post the same receive repeatedly, in turn.
     for id in 0..20 {
         let selector = Selector::new(ContextId(id as u32 % 2), Wild::Is(Rank(3)), Wild::Is(Tag(7)));
         assert_eq!(engine.post(Receive::new(RecvId(id), selector)), Ok(None));

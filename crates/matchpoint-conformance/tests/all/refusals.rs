@@ -1,4 +1,4 @@
-//! Tests of refusals: their priority, and their lack of effects, for every engine with a table of fixed size.
+//! Refusals by tables of fixed size: their priority, and their lack of effects.
 
 use matchpoint::{
     ContextId, Engine, Envelope, Hints, Message, MsgId, Rank, Receive, RecvId, Refused, Selector, Tag, Wild,
@@ -7,7 +7,7 @@ use matchpoint::{
 
 const HERE: ContextId = ContextId(4);
 
-/// Engines with a fixed table, and the capacity of the table.
+/// Name and capacity.
 fn tight() -> impl Iterator<Item = (String, u64)> {
     engines::variants().filter(|variant| variant.is_tight).map(|variant| {
         let capacity = variant.name.split(&[':', ','][..]).find_map(|word| word.strip_prefix("capacity="));
@@ -25,7 +25,7 @@ fn message(id: u64, context: ContextId, tag: u64) -> Message {
     Message::new(MsgId(id), Envelope::new(context, Rank(1), Tag(tag)))
 }
 
-/// A full engine, with receives from rank 1 and tags 0, 1, ….
+/// Receives from rank 1 and tags 0, 1, ….
 fn full(name: &str, capacity: u64) -> Box<dyn Engine> {
     let mut engine = engines::create(name).unwrap();
     for tag in 0..capacity {
@@ -47,7 +47,7 @@ fn broken_assertion_precedes_full_table() {
         let elsewhere = ContextId(5);
         assert_eq!(engine.post(receive(1000, elsewhere, Wild::Any, 1000)), Err(Refused::Full), "{name}");
         assert_eq!(engine.arrive_message(message(1000, elsewhere, 1000)), Ok(None), "{name}");
-        // An entry with a match needs no slot, and frees a slot.
+        // A match needs no slot, and frees a slot.
         assert_eq!(engine.post(receive(1000, elsewhere, Wild::Any, 1000)), Ok(Some(MsgId(1000))), "{name}");
         assert_eq!(engine.arrive_message(message(1000, HERE, 0)), Ok(Some(RecvId(0))), "{name}");
         assert_eq!(engine.post(receive(0, HERE, Wild::Any, 0)), Err(Refused::Hint), "{name}");

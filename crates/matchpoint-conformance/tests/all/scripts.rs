@@ -1,4 +1,4 @@
-//! Regression tests: each script in `scripts/` runs on every engine, under the oracle.
+//! Each script in `scripts/` runs on every engine, under the oracle.
 
 use std::fs;
 use std::path::{Path, PathBuf};

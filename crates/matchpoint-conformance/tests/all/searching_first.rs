@@ -1,4 +1,4 @@
-//! Each engine keeps the laws if a caller first searches and then queues, as network libraries do.
+//! The laws hold if a caller first searches and then queues, as network libraries do.
 
 #[path = "../alone/forwarded.rs"]
 mod forwarded;
@@ -11,8 +11,8 @@ use matchpoint::{
 };
 use matchpoint_conformance::{Options, check};
 
-/// An engine that posts by a matched probe and a call that queues the receive; arrivals in the same way. If
-/// `SAME`, the probe searches for the same entry; if not, the probe searches a context without entries.
+/// Posts by a matched probe and a call that queues the receive; arrivals in the same way. If not `SAME`, the
+/// probe searches a context without entries.
 struct SearchingFirst<const SAME: bool>(Box<dyn Engine>);
 
 const UNUSED: u64 = 0x7777 << 32;
@@ -94,8 +94,7 @@ fn selectors(tag: Tag) -> [Selector; 4] {
     ]
 }
 
-/// Calls a function with each engine, a selector that the engine accepts, and a number of entries to queue
-/// first.
+/// Each engine, a selector that it accepts, and a number of entries to queue first.
 fn each_case(mut case: impl FnMut(&mut dyn Engine, &Selector, u64, &str)) {
     for Variant { name, is_tight } in engines::variants() {
         for (selector, count) in
@@ -116,7 +115,7 @@ fn each_case(mut case: impl FnMut(&mut dyn Engine, &Selector, u64, &str)) {
 fn receive_posted_after_search_is_matched() {
     each_case(|engine, selector, count, case| {
         for id in 100..100 + count {
-            // With wildcards of several classes, if the engine allows them. No selector matches the message.
+            // Of several wildcard classes, if the engine allows. No selector matches the message.
             let others = selectors(Tag(id));
             let other =
                 Selector::new(ContextId(4), others[id as usize % 4].source(), others[id as usize % 4].tag());
@@ -127,7 +126,7 @@ fn receive_posted_after_search_is_matched() {
         for id in 0..2 {
             assert_eq!(engine.take_receive(PAIR, TAG), None, "{case}");
             assert_eq!(engine.post(Receive::new(RecvId(id), *selector)), Ok(None), "{case}");
-            // A search miss for another key after the post.
+            // A search miss for another key.
             assert_eq!(engine.take_receive(Pair(7 << 32), TAG), None, "{case}");
             let queued = engine.queue_message(MsgId(id), PAIR, TAG, place);
             assert_eq!(queued, Ok(Some(RecvId(id))), "{case}");

@@ -1,5 +1,4 @@
-//! Tests of engines that fall back to software when their table is full, compared with `list` across both
-//! migrations.
+//! Engines that fall back to software when their table is full, compared with `list` across both migrations.
 
 use matchpoint::{
     ContextId, Drained, Engine, Entry, Envelope, Hints, Message, MsgId, Outcome, Queue, Rank, Receive,
@@ -35,7 +34,7 @@ fn play(engine: &mut dyn Engine, text: &str) -> Vec<Outcome> {
     script::parse(text).unwrap().iter().map(|event| event.play(engine)).collect()
 }
 
-/// Runs a script on an engine and on `list`, which must return the same results.
+/// The results must be the same.
 fn alike(ours: &mut dyn Engine, right: &mut dyn Engine, text: &str) {
     assert_eq!(play(ours, text), play(right, text), "{text}");
     assert_eq!(queued(ours), queued(right), "{text}");
@@ -51,17 +50,17 @@ fn full_table_falls_back_empty_returns() {
             (ours.substitute().map(str::to_owned), told)
         };
         let software = || Some("hybrid".to_owned());
-        // Two messages are queued, one with an unknown source. The table is full of receives of every class.
+        // The table is full of receives of every class.
         let full = "arrive m1 0/9/9 \n arrive m2 0/?/8
              post r1 0/*/1 \n post r2 0/1/1 \n post r3 0/1/* \n post r4 0/*/0x3~0xf0";
         assert_eq!(both(full), (None, [0.0, 0.0]), "{name}");
         assert_eq!(both("post r5 0/1/1"), (software(), [1.0, 6.0]), "{name}");
-        // Batches, probes, readdressing and cancels find every migrated entry.
+        // Every migrated entry is found.
         let there = "probe 0/9/* \n arrive_batch m3=0/1/1 m4=0/1/1 m5=0/1/1 m6=0/1/7 m7=0/4/0x53
              readdress m2 0/?/8 6 \n probe 0/6/8 \n cancel r3 0/1/* \n retract m1 0/9/9 \n matched_probe 0/*/8";
         assert_eq!(both(there), (software(), [1.0, 6.0]), "{name}");
         assert_eq!(both("post r6 0/*/7 \n arrive m8 0/1/1"), (None, [1.0, 6.0]), "{name}");
-        // The engine uses its tables again, until the tables are full again.
+        // The engine uses its tables again, until they are full again.
         assert_eq!(both("post r7 0/9/9 \n post r8 0/*/2"), (None, [1.0, 6.0]), "{name}");
         let again = "post r9 0/1/1 \n post r10 0/1/1 \n post r11 0/1/1 \n arrive m10 0/1/1";
         assert_eq!(both(again), (software(), [2.0, 10.0]), "{name}");
@@ -81,8 +80,7 @@ fn changing_loads_match_like_list() {
                 next += 1;
                 next
             };
-            // Few keys, so that wildcard and exact receives compete. Sometimes more receives than the table
-            // holds.
+            // Few keys, so that wildcard and exact receives compete. Sometimes more than the table holds.
             for _ in 0..choices.below(12) {
                 let source =
                     if choices.chance(30) { Wild::Any } else { Wild::Is(Rank(choices.below(3) as u32)) };
@@ -127,7 +125,7 @@ fn post_any_source(engine: &mut dyn Engine, id: u64) -> Result<Option<MsgId>, Re
     engine.post(from_any_source(id))
 }
 
-/// Posts five receives, one more than the capacity, or cancels them.
+/// One more than the capacity.
 fn five(engine: &mut dyn Engine, are_posted: bool) {
     for id in 50..55 {
         let selector = Selector::new(ContextId(7), Wild::Is(Rank(1)), Wild::Is(Tag(id)));
@@ -145,7 +143,7 @@ fn five(engine: &mut dyn Engine, are_posted: bool) {
 fn assertions_hold_in_both_engines() {
     let hints = Hints { no_any_source: true, ..Hints::default() };
     for name in NAMES {
-        // Hints are set while the engine uses the tables, and while the engine uses software.
+        // Also while the engine uses software.
         for is_made_in_software in [false, true] {
             let mut engine = engine(name);
             if is_made_in_software {
@@ -155,7 +153,7 @@ fn assertions_hold_in_both_engines() {
             assert_eq!(post_any_source(&mut *engine, 1), Err(Refused::Hint), "{name}");
             five(&mut *engine, !is_made_in_software);
             assert_eq!(post_any_source(&mut *engine, 1), Err(Refused::Hint), "{name}");
-            // A close removes the hints of both engines.
+            // Of both engines.
             engine.close(ContextId(0), &mut Drained::default());
             assert_eq!(post_any_source(&mut *engine, 1), Ok(None), "{name}");
             assert!(engine.cancel(&from_any_source(1)));
@@ -216,15 +214,15 @@ fn arrive(engine: &mut dyn Engine, context: u32, count: u64, mut each: impl FnMu
     }
 }
 
-/// The software engine allocates and frees much memory while the tables have little. After that, the tables
-/// have much memory. No sample exceeds the reported peak, and the peak is not the sum of both peaks.
+/// The peak is no sum of both peaks, and no sample exceeds it. Software allocates and frees much memory while
+/// the tables have little; afterwards the tables have much.
 #[test]
 fn peak_covers_both_engines() {
     for name in NAMES {
         let mut engine = engine(name);
         let mut most = 0;
         let mut sample = |engine: &dyn Engine| most = engine.footprint().now_bytes().max(most);
-        // Communicators have tables, which they lose when they are closed during the fallback.
+        // Closing during the fallback frees the communicators' tables.
         for context in 100..400 {
             arrive(&mut *engine, context, 1, &mut sample);
             assert!(engine.retract(&message(context, 0)));
@@ -233,7 +231,7 @@ fn peak_covers_both_engines() {
         arrive(&mut *engine, 1, 9000, &mut sample);
         (100..400).for_each(|context| engine.close(ContextId(context), &mut Drained::default()));
         engine.close(ContextId(1), &mut Drained::default());
-        // Each call frees a part of the memory.
+        // Each call frees memory.
         for _ in 0..3 {
             arrive(&mut *engine, 2, 100, &mut sample);
             engine.close(ContextId(2), &mut Drained::default());
@@ -246,8 +244,7 @@ fn peak_covers_both_engines() {
     }
 }
 
-/// During the fallback, the memory of the tables is constant. The peak includes memory that software
-/// allocated and freed between two samples.
+/// The tables' memory is constant. Software allocates and frees memory between two samples.
 #[test]
 fn peak_includes_software_between_checks() {
     for name in NAMES {
@@ -258,7 +255,7 @@ fn peak_includes_software_between_checks() {
             assert_eq!(software.post(Receive::new(RecvId(id), selector)), Ok(None));
         }
         let mut more = 0;
-        // Many receives from a failed source: the software engine then shrinks a little with each call.
+        // The software engine shrinks a little with each call.
         for engine in [&mut ours, &mut software] {
             for id in 100..9000 {
                 let selector = Selector::new(ContextId(1), Wild::Is(Rank(3)), Wild::Is(Tag(id)));

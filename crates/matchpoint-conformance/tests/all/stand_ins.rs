@@ -1,30 +1,28 @@
-//! Tests of stand-ins, the engines that represent MPI libraries: the matches, and the number of compared
-//! entries of each call.
+//! Stand-ins for MPI libraries: the matches, and the compared entries of each call.
 //!
-//! A model lists the entries that the library compares, in order, after the library's source. The model
-//! shares no code with the engine.
+//! A model lists the entries that the library compares, in order, after the library's source. It shares no
+//! code with the engine.
 
 use matchpoint::{
     ContextId, Engine, Envelope, Message, MsgId, Rank, Receive, RecvId, Selector, Tag, Wild, engines,
 };
 
-/// Model of an MPI library's search: positions of the entries that a search without a match compares, in
-/// order.
+/// Positions of the entries that a search miss compares, in order.
 struct Library {
     engine: &'static str,
     posted: fn(&[Receive], &Envelope) -> Vec<usize>,
     /// `None` if the engine keeps the order of arrivals and the library does not.
     unexpected: fn(&[Message], &Selector) -> Option<Vec<usize>>,
-    /// Every receive takes the same message as in `list`.
+    /// Matches equal those of `list`.
     has_total_order: bool,
 }
 
-/// Positions of entries that meet a condition, oldest first.
+/// Oldest first.
 fn places<T>(queue: &[T], condition: impl Fn(&T) -> bool) -> Vec<usize> {
     (0..queue.len()).filter(|&at| condition(&queue[at])).collect()
 }
 
-/// MPICH: one queue of each kind (`mpidig_recvq.h`).
+/// One queue of each kind (`mpidig_recvq.h`).
 const MPICH: Library = Library {
     engine: "list",
     posted: |queue, _| places(queue, |_| true),
@@ -32,7 +30,7 @@ const MPICH: Library = Library {
     has_total_order: true,
 };
 
-/// ob1 merges the receives from the sender and the any-source receives by sequence number (`match_incoming`).
+/// Receives from the sender and any-source receives, merged by sequence number (`match_incoming`).
 fn ob1_posted(queue: &[Receive], envelope: &Envelope) -> Vec<usize> {
     places(queue, |receive| {
         let is_of_sender = receive.selector.source() == Wild::Is(envelope.source);
@@ -41,7 +39,7 @@ fn ob1_posted(queue: &[Receive], envelope: &Envelope) -> Vec<usize> {
     })
 }
 
-/// ob1 searches the queue of the source, or the queues of all ranks in turn (`recv_req_match_wild`).
+/// The queue of the source, or the queues of all ranks in turn (`recv_req_match_wild`).
 fn ob1_unexpected(queue: &[Message], selector: &Selector) -> Vec<usize> {
     let mut places = places(queue, |message| {
         let is_of_source = selector.source() == Wild::Is(message.envelope.source);
@@ -66,28 +64,28 @@ const OB1_IN_ORDER: Library = Library {
     has_total_order: true,
 };
 
-/// UCX's hash function `ucp_tag_match_calc_hash`.
+/// `ucp_tag_match_calc_hash`
 fn ucx_hash(tag: u64) -> u64 {
     ((tag & 0xFFFF_FFFF) % 1021) ^ ((tag >> 32) % 1021)
 }
 
-/// UCX tag of Open MPI, `PML_UCX_MAKE_SEND_TAG`: 24 bits of tag, 20 bits of source, 20 bits of context.
+/// `PML_UCX_MAKE_SEND_TAG`: 24 bits of tag, 20 of source, 20 of context.
 fn open_mpi_tag(envelope: &Envelope) -> u64 {
     envelope.tag.0 << 40 | u64::from(envelope.source.0) << 20 | u64::from(envelope.context.0)
 }
 
-/// UCX tag of MPICH, `MPIDI_UCX_init_tag`: 16 bits of context, 16 bits of source, 32 bits of tag.
+/// `MPIDI_UCX_init_tag`: 16 bits of context, 16 of source, 32 of tag.
 fn mpich_tag(envelope: &Envelope) -> u64 {
     u64::from(envelope.context.0) << 48 | u64::from(envelope.source.0) << 32 | envelope.tag.0
 }
 
-/// UCX merges the bucket of the tag and the wildcards by sequence number (`ucp_tag_exp_search_all`).
+/// The bucket of the tag and the wildcards, merged by sequence number (`ucp_tag_exp_search_all`).
 fn ucx_posted(queue: &[Receive], envelope: &Envelope, tag_of: fn(&Envelope) -> u64) -> Vec<usize> {
     let bucket = ucx_hash(tag_of(envelope));
     places(queue, |receive| receive.selector.exact().is_none_or(|of| ucx_hash(tag_of(&of)) == bucket))
 }
 
-/// UCX searches the bucket of a full mask, or the list of all messages (`ucp_tag_unexp_search`).
+/// The bucket of a full mask, or the list of all messages (`ucp_tag_unexp_search`).
 fn ucx_unexpected(queue: &[Message], selector: &Selector, tag_of: fn(&Envelope) -> u64) -> Vec<usize> {
     let bucket = selector.exact().map(|envelope| ucx_hash(tag_of(&envelope)));
     places(queue, |message| bucket.is_none_or(|bucket| ucx_hash(tag_of(&message.envelope)) == bucket))
@@ -158,7 +156,7 @@ impl<'a> Process<'a> {
         self.compared += compared;
     }
 
-    /// Result of `list`, if `list` has the same queues.
+    /// If `list` has the same queues.
     fn list_arrive(&mut self, message: Message, found: Option<RecvId>) -> Option<RecvId> {
         if self.library.has_total_order { self.list.arrive_message(message).unwrap() } else { found }
     }
@@ -193,7 +191,7 @@ impl<'a> Process<'a> {
     }
 }
 
-/// Random posts and arrivals. Tags that differ by multiples of 1021 share a bucket of UCX.
+/// Tags that differ by multiples of 1021 share a bucket of UCX.
 fn play(library: &Library, seed: u64) -> (u64, u64) {
     let mut state = seed;
     let mut draw = |below: u64| {
@@ -204,7 +202,7 @@ fn play(library: &Library, seed: u64) -> (u64, u64) {
     for id in 0..4000 {
         let context = ContextId(draw(3) as u32);
         let (source, tag) = (Rank(draw(5) as u32), Tag(draw(6) + 1021 * draw(3)));
-        // Posts and arrivals dominate in turn, so both queues become long.
+        // Both queues become long.
         if draw(100) < if id / 500 % 2 == 0 { 60 } else { 40 } {
             let source = if draw(5) == 0 { Wild::Any } else { Wild::Is(source) };
             let tag = if draw(8) == 0 { Wild::Any } else { Wild::Is(tag) };

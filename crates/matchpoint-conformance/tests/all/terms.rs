@@ -1,4 +1,4 @@
-//! Tests of engines that lack calls: missing calls are not made, and all other calls are made.
+//! Engines that lack calls: missing calls are not made.
 
 use matchpoint::{
     ContextId, Drained, Engine, Entry, Footprint, Hints, Message, MsgId, Order, Pair, Queue, Rank,
@@ -6,7 +6,7 @@ use matchpoint::{
 };
 use matchpoint_conformance::{Calls, Law, Options, check};
 
-/// An engine with only the required calls, which panics in all other calls; the engine has the given demands.
+/// Panics in all calls that an engine may lack.
 struct Bare(Box<dyn Engine>, Hints);
 
 impl Engine for Bare {

@@ -1,4 +1,4 @@
-//! Tests of the costs of engines in attempts and bytes, which are the same on every host.
+//! Costs of engines in attempts and bytes, which are the same on every host.
 
 use matchpoint::event::{Outcome, script};
 use matchpoint::{
@@ -24,7 +24,7 @@ fn arrive(engine: &mut dyn Engine, id: u64, source: u64, tag: u64) {
 /// Source and tag of the nth entry.
 type Keys = fn(u64) -> (u64, u64);
 
-/// Attempts of the arrival that matches the last of `depth` + 1 posted receives.
+/// The arrival matches the last of `depth` + 1 posted receives.
 fn last(name: &str, depth: u64, keys: Keys) -> u64 {
     let mut engine = engines::create_counting(name).unwrap();
     for id in 0..=depth {
@@ -77,7 +77,7 @@ fn bins_fill_evenly_for_patterned_keys() {
             let (source, tag) = pattern(id);
             arrive(&mut *engine, id, source, tag);
         }
-        // 1024 random entries in 256 bins: a search for the youngest entry of its bin examines 3 entries.
+        // 1024 random entries in 256 bins: a search for a bin's youngest entry examines 3.
         let examined = engine.attempts().posted;
         assert!(examined < 1024 * 7 / 2, "pattern {number}: {examined} examined by 1024 searches");
     }
@@ -100,7 +100,7 @@ fn counting_is_exact_and_optional() {
     }
 }
 
-/// A search examines only entries of its queue, at least the entry found. Other calls examine no entries.
+/// A search examines entries of its queue, at least the entry found. Other calls examine none.
 fn assert_counted(name: &str, event: &Event, outcome: &Outcome, before: Attempts, after: Attempts) {
     let (posted, unexpected) = (after.posted - before.posted, after.unexpected - before.unexpected);
     let plausible = match (event, outcome) {
@@ -144,7 +144,6 @@ fn warm_engine_allocates_nothing() {
             (0..50).rev().for_each(|id| arrive(&mut *engine, id, id % 7, round + id));
             (0..50).for_each(|id| arrive(&mut *engine, id, id % 7, round + id));
             (0..50).rev().for_each(|id| post(&mut *engine, id, id % 7, round + id));
-            // The first round lets engines adapt.
             if round > 0 {
                 assert_eq!(engine.footprint(), *warm.get_or_insert(engine.footprint()), "{}", spec.name);
             }
@@ -166,7 +165,7 @@ fn close_frees_memory_of_peers() {
     assert_eq!(after.peak_bytes, before.peak_bytes);
 }
 
-/// Attempts of the arrival that matches the last of `masks` posted receives, each with a different mask.
+/// The arrival matches the last of `masks` receives with different masks.
 fn last_mask(name: &str, masks: u64, source: fn(u64) -> u64) -> u64 {
     let mut engine = engines::create_counting(name).unwrap();
     for id in 0..masks {
@@ -175,7 +174,7 @@ fn last_mask(name: &str, masks: u64, source: fn(u64) -> u64) -> u64 {
         engine.post(Receive::new(RecvId(id), selector)).unwrap();
     }
     let last = masks - 1;
-    // A tag with all bits set that its receive ignores.
+    // The receive ignores a bit of each tag.
     let envelope = Envelope::new(ContextId(0), Rank(source(last) as u32), Tag(last << 32 | masks));
     assert_eq!(engine.arrive_message(Message::new(MsgId(0), envelope)), Ok(Some(RecvId(last))), "{name}");
     engine.attempts().posted
@@ -188,8 +187,7 @@ fn many_masks_cost_as_documented() {
         for name in ["list", "rank_array", "bins", "four_d", "partner", "vector", "fuzzy", "optimistic"] {
             assert_eq!(last_mask(name, masks, |_| 7), masks, "{name}");
         }
-        // With a different source for each receive, engines with queues by source find the receives. `bins`
-        // has all receives in one wildcard list.
+        // Engines with queues by source find the receives. `bins` has all in one wildcard list.
         assert_eq!(last_mask("bins", masks, |id| id), masks);
         assert_eq!(last_mask("rank_array", masks, |id| id), 1);
         assert_eq!(last_mask("four_d", masks, |id| id), 1);
@@ -198,8 +196,7 @@ fn many_masks_cost_as_documented() {
     }
 }
 
-/// Attempts of the arrival that matches the last of the receives posted in `contexts` communicators, one
-/// receive in each communicator.
+/// The arrival matches the last receive, one in each of `contexts` communicators.
 fn last_context(name: &str, contexts: u64) -> (u64, u64) {
     let mut engine = engines::create_counting(name).unwrap();
     for id in 0..contexts {
@@ -214,7 +211,7 @@ fn last_context(name: &str, contexts: u64) -> (u64, u64) {
 
 #[test]
 fn thousand_communicators_cost_as_documented() {
-    // One queue for all communicators: linear.
+    // One queue for all communicators.
     for name in ["list", "partner", "vector", "fuzzy", "fuzzy:bits=32"] {
         assert_eq!(last_context(name, 1000).0, 1000, "{name}");
     }
@@ -223,7 +220,7 @@ fn thousand_communicators_cost_as_documented() {
     }
     let (examined, _) = last_context("bins", 1000);
     assert!(examined <= 16, "{examined} of 1000 communicators in 256 bins");
-    // Memory of a communicator with one entry. `optimistic` has a table of 128 bins for each.
+    // With one entry. `optimistic` has a table of 128 bins for each.
     for (name, most) in [
         ("list", 80),
         ("bins", 140),
@@ -264,7 +261,7 @@ fn keys_separate_thousand_communicators() {
 #[test]
 fn visit_shows_entries_of_context() {
     let (_, shape) = generate::SHAPES[0];
-    // More contexts than an engine counts separately, with ids as in programs.
+    // More contexts than an engine counts separately.
     let shape = generate::StreamParameters { contexts: 200, maintenance: 1, ..shape };
     for variant in engines::variants().filter(|variant| !variant.is_tight) {
         let mut engine = engines::create(&variant.name).unwrap();
@@ -292,7 +289,6 @@ fn visit_shows_entries_of_context() {
     }
 }
 
-/// Growth of attempts with the queue length.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Growth {
     /// Independent of the queue length.
@@ -301,16 +297,15 @@ enum Growth {
     Linear,
 }
 
-/// Queued entries, the searches for them, and the searched queue. Entries are queued in order and requested
-/// youngest first, so that a linear search visits the whole queue.
+/// Entries are queued in order and requested youngest first, so that a linear search visits the whole queue.
 struct Workload {
     name: &'static str,
     queue: Queue,
-    /// Source and tag of the nth entry.
+    /// Keys of the nth entry.
     keys: Keys,
     /// Receives use `MPI_ANY_SOURCE`.
     any_source: bool,
-    /// True if receives take the oldest message first.
+    /// Receives take the oldest message first.
     in_order: bool,
 }
 
@@ -322,7 +317,7 @@ const POSTED: Workload = Workload {
     in_order: false,
 };
 
-/// Workloads in the order of the columns of [`GROWTH`].
+/// The columns of [`GROWTH`].
 const WORKLOADS: [Workload; 8] = [
     POSTED,
     Workload { name: "posted, many sources", keys: |at| (at, 0), ..POSTED },
@@ -382,8 +377,8 @@ fn examined_per_search(name: &str, workload: &Workload, queued: u64) -> f64 {
 mod promised {
     use super::Growth::{self, Constant as C, Linear as L};
 
-    /// Documented growth of every engine for queues up to and beyond its table size. For adjustable tables,
-    /// also with a table larger than the queues.
+    /// Documented growth for queues up to and beyond the table size, for adjustable tables also with a larger
+    /// table.
     pub const GROWTH: &[(&str, [Growth; 8])] = &[
         // posted: one source, many sources, any source, in order; unexpected: the same.
         ("list", [L, L, L, C, L, L, L, C]),
@@ -412,7 +407,7 @@ mod promised {
 fn disagrees(growth: Growth, [once, twice, four_times]: [f64; 3]) -> bool {
     let (first, second) = (twice - once, four_times - twice);
     match growth {
-        // Collisions depend on the load of a table. The smallest linear growth is six.
+        // Collisions depend on the load. The smallest linear growth is six.
         Growth::Constant => four_times - once >= 2.0,
         Growth::Linear => first < 1.5 || !(1.8..2.2).contains(&(second / first)),
     }

@@ -1,4 +1,4 @@
-//! Calls that a wrapper forwards unchanged to its field 0.
+//! Calls that a wrapper forwards to its field 0.
 
 macro_rules! forwarded {
     () => {

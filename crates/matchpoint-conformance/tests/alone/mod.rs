@@ -1,5 +1,4 @@
-//! A concurrent engine that one thread calls, with the interface of other engines. The wrapper does not
-//! allocate.
+//! A concurrent engine with the interface of other engines, for one thread. The wrapper does not allocate.
 
 mod forwarded;
 

@@ -5,19 +5,14 @@ use std::ffi::{c_int, c_void};
 use super::{Addr, Fid};
 use crate::patch::Table;
 
-/// The value of libfabric's `FI_CQ_FORMAT_CONTEXT`.
 pub const CQ_FORMAT_CONTEXT: c_int = 1;
-/// The value of libfabric's `FI_CQ_FORMAT_MSG`.
 pub const CQ_FORMAT_MSG: c_int = 2;
-/// The value of libfabric's `FI_CQ_FORMAT_DATA`.
 pub const CQ_FORMAT_DATA: c_int = 3;
-/// The value of libfabric's `FI_CQ_FORMAT_TAGGED`.
 pub const CQ_FORMAT_TAGGED: c_int = 4;
 
-/// libfabric's `struct fi_cq_tagged_entry`. The entries of the other formats are prefixes of this structure.
+/// The entries of the other formats are prefixes of this structure.
 #[repr(C)]
 #[derive(Clone, Copy)]
-#[allow(missing_docs)]
 pub struct CqTaggedEntry {
     pub op_context: *mut c_void,
     pub flags: u64,
@@ -27,9 +22,7 @@ pub struct CqTaggedEntry {
     pub tag: u64,
 }
 
-/// libfabric's `struct fi_cq_err_entry`.
 #[repr(C)]
-#[allow(missing_docs)]
 pub struct CqErrEntry {
     pub op_context: *mut c_void,
     pub flags: u64,
@@ -42,15 +35,13 @@ pub struct CqErrEntry {
     pub prov_errno: c_int,
     pub err_data: *mut c_void,
     pub err_data_size: usize,
-    /// A field since libfabric 1.20. Older applications pass a structure without this field, so the provider
-    /// never writes the field.
+    /// A field since libfabric 1.20. The provider never writes the field, because older applications pass a
+    /// shorter structure.
     pub src_addr: Addr,
 }
 
-/// libfabric's `struct fi_cq_attr`.
 #[repr(C)]
 #[derive(Clone, Copy)]
-#[allow(missing_docs)]
 pub struct CqAttr {
     pub size: usize,
     pub flags: u64,
@@ -61,18 +52,13 @@ pub struct CqAttr {
     pub wait_set: *mut c_void,
 }
 
-/// libfabric's `struct fid_cq`.
 #[repr(C)]
 pub struct FidCq {
-    /// The object.
     pub fid: Fid,
-    /// The functions of the queue.
     pub ops: *mut OpsCq,
 }
 
-/// libfabric's `struct fi_ops_cq`.
 #[repr(C)]
-#[allow(missing_docs)]
 pub struct OpsCq {
     pub size: usize,
     pub read: Option<unsafe extern "C" fn(*mut FidCq, *mut c_void, usize) -> isize>,
@@ -86,20 +72,16 @@ pub struct OpsCq {
     pub strerror: *mut c_void,
 }
 
-// SAFETY: the structure begins with a size and has only pointers after the size, as `Table` requires.
+// SAFETY: a size, then only pointers.
 unsafe impl Table for OpsCq {}
 
-/// libfabric's `struct fid_cntr`.
 #[repr(C)]
 pub struct FidCntr {
-    /// The object.
     pub fid: Fid,
-    /// The functions of the counter.
     pub ops: *mut OpsCntr,
 }
 
 table! {
-    /// libfabric's `struct fi_ops_cntr`.
     OpsCntr in FidCntr.ops {
         read() -> u64;
         readerr() -> u64;

@@ -5,24 +5,17 @@ use std::ffi::{c_char, c_int, c_void};
 use super::{Addr, CqAttr, Fid, FidCntr, FidCq, FidEp, Info, RxAttr};
 use crate::patch::Table;
 
-/// libfabric's `struct fid_domain`.
 #[repr(C)]
 pub struct FidDomain {
-    /// The object.
     pub fid: Fid,
-    /// The functions that open objects.
     pub ops: *mut OpsDomain,
-    /// The functions that register memory.
     pub mr: *mut OpsMr,
 }
 
-/// The signature of `fi_endpoint`.
 pub type OpenEndpoint =
     unsafe extern "C" fn(*mut FidDomain, *mut Info, *mut *mut FidEp, *mut c_void) -> c_int;
 
-/// libfabric's `struct fi_ops_domain`.
 #[repr(C)]
-#[allow(missing_docs)]
 pub struct OpsDomain {
     pub size: usize,
     pub av_open:
@@ -43,10 +36,10 @@ pub struct OpsDomain {
         Option<unsafe extern "C" fn(*mut FidDomain, *mut Info, *mut *mut FidEp, u64, *mut c_void) -> c_int>,
 }
 
-// SAFETY: the structure begins with a size and has only pointers after the size, as `Table` requires.
+// SAFETY: a size, then only pointers.
 unsafe impl Table for OpsDomain {}
 
-/// libfabric's `struct fi_ops_mr`. The functions take the domain.
+/// The functions take the domain.
 #[repr(C)]
 #[allow(missing_docs, clippy::type_complexity)]
 pub struct OpsMr {
@@ -80,27 +73,19 @@ pub struct OpsMr {
     pub regattr: Option<unsafe extern "C" fn(*mut Fid, *const c_void, u64, *mut *mut FidMr) -> c_int>,
 }
 
-// SAFETY: the structure begins with a size and has only function pointers after the size, as `Table`
-// requires.
+// SAFETY: a size, then only function pointers.
 unsafe impl Table for OpsMr {}
 
-/// libfabric's `struct fid_mr`.
 #[repr(C)]
 pub struct FidMr {
-    /// The object.
     pub fid: Fid,
-    /// The descriptor for local operations.
     pub mem_desc: *mut c_void,
-    /// The key for remote operations.
     pub key: u64,
 }
 
-/// `FI_AV_MAP`, a type of address vectors
 pub const AV_MAP: c_int = 1;
 
-/// libfabric's `struct fi_av_attr`.
 #[repr(C)]
-#[allow(missing_docs)]
 pub struct AvAttr {
     pub kind: c_int,
     pub rx_ctx_bits: c_int,
@@ -111,12 +96,9 @@ pub struct AvAttr {
     pub flags: u64,
 }
 
-/// libfabric's `struct fid_av`.
 #[repr(C)]
 pub struct FidAv {
-    /// The object.
     pub fid: Fid,
-    /// The functions of the address vector.
     pub ops: *mut OpsAv,
 }
 

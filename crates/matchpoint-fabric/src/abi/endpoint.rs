@@ -7,9 +7,7 @@ use libc::iovec;
 use super::{Addr, Fid};
 use crate::patch::Table;
 
-/// libfabric's `struct fid_ep`.
 #[repr(C)]
-#[allow(missing_docs)]
 pub struct FidEp {
     pub fid: Fid,
     pub ops: *mut OpsEp,
@@ -21,9 +19,7 @@ pub struct FidEp {
     pub collective: *mut c_void,
 }
 
-/// libfabric's `struct fi_ops_ep`.
 #[repr(C)]
-#[allow(missing_docs)]
 pub struct OpsEp {
     pub size: usize,
     pub cancel: Option<unsafe extern "C" fn(*mut Fid, *mut c_void) -> isize>,
@@ -35,17 +31,14 @@ pub struct OpsEp {
     pub tx_size_left: *mut c_void,
 }
 
-// SAFETY: the structure begins with a size and has only pointers after the size, as `Table` requires.
+// SAFETY: a size, then only pointers.
 unsafe impl Table for OpsEp {}
 
-/// `FI_OPT_ENDPOINT`, a level of options
 pub const OPT_ENDPOINT: c_int = 0;
-/// `FI_OPT_MIN_MULTI_RECV`, a `size_t`
+/// A `size_t`.
 pub const OPT_MIN_MULTI_RECV: c_int = 0;
 
-/// libfabric's `struct fi_msg`.
 #[repr(C)]
-#[allow(missing_docs)]
 pub struct Msg {
     pub msg_iov: *const iovec,
     pub desc: *mut *mut c_void,
@@ -56,7 +49,6 @@ pub struct Msg {
 }
 
 table! {
-    /// libfabric's `struct fi_ops_msg`.
     OpsMsg in FidEp.msg {
         recv(buf: *mut c_void, len: usize, desc: *mut c_void, from: Addr, context: *mut c_void) -> isize;
         recvv(
@@ -76,9 +68,7 @@ table! {
     }
 }
 
-/// libfabric's `struct fi_msg_tagged`.
 #[repr(C)]
-#[allow(missing_docs)]
 pub struct MsgTagged {
     pub msg_iov: *const iovec,
     pub desc: *mut *mut c_void,
@@ -91,7 +81,6 @@ pub struct MsgTagged {
 }
 
 table! {
-    /// libfabric's `struct fi_ops_tagged`.
     OpsTagged in FidEp.tagged {
         recv(
             buf: *mut c_void, len: usize, desc: *mut c_void, from: Addr, tag: u64, ignore: u64,
@@ -119,7 +108,6 @@ table! {
 }
 
 table! {
-    /// libfabric's `struct fi_ops_rma`.
     OpsRma in FidEp.rma {
         read(
             buf: *mut c_void, len: usize, desc: *mut c_void, from: Addr, addr: u64, key: u64, context: *mut c_void,
@@ -147,7 +135,7 @@ table! {
 }
 
 table! {
-    /// libfabric's `struct fi_ops_atomic`. `kind` is an `fi_datatype`, `op` an `fi_op`.
+    /// `kind` is an `fi_datatype`, `op` an `fi_op`.
     OpsAtomic in FidEp.atomic {
         write(
             buf: *const c_void, count: usize, desc: *mut c_void, to: Addr, addr: u64, key: u64, kind: c_int,

@@ -4,44 +4,27 @@ use std::ffi::{c_char, c_int, c_void};
 
 use super::Fid;
 
-/// libfabric's `struct fi_info`.
 #[repr(C)]
 pub struct Info {
-    /// The next element of a list.
     pub next: *mut Info,
-    /// Capabilities.
     pub caps: u64,
-    /// Requirements of the provider on the application.
     pub mode: u64,
-    /// libfabric's `fi_addr_format`.
     pub addr_format: u32,
-    /// Bytes at `src_addr`.
     pub src_addrlen: usize,
-    /// Bytes at `dest_addr`.
     pub dest_addrlen: usize,
-    /// The local address.
     pub src_addr: *mut c_void,
-    /// The peer's address.
     pub dest_addr: *mut c_void,
-    /// A related object.
     pub handle: *mut Fid,
-    /// libfabric's `struct fi_tx_attr`.
     pub tx_attr: *mut TxAttr,
-    /// libfabric's `struct fi_rx_attr`.
     pub rx_attr: *mut RxAttr,
-    /// libfabric's `struct fi_ep_attr`.
     pub ep_attr: *mut EpAttr,
-    /// libfabric's `struct fi_domain_attr`.
     pub domain_attr: *mut DomainAttr,
-    /// libfabric's `struct fi_fabric_attr`.
     pub fabric_attr: *mut FabricAttr,
-    /// libfabric's `struct fid_nic`.
+    /// `struct fid_nic`.
     pub nic: *mut c_void,
 }
 
-/// libfabric's `struct fi_tx_attr`.
 #[repr(C)]
-#[allow(missing_docs)]
 pub struct TxAttr {
     pub caps: u64,
     pub mode: u64,
@@ -55,10 +38,8 @@ pub struct TxAttr {
     pub tclass: u32,
 }
 
-/// libfabric's `struct fi_rx_attr`.
 #[repr(C)]
 #[derive(Clone, Copy)]
-#[allow(missing_docs)]
 pub struct RxAttr {
     pub caps: u64,
     pub mode: u64,
@@ -70,9 +51,7 @@ pub struct RxAttr {
     pub iov_limit: usize,
 }
 
-/// libfabric's `struct fi_ep_attr`.
 #[repr(C)]
-#[allow(missing_docs)]
 pub struct EpAttr {
     pub kind: c_int,
     pub protocol: u32,
@@ -89,12 +68,11 @@ pub struct EpAttr {
     pub auth_key: *mut u8,
 }
 
-/// The value of libfabric's `FI_EP_RDM`, of [`EpAttr::kind`].
+/// A value of [`EpAttr::kind`].
 pub const EP_RDM: c_int = 3;
 
-/// libfabric's `struct fi_domain_attr`. Later versions have more fields at the end.
+/// Later versions have more fields at the end.
 #[repr(C)]
-#[allow(missing_docs)]
 pub struct DomainAttr {
     pub domain: *mut c_void,
     pub name: *mut c_char,
@@ -120,19 +98,15 @@ pub struct DomainAttr {
     pub mode: u64,
 }
 
-/// The value of libfabric's `FI_THREAD_UNSPEC`, of [`DomainAttr::threading`].
+/// A value of [`DomainAttr::threading`].
 pub const THREAD_UNSPEC: c_int = 0;
-/// The value of libfabric's `FI_THREAD_DOMAIN`.
 pub const THREAD_DOMAIN: c_int = 3;
-/// The value of libfabric's `FI_PROGRESS_AUTO`, of [`DomainAttr::data_progress`].
+/// A value of [`DomainAttr::data_progress`].
 pub const PROGRESS_AUTO: c_int = 1;
-/// The value of libfabric's `FI_PROGRESS_MANUAL`.
 pub const PROGRESS_MANUAL: c_int = 2;
 
-/// libfabric's `struct fi_fabric_attr`.
 #[repr(C)]
 #[derive(Clone, Copy)]
-#[allow(missing_docs)]
 pub struct FabricAttr {
     pub fabric: *mut c_void,
     pub name: *mut c_char,

@@ -1,15 +1,15 @@
 //! Flags of `fi_getinfo` that no public header of libfabric declares.
 //!
-//! The values of these flags are the same since libfabric 1.17. No public interface has the same effect:
+//! Their values are the same since libfabric 1.17. No public interface has the same effect:
 //!
-//! * `FI_PROVIDER=X` hides all other core providers, even from the provider above the core providers.
-//!   [`HIDDEN`] finds hidden providers.
-//! * Other providers search for a core provider with [`CORE_ONLY`] or [`INTERNAL`]. This provider does not
-//!   answer such searches: answers would stack both providers on each other without end.
+//! * `FI_PROVIDER=X` hides all other core providers, even from the provider above. [`HIDDEN`] finds hidden
+//!   providers.
+//! * Other providers search for a core provider with [`CORE_ONLY`] or [`INTERNAL`]. Answers of this provider
+//!   would stack both providers on each other without end.
 
-/// The value of libfabric's internal `OFI_GETINFO_INTERNAL`.
+/// `OFI_GETINFO_INTERNAL`
 pub const INTERNAL: u64 = 1 << 58;
-/// The value of libfabric's internal `OFI_CORE_PROV_ONLY`.
+/// `OFI_CORE_PROV_ONLY`
 pub const CORE_ONLY: u64 = 1 << 59;
-/// The value of libfabric's internal `OFI_GETINFO_HIDDEN`.
+/// `OFI_GETINFO_HIDDEN`
 pub const HIDDEN: u64 = 1 << 60;

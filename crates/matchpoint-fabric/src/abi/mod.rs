@@ -1,26 +1,24 @@
-//! libfabric's public interface: the structures of `rdma/*.h` and `rdma/providers/*.h` without the prefix
-//! `fi_`, and constants.
+//! libfabric's public interface: the structures and constants of `rdma/*.h` and `rdma/providers/*.h`.
 //!
-//! The MPI library loads libfabric, in versions from 1.17 on. This crate neither links libfabric nor needs
-//! its headers. New versions of libfabric add fields only at the end of structures. The fields declared here
-//! exist in all versions from 1.17 on. One structure changed in place: `fi_peer_rx_entry`, in [`peer`].
+//! Names have no prefix `fi_`. libfabric's manual pages describe the items. This crate neither links
+//! libfabric nor needs its headers. The declared fields exist in all versions from 1.17 on, because new
+//! versions add fields only at the end of structures. The exception is `fi_peer_rx_entry`, in [`peer`].
+#![allow(missing_docs)]
 
-/// Declares a table of functions that take the same object first. Implements [`crate::lock::Lockable`] for
-/// the table.
+/// Declares a table of functions with the object as first argument, and implements [`crate::lock::Lockable`].
 macro_rules! table {
     ($(#[$doc:meta])* $table:ident in $object:ident.$slot:ident {
         $($name:ident($($argument:ident: $kind:ty),* $(,)?) -> $result:ty;)*
     }) => {
         $(#[$doc])*
         #[repr(C)]
-        #[allow(missing_docs, clippy::type_complexity)]
+        #[allow(clippy::type_complexity)]
         pub struct $table {
             pub size: usize,
             $(pub $name: Option<unsafe extern "C" fn(*mut $object, $($kind),*) -> $result>,)*
         }
 
-        // SAFETY: the structure begins with a size and has only function pointers after the size, as `Table`
-        // requires.
+        // SAFETY: a size, then only function pointers.
         unsafe impl crate::patch::Table for $table {}
 
         impl crate::lock::Lockable for $table {
@@ -28,7 +26,7 @@ macro_rules! table {
                 $({
                     #[allow(clippy::too_many_arguments)]
                     unsafe extern "C" fn locked(object: *mut $object, $($argument: $kind),*) -> $result {
-                        // SAFETY: the call went through a patched table that is installed in the object.
+                        // SAFETY: called through the object's patched table.
                         unsafe {
                             let (_guard, below) = crate::lock::enter((*object).$slot);
                             below.$name.expect("only what is there is made to wait")(object, $($argument),*)
@@ -61,13 +59,12 @@ pub use fabric::*;
 pub use fid::*;
 pub use info::*;
 
-/// `fi_addr_t`: a peer's number in the address vector.
+/// A peer's number in the address vector.
 pub type Addr = u64;
 
 /// `FI_ADDR_UNSPEC`, `FI_ADDR_NOTAVAIL`: any peer, or an unknown peer.
 pub const ADDR_UNSPEC: Addr = u64::MAX;
 
-/// The value of libfabric's `FI_VERSION`.
 pub const fn version(major: u32, minor: u32) -> u32 {
     major << 16 | minor
 }

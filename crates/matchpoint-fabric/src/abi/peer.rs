@@ -15,9 +15,8 @@ use libc::iovec;
 
 use super::{Addr, FidEp, version};
 
-/// `struct fi_peer_rx_entry` of libfabric 2.3 and later. Older versions have two links first ([`Layout::links`]).
+/// The form of libfabric 2.3 and later. Older versions have two links first ([`Layout::links`]).
 #[repr(C)]
-#[allow(missing_docs)]
 pub struct PeerRxEntry {
     pub srx: *mut FidPeerSrx,
     pub addr: Addr,
@@ -33,34 +32,29 @@ pub struct PeerRxEntry {
     pub iov: *mut iovec,
 }
 
-/// libfabric's `struct fi_peer_match_attr`.
 #[repr(C)]
-#[allow(missing_docs)]
 pub struct PeerMatchAttr {
     pub addr: Addr,
     pub msg_size: usize,
     pub tag: u64,
 }
 
-/// A request for the receive that a message matches, in libfabric 2.0 and later.
+/// Requests the receive of a message, in libfabric 2.0 and later.
 pub type GetByAttr = unsafe extern "C" fn(*mut FidPeerSrx, *const PeerMatchAttr, *mut *mut c_void) -> c_int;
-/// A request for the receive that a message matches, before libfabric 2.0. The number is the size of an
-/// untagged message, or the tag of a tagged message.
+/// Requests the receive of a message, before libfabric 2.0. The number is the size of an untagged message, or
+/// the tag of a tagged message.
 pub type GetByNumber = unsafe extern "C" fn(*mut FidPeerSrx, Addr, u64, *mut *mut c_void) -> c_int;
 
-/// A function of either signature, as [`Layout::by_attr`] selects.
+/// A function of the signature that [`Layout::by_attr`] selects.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub union Get {
-    /// The signature in libfabric 2.0 and later.
     pub by_attr: GetByAttr,
-    /// The signature in older versions.
     pub by_number: GetByNumber,
 }
 
-/// libfabric's `struct fi_ops_srx_owner`. The type of entries depends on [`Layout`], hence `c_void`.
+/// The type of entries depends on [`Layout`], hence `c_void`.
 #[repr(C)]
-#[allow(missing_docs)]
 pub struct OpsSrxOwner {
     pub size: usize,
     pub get_msg: Get,
@@ -71,9 +65,7 @@ pub struct OpsSrxOwner {
     pub free_entry: unsafe extern "C" fn(*mut c_void),
 }
 
-/// libfabric's `struct fi_ops_srx_peer`.
 #[repr(C)]
-#[allow(missing_docs)]
 pub struct OpsSrxPeer {
     pub size: usize,
     pub start_msg: unsafe extern "C" fn(*mut c_void) -> c_int,
@@ -82,18 +74,14 @@ pub struct OpsSrxPeer {
     pub discard_tag: unsafe extern "C" fn(*mut c_void) -> c_int,
 }
 
-/// libfabric's `struct fid_peer_srx`.
 #[repr(C)]
-#[allow(missing_docs)]
 pub struct FidPeerSrx {
     pub ep_fid: FidEp,
     pub owner_ops: *mut OpsSrxOwner,
     pub peer_ops: *mut OpsSrxPeer,
 }
 
-/// libfabric's `struct fi_peer_srx_context`.
 #[repr(C)]
-#[allow(missing_docs)]
 pub struct PeerSrxContext {
     pub size: usize,
     pub srx: *mut FidPeerSrx,
@@ -102,14 +90,14 @@ pub struct PeerSrxContext {
 /// The form of the structures in a version of libfabric.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Layout {
-    /// True if two links precede an entry.
+    /// Two links precede an entry.
     pub links: bool,
-    /// True if `get_msg` and `get_tag` take a `fi_peer_match_attr`.
+    /// `get_msg` and `get_tag` take a `fi_peer_match_attr`.
     pub by_attr: bool,
 }
 
 impl Layout {
-    /// Returns the layout for this `fi_version()`. Returns `None` if the version is not supported.
+    /// Returns the layout of this `fi_version()`, or `None` if the version is not supported.
     pub fn of(fi_version: u32) -> Option<Layout> {
         match fi_version {
             v if v >= version(2, 3) => Some(Layout { links: false, by_attr: true }),

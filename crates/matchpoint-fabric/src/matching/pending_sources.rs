@@ -8,7 +8,7 @@ use matchpoint::{Footprint, Hints, Pair, Selector, Tag};
 
 use super::*;
 
-/// An engine that refuses sources for lack of memory while the flag is set.
+/// An engine that refuses sources while the flag is set.
 struct OutOfMemoryEngine {
     engine: Box<dyn Engine>,
     is_out_of_memory: Arc<AtomicBool>,
@@ -81,7 +81,7 @@ impl Engine for OutOfMemoryEngine {
     }
 }
 
-/// Known sources of messages in a test. All messages have the same tag.
+/// Known sources of messages with equal tags.
 #[derive(Default)]
 struct KnownSources(HashMap<u64, Addr>);
 

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use super::*;
 
-/// The criteria of each receive, and the source and tag of each message.
 #[derive(Default)]
 struct EntryTable {
     receives: HashMap<u64, Criteria>,
@@ -36,7 +35,7 @@ impl Random {
     }
 }
 
-/// Two plain queues that apply the matching rule of libfabric literally.
+/// libfabric's matching rule, applied literally to two plain queues.
 #[derive(Default)]
 struct Plain {
     posted: Vec<(u64, Criteria)>,
@@ -83,9 +82,9 @@ impl Plain {
     }
 }
 
-/// A random ignore mask as in MPI libraries: nearly all receives ignore one bit, some receives ignore the
-/// lower half of the tag, few receives compare every bit.
-fn mask(random: &mut Random) -> u64 {
+/// As in MPI libraries: nearly all receives ignore one bit, some ignore the lower half of the tag, few
+/// compare every bit.
+fn random_mask(random: &mut Random) -> u64 {
     match random.below(40) {
         0 => 0,
         1 => u64::MAX,
@@ -94,16 +93,16 @@ fn mask(random: &mut Random) -> u64 {
     }
 }
 
-fn play(engine: &str, seed: u64, events: u64, breadth: u64) -> Tally {
+fn compare_with_plain(engine: &str, seed: u64, events: u64, breadth: u64) -> Tally {
     let mut matching = Matching::new(engine).expect("it is one");
     let (mut plain, mut entries, mut random) = (Plain::default(), EntryTable::default(), Random(seed));
-    // Long phases with more receives than messages, then the opposite, so that queues grow and shrink.
+    // Queues grow and shrink in long phases.
     for id in 1..=events {
         let leaning = if (id / 700) % 2 == 0 { 7 } else { 3 };
         let tag = random.below(breadth) | random.below(2) << 32;
         let addr = random.below(3);
         if random.below(50) == 0 {
-            let criteria = Criteria { addr, tag, ignore: mask(&mut random) };
+            let criteria = Criteria { addr, tag, ignore: random_mask(&mut random) };
             let take = random.below(2) == 0;
             let at = plain.find(&criteria);
             let expected =
@@ -127,7 +126,7 @@ fn play(engine: &str, seed: u64, events: u64, breadth: u64) -> Tally {
             assert_eq!(received, expected, "{engine}, seed {seed}, event {id}");
         } else if random.below(10) < leaning {
             let addr = if random.below(8) == 0 { ADDR_UNSPEC } else { addr };
-            let criteria = Criteria { addr, tag, ignore: mask(&mut random) };
+            let criteria = Criteria { addr, tag, ignore: random_mask(&mut random) };
             entries.receives.insert(id, criteria);
             let expected = plain.post(id, criteria);
             assert_eq!(
@@ -160,21 +159,21 @@ fn play(engine: &str, seed: u64, events: u64, breadth: u64) -> Tally {
 #[test]
 fn random_masks_equal_plain_queues() {
     for seed in 1..20 {
-        let tally = play("hybrid", seed * 0x9E37_79B9, 6_000, 200);
+        let tally = compare_with_plain("hybrid", seed * 0x9E37_79B9, 6_000, 200);
         assert!(tally.moved_to_engine > 0, "the engine was asked");
     }
     for spec in engines::REGISTRY {
-        play(spec.name, 77, 3_000, 60);
+        compare_with_plain(spec.name, 77, 3_000, 60);
     }
 }
 
 #[test]
 fn full_table_is_replaced_by_hybrid() {
-    let tally = play("optimistic:capacity=64", 5, 3_000, 400);
+    let tally = compare_with_plain("optimistic:capacity=64", 5, 3_000, 400);
     assert!(tally.moved_to_engine > 0);
 }
 
-/// Queues with a hundred posted receives, too many for the short queues.
+/// A hundred posted receives, too many for the short queues.
 fn long_queues() -> (Matching, EntryTable) {
     let mut matching = Matching::new("hybrid").expect("it is one");
     let mut entries = EntryTable::default();
@@ -203,7 +202,6 @@ fn burst_end_restores_short_queues() {
     assert!(matching.is_short);
 }
 
-/// The test probes repeatedly without a match, then a burst of messages arrives.
 #[test]
 fn burst_after_probes_keeps_messages() {
     let (mut matching, mut entries) = long_queues();

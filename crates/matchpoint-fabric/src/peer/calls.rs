@@ -1,5 +1,4 @@
-//! Receive functions of the application: `fi_trecv`, `fi_trecvv`, `fi_trecvmsg`, and the untagged `fi_recv`,
-//! `fi_recvv`, `fi_recvmsg`.
+//! Receive functions of the application, tagged (`fi_trecv` …) and untagged (`fi_recv` …).
 
 use std::ffi::c_void;
 
@@ -22,7 +21,7 @@ pub fn replace_tagged(table: &mut OpsTagged, is_locked: bool) {
     table.recvmsg = Some(recvmsg);
 }
 
-/// Replaces the untagged receive functions of a table, like [`replace_tagged`].
+/// As [`replace_tagged`].
 pub fn replace_untagged(table: &mut OpsMsg, is_locked: bool) {
     if is_locked {
         table.add_locking();
@@ -37,11 +36,11 @@ pub fn replace_untagged(table: &mut OpsMsg, is_locked: bool) {
 /// # Safety
 /// `ep` is a patched endpoint, and the call obeys fi_tagged(3).
 #[inline]
-unsafe fn receive(ep: *mut FidEp, mut call: ReceiveCall, call_flags: Option<u64>) -> isize {
+unsafe fn receive_tagged(ep: *mut FidEp, mut call: ReceiveCall, call_flags: Option<u64>) -> isize {
     if call.count > IOV_LIMIT {
         return -(errno::EINVAL as isize);
     }
-    // SAFETY: the endpoint's table is patched. Its data lives as long as the endpoint.
+    // SAFETY: called through the endpoint's patched table.
     unsafe {
         let _guard = lock::acquire((*ep).tagged);
         let this: *mut SrxOwner = data_at((*ep).tagged);
@@ -67,7 +66,7 @@ unsafe extern "C" fn recv(
     let call =
         ReceiveCall { iov: &raw const iov, count: 1, desc: &raw const desc, criteria, context, flags: 0 };
     // SAFETY: `iov` is an array with one buffer.
-    unsafe { receive(ep, call, None) }
+    unsafe { receive_tagged(ep, call, None) }
 }
 
 unsafe extern "C" fn recvv(
@@ -81,8 +80,8 @@ unsafe extern "C" fn recvv(
     context: *mut c_void,
 ) -> isize {
     let call = ReceiveCall { iov, count, desc, criteria: Criteria { addr, tag, ignore }, context, flags: 0 };
-    // SAFETY: the arguments are from a call of the application, which obeys libfabric's rules.
-    unsafe { receive(ep, call, None) }
+    // SAFETY: the application's arguments obey libfabric's rules.
+    unsafe { receive_tagged(ep, call, None) }
 }
 
 unsafe extern "C" fn recvmsg(ep: *mut FidEp, msg: *const MsgTagged, flags: u64) -> isize {
@@ -91,8 +90,8 @@ unsafe extern "C" fn recvmsg(ep: *mut FidEp, msg: *const MsgTagged, flags: u64) 
     let criteria = Criteria { addr: msg.addr, tag: msg.tag, ignore: msg.ignore };
     let (iov, count, desc) = (msg.msg_iov, msg.iov_count, msg.desc);
     let call = ReceiveCall { iov, count, desc, criteria, context: msg.context, flags: 0 };
-    // SAFETY: the arguments are from a call of the application, which obeys libfabric's rules.
-    unsafe { receive(ep, call, Some(flags)) }
+    // SAFETY: the application's arguments obey libfabric's rules.
+    unsafe { receive_tagged(ep, call, Some(flags)) }
 }
 
 /// Receives an untagged message.
@@ -103,8 +102,8 @@ unsafe fn receive_untagged(ep: *mut FidEp, mut call: ReceiveCall, call_flags: Op
     if call.count > IOV_LIMIT {
         return -(errno::EINVAL as isize);
     }
-    // SAFETY: the endpoint's table is patched. Its data lives as long as the endpoint. Calls are serialized. Borrows
-    // end before the core provider is called.
+    // SAFETY: called through the endpoint's patched table. Calls are serialized. Borrows end before the core
+    // provider is called.
     unsafe {
         let _guard = lock::acquire((*ep).msg);
         let this: *mut SrxOwner = data_at((*ep).msg);
@@ -154,7 +153,7 @@ unsafe extern "C" fn recvv_untagged(
     addr: Addr,
     context: *mut c_void,
 ) -> isize {
-    // SAFETY: the arguments are from a call of the application, which obeys libfabric's rules.
+    // SAFETY: the application's arguments obey libfabric's rules.
     unsafe {
         receive_untagged(
             ep,
@@ -170,6 +169,6 @@ unsafe extern "C" fn recvmsg_untagged(ep: *mut FidEp, msg: *const Msg, flags: u6
     let (iov, count, desc) = (msg.msg_iov, msg.iov_count, msg.desc);
     let call =
         ReceiveCall { iov, count, desc, criteria: any_tag_from(msg.addr), context: msg.context, flags: 0 };
-    // SAFETY: the arguments are from a call of the application, which obeys libfabric's rules.
+    // SAFETY: the application's arguments obey libfabric's rules.
     unsafe { receive_untagged(ep, call, Some(flags)) }
 }

@@ -13,45 +13,45 @@ use crate::criteria::Criteria;
 use crate::matching::EntryData;
 use crate::pool::Slot;
 
-/// Buffers per receive, the limit of `rx_attr.iov_limit`.
+/// Buffers per receive: `rx_attr.iov_limit`.
 pub const IOV_LIMIT: usize = 4;
 
 /// The state of an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum State {
-    /// The entry is on the free list.
+    /// Entry of the free list.
     Free = 0,
-    /// The entry is a posted receive.
+    /// Posted receive.
     Posted,
-    /// The entry is an unexpected message.
+    /// Unexpected message.
     Unexpected,
-    /// The entry is a message that a peek claimed.
+    /// Message that a peek claimed.
     Claimed,
-    /// The core provider uses the entry, and frees it later.
+    /// Used by the core provider, which frees the entry later.
     Active,
-    /// The entry is a full multi-receive buffer with unfinished messages.
+    /// Full multi-receive buffer with unfinished messages.
     Full,
-    /// The entry is a cancelled multi-receive buffer with unfinished messages.
+    /// Cancelled multi-receive buffer with unfinished messages.
     Cancelled,
 }
 
-/// A receive or a message. The address of an entry never changes and is the entry's id in the engine.
+/// A receive or a message. Its address never changes and is its id in the engine.
 #[repr(C)]
 pub struct Entry {
-    /// Links of the core provider, for libfabric before 2.3.
+    /// Links for libfabric before 2.3.
     links: [*mut c_void; 2],
     /// The part of the entry that the core provider reads.
     pub peer: PeerRxEntry,
     /// The ignore mask of a receive.
     pub ignore: u64,
-    /// State of the entry.
+    /// The state.
     pub state: State,
-    /// True if the receive or message is tagged.
+    /// The receive or message is tagged.
     pub is_tagged: bool,
-    /// True if the message is queued without source, although the source is known now.
+    /// The message is queued without source, but the source is known now.
     pub is_queued_without_source: bool,
-    /// Number of unfinished messages in this multi-receive buffer.
+    /// Unfinished messages in this multi-receive buffer.
     pub users: usize,
     /// The multi-receive buffer that contains this message.
     pub shared_buffer: *mut Entry,
@@ -61,7 +61,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Sets the buffers of an entry. Limits the message size to the sum of the buffers.
+    /// Sets the buffers, and limits the message size to their sum.
     ///
     /// # Safety
     /// `iov` has `count` elements, at most [`IOV_LIMIT`]. `desc` is null or has `count` elements.
@@ -69,7 +69,7 @@ impl Entry {
     pub unsafe fn set_buffers(&mut self, iov: *const iovec, desc: *const *mut c_void, count: usize) {
         let mut bytes = 0;
         for at in 0..count {
-            // SAFETY: the caller fulfils the contract of this function.
+            // SAFETY: guaranteed by the caller.
             unsafe {
                 self.iov[at] = *iov.add(at);
                 self.desc[at] = if desc.is_null() { ptr::null_mut() } else { *desc.add(at) };
@@ -80,7 +80,7 @@ impl Entry {
         self.peer.msg_size = self.peer.msg_size.min(bytes);
     }
 
-    /// The sum of the buffers' bytes.
+    /// Bytes of all buffers.
     pub fn capacity(&self) -> usize {
         self.buffers().iter().map(|part| part.iov_len).sum()
     }
@@ -90,7 +90,7 @@ impl Entry {
         &self.iov[..self.peer.count]
     }
 
-    /// Returns true if a buffer has a memory descriptor.
+    /// True if a buffer has a memory descriptor.
     pub fn is_registered(&self) -> bool {
         self.desc[..self.peer.count].iter().any(|desc| !desc.is_null())
     }
@@ -115,7 +115,7 @@ impl Entry {
     }
 }
 
-// SAFETY: an all-zero value is a valid valid entry: `State::Free`, null pointers, `false`, numbers.
+// SAFETY: zeros are a valid entry: `State::Free`, null pointers, `false`, numbers.
 unsafe impl Slot for Entry {
     #[inline]
     fn link(&mut self) -> &mut *mut Entry {
@@ -129,46 +129,45 @@ unsafe impl Slot for Entry {
     }
 }
 
-/// Access to the data of entries by id: an id is the address of an entry.
+/// Data of entries by id, which is the address of an entry.
 pub struct ByAddress;
 
 impl EntryData for ByAddress {
     fn criteria(&self, receive: u64) -> Criteria {
-        // SAFETY: ids in the engine are addresses of entries. Queued entries are not freed.
+        // SAFETY: ids are addresses of entries. Queued entries are not freed.
         let entry = unsafe { &*(receive as *const Entry) };
         Criteria { addr: entry.peer.addr, tag: entry.peer.tag, ignore: entry.ignore }
     }
 
     fn tag(&self, message: u64) -> u64 {
-        // SAFETY: ids in the engine are addresses of entries.
+        // SAFETY: ids are addresses of entries.
         unsafe { &*(message as *const Entry) }.peer.tag
     }
 
     fn source(&self, message: u64) -> Addr {
-        // SAFETY: ids in the engine are addresses of entries.
+        // SAFETY: ids are addresses of entries.
         unsafe { &*(message as *const Entry) }.peer.addr
     }
 
     fn queued_source(&self, message: u64) -> Addr {
-        // SAFETY: ids in the engine are addresses of entries.
+        // SAFETY: ids are addresses of entries.
         let is_queued_without_source = unsafe { &*(message as *const Entry) }.is_queued_without_source;
         if is_queued_without_source { ADDR_UNSPEC } else { self.source(message) }
     }
 }
 
 /// Messages claimed by peeks (`FI_PEEK` with `FI_CLAIM`), by the context of the peek. A receive with
-/// `FI_CLAIM` identifies the message only by this context. The context may have no claim.
+/// `FI_CLAIM` names the message only by this context.
 #[derive(Default)]
 pub struct Claims(HashMap<usize, *mut Entry>);
 
 impl Claims {
-    /// Adds a claim for the peek with this context.
+    /// Adds the claim of a peek.
     pub fn add(&mut self, context: *mut c_void, message: *mut Entry) {
         self.0.insert(context as usize, message);
     }
 
-    /// Removes the message that the peek with this context claimed. Returns the error code for an unknown
-    /// claim.
+    /// Removes a claim, or returns the error code of an unknown claim.
     pub fn take(&mut self, context: *mut c_void) -> Result<*mut Entry, isize> {
         self.0.remove(&(context as usize)).ok_or(-(errno::ENOMSG as isize))
     }

@@ -13,7 +13,7 @@ impl SrxOwner {
     /// # Safety
     /// `this` is a live owner without other references. `address` is the core provider's function.
     pub unsafe fn set_sources(this: *mut SrxOwner, address: unsafe extern "C" fn(*mut c_void) -> Addr) {
-        // SAFETY: the caller fulfils the contract of this function.
+        // SAFETY: guaranteed by the caller.
         let owner = unsafe { &mut *this };
         let mut without_source = Vec::new();
         owner.matching.visit(matchpoint::Queue::Unexpected, |id| without_source.push(id as *mut Entry));
@@ -21,17 +21,16 @@ impl SrxOwner {
         // SAFETY: unexpected messages are live entries.
         without_source.retain(|&entry| unsafe { (*entry).peer.addr } == ADDR_UNSPEC);
         for entry in without_source {
-            // SAFETY: unexpected messages are live entries. The core provider's function accepts the core
-            // provider's entries.
+            // SAFETY: unexpected messages are live entries, which the core provider's function accepts.
             let addr = unsafe { address(Entry::to_core(entry, (*this).layout.links)) };
             if addr != ADDR_UNSPEC {
-                // SAFETY: the caller fulfils the contract of this function.
+                // SAFETY: guaranteed by the caller.
                 let next = unsafe { (*this).set_source(entry, addr) };
-                // SAFETY: the caller fulfils the contract of this function. No borrow is live.
+                // SAFETY: guaranteed by the caller. No borrow is live.
                 unsafe { SrxOwner::perform(this, next) };
             }
         }
-        // SAFETY: the caller fulfils the contract of this function.
+        // SAFETY: guaranteed by the caller.
         unsafe { (*this).request_retry() };
     }
 
@@ -59,8 +58,7 @@ impl SrxOwner {
     /// # Safety
     /// The conditions of [`SrxOwner::set_sources`].
     pub unsafe fn set_pending_sources(this: *mut SrxOwner) {
-        // SAFETY: the caller fulfils the contract of this function. Borrows end before the core provider is
-        // called.
+        // SAFETY: guaranteed by the caller. Borrows end before the core provider is called.
         unsafe {
             while let Some((message, receive)) = (*this).matching.set_next_pending_source(&ByAddress) {
                 let next = (*this).take_posted_receive(receive as *mut Entry, message as *mut Entry);
@@ -70,7 +68,7 @@ impl SrxOwner {
         }
     }
 
-    /// Requests another attempt at pending sources when the application next reads completions.
+    /// Requests another attempt at the next read of completions.
     fn request_retry(&self) {
         if self.matching.has_pending_sources() && !self.cq.is_null() {
             // SAFETY: the endpoint is bound to this queue.
@@ -78,10 +76,11 @@ impl SrxOwner {
         }
     }
 
-    /// Handles a newly known source of an untagged message. A posted receive may match the message now.
+    /// A newly known source of an untagged message: a posted receive may match now.
     pub(crate) fn match_untagged(&mut self, message: *mut Entry, addr: Addr) -> CoreAction {
-        let at =
-            UntaggedQueues::position(&self.untagged.posted, |source| source == ADDR_UNSPEC || source == addr);
+        let at = UntaggedQueues::find_position(&self.untagged.posted, |source| {
+            source == ADDR_UNSPEC || source == addr
+        });
         let Some((at, receive)) = at.and_then(|at| Some((at, *self.untagged.posted.get(at)?))) else {
             return CoreAction::Done;
         };

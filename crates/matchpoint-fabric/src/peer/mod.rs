@@ -1,11 +1,11 @@
 //! The owner of a *peer SRX* (fi_peer(3)).
 //!
-//! The core provider delivers messages directly to the application's buffers. The core provider requests the
-//! matching receive of each message from the owner. Matchpoint's provider copies no data and sends no
+//! The core provider delivers messages directly to the application's buffers. For each message, the core
+//! provider requests the matching receive from the owner. Matchpoint's provider copies no data and sends no
 //! messages.
 //!
-//! The core providers shm and ofi_rxm accept a peer SRX, and others do according to their documentation.
-//! Other core providers match messages themselves.
+//! shm and ofi_rxm accept a peer SRX, and others do according to their documentation. Other core providers
+//! match messages themselves.
 
 mod calls;
 pub mod entry;
@@ -48,17 +48,17 @@ pub struct PeerEndpoint {
     ep: *mut FidEp,
     /// The core provider's object for the shared queue.
     core_srx: *mut FidEp,
-    /// The provider's shared queue. The next fields are the tables of the queue.
+    /// The next fields are its tables.
     srx: FidPeerSrx,
     srx_owner_ops: OpsSrxOwner,
     srx_fid_ops: Ops,
     srx_ep_ops: OpsEp,
     fid_ops: Patch<Ops>,
     ep_ops: Patch<OpsEp>,
-    /// Creates missing bindings, to close an endpoint that was never enabled.
+    /// Closes an endpoint that was never enabled.
     binding_source: BindingSource,
     is_enabled: bool,
-    /// Patches of the receive functions, installed when the endpoint is enabled.
+    /// Installed when the endpoint is enabled.
     receives: Option<(Patch<OpsTagged>, Patch<OpsMsg>)>,
     lock: Lock,
     /// Other patched tables of a locked domain.
@@ -67,12 +67,12 @@ pub struct PeerEndpoint {
 }
 
 impl PeerEndpoint {
-    /// Patches an endpoint that the core provider has just opened. After a failure, returns the reason and
-    /// leaves the endpoint unchanged.
+    /// Patches a new endpoint of the core provider. An error contains the reason and leaves the endpoint
+    /// unchanged.
     ///
     /// # Safety
-    /// `domain` and `ep` are objects of the core provider. `core_ops` is the core provider's table of the
-    /// domain, and outlives the endpoint. The application opened the endpoint with `info`.
+    /// `domain` and `ep` are objects of the core provider. `core_ops` is its table of the domain, and
+    /// outlives the endpoint. The application opened the endpoint with `info`.
     pub unsafe fn open(
         domain: *mut FidDomain,
         core_ops: &OpsDomain,
@@ -88,7 +88,7 @@ impl PeerEndpoint {
         // SAFETY: an application's `fi_info` is complete.
         let av_kind = unsafe { (*info.domain_attr).av_type };
         let binding_source = BindingSource { domain, core: ptr::from_ref(core_ops), av_kind };
-        // SAFETY: the table pointers (slots) belong to the open object.
+        // SAFETY: the slots belong to the open object.
         let this = object::allocate(|this| unsafe {
             let mut fid_ops = Patch::new(&raw mut (*ep).fid.ops, this, lock)?;
             let mut ep_ops = Patch::new(&raw mut (*ep).ops, this, lock)?;
@@ -143,26 +143,25 @@ impl PeerEndpoint {
             }
             endpoint.fid_ops.install();
             endpoint.ep_ops.install();
-            // This patch is made after the last possible error: a refused endpoint keeps its tables.
+            // The last error is past: a refused endpoint keeps its tables.
             endpoint._rma = lock::lock_table(&raw mut (*ep).rma, lock);
             endpoint._atomic = lock::lock_table(&raw mut (*ep).atomic, lock);
         }
         Ok(())
     }
 
-    /// Passes the shared queue to the core provider, and binds the endpoint to the queue.
     unsafe fn share_queue(&mut self, domain: *mut FidDomain, core_ops: &OpsDomain) -> Result<(), String> {
         let open = core_ops.srx_ctx.ok_or("the core provider has no shared receive queues")?;
-        // SAFETY: zeroed attributes request nothing.
+        // SAFETY: zeros are attributes that request nothing.
         let mut attr: crate::abi::RxAttr = unsafe { std::mem::zeroed() };
         attr.op_flags = flags::PEER;
         let mut context = PeerSrxContext { size: size_of::<PeerSrxContext>(), srx: &raw mut self.srx };
-        // SAFETY: this calls a function of the core provider with the core provider's domain.
+        // SAFETY: a core function, with its own domain.
         let rc = unsafe { open(domain, &raw mut attr, &raw mut self.core_srx, (&raw mut context).cast()) };
         if rc != 0 {
             return Err(format!("the core provider refuses a peer's receive queue (error {})", -rc));
         }
-        // SAFETY: the object that the core provider has just opened.
+        // SAFETY: the core provider has just opened the object.
         let close_core = |srx: *mut FidEp| unsafe {
             let close = (*(*srx).fid.ops).close.expect("every object can be closed");
             close(&raw mut (*srx).fid);
@@ -187,11 +186,10 @@ impl PeerEndpoint {
         Ok(())
     }
 
-    /// Patches the receive functions. An enabled endpoint has tables that refuse receives, so the patches are
-    /// installed after the endpoint is enabled.
+    /// An enabled endpoint has tables that refuse receives, so this patch follows the enabling.
     fn replace_receives(&mut self) -> Result<(), c_int> {
         let this = (&raw mut self.owner).cast::<c_void>();
-        // SAFETY: the table pointers (slots) belong to the open object.
+        // SAFETY: the slots belong to the open object.
         let patches = unsafe {
             let (tagged, msg) = (&raw mut (*self.ep).tagged, &raw mut (*self.ep).msg);
             Patch::new(tagged, this, &self.lock).zip(Patch::new(msg, this, &self.lock))
@@ -210,8 +208,7 @@ impl PeerEndpoint {
         Ok(())
     }
 
-    /// Installs or removes the patched tables. When the endpoint closes, the core provider detects the owner
-    /// of the queue by the core provider's own tables.
+    /// During the close, the core provider must find its own tables: they identify the owner of the queue.
     fn set_installed(&mut self, is_installed: bool) {
         if let Some((tagged, msg)) = &mut self.receives {
             tagged.set_installed(is_installed);
@@ -223,22 +220,21 @@ impl PeerEndpoint {
 }
 
 unsafe fn endpoint_of<'a>(fid: *mut Fid) -> &'a mut PeerEndpoint {
-    // SAFETY: the call went through the patched table, so the data of the patch is valid. Its data lives
-    // while the endpoint is open.
+    // SAFETY: called through the patched table. The data lives while the endpoint is open.
     unsafe { data((*fid).ops) }
 }
 
 unsafe extern "C" fn bind(fid: *mut Fid, to: *mut Fid, flags: u64) -> c_int {
-    // SAFETY: the arguments are from a call of the application, which obeys libfabric's rules.
+    // SAFETY: the application's arguments obey libfabric's rules.
     let (_guard, endpoint) = unsafe { (lock::acquire((*fid).ops), endpoint_of(fid)) };
-    // SAFETY: the arguments are from a call of the application, which obeys libfabric's rules.
+    // SAFETY: the application's arguments obey libfabric's rules.
     if unsafe { (*to).class } == CLASS_SRX_CTX {
         // The application's own shared queue is not supported.
         return -errno::EINVAL;
     }
-    // SAFETY: this calls a function of the core provider with the arguments of the application.
+    // SAFETY: a core function, with the application's arguments.
     let rc = unsafe { endpoint.fid_ops.core().bind.expect("every endpoint can be bound")(fid, to, flags) };
-    // SAFETY: this calls a function of the core provider with the arguments of the application.
+    // SAFETY: a core function, with the application's arguments.
     if rc == 0 && unsafe { (*to).class } == CLASS_CQ && flags & flags::RECV != 0 {
         endpoint.owner.cq = to.cast::<FidCq>();
         // SAFETY: a patched queue of the domain, which stays open as long as the endpoint.
@@ -249,9 +245,9 @@ unsafe extern "C" fn bind(fid: *mut Fid, to: *mut Fid, flags: u64) -> c_int {
 }
 
 unsafe extern "C" fn control(fid: *mut Fid, command: c_int, argument: *mut c_void) -> c_int {
-    // SAFETY: the arguments are from a call of the application, which obeys libfabric's rules.
+    // SAFETY: the application's arguments obey libfabric's rules.
     let (_guard, endpoint) = unsafe { (lock::acquire((*fid).ops), endpoint_of(fid)) };
-    // SAFETY: this calls a function of the core provider with the arguments of the application.
+    // SAFETY: a core function, with the application's arguments.
     let rc = unsafe {
         endpoint.fid_ops.core().control.expect("every endpoint can be enabled")(fid, command, argument)
     };
@@ -266,8 +262,8 @@ unsafe extern "C" fn control(fid: *mut Fid, command: c_int, argument: *mut c_voi
 }
 
 unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
-    // SAFETY: the arguments are from a call of the application, which obeys libfabric's rules. The code uses
-    // a pointer instead of a reference, because the core provider calls back during the close.
+    // SAFETY: the application's arguments obey libfabric's rules. A pointer, because the core provider calls
+    // back during the close.
     let (lock, this): (_, *mut PeerEndpoint) = unsafe { (shared_lock((*fid).ops), endpoint_of(fid)) };
     let _guard = lock.as_ref().map(|lock| lock.lock());
     // SAFETY: the data lives until the end of this function. Borrows end before the core provider is called.
@@ -310,9 +306,9 @@ unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
 }
 
 unsafe extern "C" fn cancel(fid: *mut Fid, context: *mut c_void) -> isize {
-    // SAFETY: the call went through the patched table of the endpoint, so the data of the patch is valid.
+    // SAFETY: called through the endpoint's patched table.
     let ops = unsafe { (*fid.cast::<FidEp>()).ops };
-    // SAFETY: the call went through the patched table of the endpoint, so the data of the patch is valid.
+    // SAFETY: called through the endpoint's patched table.
     let (_guard, endpoint) = unsafe { (lock::acquire(ops), data::<PeerEndpoint, _>(ops)) };
     endpoint.owner.cancel(context)
 }
@@ -324,15 +320,15 @@ unsafe extern "C" fn getopt(
     value: *mut c_void,
     len: *mut usize,
 ) -> c_int {
-    // SAFETY: the call went through the patched table of the endpoint, so the data of the patch is valid.
+    // SAFETY: called through the endpoint's patched table.
     let ops = unsafe { (*fid.cast::<FidEp>()).ops };
-    // SAFETY: the call went through the patched table of the endpoint, so the data of the patch is valid.
+    // SAFETY: called through the endpoint's patched table.
     let (_guard, endpoint) = unsafe { (lock::acquire(ops), data::<PeerEndpoint, _>(ops)) };
     if (level, option) == (OPT_ENDPOINT, OPT_MIN_MULTI_RECV) {
         // SAFETY: the application provides a buffer for the value.
         return unsafe { srx::get_min_multi_recv(&endpoint.owner, value, len) };
     }
-    // SAFETY: this calls a function of the core provider with the arguments of the application.
+    // SAFETY: a core function, with the application's arguments.
     unsafe { endpoint.ep_ops.core().getopt.map_or(-errno::ENOSYS, |get| get(fid, level, option, value, len)) }
 }
 
@@ -343,9 +339,9 @@ unsafe extern "C" fn setopt(
     value: *const c_void,
     len: usize,
 ) -> c_int {
-    // SAFETY: this calls a function of the core provider with the arguments of the application.
+    // SAFETY: called through the endpoint's patched table.
     let ops = unsafe { (*fid.cast::<FidEp>()).ops };
-    // SAFETY: this calls a function of the core provider with the arguments of the application.
+    // SAFETY: called through the endpoint's patched table.
     let (_guard, endpoint) = unsafe { (lock::acquire(ops), data::<PeerEndpoint, _>(ops)) };
     if (level, option) == (OPT_ENDPOINT, OPT_MIN_MULTI_RECV) {
         if len != size_of::<usize>() {
@@ -355,6 +351,6 @@ unsafe extern "C" fn setopt(
         endpoint.owner.untagged.min_multi_recv = unsafe { *value.cast() };
         return errno::SUCCESS;
     }
-    // SAFETY: this calls a function of the core provider with the arguments of the application.
+    // SAFETY: a core function, with the application's arguments.
     unsafe { endpoint.ep_ops.core().setopt.map_or(-errno::ENOSYS, |set| set(fid, level, option, value, len)) }
 }

@@ -1,9 +1,8 @@
 //! Closing an endpoint that was never enabled.
 //!
 //! When a core provider (shm, ofi_rxm) enables an endpoint, it records that the receive queue has another
-//! owner. Without this record, the core provider would close the queue as its own queue. A binding cannot be
-//! undone. An endpoint that was never enabled is therefore enabled before the close, with temporary objects
-//! for missing bindings.
+//! owner. Without this record, the core provider would close the queue as its own. An endpoint is therefore
+//! enabled before the close, with temporary objects for missing bindings, because a binding cannot be undone.
 
 use std::ffi::c_int;
 use std::mem::zeroed;
@@ -15,25 +14,20 @@ use crate::abi::{
 };
 use crate::patch::Patch;
 
-/// The objects that create missing bindings.
 pub struct BindingSource {
-    /// The core provider's domain.
     pub domain: *mut FidDomain,
-    /// The core provider's table of the domain.
     pub core: *const OpsDomain,
-    /// The type of the domain's address vectors.
     pub av_kind: c_int,
 }
 
-/// Temporary objects of an endpoint, closed after the endpoint.
+/// Objects closed after the endpoint.
 pub struct TemporaryBindings {
     cq: *mut FidCq,
     av: *mut FidAv,
 }
 
 impl BindingSource {
-    /// Enables an endpoint. Returns an error of the core provider; in this case the endpoint must not be
-    /// closed.
+    /// Enables an endpoint. After an error of the core provider, the endpoint must not be closed.
     ///
     /// # Safety
     /// `ops` is the patch of `ep`, an open endpoint of the domain.

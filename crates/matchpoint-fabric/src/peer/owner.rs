@@ -1,4 +1,5 @@
-//! The owner of a shared receive queue: matches the core provider's messages with the application's receives.
+//! The owner of a shared receive queue: matches messages of the core provider with receives of the
+//! application.
 
 use std::collections::VecDeque;
 use std::ffi::{c_int, c_void};
@@ -19,13 +20,13 @@ use crate::pool::Pool;
 pub struct SrxOwner {
     /// Layout of entries in the core provider.
     pub layout: Layout,
-    /// The completion queue of receives.
+    /// The completion queue.
     pub cq: *mut FidCq,
-    /// Completions that the provider adds to the completion queue.
+    /// Completions that the provider adds to `cq`.
     pub completions: *mut CompletionList,
     /// The options of the endpoint.
     pub options: EndpointOptions,
-    /// The queue in the core provider's form.
+    /// The queue as the core provider sees it.
     pub srx: *mut FidPeerSrx,
     /// Memory of receives and messages.
     pub pool: Pool<Entry>,
@@ -63,8 +64,11 @@ impl UntaggedQueues {
         self.posted.retain(|&entry| entry != receive);
     }
 
-    /// Returns the position of the first entry with an accepted address.
-    pub(crate) fn position(queue: &VecDeque<*mut Entry>, is_match: impl Fn(Addr) -> bool) -> Option<usize> {
+    /// The first entry with an accepted address.
+    pub(crate) fn find_position(
+        queue: &VecDeque<*mut Entry>,
+        is_match: impl Fn(Addr) -> bool,
+    ) -> Option<usize> {
         // SAFETY: queued entries are live.
         queue.iter().position(|&entry| is_match(unsafe { (*entry).peer.addr }))
     }
@@ -81,23 +85,21 @@ pub enum CoreAction {
 }
 
 impl SrxOwner {
-    fn core(&self) -> &OpsSrxPeer {
-        // SAFETY: `PeerEndpoint::open` checks that the core provider set the functions. The core provider
-        // outlives the endpoint.
+    fn core_ops(&self) -> &OpsSrxPeer {
+        // SAFETY: `PeerEndpoint::open` checks these functions. The core provider outlives the endpoint.
         unsafe { &*(*self.srx).peer_ops }
     }
 
-    /// Calls the core provider. The core provider calls back, so the owner is a pointer, borrowed only
-    /// between calls.
+    /// Calls the core provider, which calls back: the owner is therefore a pointer, borrowed only between
+    /// calls.
     ///
     /// # Safety
     /// `this` is a live owner without other references.
     pub unsafe fn perform(this: *mut SrxOwner, next: CoreAction) -> isize {
         let (CoreAction::Start(entry) | CoreAction::Discard(entry)) = next else { return 0 };
-        // SAFETY: the caller fulfils the contract of this function. The entry now belongs to the core
-        // provider, or is freed here.
+        // SAFETY: guaranteed by the caller. The entry now belongs to the core provider, or is freed here.
         unsafe {
-            let (core, links) = ((*this).core(), (*this).layout.links);
+            let (core, links) = ((*this).core_ops(), (*this).layout.links);
             let (is_tagged, pointer) = ((*entry).is_tagged, Entry::to_core(entry, links));
             (*entry).state = State::Active;
             match next {
@@ -113,8 +115,8 @@ impl SrxOwner {
         }
     }
 
-    /// Matches a tagged message. Returns the receive that the message takes and `FI_SUCCESS`, or a new entry
-    /// for the message and `-FI_ENOENT`.
+    /// Matches a tagged message. Returns its receive and `FI_SUCCESS`, or a new entry for the message and
+    /// `-FI_ENOENT`.
     #[inline]
     pub(crate) fn tagged_message(
         &mut self,
@@ -125,8 +127,7 @@ impl SrxOwner {
         let message = self.pool.next().ok_or(-errno::ENOMEM)?;
         // SAFETY: entries live as long as the pool. A free entry has no other users.
         let entry = unsafe { &mut *message };
-        // Address and tag are set before the engine runs, because the engine may read the tags of all
-        // messages.
+        // Set before the engine runs, because the engine may read the tags of all messages.
         (entry.peer.addr, entry.peer.tag) = (addr, tag);
         let taken = self.matching.arrive(message as u64, addr, tag, &ByAddress);
         match taken.map_err(|_| -errno::ENOMEM)? {
@@ -147,7 +148,7 @@ impl SrxOwner {
         }
     }
 
-    /// Initializes a message entry, but does not set address and tag.
+    /// The caller sets address and tag.
     pub(crate) fn init_message(&mut self, message: *mut Entry, bytes: usize, flags: u64) {
         // SAFETY: the entry was just taken from the pool.
         let entry = unsafe { &mut *message };
@@ -165,7 +166,7 @@ impl SrxOwner {
         entry.peer.owner_context = ptr::null_mut();
     }
 
-    /// Initializes a receive entry, but does not set criteria and buffers.
+    /// The caller sets criteria and buffers.
     pub(crate) fn init_receive(&mut self, receive: *mut Entry, context: *mut c_void, flags: u64) {
         // SAFETY: the entry was just taken from the pool.
         let entry = unsafe { &mut *receive };
@@ -218,10 +219,9 @@ impl SrxOwner {
         }
     }
 
-    /// Cancels the receive with this context (`fi_cancel`). Does nothing if no receive has this context.
+    /// Cancels the receive with this context, if any (`fi_cancel`).
     ///
-    /// A multi-receive buffer takes no more messages. The cancellation of the buffer completes after the
-    /// buffer's messages.
+    /// A multi-receive buffer takes no more messages. Its cancellation completes after its messages.
     pub(crate) fn cancel(&mut self, context: *mut c_void) -> isize {
         // SAFETY: entries live as long as the pool.
         let is_it = |&entry: &*mut Entry| unsafe { (*entry).peer.context } == context;
@@ -253,7 +253,7 @@ impl SrxOwner {
         0
     }
 
-    /// An unexpected message takes a posted receive: moves the receive's buffers to the message's entry.
+    /// An unexpected message takes a posted receive: the message's entry gets the receive's buffers.
     pub(crate) fn take_posted_receive(&mut self, receive: *mut Entry, message: *mut Entry) -> CoreAction {
         // SAFETY: both entries are not queued, and differ.
         unsafe {
@@ -267,14 +267,13 @@ impl SrxOwner {
         CoreAction::Start(message)
     }
 
-    /// Provides a separate buffer for the delivery, if the message of an entry is longer than the entry's
-    /// buffers.
+    /// Provides a separate buffer for a message that is longer than the entry's buffers.
     ///
-    /// The core provider handles a message of unknown length, a message for registered buffers, and a message
+    /// The core provider handles messages of unknown length, messages for registered buffers, and messages
     /// without memory for a separate buffer.
     #[inline]
     pub(crate) fn provide_buffer(&mut self, entry: *mut Entry, bytes: usize) {
-        // SAFETY: a matched entry is not queued, and the core provider does not have it yet.
+        // SAFETY: a matched entry is not queued, and not yet the core provider's.
         let entry = unsafe { &mut *entry };
         if bytes > entry.capacity() && bytes != usize::MAX && !self.cq.is_null() {
             self.deliver_separately(entry, bytes);
@@ -300,7 +299,7 @@ impl SrxOwner {
         unsafe { (*self.completions).truncated.push(truncated) };
     }
 
-    /// Unexpected and claimed messages. The core provider discards them before the endpoint closes.
+    /// Unexpected and claimed messages, which the core provider discards before the endpoint closes.
     pub(crate) fn remaining_messages(&mut self) -> Vec<*mut Entry> {
         self.entries_in_state(State::Unexpected).chain(self.entries_in_state(State::Claimed)).collect()
     }
@@ -319,7 +318,7 @@ impl SrxOwner {
         });
     }
 
-    /// Entries in this state, in no particular order. O(entries in the pool).
+    /// O(entries in the pool).
     fn entries_in_state(&self, state: State) -> impl Iterator<Item = *mut Entry> + '_ {
         // SAFETY: entries live as long as the pool.
         self.pool.objects().filter(move |&entry| unsafe { (*entry).state } == state)

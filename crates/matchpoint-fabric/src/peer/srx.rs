@@ -1,5 +1,4 @@
-//! The shared queue in the core provider's form: an object, and functions of the object that the core
-//! provider calls.
+//! The shared queue as the core provider sees it: an object, and functions that the core provider calls.
 
 use std::ffi::{c_int, c_void};
 use std::mem::zeroed;
@@ -9,17 +8,16 @@ use crate::abi::{Addr, CLASS_SRX_CTX, Fid, OPT_MIN_MULTI_RECV, Ops, OpsEp, errno
 use crate::peer::entry::Entry;
 use crate::peer::owner::SrxOwner;
 
-/// Creates the object. The tables of the object are set later, at their final addresses.
+/// The tables are set later, at their final addresses.
 pub fn object(owner: *mut SrxOwner) -> FidPeerSrx {
     // SAFETY: an all-zero value is a valid object without tables.
     let mut object: FidPeerSrx = unsafe { zeroed() };
     object.ep_fid.fid.class = CLASS_SRX_CTX;
-    // Some core providers copy the object. The context, which is copied too, points to the owner.
+    // Some core providers copy the object with its context.
     object.ep_fid.fid.context = owner.cast();
     object
 }
 
-/// The owner functions for a core provider of this layout.
 pub fn owner_ops(layout: Layout) -> OpsSrxOwner {
     let (get_msg, get_tag) = if layout.by_attr {
         (Get { by_attr: get_msg }, Get { by_attr: get_tag })
@@ -39,17 +37,16 @@ pub fn owner_ops(layout: Layout) -> OpsSrxOwner {
     }
 }
 
-/// The common functions of the object.
 pub fn fid_ops() -> Ops {
-    // SAFETY: an all-zero table is valid: zero means an absent function.
+    // SAFETY: zeros are a table without functions.
     let mut ops: Ops = unsafe { zeroed() };
     ops.size = size_of::<Ops>();
     ops
 }
 
-/// The endpoint functions that a core provider forwards to the owner.
+/// Functions that a core provider forwards to the owner.
 pub fn ep_ops() -> OpsEp {
-    // SAFETY: an all-zero table is valid: zero means an absent function.
+    // SAFETY: zeros are a table without functions.
     let mut ops: OpsEp = unsafe { zeroed() };
     ops.size = size_of::<OpsEp>();
     ops.cancel = Some(cancel);
@@ -85,7 +82,7 @@ unsafe extern "C" fn get_tag(
     attr: *const PeerMatchAttr,
     to: *mut *mut c_void,
 ) -> c_int {
-    // SAFETY: no borrow is live: the core provider calls during its progress, or from functions called without borrows.
+    // SAFETY: the core provider calls only while no borrow is live.
     unsafe {
         let (owner, attr) = (&mut *owner_of(srx), &*attr);
         let found = owner.tagged_message(attr.addr, attr.msg_size, attr.tag);
@@ -98,8 +95,7 @@ unsafe extern "C" fn get_msg(
     attr: *const PeerMatchAttr,
     to: *mut *mut c_void,
 ) -> c_int {
-    // SAFETY: no borrow is live: the core provider calls during its progress, or from functions called
-    // without borrows.
+    // SAFETY: the core provider calls only while no borrow is live.
     unsafe {
         let (owner, attr) = (&mut *owner_of(srx), &*attr);
         let found = owner.untagged_message(attr.addr, attr.msg_size);
@@ -107,15 +103,14 @@ unsafe extern "C" fn get_msg(
     }
 }
 
-/// Before libfabric 2.0, the core provider does not pass the size of a tagged message.
+/// The size of the message is unknown.
 unsafe extern "C" fn get_tag_by_number(
     srx: *mut FidPeerSrx,
     addr: Addr,
     tag: u64,
     to: *mut *mut c_void,
 ) -> c_int {
-    // SAFETY: no borrow is live: the core provider calls during its progress, or from functions called
-    // without borrows.
+    // SAFETY: the core provider calls only while no borrow is live.
     unsafe {
         let owner = &mut *owner_of(srx);
         let found = owner.tagged_message(addr, usize::MAX, tag);
@@ -129,8 +124,7 @@ unsafe extern "C" fn get_msg_by_number(
     size: u64,
     to: *mut *mut c_void,
 ) -> c_int {
-    // SAFETY: no borrow is live: the core provider calls during its progress, or from functions called
-    // without borrows.
+    // SAFETY: the core provider calls only while no borrow is live.
     unsafe {
         let owner = &mut *owner_of(srx);
         let found = owner.untagged_message(addr, size as usize);
@@ -138,8 +132,7 @@ unsafe extern "C" fn get_msg_by_number(
     }
 }
 
-/// The message is already queued since the request for its receive. No other call occurs between request and
-/// `queue`.
+/// The message is already queued since `get_tag`, and no other call occurs in between.
 unsafe extern "C" fn queue(_: *mut c_void) -> c_int {
     errno::SUCCESS
 }
@@ -182,7 +175,7 @@ unsafe extern "C" fn getopt(
     if option != OPT_MIN_MULTI_RECV {
         return -errno::ENOPROTOOPT;
     }
-    // SAFETY: a shared queue begins with its `fid`. The core provider provides a buffer for the value.
+    // SAFETY: a shared queue begins with its `fid`. `value` is a buffer.
     unsafe { get_min_multi_recv(&*owner_of(fid.cast()), value, len) }
 }
 
@@ -206,7 +199,7 @@ unsafe extern "C" fn setopt(
 /// # Safety
 /// `value` has space for a `size_t`, and `len` is writable.
 pub unsafe fn get_min_multi_recv(owner: &SrxOwner, value: *mut c_void, len: *mut usize) -> c_int {
-    // SAFETY: the caller fulfils the contract of this function.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         value.cast::<usize>().write(owner.untagged.min_multi_recv);
         *len = size_of::<usize>();

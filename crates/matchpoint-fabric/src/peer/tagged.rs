@@ -15,8 +15,8 @@ impl SrxOwner {
     #[inline]
     pub unsafe fn receive(&mut self, call: &ReceiveCall) -> Result<CoreAction, isize> {
         let receive = self.pool.next().ok_or(-(errno::ENOMEM as isize))?;
-        // SAFETY: a free entry has no other users. Its criteria are set before the engine runs, because the engine may
-        // read the criteria of all receives.
+        // SAFETY: a free entry has no other users. The criteria are set first, because the engine may read
+        // the criteria of all receives.
         unsafe {
             ((*receive).peer.addr, (*receive).peer.tag) = (call.criteria.addr, call.criteria.tag);
             (*receive).ignore = call.criteria.ignore;
@@ -40,7 +40,6 @@ impl SrxOwner {
         }
     }
 
-    /// Prepares an unexpected message for the call's buffers.
     unsafe fn prepare_message(&mut self, message: *mut Entry, call: &ReceiveCall) {
         // SAFETY: the message is not queued. The buffers are from the caller.
         unsafe {
@@ -52,8 +51,8 @@ impl SrxOwner {
         }
     }
 
-    /// `FI_PEEK`, optionally with `FI_CLAIM` or `FI_DISCARD`. Peeks for a message. The provider writes the
-    /// completion of the peek, with or without a match.
+    /// `FI_PEEK`, optionally with `FI_CLAIM` or `FI_DISCARD`. The provider writes the completion, with or
+    /// without a match.
     pub fn peek(&mut self, call: &ReceiveCall) -> Result<CoreAction, isize> {
         let takes = call.flags & (flags::CLAIM | flags::DISCARD) != 0;
         let found = self.matching.probe(call.criteria, takes, &ByAddress);
@@ -83,8 +82,8 @@ impl SrxOwner {
         Ok(CoreAction::Done)
     }
 
-    /// `FI_CLAIM` without `FI_PEEK`: receives the message that a peek with this context claimed. `FI_DISCARD`
-    /// discards it.
+    /// `FI_CLAIM` without `FI_PEEK`: receives the message that a peek with this context claimed, or with
+    /// `FI_DISCARD` discards the message.
     ///
     /// # Safety
     /// Buffers and memory descriptors match the call.
@@ -110,15 +109,14 @@ impl SrxOwner {
     /// `this` is live and without other references. The call is as fi_tagged(3) requires.
     #[inline]
     pub unsafe fn receive_tagged(this: *mut SrxOwner, call: &ReceiveCall) -> isize {
-        // SAFETY: the caller fulfils the contract of this function. Borrows end before the core provider is
-        // called.
+        // SAFETY: guaranteed by the caller. Borrows end before the core provider is called.
         let outcome = unsafe {
             if call.flags & (flags::PEEK | flags::CLAIM) == 0 {
                 (*this).receive(call)
             } else if call.flags & flags::PEEK == 0 {
                 (*this).receive_claimed(call)
             } else {
-                // A program that only peeks needs the progress of this call.
+                // A program may only peek, and needs progress.
                 Queue::progress((*this).cq);
                 (*this).peek(call)
             }

@@ -1,7 +1,7 @@
-//! Untagged receives (`fi_recv`, `fi_recvv`, `fi_recvmsg`) and multi-receive buffers (`FI_MULTI_RECV`).
+//! Untagged receives (`fi_recv` …) and multi-receive buffers (`FI_MULTI_RECV`).
 //!
-//! An untagged message takes the oldest receive for its source or any source. The first entry of a queue usually
-//! matches, so two plain queues suffice.
+//! An untagged message takes the oldest receive for its source or any source. Two plain queues suffice,
+//! because the first entry usually matches.
 
 use std::ffi::c_int;
 
@@ -18,15 +18,16 @@ pub(crate) fn is_multi_receive(receive: *mut Entry) -> bool {
 }
 
 impl SrxOwner {
-    /// Matches an untagged message. Returns the receive that the message takes and `FI_SUCCESS`, or a new
-    /// entry for the message and `-FI_ENOENT`.
+    /// Matches an untagged message. Returns its receive and `FI_SUCCESS`, or a new entry for the message and
+    /// `-FI_ENOENT`.
     pub(crate) fn untagged_message(
         &mut self,
         addr: Addr,
         bytes: usize,
     ) -> Result<(*mut Entry, c_int), c_int> {
-        let at =
-            UntaggedQueues::position(&self.untagged.posted, |source| source == ADDR_UNSPEC || source == addr);
+        let at = UntaggedQueues::find_position(&self.untagged.posted, |source| {
+            source == ADDR_UNSPEC || source == addr
+        });
         let receive = at.and_then(|at| self.untagged.posted.get(at).copied().map(|receive| (at, receive)));
         match receive {
             Some((at, receive)) if is_multi_receive(receive) => {
@@ -65,7 +66,7 @@ impl SrxOwner {
         Ok(message)
     }
 
-    /// Gives a message the next part of a multi-receive buffer. Returns whether the buffer is full.
+    /// Gives a message the next part of a multi-receive buffer. Returns true if the buffer is full.
     pub(crate) fn take_part(&mut self, buffer: *mut Entry, message: *mut Entry) -> bool {
         // SAFETY: both entries are live, and differ.
         let (shared, part) = unsafe { (&mut *buffer, &mut *message) };
@@ -106,7 +107,7 @@ impl SrxOwner {
             return Ok(CoreAction::Start(message));
         }
         self.untagged.posted.try_reserve(1).map_err(|_| no_memory)?;
-        // SAFETY: the caller fulfils the contract of this function.
+        // SAFETY: guaranteed by the caller.
         let receive = unsafe { self.new_receive(call, completion) }.ok_or(no_memory)?;
         self.untagged.posted.push_back(receive);
         Ok(CoreAction::Done)
@@ -124,22 +125,21 @@ impl SrxOwner {
         Some(receive)
     }
 
-    /// Takes the oldest message that matches a receive from `addr`.
     fn take_untagged(&mut self, addr: Addr) -> Option<*mut Entry> {
-        let at =
-            UntaggedQueues::position(&self.untagged.unexpected, |from| addr == ADDR_UNSPEC || addr == from)?;
+        let at = UntaggedQueues::find_position(&self.untagged.unexpected, |from| {
+            addr == ADDR_UNSPEC || addr == from
+        })?;
         self.untagged.unexpected.remove(at)
     }
 
-    /// Receives into a multi-receive buffer. Takes unexpected messages while space is left, then posts the rest of the
-    /// buffer.
+    /// Receives into a multi-receive buffer: takes unexpected messages while space is left, then posts the
+    /// rest.
     ///
     /// # Safety
     /// `this` is live and without other references. Buffers and memory descriptors match the call.
     pub(crate) unsafe fn receive_multi(this: *mut SrxOwner, call: &ReceiveCall) -> isize {
         let no_memory = -(errno::ENOMEM as isize);
-        // SAFETY: the caller fulfils the contract of this function. The borrow ends before the core provider
-        // is called.
+        // SAFETY: guaranteed by the caller. The borrow ends before the core provider is called.
         let buffer = unsafe {
             let owner = &mut *this;
             if owner.untagged.posted.try_reserve(1).is_err() {
@@ -147,12 +147,12 @@ impl SrxOwner {
             }
             let flags = flags::MULTI_RECV | owner.options.completion_flag(call.flags);
             let Some(buffer) = owner.new_receive(call, flags) else { return no_memory };
-            // This user prevents the release of the buffer before the buffer is posted.
+            // Prevents the release of the buffer before it is posted.
             (*buffer).users = 1;
             buffer
         };
         loop {
-            // SAFETY: the caller fulfils the contract of this function.
+            // SAFETY: guaranteed by the caller.
             let next = unsafe {
                 let owner = &mut *this;
                 let message = owner.take_untagged(call.criteria.addr);

@@ -6,7 +6,7 @@ use std::ptr;
 use crate::abi::{Addr, CqTaggedEntry};
 use crate::completion::Completion;
 
-/// The buffer of a read call, and the number of entries in the buffer.
+/// The buffer of a read call, and its number of entries.
 pub(super) struct ReadBuffer {
     pub(super) buf: *mut u8,
     pub(super) sources: *mut Addr,
@@ -16,14 +16,14 @@ pub(super) struct ReadBuffer {
 }
 
 impl ReadBuffer {
-    /// Appends an entry. Returns false if the buffer is full.
+    /// Returns false if the buffer is full.
     #[inline]
     pub(super) fn append(&mut self, entry: &CqTaggedEntry, source: Addr) -> bool {
         if self.taken == self.count {
             return false;
         }
-        // SAFETY: the application's buffer has `count` entries of the queue's format, which is a prefix of the longest
-        // format. `sources` is null or has as many elements.
+        // SAFETY: the buffer has `count` entries of the queue's format, a prefix of the longest format.
+        // `sources` is null or has as many elements.
         unsafe {
             let to = self.buf.add(self.taken * self.entry_bytes);
             ptr::copy_nonoverlapping(ptr::from_ref(entry).cast(), to, self.entry_bytes);

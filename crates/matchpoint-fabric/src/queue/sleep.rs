@@ -11,7 +11,6 @@ use crate::abi::{Addr, FidCq, errno};
 use crate::lock;
 use crate::patch::{data_at, original_table};
 
-/// libfabric's `fi_cq_sread`.
 pub unsafe extern "C" fn wait_read(
     fid: *mut FidCq,
     buf: *mut c_void,
@@ -19,11 +18,10 @@ pub unsafe extern "C" fn wait_read(
     condition: *const c_void,
     timeout: c_int,
 ) -> isize {
-    // SAFETY: the arguments are from a call of the application, which obeys libfabric's rules.
+    // SAFETY: the application's arguments obey libfabric's rules.
     unsafe { wait_read_from(fid, buf, count, ptr::null_mut(), condition, timeout) }
 }
 
-/// libfabric's `fi_cq_sreadfrom`.
 pub unsafe extern "C" fn wait_read_from(
     fid: *mut FidCq,
     buf: *mut c_void,
@@ -38,7 +36,7 @@ pub unsafe extern "C" fn wait_read_from(
     };
     let end = u64::try_from(timeout).ok().map(|ms| Instant::now() + Duration::from_millis(ms));
     loop {
-        // The provider's completions are read first. The core provider may wake the thread for such a
+        // The provider's completions are read first: the core provider may wake the thread for such a
         // completion. SAFETY: the application's arguments.
         let (read, is_locked) = unsafe {
             let guard = lock::acquire((*fid).ops);
@@ -60,16 +58,15 @@ pub unsafe extern "C" fn wait_read_from(
         let (to, most, core_sources) = if is_longest {
             (buf, count, sources)
         } else {
-            let (to, core_sources) = entries.pointers();
+            let (to, core_sources) = entries.buffer_pointers();
             (to, count.min(BATCH), core_sources)
         };
-        // SAFETY: the application's arguments, or a buffer with space for `most` entries.
+        // SAFETY: the application's arguments, or a buffer for `most` entries.
         let read = unsafe { core(fid, to, most, core_sources, condition, timeout) };
-        // SAFETY: the application's arguments, or a buffer with space for `most` entries. The core provider
-        // has also consumed a pending signal.
+        // SAFETY: the queue is open. The core provider has also consumed a pending signal.
         unsafe { take_signal(fid) };
-        // SAFETY: the application's arguments, or a buffer with space for `most` entries. The core provider
-        // has returned `read` entries.
+        // SAFETY: the application's arguments, or a buffer for `most` entries. The core provider has returned
+        // `read` entries.
         return unsafe {
             let queue = Queue::of(fid);
             let mut output = queue.read_buffer(buf, count, sources);
@@ -81,24 +78,23 @@ pub unsafe extern "C" fn wait_read_from(
     }
 }
 
-/// `fi_cq_signal`. The core provider wakes the sleeping thread, but the call of that thread may continue here.
+/// Wakes the sleeping thread. The call of that thread may continue here.
 pub unsafe extern "C" fn signal(fid: *mut FidCq) -> c_int {
     // SAFETY: the application passes an open queue.
     unsafe {
-        // The flag is set before the sleeping thread wakes and reads the flag.
+        // Set before the sleeping thread wakes and reads the flag.
         is_signaled(fid).store(true, Ordering::Release);
         original_table((*fid).ops).signal.expect("only what is there is exchanged")(fid)
     }
 }
 
-/// Returns true if a signal is pending, and clears the signal. The swap pairs with the store in [`signal`].
+/// The swap pairs with the store in [`signal`].
 unsafe fn take_signal(fid: *mut FidCq) -> bool {
     // SAFETY: guaranteed by the caller: an open queue.
     unsafe { is_signaled(fid) }.swap(false, Ordering::Acquire)
 }
 
-/// The flag of a queue, the only field that threads share. Another thread may have a reference to the queue
-/// during the call.
+/// The only field that threads share. Another thread may have a reference to the queue.
 unsafe fn is_signaled<'a>(fid: *mut FidCq) -> &'a AtomicBool {
     // SAFETY: guaranteed by the caller: an open queue.
     unsafe { &(*data_at::<QueueData, _>((*fid).ops)).is_signaled }

@@ -1,4 +1,4 @@
-//! Tests that the structures of `abi` have the layout of libfabric's headers.
+//! The structures of `abi` have the layout of libfabric's headers.
 //!
 //! The expected numbers are `offsetof` and `sizeof` (gcc 12, x86-64) with the headers of 1.17.0, 1.19.0,
 //! 1.22.0, 2.0.0, 2.3.0 and 2.5.1. The first test has the numbers that are equal in all versions.
@@ -11,7 +11,7 @@ use matchpoint_fabric::abi::peer::{
 use matchpoint_fabric::abi::{self, *};
 use matchpoint_fabric::peer::entry::Entry;
 
-/// `laid_out!(Type: size BYTES; field OFFSET, …)`. The size is given for structures that have not grown since 1.17.
+/// The size is given for structures that have not grown since 1.17.
 macro_rules! laid_out {
     ($type:ident: size $size:literal; $($field:ident $offset:literal),*) => {
         assert_eq!(size_of::<$type>(), $size, "size of {}", stringify!($type));
@@ -62,7 +62,7 @@ fn structures_match_all_versions() {
     laid_out!(OpsAv: insert 8, insertsvc 16, insertsym 24, remove 32, lookup 40);
     laid_out!(OpsMsg: recv 8, recvv 16, recvmsg 24, send 32, sendv 40, sendmsg 48, inject 56, senddata 64,
         injectdata 72);
-    // The other completion formats are prefixes of the longest: 8, 24 and 40 bytes.
+    // 8, 24 and 40 bytes are the other completion formats.
     assert_eq!(offset_of!(CqTaggedEntry, flags), 8);
     assert_eq!(offset_of!(CqTaggedEntry, buf), 24);
     assert_eq!(offset_of!(CqTaggedEntry, tag), 40);

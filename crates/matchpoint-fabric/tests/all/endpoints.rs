@@ -1,4 +1,4 @@
-//! Tests of endpoints and queues that applications other than MPI libraries open, use and close.
+//! Endpoints and queues, as applications other than MPI libraries open, use and close them.
 
 use std::ffi::c_void;
 use std::mem::zeroed;
@@ -14,7 +14,7 @@ const VERSION: u32 = version(2, 5);
 /// The value of libfabric's `FI_THREAD_SAFE`.
 const THREAD_SAFE: i32 = 1;
 
-fn begin() {
+fn install_core() {
     static CHOICE: Once = Once::new();
     // SAFETY: only Rust functions read the environment of a test.
     CHOICE.call_once(|| unsafe { std::env::set_var("MATCHPOINT_CORE", "mock") });
@@ -22,12 +22,12 @@ fn begin() {
     mock::begin(3, true, VERSION, 0);
 }
 
-fn endpoints(count: usize) -> Vec<Opened> {
+fn open_endpoints(count: usize) -> Vec<Opened> {
     // SAFETY: the core provider is initialized.
     unsafe { open(count, CQ_FORMAT_TAGGED, BOTH) }
 }
 
-fn send(from: &Opened, to: Addr, tag: Option<u64>) {
+fn send_message(from: &Opened, to: Addr, tag: Option<u64>) {
     let (buf, len, none) = (b"eight by".as_ptr().cast(), 8, ptr::null_mut());
     // SAFETY: the endpoint is enabled. The bytes are static.
     let rc = unsafe {
@@ -39,7 +39,7 @@ fn send(from: &Opened, to: Addr, tag: Option<u64>) {
     assert_eq!(rc, 0);
 }
 
-fn receive(at: &Opened, from: Addr, tag: Option<u64>, context: usize) {
+fn post_receive(at: &Opened, from: Addr, tag: Option<u64>, context: usize) {
     let (room, context) = ([0_u8; 8].to_vec().leak(), context as *mut c_void);
     let (buf, len, none) = (room.as_mut_ptr().cast(), room.len(), ptr::null_mut());
     // SAFETY: the endpoint is enabled. The buffer is leaked.
@@ -55,11 +55,11 @@ fn receive(at: &Opened, from: Addr, tag: Option<u64>, context: usize) {
     assert_eq!(rc, 0);
 }
 
-/// Reads completions of all endpoints `times` times. Returns the contexts of the completions.
+/// Reads completions of all endpoints `times` times.
 fn read_contexts(all: &[Opened], times: usize) -> Vec<usize> {
     let mut complete = Vec::new();
     for at in all.iter().cycle().take(all.len() * times) {
-        // SAFETY: all-zero entries are valid, the queue is open, and the buffer is large enough.
+        // SAFETY: zeros are valid entries. The queue is open, and the buffer is large enough.
         unsafe {
             let mut entries: [CqTaggedEntry; 8] = zeroed();
             let read = (*(*at.cq).ops).readfrom.expect("it reads");
@@ -74,8 +74,8 @@ fn read_contexts(all: &[Opened], times: usize) -> Vec<usize> {
 
 #[test]
 fn getinfo_accepts_own_info() {
-    begin();
-    // SAFETY: the test makes the calls of an application, in a valid order.
+    install_core();
+    // SAFETY: valid calls of an application.
     let rc = unsafe {
         let (info, _) = open_domain();
         let mut again = ptr::null_mut();
@@ -85,11 +85,10 @@ fn getinfo_accepts_own_info() {
     assert_eq!(rc, 0);
 }
 
-/// After the refusal, an MPI library retries without FI_HMEM.
 #[test]
 fn device_buffers_are_refused() {
-    begin();
-    // SAFETY: the test makes the calls of an application, in a valid order. The first `fi_info` is complete.
+    install_core();
+    // SAFETY: valid calls of an application. The first `fi_info` is complete.
     let rc = unsafe {
         let (info, _) = open_domain();
         (*info).caps |= flags::HMEM;
@@ -100,41 +99,40 @@ fn device_buffers_are_refused() {
     assert_eq!(rc, -errno::ENODATA);
 }
 
-/// Without FI_DIRECTED_RECV, the source of a receive is ignored.
 #[test]
 fn undirected_receives_take_any_source() {
     for tag in [Some(5), None] {
-        begin();
+        install_core();
         world().caps = flags::TAGGED | flags::MSG;
-        let all = endpoints(3);
+        let all = open_endpoints(3);
         let to = all[1].insert(&all[0]);
         let (_, other) = (all[0].insert(&all[1]), all[0].insert(&all[2]));
-        receive(&all[0], other, tag, 21);
-        send(&all[1], to, tag);
+        post_receive(&all[0], other, tag, 21);
+        send_message(&all[1], to, tag);
         assert_eq!(read_contexts(&all, 100), [21], "{tag:?}");
     }
 }
 
 #[test]
 fn only_tagged_receives_may_name_sources() {
-    begin();
+    install_core();
     world().caps = flags::TAGGED | flags::MSG | flags::TAGGED_DIRECTED_RECV;
-    let all = endpoints(3);
+    let all = open_endpoints(3);
     let to = all[1].insert(&all[0]);
     let (_, other) = (all[0].insert(&all[1]), all[0].insert(&all[2]));
-    receive(&all[0], other, None, 21);
-    receive(&all[0], other, Some(5), 22);
-    send(&all[1], to, None);
-    send(&all[1], to, Some(5));
+    post_receive(&all[0], other, None, 21);
+    post_receive(&all[0], other, Some(5), 22);
+    send_message(&all[1], to, None);
+    send_message(&all[1], to, Some(5));
     assert_eq!(read_contexts(&all, 100), [21]);
 }
 
 #[test]
 fn signal_wakes_waiting_reader() {
     for threading in [THREAD_DOMAIN, THREAD_SAFE] {
-        begin();
+        install_core();
         world().threading = threading;
-        let cq = endpoints(1)[0].cq;
+        let cq = open_endpoints(1)[0].cq;
         // SAFETY: an all-zero entry is valid. The queue is open, and a buffer for one entry.
         let rc = unsafe {
             let mut entry: CqTaggedEntry = zeroed();
@@ -147,11 +145,11 @@ fn signal_wakes_waiting_reader() {
     }
 }
 
-/// The core provider has no event for the thread, so the core provider would not wake the thread.
+/// The core provider has no event that would wake the thread.
 #[test]
 fn pending_completion_prevents_sleep() {
-    begin();
-    let all = endpoints(1);
+    install_core();
+    let all = open_endpoints(1);
     let may_sleep = || {
         let fabric = world().fabric;
         let mut fid = all[0].cq.cast::<Fid>();
@@ -163,15 +161,14 @@ fn pending_completion_prevents_sleep() {
     let context = context.as_mut_ptr().cast();
     assert_eq!(receive_with(flags::PEEK, &all[0], 5, context), 0);
     assert!(!may_sleep());
-    assert_eq!(error(&all[0]).op_context, context);
+    assert_eq!(read_error(&all[0]).op_context, context);
     assert!(may_sleep());
 }
 
-/// A core provider must not close the receive queue as its own queue.
 #[test]
 fn never_enabled_endpoint_can_be_closed() {
-    begin();
-    // SAFETY: the test makes the calls of an application, in a valid order.
+    install_core();
+    // SAFETY: valid calls of an application.
     unsafe {
         let (info, domain) = open_domain();
         let ep = open_endpoint(info, domain);
@@ -181,22 +178,22 @@ fn never_enabled_endpoint_can_be_closed() {
 
 #[test]
 fn second_endpoint_is_left_to_core() {
-    begin();
+    install_core();
     world().queues_left = 1;
-    let all = endpoints(2);
+    let all = open_endpoints(2);
     let to = all[1].insert(&all[0]);
     all[0].insert(&all[1]);
-    receive(&all[0], ADDR_UNSPEC, Some(5), 21);
-    send(&all[1], to, Some(5));
+    post_receive(&all[0], ADDR_UNSPEC, Some(5), 21);
+    send_message(&all[1], to, Some(5));
     assert_eq!(read_contexts(&all, 100), [21]);
 }
 
 #[test]
 fn core_without_queue_keeps_tables() {
-    begin();
+    install_core();
     world().threading = THREAD_SAFE;
     world().queues_left = 0;
-    let ep = endpoints(1)[0].ep;
+    let ep = open_endpoints(1)[0].ep;
     // SAFETY: the endpoint is enabled.
     let rc = unsafe {
         let write = (*(*ep).rma).write.expect("it writes");
@@ -205,7 +202,6 @@ fn core_without_queue_keeps_tables() {
     assert_eq!((rc, world().writes), (0, 1));
 }
 
-/// Calls `fi_trecvmsg` with a buffer of eight bytes.
 fn receive_with(flags: u64, at: &Opened, tag: u64, context: *mut c_void) -> isize {
     let room = [0_u8; 8].to_vec().leak();
     let iov = libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: room.len() };
@@ -218,8 +214,8 @@ fn receive_with(flags: u64, at: &Opened, tag: u64, context: *mut c_void) -> isiz
 #[test]
 fn claim_without_message_returns_enomsg() {
     const NOTHING: isize = -(errno::ENOMSG as isize);
-    begin();
-    let all = endpoints(2);
+    install_core();
+    let all = open_endpoints(2);
     let to = all[1].insert(&all[0]);
     all[0].insert(&all[1]);
     let mut contexts = [[usize::MAX; 8]; 2];
@@ -227,8 +223,8 @@ fn claim_without_message_returns_enomsg() {
     assert_eq!(receive_with(flags::CLAIM, &all[0], 5, one), NOTHING, "nobody has looked for it");
     assert_eq!(receive_with(flags::PEEK | flags::CLAIM, &all[0], 5, one), 0);
     assert_eq!(receive_with(flags::CLAIM, &all[0], 5, one), NOTHING, "nothing was found");
-    assert_eq!(error(&all[0]).op_context, one);
-    send(&all[1], to, Some(5));
+    assert_eq!(read_error(&all[0]).op_context, one);
+    send_message(&all[1], to, Some(5));
     read_contexts(&all, 100);
     assert_eq!(receive_with(flags::PEEK | flags::CLAIM, &all[0], 5, one), 0);
     assert_eq!(receive_with(flags::CLAIM, &all[0], 5, other), NOTHING, "another has it");
@@ -237,7 +233,7 @@ fn claim_without_message_returns_enomsg() {
     assert_eq!(read_contexts(&all, 100), [one as usize; 2]);
 }
 
-fn error(at: &Opened) -> CqErrEntry {
+fn read_error(at: &Opened) -> CqErrEntry {
     // SAFETY: an all-zero entry is valid. The queue is open.
     unsafe {
         let mut error: CqErrEntry = zeroed();
@@ -248,8 +244,8 @@ fn error(at: &Opened) -> CqErrEntry {
 
 #[test]
 fn endpoint_works_after_failed_close() {
-    begin();
-    let all = endpoints(2);
+    install_core();
+    let all = open_endpoints(2);
     let to = all[1].insert(&all[0]);
     all[0].insert(&all[1]);
     let ep = all[0].ep;
@@ -260,8 +256,8 @@ fn endpoint_works_after_failed_close() {
     };
     world().refuses_close = true;
     assert_eq!(close(), -libc::EBUSY);
-    receive(&all[0], ADDR_UNSPEC, Some(5), 21);
-    send(&all[1], to, Some(5));
+    post_receive(&all[0], ADDR_UNSPEC, Some(5), 21);
+    send_message(&all[1], to, Some(5));
     assert_eq!(read_contexts(&all, 100), [21]);
     world().refuses_close = false;
     assert_eq!(close(), 0);

@@ -1,4 +1,4 @@
-//! Tests of sources that the application inserts into its address vector after their messages arrived.
+//! Sources that the application inserts after their messages arrived.
 
 use crate::mock::talk::{LONG, endpoints, exchange_addresses, read_contexts, receive, send};
 
@@ -22,7 +22,7 @@ fn late_source_completes_posted_receive() {
 fn late_source_keeps_message_order() {
     let all = endpoints(2, true);
     let (to, from) = exchange_addresses(&all[0], &all[1]);
-    // The pool reuses the last free entry first, so the entries of the messages below have descending addresses.
+    // The pool reuses the last free entry first: the messages have descending addresses.
     let mut rooms = [[0; 8]; 3];
     for (tag, room) in rooms.iter_mut().enumerate() {
         receive(&all[1], from, (tag as u64, 0), room, 1);

@@ -1,4 +1,4 @@
-//! All tests of the provider, in one program.
+//! Tests of the provider, in one program.
 #![allow(unsafe_code)]
 
 mod abi;

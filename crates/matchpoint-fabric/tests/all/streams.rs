@@ -1,5 +1,5 @@
-//! Tests with random streams of calls and messages on the simulated core provider ([`mock`]), compared with
-//! two plain lists.
+//! Random streams of calls and messages on the simulated core provider ([`mock`]), compared with two plain
+//! lists.
 //!
 //! The tests compare matches, payloads and peeks, with every completion format and every form of peer
 //! entries.
@@ -25,11 +25,11 @@ fn with_version(major: u32, minor: u32, engine: &str) {
     assert!(output.status.success(), "libfabric {major}.{minor}, {engine}: {text}");
 }
 
-fn version() -> Option<u32> {
+fn requested_version() -> Option<u32> {
     std::env::var("MOCK_VERSION").ok()?.parse().ok()
 }
 
-fn streams(version: u32) {
+fn run_streams(version: u32) {
     mock::objects::install(version);
     let formats = [1, 2, 3, 4];
     for seed in 0..36 {
@@ -51,8 +51,8 @@ fn streams(version: u32) {
 
 #[test]
 fn streams_equal_plain_lists() {
-    match version() {
-        Some(version) => streams(version),
+    match requested_version() {
+        Some(version) => run_streams(version),
         None => {
             with_version(2, 5, "hybrid");
             with_version(2, 5, "list");

@@ -1,4 +1,4 @@
-//! Tests of untagged messages, with single receives and multi-receive buffers.
+//! Untagged messages, with single receives and multi-receive buffers.
 
 use std::ffi::c_void;
 use std::mem::zeroed;
@@ -12,7 +12,7 @@ use matchpoint_fabric::abi::*;
 
 const VERSION: u32 = version(2, 5);
 
-fn endpoints(seed: u64) -> (Opened, Opened) {
+fn open_pair(seed: u64) -> (Opened, Opened) {
     static CHOICE: Once = Once::new();
     // SAFETY: only Rust functions read the environment of a test.
     CHOICE.call_once(|| unsafe { std::env::set_var("MATCHPOINT_CORE", "mock") });
@@ -23,7 +23,7 @@ fn endpoints(seed: u64) -> (Opened, Opened) {
     (both[0], both[1])
 }
 
-fn send(from: &Opened, to: Addr, bytes: &[u8]) {
+fn send_message(from: &Opened, to: Addr, bytes: &[u8]) {
     let bytes = bytes.to_vec().leak();
     // SAFETY: the endpoint is enabled. The bytes are leaked.
     let rc = unsafe {
@@ -33,7 +33,7 @@ fn send(from: &Opened, to: Addr, bytes: &[u8]) {
     assert_eq!(rc, 0);
 }
 
-fn receive(at: &Opened, from: Addr, room: &mut [u8], context: usize, flags: u64) {
+fn post_receive(at: &Opened, from: Addr, room: &mut [u8], context: usize, flags: u64) {
     let iov = iovec { iov_base: room.as_mut_ptr().cast(), iov_len: room.len() };
     let context = context as *mut c_void;
     let msg =
@@ -43,12 +43,11 @@ fn receive(at: &Opened, from: Addr, room: &mut [u8], context: usize, flags: u64)
     assert_eq!(rc, 0);
 }
 
-/// Reads completions 200 times. Returns the context of each completion, and whether the completion releases a
-/// buffer.
+/// Reads completions 200 times. A pair is a context, and whether the completion releases a buffer.
 fn read_contexts(at: &Opened) -> Vec<(usize, bool)> {
     let mut complete = Vec::new();
     for _ in 0..200 {
-        // SAFETY: all-zero entries are valid, the queue is open, and the buffer is large enough.
+        // SAFETY: zeros are valid entries. The queue is open, and the buffer is large enough.
         unsafe {
             let mut entries: [CqTaggedEntry; 2] = zeroed();
             let read = (*(*at.cq).ops).readfrom.expect("it reads");
@@ -64,14 +63,14 @@ fn read_contexts(at: &Opened) -> Vec<(usize, bool)> {
 
 #[test]
 fn late_source_matches_posted_receive() {
-    let (sender, receiver) = endpoints(1);
+    let (sender, receiver) = open_pair(1);
     let (to, from) = (sender.insert(&receiver), receiver.insert(&sender));
     let (mut first, mut second) = ([0; 8], [0; 8]);
-    receive(&receiver, from, &mut first, 21, 0);
-    receive(&receiver, from, &mut second, 22, 0);
+    post_receive(&receiver, from, &mut first, 21, 0);
+    post_receive(&receiver, from, &mut second, 22, 0);
     receiver.remove(from);
     for kind in 1..=3 {
-        send(&sender, to, &[kind; 8]);
+        send_message(&sender, to, &[kind; 8]);
     }
     assert_eq!(read_contexts(&receiver), []);
     assert_eq!(receiver.insert(&sender), from);
@@ -79,23 +78,23 @@ fn late_source_matches_posted_receive() {
     complete.sort_unstable();
     assert_eq!(complete, [(21, false), (22, false)]);
     let mut third = [0; 8];
-    receive(&receiver, from, &mut third, 23, 0);
+    post_receive(&receiver, from, &mut third, 23, 0);
     assert_eq!(read_contexts(&receiver), [(23, false)]);
     assert_eq!((first, second, third), ([1; 8], [2; 8], [3; 8]));
 }
 
 #[test]
 fn late_source_matches_multi_receive_buffer() {
-    let (sender, receiver) = endpoints(1);
+    let (sender, receiver) = open_pair(1);
     let (to, from) = (sender.insert(&receiver), receiver.insert(&sender));
     let mut room = [0; 100];
-    receive(&receiver, from, &mut room, 21, flags::MULTI_RECV);
+    post_receive(&receiver, from, &mut room, 21, flags::MULTI_RECV);
     receiver.remove(from);
-    send(&sender, to, &[1; 20]);
-    send(&sender, to, &[2; 40]);
+    send_message(&sender, to, &[1; 20]);
+    send_message(&sender, to, &[2; 40]);
     assert_eq!(read_contexts(&receiver), []);
     receiver.insert(&sender);
-    // The default of FI_OPT_MIN_MULTI_RECV is 64 bytes: after the first message 80 bytes are free, after the second 40.
+    // FI_OPT_MIN_MULTI_RECV is 64 bytes: after the first message 80 bytes are free, after the second 40.
     assert_eq!(read_contexts(&receiver), [(21, false), (21, false), (21, true)]);
     assert!(room[..20] == [1; 20] && room[20..60] == [2; 40]);
 }
@@ -103,18 +102,18 @@ fn late_source_matches_multi_receive_buffer() {
 #[test]
 fn multi_receive_buffer_is_released_last() {
     for seed in 1..20 {
-        let (sender, receiver) = endpoints(seed);
+        let (sender, receiver) = open_pair(seed);
         let to = sender.insert(&receiver);
         receiver.insert(&sender);
         let (mut one, mut two) = ([0; 200], [0; 200]);
         // The first message is unexpected; the other messages find a posted buffer.
-        send(&sender, to, &[1; 50]);
+        send_message(&sender, to, &[1; 50]);
         read_contexts(&receiver);
-        receive(&receiver, ADDR_UNSPEC, &mut one, 21, flags::MULTI_RECV);
-        receive(&receiver, ADDR_UNSPEC, &mut two, 22, flags::MULTI_RECV);
-        send(&sender, to, &[2; 60]);
-        send(&sender, to, &[3; 70]);
-        send(&sender, to, &[4; 80]);
+        post_receive(&receiver, ADDR_UNSPEC, &mut one, 21, flags::MULTI_RECV);
+        post_receive(&receiver, ADDR_UNSPEC, &mut two, 22, flags::MULTI_RECV);
+        send_message(&sender, to, &[2; 60]);
+        send_message(&sender, to, &[3; 70]);
+        send_message(&sender, to, &[4; 80]);
         let complete = read_contexts(&receiver);
         let of = |context| {
             complete.iter().filter(move |(own, _)| *own == context).map(|(_, is_released)| *is_released)
@@ -129,15 +128,15 @@ fn multi_receive_buffer_is_released_last() {
 #[test]
 fn cancelled_multi_receive_buffer_keeps_messages() {
     for seed in 1..20 {
-        let (sender, receiver) = endpoints(seed);
+        let (sender, receiver) = open_pair(seed);
         let to = sender.insert(&receiver);
         receiver.insert(&sender);
         let mut room = [0; 400];
-        receive(&receiver, ADDR_UNSPEC, &mut room, 21, flags::MULTI_RECV);
-        send(&sender, to, &[1; 50]);
-        send(&sender, to, &[2; 60]);
-        // Both messages are in the buffer, and the core provider may have finished them. SAFETY: open endpoints of the
-        // simulated core provider.
+        post_receive(&receiver, ADDR_UNSPEC, &mut room, 21, flags::MULTI_RECV);
+        send_message(&sender, to, &[1; 50]);
+        send_message(&sender, to, &[2; 60]);
+        // Both messages are in the buffer, perhaps already finished. SAFETY: open endpoints of the simulated
+        // core provider.
         let rc = unsafe {
             let core = &mut *mock::world().endpoints[receiver.number() as usize];
             while core.in_transit() > 0 {
@@ -147,7 +146,7 @@ fn cancelled_multi_receive_buffer_keeps_messages() {
             (*(*receiver.ep).ops).cancel.expect("it cancels")(fid, 21 as *mut c_void)
         };
         assert_eq!(rc, 0);
-        send(&sender, to, &[3; 70]);
+        send_message(&sender, to, &[3; 70]);
         let mut reported = Vec::new();
         for _ in 0..100 {
             reported.extend(read_once(&receiver));
@@ -155,14 +154,14 @@ fn cancelled_multi_receive_buffer_keeps_messages() {
         assert_eq!(reported, [(21, 0), (21, 0), (21, errno::ECANCELED)], "{seed}");
         assert!(room[..50] == [1; 50] && room[50..110] == [2; 60] && room[110..] == [0; 290]);
         let mut last = [0; 70];
-        receive(&receiver, ADDR_UNSPEC, &mut last, 22, 0);
+        post_receive(&receiver, ADDR_UNSPEC, &mut last, 22, 0);
         assert_eq!((read_contexts(&receiver), last), (vec![(22, false)], [3; 70]));
     }
 }
 
-/// Reads one completion. Returns its context and error.
+/// Reads one completion: context and error.
 fn read_once(at: &Opened) -> Option<(usize, i32)> {
-    // SAFETY: all-zero entries are valid, the queue is open, and the buffer is large enough.
+    // SAFETY: zeros are valid entries. The queue is open, and the buffer is large enough.
     unsafe {
         let mut entry: CqTaggedEntry = zeroed();
         let rc =

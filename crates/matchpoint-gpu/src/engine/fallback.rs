@@ -16,8 +16,8 @@ use crate::matching::Algorithm;
 static LISTENER: OnceLock<fn(&str)> = OnceLock::new();
 static REPORTED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
-/// Sets the function that receives a sentence about each replacement of a machine. Each sentence is passed
-/// once, for any number of engines. Only the first call has an effect.
+/// Sets the function that receives a sentence about each replacement of a machine, once for any number of
+/// engines. Only the first call has an effect.
 pub fn set_listener(listener: fn(&str)) {
     LISTENER.get_or_init(|| listener);
 }
@@ -30,19 +30,17 @@ fn report(sentence: &str) {
     }
 }
 
-/// An engine that matches on a machine, and on a fallback engine after a failure. The fallback engine gets
-/// all queued entries. While another process occupies the machine, the fallback engine matches until the
-/// first call after that. Both engines have the algorithm's [assertions](Engine::demands), so the application
-/// need not know the current engine.
+/// An engine on a machine, and a fallback engine, which gets all queued entries after a failure. While
+/// another process occupies the machine, the fallback engine matches. Both engines have the algorithm's
+/// [assertions](Engine::demands), so the application need not know the current engine.
 pub struct Fallback<M: Machine> {
     algorithm: Algorithm,
     now: Current<M>,
-    /// The machine's engine, with empty queues, while the fallback engine replaces it temporarily.
+    /// The machine's engine, empty, while the fallback engine replaces it temporarily.
     waiting: Option<Box<KernelEngine<M>>>,
-    /// Name of the fallback engine.
     other: Option<String>,
     is_counting: bool,
-    /// Attempts of the fallback engine during the migration, which are not part of a call of the application.
+    /// Attempts during the migration, which are not part of a call of the application.
     taking_over: Attempts,
     /// Attempts of earlier fallback engines.
     counted: Attempts,
@@ -61,8 +59,8 @@ impl<M: Machine + Send + Sync + 'static> Fallback<M> {
         Fallback { algorithm, now, waiting: None, other, is_counting, counted, taking_over, peak_bytes: 0 }
     }
 
-    /// Creates an engine that starts on the machine. `other` is the name of the fallback engine. Without a
-    /// fallback engine, calls after a failure of the machine are refused.
+    /// Starts on the machine. `other` is the name of the fallback engine. Without a fallback engine, calls
+    /// after a failure are refused.
     ///
     /// # Errors
     /// If no engine has this name.
@@ -73,8 +71,7 @@ impl<M: Machine + Send + Sync + 'static> Fallback<M> {
         Ok(Fallback::of(algorithm, now, other, is_counting))
     }
 
-    /// Creates an engine that starts on the fallback engine, because the machine is missing, and reports
-    /// `why`.
+    /// Starts on the fallback engine, because the machine is missing, and reports `why`.
     ///
     /// # Errors
     /// If no engine has this name.
@@ -104,7 +101,7 @@ impl<M: Machine + Send + Sync + 'static> Fallback<M> {
         }
     }
 
-    /// Makes a call on the current engine. If the machine fails, makes the call again on the fallback engine.
+    /// If the machine fails, makes the call again on the fallback engine.
     #[inline]
     fn call<T>(&mut self, mut call: impl FnMut(&mut dyn Engine) -> Result<T, Refused>) -> Result<T, Refused> {
         if self.waiting.is_some() {
@@ -114,13 +111,14 @@ impl<M: Machine + Send + Sync + 'static> Fallback<M> {
             Current::Other(engine) => return call(&mut **engine),
             Current::Machine(engine) => engine,
         };
-        // An earlier probe may have set a temporary failure. This failure is not the reason for a refusal of this call.
+        // An earlier probe may have set a temporary failure, which is not the reason for a refusal of this
+        // call.
         engine.temporary_failure = None;
         let answer = call(&mut **engine);
         if answer.is_err() && self.switch_to_fallback()? { call(self.engine_mut()) } else { answer }
     }
 
-    /// Returns true if the machine failed or is occupied and the fallback engine has replaced it.
+    /// True if the machine failed or is occupied, and the fallback engine has replaced it.
     fn switch_to_fallback(&mut self) -> Result<bool, Refused> {
         let Current::Machine(engine) = &self.now else { return Ok(false) };
         let is_over = engine.failure().is_some();
@@ -176,7 +174,6 @@ fn create_counting(name: &str, is_counting: bool) -> engines::Built {
     if is_counting { engines::create_counting(name) } else { engines::create(name) }
 }
 
-/// Creates an engine with the queued entries and assertions of another engine.
 fn migrate<M: Machine + Send + Sync>(
     from: &KernelEngine<M>,
     name: &str,

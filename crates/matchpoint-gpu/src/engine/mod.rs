@@ -1,12 +1,11 @@
 //! Engines that match with kernels: the contract of every engine, in batches on a [`Machine`].
 //!
-//! The host stores the queues, oldest entry first. A call that searches makes a [`Batch`] of its entries and
-//! the queued entries of the same context, and a kernel returns the pairs. [`Engine::arrive_batch`] makes one
-//! batch of its messages; any other call makes a batch of one entry. An empty queue needs no launch. The cost
-//! of a call is a copy of the queue to the machine and a launch. Neither was measured on a card;
-//! [`crate::measure`] measures the rest. An engine keeps the memory of its largest batch and up to the same
-//! again, as part of its footprint. The host handles calls that are not urgent, such as cancel and close:
-//! O(queued entries).
+//! The host stores the queues. A call that searches makes a [`Batch`] of its entries and the queued entries
+//! of the same context, and a kernel returns the pairs. Only [`Engine::arrive_batch`] makes one batch of
+//! several new entries. An empty queue needs no launch. A call costs a copy of the queue to the machine and a
+//! launch. Neither was measured on a card; [`crate::measure`] measures the rest. An engine keeps the memory
+//! of its largest batch and up to the same again, as part of its footprint. The host handles other calls,
+//! such as cancel and close: O(queued entries).
 //!
 //! A call is refused, as the contract demands, if memory for the queues or of the machine is missing. Missing
 //! host memory for a batch, or missing memory of the driver, is not handled.
@@ -33,24 +32,24 @@ use crate::matching::Algorithm;
 
 pub use self::fallback::{Fallback, set_listener};
 
-/// An engine that matches on a machine. After a failure of the machine, calls that need it are refused as
-/// [`Refused::Full`], so that callers migrate to another engine. The host answers probes. While another
-/// process [occupies the machine](Machine::is_occupied), calls that need an unavailable kernel are refused
-/// too; the next call tries again.
+/// An engine on a machine. After a failure, calls that need the machine are refused as [`Refused::Full`], so
+/// that callers migrate to another engine. The host answers probes. While another process [occupies the
+/// machine](Machine::is_occupied), calls that need an unavailable kernel are refused too; the next call tries
+/// again.
 pub struct KernelEngine<M: Machine> {
     machine: Arc<M>,
     algorithm: Algorithm,
     posted: Queue<Receive>,
     unexpected: Queue<Message>,
     hints: HintTable,
-    /// Seed of hash functions, unknown to peers.
+    /// Unknown to peers.
     seed: u64,
     batches: u64,
     copied: u64,
     failure: Option<M::Error>,
     temporary_failure: Option<M::Error>,
     matcher: Matcher<M>,
-    /// Maximum bytes held before an earlier reduction.
+    /// Maximum bytes before the last reduction.
     peak_bytes: u64,
 }
 
@@ -83,20 +82,19 @@ impl<M: Machine> KernelEngine<M> {
         self.temporary_failure.as_ref()
     }
 
-    /// Bytes of the engine in addition to `of_machine` bytes of the machine.
+    /// `of_machine` bytes and the engine's.
     fn held_bytes(&self, of_machine: u64) -> u64 {
         let fixed_bytes = size_of::<Self>() as u64 + self.hints.bytes();
         fixed_bytes + self.posted.bytes() + self.unexpected.bytes() + of_machine
     }
 
-    /// Removes all queued entries and the temporary failure. Keeps the assertions.
+    /// Keeps the assertions.
     fn clear(&mut self) {
         self.peak_bytes = self.peak_bytes.max(self.held_bytes(self.matcher.bytes()));
         (self.posted, self.unexpected, self.temporary_failure) = (Queue::default(), Queue::default(), None);
     }
 
-    /// Queues all entries of another engine, none of which match each other. The queues must be empty. Makes
-    /// no batch.
+    /// Queues all entries of another engine, none of which match each other. The queues must be empty.
     ///
     /// # Errors
     /// If memory is missing. Then no entry is queued.
@@ -136,7 +134,7 @@ impl<M: Machine> KernelEngine<M> {
         let batch = Batch::of(envelopes, selectors);
         self.temporary_failure = None;
         let matched = self.matcher.match_batch(&*self.machine, algorithm, &batch, self.seed);
-        // A refused batch held this memory and freed it.
+        // A refused batch held this memory.
         self.peak_bytes = self.peak_bytes.max(self.held_bytes(self.matcher.last_bytes()));
         matched.map_err(|error| match M::failure_duration(&error) {
             FailureDuration::UntilMemory => Refused::Memory,
@@ -151,10 +149,10 @@ impl<M: Machine> KernelEngine<M> {
         })
     }
 
-    /// Position of the message that a receive with `selector` takes.
+    /// Position of the message that a receive takes.
     ///
-    /// If the algorithm is `Hash`, a single receive is matched by votes: the kernel fills no table for it.
-    /// Also, a probe and the next receive then find the same one of several duplicates.
+    /// With `Hash`, votes match a single receive, without a table. Votes also find the same one of several
+    /// duplicates for a probe and for the next receive.
     fn find_unexpected(&mut self, selector: &Selector) -> Result<Option<usize>, Refused> {
         let here =
             self.unexpected.iter().filter(|(_, message)| message.envelope.context == selector.context());
@@ -168,7 +166,7 @@ impl<M: Machine> KernelEngine<M> {
         Ok((matched[0] != NONE).then(|| places[matched[0] as usize]))
     }
 
-    /// Position of the message for a probe. If the batch is refused, the host searches.
+    /// If the batch is refused, the host searches.
     fn find_for_probe(&mut self, selector: &Selector) -> Option<usize> {
         self.admit(selector).ok()?;
         self.find_unexpected(selector).unwrap_or_else(|_| {
@@ -177,7 +175,7 @@ impl<M: Machine> KernelEngine<M> {
         })
     }
 
-    /// Positions of the receives that the messages take if they arrive one after the other.
+    /// Positions of the receives that the messages take one after the other.
     fn find_posted(&mut self, messages: &[Message]) -> Result<Vec<Option<usize>>, Refused> {
         // Most batches have one context. For several contexts, all receives take part.
         let context = messages.first().map(|message| message.envelope.context);
@@ -202,8 +200,8 @@ impl<M: Machine> KernelEngine<M> {
     }
 }
 
-/// Gives the receives of duplicates to the earliest duplicates. Messages arrive one after the other, so the
-/// later duplicates stay without a receive, even without ordering.
+/// Gives the receives of duplicates to the earliest duplicates. Messages arrive one after the other, so later
+/// duplicates stay without a receive, even without ordering.
 fn prefer_earlier_duplicates(envelopes: &[Envelope], found: &mut [Option<usize>]) {
     let mut without: HashMap<Envelope, VecDeque<usize>> = HashMap::new();
     for (at, envelope) in envelopes.iter().enumerate() {
@@ -318,8 +316,7 @@ impl<M: Machine + Send + Sync> Engine for KernelEngine<M> {
 
     fn arrive_batch(&mut self, messages: &[Message], out: &mut Vec<Option<RecvId>>) -> Result<(), Refused> {
         out.try_reserve(messages.len()).map_err(|_| Refused::Memory)?;
-        // The receive of a message does not depend on later messages. Messages before a refused message keep
-        // their receives.
+        // Messages before a refused message keep their receives: a receive does not depend on later messages.
         for (message, place) in messages.iter().zip(self.find_posted(messages)?) {
             if place.is_none() {
                 self.hints.admit_unexpected(message.envelope.context)?;

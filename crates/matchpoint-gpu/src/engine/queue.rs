@@ -1,8 +1,8 @@
-//! Queue of an engine that matches with kernels: entries, oldest first.
+//! Queue of an engine that matches with kernels, oldest entry first.
 
 use matchpoint::Refused;
 
-/// Entries by age, with holes after removals. Entries stay in place until the next push.
+/// Holes stay after removals until the next push.
 #[derive(Debug)]
 pub(super) struct Queue<T> {
     places: Vec<Option<T>>,
@@ -16,7 +16,7 @@ impl<T> Default for Queue<T> {
 }
 
 impl<T> Queue<T> {
-    /// Appends an entry. Amortized O(1).
+    /// Amortized O(1).
     pub fn push(&mut self, entry: T) -> Result<(), Refused> {
         // With more holes than entries, the entries move up: at most one move per hole.
         if self.holes > self.places.len() / 2 {
@@ -28,24 +28,16 @@ impl<T> Queue<T> {
         Ok(())
     }
 
-    /// Removes the entry at a position.
-    ///
-    /// # Panics
-    /// If the position has no entry.
     pub fn take(&mut self, place: usize) -> T {
         self.holes += 1;
         self.places[place].take().expect("an entry is taken once")
     }
 
-    /// Returns the entry at a position.
-    ///
-    /// # Panics
-    /// If the position has no entry.
     pub fn get(&self, place: usize) -> &T {
         self.places[place].as_ref().expect("it is queued")
     }
 
-    /// Removes all entries for which `is_it` is true, oldest first.
+    /// Oldest first.
     pub fn drain(&mut self, is_it: impl Fn(&T) -> bool) -> impl Iterator<Item = T> {
         let holes = &mut self.holes;
         self.places.iter_mut().filter_map(move |place| {
@@ -55,7 +47,6 @@ impl<T> Queue<T> {
         })
     }
 
-    /// All entries, mutable.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.places.iter_mut().flatten()
     }
@@ -65,12 +56,10 @@ impl<T> Queue<T> {
         self.places.iter().enumerate().filter_map(|(place, entry)| Some((place, entry.as_ref()?)))
     }
 
-    /// Number of entries.
     pub fn len(&self) -> usize {
         self.places.len() - self.holes
     }
 
-    /// Allocated bytes.
     pub fn bytes(&self) -> u64 {
         (self.places.capacity() * size_of::<Option<T>>()) as u64
     }
@@ -86,7 +75,6 @@ mod tests {
         for entry in 0..1000 {
             queue.push(entry).unwrap();
             if entry >= 10 {
-                // The second oldest, at any position.
                 let (place, &second) = queue.iter().nth(1).unwrap();
                 assert_eq!((queue.take(place), second), (entry - 9, entry - 9));
             }

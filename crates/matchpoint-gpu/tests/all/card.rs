@@ -147,7 +147,7 @@ fn short_run_of_each_kernel() {
     assert_eq!([false, true].map(|are_short| first_wrong_compaction(&card, &[exact], are_short)), [None; 2]);
 }
 
-/// Unmatched entries of a batch match in later batches. All batches together match as MPI does.
+/// All batches together match as MPI does.
 #[test]
 fn persistent_kernel_keeps_entries_between_batches() {
     let Some(card) = card() else { return };

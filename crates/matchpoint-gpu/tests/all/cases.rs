@@ -10,7 +10,6 @@ use matchpoint_gpu::machine::{Grid, Machine};
 use matchpoint_gpu::partition::Partition;
 use matchpoint_gpu::{Algorithm, Batch, Division, Loaded};
 
-/// Content of a batch.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Mix {
     pub messages: usize,
@@ -18,7 +17,7 @@ pub struct Mix {
     pub contexts: u32,
     pub sources: u64,
     pub tags: u64,
-    /// Percentages of receives with each wildcard.
+    /// Percentages of receives.
     pub any_source: u32,
     pub any_tag: u32,
     pub masked: u32,
@@ -82,9 +81,9 @@ impl Case {
         Batch::in_layout(layout, &self.envelopes, &self.selectors).expect("all is small")
     }
 
-    /// Result of `list`, with posts and arrivals interleaved at random.
+    /// Posts and arrivals are interleaved at random.
     pub fn matched_by_list(&self, rng: &mut Rng) -> Vec<u32> {
-        // `list` is the reference but slow. For large cases, `hybrid` replaces it; the laws check `hybrid`.
+        // `list` is slow: for large cases, `hybrid` replaces it. The laws check `hybrid`.
         let engine = if self.envelopes.len() > 20_000 { "hybrid" } else { "list" };
         let mut engine = engines::create(engine).unwrap();
         let mut matched = vec![NONE; self.selectors.len()];
@@ -110,10 +109,10 @@ impl Case {
     }
 }
 
-/// Matches a case with kernels. Returns for each receive its message.
+/// Returns for each receive its message.
 pub type Match<M> = fn(&M, &Case, &mut Rng) -> Vec<u32>;
 
-/// The whole case as one segment, by one block.
+/// One segment, by one block.
 pub fn whole<M: Machine>(
     machine: &M,
     case: &Case,
@@ -153,10 +152,10 @@ pub fn mixes(open: &[(u32, u32, u32)]) -> Vec<Mix> {
 pub const WITH_WILDCARDS: &[(u32, u32, u32)] =
     &[(0, 0, 0), (10, 10, 10), (60, 0, 0), (0, 60, 0), (0, 0, 100), (100, 100, 0)];
 
-/// One side has many duplicates and the other few: linked entries across warps, next to slots with one entry.
+/// One side has many duplicates: linked entries across warps, next to slots with one entry.
 pub const REPEATED: Mix = Mix { messages: 300, receives: 280, sources: 3, tags: 1, contexts: 1, ..EXACT };
 
-/// More than eight parts of small blocks on both sides: of one, some or many envelopes, with and without
+/// More than eight parts of small blocks on both sides: one, some or many envelopes, with and without
 /// wildcards.
 pub const LONG: &[Mix] = &[
     Mix { messages: 700, receives: 650, sources: 1, tags: 1, contexts: 1, ..EXACT },
@@ -196,8 +195,7 @@ pub const WILD: &[Mix] = &[
     },
 ];
 
-/// Parts of the whole card longer than a block of 256 threads, and longer than eight such blocks: few
-/// envelopes, some wildcards.
+/// Parts longer than eight blocks of 256 threads: few envelopes, some wildcards.
 pub const CROWDED: &[Mix] = &[
     Mix { messages: 700, receives: 650, sources: 2, tags: 1, contexts: 1, any_tag: 1, ..EXACT },
     Mix { messages: 2200, receives: 2150, sources: 1, tags: 1, contexts: 1, ..EXACT },
@@ -213,8 +211,7 @@ pub fn divided<M: Machine>(machine: &M, case: &Case, rng: &mut Rng) -> Vec<u32> 
     loaded.matched(machine).unwrap()
 }
 
-/// First case of `mixes` with an incorrect compaction. Cases are matched in segments by source. The
-/// compaction uses a block or a warp per segment.
+/// First case with an incorrect compaction, by a block or a warp per segment.
 pub fn first_wrong_compaction<M: Machine>(machine: &M, mixes: &[Mix], are_short: bool) -> Option<Mix> {
     mixes.iter().copied().find(|&mix| {
         let rng = &mut Rng::with_seed(7);
@@ -241,7 +238,7 @@ pub fn first_wrong_compaction<M: Machine>(machine: &M, mixes: &[Mix], are_short:
     })
 }
 
-/// Matches `times` cases of each of `mixes`. Returns the first with another result than `list`.
+/// First of `times` cases of each mix with another result than `list`.
 pub fn first_different<M: Machine>(
     machine: &M,
     mixes: &[Mix],
@@ -257,8 +254,8 @@ pub fn first_different<M: Machine>(
     })
 }
 
-/// First case of `mixes` with an incorrect result without order: a message with two receives, a pair that
-/// does not match, or an envelope with an unmatched message and an unmatched receive.
+/// First case with an incorrect result without order: a message with two receives, a pair that does not
+/// match, or an envelope with an unmatched message and an unmatched receive.
 pub fn first_wrong_hashing<M: Machine>(
     machine: &M,
     mixes: &[Mix],
@@ -269,7 +266,6 @@ pub fn first_wrong_hashing<M: Machine>(
     all.into_iter().find(|&(mix, seed)| {
         let rng = &mut Rng::with_seed(seed);
         let case = Case::of(mix, rng);
-        // One segment, or several in parallel.
         let matched = if rng.bool() {
             whole(machine, &case, rng, Algorithm::Hash, threads)
         } else {

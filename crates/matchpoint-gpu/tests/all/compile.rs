@@ -19,7 +19,7 @@ const ARCHITECTURES: [&str; 3] = ["sm_70", "sm_80", "sm_90"];
 fn load_nvrtc() {
     let Some(folder) = std::env::var_os("MATCHPOINT_NVRTC") else { return };
     let path = Path::new(&folder).join("libnvrtc.so.12");
-    // SAFETY: NVIDIA's library, without effects at load time. A later load by name gets this library.
+    // SAFETY: NVIDIA's library, without effects at load time. A later load by name gets it.
     std::mem::forget(
         unsafe { Library::new(&path) }.unwrap_or_else(|error| panic!("{}: {error}", path.display())),
     );
@@ -29,7 +29,7 @@ fn leave_out_nvrtc() {
     left_out::leave_out("no NVRTC", "`scripts/nvrtc`");
 }
 
-/// ELF machine of NVIDIA's instructions (`EM_CUDA`).
+/// NVIDIA's instructions (`EM_CUDA`).
 const CUDA: Option<u16> = Some(190);
 
 /// Machine of an ELF file.
@@ -62,8 +62,8 @@ fn every_kernel_compiles_for_every_architecture() {
     }
 }
 
-/// Host and card exchange one word at a time, with acquire and release. Two words of one read have no order,
-/// nor has a volatile word relative to other reads.
+/// Each word moves alone, with acquire and release: two words of one read have no order, nor has a volatile
+/// word relative to other reads.
 #[test]
 fn ring_words_move_whole_in_order() {
     load_nvrtc();

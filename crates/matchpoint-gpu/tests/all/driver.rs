@@ -1,4 +1,4 @@
-//! Calls of NVIDIA's driver and reactions to its failures, tested with a fake driver, `emulation/driver.c`.
+//! Calls of NVIDIA's driver and reactions to its failures, with a fake driver, `emulation/driver.c`.
 #![cfg(target_os = "linux")]
 
 use std::ffi::{CString, c_char, c_int};
@@ -23,12 +23,11 @@ use crate::left_out::leave_out;
 /// Set in a process with the fake driver.
 const HAS_FAKE_DRIVER: &str = "MATCHPOINT_TEST_DRIVER";
 
-/// Every engine has `post` and `arrive_message`.
 fn any(engine: &mut dyn Engine) -> &mut dyn Engine {
     engine
 }
 
-/// Runs the test of this name in a separate process with the fake driver.
+/// Runs a test in a separate process with the fake driver.
 fn with_fake_driver(name: &str, test: fn(&Driver)) {
     if std::env::var_os(HAS_FAKE_DRIVER).is_some() {
         return test(&Driver(Library::this()));
@@ -58,7 +57,7 @@ struct Driver(Library);
 
 #[allow(unsafe_code)]
 impl Driver {
-    /// Sets the CUDA error of later calls of a function, or of later launches of a kernel. 0 means success.
+    /// The CUDA error of later calls of a function, or of later launches of a kernel. 0 means success.
     fn fails(&self, name: &str, failure: c_int) {
         let name = CString::new(name).unwrap();
         // SAFETY: the function's signature.
@@ -68,7 +67,6 @@ impl Driver {
         }
     }
 
-    /// Number of calls of a function.
     fn calls(&self, name: &str) -> c_int {
         let name = CString::new(name).unwrap();
         // SAFETY: the function's signature.
@@ -77,56 +75,52 @@ impl Driver {
         }
     }
 
-    /// Sets whether persistent kernels ignore batches.
+    /// Persistent kernels ignore batches.
     fn sleeps(&self, sleeps: bool) {
         // SAFETY: the function's signature.
         unsafe { self.0.get::<extern "C" fn(c_int)>(b"played_sleep").unwrap()(sleeps.into()) }
     }
 
-    /// Ends persistent kernels with a CUDA error.
+    /// Persistent kernels end with a CUDA error.
     fn dies(&self, fault: c_int) {
         // SAFETY: the function's signature.
         unsafe { self.0.get::<extern "C" fn(c_int)>(b"played_fault").unwrap()(fault) }
     }
 
-    /// Sets whether the compiler blocks.
+    /// The compiler blocks.
     fn compiles_never(&self, never: bool) {
         // SAFETY: the function's signature.
         unsafe { self.0.get::<extern "C" fn(c_int)>(b"played_compiler").unwrap()(never.into()) }
     }
 
-    /// Sets whether a submitting kernel runs forever. Otherwise it ends at once. It submits no batch in
-    /// either case.
+    /// A submitting kernel runs forever or ends at once. It submits no batch in either case.
     fn feeds_never(&self, never: bool) {
         // SAFETY: the function's signature.
         unsafe { self.0.get::<extern "C" fn(c_int)>(b"played_feeder").unwrap()(never.into()) }
     }
 
-    /// Makes the card report that the driver ends long-running kernels.
+    /// The driver ends long-running kernels.
     fn watches(&self) {
         // SAFETY: the function's signature.
         unsafe { self.0.get::<extern "C" fn(c_int)>(b"played_watchdog").unwrap()(1) }
     }
 
-    /// Number of running persistent kernels.
+    /// Running persistent kernels.
     fn staying(&self) -> c_int {
         // SAFETY: the function's signature.
         unsafe { self.0.get::<extern "C" fn() -> c_int>(b"played_staying").unwrap()() }
     }
 }
 
-/// A message without a receive.
 fn batch() -> Batch {
     Batch::of(&[Envelope::new(ContextId(0), Rank(1), Tag(2))], &[])
 }
 
-/// Eight batches of eight messages and eight receives.
 fn eight_batches() -> Batch {
     let envelopes = [Envelope::new(ContextId(0), Rank(1), Tag(2)); 64];
     Batch::of(&envelopes, &envelopes.map(|envelope| Selector::exactly(&envelope)))
 }
 
-/// Longer than any operation of these tests.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 const OUT_OF_MEMORY: c_int = 2;
@@ -135,7 +129,7 @@ const NO_DEVICE: c_int = 100;
 const NO_BINARY_FOR_GPU: c_int = 209;
 const ILLEGAL_ADDRESS: c_int = 700;
 
-/// The oldest driver that loads code from NVRTC 12. It refuses PTX of a newer CUDA than its own.
+/// CUDA 12.0 is the oldest that loads code from NVRTC 12, and refuses PTX of a newer CUDA.
 #[test]
 fn driver_of_cuda_12_0_suffices() {
     with_fake_driver("driver_of_cuda_12_0_suffices", |_| {
@@ -184,7 +178,7 @@ fn unstarted_persistent_kernel_frees_memory() {
     });
 }
 
-/// The kernel's memory is freed in stream order, which would wait forever.
+/// Freeing the kernel's memory in stream order would wait forever.
 #[test]
 fn idle_persistent_kernel_is_ended() {
     with_fake_driver("idle_persistent_kernel_is_ended", |driver| {
@@ -200,8 +194,7 @@ fn idle_persistent_kernel_is_ended() {
     });
 }
 
-/// The submitting kernel or the persistent kernel may run forever. The caller's later operations wait for
-/// neither.
+/// The caller's later operations wait for neither kernel.
 #[test]
 fn wait_for_either_kernel_ends() {
     with_fake_driver("wait_for_either_kernel_ends", |driver| {
@@ -222,7 +215,7 @@ fn wait_for_either_kernel_ends() {
     });
 }
 
-/// The driver would end the kernel after seconds, with the whole context of the process.
+/// The driver would end the kernel after seconds, with the context of the process.
 #[test]
 fn driver_time_limit_prevents_persistent_kernel() {
     with_fake_driver("driver_time_limit_prevents_persistent_kernel", |driver| {
@@ -257,7 +250,7 @@ fn failed_card_ends_waiting_batch() {
     });
 }
 
-/// A kernel that answers after the time limit of a batch is not abandoned at its end.
+/// A kernel that answers after a batch's time limit.
 #[test]
 fn late_kernel_is_not_abandoned() {
     with_fake_driver("late_kernel_is_not_abandoned", |driver| {
@@ -301,7 +294,6 @@ fn persistent_kernel_prevents_loading() {
         assert_eq!(error, CardError::PersistentKernelRuns("match_resident"));
         assert!(match_batch(&card, Algorithm::Matrix, &batch(), 1).is_err());
         assert_eq!(driver.calls("cuModuleLoadData"), loaded);
-        // A loaded kernel needs no load.
         Resident::start(&card, Layout::Packed, 1).unwrap().stop().unwrap();
         resident.stop().unwrap();
         Resident::start(&other, Layout::Wide, 1).unwrap().stop().unwrap();
@@ -341,7 +333,6 @@ fn engine_matches_again_after_persistent_kernel() {
     });
 }
 
-/// During the compilation in one thread, other threads launch kernels.
 #[test]
 fn compiled_kernels_start_during_compilation() {
     with_fake_driver("compiled_kernels_start_during_compilation", |driver| {
@@ -360,7 +351,7 @@ fn compiled_kernels_start_during_compilation() {
     });
 }
 
-/// Every launch would wait for the end of the kernel.
+/// Every launch would wait for the kernel's end.
 #[test]
 fn serial_launches_prevent_persistent_kernel() {
     with_fake_driver("serial_launches_prevent_persistent_kernel", |driver| {
@@ -407,7 +398,7 @@ fn card_without_memory_is_retried() {
     });
 }
 
-/// The kernels of the card are loaded, so no later call would check the card.
+/// All kernels are loaded, so no later call would check the card.
 #[test]
 fn failed_card_gives_no_engine() {
     with_fake_driver("failed_card_gives_no_engine", |driver| {

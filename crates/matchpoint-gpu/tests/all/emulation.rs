@@ -21,7 +21,7 @@ use crate::left_out::leave_out;
 /// Libraries of both layouts.
 pub struct Emulation {
     libraries: [Library; 2],
-    /// Locked while a kernel runs: a library runs one block at a time.
+    /// A library runs one block at a time.
     order: Mutex<Rng>,
     shared_bytes_max: u32,
 }
@@ -38,7 +38,6 @@ struct Launch {
 
 type Emulate = unsafe extern "C" fn(*const Launch, *const c_void) -> bool;
 
-/// Reason for a failed kernel.
 #[derive(PartialEq, Eq, Debug)]
 pub enum Stopped {
     /// The threads of a block wait for each other.
@@ -58,7 +57,7 @@ impl Display for Stopped {
 
 impl std::error::Error for Stopped {}
 
-/// 128-bit words, aligned for all kernels.
+/// 128-bit words are aligned for all kernels.
 pub struct HostMemory(RefCell<Vec<u128>>);
 
 impl Memory for HostMemory {
@@ -67,7 +66,6 @@ impl Memory for HostMemory {
     }
 }
 
-/// Shared libraries of both layouts.
 type Compiled = [Vec<u8>; 2];
 
 impl Emulation {
@@ -77,12 +75,12 @@ impl Emulation {
         COMPILED.get_or_init(|| compile("-O1", "batch.h", "", "")).as_ref().map(Self::loaded)
     }
 
-    /// Compiles the kernels with a part of a source replaced.
+    /// A part of a source is replaced.
     pub fn changed(optimisation: &str, file: &str, right: &str, wrong: &str) -> Option<Emulation> {
         compile(optimisation, file, right, wrong).as_ref().map(Self::loaded)
     }
 
-    /// Each emulation has separate libraries, because a library runs one block at a time.
+    /// Separate libraries, because a library runs one block at a time.
     fn loaded(compiled: &Compiled) -> Emulation {
         let folder = tempfile::tempdir().unwrap();
         // The folder removes the files; the libraries stay mapped.
@@ -97,7 +95,7 @@ impl Emulation {
     }
 }
 
-/// Compiles both layouts in parallel, with a part of a source replaced.
+/// Both layouts in parallel.
 fn compile(optimisation: &str, file: &str, right: &str, wrong: &str) -> Option<Compiled> {
     let folder = tempfile::tempdir().unwrap();
     for part in ["emulation", "kernels"] {
@@ -135,12 +133,11 @@ fn compile(optimisation: &str, file: &str, right: &str, wrong: &str) -> Option<C
 }
 
 impl Emulation {
-    /// Limits the shared memory of a block. The default is that of an H100.
+    /// Shared memory of a block. The default is that of an H100.
     pub fn limited(&mut self, bytes: u32) {
         self.shared_bytes_max = bytes;
     }
 
-    /// Hash of an envelope.
     pub fn hash(&self, layout: Layout, words: &[u64], seed: u64) -> u64 {
         assert_eq!(words.len(), layout.envelope_words());
         let library = &self.libraries[usize::from(layout == Layout::Wide)];
@@ -151,7 +148,7 @@ impl Emulation {
         }
     }
 
-    /// Votes, shuffles, barriers and atomic operations of all threads so far.
+    /// Votes, shuffles, barriers and atomic operations of all threads.
     pub fn steps(&self) -> u64 {
         let of = |library: &Library| {
             // SAFETY: the function's signature. It reads a number while no kernel runs.
@@ -200,7 +197,7 @@ impl Machine for Emulation {
             order: order.u64(..),
         };
         let name = format!("emulate_{}", kernel.name());
-        // SAFETY: the function's signature. The caller promises the arguments.
+        // SAFETY: the function's signature. The caller guarantees the arguments.
         let ended = unsafe {
             let emulate =
                 library.get::<Emulate>(name.as_bytes()).expect("there is a function for each kernel");

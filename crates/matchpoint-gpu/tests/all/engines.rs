@@ -17,13 +17,11 @@ use matchpoint_gpu::kernels::Kernel;
 use matchpoint_gpu::machine::{FailureDuration, Grid, Machine};
 use matchpoint_gpu::{Algorithm, Batch, Division, KernelEngine, Loaded, Matcher, Recorded, match_batch};
 
-/// Every engine has `post` and `arrive_message`.
 fn any(engine: &mut dyn Engine) -> &mut dyn Engine {
     engine
 }
 
-/// Each of thousands of calls launches a kernel, and the host runs its threads one by one: half a minute in
-/// all.
+/// The emulation launches a kernel for each of thousands of calls: half a minute in all.
 fn options() -> Options {
     Options { streams: 2, events: 150, depths: vec![9], ..Options::quick() }
 }
@@ -54,16 +52,16 @@ fn numbers_within_envelopes_keep_laws() {
     keeps_laws(Algorithm::Ordered, 1000);
 }
 
-/// A machine that fails after a number of launches, or is occupied at times.
+/// Fails after a number of launches, or is occupied at times.
 struct Failing {
     inner: Emulation,
     left: AtomicU32,
     /// True if another process occupies the machine now.
     is_taken: AtomicBool,
-    /// Number of queries and launches between changes of `is_taken`. 0: no changes.
+    /// Queries and launches between changes of `is_taken`. 0: no changes.
     turns: AtomicU32,
     asked: AtomicU32,
-    /// Sizes of all allocations, bytes.
+    /// Bytes of all allocations.
     asked_for: Mutex<Vec<usize>>,
     /// Maximum size of an allocation, bytes.
     most_bytes: AtomicUsize,
@@ -137,7 +135,7 @@ impl Machine for Failing {
         if self.turn() {
             return Err(Failed::Taken);
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         Ok(unsafe { self.inner.launch(kernel, layout, grid, arguments) }?)
     }
 
@@ -162,7 +160,7 @@ impl Machine for Failing {
     }
 }
 
-/// The engine of a machine that fails after a number of launches.
+/// The machine fails after a number of launches.
 fn failing(
     machine: &Arc<Failing>,
     algorithm: Algorithm,
@@ -199,7 +197,7 @@ fn substitute_takes_all_queued_entries() {
     }
 }
 
-/// The machine is occupied at times. The laws hold across all migrations.
+/// The laws hold across all migrations.
 #[test]
 fn occupied_machine_matches_again_later() {
     let Some(machine) = machine() else { return };
@@ -261,7 +259,7 @@ fn call_after_occupation_matches_without_substitute() {
     assert_eq!(engine.arrive_message(message(1, 7)), Ok(Some(RecvId(1))));
 }
 
-/// The host answers a probe while the machine is occupied. This is no reason to refuse a later call.
+/// The host answers a probe while the machine is occupied, which is no reason to refuse a later call.
 #[test]
 fn failed_probe_does_not_stop_later_calls() {
     let Some(machine) = machine() else { return };
@@ -279,7 +277,7 @@ fn failed_probe_does_not_stop_later_calls() {
     assert_eq!((out, engine.unexpected_len(), engine.substitute()), (vec![None], 2, None));
 }
 
-/// A driver's allocation takes as long as matching, so memory is reused and part of the footprint.
+/// A driver's allocation takes as long as matching.
 #[test]
 fn machine_memory_is_reused_and_counted() {
     let Some(machine) = machine() else { return };
@@ -307,14 +305,13 @@ fn machine_memory_is_reused_and_counted() {
         // Growth at least doubles.
         let (second, _) = asked(101);
         assert!(second.contains(&1600) && !second.contains(&808), "{second:?}");
-        // The same number of queues by source as for 101.
+        // As many queues by source as for 101.
         assert_eq!(asked(128).0, Vec::<usize>::new(), "{}", algorithm.name());
         assert!(asked(1000).0.contains(&8000), "more than twice, if so much is needed");
     }
 }
 
-/// A refusal changes nothing. The memory that the batch added is freed, the earlier memory stays, and the
-/// peak includes both.
+/// The batch's additional memory is freed, and the peak includes it.
 #[test]
 fn refused_batch_keeps_machine_memory() {
     let Some(machine) = machine() else { return };
@@ -357,8 +354,8 @@ fn refused_batch_keeps_machine_memory() {
     }
 }
 
-/// Reused memory with content of larger and smaller batches, in both layouts and with every method, does not
-/// change results.
+/// Earlier content of larger and smaller batches, in both layouts and with every method, does not change
+/// results.
 #[test]
 fn reused_memory_matches_like_new_memory() {
     let Some(emulation) = Emulation::built() else { return };
@@ -452,7 +449,7 @@ fn call_without_substitute_is_refused() {
     assert_eq!(engine.post(receive(2, Wild::Any, 8)), Err(Refused::Full), "not even what needs no machine");
 }
 
-/// After the migration, the fallback engine counts attempts as if it were used directly.
+/// As if the fallback engine were used directly.
 #[test]
 fn substitute_is_named_and_counted() {
     let play = |engine: &mut dyn Engine, from: u64| {
@@ -556,7 +553,7 @@ fn batch_is_one_kernel() {
     }
 }
 
-/// Batches of an application, matched by one block, have as many pairs as with a CPU engine.
+/// One block finds as many pairs as a CPU engine.
 #[test]
 fn application_batches_match_as_recorded() {
     let Some(emulation) = Emulation::built() else { return };

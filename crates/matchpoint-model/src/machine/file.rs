@@ -8,7 +8,7 @@ use super::{FORMAT, GammaAt, Link, Locality, Machine, Protocol, Provenance, Queu
 use crate::estimate::ParameterEstimate;
 use crate::lines::line_of;
 
-/// Maximum file size. No machine has this many parameters.
+/// No machine has this many parameters.
 const BYTES_MAX: u64 = 1 << 20;
 
 const HINT: &str = "see docs/reference/machine.md";
@@ -62,20 +62,20 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Machine, MachineError> {
         let line = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
         failed(line, error.message().to_owned())
     })?;
-    match problem(&machine) {
+    match find_problem(&machine) {
         Some(Problem { table, key, what }) => Err(failed(line_of(text, table, key), what)),
         None => Ok(machine),
     }
 }
 
-/// A contradiction between several numbers, and the key to report.
+/// A contradiction between numbers, and the key to report.
 struct Problem {
     table: &'static str,
     key: &'static str,
     what: String,
 }
 
-fn problem(machine: &Machine) -> Option<Problem> {
+fn find_problem(machine: &Machine) -> Option<Problem> {
     if machine.format != FORMAT {
         let what = format!("format = {}, but this version reads format {FORMAT}", machine.format);
         return Some(Problem { table: "", key: "format", what });
@@ -138,11 +138,11 @@ fn estimates(machine: &Machine) -> impl Iterator<Item = ParameterEstimate> + '_ 
 }
 
 impl Machine {
-    /// Text of the file, which [`parse`](super::parse) can read.
+    /// Readable by [`parse`](super::parse).
     pub fn to_toml(&self) -> String {
-        let mut text = format!("format = {FORMAT}\nname = {}\n", quoted(&self.name));
-        provenance(&mut text, &self.provenance);
-        table(
+        let mut text = format!("format = {FORMAT}\nname = {}\n", quote(&self.name));
+        write_provenance(&mut text, &self.provenance);
+        write_table(
             &mut text,
             "node",
             &[
@@ -151,54 +151,57 @@ impl Machine {
             ],
         );
         for locality in Locality::ALL {
-            link(&mut text, locality.key(), self.link(locality));
+            write_link(&mut text, locality.key(), self.link(locality));
         }
         let search = &self.queue_search;
-        table(
+        write_table(
             &mut text,
             "queue_search",
             &[
-                ("gamma_s", shown(search.gamma_s)),
-                ("attempt_s", shown(search.attempt_s)),
+                ("gamma_s", format_estimate(search.gamma_s)),
+                ("attempt_s", format_estimate(search.attempt_s)),
                 ("by_messages", by_messages(search)),
             ],
         );
-        table(
+        write_table(
             &mut text,
             "contention",
             &[
-                ("delta_s_per_byte", shown(self.contention.delta_s_per_byte)),
+                ("delta_s_per_byte", format_estimate(self.contention.delta_s_per_byte)),
                 ("nodes_per_router", self.contention.nodes_per_router.map(|count| count.to_string())),
             ],
         );
-        table(
+        write_table(
             &mut text,
             "logp",
-            &[("overhead_s", shown(self.logp.overhead_s)), ("gap_s", shown(self.logp.gap_s))],
+            &[
+                ("overhead_s", format_estimate(self.logp.overhead_s)),
+                ("gap_s", format_estimate(self.logp.gap_s)),
+            ],
         );
         text
     }
 }
 
-fn provenance(text: &mut String, of: &Provenance) {
-    let notes: Vec<String> = of.notes.iter().map(|note| format!("  {},\n", quoted(note))).collect();
-    table(
+fn write_provenance(text: &mut String, of: &Provenance) {
+    let notes: Vec<String> = of.notes.iter().map(|note| format!("  {},\n", quote(note))).collect();
+    write_table(
         text,
         "provenance",
         &[
-            ("who", Some(quoted(&of.who))),
-            ("when", Some(quoted(&of.when))),
-            ("host", Some(quoted(&of.host))),
-            ("mpi", Some(quoted(&of.mpi))),
-            ("how", Some(quoted(&of.how))),
+            ("who", Some(quote(&of.who))),
+            ("when", Some(quote(&of.when))),
+            ("host", Some(quote(&of.host))),
+            ("mpi", Some(quote(&of.mpi))),
+            ("how", Some(quote(&of.how))),
             ("confidence", of.confidence.map(|confidence| format!("{confidence:?}"))),
             ("notes", (!notes.is_empty()).then(|| format!("[\n{}]", notes.concat()))),
         ],
     );
 }
 
-fn link(text: &mut String, key: &str, of: &Link) {
-    table(
+fn write_link(text: &mut String, key: &str, of: &Link) {
+    write_table(
         text,
         key,
         &[
@@ -208,20 +211,20 @@ fn link(text: &mut String, key: &str, of: &Link) {
     );
     for protocol in Protocol::ALL {
         let transport = of.transport(protocol);
-        table(
+        write_table(
             text,
             &format!("{key}.{}", protocol.key()),
             &[
-                ("alpha_s", shown(transport.alpha_s)),
-                ("rate_bytes_per_s", shown(transport.rate_bytes_per_s)),
-                ("node_rate_bytes_per_s", shown(transport.node_rate_bytes_per_s)),
+                ("alpha_s", format_estimate(transport.alpha_s)),
+                ("rate_bytes_per_s", format_estimate(transport.rate_bytes_per_s)),
+                ("node_rate_bytes_per_s", format_estimate(transport.node_rate_bytes_per_s)),
             ],
         );
     }
 }
 
-/// Writes a table of the present fields. Writes nothing without fields.
-fn table(text: &mut String, key: &str, fields: &[(&str, Option<String>)]) {
+/// Nothing without fields.
+fn write_table(text: &mut String, key: &str, fields: &[(&str, Option<String>)]) {
     let mut there = fields.iter().filter_map(|(name, value)| Some((name, value.as_ref()?))).peekable();
     if there.peek().is_some() {
         let _ = write!(text, "\n[{key}]\n");
@@ -231,7 +234,7 @@ fn table(text: &mut String, key: &str, fields: &[(&str, Option<String>)]) {
     }
 }
 
-fn shown(estimate: Option<ParameterEstimate>) -> Option<String> {
+fn format_estimate(estimate: Option<ParameterEstimate>) -> Option<String> {
     estimate.map(|estimate| estimate.to_string())
 }
 
@@ -241,6 +244,6 @@ fn by_messages(search: &QueueSearch) -> Option<String> {
     (!lines.is_empty()).then(|| format!("[\n{}]", lines.concat()))
 }
 
-fn quoted(text: &str) -> String {
+fn quote(text: &str) -> String {
     toml::Value::String(text.to_owned()).to_string()
 }

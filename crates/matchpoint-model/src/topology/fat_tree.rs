@@ -2,14 +2,14 @@
 
 use super::link::LinkId;
 
-/// A k-ary n-tree: k^n nodes, n levels of switches, k nodes per switch of the lowest level.
+/// k^n nodes, n levels of switches, k nodes per switch of the lowest level.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct FatTree {
     pub arity: u32,
     pub levels: u32,
 }
 
-/// Direction of a link, a part of its id.
+/// A part of a link's id.
 const UP: u64 = 0;
 const DOWN: u64 = 1;
 
@@ -18,14 +18,13 @@ impl FatTree {
         u64::from(self.arity).saturating_pow(self.levels)
     }
 
-    /// Lowest-level switch of a node.
+    /// The lowest-level switch.
     pub fn router(&self, node: u32) -> u32 {
         node / self.arity
     }
 
-    /// The route from one node to another node. Upwards, every switch selects the port by the next digit of
-    /// the destination. Messages to one node share links, and messages to different nodes spread over the
-    /// tree.
+    /// Upwards, every switch selects the port by the next digit of the destination: messages to one node
+    /// share links, and messages to different nodes spread over the tree.
     pub fn route(&self, from: u32, to: u32, each: &mut dyn FnMut(LinkId)) {
         let arity = u64::from(self.arity);
         let mut top = 0;

@@ -10,10 +10,10 @@ use crate::lines::line_of;
 /// Version of the format.
 const FORMAT: u32 = 1;
 
-/// Maximum file size. Known networks listed link by link are smaller.
+/// Known networks listed link by link are smaller.
 const BYTES_MAX: u64 = 64 << 20;
 
-/// Maximum number of dimensions; known networks have fewer.
+/// Known networks have fewer.
 const DIMENSIONS_MAX: usize = 8;
 
 /// Maximum number of routers that link ids can distinguish.
@@ -60,24 +60,24 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Topology, TopologyError> 
         let line = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
         failed(line, error.message().trim_end().replace('\n', ", "))
     })?;
-    build(file).map_err(|(key, problem)| failed(line_of(text, "", key), problem))
+    build_topology(file).map_err(|(key, problem)| failed(line_of(text, "", key), problem))
 }
 
-/// The key to report, and the problem of its value.
+/// The key to report, and the problem.
 type Problem = (&'static str, String);
 
-fn build(file: File) -> Result<Topology, Problem> {
+fn build_topology(file: File) -> Result<Topology, Problem> {
     if file.format != FORMAT {
         return Err(("format", format!("format = {}, but this version reads format {FORMAT}", file.format)));
     }
     let kind = match file.kind {
-        KindName::Torus => Kind::Grid(grid(&file, true)?),
-        KindName::Mesh => Kind::Grid(grid(&file, false)?),
+        KindName::Torus => Kind::Grid(build_grid(&file, true)?),
+        KindName::Mesh => Kind::Grid(build_grid(&file, false)?),
         KindName::FatTree => Kind::FatTree(fat_tree(&file)?),
-        KindName::Graph => Kind::Graph(graph(&file)?),
+        KindName::Graph => Kind::Graph(build_graph(&file)?),
     };
     let routes = match &kind {
-        Kind::Graph(graph) => routes(graph, file.routes).map_err(|problem| ("routes", problem))?,
+        Kind::Graph(graph) => collect_routes(graph, file.routes).map_err(|problem| ("routes", problem))?,
         _ if !file.routes.is_empty() => return Err(("routes", "routes are of a graph only".to_owned())),
         _ => HashMap::new(),
     };
@@ -98,7 +98,7 @@ fn check_no_other_keys(file: &File, of_graph: bool, of_tree: bool, of_grid: bool
     stray.map_or(Ok(()), |(_, key)| Err((key, format!("`{key}` is of another kind of network"))))
 }
 
-fn grid(file: &File, is_torus: bool) -> Result<Grid, Problem> {
+fn build_grid(file: &File, is_torus: bool) -> Result<Grid, Problem> {
     check_no_other_keys(file, false, false, true)?;
     let nodes_per_router = file.nodes_per_router.unwrap_or(1);
     let dimensions = file.dimensions.clone();
@@ -114,7 +114,7 @@ fn grid(file: &File, is_torus: bool) -> Result<Grid, Problem> {
         return Err(("dimensions", problem));
     }
     let grid = Grid { dimensions, is_torus, nodes_per_router };
-    within(grid.nodes(), "the dimensions").map_err(|problem| ("dimensions", problem))?;
+    check_node_count(grid.nodes(), "the dimensions").map_err(|problem| ("dimensions", problem))?;
     Ok(grid)
 }
 
@@ -125,16 +125,16 @@ fn fat_tree(file: &File) -> Result<FatTree, Problem> {
         return Err(("arity", "a fat tree needs arity, 2 at least, and levels, 1 at least".to_owned()));
     }
     let tree = FatTree { arity, levels };
-    within(tree.nodes(), "arity and levels").map_err(|problem| ("arity", problem))?;
+    check_node_count(tree.nodes(), "arity and levels").map_err(|problem| ("arity", problem))?;
     Ok(tree)
 }
 
-fn within(nodes: u64, of: &str) -> Result<(), String> {
+fn check_node_count(nodes: u64, of: &str) -> Result<(), String> {
     let is_more = nodes > ROUTERS_MAX;
     if is_more { Err(format!("{of} make {nodes} nodes, more than {ROUTERS_MAX}")) } else { Ok(()) }
 }
 
-fn graph(file: &File) -> Result<Graph, Problem> {
+fn build_graph(file: &File) -> Result<Graph, Problem> {
     check_no_other_keys(file, true, false, false)?;
     if file.nodes.is_empty() {
         return Err(("nodes", "a graph needs nodes: the router of each node".to_owned()));
@@ -142,7 +142,7 @@ fn graph(file: &File) -> Result<Graph, Problem> {
     Graph::new(&file.links, file.nodes.clone()).map_err(|problem| ("nodes", problem))
 }
 
-fn routes(graph: &Graph, listed: Vec<Vec<u32>>) -> Result<HashMap<(u32, u32), Vec<u32>>, String> {
+fn collect_routes(graph: &Graph, listed: Vec<Vec<u32>>) -> Result<HashMap<(u32, u32), Vec<u32>>, String> {
     let mut routes = HashMap::new();
     for route in listed {
         let (Some(&first), Some(&last)) = (route.first(), route.last()) else {

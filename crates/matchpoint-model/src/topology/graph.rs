@@ -2,12 +2,11 @@
 
 use std::collections::VecDeque;
 
-/// Routers and links.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Graph {
     /// Neighbours of each router, in ascending order.
     neighbours: Vec<Vec<u32>>,
-    /// Router of each node.
+    /// The router of each node.
     nodes: Vec<u32>,
 }
 
@@ -56,13 +55,12 @@ impl Graph {
         self.nodes[node as usize]
     }
 
-    /// Returns true if a link connects the routers.
     pub fn has_link(&self, one: u32, other: u32) -> bool {
         self.neighbours.get(one as usize).is_some_and(|of| of.binary_search(&other).is_ok())
     }
 
-    /// For every router, the next router on a shortest path to `to`. Of several shortest paths, the path with
-    /// the lowest router numbers.
+    /// For every router, the next router on a shortest path to `to`. Of several, the path with the lowest
+    /// router numbers.
     pub fn next_routers_towards(&self, to: u32) -> Vec<u32> {
         let mut next = vec![NOWHERE; self.neighbours.len()];
         next[to as usize] = to;

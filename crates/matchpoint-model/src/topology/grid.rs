@@ -7,7 +7,7 @@ use super::link::LinkId;
 pub(super) struct Grid {
     /// Number of routers in each dimension, fastest-varying first.
     pub dimensions: Vec<u32>,
-    /// True if the last router of a row has a link to the first.
+    /// The last router of a row has a link to the first.
     pub is_torus: bool,
     pub nodes_per_router: u32,
 }
@@ -23,8 +23,8 @@ impl Grid {
         node / self.nodes_per_router
     }
 
-    /// The route follows the shorter direction in every dimension, the first dimension first. If both
-    /// directions are equally long, the route goes upwards.
+    /// The shorter direction in every dimension, the first dimension first. If both are equally long,
+    /// upwards.
     pub fn route(&self, from: u32, to: u32, each: &mut dyn FnMut(LinkId)) {
         let (mut at, mut stride) = (u64::from(from), 1_u64);
         let (mut rest_from, mut rest_to) = (from, to);
@@ -44,8 +44,7 @@ impl Grid {
     }
 }
 
-/// The smallest cube of routers that holds all nodes, within a larger torus (figure 8). No route wraps
-/// around.
+/// The smallest cube of routers for all nodes, within a larger torus (figure 8). No route wraps around.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Cube {
     side: u32,
@@ -53,7 +52,7 @@ pub struct Cube {
 }
 
 impl Cube {
-    /// Creates the cube for `nodes` nodes. `nodes_per_router` is at least 1.
+    /// `nodes_per_router` is at least 1.
     pub fn of(nodes: u32, nodes_per_router: u32) -> Self {
         let routers = nodes.div_ceil(nodes_per_router).max(1);
         let side =
@@ -61,12 +60,12 @@ impl Cube {
         Cube { side, nodes_per_router }
     }
 
-    /// Number of routers along an edge.
+    /// Routers along an edge.
     pub fn side(&self) -> u32 {
         self.side
     }
 
-    /// Number of links between two nodes.
+    /// Links between two nodes.
     pub fn hops(&self, from: u32, to: u32) -> u32 {
         let place = |node: u32| {
             let router = node / self.nodes_per_router;
@@ -83,7 +82,6 @@ mod tests {
     fn hops(grid: &Grid, from: u32, to: u32) -> usize {
         let mut links = Vec::new();
         grid.route(from, to, &mut |link| links.push(link));
-        // The links connect the first router to the last in sequence.
         assert_eq!(
             links.first().map_or(u64::from(to), |link| link.0),
             u64::from(if links.is_empty() { to } else { from })

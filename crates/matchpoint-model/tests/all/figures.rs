@@ -1,14 +1,14 @@
-//! Curves of the paper's figures at points that its text or table determines.
+//! The paper's figures at points that its text or table determines.
 
 use crate::common::blue_waters;
 use matchpoint_model::figures::{Figure, figures};
 
-fn at(figure: &Figure, curve: &str, x: f64) -> f64 {
+fn value_at(figure: &Figure, curve: &str, x: f64) -> f64 {
     let curve = figure.curves.iter().find(|of| of.name == curve).unwrap();
     curve.points.iter().find(|point| point.0 == x).unwrap().1
 }
 
-fn close(one: f64, other: f64) -> bool {
+fn is_close(one: f64, other: f64) -> bool {
     (one - other).abs() <= 1e-12 * one.abs().max(other.abs())
 }
 
@@ -17,22 +17,23 @@ fn figures_are_of_table_1() {
     let all = figures(&blue_waters()).unwrap();
     assert_eq!(all.iter().map(|figure| figure.number).collect::<Vec<_>>(), [2, 3, 4, 5, 7, 9]);
     let [two, three, four, five, seven, nine] = &all[..] else { unreachable!() };
-    assert!(close(at(two, "1 per node", 1e6), 3.0e-6 + 1e6 / 2.9e9));
-    assert!(close(at(two, "16 per node", 1e6), 3.0e-6 + 16e6 / 6.6e9));
-    // Up to 2 processes the node is no bottleneck: 2 × 2.9e9 < 6.6e9 < 4 × 2.9e9.
-    assert_eq!(at(two, "1 per node", 1e6), at(two, "2 per node", 1e6));
-    assert!(at(two, "4 per node", 1e6) > at(two, "2 per node", 1e6));
-    assert!(close(at(three, "on-socket", 100.0), 4.4e-7 + 100.0 / 2.2e9));
-    assert!(close(at(three, "on-node", 1000.0), 1.2e-6 + 1000.0 / 9.6e8));
-    assert_eq!(at(three, "off-node, 16 per node", 1e5), at(two, "16 per node", 1e5));
+    assert!(is_close(value_at(two, "1 per node", 1e6), 3.0e-6 + 1e6 / 2.9e9));
+    assert!(is_close(value_at(two, "16 per node", 1e6), 3.0e-6 + 16e6 / 6.6e9));
+    // The node is no bottleneck: 2 × 2.9e9 < 6.6e9 < 4 × 2.9e9.
+    assert_eq!(value_at(two, "1 per node", 1e6), value_at(two, "2 per node", 1e6));
+    assert!(value_at(two, "4 per node", 1e6) > value_at(two, "2 per node", 1e6));
+    assert!(is_close(value_at(three, "on-socket", 100.0), 4.4e-7 + 100.0 / 2.2e9));
+    assert!(is_close(value_at(three, "on-node", 1000.0), 1.2e-6 + 1000.0 / 9.6e8));
+    assert_eq!(value_at(three, "off-node, 16 per node", 1e5), value_at(two, "16 per node", 1e5));
     // 10 000 messages in reverse order cost γ n² = 0.84 s more than in order, for which the model has no
     // search.
     for total in ["10000 bytes in all", "10000000 bytes in all"] {
-        assert!(close(at(five, total, 1e4) - at(four, total, 1e4), 0.84));
+        assert!(is_close(value_at(five, total, 1e4) - value_at(four, total, 1e4), 0.84));
     }
-    assert!(close(at(seven, "10000000 bytes in all", 1.0), 3.0e-6 + 16e7 / 6.6e9 + 8.4e-9));
-    // All bytes of four nodes of 16 processes use the middle link, at 1e-10 s each.
-    let contention = at(nine, "1000000 bytes in all", 1.0) - at(seven, "1000000 bytes in all", 1.0);
+    assert!(is_close(value_at(seven, "10000000 bytes in all", 1.0), 3.0e-6 + 16e7 / 6.6e9 + 8.4e-9));
+    // Four nodes of 16 processes use the middle link, at 1e-10 s per byte.
+    let contention =
+        value_at(nine, "1000000 bytes in all", 1.0) - value_at(seven, "1000000 bytes in all", 1.0);
     assert!((contention - 64e6 * 1e-10).abs() < 1e-12);
 }
 

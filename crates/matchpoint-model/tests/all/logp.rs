@@ -4,7 +4,7 @@ use matchpoint_model::logp::{LogGp, LogP};
 use matchpoint_model::machine;
 use matchpoint_model::{End, Machine, ParameterEstimate};
 
-fn near(found: f64, right: f64) {
+fn assert_near(found: f64, right: f64) {
     assert!((found / right - 1.0).abs() < 1e-9, "{found:e}, not {right:e}");
 }
 
@@ -20,22 +20,22 @@ fn blue_waters() -> Machine {
 #[test]
 fn parameters_equal_those_of_machine() {
     let found = blue_waters().as_loggp(End::Value).unwrap();
-    near(found.small.latency_s, 1.3e-6);
-    near(found.small.overhead_s, 0.5e-6);
-    near(found.small.gap_s, 0.25e-6);
-    near(found.gap_per_byte_s, 1.0 / 2.9e9);
+    assert_near(found.small.latency_s, 1.3e-6);
+    assert_near(found.small.overhead_s, 0.5e-6);
+    assert_near(found.small.gap_s, 0.25e-6);
+    assert_near(found.gap_per_byte_s, 1.0 / 2.9e9);
     let ends = End::ALL.map(|end| blue_waters().as_logp(end).unwrap());
-    near(ends[0].overhead_s, 0.4e-6);
-    near(ends[2].latency_s, 1.1e-6);
+    assert_near(ends[0].overhead_s, 0.4e-6);
+    assert_near(ends[2].latency_s, 1.1e-6);
 }
 
-/// A message without bytes takes α, as in the postal model, for any o.
+/// α for any o.
 #[test]
 fn message_time_equals_postal_model() {
     let network = blue_waters().as_loggp(End::Value).unwrap();
-    near(network.message_s(0.0), 2.3e-6);
-    near(network.message_s(1.0), 2.3e-6);
-    near(network.message_s(1e6 + 1.0), 2.3e-6 + 1e6 / 2.9e9);
+    assert_near(network.message_s(0.0), 2.3e-6);
+    assert_near(network.message_s(1.0), 2.3e-6);
+    assert_near(network.message_s(1e6 + 1.0), 2.3e-6 + 1e6 / 2.9e9);
 }
 
 /// The slower of processor and network limits a sender.

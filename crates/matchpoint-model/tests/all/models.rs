@@ -1,4 +1,4 @@
-//! Tests that compare formulas with values in the paper and with general properties.
+//! Formulas, compared with values in the paper and with general properties.
 
 use crate::common::blue_waters;
 use matchpoint_model::contention::{contention_s, cube_link_bytes};
@@ -26,7 +26,7 @@ fn node_bounds_rendezvous_of_16_processes() {
     assert!(close(message(1), 3.0e-6 + 1e5 / 2.9e9));
     assert!(close(message(2), 3.0e-6 + 1e5 / 2.9e9), "2 × 2.9e9 < 6.6e9: still postal");
     assert!(close(message(16), 3.0e-6 + 16.0 * 1e5 / 6.6e9));
-    // Eager messages of the machine have no node limit.
+    // Without a node limit.
     let eager = |active| machine.message_s(Locality::OffNode, 5000.0, active, End::Value).unwrap();
     assert!(close(eager(16), eager(1)));
 }
@@ -40,7 +40,6 @@ fn coarse_model_takes_all_as_internode() {
     assert!(close(node_aware, 1.7e-6 + 1e5 / 6.2e9));
 }
 
-/// On one socket, node-awareness makes no difference.
 #[test]
 fn one_socket_machine_makes_models_equal() {
     let mut machine = blue_waters();
@@ -84,7 +83,6 @@ fn lacks_limit(result: Result<f64, matchpoint_model::Missing>) {
     assert_eq!(result.unwrap_err().parameter, "off_node.rendezvous.node_rate_bytes_per_s");
 }
 
-/// If γ is measured for several numbers of messages, the number of messages selects γ.
 #[test]
 fn gamma_depends_on_number_of_messages() {
     let mut machine = blue_waters();
@@ -103,7 +101,7 @@ fn gamma_depends_on_number_of_messages() {
     let search = |order, messages| machine.search_s(order, messages, End::Value).unwrap();
     assert!(close(search(SearchOrder::Bound, 1000), 2e-9 * 1e6));
     assert!(close(search(SearchOrder::InOrder, 100), 2.0 * 1e-9 * 100.0));
-    // A machine without a table has the paper's single γ.
+    // The paper's single γ.
     machine.queue_search.by_messages.clear();
     assert!(close(machine.search_s(SearchOrder::Bound, 1000, End::Value).unwrap(), 8.4e-3));
     assert!(close(machine.attempt_s(7, End::Value).unwrap(), 2.0 * 8.4e-9));
@@ -116,7 +114,7 @@ fn memory_of_open_mpi_is_table_2() {
         [(4096, 68, 2.26), (8192, 68, 4.52), (8192, 136, 18.06), (8192, 272, 72.25)]
     {
         let bytes = node_bytes(nodes, ppn, OPEN_MPI_BYTES_PER_PEER);
-        // The paper prints two decimals.
+        // With two decimals.
         assert!((bytes / 2_f64.powi(30) - gibibytes).abs() < 0.005, "{nodes} × {ppn}: {bytes}");
     }
 }
@@ -142,7 +140,7 @@ proptest! {
         prop_assert!(time >= least * (1.0 - 1e-12));
         prop_assert!(max_rate_s(alpha, rate, limit, active, bytes * more) >= time * (1.0 - 1e-12));
         prop_assert!(max_rate_s(alpha, rate, limit, active * more, bytes) >= time * (1.0 - 1e-12));
-        // If the node is the bottleneck, the rate is the node's rate.
+        // The node is the bottleneck.
         if active * rate >= limit {
             prop_assert!(close(time, alpha + active * bytes / limit));
         }
@@ -161,7 +159,7 @@ proptest! {
         prop_assert!(close(many, one * (times * times) as f64));
     }
 
-    /// Reverse order costs the bound, except for the matching entry.
+    /// Except for the matching entry.
     #[test]
     fn bound_equals_cost_of_reversed_order(messages in 1..100_000_u64) {
         let machine = blue_waters();

@@ -1,4 +1,4 @@
-//! Tests that compare costs of exchanges with sums computed by hand.
+//! Costs of exchanges, compared with sums computed by hand.
 
 use std::path::Path;
 
@@ -12,15 +12,15 @@ fn close(one: f64, other: f64) -> bool {
     (one - other).abs() <= 1e-12 * one.abs().max(other.abs())
 }
 
-fn two(machine: &Machine) -> Setting<'_> {
+fn four_node_setting(machine: &Machine) -> Setting<'_> {
     Setting { machine, layout: layout(4, 1, 1), topology: None, search: Search::Order(SearchOrder::Third) }
 }
 
-fn sent(from: u32, to: u32, bytes: u64) -> Sent {
+fn one_message(from: u32, to: u32, bytes: u64) -> Sent {
     Sent::one(from, to, bytes)
 }
 
-/// Four processes on each of four nodes, two nodes per router: three messages of each kind, by hand.
+/// Four processes on each of four nodes, two nodes per router: three messages of each kind.
 #[test]
 fn small_exchange_costs_sum_by_hand() {
     let machine = blue_waters();
@@ -30,8 +30,14 @@ fn small_exchange_costs_sum_by_hand() {
         topology: None,
         search: Search::Order(SearchOrder::Bound),
     };
-    let exchange =
-        Exchange { messages: vec![sent(0, 1, 100), sent(0, 2, 1000), sent(0, 8, 10_000), sent(5, 0, 8)] };
+    let exchange = Exchange {
+        messages: vec![
+            one_message(0, 1, 100),
+            one_message(0, 2, 1000),
+            one_message(0, 8, 10_000),
+            one_message(5, 0, 8),
+        ],
+    };
     let predicted = predict(&setting, &exchange).unwrap();
     assert_eq!(predicted.worst, 0);
     let first = predicted.processes[0];
@@ -53,7 +59,7 @@ fn small_exchange_costs_sum_by_hand() {
     assert!(close(predicted.postal_s.unwrap(), all_between_nodes));
 }
 
-/// In the max-rate model all messages leave the node, so all senders share the node's rate.
+/// All messages leave the node.
 #[test]
 fn max_rate_counts_all_senders() {
     let machine = blue_waters();
@@ -63,9 +69,14 @@ fn max_rate_counts_all_senders() {
         topology: None,
         search: Search::Order(SearchOrder::Bound),
     };
-    // On the first node two processes send within their socket, two to other nodes.
+    // On the first node, two processes send within their socket, two to other nodes.
     let bytes = 10_000;
-    let messages = vec![sent(0, 1, bytes), sent(1, 0, bytes), sent(2, 8, bytes), sent(3, 9, bytes)];
+    let messages = vec![
+        one_message(0, 1, bytes),
+        one_message(1, 0, bytes),
+        one_message(2, 8, bytes),
+        one_message(3, 9, bytes),
+    ];
     let predicted = predict(&setting, &Exchange { messages }).unwrap();
     let four_share = 3.0e-6 + 4.0 * 10_000.0 / 6.6e9;
     assert!(close(predicted.max_rate_s.unwrap(), four_share), "{predicted:?}");
@@ -76,15 +87,14 @@ fn missing_machine_parameters_are_reported() {
     let mut machine = blue_waters();
     machine.contention.delta_s_per_byte = None;
     machine.queue_search.gamma_s = None;
-    let exchange = Exchange { messages: vec![sent(0, 3, 100)] };
-    let predicted = predict(&two(&machine), &exchange).unwrap();
+    let exchange = Exchange { messages: vec![one_message(0, 3, 100)] };
+    let predicted = predict(&four_node_setting(&machine), &exchange).unwrap();
     let missing: Vec<&str> = predicted.missing.iter().map(|missing| missing.parameter.as_str()).collect();
     assert_eq!(missing, ["contention.delta_s_per_byte", "queue_search.gamma_s, nor queue_search.attempt_s"]);
     machine.off_node.short.alpha_s = None;
-    let error = predict(&two(&machine), &exchange).unwrap_err();
+    let error = predict(&four_node_setting(&machine), &exchange).unwrap_err();
     assert!(error.contains("no off_node.short.alpha_s"), "{error}");
-    // An exchange within a node does not need the missing parameter.
-    let within = Setting { layout: layout(4, 4, 1), ..two(&machine) };
+    let within = Setting { layout: layout(4, 4, 1), ..four_node_setting(&machine) };
     let predicted = predict(&within, &exchange).unwrap();
     assert_eq!((predicted.postal_s, predicted.missing.len()), (None, 1));
 }
@@ -99,13 +109,13 @@ fn nodes_per_router_have_no_default() {
         topology: None,
         search: Search::Order(SearchOrder::Third),
     };
-    let predicted = predict(&setting, &Exchange { messages: vec![sent(0, 1, 100)] }).unwrap();
+    let predicted = predict(&setting, &Exchange { messages: vec![one_message(0, 1, 100)] }).unwrap();
     assert_eq!(predicted.missing[0].parameter, "contention.nodes_per_router");
     assert_eq!(predicted.processes[0].split.contention_s, 0.0);
 }
 
-/// Figure 6: eight nodes at four Geminis in a line. The nodes of the first send to the third, the nodes of
-/// the second to the fourth. All bytes use the middle link.
+/// Eight nodes at four Geminis in a line. The first sends to the third, the second to the fourth: all bytes
+/// use the middle link.
 #[test]
 fn line_of_figure_6_shares_middle_link() {
     let text = "format = 1\nkind = \"mesh\"\ndimensions = [4]\nnodes_per_router = 2\n";
@@ -117,7 +127,7 @@ fn line_of_figure_6_shares_middle_link() {
         topology: Some(&line),
         search: Search::Order(SearchOrder::Bound),
     };
-    let messages = (0..64).map(|from| sent(from, from + 64, 1_000_000)).collect();
+    let messages = (0..64).map(|from| one_message(from, from + 64, 1_000_000)).collect();
     let predicted = predict(&setting, &Exchange { messages }).unwrap();
     assert_eq!(predicted.link_bytes, 64e6);
     assert_eq!(predicted.hops_mean, 2.0);
@@ -138,7 +148,7 @@ fn oversized_exchange_is_reported() {
     let error = predict(&setting, &Exchange::default()).unwrap_err();
     assert_eq!(error, "the network has 2 nodes, but 48 processes take 3");
     let setting = Setting { topology: None, ..setting };
-    let error = predict(&setting, &Exchange { messages: vec![sent(0, 48, 1)] }).unwrap_err();
+    let error = predict(&setting, &Exchange { messages: vec![one_message(0, 48, 1)] }).unwrap_err();
     assert!(error.contains("process 48"), "{error}");
 }
 
@@ -153,7 +163,7 @@ fn intervals_of_parameters_are_intervals_of_times() {
         topology: None,
         search: Search::Order(SearchOrder::Bound),
     };
-    let predicted = predict(&setting, &Exchange { messages: vec![sent(0, 1, 400)] }).unwrap();
+    let predicted = predict(&setting, &Exchange { messages: vec![one_message(0, 1, 400)] }).unwrap();
     let [shortest, value, longest] = predicted.longest.map(|split| split.transport_s);
     assert!(close(shortest, 1e-6 + 2e-7) && close(value, 2e-6 + 4e-7) && close(longest, 4e-6 + 8e-7));
     assert_eq!(End::ALL[1], End::Value);
@@ -168,7 +178,9 @@ fn grouped_messages_cost_as_single_messages() {
         topology: None,
         search: Search::Order(SearchOrder::Third),
     };
-    let apart = Exchange { messages: vec![sent(0, 16, 600), sent(0, 16, 1000), sent(0, 16, 2000)] };
+    let apart = Exchange {
+        messages: vec![one_message(0, 16, 600), one_message(0, 16, 1000), one_message(0, 16, 2000)],
+    };
     let joined = Exchange { messages: vec![Sent { from: 0, to: 16, messages: 3, bytes: 3600 }] };
     let [apart, joined] = [apart, joined].map(|exchange| predict(&setting, &exchange).unwrap());
     assert_eq!((joined.processes[0].sent, joined.processes[16].received), (3, 3));
@@ -181,8 +193,8 @@ fn grouped_messages_cost_as_single_messages() {
 fn known_matching_times_are_used_unchanged() {
     let machine = blue_waters();
     let known = [[0.0; 3], [1.0, 2.0, 4.0]];
-    let setting = Setting { search: Search::Known(&known), ..two(&machine) };
-    let predicted = predict(&setting, &Exchange { messages: vec![sent(0, 1, 8)] }).unwrap();
+    let setting = Setting { search: Search::Known(&known), ..four_node_setting(&machine) };
+    let predicted = predict(&setting, &Exchange { messages: vec![one_message(0, 1, 8)] }).unwrap();
     assert_eq!((predicted.worst, predicted.longest.map(|split| split.queue_s)), (1, [1.0, 2.0, 4.0]));
     assert_eq!(predicted.processes[0].split.queue_s, 0.0);
 }
@@ -210,7 +222,6 @@ fn invalid_networks_are_reported() {
     for (text, expected) in NETWORKS {
         let error = Topology::parse(text, Path::new("net.toml")).unwrap_err().to_string();
         assert!(error.starts_with("cannot read 'net.toml'") && error.contains(expected), "{text}: {error}");
-        // A missing key has no line.
         assert!(
             error.starts_with("cannot read 'net.toml', line ") || expected.contains("need"),
             "{text}: {error}"
@@ -235,8 +246,8 @@ fn graph_uses_shortest_paths_without_routes() {
     assert_eq!(route(&round, 3, 0), [(3, 0)]);
 }
 
-/// More nodes than a table of all routes could hold. Each node of a ring sends a byte to three other nodes on
-/// the shorter path.
+/// More nodes than a table of all routes could hold. Each node of a ring sends a byte to three others on the
+/// shorter path.
 #[test]
 fn large_graph_is_searched_by_destination() {
     let nodes = 3000_u32;
@@ -254,8 +265,9 @@ fn large_graph_is_searched_by_destination() {
         topology: Some(&ring),
         search: Search::Order(SearchOrder::Bound),
     };
-    let messages =
-        (0..nodes).flat_map(|from| [1, 2, 1499].map(|by| sent(from, (from + by) % nodes, 1))).collect();
+    let messages = (0..nodes)
+        .flat_map(|from| [1, 2, 1499].map(|by| one_message(from, (from + by) % nodes, 1)))
+        .collect();
     let predicted = predict(&setting, &Exchange { messages }).unwrap();
     assert_eq!(predicted.link_bytes, 1502.0);
     assert!(close(predicted.hops_mean, 1502.0 / 3.0));
@@ -263,7 +275,10 @@ fn large_graph_is_searched_by_destination() {
 
 fn exchanges() -> impl Strategy<Value = Vec<Sent>> {
     let message = (0..64_u32, 1..64_u32, 0..100_000_u64);
-    prop::collection::vec(message.prop_map(|(from, by, bytes)| sent(from, (from + by) % 64, bytes)), 0..200)
+    prop::collection::vec(
+        message.prop_map(|(from, by, bytes)| one_message(from, (from + by) % 64, bytes)),
+        0..200,
+    )
 }
 
 proptest! {
@@ -280,7 +295,7 @@ proptest! {
         let worst = predicted.processes[predicted.worst as usize].split.total_s();
         prop_assert!(predicted.processes.iter().all(|process| process.split.total_s() <= worst));
         let mut more = exchange.clone();
-        more.messages.push(sent(0, 1, extra));
+        more.messages.push(one_message(0, 1, extra));
         prop_assert!(predict(&setting, &more).unwrap().longest[1].total_s() >= worst);
     }
 

@@ -12,7 +12,7 @@ fn processes(count: u32) -> NonZeroU32 {
     NonZeroU32::new(count).unwrap()
 }
 
-fn read(text: &str) -> Result<Vec<(u32, u32)>, String> {
+fn read_entries(text: &str) -> Result<Vec<(u32, u32)>, String> {
     let path = Path::new("a.mtx");
     let mut entries = Vec::new();
     let mut reader =
@@ -39,7 +39,7 @@ fn every_kind_of_coordinate_matrix_is_read() {
         ("%%MatrixMarket matrix coordinate pattern general\n1 1 1\n1 1", vec![(0, 0)]),
     ];
     for (text, expected) in cases {
-        assert_eq!(read(text), Ok(expected), "{text}");
+        assert_eq!(read_entries(text), Ok(expected), "{text}");
     }
 }
 
@@ -80,12 +80,12 @@ fn error_names_line() {
         (of("2 2 2\n1 1 1\n2 2 1\n1 2 1\n"), "line 5: `1 2 1` after 2 entries"),
     ];
     for (text, expected) in cases {
-        let error = read(&text).unwrap_err();
+        let error = read_entries(&text).unwrap_err();
         assert!(error.contains(expected), "{text}: {error}");
     }
 }
 
-/// Interpolation matrices may have empty rows. A caller that needs all rows calls the check.
+/// Interpolation matrices may have empty rows.
 #[test]
 fn missing_entries_are_reported_before_count() {
     let reader =
@@ -126,20 +126,20 @@ fn partitions_are_even_and_in_order() {
 fn lists_of_owners_are_checked() {
     let many = Partition::listed("0\n9\n".as_bytes(), 2, processes(10)).unwrap_err();
     assert!(many.contains("2 rows are too few for 10 processes"), "{many}");
-    let read = |text: &str| Partition::listed(text.as_bytes(), 3, processes(2));
-    assert_eq!(read("1\n0\n1\n"), Ok(Partition::Listed(vec![1, 0, 1])));
+    let read_owners = |text: &str| Partition::listed(text.as_bytes(), 3, processes(2));
+    assert_eq!(read_owners("1\n0\n1\n"), Ok(Partition::Listed(vec![1, 0, 1])));
     for (text, expected) in [
         ("1\n0\n", "2 lines, but the matrix has 3 rows"),
         ("1\n0\n1\n0\n", "line 4: more lines than the 3 rows"),
         ("1\n2\n1\n", "line 2: `2` is not a process from 0 to 1"),
         ("1\nx\n1\n", "line 2: `x` is not a process from 0 to 1"),
     ] {
-        assert!(read(text).unwrap_err().contains(expected), "{text}");
+        assert!(read_owners(text).unwrap_err().contains(expected), "{text}");
     }
 }
 
-/// A line of rows, each coupled to its two neighbours.
-fn line(rows: u32) -> impl Iterator<Item = (u32, u32)> {
+/// Each row is coupled to its two neighbours.
+fn tridiagonal_entries(rows: u32) -> impl Iterator<Item = (u32, u32)> {
     (0..rows).flat_map(move |row| (row.saturating_sub(1)..rows.min(row + 2)).map(move |column| (row, column)))
 }
 
@@ -148,14 +148,14 @@ fn row_needs_elements_of_neighbours() {
     let partition = Partition::contiguous(10, processes(3)).unwrap();
     let mut needs = Needs::new(partition.clone(), partition.clone());
     let mut sizes = RowSizes::new(10);
-    for (row, column) in line(10) {
+    for (row, column) in tridiagonal_entries(10) {
         needs.entry(row, column);
         sizes.entry(row);
     }
     let sent = Sent::one;
     let expected = |bytes| vec![sent(0, 1, bytes), sent(1, 0, bytes), sent(1, 2, bytes), sent(2, 1, bytes)];
     assert_eq!(needs.clone().exchange(|_| Sizes::default().element()).messages, expected(8));
-    // Rows of three entries: a length, three columns, three values.
+    // A length, three columns, three values.
     let product = needs.exchange(|column| Sizes::default().row(sizes.of(column)));
     assert_eq!(product.messages, expected(4 + 3 * 12));
     assert_eq!(sizes.first_empty(), None);
@@ -163,7 +163,7 @@ fn row_needs_elements_of_neighbours() {
 }
 
 proptest! {
-    /// Compares the messages with the definition, entry by entry, with duplicates and any partition.
+    /// Entry by entry, with duplicates and any partition.
     #[test]
     fn needed_columns_are_sent_once(
         entries in prop::collection::vec((0..40_u32, 0..40_u32), 0..400),
@@ -189,6 +189,6 @@ proptest! {
 
     #[test]
     fn no_text_panics(text in "(%%MatrixMarket matrix coordinate real general\n)?[0-9 .\n-]*") {
-        let _ = read(&text);
+        let _ = read_entries(&text);
     }
 }

@@ -140,7 +140,7 @@ fn full_table_moves_entries_to_hybrid() {
     assert!(engines > 0, "the registry has engines with tables of fixed size");
 }
 
-/// A core with one receive, one message, and an engine that refuses all other entries.
+/// One receive, one message, and an engine that refuses all other entries.
 fn refusing_core(reason: Refused) -> Core {
     let mut core = core("list");
     assert_eq!(core.post(10, &envelope(0, 2, 3)), Ok(None));
@@ -188,7 +188,7 @@ fn compare_with_list(engine: &str, seed: u64, events: u64) {
             if wild & 4 == 0 { tag } else { ANY },
         );
         receives_by_id.push(receive);
-        // Phases with more receives or more messages, so that both queues grow.
+        // Both queues grow in phases.
         let receives = if (id / 300) % 2 == 0 { 70 } else { 25 };
         match random.below(110) {
             n if n < receives => assert_eq!(core.post(id, &receive), list.post(id, &receive), "{at}"),

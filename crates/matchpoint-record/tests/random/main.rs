@@ -1,6 +1,5 @@
-//! Random calls, recorded and read: the reader returns every call and result of the program.
-//!
-//! A simulated MPI library returns results that the program chooses, so the test needs no MPI.
+//! Random calls, recorded and read: the reader returns every call and result. A simulated MPI library returns
+//! results that the program chooses, so the test needs no MPI.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -12,7 +11,7 @@ use matchpoint_record::recording::{Recording, Settings};
 use matchpoint_trace::call::{Action, NewComm, Peer, RequestId, SendArgs, Status, TagArg};
 use matchpoint_trace::{Call, Function};
 
-/// The size of the send that begins a thread of `program.c`.
+/// Begins a thread of `program.c`.
 const FIRST_BYTES: u64 = 777_777_777;
 
 fn here() -> PathBuf {
@@ -42,7 +41,7 @@ fn build(folder: &Path) -> PathBuf {
     program
 }
 
-/// Calls as lines. Requests are numbered in order of their start, as in the program, because ids are reused.
+/// Requests are numbered in order of their start, as in the program, because ids are reused.
 #[derive(Default)]
 struct Lines {
     begun: BTreeMap<RequestId, usize>,

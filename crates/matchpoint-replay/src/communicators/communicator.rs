@@ -11,17 +11,17 @@ use super::created::Created;
 pub(crate) type Context = u32;
 
 pub(crate) const WORLD: Context = 0;
-/// One context serves every process's `MPI_COMM_SELF`, because its messages never leave the process.
+/// One context for every process's `MPI_COMM_SELF`, because its messages never leave the process.
 pub(crate) const SELF: Context = 1;
 
-/// A process outside `MPI_COMM_WORLD`.
+/// Outside `MPI_COMM_WORLD`.
 pub(crate) const ELSEWHERE: u32 = u32::MAX;
 
-/// A communicator. Members are ranks of `MPI_COMM_WORLD`.
+/// Members are ranks of `MPI_COMM_WORLD`.
 #[derive(Clone, Debug)]
 pub(crate) struct Communicator {
     pub origin: Origin,
-    /// The members; in an inter-communicator, the first group.
+    /// Members in an inter-communicator, the first group.
     pub members: Arc<[u32]>,
     /// The second group of an inter-communicator.
     pub remote: Option<Arc<[u32]>>,
@@ -30,12 +30,12 @@ pub(crate) struct Communicator {
     pub dims: Vec<u32>,
 }
 
-/// Creation of a communicator, printed for example as `MPI_Comm_split of 0, color 7`.
+/// Printed for example as `MPI_Comm_split of 0, color 7`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Origin {
-    /// Function that created the communicator, or name of a predefined communicator; `None` if undetermined.
+    /// Function, or name of a predefined communicator, if determined.
     pub by: Option<&'static str>,
-    /// Parents of the communicator.
+    /// Parents.
     pub of: [Option<Context>; 2],
     /// Color of `MPI_Comm_split`, if the same in all uses of the context.
     pub color: Option<i32>,
@@ -70,10 +70,10 @@ pub(crate) struct Communicators {
     pub use_counts: Vec<u64>,
     /// Created communicators, by index of the rank in the survey.
     pub created: Created,
-    /// True if some members are outside `MPI_COMM_WORLD`.
+    /// Outside `MPI_COMM_WORLD`.
     pub has_external_members: bool,
     pub unresolved: u64,
-    /// Number of calls of `Comm_rank` and `Comm_size` that contradict the resolved members.
+    /// Calls of `Comm_rank` and `Comm_size` that contradict the resolved members.
     pub contradictions: u64,
 }
 
@@ -102,14 +102,14 @@ impl Communicators {
 #[derive(Clone, Copy)]
 pub(crate) struct Membership {
     pub context: Context,
-    /// Rank of the process in its group of the communicator.
+    /// Rank in its group.
     pub rank: u32,
     /// True if the process is in the second group of an inter-communicator.
     pub is_in_second_group: bool,
 }
 
 impl Membership {
-    /// Memberships of a process in `MPI_COMM_WORLD` and `MPI_COMM_SELF`.
+    /// `MPI_COMM_WORLD` and `MPI_COMM_SELF`.
     pub fn predefined(world: u32) -> [(CommId, Membership); 2] {
         let of = |context, rank| Membership { context, rank, is_in_second_group: false };
         [(CommId::WORLD, of(WORLD, world)), (CommId::SELF, of(SELF, 0))]

@@ -1,9 +1,8 @@
 //! Reuse of context ids by equal communicators, for programs that create and free communicators in a loop.
 //!
-//! Context ids of freed communicators are reused late: a receive that is still posted at `MPI_Comm_free` must
-//! complete (MPI-4.1 §7.4.3), and must not match messages of the next communicator. Communicators are equal
-//! if the kinds of their parents are equal. If the contexts of the parents were compared, each generation
-//! would multiply the number of contexts.
+//! Ids are reused late: a receive that is still posted at `MPI_Comm_free` must complete (MPI-4.1 §7.4.3), and
+//! must not match messages of the next communicator. Communicators are equal if the kinds of their parents
+//! are equal; with the contexts of the parents, each generation would multiply the number of contexts.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,10 +11,10 @@ use rustc_hash::FxHashMap;
 
 use super::communicator::{Communicator, Context, Origin, SELF, WORLD};
 
-/// Number of freed contexts of one kind before the oldest freed context is reused.
+/// Freed contexts of one kind before the oldest is reused.
 const REUSE_DELAY: usize = 64;
 
-/// Number of a class of equal communicators.
+/// A class of equal communicators.
 type Kind = u32;
 
 /// Key of a kind. Ranks may resolve undetermined members differently, so the key includes the first rank.
@@ -45,7 +44,7 @@ impl Default for Contexts {
 }
 
 impl Contexts {
-    /// Returns a freed context of the same kind, or a new context.
+    /// A freed context of the same kind, or a new one.
     pub fn take(&mut self, communicator: &Communicator, first: usize) -> AssignedContext {
         let Communicator { origin, members, remote, dims, is_resolved, .. } = communicator;
         let Origin { by, of, .. } = *origin;

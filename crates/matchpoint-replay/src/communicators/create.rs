@@ -37,7 +37,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Number of members that have a stream, and must therefore call the function.
+    /// Members with a stream, which must therefore call the function.
     fn expected_calls(&self, context: Context) -> usize {
         if context == SELF {
             return 1;
@@ -91,7 +91,7 @@ impl Resolver<'_> {
         self.assign_contexts(contexts);
     }
 
-    /// Members of the parent communicator. All processes share one context for `MPI_COMM_SELF`.
+    /// All processes share one context for `MPI_COMM_SELF`.
     fn parent_members(&self, parent: Context, calls: &[StoredCall]) -> Arc<[u32]> {
         match parent {
             SELF => [self.ranks[calls[0].index].rank].into(),
@@ -209,8 +209,7 @@ impl Resolver<'_> {
         contexts.collect()
     }
 
-    /// Completes `MPI_Intercomm_create` if the other side has called the function, or stores this side's
-    /// call.
+    /// Stores the call if the other side has not called the function.
     fn create_intercomm(&mut self, parent: Context, calls: Vec<StoredCall>) {
         let Some((own, other, tag)) = self.leaders(parent, &calls) else {
             let contexts = self.create_unresolved(parent, calls);
@@ -229,7 +228,7 @@ impl Resolver<'_> {
         self.assign_contexts(contexts);
     }
 
-    /// World ranks of the local and the remote leader, and the tag. Only the call of the local leader has the
+    /// World ranks of the local and the remote leader, and the tag. Only the local leader's call has the
     /// remote leader.
     fn leaders(&self, parent: Context, calls: &[StoredCall]) -> Option<(u32, u32, i32)> {
         let members = self.parent_members(parent, calls);

@@ -1,14 +1,14 @@
 //! Communicators that each rank created, in order.
 //!
 //! In a loop, all members create the same sequence of contexts repeatedly ([`Contexts`](super::contexts)).
-//! Equal rows of contexts are stored once for all ranks, and so are equal rows of rows. Memory grows with the
+//! Equal rows of contexts are stored once for all ranks, and so are equal rows of rows: memory grows with the
 //! logarithm of the loop's length.
 
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-/// Length of a row. Contexts of one kind rotate with a period of `ROW` or `ROW + 1`, so few rows differ.
+/// Contexts of one kind rotate with a period of `ROW` or `ROW + 1`, so few rows differ.
 const ROW: usize = 64;
 
 const NONE: u32 = u32::MAX;
@@ -45,7 +45,7 @@ impl Created {
         }
     }
 
-    /// The context of a rank's communicator; `None` if the rank is not a member.
+    /// `None` if the rank is not a member.
     pub fn get(&self, rank: usize, creation: usize) -> Option<u32> {
         let mut left = creation;
         for (level, open) in self.ranks.get(rank)?.iter().enumerate().rev() {

@@ -2,9 +2,8 @@
 //!
 //! A collective creation over the parent is identified by the parent, its ordinal and the members. A creation
 //! over the members only (MPI-4.1 §7.4.2: `MPI_Comm_create_group`, `MPI_Comm_create_from_group`) is
-//! identified by parent, tag, members and the number of equal earlier creations. The result of such a
-//! creation is known immediately, but each rank waits for the other members. Without this wait, one rank
-//! could open all creations of the trace.
+//! identified by parent, tag, members and the number of equal earlier creations. Its result is known at once,
+//! but each rank waits for the other members; otherwise one rank could open all creations of the trace.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -91,7 +90,7 @@ impl Resolver<'_> {
         own.iter().chain(remote).filter_map(|rank| self.present.get(rank).copied())
     }
 
-    /// Continues the ranks that wait although the result of their creation is known.
+    /// The result of their creation is known.
     pub(super) fn release_waiting_ranks(&mut self) -> bool {
         let ahead = self.ranks.iter_mut().map(|state| std::mem::take(&mut state.is_waiting_with_result));
         ahead.fold(false, |some, is_waiting_with_result| some | is_waiting_with_result)

@@ -1,10 +1,10 @@
 //! Resolution of communicators over all ranks.
 //!
 //! A trace identifies communicators by ids of one process. All members of a parent create communicators in
-//! the same order (MPI-4.1 §6.12, §7.4). So the n-th creation from the parent is the same collective call at
+//! the same order (MPI-4.1 §6.12, §7.4), so the n-th creation from the parent is the same collective call at
 //! every member. The resolver executes the membership calls of all ranks concurrently. A rank waits if the
-//! result depends on other ranks, such as the colors of `MPI_Comm_split`. If ranks are missing, some results
-//! are undetermined, and the resolver marks these communicators.
+//! result depends on other ranks, such as the colors of `MPI_Comm_split`. Results that missing ranks leave
+//! undetermined are marked.
 
 pub(crate) mod communicator;
 mod contexts;
@@ -29,8 +29,7 @@ pub(crate) fn resolve(trace: &dyn Trace, surveys: &[RankSurvey]) -> Result<Commu
 }
 
 impl Resolver<'_> {
-    /// Resolves all communicators. If no rank can continue, completes the oldest creation without its missing
-    /// members.
+    /// If no rank can continue, completes the oldest creation without its missing members.
     fn run(&mut self) -> Result<(), TraceError> {
         loop {
             let mut moved = false;
@@ -45,7 +44,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Executes one call of a rank. Returns false if the rank waits or has finished.
+    /// Returns false if the rank waits or has finished.
     fn execute_next_call(&mut self, index: usize) -> Result<bool, TraceError> {
         let state = &mut self.ranks[index];
         if state.is_waiting || state.is_waiting_with_result {

@@ -17,7 +17,7 @@ pub(super) struct RankState<'a> {
     pub calls: MembershipCalls<'a>,
     pub now: Option<MembershipCall>,
     pub comms: FxHashMap<CommId, Context>,
-    /// Members of the rank's groups; undetermined groups are absent.
+    /// Undetermined groups are absent.
     pub groups: FxHashMap<GroupId, Arc<[u32]>>,
     pub creations: FxHashMap<Context, u32>,
     /// True if the rank waits for the other members of its creation.
@@ -34,7 +34,7 @@ pub(super) struct Resolver<'a> {
     /// Number of executed calls, which gives the age of a creation.
     pub call_count: usize,
     pub member_creations: MemberCreations,
-    /// Sides of `MPI_Intercomm_create` that wait for the other side, by own leader, other leader and tag.
+    /// Waiting for the other side, by own leader, other leader and tag.
     pub sides: FxHashMap<(u32, u32, i32), IntercommSide>,
     pub contexts: Contexts,
     pub found: Communicators,
@@ -72,12 +72,12 @@ pub(super) type MemberContexts = Vec<(StoredCall, Option<Context>)>;
 /// Both groups of an inter-communicator, sorted, because each side lists its own group first.
 pub(super) type GroupPair = (Vec<u32>, Vec<u32>);
 
-/// Open creations by key, oldest first. Each member joins the creations in this order.
+/// Open creations by key, oldest first. Each member joins in this order.
 pub(super) type MemberCreations = FxHashMap<(Option<Context>, i64, GroupPair), VecDeque<MemberCreation>>;
 
 pub(super) struct MemberCreation {
     pub context: Context,
-    /// The members that joined (`joined`), and the expected number of members.
+    /// The members that joined, and the expected number.
     pub joined: FxHashSet<usize>,
     pub expected: usize,
 }
@@ -207,7 +207,7 @@ impl<'a> Resolver<'a> {
         self.create_for_all(communicator, calls, |_, _| true)
     }
 
-    /// Releases a context of a rank. The context may be reused, so its count of creations is reset.
+    /// The context may be reused, so its count of creations is reset.
     pub fn release_context(&mut self, index: usize, context: Context) {
         if context > SELF {
             self.ranks[index].creations.remove(&context);
@@ -215,7 +215,7 @@ impl<'a> Resolver<'a> {
         self.contexts.remove_holder(context);
     }
 
-    /// The group of a communicator that contains `rank`.
+    /// Contains `rank`.
     pub fn local_group(&self, context: Context, rank: u32) -> Arc<[u32]> {
         let communicator = &self.found.all[context as usize];
         match &communicator.remote {

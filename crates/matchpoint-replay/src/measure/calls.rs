@@ -3,8 +3,8 @@
 //! An attempt costs ten times as much with cold caches as with warm ones. The recorded durations of calls,
 //! less their time with empty queues, narrow this range:
 //! * A receive or a probe searches within its call.
-//! * A message is matched in the call during which the message arrives, or in a later call: not every call
-//!   makes progress. A call that completes a receive has matched all messages that arrived before.
+//! * A message is matched in the call during which it arrives, or later: not every call makes progress. A
+//!   call that completes a receive has matched all messages that arrived before.
 //! * A message that a call waited for was matched between its arrival and the end of the call.
 //! * A call that took many times as long as its searches has waited, so the estimate is the geometric mean of
 //!   the range.
@@ -20,21 +20,21 @@ use crate::batch::SortedChunk;
 use crate::library_cost::{Curve, LibraryCost, SearchTime};
 use crate::step::{CallEnd, Kind, Step};
 
-/// A call waited if the call took this many times as long as its searches can take.
+/// A call of this multiple of its searches' maximum has waited.
 const WAITED: f64 = 8.0;
 
 pub(crate) struct CallCosts {
-    /// Costs for receives with a source (`named`), and for receives with `MPI_ANY_SOURCE`.
+    /// Receives with a source, and with `MPI_ANY_SOURCE`.
     named: LibraryCost,
     any: LibraryCost,
-    /// Number of processes per processor, at least 1.
+    /// Processes per processor, at least 1.
     crowding: f64,
     ranks: Vec<RankCosts>,
 }
 
 #[derive(Default)]
 struct RankCosts {
-    /// Rank of the process in `MPI_COMM_WORLD`.
+    /// Rank in `MPI_COMM_WORLD`.
     rank: u32,
     /// Ends of calls, each with the number of earlier steps.
     ends: VecDeque<(u64, CallEnd)>,
@@ -47,11 +47,11 @@ struct RankCosts {
     sum: SearchTime,
 }
 
-/// Messages that the previous calls were too short to match.
+/// The previous calls were too short to match these.
 #[derive(Clone, Copy, Default)]
 struct DeferredMessages {
     messages: f64,
-    /// Time of message transfers that previous calls contained.
+    /// Message transfers in previous calls.
     transferred_ns: f64,
     /// Maximum search time of these messages.
     search_ns: f64,
@@ -67,7 +67,7 @@ struct CallSearches {
     /// Time of the calls with empty queues, without messages of other processes.
     empty_ns: f64,
     messages: u64,
-    /// The last message: its arrival time, and its maximum search time.
+    /// Arrival time, and maximum search time.
     last: Option<(i64, f64)>,
 }
 
@@ -132,7 +132,7 @@ impl CallCosts {
         SearchTime { likely_ns: sum.likely_ns.max(sum.low_ns), ..sum }
     }
 
-    /// Frees the data of processes with several threads, which have no ends of calls.
+    /// Processes with several threads have no ends of calls.
     pub fn finish(&mut self) {
         (0..self.ranks.len()).for_each(|process| self.end_calls(process));
     }
@@ -155,7 +155,7 @@ fn is_any_source(selector: &Selector) -> bool {
 }
 
 impl RankCosts {
-    /// Ends a call: transfers the due messages, then estimates the searches.
+    /// Transfers the due messages, then estimates the searches.
     fn end(&mut self, end: &CallEnd, cost: &LibraryCost, crowding: f64) {
         let searches = std::mem::take(&mut self.open);
         self.sum.low_ns += searches.low_ns;
@@ -193,8 +193,7 @@ impl RankCosts {
         }
     }
 
-    /// Geometric mean of the lower and the upper bound of the search time ÷ the upper bound, over the calls
-    /// so far.
+    /// Geometric mean of the bounds of the search time ÷ the upper bound, over the calls so far.
     fn mean_part(&self) -> f64 {
         if self.sum.high_ns > 0.0 { (self.sum.low_ns / self.sum.high_ns).sqrt() } else { 0.0 }
     }

@@ -1,12 +1,11 @@
 //! Elapsed time and processor time of the measuring thread.
 //!
-//! A thread may wait for a processor under host load. Limits use processor time, so that host load does not
-//! change how much of a trace is executed. Elapsed time minus processor time measures the host load, except
-//! the load of a hypervisor.
+//! Limits use processor time, so that host load does not change how much of a trace is executed. Elapsed time
+//! minus processor time measures the host load, except the load of a hypervisor.
 
 use std::time::{Duration, Instant};
 
-/// Smaller differences between elapsed time and processor time are within the resolution of the clocks.
+/// Smaller differences are within the resolution of the clocks.
 const INTERRUPTED: Duration = Duration::from_micros(20);
 
 #[derive(Clone, Copy, Default)]
@@ -21,8 +20,8 @@ impl Elapsed {
     }
 }
 
-/// Stopwatch of a thread. One reading ends a measurement and begins the next measurement, because a reading
-/// of the thread's clock needs a system call.
+/// One reading ends a measurement and begins the next, because a reading of the thread's clock needs a system
+/// call.
 pub(crate) struct Stopwatch {
     wall: Instant,
     cpu: Option<Duration>,
@@ -42,7 +41,7 @@ impl Stopwatch {
     }
 }
 
-/// Clock of the process's processor time; of elapsed time if the system has no such clock.
+/// Processor time of the process; elapsed time if the system has no such clock.
 pub(crate) struct ProcessorClock {
     wall: Instant,
     cpu: Option<Duration>,

@@ -23,7 +23,7 @@ use crate::measurements::{
 use crate::observer::{RankObserver, SearchTotals};
 use crate::step::{Kind, Step};
 
-/// Number of repetitions of a burst. The shortest time counts, because host load only lengthens a burst.
+/// Repetitions of a burst. The shortest time counts, because host load only lengthens it.
 pub(super) const REPETITIONS: usize = 3;
 
 /// Number of bursts between two measurements of memory.
@@ -43,7 +43,7 @@ pub(crate) struct MeasuredEngine {
     pub repeating: Duration,
     spent: Duration,
     pub memory_bytes: u64,
-    /// Number of steps that one instance measured and counted.
+    /// Steps that one instance measured and counted.
     timed_counting: u64,
     /// Time that counting adds to a step.
     counting_ns: Option<f64>,
@@ -123,8 +123,7 @@ impl EngineInstances {
 const COUNTS_BYTES: u64 = size_of::<Counted>() as u64;
 
 impl MeasuredEngine {
-    /// Checks the engine's name. The instance of a rank is created at the first step of the rank, because the
-    /// name may depend on the rank.
+    /// The instance of a rank is created at its first step, because the name may depend on the rank.
     pub fn new(name: &str, is_first: bool, present: &[u32], world: u32) -> Result<Self, NameError> {
         let at = |rank: u32| engines::at_process(name, rank.into(), world.into());
         let mut probe = engines::create(&at(present.first().copied().unwrap_or(0)))?;
@@ -213,7 +212,7 @@ impl MeasuredEngine {
         }
     }
 
-    /// Prepares a measurement with cold caches. Returns false if the engine is stopped.
+    /// Returns false if the engine is stopped.
     pub fn prepare_cold(&mut self, process: usize, rank: u32, steps: &[Step]) -> bool {
         self.ensure_instance(process, rank)
             && (self.instance_count == InstanceCount::One || self.count(process, steps))
@@ -230,7 +229,7 @@ impl MeasuredEngine {
         };
         let ns = timed.next().map(|engine| time(&mut **engine, steps, clock_ns));
         let was_interrupted = stopwatch.restart().was_interrupted();
-        // The code of these engines is now warm, so this phase does not measure these engines.
+        // The code of these engines is now warm.
         for engine in timed {
             time(&mut **engine, steps, clock_ns);
         }
@@ -243,21 +242,19 @@ impl MeasuredEngine {
         }
         let rank_engine = &mut self.ranks[process];
         rank_engine.steps += steps.len() as u64;
-        // An interrupted measurement is discarded: a phase lasts microseconds, so an interruption would
-        // dominate its time.
+        // A phase lasts microseconds, so an interruption would dominate its time.
         if !was_interrupted {
             self.cold.push(Sample { process: process as u32, steps: steps.len() as u32, ns });
         }
     }
 
-    /// Creates the instances of a rank if missing. Returns false if the engine is stopped.
+    /// Returns false if the engine is stopped.
     fn ensure_instance(&mut self, process: usize, rank: u32) -> bool {
         if self.stopped.is_none() && self.ranks[process].instances.is_none() {
             let name = engines::at_process(&self.name, rank.into(), self.world.into());
             match EngineInstances::new(&name, self.instance_count.timed()) {
                 Ok(instances) => self.ranks[process].instances = Some(instances),
-                // The name was valid for another rank; meanwhile, the file that the name refers to has
-                // changed.
+                // The file that the name refers to has changed meanwhile.
                 Err(_) => self.stop(StopReason::CreationFailed),
             }
         }
@@ -275,8 +272,7 @@ impl MeasuredEngine {
                 before = now;
             }
             match result {
-                // A full table stops the engine: the caller would continue with another engine, so later
-                // results do not count.
+                // The caller would continue with another engine, so later results do not count.
                 Err(Refused::Full) => {
                     self.stop(StopReason::Full);
                     return false;
@@ -287,7 +283,7 @@ impl MeasuredEngine {
         true
     }
 
-    /// Measures the counting instance and subtracts the cost of counting. Compares the results afterwards.
+    /// Subtracts the cost of counting. Compares the results afterwards.
     fn time_counted(&mut self, process: usize, steps: &[Step], clock_ns: f64) -> f64 {
         let counting_ns = *self.counting_ns.get_or_insert_with(|| {
             let name = engines::at_process(&self.name, 0, self.world.into());
@@ -320,12 +316,12 @@ impl MeasuredEngine {
     fn add_spent_time(&mut self, elapsed: Elapsed, played: usize) {
         self.spent += elapsed.cpu;
         if played > 1 {
-            // The counting instance takes at least as long as a timed instance.
+            // Counting takes at least as long as a timed instance.
             self.repeating += elapsed.cpu * (played as u32 - 1) / (played as u32 + 1);
         }
     }
 
-    /// Updates the memory statistics every [`BURSTS_PER_UPDATE`] bursts.
+    /// Every [`BURSTS_PER_UPDATE`] bursts.
     pub fn update_memory(&mut self, process: usize) {
         let rank_engine = &mut self.ranks[process];
         rank_engine.bursts += 1;
@@ -379,7 +375,7 @@ impl MeasuredEngine {
         Some(Substitute { name, ranks: matched.len() as u32, of_ranks })
     }
 
-    /// Stops the engine: keeps the counts and frees the memory.
+    /// Keeps the counts and frees the memory.
     fn stop(&mut self, why: StopReason) {
         self.stopped = Some(why);
         self.ranks.iter_mut().for_each(RankEngine::retire);
@@ -459,7 +455,7 @@ impl MeasuredEngine {
         let warm_ns = self.warm.per_step().unwrap_or(0.0);
         let per_step = |process: u32| self.ranks[process as usize].warm.per_step().unwrap_or(warm_ns);
         let surcharge = Surcharge::of(&self.cold, per_step);
-        // A rank without an executed step gets the mean of the other ranks.
+        // A rank without an executed step gets the mean of the others.
         let sum = |of: fn(&RankEngine) -> f64| self.ranks.iter().map(of).sum::<f64>();
         let played = sum(RankEngine::executed_work).max(1.0);
         let (steps_each, attempts_each) =
@@ -467,7 +463,7 @@ impl MeasuredEngine {
         let one = |process: usize| {
             let (rank, observer) = (&self.ranks[process], &observers[process]);
             let work = budget::total_work(&[&observer.posted_searched, &observer.unexpected_searched]);
-            // Ratio of the whole replay's work to the executed work.
+            // The whole replay's work ÷ the executed work.
             let scale = match rank.executed_work() {
                 own if own > 0.0 && self.stopped.is_some() => work / own,
                 _ => 1.0,
@@ -560,7 +556,7 @@ impl RankEngine {
 impl QueueMeasurements {
     fn add(&mut self, counts: &QueueCounts, longest: u32) {
         self.length_max = self.length_max.max(longest.into());
-        // `length_mean` is a sum until `averaged` divides the sum.
+        // A sum, until `averaged` divides it.
         self.length_mean += counts.length_sum as f64;
         self.attempts += counts.attempts();
         self.searches += counts.searches;

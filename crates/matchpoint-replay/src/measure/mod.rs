@@ -1,9 +1,9 @@
 //! Measurement of engines: time, attempts and memory.
 //!
-//! Every rank has several instances of each engine. One instance counts attempts, and its results are
-//! compared with the results of the replay's matcher. The other instances are timed with the same burst of
-//! steps, and the shortest time counts. Some phases are measured with cold caches, all engines after one
-//! flush. An engine beyond its [limits](crate::budget) is stopped.
+//! Every rank has several instances of each engine. One counts attempts, and its results are compared with
+//! those of the replay's matcher. The others are timed with the same burst of steps, and the shortest time
+//! counts. Some phases are measured with cold caches, all engines after one flush. An engine beyond its
+//! [limits](crate::budget) is stopped.
 //!
 //! Every instance contains all queued entries. With long queues or thousands of ranks, each burst is measured
 //! once. With still longer queues, one instance counts and is timed, and the cost of counting is subtracted.
@@ -33,26 +33,26 @@ use clock::{Elapsed, ProcessorClock, Stopwatch};
 use cold::{PhaseCounts, PhaseSampler, is_same_phase};
 use engine::{InstanceCount, MeasuredEngine};
 
-/// Time limit of measurements with cold caches: a constant, plus a fraction of the elapsed time. The
-/// simulation waits for each flush, which takes one to two milliseconds. Without a limit, flushes took five
-/// seconds of one replay. A short trace has few phases, so the limit for a short trace is higher.
+/// Measurements with cold caches: a constant, plus a fraction of the elapsed time. The simulation waits for
+/// each flush of one to two milliseconds; without a limit, flushes took five seconds of one replay. A short
+/// trace has few phases, so its limit is higher.
 const COLD_AT_FIRST: Duration = Duration::from_millis(20);
 const COLD_AT_FIRST_SHORT: Duration = Duration::from_millis(150);
 const COLD_SHARE: u32 = 16;
 
-/// Time limit of repeated bursts: a constant per engine, plus a fraction of the elapsed time. In a long
-/// replay, each burst has little weight.
+/// Repeated bursts: a constant per engine, plus a fraction of the elapsed time. In a long replay, each burst
+/// has little weight.
 const REPEATING_AT_FIRST: Duration = Duration::from_millis(50);
 const REPEATING_SHARE: u32 = 32;
 
-/// Memory limits: of all engines while bursts are repeated (`REPEATING_BYTES`), and of one engine with two
-/// instances. With more memory, searches are so long that counting adds little time.
+/// All engines while bursts are repeated, and one engine with two instances. With more memory, searches are
+/// so long that counting adds little time.
 const REPEATING_BYTES: u64 = 32 << 20;
 const TWO_INSTANCES_BYTES: u64 = 16 << 20;
 
 const SHORT_CALLS: u64 = 1 << 20;
 
-/// Maximum number of steps in a burst. An engine is stopped only between two bursts.
+/// An engine is stopped only between two bursts.
 const BURST: usize = 512;
 
 pub(crate) struct Measurer {
@@ -121,7 +121,7 @@ impl Measurer {
         let mut sorted = SortedChunk::default();
         for chunk in full {
             sorted.sort(&chunk, self.observers.len());
-            // `send` fails if the simulation has already ended.
+            // Fails if the simulation has ended.
             let _ = returned.send(chunk);
             if let Some(first) = self.engines.first_mut() {
                 first.receive_call_ends(&sorted);
@@ -142,7 +142,7 @@ impl Measurer {
         steps.iter().for_each(|step| observer.observe(step, &mut self.shared));
         let begins = self.phases[process].begins(&steps[0]);
         steps.iter().for_each(|step| self.phases[process].note(step));
-        // The first engine of a burst runs with colder caches, so each burst starts with another engine.
+        // The first engine of a burst has colder caches, so each burst starts with another.
         let first = self.bursts as usize / self.observers.len() + process;
         self.bursts += 1;
         let (mut warm, mut at) = (0, 0);
@@ -202,7 +202,7 @@ impl Measurer {
         }
     }
 
-    /// Measures a phase with cold caches. Engines share only the steps, which are read again after the flush.
+    /// Engines share only the steps, which are read again after the flush.
     fn play_cold(&mut self, process: usize, phase: &[Step], first: usize) {
         let mut stopwatch = Stopwatch::start();
         let (count, rank) = (self.engines.len(), self.ranks[process]);

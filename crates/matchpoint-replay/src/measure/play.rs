@@ -27,7 +27,7 @@ pub(crate) struct StepResult {
     pub attempts: u64,
 }
 
-/// Time of the steps and their results. The time includes the [cost of counting](counting_ns).
+/// Includes the [cost of counting](counting_ns).
 pub(crate) fn time_counted(
     engine: &mut Counted,
     steps: &[Step],
@@ -44,10 +44,10 @@ pub(crate) fn time_counted(
     (begin.elapsed().as_nanos() as f64 - clock_ns).max(0.0)
 }
 
-/// Number of trials; the shortest time counts.
+/// The shortest time counts.
 const TRIALS: usize = 32;
 
-/// Number of receives posted and matched in a trial.
+/// Receives posted and matched in a trial.
 const PAIRS: u32 = 32;
 
 /// Time that counting adds to a step, measured with short queues.

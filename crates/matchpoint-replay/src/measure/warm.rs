@@ -23,24 +23,24 @@ pub(crate) struct RecentTime {
     per_step_ns: f64,
 }
 
-/// A burst counts as interrupted if it took longer than `INTERRUPTION_NS` and than a multiple of the recent
-/// time. If the clocks show that the thread waited, the multiple is smaller.
+/// An interrupted burst took longer than `INTERRUPTION_NS` and than a multiple of the recent time. If the
+/// clocks show that the thread waited, the multiple is smaller.
 const INTERRUPTION_NS: f64 = 20_000.0;
 const INTERRUPTION_FACTOR: f64 = 8.0;
 const KNOWN_FACTOR: f64 = 2.0;
 
-/// Weight of the last burst in the recent time.
+/// Weight of the last burst.
 const LATEST: f64 = 0.125;
 
 impl RecentTime {
-    /// Returns the time of a burst, or the recent time if the burst was interrupted.
+    /// The recent time for an interrupted burst.
     pub fn filter_interrupted(&mut self, ns: f64, steps: usize, waited: bool) -> (f64, bool) {
         let usual_ns = self.per_step_ns * steps as f64;
         let known = self.per_step_ns > 0.0;
         let factor = if waited { KNOWN_FACTOR } else { INTERRUPTION_FACTOR };
         let interrupted = known && ns > INTERRUPTION_NS && ns > factor * usual_ns;
         let ns_per_step = ns / steps as f64;
-        // If the time changes permanently, the recent time slowly approaches the new time.
+        // After a permanent change, the recent time slowly approaches the new time.
         let latest = if interrupted { factor * self.per_step_ns } else { ns_per_step };
         let weight = if known { LATEST } else { 1.0 };
         self.per_step_ns += weight * (latest - self.per_step_ns);

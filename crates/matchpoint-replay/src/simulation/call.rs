@@ -81,7 +81,7 @@ impl<S: StepSink> Simulation<'_, S> {
         process.recycle_call(read);
     }
 
-    /// Ends a call: later steps of the process belong to the next call.
+    /// Later steps of the process belong to the next call.
     pub(super) fn end_call(&mut self, index: usize) {
         if let Some(end) = self.processes[index].open_call.take() {
             self.sink.end_call(end);
@@ -135,7 +135,7 @@ impl<S: StepSink> Simulation<'_, S> {
                 self.end_after_overhead(at)
             }
             Action::Finalize => self.join_collective(at, Function::Finalize, (CommId::WORLD, None, 0), None),
-            // The wait for the launcher is not part of the program, so the duration of `MPI_Init` is ignored.
+            // The wait for the launcher is not part of the program.
             Action::Init => at.leave(at.now_ns),
             Action::RequestStatus
             | Action::CommSize { .. }
@@ -318,7 +318,7 @@ impl<S: StepSink> Simulation<'_, S> {
         self.tally.count_probe(args, found);
         let selector = Label::from_receive(self.membership(at.index, args.comm), args);
         let soon = self.end_after_overhead(at);
-        // Without a match, a matched probe removes no message.
+        // Without a match, no message is removed.
         let matched = self.probe(at.index, at.now_ns, selector, handle.filter(|_| found));
         match matched {
             Some(_) if found => {
@@ -370,7 +370,7 @@ impl<S: StepSink> Simulation<'_, S> {
         }
     }
 
-    /// Enters a collective. The end of the call is known if the process does not wait.
+    /// The end of the call is known if the process does not wait.
     fn enter_collective(&mut self, index: usize, now_ns: i64, args: CollectiveArgs) -> CompletionTime {
         let membership = self.membership(index, args.comm);
         let communicator = &self.setting.communicators.all[membership.context as usize];
@@ -422,7 +422,7 @@ impl<S: StepSink> Simulation<'_, S> {
     }
 }
 
-/// State of a request that is complete at `end`, or has `ends` pending operations.
+/// Complete at `end`, or with `ends` pending operations.
 fn state(end: CompletionTime, ends: u8) -> RequestState {
     end.map_or(RequestState::Pending(ends), RequestState::Complete)
 }

@@ -15,11 +15,11 @@ pub(super) struct CollectiveCall {
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Dependency {
-    /// Every member waits for all members.
+    /// Every member waits for all.
     All,
     /// Every member waits for the root.
     FromRoot,
-    /// The root waits for all members.
+    /// The root waits for all.
     ToRoot,
     /// No member waits: the trace does not contain the neighbors of a neighborhood collective.
     Local,
@@ -74,7 +74,7 @@ impl CollectiveCall {
         CollectiveCall { arrived: 0, expected, latest_ns: i64::MIN, root_ns: None, waiting: Vec::new() }
     }
 
-    /// A member enters a collective. Returns the end of the member's call, if known.
+    /// Returns the end of the member's call, if known.
     pub fn enter(
         &mut self,
         index: usize,
@@ -105,7 +105,7 @@ impl CollectiveCall {
         self.arrived == self.expected
     }
 
-    /// Removes and returns the members that can continue, and the time at which they continue.
+    /// Removes the members that can continue. Returns them and the time.
     pub fn released(&mut self, dependency: Dependency, cost_ns: i64) -> Option<(Vec<(u32, Owner)>, i64)> {
         let go = match dependency {
             Dependency::FromRoot => self.root_ns.is_some(),

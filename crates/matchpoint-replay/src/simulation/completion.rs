@@ -13,7 +13,7 @@ use crate::step::{Point, StepSink};
 use crate::tally::Tally;
 
 impl<S: StepSink> Simulation<'_, S> {
-    /// Ends an operation. `matched` is the message of the operation.
+    /// `matched` is the message of the operation.
     pub(super) fn end(&mut self, index: usize, owner: Owner, at_ns: i64, matched: MatchedEnvelope) {
         match owner {
             Owner::None => {}
@@ -124,8 +124,8 @@ impl<S: StepSink> Simulation<'_, S> {
         self.processes[index].requests.insert(id, request);
     }
 
-    /// Removes spent requests. Programs may cancel a send of an unmatched message. A message in the
-    /// backlog has no record of its request, so the request can be removed.
+    /// Programs may cancel a send of an unmatched message. A message in the backlog has no record of its
+    /// request, so the request can be removed.
     #[cold]
     fn remove_spent_requests(&mut self, index: usize) {
         let Process { requests, clock_ns, .. } = &mut self.processes[index];
@@ -139,7 +139,7 @@ impl<S: StepSink> Simulation<'_, S> {
     }
 
     /// Replaces a request after its id is reused. If a thread still waits for the old request, the operation
-    /// belongs to this thread: the library freed the id before the call returned. If no thread waits, the
+    /// belongs to this thread, because the library freed the id before the call returned. Otherwise the
     /// operation has no owner.
     pub(super) fn replace_request(&mut self, index: usize, id: RequestId) {
         if let Some(old) = self.processes[index].requests.remove(id) {
@@ -189,7 +189,7 @@ impl<S: StepSink> Simulation<'_, S> {
         }
     }
 
-    /// Probes for a message. Returns source and tag of the match.
+    /// Source and tag of the match.
     pub(super) fn probe(
         &mut self,
         index: usize,

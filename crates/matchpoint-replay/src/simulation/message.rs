@@ -13,10 +13,10 @@ use crate::requests;
 use crate::status_envelope::StatusEnvelope;
 use crate::step::{self, Point, StepSink};
 
-/// Completion time of an operation, if known.
+/// If known.
 pub(super) type CompletionTime = Option<i64>;
 
-/// Source and tag of a matched message; `None` if the message was invented.
+/// Source and tag; `None` for an invented message.
 pub(super) type MatchedEnvelope = Option<(u32, i32)>;
 
 impl<S: StepSink> Simulation<'_, S> {
@@ -28,7 +28,7 @@ impl<S: StepSink> Simulation<'_, S> {
             return Sent { end: Some(now_ns), message: None };
         };
         let bytes = args.bytes.unwrap_or(0);
-        // One borrow of the process: a lookup takes as long as most of the work here.
+        // One borrow: a lookup takes as long as most of the work here.
         let process = &mut self.processes[index];
         let (membership, from) = (process.membership(args.comm), process.rank);
         let to = self.setting.communicators.world_rank(from, membership, dest);
@@ -85,7 +85,7 @@ impl<S: StepSink> Simulation<'_, S> {
         }
     }
 
-    /// Puts a message in flight, and returns the slot of the message.
+    /// Returns the slot.
     #[inline]
     pub(super) fn launch(&mut self, to: usize, arrival_ns: i64, record: MessageRecord) -> u32 {
         let (from, (_, tag), is_invented) = (record.from, record.label.source_and_tag(), record.is_invented);
@@ -107,7 +107,7 @@ impl<S: StepSink> Simulation<'_, S> {
             self.processes[to].recorded_arrivals.as_mut().and_then(RecordedArrivals::next)
         {
             let process = &mut self.processes[to];
-            // The past of the process cannot change, so the message arrives now at the earliest.
+            // The past of the process cannot change.
             let arrival_ns = clocks.common(to, at_ns).max(process.clock_ns);
             process.inbox.push(arrival_ns, slot);
             self.schedule(to, arrival_ns);
@@ -125,7 +125,7 @@ impl<S: StepSink> Simulation<'_, S> {
         record
     }
 
-    /// Posts a receive. The end is known if the message is already unexpected.
+    /// The end is known if the message is already unexpected.
     pub(super) fn receive(
         &mut self,
         index: usize,
@@ -180,7 +180,7 @@ impl<S: StepSink> Simulation<'_, S> {
         PostResult { end: Some(end_ns), slot: None, matched: matched.filter(|_| !selector.is_exact()) }
     }
 
-    /// True if a receive is from `MPI_PROC_NULL`. Called once for each receive from any source.
+    /// Called once for each receive from any source.
     fn is_null_receive(&mut self, index: usize, args: &ReceiveArgs) -> bool {
         let process = &mut self.processes[index];
         let number = process.any_sources;
@@ -222,7 +222,7 @@ impl<S: StepSink> Simulation<'_, S> {
         self.end(index, owner, end_ns, matched.filter(|_| !selector.is_exact()));
     }
 
-    /// Matches a message and a receive. Returns the receive's completion time, source and tag.
+    /// Returns the receive's completion time, source and tag.
     pub(super) fn transfer(&mut self, matched_ns: i64, slot: u32) -> (i64, MatchedEnvelope) {
         let record = self.remove_record(slot);
         let loggp = self.setting.loggp;
@@ -241,7 +241,7 @@ impl<S: StepSink> Simulation<'_, S> {
         (receiver_ns, (!record.is_invented).then_some(record.label.source_and_tag()))
     }
 
-    /// Sends the data of a message when the network interface is free. Returns the end of the transfer.
+    /// When the network interface is free. Returns the end of the transfer.
     fn send_body(&mut self, from: u32, notified_ns: i64, wire_ns: i64) -> i64 {
         let Some(Some(sender)) = self.present.get(from as usize) else { return notified_ns + wire_ns };
         let nic_free_ns = &mut self.processes[*sender as usize].nic_free_ns;
@@ -249,8 +249,7 @@ impl<S: StepSink> Simulation<'_, S> {
         *nic_free_ns
     }
 
-    /// The membership of a process in a communicator. An unresolved communicator is treated as
-    /// `MPI_COMM_WORLD`.
+    /// An unresolved communicator is treated as `MPI_COMM_WORLD`.
     pub(super) fn membership(&mut self, index: usize, comm: CommId) -> Membership {
         self.processes[index].membership(comm)
     }
@@ -259,7 +258,7 @@ impl<S: StepSink> Simulation<'_, S> {
         self.setting.communicators.world_rank(self.processes[index].rank, membership, rank)
     }
 
-    /// True if the sender in the status has no stream.
+    /// The sender in the status has no stream.
     pub(super) fn is_status_from_missing(
         &mut self,
         index: usize,
@@ -273,7 +272,7 @@ impl<S: StepSink> Simulation<'_, S> {
         self.is_sender_missing(index, membership, Peer::Any, Some(reported))
     }
 
-    /// True if the sender of the receive's message has no stream.
+    /// The sender of the receive's message has no stream.
     pub(super) fn is_sender_missing(
         &self,
         index: usize,
@@ -317,7 +316,7 @@ impl<S: StepSink> Simulation<'_, S> {
 }
 
 pub(super) struct Sent {
-    /// End of the send, known if the sender does not wait.
+    /// Known if the sender does not wait.
     pub end: CompletionTime,
     pub message: Option<requests::SentMessage>,
 }

@@ -1,9 +1,9 @@
 //! Simulation of all ranks together: times of calls and arrivals.
 //!
-//! Each process has a clock. The process with the earliest call or arrival continues. This process may
-//! advance beyond the other processes by the network latency, because no message can arrive sooner. Therefore
-//! the arrivals at every process are in order of time. If all processes wait, the simulation
-//! [releases](stall) and counts one process, because the traced program finished.
+//! Each process has a clock. The process with the earliest call or arrival continues, and may advance beyond
+//! the others by the network latency, because no message can arrive sooner. Therefore the arrivals at every
+//! process are in order of time. If all processes wait, the simulation [releases](stall) and counts one
+//! process, because the traced program finished.
 
 mod call;
 mod collective;
@@ -42,17 +42,16 @@ pub(crate) struct Setting<'a> {
     pub clocks: &'a Clocks,
     pub null_receives: &'a [NullReceives],
     pub arrivals: Arrivals,
-    /// True if recorded times limit arrivals, because all ranks have one clock.
+    /// Recorded times limit arrivals, because all ranks have one clock.
     pub intervals: bool,
     pub loggp: Delays,
-    /// Number of processes in `MPI_COMM_WORLD`.
+    /// Processes in `MPI_COMM_WORLD`.
     pub world: u32,
 }
 
 pub(crate) struct Simulation<'t, S> {
     setting: &'t Setting<'t>,
     processes: Vec<Process<'t>>,
-    /// True if some processes have no stream.
     has_missing_ranks: bool,
     /// Maps a world rank to an index into `processes`.
     present: Vec<Option<u32>>,
@@ -63,7 +62,7 @@ pub(crate) struct Simulation<'t, S> {
     current: usize,
     /// Earliest next time of the other processes.
     others_ns: i64,
-    /// Next time that the current process set for itself.
+    /// Set by the current process for itself.
     own_ns: i64,
     sequence: u64,
     sink: S,
@@ -167,7 +166,7 @@ impl<'t, S: StepSink> Simulation<'t, S> {
         }
     }
 
-    /// Executes a process until other processes may affect it. Returns the next time of the process.
+    /// Executes a process until other processes may affect it. Returns its next time.
     fn turn(&mut self, index: usize) -> Result<i64, ReplayError> {
         let lookahead = self.setting.loggp.lookahead();
         loop {
@@ -184,12 +183,12 @@ impl<'t, S: StepSink> Simulation<'t, S> {
             if self.setting.intervals {
                 let deadline_ns = self.next_deadline(index);
                 if deadline_ns < due_ns {
-                    // Before a deadline applies, all messages sent up to the deadline must be known.
+                    // All messages sent up to the deadline must be known.
                     (due_ns, lookahead) = (deadline_ns, 0);
                 }
             }
             if due_ns == NEVER || due_ns > self.others_ns.min(self.own_ns).saturating_add(lookahead) {
-                // The same process would also get the next turn, so the turn continues.
+                // The same process would also get the next turn.
                 if due_ns != NEVER && self.own_ns < self.others_ns {
                     self.own_ns = NEVER;
                     continue;

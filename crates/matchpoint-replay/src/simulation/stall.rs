@@ -18,7 +18,7 @@ use super::Simulation;
 const INVENTED_MAX: u8 = 64;
 
 impl<S: StepSink> Simulation<'_, S> {
-    /// Releases one blocked call or held message. Returns false if no call is blocked and no message is held.
+    /// One blocked call or held message. Returns false without any.
     pub(super) fn release_next(&mut self) -> bool {
         if self.release_arrival() {
             return true;
@@ -53,7 +53,7 @@ impl<S: StepSink> Simulation<'_, S> {
         true
     }
 
-    /// Completes sends as if their messages were buffered.
+    /// As if their messages were buffered.
     fn release_sends(&mut self, index: usize, lane: usize) -> bool {
         // A stalled program is released repeatedly, usually without a process that waits as sender.
         if self.processes[index].waited_sends == 0 {
@@ -84,7 +84,7 @@ impl<S: StepSink> Simulation<'_, S> {
         !sends.is_empty()
     }
 
-    /// Releases a collective, if the missing members have no further calls.
+    /// The missing members have no further calls.
     fn release_abandoned(&mut self, index: usize, lane: usize, state: Blocked) -> bool {
         if state.reason != BlockReason::Collective {
             return false;
@@ -114,7 +114,7 @@ impl<S: StepSink> Simulation<'_, S> {
         !slots.is_empty() || (is_abandoned && self.release_without_messages(index, lane))
     }
 
-    /// Completes receives without messages, because other receives took all invented messages.
+    /// Other receives took all invented messages.
     fn release_without_messages(&mut self, index: usize, lane: usize) -> bool {
         self.tally.count_release("receives blocked by other receives");
         for (slot, _) in self.awaited_receives(index, lane) {
@@ -155,8 +155,7 @@ impl<S: StepSink> Simulation<'_, S> {
         is_let_go
     }
 
-    /// Removes collectives if the missing members have no further calls. Other processes may continue after
-    /// one process has finished.
+    /// The missing members have no further calls. Other processes may continue after one has finished.
     fn remove_abandoned_collectives(&mut self) {
         let (processes, present) = (&self.processes, &self.present);
         self.pending_collectives.retain(|&(context, number), _| {
@@ -177,7 +176,7 @@ impl<S: StepSink> Simulation<'_, S> {
             collective.waiting.retain(|&waiting| waiting != (index as u32, owner));
         }
         let requests = &mut self.processes[index].requests;
-        // Only requests of this lane are completed, because messages may still arrive for other requests.
+        // Messages may still arrive for requests of other lanes.
         let waits = |request: &Request| request.waiter == Some(lane as u16);
         requests.remove_all(|request| waits(request) && matches!(request.kind, RequestKind::Collective));
         requests.values_mut().filter(|request| waits(request)).for_each(|request| request.waiter = None);

@@ -145,7 +145,7 @@ fn intercommunicator_sides_number_from_zero() {
         let merged = NewComm::Merge { high: rank < 2 };
         let merge = |rank: Rank| rank.create(Function::Intercomm_merge, comm(2), merged, comm(3), &[]);
         match rank {
-            // World rank 1 is rank 1 of its group; world rank 2 is rank 0 of the other group.
+            // World rank 1 is rank 1 of its group; world rank 2 is rank 0 of the other.
             1 => merge(made.send(on(comm(2), to(0, 0)))).recv(within(comm(3), from(0, 1)), None),
             2 => merge(made.recv(within(comm(2), from(1, 0)), None)).send(on(comm(3), to(3, 1))),
             _ => merge(made),
@@ -206,7 +206,7 @@ fn listed(
 
 #[test]
 fn listed_members_have_listed_ranks() {
-    // The color groups have the ranks 2, 0 and 3, 1 in this order; the keys do not contain the order.
+    // The color groups have the ranks 2, 0 and 3, 1 in this order, which the keys do not contain.
     let member = |rank: u32| {
         let own: &[i32] = if rank % 2 == 0 { &[2, 0] } else { &[3, 1] };
         let made = listed(Rank::new(), Function::Comm_split_type, CommId::WORLD, comm(1), own, None);
@@ -225,7 +225,7 @@ fn listed_members_have_listed_ranks() {
 
 #[test]
 fn equal_members_have_separate_communicators() {
-    // Rank 1 receives from the second communicator first. Messages of the first communicator must not match.
+    // Rank 1 receives from the second communicator first. Messages of the first must not match.
     let made = |rank| {
         let once = listed(rank, Function::Comm_create, CommId::WORLD, comm(1), &[0, 1], None);
         listed(once, Function::Comm_create, CommId::WORLD, comm(2), &[0, 1], None)
@@ -257,7 +257,7 @@ fn tag_and_members_identify_group_communicator() {
             .recv(within(comm(1), from(0, 5)), None)
             .recv(within(comm(2), from(1, 5)), None),
         group(Rank::new(), comm(1), &[1, 2], 7).send(on(comm(1), to(0, 5))),
-        // This rank creates only a communicator over the world.
+        // Only a communicator over the world.
         Rank::new(),
     ];
     let ranks = ranks.into_iter().enumerate().map(|(rank, calls)| {
@@ -307,8 +307,7 @@ fn accept_and_connect_share_new_communicator() {
 
 #[test]
 fn spawned_processes_have_no_stream() {
-    // The spawned processes have no stream: messages to these processes are lost, messages from them are
-    // invented.
+    // The spawned processes have no stream: messages to them are lost, messages from them are invented.
     let rank = |rank: u32| {
         let how = NewComm::Listed { own: 2, tag: None };
         let made = Rank::new().create(Function::Comm_spawn, CommId::WORLD, how, comm(1), &[0, 1, -1, -1]);

@@ -1,4 +1,4 @@
-//! Tests of the definitions of the counts.
+//! Definitions of the counts.
 
 use crate::program::*;
 use matchpoint_replay::Arrivals;
@@ -192,7 +192,7 @@ fn freed_persistent_id_is_no_wildcard() {
     assert!(run.arrivals.released.is_empty());
 }
 
-/// Each of 1000 probes compares 50 messages; receives and arrivals compare no entries.
+/// Each of 1000 probes compares 50 messages; receives and arrivals compare none.
 #[test]
 fn probes_alone_cost_library_time() {
     let sender = (0..50).fold(Rank::new(), |rank, tag| rank.send(to(1, tag)));
@@ -213,7 +213,7 @@ fn probes_alone_cost_library_time() {
     assert!((time.low_ns..=time.high_ns).contains(&time.likely_ns), "{time:?}");
 }
 
-/// Rank 0 receives from `MPI_PROC_NULL`, shown as any source, and the program ignores every status.
+/// Shown as any source; the program ignores every status.
 #[test]
 fn ignored_status_of_proc_null_is_inferred() {
     let member = |rank: u32| {

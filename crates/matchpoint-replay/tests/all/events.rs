@@ -1,4 +1,4 @@
-//! Tests of the events of a trace.
+//! Events of a trace.
 
 use std::path::Path;
 

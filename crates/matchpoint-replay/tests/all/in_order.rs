@@ -1,4 +1,4 @@
-//! Tests of recorded arrivals: their replay, and their assignment to receives.
+//! Recorded arrivals: their replay, and their assignment to receives.
 
 use crate::program::*;
 use matchpoint_replay::recorded::{Match, assign_arrivals};
@@ -6,7 +6,7 @@ use matchpoint_replay::{Arrivals, LogGp, Options, Progress, ReplayError};
 use matchpoint_trace::Arrival;
 use matchpoint_trace::call::*;
 
-/// Rank 0 receives from any source. Rank 1 sends first, but rank 2's message arrives first.
+/// Rank 1 sends first, but rank 2's message arrives first.
 fn overtaken() -> Program {
     let root = Rank::new()
         .compute(1000)
@@ -68,16 +68,16 @@ fn match_belongs_to_posting_call() {
     let root = root.full(matchpoint_trace::Function::Waitall, action, &[1, 2], &both, &[]);
     let other = Rank::new().send(to(0, 1)).barrier().send(to(0, 2));
     let run = program(vec![root, other]).on_one_clock();
-    // The receives in the barrier and in the wait belong to no call.
+    // Receives in the barrier and in the wait belong to no call.
     let arrivals = arrivals_of_rank_0(&run, &[(50, 180), (120, 130), (250, 230), (350, 360)]);
     let expected = [Arrival { at_ns: 180, from: 1, tag: 1 }, Arrival { at_ns: 200, from: 1, tag: 2 }];
     assert_eq!((&arrivals.arrivals[..], arrivals.unknown), (&expected[..], 0));
-    // The library matched one receive internally.
+    // One receive was matched internally.
     let arrivals = arrivals_of_rank_0(&run, &[(50, 180), (120, 130)]);
     assert_eq!((&arrivals.arrivals[..], arrivals.unknown), (&expected[..1], 1));
 }
 
-/// One neighbor is `MPI_PROC_NULL`, another neighbor is the rank itself.
+/// One neighbor is `MPI_PROC_NULL`, another the rank itself.
 #[test]
 fn receives_started_together_have_own_arrivals() {
     let init = |args, request| Action::ReceiveInit { args, request: RequestId(request) };
@@ -85,7 +85,7 @@ fn receives_started_together_have_own_arrivals() {
     let none = ReceiveArgs { source: Peer::Null, ..from(0, 1) };
     let action = Action::Complete { awaits: Await::All, blocking: true };
     let complete = |index, source| Completion { index, status: status(source, 1) };
-    // Times of the calls: four inits to 400, Startall 400 to 500, Waitall.
+    // Four inits to 400, Startall 400 to 500, Waitall.
     let root = Rank::new()
         .call(function, init(none, 1))
         .call(function, init(from(0, 1), 2))
@@ -102,10 +102,10 @@ fn receives_started_together_have_own_arrivals() {
     let other = || Rank::new().send(to(0, 1));
     let run = program(vec![root, other(), other()]).on_one_clock();
     let arrival = |at_ns, from| Arrival { at_ns, from, tag: 1 };
-    // The provider has two posts, because the library matches the receive from the rank itself.
+    // Two posts, because the library matches the receive from the rank itself.
     let arrivals = arrivals_of_rank_0(&run, &[(450, 700), (460, 600)]);
     assert_eq!((&arrivals.arrivals[..], arrivals.unknown), (&[arrival(600, 2), arrival(700, 1)][..], 1));
-    // The provider has three posts; the receive from rank 1 never had a message.
+    // Three posts; the receive from rank 1 never had a message.
     let arrivals = arrivals_of_rank_0(&run, &[(440, 445), (450, u64::MAX), (460, 600)]);
     assert_eq!((&arrivals.arrivals[..], arrivals.unknown), (&[arrival(445, 0), arrival(600, 2)][..], 1));
     // With one post, the assignment is ambiguous.
@@ -123,8 +123,7 @@ fn persistent_and_probed_receives_have_arrivals() {
         handle: Some(HandleId(1)),
     };
     let take = Action::MatchedReceive { handle: HandleId(1), request: None, status: status(1, 3) };
-    // Times of the calls: Recv_init 0 to 100, Start 100, Wait 200, Start 300, Wait 400, Mprobe 500, Mrecv
-    // 600.
+    // Recv_init 0 to 100, Start 100, Wait 200, Start 300, Wait 400, Mprobe 500, Mrecv 600.
     let root = Rank::new()
         .call(matchpoint_trace::Function::Recv_init, init)
         .full(matchpoint_trace::Function::Start, Action::Start, &[1], &[], &[])

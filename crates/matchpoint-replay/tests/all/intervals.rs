@@ -1,4 +1,4 @@
-//! Tests of arrivals within recorded intervals, with `--arrivals timestamps`.
+//! Arrivals within recorded intervals, with `--arrivals timestamps`.
 
 use crate::program::*;
 use matchpoint_replay::{Arrivals, LogGp, Measurements};
@@ -12,7 +12,7 @@ fn slow(program: &Program) -> Measurements {
     run
 }
 
-/// Rank 0 sends at 1000 ns; rank 1 has received the message at 1500 ns.
+/// Rank 0 sends at 1000 ns; rank 1 has received at 1500 ns.
 fn quick() -> Program {
     let receive = Rank::new().recv(from(0, 5), status(0, 5)).taking(1500);
     program(vec![Rank::new().compute(1000).send(to(1, 5)), receive])

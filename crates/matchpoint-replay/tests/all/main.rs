@@ -1,4 +1,4 @@
-//! Tests of the replay that use the default allocator.
+//! The replay with the default allocator.
 
 mod communicators;
 mod counting;

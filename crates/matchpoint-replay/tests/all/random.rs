@@ -1,6 +1,5 @@
 //! Random programs: all messages match, no call is released, and engines agree, under every arrival order.
-//!
-//! A program consists of random events that its processes could execute, so the traced program finished.
+//! Events are such that processes could execute them, so the traced program finished.
 
 use crate::program::*;
 use matchpoint_replay::{Arrivals, LogGp};
@@ -33,7 +32,7 @@ fn event() -> impl Strategy<Value = Event> {
     ];
     let bytes = prop_oneof![4 => Just(8u64), 1 => Just(60_000u64)];
     let message = (0..RANKS, 1..RANKS, 0..2, bytes, receive).prop_map(|(from, step, tag, bytes, receive)| {
-        // Any-source receives have a separate tag. With equal tags, the replay could match another message.
+        // With equal tags, the replay could match another message.
         let tag = if matches!(receive, Receive::BlockingAnySource) { 2 } else { tag };
         Event::Message { from, to: (from + step) % RANKS, tag, bytes, receive }
     });
@@ -98,8 +97,7 @@ proptest! {
         }
     }
 
-    /// With the rendezvous protocol only, the replay also waits for sends that did not wait in the traced
-    /// program.
+    /// The replay also waits for sends that did not wait in the traced program.
     #[test]
     fn rendezvous_completes_all_programs(events in prop::collection::vec(event(), 0..60)) {
         let (program, messages) = written(&events);

@@ -1,4 +1,4 @@
-//! Tests with real traces: engines agree, all possible messages match, and no call is released.
+//! Real traces: engines agree, all possible messages match, and no call is released.
 
 use crate::traces::{REAL, opened};
 use matchpoint::engines::REGISTRY;
@@ -15,7 +15,7 @@ fn replayed_under(name: &str, engines: Vec<String>, arrivals: Arrivals) -> Measu
     replay(&*opened(&REAL[name].folder), &options, &Progress::default()).unwrap()
 }
 
-/// Number of messages without a receive: `dumpi-testmpi-4` fails to cancel twelve sends.
+/// `dumpi-testmpi-4` fails to cancel twelve sends.
 fn never_received(name: &str) -> u64 {
     if name == "dumpi-testmpi-4" { 12 } else { 0 }
 }
@@ -63,7 +63,7 @@ fn counts_do_not_depend_on_arrivals() {
             assert_eq!(simulated.wildcards, other.wildcards, "{name}");
             assert_eq!(simulated.sends_per_tag, other.sends_per_tag, "{name}");
         }
-        // The arrival order `timestamps` handles calls of several threads in the order of their return.
+        // `timestamps` handles calls of several threads in the order of their return.
         assert_eq!(simulated.compatible_runs, timestamps.compatible_runs, "{name}");
     }
 }

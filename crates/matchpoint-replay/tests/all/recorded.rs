@@ -1,5 +1,5 @@
-//! Tests of traces in Matchpoint's format: equal results as from the original traces, and arrivals within
-//! their intervals.
+//! Traces in Matchpoint's format: equal results as from the original traces, and arrivals within their
+//! intervals.
 
 use std::fs::{self, File};
 use std::io::BufWriter;
@@ -39,8 +39,8 @@ fn replayed(trace: &dyn Trace, arrivals: Arrivals) -> Measurements {
     replay(trace, &options, &Progress::default()).unwrap()
 }
 
-/// Results that depend neither on the machine nor on the format. Removed are: creation of communicators in
-/// words, calls about communicators, the first notes.
+/// Independent of the machine and the format: without creation of communicators in words, calls about
+/// communicators, the first notes.
 fn essence(mut run: Measurements, of_format: usize) -> String {
     run.trace.format.clear();
     run.trace.path.clear();

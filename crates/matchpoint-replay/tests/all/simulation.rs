@@ -1,4 +1,4 @@
-//! Tests of simulated arrivals: causality, blocking calls, protocols, collectives.
+//! Simulated arrivals: causality, blocking calls, protocols, collectives.
 
 use crate::program::*;
 use matchpoint_replay::{Arrivals, LogGp};
@@ -14,7 +14,7 @@ fn message_arrives_after_its_send() {
     .simulated();
     assert_eq!(run.engines[0].posted.hits, 1);
     assert_eq!(run.totals.late_by_function.len(), 0);
-    // The expected time is 1 ms of computation, then o + L + wire time + o.
+    // 1 ms of computation, then o + L + wire time + o.
     assert!((1.0016e-3..1.0018e-3).contains(&run.replayed_s), "{}", run.replayed_s);
 }
 
@@ -76,7 +76,7 @@ fn messages_of_one_sender_do_not_overtake() {
     ])
     .replay_on(Arrivals::Simulated, LogGp { gap_per_byte_ns: 10.0, ..LogGp::default() });
     assert_eq!(run.engines[0].matched, 2);
-    // The small message follows the big message, which takes 600 µs on the wire.
+    // The small message follows the big one, which takes 600 µs on the wire.
     assert_eq!(run.ranks[1].unexpected.length_max, 2);
     let waiting = run.ranks[1].unexpected.timeline.iter().filter(|&&length| length > 0).count();
     assert!((30..60).contains(&waiting), "{waiting} of 120 spans");
@@ -179,8 +179,7 @@ fn reused_request_does_not_affect_others() {
     for (function, action) in
         [(Function::Cancel, Action::Cancel), (Function::Request_free, Action::RequestFree)]
     {
-        // The second receive is posted after the first receive has its message, and reuses the index of the
-        // first receive.
+        // The second receive is posted after the first has its message, and reuses its index.
         let receiver = Rank::new()
             .irecv(from(0, 1), 1)
             .compute(MILLISECOND)
@@ -210,7 +209,7 @@ fn cancelled_send_removes_message() {
 
 #[test]
 fn threads_enter_calls_in_recorded_order() {
-    // The second thread reuses the request id of the first thread, after the library freed the id.
+    // The second thread reuses the first thread's request id, after the library freed the id.
     let receiver = Rank::new()
         .thread(0)
         .irecv(from(0, 0), 1)

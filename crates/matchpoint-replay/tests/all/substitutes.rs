@@ -1,4 +1,4 @@
-//! Tests of fallback engines, and of the number of ranks with a fallback engine.
+//! Fallback engines, and the number of ranks with one.
 
 use crate::program::*;
 use matchpoint_replay::measurements::Substitute;

@@ -1,4 +1,4 @@
-//! Tests of the traffic of a trace, compared with the results of a replay.
+//! Traffic of a trace, compared with the results of a replay.
 
 use crate::traces::{REAL, opened};
 use matchpoint_replay::traffic::{PhaseTraffic, TrafficClasses, traffic};
@@ -18,7 +18,7 @@ fn both(name: &str, arrivals: Arrivals, phases: u32) -> (Measurements, Vec<Phase
     };
     let classes = TrafficClasses { phases, size_limits: &LIMITS };
     let (measured, phases) = traffic(trace.as_ref(), &options, classes, &Progress::default()).unwrap();
-    // A replay with and a replay without traffic have the same measurements.
+    // Traffic does not change the measurements.
     let alone = replay(trace.as_ref(), &options, &Progress::default()).unwrap();
     assert_eq!(measured.totals.sends, alone.totals.sends);
     assert_eq!(measured.engines[0].posted.attempts, alone.engines[0].posted.attempts);
@@ -53,8 +53,7 @@ fn phases_sum_to_replay() {
                 for (process, rank) in engine.ranks.iter().enumerate() {
                     let counted: u64 =
                         phases.iter().map(|phase| phase.matching[process].attempts[at].unwrap()).sum();
-                    // The traffic includes the attempts of probes; the replay's counts exclude these
-                    // attempts.
+                    // Probes count here, but not in the replay.
                     let is_right =
                         if probes == 0 { counted == rank.attempts } else { counted >= rank.attempts };
                     assert!(is_right, "{name} {arrivals} {} {process}: {counted}", engine.name);

@@ -20,16 +20,16 @@ pub fn file_name(rank: u32) -> String {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Sum {
-    /// Number of arrivals.
+    /// All arrivals.
     pub arrivals: u64,
-    /// Receives with an unknown arrival, because the MPI library matched these receives internally.
+    /// Receives that the MPI library matched internally, with unknown arrival.
     pub unknown: u64,
 }
 
 const BLOCK_BYTES: usize = 60 << 10;
 const LEVEL: i32 = 3;
 
-/// Writes ascending arrivals.
+/// Arrivals are ascending.
 ///
 /// # Errors
 /// The file cannot be written.

@@ -7,13 +7,13 @@ use crc32fast::Hasher;
 /// First bytes of a block.
 pub const MAGIC: [u8; 4] = *b"MPtb";
 
-/// Bytes of the header.
+/// Bytes.
 pub const HEADER: usize = 32;
 
 /// Bytes before the calls of a block that stores times separately.
 pub const TIMES_HEADER: usize = 12;
 
-/// Maximum unpacked size of a block, in bytes.
+/// Bytes of a block.
 pub const MOST_UNPACKED: u32 = 16 << 20;
 
 /// Maximum number of unpacked bytes for each packed byte of zstd.
@@ -21,25 +21,25 @@ const MOST_PACKED: u64 = 1 << 16;
 
 /// Kinds of blocks.
 pub mod kind {
-    /// Block with properties of the file.
+    /// Properties of the file.
     pub const HEAD: u8 = 1;
-    /// Block with calls of one thread, each with its times.
+    /// Calls of one thread, each with its times.
     pub const CALLS: u8 = 2;
-    /// Block with pairs of ticks and nanoseconds.
+    /// Pairs of ticks and nanoseconds.
     pub const CLOCK: u8 = 3;
-    /// Block with the clock offset to rank 0's host.
+    /// Clock offset to rank 0's host.
     pub const OFFSET: u8 = 4;
-    /// Block at the end of the process.
+    /// End of the process.
     pub const END: u8 = 5;
-    /// Block with the files that contain the process's code.
+    /// Files that contain the process's code.
     pub const MODULES: u8 = 6;
-    /// Block with calls of one thread, followed by the times of the calls.
+    /// Calls of one thread, followed by their times.
     pub const CALLS_THEN_TIMES: u8 = 7;
-    /// Block with a call that a thread entered long ago and has not left.
+    /// A call that a thread entered long ago and has not left.
     pub const WITHIN: u8 = 8;
-    /// Block with arrivals of messages, in a separate file.
+    /// Arrivals of messages, in a separate file.
     pub const ARRIVALS: u8 = 9;
-    /// Block with the cost of an attempt in the MPI library.
+    /// Cost of an attempt in the MPI library.
     pub const SEARCH: u8 = 10;
 }
 
@@ -47,31 +47,31 @@ pub mod kind {
 pub mod codec {
     /// Content without compression.
     pub const STORED: u8 = 0;
-    /// Content in one zstd frame.
+    /// One zstd frame.
     pub const ZSTD: u8 = 1;
 }
 
 /// Header of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Header {
-    /// Kind of the block, one of [`kind`].
+    /// One of [`kind`].
     pub kind: u8,
-    /// Compression of the block, one of [`codec`].
+    /// One of [`codec`].
     pub codec: u8,
-    /// Thread that made the calls of the block.
+    /// Thread of the calls.
     pub thread: u16,
-    /// Size of the packed content, in bytes.
+    /// Bytes.
     pub packed: u32,
-    /// Size of the unpacked content, in bytes.
+    /// Bytes.
     pub unpacked: u32,
-    /// Number of calls in the block.
+    /// Calls in the block.
     pub calls: u64,
     /// Checksum of bytes 0 to 23 and of the packed content.
     pub crc: u32,
 }
 
 impl Header {
-    /// Reads a header; `None` if the bytes do not form a header.
+    /// `None` if the bytes are no header.
     pub fn read(bytes: &[u8; HEADER]) -> Option<Header> {
         let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
         (bytes[..4] == MAGIC).then(|| Header {
@@ -98,7 +98,7 @@ impl Header {
         bytes
     }
 
-    /// Returns true if a valid block can have these sizes.
+    /// True for sizes of a valid block.
     pub fn is_possible(&self) -> bool {
         let (packed, unpacked) = (u64::from(self.packed), u64::from(self.unpacked));
         let by_codec = match self.codec {
@@ -118,7 +118,7 @@ impl Header {
     }
 }
 
-/// Creates a block. The content is packed if `level` is not 0 and packing makes the block smaller.
+/// Packs the content if `level` is not 0 and the block becomes smaller.
 ///
 /// # Errors
 /// The content is too large for a block, or cannot be packed.

@@ -5,7 +5,7 @@ use crate::function::{Class, Function};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Field {
-    /// A handle: letter `c`, `q`, `m` or `a`.
+    /// `c`, `q`, `m` or `a`.
     Handle(HandleKind),
     Signed,
     Unsigned,
@@ -16,7 +16,7 @@ pub(crate) enum Field {
     Processes,
 }
 
-/// Kind of a handle. Handles of one kind are stored as differences.
+/// Handles of one kind are stored as differences.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum HandleKind {
     Communicator,
@@ -77,7 +77,7 @@ pub(crate) enum FieldLayout {
     Split,
     /// Creates a communicator from another communicator.
     Create,
-    /// Creates a communicator; only the members make the call, with a tag.
+    /// Only the members make the call, with a tag.
     CreateGroup,
     /// Creates a communicator without a parent.
     CreateFromGroup,
@@ -212,18 +212,18 @@ impl FieldLayout {
     }
 }
 
-/// Fields of a function's calls, as letters.
+/// As letters.
 pub fn fields(function: Function) -> &'static str {
     FieldLayout::of(function).fields()
 }
 
-/// Name of the remark that lists the members of a new communicator.
+/// Remark with the members of a new communicator.
 pub const MEMBERS: &str = "+members";
 
 /// Fields of the remark `+members`.
 pub const MEMBERS_FIELDS: &str = "cGG";
 
-/// Name of the remark with the lengths of the MPI library's queues.
+/// Remark with the lengths of the MPI library's queues.
 pub const QUEUES: &str = "+queues";
 
 /// Fields of the remark `+queues`.

@@ -9,32 +9,32 @@ use crate::search::SearchCost;
 /// File name of the manifest.
 pub const FILE: &str = "manifest.json";
 
-/// Value of [`Manifest::format`].
+/// [`Manifest::format`]
 pub const FORMAT: &str = "matchpoint trace";
 
 /// Content of `manifest.json`.
 #[derive(Clone, PartialEq, Default, Debug, Serialize, Deserialize)]
 pub struct Manifest {
-    /// Name of the format, equal to [`FORMAT`].
+    /// [`FORMAT`]
     pub format: String,
     /// Version of the format.
     pub version: u32,
-    /// State of the recording: `prepared`, `running` or `finished`.
+    /// `prepared`, `running` or `finished`
     #[serde(default)]
     pub state: String,
-    /// Number of processes in `MPI_COMM_WORLD`.
+    /// Ranks of `MPI_COMM_WORLD`.
     #[serde(default)]
     pub ranks: Option<u32>,
     /// Command line of the job.
     #[serde(default)]
     pub command: Vec<String>,
-    /// First line of the result of `MPI_Get_library_version`.
+    /// First line of `MPI_Get_library_version`.
     #[serde(default)]
     pub mpi: String,
-    /// Component of the MPI library that matches messages at the first rank; empty if unknown.
+    /// Component that matches messages at the first rank, if known.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub transport: String,
-    /// Costs of an attempt in the MPI library, within a host and between hosts.
+    /// Costs of an attempt, within a host and between hosts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub search: Vec<SearchCost>,
     /// Start of the job, in RFC 3339 format.
@@ -49,13 +49,13 @@ pub struct Manifest {
     /// Files of the ranks.
     #[serde(default)]
     pub files: Vec<RankFile>,
-    /// Folders in this folder with traces of spawned processes.
+    /// Folders below with traces of spawned processes.
     #[serde(default)]
     pub spawned: Vec<String>,
 }
 
 impl Manifest {
-    /// Files by rank, if the run has ended. During the run, the files contain newer data than the manifest.
+    /// Files by rank, if the run has ended. During the run, the files are newer than the manifest.
     pub(crate) fn finished(&self) -> BTreeMap<u32, &RankFile> {
         let files = self.files.iter().filter(|_| self.state == "finished");
         files.map(|file| (file.rank, file)).collect()
@@ -69,13 +69,13 @@ pub struct RankFile {
     pub rank: u32,
     /// Name of the file.
     pub file: String,
-    /// Length of the file in bytes.
+    /// Length of the file.
     #[serde(default)]
     pub bytes: u64,
-    /// Number of calls in the file.
+    /// Calls in the file.
     #[serde(default)]
     pub calls: u64,
-    /// True if the process called `MPI_Finalize` and all calls were written.
+    /// The process called `MPI_Finalize`, and all calls were written.
     #[serde(default)]
     pub complete: bool,
 }

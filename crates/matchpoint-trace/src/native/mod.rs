@@ -20,7 +20,7 @@ pub use crate::readers::native::{Entry, FollowError, Follower, Queues, Summary, 
 /// Version of the format that the writer writes. The reader also reads older versions.
 pub const VERSION: u32 = 2;
 
-/// Maximum number of ranks. A larger number in a file counts as damage.
+/// A larger number in a file is damage.
 pub(crate) const MOST_RANKS: u32 = 1 << 20;
 
 /// Name of a rank's file.

@@ -11,7 +11,7 @@ pub(crate) fn put(bytes: &mut Vec<u8>, mut value: u64) {
     bytes.push(value as u8);
 }
 
-/// Maps 0, −1, 1, −2 to 0, 1, 2, 3.
+/// 0, −1, 1, −2 to 0, 1, 2, 3.
 #[inline]
 pub(crate) fn zigzag(value: i64) -> u64 {
     ((value << 1) ^ (value >> 63)) as u64
@@ -23,7 +23,7 @@ pub(crate) fn unzigzag(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)
 }
 
-/// Returns the number and its length; `None` if the number does not end, or is too large.
+/// The number and its length; `None` if the number does not end, or is too large.
 ///
 /// 1. Most numbers have one byte. A test for two numbers at once was not faster.
 /// 2. With eight bytes available, three steps join the groups of seven bits: a loop would mispredict its end.

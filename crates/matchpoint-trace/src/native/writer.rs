@@ -14,21 +14,21 @@ use super::{MOST_RANKS, VERSION};
 use crate::call::{Action, Call, CommId, NewComm};
 use crate::function::Function;
 
-/// Ticks at nanosecond 0. The value is large, so that negative times also have positive ticks.
+/// Ticks at nanosecond 0: negative times also have positive ticks.
 const ZERO: u64 = 1 << 62;
 
-/// Properties of a file, and options of the writer.
+/// Settings of a file and of the writer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Settings {
     /// Rank in `MPI_COMM_WORLD`.
     pub rank: u32,
     /// Size of `MPI_COMM_WORLD`.
     pub size: u32,
-    /// Host name.
+    /// The host.
     pub host: String,
     /// Maximum error between the clocks of all ranks; `None` if unknown.
     pub clock_error_ns: Option<u64>,
-    /// True if the source of the calls does not distinguish `MPI_PROC_NULL` from `MPI_ANY_SOURCE`.
+    /// The source of the calls does not distinguish `MPI_PROC_NULL` from `MPI_ANY_SOURCE`.
     pub null_looks_any: bool,
     /// Compression level of zstd; 0 means no compression.
     pub level: i32,
@@ -37,7 +37,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Settings with light compression, in blocks of 64 KiB.
+    /// Light compression, in blocks of 64 KiB.
     pub fn of(rank: u32, size: u32) -> Self {
         Settings {
             rank,
@@ -119,7 +119,7 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Writes the last blocks, with the reason of the end: `finalize`, `abort` or `exit`.
+    /// `reason` is `finalize`, `abort` or `exit`.
     ///
     /// # Errors
     /// The file cannot be written.

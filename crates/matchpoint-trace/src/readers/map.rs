@@ -10,7 +10,7 @@ use memmap2::Mmap;
 
 use crate::error::TraceError;
 
-/// Bytes of a mapped file. Clones share the bytes.
+/// Clones share the bytes.
 #[derive(Clone)]
 pub(super) struct Map(Arc<Mmap>);
 
@@ -22,8 +22,8 @@ impl Map {
     pub fn open(path: &Path) -> Result<Map, TraceError> {
         let file = File::open(path).map_err(|error| TraceError::io(path, &error))?;
         // SAFETY: the map is private and only read. Its bytes change only if another program writes to or
-        // truncates the trace, and users do not change a finished trace. Every value is checked at its use,
-        // so a changed byte has the same effect as a damaged file.
+        // truncates the trace, which users do not do to a finished trace. Every value is checked at its use,
+        // so a changed byte has the effect of a damaged file.
         let map = unsafe { Mmap::map(&file) };
         map.map(|map| Map(Arc::new(map))).map_err(|error| TraceError::io(path, &error))
     }

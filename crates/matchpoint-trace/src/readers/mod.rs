@@ -14,7 +14,7 @@ use self::reader::Reader;
 use crate::error::TraceError;
 use crate::trace::Trace;
 
-/// Readers of all formats. The first reader that recognizes a path reads the path.
+/// The first that recognizes a path reads it.
 const READERS: &[Reader] = &[
     native::READER,
     dumpi::BINARY,
@@ -23,10 +23,10 @@ const READERS: &[Reader] = &[
     otf2::READER,
 ];
 
-/// Opens the trace at a path: a folder, or the main file of the format.
+/// A folder, or the main file of the format.
 ///
 /// # Errors
-/// The path has no trace, more than one trace, or a damaged trace.
+/// The path has no trace, more than one, or a damaged trace.
 pub fn open(path: &Path) -> Result<Box<dyn Trace>, TraceError> {
     std::fs::metadata(path).map_err(|error| TraceError::io(path, &error))?;
     match READERS.iter().find(|reader| (reader.is_trace)(path)) {

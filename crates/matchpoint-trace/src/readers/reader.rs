@@ -6,9 +6,9 @@ use crate::error::TraceError;
 use crate::trace::Trace;
 
 pub(super) struct Reader {
-    /// Name of the format in the list of formats.
+    /// Name in the list of formats.
     pub name: &'static str,
-    /// Quick check of a path. The check accepts a damaged trace, so that the reader reports the damage.
+    /// Quick. Accepts a damaged trace, so that the reader reports the damage.
     pub is_trace: fn(&Path) -> bool,
     pub open: fn(&Path) -> Result<Box<dyn Trace>, TraceError>,
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::TraceError;
 
-/// Archive formats: first bytes, name, and the command that unpacks the archive.
+/// First bytes, name, and the command that unpacks the archive.
 const ARCHIVES: &[(&[u8], &str, &str)] = &[
     (b"\xfd7zXZ\0", "xz", "tar -xJf, or xz -d"),
     (b"\x1f\x8b", "gzip", "tar -xzf, or gzip -d"),
@@ -17,7 +17,7 @@ const ARCHIVES: &[(&[u8], &str, &str)] = &[
 
 const FOLDERS_NAMED: usize = 4;
 
-/// Position of the magic bytes in tar archives, and the bytes.
+/// Position and bytes.
 const TAR: (usize, &[u8]) = (257, b"ustar");
 
 pub(super) fn explain<'a>(

@@ -7,9 +7,9 @@ use matchpoint_trace::call::{Action, CommId, Peer, ReceiveArgs, RequestId, TagAr
 
 use crate::traces::{REAL, calls, opened};
 
-/// Counts of a trace: name; streams and ranks; version; sends and receives; persistent receives, and calls
-/// that start persistent receives; receives from any source and with any tag; cancels; tags of sends,
-/// receives and probes; communicators without `Sendrecv`; threads; largest number of receives posted at once.
+/// Name; streams and ranks; version; sends and receives; persistent receives, and calls that start persistent
+/// receives; receives from any source and with any tag; cancels; tags of sends, receives and probes;
+/// communicators without `Sendrecv`; threads; largest number of receives posted at once.
 type Known = (
     &'static str,
     (usize, u32),

@@ -1,4 +1,4 @@
-//! Test of every function of the format, in several versions: see `data/README.md`.
+//! Every function of the format, in several versions: see `data/README.md`.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -26,7 +26,7 @@ pub fn files(extension: &str) -> Vec<(String, Vec<u8>)> {
     found
 }
 
-fn read(name: &str, extension: &str, bytes: &[u8]) -> Vec<Call> {
+fn read_file(name: &str, extension: &str, bytes: &[u8]) -> Vec<Call> {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.{extension}"));
     fs::write(&path, bytes).unwrap();
     let trace = opened(&path);
@@ -37,7 +37,7 @@ fn read(name: &str, extension: &str, bytes: &[u8]) -> Vec<Call> {
 #[test]
 fn functions_are_read_as_by_dumpi2ascii() {
     for ((name, binary), (_, text)) in files("bin").into_iter().zip(files("txt")) {
-        let (ours, theirs) = (read(&name, "bin", &binary), read(&name, "txt", &text));
+        let (ours, theirs) = (read_file(&name, "bin", &binary), read_file(&name, "txt", &text));
         let mut functions: Vec<_> = ours.iter().map(|call| call.function).collect();
         functions.sort();
         functions.dedup();

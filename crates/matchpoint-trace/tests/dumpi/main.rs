@@ -1,5 +1,4 @@
-//! Tests of the DUMPI readers with real traces, with the output of the format's own tool, and with generated
-//! files.
+//! The DUMPI readers with real traces, with the output of the format's tool, and with generated files.
 
 mod counts;
 mod damage;

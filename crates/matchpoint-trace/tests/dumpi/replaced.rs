@@ -1,5 +1,4 @@
-//! Tests of calls that the format cannot represent: the writer replaces or omits these calls, and always
-//! reports this.
+//! Calls that the format cannot represent: the writer replaces or omits these calls, and always reports this.
 
 use matchpoint_trace::call::{
     Action, Await, CommId, Completion, HandleId, NewComm, Peer, ReceiveArgs, RequestId, SendArgs, SendMode,
@@ -9,7 +8,7 @@ use matchpoint_trace::{Call, Function};
 
 use crate::written::written;
 
-fn of(function: Function, action: Action) -> Call {
+fn make_call(function: Function, action: Action) -> Call {
     Call { function, action, ..Call::default() }
 }
 
@@ -24,14 +23,14 @@ fn matched_receive_has_envelope_of_probe() {
     let probe = |function, blocking| {
         let action =
             Action::Probe { args: ARGS, blocking, found, status: Some(STATUS), handle: Some(handle) };
-        of(function, action)
+        make_call(function, action)
     };
     let request = Some(RequestId(8));
     let received = Action::MatchedReceive { handle, request, status: None };
     let (found, deviations) = written(&[
         probe(Function::Improbe, false),
-        of(Function::Imrecv, received),
-        of(Function::Mrecv, Action::MatchedReceive { handle, request: None, status: None }),
+        make_call(Function::Imrecv, received),
+        make_call(Function::Mrecv, Action::MatchedReceive { handle, request: None, status: None }),
     ]);
     let functions: Vec<Function> = found.iter().map(|call| call.function).collect();
     assert_eq!(functions, [Function::Iprobe, Function::Irecv]);
@@ -59,9 +58,9 @@ fn isendrecv_is_send_and_receive() {
     let wait = Call {
         requests: vec![RequestId(1)],
         completions: vec![Completion { index: 0, status: Some(STATUS) }],
-        ..of(Function::Wait, Action::Complete { awaits: Await::All, blocking: true })
+        ..make_call(Function::Wait, Action::Complete { awaits: Await::All, blocking: true })
     };
-    let (found, deviations) = written(&[of(Function::Isendrecv, both), wait]);
+    let (found, deviations) = written(&[make_call(Function::Isendrecv, both), wait]);
     let [
         Call { action: Action::Send { args, request: Some(sent) }, .. },
         Call { action: Action::RequestFree, requests: freed, .. },
@@ -83,29 +82,29 @@ fn requests_of_omitted_calls_are_null() {
     let wait = |request| Call {
         requests: vec![RequestId(request)],
         completions: vec![Completion { index: 0, status: None }],
-        ..of(Function::Wait, Action::Complete { awaits: Await::All, blocking: true })
+        ..make_call(Function::Wait, Action::Complete { awaits: Await::All, blocking: true })
     };
-    let (found, deviations) = written(&[of(Function::Ibarrier, barrier), wait(2), wait(u32::MAX)]);
+    let (found, deviations) = written(&[make_call(Function::Ibarrier, barrier), wait(2), wait(u32::MAX)]);
     assert_eq!((found[0].requests[0], &found[0].completions[..]), (RequestId::NULL, &[][..]));
     assert_eq!(found[1].requests[0], RequestId::UNKNOWN);
     assert_eq!(deviations.left_out[&Function::Ibarrier], 1);
 }
 
-fn listed(function: Function, members: &[i32], tag: Option<i64>, comm: u32) -> Call {
+fn create_listed(function: Function, members: &[i32], tag: Option<i64>, comm: u32) -> Call {
     let how = NewComm::Listed { own: members.len() as u32, tag };
     let action = Action::CommCreate { parent: CommId::WORLD, how, comm: CommId(comm), request: None };
-    Call { integers: members.to_vec(), ..of(function, action) }
+    Call { integers: members.to_vec(), ..make_call(function, action) }
 }
 
 #[test]
 fn listed_communicators_are_written_as_splits() {
     let all: Vec<i32> = (0..8).collect();
     let (found, deviations) = written(&[
-        listed(Function::Comm_create, &[7, 3, 5], None, 10),
-        listed(Function::Comm_split_type, &[], None, 0),
-        listed(Function::Cart_create, &all, None, 11),
-        listed(Function::Cart_create, &[3, 2], None, 12),
-        listed(Function::Comm_create_group, &[3, 2], Some(4), 13),
+        create_listed(Function::Comm_create, &[7, 3, 5], None, 10),
+        create_listed(Function::Comm_split_type, &[], None, 0),
+        create_listed(Function::Cart_create, &all, None, 11),
+        create_listed(Function::Cart_create, &[3, 2], None, 12),
+        create_listed(Function::Comm_create_group, &[3, 2], Some(4), 13),
     ]);
     let how: Vec<(Function, NewComm)> = found
         .iter()
@@ -127,11 +126,11 @@ fn unsupported_data_is_reported() {
     let args = ReceiveArgs { bytes: prime, ..ARGS };
     let without = Status { source: Peer::Any, ..STATUS };
     let (found, deviations) = written(&[
-        of(Function::Recv, Action::Receive { args, request: None, status: Some(without) }),
+        make_call(Function::Recv, Action::Receive { args, request: None, status: Some(without) }),
         Call {
             enter_ns: 18 * 3_600_000_000_000,
             leave_ns: 18 * 3_600_000_000_000,
-            ..of(Function::Barrier, Action::Other)
+            ..make_call(Function::Barrier, Action::Other)
         },
     ]);
     assert_eq!(found[0].action, Action::Receive { args: ARGS, request: None, status: None });

@@ -1,9 +1,9 @@
-//! Test that a binary file and its text from `dumpi2ascii` contain equal calls.
+//! A binary file and its text from `dumpi2ascii` contain equal calls.
 
 use crate::traces::{REAL, calls, opened};
 use matchpoint_trace::Call;
 
-fn unplaced(calls: Vec<Call>) -> impl Iterator<Item = Call> {
+fn without_offsets(calls: Vec<Call>) -> impl Iterator<Item = Call> {
     calls.into_iter().map(|call| Call { offset: 0, ..call })
 }
 
@@ -16,7 +16,7 @@ fn binary_and_text_agree_call_by_call() {
             let rank = text.present()[0];
             let (ours, theirs) = (calls(&*binary, rank), calls(&*text, rank));
             assert_eq!(ours.len(), theirs.len(), "{name}, rank {rank}");
-            for (index, (one, other)) in unplaced(ours).zip(unplaced(theirs)).enumerate() {
+            for (index, (one, other)) in without_offsets(ours).zip(without_offsets(theirs)).enumerate() {
                 assert_eq!(one, other, "{name}, rank {rank}, call {index}");
             }
         }

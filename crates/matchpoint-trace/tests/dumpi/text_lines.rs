@@ -1,10 +1,10 @@
-//! Tests with small pieces of `dumpi2ascii` text.
+//! Small pieces of `dumpi2ascii` text.
 
 use matchpoint_trace::call::{Action, Await, CommId, GroupId, NewGroup, Peer, TagArg};
 use matchpoint_trace::readers::dumpi::text;
 use matchpoint_trace::{Call, Function, RankReader, TraceError};
 
-fn read(text: &str) -> Result<Vec<Call>, TraceError> {
+fn read_text(text: &str) -> Result<Vec<Call>, TraceError> {
     let (mut stream, mut calls, mut call) = (text::read(text.as_bytes()), Vec::new(), Call::default());
     while stream.read(&mut call)? {
         calls.push(call.clone());
@@ -12,7 +12,7 @@ fn read(text: &str) -> Result<Vec<Call>, TraceError> {
     Ok(calls)
 }
 
-fn call(name: &str, arguments: &str) -> String {
+fn call_text(name: &str, arguments: &str) -> String {
     format!(
         "{name} entering at walltime 2.000000003, cputime 0.000000001 seconds in thread 1.\n\
          {arguments}\
@@ -24,7 +24,7 @@ const SEND: &str = "int count=3\nMPI_Datatype datatype=9 (MPI_INT)\nint dest=1\n
 
 #[test]
 fn call_has_times_and_thread() {
-    let calls = read(&call("MPI_Send", SEND)).unwrap();
+    let calls = read_text(&call_text("MPI_Send", SEND)).unwrap();
     let [call] = &calls[..] else { panic!("{calls:?}") };
     assert_eq!((call.function, call.thread), (Function::Send, 1));
     assert_eq!((call.enter_ns, call.leave_ns), (2_000_000_003, 2_000_000_009));
@@ -39,21 +39,23 @@ fn header_footer_and_tables_are_skipped() {
          meshcrd=[]\n{}Perfcounters: [PAPI_TOT_CYC=12]\nTotal keyvals: 1\nkey=value\n\
          MPI_Send called 1 times and ignored 0 times\nPerformance counters: 1\n    PAPI_TOT_CYC\n\
          Function address 12 has label main\nDatatype 9 (MPI_INT) has size 4\n",
-        call("MPI_Send", SEND)
+        call_text("MPI_Send", SEND)
     );
-    assert_eq!(read(&text).unwrap().len(), 1);
+    assert_eq!(read_text(&text).unwrap().len(), 1);
 }
 
 #[test]
 fn crlf_lines_are_read() {
-    assert_eq!(read(&call("MPI_Send", SEND).replace('\n', "\r\n")).unwrap().len(), 1);
+    assert_eq!(read_text(&call_text("MPI_Send", SEND).replace('\n', "\r\n")).unwrap().len(), 1);
 }
 
 #[test]
 fn wildcards_statuses_and_requests() {
     let arguments = "int source=-1 (MPI_ANY_SOURCE)\nint tag=-1 (MPI_ANY_TAG)\nMPI_Comm comm=4 (user-defined-comm)\n\
                      MPI_Request request=[12]\n";
-    let Action::Receive { args, request, .. } = read(&call("MPI_Irecv", arguments)).unwrap()[0].action else {
+    let Action::Receive { args, request, .. } =
+        read_text(&call_text("MPI_Irecv", arguments)).unwrap()[0].action
+    else {
         panic!()
     };
     assert_eq!((args.source, args.tag, args.comm), (Peer::Any, TagArg::Any, CommId(4)));
@@ -61,7 +63,7 @@ fn wildcards_statuses_and_requests() {
     let arguments = "int count=2\nMPI_Request requests[2]=[12, 1]\n\
                      MPI_Status statuses[2]=[{bytes=8, cancelled=0, source=1, tag=5, error=3}, \
                      {bytes=0, cancelled=1, source=-1, tag=-1, error=0}]\n";
-    let call = read(&call("MPI_Waitall", arguments)).unwrap().remove(0);
+    let call = read_text(&call_text("MPI_Waitall", arguments)).unwrap().remove(0);
     assert_eq!(call.action, Action::Complete { awaits: Await::All, blocking: true });
     let [completion] = call.completions[..] else { panic!("a null request is never complete") };
     assert_eq!(completion.status.unwrap().tag, TagArg::Is(5));
@@ -71,7 +73,7 @@ fn wildcards_statuses_and_requests() {
 fn nested_lists_span_lines() {
     let arguments = "MPI_Group group=3 (user-defined-group)\nint count=2\nint ranges[2][3]=[[0, 2, 1]\n, [4, 6, 1]\n\
                      ]MPI_Group newgroup=4 (user-defined-group)\n";
-    let call = read(&call("MPI_Group_range_incl", arguments)).unwrap().remove(0);
+    let call = read_text(&call_text("MPI_Group_range_incl", arguments)).unwrap().remove(0);
     assert_eq!(call.integers, [0, 2, 1, 4, 6, 1]);
     let how = NewGroup::RangeInclude(GroupId(3));
     assert_eq!(call.action, Action::GroupCreate { how, group: GroupId(4) });
@@ -79,25 +81,28 @@ fn nested_lists_span_lines() {
 
 #[test]
 fn program_functions_are_skipped() {
-    let text = call("Function_enter", "int fn=4242 (\"main\")\n") + &call("MPI_Send", SEND);
-    assert_eq!(read(&text).unwrap().len(), 1);
+    let text = call_text("Function_enter", "int fn=4242 (\"main\")\n") + &call_text("MPI_Send", SEND);
+    assert_eq!(read_text(&text).unwrap().len(), 1);
 }
 
-fn fails(text: &str) -> (u64, String) {
-    let error = read(text).unwrap_err();
+fn read_error(text: &str) -> (u64, String) {
+    let error = read_text(text).unwrap_err();
     (error.line.unwrap(), error.problem)
 }
 
 #[test]
 fn errors_have_line_number() {
     assert_eq!(
-        fails("version=13.0.0\nDear all\n"),
+        read_error("version=13.0.0\nDear all\n"),
         (2, "“Dear all” is no line that dumpi2ascii prints here".into())
     );
-    let cut = call("MPI_Send", SEND);
+    let cut = call_text("MPI_Send", SEND);
     let cut = &cut[..cut.find("int dest").unwrap()];
-    assert_eq!(fails(cut), (4, "the text ends within a call of MPI_Send".into()));
-    let wrong = call("MPI_Send", SEND).replace("count=3", "count=x");
-    assert_eq!(fails(&wrong), (2, "“int count=x” cannot be read".into()));
-    assert_eq!(fails(&call("MPI_Sendoff", "")), (1, "MPI_Sendoff is not a function in DUMPI".into()));
+    assert_eq!(read_error(cut), (4, "the text ends within a call of MPI_Send".into()));
+    let wrong = call_text("MPI_Send", SEND).replace("count=3", "count=x");
+    assert_eq!(read_error(&wrong), (2, "“int count=x” cannot be read".into()));
+    assert_eq!(
+        read_error(&call_text("MPI_Sendoff", "")),
+        (1, "MPI_Sendoff is not a function in DUMPI".into())
+    );
 }

@@ -1,4 +1,4 @@
-//! Writer of binary files for tests, with content that no real trace has.
+//! Binary files for tests, with content that no real trace has.
 
 const MAGIC: u64 = 0xffaa_dd44_554d_5049;
 const END: u16 = 293;
@@ -9,11 +9,11 @@ pub mod mask {
     pub const WALL: u8 = 8;
     pub const THREAD: u8 = 64;
     pub const COUNTERS: u8 = 128;
-    /// Mask of the parts that the tracer writes by default.
+    /// Parts that the tracer writes by default.
     pub const USUAL: u8 = STATUSES | CPU | WALL | THREAD;
 }
 
-/// A buffer of big-endian bytes.
+/// Big-endian.
 #[derive(Clone, Default)]
 pub struct Bytes(pub Vec<u8>);
 
@@ -42,7 +42,7 @@ impl Bytes {
         values.iter().fold(self.int(values.len() as i32), |bytes, value| bytes.int(*value))
     }
 
-    /// Adds statuses: bytes, source and tag of each status.
+    /// Bytes, source and tag of each.
     pub fn statuses(self, statuses: &[(i32, i32, i32)]) -> Self {
         let count = self.int(statuses.len() as i32);
         statuses.iter().fold(count, |bytes, (length, source, tag)| {

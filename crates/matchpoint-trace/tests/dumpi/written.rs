@@ -1,4 +1,4 @@
-//! Tests that read the writer's files again, with real traces and random calls.
+//! The writer's files, read again, with real traces and random calls.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ pub fn written(calls: &[Call]) -> (Vec<Call>, Deviations) {
     (found, deviations)
 }
 
-/// Numbers objects independently of their ids.
+/// Independent of the ids.
 #[derive(Default)]
 struct Numbers {
     live: BTreeMap<u32, u32>,
@@ -44,7 +44,7 @@ impl Numbers {
         100 + self.begun
     }
 
-    /// Number of an object; a new number if the creation of the object was not seen.
+    /// A new number if the creation of the object was not seen.
     fn named(&mut self, id: u32, known: u32) -> u32 {
         if id <= known { id } else { self.live.get(&id).copied().unwrap_or_else(|| self.begin(id)) }
     }
@@ -60,7 +60,7 @@ struct Canonical {
 }
 
 impl Canonical {
-    fn all(calls: &[Call]) -> Vec<Call> {
+    fn of_calls(calls: &[Call]) -> Vec<Call> {
         let mut canonical = Canonical::default();
         calls.iter().map(|call| canonical.call(call)).collect()
     }
@@ -210,13 +210,17 @@ fn real_traces_survive_round_trip() {
             let theirs = calls(&*trace, rank);
             let (ours, deviations) = written(&theirs);
             assert_eq!(deviations.notes(), [""; 0], "{name}, rank {rank}");
-            compare(&format!("{name}, rank {rank}"), &Canonical::all(&ours), &Canonical::all(&theirs));
+            compare(
+                &format!("{name}, rank {rank}"),
+                &Canonical::of_calls(&ours),
+                &Canonical::of_calls(&theirs),
+            );
         }
     }
 }
 
 /// Functions that have records, taken from a file with all functions.
-fn functions() -> Vec<Function> {
+fn recorded_functions() -> Vec<Function> {
     let (_, bytes) = files("bin").remove(0);
     let (mut stream, mut call) = (read_bytes(&bytes).unwrap(), Call::default());
     let mut found = Vec::new();
@@ -228,8 +232,8 @@ fn functions() -> Vec<Function> {
     found
 }
 
-/// Changes a random call so that a process could make the call.
-fn possible(random: &mut Random, call: &mut Call) {
+/// A process could make the call.
+fn make_possible(random: &mut Random, call: &mut Call) {
     let single = !call.function.name().contains("all")
         && !call.function.name().contains("any")
         && !call.function.name().contains("some");
@@ -312,7 +316,7 @@ fn names_requests(action: &Action) -> bool {
 }
 
 /// The call that a reader returns from a format without lists of members.
-fn expected(call: &Call) -> Call {
+fn expected_call(call: &Call) -> Call {
     let mut call = call.clone();
     let split = call.function == Function::Comm_split;
     if let Action::CommCreate { parent, how, .. } = &mut call.action {
@@ -330,8 +334,7 @@ fn expected(call: &Call) -> Call {
     call
 }
 
-/// Removes the fields that records do not have.
-fn known(mut found: Call, expected: &Call) -> Call {
+fn remove_unknown(mut found: Call, expected: &Call) -> Call {
     match (&mut found.action, &expected.action) {
         (action, Action::Other) => {
             *action = Action::Other;
@@ -349,7 +352,7 @@ fn known(mut found: Call, expected: &Call) -> Call {
 
 #[test]
 fn random_calls_survive_round_trip() {
-    let mut functions = functions();
+    let mut functions = recorded_functions();
     // Listed members change the functions that create communicators: see `replaced.rs`.
     functions.retain(|function| {
         use Function::{Cart_create, Cart_sub, Comm_create, Graph_create};
@@ -371,7 +374,7 @@ fn random_calls_survive_round_trip() {
                 let function = from[random.below(from.len() as u64) as usize];
                 let mut call = call(&mut random, function, at_ns);
                 call.thread = random.below(3) as u16;
-                possible(&mut random, &mut call);
+                make_possible(&mut random, &mut call);
                 call
             })
             .filter(|call| call.function != Function::Finalize)
@@ -387,9 +390,12 @@ fn random_calls_survive_round_trip() {
             (0, 0, 0, 0),
             "seed {seed}"
         );
-        let expected: Vec<Call> = made.iter().map(expected).collect();
-        let found: Vec<Call> =
-            found.into_iter().zip(&expected).map(|(found, expected)| known(found, expected)).collect();
-        compare(&format!("seed {seed}"), &Canonical::all(&found), &Canonical::all(&expected));
+        let expected: Vec<Call> = made.iter().map(expected_call).collect();
+        let found: Vec<Call> = found
+            .into_iter()
+            .zip(&expected)
+            .map(|(found, expected)| remove_unknown(found, expected))
+            .collect();
+        compare(&format!("seed {seed}"), &Canonical::of_calls(&found), &Canonical::of_calls(&expected));
     }
 }

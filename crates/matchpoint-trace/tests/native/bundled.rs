@@ -1,4 +1,4 @@
-//! Tests with real DUMPI traces, written in Matchpoint's format and read again.
+//! Real DUMPI traces, written in Matchpoint's format and read again.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ fn convert(trace: &dyn Trace, name: &str) -> PathBuf {
     folder
 }
 
-/// Calls of one thread. The order of calls of different threads may differ from the order of their entries.
+/// The order of calls of different threads may differ from the order of their entries.
 fn of_thread(calls: &[Call], thread: u16) -> Vec<Call> {
     calls.iter().filter(|call| call.thread == thread).cloned().collect()
 }

@@ -1,4 +1,4 @@
-//! Tests of the documented format with handmade files.
+//! The documented format, with handmade files.
 
 use matchpoint_trace::call::{
     Action, CommId, Completion, NewComm, Peer, RequestId, SendArgs, SendMode, Status, TagArg,
@@ -145,8 +145,7 @@ fn members_follow_call_that_made_communicator() {
 
 #[test]
 fn time_goes_by_clock_pairs_and_offsets() {
-    // The clock has first two ticks per nanosecond, then one tick. The offset to rank 0's host grows from 100
-    // ns to 300 ns.
+    // First two ticks per nanosecond, then one. The offset to rank 0's host grows from 100 ns to 300 ns.
     let clock = words(kind::CLOCK, &[1000, 1000, 3000, 2000, 4000, 3000]);
     let offset = |ticks, ns| words(kind::OFFSET, &[ticks, ns, 7]);
     let stream: Vec<_> = [0, 1000, 1000, 500].map(|after| call(7, after, 100, &[])).to_vec();

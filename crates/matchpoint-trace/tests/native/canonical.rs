@@ -26,8 +26,7 @@ impl Numbers {
         self.begun
     }
 
-    /// The object with an id after `others` other objects with the same id. Objects of the calling thread are
-    /// first.
+    /// The object after `others` others with the same id. Objects of the calling thread are first.
     fn name(&self, id: u32, others: usize) -> u32 {
         let mut live: Vec<_> = self.live.get(&id).into_iter().flatten().collect();
         live.sort_by_key(|(_, _, thread)| *thread != self.thread);
@@ -160,7 +159,7 @@ impl Canonical {
         }
     }
 
-    /// Replaces the id of a communicator. Ids without a creation are unchanged.
+    /// Ids without a creation are unchanged.
     fn comm(&mut self, comm: &mut CommId) {
         if comm.0 > CommId::SELF.0 {
             let next = 1_000_000 + self.comms.len() as u32;

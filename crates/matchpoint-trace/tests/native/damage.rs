@@ -1,4 +1,4 @@
-//! Tests that damaged files give errors with a position, or end at a truncation, without a crash.
+//! Damaged files give errors with a position, or end at a truncation, without a crash.
 
 use std::fs;
 
@@ -12,7 +12,7 @@ use crate::random::{self, Random};
 use crate::streams;
 use crate::traces::opened;
 
-/// Reads a file, and returns the number of calls and the error.
+/// Number of calls, and error.
 pub fn drain(bytes: &[u8]) -> (usize, Option<TraceError>) {
     let mut stream = match read_bytes(bytes) {
         Ok(stream) => stream,

@@ -1,5 +1,5 @@
-//! Tests of the follower: a file read while the file grows gives the same calls as the whole file, and the
-//! follower waits for incomplete blocks.
+//! A file read while it grows gives the same calls as the whole file, and the follower waits for incomplete
+//! blocks.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -38,7 +38,7 @@ fn some_calls() -> Vec<Call> {
         .collect()
 }
 
-/// Removes offsets from calls: the offsets of a follower are relative to the start of reading.
+/// Offsets of a follower are relative to the start of reading.
 fn anywhere(calls: Vec<Call>) -> Vec<Call> {
     calls.into_iter().map(|call| Call { offset: 0, ..call }).collect()
 }
@@ -65,8 +65,7 @@ fn growing_file_is_read_like_whole() {
     }
 }
 
-/// The file size may become visible before the bytes: the file then ends with zeros, in a header or after a
-/// header.
+/// The file then ends with zeros, in a header or after a header.
 #[test]
 fn incomplete_block_is_waited_for() {
     let folder = tempdir().unwrap();
@@ -125,7 +124,7 @@ fn removed_file_is_reported() {
     let mut follower = followed();
     fs::remove_file(&path).unwrap();
     assert!(matches!(more(&mut follower), Err(FollowError::Removed)));
-    // Another file replaces the followed file, as with `--replace`.
+    // As with `--replace`.
     let mut follower = followed();
     fs::write(folder.path().join("other"), &bytes).unwrap();
     fs::rename(folder.path().join("other"), &path).unwrap();
@@ -135,7 +134,7 @@ fn removed_file_is_reported() {
     assert!(matches!(more(&mut follower), Err(FollowError::Replaced)));
 }
 
-/// The remark has three fields: posted, unexpected, and exclusions; −1 is unknown. More fields may follow.
+/// The fields are posted, unexpected, and exclusions; −1 is unknown. More may follow.
 #[test]
 fn queue_reports_of_library_are_given() {
     let folder = tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Tests of reader and writer of Matchpoint's format: round trips, real traces, and damaged files.
+//! Reader and writer of Matchpoint's format: round trips, real traces, and damaged files.
 
 mod bundled;
 mod by_hand;

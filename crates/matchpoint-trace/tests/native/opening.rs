@@ -1,4 +1,4 @@
-//! Tests of trace paths, and of the descriptions of traces.
+//! Trace paths, and descriptions of traces.
 
 use std::fs;
 
@@ -94,7 +94,6 @@ fn missing_ranks_are_named_with_reason() {
     );
 }
 
-/// The file of this rank has only a head.
 #[test]
 fn rank_without_calls_is_missing() {
     let headed = |rank: u32, end: Option<&str>| {
@@ -133,7 +132,7 @@ fn rank_without_calls_is_missing() {
     assert!(error.problem.contains("the limit of disk space") && error.advice.contains("--limit"), "{error}");
 }
 
-/// The length in the manifest distinguishes a truncated file from the file of a process that died.
+/// The length in the manifest distinguishes a truncated file from that of a process that died.
 #[test]
 fn cut_file_is_no_dead_process() {
     let whole = four();

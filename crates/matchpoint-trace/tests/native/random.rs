@@ -1,4 +1,4 @@
-//! Generator of random calls that a process could make.
+//! Random calls that a process could make.
 
 use matchpoint_trace::call::{
     Action, Await, CommId, Completion, HandleId, NewComm, Peer, ReceiveArgs, RequestId, SendArgs, SendMode,
@@ -25,7 +25,7 @@ impl Random {
         (self.next() >> 11) % limit.max(1)
     }
 
-    /// A random number; small and large numbers are equally frequent.
+    /// Small and large numbers are equally frequent.
     pub fn short(&mut self, bits: u64) -> u64 {
         let bits = self.below(bits);
         self.below(1 << bits)
@@ -206,7 +206,7 @@ fn complete(random: &mut Random, name: &str, call: &mut Call) -> Action {
 }
 
 fn create(random: &mut Random, function: Function, call: &mut Call) -> Action {
-    // A new communicator id, so that no existing communicator is created again.
+    // A new id, so that no existing communicator is created again.
     let comm = CommId(1000 + random.below(1 << 30) as u32);
     let (mut parent, mut request, mut to) = (random.comm(), None, comm);
     let how = match fields(function) {

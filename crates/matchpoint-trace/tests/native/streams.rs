@@ -1,4 +1,4 @@
-//! Tests that write calls and read the calls again.
+//! Calls that are written and read again.
 
 use matchpoint_trace::native::{Settings, Writer};
 use matchpoint_trace::readers::native::read_bytes;

@@ -1,5 +1,5 @@
-//! Tests of the OTF2 reader, with an archive written by OTF2's own library. Without that library, or a
-//! compiler for `write.c`, the tests are skipped.
+//! The OTF2 reader, with an archive written by OTF2's library. Without that library, or a compiler for
+//! `write.c`, the tests are skipped.
 #![cfg(feature = "otf2")]
 
 #[path = "../../../matchpoint-cli/tests/left_out/mod.rs"]

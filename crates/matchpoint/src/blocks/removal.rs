@@ -3,8 +3,8 @@
 use super::{Blocks, Found, Keys, LANES, NEWEST, SPARSE, SlotIndex, before, bit, place, set_bits};
 
 impl<T: Copy, K> Blocks<T, K> {
-    /// Removes the entry found and compacts the blocks around it. The entry is not returned: callers need 8
-    /// of the 40 bytes. A copy of bytes just stored with other widths delayed a ping-pong by 5 ns.
+    /// Removes the entry found and compacts the blocks around it. Returns nothing: callers need 8 of the 40
+    /// bytes, and copying bytes just stored with other widths delayed a ping-pong by 5 ns.
     #[inline]
     pub(crate) fn take<S>(&mut self, scheme: &S, found: Found)
     where
@@ -19,8 +19,7 @@ impl<T: Copy, K> Blocks<T, K> {
         }
     }
 
-    /// Removes an entry without moving other entries. Call [`compact`](Self::compact) before the next push or
-    /// search.
+    /// Moves no other entries. Call [`compact`](Self::compact) before the next push or search.
     #[inline]
     pub(crate) fn remove(&mut self, place: SlotIndex) {
         if place == NEWEST {
@@ -38,8 +37,7 @@ impl<T: Copy, K> Blocks<T, K> {
     where
         K: Keys<T, S>,
     {
-        // Blocks before `kept` are compacted. Separate removals of blocks would move the later block numbers
-        // each time.
+        // Compacted blocks are before `kept`. Separate removals would move the later block numbers each time.
         let mut kept = self.front;
         for at in self.front..self.order.len() {
             let block = self.order[at];
@@ -55,7 +53,7 @@ impl<T: Copy, K> Blocks<T, K> {
         }
         self.order.truncate(kept);
         if kept == self.front {
-            // The next push must not use a removed block as the last block.
+            // The next push must not use a removed block.
             self.order.clear();
             self.front = 0;
         }
@@ -93,8 +91,7 @@ impl<T: Copy, K> Blocks<T, K> {
         self.move_entries(scheme, to, moved, from);
     }
 
-    /// Moves the entries of `from` to the slots of `to` from `lane` on. These slots must be free. Returns the
-    /// next slot.
+    /// Moves the entries of `from` to the slots of `to` from `lane` on. Returns the next slot.
     pub(super) fn move_entries<S>(&mut self, scheme: &S, to: u32, mut lane: u32, from: u32) -> u32
     where
         K: Keys<T, S>,
@@ -112,7 +109,7 @@ impl<T: Copy, K> Blocks<T, K> {
         lane
     }
 
-    /// Removes an empty block from `order`; the shorter side of `order` moves.
+    /// The shorter side of `order` moves.
     fn drop_block(&mut self, at: usize) {
         self.vacate(self.order[at]);
         if at - self.front < self.order.len() - at {

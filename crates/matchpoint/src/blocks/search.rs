@@ -5,11 +5,11 @@ use crate::effort::Effort;
 use crate::engine::Queue;
 use crate::scan::{Kernel, Lanes, Search};
 
-/// The selector or envelope that a search compares with entries.
+/// The selector or envelope of a search.
 pub(crate) trait Pattern<T, K> {
     type Key: Copy;
     fn key(&self) -> Self::Key;
-    /// Bits of slots that may match, free slots included. Implementations are `inline(always)`.
+    /// Slots that may match, free slots included. Implementations are `inline(always)`.
     fn candidates<L: Lanes>(lanes: L, keys: &K, key: Self::Key) -> u64;
     fn matches(&self, entry: &T) -> bool;
 }
@@ -17,7 +17,7 @@ pub(crate) trait Pattern<T, K> {
 #[derive(Clone, Copy)]
 pub(crate) struct Found {
     pub(crate) place: SlotIndex,
-    /// Index of the entry's block in `order`, counted from the front.
+    /// Index of the entry's block, counted from the front.
     pub(super) at: u32,
 }
 
@@ -36,13 +36,13 @@ impl<T: Copy, K, W: Pattern<T, K>, E: Effort> Search for OldestSearch<'_, T, K, 
 
     #[inline(always)]
     fn run<L: Lanes>(&mut self, lanes: L) -> Option<Found> {
-        // Passed by value: the compiler would load references again for every block.
+        // By value: the compiler would load references again for every block.
         let OldestSearch { order, blocks, entries, pattern, which, ref mut effort, ref mut false_hits } =
             *self;
         let key = pattern.key();
         let mut at = 0;
         loop {
-            // Nearly all blocks have no hit. This separate loop frees the registers that verification needs.
+            // Nearly all blocks have no hit. A separate loop frees the registers that verification needs.
             let (number, mut hits) = loop {
                 let &number = order.get(at as usize)?;
                 let block = &blocks[number as usize];
@@ -71,8 +71,8 @@ impl<T: Copy, K, W: Pattern<T, K>, E: Effort> Search for OldestSearch<'_, T, K, 
 }
 
 impl<T: Copy, K> Blocks<T, K> {
-    /// Finds the oldest entry that matches. Compares the oldest entry of the queue before a kernel runs:
-    /// programs that receive in arrival order never need the kernel.
+    /// Compares the oldest entry before a kernel runs: programs that receive in arrival order never need the
+    /// kernel.
     #[inline]
     pub(crate) fn find<W: Pattern<T, K>, E: Effort>(
         &self,

@@ -70,7 +70,7 @@ fn play(kernel: Kernel, steps: u32, mut choose: impl FnMut(u32) -> u32) {
             queue.push(&(), wanted).unwrap();
             plain.push(wanted);
         } else if choose(10) == 0 && !plain.is_empty() {
-            // Removes an entry without a search, as a cancel does.
+            // As a cancel does.
             let at = choose(plain.len() as u32) as usize;
             let place = queue.iter().nth(at).expect("as many as there are").1;
             queue.remove(place);
@@ -112,7 +112,7 @@ fn long_lived_entries_move_to_new_blocks() {
     let mut queue = Numbers::default();
     for number in 0..if cfg!(miri) { 300 } else { 64 * 64 } {
         queue.push(&(), Number(number)).unwrap();
-        // The test removes 99 of 100 entries soon after the push.
+        // 99 of 100 entries are removed soon after the push.
         if number % 100 != 0 && number > 10 {
             let removed = Number(number - (number % 100).min(10) + 1);
             let (mut a, mut b) = ((), ());
@@ -144,12 +144,10 @@ fn freed_blocks_are_reused() {
     }
 }
 
-/// Block numbers by the addresses of the numbers.
 fn numbers(queue: &Numbers) -> HashMap<usize, u32> {
     queue.order().iter().map(|number| (ptr::from_ref(number).addr(), *number)).collect()
 }
 
-/// Number of elements of `order` that `call` changes.
 fn written(queue: &mut Numbers, call: impl FnOnce(&mut Numbers)) -> usize {
     let before = numbers(queue);
     call(queue);
@@ -168,7 +166,7 @@ fn searched_blocks_bound_moved_numbers() {
     let last = blocks * LANES as u32;
     let mut queue = Numbers::default();
     (0..=last).for_each(|number| queue.push(&(), Number(number)).unwrap());
-    // Removes all entries except the oldest, from the front.
+    // All entries except the oldest, from the front.
     for number in 1..last - LANES as u32 {
         let moved = written(&mut queue, |queue| take(queue, number));
         assert!(
@@ -176,7 +174,7 @@ fn searched_blocks_bound_moved_numbers() {
             "{moved} numbers moved when {number} went, which is in the first or second block"
         );
     }
-    // Removes all entries except the oldest and the newest, from the back.
+    // All entries except the oldest and the newest, from the back.
     let mut queue = Numbers::default();
     (0..=last).for_each(|number| queue.push(&(), Number(number)).unwrap());
     for number in (1..last).rev() {
@@ -200,7 +198,7 @@ fn new_blocks_bound_moved_numbers() {
             take(queue, number);
         });
     }
-    // Each block number is written once and moved once. All numbers move when `order` grows.
+    // Each number is written once and moved once. All move when `order` grows.
     assert!(
         moved <= (2 * created + blocks + 1) as usize,
         "{moved} numbers moved while {created} blocks were begun"
@@ -214,7 +212,6 @@ fn emptied_queue_is_reusable() {
     for round in 0..3 {
         let numbers = 1000 * round..1000 * round + 200;
         numbers.clone().for_each(|number| queue.push(&(), Number(number)).unwrap());
-        // Searches empty the oldest block, `remove` empties the other blocks.
         numbers.clone().take(70).for_each(|number| take(&mut queue, number));
         let places: Vec<SlotIndex> = queue.iter().map(|(_, place)| place).collect();
         places.into_iter().for_each(|place| queue.remove(place));

@@ -7,8 +7,7 @@ use crate::engine::Engine;
 use crate::footprint::Footprint;
 use crate::forward::forwarded;
 
-/// One engine behind one lock, as in MPI libraries. A call takes effect while the call holds the lock.
-/// Benchmarks compare other engines with `locked`.
+/// One engine behind one lock, as in MPI libraries. Benchmarks compare other engines with it.
 pub struct Locked(Mutex<Box<dyn Engine>>);
 
 impl Locked {
@@ -18,7 +17,7 @@ impl Locked {
     }
 
     fn call<A>(&self, call: impl FnOnce(&mut dyn Engine) -> A) -> A {
-        // After a panic the engine is as usable as a single-threaded engine after a panic.
+        // As usable as a single-threaded engine after a panic.
         call(&mut **self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

@@ -6,18 +6,16 @@
 //! ```
 //!
 //! *Correctness.* Entries of two contexts never match. In a spread context every receive has a source, so
-//! entries of two sources never match either. Entries that can match, or that have an order, are in the same
-//! shard. A call takes effect while the call holds the lock of this shard.
+//! entries of two sources never match. Entries that can match, or that have an order, are in the same shard.
+//! A call takes effect while it holds the shard's lock.
 //!
-//! *End of spreading.* A context stops being spread when the assertion is withdrawn, or when a message with
-//! unknown source arrives. The call that ends the spreading takes all locks and moves the entries of the
-//! context, in order, to a new engine at its home shard. The engine exists until the context is closed.
-//! Timestamps keep the order of queued messages; receives of different sources have no order. After a failed
-//! allocation the context is still spread.
+//! *End of spreading.* The assertion is withdrawn, or a message with unknown source arrives. This call takes
+//! all locks and moves the context's entries, in order, to a new engine at its home shard, which exists until
+//! the context is closed. Timestamps keep the order of messages; receives of different sources have no order.
+//! After a failed allocation the context is still spread.
 //!
 //! *Shard of a call.* A call reads the table of spread contexts and an epoch, takes the lock, and reads the
-//! epoch again. The table and the epoch change only under all locks. In the common case, threads write no
-//! shared cache line.
+//! epoch again. Both change only under all locks. In the common case, threads write no shared cache line.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -30,8 +28,7 @@ use crate::envelope::{ContextId, Envelope, Pair, Rank, Selector, Tag, Wild};
 use crate::footprint::Footprint;
 use crate::hints::{HintTable, Hints};
 
-/// Maximum number of spread contexts. If two context ids hash to the same slot, only the first context is
-/// spread.
+/// Spread contexts. Of two context ids with the same slot, only the first is spread.
 const SPREAD: usize = 256;
 
 /// Data of one lock, in separate cache lines.
@@ -68,7 +65,7 @@ impl ShardState {
 pub struct Sharded {
     shards: Vec<Shard>,
     name: String,
-    /// Slots of spread contexts: the context id + 1; 0 in a free slot.
+    /// The context id + 1; 0 in a free slot.
     spread: Vec<AtomicU64>,
     epoch: AtomicU64,
     stamp: AtomicU64,
@@ -77,10 +74,9 @@ pub struct Sharded {
 type AllLocks<'a> = Vec<MutexGuard<'a, ShardState>>;
 
 impl Sharded {
-    /// Creates one shard for each of the `engines`, all of which `name` describes.
+    /// Creates one shard per engine. `name` describes all engines.
     ///
     /// # Panics
-    ///
     /// If `engines` is empty.
     pub fn new(engines: Vec<Box<dyn Engine>>, name: &str) -> Self {
         assert!(!engines.is_empty(), "there is at least one shard");
@@ -118,17 +114,16 @@ impl Sharded {
     }
 
     fn lock(&self, at: usize) -> MutexGuard<'_, ShardState> {
-        // After a panic the engine is as usable as a single-threaded engine after a panic.
+        // As usable as a single-threaded engine after a panic.
         self.shards[at].0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes all locks, always in the same order.
+    /// Always in the same order.
     fn lock_all(&self) -> AllLocks<'_> {
         (0..self.shards.len()).map(|at| self.lock(at)).collect()
     }
 
-    /// Calls `act` with the locked shard of a context and source. The second argument of `act` is true if the
-    /// context is spread.
+    /// The second argument of `act` is true if the context is spread.
     fn with_shard<A>(
         &self,
         context: ContextId,
@@ -186,7 +181,7 @@ impl Sharded {
         }
         messages.sort_unstable_by_key(|&(stamp, _)| stamp);
         let before = all[self.home_shard(context)].hints.get(context);
-        // Sets the new assertions last, because queued entries may break them.
+        // New assertions last, because queued entries may break them.
         let before = Hints { no_unexpected: false, ..before };
         engine.set_hints(context, before)?;
         for &(_, message) in &messages {
@@ -232,8 +227,7 @@ impl Sharded {
     }
 }
 
-/// Maps a number to a slot. Numbers with a constant stride spread evenly; MPI libraries number contexts in
-/// steps of 1 or 16.
+/// Spreads numbers with a constant stride evenly: MPI libraries number contexts in steps of 1 or 16.
 fn hash_to_slot(number: u64, slots: usize) -> usize {
     // Fibonacci hashing (Knuth 6.4): multiples of the golden ratio are far apart.
     let mixed = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -290,8 +284,8 @@ impl Concurrent for Sharded {
             if self.is_spread(context) {
                 let hints = all[self.home_shard(context)].hints.get(context);
                 if hints.no_unexpected {
-                    // No posted receive matches the message. This check precedes `stop_spreading`, which may
-                    // fail to allocate.
+                    // No posted receive matches. This check precedes `stop_spreading`, which may fail to
+                    // allocate.
                     return Err(Refused::Hint);
                 }
                 self.stop_spreading(&mut all, context, hints)?;
@@ -331,7 +325,7 @@ impl Concurrent for Sharded {
     }
 
     fn readdress(&self, message: &Message, source: Rank) -> Result<Readdressed, Refused> {
-        // Messages with unknown source are never in a spread context.
+        // Such messages are never in a spread context.
         let context = message.envelope.context;
         self.with_shard(context, None, |shard, _| shard.engine(context).readdress(message, source))
     }
@@ -355,7 +349,7 @@ impl Concurrent for Sharded {
         }
         let before = all[home].hints.get(context);
         self.set_hints_everywhere(&mut all, context, before, hints)?;
-        // The separate engine of the context is empty now.
+        // The context's separate engine is empty now.
         all[home].separate.retain(|(of, _)| *of != context);
         self.set_spread(&mut all, context, true);
         Ok(())

@@ -1,8 +1,5 @@
 //! Common part of `rank_array` and `four_d`: each communicator has two queues per source, and a queue of
-//! any-source receives.
-//!
-//! The engines differ in the table of sources ([`Sources`]). The ages of a queue's entries are numbers of one
-//! sequence.
+//! any-source receives. The engines differ in the table of sources ([`Sources`]).
 
 use crate::communicators::Communicators;
 use crate::effort::Effort;
@@ -13,25 +10,24 @@ use crate::hints::{HintTable, Order};
 use crate::linked::{Aged, LinkedQueue, Slab, SlotIndex};
 use crate::maintenance::{self, Queues};
 
-/// Both queues of a source. The message queue uses links 0.
+/// The message queue uses links 0.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Peer {
     pub(super) posted: LinkedQueue,
     pub(super) unexpected: LinkedQueue,
 }
 
-/// Queued messages with `L` pairs of links. If a second pair of links exists, this pair links all messages of
-/// a communicator in arrival order.
+/// A second pair of links, if any, links all messages of a communicator in arrival order.
 pub(super) type Messages<const L: usize> = Slab<Aged<Message>, L>;
 
-/// Messages of a communicator in arrival order; the queue is empty if `L` is 1.
+/// Messages of a communicator in arrival order; empty if `L` is 1.
 pub(super) type Arrivals = LinkedQueue<1>;
 
 pub(super) trait Sources<const L: usize>: Send + 'static {
     type SourceTableParameters: Copy + Send + 'static;
 
     /// True: an arrival compares receives of its source and any-source receives in the order of ages. False:
-    /// an arrival searches the queue of its source, then the older any-source receives.
+    /// the queue of its source, then the older any-source receives.
     const IS_MERGED: bool;
 
     fn new(shape: Self::SourceTableParameters) -> Self;
@@ -210,7 +206,7 @@ impl<S: Sources<L>, E: Effort, const L: usize> Queues for BySource<S, E, L> {
     fn take_posted(&mut self, at: SlotIndex) {
         let selector = self.posted.get(at).value.selector;
         let communicator = self.communicators.find(selector.context());
-        // The queue of the source exists, so this call inserts no source.
+        // The queue of the source exists.
         if let Some(Ok(queue)) =
             communicator.map(|communicator| communicator.posted_queue(&selector, self.shape))
         {

@@ -22,8 +22,8 @@ pub(super) const SPEC: Spec = Spec {
     },
 };
 
-/// Removes an entry, usually the head of the queue, without moving other entries. Without the branch, an
-/// arriving message at depth 0 takes 248 or 282 instructions, depending on the inlining of `remove`.
+/// Removes an entry, usually the head, without moving others. Without the branch, an arrival at depth 0 takes
+/// 248 or 282 instructions, depending on the inlining of `remove`.
 #[inline]
 fn take<T>(queue: &mut VecDeque<T>, at: usize) -> Option<T> {
     if at == 0 { queue.pop_front() } else { queue.remove(at) }
@@ -197,7 +197,7 @@ impl<E: Effort> Engine for List<E> {
         let fixed_bytes = size_of::<Self>() as u64 + self.hints.bytes();
         let entries_bytes = (self.posted.capacity() * size_of::<Receive>()
             + self.unexpected.capacity() * size_of::<Message>()) as u64;
-        // A `VecDeque` never frees memory when entries are removed, so the current size is the peak.
+        // A `VecDeque` never frees memory on removal.
         Footprint { fixed_bytes, peers_bytes: 0, entries_bytes, peak_bytes: fixed_bytes + entries_bytes }
     }
 

@@ -1,10 +1,10 @@
 //! Engines by name.
 //!
 //! Each engine is a file or folder, with a `mod` line here and a `SPEC` in [`REGISTRY`]. Programs add engines
-//! of other crates with [`register`].
+//! of other crates with [`register`]. `docs/reference/engines/` has the costs and measurements of each
+//! engine.
 //!
-//! Engine names have the form `name:key=value,…` on the command line, in the C ABI and in environment
-//! variables.
+//! Names have the form `name:key=value,…` on the command line, in the C ABI and in environment variables.
 
 pub mod adaptive;
 pub mod bins;
@@ -46,15 +46,15 @@ pub static REGISTRY: &[Spec] = &[
 
 static OTHERS: OnceLock<&'static [Spec]> = OnceLock::new();
 
-/// Adds engines of other crates. Call `register` once, before any engine is created.
+/// Adds engines of other crates. Call once, before any engine is created.
 ///
 /// # Panics
-/// On the second call of `register`.
+/// On the second call.
 pub fn register(others: &'static [Spec]) {
     assert!(OTHERS.set(others).is_ok(), "other engines are made known once");
 }
 
-/// Descriptions of all engines: [`REGISTRY`] and the [added](register) engines.
+/// [`REGISTRY`] and the [added](register) engines.
 pub fn known_specs() -> impl Iterator<Item = &'static Spec> + Clone {
     REGISTRY.iter().chain(OTHERS.get().copied().unwrap_or_default())
 }
@@ -64,31 +64,31 @@ pub type Built = Result<Box<dyn Engine>, NameError>;
 
 /// Description of an engine.
 pub struct Spec {
-    /// Name of the engine.
+    /// The name.
     pub name: &'static str,
     /// Data structure and origin, in one line.
     pub summary: &'static str,
-    /// Parameters that may follow the colon in an engine name.
+    /// Parameters of the name.
     pub parameters: &'static [Parameter],
-    /// Arguments that select other algorithms. Tests use all variants.
+    /// Arguments that select other algorithms, for tests.
     pub variants: &'static [&'static str],
-    /// Arguments for a table so small that tests fill the table.
+    /// Arguments for a table so small that tests fill it.
     pub tight: &'static [&'static str],
-    /// Constructor; the flag enables counting of match attempts.
+    /// Constructor; the flag enables counting of attempts.
     pub build: fn(&Arguments<'_>, bool) -> Built,
 }
 
 /// A parameter of an engine.
 pub struct Parameter {
-    /// Key of the parameter, before `=`.
+    /// The text before `=`.
     pub key: &'static str,
-    /// Default value of the parameter.
+    /// The default.
     pub default: &'static str,
-    /// Meaning and unit of the parameter.
+    /// Meaning and unit.
     pub meaning: &'static str,
 }
 
-/// Parameter values in an engine name.
+/// Parameter values of a name.
 pub struct Arguments<'a> {
     spec: &'a Spec,
     given: Vec<(&'a str, &'a str)>,
@@ -136,7 +136,7 @@ impl<'a> Arguments<'a> {
         text.parse().map_err(|_| self.invalid(key, text))
     }
 
-    /// The value of a numeric parameter, checked against `bounds`.
+    /// A numeric value, checked against `bounds`.
     ///
     /// # Errors
     /// The value does not parse as `T`, or is outside `bounds`.
@@ -151,10 +151,9 @@ impl<'a> Arguments<'a> {
         Err(self.invalid(key, &number.to_string()))
     }
 
-    /// The value of a parameter that has one of `words` as value.
+    /// One of `words`.
     ///
     /// # Errors
-    ///
     /// The value is another word.
     pub fn word<T: Copy>(&self, key: &str, words: &[(&str, T)]) -> Result<T, NameError> {
         let given: String = self.get(key)?;
@@ -162,7 +161,7 @@ impl<'a> Arguments<'a> {
         found.map(|&(_, value)| value).ok_or_else(|| self.invalid(key, &given))
     }
 
-    /// True if the engine name has this parameter, even with the default value.
+    /// True if the name has this parameter, even with the default value.
     pub fn is_given(&self, key: &str) -> bool {
         self.given.iter().any(|&(of, _)| of == key)
     }
@@ -200,7 +199,7 @@ pub struct NameError {
 }
 
 impl NameError {
-    /// An error of the fact `what` and the hint `instead`.
+    /// The fact `what` and the hint `instead`.
     pub fn new(what: impl Into<String>, instead: impl Into<String>) -> Self {
         NameError { what: what.into(), instead: instead.into() }
     }
@@ -231,8 +230,8 @@ fn build(name: &str, is_counting: bool) -> Built {
     (spec.build)(&Arguments::parse(spec, arguments)?, is_counting)
 }
 
-/// Adds `process` and `processes` to an engine name if the engine has these parameters and the name does not.
-/// Invalid names remain unchanged.
+/// Adds `process` and `processes` to a name without these parameters, if the engine has them. Invalid names
+/// remain unchanged.
 pub fn at_process(name: &str, process: u64, processes: u64) -> String {
     let (bare, given) = name.split_once(':').unwrap_or((name, ""));
     let spec = known_specs().find(|spec| spec.name == bare);
@@ -254,11 +253,11 @@ pub fn at_process(name: &str, process: u64, processes: u64) -> String {
 pub struct Variant {
     /// Name with arguments.
     pub name: String,
-    /// True if the engine's table is so small that [`Refused::Full`](crate::Refused::Full) may occur.
+    /// The table is so small that [`Refused::Full`](crate::Refused::Full) may occur.
     pub is_tight: bool,
 }
 
-/// Every engine of [`REGISTRY`] with its default arguments and its variants, for tests.
+/// Every engine of [`REGISTRY`] with default arguments and with its variants, for tests.
 pub fn variants() -> impl Iterator<Item = Variant> {
     let with = |spec: &Spec, arguments: &str| format!("{}:{arguments}", spec.name);
     REGISTRY.iter().flat_map(move |spec| {
@@ -278,7 +277,7 @@ pub fn create(name: &str) -> Built {
     build(name, false)
 }
 
-/// Like [`create`], with counters of the entries examined ([`Engine::attempts`]).
+/// As [`create`], with counters of attempts ([`Engine::attempts`]).
 ///
 /// # Errors
 /// The errors of [`create`].

@@ -1,15 +1,14 @@
 //! `rank_array`: each communicator has an array with two queues per source, and a queue of any-source
 //! receives.
 //!
-//! As in Open MPI's ob1 (partner paper §2; the fuzzy paper, §VI-B, gives its memory). Costs and measurements:
-//! `docs/engines/rank_array.md`.
+//! As in Open MPI's ob1 (partner paper §2; the fuzzy paper, §VI-B, gives its memory).
 //!
 //! * A message compares receives of its source and any-source receives in the order of ages (ob1's sequence
-//!   numbers). The message takes the first match.
+//!   numbers), and takes the first match.
 //! * A receive with a source searches the unexpected queue of that source.
 //! * An any-source receive searches the unexpected queues of all sources. With `order=total` the receive
 //!   takes the oldest message. With `order=per_source` the receive takes the first match of the lowest rank,
-//!   which MPI permits. ob1 continues after the rank that ob1 served last. This engine always starts at rank
+//!   which MPI permits. ob1 continues after the rank that it served last. This engine always starts at rank
 //!   0, so that a probe predicts the next receive.
 //!
 //! Sources below `dense` index an array, which grows to the highest source seen. Other sources (libfabric
@@ -63,7 +62,7 @@ pub(super) const BYTES_PER_PROCESS: u64 = size_of::<Peer>() as u64;
 #[derive(Clone, Copy)]
 pub(super) struct SourceTableParameters {
     pub(super) order: Order,
-    /// Sources below this number index an array.
+    /// Lower sources index an array.
     pub(super) dense: u64,
 }
 

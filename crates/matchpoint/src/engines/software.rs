@@ -5,8 +5,8 @@
 //!
 //! * When the table is full, a post moves all entries, in order, to an unbounded engine, [`NAME`]. After a
 //!   failed allocation, the engine is unchanged and the receive is refused.
-//! * When both queues are empty, the engine uses its fixed tables again. So entries move at most once, and
-//!   the return cannot fail.
+//! * When both queues are empty, the engine uses its tables again. So entries move at most once, and the
+//!   return cannot fail.
 //! * Assertions are set in both engines, first in the idle engine, which has no entries that could break an
 //!   assertion. Both engines keep their memory.
 
@@ -30,7 +30,7 @@ pub(super) const FULL: Parameter = Parameter {
 pub(super) trait Tables: Engine {
     fn hints_on(&self, context: ContextId) -> Hints;
 
-    /// Removes all entries; keeps assertions and memory.
+    /// Keeps assertions and memory.
     fn clear(&mut self);
 }
 
@@ -46,11 +46,11 @@ struct WithFallback<E> {
     tables: E,
     /// The software engine, created together with the tables because memory may be exhausted later.
     software: Box<dyn Engine>,
-    /// True if all entries are in `software`; false if all entries are in `tables`.
+    /// All entries are in `software`, else in `tables`.
     has_fallen_back: bool,
     fallbacks: u64,
     moved_entries: u64,
-    /// Comparisons during migrations. Reported attempts exclude these comparisons.
+    /// Comparisons during migrations, which reported attempts exclude.
     migration_attempts: Attempts,
     peaks: Peaks,
 }
@@ -58,8 +58,7 @@ struct WithFallback<E> {
 #[derive(Clone, Copy, Default)]
 struct Peaks {
     both: u64,
-    /// Peak memory of the tables at the last update of `both`. The next field is the peak memory of
-    /// `software`.
+    /// Peak memory of the tables at the last update of `both`. The next field is the peak of `software`.
     tables: u64,
     software: u64,
 }
@@ -137,9 +136,8 @@ impl<E: Tables> WithFallback<E> {
         (size_of::<Self>() - size_of::<E>()) as u64
     }
 
-    /// Peak of the sum of both engines' memory. Only one engine is in use, and only [`Engine::close`] and
-    /// [`Engine::set_hints`] change the size of the idle engine. A peak since the last update therefore
-    /// coincided with the current size of the idle engine.
+    /// Peak of the sum of both engines' memory. Only [`Engine::close`] and [`Engine::set_hints`] change the
+    /// size of the idle engine, so a peak since the last update coincided with its current size.
     fn peaks(&self) -> Peaks {
         let (tables, software) = (self.tables.footprint(), self.software.footprint());
         let reached = |engine: Footprint, before: u64, other: Footprint| {
@@ -175,7 +173,7 @@ impl<E: Tables> Engine for WithFallback<E> {
         idle.set_hints(context, hints)?;
         let set = in_use.set_hints(context, hints);
         if set.is_err() {
-            // This call needs no memory: the table of hints already has the context.
+            // Needs no memory: the table of hints has the context.
             idle.set_hints(context, before)?;
         }
         set

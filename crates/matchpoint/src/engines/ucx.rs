@@ -1,16 +1,16 @@
 //! `ucx`: hash buckets over the 64-bit tag, as in UCX (`ucp_tag_match.inl`, `tag_match.c`).
 //!
-//! * UCX has no source. The MPI library puts context, source and tag into the 64 bits, in a library-specific
-//!   order (`tags`).
+//! * UCX has no source. The MPI library puts context, source and tag into the 64 bits, in its own order
+//!   (`tags`).
 //! * A receive without a wildcard has a full mask and is in the bucket of its tag. All other receives are in
 //!   one list.
 //! * An arrival compares its bucket and the list in the order of sequence numbers, and takes the first match.
 //! * A message is in the bucket of its tag and in the list of all messages. A receive with a full mask
-//!   searches the bucket; other receives search the list of all messages.
+//!   searches the bucket, others the list.
 //!
-//! The bucket is the exclusive or of both halves of the 64 bits, each modulo 1021. Structure and costs are
-//! those of [`bins`](super::bins), except for the hash and the order of comparison.
-//! [`Selector::exact`](crate::Selector::exact) represents the full mask.
+//! The bucket is the exclusive or of both halves of the 64 bits, each modulo 1021. Otherwise structure and
+//! costs are those of [`bins`](super::bins). [`Selector::exact`](crate::Selector::exact) represents the full
+//! mask.
 
 use super::bins::{Bins, Scheme};
 use super::{Arguments, Built, Parameter, Spec};
@@ -46,16 +46,14 @@ fn build(arguments: &Arguments<'_>, is_counting: bool) -> Built {
 
 #[derive(Clone, Copy)]
 enum Tags {
-    /// The 64 bits, highest first: 24 bits of tag, 20 bits of source, 20 bits of context
-    /// (`pml_ucx_request.h`).
+    /// The 64 bits, highest first: 24 bits of tag, 20 of source, 20 of context (`pml_ucx_request.h`).
     OpenMpi,
-    /// The 64 bits, highest first: 16 bits of context, 16 bits of source, 32 bits of tag (`ucx_types.h`).
+    /// The 64 bits, highest first: 16 bits of context, 16 of source, 32 of tag (`ucx_types.h`).
     Mpich,
 }
 
 impl Tags {
-    /// Joins the fields of an envelope. Fields wider than the library's fields overlap, which affects the
-    /// bucket but no match.
+    /// Fields wider than the library's overlap, which affects the bucket but no match.
     #[inline]
     fn join(self, envelope: &Envelope) -> u64 {
         let (context, source, tag) = (u64::from(envelope.context.0), envelope.source.0, envelope.tag.0);

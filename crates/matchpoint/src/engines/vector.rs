@@ -2,11 +2,11 @@
 //!
 //! A block has 64 sources and 64 tags of 32 bits. In the posted queue, each source and tag also has a mask,
 //! as in Open MPI's `vectors`. An arrival reads masks only in blocks with wildcards. A receive with a
-//! wildcard searches messages under its masks. Costs and measurements: `docs/engines/vector.md`.
+//! wildcard searches messages under its masks.
 //!
-//! Differences from the paper: tags have 64 bits, and the upper half of a tag is folded into the lower half
-//! by exclusive or; hits are verified. One queue serves all communicators (see [`fuzzy`](super::fuzzy)), and
-//! the context is folded into the source. `blocks.rs` describes removals.
+//! Differences from the paper: the upper half of a 64-bit tag is folded into the lower by exclusive or, and
+//! hits are verified. One queue serves all communicators (see [`fuzzy`](super::fuzzy)), and the context is
+//! folded into the source. `blocks.rs` describes removals.
 
 use super::{Arguments, Built, NameError, Parameter, Spec};
 use crate::blocks::Keys;
@@ -46,7 +46,7 @@ fn build(arguments: &Arguments<'_>, is_counting: bool) -> Built {
     })
 }
 
-/// Hashes a context to 32 bits. The hash of 0 is 0, so that keys of the first context equal the paper's keys.
+/// The hash of 0 is 0, so that keys of the first context equal the paper's.
 pub(super) fn hash_context(context: crate::ContextId) -> u32 {
     context.0.wrapping_mul(0x9E37_79B1)
 }
@@ -74,7 +74,7 @@ impl MaskedPair {
             Wild::Masked(mask) => (mask.value.0, mask.ignore),
             Wild::Any => (0, u64::MAX),
         };
-        // A bit of the folded tag is compared if both tag halves compare this bit.
+        // A bit of the folded tag is compared if both halves compare it.
         let tag_mask = !(ignore as u32 | (ignore >> 32) as u32);
         MaskedPair { source, source_mask, tag: fold_halves(value) & tag_mask, tag_mask }
     }
@@ -90,7 +90,7 @@ pub(crate) struct PairScheme;
 pub(crate) struct Receives {
     sources: [u32; LANES],
     tags: [u32; LANES],
-    /// Bits of the receives with a wildcard. Bits of free slots are undefined.
+    /// Bits of free slots are undefined.
     wildcards: u64,
     source_masks: [u32; LANES],
     tag_masks: [u32; LANES],

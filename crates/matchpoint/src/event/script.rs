@@ -46,7 +46,7 @@ pub fn parse(text: &str) -> Result<Vec<Event>, ScriptError> {
     Ok(events)
 }
 
-/// Prints events as a script. Long sequences of events with consecutive ids are printed as one line.
+/// Long sequences of events with consecutive ids become one line.
 pub fn print(events: &[Event]) -> String {
     let mut text = String::new();
     let mut rest = events;
@@ -65,10 +65,10 @@ pub fn print(events: &[Event]) -> String {
     text
 }
 
-/// Minimum number of events that are printed as one range line.
+/// Minimum events of a range line.
 const RUN_MIN: usize = 8;
 
-/// Maximum number of events in a line, so that short scripts do not fill the memory.
+/// Maximum events of a line, so that short scripts do not fill the memory.
 const RUN_MAX: u64 = 1 << 22;
 
 /// Id of the receive or message in an event that may be part of a range.
@@ -124,7 +124,7 @@ fn parse_event_range(
     Ok(())
 }
 
-/// An invalid line: number, text found and text expected.
+/// Line number, text found and text expected.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ScriptError {
     line: usize,

@@ -6,7 +6,7 @@ use super::{LinkedQueue, NIL, Slab, SlotIndex};
 /// [unlink](LinkedQueue::unlink_front) these entries before any other operation.
 #[derive(Clone, Copy)]
 pub(crate) struct FrontRemoval {
-    /// Tail of the queue; [`NIL`] if no entry was removed from this queue.
+    /// [`NIL`] if no entry was removed from this queue.
     tail: SlotIndex,
 }
 

@@ -1,7 +1,7 @@
-//! A slab shared by several threads. Each thread removes entries from different queues.
+//! A slab shared by several threads, which remove entries from different queues.
 //!
-//! An entry is in one queue of the same links, and only the thread of this queue changes the links of the
-//! entry. Therefore threads with different queues need neither locks nor atomic operations.
+//! Only the thread of a queue changes the links of its entries, so threads need neither locks nor atomic
+//! operations.
 
 #![allow(unsafe_code)]
 
@@ -15,11 +15,11 @@ pub(crate) struct SharedSlab<'a, T> {
     borrow: PhantomData<&'a mut T>,
 }
 
-// SAFETY: only values of `T` are reachable, and `T` is `Send`. The callers of `take_first` guarantee that no
-// two threads use the same queue.
+// SAFETY: only values of `T: Send` are reachable. The callers of `take_first` guarantee that no two threads
+// use the same queue.
 unsafe impl<T: Send> Sync for SharedSlab<'_, T> {}
 
-/// Slots of the entries that one thread removed, linked as free slots.
+/// Slots that one thread removed, linked as free slots.
 #[derive(Clone, Copy)]
 pub(crate) struct RemovedEntries {
     first: SlotIndex,
@@ -72,7 +72,7 @@ impl<T: Copy> SharedSlab<'_, T> {
         let head = unsafe { &mut *self.queues.cast::<LinkedQueue>().wrapping_add(queue) };
         let mut at = head.head;
         while at != NIL {
-            // SAFETY: `at` is an entry of this queue, which only this thread uses.
+            // SAFETY: an entry of this queue, which only this thread uses.
             let slot = unsafe { &mut *self.slot(at) };
             taken.examined += 1;
             let next = slot.links[0].next;
@@ -84,7 +84,7 @@ impl<T: Copy> SharedSlab<'_, T> {
                 }
                 taken.first = at;
                 taken.count += 1;
-                // SAFETY: `prev` and `next` are the neighbours of the entry, in the same queue.
+                // SAFETY: the neighbours of the entry in this queue.
                 unsafe { self.close_gap(head, at, prev, next) };
                 taken.emptied += u32::from(head.head == NIL);
                 return Some(found);
@@ -94,7 +94,7 @@ impl<T: Copy> SharedSlab<'_, T> {
         None
     }
 
-    /// Links the neighbours of the entry `at`, as [`LinkedQueue::unlink`] does.
+    /// As [`LinkedQueue::unlink`].
     ///
     /// # Safety
     /// Only this thread uses the queue.
@@ -103,26 +103,26 @@ impl<T: Copy> SharedSlab<'_, T> {
         if queue.head == at {
             queue.head = next;
         } else {
-            // SAFETY: `prev` is the previous entry of the queue, and only this thread uses the queue.
+            // SAFETY: the previous entry of the queue, which only this thread uses.
             unsafe { (*self.slot(prev)).links[0].next = next };
         }
         let neighbour = if next == NIL { queue.head } else { next };
         if neighbour != NIL {
-            // SAFETY: `neighbour` is the next entry or the head, and only this thread uses the queue.
+            // SAFETY: the next entry or the head of the queue, which only this thread uses.
             unsafe { (*self.slot(neighbour)).links[0].prev = prev };
         }
     }
 
-    /// Loads the first entry into the cache before its removal: loads of many queues overlap.
+    /// Loads the first entry into the cache: loads of many queues overlap.
     ///
     /// # Safety
     /// No other thread is in a call with the same `queue`.
     #[inline]
     pub(crate) unsafe fn prefetch_head(&self, queue: usize) -> u64 {
         assert!(queue < self.queues.len(), "a chain that was lent");
-        // SAFETY: `queue` is in bounds, and the caller guarantees that only this thread uses the queue.
+        // SAFETY: in bounds; the caller guarantees that only this thread uses the queue.
         let head = unsafe { (*self.queues.cast::<LinkedQueue>().wrapping_add(queue)).head };
-        // SAFETY: `head` is an entry of this queue, which only this thread uses.
+        // SAFETY: an entry of this queue, which only this thread uses.
         if head == NIL { 0 } else { unsafe { (*self.slot(head)).value.age } }
     }
 }

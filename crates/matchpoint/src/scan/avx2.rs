@@ -8,11 +8,11 @@ use std::arch::x86_64::*;
 
 use super::{InstructionSet, Kernel, LANES, Lanes, Search};
 
-/// Only [`run`] creates a value, so a value implies AVX2.
+/// Only [`run`] creates a value, which implies AVX2.
 #[derive(Clone, Copy)]
 pub(super) struct Avx2(());
 
-/// True if the processor has all features of [`compiled`].
+/// All features of [`compiled`].
 pub(super) fn is_available() -> bool {
     is_x86_feature_detected!("avx2")
         && is_x86_feature_detected!("bmi1")
@@ -42,7 +42,7 @@ fn load<K: Copy>(_: Avx2, keys: &[K; LANES], vector: usize) -> __m256i {
     unsafe { _mm256_loadu_si256(keys.as_ptr().cast::<u8>().add(vector * 32).cast()) }
 }
 
-/// Packs two vectors of 16-bit masks to the bits of 32 lanes.
+/// Two vectors of 16-bit masks to the bits of 32 lanes.
 #[inline(always)]
 fn halfwords(_: Avx2, low: __m256i, high: __m256i) -> u64 {
     // SAFETY: an `Avx2` value implies the instructions.
@@ -53,7 +53,7 @@ fn halfwords(_: Avx2, low: __m256i, high: __m256i) -> u64 {
     }
 }
 
-/// Packs a vector of 32-bit masks to the bits of eight lanes, shifted to their position.
+/// 32-bit masks to the bits of eight lanes, at their position.
 #[inline(always)]
 fn words(_: Avx2, equal: __m256i, vector: usize) -> u64 {
     // SAFETY: an `Avx2` value implies the instruction.
@@ -61,8 +61,7 @@ fn words(_: Avx2, equal: __m256i, vector: usize) -> u64 {
     u64::from(lanes as u8) << (8 * vector)
 }
 
-/// Bits of 64 words from eight vectors, compared by `$equal`. This is a macro because the compiler may
-/// compile a closure without the target feature.
+/// A macro, because the compiler may compile a closure without the target feature.
 macro_rules! of_words {
     ($lanes:ident, $vector:ident, $equal:expr) => {{
         let mut bits = 0;
@@ -78,7 +77,7 @@ macro_rules! of_words {
 impl Lanes for Avx2 {
     #[inline(always)]
     fn equal_8(self, keys: &[u8; LANES], key: u8) -> u64 {
-        // SAFETY: a value of the type `Avx2` implies the instructions.
+        // SAFETY: an `Avx2` value implies the instructions.
         unsafe {
             let key = _mm256_set1_epi8(key as i8);
             let low = _mm256_movemask_epi8(_mm256_cmpeq_epi8(load(self, keys, 0), key));
@@ -89,7 +88,7 @@ impl Lanes for Avx2 {
 
     #[inline(always)]
     fn equal_16(self, keys: &[u16; LANES], key: u16) -> u64 {
-        // SAFETY: a value of the type `Avx2` implies the instructions.
+        // SAFETY: an `Avx2` value implies the instructions.
         unsafe {
             let key = _mm256_set1_epi16(key as i16);
             let a = _mm256_cmpeq_epi16(load(self, keys, 0), key);

@@ -10,11 +10,11 @@ use std::arch::x86_64::*;
 
 use super::{InstructionSet, Kernel, LANES, Lanes, Search};
 
-/// Only [`run`] creates a value, so a value implies AVX-512BW.
+/// Only [`run`] creates a value, which implies AVX-512BW.
 #[derive(Clone, Copy)]
 pub(super) struct Avx512(());
 
-/// True if the processor has all features of [`compiled`].
+/// All features of [`compiled`].
 pub(super) fn is_available() -> bool {
     is_x86_feature_detected!("avx512bw")
         && is_x86_feature_detected!("bmi1")
@@ -49,8 +49,7 @@ fn words([a, b, c, d]: [u16; 4]) -> u64 {
     u64::from(a) | u64::from(b) << 16 | u64::from(c) << 32 | u64::from(d) << 48
 }
 
-/// Bits of 64 words from four vectors, compared by `$equal`. This is a macro because the compiler may compile
-/// a closure without the target feature; such calls cost 10 ns per block.
+/// A macro, because the compiler may compile a closure without the target feature: 10 ns per block.
 macro_rules! of_words {
     ($vector:ident, $equal:expr) => {{
         let mut equal = [0; 4];
@@ -65,13 +64,13 @@ macro_rules! of_words {
 impl Lanes for Avx512 {
     #[inline(always)]
     fn equal_8(self, keys: &[u8; LANES], key: u8) -> u64 {
-        // SAFETY: a value of the type `Avx512` implies the instructions.
+        // SAFETY: an `Avx512` value implies the instructions.
         unsafe { _mm512_cmpeq_epi8_mask(load(self, keys, 0), _mm512_set1_epi8(key as i8)) }
     }
 
     #[inline(always)]
     fn equal_16(self, keys: &[u16; LANES], key: u16) -> u64 {
-        // SAFETY: a value of the type `Avx512` implies the instructions.
+        // SAFETY: an `Avx512` value implies the instructions.
         unsafe {
             let key = _mm512_set1_epi16(key as i16);
             let low = _mm512_cmpeq_epi16_mask(load(self, keys, 0), key);

@@ -8,7 +8,6 @@
 //!
 //! A search is generic over [`Lanes`]: five comparisons of a key with the [64](LANES) keys of a block, with a
 //! 64-bit result. A value of a kernel type implies its instructions, so calls are safe.
-//!
 //! [`MATCHPOINT_ISA`](ENVIRONMENT) selects an instruction set.
 
 #[cfg(target_arch = "x86_64")]
@@ -25,20 +24,20 @@ mod tests;
 
 use std::fmt::{self, Display};
 
-/// Number of keys in a block, equal to the bytes that one AVX-512BW instruction compares.
+/// Keys of a block: the bytes that one AVX-512BW instruction compares.
 pub(crate) const LANES: usize = 64;
 
-/// Environment variable that selects an instruction set by its [name](InstructionSet::name).
+/// Selects an instruction set by its [name](InstructionSet::name).
 pub const ENVIRONMENT: &str = "MATCHPOINT_ISA";
 
 /// Instruction sets of the kernels, fastest first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InstructionSet {
-    /// AVX-512BW of x86-64: 64 bytes per comparison, with a bit mask as result.
+    /// 64 bytes per comparison, with a bit mask as result.
     Avx512,
-    /// AVX2 of x86-64: 32 bytes per comparison.
+    /// 32 bytes per comparison.
     Avx2,
-    /// SSE2, part of x86-64: 16 bytes per comparison.
+    /// Part of x86-64: 16 bytes per comparison.
     Sse2,
     /// Advanced SIMD, part of 64-bit Arm: 16 bytes per comparison.
     Neon,
@@ -47,7 +46,7 @@ pub enum InstructionSet {
 }
 
 impl InstructionSet {
-    /// All instruction sets, fastest first.
+    /// Fastest first.
     pub const ALL: [InstructionSet; 5] = [
         InstructionSet::Avx512,
         InstructionSet::Avx2,
@@ -67,7 +66,7 @@ impl InstructionSet {
         }
     }
 
-    /// True if the processor has the instructions, and if this build has a kernel for the instruction set.
+    /// True if the processor has the instructions, and this build a kernel.
     pub fn is_available(self) -> bool {
         match self {
             #[cfg(all(target_arch = "x86_64", has_avx512_intrinsics))]
@@ -82,7 +81,7 @@ impl InstructionSet {
         }
     }
 
-    /// Available instruction sets, fastest first.
+    /// Fastest first.
     pub fn available() -> impl Iterator<Item = InstructionSet> {
         InstructionSet::ALL.into_iter().filter(|set| set.is_available())
     }
@@ -103,7 +102,7 @@ impl std::error::Error for Unavailable {}
 
 /// Comparisons with all keys of a block: bit *n* of the result is for lane *n*.
 ///
-/// Every method is `inline(always)`, so that the method is compiled for the instruction set.
+/// Every method is `inline(always)`, and so compiled for the instruction set.
 pub(crate) trait Lanes: Copy {
     fn equal_8(self, keys: &[u8; LANES], key: u8) -> u64;
     fn equal_16(self, keys: &[u16; LANES], key: u16) -> u64;
@@ -116,7 +115,7 @@ pub(crate) trait Lanes: Copy {
 
 pub(crate) trait Search {
     type Found;
-    /// Runs the search. All implementations, and all functions called with `lanes`, are `inline(always)`.
+    /// All implementations, and all functions called with `lanes`, are `inline(always)`.
     fn run<L: Lanes>(&mut self, lanes: L) -> Self::Found;
 }
 
@@ -129,7 +128,7 @@ impl Kernel {
         set.is_available().then_some(Kernel(set))
     }
 
-    /// The kernel called `name`. `auto` selects the kernel that [`ENVIRONMENT`] names, or the fastest kernel.
+    /// `auto` selects the kernel that [`ENVIRONMENT`] names, or the fastest.
     ///
     /// # Errors
     /// The instruction set is unknown or unavailable.
@@ -147,7 +146,7 @@ impl Kernel {
         InstructionSet::available().next().map_or(Kernel(InstructionSet::Scalar), Kernel)
     }
 
-    /// The kernel that [`ENVIRONMENT`] names, if available, else the fastest kernel.
+    /// The kernel that [`ENVIRONMENT`] names, if available, else the fastest.
     pub(crate) fn fastest() -> Self {
         Kernel::named("auto").unwrap_or_else(|_| Kernel::fastest_here())
     }
@@ -165,8 +164,8 @@ impl Kernel {
         self.0
     }
 
-    /// Runs a search with this kernel. Dispatch costs one predictable branch. `search` is a reference: a copy
-    /// of `search` would load other widths than were stored, which cost 10 ns.
+    /// Dispatch costs one predictable branch. `search` is a reference: a copy would load other widths than
+    /// were stored, which cost 10 ns.
     #[inline(always)]
     pub(crate) fn run<S: Search>(self, search: &mut S) -> S::Found {
         match self.0 {

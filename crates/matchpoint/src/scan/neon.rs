@@ -1,6 +1,6 @@
-//! NEON (Advanced SIMD): a comparison yields a mask per lane. NEON has no instruction for one bit per lane.
-//! Therefore masks are narrowed to bytes, each byte keeps the bit of its lane, and pairwise additions gather
-//! eight bytes into one.
+//! NEON (Advanced SIMD): a comparison yields a mask per lane. Without an instruction for one bit per lane,
+//! masks are narrowed to bytes, each byte keeps the bit of its lane, and pairwise additions gather eight
+//! bytes into one.
 #![allow(unsafe_code, reason = "intrinsics")]
 
 use std::arch::aarch64::*;
@@ -15,10 +15,10 @@ pub(super) fn run<S: Search>(search: &mut S) -> S::Found {
     search.run(Neon)
 }
 
-/// Bit *n* in byte *n*, for each half of eight bytes.
+/// Bit *n* in byte *n*, for each half.
 const PLACES: [u8; 16] = [1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128];
 
-/// Packs four vectors of 8-bit masks to the bits of 64 lanes.
+/// Four vectors of 8-bit masks to the bits of 64 lanes.
 #[inline(always)]
 fn bytes(of: impl Fn(usize) -> uint8x16_t) -> u64 {
     // SAFETY: Rust's 64-bit Arm targets have NEON; the load reads a 16-byte array.
@@ -30,7 +30,7 @@ fn bytes(of: impl Fn(usize) -> uint8x16_t) -> u64 {
     }
 }
 
-/// Packs eight vectors of 16-bit masks to the bits of 64 lanes.
+/// Eight vectors of 16-bit masks to the bits of 64 lanes.
 #[inline(always)]
 fn halfwords(of: impl Fn(usize) -> uint16x8_t) -> u64 {
     #[allow(unused_unsafe, reason = "needed before Rust 1.87")]
@@ -38,7 +38,7 @@ fn halfwords(of: impl Fn(usize) -> uint16x8_t) -> u64 {
     bytes(|vector| unsafe { vcombine_u8(vmovn_u16(of(2 * vector)), vmovn_u16(of(2 * vector + 1))) })
 }
 
-/// Packs sixteen vectors of 32-bit masks to the bits of 64 lanes.
+/// Sixteen vectors of 32-bit masks to the bits of 64 lanes.
 #[inline(always)]
 fn words(of: impl Fn(usize) -> uint32x4_t) -> u64 {
     #[allow(unused_unsafe, reason = "needed before Rust 1.87")]

@@ -1,4 +1,4 @@
-//! Portable kernel, which compares one lane at a time. Tests compare the other kernels with this kernel.
+//! Portable kernel, one lane at a time, with which tests compare the others.
 
 use super::{LANES, Lanes, Search};
 
@@ -10,7 +10,7 @@ pub(super) fn run<S: Search>(search: &mut S) -> S::Found {
     search.run(Scalar)
 }
 
-/// Compares eight lanes at a time: one dependency chain through all 64 lanes took three times as long.
+/// Eight lanes at a time: one dependency chain through all 64 took three times as long.
 #[inline(always)]
 fn lanes<K>(keys: &[K; LANES], equal: impl Fn(usize, &K) -> bool) -> u64 {
     (0..LANES).step_by(8).fold(0, |bits, first| {

@@ -1,4 +1,4 @@
-//! Compares the results of every available kernel with simple loops.
+//! Every available kernel, compared with simple loops.
 
 use super::*;
 
@@ -11,8 +11,7 @@ impl Noise {
     }
 }
 
-/// Results of the five comparisons: bytes, halfwords, words, words under one mask, words under a mask for
-/// each lane.
+/// Bytes, halfwords, words, words under one mask, words under a mask for each lane.
 type Answers = [u64; 5];
 
 struct Compare<'a> {
@@ -57,7 +56,7 @@ fn at<K, const N: usize>(values: &[K; N], offset: usize) -> &[K; LANES] {
     values[offset..].first_chunk().expect("64 more than the largest offset")
 }
 
-/// The available kernels. Panics if the kernel that [`ENVIRONMENT`] names is unavailable.
+/// Panics if the kernel that [`ENVIRONMENT`] names is unavailable.
 fn kernels() -> Vec<Kernel> {
     Kernel::named("auto").unwrap_or_else(|error| panic!("{error}"));
     InstructionSet::available().filter_map(Kernel::of).collect()

@@ -1,12 +1,11 @@
 //! `Counted`: a wrapper of an engine that counts queue lengths and match attempts as MPI_T does.
 //!
-//! MPICH's `posted_recvq_length` and `unexpected_recvq_length` are sampled before each search. MPICH's
-//! `posted_recvq_match_attempts` and `unexpected_recvq_match_attempts` are the entries examined. The wrapper
-//! separates attempts of search hits (hit depth) and of search misses (miss depth).
+//! Lengths (MPICH's `posted_recvq_length`, `unexpected_recvq_length`) are sampled before each search.
+//! Attempts (`posted_recvq_match_attempts`, `unexpected_recvq_match_attempts`) are the entries examined,
+//! separate for search hits (hit depth) and search misses (miss depth). All depths are 0 unless
+//! [`engines::create_counting`](crate::engines::create_counting) created the engine.
 //!
-//! [`Engine::attempts`] provides the depths: all depths are 0 unless
-//! [`engines::create_counting`](crate::engines::create_counting) created the engine. The wrapper costs two
-//! calls per search, and about half a kilobyte for [`Counts`].
+//! The wrapper costs two calls per search, and about half a kilobyte for [`Counts`].
 
 use crate::effort::Attempts;
 use crate::engine::{Engine, MsgId, RecvId, Refused};
@@ -14,26 +13,25 @@ use crate::envelope::{Pair, Selector, Tag};
 use crate::footprint::Footprint;
 use crate::forward::forwarded;
 
-/// Histogram of entries examined per search, in powers of two. Element 0 counts searches that examined no
-/// entry, element `b` counts searches that examined 2^(b−1) to 2^b − 1 entries. The last element includes all
-/// longer searches. Counts saturate at `u32::MAX`.
+/// Searches by entries examined, in powers of two. Element 0 counts searches that examined no entry, element
+/// `b` those of 2^(b−1) to 2^b − 1 entries, the last element all longer ones. Counts saturate at `u32::MAX`.
 pub type Depths = [u32; 20];
 
 /// Counts of one queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct QueueCounts {
-    /// Maximum queue length at search, in entries.
+    /// Maximum queue length at search.
     pub length_max: u64,
-    /// Sum of the queue lengths at search, in entries.
+    /// Sum of the queue lengths at search.
     pub length_sum: u64,
-    /// Searches: arrivals search the posted queue, posts the unexpected queue. A search refused for lack of
-    /// memory counts; a receive that breaks an assertion does not count.
+    /// Arrivals search the posted queue, posts the unexpected queue. A search refused for lack of memory
+    /// counts; a receive that breaks an assertion does not.
     pub searches: u64,
-    /// Number of searches that found a match (search hits).
+    /// Search hits.
     pub hits: u64,
-    /// Sum of the entries examined by search hits.
+    /// Entries examined by search hits.
     pub attempts_hit: u64,
-    /// Sum of the entries examined by search misses.
+    /// Entries examined by search misses.
     pub attempts_miss: u64,
     /// Entries examined per search hit.
     pub depth_hit: Depths,
@@ -41,15 +39,14 @@ pub struct QueueCounts {
     pub depth_miss: Depths,
 }
 
-/// Counts of probes and matched probes. Probes are counted separately, because a polling program makes very
-/// many probes.
+/// Probes and matched probes, counted separately, because a polling program makes very many.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ProbeCounts {
-    /// Number of probes and matched probes.
+    /// Probes and matched probes.
     pub probes: u64,
-    /// Number of probes that found a message.
+    /// Probes that found a message.
     pub hits: u64,
-    /// Entries of the unexpected queue examined.
+    /// Entries examined.
     pub attempts: u64,
 }
 
@@ -64,7 +61,7 @@ pub struct Counts {
     pub probes: ProbeCounts,
 }
 
-/// A wrapper that counts queue lengths and attempts of an engine.
+/// Counts queue lengths and attempts of an engine.
 pub struct Counted {
     engine: Box<dyn Engine>,
     counts: Counts,

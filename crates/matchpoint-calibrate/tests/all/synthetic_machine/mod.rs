@@ -1,6 +1,6 @@
 //! A synthetic machine with known parameters, and its measurements.
 
-// Each test uses a part of this module.
+// Each test uses a part.
 use matchpoint_calibrate::plan::{Measurement, Part, PostOrder, Settings, rounds};
 use matchpoint_calibrate::ranks::{RankPlace, Ranks};
 use matchpoint_calibrate::raw::{FORMAT, Head, Measured, Raw, SentAtOnce, VERSION, Writer};
@@ -9,7 +9,7 @@ use matchpoint_model::Locality;
 /// Batches per round.
 pub const BATCHES: u32 = 32;
 
-/// α, R_b and the largest size of a protocol.
+/// α, R_b and the largest size.
 pub type Protocol = (f64, f64, u32);
 
 pub struct SyntheticMachine {
@@ -18,7 +18,7 @@ pub struct SyntheticMachine {
     pub off_node: Vec<Protocol>,
     pub node_rate: f64,
     pub attempt_s: f64,
-    /// A number of concurrent messages, and the factor by which an entry costs more from this number on.
+    /// Concurrent messages, and the factor by which an entry costs more from there on.
     pub cold: (u32, f64),
     /// o and g of LogP.
     pub overhead_s: f64,
@@ -26,27 +26,26 @@ pub struct SyntheticMachine {
     /// Largest eager message.
     pub eager_max: u32,
     pub delta_s_per_byte: f64,
-    /// Time of a barrier stage. Several pairs have a barrier in every second direction.
+    /// Several pairs have a barrier in every second direction.
     pub barrier_stage_s: f64,
-    /// Relative standard deviation of a time.
+    /// Relative standard deviation.
     pub noise: f64,
-    /// Relative standard deviation of the machine's speed between rounds.
+    /// Relative standard deviation of the speed between rounds.
     pub drift: f64,
-    /// One batch in `outliers` batches takes three times as long; 0 means no outliers.
+    /// One batch in `outliers` takes three times as long; 0 means none.
     pub outliers: u32,
     /// Interruptions of the processes by host load.
     pub turns: Option<Interruptions>,
 }
 
-/// Host load: probability of an interruption per exchange, and the maximum seconds of an interruption. Long
-/// exchanges are measured only a few times.
+/// Probability per exchange, and maximum seconds. Long exchanges are measured only a few times.
 pub struct Interruptions {
     pub share: f64,
     pub longest_s: f64,
 }
 
 impl SyntheticMachine {
-    /// The machine of the paper's table 1.
+    /// The paper's table 1.
     pub fn blue_waters() -> SyntheticMachine {
         SyntheticMachine {
             on_socket: vec![(4.4e-7, 2.2e9, 512), (5.3e-7, 3.2e9, 8192), (1.7e-6, 6.2e9, u32::MAX)],
@@ -107,7 +106,6 @@ impl SyntheticMachine {
             + shared * self.delta_s_per_byte
     }
 
-    /// Batches of one measurement.
     pub fn seconds(&self, of: &Measurement, speed: f64, random: &mut fastrand::Rng) -> Vec<f64> {
         let exact = self.time_s(of) * speed;
         let batch = |index: u32| {
@@ -120,7 +118,6 @@ impl SyntheticMachine {
         interrupted.map(|turn| exact + turn).collect()
     }
 
-    /// All measurements of a calibration.
     pub fn raw(&self, ranks: Ranks, settings: Settings, seed: u64) -> Raw {
         let mut random = fastrand::Rng::with_seed(seed);
         let speeds: Vec<f64> = (0..settings.rounds).map(|_| 1.0 + self.drift * normal(&mut random)).collect();
@@ -146,7 +143,7 @@ impl SyntheticMachine {
     }
 }
 
-/// Sum of twelve uniform numbers: bounded, so that no time is negative.
+/// Bounded, so that no time is negative.
 fn normal(random: &mut fastrand::Rng) -> f64 {
     (0..12).map(|_| random.f64()).sum::<f64>() - 6.0
 }
@@ -165,7 +162,7 @@ pub fn head(ranks: Ranks, settings: Settings) -> Head {
     }
 }
 
-/// Nodes with two sockets and `ranks` bound ranks each.
+/// Two sockets and `ranks` bound ranks per node.
 pub fn nodes(nodes: u32, ranks: u32) -> Ranks {
     let place = |rank: u32| RankPlace {
         rank,

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn laws_hold_with_small_inner_tables() {
-    // Only one shard: after hints are withdrawn, the entries of several shards may not fit into one table.
+    // One shard: without hints, the entries of several shards may not fit into one table.
     for name in [
         "locked:engine=optimistic:bins=3,capacity=2",
         "sharded:shards=1,engine=optimistic:bins=3,capacity=2",
@@ -16,8 +16,7 @@ fn laws_hold_with_small_inner_tables() {
     check_one_thread("sharded:shards=3,engine=optimistic:bins=3,capacity=2,full=software", Options::quick());
 }
 
-/// Calls refused because of a full table have no effect: the other calls have the same results as without the
-/// refused calls.
+/// The other calls have the same results as without the refused calls.
 #[test]
 fn full_shard_refusal_has_no_effect() {
     let seeds = if cfg!(miri) { 2 } else { 2000 };
@@ -34,7 +33,7 @@ fn full_shard_refusal_has_no_effect() {
         ][seed as usize % 2];
         let (engine, mut list) = (made(name), engines::create("list").unwrap());
         let mut asked = events(&mut Choices::Seed(seed), 9, shape);
-        // Hints are withdrawn while more entries may be queued than one table holds.
+        // While more entries may be queued than one table holds.
         asked.splice(30..30, hints(false));
         asked.splice(0..0, hints(true));
         for asked in asked {
@@ -69,7 +68,6 @@ fn full_shard_refusal_has_no_effect() {
     }
 }
 
-/// All queued entries.
 fn waiting(engine: &dyn Concurrent) -> Vec<Entry> {
     let mut entries = Vec::new();
     for queue in [Queue::Posted, Queue::Unexpected] {
@@ -88,8 +86,7 @@ fn large_context_stays_spread_over_tables() {
         let selector = Selector::new(context, Wild::Is(Rank(id)), Wild::Any);
         Receive::new(RecvId(id.into()), selector)
     };
-    // Posts more receives than one table can hold, from sources in several shards. A receive for a full table
-    // is refused.
+    // More receives than one table can hold, from sources in several shards.
     let posted: Vec<u32> = (0..40).filter(|&id| engine.post(receive(id)).is_ok()).collect();
     assert!((5..40).contains(&posted.len()), "{posted:?}");
     assert_eq!(engine.posted_len(), posted.len());

@@ -1,4 +1,4 @@
-//! Tests of withdrawals and readdressing concurrent with other calls.
+//! Withdrawals and readdressing concurrent with other calls.
 
 use matchpoint_conformance::Issued;
 
@@ -8,7 +8,7 @@ use super::*;
 pub(super) fn complete(before: &[Request], of_threads: &mut [Vec<Request>]) {
     let mut issued = Issued::default();
     for asked in before.iter().chain(of_threads.iter().flatten()) {
-        // A message is readdressed during other calls. Retractions use its original envelope.
+        // Retractions use the original envelope of a message that is readdressed meanwhile.
         if let Request::Event(event) = asked
             && !matches!(event, Event::Readdress(..))
         {
@@ -22,8 +22,7 @@ pub(super) fn complete(before: &[Request], of_threads: &mut [Vec<Request>]) {
     }
 }
 
-/// Returns true if a retraction returned false for a queued message that was readdressed. The contract
-/// permits this.
+/// A retraction returned false for a queued, readdressed message. The contract permits this.
 pub(super) fn is_left(call: &Call, list: &dyn Engine) -> bool {
     let Request::Event(Event::Retract(message)) = &call.asked else { return false };
     let mut is_named = false;
@@ -34,8 +33,7 @@ pub(super) fn is_left(call: &Call, list: &dyn Engine) -> bool {
     is_named && call.answer == Answer::Outcome(Outcome::Done(false))
 }
 
-/// Calls of one thread with readdressing, and with posts and cancels of the receives that match the new
-/// sources.
+/// Receives that match the new sources are posted and cancelled.
 fn names(choices: &mut Choices<'_>, thread: u64) -> Vec<Request> {
     let call = |number| {
         let (id, some) = (100 * (thread + 1) + number, 1 + choices.below(4));

@@ -2,7 +2,6 @@
 
 use matchpoint_conformance::Law;
 
-/// A fault of an engine.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Fault {
     AnySourceLosesToLaterDirected,
@@ -71,8 +70,7 @@ pub enum Fault {
 
 const RULES: &[Law] = &[Law::Arrive, Law::Post, Law::Probe, Law::MatchedProbe];
 
-/// Each fault, the laws that may find it, and the maximum number of events in the script that shows the
-/// fault.
+/// Laws that may find the fault, and the maximum number of events in the script.
 pub const FAULTS: &[(Fault, &[Law], usize)] = &[
     (Fault::AnySourceLosesToLaterDirected, &[Law::Arrive], 3),
     (Fault::WildcardsBeforeExactWhateverTheAge, &[Law::Arrive], 3),
@@ -134,7 +132,7 @@ pub const FAULTS: &[(Fault, &[Law], usize)] = &[
     (Fault::FootprintNeverCounts, &[Law::Footprint], 1),
 ];
 
-/// Faults that only a long queue shows: laws, and maximum lines of the script.
+/// Faults that only a long queue shows, and the maximum lines of the script.
 pub const DEEP_FAULTS: &[(Fault, &[Law], usize)] = &[
     (Fault::OrderLostBeyond65536, RULES, 3),
     (Fault::SequenceIn16Bits, RULES, 5),

@@ -14,7 +14,6 @@ use matchpoint::{
 pub use self::faults::{DEEP_FAULTS, FAULTS, Fault};
 pub use self::sharing::Shares;
 
-/// `list` with a fault.
 pub struct Mutant {
     fault: Option<Fault>,
     posted: VecDeque<Receive>,
@@ -23,7 +22,6 @@ pub struct Mutant {
     order: Order,
     probes: u64,
     room: usize,
-    /// State of some faults.
     memory: Memory,
 }
 
@@ -37,12 +35,11 @@ struct Memory {
     ghosts: Vec<Message>,
 }
 
-/// The first entry for which `is` returns true; the last such entry if `last` is true.
+/// `last` finds the last such entry.
 fn find<T>(of: &VecDeque<T>, last: bool, is: impl Fn(&T) -> bool) -> Option<usize> {
     if last { of.iter().rposition(is) } else { of.iter().position(is) }
 }
 
-/// Ignores these bits of a tag.
 fn ignore_tag(tag: &mut Wild<Tag>, ignore: u64) {
     match tag {
         Wild::Is(value) => *tag = Wild::Masked(TagMask { value: *value, ignore }),
@@ -51,7 +48,6 @@ fn ignore_tag(tag: &mut Wild<Tag>, ignore: u64) {
     }
 }
 
-/// Ignores these bits of a source.
 fn ignore_source(source: &mut Wild<Rank>, envelope: &Envelope, ignore: u32) {
     if let (Wild::Is(rank), Envelope { source: has, .. }) = (&mut *source, envelope) {
         if (rank.0 ^ has.0) & !ignore == 0 && *has != Rank::UNKNOWN {
@@ -118,7 +114,7 @@ impl Mutant {
         Selector::new(context, source, tag).matches(&envelope)
     }
 
-    /// Some faults keep only a part of the id.
+    /// Some faults keep a part of the id.
     fn kept(&self, id: u64) -> u64 {
         match self.fault {
             Some(Fault::IdsIn16Bits) => id & 0xFFFF,
@@ -172,20 +168,19 @@ impl Mutant {
             }
             _ => return find(&self.unexpected, last, matches),
         }
-        // Like ob1's ring of sources: after a search by a probe, the next search starts at another source.
+        // As in ob1's ring of sources, the search after a probe starts at another source.
         let sources = self.unexpected.iter().filter(|message| matches(message));
         let sources = sources.map(|message| message.envelope.source);
         let source = if self.probes % 2 == 0 { sources.min() } else { sources.max() };
         find(&self.unexpected, false, |message| matches(message) && Some(message.envelope.source) == source)
     }
 
-    /// A matched message that wildcard receives still find, because of the fault.
+    /// A matched message that wildcard receives still find.
     fn ghost(&self, selector: &Selector) -> Option<MsgId> {
         let found = self.memory.ghosts.iter().find(|ghost| selector.matches(&ghost.envelope));
         found.filter(|_| selector.exact().is_none()).map(|ghost| ghost.id)
     }
 
-    /// Records a queued receive for some faults.
     fn remember(&mut self, receive: &mut Receive) {
         self.memory.posts = self.memory.posts.wrapping_add(1);
         match (self.fault, receive.selector.tag()) {
@@ -246,7 +241,7 @@ impl Engine for Mutant {
         }
         let equal = self.posted.iter().filter(|other| other.selector == receive.selector).count();
         if equal == 3 {
-            // A panic without output, because the test causes thousands.
+            // Without output, because the test causes thousands.
             std::panic::resume_unwind(Box::new("the third"));
         }
         Ok(None)

@@ -1,4 +1,4 @@
-//! Engines with shared state: each engine keeps every law while no other engine exists.
+//! Engines with shared state: each keeps every law while no other engine exists.
 
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
@@ -9,28 +9,25 @@ use matchpoint::{
 
 use super::Mutant;
 
-/// Shared state of the engines of a library.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Shares {
-    /// All queues are shared, as in a shim around an MPI library's global queues.
+    /// As in a shim around an MPI library's global queues.
     Everything,
     /// Hints for a context hold for every engine.
     Hints,
-    /// Dropping one engine empties the other engines.
+    /// Dropping one engine empties the others.
     End,
 }
 
 impl Shares {
     pub const ALL: [Shares; 3] = [Shares::Everything, Shares::Hints, Shares::End];
 
-    /// Creates engines of such a library.
     pub fn library(self) -> impl Fn() -> Box<dyn Engine> {
         let engines = Engines::default();
         move || Box::new(Sharing::new(self, engines.clone()))
     }
 }
 
-/// The existing engines.
 type Engines = Arc<Mutex<Vec<Weak<Mutex<Mutant>>>>>;
 
 struct Sharing {
@@ -102,7 +99,7 @@ impl Engine for Sharing {
         self.own().set_hints(context, hints)?;
         if self.shares == Shares::Hints {
             for other in self.others() {
-                // An engine refuses hints that its queues contradict. One wrong engine is enough.
+                // An engine refuses hints that its queues contradict.
                 let _ = other.lock().unwrap().set_hints(context, hints);
             }
         }

@@ -1,5 +1,4 @@
-//! Tests of threads that signal while another thread reads. Under Miri (`.ci/deep`), the tests also detect
-//! data races.
+//! Threads that signal while another thread reads. Miri (`.ci/deep`) also detects data races here.
 
 use std::ptr;
 use std::sync::atomic::AtomicU32;
@@ -11,7 +10,7 @@ use crate::completion::Completion;
 use crate::lock;
 use crate::patch::Lock;
 
-/// A queue of a core provider without completions. A signal stays pending until a thread sleeps.
+/// No completions. A signal stays pending until a thread sleeps.
 #[repr(C)]
 struct Core {
     fid: FidCq,
@@ -65,7 +64,7 @@ fn open_queue(format: c_int, lock: &Lock) -> *mut FidCq {
     let fid = Fid { class: 0, context: ptr::null_mut(), ops: ptr::null_mut() };
     let fid = FidCq { fid, ops: ptr::null_mut() };
     let core = Box::into_raw(Box::new(Core { fid, ops, cq, signals: AtomicU32::new(0) }));
-    // SAFETY: the object was just allocated. `closed` frees it.
+    // SAFETY: just allocated; `closed` frees it.
     unsafe {
         (*core).fid.fid.ops = &raw mut (*core).ops;
         (*core).fid.ops = &raw mut (*core).cq;
@@ -85,7 +84,7 @@ fn close_queue(fid: *mut FidCq) {
 
 #[derive(Clone, Copy)]
 struct Shared(*mut FidCq);
-// SAFETY: the other thread only signals, which fi_cq_signal(3) allows for every thread, or waits under a lock.
+// SAFETY: the other thread only signals, which every thread may (fi_cq_signal(3)), or waits under a lock.
 unsafe impl Send for Shared {}
 
 impl Shared {
@@ -122,7 +121,6 @@ fn signal_during_read_wakes_reader() {
     }
 }
 
-/// With a lock, several threads may wait.
 #[test]
 fn locked_queue_allows_several_waiters() {
     let queue = Shared(open_queue(CQ_FORMAT_DATA, &lock::new()));

@@ -73,7 +73,7 @@ impl Stream {
         1
     }
 
-    /// Checks that an operation ends once, with the expected result.
+    /// Checks that an operation ends once.
     pub(super) fn end(&mut self, id: usize, with: i32) {
         let options = self.options;
         let operation = &mut self.operations[id];
@@ -85,7 +85,6 @@ impl Stream {
         assert!(!operation.is_done, "{options:?}: {id}, {:?}, ends twice", operation.kind);
         operation.is_done = true;
         if operation.kind == Kind::Send {
-            // The buffers belong to the application again.
             operation.buffers.iter_mut().for_each(|buffer| buffer.fill(0xAB));
         }
         let Operation { kind, message, expected, .. } = operation;

@@ -18,7 +18,7 @@ pub struct StreamOptions {
     pub seed: u64,
     pub version: u32,
     pub endpoints: usize,
-    /// The completion format: 1 to 4.
+    /// 1 to 4.
     pub format: i32,
     pub is_selective: bool,
     pub busy_percent: usize,
@@ -27,12 +27,11 @@ pub struct StreamOptions {
     pub depth: usize,
     /// The maximum size of an injected message, in bytes.
     pub inject_bytes: usize,
-    /// True if endpoints learn addresses during the stream, each at a random time.
+    /// Endpoints learn addresses during the stream, each at a random time.
     pub is_late: bool,
 }
 
-/// `ALWAYS`: tag bits that all receives ignore, as in MPI libraries. The next constant is a bit that some
-/// receives ignore.
+/// Ignored by all receives, as in MPI libraries. The next bit is ignored by some.
 const ALWAYS: u64 = 0b11 << 54;
 const SOMETIMES: u64 = 1 << 60;
 const ANY_TAG: u64 = 0xFF;
@@ -47,7 +46,7 @@ enum Kind {
     Send,
 }
 
-/// An operation of the application. Its context has space for a `fi_context2`.
+/// The context has space for a `fi_context2`.
 struct Operation {
     context: Box<[usize; 8]>,
     kind: Kind,
@@ -57,11 +56,10 @@ struct Operation {
     message: Option<usize>,
     /// The expected result, once known: 0 or an error.
     expected: Option<i32>,
-    /// True if the operation writes a completion.
     is_reported: bool,
     is_done: bool,
     tag: u64,
-    /// True if the source of the operation's message was unknown at the match.
+    /// The source of the message was unknown at the match.
     has_unknown_source: bool,
 }
 
@@ -76,7 +74,6 @@ struct Endpoint {
     ep: *mut FidEp,
     cq: *mut FidCq,
     av: *mut FidAv,
-    /// Endpoints in the address vector.
     names: HashSet<usize>,
     lists: Lists,
 }
@@ -138,11 +135,11 @@ impl Stream {
         let mut pairs = pairs.into_iter().peekable();
         for step in 0..self.options.steps {
             while let Some((_, (at, of))) = pairs.next_if(|&(when, _)| when <= step) {
-                self.name(at, of);
+                self.insert_address(at, of);
             }
-            self.step();
+            self.make_random_call();
         }
-        self.finish();
+        self.finish_stream();
         // SAFETY: open objects without users.
         unsafe {
             for endpoint in &self.endpoints {
@@ -158,7 +155,7 @@ impl Stream {
         }
     }
 
-    fn name(&mut self, at: usize, of: usize) {
+    fn insert_address(&mut self, at: usize, of: usize) {
         let (address, mut addr) = (self.core_number(of), ADDR_UNSPEC);
         let av = self.endpoints[at].av;
         // SAFETY: an open address vector, and a valid address.
@@ -178,7 +175,7 @@ impl Stream {
         self.endpoints[at].names.insert(of);
     }
 
-    fn step(&mut self) {
+    fn make_random_call(&mut self) {
         let at = self.random.below(self.endpoints.len());
         let deep = self.endpoints[at].lists.posted.len() > self.options.depth;
         match self.random.below(100) {
@@ -194,7 +191,7 @@ impl Stream {
     }
 
     /// Lets all messages arrive, receives them, and cancels the remaining receives.
-    fn finish(&mut self) {
+    fn finish_stream(&mut self) {
         let mut idle = 0;
         while idle < 300 {
             idle += 1;
@@ -236,7 +233,6 @@ impl Stream {
         self.check_silent();
     }
 
-    /// Checks the buffers of receives without a completion.
     fn check_silent(&self) {
         for operation in self.operations.iter().filter(|one| one.kind == Kind::Receive && !one.is_reported) {
             if let (Some(message), Some(0)) = (operation.message, operation.expected) {
@@ -278,8 +274,7 @@ impl Stream {
         self.operations[id].context.as_mut_ptr().cast()
     }
 
-    /// Removes the last operation, which failed.
-    fn forget(&mut self, id: usize) {
+    fn forget_operation(&mut self, id: usize) {
         let operation = self.operations.pop().expect("just made");
         assert_eq!(self.operations.len(), id);
         self.by_context.remove(&(operation.context.as_ptr() as usize));
@@ -292,7 +287,7 @@ impl Stream {
     }
 
     fn core_number(&self, at: usize) -> u64 {
-        // SAFETY: the endpoint is an object of the simulated core provider.
+        // SAFETY: an object of the simulated core provider.
         unsafe { (*self.endpoints[at].ep.cast::<mock::Ep>()).at as u64 }
     }
 
@@ -367,10 +362,9 @@ impl Stream {
         };
         if rc != 0 {
             assert_eq!(rc, -(errno::EAGAIN as isize), "{:?}: a send is refused", self.options);
-            return self.forget(id);
+            return self.forget_operation(id);
         }
         if is_injected {
-            // The buffer belongs to the application again.
             self.operations[id].buffers[0].fill(0xAA);
         }
         self.operations[id].expected = Some(0);
@@ -398,7 +392,7 @@ impl Stream {
         Posted { id, from, tag: self.random_tag(), ignore }
     }
 
-    /// One to three buffers, sometimes too short for a message.
+    /// Sometimes too short for a message.
     fn random_buffers(&mut self, is_reported: bool) -> Vec<Vec<u8>> {
         let longest = *LENGTHS.last().expect("there are some");
         let room = if is_reported && self.random.percent(15) { self.random.below(2000) } else { longest };
@@ -443,14 +437,13 @@ impl Stream {
         self.record_arrivals();
         if rc != 0 {
             assert_eq!(rc, -(errno::EAGAIN as isize), "{:?}: a receive is refused", self.options);
-            return self.forget(id);
+            return self.forget_operation(id);
         }
         if let Some(message) = self.endpoints[at].lists.post(criteria) {
             self.record_match(id, message);
         }
     }
 
-    /// Records the message of a receive, and the expected result.
     fn record_match(&mut self, id: usize, message: usize) {
         let operation = &mut self.operations[id];
         let room: usize = operation.buffers.iter().map(Vec::len).sum();

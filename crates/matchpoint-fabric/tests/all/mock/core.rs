@@ -1,5 +1,4 @@
-//! Operations of the simulated core provider: sends, receives, cancels, reads, and the peer functions of a shared
-//! queue.
+//! Operations of the simulated core provider: sends, receives, cancels, reads, and peer functions.
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -14,12 +13,12 @@ pub const CORE_ERROR: c_int = 77;
 
 const AGAIN: isize = -(errno::EAGAIN as isize);
 
-unsafe fn parts<'a>(iov: *const iovec, count: usize) -> &'a [iovec] {
-    // SAFETY: the caller fulfils the contract of this function.
+unsafe fn buffers_of<'a>(iov: *const iovec, count: usize) -> &'a [iovec] {
+    // SAFETY: guaranteed by the caller.
     if count == 0 { &[] } else { unsafe { std::slice::from_raw_parts(iov, count) } }
 }
 
-/// Sends a message. Injected messages have no context and no completion.
+/// Injected messages have no context and no completion.
 unsafe fn send(
     ep: *mut FidEp,
     iov: &[iovec],
@@ -132,7 +131,15 @@ pub unsafe extern "C" fn tsendmsg(ep: *mut FidEp, msg: *const MsgTagged, flags: 
     unsafe {
         let msg = &*msg;
         let data = (flags & flags::REMOTE_CQ_DATA != 0).then_some(msg.data);
-        send(ep, parts(msg.msg_iov, msg.iov_count), msg.addr, Some(msg.tag), data, Some(msg.context), flags)
+        send(
+            ep,
+            buffers_of(msg.msg_iov, msg.iov_count),
+            msg.addr,
+            Some(msg.tag),
+            data,
+            Some(msg.context),
+            flags,
+        )
     }
 }
 
@@ -143,7 +150,7 @@ pub unsafe extern "C" fn trecvmsg(ep: *mut FidEp, msg: *const MsgTagged, _: u64)
     // SAFETY: the endpoint is an object of this module, and the caller's message.
     unsafe {
         let (ep, msg) = (&mut *ep.cast::<Ep>(), &*msg);
-        let iov = parts(msg.msg_iov, msg.iov_count).to_vec();
+        let iov = buffers_of(msg.msg_iov, msg.iov_count).to_vec();
         let posted = Posted { iov, from: msg.addr, tag: msg.tag, ignore: msg.ignore, context: msg.context };
         let is_match = |message: &Message| {
             (posted.from == ADDR_UNSPEC || posted.from == message.from as Addr)
@@ -180,7 +187,7 @@ pub unsafe extern "C" fn signal(_: *mut FidCq) -> c_int {
 }
 
 pub unsafe extern "C" fn cancel(fid: *mut Fid, context: *mut c_void) -> isize {
-    // SAFETY: the endpoint is an object of this module. Its queue is open.
+    // SAFETY: an object of this module. Its queue is open.
     unsafe {
         let ep = &mut *fid.cast::<Ep>();
         let entry = CqTaggedEntry {
@@ -199,7 +206,7 @@ pub unsafe extern "C" fn cancel(fid: *mut Fid, context: *mut c_void) -> isize {
     0
 }
 
-/// Makes progress, then reads completions. An error must first be read by `readerr`.
+/// An error must first be read by `readerr`.
 pub unsafe extern "C" fn readfrom(
     fid: *mut FidCq,
     buf: *mut c_void,
@@ -231,7 +238,7 @@ pub unsafe extern "C" fn readfrom(
     }
 }
 
-/// Returns without sleep. The third call returns a signal.
+/// The third call returns a signal.
 pub unsafe extern "C" fn sreadfrom(
     fid: *mut FidCq,
     buf: *mut c_void,
@@ -240,7 +247,7 @@ pub unsafe extern "C" fn sreadfrom(
     _: *const c_void,
     timeout: c_int,
 ) -> isize {
-    // SAFETY: the caller fulfils the contract of this function.
+    // SAFETY: guaranteed by the caller.
     let read = unsafe { readfrom(fid, buf, count, sources) };
     if read == AGAIN {
         world().slept.push(timeout);
@@ -271,9 +278,9 @@ pub unsafe extern "C" fn readerr(fid: *mut FidCq, to: *mut CqErrEntry, _: u64) -
     1
 }
 
-/// Starts an unexpected message for which a receive was posted.
+/// A receive was posted for an unexpected message.
 unsafe extern "C" fn start(pointer: *mut c_void) -> c_int {
-    // SAFETY: the pointer is an entry that this core provider queued.
+    // SAFETY: an entry that this core provider queued.
     unsafe {
         let entry = &mut *entry_of(pointer);
         let message = Box::from_raw(entry.peer_context.cast::<Message>());
@@ -288,13 +295,12 @@ unsafe extern "C" fn start(pointer: *mut c_void) -> c_int {
 }
 
 unsafe extern "C" fn discard(pointer: *mut c_void) -> c_int {
-    // SAFETY: the pointer is an entry that this core provider queued.
+    // SAFETY: an entry that this core provider queued.
     unsafe { drop(Box::from_raw((*entry_of(pointer)).peer_context.cast::<Message>())) };
     world().discarded += 1;
     0
 }
 
-/// The core provider's functions for the owner of a shared queue.
 pub fn peer_ops() -> *mut OpsSrxPeer {
     let ops = OpsSrxPeer {
         size: size_of::<OpsSrxPeer>(),

@@ -2,7 +2,7 @@
 //!
 //! The core provider matches tagged messages itself, or accepts peer receive queues. Messages arrive when a
 //! completion queue is read, in order per sender, otherwise at random. Calls fail at random with `FI_EAGAIN`.
-//! A message stays in the sender's buffers until the message arrives. The send completes later.
+//! A message is copied from the sender's buffers on arrival, and the send completes later.
 #![allow(unsafe_code, dead_code)]
 
 pub mod core;
@@ -38,7 +38,6 @@ impl Random {
     }
 }
 
-/// The core provider of a thread.
 pub struct World {
     pub random: Random,
     pub accepts_peers: bool,
@@ -48,20 +47,17 @@ pub struct World {
     pub refuses_close: bool,
     /// The maximum size of an injected message, in bytes.
     pub inject_bytes: usize,
-    /// Number of peer receive queues that the core provider still accepts.
+    /// Peer receive queues that the core provider still accepts.
     pub queues_left: usize,
     pub caps: u64,
     pub threading: c_int,
     pub fabric: *mut FidFabric,
-    /// Number of calls of `fi_write`.
     pub writes: usize,
     /// Timeouts of calls that sleep in a queue, in milliseconds. A negative value is no timeout.
     pub slept: Vec<c_int>,
     pub endpoints: Vec<*mut Ep>,
-    /// Messages for which the provider returned a receive or queued an entry: endpoint and sender of each
-    /// message.
+    /// Endpoint and sender of messages for which the provider returned a receive or queued an entry.
     pub arrivals: VecDeque<(usize, usize)>,
-    /// The last accepted peer receive queue.
     pub srx: *mut FidPeerSrx,
     pub discarded: usize,
 }
@@ -71,7 +67,7 @@ thread_local! {
 }
 
 pub fn world<'a>() -> &'a mut World {
-    // SAFETY: allocated by `begin`, never freed. The tests and this module use it in one thread, with short borrows.
+    // SAFETY: from `begin`, never freed. One thread uses it, with short borrows.
     unsafe { &mut *WORLD.get() }
 }
 
@@ -98,13 +94,11 @@ pub fn begin(seed: u64, accepts_peers: bool, version: u32, busy_percent: usize) 
     WORLD.set(Box::into_raw(Box::new(world)));
 }
 
-/// A message in transit, or unexpected.
 pub struct Message {
     pub from: usize,
     pub tag: u64,
     pub tagged: bool,
     pub bytes: Vec<u8>,
-    /// The sender's buffers, until the message is copied.
     pub parts: Vec<iovec>,
     pub data: Option<u64>,
     /// The completion of the send, reported after the copy.
@@ -118,7 +112,7 @@ impl Message {
     /// The send is not complete.
     pub unsafe fn fetch(&mut self) {
         for part in self.parts.drain(..).filter(|part| part.iov_len > 0) {
-            // SAFETY: the caller fulfils the contract of this function.
+            // SAFETY: guaranteed by the caller.
             let part = unsafe { std::slice::from_raw_parts(part.iov_base.cast::<u8>(), part.iov_len) };
             self.bytes.extend_from_slice(part);
         }
@@ -140,7 +134,7 @@ pub struct Item {
     pub missing: usize,
 }
 
-/// An address vector. The address of an endpoint is its number.
+/// The address of an endpoint is its number.
 #[repr(C)]
 pub struct Av {
     pub fid: FidAv,
@@ -164,7 +158,7 @@ pub struct Ep {
     pub tx_selective: bool,
     pub rx_selective: bool,
     pub srx: *mut FidPeerSrx,
-    /// The message table after the endpoint was enabled with a peer's queue.
+    /// The table after `enable` with a peer's queue.
     pub peer_msg_ops: *mut OpsMsg,
     posted: VecDeque<Posted>,
     unexpected: VecDeque<Message>,
@@ -186,8 +180,8 @@ pub fn entry_of(pointer: *mut c_void) -> *mut PeerRxEntry {
     pointer.cast::<u8>().wrapping_add(offset).cast()
 }
 
-/// Copies a message into buffers. Returns the number of bytes that do not fit.
-unsafe fn fill(iov: &[iovec], bytes: &[u8]) -> usize {
+/// Returns the number of bytes that do not fit.
+unsafe fn copy_message(iov: &[iovec], bytes: &[u8]) -> usize {
     let mut left = bytes;
     for part in iov {
         let some = part.iov_len.min(left.len());
@@ -199,7 +193,7 @@ unsafe fn fill(iov: &[iovec], bytes: &[u8]) -> usize {
 }
 
 impl Ep {
-    /// Returns the oldest message of a random sender.
+    /// The oldest message of a random sender.
     fn next_arrival(&mut self) -> Option<Message> {
         let some = self.inbox.len();
         if some == 0 {
@@ -237,13 +231,13 @@ impl Ep {
 
     unsafe fn receive(&mut self, posted: &Posted, message: &Message) {
         // SAFETY: the receive's buffers.
-        let missing = unsafe { fill(&posted.iov, &message.bytes) };
-        let item = self.item(posted.context, message, missing);
+        let missing = unsafe { copy_message(&posted.iov, &message.bytes) };
+        let item = self.make_completion(posted.context, message, missing);
         // SAFETY: the queue is bound and open.
         unsafe { (*self.rx_cq).ring.push_back(item) };
     }
 
-    fn item(&self, context: *mut c_void, message: &Message, missing: usize) -> Item {
+    fn make_completion(&self, context: *mut c_void, message: &Message, missing: usize) -> Item {
         let mut flags = flags::RECV | if message.tagged { flags::TAGGED } else { flags::MSG };
         if message.data.is_some() {
             flags |= flags::REMOTE_CQ_DATA;
@@ -260,14 +254,12 @@ impl Ep {
         Item { entry, source: self.source_of(message.from), error, missing }
     }
 
-    /// Returns the source of a message, if the source is in the address vector.
     pub fn source_of(&self, from: usize) -> Addr {
         // SAFETY: the address vector is bound and open.
         let knows = unsafe { (*self.av).knows.contains(&(from as Addr)) };
         if knows { from as Addr } else { ADDR_UNSPEC }
     }
 
-    /// Requests from the peer the receive that a message takes.
     unsafe fn request_receive(&mut self, message: Message) {
         let (srx, layout) = (self.srx, world().layout);
         world().arrivals.push_back((self.at, message.from));
@@ -304,13 +296,12 @@ impl Ep {
         }
     }
 
-    /// Copies a message into its receive's buffers and frees the peer's entry.
     unsafe fn finish(&mut self, pointer: *mut c_void, message: &Message) {
         // SAFETY: the entry belongs to the core provider until it is freed.
         unsafe {
             let entry = &mut *entry_of(pointer);
             let iov = std::slice::from_raw_parts(entry.iov, entry.count);
-            let missing = fill(iov, &message.bytes);
+            let missing = copy_message(iov, &message.bytes);
             // Before libfabric 2.0, the owner does not know the size of a tagged message.
             let reported = world().layout.by_attr;
             assert!(!reported || entry.msg_size <= message.bytes.len(), "a message does not grow");
@@ -318,7 +309,7 @@ impl Ep {
                 missing == 0 || !reported || !message.tagged,
                 "the owner makes room for the whole message"
             );
-            let mut item = self.item(entry.context, message, missing);
+            let mut item = self.make_completion(entry.context, message, missing);
             item.entry.buf = if entry.count > 0 { (*entry.iov).iov_base } else { ptr::null_mut() };
             if entry.flags & flags::COMPLETION != 0 || missing > 0 {
                 (*self.rx_cq).ring.push_back(item);
@@ -332,12 +323,10 @@ impl Ep {
         at.and_then(|at| self.posted.remove(at)).is_some()
     }
 
-    /// Returns the number of messages in transit to this endpoint.
     pub fn in_transit(&self) -> usize {
         self.inbox.len()
     }
 
-    /// Lets some messages in transit arrive.
     pub unsafe fn progress(&mut self) {
         for _ in 0..world().random.below(6) {
             let Some(message) = self.next_arrival() else { break };

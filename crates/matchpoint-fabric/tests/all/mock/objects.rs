@@ -1,4 +1,4 @@
-//! Functions that open, bind, enable and close objects of the simulated core provider.
+//! Objects of the simulated core provider: open, bind, enable and close.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::mem::zeroed;
@@ -11,7 +11,7 @@ use matchpoint_fabric::library::Library;
 use super::core::*;
 use super::*;
 
-/// Allocates and leaks a table with these functions only.
+/// A leaked table with these functions only.
 macro_rules! table {
     ($type:ty; $($name:ident: $function:expr),* $(,)?) => {{
         // SAFETY: an all-zero value is a valid table without functions.
@@ -60,7 +60,6 @@ unsafe extern "C" fn freeinfo(info: *mut Info) {
     }
 }
 
-/// Returns one `fi_info` that satisfies the hints.
 unsafe extern "C" fn getinfo(
     _: u32,
     _: *const c_char,
@@ -69,7 +68,7 @@ unsafe extern "C" fn getinfo(
     hints: *const Info,
     to: *mut *mut Info,
 ) -> c_int {
-    // SAFETY: the caller passes valid hintss.
+    // SAFETY: the caller passes valid hints.
     unsafe {
         let info = dupinfo(hints);
         (*(*info).tx_attr).iov_limit = 8;
@@ -102,7 +101,6 @@ unsafe extern "C" fn open_fabric(_: *mut FabricAttr, to: *mut *mut FidFabric, _:
     0
 }
 
-/// Never reports pending events.
 unsafe extern "C" fn try_wait(_: *mut FidFabric, _: *mut *mut Fid, _: c_int) -> c_int {
     0
 }
@@ -196,9 +194,8 @@ unsafe extern "C" fn insert(
     count as c_int
 }
 
-/// Returns the source of a message in a peer's queue.
 unsafe extern "C" fn sender_of(pointer: *mut c_void) -> Addr {
-    // SAFETY: the pointer is an entry that this core provider queued.
+    // SAFETY: an entry that this core provider queued.
     unsafe {
         let entry = &*entry_of(pointer);
         (*entry.owner_context.cast::<Ep>()).source_of((*entry.peer_context.cast::<Message>()).from)
@@ -299,7 +296,7 @@ unsafe extern "C" fn bind(fid: *mut Fid, to: *mut Fid, flags: u64) -> c_int {
 }
 
 unsafe extern "C" fn control(fid: *mut Fid, _: c_int, _: *mut c_void) -> c_int {
-    // SAFETY: the endpoint is an object of this module.
+    // SAFETY: an object of this module.
     let ep = unsafe { &mut *fid.cast::<Ep>() };
     if ep.av.is_null() || ep.rx_cq.is_null() && ep.tx_cq.is_null() {
         return -errno::EINVAL;
@@ -312,8 +309,7 @@ unsafe extern "C" fn control(fid: *mut Fid, _: c_int, _: *mut c_void) -> c_int {
 }
 
 unsafe extern "C" fn close_ep(fid: *mut Fid) -> c_int {
-    // SAFETY: the endpoint is an object of this module. Its slot stays, so that other endpoints keep their
-    // numbers.
+    // SAFETY: an object of this module. Its slot stays: other endpoints keep their numbers.
     unsafe {
         let ep = &mut *fid.cast::<Ep>();
         // A core provider detects the owner of a queue by this table.
@@ -333,7 +329,6 @@ unsafe extern "C" fn close_ep(fid: *mut Fid) -> c_int {
     0
 }
 
-/// Replaces libfabric of this version with the simulated core provider.
 pub fn install(version: u32) {
     Library::new(getinfo, open_fabric, freeinfo, dupinfo, version).install();
 }

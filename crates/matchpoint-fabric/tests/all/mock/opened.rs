@@ -7,7 +7,6 @@ use matchpoint_fabric::abi::*;
 
 use super::{Ep, world};
 
-/// An endpoint and its bindings.
 #[derive(Clone, Copy)]
 pub struct Opened {
     pub ep: *mut FidEp,
@@ -17,9 +16,8 @@ pub struct Opened {
 }
 
 impl Opened {
-    /// The number of the endpoint, which is its address.
     pub fn number(&self) -> u64 {
-        // SAFETY: the endpoint is an object of the simulated core provider.
+        // SAFETY: an object of the simulated core provider.
         unsafe { (*self.ep.cast::<Ep>()).at as u64 }
     }
 
@@ -48,7 +46,7 @@ pub fn checked(rc: i32) {
     assert_eq!(rc, 0, "an object can be opened");
 }
 
-/// Opens a domain. Returns the provider's `fi_info` for endpoints in it.
+/// Opens a domain.
 ///
 /// # Safety
 /// Calls are as libfabric and applications make them.
@@ -83,7 +81,7 @@ pub unsafe fn open_domain() -> (*mut Info, *mut FidDomain) {
 /// Both arguments are from [`open_domain`].
 pub unsafe fn open_endpoint(info: *mut Info, domain: *mut FidDomain) -> *mut FidEp {
     let mut ep = ptr::null_mut();
-    // SAFETY: the caller fulfils the contract of this function.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let open = (*(*domain).ops).endpoint.expect("there are endpoints");
         checked(open(domain, info, &raw mut ep, ptr::null_mut()));
@@ -96,18 +94,17 @@ pub unsafe fn open_endpoint(info: *mut Info, domain: *mut FidDomain) -> *mut Fid
 /// # Safety
 /// The object is open and has no users.
 pub unsafe fn close(fid: *mut Fid) {
-    // SAFETY: the caller fulfils the contract of this function.
+    // SAFETY: guaranteed by the caller.
     unsafe { checked((*(*fid).ops).close.expect("every object can be closed")(fid)) };
 }
 
-/// Opens and enables endpoints, each with one completion queue of this format per element of `directions`.
+/// Opens and enables endpoints, each with one completion queue per element of `directions`.
 ///
 /// # Safety
 /// Calls are as libfabric and applications make them.
 pub unsafe fn open(endpoints: usize, format: i32, directions: &[u64]) -> Vec<Opened> {
     let mut all = Vec::new();
-    // SAFETY: the caller fulfils the contract of this function. Zeros are attributes that request nothing.
-    // The tables exist.
+    // SAFETY: guaranteed by the caller. Zeros are attributes that request nothing. The tables exist.
     unsafe {
         let (info, domain) = open_domain();
         for _ in 0..endpoints {

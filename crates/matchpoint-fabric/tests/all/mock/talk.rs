@@ -14,8 +14,7 @@ pub const VERSION: u32 = version(2, 5);
 /// Bytes of a rendezvous message.
 pub const LONG: usize = 50_000;
 
-/// Opens endpoints of a new core provider, each with a completion queue. With `accepts_peers`, the core
-/// provider accepts peer receive queues.
+/// Opens endpoints of a new core provider, each with a completion queue.
 pub fn endpoints(count: usize, accepts_peers: bool) -> Vec<Opened> {
     static CHOICE: Once = Once::new();
     // SAFETY: only Rust functions read the environment of a test.
@@ -49,11 +48,11 @@ pub fn receive(at: &Opened, from: Addr, (tag, ignore): (u64, u64), room: &mut [u
     assert_eq!(rc, 0);
 }
 
-/// Reads completions `times` times. Returns the contexts of the completions.
+/// Reads completions `times` times.
 pub fn read_contexts(at: &Opened, times: usize) -> Vec<usize> {
     let mut complete = Vec::new();
     for _ in 0..times {
-        // SAFETY: all-zero entries are valid, the queue is open, and the buffer is large enough.
+        // SAFETY: zeros are valid entries. The queue is open, and the buffer is large enough.
         unsafe {
             let mut entries: [CqTaggedEntry; 8] = zeroed();
             let read = (*(*at.cq).ops).readfrom.expect("it reads");

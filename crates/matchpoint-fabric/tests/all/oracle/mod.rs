@@ -3,7 +3,7 @@
 #[derive(Clone, Copy)]
 pub struct Posted {
     pub id: usize,
-    /// Source of the receive; `None` is any source.
+    /// `None` is any source.
     pub from: Option<usize>,
     pub tag: u64,
     pub ignore: u64,
@@ -28,7 +28,7 @@ pub struct Lists {
 }
 
 impl Lists {
-    /// Adds an arriving message. Returns the receive that the message takes.
+    /// Returns the receive that the message takes.
     pub fn arrive(&mut self, message: Unexpected) -> Option<usize> {
         let at = self.posted.iter().position(|posted| is_match(posted, &message));
         if at.is_none() {
@@ -37,7 +37,7 @@ impl Lists {
         at.map(|at| self.posted.remove(at).id)
     }
 
-    /// Posts a receive. Returns the message that the receive takes.
+    /// Returns the message that the receive takes.
     pub fn post(&mut self, posted: Posted) -> Option<usize> {
         let taken = self.take(&posted);
         if taken.is_none() {
@@ -46,12 +46,10 @@ impl Lists {
         taken
     }
 
-    /// Returns the message that a receive with these criteria would take.
     pub fn probe(&self, posted: &Posted) -> Option<usize> {
         self.unexpected.iter().find(|message| is_match(posted, message)).map(|message| message.id)
     }
 
-    /// Removes and returns the message that a receive with these criteria would take.
     pub fn take(&mut self, posted: &Posted) -> Option<usize> {
         let at = self.unexpected.iter().position(|message| is_match(posted, message))?;
         Some(self.unexpected.remove(at).id)

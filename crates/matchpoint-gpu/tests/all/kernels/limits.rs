@@ -1,5 +1,4 @@
-//! Kernels keep the limits of shared memory, from the required minimum to the limit of an H100. Smaller
-//! blocks give the same results.
+//! Limits of shared memory, from the required minimum to an H100's. Smaller blocks give the same results.
 
 use fastrand::Rng;
 use matchpoint_gpu::batch::Layout;
@@ -13,12 +12,11 @@ use crate::emulation::{Emulation, Stopped};
 /// The guaranteed minimum; Turing, Volta, Ada, Ampere, Hopper.
 const KIBIBYTES: [u32; 6] = [48, 64, 96, 99, 163, 227];
 
-/// More entries than a block has threads, almost all distinct, so that hashing and ordering find the same
-/// pairs.
+/// More entries than threads, almost all distinct, so that hashing and ordering find the same pairs.
 const MANY: Mix =
     Mix { messages: 1100, receives: 1050, contexts: 1, sources: 1 << 15, tags: 1 << 7, ..EXACT };
 
-/// A case with a matching message for each receive where possible, in another order.
+/// A matching message for each receive where possible, in another order.
 fn met(mix: Mix, rng: &mut Rng) -> Case {
     let mut case = Case::of(mix, rng);
     for (selector, envelope) in case.selectors.iter_mut().zip(&case.envelopes) {
@@ -92,7 +90,7 @@ fn too_small_card_reports_missing_room() {
     assert_eq!(loaded.matched(&emulation), Ok(case.matched_by_list(&mut Rng::with_seed(6))));
 }
 
-/// Blocks that share receives would write to the same ledger, and beyond it.
+/// Blocks that share receives would write to the same ledger.
 #[test]
 #[should_panic(expected = "segments have receives in common")]
 fn long_segments_sharing_receives_are_refused() {

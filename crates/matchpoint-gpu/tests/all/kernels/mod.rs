@@ -105,7 +105,6 @@ fn resident(emulation: &Emulation, case: &Case, rng: &mut Rng) -> Vec<u32> {
     matched
 }
 
-/// The kernel keeps unmatched entries and ends at the stop flag.
 #[test]
 fn persistent_kernel_matches_as_mpi() {
     compare(&mixes(WITH_WILDCARDS), 1, resident);
@@ -113,7 +112,6 @@ fn persistent_kernel_matches_as_mpi() {
     compare(LONG, 1, resident);
 }
 
-/// Another kernel of the same machine submits the batches.
 #[test]
 fn persistent_kernel_takes_batches_from_kernel() {
     let Some(emulation) = Emulation::built() else { return };
@@ -188,7 +186,7 @@ fn mistakes_in_hashing_are_found() {
     }
 }
 
-/// Description of a mistake, file, original text, replacement, and the comparison that finds it.
+/// Description, file, original text, replacement, and the comparison that finds the mistake.
 type Mistake = (&'static str, &'static str, &'static str, &'static str, Match<Emulation>);
 
 const MISTAKES: [Mistake; 29] = [
@@ -331,10 +329,9 @@ const MISTAKES: [Mistake; 29] = [
     ),
 ];
 
-/// The kernel that divides a batch into parts.
 const DIVIDE: &str = "divide.cu";
 
-/// Returns true if only large batches find mistakes in this file.
+/// Only large batches find mistakes in this file.
 fn takes_large_batches(file: &str) -> bool {
     ["segments.cu", "long.cu", DIVIDE].contains(&file)
 }
@@ -349,14 +346,13 @@ fn mistakes_are_found_by_large_batches() {
     find_mistakes(takes_large_batches);
 }
 
-/// The comparisons above find each mistake. Each mistake runs in a separate process, because it may crash the
-/// process.
+/// Each mistake runs in a separate process, which it may crash.
 fn find_mistakes(are_in: fn(&str) -> bool) {
     if Emulation::built().is_none() {
         return;
     }
     for (index, mistake) in MISTAKES.iter().enumerate().filter(|(_, mistake)| are_in(mistake.1)) {
-        // Without this check, a missing original text would look like a found mistake.
+        // Otherwise a missing original text would look like a found mistake.
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels").join(mistake.1);
         let source = std::fs::read_to_string(source).unwrap();
         assert!(source.contains(mistake.2), "{} has no {}", mistake.1, mistake.2);
@@ -368,7 +364,7 @@ fn find_mistakes(are_in: fn(&str) -> bool) {
         let said = [&output.stdout[..], &output.stderr].concat();
         let said = String::from_utf8_lossy(&said);
         assert!(!output.status.success(), "nobody notices that {}: {said}", mistake.0);
-        // A source that does not compile, or a process that does not start, also fails. Only a running kernel
+        // A source that does not compile, or a process that does not start, also fails: only a running kernel
         // counts.
         let is_brought_down = said.contains(RUNS) && output.status.code().is_none();
         let is_found = is_brought_down || FINDINGS.iter().any(|finding| said.contains(finding));
@@ -376,7 +372,7 @@ fn find_mistakes(are_in: fn(&str) -> bool) {
     }
 }
 
-/// Output of a process with a found mistake: from the comparison, from the count, or from a deadlock.
+/// Output of a process with a found mistake: from the comparison, the count, or a deadlock.
 const FINDINGS: [&str; 3] = [OTHERWISE, "is matched twice", "Deadlock("];
 
 /// Output before the comparison.
@@ -384,7 +380,6 @@ const RUNS: &str = "the kernels with the mistake run";
 
 const OTHERWISE: &str = "this mix, with this seed, is matched otherwise";
 
-/// Index of the mistake of a process.
 const MISTAKE: &str = "MATCHPOINT_TEST_MISTAKE";
 
 #[test]
@@ -397,7 +392,7 @@ fn kernel_with_mistake_passes() {
     // Small batches run for less time than optimization takes.
     let optimisation = if takes_large_batches(file) { "-O1" } else { "-O0" };
     let emulation = Emulation::changed(optimisation, file, right, wrong).unwrap();
-    // Written directly to the parent process: the test harness delays captured output.
+    // The test harness delays captured output.
     writeln!(std::io::stderr(), "{RUNS}").unwrap();
     let open = match file {
         DIVIDE => &WITH_WILDCARDS[..1],

@@ -9,7 +9,7 @@ use matchpoint_gpu::{Algorithm, Batch, Division, Loaded};
 
 use crate::emulation::Emulation;
 
-/// Messages and receives in runs of one envelope each.
+/// Runs of one envelope each.
 fn runs(of_messages: &[u64], of_receives: &[u64], entries: usize) -> Batch {
     let envelopes = |of: &[u64]| -> Vec<Envelope> {
         let all = of.iter().flat_map(|&tag| std::iter::repeat_n(tag, entries / of.len()));
@@ -19,7 +19,7 @@ fn runs(of_messages: &[u64], of_receives: &[u64], entries: usize) -> Batch {
     Batch::of(&envelopes(of_messages), &selectors)
 }
 
-/// Asserts that the k-th receive of each envelope has its k-th message. Returns the number of steps.
+/// The k-th receive of each envelope has its k-th message. Returns the number of steps.
 fn steps(
     emulation: &Emulation,
     of_messages: &[u64],
@@ -47,7 +47,7 @@ fn steps(
     emulation.steps() - before
 }
 
-/// Twice the entries need at most slightly more than twice the steps.
+/// Twice the entries need little more than twice the steps.
 fn grows_linearly(of_messages: &[u64], of_receives: &[u64], entries: usize, divides: bool) {
     let Some(emulation) = Emulation::built() else { return };
     let of = |entries| steps(&emulation, of_messages, of_receives, entries, divides);

@@ -4,7 +4,7 @@ use matchpoint::{Footprint, Hints, Pair, Readdressed, Selector, Tag};
 
 use super::*;
 
-/// Delegates to `list`, but refuses to queue or match.
+/// Delegates to `list`.
 pub struct RefusingEngine {
     pub engine: Box<dyn Engine>,
     pub reason: Refused,

@@ -17,7 +17,7 @@ pub struct Program {
     arrivals: BTreeMap<u32, Vec<Arrival>>,
 }
 
-/// Calls of one rank, each 100 ns long.
+/// Each call takes 100 ns.
 #[derive(Default)]
 pub struct Rank {
     calls: Vec<Call>,
@@ -49,7 +49,7 @@ impl Program {
         self
     }
 
-    /// Sets the recorded arrivals of a rank: time, sender, tag.
+    /// Time, sender, tag.
     pub fn arrivals(mut self, rank: u32, arrivals: &[(i64, u32, i32)]) -> Self {
         let arrival = |&(at_ns, from, tag): &(i64, u32, i32)| Arrival { at_ns, from, tag };
         self.arrivals.insert(rank, arrivals.iter().map(arrival).collect());
@@ -103,7 +103,7 @@ impl Trace for Program {
         Ok(self.arrivals.get(&rank).map(|list| -> List<'_> { Box::new(list.iter().copied().map(Ok)) }))
     }
 
-    /// The clock has 1 ns per tick.
+    /// 1 ns per tick.
     fn nanoseconds(&self, _: u32) -> Option<Nanoseconds<'_>> {
         Some(Box::new(|ticks| ticks as i64))
     }
@@ -148,12 +148,12 @@ pub fn comm(id: u32) -> CommId {
 }
 
 impl Rank {
-    /// A rank with the first call `MPI_Init`, which ends at 0.
+    /// The first call, `MPI_Init`, ends at 0.
     pub fn new() -> Self {
         Self::begun_at(0)
     }
 
-    /// A rank with a clock that starts at this time.
+    /// The clock starts at this time.
     pub fn begun_at(now_ns: i64) -> Self {
         Rank { now_ns, ..Self::default() }.call(Function::Init, Action::Init).taking(0)
     }
@@ -225,7 +225,7 @@ impl Rank {
         self.full(Function::Wait, action, &[request], &[Completion { index: 0, status }], &[])
     }
 
-    /// Adds a `Waitany` that completed the request at `index`.
+    /// Completes the request at `index`.
     pub fn waitany(self, requests: &[u32], index: u32) -> Self {
         let action = Action::Complete { awaits: Await::Any, blocking: true };
         self.full(Function::Waitany, action, requests, &[Completion { index, status: None }], &[])

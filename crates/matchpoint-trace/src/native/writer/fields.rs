@@ -108,7 +108,7 @@ pub(super) fn fields(bytes: &mut Vec<u8>, last: &mut Last, call: &Call) -> Resul
             write_collective(bytes, last, (comm, root, long));
             last.request(bytes, Some(request));
         }
-        // Zeros, because readers do not use these arguments.
+        // Readers do not use these arguments.
         (FieldLayout::PartitionedInit, Action::Partitioned) => bytes.extend([0; 5]),
         (FieldLayout::Pready, Action::Partitioned) => bytes.extend([0; 1]),
         (FieldLayout::Parrived, Action::Partitioned) => bytes.extend([0; 2]),
@@ -187,7 +187,7 @@ fn write_created_comm(
             write_signed(bytes, color.unwrap_or(-1));
             write_signed(bytes, key);
         }
-        // Zeros, because readers ignore color and key if the members are known.
+        // Readers ignore color and key if the members are known.
         (FieldLayout::Split, _) => bytes.extend([0, 0]),
         (FieldLayout::CreateGroup | FieldLayout::CreateFromGroup, how) => match how {
             NewComm::Listed { tag: Some(tag), .. } => put(bytes, zigzag(tag)),

@@ -14,7 +14,7 @@ pub(super) struct Arguments<'a> {
     pub(super) sizes: &'a Sizes,
 }
 
-/// Sets the action of a call. `call` already has its function, requests and integers.
+/// `call` has its function, requests and integers.
 #[inline]
 pub(super) fn interpret(record: &Record, sizes: &Sizes, call: &mut Call) {
     let arguments = Arguments { record, sizes };
@@ -27,8 +27,8 @@ pub(super) fn interpret(record: &Record, sizes: &Sizes, call: &mut Call) {
             arguments.complete(call)
         }
         Function::Testany | Function::Waitsome | Function::Testsome => arguments.complete(call),
-        other if other as u16 <= Function::Parrived as u16 => arguments.point_to_point(call),
-        _ => arguments.other(call),
+        other if other as u16 <= Function::Parrived as u16 => arguments.interpret_point_to_point(call),
+        _ => arguments.interpret_other(call),
     };
 }
 
@@ -46,7 +46,7 @@ impl Arguments<'_> {
         self.record.statuses.first().copied()
     }
 
-    fn reported(&self) -> Option<Peer> {
+    fn reported_source(&self) -> Option<Peer> {
         self.status().map(|status| status.source)
     }
 
@@ -79,7 +79,7 @@ impl Arguments<'_> {
     #[inline]
     fn receive(&self, immediate: bool) -> Action {
         let mut args = self.receive_args();
-        args.source = ids::known(args.source, self.reported());
+        args.source = ids::known(args.source, self.reported_source());
         Action::Receive { args, request: immediate.then(|| self.request()), status: self.status() }
     }
 
@@ -87,7 +87,7 @@ impl Arguments<'_> {
         Action::SendInit { args: self.send_args(mode), request: self.request() }
     }
 
-    fn point_to_point(&self, call: &mut Call) -> Action {
+    fn interpret_point_to_point(&self, call: &mut Call) -> Action {
         use Function as F;
         use SendMode::{Buffered, Ready, Standard, Synchronous};
         match call.function {
@@ -111,13 +111,13 @@ impl Arguments<'_> {
             F::Probe => self.probe(true, true),
             F::Iprobe => self.probe(false, self.get(Name::flag) != 0),
             F::Startall => Action::Start,
-            F::Start => self.of_request(call, Action::Start),
-            F::Cancel => self.of_request(call, Action::Cancel),
+            F::Start => self.with_request(call, Action::Start),
+            F::Cancel => self.with_request(call, Action::Cancel),
             _ => Action::Other,
         }
     }
 
-    fn of_request(&self, call: &mut Call, action: Action) -> Action {
+    fn with_request(&self, call: &mut Call, action: Action) -> Action {
         call.requests.push(self.request());
         action
     }
@@ -126,7 +126,7 @@ impl Arguments<'_> {
         let comm = ids::comm(self.get(Name::comm));
         let bytes = |(number, of)| self.sizes.bytes(self.get(number), self.get(of));
         let dest = ids::dest(self.get(Name::dest));
-        let source = ids::known(ids::source(self.get(Name::source)), self.reported());
+        let source = ids::known(ids::source(self.get(Name::source)), self.reported_source());
         let (send_tag, receive_tag) = (self.get(Name::sendtag), ids::tag(self.get(Name::recvtag)));
         Action::SendReceive {
             send: SendArgs { mode: SendMode::Standard, dest, tag: send_tag, comm, bytes: bytes(sent) },
@@ -160,15 +160,15 @@ impl Arguments<'_> {
             _ => (Await::Some, false),
         };
         match awaits {
-            Await::All if blocking || flag => self.all(call),
-            Await::Any if blocking || flag => self.one(call, self.get(Name::index), 0),
-            Await::Some => self.some(call),
+            Await::All if blocking || flag => self.complete_all(call),
+            Await::Any if blocking || flag => self.complete_one(call, self.get(Name::index), 0),
+            Await::Some => self.complete_some(call),
             _ => {}
         }
         Action::Complete { awaits, blocking }
     }
 
-    fn all(&self, call: &mut Call) {
+    fn complete_all(&self, call: &mut Call) {
         let statuses = &self.record.statuses;
         let complete = (0..).zip(&call.requests).filter(|(_, request)| **request != RequestId::NULL);
         let complete =
@@ -176,28 +176,28 @@ impl Arguments<'_> {
         call.completions.extend(complete);
     }
 
-    fn some(&self, call: &mut Call) {
+    fn complete_some(&self, call: &mut Call) {
         for (status, &index) in self.record.list.iter().enumerate() {
-            self.one(call, index, status);
+            self.complete_one(call, index, status);
         }
     }
 
-    /// Completes the request at `index`. `MPI_UNDEFINED` and out-of-bounds values mean no request.
-    fn one(&self, call: &mut Call, index: i32, status: usize) {
+    /// `MPI_UNDEFINED` and out-of-bounds values are no request.
+    fn complete_one(&self, call: &mut Call, index: i32, status: usize) {
         let Ok(index) = u32::try_from(index) else { return };
         if call.requests.get(index as usize).is_some_and(|request| *request != RequestId::NULL) {
             call.completions.push(Completion { index, status: self.record.statuses.get(status).copied() });
         }
     }
 
-    fn other(&self, call: &mut Call) -> Action {
+    fn interpret_other(&self, call: &mut Call) -> Action {
         use Function as F;
         match call.function {
-            F::Request_free => self.of_request(call, Action::RequestFree),
+            F::Request_free => self.with_request(call, Action::RequestFree),
             F::Request_get_status => {
                 call.requests.push(self.request());
                 if self.get(Name::flag) != 0 {
-                    self.all(call);
+                    self.complete_all(call);
                 }
                 Action::RequestStatus
             }

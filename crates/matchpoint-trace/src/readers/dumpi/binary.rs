@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::OnceLock;
 
-use super::files::{TraceFiles, find, first_bytes, has_extension, listed, meta_of, rank_in_name};
+use super::files::{TraceFiles, find, first_bytes, has_extension, list_folder, meta_of, rank_in_name};
 use super::form::{Facts, Form};
 use super::meta::{MOST_RANKS, Meta};
 use super::sections::MAGIC;
@@ -14,12 +14,12 @@ use crate::readers::map::Map;
 use crate::readers::reader::Reader;
 use crate::trace::{RankReader, Trace};
 
-/// Reads folders, `.meta` files, and the `.bin` file of one rank.
+/// Folders, `.meta` files, and the `.bin` file of one rank.
 pub(in crate::readers) const READER: Reader = Reader { name: "DUMPI (.meta and .bin)", is_trace, open };
 
 static FORM: Form = Form { suffix: "", rank: |path| rank_in_name(path).map(|(_, rank)| rank), facts, stream };
 
-/// Reads the stream of one rank from the bytes of a `.bin` file.
+/// One rank, from the bytes of a `.bin` file.
 ///
 /// # Errors
 /// The bytes are not a `.bin` file.
@@ -29,7 +29,7 @@ pub fn read_bytes(bytes: &[u8]) -> Result<impl RankReader + '_, TraceError> {
 
 fn is_trace(path: &Path) -> bool {
     if path.is_dir() {
-        listed(path).is_ok_and(|files| files.iter().any(|file| is_part(file)))
+        list_folder(path).is_ok_and(|files| files.iter().any(|file| is_part(file)))
     } else {
         is_part(path)
     }
@@ -67,6 +67,6 @@ fn stream(path: &Path, kept: &OnceLock<Map>) -> Result<Box<dyn RankReader>, Trac
         Some(map) => map.clone(),
         None => Map::open(path)?,
     };
-    // Keeps the mapped file: page faults of a second pass took 3 % of the time of both passes.
+    // Page faults of a second pass took 3 % of the time of both passes.
     Ok(Box::new(Stream::new(path.to_owned(), kept.get_or_init(|| map).clone())?))
 }

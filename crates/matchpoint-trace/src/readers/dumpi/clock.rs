@@ -1,7 +1,7 @@
 //! Conversion of seconds, which have 16 bits and wrap after 18 hours.
 
-/// Maximum step back in seconds. A difference of almost a whole period is a step back: threads write calls at
-/// their return.
+/// Seconds back. A difference of almost a whole period is a step back, because threads write calls at their
+/// return.
 const BACK: i64 = 3600;
 
 #[derive(Clone, Copy, Debug)]
@@ -28,14 +28,15 @@ impl Clock {
         Clock { last: None, recent: (NEVER, 0) }
     }
 
-    /// Times of entry and return in nanoseconds. The caller passes calls in the order of their return.
+    /// Times of entry and return in nanoseconds. Calls are in the order of their return.
     #[inline]
     pub fn nanoseconds(&mut self, enter: (i64, i32), leave: (i64, i32)) -> (i64, i64) {
         if leave.0 != self.recent.0 {
             self.advance(leave.0);
         }
         let left_ns = self.recent.1;
-        let entered_ns = if enter.0 == leave.0 { left_ns } else { self.before(leave.0 - enter.0) };
+        let entered_ns =
+            if enter.0 == leave.0 { left_ns } else { self.nanoseconds_before(leave.0 - enter.0) };
         (entered_ns.saturating_add(enter.1.into()), left_ns.saturating_add(leave.1.into()))
     }
 
@@ -44,16 +45,16 @@ impl Clock {
         let last = self.last.unwrap_or(second);
         let left = last + unwrap_difference(second - last);
         self.last = Some(left);
-        self.recent = (second, nanoseconds(left));
+        self.recent = (second, to_nanoseconds(left));
     }
 
     #[cold]
-    fn before(&self, seconds: i64) -> i64 {
-        nanoseconds(self.last.unwrap_or(0) - unwrap_difference(seconds))
+    fn nanoseconds_before(&self, seconds: i64) -> i64 {
+        to_nanoseconds(self.last.unwrap_or(0) - unwrap_difference(seconds))
     }
 }
 
-fn nanoseconds(seconds: i64) -> i64 {
+fn to_nanoseconds(seconds: i64) -> i64 {
     seconds.saturating_mul(1_000_000_000)
 }
 

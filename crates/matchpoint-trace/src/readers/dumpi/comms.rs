@@ -55,7 +55,7 @@ impl Arguments<'_> {
                 (oldcomm, NewComm::Graph { nodes: self.natural(Name::nodes), reorder }, newcomm)
             }
             F::Cart_sub => (oldcomm, NewComm::CartSub, newcomm),
-            F::Intercomm_create => (Name::localcomm, self.inter(), newcomm),
+            F::Intercomm_create => (Name::localcomm, self.inter_args(), newcomm),
             F::Intercomm_merge => (comm, NewComm::Merge { high: self.get(Name::high) != 0 }, newcomm),
             F::Comm_accept | F::Comm_connect => (oldcomm, NewComm::Unknown, newcomm),
             F::Comm_spawn | F::Comm_spawn_multiple => (oldcomm, NewComm::Unknown, newcomm),
@@ -72,7 +72,7 @@ impl Arguments<'_> {
         Action::CommCreate { parent, how, comm: self.comm(new), request: None }
     }
 
-    fn inter(&self) -> NewComm {
+    fn inter_args(&self) -> NewComm {
         NewComm::Inter {
             local_leader: self.natural(Name::localleader),
             peer_comm: self.comm(Name::remotecomm),

@@ -9,11 +9,11 @@ pub(super) struct Fault {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Violation {
-    /// The bytes end before the end of the value.
+    /// The bytes end before the value.
     Short,
-    /// A count of elements is negative or too large.
+    /// Negative or too large.
     Count(i32),
-    /// A number is not a function number.
+    /// No function number.
     Label(u16),
 }
 
@@ -52,7 +52,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Returns the next bytes without an advance.
+    /// Does not advance.
     #[inline]
     pub fn peek<const N: usize>(&self) -> Option<&'a [u8; N]> {
         self.bytes.get(self.at..).and_then(<[u8]>::first_chunk)
@@ -91,7 +91,7 @@ impl<'a> Cursor<'a> {
         Ok(found)
     }
 
-    /// Reads a count and its elements. Checks the count against the number of bytes left.
+    /// The count is checked against the bytes left.
     #[inline]
     pub fn counted(&mut self, width: usize) -> Result<&'a [u8], Fault> {
         let here = *self;

@@ -13,11 +13,11 @@ mod mask_bits {
     pub const WALL_TIMES: u8 = 1 << 3;
     pub const THREAD: u8 = 1 << 6;
     pub const COUNTERS: u8 = 1 << 7;
-    /// Mask of the parts that nearly every record has; statuses are excluded.
+    /// Parts of nearly every record, except statuses.
     pub const USUAL: u8 = THREAD | CPU_TIMES | WALL_TIMES;
 }
 
-/// Times of entry and return: biased seconds in 16 bits, and nanoseconds.
+/// Biased seconds in 16 bits, and nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Times {
     pub enter: (u16, i32),
@@ -27,14 +27,14 @@ pub(super) struct Times {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Head {
     mask: u8,
-    /// Thread of the call; 0 if not recorded.
+    /// 0 if not recorded.
     pub thread: u16,
     pub cpu: Option<Times>,
     pub wall: Option<Times>,
 }
 
 #[inline]
-fn times(cursor: &mut Cursor, present: bool) -> Result<Option<Times>, Fault> {
+fn read_times(cursor: &mut Cursor, present: bool) -> Result<Option<Times>, Fault> {
     if !present {
         return Ok(None);
     }
@@ -51,8 +51,8 @@ impl Head {
     pub fn read(cursor: &mut Cursor) -> Result<Head, Fault> {
         let mask = cursor.u8()?;
         let thread = if mask & mask_bits::THREAD != 0 { cursor.u16()? } else { 0 };
-        let cpu = times(cursor, mask & mask_bits::CPU_TIMES != 0)?;
-        let wall = times(cursor, mask & mask_bits::WALL_TIMES != 0)?;
+        let cpu = read_times(cursor, mask & mask_bits::CPU_TIMES != 0)?;
+        let wall = read_times(cursor, mask & mask_bits::WALL_TIMES != 0)?;
         if mask & mask_bits::COUNTERS != 0 {
             let counters = cursor.u8()?;
             cursor.bytes(usize::from(counters) * 16)?;
@@ -61,8 +61,8 @@ impl Head {
     }
 }
 
-/// Reads label and head of a record with the usual parts. One bounds check covers all parts. Returns `None`
-/// for other records, without advancing.
+/// One bounds check covers a record with the usual parts. Returns `None` for other records, without
+/// advancing.
 #[inline]
 pub(super) fn read_usual_head(cursor: &mut Cursor) -> Option<(&'static Layout, Head)> {
     let bytes: &[u8; 29] = cursor.peek()?;
@@ -112,7 +112,7 @@ pub(super) enum Entry {
 }
 
 #[inline]
-pub(super) fn entry(cursor: &mut Cursor) -> Result<Entry, Fault> {
+pub(super) fn read_entry(cursor: &mut Cursor) -> Result<Entry, Fault> {
     let here = *cursor;
     let number = cursor.u16()?;
     if let Some(layout) = LAYOUTS.get(usize::from(number)) {
@@ -150,23 +150,23 @@ impl<'c, 'b, 'r> Fields<'c, 'b, 'r> {
 
     #[inline]
     pub fn read(mut self, layout: &'static Layout) -> Result<(), Fault> {
-        self.each(layout.fields)?;
+        self.read_fields(layout.fields)?;
         if !layout.at_root.is_empty() {
             if self.record.get(Name::commrank) == self.record.get(Name::root) {
-                self.each(layout.at_root)?;
+                self.read_fields(layout.at_root)?;
             }
-            self.each(layout.last)?;
+            self.read_fields(layout.last)?;
         }
         Ok(())
     }
 
     #[inline]
-    fn each(&mut self, fields: &'static [Field]) -> Result<(), Fault> {
-        fields.iter().try_for_each(|field| self.field(*field))
+    fn read_fields(&mut self, fields: &'static [Field]) -> Result<(), Fault> {
+        fields.iter().try_for_each(|field| self.read_field(*field))
     }
 
     #[inline(always)]
-    fn field(&mut self, Field { kind, name }: Field) -> Result<(), Fault> {
+    fn read_field(&mut self, Field { kind, name }: Field) -> Result<(), Fault> {
         match kind {
             Kind::Int => {
                 let value = self.cursor.i32()?;
@@ -176,54 +176,54 @@ impl<'c, 'b, 'r> Fields<'c, 'b, 'r> {
                 let value = self.cursor.u16()?;
                 self.record.set(name, i32::from(value));
             }
-            Kind::Statuses => self.statuses()?,
-            Kind::Ints => self.integers(name)?,
-            _ => self.rare(kind, name)?,
+            Kind::Statuses => self.read_statuses()?,
+            Kind::Ints => self.read_integers(name)?,
+            _ => self.skip_rare_field(kind, name)?,
         }
         Ok(())
     }
 
     #[inline]
-    fn integers(&mut self, name: Name) -> Result<(), Fault> {
+    fn read_integers(&mut self, name: Name) -> Result<(), Fault> {
         let elements = self.cursor.counted(4)?;
         self.record.extend(self.call, name, integers(elements));
         Ok(())
     }
 
     #[inline]
-    fn statuses(&mut self) -> Result<(), Fault> {
+    fn read_statuses(&mut self) -> Result<(), Fault> {
         self.record.statuses.extend(self.statuses.read(self.cursor)?);
         Ok(())
     }
 
     #[inline(never)]
-    fn rare(&mut self, kind: Kind, name: Name) -> Result<(), Fault> {
+    fn skip_rare_field(&mut self, kind: Kind, name: Name) -> Result<(), Fault> {
         match kind {
             Kind::Byte => drop(self.cursor.u8()?),
             Kind::Long => drop(self.cursor.u64()?),
             Kind::Bytes | Kind::Text => drop(self.cursor.counted(1)?),
             Kind::Halves => drop(self.cursor.counted(2)?),
-            Kind::IntsSince068 => self.since(Version(0, 6, 8))?,
-            Kind::IntsSince069 => self.since(Version(0, 6, 9))?,
-            Kind::Matrix => self.times(|fields| fields.integers(name))?,
-            Kind::Texts => self.texts()?,
-            Kind::TextTable => self.times(Self::texts)?,
-            Kind::Arguments => self.arguments()?,
+            Kind::IntsSince068 => self.skip_integers_since(Version(0, 6, 8))?,
+            Kind::IntsSince069 => self.skip_integers_since(Version(0, 6, 9))?,
+            Kind::Matrix => self.repeat_counted(|fields| fields.read_integers(name))?,
+            Kind::Texts => self.skip_texts()?,
+            Kind::TextTable => self.repeat_counted(Self::skip_texts)?,
+            Kind::Arguments => self.skip_arguments()?,
             Kind::Int | Kind::Half | Kind::Ints | Kind::Statuses => {} // frequent kinds are read elsewhere
         }
         Ok(())
     }
 
-    fn times(&mut self, mut one: impl FnMut(&mut Self) -> Result<(), Fault>) -> Result<(), Fault> {
+    fn repeat_counted(&mut self, mut one: impl FnMut(&mut Self) -> Result<(), Fault>) -> Result<(), Fault> {
         let count = self.cursor.count(4)?;
         (0..count).try_for_each(|_| one(self))
     }
 
-    fn texts(&mut self) -> Result<(), Fault> {
-        self.times(|fields| fields.cursor.counted(1).map(|_| ()))
+    fn skip_texts(&mut self) -> Result<(), Fault> {
+        self.repeat_counted(|fields| fields.cursor.counted(1).map(|_| ()))
     }
 
-    fn since(&mut self, version: Version) -> Result<(), Fault> {
+    fn skip_integers_since(&mut self, version: Version) -> Result<(), Fault> {
         if self.version >= version {
             self.cursor.counted(4).map(|_| ())
         } else {
@@ -231,12 +231,12 @@ impl<'c, 'b, 'r> Fields<'c, 'b, 'r> {
         }
     }
 
-    fn arguments(&mut self) -> Result<(), Fault> {
+    fn skip_arguments(&mut self) -> Result<(), Fault> {
         if self.version >= Version(0, 6, 2) {
-            return self.texts();
+            return self.skip_texts();
         }
         self.cursor.i32()?;
-        self.texts()
+        self.skip_texts()
     }
 }
 

@@ -11,7 +11,6 @@ use crate::error::TraceError;
 #[derive(Debug)]
 pub(super) struct Files {
     pub path: PathBuf,
-    /// File of each rank.
     pub by_rank: BTreeMap<u32, PathBuf>,
     pub meta: Option<Meta>,
     pub prefix: String,
@@ -20,11 +19,11 @@ pub(super) struct Files {
 #[derive(Debug)]
 pub(super) enum TraceFiles {
     Ranks(Files),
-    /// The file of one rank; the file name may not contain the rank.
+    /// The file name may not contain the rank.
     SingleRank(PathBuf),
 }
 
-/// Finds the files of a trace. `path` is a folder, a `.meta` file, or the file of one rank.
+/// `path` is a folder, a `.meta` file, or the file of one rank.
 ///
 /// # Errors
 /// There is no trace, or more than one.
@@ -46,7 +45,7 @@ pub(super) fn has_extension(path: &Path, extension: &str) -> bool {
 ///
 /// # Errors
 /// The folder cannot be read.
-pub(super) fn listed(folder: &Path) -> Result<Vec<PathBuf>, TraceError> {
+pub(super) fn list_folder(folder: &Path) -> Result<Vec<PathBuf>, TraceError> {
     let entries = fs::read_dir(folder).map_err(|error| TraceError::io(folder, &error))?;
     let mut files: Vec<PathBuf> =
         entries.flatten().map(|entry| entry.path()).filter(|path| path.is_file()).collect();
@@ -60,13 +59,13 @@ pub(super) fn first_bytes(path: &Path) -> Vec<u8> {
     read.map(|_| bytes).unwrap_or_default()
 }
 
-pub(super) fn name(path: &Path) -> String {
+pub(super) fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 /// Parses the file name `PREFIX-RANK.bin`.
 pub(super) fn rank_in_name(path: &Path) -> Option<(String, u32)> {
-    let name = name(path);
+    let name = file_name(path);
     let stem = name.strip_suffix(".bin").or_else(|| name.strip_suffix(".BIN"))?;
     let (prefix, rank) = stem.rsplit_once('-')?;
     let digits = !rank.is_empty() && rank.bytes().all(|byte| byte.is_ascii_digit());
@@ -80,12 +79,12 @@ pub(super) fn meta_of(path: &Path) -> Option<(PathBuf, u32)> {
 }
 
 fn in_folder(folder: &Path) -> Result<TraceFiles, TraceError> {
-    let files = listed(folder)?;
+    let files = list_folder(folder)?;
     let metas: Vec<&PathBuf> = files.iter().filter(|file| has_extension(file, "meta")).collect();
     match metas[..] {
         [] => without_meta(folder, &files),
         [meta] => files_of_meta(folder, meta).map(TraceFiles::Ranks),
-        _ => Err(several_traces(folder, "traces", metas.iter().map(|meta| name(meta)))),
+        _ => Err(several_traces(folder, "traces", metas.iter().map(|meta| file_name(meta)))),
     }
 }
 
@@ -124,9 +123,11 @@ fn without_meta(folder: &Path, files: &[PathBuf]) -> Result<TraceFiles, TraceErr
             let (prefix, by_rank) = by_prefix.pop_first().unwrap_or_default();
             Ok(TraceFiles::Ranks(Files { path: folder.to_owned(), by_rank, meta: None, prefix }))
         }
-        _ => {
-            Err(several_traces(folder, "traces without a .meta file", binaries.iter().map(|file| name(file))))
-        }
+        _ => Err(several_traces(
+            folder,
+            "traces without a .meta file",
+            binaries.iter().map(|file| file_name(file)),
+        )),
     }
 }
 
@@ -134,7 +135,7 @@ fn files_of_meta(path: &Path, meta_path: &Path) -> Result<Files, TraceError> {
     let meta = Meta::read(meta_path)?;
     let folder = meta_path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let numbered: Vec<_> =
-        listed(folder)?.into_iter().filter_map(|file| Some((rank_in_name(&file)?, file))).collect();
+        list_folder(folder)?.into_iter().filter_map(|file| Some((rank_in_name(&file)?, file))).collect();
     let own = meta_path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let prefixes = [meta.prefix.clone().unwrap_or(own.clone()), own];
     for prefix in &prefixes {

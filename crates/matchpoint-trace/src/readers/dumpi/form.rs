@@ -12,9 +12,9 @@ use crate::trace::RankReader;
 #[derive(Default)]
 pub(super) struct Facts {
     pub version: Option<Version>,
-    /// Numbers of calls, and of calls not written, by function.
+    /// Calls, and calls not written, by function.
     pub counts: Option<Counts>,
-    /// The first element is true if calls have wall clock times, the second if calls have processor times.
+    /// Calls have wall clock times, calls have processor times.
     pub timed: (bool, bool),
 }
 
@@ -24,6 +24,6 @@ pub(super) struct Form {
     pub suffix: &'static str,
     pub rank: fn(&Path) -> Option<u32>,
     pub facts: fn(&Path) -> Result<Facts, TraceError>,
-    /// Opens a stream. The mapped file is kept for the next pass.
+    /// The mapped file is kept for the next pass.
     pub stream: fn(&Path, &OnceLock<Map>) -> OpenedStream,
 }

@@ -9,9 +9,9 @@ use crate::call::{
 };
 use crate::function::Function;
 
-/// Reads a frequent call. Returns false for other calls, without an advance.
+/// Returns false for other calls, without an advance.
 ///
-/// The function is inlined at two places: a result in memory took a tenth of the time of a short record.
+/// Inlined at two places: a result in memory took a tenth of the time of a short record.
 #[inline(always)]
 pub(super) fn read(
     cursor: &mut Cursor,
@@ -19,11 +19,11 @@ pub(super) fn read(
     statuses: Statuses,
     call: &mut Call,
 ) -> Result<bool, Fault> {
-    // Each arm assigns fields separately. A common value of all arms took a fifth of this function's time,
-    // because the processor did not forward its wider pieces.
+    // Separate assignments: a common value of all arms took a fifth of this function's time, because the
+    // processor did not forward its wider pieces.
     match call.function {
         Function::Isend => {
-            // A truncated record returns false: the layouts then report the position of the record.
+            // After false, the layouts report the position of a truncated record.
             let Some((transfer, request)) = Transfer::with_request(cursor, sizes) else { return Ok(false) };
             call.action = Action::Send { args: transfer.send(), request: Some(request) };
         }
@@ -66,7 +66,7 @@ pub(super) fn read(
             let (comm, size) = (read_comm(cursor)?, read_natural(cursor)?);
             call.action = Action::CommSize { comm, size };
         }
-        Function::Iprobe => probe(cursor, statuses, call)?,
+        Function::Iprobe => read_probe(cursor, statuses, call)?,
         Function::Allreduce => {
             let (count, datatype) = (cursor.i32()?, cursor.u16()?);
             cursor.u8()?;
@@ -79,7 +79,7 @@ pub(super) fn read(
 }
 
 #[inline]
-fn probe(cursor: &mut Cursor, statuses: Statuses, call: &mut Call) -> Result<(), Fault> {
+fn read_probe(cursor: &mut Cursor, statuses: Statuses, call: &mut Call) -> Result<(), Fault> {
     let (source, tag) = (ids::source(cursor.i32()?), ids::tag(cursor.i32()?));
     let (comm, found) = (read_comm(cursor)?, cursor.i32()? != 0);
     let status = statuses.read(cursor)?.next().filter(|_| found);
@@ -89,7 +89,7 @@ fn probe(cursor: &mut Cursor, statuses: Statuses, call: &mut Call) -> Result<(),
     Ok(())
 }
 
-/// Skips the requests of a frequent call. Returns false for other calls, without an advance.
+/// Returns false for other calls, without an advance.
 #[inline(always)]
 pub(super) fn skip_requests(cursor: &mut Cursor, statuses: Statuses, call: &mut Call) -> Result<bool, Fault> {
     match call.function {
@@ -122,7 +122,7 @@ struct Transfer {
 impl Transfer {
     #[inline]
     fn read(cursor: &mut Cursor, sizes: &Sizes) -> Option<Self> {
-        let transfer = Self::of(cursor.peek()?, sizes);
+        let transfer = Self::from_bytes(cursor.peek()?, sizes);
         cursor.skip(16);
         Some(transfer)
     }
@@ -132,11 +132,11 @@ impl Transfer {
         let bytes: &[u8; 20] = cursor.peek()?;
         let (fields, &request) = (bytes.first_chunk()?, bytes.last_chunk()?);
         cursor.skip(20);
-        Some((Self::of(fields, sizes), ids::request(i32::from_be_bytes(request))))
+        Some((Self::from_bytes(fields, sizes), ids::request(i32::from_be_bytes(request))))
     }
 
     #[inline]
-    fn of(&[a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p]: &[u8; 16], sizes: &Sizes) -> Self {
+    fn from_bytes(&[a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p]: &[u8; 16], sizes: &Sizes) -> Self {
         let datatype = u16::from_be_bytes([e, f]).into();
         Transfer {
             bytes: sizes.bytes(i32::from_be_bytes([a, b, c, d]), datatype),
@@ -186,12 +186,11 @@ fn read_requests(cursor: &mut Cursor, call: &mut Call) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Completes all requests. Null requests have a status too.
+/// Null requests have a status too.
 #[inline]
 fn complete_all(call: &mut Call, mut statuses: impl Iterator<Item = Status>) {
     call.completions.reserve(call.requests.len());
-    // A loop without iterator adapters: adapters copied each status three times, a tenth of the time for
-    // traces with long Waitalls.
+    // Iterator adapters copied each status three times, a tenth of the time for traces with long Waitalls.
     for (index, &request) in (0..).zip(&call.requests) {
         let status = statuses.next();
         if request != RequestId::NULL {

@@ -8,7 +8,7 @@ use crate::trace::RankReader;
 pub(super) struct Identity {
     pub rank: Option<u32>,
     pub ranks: Option<u32>,
-    /// Highest rank of any communicator in the stream: a lower bound of the number of ranks.
+    /// Highest rank of any communicator: a lower bound of the number of ranks.
     pub highest: u32,
 }
 
@@ -16,31 +16,31 @@ impl Identity {
     /// Reads a stream up to the first damage, which a later reader reports.
     pub fn of(stream: &mut dyn RankReader) -> Identity {
         let (mut identity, mut call) = (Identity::default(), Call::default());
-        while !identity.complete() && stream.read(&mut call).unwrap_or(false) {
-            identity.learn(&call.action);
+        while !identity.is_complete() && stream.read(&mut call).unwrap_or(false) {
+            identity.add_action(&call.action);
         }
         identity
     }
 
-    fn complete(&self) -> bool {
+    fn is_complete(&self) -> bool {
         self.rank.is_some() && self.ranks.is_some()
     }
 
-    fn learn(&mut self, action: &Action) {
+    fn add_action(&mut self, action: &Action) {
         match *action {
             Action::CommRank { comm: CommId::WORLD, rank } => self.rank = Some(rank),
             Action::CommSize { comm: CommId::WORLD, size } => self.ranks = Some(size),
-            Action::Send { args, .. } | Action::SendInit { args, .. } => self.named(args.dest),
-            Action::Receive { args, .. } | Action::ReceiveInit { args, .. } => self.named(args.source),
+            Action::Send { args, .. } | Action::SendInit { args, .. } => self.add_peer(args.dest),
+            Action::Receive { args, .. } | Action::ReceiveInit { args, .. } => self.add_peer(args.source),
             Action::SendReceive { send, receive, .. } => {
-                self.named(send.dest);
-                self.named(receive.source);
+                self.add_peer(send.dest);
+                self.add_peer(receive.source);
             }
             _ => {}
         }
     }
 
-    fn named(&mut self, peer: Peer) {
+    fn add_peer(&mut self, peer: Peer) {
         if let Peer::Rank(rank) = peer {
             self.highest = self.highest.max(rank);
         }
@@ -48,7 +48,7 @@ impl Identity {
 }
 
 impl Identity {
-    /// Determines rank, number of ranks and notes. `named` is the rank in the file name.
+    /// Rank, number of ranks and notes. `named` is the rank in the file name.
     pub fn resolve(self, named: Option<u32>) -> (u32, u32, Vec<String>) {
         let mut notes = Vec::new();
         let rank = self.rank.or(named).unwrap_or(0).min(MOST_RANKS - 1);

@@ -1,6 +1,5 @@
-//! Fields of each function's records, in the order of the format's function numbers.
-//!
-//! Records have no length, so the reader needs all fields. Unused fields are named `_`.
+//! Fields of each function's records, in the order of the format's function numbers. Records have no length,
+//! so the reader needs all fields. Unused fields are named `_`.
 
 use crate::function::Function;
 
@@ -16,9 +15,9 @@ pub(super) enum Kind {
     Halves,
     /// A count, and elements of four bytes.
     Ints,
-    /// [`Kind::Ints`] since version 0.6.8; a single integer in older versions.
+    /// [`Kind::Ints`] since version 0.6.8; before, a single integer.
     IntsSince068,
-    /// [`Kind::Ints`] since version 0.6.9; a single integer in older versions.
+    /// [`Kind::Ints`] since version 0.6.9; before, a single integer.
     IntsSince069,
     /// A count, and as many [`Kind::Ints`].
     Matrix,
@@ -28,7 +27,7 @@ pub(super) enum Kind {
     Texts,
     /// A count, and as many [`Kind::Texts`].
     TextTable,
-    /// [`Kind::Texts`]. Before version 0.6.2, the count is repeated.
+    /// [`Kind::Texts`], before version 0.6.2 with a repeated count.
     Arguments,
     /// A count, and statuses; empty if the record's mask has no statuses.
     Statuses,
@@ -108,8 +107,7 @@ macro_rules! layouts {
     };
 }
 
-/// Special function numbers: totals in the footer, entry and exit of instrumented functions, end of the
-/// stream.
+/// Totals in the footer, entry and exit of instrumented functions, end of the stream.
 pub(super) mod label {
     pub const TOTALS: u16 = 290;
     pub const ENTER: u16 = 291;

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::version::Version;
 use crate::error::TraceError;
 
-/// Maximum number of ranks. A larger number in a file counts as damage.
+/// A larger number in a file is damage.
 pub(super) const MOST_RANKS: u32 = 1 << 20;
 
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -29,7 +29,7 @@ impl Meta {
             pairs.find(|(_, pair)| pair.0.trim() == key).map(|(line, pair)| (line, pair.1.trim()))
         };
         let number = |key| value(key).and_then(|(_, value)| value.parse::<u8>().ok());
-        let ranks = value("numprocs").map(|(line, value)| ranks(path, line, value)).transpose()?;
+        let ranks = value("numprocs").map(|(line, value)| parse_ranks(path, line, value)).transpose()?;
         let version = number("version").zip(number("subversion")).zip(number("subsubversion"));
         let prefix =
             value("fileprefix").map(|(_, prefix)| prefix.rsplit('/').next().unwrap_or(prefix).to_owned());
@@ -41,7 +41,7 @@ impl Meta {
     }
 }
 
-fn ranks(path: &Path, line: usize, value: &str) -> Result<u32, TraceError> {
+fn parse_ranks(path: &Path, line: usize, value: &str) -> Result<u32, TraceError> {
     value.parse().ok().filter(|ranks| (1..=MOST_RANKS).contains(ranks)).ok_or_else(|| {
         let problem = format!("numprocs={value} is not a number of processes");
         TraceError::new(path, problem, "correct that line, or remove it").at_line(line as u64 + 1)

@@ -4,7 +4,7 @@ use super::ids::request;
 use super::layout::Name;
 use crate::call::{Call, Status};
 
-/// Arguments of a call. Arguments that the function does not have contain old values.
+/// Arguments that the function does not have contain old values.
 #[derive(Debug)]
 pub(super) struct Record {
     scalars: [i32; Name::COUNT],
@@ -36,7 +36,7 @@ impl Record {
         self.scalars[name as usize] = value;
     }
 
-    /// Stores an array argument in the call, if readers use the argument.
+    /// If readers use the argument.
     #[inline]
     pub fn extend(&mut self, call: &mut Call, name: Name, values: impl Iterator<Item = i32>) {
         match name {

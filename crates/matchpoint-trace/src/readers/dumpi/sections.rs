@@ -22,7 +22,7 @@ pub(super) struct Sections {
     pub wall_bias: i32,
     /// Offset of the first record.
     pub start: usize,
-    /// Upper bound of the end of the records.
+    /// Upper bound, of the records.
     pub end: usize,
     pub sizes: Sizes,
     footer: Option<usize>,
@@ -34,7 +34,7 @@ pub(super) struct Counts {
     pub ignored: Vec<u32>,
 }
 
-/// Offsets of the sections; 0 if a section is absent.
+/// 0 if a section is absent.
 #[derive(Default)]
 struct Index {
     sizes: u64,
@@ -45,8 +45,8 @@ struct Index {
 }
 
 impl Index {
-    /// The index is at the end of the file. Newer versions added sections at the beginning of the index, so
-    /// the length of the index follows from the position of the magic number.
+    /// Newer versions added sections at the beginning of the index, so its length follows from the position
+    /// of the magic number.
     fn find(bytes: &[u8]) -> Option<(usize, Index)> {
         (5..=8).rev().find_map(|words| {
             let at = bytes.len().checked_sub(words * 8).filter(|at| *at >= 16)?;
@@ -65,7 +65,7 @@ impl Index {
         })
     }
 
-    fn places(&self) -> [u64; 7] {
+    fn offsets(&self) -> [u64; 7] {
         let [addresses, counters, keys] = self.others;
         [self.header, self.body, self.footer, self.sizes, addresses, counters, keys]
     }
@@ -80,7 +80,7 @@ impl Sections {
         if index.body == 0 {
             return Err(no_stream(path, end));
         }
-        match index.places().into_iter().find(|place| *place > end as u64) {
+        match index.offsets().into_iter().find(|place| *place > end as u64) {
             Some(place) => Err(invalid_offset(path, end, place)),
             None => Sections::at(bytes, end, &index).map_err(|fault| invalid_section(path, fault)),
         }
@@ -90,14 +90,14 @@ impl Sections {
         let place = |place: u64| usize::try_from(place).unwrap_or(usize::MAX);
         let mut body = Cursor::new(bytes, place(index.body));
         let (cpu_bias, wall_bias, start) = (body.i32()?, body.i32()?, body.at());
-        let after = index.places().map(place).into_iter().filter(|place| *place >= start).min();
+        let after = index.offsets().map(place).into_iter().filter(|place| *place >= start).min();
         Ok(Sections {
-            version: version(bytes, place(index.header))?,
+            version: read_version(bytes, place(index.header))?,
             cpu_bias,
             wall_bias,
             start,
             end: after.unwrap_or(index_at),
-            sizes: sizes(&bytes[..index_at], place(index.sizes))?,
+            sizes: read_sizes(&bytes[..index_at], place(index.sizes))?,
             footer: Some(place(index.footer)).filter(|at| *at > 0),
         })
     }
@@ -118,7 +118,7 @@ impl Sections {
     }
 }
 
-fn version(bytes: &[u8], header: usize) -> Result<Version, Fault> {
+fn read_version(bytes: &[u8], header: usize) -> Result<Version, Fault> {
     if header == 0 {
         return Ok(Version::default());
     }
@@ -126,7 +126,7 @@ fn version(bytes: &[u8], header: usize) -> Result<Version, Fault> {
     Ok(Version(cursor.u8()?, cursor.u8()?, cursor.u8()?))
 }
 
-fn sizes(bytes: &[u8], at: usize) -> Result<Sizes, Fault> {
+fn read_sizes(bytes: &[u8], at: usize) -> Result<Sizes, Fault> {
     if at == 0 {
         return Ok(Sizes::default());
     }

@@ -3,18 +3,17 @@
 /// First number of the application's datatypes.
 const FIRST_OWN: usize = 28;
 
-/// Sizes in bytes by datatype number.
+/// Sizes by datatype number.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Sizes(Vec<i32>);
 
 impl Sizes {
-    /// Sizes from the file's table. A size of 0 for a predefined type means that the program did not use the
-    /// type.
+    /// A size of 0 for a predefined type means that the program did not use the type.
     pub fn new(table: Vec<i32>) -> Self {
         Sizes(table)
     }
 
-    /// Length of `count` elements in bytes; `None` if unknown.
+    /// Bytes of `count` elements, if known.
     #[inline]
     pub fn bytes(&self, count: i32, datatype: i32) -> Option<u64> {
         let count = u64::try_from(count).ok()?;

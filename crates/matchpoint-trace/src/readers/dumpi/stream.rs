@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::action::interpret;
 use super::clock::Clock;
 use super::cursor::{Cursor, Fault, Violation};
-use super::decode::{Entry, Fields, Head, Statuses, Times, entry, read_usual_head, skip_mark};
+use super::decode::{Entry, Fields, Head, Statuses, Times, read_entry, read_usual_head, skip_mark};
 use super::frequent;
 use super::layout::Layout;
 use super::record::Record;
@@ -17,7 +17,7 @@ use crate::error::TraceError;
 use crate::function::Function;
 use crate::trace::RankReader;
 
-/// Stream of one rank. `B` holds the bytes of the file: a slice, or a mapped file.
+/// `B` holds the bytes of the file: a slice, or a mapped file.
 pub(super) struct Stream<B> {
     bytes: B,
     path: PathBuf,
@@ -53,7 +53,7 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
     /// Whether the first call has wall clock times, and whether it has processor times.
     pub fn timed(&self) -> (bool, bool) {
         let mut cursor = self.cursor();
-        let head = entry(&mut cursor).and_then(|_| Head::read(&mut cursor));
+        let head = read_entry(&mut cursor).and_then(|_| Head::read(&mut cursor));
         head.map_or((true, true), |head| (head.wall.is_some(), head.cpu.is_some()))
     }
 
@@ -74,7 +74,7 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
             Some(usual) if !self.finalized => usual,
             _ => {
                 cursor = Cursor::new(&bytes[..sections.end], self.at);
-                let Some(layout) = next(&mut cursor, &mut self.at, self.finalized)? else {
+                let Some(layout) = next_layout(&mut cursor, &mut self.at, self.finalized)? else {
                     self.at = bytes.len();
                     return Ok(false);
                 };
@@ -105,8 +105,8 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
     }
 
     #[cold]
-    fn explain(&self, fault: Fault) -> TraceError {
-        let name = match entry(&mut self.cursor()) {
+    fn error_of_fault(&self, fault: Fault) -> TraceError {
+        let name = match read_entry(&mut self.cursor()) {
             Ok(Entry::Call(layout)) => layout.function.name(),
             _ => "a function",
         };
@@ -125,14 +125,16 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
     }
 }
 
-/// Finds the next record and its function; `None` at the end.
-///
-/// In older versions the stream ends with `MPI_Finalize`; later data is no record.
+/// `None` at the end. In older versions the stream ends with `MPI_Finalize`; later data is no record.
 #[inline]
-fn next(cursor: &mut Cursor, at: &mut usize, finalized: bool) -> Result<Option<&'static Layout>, Fault> {
+fn next_layout(
+    cursor: &mut Cursor,
+    at: &mut usize,
+    finalized: bool,
+) -> Result<Option<&'static Layout>, Fault> {
     while !cursor.ended() {
         *at = cursor.at();
-        match entry(cursor)? {
+        match read_entry(cursor)? {
             Entry::Call(layout) if finalized && layout.function == Function::Send => return Ok(None),
             Entry::Call(layout) => return Ok(Some(layout)),
             Entry::Mark => {
@@ -153,11 +155,11 @@ fn nanoseconds(clock: &mut Clock, bias: i32, Times { enter, leave }: Times) -> (
 
 impl<B: Deref<Target = [u8]> + Send> RankReader for Stream<B> {
     fn read(&mut self, call: &mut Call) -> Result<bool, TraceError> {
-        self.advance::<false>(call).map_err(|fault| self.explain(fault))
+        self.advance::<false>(call).map_err(|fault| self.error_of_fault(fault))
     }
 
     fn read_outline(&mut self, call: &mut Call) -> Result<bool, TraceError> {
-        self.advance::<true>(call).map_err(|fault| self.explain(fault))
+        self.advance::<true>(call).map_err(|fault| self.error_of_fault(fault))
     }
 
     fn position(&self) -> u64 {

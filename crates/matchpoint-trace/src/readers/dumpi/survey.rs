@@ -6,7 +6,7 @@ use super::form::Facts;
 use super::layout::LAYOUTS;
 use super::version::Version;
 
-/// Maximum number of functions that a note names.
+/// Functions of a note.
 const NAMED: usize = 5;
 
 #[derive(Default)]
@@ -20,18 +20,18 @@ pub(super) struct Survey {
     meta: Option<Version>,
 }
 
-fn add(totals: &mut Vec<u64>, counts: &[u32]) {
+fn add_counts(totals: &mut Vec<u64>, counts: &[u32]) {
     totals.resize(LAYOUTS.len(), 0);
     totals.iter_mut().zip(counts).for_each(|(total, count)| *total += u64::from(*count));
 }
 
 impl Survey {
-    pub fn file(&mut self, facts: &Facts) {
+    pub fn add_file(&mut self, facts: &Facts) {
         self.files += 1;
         facts.version.into_iter().for_each(|version| *self.versions.entry(version).or_default() += 1);
         if let Some(counts) = &facts.counts {
-            add(&mut self.called, &counts.called);
-            add(&mut self.ignored, &counts.ignored);
+            add_counts(&mut self.called, &counts.called);
+            add_counts(&mut self.ignored, &counts.ignored);
         }
         match facts.timed {
             (true, _) => {}
@@ -54,7 +54,7 @@ impl Survey {
     }
 
     pub fn notes(&self) -> Vec<String> {
-        let notes = [self.versions_differ(), self.meta_differs(), self.left_out(), self.untimed()];
+        let notes = [self.versions_differ(), self.meta_differs(), self.calls_missing(), self.times_missing()];
         notes.into_iter().flatten().collect()
     }
 
@@ -75,7 +75,7 @@ impl Survey {
         ))
     }
 
-    fn left_out(&self) -> Option<String> {
+    fn calls_missing(&self) -> Option<String> {
         let mut functions: Vec<(u64, usize)> =
             self.ignored.iter().enumerate().map(|(function, ignored)| (*ignored, function)).collect();
         functions.retain(|(ignored, _)| *ignored > 0);
@@ -91,7 +91,7 @@ impl Survey {
         (total > 0).then(|| format!("The tracer did not write {total} calls: {}.", named.join(", ")))
     }
 
-    fn untimed(&self) -> Option<String> {
+    fn times_missing(&self) -> Option<String> {
         let (wall, all) = (self.without_wall, self.without_times);
         let cpu = "the processor time of the process is used instead";
         match (wall, all) {

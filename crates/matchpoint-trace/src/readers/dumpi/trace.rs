@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use super::files::{Files, name};
+use super::files::{Files, file_name};
 use super::form::Form;
 use super::identity::Identity;
 use super::meta::MOST_RANKS;
@@ -47,17 +47,17 @@ pub(super) fn of_ranks(form: &'static Form, files: Files) -> Result<Box<dyn Trac
     let meta = files.meta.unwrap_or_default();
     let mut builder = Builder::new(form, files.path, counted);
     match meta.ranks {
-        Some(claimed) => builder.claim(claimed),
-        None => builder.count(files.by_rank.values().next()),
+        Some(claimed) => builder.set_claimed_ranks(claimed),
+        None => builder.count_ranks(files.by_rank.values().next()),
     }
     for (rank, file) in files.by_rank {
-        builder.file(rank, file)?;
+        builder.add_file(rank, file)?;
     }
     builder.survey.meta_version(meta.version);
     builder.finish(|rank| format!("no file of rank {rank} of {}", files.prefix))
 }
 
-/// Opens the file of a single rank. The rank is in the file name or in the stream.
+/// The rank is in the file name or in the stream.
 ///
 /// # Errors
 /// The file cannot be read.
@@ -80,7 +80,7 @@ pub(super) fn single(
 ) -> Result<Box<dyn Trace>, TraceError> {
     let mut builder = Builder::new(form, path.to_owned(), ranks);
     builder.notes = notes;
-    builder.file(rank, file)?;
+    builder.add_file(rank, file)?;
     builder.finish(|_| format!("only the file of rank {rank} was given"))
 }
 
@@ -103,7 +103,7 @@ impl Builder {
         Builder { form, path, ranks, survey, notes, present, empty, bytes: 0, has_damage: Vec::new() }
     }
 
-    fn claim(&mut self, claimed: u32) {
+    fn set_claimed_ranks(&mut self, claimed: u32) {
         if claimed < self.ranks {
             self.notes.push(format!(
                 "The .meta file has {claimed} processes, but there are files of ranks up to {}, which are read.",
@@ -113,7 +113,7 @@ impl Builder {
         self.ranks = self.ranks.max(claimed);
     }
 
-    fn count(&mut self, file: Option<&PathBuf>) {
+    fn count_ranks(&mut self, file: Option<&PathBuf>) {
         let stream = file.and_then(|file| (self.form.stream)(file, &OnceLock::new()).ok());
         let counted = stream.and_then(|mut stream| Identity::of(&mut *stream).ranks);
         match counted.filter(|counted| (self.ranks..=MOST_RANKS).contains(counted)) {
@@ -125,14 +125,14 @@ impl Builder {
         }
     }
 
-    fn file(&mut self, rank: u32, file: PathBuf) -> Result<(), TraceError> {
+    fn add_file(&mut self, rank: u32, file: PathBuf) -> Result<(), TraceError> {
         let bytes = fs::metadata(&file).map_err(|error| TraceError::io(&file, &error))?.len();
         if bytes == 0 {
-            self.empty.insert(rank, format!("{} is empty, as a killed run leaves it", name(&file)));
+            self.empty.insert(rank, format!("{} is empty, as a killed run leaves it", file_name(&file)));
             return Ok(());
         }
         match (self.form.facts)(&file) {
-            Ok(facts) => self.survey.file(&facts),
+            Ok(facts) => self.survey.add_file(&facts),
             Err(error) => self.has_damage.push(error),
         }
         self.bytes += bytes;
@@ -140,8 +140,7 @@ impl Builder {
         Ok(())
     }
 
-    /// Creates the trace. A trace with some damaged ranks is accepted, because the readers of these ranks
-    /// report the damage.
+    /// A trace with some damaged ranks is accepted, because their readers report the damage.
     fn finish(mut self, why: impl Fn(u32) -> String) -> Result<Box<dyn Trace>, TraceError> {
         if self.present.is_empty() {
             return Err(self.no_readable_file());
@@ -149,9 +148,9 @@ impl Builder {
         if self.survey.is_empty() && !self.has_damage.is_empty() {
             return Err(self.has_damage.swap_remove(0));
         }
-        let missing = self.missing(why);
+        let missing = self.missing_ranks(why);
         self.notes.extend(self.survey.notes());
-        self.notes.extend(self.damaged());
+        self.notes.extend(self.damage_note());
         let version = self.survey.version().map_or(String::new(), |version| format!(" {version}"));
         let format = format!("DUMPI{version}{}", self.form.suffix);
         let calls_left_out = self.survey.calls_left_out();
@@ -183,14 +182,14 @@ impl Builder {
         TraceError::new(&self.path, "the file of every rank is empty", advice)
     }
 
-    fn damaged(&self) -> Option<String> {
+    fn damage_note(&self) -> Option<String> {
         let first = self.has_damage.first()?;
         let place = first.offset.map_or(String::new(), |offset| format!(" at byte {offset}"));
         let (count, problem) = (self.has_damage.len(), &first.problem);
         Some(format!("The files of {count} ranks are damaged, the first{place}: {problem}."))
     }
 
-    fn missing(&self, why: impl Fn(u32) -> String) -> Vec<Missing> {
+    fn missing_ranks(&self, why: impl Fn(u32) -> String) -> Vec<Missing> {
         let absent = (0..self.ranks).filter(|rank| !self.present.contains_key(rank));
         let why = |rank| self.empty.get(&rank).cloned().unwrap_or_else(|| why(rank));
         absent.map(|rank| Missing { rank, why: why(rank) }).collect()

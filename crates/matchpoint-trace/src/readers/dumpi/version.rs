@@ -6,7 +6,7 @@ use std::fmt;
 pub(super) struct Version(pub u8, pub u8, pub u8);
 
 impl Version {
-    /// First version with tags in statuses.
+    /// First version with them.
     pub const STATUS_TAGS: Version = Version(0, 6, 3);
 }
 

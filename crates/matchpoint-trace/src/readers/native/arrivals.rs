@@ -57,7 +57,7 @@ impl Arrivals {
                 }
                 self.has_ended = true;
             }
-            // Skips a block of a newer version.
+            // A block of a newer version.
             _ => {}
         }
         self.at += HEADER + header.packed as usize;

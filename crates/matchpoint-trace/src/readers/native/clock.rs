@@ -1,18 +1,18 @@
 //! Conversion of ticks to nanoseconds of one clock, common to all processes.
 
-/// Number of fractional bits in nanoseconds per tick.
+/// Fractional bits of nanoseconds per tick.
 const PLACES: u32 = 40;
 
 /// Added to each product, because the rate was rounded down.
 const SLACK: i128 = 1 << 32;
 
-/// Latest time: 73 years, because some clocks start in 1970. The sum of two times does not overflow.
+/// 73 years, because some clocks start in 1970. The sum of two times does not overflow.
 const FARTHEST_NS: i64 = 1 << 61;
 
 /// Error of a clock offset that was not measured.
 pub(super) const UNKNOWN_NS: u64 = u64::MAX;
 
-/// A piece of a timeline: a constant rate from a tick on.
+/// A constant rate from a tick on.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Piece {
     from: u64,
@@ -22,14 +22,14 @@ struct Piece {
 
 #[derive(Default, Debug)]
 pub(super) struct ClockSamples {
-    /// Pairs of ticks and the host's clock in nanoseconds.
+    /// Ticks, and the host's clock in nanoseconds.
     pub pairs: Vec<(u64, i64)>,
     /// Measured clock offsets to rank 0's host: ticks, offset, error of the offset.
     pub offsets: Vec<(u64, i64, u64)>,
 }
 
 impl ClockSamples {
-    /// Adds a pair of ticks and nanoseconds. Returns false if the pair is out of order.
+    /// Returns false if the pair is out of order.
     pub fn pair(&mut self, ticks: u64, ns: i64) -> bool {
         let ascends = self.pairs.last().is_none_or(|last| last.0 < ticks && last.1 <= ns);
         if ascends {
@@ -59,10 +59,10 @@ impl ClockSamples {
     }
 }
 
-/// Piecewise linear function from ticks to nanoseconds.
+/// Piecewise linear, from ticks to nanoseconds.
 pub(super) struct Timeline {
     pieces: Vec<Piece>,
-    /// Index of the piece with the last converted tick.
+    /// The piece with the last converted tick.
     at: usize,
 }
 
@@ -85,7 +85,7 @@ impl Timeline {
         let mut pieces = vec![Piece { from: 0, ns: before.at(0), rate: overall }];
         pieces.extend(host.iter().filter(|piece| piece.from > 0));
         if let [only] = &host[..] {
-            // A timeline with one piece also extends to earlier times, exactly.
+            // One piece also extends to earlier times, exactly.
             pieces = vec![*only];
         }
         Timeline { pieces: shifted(&pieces, samples), at: 0 }
@@ -106,8 +106,7 @@ impl Timeline {
 }
 
 impl Piece {
-    /// Nanoseconds of a tick. The result is rounded down, so that time never decreases within a piece or at
-    /// the end of a piece.
+    /// Rounded down, so that time never decreases within a piece or at its end.
     #[inline]
     fn at(&self, ticks: u64) -> i64 {
         let passed = i128::from(ticks) - i128::from(self.from);
@@ -121,7 +120,7 @@ fn rate(from: (u64, i64), to: (u64, i64)) -> i64 {
     per_tick.clamp(0, i128::from(i64::MAX)) as i64
 }
 
-/// Adds the clock offsets. The result has a piece between each two knots of both functions.
+/// The result has a piece between each two knots of both functions.
 fn shifted(pieces: &[Piece], samples: &ClockSamples) -> Vec<Piece> {
     if samples.offsets.len() < 2 {
         let ns = samples.offset_at(0);

@@ -7,12 +7,12 @@ use crate::call::CommId;
 const WORLD: u64 = 1;
 
 pub(super) struct Comms {
-    /// Id of a handle's communicator, and count of creations without a free. With several threads, a creation
-    /// may be entered before the free of the old communicator.
+    /// Id of a handle, and creations without a free. With several threads, a creation may be entered before
+    /// the free of the old communicator.
     known: HashMap<u64, (CommId, u32)>,
     free: Vec<CommId>,
     next: u32,
-    /// Direct-mapped cache of recent handles: without the cache, the map took half of the time.
+    /// Direct-mapped cache: without it, the map took half of the time.
     recent: [(u64, CommId); RECENT],
 }
 
@@ -31,7 +31,7 @@ impl Default for Comms {
 }
 
 impl Comms {
-    /// The id of a communicator's handle. The creation of the communicator may be missing in the trace.
+    /// The creation of the communicator may be missing in the trace.
     #[inline]
     pub fn named(&mut self, handle: u64) -> CommId {
         let at = place(handle);

@@ -40,7 +40,7 @@ impl Fields<'_, '_> {
 
     #[inline]
     fn read_action(&mut self, shape: FieldLayout, call: &mut Call) -> Result<(), Fault> {
-        // Each arm assigns the action separately: a common value would be assembled in memory first.
+        // Separate assignments: a common value would be assembled in memory first.
         match shape {
             FieldLayout::Isend(mode) => {
                 let args = self.send(mode)?;
@@ -198,7 +198,7 @@ impl Fields<'_, '_> {
         };
         let handle = self.raw(HandleKind::Communicator)?;
         let comm = self.ids.comms.make(handle);
-        // A process with a null communicator is not a member, so the call has no members.
+        // A process with a null communicator is not a member.
         let how = match how {
             NewComm::Unknown if comm == CommId::NULL => NewComm::Listed { own: 0, tag: None },
             how => how,

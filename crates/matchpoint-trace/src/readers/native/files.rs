@@ -11,14 +11,13 @@ use crate::native::{MOST_RANKS, VERSION, is_rank_file, rank_of};
 #[derive(Debug)]
 pub(super) struct Files {
     pub path: PathBuf,
-    /// File of each rank.
     pub by_rank: BTreeMap<u32, PathBuf>,
     pub manifest: Option<Manifest>,
-    /// The only rank that the user requested.
+    /// As the user requested.
     pub only: Option<u32>,
 }
 
-/// Finds the files of a trace. `path` is a folder, a manifest, or the file of one rank.
+/// `path` is a folder, a manifest, or the file of one rank.
 ///
 /// # Errors
 /// There is no trace, a rank has two files, or the manifest cannot be read.
@@ -67,7 +66,7 @@ fn in_folder(path: &Path, folder: &Path) -> Result<Files, TraceError> {
     Ok(Files { path: path.to_owned(), by_rank, manifest, only: None })
 }
 
-/// Reads a manifest; `None` if the file does not exist.
+/// `None` if the file does not exist.
 fn read_manifest(path: &Path) -> Result<Option<Manifest>, TraceError> {
     let Ok(text) = fs::read(path) else { return Ok(None) };
     let advice = "correct it, or remove it: the files of the ranks do not need it";

@@ -1,7 +1,6 @@
-//! Incremental reader of a rank's file while the process still writes the file.
+//! Reader of a rank's file while the process still writes it.
 //!
-//! A process writes whole blocks, at least each second. The follower waits until incomplete blocks are
-//! complete.
+//! A process writes whole blocks, at least each second. The follower waits for incomplete blocks.
 
 use std::fmt::{self, Display};
 use std::fs::File;
@@ -31,16 +30,16 @@ pub enum Entry<'a> {
     Queues(Queues),
 }
 
-/// Lengths of the library's queues (MPI-4.1 §15.3.7).
+/// MPI-4.1 §15.3.7.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Queues {
     /// Time of the report in the clock of calls.
     pub at_ns: i64,
-    /// Length of the posted receive queue; `None` if unknown.
+    /// If known.
     pub posted: Option<u64>,
-    /// Length of the unexpected message queue; `None` if unknown.
+    /// If known.
     pub unexpected: Option<u64>,
-    /// True if `posted` excludes receives from any source.
+    /// `posted` excludes receives from any source.
     pub excludes_any_source: bool,
 }
 
@@ -52,7 +51,7 @@ impl Queues {
     }
 }
 
-/// Reasons why a file cannot be followed any further.
+/// A file cannot be followed any further.
 #[derive(Debug)]
 pub enum FollowError {
     /// The file was removed.
@@ -87,13 +86,13 @@ pub struct Follower {
 }
 
 impl Follower {
-    /// A follower of the file at `path`, which need not exist yet.
+    /// The file need not exist yet.
     pub fn new(path: PathBuf) -> Follower {
         let ids = Ids::default();
         Follower { path, at: 0, file: None, facts: None, ids, until_ns: 0, call: Call::default() }
     }
 
-    /// Path of the followed file.
+    /// The followed file.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -108,12 +107,12 @@ impl Follower {
         self.facts.as_ref().and_then(|facts| facts.end.as_ref())
     }
 
-    /// Files with the process's code, if the process records call sites.
+    /// Files with the process's code, if it records call sites.
     pub fn modules(&self) -> &[Module] {
         self.facts.as_ref().map_or(&[], |facts| &facts.modules)
     }
 
-    /// The function that a thread entered a second or longer ago, according to the last write.
+    /// Function that a thread entered a second or longer ago, at the last write.
     pub fn within(&self) -> Option<&str> {
         Some(self.facts.as_ref()?.within().next()?.0)
     }
@@ -135,19 +134,19 @@ impl Follower {
         }
     }
 
-    /// Time of the process's last write, in the clock of calls.
+    /// The process's last write, in the clock of calls.
     pub fn until_ns(&self) -> i64 {
         self.until_ns
     }
 
-    /// Time of the process's last write in nanoseconds since 1970, by the host's clock.
+    /// The process's last write since 1970, by the host's clock.
     pub fn until_wall_ns(&self) -> i64 {
         let Some(facts) = &self.facts else { return 0 };
         let last_ns = facts.time.pairs.last().map_or(facts.head.clock.ns, |pair| pair.1);
         facts.head.started_ns.saturating_add(last_ns.saturating_sub(facts.head.clock.ns))
     }
 
-    /// Reads some of the new content, in the order of calls. Returns true if more content is available.
+    /// Reads some new content, in the order of calls. Returns true if more is available.
     ///
     /// # Errors
     /// The file cannot be followed any further. Earlier results remain valid.

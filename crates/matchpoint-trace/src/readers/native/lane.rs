@@ -16,7 +16,7 @@ pub(super) struct CallHead {
     pub leave: u64,
 }
 
-/// Fields of a remark with queue lengths.
+/// A remark.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TickedQueues {
     pub ticks: u64,
@@ -26,10 +26,10 @@ pub(super) struct TickedQueues {
 /// Position of the reader in a thread's calls.
 pub(super) struct Lane {
     pub thread: u16,
-    /// Start of the search for the next block.
+    /// Where the search for the next block starts.
     next_block: usize,
     pub block: usize,
-    /// Byte range of the block in the file, if stored unpacked.
+    /// Byte range in the file, if unpacked there.
     stored: Option<(usize, usize)>,
     buffer: Vec<u8>,
     /// Position in the block.
@@ -39,9 +39,9 @@ pub(super) struct Lane {
     times: Option<usize>,
     ticks: u64,
     pub last: LastHandles,
-    /// Head of the next call, if already read.
+    /// If already read.
     pub next_call: Option<CallHead>,
-    /// True if the bytes of the block were released.
+    /// The bytes of the block were released.
     is_released: bool,
 }
 
@@ -82,7 +82,7 @@ impl Lane {
         (Cursor::new(&content(self.stored, &self.buffer, file)[..self.until], self.at), &mut self.last)
     }
 
-    /// Reads the next call in this block, and skips remarks. Returns false at the end of the block.
+    /// Skips remarks. Returns false at the end of the block.
     #[inline]
     pub fn read_next(
         &mut self,
@@ -100,7 +100,7 @@ impl Lane {
         }
     }
 
-    /// Reads the next remark of the kind `wanted`, and skips other remarks.
+    /// Skips remarks of other kinds.
     pub fn remark<'p>(
         &mut self,
         file: &[u8],
@@ -146,7 +146,7 @@ impl Lane {
         Ok(Some((CallHead { function: function as u32, enter: self.ticks, leave }, plan)))
     }
 
-    /// Skips a remark, and keeps queue lengths.
+    /// Keeps queue lengths.
     #[cold]
     fn skip_remark(
         &mut self,
@@ -173,7 +173,7 @@ impl Lane {
         Ok(())
     }
 
-    /// Reads the thread's next block. Returns false if no such block exists before position `good`.
+    /// Returns false without such a block before position `good`.
     ///
     /// # Errors
     /// The block is damaged.

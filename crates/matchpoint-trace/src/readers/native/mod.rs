@@ -1,7 +1,7 @@
 //! Reader of Matchpoint's trace format (`docs/reference/trace-format.md`).
 //!
-//! When a trace is opened, the reader visits the headers of all blocks. For each stream, the reader unpacks
-//! and checks calls block by block, merges threads in the order of entry, and maps handles to small ids.
+//! Opening a trace visits the headers of all blocks. A stream unpacks and checks calls block by block, merges
+//! threads in the order of entry, and maps handles to small ids.
 
 mod arrivals;
 mod clock;
@@ -36,11 +36,11 @@ use crate::trace::{RankReader, Trace};
 pub use follow::{Entry, FollowError, Follower, Queues};
 pub use summary::{Summary, summaries};
 
-/// Reads folders, their `manifest.json`, and the `.mpt` file of one rank.
+/// Folders, their `manifest.json`, and the `.mpt` file of one rank.
 pub(super) const READER: Reader =
     Reader { name: "a recorded trace (manifest.json and rank-*.mpt)", is_trace, open };
 
-/// Reads the stream of one rank from the bytes of its file.
+/// One rank, from the bytes of its file.
 ///
 /// # Errors
 /// The bytes are not the file of a rank.
@@ -68,7 +68,6 @@ fn is_trace(path: &Path) -> bool {
     named.any(|file| looks(&file))
 }
 
-/// True if the first bytes of a file are the magic number of the format.
 fn has_magic(path: &Path) -> bool {
     use std::io::Read;
     let mut first = [0; MAGIC.len()];

@@ -1,4 +1,4 @@
-//! Plans for the calls of each function, by the function's index in the head.
+//! How to read the calls of each function, by its index in the head.
 
 use crate::function::Function;
 use crate::native::layout::{self, Field, FieldLayout, HandleKind};
@@ -10,7 +10,7 @@ use super::cursor::{Cursor, Fault};
 pub(super) struct LastHandles([u64; 4]);
 
 impl LastHandles {
-    /// Reads a handle; 0 is null.
+    /// 0 is null.
     #[inline]
     pub fn handle(&mut self, kind: HandleKind, cursor: &mut Cursor) -> Result<u64, Fault> {
         let written = cursor.unsigned()?;
@@ -27,14 +27,14 @@ impl LastHandles {
 pub(super) struct Plan {
     pub function: Function,
     pub shape: FieldLayout,
-    /// Kind of the remark, if this entry is a remark on the previous call.
+    /// If this entry is a remark on the previous call.
     pub remark: Option<Remark>,
     fields: Box<[Field]>,
-    /// Number of the function's standard fields.
+    /// Standard fields of the function.
     own: usize,
 }
 
-/// Kinds of remarks. The names of remarks start with `+`.
+/// Their names start with `+`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Remark {
     Members,
@@ -73,7 +73,7 @@ impl Plan {
         skip_fields(&self.fields, cursor, last)
     }
 
-    /// Skips fields that follow the standard fields. Returns the call site, if present.
+    /// Fields that follow the standard fields. Returns the call site, if present.
     #[inline]
     pub fn skip_extra_fields(&self, cursor: &mut Cursor, last: &mut LastHandles) -> Result<u64, Fault> {
         if self.own == self.fields.len() { Ok(0) } else { self.more(cursor, last) }
@@ -91,7 +91,7 @@ impl Plan {
     }
 }
 
-/// Skips fields. Handles among the fields are bases of later handles.
+/// Handles among the fields are bases of later handles.
 fn skip_fields(fields: &[Field], cursor: &mut Cursor, last: &mut LastHandles) -> Result<(), Fault> {
     for field in fields {
         match field {

@@ -9,12 +9,12 @@ use crate::readers::map::Map;
 pub(super) struct RankFile {
     pub path: PathBuf,
     pub map: Map,
-    /// Facts about the file. `Err` is the error that readers of the rank return.
+    /// `Err` is the error of the rank's readers.
     pub facts: Result<Arc<Facts>, String>,
 }
 
 impl RankFile {
-    /// True if the file has no calls, although the process made or may have made calls.
+    /// True without calls, although the process made or may have made some.
     pub fn is_silent(&self) -> bool {
         let has_all =
             |facts: &Facts| facts.end.as_ref().is_some_and(|end| end.left_out == 0 && end.unseen == 0);

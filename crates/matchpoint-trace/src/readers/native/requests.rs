@@ -6,10 +6,10 @@ struct Slot {
     /// Id of the oldest object with this handle; 0 in a free slot.
     oldest: u32,
     newest: u32,
-    /// Last id returned for this handle, and the call that looked up the handle.
+    /// Last id returned for this handle, and the call that looked it up.
     given: u32,
     call: u32,
-    /// True if the current call has already used all objects of its thread.
+    /// The current call has used all objects of its thread.
     is_own_done: bool,
 }
 
@@ -24,7 +24,7 @@ struct Node {
     named: u32,
 }
 
-/// Objects of one kind in a process.
+/// One kind of objects of a process.
 ///
 /// 1. A hash table with open addressing, at most half full. Every call that starts or ends an object looks up
 ///    a handle, and the standard map took a third of the reading time.
@@ -76,8 +76,8 @@ impl Table {
         self.call = self.call.wrapping_add(1).max(1);
     }
 
-    /// Returns the oldest object with this handle that the current call has not used yet, preferably an
-    /// object of the same thread.
+    /// The oldest object with this handle that the current call has not used yet, preferably of the same
+    /// thread.
     ///
     /// Calls are read in the order of entry. A library may give a handle that one thread freed to an earlier
     /// call of another thread.
@@ -131,7 +131,7 @@ impl Table {
         }
     }
 
-    /// Removes an object. Repeated calls have no effect.
+    /// Repeated calls have no effect.
     #[inline]
     pub fn end(&mut self, id: u32) {
         let Some(&Node { handle, older, newer, .. }) = self.nodes.get(id as usize).filter(|_| id != 0) else {
@@ -155,7 +155,7 @@ impl Table {
                 0 => self.slots[at].newest = older,
                 _ => self.nodes[newer as usize].older = older,
             }
-            // The next lookup of this handle by the same call continues after the previous object.
+            // The next lookup by the same call continues after the previous object.
             if self.slots[at].given == id {
                 self.slots[at].call = 0;
             }
@@ -202,8 +202,7 @@ impl Table {
     }
 }
 
-/// Handles are addresses, or small numbers with high bits: the upper half of the product depends on all bits
-/// of the handle.
+/// Handles are addresses, or small numbers with high bits: the upper half of the product depends on all bits.
 #[inline]
 fn hash_slot(handle: u64, mask: usize) -> usize {
     ((handle ^ handle >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize & mask
@@ -253,7 +252,6 @@ mod tests {
         table.begin(7, false);
         table.next_call();
         assert_eq!([table.name(7), table.name(7)], [Some(5), Some(1)]);
-        // The oldest object.
         table.thread = 3;
         table.next_call();
         assert_eq!([table.name(7), table.name(7)], [Some(1), Some(2)]);
@@ -277,7 +275,7 @@ mod tests {
         let mut state = 1u64;
         for round in 0..200_000 {
             state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            // The test alternates between many and few handles; addresses differ in their middle bits only.
+            // Many and few handles alternate; addresses differ in their middle bits only.
             let handle = 0x7f00_0000_0000 + ((state >> 40) % (1 << (1 + (round / 20_000) % 10))) * 64;
             let queue = model.entry(handle).or_default();
             table.next_call();

@@ -14,11 +14,10 @@ use crate::call::{Action, Call, CommId, NewComm};
 use crate::error::TraceError;
 use crate::trace::RankReader;
 
-/// Maximum number of loaded blocks. With more threads, the first block of a thread is released until the
-/// block is read.
+/// Maximum number of loaded blocks. With more threads, a thread's first block is released until it is read.
 const LOADED_MAX: usize = 16;
 
-/// Stream of one rank. `B` holds the bytes of the file: a slice, or a mapped file.
+/// `B` holds the bytes of the file: a slice, or a mapped file.
 pub(super) struct Stream<B> {
     bytes: B,
     path: PathBuf,
@@ -46,7 +45,7 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
         Stream::after(path, bytes, facts, Ids::default())
     }
 
-    /// A stream that continues with existing objects.
+    /// Continues with existing objects.
     ///
     /// # Errors
     /// A first block is damaged.
@@ -126,7 +125,7 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
         first.map_or(0, |(at, _)| at)
     }
 
-    /// Reads the members of a new communicator from the remark after `call`, if present.
+    /// The members of a new communicator, if `call` has this remark.
     #[cold]
     fn remark(&mut self, lane: usize, call: &mut Call) -> Result<(), StopReason> {
         let Stream { bytes, facts, lanes, ids, queues, .. } = self;

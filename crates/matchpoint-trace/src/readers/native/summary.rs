@@ -15,17 +15,17 @@ use crate::search::SearchCost;
 pub struct Summary {
     /// Path of the file.
     pub path: PathBuf,
-    /// Length of the file in bytes.
+    /// Bytes of the file.
     pub bytes: u64,
-    /// Number of calls in the file.
+    /// Calls in the file.
     pub calls: u64,
     /// Head of the file.
     pub head: Head,
-    /// End of the file; `None` if the process died.
+    /// `None` if the process died.
     pub end: Option<End>,
     /// Functions that threads had entered a second or longer before the process died.
     pub within: Vec<String>,
-    /// Files with the process's code; empty if the file has no call sites.
+    /// Files with the process's code, if the file has call sites.
     pub modules: Vec<Module>,
     /// Measured costs of the library.
     pub searches: Vec<SearchCost>,

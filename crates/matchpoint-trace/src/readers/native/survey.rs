@@ -18,13 +18,13 @@ pub(super) struct Facts {
     pub head: Head,
     pub plans: Vec<Plan>,
     pub time: ClockSamples,
-    /// Positions of the first and the last block with calls, by thread.
+    /// First and last block with calls, by thread.
     pub threads: BTreeMap<u16, (usize, usize)>,
     /// For each thread: a function that the thread has not left, and the ticks of the entry, if no later call
     /// follows.
     pub within: BTreeMap<u16, (usize, u64)>,
     pub end: Option<End>,
-    /// Files with the process's code, from the last block of this kind.
+    /// Files with the process's code, from the last such block.
     pub modules: Vec<Module>,
     pub searches: Vec<SearchCost>,
     /// Position after the last whole block.
@@ -32,7 +32,7 @@ pub(super) struct Facts {
     /// True if the file has damage other than a truncated block, or zeros after a crash of the host.
     pub has_damage: bool,
     pub calls: u64,
-    /// True if some pairs or clock offsets were out of order.
+    /// Some pairs or clock offsets were out of order.
     pub has_disorder: bool,
     /// For a followed file: times in the host's clock, and numbers of calls until these times.
     pub reports: VecDeque<(i64, u64)>,
@@ -41,7 +41,7 @@ pub(super) struct Facts {
 pub(super) enum FileSurveyError {
     /// The process was killed before its first call.
     Truncated,
-    /// The file is not a trace, or cannot be read.
+    /// No trace, or unreadable.
     Damaged(TraceError),
 }
 
@@ -63,7 +63,7 @@ impl Facts {
             head,
             plans,
         };
-        // The head has the first pair of ticks and nanoseconds.
+        // The head has the first pair.
         facts.time.pair(facts.head.clock.ticks, facts.head.clock.ns);
         while facts.visit_block(path, bytes)? {}
         let rest = &bytes[facts.good..];
@@ -72,7 +72,7 @@ impl Facts {
         Ok(facts)
     }
 
-    /// Facts about a file that the process still writes.
+    /// The process still writes the file.
     ///
     /// # Errors
     /// The file is not a trace, or its head is incomplete.
@@ -81,7 +81,7 @@ impl Facts {
         Facts::of(path, &bytes[..after])
     }
 
-    /// Adds the facts of new blocks. `bytes` start after the known blocks.
+    /// `bytes` start after the known blocks.
     ///
     /// # Errors
     /// The blocks are damaged; a later read would also fail.
@@ -101,7 +101,7 @@ impl Facts {
                         Ok(_) => {}
                     }
                 }
-                // Zeros in an incomplete header may also become a block later.
+                // Also in an incomplete header.
                 NextBlock::NoBlock if bytes.iter().skip(self.good + HEADER).any(|&byte| byte != 0) => {
                     let advice = "the file is damaged from here on; what was read before is good";
                     let error = TraceError::new(path, "no block here", advice);
@@ -128,7 +128,7 @@ impl Facts {
         }
     }
 
-    /// Removes pairs in the middle of the list: a process that runs for days has many pairs.
+    /// Removes pairs in the middle: a process that runs for days has many.
     pub fn keep_recent_time(&mut self) {
         const RECENT: usize = 8;
         let pairs = &mut self.time.pairs;
@@ -148,7 +148,7 @@ impl Facts {
         (&self.head.host, &self.head.boot)
     }
 
-    /// True if only the wall clock gives the offset to the clocks of other hosts.
+    /// Only the wall clock gives the offset to other hosts.
     pub fn uses_wall_clock(&self) -> bool {
         self.time.offsets.iter().any(|offset| offset.2 == UNKNOWN_NS)
     }
@@ -182,7 +182,7 @@ impl Facts {
             kind::CLOCK => {
                 for pair in content.chunks_exact(16) {
                     let (ticks, ns) = (word(&pair[..8]), word(&pair[8..]) as i64);
-                    // The first pair may be equal to the pair in the head.
+                    // The first pair may equal that of the head.
                     let again = self.time.pairs.last() == Some(&(ticks, ns));
                     self.has_disorder |= !again && !self.time.pair(ticks, ns);
                 }
@@ -205,7 +205,7 @@ fn within(content: &[u8], functions: usize) -> Option<(usize, u64)> {
     (function < functions).then_some((function, u64::from_le_bytes(*since)))
 }
 
-/// Text of a block. Paths are bytes, and recorders write the bytes unchanged.
+/// Paths are bytes, which recorders write unchanged.
 fn decode_lossy(content: &[u8]) -> Cow<'_, str> {
     String::from_utf8_lossy(content)
 }
@@ -240,7 +240,7 @@ fn head(path: &Path, bytes: &[u8]) -> Result<(Head, Vec<Plan>, usize), FileSurve
     Ok((head, plans, HEADER + header.packed as usize))
 }
 
-/// Checks the version. Returns the version as error if it is too new.
+/// The error is a version that is too new.
 fn check_version(content: &[u8]) -> Result<(), u64> {
     let json: Option<serde_json::Value> = serde_json::from_str(&decode_lossy(content)).ok();
     let version = json.as_ref().and_then(|json| json.get("version")?.as_u64());

@@ -161,14 +161,13 @@ impl OpenedFiles {
         }
     }
 
-    /// Replaces monotonic clocks by wall clocks: monotonic clocks of hosts differ by days, wall clocks only
-    /// by little.
+    /// Monotonic clocks of hosts differ by days, wall clocks only by little.
     fn use_wall_clocks(&mut self) {
         let mut next_call: BTreeMap<(String, String), i64> = BTreeMap::new();
         let mut root = None;
         let key = |facts: &Facts| (facts.head.host.clone(), facts.head.boot.clone());
         for (_, facts) in self.facts().filter(|(_, facts)| facts.head.started_ns > 0) {
-            // The smallest difference has the shortest interruption between the readings of both clocks.
+            // The shortest interruption between the readings of both clocks.
             let difference = facts.head.started_ns.saturating_sub(facts.head.clock.ns);
             let known = next_call.entry(key(facts)).or_insert(difference);
             *known = (*known).max(difference);
@@ -185,7 +184,7 @@ impl OpenedFiles {
         }
     }
 
-    /// Number of calls that existed at the end of the run but are no longer in the files.
+    /// Calls at the end of the run that are no longer in the files.
     fn calls_cut_off(&self, finished: &BTreeMap<u32, &manifest::RankFile>) -> u64 {
         let there = |rank: &u32| match (self.present.get(rank), self.empty.get(rank)) {
             (Some(file), _) => Some(file.facts.as_ref().map_or(u64::MAX, |facts| facts.calls)),
@@ -205,7 +204,7 @@ impl OpenedFiles {
         }
     }
 
-    /// Moves ranks without calls to the missing ranks. `listed` is the list of files in the manifest.
+    /// Ranks without calls. `listed` are the files of the manifest.
     fn move_silent_to_missing(&mut self, listed: &BTreeMap<u32, &manifest::RankFile>) {
         let (silent, present): (BTreeMap<_, _>, _) =
             std::mem::take(&mut self.present).into_iter().partition(|(_, file)| file.is_silent());

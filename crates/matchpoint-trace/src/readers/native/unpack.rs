@@ -13,7 +13,7 @@ pub(super) const ADVICE: &str =
     "the file is damaged from here on: copy it again, or remove the file to analyze the other ranks";
 
 thread_local! {
-    // All streams of a thread share one decompressor, because a decompressor takes 100 KiB.
+    // Shared by all streams of a thread: a decompressor takes 100 KiB.
     static DECOMPRESSOR: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
 }
 

@@ -35,18 +35,17 @@ pub(super) type Timed = (u64, Event);
 
 pub(super) struct Archive {
     reader: Object,
-    /// Locations that the reader selected, with their events.
+    /// Selected, with their events.
     locations: Vec<Location>,
 }
 
 struct Location {
     events: Object,
-    /// Vector that callbacks append to. This value owns the vector, and the library has the same address.
+    /// Callbacks append here. This value owns the vector, and the library has the same address.
     sink: *mut Vec<Timed>,
 }
 
-// SAFETY: the objects have no other users, the library has no thread-local state, and its functions are
-// called under a lock.
+// SAFETY: the objects have no other users. The library has no thread-local state and is called under a lock.
 unsafe impl Send for Archive {}
 
 fn error(path: &Path, problem: impl Into<String>, advice: &str) -> TraceError {
@@ -62,7 +61,7 @@ fn functions(path: &Path) -> Result<std::sync::MutexGuard<'static, Functions>, T
 }
 
 impl Archive {
-    /// Opens the archive of an anchor file (`traces.otf2`).
+    /// `path` is an anchor file (`traces.otf2`).
     ///
     /// # Errors
     /// The library is missing, or it cannot open the archive.
@@ -70,12 +69,12 @@ impl Archive {
         let functions = functions(path)?;
         let name = CString::new(path.as_os_str().as_encoded_bytes())
             .map_err(|_| error(path, "the path has a NUL in it", "rename the file"))?;
-        // SAFETY: the name outlives the call, which copies it; the reader is new, and closed in `drop`.
+        // SAFETY: the call copies the name. The reader is new, and closed in `drop`.
         let reader = unsafe { (functions.open)(name.as_ptr()) };
         let archive = Archive { reader, locations: Vec::new() };
-        // SAFETY: the reader is not null, so it is open.
+        // SAFETY: a reader that is not null is open.
         let is_open = !reader.is_null() && unsafe { (functions.serial)(reader) } == SUCCESS;
-        // Dropping the archive takes the lock, so the lock is released first.
+        // Dropping the archive takes the lock.
         drop(functions);
         if !is_open {
             return Err(error(path, "OTF2 cannot open this archive", "copy all of its folder again"));
@@ -89,7 +88,7 @@ impl Archive {
         let into = (&raw mut found).cast::<c_void>();
         let mut count = 0;
         // SAFETY: the reader is open; callbacks have the types of the headers, and get the address of
-        // `found`, which has no other use until all callbacks have run. All created objects are closed.
+        // `found`, which has no other use until all have run. All created objects are closed.
         let read = unsafe {
             let definitions = (functions.global_definitions)(self.reader);
             let callbacks = (functions.new_definition_callbacks)();
@@ -115,7 +114,7 @@ impl Archive {
         Ok(found)
     }
 
-    /// Selects the locations to read. Must be called only once.
+    /// Call once.
     ///
     /// # Errors
     /// The locations do not exist.
@@ -160,8 +159,8 @@ impl Archive {
         Ok(())
     }
 
-    /// Reads up to `count` events of a location, and returns the number of events. After a smaller number
-    /// than `count`, no further call is allowed.
+    /// Reads up to `count` events of a location, and returns the number of events. After fewer than `count`,
+    /// no further call is allowed.
     ///
     /// # Errors
     /// The events are damaged.
@@ -175,7 +174,7 @@ impl Archive {
         let functions = functions(path)?;
         let location = &self.locations[at];
         let mut read = 0;
-        // SAFETY: reader and event reader are open; only the callbacks use the sink, until the call returns.
+        // SAFETY: reader and event reader are open; only callbacks use the sink during the call.
         let result = unsafe { (functions.read_events)(self.reader, location.events, count, &raw mut read) };
         // SAFETY: `select` created the sink, and no callback runs now.
         let sink = unsafe { &mut *location.sink };
@@ -191,12 +190,12 @@ impl Archive {
 impl Drop for Archive {
     fn drop(&mut self) {
         if let Ok(functions) = functions(Path::new("")) {
-            // SAFETY: the reader is open, or null, for which the call has no effect. The call also closes all
-            // event readers.
+            // SAFETY: the reader is open, or null, for which the call has no effect. Also closes all event
+            // readers.
             unsafe { (functions.close)(self.reader) };
         }
         for location in &self.locations {
-            // SAFETY: `select` created the sink, and its address has no other user.
+            // SAFETY: `select` created the sink, which has no other user.
             drop(unsafe { Box::from_raw(location.sink) });
         }
     }
@@ -221,12 +220,10 @@ unsafe fn set_event_callbacks(functions: &Functions, callbacks: Object) {
     }
 }
 
-/// Appends to the vector of a callback.
-///
 /// # Safety
-/// `into` must be the address of the vector, and the vector must have no other user now.
+/// `into` is the address of the vector, which has no other user now.
 unsafe fn push<T>(into: *mut c_void, value: T) -> c_int {
-    // SAFETY: the caller guarantees that `into` is the address of an unused vector.
+    // SAFETY: guaranteed by the caller.
     unsafe { (*into.cast::<Vec<T>>()).push(value) };
     SUCCESS
 }

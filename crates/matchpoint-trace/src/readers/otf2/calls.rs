@@ -1,7 +1,7 @@
 //! Calls rebuilt from OTF2 events. Arguments that OTF2 does not record are *inferred*.
 //!
-//! OTF2 has a receive's envelope at its completion. A call that starts a receive is held until the receive
-//! completes, up to [`CALLS_QUEUED_MAX`] calls. The call is omitted if the receive never completes.
+//! OTF2 has a receive's envelope at its completion. A call that starts a receive is held until then, for up
+//! to [`CALLS_QUEUED_MAX`] calls, and omitted if the receive never completes.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -14,16 +14,16 @@ use crate::call::{
 };
 use crate::function::{Class, Function};
 
-/// Maximum number of held calls.
+/// Held calls.
 const CALLS_QUEUED_MAX: usize = 1 << 20;
 
-/// Values from this value on, `OTF2_COLLECTIVE_ROOT_…`, are not ranks.
+/// `OTF2_COLLECTIVE_ROOT_…`, which are not ranks.
 const NO_ROOT: u32 = 1 << 31;
 
 #[derive(Default)]
 pub(super) struct RebuiltCalls {
     waiting: VecDeque<Span>,
-    /// Envelopes of completed receives with a call that is still held, by request.
+    /// Envelopes of completed receives with a held call, by request.
     envelopes: HashMap<u64, ReceiveArgs>,
     requests: Requests,
     /// Communicators that the stream has already created.
@@ -106,13 +106,12 @@ impl RebuiltCalls {
         }
     }
 
-    /// True for a call that only started receives, if none of these receives completed.
+    /// The call only started receives, none of which completed.
     fn is_unseen(&self, span: &Span) -> bool {
         span.events.iter().any(|event| matches!(event, Event::ReceiveBegins(_)))
     }
 
-    /// Adds the creation of a communicator before the communicator's first use: the archive does not have the
-    /// creating call.
+    /// The archive does not have the creating call.
     fn introduce_comm(&mut self, span: &Span, definitions: &Definitions, call: &Call) {
         for event in &span.events {
             let named = match event {
@@ -163,7 +162,7 @@ impl RebuiltCalls {
         let Some(of) = sent.map(|sent| sent.comm).or(received.map(|received| received.comm)) else {
             return false;
         };
-        // If the send or the receive is missing, its process is `MPI_PROC_NULL`.
+        // A missing send or receive has `MPI_PROC_NULL`.
         let none = SendArgs { mode: SendMode::Standard, dest: Peer::Null, tag: 0, comm: of, bytes: Some(0) };
         let nothing = ReceiveArgs { source: Peer::Null, tag: TagArg::Any, comm: of, bytes: Some(0) };
         let status = received.map(|args| status_of(&args));
@@ -177,7 +176,7 @@ impl RebuiltCalls {
         true
     }
 
-    /// Adds a call for each started operation, because `MPI_Startall` starts any number of operations.
+    /// `MPI_Startall` starts any number of operations.
     fn rebuild_started(&mut self, span: &Span, definitions: &Definitions, call: &Call) {
         for event in &span.events {
             let action = match *event {
@@ -269,8 +268,8 @@ fn status_of(args: &ReceiveArgs) -> Status {
     Status { source: args.source, tag: args.tag, bytes: args.bytes, cancelled: false }
 }
 
-/// The recorded function if the function can have this action, else a similar function: operations of
-/// `MPI_Startall` become `MPI_Isend`.
+/// If the recorded function cannot have this action, a similar function: operations of `MPI_Startall` become
+/// `MPI_Isend`.
 fn function_for(function: Function, action: &Action) -> Option<Function> {
     use Function as F;
     Some(match (action, function) {

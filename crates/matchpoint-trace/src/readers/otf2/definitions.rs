@@ -7,15 +7,15 @@ use super::archive::Definition;
 use crate::call::CommId;
 use crate::function::Function;
 
-/// Paradigm `OTF2_PARADIGM_MPI`.
+/// `OTF2_PARADIGM_MPI`
 const MPI: u8 = 4;
-/// Group types `OTF2_GROUP_TYPE_…`.
+/// `OTF2_GROUP_TYPE_…`
 const COMM_LOCATIONS: u8 = 4;
 const COMM_GROUP: u8 = 5;
 const COMM_SELF: u8 = 6;
-/// Group flag `OTF2_GROUP_FLAG_GLOBAL_MEMBERS`: events have world ranks.
+/// `OTF2_GROUP_FLAG_GLOBAL_MEMBERS`: events have world ranks.
 const GLOBAL_MEMBERS: u32 = 1;
-/// Location type `OTF2_LOCATION_TYPE_CPU_THREAD`.
+/// `OTF2_LOCATION_TYPE_CPU_THREAD`
 const THREAD: u8 = 1;
 const UNDEFINED: u32 = u32::MAX;
 const FIRST_OWN: u32 = 3;
@@ -23,9 +23,9 @@ const FIRST_OWN: u32 = 3;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Comm {
     pub id: CommId,
-    /// World ranks of the members, by rank in the communicator.
+    /// World ranks, by rank in the communicator.
     pub members: Arc<[u32]>,
-    /// True if events have world ranks.
+    /// Events have world ranks.
     global: bool,
 }
 
@@ -43,9 +43,9 @@ impl Comm {
 pub(super) struct Definitions {
     /// For each rank, the threads of its process. The thread that called `MPI_Init` is first.
     pub ranks: Vec<Vec<u64>>,
-    /// Number of events by location.
+    /// Events by location.
     pub events: HashMap<u64, u64>,
-    /// MPI functions by region.
+    /// Functions by region.
     pub functions: HashMap<u32, Function>,
     pub comms: HashMap<u32, Comm>,
     ticks_per_second: u64,
@@ -102,13 +102,13 @@ fn functions(found: &[Definition], strings: &HashMap<u32, &str>) -> HashMap<u32,
         Definition::Region { id, name } => Some((*id, *strings.get(name)?)),
         _ => None,
     });
-    // Regions of unknown MPI functions are included.
+    // Also of unknown MPI functions.
     let functions = regions.filter(|(_, name)| name.starts_with("MPI_"));
     functions.map(|(id, name)| (id, Function::named(name).unwrap_or(Function::Unknown))).collect()
 }
 
-/// Communicators of the archive. The first communicator of all ranks without a parent is `MPI_COMM_WORLD`;
-/// communicators of one process are `MPI_COMM_SELF`.
+/// The first communicator of all ranks without a parent is `MPI_COMM_WORLD`; communicators of one process are
+/// `MPI_COMM_SELF`.
 fn comms(found: &[Definition], groups: &HashMap<u32, (u8, u32, &[u64])>, size: usize) -> HashMap<u32, Comm> {
     let mut comms = HashMap::new();
     let mut has_world = false;

@@ -1,4 +1,4 @@
-//! Calls of one location, rebuilt from the location's events.
+//! Calls of one location, rebuilt from its events.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -64,7 +64,7 @@ impl Lane {
         Ok(())
     }
 
-    /// Handles an event. Returns the call that the event ends.
+    /// Returns the call that the event ends.
     fn event(&mut self, time: u64, event: Event) -> Option<Span> {
         match (event, &mut self.open) {
             (Event::Enter(region), open) => {
@@ -101,7 +101,7 @@ impl Lane {
     }
 }
 
-/// Most likely function for an event outside a call.
+/// The most likely one, for an event outside a call.
 fn function_of_event(event: &Event) -> Function {
     match event {
         Event::Send { request: None, .. } => Function::Send,

@@ -1,7 +1,5 @@
-//! The OTF2 library, loaded at run time. OTF2's file format is undocumented. The interface is declared in
-//! `OTF2_Reader.h` and its includes, versions 2.0 to 3.x.
-//!
-//! [`archive`](super::archive) calls the functions.
+//! The OTF2 library, loaded at run time, because the file format is undocumented. `OTF2_Reader.h` and its
+//! includes, versions 2.0 to 3.x, declare the interface.
 #![allow(unsafe_code)]
 
 use std::ffi::{OsString, c_char, c_int, c_void};
@@ -10,7 +8,7 @@ use std::sync::{Mutex, OnceLock};
 /// Environment variable with the path of the library.
 const VARIABLE: &str = "MATCHPOINT_OTF2";
 
-/// File names of the library, upstream and in Debian, newest interface first.
+/// Upstream and in Debian, newest interface first.
 const NAMES: &[&str] = &[
     "libotf2.so.10",
     "libopen-trace-format2.so.10",
@@ -25,10 +23,10 @@ const NAMES: &[&str] = &[
     "libotf2.dylib",
 ];
 
-/// Value of `OTF2_SUCCESS` and of `OTF2_CALLBACK_SUCCESS`.
+/// `OTF2_SUCCESS` and `OTF2_CALLBACK_SUCCESS`.
 pub(super) const SUCCESS: c_int = 0;
 
-/// Pointer to an object of the library: `OTF2_Reader`, `OTF2_EvtReader`, callbacks, ….
+/// `OTF2_Reader`, `OTF2_EvtReader`, callbacks, ….
 pub(super) type Object = *mut c_void;
 pub(super) type Callback = *const c_void;
 
@@ -40,8 +38,8 @@ macro_rules! functions {
         impl Functions {
             fn find(library: &libloading::Library) -> Result<Functions, String> {
                 Ok(Functions { $(
-                    // SAFETY: the library's headers give its functions these types; a library of this name
-                    // with other types cannot be detected.
+                    // SAFETY: the types of the library's headers. A library of this name with other types
+                    // cannot be detected.
                     $field: *unsafe { library.get::<$type>(concat!($symbol, "\0").as_bytes()) }
                         .map_err(|error| error.to_string())?,
                 )* })
@@ -50,17 +48,17 @@ macro_rules! functions {
     };
 }
 
-/// Types `void (reader, object)` and `OTF2_ErrorCode (reader, object)`.
+/// `void (reader, object)` and `OTF2_ErrorCode (reader, object)`.
 type Close = unsafe extern "C" fn(Object, Object) -> c_int;
-/// Type `OTF2_ErrorCode (reader)`.
+/// `OTF2_ErrorCode (reader)`
 type OfReader = unsafe extern "C" fn(Object) -> c_int;
-/// Type `(reader, location)`, returns an object.
+/// `(reader, location)`, returns an object.
 type OfLocation = unsafe extern "C" fn(Object, u64) -> Object;
-/// Type `OTF2_ErrorCode (reader, object, uint64_t* read)`.
+/// `OTF2_ErrorCode (reader, object, uint64_t* read)`
 type ReadAll = unsafe extern "C" fn(Object, Object, *mut u64) -> c_int;
-/// Type `OTF2_ErrorCode (reader, object, callbacks, userData)`.
+/// `OTF2_ErrorCode (reader, object, callbacks, userData)`
 type Register = unsafe extern "C" fn(Object, Object, Object, *mut c_void) -> c_int;
-/// Type `OTF2_ErrorCode (callbacks, callback)`.
+/// `OTF2_ErrorCode (callbacks, callback)`
 type SetCallback = unsafe extern "C" fn(Object, Callback) -> c_int;
 
 functions! {
@@ -119,7 +117,7 @@ fn load() -> Result<Functions, String> {
         Some(named) => vec![named.clone()],
         None => NAMES.iter().map(OsString::from).collect(),
     };
-    // SAFETY: this is the system's OTF2 library. Loading the library runs its constructors.
+    // SAFETY: the system's OTF2 library. Loading it runs its constructors.
     let found = names.iter().find_map(|name| unsafe { libloading::Library::new(name) }.ok());
     let Some(library) = found else {
         return Err(match named {
@@ -129,7 +127,7 @@ fn load() -> Result<Functions, String> {
     };
     let functions =
         Functions::find(&library).map_err(|error| format!("the library of OTF2 is another: {error}"));
-    // The library is never unloaded, because its functions may be called until the process ends.
+    // Never unloaded: its functions may be called until the process ends.
     std::mem::forget(library);
     functions
 }

@@ -23,10 +23,10 @@ use crate::error::TraceError;
 use crate::readers::reader::Reader;
 use crate::trace::{Description, Missing, RankReader, Trace};
 
-/// Reads anchor files (`traces.otf2`), and folders with an anchor file.
+/// Anchor files (`traces.otf2`), and folders with one.
 pub(super) const READER: Reader = Reader { name: "OTF2 (traces.otf2)", is_trace, open };
 
-/// Notes about limitations of OTF2, and about inferred values.
+/// Limitations of OTF2, and inferred values.
 const NOTES: [&str; 3] = [
     "Calls are inferred from an OTF2 trace, which contains completions only: receives have the sender, tag and \
      length of their message. Wildcards are unknown.",
@@ -121,7 +121,7 @@ impl Trace for ArchiveTrace {
         assert!(self.present.binary_search(&rank).is_ok(), "rank {rank} is not present");
         let threads = &self.definitions.ranks[rank as usize];
         let mut archive = Archive::open(&self.anchor)?;
-        // The library requires that definitions are read before events.
+        // The library requires definitions before events.
         archive.definitions(&self.anchor)?;
         archive.select(&self.anchor, threads)?;
         let lanes = (0..threads.len()).map(|at| Lane::new(self.definitions.clone(), at));

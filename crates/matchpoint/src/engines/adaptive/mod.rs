@@ -1,17 +1,16 @@
 //! `adaptive`: a list, which becomes bins when searches are deep.
 //!
 //! After Bayatpour, Subramoni, Chakraborty & Panda, "Adaptive and dynamic design for MPI tag matching"
-//! (2016), as summarized in the partner paper (§1, §3). Costs and measurements: `docs/engines/adaptive.md`.
+//! (2016), as summarized in the partner paper (§1, §3).
 //!
-//! Searches are counted in windows. If searches in a window examined more than `threshold` entries on
-//! average, the engine moves: from the [`list`](super::list) to [`bins`](super::bins), and with `ranks=yes`
-//! (the paper's parameter) to a [`rank_array`](super::rank_array). The engine moves as soon as the sum of a
-//! window is reached. Entries move in the order of their queue, without searches: no queued receive matches a
-//! queued message.
+//! If the searches of a window examined more than `threshold` entries on average, the engine moves at once:
+//! from the [`list`](super::list) to [`bins`](super::bins), and with `ranks=yes` (the paper's parameter) to a
+//! [`rank_array`](super::rank_array). Entries move in the order of their queue, without searches, because no
+//! queued receive matches a queued message.
 //!
 //! As in the paper, the engine does not move back by default. With `back=N`, a window with at most N queued
 //! entries moves the entries back to the list and frees memory. A move is O(entries · log entries), in the
-//! call that triggers it. If an allocation fails, the engine is unchanged and retries after the next window.
+//! call that triggers it. After a failed allocation, the engine retries after the next window.
 
 mod structure;
 
@@ -72,7 +71,7 @@ fn build(arguments: &Arguments<'_>, is_counting: bool) -> Built {
 
 #[derive(Clone, Copy)]
 struct Policy {
-    /// Number of examined entries in a window that triggers a move.
+    /// Examined entries in a window that trigger a move.
     limit: u64,
     window: u32,
     n: u32,
@@ -93,7 +92,7 @@ pub struct Adaptive {
     policy: Policy,
     window: Window,
     moves: u64,
-    /// Whether attempts are reported. The engine counts attempts in any case.
+    /// The engine counts attempts in any case, but reports them only if true.
     is_counting: bool,
     attempts: Attempts,
     peak_bytes: u64,

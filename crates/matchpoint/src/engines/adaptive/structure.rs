@@ -1,4 +1,4 @@
-//! The engine inside an adaptive engine, and the migration to another engine.
+//! The engine inside an adaptive engine, and the migration to another.
 
 use crate::effort::Attempts;
 use crate::engine::{Engine, Entry, Refused};
@@ -9,10 +9,10 @@ use crate::hints::{HintTable, Order};
 use crate::maintenance::Queues;
 use crate::migration::visit_entries;
 
-/// Number of sources that index the rank array; equal to the default of `rank_array`.
+/// Sources in the array: the default of `rank_array`.
 const DENSE: u64 = 1 << 16;
 
-/// The engine in use. The counters are always active, because counts trigger moves.
+/// Counters are always active, because counts trigger moves.
 pub(super) enum Structure {
     List(List<Attempts>),
     Bins(Bins<Attempts>),
@@ -32,7 +32,7 @@ impl Structure {
         Structure::Ranks(RankArray::new(SourceTableParameters { order: Order::Total, dense: DENSE }))
     }
 
-    /// The level of a structure: 0 list, 1 bins, 2 rank array.
+    /// 0 list, 1 bins, 2 rank array.
     pub(super) fn level(&self) -> u8 {
         match self {
             Structure::List(_) => 0,
@@ -92,8 +92,7 @@ impl Structure {
         }
     }
 
-    /// Copies all entries of `other`, oldest first, then moves the assertions of `other`. Copies need no
-    /// search: no queued receive matches a queued message.
+    /// Copies all entries, oldest first, then moves the assertions.
     ///
     /// # Errors
     /// [`Refused::Memory`]; `other` is unchanged.

@@ -1,23 +1,23 @@
 //! Unexpected messages of `bins`: 40 bytes per message, 4 bytes per bin.
 //!
-//! A message is in a bin *and* in a list of all messages in arrival order. A message has few links, because a
-//! gather can queue half a million messages at its root. The position in the list is the age of a message.
-//! Bins are circular, linked in one direction, from the tail to the head. A removal needs the previous
-//! message of the bin, which the search has just examined.
+//! A message is in a bin *and* in a list of all messages in arrival order; its position there is its age.
+//! Links are few, because a gather can queue half a million messages at its root. Bins are circular, linked
+//! in one direction, from the tail to the head: a removal needs the previous message of the bin, which the
+//! search has just examined.
 //!
-//! The compared fields take half a cache line. A separate array has the links of the list, because only
-//! wildcard searches use the list.
+//! The compared fields take half a cache line. Only wildcard searches use the list, so a separate array has
+//! its links.
 
 use crate::engine::{Message, MsgId, Refused};
 use crate::envelope::{ContextId, Envelope, Rank, Selector, Tag};
 use crate::linked::{NIL, SlotIndex};
 
-/// Compared fields of a message, and the next message of the bin. The last message of a bin links to the
-/// first, a free slot to the next free slot.
+/// Compared fields, and the next message of the bin. The last message of a bin links to the first, a free
+/// slot to the next free slot.
 ///
-/// A slot has 32 bytes and no alignment attribute. A vector with alignment above malloc's is copied when the
-/// vector grows, and temporarily takes twice the memory; the pages of other vectors are remapped. The
-/// alignment cost 27 bytes per message for ten million messages.
+/// A slot has 32 bytes and no alignment attribute: a vector with alignment above malloc's is copied when it
+/// grows, while the pages of other vectors are remapped. The alignment cost 27 bytes per message for ten
+/// million messages.
 #[derive(Clone, Copy)]
 struct Slot {
     id: MsgId,
@@ -36,7 +36,7 @@ struct Neighbours {
 /// Value of `older` in a free slot.
 const VACANT: SlotIndex = u32::MAX - 1;
 
-/// A message found, and the previous message of its bin, if known. The only message of a bin is its own
+/// The previous message of the bin is known only after a search. The only message of a bin is its own
 /// predecessor.
 #[derive(Clone, Copy)]
 pub(crate) struct Found {
@@ -47,7 +47,7 @@ pub(crate) struct Found {
 pub(super) struct Messages {
     slots: Vec<Slot>,
     order: Vec<Neighbours>,
-    /// Last message of each bin; no bins exist before the first message.
+    /// The last message of each bin; empty before the first message.
     bins: Box<[SlotIndex]>,
     count: u32,
     oldest: SlotIndex,
@@ -64,7 +64,6 @@ impl Slot {
 }
 
 impl Messages {
-    /// Creates a queue with `count` bins.
     pub fn new(count: u32) -> Self {
         Messages {
             slots: Vec::new(),
@@ -101,7 +100,6 @@ impl Messages {
         self.slots[at as usize].envelope()
     }
 
-    /// Appends a message to the list and to `bin`.
     #[inline]
     pub fn push(&mut self, message: Message, bin: usize) -> Result<(), Refused> {
         let at = if self.vacant == NIL { self.grow()? } else { self.vacant };
@@ -143,8 +141,7 @@ impl Messages {
         Ok(at)
     }
 
-    /// The first message in a bin that `selector` matches. Adds the number of messages compared to
-    /// `examined`.
+    /// Adds the messages compared to `examined`.
     #[inline]
     pub fn search_bin(&self, bin: usize, selector: &Selector, examined: &mut u64) -> Option<Found> {
         let last = self.bins[bin];
@@ -165,8 +162,7 @@ impl Messages {
         }
     }
 
-    /// The oldest message of the queue that `selector` matches. Adds the number of messages compared to
-    /// `examined`.
+    /// The oldest match. Adds the messages compared to `examined`.
     #[inline]
     pub fn search_all(&self, selector: &Selector, examined: &mut u64) -> Option<Found> {
         let mut at = self.oldest;
@@ -180,14 +176,14 @@ impl Messages {
         None
     }
 
-    /// All messages, newest first.
+    /// Newest first.
     pub fn iter(&self) -> impl Iterator<Item = SlotIndex> {
         let is_one = |at: &SlotIndex| *at != NIL;
         let older = move |&at: &SlotIndex| Some(self.order[at as usize].older).filter(is_one);
         std::iter::successors(Some(self.newest).filter(is_one), older)
     }
 
-    /// The message with this id. Compares the ids of all messages, in memory order.
+    /// Compares the ids of all messages, in memory order.
     pub fn find_by_id(&self, id: MsgId) -> Option<Found> {
         let mut all = (0..).zip(self.slots.iter().zip(&self.order));
         let named = all.find(|(_, (slot, order))| slot.id == id && order.older != VACANT);
@@ -199,7 +195,6 @@ impl Messages {
         Found { at, before: NIL }
     }
 
-    /// Removes a message from the list and from its bin.
     #[inline]
     pub fn take(&mut self, found: Found, bin: usize) {
         self.unlink_from_bin(found, bin);
@@ -237,8 +232,7 @@ impl Messages {
         }
     }
 
-    /// Replaces the envelope of a message, and moves the message to the bin of the new envelope. The message
-    /// keeps its age. O(older messages).
+    /// Moves the message to the envelope's bin. The message keeps its age. O(older messages).
     pub fn set_envelope(&mut self, at: SlotIndex, named: Envelope, bin: impl Fn(&Envelope) -> usize) {
         self.unlink_from_bin(Messages::at_place(at), bin(&self.envelope(at)));
         let slot = &mut self.slots[at as usize];
@@ -249,7 +243,7 @@ impl Messages {
         while older != NIL && bin(&self.envelope(older)) != to {
             older = self.order[older as usize].older;
         }
-        // Bins are circular: the predecessor of the first message is the last message.
+        // Bins are circular.
         let before = if older == NIL { last } else { older };
         let next =
             if last == NIL { at } else { std::mem::replace(&mut self.slots[before as usize].next, at) };

@@ -1,19 +1,19 @@
 //! `bins`: hash bins with order.
 //!
 //! After Flajslik, Dinan & Underwood, "Mitigating MPI message matching misery" (2016), as summarized in the
-//! optimistic paper (§II-B, Table I). Costs and measurements: `docs/engines/bins.md`.
+//! optimistic paper (§II-B, Table I).
 //!
 //! Exact receives and all messages are in bins, selected by a hash of (context, source, tag). Flajslik et al.
 //! order entries by timestamps and a list of order information for wildcards. This engine differs:
 //!
-//! * Receives with a wildcard are in one list. Each receive has a sequence number. An arrival finds the first
-//!   match of its bin and of the list, and takes the receive with the smaller number. Bin and list are in
-//!   posted order, so this receive is the oldest match.
+//! * Wildcard receives are in one list. Each receive has a sequence number. An arrival takes the first match
+//!   of its bin or of the list, whichever has the smaller number: the oldest match, because both are in
+//!   posted order.
 //! * Each message is in its bin *and* in a list of all arrivals (`messages.rs`). An exact receive searches
 //!   its bin; a wildcard receive searches the list.
 //!
-//! Cancel, retract and readdress compare all entries, in memory order: MPI programs cancel rarely. The hash
-//! has a fixed key, so that counts are reproducible.
+//! Cancel, retract and readdress compare all entries: MPI programs cancel rarely. The hash has a fixed key,
+//! so that counts are reproducible.
 
 mod messages;
 
@@ -41,13 +41,13 @@ fn build(arguments: &Arguments<'_>, is_counting: bool) -> Built {
     Ok(if is_counting { Box::new(Bins::<Attempts>::new(n)) } else { Box::new(Bins::<()>::new(n)) })
 }
 
-/// The hash function and the order of comparison. The engine [`ucx`](super::ucx) has another scheme.
+/// Hash function and order of comparison. [`ucx`](super::ucx) has another scheme.
 pub trait Scheme: Send + 'static {
-    /// True: an arrival compares receives of its bin and wildcard receives in posted order. False: an arrival
-    /// compares its bin first, then the older wildcard receives.
+    /// True: an arrival compares its bin and wildcard receives in posted order. False: its bin first, then
+    /// the older wildcard receives.
     const IS_MERGED: bool;
 
-    /// The index of an envelope's bin, less than `bins`.
+    /// Less than `bins`.
     fn bin(&self, envelope: &Envelope, bins: usize) -> usize;
 }
 
@@ -58,10 +58,9 @@ impl Scheme for MultiplyShift {
     const IS_MERGED: bool = false;
 
     /// Multiply-shift (Dietzfelbinger et al. 1997): the upper bits of a sum of products with odd constants,
-    /// scaled to `bins`. The products are independent, so the hash has the latency of two multiplications.
-    /// The folded 128-bit product of source and tag is as fast, but with that hash a search among 1024 keys
-    /// (a, 1023 − a) examines 4.8 entries instead of 3.0. Scaling allows any number of bins, as in the
-    /// papers.
+    /// scaled to `bins`. The products are independent: the latency of two multiplications. The folded 128-bit
+    /// product of source and tag is as fast, but a search among 1024 keys (a, 1023 − a) then examines 4.8
+    /// entries instead of 3.0.
     #[inline]
     fn bin(&self, envelope: &Envelope, bins: usize) -> usize {
         let tag = envelope.tag.0.wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -119,7 +118,7 @@ impl<E: Effort, S: Scheme> Bins<E, S> {
 
     #[inline]
     fn find_unexpected(&mut self, selector: &Selector) -> Option<Found> {
-        // A shortcut for the most common case: no message is queued.
+        // The most common case: no message is queued.
         if self.unexpected.len() == 0 {
             return None;
         }
@@ -247,7 +246,7 @@ impl<E: Effort, S: Scheme> Engine for Bins<E, S> {
         let bins = size_of_val(&*self.posted_bins) as u64 + message_bins;
         let fixed_bytes = size_of::<Self>() as u64 + bins + self.hints.bytes();
         let entries_bytes = self.posted.bytes() + messages;
-        // Slabs never free memory, so the current size is the peak.
+        // Slabs never free memory.
         Footprint { fixed_bytes, peers_bytes: 0, entries_bytes, peak_bytes: fixed_bytes + entries_bytes }
     }
 }

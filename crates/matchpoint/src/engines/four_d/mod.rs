@@ -1,11 +1,11 @@
 //! `four_d`: a tree over four digits of the rank.
 //!
 //! After Zounmevo & Afsahi, "A fast and resource-conscious MPI message queue mechanism for large-scale jobs"
-//! (2014), as summarized in the partner paper (§3). Costs and measurements: `docs/engines/four_d.md`.
+//! (2014), as summarized in the partner paper (§3).
 //!
-//! Each communicator has a tree of arrays. A rank below D⁴, D = ⌈P^(1/4)⌉, has four digits in base D. The
-//! digits select three branches and a leaf in arrays of length D, which are allocated on first use. A leaf
-//! has the two queues of a source. P is the parameter `ranks`. Sources from D⁴ on are hashed.
+//! Each communicator has a tree of arrays of length D = ⌈P^(1/4)⌉, allocated on first use. P is the parameter
+//! `ranks`. The four digits of a rank in base D select three branches and a leaf. A leaf has the two queues
+//! of a source. Sources from D⁴ on are hashed.
 //!
 //! * A message searches the posted queue of its source, then the older any-source receives.
 //! * A receive with a source searches the unexpected queue of that source.

@@ -1,4 +1,4 @@
-//! Tree over the four digits of a rank in base D. The first three digits select branches, the last a leaf.
+//! Tree over the four digits of a rank in base D. Three digits select branches, the last a leaf.
 //!
 //! ```text
 //! rank 0x2A3F, D = 16     root [2] → node [A] → node [3] → leaves [F]
@@ -8,23 +8,23 @@ use crate::engine::Refused;
 use crate::envelope::Rank;
 use crate::peers::Peers;
 
-/// Number of digits of a rank: the optimum according to the paper.
+/// The optimum according to the paper.
 const DIMENSIONS: u32 = 4;
 
-/// Marks a missing branch. The root is node 0, which is no child; arrays of leaves are numbered from 1.
+/// A missing branch. The root is node 0, which is no child; arrays of leaves are numbered from 1.
 const NONE: u32 = 0;
 
 #[derive(Clone, Copy)]
 pub(super) struct Dimension {
     length: u32,
     /// ⌈2⁶⁴ / D⌉. The upper half of its product with n is ⌊n / D⌋ for all n below D⁴ ≤ 2³²: the error, n
-    /// times less than D, is below 2⁶⁴ (Granlund & Montgomery 1994). The multiplication replaces three
-    /// dependent divisions per lookup.
+    /// times less than D, is below 2⁶⁴ (Granlund & Montgomery 1994). Replaces three dependent divisions per
+    /// lookup.
     reciprocal: u64,
 }
 
 impl Dimension {
-    /// The shortest length with length⁴ ≥ `ranks`: D = ⌈P^(1/4)⌉, at least 2. `ranks` is at most 2³².
+    /// D = ⌈P^(1/4)⌉, at least 2. `ranks` is at most 2³².
     pub(super) fn for_ranks(ranks: u64) -> Self {
         let length = (2..=256u32).find(|&length| u64::from(length).pow(DIMENSIONS) >= ranks).unwrap_or(256);
         Dimension { length, reciprocal: u64::MAX / u64::from(length) + 1 }
@@ -56,9 +56,9 @@ impl Dimension {
 
 pub(super) struct Tree<P> {
     dimension: Dimension,
-    /// Branches of the three upper levels, in nodes of D branches.
+    /// Branches of the three upper levels, in nodes of D.
     branches: Vec<u32>,
-    /// Leaves of the lowest level, in arrays of D leaves.
+    /// Leaves of the lowest level, in arrays of D.
     leaves: Vec<P>,
     large_sources: Peers<P>,
 }
@@ -68,7 +68,7 @@ impl<P: Default> Tree<P> {
         Tree { dimension, branches: Vec::new(), leaves: Vec::new(), large_sources: Peers::default() }
     }
 
-    /// The value of `source`, if its array exists. Reads three branches and a leaf.
+    /// The value of `source`, if its array exists.
     #[inline]
     pub(super) fn get_mut(&mut self, source: Rank) -> Option<&mut P> {
         match self.dimension.digits(source) {
@@ -117,8 +117,7 @@ impl<P: Default> Tree<P> {
         Ok(&mut self.leaves[(leaves as usize - 1) * length + digits[3]])
     }
 
-    /// Allocates the array at the end of a branch. If a later allocation fails, the empty array stays in the
-    /// tree.
+    /// If a later allocation fails, the empty array stays in the tree.
     #[cold]
     fn add_array(&mut self, node: u32, digit: usize, is_leaf_array: bool) -> Result<u32, Refused> {
         let length = self.dimension.length();
@@ -157,7 +156,7 @@ mod tests {
 
     #[test]
     fn digits_equal_division_by_base() {
-        // Four digits in base 256 represent all sources.
+        // Base 256 represents all sources.
         for length in (2..256u64).step_by(if cfg!(miri) { 50 } else { 1 }) {
             let dimension = Dimension::for_ranks(length.pow(4));
             let samples =

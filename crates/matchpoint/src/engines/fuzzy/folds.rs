@@ -1,10 +1,9 @@
 //! Keys of 16 or 8 bits that mix source, tag and context.
 //!
-//! The paper combines the lower bits of source and tag by exclusive or ([`Xor`]). With `Xor`, all keys are
-//! equal if the tag is the rank. If the tag is the rank + 1, half of 64 entries share a key. The default
-//! ([`Sum`]) multiplies each field by an odd constant; the key is the upper bits of the sum (Dietzfelbinger
-//! et al. 1997). All bits of a field affect the key, and equal fields do not cancel out. In both folds, a
-//! wildcard adds 0.
+//! The paper combines the lower bits of source and tag by exclusive or ([`Xor`]): all keys are equal if the
+//! tag is the rank, and half of 64 entries share a key if the tag is the rank + 1. The default ([`Sum`]) uses
+//! the upper bits of a sum of products with odd constants (Dietzfelbinger et al. 1997): all bits of a field
+//! affect the key, and equal fields do not cancel out. A wildcard adds 0.
 
 use std::marker::PhantomData;
 
@@ -55,7 +54,7 @@ impl Width for u8 {
 }
 
 pub(crate) trait Fold: Copy + Send + 'static {
-    /// Contribution of each field to a key; a field of 0 contributes 0.
+    /// A field of 0 contributes 0.
     fn terms(context: ContextId, source: u64, tag: u64) -> KeyTerms;
     fn key<K: Width, const N: usize>(terms: [u64; N]) -> K;
 }
@@ -64,10 +63,10 @@ pub(crate) trait Fold: Copy + Send + 'static {
 pub(crate) struct Sum;
 
 impl Fold for Sum {
-    /// The constant of the tag is 2⁶⁴/φ: multiples of 2⁶⁴/φ are far apart. The constant of the source is the
-    /// best of 1500 random odd numbers, compared on 25 patterns of ranks and tags (rows, strides, grids,
-    /// multiples), with 64 to 256 entries. With these constants, keys of 8 bits collide on average 0.15 times
-    /// as often as random keys, and never more often. The constant of the context is arbitrary.
+    /// The constant of the tag is 2⁶⁴/φ: its multiples are far apart. That of the source is the best of 1500
+    /// random odd numbers, compared on 25 patterns of ranks and tags (rows, strides, grids, multiples), with
+    /// 64 to 256 entries. Keys of 8 bits then collide on average 0.15 times as often as random keys, and
+    /// never more often. That of the context is arbitrary.
     #[inline(always)]
     fn terms(context: ContextId, source: u64, tag: u64) -> KeyTerms {
         KeyTerms {
@@ -83,8 +82,8 @@ impl Fold for Sum {
     }
 }
 
-/// The lower bits of the exclusive or of source and tag, as in the paper (§IV-B, Skylake). The context is a
-/// third operand, because one queue serves all communicators.
+/// The lower bits of the exclusive or of source and tag, as in the paper (§IV-B, Skylake), and of the
+/// context, because one queue serves all communicators.
 #[derive(Clone, Copy)]
 pub(crate) struct Xor;
 
@@ -158,18 +157,18 @@ impl Query {
             (Some(_), None) => WildFields::Tag,
             (None, None) => WildFields::Both,
         };
-        // A field with a wildcard adds 0.
+        // A wildcard adds 0.
         Query { terms: F::terms(selector.context(), source.unwrap_or(0).into(), tag.unwrap_or(0)), wild }
     }
 }
 
-/// Keys of 64 receives, computed from the exact fields. Bits of free slots are undefined.
+/// Computed from the exact fields. Bits of free slots are undefined.
 pub(crate) struct Receives<K> {
     keys: [K; LANES],
     wild: u64,
-    /// Bits of the receives with any source and an exact tag.
+    /// Any source, exact tag.
     by_tag: u64,
-    /// Bits of the receives with an exact source and a wildcard in the tag.
+    /// Exact source, wildcard in the tag.
     by_source: u64,
 }
 

@@ -7,9 +7,8 @@ use crate::envelope::{Envelope, Selector, Wild};
 use crate::scan::{LANES, Lanes};
 use crate::scan_engine::Scheme;
 
-/// The paper's key `((tag & tag_window) << rank_window_size) | (rank & rank_window)`. Bits beyond the window
-/// are folded into the window by exclusive or; the paper discards these bits. The context is combined by
-/// exclusive or.
+/// The paper's key `((tag & tag_window) << rank_window_size) | (rank & rank_window)`. Bits beyond a window
+/// are folded into it by exclusive or; the paper discards them. So is the context.
 #[derive(Clone, Copy)]
 pub(crate) struct Windows {
     rank: Window,
@@ -49,8 +48,7 @@ impl Window {
         if word & !self.mask == 0 { word } else { fold_pieces(word, self, |folded, piece| folded ^ piece) }
     }
 
-    /// Compared bits of a folded tag under an ignore mask. A folded bit is compared if all tag bits that were
-    /// folded into this bit are compared.
+    /// A folded bit is compared if all tag bits folded into it are compared.
     #[inline]
     fn compared_bits(self, ignore: u64) -> u64 {
         self.mask & !fold_pieces(ignore, self, |folded, piece| folded | piece)
@@ -70,7 +68,7 @@ impl Windows {
 
 pub(crate) struct Receives {
     keys: [u32; LANES],
-    /// Bits of the receives with a wildcard. Bits of free slots are undefined.
+    /// Bits of free slots are undefined.
     wildcards: u64,
     masks: [u32; LANES],
 }

@@ -1,5 +1,4 @@
-//! Interface to the parallel engine: read-only searches, and the changes of the tables after all decisions of
-//! a block.
+//! Interface to the parallel engine: read-only searches, and changes after all decisions of a block.
 
 use super::{Optimistic, Tally};
 use crate::engine::{Message, Queue, RecvId, Refused};
@@ -9,8 +8,7 @@ use crate::linked::{NIL, SlotIndex};
 use crate::maintenance::Queues;
 
 impl<T: Tally> Optimistic<T> {
-    /// The oldest matching receive for which `is_free` returns true. Adds the number of receives compared to
-    /// `examined`.
+    /// The oldest free match. Adds the receives compared to `examined`.
     #[inline]
     pub(in crate::engines) fn oldest(
         &self,
@@ -24,8 +22,8 @@ impl<T: Tally> Optimistic<T> {
         found.map(|(_, at)| at)
     }
 
-    /// The next receive of the same run. The receive is also the next in the bin: a bin has receives of one
-    /// communicator, in posted order.
+    /// The next receive of the run. It is also the next in the bin, which has receives of one communicator in
+    /// posted order.
     #[inline]
     pub(in crate::engines) fn follower(&self, at: SlotIndex) -> Option<SlotIndex> {
         let receives = &self.receives;

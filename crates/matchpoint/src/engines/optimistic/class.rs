@@ -1,4 +1,4 @@
-//! Wildcard classes of receives (§III-B). Each class has a separate index and key.
+//! Wildcard classes of receives (§III-B), each with a separate index and key.
 
 use crate::envelope::{ContextId, Envelope, Rank, Selector, Tag, Wild};
 use crate::hashes::Hashes;
@@ -6,18 +6,18 @@ use crate::hints::Hints;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::engines) enum Class {
-    /// No wildcard; the key is (source, tag).
+    /// The key is (source, tag).
     NoWildcard,
-    /// Any source; the key is the tag.
+    /// The key is the tag.
     AnySource,
-    /// Any tag, or an ignore mask; the key is the source. The paper has no masks. Receives that share a key,
-    /// masked receives included, are compared by the matching rule.
+    /// Any tag, or an ignore mask; the key is the source. The paper has no masks. The matching rule compares
+    /// receives that share a key.
     AnyTag,
-    /// Any source, and any tag or a mask; no key, a single list.
+    /// Any source, and any tag or a mask; a single list.
     AnySourceAnyTag,
 }
 
-/// All classes in the order of searches. A match in an early class limits later searches to older receives.
+/// Classes in the order of searches: a match limits later searches to older receives.
 pub(super) const CLASSES: [Class; 4] =
     [Class::NoWildcard, Class::AnySource, Class::AnyTag, Class::AnySourceAnyTag];
 
@@ -49,7 +49,7 @@ impl Class {
         self.key(Hashes::of(&Envelope::new(ContextId(0), source, tag)))
     }
 
-    /// True if the assertions allow receives of this class (§IV-E, §VII).
+    /// True if the assertions allow this class (§IV-E, §VII).
     pub(super) fn is_admitted(self, hints: Hints) -> bool {
         let any_source = matches!(self, Class::AnySource | Class::AnySourceAnyTag);
         let any_tag = matches!(self, Class::AnyTag | Class::AnySourceAnyTag);

@@ -1,5 +1,5 @@
-//! Indexes of a communicator (§IV-E): four indexes of receives, four indexes of messages. A receive is in one
-//! index, a message in four indexes (§IV-C).
+//! Indexes of a communicator (§IV-E): four of receives, four of messages. A receive is in one index, a
+//! message in four (§IV-C).
 
 use super::class::{CLASSES, Class};
 use super::descriptors::{Descriptor, Descriptors};
@@ -17,13 +17,13 @@ pub(super) struct UnexpectedEntry {
     pub(super) hashes: Hashes,
 }
 
-/// Messages of all communicators. Each message has links for four indexes.
+/// Links for four indexes per message.
 pub(super) type Messages = Slab<Aged<UnexpectedEntry>, 4>;
 
 #[derive(Default)]
 pub(in crate::engines) struct PostedIndexes([Index; 4]);
 
-/// Indexes of messages. Indexes of classes that the assertions exclude have no bins and remain empty.
+/// Indexes of classes that the assertions exclude have no bins.
 #[derive(Default)]
 pub(super) struct UnexpectedIndexes {
     no_wildcard: Index<0>,
@@ -61,8 +61,7 @@ impl PostedIndexes {
         Ok(index)
     }
 
-    /// The matching receive with the smallest label for which `is_free` holds: the oldest of the first
-    /// matches of all indexes (§III-C).
+    /// The oldest of the first matches of all indexes (§III-C), by label.
     #[inline]
     pub(super) fn find(
         &self,
@@ -104,7 +103,7 @@ impl UnexpectedIndexes {
     /// Allocates the bins of all classes that `hints` allow.
     #[inline]
     pub(super) fn prepare(&mut self, hints: Hints, bins: u32) -> Result<(), Refused> {
-        // This index is allocated last: if the index exists, all indexes exist.
+        // Allocated last: if this index exists, all exist.
         if self.no_wildcard.bytes() > 0 { Ok(()) } else { self.allocate(hints, bins) }
     }
 

@@ -1,5 +1,5 @@
-//! Receives of a communicator without posted wildcard receives, shared by threads. The match of a message
-//! depends only on the entries of its bin.
+//! Receives of a communicator without posted wildcard receives, shared by threads. A match depends only on
+//! the bin.
 
 #![allow(unsafe_code)]
 
@@ -42,7 +42,7 @@ impl ExactReceives<'_> {
         let accept = |descriptor: &Descriptor| {
             descriptor.receive.selector.matches_exact(envelope).then_some(descriptor.receive.id)
         };
-        // SAFETY: a bin is one queue, so the contract of `take_first` equals the contract of this function.
+        // SAFETY: guaranteed by the caller: a bin is one queue.
         unsafe { self.receives.take_first(bin, taken, accept) }
     }
 
@@ -52,8 +52,7 @@ impl ExactReceives<'_> {
     /// No other thread is in a call with the same `bin`.
     #[inline]
     pub(in crate::engines) unsafe fn prefetch_head(&self, bin: usize) -> u64 {
-        // SAFETY: the contract of `prefetch_head` here equals the contract of `SharedSlab::prefetch_head`: a
-        // bin is one queue.
+        // SAFETY: guaranteed by the caller: a bin is one queue.
         unsafe { self.receives.prefetch_head(bin) }
     }
 }
@@ -83,7 +82,7 @@ impl<T: Tally> Optimistic<T> {
         }
     }
 
-    /// Reserves memory for `messages` unexpected messages of `context`, so that no message is refused.
+    /// Reserves memory for `messages` unexpected messages: none is refused.
     ///
     /// # Errors
     /// [`Refused::Hint`] or [`Refused::Memory`].

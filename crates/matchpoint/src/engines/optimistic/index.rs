@@ -1,15 +1,14 @@
-//! An index (§III-B): bins, where each bin is a queue of entries with the same hashed key. A list is an index
-//! with one bin.
+//! An index (§III-B): bins of entries with the same hashed key. A list is an index with one bin.
 
 use crate::engine::Refused;
 use crate::hashes;
 use crate::linked::{Aged, FrontRemoval, LinkedQueue, Slab, SlotIndex};
 
-/// Entries in bins by the hash of their key. Links `W` of the entries connect the entries of a bin.
+/// Links `W` connect the entries of a bin.
 pub(super) struct Index<const W: usize = 0> {
     /// No bins exist before the first entry.
     bins: Vec<LinkedQueue<W>>,
-    /// Number of bins with an entry. Searches skip an index with 0 such bins.
+    /// Bins with an entry. Searches skip an index without.
     occupied: u32,
 }
 
@@ -25,7 +24,6 @@ impl<const W: usize> Default for Index<W> {
 }
 
 impl<const W: usize> Index<W> {
-    /// Allocates `bins` bins if the index has no bins.
     #[inline]
     pub(super) fn prepare(&mut self, bins: u32) -> Result<(), Refused> {
         if self.bins.is_empty() { self.allocate(bins) } else { Ok(()) }
@@ -48,13 +46,13 @@ impl<const W: usize> Index<W> {
         self.bins.len()
     }
 
-    /// The bin of a key. The hash is scaled instead of masked, because the paper allows any number of bins.
+    /// Scaled instead of masked, because the paper allows any number of bins.
     #[inline]
     pub(super) fn number(&self, key: u32) -> usize {
         bin_of_key(key, self.bins.len())
     }
 
-    /// Entries in the bin of a key, oldest first.
+    /// Oldest first.
     #[inline]
     pub(super) fn bin(&self, key: u32) -> LinkedQueue<W> {
         self.bins.get(self.number(key)).copied().unwrap_or_default()
@@ -65,7 +63,7 @@ impl<const W: usize> Index<W> {
         self.bins.get(number).copied().unwrap_or_default().head()
     }
 
-    /// Appends an entry. No effect before [`Index::prepare`].
+    /// No effect before [`Index::prepare`].
     #[inline]
     pub(super) fn push<T: Copy, const L: usize>(
         &mut self,
@@ -93,7 +91,7 @@ impl<const W: usize> Index<W> {
         }
     }
 
-    /// Removes an entry from its bin; the slab keeps the entry.
+    /// The slab keeps the entry.
     #[inline]
     pub(super) fn unlink<T: Copy, const L: usize>(
         &mut self,
@@ -127,7 +125,7 @@ impl<const W: usize> Index<W> {
         self.occupied = 0;
     }
 
-    /// The bins, for callers that later report emptied bins to [`subtract_emptied`](Self::subtract_emptied).
+    /// The caller later reports emptied bins to [`subtract_emptied`](Self::subtract_emptied).
     pub(super) fn bins_mut(&mut self) -> &mut [LinkedQueue<W>] {
         &mut self.bins
     }
@@ -136,13 +134,12 @@ impl<const W: usize> Index<W> {
         self.occupied -= bins;
     }
 
-    /// Fraction of empty bins; 1 without bins.
+    /// 1 without bins.
     pub(super) fn empty_share(&self) -> f64 {
         1.0 - f64::from(self.occupied) / self.bins.len().max(1) as f64
     }
 
-    /// Bytes allocated: 4 per bin. The paper's bins have 20 bytes (§IV-E): a lock, and 64-bit pointers to
-    /// head and tail.
+    /// 4 per bin. The paper's bins have 20 bytes (§IV-E): a lock, and 64-bit pointers to head and tail.
     pub(super) fn bytes(&self) -> u64 {
         (self.bins.capacity() * size_of::<LinkedQueue<W>>()) as u64
     }

@@ -1,7 +1,7 @@
 //! `optimistic`: four indexes by wildcard class, serial.
 //!
 //! After García et al., "Offloaded MPI message matching: an optimistic approach" (2024), §III–IV, for the
-//! accelerator of a network card. Costs and measurements: `docs/engines/optimistic.md`.
+//! accelerator of a network card.
 //!
 //! ```text
 //! receive ──▶ one of:  no wildcard    hash(source, tag) ─▶ bins ┐
@@ -12,13 +12,13 @@
 //!             four such indexes of messages, of which a receive searches that of its class
 //! ```
 //!
-//! * Each communicator has separate indexes. An index of receives is allocated for the first receive of its
-//!   class; indexes of messages are allocated for the first unexpected message. Empty indexes are not
-//!   searched. Classes that hints exclude (`no_any_source`, `no_any_tag`) have no index.
-//! * Consecutive receives of a communicator with the same selector form a run (§III-D). The parallel engine
-//!   uses runs.
-//! * A receive beyond `capacity` is refused ([`Refused::Full`]), and the caller uses another engine.
-//!   Optionally this engine falls back itself (`software`). The number of messages has no bound.
+//! * Each communicator has separate indexes: of receives from the first receive of a class on, of messages
+//!   from the first unexpected message on. Empty indexes are not searched. Classes that hints exclude
+//!   (`no_any_source`, `no_any_tag`) have no index.
+//! * Consecutive receives of a communicator with the same selector form a run (§III-D), for the parallel
+//!   engine.
+//! * A receive beyond `capacity` is refused ([`Refused::Full`]), and the caller uses another engine, or this
+//!   engine falls back itself (`software`). The number of messages has no bound.
 //!
 //! Cancel, retract, readdress and hints compare all entries.
 
@@ -91,10 +91,10 @@ fn build(arguments: &Arguments<'_>, is_counting: bool) -> Built {
 pub(super) struct Optimistic<T: Tally> {
     communicators: Communicators<Communicator>,
     receives: Descriptors,
-    /// Maximum number of receives; 0: unlimited.
+    /// Capacity of receives; 0: unlimited.
     capacity: usize,
     messages: Messages,
-    /// Label of the next entry (§III-C): its age.
+    /// The label is the age (§III-C).
     label: u64,
     hints: HintTable,
     bins: u32,
@@ -167,7 +167,7 @@ impl<T: Tally> Optimistic<T> {
         let mut indexes = UnexpectedIndexes::default();
         let mut oldest = EntriesByAge::of(Self::messages_in(&self.messages, context));
         while let Some(at) = oldest.next(Self::messages_in(&self.messages, context)) {
-            // `prepare` allocates only for the first message, before the message is in any index.
+            // Allocates only for the first message, which is in no index yet.
             indexes.prepare(hints, self.bins)?;
             let hashes = self.messages.get(at).value.hashes;
             indexes.push(&mut self.messages, at, hashes);
@@ -303,7 +303,7 @@ impl<T: Tally> Engine for Optimistic<T> {
         }
         let refiled = self.rebuild_indexes(context, hints);
         if refiled.is_err() {
-            // This call needs no memory: the hint table already has the context.
+            // Needs no memory: the hint table has the context.
             self.hints.set(context, before)?;
         }
         refiled
@@ -325,7 +325,7 @@ impl<T: Tally> Engine for Optimistic<T> {
 
     fn footprint(&self) -> Footprint {
         Footprint {
-            // The size of the tables does not depend on entries or peers.
+            // Independent of entries and peers.
             fixed_bytes: self.fixed_bytes(),
             peers_bytes: 0,
             entries_bytes: self.entries_bytes(),

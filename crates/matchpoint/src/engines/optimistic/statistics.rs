@@ -8,7 +8,7 @@ use crate::engine::Queue;
 use crate::hashes::Hashes;
 use crate::linked::SlotIndex;
 
-/// Counter of engine events. The type `()` discards all events.
+/// The type `()` discards all events.
 pub(in crate::engines) trait Tally: Effort {
     const COUNTS_EACH_MESSAGE: bool = false;
 
@@ -39,7 +39,7 @@ pub(in crate::engines) struct Counts {
     attempts: Attempts,
     classes: [ByClass; 4],
     arrivals: u64,
-    /// Sum of the receives in the bins that arrivals search, taken receives included.
+    /// Receives in the bins that arrivals search, taken receives included.
     depth: u64,
     depth_max: u64,
     collisions: u64,

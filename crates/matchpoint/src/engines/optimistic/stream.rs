@@ -1,11 +1,11 @@
 //! Consecutive messages of a communicator, without posts between them.
 //!
-//! A receive that did not match an envelope need not be compared with the next message of the same envelope.
-//! In a stream of equal messages, each message costs one step in its bin. Receives removed from the front of
-//! a bin are unlinked when the stream leaves the bin.
+//! A receive that did not match an envelope need not be compared with the next message of the same envelope:
+//! each of a stream of equal messages costs one step in its bin. Receives removed from the front of a bin are
+//! unlinked when the stream leaves the bin.
 //!
-//! 1. Without wildcard receives, only one bin is searched ([`ExactStream`]). The search needs no labels and
-//!    one hash value, and compares only source and tag.
+//! 1. Without wildcard receives, only one bin is searched ([`ExactStream`]), without labels, and only source
+//!    and tag are compared.
 //! 2. With wildcard receives, the bins of all classes in use are searched together, in the order of labels
 //!    ([`WildcardStream`]).
 
@@ -19,7 +19,7 @@ use crate::envelope::{Envelope, Selector};
 use crate::hashes::Hashes;
 use crate::linked::{FrontRemoval, NIL, SlotIndex};
 
-/// Search state of consecutive messages. All messages belong to one communicator.
+/// All messages belong to one communicator.
 pub(in crate::engines) enum Stream<'a, 'm> {
     Exact(ExactStream<'a, 'm>),
     Wildcard(WildcardStream<'a, 'm>),
@@ -28,11 +28,11 @@ pub(in crate::engines) enum Stream<'a, 'm> {
 #[derive(Clone, Copy)]
 struct BinCursor {
     bin: usize,
-    /// The receives before `at` are removed, or do not match the envelope.
+    /// Earlier receives are removed, or do not match.
     at: SlotIndex,
     /// Receives that are removed but still linked: either all receives before `at`, or no receive.
     front: FrontRemoval,
-    /// True if a receive before `at` is still in the bin.
+    /// A receive before `at` is still in the bin.
     has_mismatch: bool,
 }
 
@@ -117,7 +117,7 @@ pub(in crate::engines) struct WildcardStream<'a, 'm> {
     posted: &'a mut PostedIndexes,
     receives: &'a mut Descriptors,
     envelope: &'m Envelope,
-    /// Cursors in the bins of the classes that have receives, in the order of `CLASSES`.
+    /// Cursors of the classes that have receives, in the order of `CLASSES`.
     cursors: [ClassCursor; CLASSES.len()],
     count: usize,
 }
@@ -126,7 +126,7 @@ pub(in crate::engines) struct WildcardStream<'a, 'm> {
 struct ClassCursor {
     class: Class,
     cursor: BinCursor,
-    /// Label of the next receive in the bin; `u64::MAX` at the end of the bin.
+    /// Label of the next receive; `u64::MAX` at the end of the bin.
     label: u64,
 }
 
@@ -141,7 +141,7 @@ impl<'m> WildcardStream<'_, 'm> {
             let [first, second, others @ ..] = cursors;
             let others = &mut others[..count.saturating_sub(2)];
             // Separate branches for the first two classes: branch prediction guesses the class of the next
-            // receive, so the processor does not wait for loads of the other class.
+            // receive, so the processor does not wait for loads of the other.
             let eldest = others.iter_mut().min_by_key(|class_cursor| class_cursor.label);
             let end = first.label.min(second.label);
             let found = match eldest {
@@ -203,7 +203,7 @@ impl ClassCursor {
 }
 
 impl<T: Tally> Optimistic<T> {
-    /// Starts a stream with the envelope of the first message. `None` if the communicator never had entries.
+    /// `None` if the communicator never had entries.
     pub(in crate::engines) fn stream<'m>(&mut self, first: &'m Envelope) -> Option<Stream<'_, 'm>> {
         let is_exact = self.is_exact(first.context);
         let posted = &mut self.communicators.find(first.context)?.posted;
@@ -222,7 +222,7 @@ impl<T: Tally> Optimistic<T> {
                 count += 1;
             }
         }
-        // Without receives in any class, the first cursor has an empty bin.
+        // Without receives, the first cursor has an empty bin.
         let mut stream = WildcardStream { posted, receives, envelope: first, cursors, count: count.max(1) };
         stream.set_envelope(first);
         Some(Stream::Wildcard(stream))

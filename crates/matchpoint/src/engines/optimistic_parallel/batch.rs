@@ -1,4 +1,4 @@
-//! Matching of a batch: the division of a batch into pieces, and the method for each piece.
+//! The division of a batch into pieces, and the method for each piece.
 
 use super::block::{BlockMatcher, RunningBlock};
 use super::delivery::{BATCH, Delivery, Outcomes, Panicked, Piece};
@@ -38,8 +38,7 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
         self.match_pieces(messages, out, deliver)
     }
 
-    /// Matches a batch of several messages; memory in `out` is reserved. This function is separate, so that a
-    /// single message needs no large stack frame.
+    /// Memory in `out` is reserved. Separate, so that a single message needs no large stack frame.
     #[inline(never)]
     fn match_pieces(
         &mut self,
@@ -66,7 +65,7 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
             return messages;
         }
         let context = messages[0].envelope.context;
-        // Usually all messages have one context. This loop compares contexts without a branch per message.
+        // Without a branch per message: usually all have one context.
         let others = |messages: &[Message]| {
             messages.iter().fold(0, |others, message| others | (message.envelope.context.0 ^ context.0)) != 0
         };
@@ -110,15 +109,15 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
         Ok(())
     }
 
-    /// Returns true if all messages can be queued: each communicator has reserved memory, and hints allow
-    /// unexpected messages.
+    /// True if all messages can be queued: each communicator has reserved memory, and hints allow unexpected
+    /// messages.
     fn cannot_be_refused(&mut self, messages: &[Message]) -> bool {
         let tables = &mut self.tables;
         let mut in_context = |context| tables.reserve_unexpected(context, messages.len()).is_ok();
         if self.parameters.strategy != Strategy::Blocks {
             return in_context(messages[0].envelope.context);
         }
-        // Consecutive messages of one communicator need only one check.
+        // One check for consecutive messages of one communicator.
         let mut last = None;
         messages.iter().map(|message| message.envelope.context).all(|context| {
             let is_known = last.replace(context) == Some(context);
@@ -169,12 +168,12 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
         Ok(())
     }
 
-    /// Matches messages with up to `threads` threads; each thread matches a partition of the bins. Returns
-    /// false if the partitions are uneven.
+    /// Each of up to `threads` threads matches a partition of the bins. Returns false if the partitions are
+    /// uneven.
     fn match_partitioned(&mut self, piece: Piece<'_>, out: &mut Outcomes, threads: usize) -> bool {
         let (begin, messages) = (out.len(), piece.messages);
         let context = messages[0].envelope.context;
-        // Each thread gets at least four messages on average.
+        // At least four messages per thread on average.
         let threads = threads.min(messages.len().div_ceil(4));
         let (Some(parallel), Some(exact)) = (&mut self.parallel, self.tables.share(context)) else {
             return false;
@@ -220,11 +219,10 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
         ratio
     }
 
-    /// This thread matches and delivers each message in turn. The processor overlaps the next match with the
-    /// last delivery.
+    /// Each message in turn: the processor overlaps the next match with the last delivery.
     fn match_single_threaded(&mut self, piece: Piece<'_>, out: &mut Outcomes) {
         let (begin, messages) = (out.len(), piece.messages);
-        // `out` has the capacity, so this call does not allocate.
+        // `out` has the capacity.
         out.resize(begin + messages.len(), None);
         let outcomes = &mut out[begin..];
         match self.tables.stream(&messages[0].envelope) {
@@ -240,7 +238,7 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
     }
 
     fn insert_unmatched(&mut self, messages: &[Message], outcomes: &[Option<RecvId>]) {
-        // Usually no message is unmatched. This loop counts without a branch per message.
+        // Without a branch per message: usually all are matched.
         let unmatched = outcomes.iter().filter(|found| found.is_none()).count();
         if unmatched == 0 {
             return;

@@ -1,4 +1,4 @@
-//! A block of messages, and the tables that match the block.
+//! A block of messages, and the tables that match it.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -21,7 +21,7 @@ pub(super) struct BlockMatcher<T: Tally, R = FullProtocol> {
     messages: Vec<Message>,
     block: Block<R>,
     examined: AtomicU64,
-    /// Number of committed blocks, and of messages in these blocks by `Resolution`.
+    /// Committed blocks, and their messages by `Resolution`.
     blocks: u64,
     resolutions: [u64; 5],
     poll_limit: PollLimit,
@@ -70,7 +70,7 @@ pub(super) struct RunningBlock<'a, T: Tally> {
 }
 
 impl<T: Tally + Sync> Job for RunningBlock<'_, T> {
-    /// Ignores the argument, because threads claim parts in the block itself.
+    /// Threads claim parts in the block itself.
     fn run_parts(&self, _: Range<usize>) {
         self.block_matcher.run_all_parts(self.first, self.delivery);
     }
@@ -89,7 +89,7 @@ impl<T: Tally, R: ProtocolSteps> BlockMatcher<T, R> {
         }
     }
 
-    /// Starts a block of messages. Holds the tables of the engine until [`BlockMatcher::commit`].
+    /// Holds the tables of the engine until [`BlockMatcher::commit`].
     ///
     /// # Errors
     /// [`Refused::Memory`]: the block has not started.
@@ -107,8 +107,7 @@ impl<T: Tally, R: ProtocolSteps> BlockMatcher<T, R> {
         Ok(())
     }
 
-    /// Runs parts of the block until no part is left. `first` is the index of the block's first message in
-    /// the batch.
+    /// `first` is the index of the block's first message in the batch.
     pub(super) fn run_all_parts(&self, first: usize, delivery: Delivery<'_>) {
         let (tables, messages) = (&self.tables, &self.messages[..]);
         let search = Search { tables, messages, examined: Cell::new(0), first, delivery };
@@ -117,11 +116,11 @@ impl<T: Tally, R: ProtocolSteps> BlockMatcher<T, R> {
         self.examined.fetch_add(search.examined.get(), Ordering::Relaxed);
     }
 
-    /// Returns the tables and applies the decisions in the order of messages. Appends the outcomes to `out`.
-    /// An outcome depends on earlier messages only, so the call can stop at a refused message.
+    /// Applies the decisions in the order of messages, and appends the outcomes to `out`. An outcome depends
+    /// on earlier messages only, so the call can stop at a refused message.
     ///
     /// # Errors
-    /// The error of the first refused message; `out` has the outcomes of the messages before.
+    /// The first refused message's; `out` has the outcomes before.
     pub(super) fn commit(
         &mut self,
         tables: &mut Optimistic<T>,

@@ -10,7 +10,7 @@ use crate::engine::{Deliver, Message, RecvId};
 
 pub(super) const BATCH: usize = 1024;
 
-/// Value of the first panic in a delivery. Other deliveries continue, so that no thread waits forever.
+/// The first panic of a delivery. Other deliveries continue, so that no thread waits forever.
 #[derive(Default)]
 pub(super) struct Panicked(Mutex<Option<Box<dyn Any + Send>>>);
 
@@ -20,7 +20,7 @@ impl Panicked {
         if first.is_none() {
             *first = Some(panic);
         } else {
-            // Dropping this panic value could panic in a thread that other threads wait for.
+            // Dropping this value could panic in a thread that others wait for.
             mem::forget(panic);
         }
     }
@@ -32,8 +32,7 @@ impl Panicked {
     }
 }
 
-/// Deliveries of a batch. Each user has a copy, because a reference needs another cache line from the
-/// caller's core.
+/// Each user has a copy: a reference needs another cache line from the caller's core.
 #[derive(Clone, Copy)]
 pub(super) struct Delivery<'a> {
     deliver: Option<&'a Deliver<'a>>,
@@ -54,7 +53,7 @@ impl<'a> Delivery<'a> {
         self.deliver_all(number, &[Some(receive)]);
     }
 
-    /// Delivers the matched messages among messages with consecutive numbers, from number `first` on.
+    /// Message numbers are consecutive, from `first` on.
     #[inline]
     pub(super) fn deliver_all(&self, first: usize, outcomes: &[Option<RecvId>]) {
         if self.is_requested() {
@@ -62,8 +61,7 @@ impl<'a> Delivery<'a> {
         }
     }
 
-    /// Calls `matched` with each message number from 0 to `messages - 1`. Delivers each match before the next
-    /// call of `matched`.
+    /// Delivers each match before the next call of `matched`.
     #[inline]
     pub(super) fn match_each(
         &self,
@@ -71,8 +69,7 @@ impl<'a> Delivery<'a> {
         mut matched: impl FnMut(usize) -> Option<(usize, RecvId)>,
     ) {
         let next = Cell::new(0);
-        // `catch_unwind` costs as much as a match: the loop calls `catch_unwind` once, and again after each
-        // panic.
+        // `catch_unwind` costs as much as a match: one call before the loop, and one after each panic.
         while let Err(panic) = catch_unwind(AssertUnwindSafe(|| {
             for at in next.get()..messages {
                 next.set(at + 1);

@@ -1,8 +1,7 @@
 //! `optimistic_parallel`: the tables of [`optimistic`](super::optimistic), with batches matched by several
 //! threads.
 //!
-//! After García et al., "Offloaded MPI message matching: an optimistic approach" (2024), §III. Costs and
-//! measurements: `docs/engines/optimistic_parallel.md`.
+//! After García et al., "Offloaded MPI message matching: an optimistic approach" (2024), §III.
 //!
 //! ```text
 //! batch ─┬─▶ one thread matches, all deliver                                              (ordered.rs)
@@ -126,9 +125,9 @@ struct Parameters {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Strategy {
     Fastest,
-    /// Matches all batches optimistically in blocks, as in the paper.
+    /// All batches optimistically in blocks, as in the paper.
     Blocks,
-    /// Matches batches without wildcard receives in partitions, and other batches optimistically in blocks.
+    /// Batches without wildcard receives in partitions, others in blocks.
     Partitions,
     Pipeline,
 }
@@ -233,7 +232,7 @@ impl<T: Tally + Sync> Engine for OptimisticParallel<T> {
 
     fn footprint(&self) -> Footprint {
         let Footprint { fixed_bytes, peers_bytes, entries_bytes, peak_bytes } = self.tables.footprint();
-        // This memory is never freed, so it is part of the peak.
+        // Never freed, so part of the peak.
         let own = (size_of::<Self>() - size_of::<Optimistic<T>>()) as u64;
         let more = own
             + self.parallel.as_ref().map_or(0, |parallel| {

@@ -1,11 +1,9 @@
 //! Model checking of the protocol: all interleavings, and all values that threads may read, yield the results
-//! of `list`.
-//!
-//! A second group of models omits a step of the protocol, and the model checker must find a wrong result.
+//! of `list`. A second group of models omits a step, and the checker must find a wrong result.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test --release -p matchpoint --lib --target-dir target/loom models`
 //!
-//! The tables are those of the engine. Threads start with the block; the models do not use the worker pool.
+//! The tables are those of the engine. Threads start with the block, without the worker pool.
 
 #![allow(unsafe_code)]
 
@@ -29,7 +27,7 @@ use crate::sync::Ordering;
 
 struct Scene {
     threads: usize,
-    /// Maximum number of preemptions of a thread, waits excluded; `None` means unlimited.
+    /// Preemptions of a thread, waits excluded; `None` is unlimited.
     preemptions: Option<usize>,
     script: &'static str,
     resolutions: &'static [Resolution],
@@ -111,7 +109,7 @@ const RUN: Scene = Scene {
     resolutions: &[NoConflict, FastPath, FastPath],
 };
 
-/// Two runs with one envelope; between the runs, another receive was posted.
+/// Two runs with one envelope, and another receive between them.
 const SHORT_RUN: Scene = Scene {
     threads: 2,
     preemptions: None,
@@ -119,7 +117,7 @@ const SHORT_RUN: Scene = Scene {
     resolutions: &[NoConflict, SlowPath, SlowPath],
 };
 
-/// A block in which not all messages are rivals.
+/// Not all messages are rivals.
 const INTERLEAVED: Scene = Scene {
     threads: 2,
     preemptions: None,
@@ -141,8 +139,7 @@ const ANY_SOURCE_RUN: Scene = Scene {
     resolutions: &[NoConflict, FastPath],
 };
 
-/// The second message loses its candidate to the first message, and competes for the candidate of the third
-/// message.
+/// The second message loses its candidate to the first, and competes for the candidate of the third.
 const LOSER: Scene = Scene {
     threads: 2,
     preemptions: None,
@@ -150,8 +147,7 @@ const LOSER: Scene = Scene {
     resolutions: &[NoConflict, SlowPath, SlowPath],
 };
 
-/// The first message matches the candidate of the second message, but the first message has an older
-/// candidate.
+/// The first message matches the second's candidate, but has an older candidate.
 const NO_LOSER: Scene = Scene {
     threads: 2,
     preemptions: None,
@@ -294,16 +290,16 @@ fn unreleased_bookings_are_not_seen() {
     check_faulty::<Unreleased>(RUN);
 }
 
-/// A job with cells as parts. Loom detects concurrent accesses to a cell, and reads before a part is done.
-/// The caller writes the input of each part before the assignment.
+/// Loom detects concurrent accesses to a cell, and reads before a part is done. The caller writes the input
+/// of each part before the assignment.
 struct CellJob(Vec<loom::cell::UnsafeCell<(u32, u32)>>);
 
-// SAFETY: loom checks all accesses to the cells.
+// SAFETY: loom checks all accesses.
 unsafe impl Sync for CellJob {}
 
 impl CellJob {
     fn set_input(&self, part: usize) {
-        // SAFETY: loom checks all accesses to the cells.
+        // SAFETY: loom checks all accesses.
         self.0[part].with_mut(|at| unsafe { (*at).0 = 10 + part as u32 });
     }
 }
@@ -311,14 +307,13 @@ impl CellJob {
 impl Job for CellJob {
     fn run_parts(&self, parts: Range<usize>) {
         for part in parts {
-            // SAFETY: loom checks all accesses to the cells.
+            // SAFETY: loom checks all accesses.
             self.0[part].with_mut(|at| unsafe { (*at).1 += (*at).0 });
         }
     }
 }
 
-/// Two jobs, and workers that read their mailbox twice at any time. A job has `parts` parts per worker, and
-/// one for the caller.
+/// Workers read their mailbox twice at any time. A job has `parts` parts per worker, and one for the caller.
 fn run_two_jobs<const RELEASES: bool>(workers: usize, parts: usize, preemptions: usize) {
     let mut builder = Builder::new();
     builder.preemption_bound = Some(preemptions);
@@ -341,8 +336,7 @@ fn run_two_jobs<const RELEASES: bool>(workers: usize, parts: usize, preemptions:
             for at in 0..workers {
                 let parts = at * parts..(at + 1) * parts;
                 parts.clone().for_each(|part| cells.set_input(part));
-                // SAFETY: this job is finished before the cells are dropped, and the previous job is already
-                // finished.
+                // SAFETY: this job is finished before the cells are dropped; the previous job is finished.
                 unsafe { pool.assign(at, number, &cells, &parts) };
             }
             cells.set_input(workers * parts);
@@ -373,8 +367,7 @@ fn unreleased_part_is_detected() {
     run_two_jobs::<false>(2, 1, 3);
 }
 
-/// One thread matches, two threads deliver. Each receive is delivered once, and no outcome is read before the
-/// write.
+/// Two threads deliver. No outcome is read before the write.
 #[test]
 fn pipelined_messages_are_delivered_once() {
     let mut builder = Builder::new();
@@ -396,8 +389,7 @@ fn pipelined_messages_are_delivered_once() {
         let piece = Piece { messages: &messages, first: 0, delivery };
         let ordered = Ordered::new(&mut out, piece);
         for message in 0..6 {
-            // The third message is unexpected.
-            // SAFETY: the outcome is not assigned to a worker yet.
+            // The third message is unexpected. SAFETY: the outcome is not assigned yet.
             unsafe { ordered.set_outcome(message, (message != 2).then_some(RecvId(10 + message as u64))) };
             if message == 3 {
                 // SAFETY: the job is finished before `ordered` is dropped.

@@ -1,6 +1,5 @@
-//! One thread matches a batch in order, while other threads deliver matched messages.
-//!
-//! Conflicts between threads cannot occur, and matching data stays in the cache of one core.
+//! One thread matches a batch in order, while other threads deliver matched messages. Threads cannot
+//! conflict, and matching data stays in the cache of one core.
 //!
 //! ```text
 //! caller     matches ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒, then delivers ████
@@ -28,12 +27,11 @@ pub(super) struct Ordered<'a> {
     delivery: Delivery<'a>,
 }
 
-// SAFETY: the caller writes an outcome before the caller assigns the message to a thread, and threads only
-// read outcomes.
+// SAFETY: an outcome is written before its message is assigned to a thread, and threads only read outcomes.
 unsafe impl Sync for Ordered<'_> {}
 
 impl<'a> Ordered<'a> {
-    /// Outcomes of a piece, appended to `out` by [`Ordered::set_outcome`].
+    /// Outcomes are appended to `out` by [`Ordered::set_outcome`].
     ///
     /// # Panics
     /// If `out` lacks capacity for the piece.
@@ -42,33 +40,31 @@ impl<'a> Ordered<'a> {
         Ordered { outcomes: spare.as_mut_ptr().cast(), first: piece.first, delivery: piece.delivery }
     }
 
-    /// Writes the outcome of a message.
-    ///
     /// # Safety
     /// The message is part of the piece and not assigned to a worker; `out` is unchanged.
     pub(super) unsafe fn set_outcome(&self, message: usize, found: Option<RecvId>) {
-        // SAFETY: the index is in bounds, and no other thread accesses this outcome.
+        // SAFETY: in bounds, and no other thread accesses this outcome.
         unsafe { self.outcomes.add(message).write(found) };
     }
 }
 
 impl Job for Ordered<'_> {
     fn run_parts(&self, messages: Range<usize>) {
-        // SAFETY: these outcomes were written before the assignment, and are not written again.
+        // SAFETY: written before the assignment, and not again.
         let outcomes = unsafe { slice::from_raw_parts(self.outcomes.add(messages.start), messages.len()) };
         self.delivery.deliver_all(self.first + messages.start, outcomes);
     }
 }
 
-/// Delivery time of a message ÷ time of matching and delivery of a message.
+/// Delivery time of a message ÷ time of matching and delivery.
 #[derive(Clone, Copy)]
 pub(super) struct Balance {
     pub(super) ratio: f64,
     pub(super) is_timed: bool,
 }
 
-/// The calling thread matches messages in order, and `threads` threads deliver the messages. Appends the
-/// outcomes to `out`, which must have capacity. Returns the ratio of [`Balance`], if measured.
+/// The calling thread matches messages in order, and `threads` threads deliver. Appends the outcomes to
+/// `out`, which must have capacity. Returns the ratio of [`Balance`], if measured.
 pub(super) fn run<'a>(
     workers: &mut WorkerPool,
     piece: Piece<'a>,
@@ -84,7 +80,7 @@ pub(super) fn run<'a>(
         let (mut next, mut remaining) = (0, 0..0);
         for (share, end) in ends(messages.len(), threads, balance.ratio).enumerate() {
             for (number, message) in (next..end).zip(&messages[next..end]) {
-                // SAFETY: the caller assigns the message to a thread only after this write.
+                // SAFETY: the message is assigned only after this write.
                 unsafe { ordered.set_outcome(number, matched(message)) };
             }
             remaining = next..end;
@@ -107,9 +103,8 @@ pub(super) fn run<'a>(
     ratio
 }
 
-/// For each thread, the end of its messages. The part of a thread is `ratio` times the previous part; the
-/// caller has the last part. With delivery time `w`, matching time `m` and `ratio` = `w ÷ (w + m)`, all
-/// threads end at the same time.
+/// The end of each thread's messages. Each part is `ratio` times the previous; the caller has the last. With
+/// delivery time `w`, matching time `m` and `ratio` = `w ÷ (w + m)`, all threads end at the same time.
 pub(super) fn ends(messages: usize, threads: usize, ratio: f64) -> impl Iterator<Item = usize> {
     // Remaining messages ÷ messages of the next part.
     let mut times = [1.0; MESSAGES];
@@ -130,9 +125,9 @@ mod tests {
     #[test]
     fn later_workers_get_fewer_messages() {
         assert_eq!(ends(100, 4, 1.0).collect::<Vec<_>>(), [25, 50, 75, 100]);
-        // In this case, matching takes as long as delivery.
+        // Matching takes as long as delivery.
         assert_eq!(ends(60, 4, 0.5).collect::<Vec<_>>(), [32, 48, 56, 60]);
-        // In this case, delivery takes no time.
+        // Delivery takes no time.
         assert_eq!(ends(60, 3, 0.0).collect::<Vec<_>>(), [60, 60, 60]);
         for (messages, threads, ratio) in [(1, 3, 1.0), (7, 64, 0.9), (1024, 64, 1.0), (1000, 16, 0.37)] {
             assert_eq!(

@@ -1,8 +1,7 @@
 //! Partitioned matching of batches without wildcard receives.
 //!
-//! The outcome of a message depends on the entries of its bin only. Bins are partitioned among threads, so
-//! threads have no conflicts. The paper does not partition bins: its threads take messages in any order and
-//! resolve conflicts later.
+//! The outcome of a message depends on its bin only, so threads with different bins have no conflicts. The
+//! paper's threads take messages in any order and resolve conflicts later.
 //!
 //! ```text
 //! caller   bin of each message ─▶ slice of its bin ─▶ partitions with similar numbers of messages
@@ -10,9 +9,9 @@
 //! caller   frees the receives' slots; queues unmatched messages
 //! ```
 //!
-//! *Correctness*: a receive without a wildcard matches one envelope. The messages with this envelope are all
-//! in one bin, and reach one thread in order. This thread matches the messages as serial matching would.
-//! Unexpected messages remain unexpected, because receives are only removed.
+//! *Correctness*: a receive without a wildcard matches one envelope. All messages with this envelope are in
+//! one bin, and reach one thread in order, which matches them as serial matching would. Unexpected messages
+//! remain unexpected, because receives are only removed.
 
 #![allow(unsafe_code)]
 
@@ -29,8 +28,7 @@ use super::delivery::{BATCH, Outcomes, Piece};
 use super::protocol::MESSAGES;
 use super::workers::{Job, WorkerPool};
 
-/// Maximum number of slices of the bins. With more slices, partitions are more even but take more time to
-/// compute.
+/// Slices of the bins. More slices make partitions more even but take more time to compute.
 const SLICES: usize = 1 << u8::BITS;
 
 /// Number of slices for small batches. A slice has as many messages as in a full batch.
@@ -39,10 +37,10 @@ const FEW_SLICES: usize = SLICES / 4;
 /// Maximum size of a small batch.
 const FEW: usize = BATCH / 4;
 
-/// Maximum size of the largest partition, in quarters of the mean size; two more messages are allowed.
+/// Maximum of the largest partition, in quarters of the mean; two more messages are allowed.
 const UNEVEN_QUARTERS: usize = 6;
 
-/// Index of a message in its batch and its bin, in one word, because each message is written twice.
+/// Index in the batch, and bin, in one word, because each message is written twice.
 #[derive(Clone, Copy, Default)]
 struct BinnedMessage(u32);
 
@@ -66,7 +64,7 @@ pub(super) struct PartitionPlan {
     /// Messages with the slices of their bins, in arrival order.
     in_arrival_order: [BinnedMessage; BATCH],
     slices: [u8; BATCH],
-    /// Messages by slice; a partition is a range of slices.
+    /// A partition is a range of slices.
     by_slice: [BinnedMessage; BATCH],
     /// Start of each partition in `by_slice`, and the end of the last partition.
     starts: [u16; MESSAGES + 1],
@@ -79,7 +77,7 @@ impl PartitionPlan {
         PartitionPlan { in_arrival_order, slices: [0; BATCH], by_slice, starts: [0; MESSAGES + 1] }
     }
 
-    /// Partitions messages among `threads` threads. Returns false if the partitions are uneven.
+    /// Returns false if the partitions are uneven.
     fn make(&mut self, exact: &ExactReceives<'_>, messages: &[Message], threads: usize) -> bool {
         let slices = if messages.len() > FEW { SLICES } else { FEW_SLICES };
         // The scaled value increases with the bin, so a bin is in one slice.
@@ -92,14 +90,13 @@ impl PartitionPlan {
             *slice = ((bin as u64 * scale) >> 32) as u8;
             of_slices[usize::from(*slice)] += 1;
         }
-        // The middle of a slice determines its partition. `end` returns the end of a partition, in half
-        // messages.
+        // The middle of a slice determines its partition. `end` is in half messages.
         let end = |partition: usize| {
             if partition < threads { (2 * messages.len() * partition).div_ceil(threads) } else { usize::MAX }
         };
         let (mut before, mut partition, mut partition_end) = (0, 0, end(1));
         for slice in &mut of_slices[..slices] {
-            // Replaces the count of a slice by the index of its next message.
+            // The count of a slice becomes the index of its next message.
             let count = usize::from(mem::replace(slice, before as u16));
             while 2 * before + count >= partition_end {
                 partition += 1;
@@ -139,7 +136,7 @@ struct PartitionResult {
 #[repr(align(128))]
 struct ResultCell(UnsafeCell<PartitionResult>);
 
-// SAFETY: each partition has one cell, and a partition is assigned to one thread at a time.
+// SAFETY: one cell per partition, which one thread has at a time.
 unsafe impl Sync for ResultCell {}
 
 pub(super) struct PartitionTable {
@@ -158,7 +155,7 @@ impl PartitionTable {
     }
 
     fn done(&mut self, threads: usize) -> impl Iterator<Item = PartitionResult> {
-        // SAFETY: `self` is borrowed mutably, so no other thread runs a partition.
+        // SAFETY: `self` is borrowed mutably: no other thread runs a partition.
         self.results[..threads].iter().map(|result| result.0.with(|at| unsafe { *at }))
     }
 
@@ -176,15 +173,15 @@ struct PartitionedBatch<'a> {
     exact: ExactReceives<'a>,
     piece: Piece<'a>,
     table: &'a PartitionTable,
-    /// Result vector of the engine's caller.
+    /// Outcomes of the engine's caller.
     outcomes: *mut Option<RecvId>,
 }
 
-// SAFETY: every message is in one partition, and one thread runs this partition and writes its outcomes.
+// SAFETY: every message is in one partition, of which one thread writes the outcomes.
 unsafe impl Sync for PartitionedBatch<'_> {}
 
-/// Matches a batch with `threads` threads. Appends the outcomes to `out`, which must have capacity. Returns
-/// the number of unmatched messages, or `None` if the partitions are uneven.
+/// Appends the outcomes to `out`, which must have capacity. Returns the number of unmatched messages, or
+/// `None` if the partitions are uneven.
 pub(super) fn run(
     (workers, table): (&mut WorkerPool, &mut PartitionTable),
     exact: ExactReceives<'_>,
@@ -206,7 +203,7 @@ pub(super) fn run(
         .done(threads)
         .fold((0, 0), |(written, unmatched), done| (written + done.written, unmatched + done.unmatched));
     assert_eq!(written, messages.len(), "a message is in one partition");
-    // SAFETY: each message is in one partition, so all outcomes are written once; the assertion checks their
+    // SAFETY: each message is in one partition, so all outcomes are written; the assertion checks their
     // number.
     unsafe { out.set_len(out.len() + messages.len()) };
     Some(unmatched)
@@ -225,7 +222,7 @@ impl PartitionedBatch<'_> {
         let assigned = self.table.plan.partition(partition);
         let mut loaded = 0;
         for message in assigned {
-            // SAFETY: this thread runs the partition of this bin.
+            // SAFETY: this thread runs this bin's partition.
             loaded ^= unsafe { self.exact.prefetch_head(message.bin()) };
         }
         std::hint::black_box(loaded);
@@ -233,16 +230,15 @@ impl PartitionedBatch<'_> {
         let Piece { messages, first, delivery } = self.piece;
         delivery.match_each(assigned.len(), |at| {
             let (message, bin) = (assigned[at].message(), assigned[at].bin());
-            // SAFETY: this thread runs the partition of this bin.
+            // SAFETY: this thread runs this bin's partition.
             let found = unsafe { self.exact.take(bin, &messages[message].envelope, &mut done.taken) };
-            // SAFETY: the indexing above shows that `message` is in bounds, and only this thread has this
-            // message.
+            // SAFETY: the indexing shows that `message` is in bounds, and only this thread has it.
             unsafe { self.outcomes.add(message).write(found) };
             done.written += 1;
             done.unmatched += usize::from(found.is_none());
             Some((first + message, found?))
         });
-        // SAFETY: only this thread accesses the cell of this partition.
+        // SAFETY: only this thread accesses this cell.
         self.table.results[partition].0.with_mut(|at| unsafe { *at = done });
     }
 }

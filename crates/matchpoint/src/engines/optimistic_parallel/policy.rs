@@ -1,37 +1,36 @@
 //! Batching policy: selects the fastest method for batches of one size under the present load.
 //!
-//! A trial runs the methods in turn, for three rounds, so that a disturbance affects more than one method.
-//! Each turn waits until all workers participate, skips two batches, and times three batches. The method with
-//! the smallest median time is used until the next trial.
+//! A trial runs the methods in turn, for three rounds, so that a disturbance affects several methods. Each
+//! turn waits until all workers participate, skips two batches, and times three. The method with the smallest
+//! median is used until the next trial.
 //!
-//! The cost of a trial is the time that the chosen method would have saved. This cost is at most 1/50 of the
-//! time of all batches; the whole trial takes at most 1/10 of that time. Time between batches does not count.
+//! The cost of a trial is the time that the chosen method would have saved: at most 1/50 of the time of all
+//! batches. The whole trial takes at most 1/10 of that time. Time between batches does not count.
 
 use std::time::{Duration, Instant};
 
 const METHODS: usize = 3;
 
-/// Maximum time that a turn waits for workers to wake or sleep.
+/// Maximum wait of a turn for workers to wake or sleep.
 const WARM: Duration = Duration::from_millis(1);
 
-/// Rounds of a trial. Several rounds are necessary, because an interruption of a thread lasts longer than one
-/// turn.
+/// Several, because an interruption of a thread lasts longer than a turn.
 const ROUNDS: usize = 3;
 
-/// Untimed batches at the start of a turn, which load cache lines written by other threads.
+/// Untimed batches of a turn, which load cache lines written by other threads.
 const FIRST: usize = 2;
 
 const TIMED: usize = 3;
 
 const SAMPLES: usize = ROUNDS * TIMED;
 
-/// Minimum ratio of the time of all batches to the cost of a trial.
+/// Time of all batches ÷ cost of a trial, at least.
 const COST_SHARE: u64 = 50;
 
-/// Minimum ratio of the time of all batches to the time of a trial.
+/// Time of all batches ÷ time of a trial, at least.
 const WHOLE_SHARE: u64 = 10;
 
-/// Minimum number of batches between two trials.
+/// Batches between two trials, at least.
 const LEAST: u64 = 64;
 
 #[derive(Clone, Copy, Default)]
@@ -47,7 +46,7 @@ struct Trial {
     took: [Duration; METHODS],
     messages: [u64; METHODS],
     turn_began: Instant,
-    /// Number of batches in this turn since the workers are settled.
+    /// Batches in this turn since the workers are settled.
     batches: usize,
     timed: usize,
     samples_ps: [[u64; SAMPLES]; METHODS],
@@ -107,8 +106,7 @@ impl BatchingPolicy {
         }
     }
 
-    /// Ends the batch of this choice. `is_settled` is true if all workers that the method needs participated,
-    /// or if all workers slept and the method needs no worker.
+    /// `is_settled`: all workers that the method needs participated, or none is needed and all slept.
     pub(super) fn stop(&mut self, choice: &Choice, methods: usize, messages: usize, is_settled: bool) {
         if let Some(started) = choice.started {
             self.record_time(started, Instant::now(), methods, messages, is_settled);
@@ -167,7 +165,7 @@ mod tests {
 
     const US: Duration = Duration::from_micros(1);
 
-    /// Number of batches in a trial of two methods, if the workers are settled.
+    /// Batches of a trial of two methods, if the workers are settled.
     const BATCHES: usize = 2 * ROUNDS * (FIRST + TIMED);
 
     fn run_trial(
@@ -179,7 +177,7 @@ mod tests {
         run_disturbed_trial(policy, now, |method, _| took[method], is_settled)
     }
 
-    /// Like `run_trial`, but the time of a batch also depends on the number of earlier batches.
+    /// The time of a batch also depends on the number of earlier batches.
     fn run_disturbed_trial(
         policy: &mut BatchingPolicy,
         now: &mut Instant,
@@ -245,8 +243,8 @@ mod tests {
         }
     }
 
-    /// Runs batches of ten messages with three methods that take `took` microseconds, with pauses. Returns
-    /// the number of batches in trials and their fraction of the time.
+    /// Batches of ten messages with three methods that take `took` microseconds, with pauses. Returns the
+    /// batches in trials and their fraction of the time.
     fn run_batches(batches: usize, took: impl Fn(usize, usize) -> u64, between: Duration) -> (usize, f64) {
         let (mut policy, mut now) = (BatchingPolicy::default(), Instant::now());
         let (mut run_trial, mut in_trials, mut all) = (0, Duration::ZERO, Duration::ZERO);

@@ -90,10 +90,10 @@ use crate::engine::Refused;
 use crate::linked::{NIL, SlotIndex};
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, PollLimit, wait_until};
 
-/// Maximum number of messages in a block: the number of bits in a word.
+/// Messages of a block: the bits of a word.
 pub(super) const MESSAGES: usize = u64::BITS as usize;
 
-/// Receives of a block, unchanged until its end.
+/// Unchanged until the block's end.
 pub(super) trait Receives {
     fn oldest(&self, message: usize, is_free: impl Fn(SlotIndex) -> bool) -> Option<SlotIndex>;
 
@@ -106,7 +106,7 @@ pub(super) trait Receives {
     fn report_match(&self, message: usize, at: SlotIndex);
 }
 
-/// Steps of the protocol. Models omit steps to show that each step is needed.
+/// Models omit steps to show that each is needed.
 pub(super) trait ProtocolSteps: Send + Sync + 'static {
     /// The first search ignores receives taken during the block.
     const SEARCHES_INITIAL_STATE: bool = true;
@@ -137,7 +137,7 @@ pub(super) enum Resolution {
     FastPath,
     /// The message took its candidate after a wait for competitors.
     Waited,
-    /// The message searched again, on the slow path.
+    /// A second search, on the slow path.
     SlowPath,
 }
 
@@ -149,16 +149,16 @@ const RESOLUTIONS: [Resolution; 5] = [
     Resolution::SlowPath,
 ];
 
-/// State of a receive. All fields are zero between two blocks.
+/// All zero between two blocks.
 struct ReceiveState {
     bookings: AtomicU64,
     taken: AtomicBool,
 }
 
-/// State of a message. The index [`NIL`] means no receive.
+/// [`NIL`] is no receive.
 struct Slot {
     candidate: AtomicU32,
-    /// The receive taken; the upper 32 bits contain the resolution.
+    /// The receive taken, and the resolution in the upper 32 bits.
     outcome: AtomicU64,
 }
 
@@ -206,11 +206,10 @@ fn messages(mut bits: u64) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Number of polls for bits of earlier messages. The polls last longer than a part.
+/// Polls for bits of earlier messages: longer than a part.
 const POLLS: u32 = 200;
 
-/// The last message of the part that used the fast path. The next message with the same candidate often takes
-/// the next receive.
+/// The last message on the fast path. The next with the same candidate often takes the next receive.
 #[derive(Clone, Copy)]
 struct LastShift {
     candidate: SlotIndex,
@@ -253,7 +252,7 @@ impl<R: ProtocolSteps> Block<R> {
         Ok(())
     }
 
-    /// Claims and runs parts until no part is left. Any number of threads may call this function.
+    /// Any number of threads may call this function.
     pub(super) fn run_all_parts(&self, receives: &impl Receives) {
         while let Some(part) = self.claim() {
             self.book(part.clone(), receives);
@@ -264,7 +263,7 @@ impl<R: ProtocolSteps> Block<R> {
             for message in part.clone() {
                 self.settle(message, receives, &mut last);
             }
-            // Deliveries may take long, but the part is settled, so no thread waits for the deliveries.
+            // The part is settled, so no thread waits for these deliveries.
             for message in part {
                 if let (Some(at), _) = self.outcome(message) {
                     receives.report_match(message, at);
@@ -273,8 +272,7 @@ impl<R: ProtocolSteps> Block<R> {
         }
     }
 
-    /// The receive and resolution of a settled message. The caller is the thread that settled the message, or
-    /// calls after the block.
+    /// The caller settled the message, or calls after the block.
     pub(super) fn outcome(&self, message: usize) -> (Option<SlotIndex>, Resolution) {
         let outcome = self.slots[message].outcome.load(Ordering::Relaxed);
         let at = outcome as SlotIndex;
@@ -297,7 +295,7 @@ impl<R: ProtocolSteps> Block<R> {
     }
 
     fn claim(&self) -> Option<Range<usize>> {
-        // `Relaxed` suffices, because each part goes to one thread.
+        // `Relaxed` suffices: each part goes to one thread.
         let begin = self.claimed.fetch_add(self.part, Ordering::Relaxed);
         (begin < self.messages).then(|| begin..(begin + self.part).min(self.messages))
     }

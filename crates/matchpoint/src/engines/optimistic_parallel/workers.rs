@@ -7,17 +7,16 @@
 //! worker   reads its mailbox ─▶ claims half of the parts left ─▶ runs them ─▶ … until no part is left ─▶ done
 //! ```
 //!
-//! Every worker has two words in separate cache lines. The caller writes a job and a range of parts to the
-//! *mailbox*; only the worker writes its *status*. So a worker polls one cache line, and no two workers write
-//! the same cache line. Measurements are in `docs/engines/optimistic_parallel.md`.
+//! Every worker has two words in separate cache lines: the caller writes a job and a range of parts to the
+//! *mailbox*; only the worker writes its *status*. A worker polls one cache line, and no two workers write
+//! the same one.
 //!
-//! Worker and caller claim parts in the mailbox by compare-and-swap, half of the remaining parts at a time. A
-//! late worker finds no part and does not access the job. The caller runs its own parts, then claims the
-//! remaining parts of all workers. Therefore the caller waits only for parts that a worker runs.
+//! Worker and caller claim parts by compare-and-swap, half of the remaining parts at a time. A late worker
+//! finds no part and does not access the job. The caller runs its own parts, then the unclaimed parts of all
+//! workers, and waits only for parts that a worker runs.
 //!
-//! A job is borrowed from the caller, and the caller returns when all claimed parts are done. If a worker
-//! sleeps, the caller runs the worker's parts. A child of `fork` has no workers, so the caller runs all
-//! parts.
+//! A job is borrowed from the caller, and the caller returns when all claimed parts are done. The caller runs
+//! the parts of a sleeping worker, and in a child of `fork`, which has no workers, all parts.
 
 #![allow(unsafe_code)]
 
@@ -33,13 +32,13 @@ use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Ordering, PollLimit, Unsaf
 
 const NAME: &str = "matchpoint-worker";
 
-/// Bytes that the standard library allocates for a thread; it aborts if the allocation fails.
+/// Allocated by the standard library for a thread; it aborts if that fails.
 const THREAD_BYTES: usize = 16 << 10;
 
-/// Polling time of an idle worker; waking a worker takes about as long.
+/// Polling time of an idle worker: waking takes about as long.
 const LINGER: Duration = Duration::from_micros(50);
 
-/// A worker that slept for less than this doubles its polling time, up to `NAP`.
+/// A worker with a shorter sleep doubles its polling time, up to `NAP`.
 const NAP: Duration = Duration::from_millis(1);
 
 /// Polls between two reads of the clock.
@@ -57,15 +56,14 @@ const PART_BITS: u32 = 11;
 pub(super) const PARTS: usize = (1 << PART_BITS) - 1;
 
 pub(super) trait Job: Sync {
-    /// Runs parts. Each part runs once, in any thread.
+    /// Each part runs once, in any thread.
     fn run_parts(&self, parts: Range<usize>);
 }
 
-/// Largest job number: number and parts share one word. Job numbers repeat after 2^41 jobs, which take weeks.
+/// Number and parts share one word. Job numbers repeat after 2^41 jobs, which take weeks.
 const NUMBERS: u64 = u64::MAX >> (2 * PART_BITS + 1);
 
-/// Unclaimed parts of a job: the job number, whether the worker has claimed a part, the first part, and the
-/// end of the parts.
+/// The job number, whether the worker has claimed a part, the first part, and the end of the parts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct UnclaimedParts(u64);
 
@@ -96,7 +94,7 @@ impl UnclaimedParts {
     }
 }
 
-/// Parts for a worker. Only the caller writes new parts; caller and worker claim parts.
+/// Only the caller writes new parts; caller and worker claim parts.
 #[repr(align(128))]
 struct Mailbox {
     left: AtomicU64,
@@ -107,7 +105,7 @@ struct Mailbox {
 /// State of a worker. Only the worker writes the state.
 #[repr(align(128))]
 struct WorkerStatus {
-    /// Number of the last job of which this worker has finished parts.
+    /// The last job of which this worker has finished parts.
     done: AtomicU64,
     is_asleep: AtomicBool,
 }
@@ -120,15 +118,15 @@ pub(super) struct PoolState<const RELEASES: bool = true> {
     asleep: AtomicUsize,
     started: AtomicUsize,
     has_ended: AtomicBool,
-    /// Worker threads, indexed like the mailboxes; set after all threads have started.
+    /// Indexed like the mailboxes; set after all threads have started.
     threads: OnceLock<Vec<Thread>>,
     poll_limit: PollLimit,
 }
 
-// SAFETY: the caller writes the `job` pointer when no part of the last job is running. A thread reads the
-// pointer after the thread has claimed a part. The job is `Sync`.
+// SAFETY: the caller writes `job` when no part of the last job is running. A thread reads it after claiming a
+// part. The job is `Sync`.
 unsafe impl<const RELEASES: bool> Send for PoolState<RELEASES> {}
-// SAFETY: as for `Send`: claims order all accesses to the `job` pointer, and the job is `Sync`.
+// SAFETY: claims order all accesses to `job`, and the job is `Sync`.
 unsafe impl<const RELEASES: bool> Sync for PoolState<RELEASES> {}
 
 impl<const RELEASES: bool> PoolState<RELEASES> {
@@ -148,13 +146,11 @@ impl<const RELEASES: bool> PoolState<RELEASES> {
         }
     }
 
-    /// Assigns parts of a job to a worker.
-    ///
     /// # Safety
-    /// The last job of the worker is [finished](PoolState::finish) and has another number. This job is
-    /// finished before `job` ends.
+    /// The worker's last job is [finished](PoolState::finish) and has another number. This job is finished
+    /// before `job` ends.
     pub(super) unsafe fn assign(&self, at: usize, number: u64, job: &dyn Job, parts: &Range<usize>) {
-        // SAFETY: only the lifetime differs, which the contract of this function covers.
+        // SAFETY: only the lifetime differs, which the caller guarantees.
         let job = unsafe { mem::transmute::<*const (dyn Job + '_), *const (dyn Job + 'static)>(job) };
         let mailbox = &self.mailboxes[at];
         // SAFETY: the last job is finished, so no thread reads the pointer.
@@ -163,7 +159,7 @@ impl<const RELEASES: bool> PoolState<RELEASES> {
         mailbox.left.store(UnclaimedParts::of(number, parts).0, Self::RELEASE);
     }
 
-    /// Waits for all parts assigned to the `given` workers. The calling thread runs unclaimed parts.
+    /// Waits for all parts of the `given` workers, and runs unclaimed parts.
     pub(super) fn finish(&self, number: u64, job: &dyn Job, given: impl Iterator<Item = usize> + Clone) {
         let is_done = |at: usize| {
             // Pairs with the release in `run_parts`.
@@ -187,21 +183,21 @@ impl<const RELEASES: bool> PoolState<RELEASES> {
         }
         let poll_limit = PollLimit { polls: if self.poll_limit.polls == 0 { 0 } else { CALLER_POLLS } };
         for at in given {
-            // No parts are left to claim, so the mailbox word no longer changes.
+            // No parts are left to claim, so the word no longer changes.
             if UnclaimedParts(self.mailboxes[at].left.load(Ordering::Relaxed)).is_joined() {
                 wait_until(poll_limit, || is_done(at));
             }
         }
     }
 
-    /// Runs parts of the job in the mailbox of a worker. Returns false if no part was left.
+    /// Returns false if no part was left.
     pub(super) fn run_parts(&self, at: usize, number: u64) -> bool {
         let (mailbox, status) = (&self.mailboxes[at], &self.statuses[at]);
         let mut has_claimed = false;
         while let Some(parts) = mailbox.claim(number, UnclaimedParts::JOINED) {
-            // SAFETY: the claimed part belongs to this job, which is not finished before the store of `done`.
+            // SAFETY: the claimed part is of this job, which is not finished before the store of `done`.
             if let Some(job) = mailbox.job.with(|job| unsafe { *job }) {
-                // SAFETY: the contract of `assign` keeps the job valid until the store of `done`.
+                // SAFETY: `assign` keeps the job valid until the store of `done`.
                 unsafe { (*job).run_parts(parts) };
             }
             has_claimed = true;
@@ -229,7 +225,7 @@ impl<const RELEASES: bool> PoolState<RELEASES> {
         }
     }
 
-    /// Wakes two more workers for the next job. Each woken worker wakes two other workers.
+    /// Wakes two more workers, which do the same.
     fn wake_next(&self, at: usize) {
         if self.asleep.load(Ordering::Relaxed) > 0 && !self.has_ended.load(Ordering::Relaxed) {
             self.wake(2 * at + 1);
@@ -244,7 +240,7 @@ impl Mailbox {
         let mut left = UnclaimedParts(self.left.load(Ordering::Relaxed));
         loop {
             let (parts, rest) = left.split_half().filter(|_| left.number() == number)?;
-            // Acquire makes the job visible, and all writes before the job's assignment.
+            // Acquire makes the job visible, and all writes before its assignment.
             let changed =
                 self.left.compare_exchange(left.0, rest.0 | mark, Ordering::Acquire, Ordering::Relaxed);
             match changed {
@@ -264,7 +260,7 @@ fn reserved_vec<T>(entries: usize) -> Result<Vec<T>, Refused> {
 pub(super) struct WorkerPool {
     pool: Arc<PoolState>,
     workers: Vec<JoinHandle<()>>,
-    /// Id of the process that started the workers. A child of `fork` has no workers.
+    /// The process that started the workers. A child of `fork` has none.
     process: u32,
     /// Workers in the order of assignment.
     assigned: Vec<usize>,
@@ -285,31 +281,31 @@ impl WorkerPool {
         let mut workers: Vec<JoinHandle<()>> = reserved_vec(threads - 1)?;
         let mut handles = reserved_vec(threads - 1)?;
         let assigned = reserved_vec(threads - 1)?;
-        // After this line no error may be returned, because the workers would never end.
+        // No error from here on, because the workers would never end.
         let pool = Arc::new(PoolState::<true>::new(threads - 1));
         for at in 0..threads - 1 {
             let pool = Arc::clone(&pool);
-            // Workers have the default stack size, because deliveries run code of the application.
+            // Default stack size, because deliveries run code of the application.
             let builder = thread::Builder::new().name(NAME.to_owned());
             match builder.spawn(move || run_worker(&pool, at)) {
                 Ok(worker) => workers.push(worker),
                 Err(_) => break,
             }
         }
-        // Waits until all threads have started, so that no thread allocates in a later call.
+        // Waits for all threads to start, so that none allocates in a later call.
         wait_until(PollLimit { polls: 0 }, || pool.started.load(Ordering::Relaxed) == workers.len());
         handles.extend(workers.iter().map(|worker| worker.thread().clone()));
         pool.threads.get_or_init(|| handles);
         Ok(WorkerPool { pool, workers, process: process::id(), assigned, jobs: 0 })
     }
 
-    /// Number of threads, the caller included.
+    /// The caller included.
     pub(super) fn threads(&self) -> usize {
         self.workers.len() + 1
     }
 
-    /// Orders the workers for the next job, awake workers first. Wakes one worker, which wakes other workers.
-    /// Waking takes longer than a short batch. Returns the number of awake threads, the caller included.
+    /// Orders the workers for the next job, awake workers first, and wakes one, which wakes others. Waking
+    /// takes longer than a short batch. Returns the number of awake threads, the caller included.
     pub(super) fn wake_workers(&mut self) -> usize {
         let (pool, workers) = (&self.pool, self.workers.len());
         self.assigned.clear();
@@ -317,7 +313,7 @@ impl WorkerPool {
         let awake = self.assigned.len();
         if awake < workers {
             for at in 0..workers {
-                // The state of a worker may have changed, so the loop does not read the state again.
+                // The state may have changed, so the loop does not read it again.
                 if !self.assigned[..awake].contains(&at) {
                     self.assigned.push(at);
                 }
@@ -331,22 +327,22 @@ impl WorkerPool {
         self.pool.asleep.load(Ordering::Relaxed) == self.workers.len()
     }
 
-    /// Runs a job. `distribute` assigns parts to workers and runs the caller's parts. Call
-    /// [`wake_workers`](WorkerPool::wake_workers) before `run`.
+    /// `distribute` assigns parts to workers and runs the caller's parts. Call
+    /// [`wake_workers`](WorkerPool::wake_workers) first.
     pub(super) fn run<A>(&mut self, job: &dyn Job, distribute: impl FnOnce(&mut Assignments<'_>) -> A) -> A {
         self.jobs += 1;
         let number = self.jobs & NUMBERS;
         let mut assignments =
             Assignments { pool: &self.pool, number, job, assigned: &self.assigned, given: 0 };
         let result = distribute(&mut assignments);
-        // This call is explicit; after a panic, `drop` makes the call.
+        // After a panic, `drop` makes this call.
         assignments.finish();
         result
     }
 
     /// Bytes allocated; the stacks of the workers do not count.
     pub(super) fn bytes(&self) -> u64 {
-        // An `Arc` has two counters in addition to its value.
+        // An `Arc` has two counters.
         let pool = 2 * size_of::<usize>() + size_of::<PoolState>();
         let places = size_of_val(&*self.pool.mailboxes) + size_of_val(&*self.pool.statuses);
         let workers = self.workers.capacity() * size_of::<JoinHandle<()>>();
@@ -354,7 +350,7 @@ impl WorkerPool {
     }
 }
 
-/// Assignments of a running job. Finishes the job on drop, even if a part of the caller panics.
+/// Finishes the job on drop, even if a part of the caller panics.
 pub(super) struct Assignments<'a> {
     pool: &'a PoolState,
     number: u64,
@@ -373,8 +369,7 @@ impl Assignments<'_> {
     fn finish(&mut self) {
         let given = self.assigned[..self.given].iter().copied();
         self.pool.finish(self.number, self.job, given);
-        // This reset is last: after a panic in `finish`, workers still run parts, and `drop` calls `finish`
-        // again.
+        // Last: after a panic in `finish`, workers still run parts, and `drop` calls `finish` again.
         self.given = 0;
     }
 }
@@ -395,7 +390,7 @@ impl Drop for WorkerPool {
         self.pool.has_ended.store(true, Ordering::Release);
         for worker in self.workers.drain(..) {
             worker.thread().unpark();
-            // Workers do not panic: panics of deliveries are caught.
+            // Panics of deliveries are caught.
             let _ = worker.join();
         }
     }
@@ -428,14 +423,12 @@ fn run_worker(pool: &PoolState, at: usize) {
     }
 }
 
-/// Sleeps until another thread wakes this worker. The caller runs parts that are assigned to a sleeping
-/// worker.
+/// The caller runs parts of a sleeping worker.
 fn sleep(pool: &PoolState, at: usize) {
     let asleep = &pool.statuses[at].is_asleep;
     pool.asleep.fetch_add(1, Ordering::Relaxed);
     asleep.store(true, Ordering::Release);
-    // The end of the pool unparks all workers, sleeping or not. After an earlier unpark, `park` returns
-    // immediately.
+    // The end of the pool unparks all workers. After an earlier unpark, `park` returns at once.
     thread::park();
     asleep.store(false, Ordering::Release);
     pool.asleep.fetch_sub(1, Ordering::Relaxed);
@@ -449,7 +442,7 @@ mod tests {
 
     use super::*;
 
-    /// A job with two parts: the first part waits for a barrier, the second part panics.
+    /// The first part waits for a barrier, the second panics.
     struct Failing {
         has_begun: Barrier,
         may_end: Barrier,
@@ -478,7 +471,6 @@ mod tests {
         thread::scope(|scope| {
             scope.spawn(|| pool.run_parts(0, 1));
             job.has_begun.wait();
-            // The second worker does not run.
             assert!(catch_unwind(AssertUnwindSafe(|| assignments.finish())).is_err());
             scope.spawn(|| {
                 thread::sleep(Duration::from_millis(20));

@@ -1,7 +1,6 @@
 //! *Mapped context ids* (partner paper §2.1): contexts numbered from 0 in the order of their first entry.
 //!
-//! A key is rank + P × mapped id (Equation 1). Keys are equal in all runs with the same order of
-//! communicators.
+//! A key is rank + P × mapped id (Equation 1), equal in all runs with the same order of communicators.
 
 use crate::communicators::Communicators;
 use crate::engine::Refused;
@@ -11,8 +10,7 @@ use crate::envelope::ContextId;
 #[derive(Default)]
 pub(super) struct Contexts {
     numbers: Communicators<u64>,
-    /// Mapped id of the next context. The ids of closed contexts are not reused: a profile would confuse
-    /// contexts.
+    /// Ids of closed contexts are not reused: a profile would confuse contexts.
     next: u64,
 }
 
@@ -22,7 +20,7 @@ impl Contexts {
         self.numbers.find(context).copied()
     }
 
-    /// The mapped id of a context, assigned on first use.
+    /// Assigned on first use.
     #[inline]
     pub fn find_or_assign(&mut self, context: ContextId) -> Result<u64, Refused> {
         let number = *self.numbers.find_or_open(context, || self.next)?;
@@ -30,12 +28,10 @@ impl Contexts {
         Ok(number)
     }
 
-    /// Removes a context and returns its mapped id.
     pub fn remove(&mut self, context: ContextId) -> Option<u64> {
         self.numbers.close(context)
     }
 
-    /// Number of open contexts.
     pub fn len(&self) -> usize {
         self.numbers.len()
     }

@@ -10,11 +10,11 @@ use crate::envelope::Rank;
 pub(super) struct SelectionRule {
     pub metric: Metric,
     pub over: MetricScope,
-    /// Number of processes: the paper's P.
+    /// The paper's P.
     pub processes: u64,
 }
 
-/// A source in a context, and the number of entries of this source.
+/// A source in a context, and its number of entries.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct SourceCount {
     pub number: u64,
@@ -23,8 +23,8 @@ pub(super) struct SourceCount {
 }
 
 impl SelectionRule {
-    /// Keeps the `sources` with more entries than the edge point. `sources` must be sorted, with one element
-    /// per source. `counts` is a buffer.
+    /// Keeps the `sources` with more entries than the edge point. `sources` is sorted, with one element per
+    /// source. `counts` is a buffer.
     pub fn select(&self, sources: &mut Vec<SourceCount>, counts: &mut Vec<u64>) -> Result<(), Refused> {
         counts.clear();
         counts.try_reserve(sources.len()).map_err(|_| Refused::Memory)?;
@@ -55,10 +55,9 @@ impl Buffers {
             as u64
     }
 
-    /// Makes partners of the sources with most entries in the last level of `queue` (Algorithm 1). Adds the
-    /// partners in the order of keys, up to the capacity of the table. If a partner was added, starts a new
-    /// level with entries of age `since`. Returns the number of new partners, or 0 if an allocation failed.
-    /// O(n log n) for n entries of the level.
+    /// Makes partners of the sources with most entries in the last level (Algorithm 1), in the order of keys,
+    /// up to the table's capacity. After an addition, starts a new level with entries of age `since`. Returns
+    /// the number of new partners, or 0 if an allocation failed. O(n log n) for n entries of the level.
     pub fn extract<T: QueueEntry>(
         &mut self,
         queue: &mut SplitQueue<T>,
@@ -128,9 +127,9 @@ mod tests {
         let rule = SelectionRule { over: MetricScope::Processes, ..rule };
         assert_eq!(selected(rule, &entries), [(0, 1), (0, 5), (0, 9)], "97 others have none");
         let entries = [(0, 1, 2), (0, 5, 2), (1, 5, 3)];
-        // The mean is 7 entries ÷ (3 processes × 2 communicators).
+        // 7 entries ÷ (3 processes × 2 communicators).
         assert_eq!(selected(SelectionRule { processes: 3, ..rule }, &entries), [(0, 1), (0, 5), (1, 5)]);
-        // This case has more sources than processes, as with addresses.
+        // More sources than processes, as with addresses.
         assert_eq!(selected(SelectionRule { processes: 1, ..rule }, &entries), [(1, 5)]);
     }
 }

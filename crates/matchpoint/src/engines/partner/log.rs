@@ -5,11 +5,10 @@ use crate::effort::{Attempts, Effort};
 use crate::engines::rank_array::BYTES_PER_PROCESS;
 use crate::envelope::Rank;
 
-/// Sources from this number on are addresses. `rank_array` has no array for addresses, so the estimated
-/// memory of `rank_array` excludes addresses.
+/// Sources from here on are addresses, which the estimated memory of `rank_array` excludes.
 const ADDRESSES: u32 = 1 << 16;
 
-/// Maps the type of an effort counter to the type of a log.
+/// The log of an effort counter.
 pub trait HasLog: Effort {
     type Log: Log;
 }
@@ -22,7 +21,7 @@ impl HasLog for Attempts {
     type Log = Counts;
 }
 
-/// Counter of engine events. The type `()` discards all events.
+/// The type `()` discards all events.
 pub trait Log: Default + Send + 'static {
     fn count_lookup(&mut self) {}
 
@@ -30,8 +29,8 @@ pub trait Log: Default + Send + 'static {
 
     fn count_queued(&mut self, _: Rank) {}
 
-    /// Pairs of a name with its unit, and a value. `peers_bytes` is the memory for sources, `communicators`
-    /// the number of open communicators.
+    /// Name with unit, and value. `peers_bytes` is the memory for sources, `communicators` counts the open
+    /// ones.
     fn statistics(&self, _peers_bytes: u64, _communicators: usize) -> Vec<(&'static str, f64)> {
         Vec::new()
     }

@@ -1,12 +1,12 @@
-//! Selection of partners: Algorithm 1, line 1. A source with more entries than the *edge point* is a partner.
+//! Selection of partners: a source with more entries than the *edge point* (Algorithm 1, line 1).
 
 /// Definition of the edge point (partner paper §4.1).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Metric {
     Average,
     Median,
-    /// Q₃ + `slope` × (Q₃ − Q₁). Equation 2 has a minus, Tukey's fence a plus. With the paper's α = 0,
-    /// Equation 2 and Tukey's fence both equal the upper quartile.
+    /// Q₃ + `slope` × (Q₃ − Q₁). Equation 2 has a minus, Tukey's fence a plus. With the paper's α = 0, both
+    /// equal the upper quartile.
     UpperFence {
         slope: f64,
     },
@@ -14,10 +14,9 @@ pub(super) enum Metric {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum MetricScope {
-    /// Statistics over all processes of all communicators seen; a process without entries counts as zero
-    /// (Algorithm 1).
+    /// All processes of all communicators seen; one without entries counts as zero (Algorithm 1).
     Processes,
-    /// Statistics over the sources with entries.
+    /// Sources with entries.
     Senders,
 }
 
@@ -74,7 +73,7 @@ mod tests {
 
     #[test]
     fn edge_points_of_sample_are_exact() {
-        // The counts 1, 2, 4, 7, 11 have the quartiles 2 and 7.
+        // Quartiles 2 and 7.
         let counts = [1, 2, 4, 7, 11];
         for (metric, expected) in [
             (Metric::Average, 5.0),
@@ -89,7 +88,7 @@ mod tests {
 
     #[test]
     fn sources_without_entries_are_zeros() {
-        // The counts 0, 0, 0, 4, 8, 12 have average 4, median 2, and quartiles 0 and 7.
+        // Average 4, median 2, quartiles 0 and 7.
         for (metric, expected) in [(Metric::Average, 4.0), (Metric::Median, 2.0), (FENCE(0.0), 7.0)] {
             assert_eq!(metric.edge_point(&[4, 8, 12], 3), expected, "{metric:?}");
         }

@@ -1,23 +1,23 @@
 //! `partner`: a separate queue for each source with many entries, and a shared queue for all other sources.
 //!
 //! After Ghazimirsaeed, Mirsadeghi & Afsahi, "Communication-aware message matching in MPI" (2018); sections,
-//! equations and algorithms below are of that paper. Costs and measurements: `docs/engines/partner.md`.
+//! equations and algorithms below are of that paper.
 //!
 //! * `mode=dynamic` (§4.3): all sources start in the shared queue. When its last level exceeds `threshold`
 //!   entries, a new level starts. Every source with more entries than the *edge point* (`metric`, §4.1)
-//!   becomes a partner (Algorithms 1 and 3). Later entries of a partner are in a separate queue. A hash table
-//!   finds this queue: the table has ⌈√processes⌉ entries with at most `c` partners each (§5.2.3, §6.3).
+//!   becomes a partner (Algorithms 1 and 3). Later entries of a partner are in a separate queue, found by a
+//!   hash table of ⌈√processes⌉ entries with at most `c` partners each (§5.2.3, §6.3).
 //! * `mode=static` (§4.2): a profile of an earlier run has the number of elements of each source in each
 //!   queue. Sources above the edge point of the run are partners from the start, found through a perfect hash
 //!   (Algorithm 2).
 //!
 //! The posted queue and the unexpected queue have separate partners; `queue.rs` describes levels and the
-//! proof of order. Any-source receives are in a separate queue (PRQ_ANY). An arrival compares ages (the
-//! paper's sequence numbers) and takes the older match. An any-source receive searches the shared queue and
-//! the queues of all partners.
+//! proof of order. Any-source receives are in a separate queue (PRQ_ANY). An arrival takes the older match by
+//! age (the paper's sequence numbers). An any-source receive searches the shared queue and the queues of all
+//! partners.
 //!
-//! After an extraction without partners, the next extraction waits for as many entries as the level had. So
-//! extractions cost O(log) per entry.
+//! After an extraction without partners, the next waits for as many entries as the level had: O(log) per
+//! entry.
 
 mod contexts;
 mod extraction;
@@ -106,7 +106,7 @@ impl<E: HasLog> Partner<E> {
                 };
                 self.unexpected.find(look_up, &mut examined, matches)
             }
-            // A context without a mapped id has no entries.
+            // No mapped id, no entries.
             _ => self
                 .contexts
                 .number(context)
@@ -178,7 +178,7 @@ impl<E: HasLog> Partner<E> {
         Ok(())
     }
 
-    /// True if a push to the shared queue must extract partners (Algorithm 3, line 30).
+    /// True if a push must extract partners (Algorithm 3, line 30).
     #[inline]
     fn needs_extraction<T: QueueEntry>(&self, queue: &SplitQueue<T>) -> bool {
         self.threshold.is_some_and(|threshold| queue.last_level_len() > threshold)
@@ -265,7 +265,7 @@ impl<E: HasLog> Engine for Partner<E> {
         let fixed_bytes = size_of::<Self>() as u64 + self.hints.bytes();
         let peers_bytes = self.peers_bytes();
         let entries_bytes = self.posted.bytes() + self.unexpected.bytes();
-        // The engine never frees memory, so the current size is the peak.
+        // The engine never frees memory.
         let peak_bytes = fixed_bytes + peers_bytes + entries_bytes;
         Footprint { fixed_bytes, peers_bytes, entries_bytes, peak_bytes }
     }

@@ -81,7 +81,7 @@ fn build_engine<E: HasLog>(arguments: &Arguments<'_>) -> Built {
 }
 
 fn configuration(arguments: &Arguments<'_>) -> Result<Configuration, NameError> {
-    // Reads all parameter values, used or not, so that invalid values are reported.
+    // All values, used or not, so that invalid values are reported.
     let over = arguments
         .word("over", &[("processes", MetricScope::Processes), ("senders", MetricScope::Senders)])?;
     let processes = arguments.within("processes", 1..=u32::MAX.into())?;
@@ -91,7 +91,7 @@ fn configuration(arguments: &Arguments<'_>) -> Result<Configuration, NameError> 
     let selection = selection(arguments)?;
     let profile: String = arguments.get("profile")?;
     if !arguments.word("mode", &[("dynamic", false), ("static", true)])? {
-        // The list excludes `process`, because `at_process` adds `process` for the engine of a rank.
+        // Without `process`, which `at_process` adds.
         check_only_for(arguments, &["profile"], "mode=static")?;
         return Ok(Configuration {
             rule,
@@ -100,8 +100,7 @@ fn configuration(arguments: &Arguments<'_>) -> Result<Configuration, NameError> 
             unexpected: Partners::empty(rule.processes, per_entry),
         });
     }
-    // The list excludes `processes`, which `at_process` adds. `processes` must equal the number in the
-    // profile.
+    // Without `processes`, which `at_process` adds. It must equal the number in the profile.
     check_only_for(arguments, &["threshold", "c"], "mode=dynamic")?;
     if profile.is_empty() {
         return Err(NameError::new(

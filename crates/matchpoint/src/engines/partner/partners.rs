@@ -8,17 +8,15 @@ use crate::linked::{LinkedQueue, NIL};
 pub(super) struct Partner {
     source: Rank,
     number: u64,
-    /// Entries of this age and younger entries are in the partner's queue; older entries are in the shared
-    /// queue.
+    /// Older entries are in the shared queue.
     pub since: u64,
     pub queue: LinkedQueue,
     /// Next partner in the same entry of the hash table.
     next: u32,
 }
 
-/// The table entry of a key. Consecutive keys are assigned round robin, and each round starts at another
-/// table entry. With the paper's key mod entries, the ranks 0, 8, 16 … share 4 of 32 table entries, so at
-/// most 16 of these ranks can be partners.
+/// Consecutive keys are assigned round robin, and each round starts at another entry. With the paper's key
+/// mod entries, the ranks 0, 8, 16 … share 4 of 32 entries, so at most 16 of them can be partners.
 #[inline]
 fn entry_index(key: u64, entries: usize) -> usize {
     let entries = entries as u64;
@@ -38,8 +36,8 @@ fn partners_in_entry(all: &[Partner], mut at: u32) -> impl Iterator<Item = u32> 
 }
 
 enum Table {
-    /// *Round robin* (§5.1.3) over ⌈√P⌉ entries, see [`entry_index`]. With `None` the number of partners per
-    /// table entry is unlimited, and the table grows with the number of partners.
+    /// *Round robin* (§5.1.3) over ⌈√P⌉ entries, see [`entry_index`]. With `None` the partners per entry are
+    /// unlimited, and the table grows with the partners.
     RoundRobin {
         entries: Vec<u32>,
         per_entry: Option<u32>,
@@ -54,13 +52,11 @@ pub(super) struct Partners {
 }
 
 impl Partners {
-    /// An empty table for `processes` processes.
     pub fn empty(processes: u64, per_entry: Option<u32>) -> Self {
         Partners { all: Vec::new(), table: Table::RoundRobin { entries: Vec::new(), per_entry }, processes }
     }
 
-    /// Partners with `keys` and a perfect hash. If the hash takes too much memory, the result is a round
-    /// robin table with an entry per key.
+    /// If the perfect hash takes too much memory, a round robin table with an entry per key.
     pub fn with_perfect_hash(processes: u64, keys: &[u64]) -> Self {
         let partner = |key| Partner {
             source: Rank((key % processes) as u32),
@@ -97,14 +93,14 @@ impl Partners {
         &mut self.all[at as usize]
     }
 
-    /// The key of a source in a context (Equation 1). Ranks below P have distinct keys. Other sources
-    /// (libfabric addresses) may share keys; [`find`](Self::find) compares the source.
+    /// Equation 1. Ranks below P have distinct keys. Other sources (libfabric addresses) may share keys;
+    /// [`find`](Self::find) compares the source.
     #[inline]
     fn key(&self, number: u64, source: Rank) -> u64 {
         u64::from(source.0).wrapping_add(self.processes.wrapping_mul(number))
     }
 
-    /// Finds the partner for a source. O(1): at most `per_entry` comparisons.
+    /// O(1): at most `per_entry` comparisons.
     #[inline]
     pub fn find(&self, number: u64, source: Rank) -> Option<u32> {
         let key = self.key(number, source);
@@ -121,12 +117,10 @@ impl Partners {
         }
     }
 
-    /// Partners in one context.
     pub fn of(&self, number: u64) -> impl Iterator<Item = (u32, &Partner)> {
         (0..).zip(&self.all).filter(move |(_, partner)| partner.number == number)
     }
 
-    /// True if no more partners can be added.
     pub fn is_full(&self) -> bool {
         match self.table {
             Table::RoundRobin { per_entry: None, .. } => self.all.len() as u64 >= u64::from(NIL),
@@ -137,8 +131,8 @@ impl Partners {
         }
     }
 
-    /// Makes a source a partner for entries of age `since` and younger. Returns false if the table entry of
-    /// the source is full, or if an allocation fails.
+    /// Makes a source a partner for entries of age `since` and younger. Returns false if the source's table
+    /// entry is full, or if an allocation fails.
     pub fn add(&mut self, number: u64, source: Rank, since: u64) -> bool {
         if self.is_full() || self.reserve_partner().is_err() {
             return false;
@@ -170,14 +164,13 @@ impl Partners {
         table + (self.all.capacity() * size_of::<Partner>()) as u64
     }
 
-    /// The minimum number of table entries, ⌈√P⌉. A table without bound grows to one entry per partner, so
-    /// that lookups stay O(1).
+    /// ⌈√P⌉. A table without bound grows to one entry per partner, so that lookups stay O(1).
     fn entries_min(&self) -> u64 {
         let root = self.processes.isqrt();
         root + u64::from(root * root < self.processes)
     }
 
-    /// Reserves memory for one more partner. The table grows with the number of partners, up to the bound.
+    /// The table grows with the partners, up to the bound.
     fn reserve_partner(&mut self) -> Result<(), Refused> {
         let wanted = self.entries_min();
         let len = self.all.len() as u64;
@@ -216,7 +209,7 @@ mod tests {
 
     #[test]
     fn entry_takes_limited_partners() {
-        // The table has ⌈√10⌉ = 4 entries of 2 partners, so the table is full after two rounds.
+        // ⌈√10⌉ = 4 entries of 2 partners: full after two rounds.
         let mut partners = Partners::empty(10, Some(2));
         let taken: Vec<bool> = (0..10).map(|rank| partners.add(0, Rank(rank), rank.into())).collect();
         assert_eq!(taken, [true, true, true, true, true, true, true, true, false, false]);

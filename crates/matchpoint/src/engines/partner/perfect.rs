@@ -1,7 +1,6 @@
 //! Perfect hash over the keys of the partners, for the static approach.
 //!
-//! For any key, the hash returns the only partner that can have the key. The caller compares the key of this
-//! partner.
+//! The hash returns the only partner that can have a key. The caller compares the key.
 
 use crate::linked::NIL;
 
@@ -23,7 +22,7 @@ const BYTES: usize = 1 << 16;
 const BYTES_PER_KEY: usize = 32;
 
 impl Displacement {
-    /// Creates a hash of distinct keys, or returns `None` if it is too large.
+    /// `None` if the hash is too large. Keys are distinct.
     pub fn new(keys: &[u64]) -> Option<Self> {
         let entries_most = BYTES.max(BYTES_PER_KEY * keys.len()) / size_of::<u32>();
         let m = keys.iter().max().map_or(1, |&largest| largest.isqrt() + 1);
@@ -33,7 +32,7 @@ impl Displacement {
         let mut rows: Vec<(u64, u64, u32)> = (0..).zip(keys).map(|(n, &key)| (key / m, key % m, n)).collect();
         rows.sort_unstable();
         let mut rows: Vec<&[(u64, u64, u32)]> = rows.chunk_by(|one, next| one.0 == next.0).collect();
-        // Places the fullest row first ("first fit decreasing"). The paper shifts rows by "some amount".
+        // The fullest row first ("first fit decreasing"). The paper shifts rows by "some amount".
         rows.sort_by_key(|row| std::cmp::Reverse(row.len()));
         let mut shifts = vec![0; m as usize];
         let mut slots: Vec<u32> = Vec::new();
@@ -51,7 +50,7 @@ impl Displacement {
         fits.then(|| Displacement { m, shifts: shifts.into(), slots: slots.into() })
     }
 
-    /// The index of the only key that may equal `key`.
+    /// The only key that may equal `key`.
     #[inline]
     pub fn find(&self, key: u64) -> Option<u32> {
         let (row, column) = (key / self.m, key % self.m);

@@ -24,44 +24,44 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
-/// First line of a profile.
+/// The first line.
 pub const VERSION: &str = "matchpoint-partners 1";
 
-/// Bound of the numbers of processes and contexts, so that every key fits into 64 bits.
+/// Bound of processes and contexts, so that every key fits into 64 bits.
 const IDS: u64 = 1 << 32;
 
-/// Numbers of queued entries of one source at one process.
+/// Queued entries of one source at one process.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Source {
-    /// Mapped context id of the communicator.
+    /// Mapped context id.
     pub context: u64,
     /// Rank of the source in the communicator.
     pub source: u32,
-    /// Number of queued receives with this source.
+    /// Queued receives with this source.
     pub posted: u64,
-    /// Number of unexpected messages from this source.
+    /// Unexpected messages from this source.
     pub unexpected: u64,
 }
 
-/// Entries of a profile for one process.
+/// One process of a profile.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Process {
-    /// Rank of the process.
+    /// The rank.
     pub process: u64,
-    /// Sources with entries, by context and source.
+    /// Sources by context and source.
     pub sources: Vec<Source>,
 }
 
 /// A profile, or the part of a profile that was read.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Profile {
-    /// Number of processes: the paper's P.
+    /// The paper's P.
     pub processes: u64,
     /// Processes that were read from the file, in ascending order.
     pub known: Vec<Process>,
 }
 
-/// An invalid profile, with the position of the error.
+/// An invalid profile.
 #[derive(Debug)]
 pub struct ProfileError {
     path: PathBuf,
@@ -111,7 +111,7 @@ impl Profile {
     }
 
     /// Reads the file up to the last process of `selection`. Lines of other processes are skipped without
-    /// checks, which saves time when many engines read one file.
+    /// checks, because many engines may read one file.
     ///
     /// # Errors
     /// The file is unreadable or damaged (the error has the line number), or has no selected process.
@@ -153,7 +153,7 @@ struct Reader {
 }
 
 impl Reader {
-    /// Parses a line. Returns true after the last line of the selected processes.
+    /// Returns true after the last line of the selected processes.
     fn parse_line(&mut self, at: usize, line: &str) -> Result<bool, String> {
         if at == 1 {
             return if line == VERSION {

@@ -77,7 +77,7 @@ pub(super) struct Found {
 /// Position of an entry. Additions and removals of other entries keep the position valid.
 #[derive(Clone, Copy)]
 pub(crate) enum EntryPosition {
-    /// Age of the entry in the shared queue, and an upper bound of the entry's index.
+    /// Age of the entry, and an upper bound of its index.
     Shared {
         age: u64,
         before: usize,
@@ -86,25 +86,24 @@ pub(crate) enum EntryPosition {
 }
 
 pub(super) struct SplitQueue<T> {
-    /// The paper's npqs in one queue, in the order of levels.
+    /// The paper's npqs, in the order of levels.
     shared: VecDeque<Aged<T>>,
     slab: Slab<Aged<T>, 1>,
-    /// PRQ_ANY, the any-source receives; always empty in the unexpected queue.
+    /// PRQ_ANY; empty in the unexpected queue.
     from_any: LinkedQueue,
     pub partners: Partners,
-    /// Number of entries in the shared queue before the last level.
+    /// Entries before the last level.
     older: usize,
-    /// Entries of the shared queue older than this age belong to the base level, which has no partners.
+    /// Older entries belong to the base level, which has no partners.
     base_until: u64,
-    /// Levels so far, the base level included: the paper's L. The type has 64 bits, because the number never
-    /// decreases.
+    /// The paper's L, the base level included. 64 bits, because the number never decreases.
     pub levels: u64,
-    /// Number of pushed entries until the next extraction, after an extraction without partners.
+    /// Pushes until the next extraction, after one without partners.
     pub extraction_delay: usize,
 }
 
 impl<T: QueueEntry> SplitQueue<T> {
-    /// An empty queue, with these partners from the start.
+    /// Partners from the start.
     pub fn new(partners: Partners) -> Self {
         let base_until = if partners.is_empty() { u64::MAX } else { 0 };
         let (shared, slab, from_any) = Default::default();
@@ -177,8 +176,7 @@ impl<T: QueueEntry> SplitQueue<T> {
         Some(Found { at: SearchPosition::Partner(number, at), age: self.slab.get(at).age })
     }
 
-    /// The oldest match of any source in the context `number`. O(partners + entries examined). Each queue is
-    /// searched up to the age of the oldest match so far.
+    /// O(partners + entries examined). Each queue is searched up to the age of the oldest match so far.
     pub fn find_any(&self, number: u64, examined: &mut u64, matches: impl Fn(&T) -> bool) -> Option<Found> {
         let mut earliest = self.search_shared(&mut 0, u64::MAX, examined, &matches);
         for (partner, &Partner { queue, .. }) in self.partners.of(number) {
@@ -200,7 +198,6 @@ impl<T: QueueEntry> SplitQueue<T> {
         Some(Found { at: SearchPosition::FromAny(at), age: self.slab.get(at).age })
     }
 
-    /// Queues a new entry, in the queue of its partner or in the shared queue.
     #[inline]
     pub fn push(&mut self, value: T, age: u64, partner: Option<u32>) -> Result<(), Refused> {
         let Some(number) = partner else {
@@ -214,7 +211,6 @@ impl<T: QueueEntry> SplitQueue<T> {
         Ok(())
     }
 
-    /// Queues a new any-source receive.
     pub fn push_from_any(&mut self, value: T, age: u64) -> Result<(), Refused> {
         let at = self.slab.insert(Aged { value, age })?;
         self.from_any.push(&mut self.slab, at);
@@ -249,7 +245,7 @@ impl<T: QueueEntry> SplitQueue<T> {
         self.slab.remove(place).value
     }
 
-    /// Ages and positions of all entries; entries of the shared queue are first.
+    /// Entries of the shared queue are first.
     pub fn positions(&self) -> impl Iterator<Item = (u64, EntryPosition)> {
         let shared = self.shared.iter().enumerate();
         let shared = shared.map(|(before, &Aged { age, .. })| (age, EntryPosition::Shared { age, before }));
@@ -263,8 +259,7 @@ impl<T: QueueEntry> SplitQueue<T> {
         }
     }
 
-    /// Index of the entry of this age in the shared queue. The lookup is O(1) unless an older entry was
-    /// removed.
+    /// O(1) unless an older entry was removed.
     fn index(&self, age: u64, before: usize) -> usize {
         match self.shared.get(before) {
             Some(entry) if entry.age == age => before,
@@ -272,7 +267,6 @@ impl<T: QueueEntry> SplitQueue<T> {
         }
     }
 
-    /// Removes an entry of the context `number`.
     pub fn take_at(&mut self, position: EntryPosition, number: Option<u64>) {
         let at = match position {
             EntryPosition::Shared { age, before } => SearchPosition::Shared(self.index(age, before)),
@@ -285,8 +279,8 @@ impl<T: QueueEntry> SplitQueue<T> {
         self.take(at);
     }
 
-    /// Sets the envelope of a message with unknown source. If the new source was a partner before the message
-    /// arrived, the message moves to the partner's queue, in order of age.
+    /// If the new source was a partner before the message arrived, the message moves to the partner's queue,
+    /// in order of age.
     pub fn set_envelope(
         &mut self,
         position: EntryPosition,
@@ -307,13 +301,11 @@ impl<T: QueueEntry> SplitQueue<T> {
         Ok(())
     }
 
-    /// Number of entries in the last level of the shared queue.
     #[inline]
     pub fn last_level_len(&self) -> usize {
         self.shared.len() - self.older
     }
 
-    /// Entries of the last level of the shared queue.
     pub fn last_level(&self) -> impl Iterator<Item = &T> {
         self.shared.range(self.older..).map(|entry| &entry.value)
     }
@@ -325,7 +317,7 @@ impl<T: QueueEntry> SplitQueue<T> {
         self.levels += 1;
     }
 
-    /// Removes the partners of a closed context, so that other sources can use the table entries.
+    /// Other sources can then use the table entries.
     pub fn remove_context(&mut self, number: u64) {
         self.partners.remove_context(number);
         self.extraction_delay = 0;

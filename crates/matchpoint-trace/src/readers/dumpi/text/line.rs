@@ -4,7 +4,7 @@ use super::super::ids;
 use super::super::version::Version;
 use crate::call::Status;
 
-/// A time in seconds and nanoseconds.
+/// Seconds and nanoseconds.
 pub(super) type Time = (i64, i32);
 
 /// First or last line of a call.
@@ -22,23 +22,23 @@ pub(super) struct ReturnLine;
 
 impl EntryLine {
     pub fn parse(line: &[u8]) -> Option<CallLine<'_>> {
-        edge(line, b" entering at walltime ")
+        parse_edge(line, b" entering at walltime ")
     }
 }
 
 impl ReturnLine {
     pub fn parse(line: &[u8]) -> Option<CallLine<'_>> {
-        edge(line, b" returning at walltime ")
+        parse_edge(line, b" returning at walltime ")
     }
 }
 
-fn edge<'a>(line: &'a [u8], verb: &[u8]) -> Option<CallLine<'a>> {
+fn parse_edge<'a>(line: &'a [u8], verb: &[u8]) -> Option<CallLine<'a>> {
     let (name, rest) = line.split_at_checked(line.iter().position(|byte| *byte == b' ')?)?;
     let rest = rest.strip_prefix(verb)?;
     let (wall, rest) = split(rest, b", cputime ")?;
     let (cpu, thread) = split(rest, b" seconds in thread ")?;
-    let thread = number(thread.strip_suffix(b".")?)?;
-    Some(CallLine { name, wall: time(wall)?, cpu: time(cpu)?, thread })
+    let thread = parse_number(thread.strip_suffix(b".")?)?;
+    Some(CallLine { name, wall: parse_time(wall)?, cpu: parse_time(cpu)?, thread })
 }
 
 pub(super) fn split<'a>(text: &'a [u8], separator: &[u8]) -> Option<(&'a [u8], &'a [u8])> {
@@ -46,20 +46,20 @@ pub(super) fn split<'a>(text: &'a [u8], separator: &[u8]) -> Option<(&'a [u8], &
     Some((&text[..at], &text[at + separator.len()..]))
 }
 
-fn time(text: &[u8]) -> Option<Time> {
+fn parse_time(text: &[u8]) -> Option<Time> {
     let (seconds, nanoseconds) = split(text, b".")?;
-    Some((i64::from(number::<i32>(seconds)?), number(nanoseconds)?))
+    Some((i64::from(parse_number::<i32>(seconds)?), parse_number(nanoseconds)?))
 }
 
-pub(super) fn number<T: std::str::FromStr>(text: &[u8]) -> Option<T> {
+pub(super) fn parse_number<T: std::str::FromStr>(text: &[u8]) -> Option<T> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }
 
-/// An argument: `type name=value`, or `type name[length]=value`.
+/// `type name=value`, or `type name[length]=value`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Argument<'a> {
     pub name: &'a [u8],
-    /// True if the argument is one status or several statuses.
+    /// One status or several.
     pub status: bool,
     pub value: &'a [u8],
 }
@@ -72,32 +72,32 @@ impl Argument<'_> {
         Some(Argument { name, status: kind == b"MPI_Status", value })
     }
 
-    /// The number of a scalar argument. Words in parentheses may follow the number. Requests are in brackets.
+    /// Words in parentheses may follow the number. Requests are in brackets.
     pub fn scalar(&self) -> Option<i32> {
         let value = self.value.strip_prefix(b"[").unwrap_or(self.value);
-        number(value.split(|byte| matches!(byte, b' ' | b']')).next()?)
+        parse_number(value.split(|byte| matches!(byte, b' ' | b']')).next()?)
     }
 }
 
-/// Parses a list such as `[1, 2]` or `[[1, 2], [3, 4]]`, or `<IGNORED>`. Returns `None` for other text.
-pub(super) fn list(value: &[u8], numbers: &mut Vec<i32>) -> Option<()> {
+/// `[1, 2]` or `[[1, 2], [3, 4]]`, or `<IGNORED>`. Returns `None` for other text.
+pub(super) fn parse_list(value: &[u8], numbers: &mut Vec<i32>) -> Option<()> {
     numbers.clear();
     if value.starts_with(b"<IGNORED>") {
         return Some(());
     }
     let separators = |byte: &u8| matches!(byte, b'[' | b']' | b',' | b' ');
     for word in value.split(separators).filter(|word| !word.is_empty()) {
-        numbers.push(number(word)?);
+        numbers.push(parse_number(word)?);
     }
     Some(())
 }
 
-/// Parses statuses such as `[{bytes=8, cancelled=0, source=1, tag=2, error=0}]`, or `<IGNORED>`.
-pub(super) fn statuses(value: &[u8], statuses: &mut Vec<Status>) -> Option<()> {
+/// `[{bytes=8, cancelled=0, source=1, tag=2, error=0}]`, or `<IGNORED>`.
+pub(super) fn parse_statuses(value: &[u8], statuses: &mut Vec<Status>) -> Option<()> {
     for one in value.split(|byte| *byte == b'{').skip(1) {
         let field = |name: &[u8]| {
             let (_, value) = split(one, name)?;
-            number::<i32>(value.split(|byte| matches!(byte, b',' | b'}')).next()?)
+            parse_number::<i32>(value.split(|byte| matches!(byte, b',' | b'}')).next()?)
         };
         statuses.push(Status {
             bytes: u64::try_from(field(b"bytes=")?).ok(),
@@ -111,11 +111,11 @@ pub(super) fn statuses(value: &[u8], statuses: &mut Vec<Status>) -> Option<()> {
 
 pub(super) fn version(first: &[u8]) -> Option<Version> {
     let line = first.split(|byte| *byte == b'\n').next()?.strip_prefix(b"version=")?;
-    let mut parts = line.split(|byte| *byte == b'.').map(number::<u8>);
+    let mut parts = line.split(|byte| *byte == b'.').map(parse_number::<u8>);
     Some(Version(parts.next()??, parts.next()??, parts.next()??))
 }
 
-/// True for a line of the header, the footer, a table or a performance counter.
+/// Header, footer, table or performance counter.
 pub(super) fn is_table(line: &[u8]) -> bool {
     const BEGINNINGS: [&[u8]; 5] =
         [b"Total keyvals", b"Performance counters", b"    ", b"Function address ", b"Datatype "];

@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 
 use self::line::looks_like;
 use self::stream::Stream;
-use super::files::{Files, first_bytes, listed, name, several_traces};
+use super::files::{Files, file_name, first_bytes, list_folder, several_traces};
 use super::form::{Facts, Form};
 use super::sizes::Sizes;
 use super::trace;
@@ -23,13 +23,12 @@ use crate::readers::map::Map;
 use crate::readers::reader::Reader;
 use crate::trace::{RankReader, Trace};
 
-/// Reads folders of text files, and the text of one rank.
+/// Folders of text files, and the text of one rank.
 pub(in crate::readers) const READER: Reader = Reader { name: "text of dumpi2ascii", is_trace, open };
 
 static FORM: Form = Form { suffix: ", as text", rank, facts, stream };
 
-/// Reads the stream of one rank. Sizes of messages are unknown, because the text has the sizes after the
-/// calls.
+/// Sizes of messages are unknown, because the text has them after the calls.
 pub fn read(input: impl BufRead + Send) -> impl RankReader {
     Stream::new(Path::new("(text)").to_owned(), input, Sizes::default())
 }
@@ -37,7 +36,7 @@ pub fn read(input: impl BufRead + Send) -> impl RankReader {
 fn is_trace(path: &Path) -> bool {
     let is_part = |file: &Path| looks_like(&first_bytes(file));
     if path.is_dir() {
-        listed(path).is_ok_and(|files| files.iter().any(|file| is_part(file)))
+        list_folder(path).is_ok_and(|files| files.iter().any(|file| is_part(file)))
     } else {
         is_part(path)
     }
@@ -47,11 +46,11 @@ fn open(path: &Path) -> Result<Box<dyn Trace>, TraceError> {
     if !path.is_dir() {
         return trace::open_single(&FORM, path, path.to_owned());
     }
-    let mut texts = listed(path)?;
+    let mut texts = list_folder(path)?;
     texts.retain(|file| looks_like(&first_bytes(file)));
     let mut traces: BTreeMap<String, BTreeMap<u32, PathBuf>> = BTreeMap::new();
     for file in &texts {
-        let (prefix, rank) = rank_in_name(file).unwrap_or_else(|| (name(file), 0));
+        let (prefix, rank) = rank_in_name(file).unwrap_or_else(|| (file_name(file), 0));
         traces.entry(prefix).or_default().insert(rank, file.clone());
     }
     match (traces.pop_first(), traces.is_empty(), &texts[..]) {
@@ -59,14 +58,13 @@ fn open(path: &Path) -> Result<Box<dyn Trace>, TraceError> {
         (Some((prefix, by_rank)), true, _) => {
             trace::of_ranks(&FORM, Files { path: path.to_owned(), by_rank, meta: None, prefix })
         }
-        _ => Err(several_traces(path, "texts of different traces", texts.iter().map(|file| name(file)))),
+        _ => Err(several_traces(path, "texts of different traces", texts.iter().map(|file| file_name(file)))),
     }
 }
 
-/// Rank in a file name: the number after `rank`, else the last number; and the part of the name before this
-/// number.
+/// The number after `rank`, else the last number; and the part of the name before it.
 fn rank_in_name(path: &Path) -> Option<(String, u32)> {
-    let name = name(path).replace("dumpi2ascii", "");
+    let name = file_name(path).replace("dumpi2ascii", "");
     let digits =
         |at: usize| name[at..].find(|c: char| !c.is_ascii_digit()).map_or(name.len(), |end| at + end);
     let after_rank = name.rfind("rank").map(|at| at + "rank".len()).filter(|at| digits(*at) > *at);

@@ -8,13 +8,13 @@ use super::super::clock::Clock;
 use super::super::layout::{Field, Kind, Layout};
 use super::super::record::Record;
 use super::super::sizes::Sizes;
-use super::line::{Argument, CallLine, EntryLine, ReturnLine, Time, is_table, list, statuses};
+use super::line::{Argument, CallLine, EntryLine, ReturnLine, Time, is_table, parse_list, parse_statuses};
 use super::names::layout;
 use crate::call::Call;
 use crate::error::TraceError;
 use crate::trace::RankReader;
 
-/// Maximum length of a line, which limits memory. A line with a million requests is shorter.
+/// Limits memory. A line with a million requests is shorter.
 const LONGEST_LINE: u64 = 64 << 20;
 
 const DAMAGED: &str = "print the text again with dumpi2ascii, or remove the file to analyze the other ranks";
@@ -45,7 +45,7 @@ impl<R: BufRead> Lines<R> {
         self.number += 1;
         (self.start, self.end) = (self.end, self.end + read);
         if read == LONGEST_LINE {
-            return Err(self.wrong("an incomplete line"));
+            return Err(self.error_here("an incomplete line"));
         }
         while matches!(self.line.last(), Some(b'\n' | b'\r')) {
             self.line.pop();
@@ -53,11 +53,11 @@ impl<R: BufRead> Lines<R> {
         Ok(read > 0)
     }
 
-    fn wrong(&self, problem: impl Into<String>) -> TraceError {
+    fn error_here(&self, problem: impl Into<String>) -> TraceError {
         TraceError::new(&self.path, problem, DAMAGED).at_line(self.number)
     }
 
-    fn shown(&self) -> String {
+    fn line_beginning(&self) -> String {
         String::from_utf8_lossy(&self.line[..self.line.len().min(60)]).into_owned()
     }
 }
@@ -81,26 +81,27 @@ impl<R: BufRead> Stream<R> {
         }
     }
 
-    fn begin(&mut self, call: &mut Call) -> Result<Option<StartedCall>, TraceError> {
+    fn find_call(&mut self, call: &mut Call) -> Result<Option<StartedCall>, TraceError> {
         while self.lines.next()? {
             if let Some(CallLine { name, wall, cpu, thread }) = EntryLine::parse(&self.lines.line) {
                 (call.thread, call.offset) = (thread, self.lines.start);
                 let layout = layout(name);
                 if layout.is_none() && !name.starts_with(b"Function_") {
                     let name = String::from_utf8_lossy(name);
-                    return Err(self.lines.wrong(format!("{name} is not a function in DUMPI")));
+                    return Err(self.lines.error_here(format!("{name} is not a function in DUMPI")));
                 }
                 return Ok(Some(StartedCall { layout, name: name.to_owned(), wall, cpu }));
             }
             if !is_table(&self.lines.line) {
-                let problem = format!("“{}” is no line that dumpi2ascii prints here", self.lines.shown());
-                return Err(self.lines.wrong(problem));
+                let problem =
+                    format!("“{}” is no line that dumpi2ascii prints here", self.lines.line_beginning());
+                return Err(self.lines.error_here(problem));
             }
         }
         Ok(None)
     }
 
-    fn arguments(&mut self, started: &StartedCall, call: &mut Call) -> Result<(), TraceError> {
+    fn read_arguments(&mut self, started: &StartedCall, call: &mut Call) -> Result<(), TraceError> {
         self.record.clear();
         call.requests.clear();
         call.completions.clear();
@@ -109,27 +110,27 @@ impl<R: BufRead> Stream<R> {
         while self.lines.next()? {
             match ReturnLine::parse(&self.lines.line) {
                 Some(CallLine { name, wall, cpu, .. }) if name == started.name => {
-                    (call.enter_ns, call.leave_ns) = self.times(started, wall, cpu);
+                    (call.enter_ns, call.leave_ns) = self.times_of(started, wall, cpu);
                     return Ok(());
                 }
-                _ => open = self.argument(started.layout, open, call)?,
+                _ => open = self.read_argument(started.layout, open, call)?,
             }
         }
         let name = String::from_utf8_lossy(&started.name);
-        Err(self.lines.wrong(format!("the text ends within a call of {name}")))
+        Err(self.lines.error_here(format!("the text ends within a call of {name}")))
     }
 
     /// Times of a call. If wall clock times were not recorded, the times are 0, and processor times are used.
-    fn times(&mut self, started: &StartedCall, wall: Time, cpu: Time) -> (i64, i64) {
+    fn times_of(&mut self, started: &StartedCall, wall: Time, cpu: Time) -> (i64, i64) {
         if (started.wall, wall) == ((0, 0), (0, 0)) {
             return self.cpu.nanoseconds(started.cpu, cpu);
         }
         self.wall.nanoseconds(started.wall, wall)
     }
 
-    /// Reads an argument. Returns the field if the argument is a list of lists that continues on the next
-    /// line. The last line of the list also contains the next argument.
-    fn argument(
+    /// Returns the field if the argument is a list of lists that continues on the next line. The last line of
+    /// the list also contains the next argument.
+    fn read_argument(
         &mut self,
         layout: Option<&'static Layout>,
         open: Option<Field>,
@@ -137,22 +138,22 @@ impl<R: BufRead> Stream<R> {
     ) -> Result<Option<Field>, TraceError> {
         let line = &self.lines.line[..];
         if let (Some(field), Some(more)) = (open, line.strip_prefix(b", ")) {
-            let read = list(more, &mut self.numbers);
-            return self.take(field, read, call);
+            let read = parse_list(more, &mut self.numbers);
+            return self.store_numbers(field, read, call);
         }
         let line = if open.is_some() { line.strip_prefix(b"]").unwrap_or(line) } else { line };
         let Some(argument) = Argument::parse(line) else { return Ok(None) };
         if argument.status {
-            let read = statuses(argument.value, &mut self.record.statuses);
+            let read = parse_statuses(argument.value, &mut self.record.statuses);
             return read.map(|()| None).ok_or_else(|| self.malformed());
         }
         let Some(&field) = layout.and_then(|layout| layout.field(argument.name)) else { return Ok(None) };
         let read = if matches!(field.kind, Kind::Int | Kind::Half) {
             argument.scalar().map(|value| self.scalar(field, value))
         } else {
-            list(argument.value, &mut self.numbers)
+            parse_list(argument.value, &mut self.numbers)
         };
-        self.take(field, read, call)
+        self.store_numbers(field, read, call)
     }
 
     fn scalar(&mut self, Field { kind, name }: Field, value: i32) {
@@ -162,19 +163,24 @@ impl<R: BufRead> Stream<R> {
         self.numbers.clear();
     }
 
-    fn take(&mut self, field: Field, read: Option<()>, call: &mut Call) -> Result<Option<Field>, TraceError> {
+    fn store_numbers(
+        &mut self,
+        field: Field,
+        read: Option<()>,
+        call: &mut Call,
+    ) -> Result<Option<Field>, TraceError> {
         read.ok_or_else(|| self.malformed())?;
         self.record.extend(call, field.name, self.numbers.iter().copied());
         Ok((field.kind == Kind::Matrix).then_some(field))
     }
 
     fn malformed(&self) -> TraceError {
-        self.lines.wrong(format!("“{}” cannot be read", self.lines.shown()))
+        self.lines.error_here(format!("“{}” cannot be read", self.lines.line_beginning()))
     }
 
     fn advance(&mut self, call: &mut Call) -> Result<bool, TraceError> {
-        while let Some(started) = self.begin(call)? {
-            self.arguments(&started, call)?;
+        while let Some(started) = self.find_call(call)? {
+            self.read_arguments(&started, call)?;
             if let Some(layout) = started.layout {
                 call.function = layout.function;
                 interpret(&self.record, &self.sizes, call);

@@ -7,11 +7,11 @@ use std::path::Path;
 use super::super::layout::LAYOUTS;
 use super::super::sections::Counts;
 use super::super::sizes::Sizes;
-use super::line::{number, split};
+use super::line::{parse_number, split};
 use super::names;
 use crate::error::TraceError;
 
-/// Upper bound of the tables' length: at most 32,767 datatypes, with about 50 bytes per line.
+/// Upper bound: at most 32,767 datatypes, with about 50 bytes per line.
 const LONGEST: u64 = 4 << 20;
 const MOST_TYPES: usize = 1 << 15;
 
@@ -47,18 +47,18 @@ fn read_last_bytes(path: &Path) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Parses `Datatype 28 (user-defined-datatype) has size 4`.
+/// `Datatype 28 (user-defined-datatype) has size 4`
 fn parse_size(line: &[u8]) -> Option<(usize, i32)> {
     let (datatype, rest) = split(line.strip_prefix(b"Datatype ")?, b" ")?;
-    let datatype = number(datatype).filter(|datatype| *datatype < MOST_TYPES)?;
-    Some((datatype, number(split(rest, b" has size ")?.1)?))
+    let datatype = parse_number(datatype).filter(|datatype| *datatype < MOST_TYPES)?;
+    Some((datatype, parse_number(split(rest, b" has size ")?.1)?))
 }
 
-/// Parses `MPI_Send called 3 times and ignored 1 times`.
+/// `MPI_Send called 3 times and ignored 1 times`
 fn parse_count(line: &[u8]) -> Option<(usize, u32, u32)> {
     let (name, rest) = split(line, b" called ")?;
     let (called, rest) = split(rest, b" times and ignored ")?;
     // The text form prints counts as signed numbers.
-    let count = |text| number::<i64>(text).map(|count| count as u32);
+    let count = |text| parse_number::<i64>(text).map(|count| count as u32);
     Some((names::number(name)?, count(called)?, count(rest.strip_suffix(b" times")?)?))
 }

@@ -4,27 +4,27 @@ use std::collections::BTreeMap;
 
 use crate::function::Function;
 
-/// Maximum number of functions that a sentence names.
+/// Functions of a sentence.
 const NAMED: usize = 8;
 
-/// Numbers of omitted and changed calls.
+/// Omitted and changed calls.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Deviations {
-    /// Number of calls written unchanged.
+    /// Unchanged.
     pub written: u64,
     /// Numbers of omitted calls, by function: the format does not have these functions.
     pub left_out: BTreeMap<Function, u64>,
-    /// Numbers of calls of a first function that were written as calls of a second function.
+    /// Calls of a first function that became calls of a second.
     pub stand_ins: BTreeMap<(Function, Function), u64>,
-    /// Number of lengths written as unknown, because the length is no product of two 31-bit numbers.
+    /// Lengths written as unknown, because they are no product of two 31-bit numbers.
     pub lengths: u64,
-    /// Number of ambiguous or unknown statuses.
+    /// Ambiguous or unknown.
     pub statuses: u64,
-    /// Number of calls that completed some requests. The format can only express all requests or no request.
+    /// Calls that completed some requests, where the format has only all or none.
     pub partial: u64,
-    /// Number of times that readers of the file convert to other times, because seconds have 16 bits.
+    /// Times that readers convert to others, because seconds have 16 bits.
     pub times: u64,
-    /// Number of communicators without members in the file.
+    /// Communicators without members in the file.
     pub members: u64,
 }
 
@@ -46,8 +46,8 @@ impl Deviations {
     pub fn notes(&self) -> Vec<String> {
         let counted = |count: u64, text: &str| (count > 0).then(|| format!("{count} {text}"));
         let notes = [
-            self.left(),
-            self.stood_in(),
+            self.left_out_note(),
+            self.stand_ins_note(),
             counted(
                 self.members,
                 "communicators are created in ways without a DUMPI record: their members are lost.",
@@ -66,9 +66,10 @@ impl Deviations {
         notes.into_iter().flatten().collect()
     }
 
-    fn left(&self) -> Option<String> {
+    fn left_out_note(&self) -> Option<String> {
         let total: u64 = self.left_out.values().sum();
-        let named = named(self.left_out.iter().map(|(function, count)| (*count, function.name().to_owned())));
+        let named =
+            list_names(self.left_out.iter().map(|(function, count)| (*count, function.name().to_owned())));
         (total > 0).then(|| {
             format!(
                 "{total} calls are omitted, because DUMPI has no such functions: {named}; their requests are \
@@ -77,16 +78,17 @@ impl Deviations {
         })
     }
 
-    fn stood_in(&self) -> Option<String> {
+    fn stand_ins_note(&self) -> Option<String> {
         let total: u64 = self.stand_ins.values().sum();
         let pairs = self.stand_ins.iter();
-        let named = named(pairs.map(|((of, by), count)| (*count, format!("{} as {}", of.name(), by.name()))));
+        let named =
+            list_names(pairs.map(|((of, by), count)| (*count, format!("{} as {}", of.name(), by.name()))));
         (total > 0).then(|| format!("{total} calls are written as equivalent functions: {named}."))
     }
 }
 
 /// Names with their counts, the most frequent first.
-fn named(counted: impl Iterator<Item = (u64, String)>) -> String {
+fn list_names(counted: impl Iterator<Item = (u64, String)>) -> String {
     let mut counted: Vec<(u64, String)> = counted.collect();
     counted.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
     let mut names: Vec<String> =

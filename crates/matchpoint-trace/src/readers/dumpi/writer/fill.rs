@@ -1,5 +1,4 @@
-//! Writer of a call's arguments, by their names in the format. The reader is
-//! [`action`](super::super::action).
+//! A call's arguments, by their names in the format. The reader is [`action`](super::super::action).
 
 use super::super::layout::Name;
 use super::deviations::Deviations;
@@ -39,7 +38,7 @@ impl ArgumentWriter<'_> {
             }
             Action::Receive { args, request, status } => {
                 self.receive(&args)?;
-                self.reported(args.source, status);
+                self.set_status(args.source, status);
                 self.begin(request, false);
             }
             Action::ReceiveInit { args, request } => {
@@ -52,16 +51,16 @@ impl ArgumentWriter<'_> {
             Action::Probe { args, found, status, .. } => {
                 self.receive(&args)?;
                 self.values.set(Name::flag, i32::from(found));
-                self.reported(args.source, status);
+                self.set_status(args.source, status);
             }
             Action::Complete { awaits, .. } => self.complete(awaits, call),
             Action::RequestStatus => self.complete(Await::All, call),
-            Action::Start | Action::Cancel => self.name(call),
+            Action::Start | Action::Cancel => self.set_requests(call),
             Action::RequestFree => {
-                self.name(call);
+                self.set_requests(call);
                 call.requests.iter().for_each(|&request| self.requests.omit(request));
             }
-            Action::Collective { comm, root, bytes, .. } => self.collective(comm, root, bytes)?,
+            Action::Collective { comm, root, bytes, .. } => self.set_collective(comm, root, bytes)?,
             Action::CommCreate { parent, how, comm, .. } => {
                 self.create(function, call, (parent, how, comm))?
             }
@@ -71,14 +70,14 @@ impl ArgumentWriter<'_> {
                 self.members.freed(comm);
             }
             Action::CommSize { comm, size } => {
-                self.comm(Name::comm, comm)?;
+                self.set_comm(Name::comm, comm)?;
                 self.values.set(Name::size, size as i32);
             }
             Action::CommRank { comm, rank } => {
-                self.comm(Name::comm, comm)?;
+                self.set_comm(Name::comm, comm)?;
                 self.values.set(Name::rank, rank as i32);
             }
-            Action::GroupCreate { how, group } => self.group(call, how, group)?,
+            Action::GroupCreate { how, group } => self.set_group(call, how, group)?,
             Action::GroupFree { group } => {
                 let raw = self.groups.free(group.0)?;
                 self.values.set(Name::group, raw);
@@ -93,7 +92,7 @@ impl ArgumentWriter<'_> {
         Ok(())
     }
 
-    fn comm(&mut self, name: Name, comm: CommId) -> Result<(), NumbersExhausted> {
+    fn set_comm(&mut self, name: Name, comm: CommId) -> Result<(), NumbersExhausted> {
         let raw = self.comms.number_of(comm.0)?;
         self.values.set(name, raw);
         Ok(())
@@ -106,7 +105,7 @@ impl ArgumentWriter<'_> {
         }
     }
 
-    fn length(&mut self, bytes: Option<u64>, count_is: Name, datatype_is: Name) {
+    fn set_length(&mut self, bytes: Option<u64>, count_is: Name, datatype_is: Name) {
         let (number, of) = self.lengths.of(bytes).unwrap_or_else(|unknown| {
             self.deviations.lengths += 1;
             unknown
@@ -118,15 +117,15 @@ impl ArgumentWriter<'_> {
     pub fn send(&mut self, args: &SendArgs) -> Result<(), NumbersExhausted> {
         self.values.set(Name::dest, peer(args.dest));
         self.values.set(Name::tag, args.tag);
-        self.length(args.bytes, Name::count, Name::datatype);
-        self.comm(Name::comm, args.comm)
+        self.set_length(args.bytes, Name::count, Name::datatype);
+        self.set_comm(Name::comm, args.comm)
     }
 
     pub fn receive(&mut self, args: &ReceiveArgs) -> Result<(), NumbersExhausted> {
         self.values.set(Name::source, peer(args.source));
         self.values.set(Name::tag, tag(args.tag));
-        self.length(args.bytes, Name::count, Name::datatype);
-        self.comm(Name::comm, args.comm)
+        self.set_length(args.bytes, Name::count, Name::datatype);
+        self.set_comm(Name::comm, args.comm)
     }
 
     fn send_receive(
@@ -136,22 +135,22 @@ impl ArgumentWriter<'_> {
         status: Option<Status>,
     ) -> Result<(), NumbersExhausted> {
         self.values.set(Name::dest, peer(send.dest));
-        self.comm(Name::comm, send.comm)?;
-        self.length(send.bytes, Name::sendcount, Name::sendtype);
+        self.set_comm(Name::comm, send.comm)?;
+        self.set_length(send.bytes, Name::sendcount, Name::sendtype);
         // These calls replace the sent data, so both counts are equal.
         self.values.copy(Name::sendcount, Name::count);
         self.values.copy(Name::sendtype, Name::datatype);
         self.values.set(Name::sendtag, send.tag);
         self.values.set(Name::source, peer(receive.source));
         self.values.set(Name::recvtag, tag(receive.tag));
-        self.length(receive.bytes, Name::recvcount, Name::recvtype);
-        self.reported(receive.source, status);
+        self.set_length(receive.bytes, Name::recvcount, Name::recvtype);
+        self.set_status(receive.source, status);
         Ok(())
     }
 
     /// Adds a source to a status without a source. Without this source, a receive from any source would look
     /// like a receive from `MPI_PROC_NULL`.
-    fn reported(&mut self, source: Peer, status: Option<Status>) {
+    fn set_status(&mut self, source: Peer, status: Option<Status>) {
         let Some(status) = status else { return };
         if source == Peer::Any && !matches!(status.source, Peer::Rank(_)) {
             self.deviations.statuses += 1;
@@ -160,13 +159,13 @@ impl ArgumentWriter<'_> {
         self.values.statuses = Some(vec![raw_status(Some(status))]);
     }
 
-    fn name(&mut self, call: &Call) {
+    fn set_requests(&mut self, call: &Call) {
         self.values.requests.extend(call.requests.iter().map(|&request| self.requests.number_of(request)));
         self.values.set(Name::request, self.values.requests.first().copied().unwrap_or(1));
     }
 
     fn complete(&mut self, awaits: Await, call: &Call) {
-        self.name(call);
+        self.set_requests(call);
         let found = &call.completions;
         self.values.set(Name::flag, i32::from(!found.is_empty()));
         self.values.set(Name::index, found.first().map_or(UNDEFINED, |found| found.index as i32));
@@ -193,7 +192,7 @@ impl ArgumentWriter<'_> {
         }
     }
 
-    fn collective(
+    fn set_collective(
         &mut self,
         comm: CommId,
         root: Option<u32>,
@@ -211,9 +210,9 @@ impl ArgumentWriter<'_> {
         for name in [Name::datatype, Name::sendtype, Name::recvtype] {
             self.values.set(name, of);
         }
-        // Only the sum over all processes is known, so one count has the sum.
+        // Only the sum over all processes is known.
         self.values.counts.push(number);
-        self.comm(Name::comm, comm)
+        self.set_comm(Name::comm, comm)
     }
 
     fn create(
@@ -224,7 +223,7 @@ impl ArgumentWriter<'_> {
     ) -> Result<(), NumbersExhausted> {
         self.values.set(Name::commrank, NOT_KNOWN);
         for name in [Name::oldcomm, Name::localcomm, Name::comm] {
-            self.comm(name, parent)?;
+            self.set_comm(name, parent)?;
         }
         match how {
             NewComm::Dup | NewComm::CartSub | NewComm::Unknown => {}
@@ -251,11 +250,11 @@ impl ArgumentWriter<'_> {
                 self.values.set(Name::localleader, local_leader as i32);
                 self.values.set(Name::remoteleader, remote_leader as i32);
                 self.values.set(Name::tag, tag);
-                self.comm(Name::remotecomm, peer_comm)?;
+                self.set_comm(Name::remotecomm, peer_comm)?;
             }
             NewComm::Merge { high } => self.values.set(Name::high, i32::from(high)),
         }
-        self.integers(call, how);
+        self.set_integers(call, how);
         let is_known = match how {
             NewComm::Unknown => false,
             NewComm::Listed { .. } => Members::listed(function),
@@ -272,18 +271,18 @@ impl ArgumentWriter<'_> {
         Ok(())
     }
 
-    /// Writes the integers of a communicator. A grid with listed members has one dimension with all members.
-    fn integers(&mut self, call: &Call, how: NewComm) {
+    /// A grid with listed members has one dimension with all members.
+    fn set_integers(&mut self, call: &Call, how: NewComm) {
         match how {
             NewComm::Listed { own, .. } => self.values.integers.push(own as i32),
             _ => self.values.integers.extend(&call.integers),
         }
     }
 
-    fn group(&mut self, call: &Call, how: NewGroup, new: GroupId) -> Result<(), NumbersExhausted> {
+    fn set_group(&mut self, call: &Call, how: NewGroup, new: GroupId) -> Result<(), NumbersExhausted> {
         let first = match how {
             NewGroup::OfComm(comm) | NewGroup::OfRemote(comm) => {
-                self.comm(Name::comm, comm)?;
+                self.set_comm(Name::comm, comm)?;
                 None
             }
             NewGroup::Include(of) | NewGroup::Exclude(of) => Some(of),
@@ -311,7 +310,7 @@ impl ArgumentWriter<'_> {
     }
 }
 
-/// A status in the file's form. Unknown values, and values of more than 31 bits, are negative.
+/// Unknown values, and values of more than 31 bits, are negative.
 fn raw_status(status: Option<Status>) -> RawStatus {
     let none = Status { source: Peer::Any, tag: TagArg::Any, bytes: None, cancelled: false };
     let Status { source, tag: reported, bytes, cancelled } = status.unwrap_or(none);

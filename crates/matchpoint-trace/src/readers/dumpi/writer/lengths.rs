@@ -2,7 +2,7 @@
 
 /// Datatype for a length of unknown size: `MPI_DATATYPE_NULL`, which has size 0.
 const NONE: u16 = 1;
-/// Number of the datatype `MPI_BYTE`.
+/// `MPI_BYTE`
 const BYTE: u16 = 5;
 /// First number of the application's datatypes.
 const FIRST_OWN: usize = 28;
@@ -20,12 +20,12 @@ impl Default for Datatypes {
 }
 
 impl Datatypes {
-    /// Count and datatype for a length. `Err` if the length is no product of a count and a size.
+    /// `Err` if the length is no product of a count and a size.
     pub fn of(&mut self, bytes: Option<u64>) -> Result<(i32, u16), (i32, u16)> {
         let Some(bytes) = bytes else { return Ok((1, NONE)) };
         match i32::try_from(bytes) {
             Ok(count) => Ok((count, BYTE)),
-            Err(_) => self.product(bytes).ok_or((1, NONE)),
+            Err(_) => self.as_product(bytes).ok_or((1, NONE)),
         }
     }
 
@@ -33,7 +33,7 @@ impl Datatypes {
         &self.0
     }
 
-    fn product(&mut self, bytes: u64) -> Option<(i32, u16)> {
+    fn as_product(&mut self, bytes: u64) -> Option<(i32, u16)> {
         let least = bytes.div_ceil(i32::MAX as u64);
         let power = 1 << bytes.trailing_zeros().min(30);
         let size = if power >= least {
@@ -42,10 +42,10 @@ impl Datatypes {
             (least..least + SIZES_TRIED).find(|size| bytes % size == 0)?
         };
         let count = i32::try_from(bytes / size).ok()?;
-        Some((count, self.datatype(i32::try_from(size).ok()?)?))
+        Some((count, self.datatype_of_size(i32::try_from(size).ok()?)?))
     }
 
-    fn datatype(&mut self, size: i32) -> Option<u16> {
+    fn datatype_of_size(&mut self, size: i32) -> Option<u16> {
         let at = match self.0[FIRST_OWN..].iter().position(|&known| known == size) {
             Some(at) => at + FIRST_OWN,
             None => {

@@ -1,6 +1,5 @@
-//! Writer of the binary form: the file of one rank, and the `.meta` file of a trace.
-//!
-//! Calls without a record are omitted, or written as equivalent calls, and counted in [`Deviations`].
+//! Writer of the binary form: the file of one rank, and the `.meta` file of a trace. Calls without a record
+//! are omitted, or written as equivalent calls, and counted in [`Deviations`].
 
 mod deviations;
 mod fill;
@@ -28,21 +27,21 @@ use super::version::Version;
 use crate::call::{Action, Call, CommId, RequestId};
 use crate::function::{Class, Function};
 
-/// Version of the format, the last version of the tracer.
+/// The last version of the tracer.
 const VERSION: Version = Version(13, 0, 0);
 
 /// Offset of the stream of records in the file.
 const BODY: u64 = 8;
 
 static NUMBERS: LazyLock<Vec<Option<u16>>> = LazyLock::new(|| {
-    let number = |function: &Function| LAYOUTS.iter().position(|layout| layout.function == *function);
+    let position = |function: &Function| LAYOUTS.iter().position(|layout| layout.function == *function);
     Function::ALL
         .iter()
-        .map(|function| number(function).and_then(|number| u16::try_from(number).ok()))
+        .map(|function| position(function).and_then(|number| u16::try_from(number).ok()))
         .collect()
 });
 
-/// Properties of a rank's file.
+/// Settings of a rank's file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Settings {
     /// Rank in `MPI_COMM_WORLD`.
@@ -112,15 +111,15 @@ impl<W: Write> Writer<W> {
         })
     }
 
-    /// Writes a call. Calls of several threads may be out of order by up to an hour.
+    /// Calls of several threads may be out of order by up to an hour.
     ///
     /// # Errors
     /// The file cannot be written, or more communicators exist at the same time than the format has numbers.
     pub fn call(&mut self, call: &Call) -> io::Result<()> {
         if self.times.is_none() {
-            self.begin(call.enter_ns)?;
+            self.write_biases(call.enter_ns)?;
         }
-        match self.function(call) {
+        match self.written_function(call) {
             Some(function) if function == call.function => {
                 self.deviations.written += 1;
                 self.write(function, call)
@@ -139,40 +138,40 @@ impl<W: Write> Writer<W> {
     /// The file cannot be written.
     pub fn finish(mut self) -> io::Result<(W, Deviations)> {
         if self.times.is_none() {
-            self.begin(0)?;
+            self.write_biases(0)?;
         }
-        let end = self.after();
+        let end = self.tables_and_index();
         self.out.write_all(&end)?;
         self.out.flush()?;
         Ok((self.out, self.deviations))
     }
 
-    fn begin(&mut self, first_ns: i64) -> io::Result<()> {
+    fn write_biases(&mut self, first_ns: i64) -> io::Result<()> {
         let times = Times::from(first_ns);
         let mut biases = Vec::new();
         int(&mut biases, 0);
         int(&mut biases, times.bias());
         self.times = Some(times);
-        self.put(&biases)
+        self.write_bytes(&biases)
     }
 
-    fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
+    fn write_bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.at += bytes.len() as u64;
         self.out.write_all(bytes)
     }
 
-    fn function(&self, call: &Call) -> Option<Function> {
+    fn written_function(&self, call: &Call) -> Option<Function> {
         let function = match call.action {
             Action::CommCreate { parent, how, .. } => {
                 replaced::creation(self.members.function(call, parent, how))
             }
-            // A record of zeros would mean a message or a communicator, so the call is omitted.
-            Action::Other if call.function.class() == Class::PointToPoint || makes(call.function) => {
+            // A record of zeros would mean a message or a communicator.
+            Action::Other if call.function.class() == Class::PointToPoint || creates_comm(call.function) => {
                 return None;
             }
             _ => self.replaced.by(call),
         };
-        number(function).map(|_| function)
+        number_of(function).map(|_| function)
     }
 
     fn stand_in(&mut self, function: Function, call: &Call) -> io::Result<()> {
@@ -182,7 +181,7 @@ impl<W: Write> Writer<W> {
         }
         for call in self.replaced.calls(function, call) {
             match call.action {
-                // A request that was created and freed by the writer has no id of the application.
+                // A request of the writer has no id of the application.
                 Action::RequestFree => self.write_freed(&call)?,
                 _ => self.write(call.function, &call)?,
             }
@@ -234,7 +233,7 @@ impl<W: Write> Writer<W> {
     }
 
     fn put_record(&mut self, function: Function, call: &Call) -> io::Result<()> {
-        let (Some(number), Some(times)) = (number(function), &mut self.times) else { return Ok(()) };
+        let (Some(number), Some(times)) = (number_of(function), &mut self.times) else { return Ok(()) };
         let (enter, leave, right) = times.write(call.enter_ns, call.leave_ns);
         self.deviations.times += u64::from(!right);
         let called = &mut self.called[usize::from(number)];
@@ -243,12 +242,12 @@ impl<W: Write> Writer<W> {
         let mut record = std::mem::take(&mut self.record);
         record.clear();
         self.values.write(&mut record, &head, &LAYOUTS[usize::from(number)]);
-        let put = self.put(&record);
+        let put = self.write_bytes(&record);
         self.record = record;
         put
     }
 
-    fn after(&self) -> Vec<u8> {
+    fn tables_and_index(&self) -> Vec<u8> {
         let mut bytes = label::END.to_be_bytes().to_vec();
         let place = |bytes: &[u8]| self.at + bytes.len() as u64;
         let header = place(&bytes);
@@ -278,11 +277,11 @@ impl<W: Write> Writer<W> {
     }
 }
 
-fn makes(function: Function) -> bool {
-    let fields = number(function).map_or(&[][..], |number| LAYOUTS[usize::from(number)].fields);
+fn creates_comm(function: Function) -> bool {
+    let fields = number_of(function).map_or(&[][..], |number| LAYOUTS[usize::from(number)].fields);
     fields.iter().any(|field| field.name == Name::newcomm)
 }
 
-fn number(function: Function) -> Option<u16> {
+fn number_of(function: Function) -> Option<u16> {
     NUMBERS.get(function as usize).copied().flatten()
 }

@@ -5,15 +5,15 @@ use std::collections::HashMap;
 use crate::call::{CommId, GroupId, Peer, RequestId, TagArg};
 
 const ANY: i32 = -1;
-/// Open MPI's value of `MPI_PROC_NULL`. MPICH's value equals the value of any source.
+/// Open MPI's value. MPICH's equals any source.
 const NO_PROCESS: i32 = -2;
 pub(super) const UNDEFINED: i32 = -32_766;
 
 /// First number of the application's communicators and groups.
 const FIRST_OWN: u16 = 4;
-/// Difference of a request's number and its id: 0 is no request, 1 is null.
+/// A request's number less its id: 0 is no request, 1 is null.
 const REQUESTS_FROM: u32 = 4;
-/// Ids from this value on are assumed to be in the file.
+/// Ids from here on are assumed to be in the file.
 const FOLLOWED: u32 = 1 << 24;
 
 pub(super) fn peer(peer: Peer) -> i32 {
@@ -54,7 +54,7 @@ impl Numbers {
         Numbers { known: HashMap::from(known), free: Vec::new(), next: FIRST_OWN }
     }
 
-    /// The number of an object. The creation of the object may be missing in the trace.
+    /// The creation of the object may be missing in the trace.
     pub fn number_of(&mut self, id: u32) -> Result<u16, NumbersExhausted> {
         match self.known.get(&id) {
             Some((raw, _)) => Ok(*raw),
@@ -101,7 +101,7 @@ enum RequestStart {
     Persistent,
 }
 
-/// Requests in the file. Requests outside this set are written as null.
+/// Requests in the file. Other requests are written as null.
 #[derive(Default)]
 pub(super) struct Requests {
     started: Vec<RequestStart>,
@@ -109,7 +109,7 @@ pub(super) struct Requests {
 }
 
 impl Requests {
-    /// Adds a request; [`RequestId::UNKNOWN`] if the application has no request.
+    /// [`RequestId::UNKNOWN`] if the application has no request.
     pub fn begin(&mut self, request: RequestId, persistent: bool) -> i32 {
         if request == RequestId::UNKNOWN {
             self.extra += 1;

@@ -1,4 +1,4 @@
-//! Writer of one record, according to its layout. The reader of records is [`decode`](super::super::decode).
+//! Writer of one record, according to its layout. The reader is [`decode`](super::super::decode).
 
 use super::super::layout::{Field, Kind, Layout, Name};
 
@@ -8,7 +8,7 @@ mod mask_bits {
     pub const THREAD: u8 = 1 << 6;
 }
 
-/// Bytes, source and tag of a status, and whether the message was cancelled.
+/// Bytes, source, tag, and whether the message was cancelled.
 pub(super) type RawStatus = (i32, i32, i32, bool);
 
 pub(super) struct Head {
@@ -24,7 +24,7 @@ pub(super) struct Values {
     pub indices: Vec<i32>,
     pub integers: Vec<i32>,
     pub counts: Vec<i32>,
-    /// Statuses of the requests; `None` if the program ignored the statuses.
+    /// `None` if the program ignored the statuses.
     pub statuses: Option<Vec<RawStatus>>,
 }
 
@@ -78,13 +78,13 @@ impl Values {
             out.extend(seconds.to_be_bytes());
             int(out, nanoseconds);
         }
-        // The record has no fields for the root, because the written rank never equals the root's rank.
+        // The written rank never equals the root's rank.
         let parts = [layout.fields, layout.last];
         parts.into_iter().for_each(|fields| self.fields(out, fields));
     }
 
     fn fields(&self, out: &mut Vec<u8>, fields: &[Field]) {
-        // Some readers take one count for all arrays of a call, so all counts are equal.
+        // Some readers take one count for all arrays of a call.
         let mut length = 0;
         for (at, Field { kind, name }) in fields.iter().enumerate() {
             match kind {
@@ -113,8 +113,7 @@ impl Values {
         }
     }
 
-    /// Value of an integer field. A field without a name is the number of elements in the next field, or
-    /// unknown.
+    /// A field without a name is the number of elements in the next field, or unknown.
     fn int(&self, name: Name, next: Option<&Field>) -> i32 {
         match (name, next) {
             (Name::unused, Some(Field { kind: Kind::Ints, name })) => self.list(*name).len() as i32,
@@ -130,7 +129,7 @@ impl Values {
         for &(bytes, source, tag, cancelled) in statuses {
             int(out, bytes);
             int(out, source);
-            // The second byte is the error of the status; calls in traces have no error.
+            // The second byte is the status's error, which calls in traces do not have.
             out.extend([cancelled.into(), 0]);
             int(out, tag);
         }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::call::{Action, Call, HandleId, Peer, ReceiveArgs, RequestId, Status, TagArg};
 use crate::function::Function;
 
-/// Matched probes that later calls replace: the arguments of each probe, by message id.
+/// Matched probes that later calls replace: arguments by message id.
 #[derive(Default)]
 pub(super) struct Replacements {
     taken: HashMap<HandleId, ReceiveArgs>,
@@ -26,7 +26,7 @@ impl Replacements {
             (Function::Mprobe, _) => Function::Probe,
             (Function::Improbe, _) => Function::Iprobe,
             (function, Action::MatchedReceive { handle, status, request }) => {
-                match (self.envelope(handle, status), request) {
+                match (self.receive_args(handle, status), request) {
                     (None, _) => function,
                     (Some(_), None) => Function::Recv,
                     (Some(_), Some(_)) => Function::Irecv,
@@ -41,16 +41,15 @@ impl Replacements {
         let with = |function, action| Call { function, action, ..call.clone() };
         match call.action {
             Action::Probe { args, found, status, handle, .. } => {
-                self.take(&args, found, status, handle);
+                self.note_probe(&args, found, status, handle);
                 vec![with(function, call.action)]
             }
             Action::MatchedReceive { handle, request, status } => {
-                let Some(args) = self.envelope(handle, status) else { return Vec::new() };
+                let Some(args) = self.receive_args(handle, status) else { return Vec::new() };
                 self.taken.remove(&handle);
                 vec![with(function, Action::Receive { args, request, status })]
             }
-            // Frees the request of the send immediately, as an application that does not wait for the send
-            // would do.
+            // Frees the request of the send at once, as an application that does not wait for the send.
             Action::SendReceive { send, receive, request, .. } => {
                 let sent = Action::Send { args: send, request: Some(RequestId::UNKNOWN) };
                 let received = Action::Receive { args: receive, request, status: None };
@@ -70,7 +69,13 @@ impl Replacements {
         }
     }
 
-    fn take(&mut self, args: &ReceiveArgs, found: bool, status: Option<Status>, handle: Option<HandleId>) {
+    fn note_probe(
+        &mut self,
+        args: &ReceiveArgs,
+        found: bool,
+        status: Option<Status>,
+        handle: Option<HandleId>,
+    ) {
         let Some(handle) = handle.filter(|&handle| found && handle != HandleId::NULL) else { return };
         let source = status.map_or(args.source, |status| status.source);
         let tag = status.map_or(args.tag, |status| status.tag);
@@ -79,7 +84,7 @@ impl Replacements {
     }
 
     /// Arguments of a receive for exactly the message that a probe took.
-    fn envelope(&self, handle: HandleId, status: Option<Status>) -> Option<ReceiveArgs> {
+    fn receive_args(&self, handle: HandleId, status: Option<Status>) -> Option<ReceiveArgs> {
         let mut args = *self.taken.get(&handle)?;
         if let Some(status) = status.filter(|status| !status.cancelled) {
             (args.source, args.tag) = (status.source, status.tag);

@@ -1,4 +1,4 @@
-//! Writer of times as biased seconds in 16 bits, and nanoseconds.
+//! Times as biased seconds in 16 bits, and nanoseconds.
 
 use super::super::clock::Clock;
 
@@ -10,7 +10,7 @@ pub(super) struct Times {
     clock: Clock,
 }
 
-/// A written time: biased seconds in 16 bits, and nanoseconds.
+/// Biased seconds, and nanoseconds.
 pub(super) type Written = (u16, i32);
 
 impl Times {
