@@ -161,6 +161,7 @@ impl Kernel {
         })
     }
 
+    #[cfg(any(target_arch = "x86_64", test))]
     pub(crate) fn set(self) -> InstructionSet {
         self.0
     }
