@@ -9,10 +9,8 @@ const FEW_BATCHES: usize = 16;
 /// the minimum, because no disturbance shortens a batch. NaN without batches.
 pub fn typical(seconds: &[f64]) -> f64 {
     let sorted = sorted(seconds);
-    if let [least, ..] = sorted[..]
-        && sorted.len() < FEW_BATCHES
-    {
-        return least;
+    if (1..FEW_BATCHES).contains(&sorted.len()) {
+        return sorted[0];
     }
     let half = sorted.len() / 2 + 1;
     let width = |window: &&[f64]| window[half - 1] - window[0];

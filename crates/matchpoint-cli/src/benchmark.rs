@@ -10,6 +10,7 @@ use std::thread::{self, JoinHandle};
 use indicatif::ProgressBar;
 use matchpoint_calibrate::conversation::Conversation;
 use matchpoint_calibrate::{CalibrateError, program};
+use matchpoint_replay::Progress;
 
 use crate::failure::Failure;
 use crate::job;
@@ -39,6 +40,11 @@ impl ProgressSender {
         // The main thread ignores progress after the end of the job.
         let _ = self.steps.send(shown);
         !self.stop.load(Relaxed)
+    }
+
+    /// Progress of the files that the thread reads. An interrupt stops the read.
+    pub fn of_files(&self) -> Progress {
+        Progress::with_stop_flag(Arc::clone(&self.stop))
     }
 }
 

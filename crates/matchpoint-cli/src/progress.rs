@@ -34,17 +34,20 @@ pub fn shown<T>(progress: &Progress, work: impl FnOnce() -> T) -> T {
 }
 
 fn draw(progress: &Progress, wait: &mpsc::Receiver<()>) {
-    let bar = bar("{percent:>3} %  {bytes} of {total_bytes}  {msg}  {eta} left");
+    let bar = bar("{percent:>3} %  {bytes} of {total_bytes}  {msg}{eta} left");
     let started = Instant::now();
     while wait.recv_timeout(REDRAW) == Err(RecvTimeoutError::Timeout) {
         bar.set_length(progress.bytes_total.load(Relaxed));
         bar.set_position(progress.bytes.load(Relaxed));
-        bar.set_message(rate(progress.calls.load(Relaxed), started.elapsed()));
+        // A matrix has no calls.
+        if let calls @ 1.. = progress.calls.load(Relaxed) {
+            bar.set_message(rate(calls, started.elapsed()));
+        }
     }
     bar.finish_and_clear();
 }
 
 fn rate(calls: u64, elapsed: Duration) -> String {
     let per_second = calls as f64 / elapsed.as_secs_f64().max(1e-3);
-    format!("{} M calls/s", format::digits(per_second / 1e6))
+    format!("{} M calls/s  ", format::digits(per_second / 1e6))
 }

@@ -31,9 +31,8 @@ impl Issued {
             Event::Arrive(message) => self.note_message(message),
             Event::ArriveBatch(messages) => messages.iter().for_each(|message| self.note_message(message)),
             Event::Readdress(message, source) => {
-                if let Some(envelope) = self.messages.get_mut(&message.id)
-                    && envelope.source == Rank::UNKNOWN
-                {
+                let known = self.messages.get_mut(&message.id);
+                if let Some(envelope) = known.filter(|envelope| envelope.source == Rank::UNKNOWN) {
                     envelope.source = *source;
                 }
             }

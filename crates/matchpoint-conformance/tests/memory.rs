@@ -94,8 +94,8 @@ fn play(engine: &mut dyn Engine, name: &str, events: &[Event]) -> usize {
         let Some(event) = &oracle.admit(event) else { continue };
         let before = queued(engine);
         let mut outcome = play_with_limit(engine, event, 0);
-        if let (Event::ArriveBatch(messages), Outcome::ArrivedBatch(out, result)) = (event, &mut outcome)
-            && *result == Err(Refused::Memory)
+        if let (Event::ArriveBatch(messages), Outcome::ArrivedBatch(out, result @ Err(Refused::Memory))) =
+            (event, &mut outcome)
         {
             // Messages before the refused message have arrived.
             refusals += 1;

@@ -30,10 +30,13 @@ impl SharedClock {
     pub fn choose() -> Self {
         #[cfg(target_arch = "x86_64")]
         {
-            use std::arch::x86_64::__cpuid;
             const LEAF: u32 = 0x8000_0007;
-            let has_leaf = __cpuid(0x8000_0000).eax >= LEAF;
-            if has_leaf && __cpuid(LEAF).edx & 1 << 8 != 0 {
+            // Older versions of Rust declare the function as unsafe.
+            #[allow(unused_unsafe)]
+            // SAFETY: every x86-64 processor has the instruction; it only returns numbers.
+            let cpuid = |leaf| unsafe { std::arch::x86_64::__cpuid(leaf) };
+            let has_leaf = cpuid(0x8000_0000).eax >= LEAF;
+            if has_leaf && cpuid(LEAF).edx & 1 << 8 != 0 {
                 return SharedClock::Tsc;
             }
         }

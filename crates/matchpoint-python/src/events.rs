@@ -15,7 +15,7 @@ use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
 use pyo3::prelude::*;
 
 use crate::engine::{Engine, envelope, selector, source_and_tag};
-use crate::errors::{MatchpointError, arrow_error, wrong_argument};
+use crate::errors::{arrow_error, wrong_argument};
 use crate::numbers::{column, each_word, integers, stream};
 use crate::table::Table;
 use crate::wait;
@@ -174,22 +174,26 @@ impl Played {
         engine: &Engine,
         notify: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
+        let mut rows = 0;
         // Other threads of Python run meanwhile, because the stream may wait for them. A stream of Python code runs in
         // this thread, because the code may be bound to the thread.
-        while let Some(batch) = py.detach(|| batches.next()).transpose().map_err(|error| raised(py, error))? {
-            let events = py.detach(|| parsed(&batch, self.events))?;
-            let progress = Progress::default();
-            let play = || {
-                let mut matcher = engine.lock_detached();
-                self.play(matcher.as_mut(), &events, &progress);
-                if progress.stopped() { Err(Failure::Interrupted) } else { Ok(()) }
-            };
-            wait::run(py, &progress, notify, play)?;
-            if let Some((row, why)) = self.refused {
-                return Err(MatchpointError::new_err(format!("the engine refused event {row}: {why}")));
+        let next = || {
+            let batch = py.detach(|| batches.next()).transpose().map_err(|error| raised(py, error))?;
+            let Some(batch) = batch else { return Ok(None) };
+            let events = py.detach(|| parsed(&batch, rows))?;
+            rows += events.len();
+            Ok(Some(events))
+        };
+        let progress = Progress::default();
+        wait::run_each(py, &progress, notify, next, |events| {
+            let mut matcher = engine.lock_detached();
+            self.play(matcher.as_mut(), &events, &progress);
+            if progress.stopped() {
+                return Err(Failure::Interrupted);
             }
-        }
-        Ok(())
+            let refused = |(row, why)| Failure::Message(format!("the engine refused event {row}: {why}"));
+            self.refused.map_or(Ok(()), |of| Err(refused(of)))
+        })
     }
 
     fn play(&mut self, engine: &mut dyn Matcher, events: &[Event], progress: &Progress) {

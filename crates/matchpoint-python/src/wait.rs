@@ -2,7 +2,8 @@
 
 use std::panic;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_channel};
 use std::time::Duration;
 use std::{process, thread};
 
@@ -29,30 +30,93 @@ pub(crate) fn run<T: Send>(
     notify: Option<&Bound<'_, PyAny>>,
     work: impl FnOnce() -> Result<T, Failure> + Send,
 ) -> PyResult<T> {
-    let (caller, is_done) = (thread::current(), AtomicBool::new(false));
-    let finished = &is_done;
-    let result = thread::scope(|scope| {
-        let worker = thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, move || {
-            let result = panic::catch_unwind(panic::AssertUnwindSafe(work));
-            finished.store(true, Ordering::Release);
-            caller.unpark();
-            result
-        })?;
-        let mut outcome = Ok(());
-        while !finished.load(Ordering::Acquire) {
-            py.detach(|| thread::park_timeout(CHECK));
-            if outcome.is_ok() {
-                outcome = py.check_signals().and_then(|()| shown(progress, notify));
-                if outcome.is_err() {
-                    progress.stop();
-                }
+    let (mut work, mut value) = (Some(work), Err(Failure::Interrupted));
+    run_each(
+        py,
+        progress,
+        notify,
+        || Ok(work.take()),
+        |work| {
+            value = Ok(work()?);
+            Ok(())
+        },
+    )?;
+    value.map_err(exception)
+}
+
+/// Runs `work` on every item of `next`, in one other thread. `next` runs in the calling thread, between the items.
+///
+/// A signal handler that raises stops the work; its exception is returned.
+pub(crate) fn run_each<T: Send>(
+    py: Python<'_>,
+    progress: &Progress,
+    notify: Option<&Bound<'_, PyAny>>,
+    next: impl FnMut() -> PyResult<Option<T>>,
+    mut work: impl FnMut(T) -> Result<(), Failure> + Send,
+) -> PyResult<()> {
+    let (items, taken) = sync_channel(1);
+    let (finished, results) = channel();
+    let each = move || {
+        for item in taken {
+            let result = work(item);
+            let is_last = result.is_err();
+            if finished.send(result).is_err() || is_last {
+                return;
             }
         }
-        let result = worker.join().and_then(|result| result);
-        outcome.map(|()| result)
-    })?;
-    let value = result.unwrap_or_else(|panic| panic::resume_unwind(panic)).map_err(exception)?;
-    shown(progress, notify).map(|()| value)
+    };
+    thread::scope(|scope| {
+        let worker = thread::Builder::new().name("matchpoint-work".to_owned()).stack_size(STACK_BYTES);
+        let worker = worker.spawn_scoped(scope, each).map_err(thread_error)?;
+        let mut waiter = Waiter { py, progress, notify, results };
+        let fed = feed(next, items, &mut waiter);
+        // The end of the work may need another thread of Python.
+        py.detach(|| worker.join()).unwrap_or_else(|panic| panic::resume_unwind(panic));
+        fed
+    })
+}
+
+/// Passes all items to the worker. The worker ends after the last item.
+fn feed<T>(
+    mut next: impl FnMut() -> PyResult<Option<T>>,
+    items: SyncSender<T>,
+    waiter: &mut Waiter<'_, '_>,
+) -> PyResult<()> {
+    while let Some(item) = next()? {
+        // The worker closes the channel if the work panics.
+        if items.send(item).is_err() {
+            break;
+        }
+        waiter.wait()?;
+    }
+    Ok(())
+}
+
+struct Waiter<'a, 'py> {
+    py: Python<'py>,
+    progress: &'a Progress,
+    notify: Option<&'a Bound<'py, PyAny>>,
+    results: Receiver<Result<(), Failure>>,
+}
+
+impl Waiter<'_, '_> {
+    /// Waits for the result of an item. The exception of a signal handler stops the work.
+    fn wait(&mut self) -> PyResult<()> {
+        let shown = || shown(self.progress, self.notify);
+        loop {
+            let results = &mut self.results;
+            match self.py.detach(move || results.recv_timeout(CHECK)) {
+                Ok(result) => return result.map_err(exception).and_then(|()| shown()),
+                // The work panicked.
+                Err(RecvTimeoutError::Disconnected) => return Ok(()),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            if let Err(raised) = self.py.check_signals().and_then(|()| shown()) {
+                self.progress.stop();
+                return Err(raised);
+            }
+        }
+    }
 }
 
 /// As [`run`], for work with the threads of rayon.

@@ -1,5 +1,8 @@
 import json
+import os
+import signal
 import subprocess
+import time
 
 import polars
 import pytest
@@ -60,3 +63,10 @@ def test_wrong_predictions_are_reported(matrix):
         mp.predict("fft", matrix, machine="blue-waters", processes=2)
     with pytest.raises(ValueError, match="figures and validate make no prediction"):
         mp.predict("figures", matrix.parent, machine="blue-waters")
+
+
+def test_interrupt_after_prediction_is_raised(matrix):
+    mp.predict("spmv", matrix, machine="blue-waters", processes=4)
+    with pytest.raises(KeyboardInterrupt):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(1)

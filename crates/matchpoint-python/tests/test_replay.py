@@ -1,3 +1,4 @@
+import pathlib
 import subprocess
 import sys
 import threading
@@ -69,6 +70,27 @@ print(mp.replay(pyarrow.csv.open_csv(file, read_options=options), "hybrid").even
 def test_replay_takes_stream_of_python_threads():
     done = subprocess.run([sys.executable, "-c", THREADED], capture_output=True, text=True, timeout=30)
     assert (done.stdout, done.stderr) == ("20000\n", "")
+
+
+def workers():
+    """Working threads of this process, and threads that these threads started."""
+    tasks = pathlib.Path("/proc/self/task").glob("*/comm")
+    return {task.parent.name for task in tasks if task.read_text().strip() == "matchpoint-work"}
+
+
+def test_one_thread_plays_all_batches():
+    batch = pyarrow.record_batch({"event": ["post"], "id": [1], "source": [0], "tag": [0]})
+    before, seen = workers(), []
+
+    def batches():
+        for _ in range(20):
+            seen.append(workers() - before)
+            yield batch
+
+    mp.replay(pyarrow.RecordBatchReader.from_batches(batch.schema, batches()), "list")
+    # At the first batch, the thread may not have its name yet.
+    assert len(seen[1]) == 1
+    assert seen[1:] == [seen[1]] * 19
 
 
 def slow_replay(arrivals):

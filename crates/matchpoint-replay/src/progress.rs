@@ -1,5 +1,6 @@
 //! Progress of a replay, and the request to stop the replay.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 /// The order of updates has no meaning.
@@ -11,16 +12,21 @@ pub struct Progress {
     pub bytes_total: AtomicU64,
     /// Replayed so far.
     pub calls: AtomicU64,
-    stop: AtomicBool,
+    stop: Arc<AtomicBool>,
 }
 
 impl Progress {
-    /// The replay returns [`ReplayError::Stopped`](crate::ReplayError::Stopped).
+    /// Progress with a flag that requests the stop, as [`stop`](Self::stop) does.
+    pub fn with_stop_flag(stop: Arc<AtomicBool>) -> Self {
+        Progress { stop, ..Progress::default() }
+    }
+
+    /// Makes the replay return [`ReplayError::Stopped`](crate::ReplayError::Stopped).
     pub fn stop(&self) {
         self.stop.store(true, Relaxed);
     }
 
-    /// [`stop`](Self::stop) was called.
+    /// True if a stop was requested.
     pub fn stopped(&self) -> bool {
         self.stop.load(Relaxed)
     }

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use matchpoint_model::sparse::Sizes;
 use matchpoint_model::{Exchange, Partition, predict};
+use matchpoint_replay::Progress;
 
+use super::check_stop;
 use super::matrices::{self, Matrix};
 use super::place::Place;
 use super::predicted::{Predicted, Row};
@@ -16,14 +18,15 @@ use crate::format::count;
 
 const LEVELS_MAX: usize = 64;
 
-pub(super) fn amg(arguments: &Amg) -> Result<Predicted, Failure> {
+pub(super) fn amg(arguments: &Amg, progress: &Progress) -> Result<Predicted, Failure> {
     let place = Place::read(&arguments.on)?;
     let hierarchy = Hierarchy::find(&arguments.levels)?;
     let order = arguments.exchanged.order;
     let subject = format!("{} levels in {}", hierarchy.levels.len(), arguments.levels.display());
     let mut predicted = begin("amg", subject, &place, searched(order));
     predicted.row_name = "level";
-    for product in hierarchy.products(arguments.processes, sizes(&arguments.exchanged.sizes))? {
+    for product in hierarchy.products(arguments.processes, sizes(&arguments.exchanged.sizes), progress)? {
+        check_stop(progress)?;
         let setting = place.setting(product.processes, order);
         let prediction = predict(&setting, &product.exchange)
             .map_err(|problem| place.missing_parameter(product.processes, problem))?;
@@ -90,9 +93,19 @@ impl Hierarchy {
     /// The products of all levels: first with vectors, then with interpolations.
     ///
     /// # Errors
-    /// A file cannot be read, or is invalid.
-    pub fn products(&self, processes: NonZeroU32, sizes: Sizes) -> Result<Vec<Product>, Failure> {
-        let level = |(number, files)| Level { number, files, processes, sizes };
+    /// A file cannot be read, or is invalid, or [`Progress::stop`] was called.
+    pub fn products(
+        &self,
+        processes: NonZeroU32,
+        sizes: Sizes,
+        progress: &Progress,
+    ) -> Result<Vec<Product>, Failure> {
+        for files in &self.levels {
+            // Both products read the matrix.
+            let paths = [&files.matrix, &files.matrix].into_iter().chain(&files.interpolation);
+            matrices::add_sizes(paths.map(PathBuf::as_path), progress);
+        }
+        let level = |(number, files)| Level { number, files, processes, sizes, progress };
         let levels: Vec<Level<'_>> = self.levels.iter().enumerate().map(level).collect();
         let spmv = levels.iter().map(Level::spmv);
         spmv.chain(levels.iter().map(Level::spgemm)).collect()
@@ -115,11 +128,12 @@ struct Level<'a> {
     files: &'a Files,
     processes: NonZeroU32,
     sizes: Sizes,
+    progress: &'a Progress,
 }
 
 impl Level<'_> {
     fn spmv(&self) -> Result<Product, Failure> {
-        let matrix = Matrix::open(&self.files.matrix)?;
+        let matrix = Matrix::open(&self.files.matrix, self.progress)?;
         matrix.require_square()?;
         let rows = matrix.header().rows;
         let (exchanges, entries) = matrices::spmv(matrix, vec![self.partition(rows)?], self.sizes)?;
@@ -128,9 +142,10 @@ impl Level<'_> {
 
     /// A·P, the first half of the product for the next level; A·A on the last level.
     fn spgemm(&self) -> Result<Product, Failure> {
-        let matrix = Matrix::open(&self.files.matrix)?;
+        let matrix = Matrix::open(&self.files.matrix, self.progress)?;
         let rows = matrix.header().rows;
-        let second = self.files.interpolation.as_deref().map(Matrix::open).transpose()?;
+        let second = self.files.interpolation.as_deref();
+        let second = second.map(|path| Matrix::open(path, self.progress)).transpose()?;
         require_matching_sizes(&matrix, second.as_ref())?;
         let partition = self.partition(rows)?;
         let partitions = vec![(partition.clone(), partition)];

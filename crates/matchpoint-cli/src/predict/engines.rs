@@ -2,20 +2,24 @@
 
 use std::num::NonZeroU32;
 
+use super::check_stop;
 use super::place::Place;
 use super::predicted::{EngineRow, Row};
 use crate::failure::Failure;
 use matchpoint::engines::{NameError, REGISTRY, at_process, create, create_counting};
 use matchpoint::{ContextId, Engine, Envelope, Message, MsgId, Rank, Receive, RecvId, Selector, Tag};
+use matchpoint_replay::Progress;
 
 /// More messages take too long with a list, which compares n² ÷ 2 entries.
 const MESSAGES_MAX: u64 = 20_000;
 
 /// Runs every engine of the registry on one exchange.
-pub(super) fn at(place: &Place, row: &Row) -> Result<Vec<EngineRow>, Failure> {
-    let of = |name: &str| at_one(place, row, name);
-    let rows: Result<Vec<EngineRow>, NameError> = REGISTRY.iter().map(|spec| of(spec.name)).collect();
-    rows.map_err(|error| Failure::Message(error.to_string()))
+pub(super) fn at(place: &Place, row: &Row, progress: &Progress) -> Result<Vec<EngineRow>, Failure> {
+    let of = |name: &str| {
+        check_stop(progress)?;
+        at_one(place, row, name).map_err(|error| Failure::Message(error.to_string()))
+    };
+    REGISTRY.iter().map(|spec| of(spec.name)).collect()
 }
 
 fn at_one(place: &Place, row: &Row, name: &str) -> Result<EngineRow, NameError> {

@@ -4,31 +4,31 @@ use std::fs::File;
 use std::io::{self, BufReader};
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
-use indicatif::ProgressBar;
 use matchpoint_model::matrix_market::{Header, MatrixError, Reader};
 use matchpoint_model::sparse::{Needs, RowSizes, Sizes};
 use matchpoint_model::{Exchange, Partition};
+use matchpoint_replay::Progress;
 
+use super::check_stop;
 use crate::failure::Failure;
-use crate::progress::bar;
 
 /// An open matrix file, with its header.
-pub struct Matrix {
+pub struct Matrix<'a> {
     path: PathBuf,
-    bytes: u64,
+    progress: &'a Progress,
     reader: Reader<BufReader<File>>,
 }
 
 const BUFFER_BYTES: usize = 1 << 20;
 
-impl Matrix {
+impl<'a> Matrix<'a> {
     /// Opens a file.
     ///
     /// # Errors
     /// The file cannot be read, or is not a sparse matrix.
-    pub fn open(path: &Path) -> Result<Self, Failure> {
+    pub fn open(path: &Path, progress: &'a Progress) -> Result<Self, Failure> {
         let cannot = |error: io::Error| {
             Failure::Message(format!(
                 "cannot read '{}': {error}\nhint: name a Matrix Market file",
@@ -44,7 +44,7 @@ impl Matrix {
             )));
         }
         let reader = Reader::new(BufReader::with_capacity(BUFFER_BYTES, file), known.len(), path);
-        Ok(Matrix { path: path.to_owned(), bytes: known.len(), reader: reader.map_err(failure)? })
+        Ok(Matrix { path: path.to_owned(), progress, reader: reader.map_err(failure)? })
     }
 
     /// Path of the file.
@@ -109,12 +109,14 @@ impl Matrix {
             sizes.entry(row);
             needs.iter_mut().for_each(|needs| needs.entry(row, column));
         };
-        let reading = Reading::new(self.bytes);
-        let is_whole = self.reader.entries(each, |bytes| reading.look(bytes)).map_err(failure)?;
-        if !is_whole {
-            return Err(Failure::Interrupted);
-        }
-        Ok(sizes)
+        let (progress, mut counted) = (self.progress, 0);
+        let look = |bytes| {
+            progress.bytes.fetch_add(bytes - counted, Relaxed);
+            counted = bytes;
+            !progress.stopped()
+        };
+        let is_whole = self.reader.entries(each, look).map_err(failure)?;
+        if is_whole { Ok(sizes) } else { Err(Failure::Interrupted) }
     }
 
     fn wrong(&self, problem: &str) -> Failure {
@@ -122,31 +124,11 @@ impl Matrix {
     }
 }
 
-/// Progress of a file: a bar on a terminal, and a check for an interrupt.
-struct Reading(ProgressBar);
-
-/// Whether the user interrupted. Only one handler is possible.
-static STOPPED: AtomicBool = AtomicBool::new(false);
-
-impl Reading {
-    fn new(bytes: u64) -> Self {
-        // A second handler is refused; the first does the same.
-        let _ = ctrlc::set_handler(|| STOPPED.store(true, Relaxed));
-        let bar = bar("{percent:>3} %  {bytes} of {total_bytes}  {eta} left");
-        bar.set_length(bytes);
-        Reading(bar)
-    }
-
-    fn look(&self, bytes: u64) -> bool {
-        self.0.set_position(bytes);
-        !STOPPED.load(Relaxed)
-    }
-}
-
-impl Drop for Reading {
-    fn drop(&mut self) {
-        self.0.finish_and_clear();
-    }
+/// Adds the sizes of these files to the total of the progress.
+pub fn add_sizes<'a>(paths: impl IntoIterator<Item = &'a Path>, progress: &Progress) {
+    // `Matrix::open` reports a file that cannot be read.
+    let bytes = paths.into_iter().map(|path| path.metadata().map_or(0, |known| known.len())).sum();
+    progress.bytes_total.fetch_add(bytes, Relaxed);
 }
 
 fn failure(error: MatrixError) -> Failure {
@@ -155,28 +137,39 @@ fn failure(error: MatrixError) -> Failure {
 
 /// The messages of a matrix-vector product, for each partition.
 pub fn spmv(
-    matrix: Matrix,
+    matrix: Matrix<'_>,
     partitions: Vec<Partition>,
     sizes: Sizes,
 ) -> Result<(Vec<Exchange>, u64), Failure> {
     let mut needs: Vec<Needs> = partitions.into_iter().map(|rows| Needs::new(rows.clone(), rows)).collect();
+    let progress = matrix.progress;
     let entries = matrix.read(&mut needs)?.sum();
-    Ok((needs.into_iter().map(|needs| needs.exchange(|_| sizes.element())).collect(), entries))
+    Ok((exchanges(needs, |_| sizes.element(), progress)?, entries))
 }
 
 /// The messages of a product of two matrices, for each pair of row partitions. Without a second matrix, the first is
 /// squared.
 pub fn spgemm(
-    first: Matrix,
-    second: Option<Matrix>,
+    first: Matrix<'_>,
+    second: Option<Matrix<'_>>,
     partitions: Vec<(Partition, Partition)>,
     sizes: Sizes,
 ) -> Result<(Vec<Exchange>, u64), Failure> {
     let mut needs: Vec<Needs> =
         partitions.into_iter().map(|(rows, columns)| Needs::new(rows, columns)).collect();
+    let progress = first.progress;
     let of_first = first.read(&mut needs)?;
     let entries = of_first.sum();
     let of_second = second.map(Matrix::row_sizes).transpose()?.unwrap_or(of_first);
     let bytes_of = |column| sizes.row(of_second.of(column));
-    Ok((needs.into_iter().map(|needs| needs.exchange(bytes_of)).collect(), entries))
+    Ok((exchanges(needs, bytes_of, progress)?, entries))
+}
+
+fn exchanges(
+    needs: Vec<Needs>,
+    bytes_of: impl Fn(u32) -> u64,
+    progress: &Progress,
+) -> Result<Vec<Exchange>, Failure> {
+    let exchange = |needs: Needs| check_stop(progress).map(|()| needs.exchange(&bytes_of));
+    needs.into_iter().map(exchange).collect()
 }

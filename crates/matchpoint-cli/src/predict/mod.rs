@@ -43,8 +43,8 @@ pub fn run(arguments: &Predict) -> Result<(), Failure> {
         }),
         PredictWhat::Spmv(Spmv { product: Product { on, .. }, .. })
         | PredictWhat::Spgemm(Spgemm { product: Product { on, .. }, .. })
-        | PredictWhat::Amg(Amg { on, .. }) => deliver(on, || predicted(arguments, &Progress::default())),
-        PredictWhat::Trace(PredictTrace { on, .. }) => {
+        | PredictWhat::Amg(Amg { on, .. })
+        | PredictWhat::Trace(PredictTrace { on, .. }) => {
             let progress = Arc::new(Progress::default());
             stop_on_interrupt(&progress);
             deliver(on, || progress::shown(&progress, || predicted(arguments, &progress)))
@@ -58,20 +58,25 @@ fn predicted(arguments: &Predict, progress: &Progress) -> Result<(Document, Valu
     Ok((prediction::document::document(&of), prediction::json::document(&of)))
 }
 
-/// Predicts without an output. Only a trace reports its progress.
+/// Predicts without an output.
 ///
 /// # Errors
 /// A file cannot be read, the machine lacks a parameter, the kind makes no prediction, or [`Progress::stop`] was called.
 pub fn predict(arguments: &Predict, progress: &Progress) -> Result<Predicted, Failure> {
     match &arguments.what {
-        PredictWhat::Spmv(arguments) => sparse::spmv(arguments),
-        PredictWhat::Spgemm(arguments) => sparse::spgemm(arguments),
-        PredictWhat::Amg(arguments) => amg::amg(arguments),
+        PredictWhat::Spmv(arguments) => sparse::spmv(arguments, progress),
+        PredictWhat::Spgemm(arguments) => sparse::spgemm(arguments, progress),
+        PredictWhat::Amg(arguments) => amg::amg(arguments, progress),
         PredictWhat::Trace(arguments) => trace::trace(arguments, progress),
         PredictWhat::Figures(_) | PredictWhat::Validate(_) => {
             Err(Failure::usage("figures and validate make no prediction".to_owned()))
         }
     }
+}
+
+/// Fails if [`Progress::stop`] was called.
+fn check_stop(progress: &Progress) -> Result<(), Failure> {
+    if progress.stopped() { Err(Failure::Interrupted) } else { Ok(()) }
 }
 
 /// Reserves the files, predicts, and writes the reports.

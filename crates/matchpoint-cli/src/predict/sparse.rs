@@ -4,7 +4,9 @@ use std::num::NonZeroU32;
 
 use matchpoint_model::sparse::Sizes;
 use matchpoint_model::{Exchange, Partition, SearchOrder, predict};
+use matchpoint_replay::Progress;
 
+use super::check_stop;
 use super::engines;
 use super::matrices::{self, Matrix};
 use super::place::Place;
@@ -13,9 +15,10 @@ use crate::cli::{Numbers, Spgemm, Spmv};
 use crate::failure::Failure;
 use crate::format::count;
 
-pub(super) fn spmv(arguments: &Spmv) -> Result<Predicted, Failure> {
+pub(super) fn spmv(arguments: &Spmv, progress: &Progress) -> Result<Predicted, Failure> {
     let place = Place::read(&arguments.product.on)?;
-    let matrix = Matrix::open(&arguments.matrix)?;
+    matrices::add_sizes([arguments.matrix.as_path()], progress);
+    let matrix = Matrix::open(&arguments.matrix, progress)?;
     matrix.require_square()?;
     let rows = matrix.header().rows;
     let processes = arguments.product.processes.all();
@@ -32,13 +35,15 @@ pub(super) fn spmv(arguments: &Spmv) -> Result<Predicted, Failure> {
         order: arguments.product.exchanged.order,
         matrix: (rows.into(), entries),
     };
-    of.predicted(&place, &processes, &exchanges)
+    of.predicted(&place, &processes, &exchanges, progress)
 }
 
-pub(super) fn spgemm(arguments: &Spgemm) -> Result<Predicted, Failure> {
+pub(super) fn spgemm(arguments: &Spgemm, progress: &Progress) -> Result<Predicted, Failure> {
     let place = Place::read(&arguments.product.on)?;
-    let first = Matrix::open(&arguments.matrix)?;
-    let second = arguments.second.as_deref().map(Matrix::open).transpose()?;
+    let (first, second) = (arguments.matrix.as_path(), arguments.second.as_deref());
+    matrices::add_sizes([first].into_iter().chain(second), progress);
+    let first = Matrix::open(first, progress)?;
+    let second = second.map(|path| Matrix::open(path, progress)).transpose()?;
     require_matching_sizes(&first, second.as_ref())?;
     let rows = first.header().rows;
     let processes = arguments.product.processes.all();
@@ -64,11 +69,11 @@ pub(super) fn spgemm(arguments: &Spgemm) -> Result<Predicted, Failure> {
         order: arguments.product.exchanged.order,
         matrix: (rows.into(), entries),
     };
-    of.predicted(&place, &processes, &exchanges)
+    of.predicted(&place, &processes, &exchanges, progress)
 }
 
 /// Checks that the columns of the first are the rows of the second.
-pub(super) fn require_matching_sizes(first: &Matrix, second: Option<&Matrix>) -> Result<(), Failure> {
+pub(super) fn require_matching_sizes(first: &Matrix<'_>, second: Option<&Matrix<'_>>) -> Result<(), Failure> {
     let Some(second) = second else { return first.require_square() };
     let (columns, rows) = (first.header().columns, second.header().rows);
     if columns == rows {
@@ -130,16 +135,18 @@ impl Of {
         place: &Place,
         processes: &[NonZeroU32],
         exchanges: &[Exchange],
+        progress: &Progress,
     ) -> Result<Predicted, Failure> {
         let (rows, entries) = (count(self.matrix.0), count(self.matrix.1));
         let subject = format!("product of {}: {rows} rows, {entries} entries", self.subject);
         let mut predicted = begin(self.command, subject, place, searched(self.order));
         for (&processes, exchange) in processes.iter().zip(exchanges) {
+            check_stop(progress)?;
             let prediction = predict(&place.setting(processes, self.order), exchange)
                 .map_err(|problem| place.missing_parameter(processes, problem))?;
             let layout = place.layout(processes);
             let row = Row::new(processes.to_string(), self.command, layout, exchange, prediction);
-            predicted.engines.extend(engines::at(place, &row)?);
+            predicted.engines.extend(engines::at(place, &row, progress)?);
             predicted.rows.push(Row { matrix: Some(self.matrix), ..row });
         }
         Ok(predicted)

@@ -11,6 +11,7 @@ use matchpoint_replay::measurements::{EngineAtRank, EngineMeasurements, RankMeas
 use matchpoint_replay::traffic::{PhaseTraffic, TrafficClasses, traffic};
 use matchpoint_replay::{Arrivals, LogGp, Measurements, Options, Progress};
 
+use super::check_stop;
 use super::engines;
 use super::place::Place;
 use super::predicted::{EngineRow, LIBRARY, Predicted, Row};
@@ -34,7 +35,8 @@ pub(super) fn trace(arguments: &PredictTrace, progress: &Progress) -> Result<Pre
     let (measured, phases) = measure(arguments, &place, progress)?;
     let of = Traced { arguments, place: &place, measured: &measured, phases: &phases };
     let predicted = of.predicted()?;
-    if progress.stopped() { Err(Failure::Interrupted) } else { Ok(predicted) }
+    check_stop(progress)?;
+    Ok(predicted)
 }
 
 fn measure(

@@ -1,10 +1,15 @@
 //! Tests of `matchpoint predict`.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use matchpoint::engines::REGISTRY;
+use matchpoint_cli::cli::{self, try_parse};
+use matchpoint_cli::failure::Failure;
+use matchpoint_cli::predict::predict;
+use matchpoint_replay::Progress;
 use matchpoint_trace::native::{Settings, Writer, file_name};
 use serde_json::Value;
 use tempfile::{TempDir, tempdir};
@@ -425,4 +430,27 @@ fn level_script_names_missing_packages() {
 fn help_has_examples() {
     let help = printed(&["--help"]);
     assert!(help.contains("matchpoint predict spmv A.mtx --machine blue-waters --processes 512"), "{help}");
+}
+
+/// A prediction in this process.
+fn predicted(words: &[&str], progress: &Progress) -> Result<(), Failure> {
+    let words: Vec<_> = ["matchpoint", "predict"].iter().chain(words).map(OsString::from).collect();
+    let cli::Command::Predict(arguments) = try_parse(&words).unwrap().command else { panic!("{words:?}") };
+    predict(&arguments, progress).map(drop)
+}
+
+#[test]
+fn stopped_prediction_is_interrupted() {
+    let (_folder, matrix) = tridiagonal();
+    let levels = levels().display().to_string();
+    for (what, path) in [("spmv", &matrix), ("spgemm", &matrix), ("amg", &levels)] {
+        let words = [what, path, "-m", "blue-waters", "--processes", "4"];
+        let progress = Progress::default();
+        predicted(&words, &progress).unwrap();
+        let (bytes, total) = (progress.bytes.into_inner(), progress.bytes_total.into_inner());
+        assert!(bytes > 0 && bytes <= total, "{what}: {bytes} of {total} bytes");
+        let progress = Progress::default();
+        progress.stop();
+        assert!(matches!(predicted(&words, &progress), Err(Failure::Interrupted)), "{what}");
+    }
 }

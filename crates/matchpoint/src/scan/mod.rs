@@ -160,6 +160,7 @@ impl Kernel {
         })
     }
 
+    #[cfg(any(target_arch = "x86_64", test))]
     pub(crate) fn set(self) -> InstructionSet {
         self.0
     }

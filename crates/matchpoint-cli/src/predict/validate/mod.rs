@@ -73,7 +73,8 @@ impl Validation {
         let layout = place.layout(NonZeroU32::new(ranks).unwrap_or(NonZeroU32::MIN));
         check_placement(&hello.ranks, &layout)?;
         let extent = Extent { processes, ranks, messages_max: self.asked.max_messages };
-        let (operations, mut notes) = operations(&self.hierarchy, sizes(&self.asked.sizes), extent)?;
+        let sizes = sizes(&self.asked.sizes);
+        let (operations, mut notes) = operations(&self.hierarchy, sizes, extent, &progress.of_files())?;
         let measured = measured::all(&mut benchmark, &operations, self.asked.seconds, progress)?;
         drop(benchmark);
         notes.extend(measured::beyond_budget(&measured, self.asked.seconds));

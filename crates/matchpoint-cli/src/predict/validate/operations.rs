@@ -5,6 +5,7 @@ use std::num::NonZeroU32;
 use matchpoint_calibrate::plan::{Measurement, Part, PostOrder};
 use matchpoint_model::sparse::Sizes;
 use matchpoint_model::{Exchange, Sent};
+use matchpoint_replay::Progress;
 
 use super::played::{self, Played};
 use super::validated::Application;
@@ -50,10 +51,11 @@ pub(super) fn operations(
     hierarchy: &Hierarchy,
     sizes: Sizes,
     extent: Extent,
+    progress: &Progress,
 ) -> Result<(Vec<Operation>, Vec<String>), Failure> {
     let mut notes = hierarchy.notes();
     let mut operations = Vec::new();
-    for product in hierarchy.products(extent.processes, sizes)? {
+    for product in hierarchy.products(extent.processes, sizes, progress)? {
         let application = if product.operation == "spmv" { Application::Spmv } else { Application::Spgemm };
         if product.exchange.messages.is_empty() {
             let title = application.title();

@@ -9,10 +9,10 @@ pub(super) fn complete(before: &[Request], of_threads: &mut [Vec<Request>]) {
     let mut issued = Issued::default();
     for asked in before.iter().chain(of_threads.iter().flatten()) {
         // Retractions use the original envelope of a message that is readdressed meanwhile.
-        if let Request::Event(event) = asked
-            && !matches!(event, Event::Readdress(..))
-        {
-            issued.note(event);
+        match asked {
+            Request::Event(Event::Readdress(..)) => {}
+            Request::Event(event) => issued.note(event),
+            _ => {}
         }
     }
     for asked in of_threads.iter_mut().flatten() {
