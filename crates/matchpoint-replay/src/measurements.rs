@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use matchpoint_trace::Function;
+use serde::Serialize;
 
 use crate::arrivals::Arrivals;
 use crate::library_cost::{LibraryCost, SearchTime};
@@ -137,7 +138,7 @@ impl std::ops::AddAssign for SiteReceives {
 }
 
 /// Host load during the time measurements.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Timings {
     /// Elapsed time of bursts with warm caches. The excess over `processor_s` is time without a processor.
     pub wall_s: f64,
@@ -146,6 +147,7 @@ pub struct Timings {
     /// Number of timed bursts; a burst counts once for each engine.
     pub bursts: u64,
     /// Number of interrupted bursts.
+    #[serde(rename = "bursts_interrupted")]
     pub interrupted: u64,
     /// Number of phases measured with flushed caches.
     pub cold_phases: u64,
@@ -168,7 +170,7 @@ pub struct ImplausibleTimes {
 }
 
 /// Properties of the trace.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct TraceFacts {
     /// Format of the trace, and version of the format.
     pub format: String,
@@ -185,6 +187,7 @@ pub struct TraceFacts {
     /// Number of processes of the traced program.
     pub ranks: u32,
     /// Missing ranks, each with the reason.
+    #[serde(skip)]
     pub missing: Vec<(u32, String)>,
     /// Number of calls read.
     pub calls: u64,
@@ -263,7 +266,7 @@ pub struct Totals {
 pub const CONFLICT_BLOCK: usize = 32;
 
 /// Number of receives by wildcard class.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Wildcards {
     /// Number of exact receives.
     pub none: u64,
@@ -315,7 +318,7 @@ pub struct ArrivalOrderResult {
 }
 
 /// A communicator with messages.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct CommunicatorFacts {
     /// Context id in the engines.
     pub context: u32,
@@ -342,18 +345,21 @@ pub struct Substitute {
 }
 
 /// Measurements of one engine over all ranks.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct EngineMeasurements {
     /// Name of the engine with parameters.
     pub name: String,
     /// Fallback engine, if in use.
+    #[serde(skip)]
     pub substitute: Option<Substitute>,
     /// Fraction of the searches that was executed, 0 to 1. Below 1, times, attempts and depths are estimates.
     pub sampled: f64,
     /// True if the engine was stopped because its table was full
     /// ([`Refused::Full`](matchpoint::Refused::Full)).
+    #[serde(skip)]
     pub full: bool,
     /// True if the engine was stopped because of too much memory.
+    #[serde(skip)]
     pub too_large: bool,
     /// Fraction of the operations that one instance both timed and counted, to save memory. The cost of
     /// counting is subtracted.
@@ -381,11 +387,12 @@ pub struct EngineMeasurements {
     /// Sum of the footprints of all ranks, in bytes.
     pub bytes_sum: u64,
     /// Measurements by rank, in the order of [`Measurements::ranks`].
+    #[serde(skip)]
     pub ranks: Vec<EngineAtRank>,
 }
 
 /// One statistic over the ranks that executed the engine.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Statistic {
     /// Name of the statistic, as in the manual.
     pub name: &'static str,
@@ -396,7 +403,7 @@ pub struct Statistic {
 }
 
 /// Measurements of one engine at one rank.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct EngineAtRank {
     /// Time of all operations with warm caches.
     pub match_ns: f64,
@@ -405,13 +412,14 @@ pub struct EngineAtRank {
     /// Number of attempts in both queues.
     pub attempts: u64,
     /// For the first engine: search time in the traced library; `None` if unknown.
+    #[serde(skip)]
     pub library: Option<SearchTime>,
     /// Peak footprint in bytes.
     pub bytes: u64,
 }
 
 /// Measurements of one queue of one engine over all ranks.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct QueueMeasurements {
     /// Maximum queue length.
     pub length_max: u64,
@@ -435,7 +443,7 @@ pub struct QueueMeasurements {
 }
 
 /// Measurements of one rank that do not depend on the engine.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct RankMeasurements {
     /// Rank in `MPI_COMM_WORLD`.
     pub rank: u32,
@@ -479,7 +487,7 @@ pub struct RankMeasurements {
 }
 
 /// Lengths of one queue of one rank, the same for all engines.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct RankQueue {
     /// Maximum length of the queue.
     pub length_max: u64,
@@ -487,6 +495,7 @@ pub struct RankQueue {
     pub length_mean: f64,
     /// Maximum length of the queue in each of equal intervals of the replay. The intervals are the same for
     /// all ranks.
+    #[serde(skip)]
     pub timeline: Vec<u32>,
 }
 

@@ -14,8 +14,7 @@ const MESSAGES_MAX: u64 = 20_000;
 /// Runs every engine of the registry on one exchange.
 pub(super) fn at(place: &Place, row: &Row) -> Result<Vec<EngineRow>, Failure> {
     let of = |name: &str| at_one(place, row, name);
-    let rows: Result<Vec<EngineRow>, NameError> = REGISTRY.iter().map(|spec| of(spec.name)).collect();
-    rows.map_err(|error| Failure::Message(error.to_string()))
+    Ok(REGISTRY.iter().map(|spec| of(spec.name)).collect::<Result<Vec<EngineRow>, NameError>>()?)
 }
 
 fn at_one(place: &Place, row: &Row, name: &str) -> Result<EngineRow, NameError> {
@@ -53,8 +52,7 @@ fn at_one(place: &Place, row: &Row, name: &str) -> Result<EngineRow, NameError> 
 /// Memory of an engine after a message from every other process.
 pub(super) fn memory(name: &str, processes: NonZeroU32, per_node: u64) -> Result<EngineRow, Failure> {
     let full_name = at_process(name, 0, processes.get().into());
-    let bytes =
-        all_peers(&full_name, processes.get()).map_err(|error| Failure::Message(error.to_string()))?;
+    let bytes = all_peers(&full_name, processes.get())?;
     Ok(EngineRow {
         engine: name.to_owned(),
         processes: processes.get(),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use indicatif::ProgressBar;
-use matchpoint_model::matrix_market::{Header, MatrixError, Reader};
+use matchpoint_model::matrix_market::{Header, Reader};
 use matchpoint_model::sparse::{Needs, RowSizes, Sizes};
 use matchpoint_model::{Exchange, Partition};
 
@@ -44,7 +44,7 @@ impl Matrix {
             )));
         }
         let reader = Reader::new(BufReader::with_capacity(BUFFER_BYTES, file), known.len(), path);
-        Ok(Matrix { path: path.to_owned(), bytes: known.len(), reader: reader.map_err(failure)? })
+        Ok(Matrix { path: path.to_owned(), bytes: known.len(), reader: reader? })
     }
 
     /// Path of the file.
@@ -82,7 +82,7 @@ impl Matrix {
     /// # Errors
     /// The file is damaged, or a row has no entry.
     pub fn read(mut self, needs: &mut [Needs]) -> Result<RowSizes, Failure> {
-        self.reader.check_enough_entries().map_err(failure)?;
+        self.reader.check_enough_entries()?;
         let sizes = self.count(needs)?;
         match sizes.first_empty() {
             None => Ok(sizes),
@@ -110,7 +110,7 @@ impl Matrix {
             needs.iter_mut().for_each(|needs| needs.entry(row, column));
         };
         let reading = Reading::new(self.bytes);
-        let is_whole = self.reader.entries(each, |bytes| reading.look(bytes)).map_err(failure)?;
+        let is_whole = self.reader.entries(each, |bytes| reading.look(bytes))?;
         if !is_whole {
             return Err(Failure::Interrupted);
         }
@@ -147,10 +147,6 @@ impl Drop for Reading {
     fn drop(&mut self) {
         self.0.finish_and_clear();
     }
-}
-
-fn failure(error: MatrixError) -> Failure {
-    Failure::Message(error.to_string())
 }
 
 /// The messages of a matrix-vector product, for each partition.
