@@ -216,22 +216,6 @@ fn cube(edge: u32, times: u64) -> GeneratedTrace<impl Fn(u32, u64, &mut Call) ->
     })
 }
 
-/// Engines to measure without a limit: `MATCHPOINT_TEST_ENGINES=list,bins`.
-fn engines() -> Option<Vec<String>> {
-    let named = std::env::var("MATCHPOINT_TEST_ENGINES").ok()?;
-    Some(named.split(',').map(str::to_owned).collect())
-}
-
-fn options() -> Options {
-    Options {
-        engines: engines().unwrap_or_else(|| vec!["bins".into()]),
-        sampled: false,
-        arrivals: Arrivals::Simulated,
-        loggp: LogGp::default(),
-        compare_arrivals: false,
-    }
-}
-
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Case {
     Profile,
@@ -280,6 +264,7 @@ fn ranks_and_pending_messages_bound_memory() {
 fn replay_and_measure<F: Fn(u32, u64, &mut Call) -> bool + Send + Sync>(
     trace: &GeneratedTrace<F>,
 ) -> Measurements {
+    let options = Options { engines: vec!["bins".into()], ..Options::default() };
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -290,7 +275,7 @@ fn replay_and_measure<F: Fn(u32, u64, &mut Call) -> bool + Send + Sync>(
                 std::thread::sleep(Duration::from_millis(1));
             }
         });
-        let run = replay(trace, &options(), &Progress::default());
+        let run = replay(trace, &options, &Progress::default());
         is_over.store(true, Relaxed);
         run.unwrap()
     })
@@ -356,7 +341,7 @@ fn run(case: Case, messages: u64) {
     // The lower limit leaves room for unused memory of the allocator.
     let limit = if matches!(case, Case::Cube(..)) { limit / 100 * 85 } else { limit };
     println!("{ranks} ranks, {in_flight} messages of 64 bytes each: {} of {} KiB", peak >> 10, limit >> 10);
-    assert!(peak <= limit || engines().is_some(), "{case:?}: {} of {} KiB", peak >> 10, limit >> 10);
+    assert!(peak <= limit, "{case:?}: {} of {} KiB", peak >> 10, limit >> 10);
 }
 
 /// Bytes of the second pass per message.

@@ -14,6 +14,7 @@ use tempfile::tempdir;
 use crate::pieces::{call, calls, handle, head, head_block, signed, small, varint, words};
 use crate::random::{self, Random};
 use crate::streams;
+use crate::traces::unplaced;
 
 fn more(follower: &mut Follower) -> Result<(Vec<Call>, Vec<Queues>), FollowError> {
     let (mut calls, mut queues) = (Vec::new(), Vec::new());
@@ -38,11 +39,6 @@ fn some_calls() -> Vec<Call> {
         .collect()
 }
 
-/// Removes offsets from calls: the offsets of a follower are relative to the start of reading.
-fn anywhere(calls: Vec<Call>) -> Vec<Call> {
-    calls.into_iter().map(|call| Call { offset: 0, ..call }).collect()
-}
-
 #[test]
 fn growing_file_is_read_like_whole() {
     let folder = tempdir().unwrap();
@@ -59,7 +55,8 @@ fn growing_file_is_read_like_whole() {
             append(&path, part);
             read.extend(more(&mut follower).unwrap().0);
         }
-        assert_eq!(anywhere(read), anywhere(streams::read(&bytes)), "{name}");
+        // The offsets of a follower are relative to the start of reading.
+        assert_eq!(unplaced(read), unplaced(streams::read(&bytes)), "{name}");
         assert_eq!(follower.calls(), 200);
         assert_eq!(follower.end().unwrap().reason, "finalize");
     }
