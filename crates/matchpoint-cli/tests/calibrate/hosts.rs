@@ -105,7 +105,7 @@ impl Hosts {
             .arg(mpi.mpiexec());
         command.arg("-f").arg(self.cluster.noted().join("hostfile"));
         command.args(["-ppn", &(ranks / self.number).to_string(), "-n", &ranks.to_string()]);
-        Ran::of(command.output().unwrap())
+        Ran::of(&mut command)
     }
 }
 

@@ -7,9 +7,10 @@ use std::process::Command;
 
 use crate::job::Job;
 use crate::mpi::{self, Mpi};
+use crate::ran::repository;
 
 pub fn built(mpi: &Mpi, folder: &str, name: &str) -> PathBuf {
-    let sources = mpi::root().join("crates/matchpoint-fabric/tests").join(folder);
+    let sources = repository("crates/matchpoint-fabric/tests").join(folder);
     let files = fs::read_dir(sources).unwrap().flatten().map(|entry| entry.path());
     mpi::build_once(mpi::scratch().join(format!("{name}-{}", mpi.name)), |program| {
         let mut compiler = Command::new(mpi.mpicc());
