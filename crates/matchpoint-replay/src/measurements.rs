@@ -14,7 +14,7 @@ use crate::library_cost::{LibraryCost, SearchTime};
 use crate::loggp::LogGp;
 
 /// Results of a replay.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Measurements {
     /// Properties of the trace.
     pub trace: TraceFacts,
@@ -170,7 +170,7 @@ pub struct ImplausibleTimes {
 }
 
 /// Properties of the trace.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct TraceFacts {
     /// Format of the trace, and version of the format.
     pub format: String,
@@ -279,7 +279,7 @@ pub struct Wildcards {
 }
 
 /// Arrival order, and its limitations.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct ArrivalFacts {
     /// Arrival order.
     pub mode: Arrivals,
@@ -345,7 +345,7 @@ pub struct Substitute {
 }
 
 /// Measurements of one engine over all ranks.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct EngineMeasurements {
     /// Name of the engine with parameters.
     pub name: String,
@@ -443,7 +443,7 @@ pub struct QueueMeasurements {
 }
 
 /// Measurements of one rank that do not depend on the engine.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct RankMeasurements {
     /// Rank in `MPI_COMM_WORLD`.
     pub rank: u32,

@@ -15,9 +15,12 @@ fn help_has_example() {
 
 #[test]
 fn help_fits_80_columns() {
-    for command in "record top run analyze bench calibrate predict convert profile check engines".split(' ') {
+    let bench = ["engines", "latency", "rate", "callers", "offload", "gpu"].map(|of| format!("bench {of}"));
+    let predict = ["spmv", "spgemm", "amg", "trace", "figures", "validate"].map(|of| format!("predict {of}"));
+    let commands = "record top run analyze bench calibrate predict convert profile check engines";
+    for command in commands.split(' ').chain(bench.iter().chain(&predict).map(String::as_str)) {
         for help in ["-h", "--help"] {
-            let output = matchpoint([command, help]);
+            let output = matchpoint(command.split(' ').chain([help]));
             assert!(output.width() <= 80, "{output}");
         }
     }

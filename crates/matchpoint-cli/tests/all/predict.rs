@@ -216,15 +216,6 @@ fn unfinished_trace_without_messages_is_reported() {
     assert!(hung.contains("Trace all ranks."), "{hung}");
 }
 
-#[test]
-fn all_engines_follow_named_engines() {
-    let of = "trace -m blue-waters --phases 1 -e all -e bins:n=3 -e bins";
-    let mut ours = members(&json(of, &[&bundled("lulesh-8")])["engines"], "engine");
-    ours.retain(|name| name != "MPI library");
-    assert_eq!(ours[..2], ["bins:n=3", "bins"]);
-    assert_eq!(ours.len(), REGISTRY.len() + 1, "each once: {ours:?}");
-}
-
 /// The replay uses the machine's network, if the file contains it.
 #[test]
 fn trace_is_replayed_on_machine_network() {
