@@ -1,7 +1,5 @@
 //! `matchpoint predict spmv` and `spgemm`.
 
-use std::num::NonZeroU32;
-
 use matchpoint_model::sparse::Sizes;
 use matchpoint_model::{Exchange, Partition, SearchOrder, predict};
 
@@ -9,7 +7,7 @@ use super::engines;
 use super::matrices::{self, Matrix};
 use super::place::Place;
 use super::predicted::{Predicted, Row};
-use crate::cli::{Numbers, Spgemm, Spmv};
+use crate::cli::{Numbers, Product, Spgemm, Spmv};
 use crate::failure::Failure;
 use crate::format::count;
 
@@ -26,13 +24,8 @@ pub(super) fn spmv(arguments: &Spmv) -> Result<Predicted, Failure> {
     let (exchanges, entries) =
         matrices::spmv(matrix, partitions?, sizes(&arguments.product.exchanged.sizes))?;
     let subject = format!("{} and a vector", arguments.matrix.display());
-    let of = Of {
-        command: "spmv",
-        subject,
-        order: arguments.product.exchanged.order,
-        matrix: (rows.into(), entries),
-    };
-    of.predicted(&place, &processes, &exchanges)
+    let of_matrix = (rows.into(), entries);
+    predicted("spmv", subject, &arguments.product, of_matrix, &place, &exchanges)
 }
 
 pub(super) fn spgemm(arguments: &Spgemm) -> Result<Predicted, Failure> {
@@ -58,13 +51,8 @@ pub(super) fn spgemm(arguments: &Spgemm) -> Result<Predicted, Failure> {
         matrices::spgemm(first, second, partitions?, sizes(&arguments.product.exchanged.sizes))?;
     let second = arguments.second.as_ref().map_or("itself".to_owned(), |path| path.display().to_string());
     let subject = format!("{} and {second}", arguments.matrix.display());
-    let of = Of {
-        command: "spgemm",
-        subject,
-        order: arguments.product.exchanged.order,
-        matrix: (rows.into(), entries),
-    };
-    of.predicted(&place, &processes, &exchanges)
+    let of_matrix = (rows.into(), entries);
+    predicted("spgemm", subject, &arguments.product, of_matrix, &place, &exchanges)
 }
 
 /// Checks that the columns of the first are the rows of the second.
@@ -116,32 +104,26 @@ pub(super) fn searched(order: SearchOrder) -> String {
     words.to_owned()
 }
 
-/// A product; its matrix has these rows and entries.
-struct Of {
+/// The prediction for each number of processes. `matrix`: rows and entries.
+fn predicted(
     command: &'static str,
     subject: String,
-    order: SearchOrder,
+    product: &Product,
     matrix: (u64, u64),
-}
-
-impl Of {
-    fn predicted(
-        self,
-        place: &Place,
-        processes: &[NonZeroU32],
-        exchanges: &[Exchange],
-    ) -> Result<Predicted, Failure> {
-        let (rows, entries) = (count(self.matrix.0), count(self.matrix.1));
-        let subject = format!("product of {}: {rows} rows, {entries} entries", self.subject);
-        let mut predicted = begin(self.command, subject, place, searched(self.order));
-        for (&processes, exchange) in processes.iter().zip(exchanges) {
-            let prediction = predict(&place.setting(processes, self.order), exchange)
-                .map_err(|problem| place.missing_parameter(processes, problem))?;
-            let layout = place.layout(processes);
-            let row = Row::new(processes.to_string(), self.command, layout, exchange, prediction);
-            predicted.engines.extend(engines::at(place, &row)?);
-            predicted.rows.push(Row { matrix: Some(self.matrix), ..row });
-        }
-        Ok(predicted)
+    place: &Place,
+    exchanges: &[Exchange],
+) -> Result<Predicted, Failure> {
+    let order = product.exchanged.order;
+    let (rows, entries) = (count(matrix.0), count(matrix.1));
+    let subject = format!("product of {subject}: {rows} rows, {entries} entries");
+    let mut predicted = begin(command, subject, place, searched(order));
+    for (processes, exchange) in product.processes.all().into_iter().zip(exchanges) {
+        let prediction = predict(&place.setting(processes, order), exchange)
+            .map_err(|problem| place.missing_parameter(processes, problem))?;
+        let layout = place.layout(processes);
+        let row = Row::new(processes.to_string(), command, layout, exchange, prediction);
+        predicted.engines.extend(engines::at(place, &row)?);
+        predicted.rows.push(Row { matrix: Some(matrix), ..row });
     }
+    Ok(predicted)
 }
