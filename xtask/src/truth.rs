@@ -5,7 +5,7 @@
 //! turn. Each time excludes the time of the same program without work, started in the same way. The report
 //! has two predictions, both medians over recorded runs without `MPI_Init` and `MPI_Finalize`: the share of
 //! matching, and the part of it that overflow matching saves. Overflow matching takes time too, so the saved
-//! time lies between the part and the share. A program that runs for less than 0.2 s after its start is
+//! time is between the part and the share. A program that runs for less than 0.2 s after its start is
 //! listed but not checked.
 
 use std::fs;
@@ -34,7 +34,7 @@ pub struct Arguments {
     /// Factor of the work of each program.
     #[arg(long, default_value_t = 1)]
     work: u32,
-    /// Only programs whose name and arguments contain this text.
+    /// Only programs with this text in name and arguments.
     #[arg(long, default_value = "")]
     only: String,
 }
@@ -131,7 +131,7 @@ impl Program {
     }
 }
 
-/// One program with one library.
+/// A program with a library.
 struct Row {
     /// Without start-up.
     shipped_s: f64,

@@ -222,8 +222,7 @@ fn jobs_on_card(arguments: &GpuBench, progress: &Progress) -> Result<Vec<figures
         let ranks = events_of(name, Path::new(path), progress)?;
         let processes: Vec<Vec<Event>> =
             ranks.into_iter().map(|rank| rank.into_iter().map(|(event, _)| event).collect()).collect();
-        let of_trace = figures::recorded_jobs(name, &processes);
-        let of_trace = of_trace.map_err(|error| Failure::Message(error.to_string()))?;
+        let of_trace = figures::recorded_jobs(name, &processes)?;
         if of_trace.is_empty() {
             return Err(no_match(name));
         }
@@ -248,9 +247,8 @@ fn measured_now<'a>(
     jobs: &'a [figures::Job],
     progress: &Progress,
 ) -> Result<(gpu::OnCard<'a>, Option<f64>), Failure> {
-    let failed = |error: CardError| Failure::Message(error.to_string());
-    let card = Card::open(ordinal).map_err(failed)?;
-    let description = card.description().map_err(failed)?;
+    let card = Card::open(ordinal)?;
+    let description = card.description()?;
     let jobs: Vec<&figures::Job> = jobs.iter().filter(|job| job.fits(description.multiprocessors)).collect();
     let (on_card, load) = measured(progress, |report| -> Result<_, CardError> {
         let (measured, lacking, others) = (Vec::with_capacity(jobs.len()), Vec::new(), Vec::new());
@@ -349,8 +347,7 @@ pub fn results(arguments: &EngineBench, progress: &Progress) -> Result<Results, 
         progress.bytes_total.store(total as u64, Relaxed);
         !progress.stopped()
     };
-    let results = matchpoint_bench::run(&options(arguments), &jobs, report);
-    let results = results.map_err(|error| Failure::Message(error.to_string()))?;
+    let results = matchpoint_bench::run(&options(arguments), &jobs, report)?;
     let results = results.ok_or(Failure::Interrupted)?;
     fail_if_wrong(wrong_results(&results)).map(|()| results)
 }

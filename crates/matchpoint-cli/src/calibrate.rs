@@ -149,9 +149,3 @@ fn shown(step: Step<'_>) -> Shown {
     };
     Shown { done: step.done, total: step.total, next: what }
 }
-
-impl From<CalibrateError> for Failure {
-    fn from(error: CalibrateError) -> Self {
-        Failure::Message(error.to_string())
-    }
-}

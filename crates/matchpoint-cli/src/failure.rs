@@ -1,11 +1,11 @@
 //! Exit codes and error messages.
 
+use std::error::Error;
 use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
 use matchpoint_replay::ReplayError;
-use matchpoint_trace::TraceError;
 
 /// Exit code after an interrupt: 128 + SIGINT, as in a shell.
 pub const INTERRUPTED: u8 = 130;
@@ -69,17 +69,13 @@ fn hint(path: &Path, error: &io::Error) -> String {
     }
 }
 
-impl From<TraceError> for Failure {
-    fn from(error: TraceError) -> Self {
-        Failure::Message(error.to_string())
-    }
-}
-
-impl From<ReplayError> for Failure {
-    fn from(error: ReplayError) -> Self {
-        match error {
-            ReplayError::Stopped => Failure::Interrupted,
-            other => Failure::Message(other.to_string()),
+/// The message of the error, with its hint.
+impl<E: Error + 'static> From<E> for Failure {
+    fn from(error: E) -> Self {
+        let error: &dyn Error = &error;
+        match error.downcast_ref() {
+            Some(ReplayError::Stopped) => Failure::Interrupted,
+            _ => Failure::Message(error.to_string()),
         }
     }
 }

@@ -54,7 +54,7 @@ fn write_pages(command: &Command, folder: &Path) -> Result<(), Failure> {
     let source = concat!("Matchpoint ", env!("CARGO_PKG_VERSION"));
     let page = Man::new(command.clone()).source(source).manual("Matchpoint manual");
     let mut text = Vec::new();
-    render(&page, command, &mut text).map_err(|error| Failure::Message(error.to_string()))?;
+    render(&page, command, &mut text)?;
     write(&folder.join(page.get_filename()), &text)
 }
 

@@ -182,9 +182,3 @@ pub(crate) fn ranks(ranks: &[u32]) -> String {
     let more = if ranks.len() > NAMED { format!(" and {} more", ranks.len() - NAMED) } else { String::new() };
     format!("rank{} {}{more}", if ranks.len() == 1 { "" } else { "s" }, named.join(", "))
 }
-
-impl From<RecordError> for Failure {
-    fn from(error: RecordError) -> Self {
-        Failure::Message(error.to_string())
-    }
-}

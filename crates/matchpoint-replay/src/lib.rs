@@ -58,7 +58,7 @@ use matchpoint::engines::NameError;
 use matchpoint_trace::TraceError;
 
 /// Options of a replay.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Options {
     /// The verdict applies to the first engine.
     pub engines: Vec<String>,

@@ -410,13 +410,7 @@ fn unfreed_communicators_use_little_memory() {
 fn measurement_memory_does_not_grow() {
     let all = [COMMUNICATORS, OTHERS].concat();
     check_memory(&all, 8 * TURNS, 3 << 20, |trace| {
-        let options = Options {
-            engines: vec!["bins".into()],
-            sampled: false,
-            arrivals: Arrivals::Simulated,
-            loggp: LogGp::default(),
-            compare_arrivals: false,
-        };
+        let options = Options { engines: vec!["bins".into()], ..Options::default() };
         replay(trace, &options, &Progress::default()).unwrap();
     });
 }

@@ -43,7 +43,7 @@ pub(super) fn candidates(arguments: &Check) -> Result<Vec<Candidate>, Failure> {
 fn of_registry(named: &[String]) -> Result<Vec<Candidate>, Failure> {
     let names = if named.is_empty() { expand_all(&[ALL.to_owned()]) } else { expand_all(named) };
     let candidate = |name: String| {
-        engines::create(&name).map_err(|error| Failure::Message(error.to_string()))?;
+        engines::create(&name)?;
         let called = name.clone();
         let make = move || engines::create(&called).unwrap_or_else(|error| panic!("{error}"));
         let bare = name.split(':').next();
@@ -56,7 +56,7 @@ fn of_registry(named: &[String]) -> Result<Vec<Candidate>, Failure> {
 
 /// The library defines the names. A library with one engine may ignore them.
 fn of_library(path: &Path, named: &[String]) -> Result<Vec<Candidate>, Failure> {
-    let library = Library::load(path).map_err(|error| Failure::Message(error.to_string()))?;
+    let library = Library::load(path)?;
     let names = if named.is_empty() { vec![String::new()] } else { named.to_vec() };
     let candidate = |name: String| {
         let first = library.create(&name).map_err(Failure::Message)?;

@@ -406,18 +406,6 @@ mod tests {
 
     use super::*;
 
-    /// Longer lines would be wrapped at the left edge.
-    #[test]
-    fn bench_help_fits_terminal() {
-        for help in [EXAMPLES.to_owned(), engines_help(), rate_help(), callers_help(), offload_help()] {
-            assert_eq!(help.lines().find(|line| line.chars().count() > WIDTH), None);
-        }
-        assert!(
-            engines_help().lines().any(|line| line.starts_with("                      ")),
-            "summaries are wrapped"
-        );
-    }
-
     #[derive(Parser)]
     struct Line {
         #[command(flatten)]

@@ -159,14 +159,3 @@ impl Check {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::help;
-
-    /// Longer lines would be wrapped again.
-    #[test]
-    fn check_help_fits_terminal() {
-        assert_eq!(help().lines().find(|line| line.chars().count() > 80), None);
-    }
-}

@@ -13,7 +13,7 @@ use crate::report::chart::{Chart, Line, STYLES, Shape, alone, grid};
 /// Writes a file per figure.
 pub(super) fn draw(arguments: &Figures) -> Result<(), Failure> {
     let machine = read_machine(&arguments.machine)?;
-    let figures = figures(&machine).map_err(|missing| Failure::Message(missing.to_string()))?;
+    let figures = figures(&machine)?;
     let mut outputs = Outputs::default();
     outputs.folder(&arguments.folder)?;
     for figure in &figures {

@@ -42,8 +42,7 @@ impl Place {
         let sockets = on.sockets.or_else(|| machine.node.sockets.and_then(NonZeroU32::new));
         let ppn = ppn.ok_or_else(|| lacks("node.processes", "--ppn"))?;
         let sockets = sockets.ok_or_else(|| lacks("node.sockets", "--sockets"))?;
-        let topology = on.topology.as_deref().map(Topology::read).transpose();
-        let topology = topology.map_err(|error| Failure::Message(error.to_string()))?;
+        let topology = on.topology.as_deref().map(Topology::read).transpose()?;
         let network = match &on.topology {
             Some(path) => format!("{}, with routes of messages", path.display()),
             None => "a cube of a 3-D torus, as in the paper".to_owned(),
@@ -101,10 +100,6 @@ impl Place {
 /// # Errors
 /// The file cannot be read, or is not a machine file.
 pub fn read_machine(path: &Path) -> Result<Machine, Failure> {
-    let read = if path == Path::new(BLUE_WATERS) && !path.exists() {
-        machine::blue_waters()
-    } else {
-        machine::read(path)
-    };
-    read.map_err(|error| Failure::Message(error.to_string()))
+    let is_built_in = path == Path::new(BLUE_WATERS) && !path.exists();
+    Ok(if is_built_in { machine::blue_waters() } else { machine::read(path) }?)
 }

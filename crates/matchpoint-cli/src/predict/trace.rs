@@ -47,10 +47,9 @@ fn measure(
     let trace = open(&arguments.trace)?;
     let options = Options {
         engines: expand_all(&arguments.engines),
-        sampled: false,
         arrivals: arguments.arrivals,
         loggp: arguments.loggp.or_else(|| network(&place.machine)).unwrap_or_default(),
-        compare_arrivals: false,
+        ..Options::default()
     };
     let size_limits = size_limits(place);
     let classes = TrafficClasses { phases: arguments.phases, size_limits: &size_limits };
@@ -222,8 +221,7 @@ impl Traced<'_> {
             list.ranks.iter().zip(&self.measured.ranks).map(|rank| {
                 Ok([time(rank, End::Shortest)?, time(rank, End::Value)?, time(rank, End::Longest)?])
             });
-        let times: Result<Times, matchpoint_model::Missing> = times.collect();
-        let times = times.map_err(|missing| Failure::Message(missing.to_string()))?;
+        let times = times.collect::<Result<Times, matchpoint_model::Missing>>()?;
         let row = self.engine_row(list, &times, FROM_LIBRARY);
         Ok(Some(EngineRow { engine: LIBRARY.to_owned(), node_bytes: None, ..row }))
     }

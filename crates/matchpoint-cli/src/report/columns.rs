@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::schema::table;
 
@@ -34,16 +34,6 @@ pub struct Column {
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Columns(pub Vec<Column>);
 
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Cell<'a> {
-    Text(Option<&'a str>),
-    Unsigned(u64),
-    Signed(i64),
-    Float(Option<f64>),
-    Truth(bool),
-}
-
 impl Values {
     fn len(&self) -> usize {
         match self {
@@ -55,13 +45,13 @@ impl Values {
         }
     }
 
-    fn cell(&self, row: usize) -> Cell<'_> {
+    fn cell(&self, row: usize) -> Value {
         match self {
-            Values::Text(values) => Cell::Text(values[row].as_deref()),
-            Values::Unsigned(values) => Cell::Unsigned(values[row]),
-            Values::Signed(values) => Cell::Signed(values[row]),
-            Values::Float(values) => Cell::Float(values[row]),
-            Values::Truth(values) => Cell::Truth(values[row]),
+            Values::Text(values) => json!(values[row]),
+            Values::Unsigned(values) => json!(values[row]),
+            Values::Signed(values) => json!(values[row]),
+            Values::Float(values) => json!(values[row]),
+            Values::Truth(values) => json!(values[row]),
         }
     }
 }

@@ -4,10 +4,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use matchpoint_replay::measurements::{
-    CONFLICT_BLOCK, CommunicatorFacts, EngineMeasurements, PlaceMeasurements, QueueMeasurements, RankQueue,
-    Statistic, Totals,
-};
+use matchpoint_replay::measurements::{CONFLICT_BLOCK, EngineMeasurements, PlaceMeasurements, Totals};
 use matchpoint_replay::{Measurements, library_cost as replayed};
 use matchpoint_trace::{Class, Function};
 use serde::{Serialize, Serializer};
@@ -48,21 +45,15 @@ impl Serialize for Ranks<'_> {
 fn of_run(report: &Report<'_>) -> Value {
     let measurements = report.measurements;
     let totals = &measurements.totals;
-    let (wildcards, (peers_mean, peers_max)) = (totals.wildcards, derived::peers(measurements));
+    let (peers_mean, peers_max) = derived::peers(measurements);
     let bits = derived::header_bits(measurements);
     let (runs, run_mean) = derived::compatible_runs(totals);
-    let timings = measurements.timings;
     json!({
         "trace": trace(measurements),
         "calls": calls(measurements),
         "sends": totals.sends,
         "receives": totals.receives,
-        "wildcards": {
-            "none": wildcards.none,
-            "any_source": wildcards.any_source,
-            "any_tag": wildcards.any_tag,
-            "both": wildcards.both,
-        },
+        "wildcards": totals.wildcards,
         "communicators": measurements.communicators.len(),
         "tags": {
             "unique": totals.tags_unique,
@@ -104,17 +95,10 @@ fn of_run(report: &Report<'_>) -> Value {
             "tag": bits.tag,
             "total": bits.total(),
         },
-        "communicator_list": measurements.communicators.iter().map(communicator).collect::<Vec<_>>(),
+        "communicator_list": measurements.communicators,
         "replay": replay(measurements),
         "host": measurements.host,
-        "timings": {
-            "wall_s": timings.wall_s,
-            "processor_s": timings.processor_s,
-            "bursts": timings.bursts,
-            "bursts_interrupted": timings.interrupted,
-            "cold_phases": timings.cold_phases,
-            "repetition_excess": timings.repetition_excess,
-        },
+        "timings": measurements.timings,
         "places": measurements.places.iter().map(place).collect::<Vec<_>>(),
     })
 }
@@ -141,23 +125,16 @@ fn place(of: &PlaceMeasurements) -> Value {
 }
 
 fn trace(measurements: &Measurements) -> Value {
-    let facts = &measurements.trace;
-    let missing = facts.missing.iter().map(|(rank, why)| json!({ "rank": rank, "why": why }));
-    json!({
-        "format": facts.format,
-        "library": facts.library,
-        "transport": facts.transport,
-        "command": facts.command,
-        "started": facts.started,
-        "ranks": facts.ranks,
-        "calls": facts.calls,
-        "calls_left_out": facts.calls_left_out,
-        "calls_cut_off": facts.calls_cut_off,
-        "ended_early": facts.ended_early,
-        "path": facts.path,
-        "missing": missing.collect::<Vec<_>>(),
-        "notes": facts.notes,
-    })
+    let missing = measurements.trace.missing.iter();
+    let missing = missing.map(|(rank, why)| json!({ "rank": rank, "why": why }));
+    with(&measurements.trace, [("missing", missing.collect())])
+}
+
+/// The members of a structure, and others.
+fn with<const N: usize>(of: &impl Serialize, others: [(&str, Value); N]) -> Value {
+    let mut value = json!(of);
+    others.into_iter().for_each(|(name, other)| value[name] = other);
+    value
 }
 
 fn library_cost(of: &replayed::LibraryCost) -> Value {
@@ -234,77 +211,19 @@ fn stopped(of: &EngineMeasurements) -> Option<&'static str> {
 }
 
 fn engine(of: &EngineMeasurements) -> Value {
-    let statistic = |of: &Statistic| json!({ "name": of.name, "mean": of.mean, "max": of.max });
-    json!({
-        "name": of.name,
-        "substitute": of.substitute.as_ref().map(|of| &of.name),
-        "substitute_ranks": of.substitute.as_ref().map(|of| of.ranks),
-        "sampled": of.sampled,
-        "stopped": stopped(of),
-        "timed_counting": of.timed_counting,
-        "matched": of.matched,
-        "match_ns": of.match_ns,
-        "match_cold_ns": of.match_cold_ns,
-        "unmatched_receives": of.unmatched_receives,
-        "unmatched_messages": of.unmatched_messages,
-        "disagreements": of.disagreements,
-        "posted": queue(&of.posted),
-        "unexpected": queue(&of.unexpected),
-        "statistics": of.statistics.iter().map(statistic).collect::<Vec<_>>(),
-        "bytes_max": of.bytes_max,
-        "bytes_sum": of.bytes_sum,
-    })
-}
-
-fn queue(of: &QueueMeasurements) -> Value {
-    json!({
-        "length_max": of.length_max,
-        "length_mean": of.length_mean,
-        "attempts": of.attempts,
-        "searches": of.searches,
-        "hits": of.hits,
-        "attempts_hit": of.attempts_hit,
-        "attempts_miss": of.attempts_miss,
-        "depth_hit": of.depth_hit,
-        "depth_miss": of.depth_miss,
-    })
+    let substitute = of.substitute.as_ref();
+    let others = [
+        ("substitute", json!(substitute.map(|of| &of.name))),
+        ("substitute_ranks", json!(substitute.map(|of| of.ranks))),
+        ("stopped", json!(stopped(of))),
+    ];
+    with(of, others)
 }
 
 fn rank(measurements: &Measurements, index: usize) -> Value {
-    let of = &measurements.ranks[index];
-    let queue = |of: &RankQueue| json!({ "length_max": of.length_max, "length_mean": of.length_mean });
-    let engines = measurements.engines.iter().filter_map(|engine| {
-        let at = engine.ranks.get(index)?;
-        Some(json!({
-            "name": engine.name,
-            "match_ns": at.match_ns,
-            "match_cold_ns": at.match_cold_ns,
-            "attempts": at.attempts,
-            "bytes": at.bytes,
-        }))
-    });
-    json!({
-        "rank": of.rank,
-        "calls": of.calls,
-        "sends": of.sends,
-        "receives": of.receives,
-        "messages": of.messages,
-        "elapsed_s": of.elapsed_s,
-        "setup_s": of.setup_s,
-        "peers": of.peers,
-        "peer_uniformity": of.peer_uniformity,
-        "peer_weight_max": of.peer_weight_max,
-        "tuples_unique": of.tuples_unique,
-        "tuples_exact": of.tuples_exact,
-        "tuple_share_max": of.tuple_share_max,
-        "tuples_per_receive": of.tuples_per_receive,
-        "posted": queue(&of.posted),
-        "unexpected": queue(&of.unexpected),
-        "late_receives": of.late_receives,
-        "worst_at_s": of.worst_at_s,
-        "worst_length": of.worst_length,
-        "engines": engines.collect::<Vec<_>>(),
-    })
+    let engines = measurements.engines.iter();
+    let engines = engines.filter_map(|of| Some(with(of.ranks.get(index)?, [("name", json!(of.name))])));
+    with(&measurements.ranks[index], [("engines", engines.collect())])
 }
 
 fn advice(of: &Advice) -> Value {
@@ -332,16 +251,6 @@ fn messages(totals: &Totals) -> Value {
         "late_receives": derived::late(totals),
         "late_by_function": named(&totals.late_by_function),
         "posted_by_function": named(&totals.posted_by_function),
-    })
-}
-
-fn communicator(of: &CommunicatorFacts) -> Value {
-    json!({
-        "context": of.context,
-        "origin": of.origin,
-        "size": of.size,
-        "messages": of.messages,
-        "resolved": of.resolved,
     })
 }
 

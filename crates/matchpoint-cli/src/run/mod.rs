@@ -10,9 +10,9 @@ use std::path::Path;
 use std::process::ExitStatus;
 
 use matchpoint_run::job::{Job, Position, Request, Way};
+use matchpoint_run::libfabric;
 use matchpoint_run::overflow::Limit;
 use matchpoint_run::report::{self as reports, Process};
-use matchpoint_run::{RunError, libfabric};
 use serde_json::{Value, json};
 
 use crate::cli;
@@ -270,10 +270,4 @@ fn environment(job: &Job) -> String {
 pub fn ask_libfabric(library: &Path) -> Result<(), Failure> {
     let text = libfabric::answer(library).map_err(Failure::Message)?;
     anstream::stdout().write_all(text.as_bytes()).map_err(|error| Failure::printing(&error))
-}
-
-impl From<RunError> for Failure {
-    fn from(error: RunError) -> Self {
-        Failure::Message(error.to_string())
-    }
 }

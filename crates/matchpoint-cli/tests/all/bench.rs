@@ -5,184 +5,176 @@ mod rates;
 mod through_c;
 
 use std::fs;
-use std::process::{Command, Output};
 
+use matchpoint::engines::REGISTRY;
 use matchpoint_bench::workloads::WORKLOADS;
 use matchpoint_cli::bench::defaults;
 use serde_json::Value;
-use tempfile::tempdir;
+use tempfile::{TempDir, tempdir};
 
-fn bench(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_matchpoint")).arg("bench").args(arguments).output().unwrap()
+use crate::ran::{Ran, bundled, matchpoint, repository, words};
+
+/// Runs `matchpoint bench` with these words and more arguments.
+fn bench(words: &str, more: &[&str]) -> Ran {
+    matchpoint(["bench"].into_iter().chain(words.split_whitespace()).chain(more.iter().copied()))
 }
 
-fn text(bytes: &[u8]) -> &str {
-    std::str::from_utf8(bytes).unwrap()
-}
-
-fn json(arguments: &[&str]) -> Value {
-    let output = bench(&[arguments, &["--json", "-"]].concat());
-    assert!(output.status.success(), "{}", text(&output.stderr));
+fn json(words: &str, more: &[&str]) -> Value {
+    let output = bench(words, &[more, &["--json", "-"]].concat()).succeed();
     assert_eq!(said(&output), "", "nothing but the JSON in a pipe");
-    serde_json::from_slice(&output.stdout).unwrap()
+    output.json()
 }
 
 /// Standard error without warnings about host load, which other tests cause.
-fn said(output: &Output) -> String {
+fn said(output: &Ran) -> String {
     let is_said = |line: &&str| {
         !is_warning(line)
             && !line.starts_with("hint: end other programs")
             && !line.starts_with("matchpoint: this process may use ")
     };
-    text(&output.stderr).lines().filter(is_said).collect::<Vec<_>>().join("\n")
+    output.stderr.lines().filter(is_said).collect::<Vec<_>>().join("\n")
 }
 
 fn is_warning(line: &str) -> bool {
     line.starts_with("matchpoint: host load: ")
 }
 
-const QUICK: [&str; 2] = ["--budget", "0.02"];
+/// A path in a folder.
+fn file(folder: &TempDir, name: &str) -> String {
+    folder.path().join(name).display().to_string()
+}
+
+fn read_json(path: &str) -> Value {
+    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+}
+
+fn array(value: &Value) -> &[Value] {
+    value.as_array().unwrap()
+}
+
+/// The values of a member of each row.
+fn members(rows: &Value, member: &str) -> Vec<Value> {
+    array(rows).iter().map(|row| row[member].clone()).collect()
+}
+
+fn is_positive(value: &Value) -> bool {
+    value.as_f64().is_some_and(|value| value > 0.0)
+}
 
 #[test]
 fn json_has_documented_members() {
-    let value =
-        json(&[&QUICK[..], &["-e", "list", "-e", "bins", "-w", "last:0", "-w", "unexpected:1024"]].concat());
+    let value = json("--budget 0.02 -e list -e bins -w last:0 -w unexpected:1024", &[]);
     assert_eq!(value["schema"], 1);
-    assert!(value["reference_ns"].as_f64().unwrap() > 0.0);
-    let results = value["results"].as_array().unwrap();
-    let of = |member: &str| results.iter().map(|result| result[member].clone()).collect::<Vec<_>>();
+    assert!(is_positive(&value["reference_ns"]));
+    let of = |member| members(&value["results"], member);
     assert_eq!(of("workload"), ["last", "last", "unexpected", "unexpected"]);
     assert_eq!(of("n"), [0, 0, 1024, 1024]);
     assert_eq!(of("engine"), ["list", "bins", "list", "bins"]);
-    for member in ["ns_median", "ns_min", "attempts_mean"] {
-        assert!(of(member).iter().all(|value| value.as_f64().unwrap() > 0.0), "{member}");
+    for member in ["ns_median", "ns_min", "attempts_mean", "bytes_peak"] {
+        assert!(of(member).iter().all(is_positive), "{member}");
     }
-    assert!(of("bytes_peak").iter().all(|value| value.as_u64().unwrap() > 0));
-    assert!(results[3]["ns_post"].as_f64().unwrap() > 0.0);
+    assert!(is_positive(&value["results"][3]["ns_post"]));
 }
 
 #[test]
 fn abandoned_figure_is_null_with_reason() {
-    let value = json(&["--budget", "0.001", "-e", "list", "-w", "many_sources:16384"]);
+    let value = json("--budget 0.001 -e list -w many_sources:16384", &[]);
     let result = &value["results"][0];
-    assert!(result["ns_median"].is_null() && result["ns_min"].is_null() && result["attempts_mean"].is_null());
-    assert!(result["ns_above"].as_f64().unwrap() > 0.0);
-    assert!(result["bytes_peak"].is_null() && result["bytes_above"].as_u64().unwrap() > 0);
+    for member in ["ns_median", "ns_min", "attempts_mean", "bytes_peak"] {
+        assert!(result[member].is_null(), "{member}: {result}");
+    }
+    assert!(is_positive(&result["ns_above"]) && is_positive(&result["bytes_above"]));
     assert!(result["unfinished"].as_str().unwrap().contains("calls of a round"));
 }
 
 #[test]
 fn refusing_engine_is_not_leanest() {
-    let arguments =
-        [&QUICK[..], &["-e", "optimistic:capacity=16", "-e", "list", "-w", "reverse:1024"]].concat();
-    let value = json(&arguments);
-    let [refusing, list] = value["results"].as_array().unwrap().as_slice() else { panic!("{value}") };
-    assert!(
-        refusing["full"].is_string() && refusing["ns_median"].is_null() && refusing["bytes_peak"].is_null()
-    );
+    let arguments = "--budget 0.02 -e optimistic:capacity=16 -e list -w reverse:1024";
+    let value = json(arguments, &[]);
+    let [refusing, list] = array(&value["results"]) else { panic!("{value}") };
+    assert!(refusing["full"].is_string(), "{refusing}");
+    assert!(refusing["ns_median"].is_null() && refusing["bytes_peak"].is_null(), "{refusing}");
     assert!(refusing["bytes_above"].as_u64().unwrap() < list["bytes_peak"].as_u64().unwrap());
-    let output = bench(&arguments);
-    let memory = text(&output.stdout).split("Memory at most").nth(1).unwrap();
+    let output = bench(arguments, &[]);
+    let memory = output.stdout.split("Memory at most").nth(1).unwrap();
     let row = memory.lines().find(|line| line.starts_with("reverse:1024")).unwrap();
     assert!(row.contains("full") && row.contains('*'), "{row}");
 }
 
 #[test]
 fn tables_name_best_engine_and_losses() {
-    let output =
-        bench(&[&QUICK[..], &["-e", "list", "-e", "bins", "-w", "last:1024", "-w", "identical"]].concat());
-    assert!(output.status.success());
-    let page = text(&output.stdout);
-    let row = page.lines().find(|line| line.starts_with("last:1024")).unwrap();
+    let output = bench("--budget 0.02 -e list -e bins -w last:1024 -w identical", &[]).succeed();
+    let row = output.stdout.lines().find(|line| line.starts_with("last:1024")).unwrap();
     assert!(row.split_whitespace().nth(2).unwrap().starts_with('*'), "{row}");
-    let loser = page.lines().find(|line| line.starts_with("- list: ")).unwrap();
+    let loser = output.stdout.lines().find(|line| line.starts_with("- list: ")).unwrap();
     assert!(loser.ends_with("× the best on last:1024"), "{loser}");
-    let words = page.split_whitespace().collect::<Vec<_>>().join(" ");
-    let exception = "counts at most as much as its lower half";
-    assert!(
-        words.contains("*: best of the row. ≈: as fast as the best") && words.contains(exception),
-        "{page}"
-    );
-    assert!(page.contains("1025"), "entries examined");
-    assert!(page.contains("Reference"));
+    let words = words(&output.stdout);
+    for legend in ["*: best of the row. ≈: as fast as the best", "counts at most as much as its lower half"]
+    {
+        assert!(words.contains(legend), "{output}");
+    }
+    output.prints("1025").prints("Reference");
 }
 
 #[test]
 fn tables_fit_terminal() {
-    for options in [&["-w", "last:8", "-w", "unexpected_sources:1024"][..], &["-w", "halo", "--cold"]] {
-        let output = bench(&[&QUICK[..], options].concat());
-        assert!(output.status.success());
-        let page = text(&output.stdout);
-        for line in page.lines() {
-            assert!(line.chars().count() <= 80, "{} columns: {line}", line.chars().count());
-        }
-        for spec in matchpoint::engines::REGISTRY {
-            let headers = page.lines().filter(|line| line.starts_with("workload"));
+    for options in ["-w last:8 -w unexpected_sources:1024", "-w halo --cold"] {
+        let output = bench("--budget 0.02", &options.split(' ').collect::<Vec<_>>()).succeed();
+        assert!(output.width() <= 80, "{output}");
+        for spec in REGISTRY {
+            let headers = output.stdout.lines().filter(|line| line.starts_with("workload"));
             let columns = headers.filter(|line| line.split_whitespace().any(|word| word == spec.name));
             assert!(columns.count() >= 4, "times, spread, ratios, entries and memory of {}", spec.name);
         }
-        assert_eq!(page.contains("with cold caches before each call"), options.contains(&"--cold"));
-        assert!(page.contains("Spread (p25–p75 of the repetitions)"));
+        let is_cold = output.stdout.contains("with cold caches before each call");
+        assert_eq!(is_cold, options.contains("--cold"));
+        output.prints("Spread (p25–p75 of the repetitions)");
     }
-    let output = bench(&["latency", "--entries", "1000", "-e", "list", "-e", "optimistic"]);
-    let wide = text(&output.stdout).lines().find(|line| line.chars().count() > 80);
-    assert_eq!(wide, None);
+    let output = bench("latency --entries 1000 -e list -e optimistic", &[]);
+    assert!(output.width() <= 80, "{output}");
 }
 
 /// Empty lines show the end of a table.
 #[test]
 fn sections_begin_after_empty_line() {
-    let output = bench(&[&QUICK[..], &["-e", "list", "-e", "bins", "-w", "unexpected:1024"]].concat());
-    let lines: Vec<&str> = text(&output.stdout).lines().collect();
+    let output = bench("--budget 0.02 -e list -e bins -w unexpected:1024", &[]);
+    let lines: Vec<&str> = output.stdout.lines().collect();
     for section in
         ["Spread", "Time ÷", "Post + arrival", "Entries", "Memory at", "Largest loss", "- Reference"]
     {
-        let at =
-            lines.iter().position(|line| line.starts_with(section)).unwrap_or_else(|| panic!("{section}"));
+        let at = lines.iter().position(|line| line.starts_with(section));
+        let at = at.unwrap_or_else(|| panic!("{section}"));
         assert!(lines[at - 1].is_empty() && !lines[at - 2].is_empty(), "{section}: {lines:?}");
     }
 }
 
 #[test]
 fn spread_includes_median() {
-    let value = json(&[&QUICK[..], &["-e", "list", "-w", "last:8"]].concat());
-    let result = &value["results"][0];
-    let of = |member: &str| result[member].as_f64().unwrap();
-    assert!(
-        of("ns_min") <= of("ns_p25") && of("ns_p25") <= of("ns_median") && of("ns_median") <= of("ns_p75")
-    );
+    let value = json("--budget 0.02 -e list -w last:8", &[]);
+    let of = |member: &str| value["results"][0][member].as_f64().unwrap();
+    assert!(["ns_min", "ns_p25", "ns_median", "ns_p75"].map(of).is_sorted(), "{value}");
 }
 
 #[test]
 fn workload_of_one_size_has_no_chart() {
     let folder = tempdir().unwrap();
-    let plot = folder.path().join("a.svg").display().to_string();
-    let output =
-        bench(&[&QUICK[..], &["-e", "list", "-w", "last", "-w", "identical", "--plot", &plot]].concat());
-    assert!(output.status.success());
-    let said = text(&output.stderr);
-    assert!(said.contains("identical was measured at one size") && !said.contains("last was"), "{said}");
-    let svg = fs::read_to_string(&plot).unwrap();
+    let [drawn, empty, page] = ["a.svg", "b.svg", "b.html"].map(|name| file(&folder, name));
+    let output = bench("--budget 0.02 -e list -w last -w identical --plot", &[&drawn]).succeed();
+    output.says("identical was measured at one size");
+    assert!(!output.stderr.contains("last was"), "{output}");
+    let svg = fs::read_to_string(drawn).unwrap();
     assert!(svg.contains(">last<") && !svg.contains(">identical<"));
-    let lone = ["-w", "last:64", "-w", "identical", "-e", "list", "--plot"];
-    let (empty, page) = (folder.path().join("b.svg"), folder.path().join("b.html"));
-    let output = bench(&[&lone[..], &[empty.to_str().unwrap()]].concat());
-    let said = text(&output.stderr);
-    assert_eq!(
-        (output.status.code(), said.lines().filter(|line| !line.starts_with("hint: ")).count()),
-        (Some(2), 1),
-        "{said}"
-    );
-    assert!(said.contains("needs a workload at several sizes") && !empty.exists(), "{said}");
-    let output = bench(&[&QUICK[..], &lone, &[page.to_str().unwrap()]].concat());
-    assert!(output.status.success() && page.exists(), "a page has tables: {}", text(&output.stderr));
+    let lone = "--budget 0.02 -w last:64 -w identical -e list --plot";
+    bench(lone, &[&empty]).fail(2).says("needs a workload at several sizes");
+    bench(lone, &[&page]).succeed();
+    assert!(!fs::exists(empty).unwrap() && fs::exists(page).unwrap(), "a page has tables");
 }
 
 #[test]
 fn help_lists_workloads_and_default_engines() {
     let lines = |measurement: &str| -> Vec<String> {
-        let output = bench(&[measurement, "--help"]);
-        text(&output.stdout).lines().map(|line| line.trim_start().to_owned()).collect()
+        let output = bench(measurement, &["--help"]);
+        output.stdout.lines().map(|line| line.trim_start().to_owned()).collect()
     };
     let workloads = lines("engines");
     for workload in WORKLOADS {
@@ -201,26 +193,23 @@ fn help_lists_workloads_and_default_engines() {
 
 #[test]
 fn all_adds_each_processor_engine() {
-    let names = |arguments: &[&str]| {
-        let value = json(&[&["--budget", "0.001", "-w", "last:0"], arguments].concat());
-        value["engines"].as_array().unwrap().iter().map(|name| name.as_str().unwrap().to_owned()).collect()
-    };
-    let all: Vec<String> = matchpoint::engines::REGISTRY.iter().map(|spec| spec.name.to_owned()).collect();
-    assert_eq!(names(&["-e", "all"]), all);
-    let with_named: Vec<String> = names(&["-e", "all", "-e", "bins:n=3", "-e", "hybrid"]);
-    assert_eq!(with_named[..2], ["bins:n=3", "hybrid"]);
-    assert_eq!(with_named.len(), all.len() + 1);
+    let names = |words: &str| json(&format!("--budget 0.001 -w last:0 {words}"), &[])["engines"].clone();
+    let all: Vec<&str> = REGISTRY.iter().map(|spec| spec.name).collect();
+    assert_eq!(names("-e all"), Value::from(all.clone()));
+    let with_named = names("-e all -e bins:n=3 -e hybrid");
+    assert_eq!(array(&with_named)[..2], ["bins:n=3", "hybrid"]);
+    assert_eq!(array(&with_named).len(), all.len() + 1);
 }
 
 #[test]
 fn trace_is_valid_workload() {
-    let trace = concat!("trace:", env!("CARGO_MANIFEST_DIR"), "/../../traces/quicksilver-8");
-    let value = json(&[&QUICK[..], &["-w", trace]].concat());
-    let results = value["results"].as_array().unwrap();
-    assert_eq!(results.len(), matchpoint::engines::REGISTRY.len());
+    let trace = format!("trace:{}", bundled("quicksilver-8"));
+    let value = json("--budget 0.02 -w", &[&trace]);
+    let results = array(&value["results"]);
+    assert_eq!(results.len(), REGISTRY.len());
     for result in results {
-        assert_eq!((&result["workload"], &result["n"]), (&trace.into(), &8.into()));
-        assert!(result["ns_median"].as_f64().unwrap() > 0.0, "{result}");
+        assert_eq!((&result["workload"], &result["n"]), (&trace.as_str().into(), &8.into()));
+        assert!(is_positive(&result["ns_median"]), "{result}");
     }
 }
 
@@ -228,11 +217,9 @@ fn trace_is_valid_workload() {
 fn charts_name_every_engine() {
     let folder = tempdir().unwrap();
     for name in ["chart.svg", "chart.html"] {
-        let path = folder.path().join(name);
-        let plot = path.display().to_string();
-        let engines = ["-e", "list", "-e", "bins:n=4", "-w", "last", "-w", "halo", "--plot", &plot];
-        assert!(bench(&[&QUICK[..], &engines].concat()).status.success());
-        let written = fs::read_to_string(&path).unwrap();
+        let plot = file(&folder, name);
+        bench("--budget 0.02 -e list -e bins:n=4 -w last -w halo --plot", &[&plot]).succeed();
+        let written = fs::read_to_string(&plot).unwrap();
         for word in ["<svg", "</svg>", ">last<", ">list<", ">bins:n=4<", ">8192<", "µs"] {
             assert!(written.contains(word), "{name} has no {word}");
         }
@@ -245,11 +232,9 @@ fn charts_name_every_engine() {
 #[test]
 fn page_has_spreads_notes_memory() {
     let folder = tempdir().unwrap();
-    let path = folder.path().join("page.html");
-    let plot = path.display().to_string();
-    let engines = ["-e", "list", "-e", "optimistic:capacity=16", "-w", "last:0", "-w", "last:8"];
-    let rest = ["-w", "reverse:1024", "-w", "unexpected:1024", "--plot", &plot];
-    assert!(bench(&[&QUICK[..], &engines, &rest].concat()).status.success());
+    let path = file(&folder, "page.html");
+    let engines = "--budget 0.02 -e list -e optimistic:capacity=16 -w last:0 -w last:8";
+    bench(engines, &["-w", "reverse:1024", "-w", "unexpected:1024", "--plot", &path]).succeed();
     let page = fs::read_to_string(path).unwrap();
     let bars = page.matches("class=\"spread e0\"").count();
     assert_eq!(bars, 1, "one path has the spreads of a line");
@@ -273,36 +258,32 @@ fn page_has_spreads_notes_memory() {
 
 #[test]
 fn wrong_word_is_usage_error_with_hint() {
-    for (arguments, printed) in [
-        (["-w", "lost"], "unknown workload 'lost'\nhint: use last, "),
-        (["-w", "last:x"], "'x' is not a size of workload 'last'"),
-        (["-w", "trace:"], "needs the path of a trace"),
-        (["-e", "lost"], "there is no engine `lost`"),
-        (["--budget", "0"], "must be at least 0.001 seconds"),
-        (["latency", "--entries=1"], "must be a whole number from 1000 to 16000000, such as 1000000"),
-        (["-e", "none"], "there is no engine `none`"),
-        (["callers", "-ebins:n=3"], "such as locked:engine=bins:n=3"),
+    for (arguments, expected) in [
+        ("-w lost", "unknown workload 'lost'\nhint: use last, "),
+        ("-w last:x", "'x' is not a size of workload 'last'"),
+        ("-w trace:", "needs the path of a trace"),
+        ("-e lost", "there is no engine `lost`"),
+        ("--budget 0", "must be at least 0.001 seconds"),
+        ("latency --entries=1", "must be a whole number from 1000 to 16000000, such as 1000000"),
+        ("-e none", "there is no engine `none`"),
+        ("callers -ebins:n=3", "such as locked:engine=bins:n=3"),
+        ("gpu -w last", "a card does not run the workload 'last'"),
+        ("--through c -w trace:lost", "--through c runs only the standard workloads, not 'trace:lost'"),
     ] {
-        let output = bench(&arguments);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
-        assert!(text(&output.stderr).contains(printed), "{}", text(&output.stderr));
+        bench(arguments, &[]).exit(2).says(expected);
     }
 }
 
 #[test]
 fn impossible_bench_leaves_no_file() {
     let folder = tempdir().unwrap();
-    let file = |name: &str| folder.path().join(name).display().to_string();
-    for (arguments, code, printed) in [
-        (["-w", "trace:/nowhere", "--json", &file("a.json")], 1, "/nowhere"),
-        (["-w", "last:0", "--plot", &file("a.png")], 2, "ends in .svg or .html"),
-        (["-w", "last:0", "--json", &file("none/a.json")], 1, "cannot write"),
+    for (words, name, code, expected) in [
+        ("-w trace:/nowhere --json", "a.json", 1, "/nowhere"),
+        ("-w last:0 --plot", "a.png", 2, "ends in .svg or .html"),
+        ("-w last:0 --json", "none/a.json", 1, "cannot write"),
     ] {
-        let output = bench(&arguments);
-        assert_eq!(output.status.code(), Some(code), "{arguments:?}");
-        let said = text(&output.stderr);
-        assert!(said.starts_with("error: ") && said.contains(printed), "{said}");
-        assert_eq!(said.lines().filter(|line| !line.starts_with("hint: ")).count(), 1, "{said}");
+        let output = bench(words, &[&file(&folder, name)]).fail(code);
+        assert!(output.says(expected).stderr.starts_with("error: "), "{output}");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 }
@@ -311,59 +292,44 @@ fn impossible_bench_leaves_no_file() {
 #[test]
 fn outputs_need_distinct_files() {
     let folder = tempdir().unwrap();
-    let file = |name: &str| folder.path().join(name).display().to_string();
     for [one, path, other, same] in [
-        ["--csv", &file("y"), "--json", &file("./y")],
-        ["--json", &file("s.html"), "--plot", &file("./s.html")],
-        ["--csv", &file("s.html"), "--plot", &file("s.html")],
+        ["--csv", &file(&folder, "y"), "--json", &file(&folder, "./y")],
+        ["--json", &file(&folder, "s.html"), "--plot", &file(&folder, "./s.html")],
+        ["--csv", &file(&folder, "s.html"), "--plot", &file(&folder, "s.html")],
         ["--csv", "-", "--json", "-"],
     ] {
-        let output = bench(&["rate", one, path, other, same]);
-        let said = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{said}");
-        assert!(said.contains(&format!("{one} and {other} both name '")), "{said}");
-        assert_eq!(
-            (
-                said.lines().filter(|line| !line.starts_with("hint: ")).count(),
-                fs::read_dir(folder.path()).unwrap().count()
-            ),
-            (1, 0),
-            "{said}"
-        );
+        let output = bench("rate", &[one, path, other, same]).fail(2);
+        output.says(&format!("{one} and {other} both name '"));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 }
 
 #[test]
 fn single_calls_have_percentiles() {
-    let arguments = ["latency", "--entries", "2000", "--budget", "5", "-e", "bins"];
-    let value = json(&arguments);
+    let arguments = "latency --entries 2000 --budget 5 -e bins";
+    let value = json(arguments, &[]);
     assert_eq!(value["entries"], 2000);
-    let all = &value["engines"][0]["all"];
-    let of = |member: &str| all[member].as_u64().unwrap();
-    assert!(of("p50_ns") <= of("p99_ns") && of("p99_ns") <= of("p9999_ns") && of("p9999_ns") <= of("max_ns"));
-    let page = bench(&arguments);
-    assert!(text(&page.stdout).contains("the rest is received in random order"));
-    assert!(text(&page.stdout).contains("once: p99.99 of the first of 3 repetitions"));
+    let of = |member: &str| value["engines"][0]["all"][member].as_u64().unwrap();
+    assert!(["p50_ns", "p99_ns", "p9999_ns", "max_ns"].map(of).is_sorted(), "{value}");
+    let page = bench(arguments, &[]);
+    page.prints("the rest is received in random order").prints("once: p99.99 of the first of 3 repetitions");
     let long = "optimistic_parallel:bins=2048,capacity=0,by=optimism,block=32,threads=1,full=software";
-    let page = bench(&["latency", "--entries", "1000", "-e", long]);
-    let wide = text(&page.stdout).lines().find(|line| line.chars().count() > 80);
-    assert_eq!(wide, None);
+    let page = bench("latency --entries 1000 -e", &[long]);
+    assert!(page.width() <= 80, "{page}");
 }
 
 /// The manual has every workload and every JSON member.
 #[test]
 fn manual_lists_workloads_and_members() {
-    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/bench.md");
-    let page = fs::read_to_string(page).unwrap();
+    let page = fs::read_to_string(repository("docs/reference/bench.md")).unwrap();
     for workload in WORKLOADS {
         let sizes: Vec<String> = workload.sizes.iter().map(usize::to_string).collect();
         let row = page.lines().find(|line| line.starts_with(&format!("| `{}` |", workload.name)));
         let row = row.unwrap_or_else(|| panic!("{} has no row", workload.name));
         assert!(row.contains(&sizes.join(", ")) || row.contains("the same"), "{row}");
     }
-    let results =
-        json(&[&QUICK[..], &["-e", "list", "-w", "unexpected:1024", "-w", "many_sources:16384"]].concat());
-    let latencies = json(&["latency", "--entries", "1000", "--budget", "5", "-e", "list"]);
+    let results = json("--budget 0.02 -e list -w unexpected:1024 -w many_sources:16384", &[]);
+    let latencies = json("latency --entries 1000 --budget 5 -e list", &[]);
     for value in [&results, &results["results"][0], &results["results"][1], &latencies, &latencies["nothing"]]
     {
         for member in value.as_object().unwrap().keys() {
@@ -376,87 +342,74 @@ fn manual_lists_workloads_and_members() {
 /// A full table is neither a wrong answer nor a cheap call.
 #[test]
 fn full_table_is_reported_in_single_calls() {
-    let full = "optimistic:capacity=100";
-    let calls = ["latency", "--entries", "1000", "--budget", "5", "-e", full];
-    let value = json(&calls);
-    let stages = value["engines"][0]["stages"].as_array().unwrap();
-    assert_eq!(stages[5]["full"], "after 100 of 1000 calls", "{value}");
-    assert!(stages[5]["wrong"].is_null() && stages[5]["calls"] == 100, "{value}");
-    assert!(stages[6]["full"].is_null() && stages[6]["unfinished"] == "not reached", "{value}");
-    assert_eq!(stages[6]["calls"], 0);
+    let calls = "latency --entries 1000 --budget 5 -e optimistic:capacity=100";
+    let value = json(calls, &[]);
+    let [full, after] = [5, 6].map(|at| &value["engines"][0]["stages"][at]);
+    assert_eq!(full["full"], "after 100 of 1000 calls", "{value}");
+    assert!(full["wrong"].is_null() && full["calls"] == 100, "{value}");
+    assert!(after["full"].is_null() && after["unfinished"] == "not reached", "{value}");
+    assert_eq!(after["calls"], 0);
     for member in ["p50_ns", "p99_ns", "p9999_ns", "max_ns", "p9999_once_ns"] {
-        assert!(stages[5][member].is_number() && stages[6][member].is_null(), "{member}: {value}");
+        assert!(full[member].is_number() && after[member].is_null(), "{member}: {value}");
     }
-    let page = bench(&calls);
-    let page = text(&page.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(
-        page.contains("until full") && page.contains("Full: optimistic:capacity=100, receives"),
-        "{page}"
-    );
-    let after = "Not reached: optimistic:capacity=100: the first receives from any source are posted; ";
-    assert!(!page.contains("wrong") && page.contains(after), "{page}");
+    let page = words(&bench(calls, &[]).stdout);
+    for printed in [
+        "until full",
+        "Full: optimistic:capacity=100, receives",
+        "Not reached: optimistic:capacity=100: the first receives from any source are posted; ",
+    ] {
+        assert!(page.contains(printed) && !page.contains("wrong"), "{page}");
+    }
 
-    let costs =
-        ["offload", "-e", full, "-e", "list", "--depth", "1000", "--repeats", "2", "--repetitions", "1"];
-    let value = json(&costs);
-    let [full, list] = value["offload"].as_array().unwrap().as_slice() else { panic!("{value}") };
+    let costs = "offload -e optimistic:capacity=100 -e list --depth 1000 --repeats 2 --repetitions 1";
+    let value = json(costs, &[]);
+    let [full, list] = array(&value["offload"]) else { panic!("{value}") };
     assert!(full["full"].as_str().unwrap().ends_with("of the 1000 receives that stand in front"), "{value}");
     assert!(full["right"] == true && full["post"]["median_ns"].is_null(), "{value}");
     assert!(list["full"].is_null() && list["post"]["median_ns"].is_number(), "{value}");
-    let page = bench(&costs);
-    assert!(page.status.success() && text(&page.stdout).contains("Full: optimistic:capacity=100: its table"));
+    bench(costs, &[]).succeed().prints("Full: optimistic:capacity=100: its table");
 }
 
 #[test]
 fn callers_and_offload_are_reported() {
-    let value = json(&["callers", "--threads", "1,2", "--repeats", "3", "--repetitions", "1"]);
-    let page = bench(&["callers", "--threads", "1,2", "--repeats", "3", "--repetitions", "1"]);
-    assert!(text(&page.stdout).contains(" 1 caller  ") && text(&page.stdout).contains(" 2 callers"));
-    let rates = value["callers"].as_array().unwrap();
+    let callers = "callers --threads 1,2 --repeats 3 --repetitions 1";
+    let value = json(callers, &[]);
+    bench(callers, &[]).prints(" 1 caller  ").prints(" 2 callers");
+    let rates = array(&value["callers"]);
     assert_eq!(rates.len(), 3 * 2 * 2);
-    assert!(
-        rates.iter().all(|rate| rate["right"] == true && rate["rate_millions_per_s"].as_f64().unwrap() > 0.0)
-    );
+    assert!(rates.iter().all(|rate| rate["right"] == true && is_positive(&rate["rate_millions_per_s"])));
 
-    let few = ["offload", "-e", "list", "--messages", "10", "--repeats", "3", "--repetitions", "1"];
-    let value = json(&few);
-    assert_eq!(
-        (&value["offload"][0]["right"], &value["offload"][0]["fell_back"]),
-        (&true.into(), &false.into())
-    );
-    let value = json(&[&few[..], &["--budget-kib", "0"]].concat());
-    assert_eq!(
-        (&value["offload"][0]["right"], &value["offload"][0]["fell_back"]),
-        (&true.into(), &true.into())
-    );
+    for (budget, fell_back) in [("", false), ("--budget-kib 0", true)] {
+        let few = format!("offload -e list --messages 10 --repeats 3 --repetitions 1 {budget}");
+        let value = json(&few, &[]);
+        let result = &value["offload"][0];
+        assert_eq!((&result["right"], &result["fell_back"]), (&true.into(), &fell_back.into()));
+    }
 }
 
 #[test]
 fn full_table_of_callers_reports_fill() {
     let full = "locked:engine=optimistic:capacity=3";
-    let arguments = ["callers", "--threads", "1,2", "--repeats", "5", "--repetitions", "1", "-e", full];
-    let value = json(&arguments);
-    for rate in value["callers"].as_array().unwrap() {
+    let arguments = "callers --threads 1,2 --repeats 5 --repetitions 1 -e";
+    for rate in array(&json(arguments, &[full])["callers"]) {
         let when = rate["full"].as_str().unwrap();
         let burst =
             when.strip_prefix("after ").and_then(|when| when.strip_suffix(" receives of a caller's burst"));
         let posted: u64 = burst.and_then(|number| number.parse().ok()).unwrap_or_else(|| panic!("{rate}"));
         // One caller or two callers use the three slots.
         assert!(posted == 3 || posted < 3 && rate["callers"] == 2, "{rate}");
-        assert_eq!(rate["right"], true, "{rate}");
-        assert!(rate["rate_millions_per_s"].is_null(), "{rate}");
+        assert!(rate["right"] == true && rate["rate_millions_per_s"].is_null(), "{rate}");
     }
-    let printed = bench(&arguments);
-    assert!(text(&printed.stdout).contains(&format!("Full: {full}: its table, ")), "{printed:?}");
+    bench(arguments, &[full]).prints(&format!("Full: {full}: its table, "));
 }
 
-/// Short measurements of each kind that accepts engines of cards.
-const KINDS: [&[&str]; 5] = [
-    &["-w", "last:8", "-w", "last:64", "--budget", "0.01"],
-    &["latency", "--entries", "1000"],
-    &["rate", "--messages", "9", "--repeats", "1", "--windows", "4", "--work-ns", "0", "--repetitions", "1"],
-    &["offload", "--messages", "9", "--repeats", "1", "--repetitions", "1"],
-    &["callers", "--threads", "1,2", "--repeats", "3", "--repetitions", "1"],
+/// Short measurements of each kind that accepts engines of cards, and the member of the JSON with the results.
+const KINDS: [(&str, &str); 5] = [
+    ("-w last:8 -w last:64 --budget 0.01", "results"),
+    ("latency --entries 1000", "engines"),
+    ("rate --messages 9 --repeats 1 --windows 4 --work-ns 0 --repetitions 1", "rates"),
+    ("offload --messages 9 --repeats 1 --repetitions 1", "offload"),
+    ("callers --threads 1,2 --repeats 3 --repetitions 1", "callers"),
 ];
 
 /// Every form shows that the figures are those of a substitute.
@@ -464,45 +417,37 @@ const KINDS: [&[&str]; 5] = [
 fn figures_of_substitute_have_its_name() {
     const CARD: &str = "gpu_ordered:card=999,fallback=list";
     let folder = tempdir().unwrap();
-    let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    let named = format!("list for {CARD}");
-    for (at, kind) in KINDS.into_iter().enumerate() {
-        let is_concurrent = kind[0] == "callers";
-        let inside =
-            |engine: &str| if is_concurrent { format!("locked:engine={engine}") } else { engine.to_owned() };
+    let path = file(&folder, "a.json");
+    for (kind, member) in KINDS {
+        let inside = |engine: &str| match member {
+            "callers" => format!("locked:engine={engine}"),
+            _ => engine.to_owned(),
+        };
         let (list, card) = (inside("list"), inside(CARD));
-        let path = file("a.json");
-        let engines = ["-e", &list, "-e", &card, "--json", &path];
-        let output = bench(&[kind, &engines].concat());
-        assert!(output.status.success(), "{}", text(&output.stderr));
-        let value: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
-        let members = ["results", "engines", "rates", "offload", "callers"];
-        let rows = value[members[at]].as_array().unwrap();
+        let output = bench(kind, &["-e", &list, "-e", &card, "--json", &path]).succeed();
+        let value = read_json(&path);
+        let rows = array(&value[member]);
         for row in rows {
-            let expected = if row["engine"] == card.as_str() { Value::from("list") } else { Value::Null };
+            let expected = if row["engine"] == *card { Value::from("list") } else { Value::Null };
             assert_eq!(row.get("substitute"), Some(&expected), "{row}");
         }
-        assert!(rows.iter().any(|row| row["engine"] == card.as_str()), "{value}");
-        let page = text(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(
-            page.contains(&if is_concurrent { format!("list for {card}") } else { named.clone() }),
-            "{page}"
-        );
-        assert!(!page.contains("list for list"), "{page}");
+        assert!(rows.iter().any(|row| row["engine"] == *card), "{value}");
+        let page = words(&output.stdout);
+        assert!(page.contains(&format!("list for {card}")) && !page.contains("list for list"), "{page}");
     }
-    let page = bench(&[KINDS[0], &["-e", "list", "-e", CARD]].concat());
-    let page = text(&page.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+    let page = words(&bench(KINDS[0].0, &["-e", "list", "-e", CARD]).stdout);
     assert!(page.contains(&format!("Substitute: `list` matched instead of `{CARD}`.")), "{page}");
+    let csv = file(&folder, "a.csv");
     for (kind, form) in [(0, "svg"), (0, "html"), (2, "svg"), (2, "html")] {
-        let (plot, csv) = (file(&format!("plot.{form}")), file("a.csv"));
-        let more = ["-e", "list", "-e", CARD, "--plot", &plot];
+        let plot = file(&folder, &format!("plot.{form}"));
         let csv_too = if kind == 2 { &["--csv", &csv][..] } else { &[] };
-        assert!(bench(&[KINDS[kind], &more, csv_too].concat()).status.success());
+        bench(KINDS[kind].0, &[&["-e", "list", "-e", CARD, "--plot", &plot], csv_too].concat()).succeed();
         let drawn = fs::read_to_string(plot).unwrap();
         // The visible short name contains the substitute; the tooltip has the full name.
-        assert!(drawn.contains(&named) && drawn.contains(">list for gpu_"), "{form}: {drawn}");
+        assert!(drawn.contains(&format!("list for {CARD}")), "{form}: {drawn}");
+        assert!(drawn.contains(">list for gpu_"), "{form}: {drawn}");
     }
-    let mut table = csv::Reader::from_path(file("a.csv")).unwrap();
+    let mut table = csv::Reader::from_path(csv).unwrap();
     let column = table.headers().unwrap().iter().position(|name| name == "substitute").unwrap();
     for row in table.records().map(Result::unwrap) {
         assert_eq!(&row[column], if &row[3] == CARD { "list" } else { "" }, "{row:?}");
@@ -513,10 +458,8 @@ fn figures_of_substitute_have_its_name() {
 fn substitute_inside_concurrent_engine_is_named() {
     for kind in ["locked:", "sharded:shards=2,"] {
         let name = format!("{kind}engine=gpu_ordered:card=999,fallback=list");
-        let output = bench(&[KINDS[4], &["-e", &name, "--json", "-"]].concat());
-        assert!(output.status.success(), "{}", text(&output.stderr));
-        let value: Value = serde_json::from_slice(&output.stdout).unwrap();
-        let rows = value["callers"].as_array().unwrap();
+        let value = bench(KINDS[4].0, &["-e", &name, "--json", "-"]).succeed().json();
+        let rows = array(&value["callers"]);
         assert!(rows.len() == 6 && rows.iter().all(|row| row["substitute"] == "list"), "{value}");
     }
 }
@@ -525,15 +468,13 @@ fn substitute_inside_concurrent_engine_is_named() {
 #[test]
 fn every_measurement_has_host_load() {
     let cores = fs::read_to_string("/proc/stat").map_or(0, |stat| stat.matches("\ncpu").count());
-    for kind in KINDS {
-        let output = bench(
-            &[kind, &["--json", "-"], if kind[0] == "callers" { &[] } else { &["-e", "list"] }].concat(),
-        );
-        assert!(output.status.success(), "{}", text(&output.stderr));
-        let value: Value = serde_json::from_slice(&output.stdout).unwrap();
-        let load = value.get("load").unwrap_or_else(|| panic!("{kind:?}")).as_f64();
-        assert_eq!(load.is_some(), cfg!(target_os = "linux"), "{kind:?}");
+    for (kind, member) in KINDS {
+        let engine: &[&str] = if member == "callers" { &[] } else { &["-e", "list"] };
+        let output = bench(kind, &[engine, &["--json", "-"]].concat()).succeed();
+        let value = output.json();
+        let load = value.get("load").unwrap_or_else(|| panic!("{kind}")).as_f64();
+        assert_eq!(load.is_some(), cfg!(target_os = "linux"), "{kind}");
         let is_busy = load.is_some_and(|load| load >= cores as f64 - 0.9);
-        assert_eq!(text(&output.stderr).lines().any(is_warning), is_busy, "{load:?}, {cores} cores");
+        assert_eq!(output.stderr.lines().any(is_warning), is_busy, "{load:?}, {cores} cores");
     }
 }

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-use std::str;
+use std::process::{Command, Stdio};
 
 use matchpoint_trace::Call;
 use serde_json::Value;
 use tempfile::tempdir;
+
+use crate::ran::{MATCHPOINT, Ran, bundled, copy_bundled, matchpoint, repository};
 
 #[cfg(feature = "parquet")]
 mod packed;
@@ -18,37 +19,33 @@ const PACKED: &[&str] = if cfg!(feature = "parquet") { &["a.parquet"] } else { &
 const TABLES: &[&str] = if cfg!(feature = "parquet") { &["csv", "parquet"] } else { &["csv"] };
 
 /// The bundled DUMPI traces.
-fn bundled() -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../traces");
-    let mut traces: Vec<PathBuf> = fs::read_dir(folder)
-        .unwrap()
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(|path| path.is_dir() && !path.join("manifest.json").exists())
-        .collect();
+fn all_bundled() -> Vec<PathBuf> {
+    let entries = fs::read_dir(bundled("")).unwrap().flatten().map(|entry| entry.path());
+    let is_dumpi = |path: &PathBuf| path.is_dir() && !path.join("manifest.json").exists();
+    let mut traces: Vec<PathBuf> = entries.filter(is_dumpi).collect();
     traces.sort();
     assert!(traces.len() >= 10);
     traces
 }
 
-fn convert(trace: &Path, output: &Path, more: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_matchpoint"));
-    command.arg("convert").arg(trace).arg("-o").arg(output).args(more).output().unwrap()
+fn command(trace: &Path, output: &Path, more: &[&str]) -> Command {
+    let mut command = Command::new(MATCHPOINT);
+    command.arg("convert").arg(trace).arg("-o").arg(output).args(more);
+    command
+}
+
+fn convert(trace: &Path, output: &Path, more: &[&str]) -> Ran {
+    Ran::of(&mut command(trace, output, more))
 }
 
 fn converted(trace: &Path, output: &Path) -> String {
-    let done = convert(trace, output, &[]);
-    let expected = String::from_utf8(done.stderr).unwrap();
-    assert!(done.status.success(), "{expected}");
-    expected
+    convert(trace, output, &[]).succeed().stderr
 }
 
 /// The analysis, without members that vary between runs.
 fn analysis(trace: &Path) -> Value {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_matchpoint"));
-    let output = command.arg("analyze").arg(trace).args(["--json", "-", "-e", "list"]).output().unwrap();
-    assert!(output.status.success(), "{}", str::from_utf8(&output.stderr).unwrap());
-    let mut report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let mut report =
+        matchpoint(["analyze", trace.to_str().unwrap(), "--json", "-", "-e", "list"]).succeed().json();
     let members = report.as_object_mut().unwrap();
     for member in ["verdict", "advice", "timings"] {
         members.remove(member);
@@ -75,7 +72,7 @@ fn timeless(value: &mut Value) {
 #[test]
 fn converted_traces_have_equal_analysis() {
     let folder = tempdir().unwrap();
-    for trace in bundled() {
+    for trace in all_bundled() {
         let name = trace.file_name().unwrap().to_str().unwrap();
         let [native, dumpi] =
             ["trace", "dumpi"].map(|extension| folder.path().join(format!("{name}.{extension}")));
@@ -107,7 +104,7 @@ fn counts(trace: &Path) -> BTreeMap<String, u64> {
 #[test]
 fn csv_has_every_call() {
     let folder = tempdir().unwrap();
-    for trace in bundled() {
+    for trace in all_bundled() {
         let csv = folder.path().join("calls.csv");
         converted(&trace, &csv);
         let mut found = BTreeMap::<String, u64>::new();
@@ -122,16 +119,14 @@ fn csv_has_every_call() {
 #[cfg(not(feature = "parquet"))]
 fn parquet_is_refused_without_feature() {
     let folder = tempdir().unwrap();
-    let done = convert(&bundled()[0], &folder.path().join("calls.parquet"), &[]);
-    assert_eq!(done.status.code(), Some(1));
-    assert!(str::from_utf8(&done.stderr).unwrap().contains("--features parquet"));
+    let done = convert(&all_bundled()[0], &folder.path().join("calls.parquet"), &[]);
+    done.exit(1).says("--features parquet");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
 #[test]
 fn every_column_is_documented() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/convert.md");
-    let page = fs::read_to_string(page).unwrap();
+    let page = fs::read_to_string(repository("docs/reference/convert.md")).unwrap();
     let page = page.split_once("## Tables").unwrap().1;
     use matchpoint_cli::convert::columns::{LISTS, VALUES};
     let documented: Vec<&str> =
@@ -144,8 +139,7 @@ fn every_column_is_documented() {
 fn table_has_wildcards_and_statuses() {
     let folder = tempdir().unwrap();
     let csv = folder.path().join("calls.csv");
-    let trace = bundled().into_iter().find(|trace| trace.ends_with("imb-mpi1-4")).unwrap();
-    converted(&trace, &csv);
+    converted(Path::new(&bundled("imb-mpi1-4")), &csv);
     let mut rows = csv::Reader::from_path(&csv).unwrap();
     let rows: Vec<BTreeMap<String, String>> = rows.deserialize().map(Result::unwrap).collect();
     // Expected numbers: see the tests of the reader.
@@ -168,25 +162,18 @@ fn failed_conversion_leaves_no_output() {
     let folder = tempdir().unwrap();
     let damaged = folder.path().join("damaged");
     fs::create_dir(&damaged).unwrap();
-    let trace = bundled().into_iter().find(|trace| trace.ends_with("lulesh-8")).unwrap();
-    for file in fs::read_dir(trace).unwrap().flatten() {
-        let mut bytes = fs::read(file.path()).unwrap();
-        if file.file_name().to_str().unwrap().ends_with("-0003.bin") {
+    copy_bundled("lulesh-8", &damaged);
+    for file in fs::read_dir(&damaged).unwrap().flatten().map(|file| file.path()) {
+        if file.to_str().unwrap().ends_with("-0003.bin") {
+            let mut bytes = fs::read(&file).unwrap();
             bytes[20_000..24_000].fill(0xff);
+            fs::write(file, bytes).unwrap();
         }
-        fs::write(damaged.join(file.file_name()), bytes).unwrap();
     }
     for name in [&["a.csv", "a.trace", "a.dumpi"][..], PACKED].concat() {
-        let done = convert(&damaged, &folder.path().join(name), &[]);
-        let expected = str::from_utf8(&done.stderr).unwrap();
-        assert_eq!(done.status.code(), Some(1), "{expected}");
-        assert!(
-            expected.contains("-0003.bin")
-                && expected.contains("byte 2")
-                && !expected.contains("cannot write")
-                && expected.lines().filter(|line| !line.starts_with("hint: ")).count() == 1,
-            "{expected}"
-        );
+        let done = convert(&damaged, &folder.path().join(name), &[]).fail(1);
+        done.says("-0003.bin").says("byte 2");
+        assert!(!done.stderr.contains("cannot write"), "{done}");
     }
     let left: Vec<_> =
         fs::read_dir(folder.path()).unwrap().flatten().map(|entry| entry.file_name()).collect();
@@ -198,7 +185,7 @@ fn failed_conversion_leaves_no_output() {
 fn command_line_is_kept_or_reported_missing() {
     let folder = tempdir().unwrap();
     let recorded = folder.path().join("recorded.trace");
-    assert!(!converted(&bundled()[0], &recorded).contains("omitted"));
+    assert!(!converted(&all_bundled()[0], &recorded).contains("omitted"));
     let manifest = |trace: &Path| -> Value {
         serde_json::from_slice(&fs::read(trace.join("manifest.json")).unwrap()).unwrap()
     };
@@ -232,17 +219,15 @@ fn command_line_is_kept_or_reported_missing() {
 fn nonempty_folder_is_not_changed() {
     let folder = tempdir().unwrap();
     fs::write(folder.path().join("mine"), "1").unwrap();
-    let done = convert(&bundled()[0], folder.path(), &["--to", "dumpi"]);
-    assert_eq!(done.status.code(), Some(1));
-    assert!(str::from_utf8(&done.stderr).unwrap().contains("is not empty"));
+    let done = convert(&all_bundled()[0], folder.path(), &["--to", "dumpi"]);
+    done.exit(1).says("is not empty");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
 #[test]
 fn name_without_format_is_error() {
-    let done = convert(&bundled()[0], Path::new("somewhere"), &[]);
-    assert_eq!(done.status.code(), Some(2));
-    assert!(str::from_utf8(&done.stderr).unwrap().contains("use --to dumpi"));
+    let done = convert(&all_bundled()[0], Path::new("somewhere"), &[]);
+    done.exit(2).says("use --to dumpi");
 }
 
 #[test]
@@ -250,21 +235,18 @@ fn both_tables_go_to_standard_output() {
     let folder = tempdir().unwrap();
     for to in TABLES {
         let path = folder.path().join(format!("calls.{to}"));
-        assert!(convert(&bundled()[0], &path, &[]).status.success());
-        let done = convert(&bundled()[0], Path::new("-"), &["--to", to]);
-        assert!(done.status.success(), "{}", str::from_utf8(&done.stderr).unwrap());
-        assert!(done.stdout == fs::read(&path).unwrap(), "{to}");
+        converted(&all_bundled()[0], &path);
+        let done = command(&all_bundled()[0], Path::new("-"), &["--to", to]).output().unwrap();
+        assert!(done.status.success() && done.stdout == fs::read(&path).unwrap(), "{to}");
     }
-    let done = convert(&bundled()[0], Path::new("-"), &["--to", "native"]);
-    assert!(str::from_utf8(&done.stderr).unwrap().contains("name a folder"));
+    convert(&all_bundled()[0], Path::new("-"), &["--to", "native"]).says("name a folder");
 }
 
 #[test]
 fn closed_pipe_is_no_error() {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_matchpoint"));
-    command.arg("convert").arg(&bundled()[0]).args(["-o", "-", "--to", "csv"]);
+    let mut command = command(&all_bundled()[0], Path::new("-"), &["--to", "csv"]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
     let done = child.wait_with_output().unwrap();
-    assert!(done.status.success(), "{}", str::from_utf8(&done.stderr).unwrap());
+    assert!(done.status.success(), "{done:?}");
 }

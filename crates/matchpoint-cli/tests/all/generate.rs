@@ -7,12 +7,12 @@ use std::process::Command;
 use matchpoint_cli::cli::visible;
 use tempfile::{TempDir, tempdir};
 
+use crate::ran::{Ran, matchpoint};
+
 /// A folder with the files of `matchpoint generate`.
 fn generated() -> TempDir {
     let prefix = tempdir().unwrap();
-    let output =
-        Command::new(env!("CARGO_BIN_EXE_matchpoint")).arg("generate").arg(prefix.path()).output().unwrap();
-    assert!(output.status.success(), "{output:?}");
+    matchpoint(["generate".as_ref(), prefix.path()]).succeed();
     prefix
 }
 
@@ -47,9 +47,8 @@ fn offered_by_bash(script: &Path, words: &[&str]) -> Vec<String> {
     let program = "source \"$1\"; shift; COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); \
                    _matchpoint matchpoint \"${!#}\" \"${COMP_WORDS[$# - 2]}\"; printf '%s\\n' \"${COMPREPLY[@]}\"";
     let mut bash = Command::new("bash");
-    let output = bash.args(["-c", program, "bash"]).arg(script).args(words).output().unwrap();
-    assert!(output.status.success(), "{output:?}");
-    String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect()
+    let ran = Ran::of(bash.args(["-c", program, "bash"]).arg(script).args(words)).succeed();
+    ran.stdout.lines().map(str::to_owned).collect()
 }
 
 #[test]
@@ -79,9 +78,6 @@ fn zsh_and_fish_files_name_commands() {
 #[test]
 fn unwritable_prefix_is_reported() {
     let file = tempfile::NamedTempFile::new().unwrap();
-    let mut generate = Command::new(env!("CARGO_BIN_EXE_matchpoint"));
-    let output = generate.arg("generate").arg(file.path()).output().unwrap();
-    let error = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(1));
-    assert!(error.starts_with("error: cannot write '") && error.contains("\nhint: "), "{error}");
+    let output = matchpoint(["generate".as_ref(), file.path()]).exit(1);
+    assert!(output.says("\nhint: ").stderr.starts_with("error: cannot write '"), "{output}");
 }

@@ -14,6 +14,9 @@ mod judgement;
 mod left_out;
 mod predict;
 mod profile;
+#[path = "../ran/mod.rs"]
+#[allow(dead_code)]
+mod ran;
 mod readme;
 mod recorded;
 mod saving;

@@ -2,65 +2,59 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::path::Path;
+use std::process::Command;
 
 use matchpoint::engines::REGISTRY;
 use matchpoint_cli::cli::{self, try_parse};
 use matchpoint_cli::failure::Failure;
-use matchpoint_cli::predict::predict;
+use matchpoint_cli::predict;
 use matchpoint_replay::Progress;
 use matchpoint_trace::native::{Settings, Writer, file_name};
 use serde_json::Value;
 use tempfile::{TempDir, tempdir};
 
 use crate::left_out::leave_out;
+use crate::ran::{Ran, bundled, matchpoint, repository};
 
-fn levels() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/levels")
-}
+const LEVELS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/levels");
 
-fn matchpoint(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_matchpoint")).arg("predict").args(arguments).output().unwrap()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
+/// Runs `matchpoint predict` with these words and more arguments.
+fn predict(words: &str, more: &[&str]) -> Ran {
+    matchpoint(["predict"].into_iter().chain(words.split(' ')).chain(more.iter().copied()))
 }
 
 /// Standard output of a successful run without messages.
-fn printed(arguments: &[&str]) -> String {
-    let output = matchpoint(arguments);
-    assert!(output.status.success() && output.stderr.is_empty(), "{arguments:?}: {}", text(&output.stderr));
-    text(&output.stdout)
+fn printed(ran: Ran) -> String {
+    let ran = ran.succeed();
+    assert_eq!(ran.stderr, "", "{ran}");
+    ran.stdout
 }
 
-fn json(arguments: &[&str]) -> Value {
-    serde_json::from_str(&printed(&[arguments, &["--json", "-"]].concat())).unwrap()
+fn json(words: &str, more: &[&str]) -> Value {
+    serde_json::from_str(&printed(predict(words, &[more, &["--json", "-"]].concat()))).unwrap()
 }
 
 /// The error of a failed run without output.
-fn complaint(arguments: &[&str]) -> String {
-    let output = matchpoint(arguments);
-    assert!(!output.status.success() && output.stdout.is_empty(), "{arguments:?}");
-    let complaint = text(&output.stderr);
-    assert_eq!(complaint.lines().filter(|line| !line.starts_with("hint: ")).count(), 1, "{complaint}");
-    complaint
+fn complaint(words: &str, more: &[&str]) -> String {
+    let ran = predict(words, more);
+    assert!(ran.code != Some(0) && ran.stdout.is_empty() && ran.errors() == 1, "{ran}");
+    ran.stderr
+}
+
+/// The values of a member of each row.
+fn members(rows: &Value, member: &str) -> Vec<Value> {
+    rows.as_array().unwrap().iter().map(|row| row[member].clone()).collect()
 }
 
 /// Two ranks play all processes, and distinguish messages by tag.
 #[test]
 fn played_processes_do_not_exceed_tags() {
-    let validate = |processes| {
-        let of = ["validate", "levels", "-m", "blue-waters", "--processes", processes, "--", "mpiexec"];
-        let output = matchpoint(&of);
-        (output.status.code(), text(&output.stderr))
-    };
-    let (code, said) = validate("32769");
-    assert_eq!(code, Some(2), "{said}");
-    assert!(said.contains("must be a number of processes from 2 to 32768"), "{said}");
-    let (_, said) = validate("32768");
-    assert!(!said.contains("must be a number"), "{said}");
+    let validate =
+        |processes| predict("validate levels -m blue-waters --processes", &[processes, "--", "mpiexec"]);
+    validate("32769").exit(2).says("must be a number of processes from 2 to 32768");
+    let most = validate("32768");
+    assert!(!most.stderr.contains("must be a number"), "{most}");
 }
 
 /// A folder with a tridiagonal matrix of 8 rows.
@@ -74,6 +68,10 @@ fn tridiagonal() -> (TempDir, String) {
     (folder, path)
 }
 
+fn number(value: &Value) -> u64 {
+    value.as_u64().unwrap()
+}
+
 fn close(one: &Value, other: f64) -> bool {
     (one.as_f64().unwrap() - other).abs() <= 1e-9 * other.abs()
 }
@@ -81,8 +79,7 @@ fn close(one: &Value, other: f64) -> bool {
 #[test]
 fn tridiagonal_matrix_equals_manual_result() {
     let (_folder, matrix) = tridiagonal();
-    let on = ["--machine", "blue-waters", "--ppn", "1", "--processes", "4"];
-    let spmv = json(&[&["spmv", &matrix], &on[..]].concat());
+    let spmv = json("spmv -m blue-waters --ppn 1 --processes 4", &[&matrix]);
     let row = &spmv["rows"][0];
     assert_eq!((row["messages"].as_u64(), row["bytes"].as_u64()), (Some(6), Some(48)));
     assert_eq!((row["matrix_rows"].as_u64(), row["matrix_entries"].as_u64()), (Some(8), Some(22)));
@@ -94,10 +91,10 @@ fn tridiagonal_matrix_equals_manual_result() {
     let hops: f64 = 2.0 / 6.0;
     assert!(close(&row["hops_mean"], hops));
     assert!(close(&row["time"]["contention_s"], 1e-10 * 2.0 * hops.powi(3) * 12.0));
-    let spgemm = json(&[&["spgemm", &matrix], &on[..]].concat());
+    let spgemm = json("spgemm -m blue-waters --ppn 1 --processes 4", &[&matrix]);
     // Rows of three entries: a length, three columns, three values.
     assert_eq!(spgemm["rows"][0]["bytes"].as_u64(), Some(6 * (4 + 3 * 12)));
-    let within = json(&["spmv", &matrix, "-m", "blue-waters", "-n", "1"]);
+    let within = json("spmv -m blue-waters -n 1", &[&matrix]);
     assert_eq!(within["rows"][0]["time"]["total_s"], 0.0);
 }
 
@@ -105,8 +102,8 @@ fn tridiagonal_matrix_equals_manual_result() {
 fn search_order_is_selectable() {
     let (_folder, matrix) = tridiagonal();
     let queue = |order| {
-        let on = ["--machine", "blue-waters", "--processes", "4", "--order", order];
-        json(&[&["spmv", &matrix], &on[..]].concat())["rows"][0]["time"]["queue_s"].as_f64().unwrap()
+        let of = json("spmv -m blue-waters --processes 4", &[&matrix, "--order", order]);
+        of["rows"][0]["time"]["queue_s"].as_f64().unwrap()
     };
     let attempt = 2.0 * 8.4e-9;
     for (order, expected) in [("bound", 2.0), ("reversed", 3.0), ("third", 2.0), ("in_order", 2.0)] {
@@ -121,38 +118,32 @@ fn partition_is_used() {
     // Odd and even rows alternate, so the other side needs all eight.
     fs::write(&partition, "0\n1\n".repeat(4)).unwrap();
     let partition = partition.display().to_string();
-    let of = json(&["spmv", &matrix, "-m", "blue-waters", "-n", "2", "--partition", &partition]);
+    let of = json("spmv -m blue-waters -n 2", &[&matrix, "--partition", &partition]);
     assert_eq!((of["rows"][0]["messages"].as_u64(), of["rows"][0]["bytes"].as_u64()), (Some(2), Some(64)));
 }
 
 #[test]
 fn amg_predicts_every_level() {
-    let levels = levels().display().to_string();
-    let amg = json(&["amg", &levels, "--machine", "blue-waters", "--processes", "64"]);
-    let of =
-        |key: &str| amg["rows"].as_array().unwrap().iter().map(|row| row[key].clone()).collect::<Vec<_>>();
+    let amg = json("amg --machine blue-waters --processes 64", &[LEVELS]);
+    let of = |member| members(&amg["rows"], member);
     assert_eq!(of("operation"), ["spmv", "spmv", "spmv", "spgemm", "spgemm", "spgemm"]);
     assert_eq!(of("matrix_rows"), [300, 55, 10, 300, 55, 10]);
     // Levels with fewer rows use fewer processes.
     assert_eq!(of("processes"), [64, 55, 10, 64, 55, 10]);
     for row in amg["rows"].as_array().unwrap() {
-        let (time, processes) = (&row["time"], row["per_process"].as_array().unwrap());
+        let processes = &row["per_process"];
         let total = |process: &Value| {
-            ["transport_s", "queue_s", "contention_s"]
-                .iter()
-                .map(|part| process[part].as_f64().unwrap())
-                .sum::<f64>()
+            let parts =
+                ["transport_s", "queue_s", "contention_s"].map(|part| process[part].as_f64().unwrap());
+            parts.iter().sum::<f64>()
         };
-        let longest = processes.iter().map(total).fold(0.0, f64::max);
-        assert!(close(&time["total_s"], longest), "{row}");
-        assert_eq!(processes.iter().map(|of| of["sent"].as_u64().unwrap()).sum::<u64>(), row["messages"]);
-        assert_eq!(
-            processes.iter().map(|of| of["received_bytes"].as_u64().unwrap()).sum::<u64>(),
-            row["bytes"]
-        );
+        let longest = processes.as_array().unwrap().iter().map(total).fold(0.0, f64::max);
+        assert!(close(&row["time"]["total_s"], longest), "{row}");
+        let sum = |member| members(processes, member).iter().map(|of| of.as_u64().unwrap()).sum::<u64>();
+        assert_eq!((sum("sent"), sum("received_bytes")), (number(&row["messages"]), number(&row["bytes"])));
     }
     // On level 1 every process has one row, and receives a message per other column.
-    let level = fs::read_to_string(Path::new(&levels).join("A1.mtx")).unwrap();
+    let level = fs::read_to_string(Path::new(LEVELS).join("A1.mtx")).unwrap();
     let entries = level.lines().filter(|line| !line.starts_with('%')).skip(1);
     let off_diagonal = entries.filter(|line| line.split_once(' ').is_some_and(|(row, column)| row != column));
     assert_eq!(amg["rows"][1]["messages"].as_u64(), Some(off_diagonal.count() as u64));
@@ -161,18 +152,17 @@ fn amg_predicts_every_level() {
 #[test]
 fn repeated_number_is_predicted_once() {
     let (_folder, matrix) = tridiagonal();
-    let predicted = json(&["spmv", &matrix, "-m", "blue-waters", "--scale", "4,2,4"]);
-    let names: Vec<_> = predicted["rows"].as_array().unwrap().iter().map(|row| row["name"].clone()).collect();
-    assert_eq!(names, ["4", "2"]);
+    let predicted = json("spmv -m blue-waters --scale 4,2,4", &[&matrix]);
+    assert_eq!(members(&predicted["rows"], "name"), ["4", "2"]);
 }
 
 #[test]
 fn scale_reports_engine_memory() {
     let (_folder, matrix) = tridiagonal();
-    let scale = json(&["spmv", &matrix, "-m", "blue-waters", "--ppn", "2", "--scale", "2,8"]);
+    let scale = json("spmv -m blue-waters --ppn 2 --scale 2,8", &[&matrix]);
     assert_eq!(scale["rows"].as_array().unwrap().len(), 2);
     let engines = scale["engines"].as_array().unwrap();
-    assert_eq!(engines.len(), 2 * matchpoint::engines::REGISTRY.len());
+    assert_eq!(engines.len(), 2 * REGISTRY.len());
     let list = engines.iter().find(|row| row["engine"] == "list" && row["processes"] == 8).unwrap();
     assert_eq!((list["messages"].as_u64(), list["attempts_reversed"].as_u64()), (Some(2), Some(3)));
     assert!(engines.iter().all(|row| row["node_bytes"].as_u64() > Some(0)));
@@ -180,9 +170,9 @@ fn scale_reports_engine_memory() {
 
 #[test]
 fn traces_are_split_by_phases_and_engines() {
-    let trace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../traces/lulesh-8").display().to_string();
-    let of = ["trace", &trace, "-m", "blue-waters", "--ppn", "4", "--phases", "3", "--scale", "64,8,64"];
-    let predicted = json(&of);
+    let of = "trace -m blue-waters --ppn 4 --phases 3 --scale 64,8,64";
+    let trace = bundled("lulesh-8");
+    let predicted = json(of, &[&trace]);
     let rows = predicted["rows"].as_array().unwrap();
     assert_eq!(rows.len(), 3);
     let transport = |row: &Value| row["time"]["transport_s"].as_f64().unwrap();
@@ -192,22 +182,15 @@ fn traces_are_split_by_phases_and_engines() {
         assert!(ends[0] <= ends[1] && ends[1] <= ends[2], "{row}");
     }
     let engines = predicted["engines"].as_array().unwrap();
-    let names: Vec<&str> = engines.iter().map(|row| row["engine"].as_str().unwrap()).collect();
-    assert_eq!(
-        names,
-        ["list", "hybrid", "MPI library", "list", "hybrid", "list", "hybrid"],
-        "each number once"
-    );
+    let names = ["list", "hybrid", "MPI library", "list", "hybrid", "list", "hybrid"];
+    assert_eq!(members(&predicted["engines"], "engine"), names, "each number once");
     assert_eq!(engines[0]["attempts_recorded"], engines[2]["attempts_recorded"]);
     assert!(engines[4]["node_bytes_all_peers"].as_u64() > Some(0));
     // Memory for other numbers of processes is one table, and legends match the columns.
-    let page = printed(&of);
+    let page = printed(predict(of, &[&trace]));
     let lines = |with: &str| page.lines().filter(|line| line.starts_with(with)).count();
-    assert_eq!(
-        (lines("Engines, "), lines("Engines, memory of a node by number of processes")),
-        (2, 1),
-        "{page}"
-    );
+    assert_eq!(lines("Engines, "), 2, "{page}");
+    assert_eq!(lines("Engines, memory of a node by number of processes"), 1, "{page}");
     assert!(page.contains("compared: entries") && !page.contains("reversed: entries"), "{page}");
     // The answer names the engine of the time.
     let answer = page.split("\n\n").next().unwrap().replace('\n', " ");
@@ -227,31 +210,15 @@ fn unfinished_trace_without_messages_is_reported() {
                 writer.finish("finalize").unwrap();
             }
         }
-        printed(&["trace", &folder.path().display().to_string(), "-m", "blue-waters"])
+        printed(predict("trace -m blue-waters", &[folder.path().to_str().unwrap()]))
     };
     let whole = printed_of(2);
-    assert!(
-        whole.starts_with("No messages: no process of this trace sends a message to another process.\n"),
-        "{whole}"
-    );
+    let expected = "No messages: no process of this trace sends a message to another process.\n";
+    assert!(whole.starts_with(expected), "{whole}");
     assert!(!whole.contains("Time of the slowest process") && !whole.contains("0.1 ns"), "{whole}");
     let hung = printed_of(1);
-    assert!(
-        hung.starts_with("Cannot tell: the trace contains no message") && hung.contains("Trace all ranks."),
-        "{hung}"
-    );
-}
-
-#[test]
-fn all_engines_follow_named_engines() {
-    let trace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../traces/lulesh-8").display().to_string();
-    let of =
-        ["trace", &trace, "-m", "blue-waters", "--phases", "1", "-e", "all", "-e", "bins:n=3", "-e", "bins"];
-    let predicted = json(&of);
-    let names = predicted["engines"].as_array().unwrap().iter().map(|row| row["engine"].as_str().unwrap());
-    let ours: Vec<&str> = names.filter(|name| *name != "MPI library").collect();
-    assert_eq!(ours[..2], ["bins:n=3", "bins"]);
-    assert_eq!(ours.len(), REGISTRY.len() + 1, "each once: {ours:?}");
+    assert!(hung.starts_with("Cannot tell: the trace contains no message"), "{hung}");
+    assert!(hung.contains("Trace all ranks."), "{hung}");
 }
 
 /// The replay uses the machine's network, if the file contains it.
@@ -259,29 +226,25 @@ fn all_engines_follow_named_engines() {
 fn trace_is_replayed_on_machine_network() {
     let folder = tempdir().unwrap();
     let machine = folder.path().join("m.toml");
-    let published = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../machines/blue-waters.toml");
     let logp = "\n[logp]\noverhead_s = 3e-7\ngap_s = 5e-7\n";
-    fs::write(&machine, fs::read_to_string(published).unwrap() + logp).unwrap();
+    fs::write(&machine, blue_waters() + logp).unwrap();
     let machine = machine.display().to_string();
-    let trace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../traces/lulesh-8").display().to_string();
+    let trace = bundled("lulesh-8");
     let notes = |options: &[&str]| {
-        json(&[&["trace", &trace, "-e", "list", "--phases", "1"], options].concat())["notes"].to_string()
+        json("trace -e list --phases 1", &[&[trace.as_str()], options].concat())["notes"].to_string()
     };
     // L: α of the shortest messages minus both overheads. G: of the longest.
-    let printed_notes = notes(&["-m", &machine]);
-    assert!(
-        printed_notes.contains("the machine's network: L=1700")
-            && printed_notes.contains("o=300,g=500,G=0.3448"),
-        "{printed_notes}"
-    );
-    assert!(printed_notes.contains("S=7999"), "{printed_notes}");
-    let printed_notes = notes(&["-m", &machine, "--loggp", "L=5"]);
-    assert!(
-        printed_notes.contains("the network L=5,o=300") && printed_notes.contains("(--loggp)"),
-        "{printed_notes}"
-    );
-    let printed_notes = notes(&["-m", "blue-waters"]);
-    assert!(printed_notes.contains("an assumed network (L=1000,"), "{printed_notes}");
+    for (options, expected) in [
+        (&["-m", &machine][..], "the machine's network: L=1700"),
+        (&["-m", &machine], "o=300,g=500,G=0.3448"),
+        (&["-m", &machine], "S=7999"),
+        (&["-m", &machine, "--loggp", "L=5"], "the network L=5,o=300"),
+        (&["-m", &machine, "--loggp", "L=5"], "(--loggp)"),
+        (&["-m", "blue-waters"], "an assumed network (L=1000,"),
+    ] {
+        let notes = notes(options);
+        assert!(notes.contains(expected), "{notes}");
+    }
 }
 
 /// γ depends on the number of messages.
@@ -289,13 +252,12 @@ fn trace_is_replayed_on_machine_network() {
 fn search_cost_depends_on_messages() {
     let (folder, matrix) = tridiagonal();
     let machine = folder.path().join("m.toml");
-    let published = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../machines/blue-waters.toml");
     let table = "gamma_s = 8.4e-09\nby_messages = [{ messages = 2, gamma_s = 1e-9 }, { messages = 3, gamma_s = 5e-9 }]";
-    let text = fs::read_to_string(published).unwrap();
+    let text = blue_waters();
     assert!(text.contains("gamma_s = 8.4e-09"));
     fs::write(&machine, text.replace("gamma_s = 8.4e-09", table)).unwrap();
     let machine = machine.display().to_string();
-    let spmv = json(&["spmv", &matrix, "--machine", &machine, "--processes", "4"]);
+    let spmv = json("spmv --processes 4", &[&matrix, "--machine", &machine]);
     assert!(close(&spmv["rows"][0]["time"]["queue_s"], 1e-9 * 4.0));
 }
 
@@ -303,15 +265,10 @@ fn search_cost_depends_on_messages() {
 fn summaries_fit_terminal() {
     let folder = tempdir().unwrap();
     let page = folder.path().join("amg.html").display().to_string();
-    let levels = levels().display().to_string();
-    let output =
-        matchpoint(&["amg", &levels, "--machine", "blue-waters", "--processes", "32", "--html", &page]);
-    assert!(output.status.success());
-    assert_eq!(text(&output.stderr), format!("matchpoint: wrote {page}\n"));
-    let summary = text(&output.stdout);
-    let widest = summary.lines().map(|line| line.chars().count()).max();
-    assert!(widest <= Some(80), "{summary}");
-    assert!(summary.contains("spmv 0") && summary.contains("Blue Waters"), "{summary}");
+    let output = predict("amg -m blue-waters --processes 32", &[LEVELS, "--html", &page]).succeed();
+    assert_eq!(output.stderr, format!("matchpoint: wrote {page}\n"));
+    assert!(output.width() <= 80, "{output}");
+    output.prints("spmv 0").prints("Blue Waters");
     let page = fs::read_to_string(page).unwrap();
     assert!(page.contains("class=\"parts\"") && page.ends_with("</html>\n") && !page.contains("http://"));
 }
@@ -319,23 +276,27 @@ fn summaries_fit_terminal() {
 #[test]
 fn figures_are_drawn() {
     let folder = tempdir().unwrap();
-    let output = matchpoint(&["figures", &folder.path().display().to_string()]);
-    assert!(output.status.success(), "{}", text(&output.stderr));
+    predict("figures", &[folder.path().to_str().unwrap()]).succeed();
     for number in [2, 3, 4, 5, 7, 9] {
         let picture = fs::read_to_string(folder.path().join(format!("figure-{number}.svg"))).unwrap();
         assert!(picture.starts_with("<svg") && picture.contains("<path class=\"line"), "{number}");
     }
 }
 
+fn blue_waters() -> String {
+    fs::read_to_string(repository("machines/blue-waters.toml")).unwrap()
+}
+
 /// A machine calibrated on one host, without parameters between nodes.
 fn one_host(folder: &TempDir) -> String {
-    let published = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../machines/blue-waters.toml");
-    let text = fs::read_to_string(published).unwrap();
+    let text = blue_waters();
     let sections = text.split("\n[").filter(|section| !section.starts_with("off_node"));
     let path = folder.path().join("within.toml");
     fs::write(&path, sections.collect::<Vec<_>>().join("\n[")).unwrap();
     path.display().to_string()
 }
+
+const SPMV: &str = "spmv -m blue-waters -n 2";
 
 #[test]
 fn invalid_input_is_reported() {
@@ -359,51 +320,38 @@ fn invalid_input_is_reported() {
     let one_percent = file("one.mtx", "%MatrixMarket matrix coordinate pattern general\n1 1 1\n1 1\n");
     let packed = folder.path().join("a.mtx.gz");
     fs::write(&packed, b"\x1f\x8b\x08\x00\xff\xfe\x01\n").unwrap();
-    let on = ["-m", "blue-waters", "-n", "2"];
-    let spmv = |matrix: &str| complaint(&[&["spmv", matrix], &on[..]].concat());
+    let folder_path = folder.path().display().to_string();
     let within = one_host(&folder);
-    for (complaint, expected) in [
+    for (words, more, expected) in [
         (
-            complaint(&["spmv", &matrix, "-m", &within, "-n", "4", "--ppn", "2"]),
+            "spmv -n 4 --ppn 2",
+            &[&*matrix, "-m", &within][..],
             "4 processes with 2 per node need 2 nodes, but the machine 'Blue Waters' was measured within one\nhint: \
              use --ppn 4",
         ),
-        (spmv(&wide), "2 rows and 3 columns, but the product needs a square matrix"),
-        (spmv(&one_percent), "begins with `%%MatrixMarket matrix`"),
-        (spmv(&packed.display().to_string()), "compressed with gzip\nhint: unpack it: gunzip"),
-        (spmv(&empty_row), "row 2 has no entry"),
-        (spmv(&cut), "line 4: the file ends after 2 of 4 entries"),
-        (spmv(&absurd), "86 bytes are too few for the declared 4000000000 entries"),
-        (spmv("nowhere.mtx"), "nowhere.mtx': No such file"),
-        (spmv(&folder.path().display().to_string()), "is not a file"),
-        (complaint(&["spmv", &matrix, "-m", "blue-waters", "-n", "9"]), "8 rows are too few for 9 processes"),
-        (complaint(&["spmv", &matrix, "-m", "nowhere.toml", "-n", "2"]), "nowhere.toml': No such file"),
-        (complaint(&["spmv", &matrix, "-m", &machine, "-n", "2"]), "line 4: NaN is invalid"),
+        (SPMV, &[&wide], "2 rows and 3 columns, but the product needs a square matrix"),
+        (SPMV, &[&one_percent], "begins with `%%MatrixMarket matrix`"),
+        (SPMV, &[packed.to_str().unwrap()], "compressed with gzip\nhint: unpack it: gunzip"),
+        (SPMV, &[&empty_row], "row 2 has no entry"),
+        (SPMV, &[&cut], "line 4: the file ends after 2 of 4 entries"),
+        (SPMV, &[&absurd], "86 bytes are too few for the declared 4000000000 entries"),
+        (SPMV, &["nowhere.mtx"], "nowhere.mtx': No such file"),
+        (SPMV, &[&folder_path], "is not a file"),
+        ("spmv -m blue-waters -n 9", &[&matrix], "8 rows are too few for 9 processes"),
+        ("spmv -m nowhere.toml -n 2", &[&matrix], "nowhere.toml': No such file"),
+        ("spmv -n 2", &[&matrix, "-m", &machine], "line 4: NaN is invalid"),
+        ("spmv -n 2", &[&matrix, "-m", &bare], "'bare' has no node.processes\nhint: use --ppn"),
         (
-            complaint(&["spmv", &matrix, "-m", &bare, "-n", "2"]),
-            "'bare' has no node.processes\nhint: use --ppn",
-        ),
-        (
-            complaint(&["spmv", &matrix, "-m", &bare, "-n", "2", "--ppn", "1", "--sockets", "1"]),
+            "spmv -n 2 --ppn 1 --sockets 1",
+            &[&matrix, "-m", &bare],
             "has no off_node.eager.alpha_s: it was not measured",
         ),
-        (
-            complaint(&["spmv", &matrix, "-m", "blue-waters", "-n", "2", "--partition", &rows]),
-            "2 lines, but the matrix has 8 rows",
-        ),
-        (
-            complaint(&["spgemm", &matrix, &wide, "-m", "blue-waters", "-n", "2"]),
-            "a.mtx' has 8 columns, but ",
-        ),
-        (
-            complaint(&["amg", &folder.path().display().to_string(), "-m", "blue-waters", "-n", "2"]),
-            "contains no A0.mtx",
-        ),
-        (
-            complaint(&["spmv", &matrix, "-m", "blue-waters", "-n", "2", "--html", "-"]),
-            "--html cannot go to standard output",
-        ),
+        (SPMV, &[&matrix, "--partition", &rows], "2 lines, but the matrix has 8 rows"),
+        ("spgemm -m blue-waters -n 2", &[&matrix, &wide], "a.mtx' has 8 columns, but "),
+        ("amg -m blue-waters -n 2", &[&folder_path], "contains no A0.mtx"),
+        (SPMV, &[&matrix, "--html", "-"], "--html cannot go to standard output"),
     ] {
+        let complaint = complaint(words, more);
         assert!(complaint.contains(expected), "{complaint}");
     }
 }
@@ -411,38 +359,33 @@ fn invalid_input_is_reported() {
 /// The script names missing Python packages in one line.
 #[test]
 fn level_script_names_missing_packages() {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/python/amg_levels.py");
+    let script = repository("examples/python/amg_levels.py");
     // Isolated from installed packages.
-    let Ok(output) = Command::new("python3").args(["-I", "-S"]).arg(script).arg("levels").output() else {
-        leave_out("no python3", "`apt-get install python3`");
-        return;
-    };
-    let said = text(&output.stderr);
-    assert_eq!(
-        (output.status.code(), said.lines().filter(|line| !line.starts_with("hint: ")).count()),
-        (Some(1), 1),
-        "{said}"
-    );
-    assert!(said.contains("pip install scikit-fem pyamg"), "{said}");
+    let mut python = Command::new("python3");
+    if python.arg("--version").output().is_err() {
+        return leave_out("no python3", "`apt-get install python3`");
+    }
+    let mut python = Command::new("python3");
+    let ran = Ran::of(python.args(["-I", "-S"]).arg(script).arg("levels")).fail(1);
+    ran.says("pip install scikit-fem pyamg");
 }
 
 #[test]
 fn help_has_examples() {
-    let help = printed(&["--help"]);
-    assert!(help.contains("matchpoint predict spmv A.mtx --machine blue-waters --processes 512"), "{help}");
+    predict("--help", &[]).prints("matchpoint predict spmv A.mtx --machine blue-waters --processes 512");
 }
 
 /// A prediction in this process.
 fn predicted(words: &[&str], progress: &Progress) -> Result<(), Failure> {
     let words: Vec<_> = ["matchpoint", "predict"].iter().chain(words).map(OsString::from).collect();
     let cli::Command::Predict(arguments) = try_parse(&words).unwrap().command else { panic!("{words:?}") };
-    predict(&arguments, progress).map(drop)
+    predict::predict(&arguments, progress).map(drop)
 }
 
 #[test]
 fn stopped_prediction_is_interrupted() {
     let (_folder, matrix) = tridiagonal();
-    let levels = levels().display().to_string();
+    let levels = LEVELS.to_owned();
     for (what, path) in [("spmv", &matrix), ("spgemm", &matrix), ("amg", &levels)] {
         let words = [what, path, "-m", "blue-waters", "--processes", "4"];
         let progress = Progress::default();

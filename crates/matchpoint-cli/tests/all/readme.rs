@@ -1,22 +1,18 @@
 //! README.md shows the current output, except times.
 
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
+use crate::ran::{MATCHPOINT, Ran, repository};
 
 /// The example, and the current output.
 fn shown_and_printed() -> (String, String) {
-    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    let readme = fs::read_to_string(repository("README.md")).unwrap();
     let (_, example) = readme.split_once("```text\nNo: ").expect("the example begins with its answer");
     let (shown, _) = example.split_once("```").unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_matchpoint"));
-    let output = command.current_dir(root()).args(["analyze", "traces/lulesh-27"]).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    (shown.to_owned(), String::from_utf8(output.stdout).unwrap())
+    let mut command = Command::new(MATCHPOINT);
+    command.current_dir(repository("")).args(["analyze", "traces/lulesh-27"]);
+    (shown.to_owned(), Ran::of(&mut command).succeed().stdout)
 }
 
 /// Name, attempts, attempts per search, and memory of each engine. Times are omitted. Of `hybrid` only the name is

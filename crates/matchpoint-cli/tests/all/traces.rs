@@ -1,41 +1,27 @@
 //! Tests of `matchpoint analyze` with bundled and damaged traces.
 
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-use std::{fs, str};
 
 use serde_json::Value;
 use tempfile::{TempDir, tempdir};
 
-fn bundled() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../traces")
-}
-
-fn analyze(trace: &Path, more: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_matchpoint")).arg("analyze").arg(trace).args(more).output().unwrap()
-}
+use crate::ran::{bundled, copy_bundled, matchpoint};
 
 fn json(trace: &Path, more: &[&str]) -> Value {
-    let output = analyze(trace, &[more, &["--json", "-"]].concat());
-    assert!(output.status.success(), "{}", str::from_utf8(&output.stderr).unwrap());
-    serde_json::from_slice(&output.stdout).unwrap()
+    matchpoint([&["analyze", trace.to_str().unwrap(), "--json", "-"], more].concat()).succeed().json()
 }
 
 fn complaint(trace: &Path) -> String {
-    let output = analyze(trace, &[]);
-    assert_eq!(output.status.code(), Some(1));
-    assert!(output.stdout.is_empty(), "no result of a trace that cannot be read");
-    let text = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(text.trim_end().lines().filter(|line| !line.starts_with("hint: ")).count(), 1, "{text}");
-    assert!(text.starts_with("error: "), "{text}");
-    text
+    let output = matchpoint(["analyze".as_ref(), trace]).fail(1);
+    assert_eq!(output.stdout, "", "no result of a trace that cannot be read");
+    assert!(output.stderr.starts_with("error: "), "{output}");
+    output.stderr
 }
 
 fn copy(name: &str) -> TempDir {
     let folder = tempdir().unwrap();
-    for file in fs::read_dir(bundled().join(name)).unwrap().flatten() {
-        fs::copy(file.path(), folder.path().join(file.file_name())).unwrap();
-    }
+    copy_bundled(name, folder.path());
     folder
 }
 
@@ -49,9 +35,8 @@ fn stream(folder: &Path, rank: usize) -> PathBuf {
 
 #[test]
 fn every_bundled_trace_has_verdict() {
-    let traces =
-        fs::read_dir(bundled()).unwrap().flatten().map(|entry| entry.path()).filter(|path| path.is_dir());
-    for trace in traces {
+    let traces = fs::read_dir(bundled("")).unwrap().flatten().map(|entry| entry.path());
+    for trace in traces.filter(|path| path.is_dir()) {
         for arrivals in ["simulated", "timestamps", "at_wait"] {
             let report = json(&trace, &["--arrivals", arrivals]);
             let what = format!("{} {arrivals}", trace.display());
@@ -82,10 +67,9 @@ fn real_trace_gives_all_reports() {
     let folder = tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).display().to_string();
     let (html, json, csv) = (path("report.html"), path("report.json"), path("tables"));
-    let output =
-        analyze(&bundled().join("fillboundary-27"), &["--html", &html, "--json", &json, "--csv", &csv]);
-    assert!(output.status.success());
-    assert!(str::from_utf8(&output.stdout).unwrap().contains("matching costs"));
+    let files = ["--html", &html, "--json", &json, "--csv", &csv];
+    let output = matchpoint([&["analyze", &bundled("fillboundary-27")], &files[..]].concat());
+    output.succeed().prints("matching costs");
     assert!(fs::read_to_string(html).unwrap().contains("fillboundary-27"));
     assert_eq!(serde_json::from_slice::<Value>(&fs::read(json).unwrap()).unwrap()["trace"]["ranks"], 27);
     assert_eq!(fs::read_dir(csv).unwrap().count(), matchpoint_cli::report::csv::TABLES.len());
@@ -121,9 +105,7 @@ fn folder_with_none_or_two_traces_fails() {
     let empty = tempdir().unwrap();
     assert!(complaint(empty.path()).contains("no trace"));
     let two = copy("lulesh-8");
-    for file in fs::read_dir(bundled().join("imb-mpi1-4")).unwrap().flatten() {
-        fs::copy(file.path(), two.path().join(file.file_name())).unwrap();
-    }
+    copy_bundled("imb-mpi1-4", two.path());
     let text = complaint(two.path());
     assert!(text.matches(".meta").count() >= 2, "both are named: {text}");
 }
@@ -131,11 +113,8 @@ fn folder_with_none_or_two_traces_fails() {
 #[test]
 fn text_named_bin_is_told_apart() {
     let trace = copy("lulesh-8");
-    fs::write(
-        stream(trace.path(), 0),
-        "MPI_Init entering at walltime 1.0, cputime 1.0 seconds in thread 0.\n",
-    )
-    .unwrap();
+    let text = "MPI_Init entering at walltime 1.0, cputime 1.0 seconds in thread 0.\n";
+    fs::write(stream(trace.path(), 0), text).unwrap();
     let text = complaint(trace.path());
     assert!(text.contains("-0000.bin"), "{text}");
 }

@@ -1,7 +1,6 @@
 //! Each obstacle gives one error with a hint.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 
 use crate::mpi;
 use crate::setting::{QUICK, Setting};
@@ -12,8 +11,7 @@ pub fn launcher(setting: &Setting, script: &str) -> String {
     fs::create_dir_all(&bin).unwrap();
     let program = |name: &str, text: &str| {
         let path = bin.join(name);
-        fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        crate::ran::script(&path, text);
         path.display().to_string()
     };
     // The compiled benchmark depends on the launcher's header.
@@ -25,7 +23,7 @@ pub fn launcher(setting: &Setting, script: &str) -> String {
     program("mpiexec", script)
 }
 
-const HELLO: &str = "echo 'MPCAL1 hello ranks=2 tick_s=1e-9 mpi=none 1.0'
+pub const HELLO: &str = "echo 'MPCAL1 hello ranks=2 tick_s=1e-9 mpi=none 1.0'
      for rank in 0 1; do echo \"MPCAL1 rank $rank node=0 package=0 packages=1 cpus=1 host=n0\"; done
      echo 'MPCAL1 ready'";
 
@@ -37,16 +35,22 @@ fn missing_launcher_is_reported() {
 
 #[test]
 fn failing_launcher_is_reported() {
-    let setting = Setting::new();
-    let mpiexec = launcher(&setting, "echo 'no hosts today' >&2; exit 3");
-    let ran = setting.run(QUICK, [&mpiexec]);
-    assert!(ran.stderr.contains("no hosts today"), "{ran}");
-    let complaint = ran.complaint();
-    assert!(
-        complaint.contains("the benchmark did not start") && complaint.contains("(exit code 3)"),
-        "{complaint}"
-    );
-    assert!(!setting.path("machine.raw.jsonl").exists() && !setting.path("machine.toml").exists());
+    for (script, expected) in [
+        ("echo 'no hosts today' >&2; exit 3", "the benchmark did not start (exit code 3)"),
+        // The program would receive the benchmark as an argument.
+        ("exec echo I am an application", "give the launcher without a program, as in -- mpiexec -n 2"),
+        (&format!("{HELLO}\nread line; echo 'MPCAL1 measured 0 nan'; read line"), "impossible measurement"),
+        ("echo 'MPCAL1 goodbye'; read line", "unexpected output of the benchmark: 'goodbye'"),
+    ] {
+        let setting = Setting::new();
+        let ran = setting.run(QUICK, [launcher(&setting, script)]);
+        assert_eq!(ran.stderr.contains("no hosts today"), script.contains("no hosts today"), "{ran}");
+        let complaint = ran.complaint();
+        assert!(complaint.contains(expected), "{complaint}");
+        assert!(!setting.path("machine.toml").exists());
+        let has_raw = setting.path("machine.raw.jsonl").exists();
+        assert!(!has_raw || !expected.contains("did not start"), "{complaint}");
+    }
 }
 
 #[test]
@@ -78,26 +82,6 @@ fn progress_without_terminal_is_one_line() {
     );
 }
 
-/// The program would receive the benchmark as an argument.
-#[test]
-fn program_after_launcher_is_reported() {
-    let setting = Setting::new();
-    let complaint = setting.run(QUICK, [launcher(&setting, "exec echo I am an application")]).complaint();
-    assert!(complaint.contains("give the launcher without a program, as in -- mpiexec -n 2"), "{complaint}");
-}
-
-#[test]
-fn foreign_output_is_reported() {
-    let setting = Setting::new();
-    let mpiexec = launcher(&setting, &format!("{HELLO}\nread line; echo 'MPCAL1 measured 0 nan'; read line"));
-    let complaint = setting.run(QUICK, [&mpiexec]).complaint();
-    assert!(complaint.contains("impossible measurement"), "{complaint}");
-    let setting = Setting::new();
-    let mpiexec = launcher(&setting, "echo 'MPCAL1 goodbye'; read line");
-    let complaint = setting.run(QUICK, [&mpiexec]).complaint();
-    assert!(complaint.contains("unexpected output of the benchmark: 'goodbye'"), "{complaint}");
-}
-
 #[test]
 fn no_compiler() {
     let setting = Setting::new();
@@ -105,12 +89,8 @@ fn no_compiler() {
     let complaint = setting.run(&["--mpicc", "no-such-mpicc"], [&mpiexec]).complaint();
     assert!(complaint.contains("no-such-mpicc") && complaint.contains("--mpicc"), "{complaint}");
     let broken = setting.path("broken").display().to_string();
-    fs::write(
-        &broken,
-        "#!/bin/sh\necho \"$@\" | grep -q -- -dM && exit 0\necho 'mpi.h is odd' >&2; exit 1\n",
-    )
-    .unwrap();
-    fs::set_permissions(&broken, fs::Permissions::from_mode(0o755)).unwrap();
+    let text = "echo \"$@\" | grep -q -- -dM && exit 0\necho 'mpi.h is odd' >&2; exit 1";
+    crate::ran::script(broken.as_ref(), text);
     let complaint = setting.run(&["--mpicc", &broken], [&mpiexec]).complaint();
     let expected = "cannot compile the benchmark (exit status: 1): mpi.h is odd";
     assert!(complaint.contains(expected), "{complaint}");

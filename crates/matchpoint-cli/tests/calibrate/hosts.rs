@@ -95,17 +95,17 @@ impl Hosts {
         true
     }
 
-    fn calibrate(&self, setting: &Setting, mpi: &Mpi, ranks: u32, options: &[&str]) -> Ran {
+    fn calibrate(&self, setting: &Setting, mpi: &Mpi, ranks: u32, options: &str) -> Ran {
         let mut command = self.cluster.script();
         let cache = format!("XDG_CACHE_HOME={}", mpi::cache().display());
         command
             .args(["exec", "host0", "env", &cache])
-            .args(setting.words(options))
+            .args(setting.words(&options.split(' ').collect::<Vec<_>>()))
             .arg("--")
             .arg(mpi.mpiexec());
         command.arg("-f").arg(self.cluster.noted().join("hostfile"));
         command.args(["-ppn", &(ranks / self.number).to_string(), "-n", &ranks.to_string()]);
-        Ran::of(command.output().unwrap())
+        Ran::of(&mut command)
     }
 }
 
@@ -134,18 +134,7 @@ fn is_within(share: f64, found: f64, right: f64, what: &str, said: &Ran) {
 }
 
 /// Options for a loaded host. Three rounds, because slow messages take long.
-const OPTIONS: &[&str] = &[
-    "--rounds",
-    "3",
-    "--seconds",
-    "0.03",
-    "--max-bytes",
-    "512K",
-    "--max-messages",
-    "3",
-    "--total-bytes",
-    "16K",
-];
+const OPTIONS: &str = "--rounds 3 --seconds 0.03 --max-bytes 512K --max-messages 3 --total-bytes 16K";
 
 fn goodput(rate_mbit: f64) -> f64 {
     rate_mbit / 8.0 * 1e6 * FRAME
@@ -203,9 +192,9 @@ fn cost_of_shared_link_is_found() {
     let (line_mbit, rate_mbit) = (40.0, 100.0);
     let between = Between { delay_ms: 2.0, rate_mbit, line_mbit: Some(line_mbit) };
     let Some(hosts) = Hosts::make(4, &between) else { return };
-    let options = ["--seconds", "0.03", "--max-bytes", "16", "--max-messages", "1", "--total-bytes", "512K"];
+    let options = "--seconds 0.03 --max-bytes 16 --max-messages 1 --total-bytes 512K";
     let setting = Setting::new();
-    let ran = hosts.calibrate(&setting, &mpi, 4, &options).succeed();
+    let ran = hosts.calibrate(&setting, &mpi, 4, options).succeed();
     let found = setting.machine().contention.delta_s_per_byte.map_or(f64::NAN, |delta| delta.value);
     // Both pairs start each direction together. TCP shares the link about equally.
     is_within(0.3, found, 0.5 / goodput(line_mbit), "cost of a shared link", &ran);

@@ -14,5 +14,8 @@ mod left_out;
 #[allow(dead_code)]
 mod mpi;
 mod pairs;
+#[path = "../ran/mod.rs"]
+#[allow(dead_code)]
+mod ran;
 mod setting;
 mod validate;

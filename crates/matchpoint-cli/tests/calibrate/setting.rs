@@ -1,17 +1,15 @@
 //! A folder for a calibration, and the command.
 
 use std::ffi::OsStr;
-use std::fmt;
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::Command;
 
 use matchpoint_model::machine::{self, Machine};
 use serde_json::Value;
 use tempfile::{TempDir, tempdir_in};
 
 use crate::mpi;
-
-pub const MATCHPOINT: &str = env!("CARGO_BIN_EXE_matchpoint");
+pub use crate::ran::{MATCHPOINT, Ran};
 
 /// Time limit of a job in seconds.
 const SECONDS: &str = "200";
@@ -22,12 +20,6 @@ pub const QUICK: &[&str] =
 
 pub struct Setting {
     folder: TempDir,
-}
-
-pub struct Ran {
-    pub code: Option<i32>,
-    pub stdout: String,
-    pub stderr: String,
 }
 
 impl Setting {
@@ -60,8 +52,7 @@ impl Setting {
             command.arg("--").args(launcher);
         }
         // The compiled benchmark is kept in the tests' cache.
-        command.env("XDG_CACHE_HOME", mpi::cache());
-        Ran::of(command.output().unwrap())
+        Ran::of(command.env("XDG_CACHE_HOME", mpi::cache()))
     }
 
     pub fn json(&self) -> Value {
@@ -74,31 +65,5 @@ impl Setting {
 
     pub fn raw(&self) -> String {
         std::fs::read_to_string(self.path("machine.raw.jsonl")).unwrap()
-    }
-}
-
-impl Ran {
-    pub fn of(output: Output) -> Ran {
-        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-        Ran { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
-    }
-
-    pub fn succeed(self) -> Ran {
-        assert_eq!(self.code, Some(0), "{self}");
-        self
-    }
-
-    /// The error and its hint.
-    pub fn complaint(self) -> String {
-        assert_eq!(self.code, Some(1), "{self}");
-        let errors = self.stderr.lines().filter(|line| line.starts_with("error: ")).count();
-        assert_eq!(errors, 1, "{self}");
-        self.stderr[self.stderr.find("error: ").unwrap()..].to_owned()
-    }
-}
-
-impl fmt::Display for Ran {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}\nstdout: {}\nstderr: {}", self.code, self.stdout, self.stderr)
     }
 }

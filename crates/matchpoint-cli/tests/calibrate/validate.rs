@@ -6,8 +6,9 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::errors::launcher as script;
+use crate::errors::{HELLO, launcher as script};
 use crate::mpi::{self, Mpi};
+use crate::ran::matchpoint;
 use crate::setting::{MATCHPOINT, Ran, Setting};
 
 const APPLICATIONS: [&str; 6] =
@@ -35,8 +36,7 @@ fn validate(setting: &Setting, machine: &str, options: &[&str], launcher: &[Stri
     // On a host with several sockets, ranks may be on any socket.
     command.args(["--sockets", "1", "--seconds", "0.001", "--max-messages", "10"]).args(options);
     command.args(["--json".as_ref(), setting.path("validated.json").as_os_str()]).arg("--").args(launcher);
-    command.env("XDG_CACHE_HOME", mpi::cache());
-    Ran::of(command.output().unwrap())
+    Ran::of(command.env("XDG_CACHE_HOME", mpi::cache()))
 }
 
 fn job(mpi: &Mpi, ranks: &str) -> [String; 3] {
@@ -109,12 +109,9 @@ fn one_process_of_many_is_played() {
     validate(&setting, &machine, &["-n", "20"], &job(&mpi, "2")).succeed();
     let of = json(&setting);
     of["rows"].as_array().unwrap().iter().for_each(check_row);
-    let predicted = Command::new(MATCHPOINT)
-        .args(["predict", "amg", "-m", &machine, "-n", "20", "--ppn", "20", "--sockets", "1", "--json", "-"])
-        .arg(levels())
-        .output()
-        .unwrap();
-    let predicted: Value = serde_json::from_slice(&predicted.stdout).unwrap();
+    let levels = levels().display().to_string();
+    let options = ["-n", "20", "--ppn", "20", "--sockets", "1", "--json", "-", &levels];
+    let predicted = matchpoint([&["predict", "amg", "-m", &machine], &options[..]].concat()).json();
     let expected = predicted["rows"].as_array().unwrap();
     let played: Vec<&Value> =
         ["spmv", "spgemm"].into_iter().flat_map(|application| rows(&of, application)).collect();
@@ -152,53 +149,33 @@ fn every_rank_is_a_process() {
     assert_eq!(gather["searched"]["process"], 0);
 }
 
-const HELLO: &str = "echo 'MPCAL1 hello ranks=2 tick_s=1e-9 mpi=none 1.0'
-     for rank in 0 1; do echo \"MPCAL1 rank $rank node=0 package=0 packages=1 cpus=1 host=n0\"; done
-     echo 'MPCAL1 ready'";
-
 #[test]
 fn obstacle_is_reported_in_one_line() {
     let setting = Setting::new();
     let machine = machine(&setting, "n0");
-    let with = |options: &[&str], says: &str| {
-        let launcher = script(&setting, says);
-        validate(&setting, &machine, options, &[launcher]).complaint()
-    };
-    for (complaint, message) in [
-        (with(&[], "exit 3"), "did not start (exit code 3)"),
+    let three = HELLO.replace("rank in 0 1;", "rank in 0 1 2;").replace("ranks=2", "ranks=3");
+    for (options, says, message) in [
+        (&[][..], "exit 3", "did not start (exit code 3)"),
+        (&[], &format!("{HELLO}\nread line; exit 4"), "ended before the last measurement (exit code 4)"),
         (
-            with(&[], &format!("{HELLO}\nread line; exit 4")),
-            "ended before the last measurement (exit code 4)",
-        ),
-        (
-            with(&[], &format!("{HELLO}\nread line; echo 'MPCAL1 refused no memory'; read line")),
+            &[],
+            &format!("{HELLO}\nread line; echo 'MPCAL1 refused no memory'; read line"),
             "the benchmark failed: no memory",
         ),
         (
-            with(&[], &format!("{HELLO}\necho 'MPCAL1 exchanged 7 1'; read line")),
+            &[],
+            &format!("{HELLO}\necho 'MPCAL1 exchanged 7 1'; read line"),
             "unexpected output of the benchmark: 'exchanged 7 1'",
         ),
         (
-            with(
-                &["-n", "2"],
-                &format!(
-                    "{}\nread line",
-                    HELLO.replace("rank in 0 1;", "rank in 0 1 2;").replace("ranks=2", "ranks=3")
-                ),
-            ),
+            &["-n", "2"],
+            &format!("{three}\nread line"),
             "the job has 3 ranks, more than the requested 2 processes",
         ),
-        (
-            with(
-                &[],
-                &HELLO
-                    .replace("rank in 0 1;", "rank in 0 1 2;")
-                    .replace("ranks=2", "ranks=3")
-                    .replace("node=0", "node=$((rank % 2))"),
-            ),
-            "rank 2 is on 'n0'",
-        ),
+        (&[], &three.replace("node=0", "node=$((rank % 2))"), "rank 2 is on 'n0'"),
     ] {
+        let launcher = script(&setting, says);
+        let complaint = validate(&setting, &machine, options, &[launcher]).complaint();
         assert!(complaint.contains(message), "{message}: {complaint}");
     }
     assert!(!setting.path("validated.json").exists());
@@ -215,12 +192,9 @@ fn obstacle_is_reported_in_one_line() {
     let mut command = Command::new(MATCHPOINT);
     command.args(["predict", "validate"]).arg(&damaged).args(["-m", &machine, "--"]);
     let waits = script(&setting, &format!("{HELLO}\nwhile read line; do :; done"));
-    let complaint = Ran::of(command.arg(waits).env("XDG_CACHE_HOME", mpi::cache()).output().unwrap());
+    let complaint = Ran::of(command.arg(waits).env("XDG_CACHE_HOME", mpi::cache()));
     let complaint = complaint.complaint();
     assert!(complaint.contains("A0.mtx") && complaint.contains("the file ends after"), "{complaint}");
-    let empty = Command::new(MATCHPOINT)
-        .args(["predict", "validate", "/", "-m", &machine, "--", "mpiexec", "-n", "2"])
-        .output()
-        .unwrap();
-    assert!(String::from_utf8_lossy(&empty.stderr).contains("/' contains no A0.mtx"));
+    let of_root = ["predict", "validate", "/", "-m", &machine, "--", "mpiexec", "-n", "2"];
+    matchpoint(of_root).says("/' contains no A0.mtx");
 }

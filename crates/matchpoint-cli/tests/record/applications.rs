@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::job::{Job, engines_agree, number};
 use crate::left_out::leave_out;
 use crate::mpi;
+use crate::ran::repository;
 
 /// Records an application with 8 ranks. `None`: not installed, and optional.
 fn record(program: &str, input: &str, arguments: &[&str]) -> Option<Value> {
@@ -20,11 +21,8 @@ fn record(program: &str, input: &str, arguments: &[&str]) -> Option<Value> {
     }
     let mpi = mpi?;
     let folder = tempfile::tempdir().unwrap();
-    fs::copy(
-        mpi::root().join("examples/mpi").join(input),
-        folder.path().join(input.rsplit('/').next().unwrap()),
-    )
-    .unwrap();
+    fs::copy(repository("examples/mpi").join(input), folder.path().join(input.rsplit('/').next().unwrap()))
+        .unwrap();
     let ran = Job::new(&[])
         .with(&mpi, 8, program.as_ref())
         .args(arguments)

@@ -9,6 +9,7 @@ use tempfile::TempDir;
 
 use crate::left_out::leave_out;
 use crate::mpi::{self, Mpi};
+use crate::ran::repository;
 
 /// Hosts, which end on drop.
 pub struct Cluster {
@@ -89,7 +90,7 @@ impl Drop for Cluster {
 }
 
 fn script() -> Command {
-    Command::new(mpi::root().join("scripts/hosts"))
+    Command::new(repository("scripts/hosts"))
 }
 
 /// A folder that all hosts see.

@@ -12,6 +12,7 @@ use crate::counts::Counts;
 use crate::job::{self, Job, MATCHPOINT, Ran, engines_agree, number};
 use crate::left_out::leave_out;
 use crate::mpi;
+use crate::ran::matchpoint;
 
 /// Every rank's trace has the calls of the first second, under any load.
 fn is_readable(ran: &Ran) -> serde_json::Value {
@@ -50,22 +51,6 @@ fn exit_code_is_code_of_job() {
     });
 }
 
-#[test]
-fn dead_processes_leave_written_calls() {
-    mpi::each(|mpi| {
-        let program = mpi.program("endings");
-        for ending in ["kill", "segfault"] {
-            let ran = Job::of(mpi, 4, &program).args([ending]).run();
-            failed(&ran);
-            ran.says("did not reach MPI_Finalize");
-            let report = is_readable(&ran);
-            assert!(notes(&report).contains("died"), "{}", notes(&report));
-            let files = ran.manifest()["files"].clone();
-            assert_eq!(files[1]["complete"], false, "{files}");
-        }
-    });
-}
-
 /// The report does not suggest to analyze an empty trace.
 #[test]
 fn crash_before_first_write_is_reported() {
@@ -75,67 +60,45 @@ fn crash_before_first_write_is_reported() {
         failed(&ran);
         ran.says("no calls of ranks 0, 1, 2, 3: a process writes calls after 0.1 s");
         assert!(!ran.stderr.contains("next: ") && !ran.stderr.contains("are readable"), "{ran}");
-        let analyzed = Command::new(MATCHPOINT).arg("analyze").arg(ran.trace()).output().unwrap();
-        let said = String::from_utf8_lossy(&analyzed.stderr);
-        assert_eq!(analyzed.status.code(), Some(1), "{said}");
-        assert!(
-            said.contains("no file of a rank has calls: every process died before its first write"),
-            "{said}"
-        );
+        let analyzed = matchpoint(["analyze".as_ref(), ran.trace().as_path()]).exit(1);
+        analyzed.says("no file of a rank has calls: every process died before its first write");
     });
 }
 
-/// As in a deadlock: a pending call is not in a block of calls.
+/// The words of the command, and a note of the report, by the end of the job.
 #[test]
-fn last_call_of_dead_process_is_reported() {
+fn ended_job_leaves_written_calls() {
+    const UNFINISHED: &str = "did not reach MPI_Finalize";
     mpi::each(|mpi| {
         let program = mpi.program("endings");
-        let ran = Job::of(mpi, 4, &program).args(["late"]).run();
-        failed(&ran);
-        ran.says("MPI_Recv had not returned at ranks 0, 2, 3");
-        let report = is_readable(&ran);
-        let notes = notes(&report);
-        assert_eq!(notes.matches(" s in MPI_Recv").count(), 3, "{notes}");
-        let early = report["trace"]["ended_early"].as_array().unwrap();
-        assert_eq!(early.len(), 4, "{notes}");
-    });
-}
-
-#[test]
-fn fatal_error_leaves_earlier_calls() {
-    mpi::each(|mpi| {
-        let program = mpi.program("endings");
-        let ran = Job::of(mpi, 4, &program).args(["fatal"]).run();
-        failed(&ran);
-        ran.says("did not reach MPI_Finalize");
-        is_readable(&ran);
-        let files = ran.manifest()["files"].clone();
-        let has_calls = |file: &serde_json::Value| number(file, "calls") > 0;
-        assert!(files.as_array().unwrap().iter().all(has_calls), "{files}");
-    });
-}
-
-#[test]
-fn abort_reports_its_rank() {
-    mpi::each(|mpi| {
-        let program = mpi.program("endings");
-        let ran = Job::of(mpi, 4, &program).args(["abort"]).run();
-        failed(&ran);
-        ran.says("did not reach MPI_Finalize");
-        let report = is_readable(&ran);
-        assert!(notes(&report).contains("MPI_Abort ended the run, called by rank 1."), "{}", notes(&report));
-    });
-}
-
-#[test]
-fn exit_without_finalize_is_reported() {
-    mpi::each(|mpi| {
-        let program = mpi.program("endings");
-        let ran = Job::of(mpi, 4, &program).args(["exit"]).run();
-        failed(&ran);
-        ran.says("did not reach MPI_Finalize");
-        let report = is_readable(&ran);
-        assert!(notes(&report).contains("Ended without MPI_Finalize: rank"), "{}", notes(&report));
+        for (ending, said, note) in [
+            ("kill", UNFINISHED, "died"),
+            ("segfault", UNFINISHED, "died"),
+            // As in a deadlock: a pending call is not in a block of calls.
+            ("late", "MPI_Recv had not returned at ranks 0, 2, 3", " s in MPI_Recv"),
+            ("fatal", UNFINISHED, ""),
+            ("abort", UNFINISHED, "MPI_Abort ended the run, called by rank 1."),
+            ("exit", UNFINISHED, "Ended without MPI_Finalize: rank"),
+        ] {
+            let ran = Job::of(mpi, 4, &program).args([ending]).run();
+            failed(&ran);
+            ran.says(said);
+            let report = is_readable(&ran);
+            let (notes, files) = (notes(&report), ran.manifest()["files"].clone());
+            assert!(notes.contains(note), "{ending}: {notes}");
+            match ending {
+                "kill" | "segfault" => assert_eq!(files[1]["complete"], false, "{files}"),
+                "late" => {
+                    assert_eq!(notes.matches(note).count(), 3, "{notes}");
+                    assert_eq!(report["trace"]["ended_early"].as_array().unwrap().len(), 4, "{notes}");
+                }
+                "fatal" => {
+                    let has_calls = |file: &serde_json::Value| number(file, "calls") > 0;
+                    assert!(files.as_array().unwrap().iter().all(has_calls), "{files}");
+                }
+                _ => {}
+            }
+        }
     });
 }
 
@@ -216,10 +179,8 @@ fn limit_below_first_call_is_reported() {
         let ran = Job::new(&["--limit", "1K"]).with(mpi, 2, &mpi.example("gather_fds")).succeed();
         ran.says("no calls of ranks 0, 1 within the limit");
         assert!(!ran.stderr.contains("next: "), "{ran}");
-        let analyzed = Command::new(MATCHPOINT).arg("analyze").arg(ran.trace()).output().unwrap();
-        let said = String::from_utf8_lossy(&analyzed.stderr);
-        assert_eq!(analyzed.status.code(), Some(1), "{said}");
-        assert!(said.contains("the limit of disk space was reached before the first"), "{said}");
+        let analyzed = matchpoint(["analyze".as_ref(), ran.trace().as_path()]).exit(1);
+        analyzed.says("the limit of disk space was reached before the first");
     });
 }
 

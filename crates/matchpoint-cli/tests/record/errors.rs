@@ -1,6 +1,5 @@
 //! Each obstacle gives one error with a hint, and nothing runs.
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
@@ -9,6 +8,7 @@ use tempfile::{TempDir, tempdir};
 
 use crate::job::MATCHPOINT;
 use crate::mpi;
+use crate::ran::{Ran, script};
 
 struct Setting {
     folder: TempDir,
@@ -24,6 +24,14 @@ impl Setting {
         Setting { folder, command }
     }
 
+    /// With the compiler of a library, and the cache of all tests.
+    fn with_compiler() -> Option<Setting> {
+        let mpi = mpi::first()?;
+        let mut setting = Setting::new(&["--mpicc", mpi.mpicc().to_str().unwrap()]);
+        setting.command.env("XDG_CACHE_HOME", mpi::cache());
+        Some(setting)
+    }
+
     fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
@@ -32,16 +40,13 @@ impl Setting {
     fn launcher(&self) -> PathBuf {
         let path = self.path("bin/mpiexec");
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, format!("#!/bin/sh\ntouch '{}'\n", self.path("has-run").display())).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        script(&path, &format!("touch '{}'", self.path("has-run").display()));
         path
     }
 
     /// The error and its hint.
     fn complaint(&mut self, command: &[&Path]) -> String {
-        let output = self.command.arg("--").args(command).output().unwrap();
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(1), "{said}");
+        let said = Ran::of(self.command.arg("--").args(command)).exit(1).stderr;
         let is_error = |line: &&str| !line.contains("compiling the recorder") && !line.starts_with("hint: ");
         let lines: Vec<&str> = said.lines().filter(is_error).collect();
         assert!(lines.len() == 1 && lines[0].starts_with("error: "), "{said}");
@@ -89,16 +94,13 @@ fn wrong_compiler_is_reported() {
 /// A compiler that fails after the header check.
 #[test]
 fn failing_compiler_is_reported() {
-    let mut setting = Setting::new(&["--mpicc", "DIR"]);
+    let mut setting = Setting::new(&[]);
     let launcher = setting.launcher();
     let mpicc = setting.path("mpicc");
-    let script = "#!/bin/sh\ncase $1 in -E) echo '#define MPI_VERSION 3';; *) echo 'mpicc: out of order' >&2; exit 1;; esac\n";
-    fs::write(&mpicc, script).unwrap();
-    fs::set_permissions(&mpicc, fs::Permissions::from_mode(0o755)).unwrap();
-    let mut command = Command::new(MATCHPOINT);
-    command.arg("record").arg("--mpicc").arg(&mpicc).arg("-o").arg(setting.path("trace"));
-    command.env("XDG_CACHE_HOME", setting.path("cache"));
-    setting.command = command;
+    let fails =
+        "case $1 in -E) echo '#define MPI_VERSION 3';; *) echo 'mpicc: out of order' >&2; exit 1;; esac";
+    script(&mpicc, fails);
+    setting.command.arg("--mpicc").arg(&mpicc);
     let said = setting.complaint(&[&launcher]);
     assert!(said.contains("out of order") && said.contains("name another compiler with --mpicc"), "{said}");
 }
@@ -106,10 +108,8 @@ fn failing_compiler_is_reported() {
 #[test]
 fn nonempty_folder_is_refused() {
     let _alone = mpi::alone();
-    let Some(mpi) = mpi::first() else { return };
     for (file, words) in [("rank-00000.mpt", "--replace"), ("notes.txt", "name another")] {
-        let mut setting = Setting::new(&["--mpicc", mpi.mpicc().to_str().unwrap()]);
-        setting.command.env("XDG_CACHE_HOME", mpi::cache());
+        let Some(mut setting) = Setting::with_compiler() else { return };
         let launcher = setting.launcher();
         fs::create_dir(setting.path("trace")).unwrap();
         fs::write(setting.path("trace").join(file), "mine").unwrap();
@@ -122,9 +122,9 @@ fn nonempty_folder_is_refused() {
 #[test]
 fn unwritable_cache_is_reported() {
     let _alone = mpi::alone();
-    let Some(mpi) = mpi::first() else { return };
-    let mut setting = Setting::new(&["--mpicc", mpi.mpicc().to_str().unwrap()]);
+    let Some(mut setting) = Setting::with_compiler() else { return };
     let launcher = setting.launcher();
+    setting.command.env("XDG_CACHE_HOME", setting.path("cache"));
     // A file in place of the folder also stops root.
     fs::write(setting.path("cache"), "").unwrap();
     let said = setting.complaint(&[&launcher]);
@@ -137,8 +137,7 @@ fn unwritable_cache_is_reported() {
 #[test]
 fn missing_cache_folder_is_reported() {
     let _alone = mpi::alone();
-    let Some(mpi) = mpi::first() else { return };
-    let mut setting = Setting::new(&["--mpicc", mpi.mpicc().to_str().unwrap()]);
+    let Some(mut setting) = Setting::with_compiler() else { return };
     let launcher = setting.launcher();
     setting.command.env_remove("XDG_CACHE_HOME").env_remove("HOME");
     let said = setting.complaint(&[&launcher]);
@@ -158,12 +157,10 @@ fn command_without_mpi_is_refused() {
 #[test]
 fn job_without_mpi_is_reported() {
     let _alone = mpi::alone();
-    let Some(mpi) = mpi::first() else { return };
     for (command, words) in
         [("exit 0", "calls MPI_Init"), ("exit 3", "before a process with the recorder wrote a call")]
     {
-        let mut setting = Setting::new(&["--mpicc", mpi.mpicc().to_str().unwrap()]);
-        setting.command.env("XDG_CACHE_HOME", mpi::cache());
+        let Some(mut setting) = Setting::with_compiler() else { return };
         let said = setting.complaint(&[Path::new("sh"), Path::new("-c"), Path::new(command)]);
         assert!(said.contains("nothing was recorded") && said.contains(words), "{said}");
         assert!(!setting.path("trace").exists(), "an empty trace is left");

@@ -2,7 +2,6 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -12,6 +11,7 @@ use crate::counts::Counts;
 use crate::job::{Job, MATCHPOINT, is_whole, number};
 use crate::left_out::leave_out;
 use crate::mpi::{self, run, scratch};
+use crate::ran::{Ran, repository, script};
 
 const COMPILED: &str = "compiling the recorder";
 
@@ -21,8 +21,7 @@ const COMPILERS: [&str; 3] = ["MPICH_CC", "OMPI_CC", "I_MPI_CC"];
 /// A C compiler without optimization, four times as fast.
 fn quick_compiler(folder: &Path) -> PathBuf {
     let path = folder.join("cc");
-    fs::write(&path, "#!/bin/sh\nexec cc \"$@\" -O0\n").unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    script(&path, "exec cc \"$@\" -O0");
     path
 }
 
@@ -87,7 +86,7 @@ fn standard_abi_needs_no_compiler() {
     let Some(mpi) = mpi::named("mpich-wheel") else { return };
     let venv = mpi.venv();
     let program = scratch().join("mpich-wheel/halo27_abi");
-    let source = mpi::root().join("examples/mpi/halo27.c");
+    let source = repository("examples/mpi/halo27.c");
     let mut mpicc = Command::new(venv.join("bin/mpicc_abi"));
     mpicc
         .args(["-std=c11", "-D_XOPEN_SOURCE=700"])
@@ -128,10 +127,7 @@ fn application_of_other_family_is_refused() {
         let mut command = Command::new(MATCHPOINT);
         command.env("XDG_CACHE_HOME", mpi::cache()).arg("record").arg("-o").arg(&trace).arg("--");
         command.arg(launcher.mpiexec()).args(["-n", "2"]).arg(application.example("halo27"));
-        let output = command.output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{said}");
-        assert!(said.contains("is linked with") && said.contains("--mpicc"), "{said}");
+        Ran::of(&mut command).exit(1).says("is linked with").says("--mpicc");
         assert!(fs::metadata(&trace).is_err(), "no folder is made for a job that does not run");
     }
 }

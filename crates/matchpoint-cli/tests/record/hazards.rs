@@ -118,21 +118,8 @@ fn some_ranks_may_lack_recorder() {
     mpi::each(|mpi| {
         let (launcher, program) = (mpi.mpiexec(), mpi.program("hazards"));
         let program = program.to_str().unwrap();
-        let words = [
-            "-n",
-            "1",
-            program,
-            "collective",
-            ":",
-            "-n",
-            "1",
-            "env",
-            "-u",
-            "LD_PRELOAD",
-            program,
-            "collective",
-        ];
-        let ran = Job::new(&[]).args([launcher.as_os_str()]).args(words).succeed();
+        let words = format!("-n 1 {program} collective : -n 1 env -u LD_PRELOAD {program} collective");
+        let ran = Job::new(&[]).args([launcher.as_os_str()]).args(words.split(' ')).succeed();
         ran.says("no file of rank 1");
         let report = ran.report();
         assert_eq!(report["trace"]["missing"].as_array().unwrap().len(), 1, "{ran}");

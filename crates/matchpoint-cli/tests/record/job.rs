@@ -1,8 +1,7 @@
 //! A recorded and analyzed job.
 
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output};
+use std::process::{Child, Command};
 use std::time::Duration;
 use std::{env, fs, thread};
 
@@ -11,30 +10,16 @@ use serde_json::Value;
 use tempfile::{TempDir, tempdir};
 
 use crate::cluster::{self, Cluster};
+pub use crate::launch::{Job, Ran};
 use crate::mpi::{self, Mpi};
-
-pub const MATCHPOINT: &str = env!("CARGO_BIN_EXE_matchpoint");
+use crate::ran;
+pub use crate::ran::MATCHPOINT;
 
 /// Time limit of a job in seconds.
 const SECONDS: &str = "120";
 
 /// Exit code of `timeout` at the limit.
 pub const TIMED_OUT: i32 = 124;
-
-/// A folder for a trace, and the command.
-pub struct Job {
-    pub folder: TempDir,
-    command: Command,
-    said: Vec<String>,
-}
-
-pub struct Ran {
-    pub folder: TempDir,
-    pub code: Option<i32>,
-    pub stderr: String,
-    pub stdout: String,
-    what: String,
-}
 
 /// Runs with `timeout`, found before a test empties the path.
 pub fn limited(program: &str) -> Command {
@@ -66,7 +51,7 @@ impl Job {
 
     fn made(mut command: Command, folder: TempDir, options: &[&str]) -> Job {
         command.arg("record").args(options).arg("-o").arg(folder.path().join("trace")).arg("--");
-        Job { folder, command, said: options.iter().map(|&word| word.to_owned()).collect() }
+        Job { folder, command }
     }
 
     /// This number of ranks of a program.
@@ -74,62 +59,15 @@ impl Job {
         Job::new(&[]).with(mpi, ranks, program)
     }
 
-    pub fn with(self, mpi: &Mpi, ranks: u32, program: &Path) -> Job {
-        self.args([
-            mpi.mpiexec().as_os_str(),
-            OsStr::new("-n"),
-            OsStr::new(&ranks.to_string()),
-            program.as_os_str(),
-        ])
-    }
-
-    pub fn args<T: AsRef<OsStr>>(mut self, words: impl IntoIterator<Item = T>) -> Job {
-        for word in words {
-            self.said.push(word.as_ref().to_string_lossy().into_owned());
-            self.command.arg(word);
-        }
-        self
-    }
-
-    /// Lets the program write its counts.
-    pub fn counting(self) -> Job {
-        let prefix = self.folder.path().join("count");
-        self.args([OsStr::new("--count"), prefix.as_os_str()])
-    }
-
-    pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Job {
-        self.command.env(name, value);
-        self
-    }
-
     pub fn directory(mut self, folder: &Path) -> Job {
         self.command.current_dir(folder);
         self
     }
 
-    pub fn run(mut self) -> Ran {
-        let output = self.command.output().unwrap();
-        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-        Ran {
-            folder: self.folder,
-            code: output.status.code(),
-            stderr: text(output.stderr),
-            stdout: text(output.stdout),
-            what: self.said.join(" "),
-        }
-    }
-
     pub fn start(mut self) -> Going {
         let to = |name: &str| fs::File::create(self.folder.path().join(name)).unwrap();
         let child = self.command.stdout(to("stdout")).stderr(to("stderr")).spawn().unwrap();
-        Going { folder: self.folder, child, what: self.said.join(" ") }
-    }
-
-    /// Runs the job, which must succeed.
-    pub fn succeed(self) -> Ran {
-        let ran = self.run();
-        assert_eq!(ran.code, Some(0), "{ran}");
-        ran
+        Going { folder: self.folder, child, what: format!("{:?}", self.command) }
     }
 }
 
@@ -185,19 +123,9 @@ impl Drop for Going {
     }
 }
 
-impl std::fmt::Display for Ran {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}\nexit code {:?}\n{}{}", self.what, self.code, self.stdout, self.stderr)
-    }
-}
-
 impl Ran {
     pub fn trace(&self) -> PathBuf {
         self.folder.path().join("trace")
-    }
-
-    pub fn prefix(&self) -> PathBuf {
-        self.folder.path().join("count")
     }
 
     pub fn manifest(&self) -> Value {
@@ -219,10 +147,6 @@ impl Ran {
         let own = self.stderr.lines().filter(|line| line.starts_with("matchpoint: "));
         own.collect::<Vec<_>>().join("\n")
     }
-
-    pub fn says(&self, words: &str) {
-        assert!(self.stderr.contains(words), "not said: {words}\n{self}");
-    }
 }
 
 pub fn manifest(trace: &Path) -> Value {
@@ -234,10 +158,9 @@ pub fn analyze(trace: &Path) -> Value {
 }
 
 fn analyze_with(trace: &Path, options: &[&str]) -> Value {
-    let Output { status, stdout, stderr } =
-        limited(MATCHPOINT).arg("analyze").arg(trace).args(["--json", "-"]).args(options).output().unwrap();
-    assert!(status.success(), "{}: {}", trace.display(), String::from_utf8_lossy(&stderr));
-    serde_json::from_slice(&stdout).unwrap()
+    let mut command = limited(MATCHPOINT);
+    command.arg("analyze").arg(trace).args(["--json", "-"]).args(options);
+    ran::Ran::of(&mut command).succeed().json()
 }
 
 /// A member of a report, by its path in `docs/reference/json.md`: `replay.lost_messages`.

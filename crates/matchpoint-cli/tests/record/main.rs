@@ -16,9 +16,15 @@ mod groups;
 mod hazards;
 mod hosts;
 mod job;
+#[allow(dead_code)]
+#[path = "../launch/mod.rs"]
+mod launch;
 #[path = "../left_out/mod.rs"]
 mod left_out;
 mod mpi;
+#[path = "../ran/mod.rs"]
+#[allow(dead_code)]
+mod ran;
 mod search;
 mod stress;
 mod table;

@@ -9,16 +9,13 @@ use std::{env, fs};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::left_out::leave_out;
+use crate::ran::{Ran, repository};
 
 /// A library prepared by `scripts/mpi`.
 #[derive(Clone, Debug)]
 pub struct Mpi {
     pub name: String,
     bin: PathBuf,
-}
-
-pub fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
 /// Folder of these tests.
@@ -73,7 +70,7 @@ pub fn named(name: &str) -> Option<Mpi> {
 }
 
 pub fn all() -> Vec<Mpi> {
-    let folder = root().join("target/mpi");
+    let folder = repository("target/mpi");
     let names: Vec<String> = match env::var("MATCHPOINT_TEST_MPI") {
         Ok(names) => names.split_whitespace().map(str::to_owned).collect(),
         Err(_) => {
@@ -134,7 +131,7 @@ impl Mpi {
     pub fn example(&self, name: &str) -> PathBuf {
         let build = self.build();
         let mut make = Command::new("make");
-        make.arg("-C").arg(root().join("examples/mpi")).arg(format!("MPICC={}", self.mpicc().display()));
+        make.arg("-C").arg(repository("examples/mpi")).arg(format!("MPICC={}", self.mpicc().display()));
         make.arg(format!("BUILD={}", build.display()));
         if let Some(mpifort) = self.mpifort() {
             make.arg(format!("MPIFORT={}", mpifort.display()));
@@ -163,7 +160,7 @@ impl Mpi {
             // Preloaded libraries may use symbols of the program.
             mpicc
                 .args(["-std=gnu11", "-O1", "-g", "-Wall", "-Wno-stringop-overflow", "-rdynamic", "-iquote"])
-                .arg(root().join("examples/mpi"))
+                .arg(repository("examples/mpi"))
                 .arg(source)
                 .arg("-o")
                 .arg(program)
@@ -191,8 +188,5 @@ pub fn send_signal(pid: u32, signal: Signal) -> bool {
 }
 
 pub fn run(command: &mut Command) {
-    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    let said =
-        format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success(), "{command:?}: {}\n{said}", output.status);
+    Ran::of(command).succeed();
 }

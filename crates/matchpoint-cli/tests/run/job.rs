@@ -1,17 +1,14 @@
 //! A job of `matchpoint run`.
 
-use std::ffi::OsStr;
-use std::path::Path;
+use std::fs;
 use std::process::Command;
-use std::{env, fmt, fs};
 
 use serde_json::Value;
 use tempfile::{TempDir, tempdir};
 
 use crate::cluster::{self, Cluster};
-use crate::mpi::Mpi;
-
-pub const MATCHPOINT: &str = env!("CARGO_BIN_EXE_matchpoint");
+pub use crate::launch::{Job, Ran};
+pub use crate::ran::MATCHPOINT;
 
 const SECONDS: &str = "100";
 
@@ -28,20 +25,6 @@ pub const SETTINGS: &[&str] = &[
 ];
 
 /// `matchpoint run`, with separate folders for temporary files and results.
-pub struct Job {
-    pub folder: TempDir,
-    command: Command,
-    said: Vec<String>,
-}
-
-pub struct Ran {
-    pub folder: TempDir,
-    pub code: Option<i32>,
-    pub stdout: String,
-    pub stderr: String,
-    what: String,
-}
-
 impl Job {
     /// Overflow matching with these options. The command follows.
     pub fn new(options: &[&str]) -> Job {
@@ -67,54 +50,7 @@ impl Job {
         }
         fs::create_dir(folder.path().join("tmp")).unwrap();
         command.env("TMPDIR", folder.path().join("tmp"));
-        Job { folder, command, said: options.iter().map(|&word| word.to_owned()).collect() }
-    }
-
-    pub fn with(self, mpi: &Mpi, ranks: u32, program: &Path) -> Job {
-        let launcher = mpi.mpiexec();
-        self.args([
-            launcher.as_os_str(),
-            OsStr::new("-n"),
-            OsStr::new(&ranks.to_string()),
-            program.as_os_str(),
-        ])
-    }
-
-    pub fn args<T: AsRef<OsStr>>(mut self, words: impl IntoIterator<Item = T>) -> Job {
-        for word in words {
-            self.said.push(word.as_ref().to_string_lossy().into_owned());
-            self.command.arg(word);
-        }
-        self
-    }
-
-    pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Job {
-        self.command.env(name, value);
-        self
-    }
-
-    pub fn run(mut self) -> Ran {
-        let output = self.command.output().unwrap();
-        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-        let ran = Ran {
-            folder: self.folder,
-            code: output.status.code(),
-            stdout: text(output.stdout),
-            stderr: text(output.stderr),
-            what: self.said.join(" "),
-        };
-        let places = [ran.folder.path().join("tmp"), ran.folder.path().to_owned()];
-        let left: Vec<_> = places.iter().flat_map(|place| fs::read_dir(place).unwrap().flatten()).collect();
-        let ours =
-            left.iter().filter(|entry| entry.file_name().to_string_lossy().starts_with("matchpoint-run"));
-        assert_eq!(ours.count(), 0, "a folder of the run was left: {left:?}\n{ran}");
-        ran
-    }
-
-    pub fn succeed(self) -> Ran {
-        let ran = self.run();
-        assert_eq!(ran.code, Some(0), "{ran}");
-        ran
+        Job { folder, command }
     }
 
     /// Runs the job, which must be refused with one error and perhaps a hint.
@@ -127,17 +63,13 @@ impl Job {
         let lines: Vec<&str> = lines.collect();
         assert!(lines.first().is_some_and(|line| line.starts_with("error: ")), "{ran}");
         assert!(lines.len() == 1 || lines.len() == 2 && lines[1].starts_with("hint: "), "{ran}");
-        ran.stderr
+        ran.stderr.clone()
     }
 }
 
 impl Ran {
     pub fn json(&self) -> Value {
         serde_json::from_slice(&fs::read(self.folder.path().join("run.json")).unwrap()).unwrap()
-    }
-
-    pub fn says(&self, words: &str) {
-        assert!(self.stderr.contains(words), "not said: {words}\n{self}");
     }
 
     pub fn ranks(&self) -> Vec<Value> {
@@ -151,11 +83,5 @@ impl Ran {
             value.as_u64().unwrap_or_else(|| panic!("{path}: {rank}"))
         };
         self.ranks().iter().map(number).sum()
-    }
-}
-
-impl fmt::Display for Ran {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}\nexit code {:?}\n{}{}", self.what, self.code, self.stdout, self.stderr)
     }
 }

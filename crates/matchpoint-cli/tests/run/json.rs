@@ -8,7 +8,7 @@ use matchpoint_cli::verdict::Answer;
 use matchpoint_run::report::{Endpoint, Overflow, Process};
 use serde_json::Value;
 
-use crate::mpi::root;
+use crate::ran::repository;
 
 /// A process with searches.
 fn process(rank: u64) -> Process {
@@ -65,7 +65,7 @@ fn json_members_are_documented() {
     let document = json::document(&job, &run, &verdict::verdict(&run));
     let mut found = BTreeSet::new();
     members(&document, "", &mut found);
-    let page = fs::read_to_string(root().join("docs/reference/run.md")).unwrap();
+    let page = fs::read_to_string(repository("docs/reference/run.md")).unwrap();
     let described: BTreeSet<String> = page
         .lines()
         .filter_map(|line| line.strip_prefix("| `")?.split_once("` |"))

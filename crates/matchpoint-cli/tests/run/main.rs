@@ -13,6 +13,9 @@ mod hosts;
 mod installed;
 mod job;
 mod json;
+#[allow(dead_code)]
+#[path = "../launch/mod.rs"]
+mod launch;
 #[path = "../left_out/mod.rs"]
 mod left_out;
 #[path = "../record/mpi.rs"]
@@ -23,6 +26,9 @@ mod overflow;
 mod preloaded;
 mod printed;
 mod programs;
+#[path = "../ran/mod.rs"]
+#[allow(dead_code)]
+mod ran;
 mod recorded;
 mod semantics;
 mod settings;

@@ -6,6 +6,7 @@ use std::process::Command;
 
 use crate::job::Job;
 use crate::mpi::{self, Mpi};
+use crate::ran::{Ran, repository};
 
 const LIMITS: [&str; 3] = ["0", "3", "auto"];
 
@@ -13,7 +14,7 @@ const LIMITS: [&str; 3] = ["0", "3", "auto"];
 fn built(mpi: &Mpi, name: &str) -> PathBuf {
     let folder = mpi::scratch().join(format!("overflow-{}", mpi.name));
     let mut make = Command::new("make");
-    make.args(["--silent", "-C"]).arg(mpi::root().join("crates/matchpoint-run/tests/mpi"));
+    make.args(["--silent", "-C"]).arg(repository("crates/matchpoint-run/tests/mpi"));
     make.arg(format!("MPICC={}", mpi.mpicc().display())).arg(format!("OUT={}", folder.display()));
     if let Some(mpifort) = mpi.mpifort() {
         make.arg(format!("MPIFORT={}", mpifort.display()));
@@ -199,11 +200,8 @@ fn fortran_bindings_match() {
 
 /// Output of `errors` without the command.
 fn transcript(mpi: &Mpi, program: &Path) -> String {
-    let output =
-        Command::new("timeout").arg("100").arg(mpi.mpiexec()).args(["-n", "2"]).arg(program).output();
-    let output = output.unwrap();
-    assert!(output.status.success(), "{output:?}");
-    String::from_utf8(output.stdout).unwrap()
+    let mut command = Command::new("timeout");
+    Ran::of(command.arg("100").arg(mpi.mpiexec()).args(["-n", "2"]).arg(program)).succeed().stdout
 }
 
 /// A line without calls of error handlers. MPICH 4.0 and Intel MPI choose the handler: of MPI_COMM_WORLD for some of

@@ -1,14 +1,15 @@
 //! `--print-environment`: batch scripts set what the command would set.
 
-use std::process::{Command, Output};
+use std::process::Command;
 
 use serde_json::Value;
 
 use crate::job::MATCHPOINT;
 use crate::mpi::{self, Mpi};
+use crate::ran::{self, Ran, matchpoint};
 
 /// Evaluates the output of the command, runs a program, and reads its reports.
-fn evaluated(mpi: &Mpi, ranks: &str, words: &[&str]) -> (Output, Value) {
+fn evaluated(mpi: &Mpi, ranks: &str, words: &[&str]) -> (Ran, Value) {
     let (program, folder) = (mpi.example("halo27"), tempfile::tempdir().unwrap());
     let script = r#"
         set -e
@@ -18,20 +19,13 @@ fn evaluated(mpi: &Mpi, ranks: &str, words: &[&str]) -> (Output, Value) {
         eval "$lines"
         timeout 60 "$launcher" -n "$ranks" "$program"
         "$matchpoint" run --results "$folder/run" --json "$folder/run.json""#;
-    let output = Command::new("bash")
-        .args(["-c", script, "-", MATCHPOINT])
-        .arg(folder.path())
-        .arg(mpi.mpiexec())
-        .arg(ranks)
-        .arg(&program)
-        .args(words)
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let mut bash = Command::new("bash");
+    bash.args(["-c", script, "-", MATCHPOINT]).arg(folder.path()).arg(mpi.mpiexec()).arg(ranks).arg(&program);
+    let ran = Ran::of(bash.args(words)).succeed();
     let json = std::fs::read(folder.path().join("run.json")).unwrap();
     let json: Value = serde_json::from_slice(&json).unwrap();
     assert_eq!(json["job"], Value::Null, "{json}");
-    (output, json)
+    (ran, json)
 }
 
 #[test]
@@ -40,8 +34,8 @@ fn printed_environment_serves_command() {
         let (launcher, program) = (mpi.mpiexec(), mpi.example("halo27"));
         let words = [launcher.to_str().unwrap(), "-n", "2", program.to_str().unwrap()];
         let options = ["--limit", "0", "--engine", "list", "--"];
-        let (output, json) = evaluated(mpi, "2", &[&options[..], &words].concat());
-        assert!(String::from_utf8_lossy(&output.stderr).contains("overflowed to `list`"), "{output:?}");
+        let (ran, json) = evaluated(mpi, "2", &[&options[..], &words].concat());
+        ran.says("overflowed to `list`");
         assert_eq!((&json["engine"], json["ranks"].as_array().unwrap().len()), (&"list".into(), 2), "{json}");
     });
 }
@@ -60,12 +54,10 @@ fn printed_environment_serves_every_job() {
 #[test]
 fn environment_without_command_needs_mpicc() {
     let folder = tempfile::tempdir().unwrap();
-    let mut run = Command::new(MATCHPOINT);
-    run.args(["run", "--print-environment", "--folder"]).arg(folder.path().join("run"));
-    let output = run.output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(!output.status.success() && output.stdout.is_empty(), "{output:?}");
-    assert!(said.contains("hint: put the command after --"), "{said}");
+    let folder = folder.path().join("run").display().to_string();
+    let ran = matchpoint(["run", "--print-environment", "--folder", &folder]);
+    assert!(ran.code != Some(0) && ran.stdout.is_empty(), "{ran}");
+    ran.says("hint: put the command after --");
 }
 
 #[test]
@@ -75,9 +67,8 @@ fn printed_environment_serves_command_below() {
         let (launcher, program) = (mpi.mpiexec(), mpi.example("halo27"));
         let words = [launcher.to_str().unwrap(), "-n", "2", program.to_str().unwrap()];
         let options = ["--below", "--core", "tcp;ofi_rxm", "--engine", "list", "--"];
-        let (output, json) = evaluated(&mpi, "2", &[&options[..], &words].concat());
-        // The lines of the report break where they are full.
-        let report = String::from_utf8_lossy(&output.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
+        let (ran, json) = evaluated(&mpi, "2", &[&options[..], &words].concat());
+        let report = ran::words(&ran.stderr);
         assert!(report.contains("The engine is `list`"), "{report}");
         assert_eq!((&json["engine"], json["ranks"].as_array().unwrap().len()), (&"list".into(), 2), "{json}");
     }
@@ -93,9 +84,7 @@ fn results_repeat_report_of_job() {
     let ran = crate::job::Job::new(&["--limit", "0", "--folder", run.to_str().unwrap()]);
     let ran = ran.with(&mpi, 2, &mpi.example("halo27")).succeed();
     let json = folder.path().join("results.json");
-    let mut results = Command::new(MATCHPOINT);
-    let output = results.args(["run", "--results"]).arg(&run).arg("--json").arg(&json).output().unwrap();
-    assert!(output.status.success(), "{output:?}");
+    mpi::run(Command::new(MATCHPOINT).args(["run", "--results"]).arg(&run).arg("--json").arg(&json));
     let results: Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
     assert_eq!(
         (&results["ranks"], &results["verdict"]),

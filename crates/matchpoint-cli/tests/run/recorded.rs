@@ -2,13 +2,14 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Command;
 
 use serde_json::Value;
 use tempfile::{TempDir, tempdir};
 
 use crate::job::{Job, MATCHPOINT, Ran};
 use crate::mpi::{self, Mpi};
+use crate::ran::{self, matchpoint};
 
 /// Options of the engine position.
 type Options<'a> = &'a [&'a str];
@@ -23,13 +24,9 @@ fn record(mpi: &Mpi, options: Options<'_>, program: &str) -> (TempDir, Ran) {
     (folder, ran)
 }
 
-fn analyze(trace: &Path, arrivals: &str) -> (Output, Option<Value>) {
-    let json = trace.with_extension("json");
-    let mut command = Command::new(MATCHPOINT);
-    command.arg("analyze").arg(trace).args(["--arrivals", arrivals, "--engine", "list", "--json"]).arg(&json);
-    let output = command.output().unwrap();
-    let value = fs::read(&json).ok().map(|text| serde_json::from_slice(&text).unwrap());
-    (output, value)
+fn analyze(trace: &Path, arrivals: &str) -> ran::Ran {
+    let trace = trace.to_str().unwrap();
+    matchpoint(["analyze", trace, "--arrivals", arrivals, "--engine", "list", "--json", "-"])
 }
 
 fn each(test: impl Fn(&Mpi, Options<'_>)) {
@@ -48,9 +45,7 @@ fn each(test: impl Fn(&Mpi, Options<'_>)) {
 }
 
 fn calls(trace: &Path) -> Value {
-    let (output, json) = analyze(trace, "timestamps");
-    let json = json.unwrap_or_else(|| panic!("{output:?}"));
-    json["calls"]["by_function"].clone()
+    analyze(trace, "timestamps").succeed().json()["calls"]["by_function"].clone()
 }
 
 /// The arrival order decides each wildcard match, so a replay reproduces every match.
@@ -58,8 +53,7 @@ fn calls(trace: &Path) -> Value {
 fn replay_reproduces_wildcard_matches() {
     each(|mpi, options| {
         let (folder, ran) = record(mpi, options, "master_worker");
-        let (output, json) = analyze(&folder.path().join("trace"), "recorded");
-        let json = json.unwrap_or_else(|| panic!("{output:?}"));
+        let json = analyze(&folder.path().join("trace"), "recorded").succeed().json();
         let open = |kind: &str| json["wildcards"][kind].as_u64().unwrap();
         assert!(open("any_source") + open("any_tag") + open("both") > 200, "{json}");
         assert_eq!(json["arrivals"], "recorded");
@@ -78,8 +72,7 @@ fn replay_reproduces_wildcard_matches() {
 fn replay_has_recorded_queue_lengths() {
     each(|mpi, options| {
         let (folder, ran) = record(mpi, options, "gather_fds");
-        let (output, json) = analyze(&folder.path().join("trace"), "recorded");
-        let json = json.unwrap_or_else(|| panic!("{output:?}"));
+        let json = analyze(&folder.path().join("trace"), "recorded").succeed().json();
         let ranks = ran.json()["ranks"].as_array().unwrap().clone();
         let root = ranks.iter().find(|rank| rank["rank"] == 0).unwrap_or_else(|| panic!("{ran}"));
         let rank = &json["ranks"][0];
@@ -102,10 +95,9 @@ fn damaged_arrivals_are_refused() {
     let (folder, _) = record(&mpi, &[], "gather_fds");
     let trace = folder.path().join("trace");
     let refused = |words: &[&str]| {
-        let (output, json) = analyze(&trace, "recorded");
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(!output.status.success() && json.is_none(), "{said}");
-        assert!(words.iter().all(|word| said.contains(word)), "{said}");
+        let ran = analyze(&trace, "recorded");
+        assert!(ran.code != Some(0) && ran.stdout.is_empty(), "{ran}");
+        words.iter().for_each(|word| _ = ran.says(word));
     };
     let file = trace.join("rank-00002.mpa");
     let mut bytes = fs::read(&file).unwrap();
@@ -114,8 +106,7 @@ fn damaged_arrivals_are_refused() {
     refused(&["rank-00002.mpa", "byte ", "truncated"]);
     fs::remove_file(&file).unwrap();
     refused(&["matchpoint run --record"]);
-    let (output, json) = analyze(&trace, "timestamps");
-    assert!(output.status.success() && json.is_some(), "{output:?}");
+    analyze(&trace, "timestamps").succeed();
 }
 
 #[test]
@@ -138,8 +129,7 @@ fn record_above_has_calls_of_program() {
             let plain = folder.path().join("plain");
             let mut command = Command::new(MATCHPOINT);
             command.args(["record", "-o"]).arg(&plain).arg("--").arg(mpi.mpiexec()).args(["-n", "4"]);
-            let output = command.arg(mpi.example(program)).output().unwrap();
-            assert!(output.status.success(), "{output:?}");
+            mpi::run(command.arg(mpi.example(program)));
             assert_eq!(calls(&folder.path().join("trace")), calls(&plain), "{ran}");
         }
     });

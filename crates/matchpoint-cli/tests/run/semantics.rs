@@ -7,21 +7,15 @@ use std::process::Command;
 
 use crate::job::Job;
 use crate::mpi::{self, Mpi};
+use crate::ran::repository;
 
 pub fn built(mpi: &Mpi, folder: &str, name: &str) -> PathBuf {
-    let sources = mpi::root().join("crates/matchpoint-fabric/tests").join(folder);
+    let sources = repository("crates/matchpoint-fabric/tests").join(folder);
     let files = fs::read_dir(sources).unwrap().flatten().map(|entry| entry.path());
     mpi::build_once(mpi::scratch().join(format!("{name}-{}", mpi.name)), |program| {
         let mut compiler = Command::new(mpi.mpicc());
-        compiler.args([
-            "-std=c11",
-            "-D_XOPEN_SOURCE=700",
-            "-O2",
-            "-Wall",
-            "-Wextra",
-            "-Wno-stringop-overflow",
-            "-Werror",
-        ]);
+        compiler.args(["-std=c11", "-D_XOPEN_SOURCE=700", "-O2", "-Wall", "-Wextra", "-Werror"]);
+        compiler.arg("-Wno-stringop-overflow");
         compiler.args(files.filter(|file| file.extension().is_some_and(|is| is == "c")));
         mpi::run(compiler.arg("-o").arg(program).arg("-lpthread"));
     })

@@ -14,6 +14,7 @@ use std::{env, fmt, fs};
 use crate::job::{self, MATCHPOINT};
 use crate::mpi::{self, Mpi};
 use crate::programs;
+use crate::ran::repository;
 
 struct Program {
     source: PathBuf,
@@ -452,7 +453,7 @@ fn programs_behave_as_shipped() {
         })
         .collect();
     if programs.is_empty() {
-        let (cases, examples) = (mpi::root().join("../shared/cases"), mpi::root().join("examples/mpi"));
+        let (cases, examples) = (repository("../shared/cases"), repository("examples/mpi"));
         let case = |name: &str| cases.join(name).join("case.c");
         programs = Program::listed(CASES, case);
         let racy = Program::listed(RACY_CASES, case).into_iter();

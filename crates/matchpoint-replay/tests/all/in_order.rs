@@ -2,7 +2,7 @@
 
 use crate::program::*;
 use matchpoint_replay::recorded::{Match, assign_arrivals};
-use matchpoint_replay::{Arrivals, LogGp, Options, Progress, ReplayError};
+use matchpoint_replay::{Arrivals, Options, Progress, ReplayError};
 use matchpoint_trace::Arrival;
 use matchpoint_trace::call::*;
 
@@ -36,13 +36,8 @@ fn unsent_message_delays_no_other() {
 
 #[test]
 fn trace_without_arrivals_is_refused() {
-    let options = Options {
-        engines: vec!["list".into()],
-        sampled: false,
-        arrivals: Arrivals::Recorded,
-        loggp: LogGp::default(),
-        compare_arrivals: false,
-    };
+    let engines = vec!["list".into()];
+    let options = Options { engines, arrivals: Arrivals::Recorded, ..Options::default() };
     let refused = matchpoint_replay::replay(&overtaken().arrivals(0, &[]), &options, &Progress::default());
     assert!(matches!(refused, Err(ReplayError::NoArrivals)));
 }

@@ -2,7 +2,7 @@
 
 use crate::traces::{REAL, opened};
 use matchpoint::engines::REGISTRY;
-use matchpoint_replay::{Arrivals, LogGp, Measurements, Options, Progress, replay};
+use matchpoint_replay::{Arrivals, Measurements, Options, Progress, replay};
 
 fn replayed(name: &str, arrivals: Arrivals) -> Measurements {
     let engines = REGISTRY.iter().map(|spec| spec.name.to_owned()).collect();
@@ -10,8 +10,7 @@ fn replayed(name: &str, arrivals: Arrivals) -> Measurements {
 }
 
 fn replayed_under(name: &str, engines: Vec<String>, arrivals: Arrivals) -> Measurements {
-    let options =
-        Options { sampled: false, engines, arrivals, loggp: LogGp::default(), compare_arrivals: false };
+    let options = Options { engines, arrivals, ..Options::default() };
     replay(&*opened(&REAL[name].folder), &options, &Progress::default()).unwrap()
 }
 

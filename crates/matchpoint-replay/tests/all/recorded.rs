@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::traces::{REAL, opened};
 use matchpoint_replay::members::Members;
-use matchpoint_replay::{Arrivals, LogGp, Measurements, Options, Progress, replay};
+use matchpoint_replay::{Arrivals, Measurements, Options, Progress, replay};
 use matchpoint_trace::native::{Settings, Writer, file_name};
 use matchpoint_trace::{Call, Trace};
 
@@ -34,8 +34,7 @@ fn convert(trace: &dyn Trace, name: &str, clock_error_ns: Option<u64>) -> PathBu
 
 fn replayed(trace: &dyn Trace, arrivals: Arrivals) -> Measurements {
     let engines = ["list", "bins:n=64", "rank_array"].map(String::from).to_vec();
-    let options =
-        Options { sampled: false, engines, arrivals, loggp: LogGp::default(), compare_arrivals: false };
+    let options = Options { engines, arrivals, ..Options::default() };
     replay(trace, &options, &Progress::default()).unwrap()
 }
 

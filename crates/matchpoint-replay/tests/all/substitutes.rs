@@ -2,7 +2,7 @@
 
 use crate::program::*;
 use matchpoint_replay::measurements::Substitute;
-use matchpoint_replay::{Arrivals, LogGp, Options, Progress};
+use matchpoint_replay::{Options, Progress};
 
 #[test]
 fn substitute_is_reported_with_its_ranks() {
@@ -10,13 +10,8 @@ fn substitute_is_reported_with_its_ranks() {
     let receiver = || Rank::new().recv(from(0, 1), None);
     let trace =
         program(vec![sender, receiver().irecv(from(0, 2), 1).irecv(from(0, 2), 2), receiver(), Rank::new()]);
-    let options = Options {
-        sampled: false,
-        engines: vec!["list".into(), "optimistic:capacity=1,full=software".into()],
-        arrivals: Arrivals::Simulated,
-        loggp: LogGp::default(),
-        compare_arrivals: false,
-    };
+    let engines = vec!["list".into(), "optimistic:capacity=1,full=software".into()];
+    let options = Options { engines, ..Options::default() };
     let run = matchpoint_replay::replay(&trace, &options, &Progress::default()).unwrap();
     assert_eq!(run.engines[0].substitute, None);
     // Ranks 0 and 3 have no matching operations.

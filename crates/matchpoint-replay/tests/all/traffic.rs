@@ -2,20 +2,14 @@
 
 use crate::traces::{REAL, opened};
 use matchpoint_replay::traffic::{PhaseTraffic, TrafficClasses, traffic};
-use matchpoint_replay::{Arrivals, LogGp, Measurements, Options, Progress, replay};
+use matchpoint_replay::{Arrivals, Measurements, Options, Progress, replay};
 
 const LIMITS: [u64; 2] = [100, 5000];
 
 fn both(name: &str, arrivals: Arrivals, phases: u32) -> (Measurements, Vec<PhaseTraffic>) {
     let trace = opened(&REAL[name].folder);
     let engines = ["list", "hybrid"].map(String::from);
-    let options = Options {
-        engines: engines.to_vec(),
-        sampled: false,
-        arrivals,
-        loggp: LogGp::default(),
-        compare_arrivals: false,
-    };
+    let options = Options { engines: engines.to_vec(), arrivals, ..Options::default() };
     let classes = TrafficClasses { phases, size_limits: &LIMITS };
     let (measured, phases) = traffic(trace.as_ref(), &options, classes, &Progress::default()).unwrap();
     // Traffic does not change the measurements.

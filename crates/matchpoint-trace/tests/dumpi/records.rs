@@ -5,16 +5,13 @@ use matchpoint_trace::call::{
     SendMode, Status, TagArg,
 };
 use matchpoint_trace::readers::dumpi::read_bytes;
-use matchpoint_trace::{Call, Function, RankReader, TraceError};
+use matchpoint_trace::{Call, Function, TraceError};
 
+use crate::traces::read_all;
 use crate::writer::{Bytes, Writer, mask};
 
 pub fn read_calls(file: &[u8]) -> Result<Vec<Call>, TraceError> {
-    let (mut stream, mut calls, mut call) = (read_bytes(file)?, Vec::new(), Call::default());
-    while stream.read(&mut call)? {
-        calls.push(call.clone());
-    }
-    Ok(calls)
+    read_all(&mut read_bytes(file)?)
 }
 
 /// Reads the only call of a file with one record.

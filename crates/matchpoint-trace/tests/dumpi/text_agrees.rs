@@ -1,11 +1,6 @@
-//! A binary file and its text from `dumpi2ascii` contain equal calls.
+//! Test that a binary file and its text from `dumpi2ascii` contain equal calls.
 
-use crate::traces::{REAL, calls, opened};
-use matchpoint_trace::Call;
-
-fn without_offsets(calls: Vec<Call>) -> impl Iterator<Item = Call> {
-    calls.into_iter().map(|call| Call { offset: 0, ..call })
-}
+use crate::traces::{REAL, calls, compare, opened, unplaced};
 
 #[test]
 fn binary_and_text_agree_call_by_call() {
@@ -15,10 +10,7 @@ fn binary_and_text_agree_call_by_call() {
             let text = opened(file);
             let rank = text.present()[0];
             let (ours, theirs) = (calls(&*binary, rank), calls(&*text, rank));
-            assert_eq!(ours.len(), theirs.len(), "{name}, rank {rank}");
-            for (index, (one, other)) in without_offsets(ours).zip(without_offsets(theirs)).enumerate() {
-                assert_eq!(one, other, "{name}, rank {rank}, call {index}");
-            }
+            compare(&format!("{name}, rank {rank}"), &unplaced(ours), &unplaced(theirs));
         }
     }
 }

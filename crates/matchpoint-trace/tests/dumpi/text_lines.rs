@@ -2,14 +2,12 @@
 
 use matchpoint_trace::call::{Action, Await, CommId, GroupId, NewGroup, Peer, TagArg};
 use matchpoint_trace::readers::dumpi::text;
-use matchpoint_trace::{Call, Function, RankReader, TraceError};
+use matchpoint_trace::{Call, Function, TraceError};
+
+use crate::traces::read_all;
 
 fn read_text(text: &str) -> Result<Vec<Call>, TraceError> {
-    let (mut stream, mut calls, mut call) = (text::read(text.as_bytes()), Vec::new(), Call::default());
-    while stream.read(&mut call)? {
-        calls.push(call.clone());
-    }
-    Ok(calls)
+    read_all(&mut text::read(text.as_bytes()))
 }
 
 fn call_text(name: &str, arguments: &str) -> String {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use liblzma::read::XzDecoder;
-use matchpoint_trace::{Call, Trace, open};
+use matchpoint_trace::{Call, RankReader, Trace, TraceError, open};
 
 pub struct Real {
     pub folder: PathBuf,
@@ -71,12 +71,29 @@ fn innermost(folder: PathBuf) -> PathBuf {
     }
 }
 
-pub fn calls(trace: &dyn Trace, rank: u32) -> Vec<Call> {
-    let (mut stream, mut calls, mut call) = (trace.rank(rank).unwrap(), Vec::new(), Call::default());
-    while stream.read(&mut call).unwrap() {
+pub fn read_all(stream: &mut dyn RankReader) -> Result<Vec<Call>, TraceError> {
+    let (mut calls, mut call) = (Vec::new(), Call::default());
+    while stream.read(&mut call)? {
         calls.push(call.clone());
     }
-    calls
+    Ok(calls)
+}
+
+pub fn calls(trace: &dyn Trace, rank: u32) -> Vec<Call> {
+    read_all(&mut *trace.rank(rank).unwrap()).unwrap()
+}
+
+/// Both have the same calls.
+pub fn compare(name: &str, ours: &[Call], theirs: &[Call]) {
+    for (at, (one, other)) in ours.iter().zip(theirs).enumerate() {
+        assert_eq!(one, other, "{name}, call {at}");
+    }
+    assert_eq!(ours.len(), theirs.len(), "{name}");
+}
+
+/// Calls without their places in the file.
+pub fn unplaced(calls: Vec<Call>) -> Vec<Call> {
+    calls.into_iter().map(|call| Call { offset: 0, ..call }).collect()
 }
 
 pub fn opened(path: &Path) -> Box<dyn Trace> {

@@ -7,11 +7,11 @@ use matchpoint_trace::call::{
 };
 use matchpoint_trace::dumpi::{Deviations, Settings, Writer};
 use matchpoint_trace::readers::dumpi::read_bytes;
-use matchpoint_trace::{Call, Class, Function, RankReader};
+use matchpoint_trace::{Call, Class, Function};
 
 use crate::every_function::files;
 use crate::random::{Random, call};
-use crate::traces::{REAL, calls, opened};
+use crate::traces::{REAL, calls, compare, opened, read_all};
 
 const RANK: u32 = 3;
 
@@ -20,10 +20,7 @@ pub fn written(calls: &[Call]) -> (Vec<Call>, Deviations) {
     let mut writer = Writer::new(Vec::new(), settings).unwrap();
     calls.iter().for_each(|call| writer.call(call).unwrap());
     let (bytes, deviations) = writer.finish().unwrap();
-    let (mut stream, mut call, mut found) = (read_bytes(&bytes).unwrap(), Call::default(), Vec::new());
-    while stream.read(&mut call).unwrap() {
-        found.push(call.clone());
-    }
+    let found = read_all(&mut read_bytes(&bytes).unwrap()).unwrap();
     (found, deviations)
 }
 
@@ -195,13 +192,6 @@ fn plain(status: &mut Status) {
     }
 }
 
-fn compare(name: &str, ours: &[Call], theirs: &[Call]) {
-    for (at, (one, other)) in ours.iter().zip(theirs).enumerate() {
-        assert_eq!(one, other, "{name}, call {at}");
-    }
-    assert_eq!(ours.len(), theirs.len(), "{name}");
-}
-
 #[test]
 fn real_traces_survive_round_trip() {
     for (name, real) in REAL.iter() {
@@ -222,11 +212,8 @@ fn real_traces_survive_round_trip() {
 /// Functions that have records, taken from a file with all functions.
 fn recorded_functions() -> Vec<Function> {
     let (_, bytes) = files("bin").remove(0);
-    let (mut stream, mut call) = (read_bytes(&bytes).unwrap(), Call::default());
-    let mut found = Vec::new();
-    while stream.read(&mut call).unwrap() {
-        found.push(call.function);
-    }
+    let calls = read_all(&mut read_bytes(&bytes).unwrap()).unwrap();
+    let mut found: Vec<Function> = calls.iter().map(|call| call.function).collect();
     found.sort();
     found.dedup();
     found

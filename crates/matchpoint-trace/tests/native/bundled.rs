@@ -7,7 +7,7 @@ use matchpoint_trace::native::{Settings, Writer, file_name};
 use matchpoint_trace::{Call, Trace};
 
 use crate::streams::canonical;
-use crate::traces::{REAL, calls, opened};
+use crate::traces::{REAL, calls, compare, opened};
 
 fn convert(trace: &dyn Trace, name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("native").join(name);
@@ -52,9 +52,7 @@ fn real_traces_are_equal_in_native_format() {
                 }
                 continue;
             }
-            for (at, (ours, theirs)) in canonical(&ours).iter().zip(&canonical(&theirs)).enumerate() {
-                assert_eq!(ours, theirs, "{name}, rank {rank}, call {at}");
-            }
+            compare(&format!("{name}, rank {rank}"), &canonical(&ours), &canonical(&theirs));
         }
     }
 }

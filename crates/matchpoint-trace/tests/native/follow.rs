@@ -1,5 +1,5 @@
-//! A file read while it grows gives the same calls as the whole file, and the follower waits for incomplete
-//! blocks.
+//! Tests of the follower: a file read while the file grows gives the same calls as the whole file, and the
+//! follower waits for incomplete blocks.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -14,6 +14,7 @@ use tempfile::tempdir;
 use crate::pieces::{call, calls, handle, head, head_block, signed, small, varint, words};
 use crate::random::{self, Random};
 use crate::streams;
+use crate::traces::unplaced;
 
 fn more(follower: &mut Follower) -> Result<(Vec<Call>, Vec<Queues>), FollowError> {
     let (mut calls, mut queues) = (Vec::new(), Vec::new());
@@ -38,11 +39,6 @@ fn some_calls() -> Vec<Call> {
         .collect()
 }
 
-/// Offsets of a follower are relative to the start of reading.
-fn anywhere(calls: Vec<Call>) -> Vec<Call> {
-    calls.into_iter().map(|call| Call { offset: 0, ..call }).collect()
-}
-
 #[test]
 fn growing_file_is_read_like_whole() {
     let folder = tempdir().unwrap();
@@ -59,13 +55,15 @@ fn growing_file_is_read_like_whole() {
             append(&path, part);
             read.extend(more(&mut follower).unwrap().0);
         }
-        assert_eq!(anywhere(read), anywhere(streams::read(&bytes)), "{name}");
+        // The offsets of a follower are relative to the start of reading.
+        assert_eq!(unplaced(read), unplaced(streams::read(&bytes)), "{name}");
         assert_eq!(follower.calls(), 200);
         assert_eq!(follower.end().unwrap().reason, "finalize");
     }
 }
 
-/// The file then ends with zeros, in a header or after a header.
+/// The file size may become visible before the bytes: the file then ends with zeros, in a header or after a
+/// header.
 #[test]
 fn incomplete_block_is_waited_for() {
     let folder = tempdir().unwrap();
@@ -124,7 +122,7 @@ fn removed_file_is_reported() {
     let mut follower = followed();
     fs::remove_file(&path).unwrap();
     assert!(matches!(more(&mut follower), Err(FollowError::Removed)));
-    // As with `--replace`.
+    // Another file replaces the followed file, as with `--replace`.
     let mut follower = followed();
     fs::write(folder.path().join("other"), &bytes).unwrap();
     fs::rename(folder.path().join("other"), &path).unwrap();
@@ -134,7 +132,7 @@ fn removed_file_is_reported() {
     assert!(matches!(more(&mut follower), Err(FollowError::Replaced)));
 }
 
-/// The fields are posted, unexpected, and exclusions; −1 is unknown. More may follow.
+/// The remark has three fields: posted, unexpected, and exclusions; −1 is unknown. More fields may follow.
 #[test]
 fn queue_reports_of_library_are_given() {
     let folder = tempdir().unwrap();

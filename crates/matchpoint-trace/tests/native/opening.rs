@@ -4,13 +4,14 @@ use std::fs;
 
 use matchpoint_trace::native::block::kind;
 use matchpoint_trace::native::file_name;
-use matchpoint_trace::open;
+use matchpoint_trace::native::head::Head;
+use matchpoint_trace::{Description, open};
 
 use crate::pieces::{folder, head, head_block, json_block, small, words};
 use crate::traces::{calls, opened};
 
 fn of(rank: u32) -> Vec<u8> {
-    let head = matchpoint_trace::native::head::Head { rank, ..head() };
+    let head = Head { rank, ..head() };
     [head_block(&head), small()[1..].concat()].concat()
 }
 
@@ -43,24 +44,23 @@ fn folder_manifest_or_file_opens_trace() {
     assert_eq!(opened(&folder.join("copy.data")).present(), [3]);
 }
 
-#[test]
-fn library_version_is_one_line() {
-    let by = |library: &str| {
-        let head = matchpoint_trace::native::head::Head { library: library.into(), ..head() };
-        let file = [head_block(&head), small()[1..].concat()].concat();
-        opened(&folder("library", &[(head.rank, file)], None)).description().library.clone()
-    };
-    assert_eq!(by("MPICH Version:\t5.0.2\nMPICH ABI:\t0").as_deref(), Some("MPICH Version: 5.0.2"));
-    assert_eq!(by(""), None);
+/// The missing ranks, with the reasons.
+fn missing(description: &Description) -> Vec<(u32, &str)> {
+    description.missing.iter().map(|missing| (missing.rank, missing.why.as_str())).collect()
+}
+
+/// The description of a trace with this head.
+fn described(head: Head) -> Description {
+    let file = [head_block(&head), small()[1..].concat()].concat();
+    opened(&folder("described", &[(head.rank, file)], None)).description().clone()
 }
 
 #[test]
-fn recorded_transport_is_in_description() {
-    let with = |transport: &str| {
-        let head = matchpoint_trace::native::head::Head { transport: transport.into(), ..head() };
-        let file = [head_block(&head), small()[1..].concat()].concat();
-        opened(&folder("transport", &[(head.rank, file)], None)).description().transport.clone()
-    };
+fn library_and_transport_are_in_description() {
+    let by = |library: &str| described(Head { library: library.into(), ..head() }).library;
+    assert_eq!(by("MPICH Version:\t5.0.2\nMPICH ABI:\t0").as_deref(), Some("MPICH Version: 5.0.2"));
+    assert_eq!(by(""), None);
+    let with = |transport: &str| described(Head { transport: transport.into(), ..head() }).transport;
     assert_eq!(with("ucx").as_deref(), Some("ucx"));
     assert_eq!(with(""), None);
 }
@@ -78,8 +78,7 @@ fn missing_ranks_are_named_with_reason() {
     let head_only = of(3)[..40].to_vec();
     let trace = opened(&folder("missing", &[(0, of(0)), (2, Vec::new()), (3, head_only)], Some(listed)));
     assert_eq!(trace.present(), [0]);
-    let why: Vec<(u32, &str)> =
-        trace.description().missing.iter().map(|missing| (missing.rank, missing.why.as_str())).collect();
+    let why = missing(trace.description());
     assert_eq!(
         why,
         [
@@ -97,7 +96,7 @@ fn missing_ranks_are_named_with_reason() {
 #[test]
 fn rank_without_calls_is_missing() {
     let headed = |rank: u32, end: Option<&str>| {
-        let head = head_block(&matchpoint_trace::native::head::Head { rank, ..head() });
+        let head = head_block(&Head { rank, ..head() });
         [head, end.map(|json| json_block(kind::END, json)).unwrap_or_default()].concat()
     };
     let limited = r#"{"reason":"finalize","calls":0,"left_out":7,"limit_ticks":null}"#;
@@ -106,8 +105,7 @@ fn rank_without_calls_is_missing() {
     let trace = opened(&folder("silent", &files, None));
     assert_eq!(trace.present(), [0, 3], "a process that calls nothing is there");
     let description = trace.description();
-    let why: Vec<(u32, &str)> =
-        description.missing.iter().map(|missing| (missing.rank, missing.why.as_str())).collect();
+    let why = missing(description);
     assert_eq!(
         why,
         [
@@ -165,7 +163,7 @@ fn cut_file_is_no_dead_process() {
     assert!(notes.ends_with("Copy the trace again."), "{notes}");
     assert!(!notes.contains("died") && !notes.contains("manifest"), "{notes}");
     for file in &mut files {
-        let head = head_block(&matchpoint_trace::native::head::Head { rank: file.0, ..head() });
+        let head = head_block(&Head { rank: file.0, ..head() });
         file.1.truncate(head.len());
     }
     let error = open(&folder("all-cut", &files, Some(&manifest))).err().unwrap();
@@ -208,7 +206,7 @@ fn contradicting_manifest_is_reported() {
 
 #[test]
 fn two_traces_in_folder_are_error() {
-    let other = matchpoint_trace::native::head::Head { rank: 1, size: 9, ..head() };
+    let other = Head { rank: 1, size: 9, ..head() };
     let mixed = [(0, of(0)), (1, head_block(&other))];
     let error = open(&folder("mixed", &mixed, None)).err().unwrap();
     assert!(error.problem.contains("different runs: of 4 and 9 processes"), "{error}");
@@ -223,8 +221,7 @@ fn two_traces_in_folder_are_error() {
 fn dead_process_has_time_of_last_call() {
     let mut files = four();
     let blocks = small();
-    files[1].1 =
-        [head_block(&matchpoint_trace::native::head::Head { rank: 1, ..head() }), blocks[1].clone()].concat();
+    files[1].1 = [head_block(&Head { rank: 1, ..head() }), blocks[1].clone()].concat();
     let whole = files[2].1.len();
     files[2].1.truncate(whole - blocks[2].len() - 1);
     let trace = opened(&folder("died", &files, None));
@@ -251,7 +248,7 @@ fn dead_process_has_time_of_last_call() {
 fn end_of_run_is_reported_in_sentences() {
     let mut files = four();
     let end = |rank: u32, json: &str| {
-        let head = matchpoint_trace::native::head::Head { rank, ..head() };
+        let head = Head { rank, ..head() };
         [head_block(&head), small()[1].clone(), json_block(kind::END, json)].concat()
     };
     files[0].1 = end(0, r#"{"reason":"abort","calls":6,"left_out":5,"limit_ticks":1000001000}"#);
@@ -274,7 +271,7 @@ fn end_of_run_is_reported_in_sentences() {
 #[test]
 fn hosts_without_clock_offsets_share_no_time() {
     let on = |rank: u32, host: &str, offsets: &[Vec<u8>]| {
-        let head = matchpoint_trace::native::head::Head { rank, host: host.into(), ..head() };
+        let head = Head { rank, host: host.into(), ..head() };
         [head_block(&head), offsets.concat(), small()[1..].concat()].concat()
     };
     let error = |files: &[(u32, Vec<u8>)]| {

@@ -6,6 +6,7 @@ use matchpoint_trace::{Call, Function, RankReader};
 
 use crate::canonical::Canonical;
 use crate::random::{Random, call};
+use crate::traces::compare;
 
 pub fn file(settings: &Settings, calls: &[Call]) -> Vec<u8> {
     let mut writer = Writer::new(Vec::new(), settings.clone()).unwrap();
@@ -31,13 +32,6 @@ pub fn canonical(calls: &[Call]) -> Vec<Call> {
 fn settings(random: &mut Random) -> Settings {
     let level = random.below(2) as i32;
     Settings { level, block_bytes: 1 << random.below(14), ..Settings::of(3, 2000) }
-}
-
-fn compare(name: &str, ours: &[Call], theirs: &[Call]) {
-    for (at, (one, other)) in ours.iter().zip(theirs).enumerate() {
-        assert_eq!(one, other, "{name}, call {at}");
-    }
-    assert_eq!(ours.len(), theirs.len(), "{name}");
 }
 
 #[test]

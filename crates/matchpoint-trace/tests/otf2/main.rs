@@ -147,15 +147,10 @@ fn damaged_archive_is_error() {
     let Some(archive) = archive() else { return };
     let copy = archive.with_file_name("damaged");
     std::fs::create_dir_all(copy.join("traces")).unwrap();
-    for name in [
-        "traces.otf2",
-        "traces.def",
-        "traces/0.def",
-        "traces/1.def",
-        "traces/2.def",
-        "traces/1.evt",
-        "traces/2.evt",
-    ] {
+    for name in ["traces.otf2", "traces.def", "traces/0.def", "traces/1.def", "traces/2.def"] {
+        std::fs::copy(archive.join(name), copy.join(name)).unwrap();
+    }
+    for name in ["traces/1.evt", "traces/2.evt"] {
         std::fs::copy(archive.join(name), copy.join(name)).unwrap();
     }
     let events = std::fs::read(archive.join("traces/0.evt")).unwrap();

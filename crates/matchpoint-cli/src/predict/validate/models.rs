@@ -104,8 +104,8 @@ pub(super) fn volume(
 mod tests {
     use std::num::NonZeroU32;
 
-    use matchpoint_model::Layout;
     use matchpoint_model::machine::blue_waters;
+    use matchpoint_model::{Layout, Machine};
 
     use super::*;
 
@@ -113,13 +113,17 @@ mod tests {
         one.is_some_and(|one| (one - other).abs() <= 1e-9 * other)
     }
 
+    /// This number of processes on one node.
+    fn on_node(machine: &Machine, processes: u32) -> Setting<'_> {
+        let processes = NonZeroU32::new(processes).unwrap();
+        let layout = Layout { processes, ppn: processes, sockets: NonZeroU32::MIN };
+        Setting { machine, layout, topology: None, search: Search::Order(SearchOrder::Bound) }
+    }
+
     #[test]
     fn each_model_adds_what_it_knows() {
         let machine = blue_waters().unwrap();
-        let number = |number| NonZeroU32::new(number).unwrap();
-        let layout = Layout { processes: number(4), ppn: number(4), sockets: number(1) };
-        let search = Search::Order(SearchOrder::Bound);
-        let setting = Setting { machine: &machine, layout, topology: None, search };
+        let setting = on_node(&machine, 4);
         // Rank 1 sends one message, and searches three.
         let to_one = [0, 2, 3].map(|from| Sent::one(from, 1, 100));
         let all = Exchange { messages: [&to_one[..], &[Sent::one(1, 0, 100)]].concat() };
@@ -136,11 +140,7 @@ mod tests {
     #[test]
     fn volumes_are_as_in_figure_5() {
         let machine = blue_waters().unwrap();
-        let number = |number| NonZeroU32::new(number).unwrap();
-        let layout = Layout { processes: number(2), ppn: number(2), sockets: number(1) };
-        let search = Search::Order(SearchOrder::Bound);
-        let setting = Setting { machine: &machine, layout, topology: None, search };
-        let predicted = volume(&setting, 1000, 100, 1000).unwrap();
+        let predicted = volume(&on_node(&machine, 2), 1000, 100, 1000).unwrap();
         let transport = 1000.0 * (4.4e-7 + 100.0 / 2.2e9);
         assert!(close(predicted.modelled[3], transport + 8.4e-3));
         assert!(close(predicted.modelled[5], transport + 1000.0 * 2.0 * 8.4e-9));

@@ -47,7 +47,7 @@ pub fn verdict(report: &Report<'_>) -> String {
 
 fn gauge(report: &Report<'_>) -> String {
     let verdict = &report.verdict;
-    let recorded = range("range", verdict.low, verdict.high, Some(verdict.share));
+    let recorded = range(verdict.low, verdict.high, verdict.share);
     let legend = if verdict.high < GAUGE_FROM {
         format!(
             "The share of the run time, {}, is too small for this scale.",
@@ -76,17 +76,20 @@ fn gauge(report: &Report<'_>) -> String {
 }
 
 /// A bar from the low end to the high end, with a mark at the share; empty if the range is below the scale.
-fn range(class: &str, low: f64, high: f64, share: Option<f64>) -> String {
+fn range(low: f64, high: f64, share: f64) -> String {
     if high < GAUGE_FROM {
         return String::new();
     }
     let (from, to) = (place(low), place(high));
-    let point = share.filter(|share| *share >= GAUGE_FROM).map_or(String::new(), |share| {
-        format!("<i class=\"point\" style=\"left:{:.2}%\"></i>", place(share))
-    });
+    let point = match share {
+        share if share >= GAUGE_FROM => {
+            format!("<i class=\"point\" style=\"left:{:.2}%\"></i>", place(share))
+        }
+        _ => String::new(),
+    };
     let open = if low < GAUGE_FROM { " open" } else { "" };
     format!(
-        "<i class=\"{class}{open}\" style=\"left:{from:.2}%;width:{:.2}%\"></i>{point}",
+        "<i class=\"range{open}\" style=\"left:{from:.2}%;width:{:.2}%\"></i>{point}",
         (to - from).max(0.4)
     )
 }

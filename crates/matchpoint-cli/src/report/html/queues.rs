@@ -69,31 +69,22 @@ pub fn map(of: &Map<'_>) -> String {
 }
 
 pub fn lengths(report: &Report<'_>) -> String {
+    let ranks = &report.measurements.ranks;
     let one = |title: &str, series: &str, of: fn(&RankMeasurements) -> u64| {
-        lengths_of(&report.measurements.ranks, title, series, of)
+        let values: Vec<f64> = ranks.iter().map(|rank| of(rank) as f64).collect();
+        columns(&Columns {
+            title,
+            series,
+            back: &[],
+            front: &values,
+            top: &count(ranks.iter().map(of).max().unwrap_or(0)),
+            first_rank: ranks.first().map_or(0, |rank| rank.rank),
+            last_rank: ranks.last().map_or(0, |rank| rank.rank),
+            mark: None,
+        })
     };
     one("Posted receives, longest at each rank", "posted", |rank| rank.posted.length_max)
         + &one("Unexpected messages, longest at each rank", "unexpected", |rank| rank.unexpected.length_max)
-}
-
-fn lengths_of(
-    ranks: &[RankMeasurements],
-    title: &str,
-    series: &str,
-    of: fn(&RankMeasurements) -> u64,
-) -> String {
-    let values: Vec<f64> = ranks.iter().map(|rank| of(rank) as f64).collect();
-    let top = ranks.iter().map(of).max().unwrap_or(0);
-    columns(&Columns {
-        title,
-        series,
-        back: &[],
-        front: &values,
-        top: &count(top),
-        first_rank: ranks.first().map_or(0, |rank| rank.rank),
-        last_rank: ranks.last().map_or(0, |rank| rank.rank),
-        mark: None,
-    })
 }
 
 pub fn depths(report: &Report<'_>) -> String {

@@ -101,45 +101,22 @@ pub struct Engines {
     pub meaning: String,
 }
 
-struct Column {
-    name: &'static str,
-    meaning: &'static str,
-    /// Text of a cell, if any.
-    cell: fn(&EngineRow) -> Option<String>,
-}
+/// A column: its name, its meaning, and the text of a cell, if any.
+type Column = (&'static str, &'static str, fn(&EngineRow) -> Option<String>);
 
 const ENGINE_COLUMNS: [Column; 6] = [
-    Column {
-        name: "reversed",
-        meaning: "entries compared at the process that receives most, with messages in reversed order of their \
-                  receives",
-        cell: |row| row.attempts_reversed.map(count),
-    },
-    Column {
-        name: "in order",
-        meaning: "with messages in the order of their receives",
-        cell: |row| row.attempts_in_order.map(count),
-    },
-    Column {
-        name: "compared",
-        meaning: "entries compared with the traced messages, at all ranks",
-        cell: |row| row.attempts_recorded.map(count),
-    },
-    Column {
-        name: "time",
-        meaning: "matching time of the slowest process",
-        cell: |row| row.time_s.map(time_range),
-    },
-    Column {
-        name: "node",
-        meaning: "memory of the engines of a node",
-        cell: |row| row.node_bytes.map(bytes),
-    },
-    Column {
-        name: ALL_PEERS,
-        meaning: "memory of a node after messages from every process to every other",
-        cell: all_peers,
-    },
+    (
+        "reversed",
+        "entries compared at the process that receives most, with messages in reversed order of their receives",
+        |row| row.attempts_reversed.map(count),
+    ),
+    ("in order", "with messages in the order of their receives", |row| row.attempts_in_order.map(count)),
+    ("compared", "entries compared with the traced messages, at all ranks", |row| {
+        row.attempts_recorded.map(count)
+    }),
+    ("time", "matching time of the slowest process", |row| row.time_s.map(time_range)),
+    ("node", "memory of the engines of a node", |row| row.node_bytes.map(bytes)),
+    (ALL_PEERS, "memory of a node after messages from every process to every other", all_peers),
 ];
 
 const ALL_PEERS: &str = "all peers";
@@ -162,16 +139,14 @@ pub fn engines(predicted: &Predicted) -> Vec<Engines> {
 /// A table without empty columns.
 fn engines_of(played: &[&EngineRow], processes: u32) -> Engines {
     let of: Vec<&EngineRow> = played.iter().copied().filter(|row| row.processes == processes).collect();
-    let columns: Vec<Column> = ENGINE_COLUMNS
-        .into_iter()
-        .filter(|column| of.iter().any(|row| (column.cell)(row).is_some()))
-        .collect();
+    let columns: Vec<Column> =
+        ENGINE_COLUMNS.into_iter().filter(|(.., cell)| of.iter().any(|row| cell(row).is_some())).collect();
     let row = |row: &&EngineRow| {
-        let cells = columns.iter().map(|column| (column.cell)(row).unwrap_or_else(|| "·".to_owned()));
+        let cells = columns.iter().map(|(.., cell)| cell(row).unwrap_or_else(|| "·".to_owned()));
         [row.engine.clone()].into_iter().chain(cells).collect()
     };
     let meanings: Vec<String> =
-        columns.iter().map(|column| format!("{}: {}.", column.name, column.meaning)).collect();
+        columns.iter().map(|(name, meaning, _)| format!("{name}: {meaning}.")).collect();
     Engines {
         title: format!(
             "Engines, {} processes: {} messages at the process that receives most",
@@ -180,7 +155,7 @@ fn engines_of(played: &[&EngineRow], processes: u32) -> Engines {
         ),
         columns: ["engine"]
             .into_iter()
-            .chain(columns.iter().map(|column| column.name))
+            .chain(columns.iter().map(|(name, ..)| *name))
             .map(str::to_owned)
             .collect(),
         rows: of.iter().map(row).collect(),

@@ -1,41 +1,35 @@
 //! Tests of `matchpoint bench gpu`: without a card, from an earlier result, and with a false driver.
 
 use std::fs;
-use std::process::{Command, Output};
+use std::process::Command;
 
-use serde_json::Value;
 use tempfile::tempdir;
 
-use super::{KINDS, bench, said, text};
+use super::{KINDS, array, bench, file, read_json, said};
 use crate::left_out::leave_out;
+use crate::ran::{MATCHPOINT, Ran, bundled, matchpoint, repository};
 
 /// With a card, this measurement would take half a minute.
 #[test]
 fn missing_card_is_reported() {
-    let output = bench(&["gpu"]);
-    if output.status.success() {
+    let output = bench("gpu", &[]);
+    if output.code == Some(0) {
         return leave_out("an NVIDIA GPU is present", "run the tests on a machine without one");
     }
-    let said = text(&output.stderr);
-    assert!(said.contains("card") || said.contains("libnvrtc"), "{said}");
-    assert_eq!(
-        (text(&output.stdout), said.lines().filter(|line| !line.starts_with("hint: ")).count()),
-        ("", 1),
-        "{said}"
-    );
+    let output = output.fail(1);
+    assert!(output.stderr.contains("card") || output.stderr.contains("libnvrtc"), "{output}");
+    assert_eq!(output.stdout, "", "{output}");
 }
 
 /// An earlier result is reported and drawn without a card.
 #[test]
 fn earlier_result_is_reported_and_drawn() {
     let folder = tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    let record = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benchmarks/records/2026-11-22-gpu-h200.json");
-    let (csv, svg, page) = (path("gpu.csv"), path("gpu.svg"), path("gpu.html"));
+    let record = repository("benchmarks/records/2026-11-22-gpu-h200.json").display().to_string();
+    let [csv, svg, page] = ["gpu.csv", "gpu.svg", "gpu.html"].map(|name| file(&folder, name));
     for plot in [&svg, &page] {
-        let output = bench(&["gpu", "--from", record, "--csv", &csv, "--plot", plot]);
-        assert!(output.status.success(), "{}", text(&output.stderr));
-        assert!(text(&output.stdout).contains("NVIDIA H200"), "{}", text(&output.stdout));
+        let output = bench("gpu --from", &[&record, "--csv", &csv, "--plot", plot]).succeed();
+        output.prints("NVIDIA H200");
         let drawn = fs::read_to_string(plot).unwrap();
         for word in [
             "Figure 4: the matrix",
@@ -49,21 +43,24 @@ fn earlier_result_is_reported_and_drawn() {
         assert!(!drawn.contains("NaN") && !drawn.contains("inf"), "{plot}");
         assert_eq!(drawn.contains("Table II"), *plot == page);
     }
-    let record_path = record;
-    let record: Value = serde_json::from_str(&fs::read_to_string(record).unwrap()).unwrap();
     // Measurements that the earlier result lacks are reported.
-    let mut rows = csv::Reader::from_path(&csv).unwrap();
-    let rows: Vec<csv::StringRecord> = rows.records().map(Result::unwrap).collect();
-    let is_measured = |row: &&csv::StringRecord| row.iter().next_back().unwrap().is_empty();
-    let measured = rows.iter().filter(is_measured).count();
-    let output = bench(&["gpu", "--from", record_path]);
-    let (others, missing) = (record["results"].as_array().unwrap().len() - measured, rows.len() - measured);
+    let (rows, measured) = rows(&csv);
+    let output = bench("gpu --from", &[&record]);
+    let (others, missing) = (array(&read_json(&record)["results"]).len() - measured, rows - measured);
     for (count, what) in [
         (others, format!("matchpoint: {others} other measurements of that file are not shown, such as ")),
-        (missing, format!("matchpoint: incomplete: {missing} of {} measurements are missing (", rows.len())),
+        (missing, format!("matchpoint: incomplete: {missing} of {} measurements are missing (", rows)),
     ] {
         assert_eq!(said(&output).contains(&what), count > 0, "{}", said(&output));
     }
+}
+
+/// The number of rows of a table, and of those with a measurement.
+fn rows(csv: &str) -> (usize, usize) {
+    let mut table = csv::Reader::from_path(csv).unwrap();
+    let rows: Vec<csv::StringRecord> = table.records().map(Result::unwrap).collect();
+    let is_measured = |row: &&csv::StringRecord| row.iter().next_back().unwrap().is_empty();
+    (rows.len(), rows.iter().filter(is_measured).count())
 }
 
 /// The kernels of the false driver find nothing: equal kernels fail, then the card.
@@ -71,42 +68,38 @@ fn earlier_result_is_reported_and_drawn() {
 #[test]
 fn card_failure_keeps_earlier_figures() {
     let folder = tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    let (driver, source) = (path("libcuda.so"), "/../matchpoint-gpu/emulation/driver.c");
+    let driver = file(&folder, "libcuda.so");
     let mut compiler = Command::new("cc");
     compiler.args(["-std=gnu11", "-O1", "-fPIC", "-shared", "-o", &driver]);
-    compiler.arg([env!("CARGO_MANIFEST_DIR"), source].concat()).args(["-lpthread", "-ldl"]);
+    compiler.arg(repository("crates/matchpoint-gpu/emulation/driver.c")).args(["-lpthread", "-ldl"]);
     let Ok(compiled) = compiler.output() else {
         return leave_out("no cc", "`apt-get install gcc`");
     };
-    assert!(compiled.status.success(), "{}", text(&compiled.stderr));
-    std::os::unix::fs::symlink(&driver, path("libnvrtc.so")).unwrap();
-    let (file, csv, svg, page) = (path("a.json"), path("a.csv"), path("a.svg"), path("a.html"));
+    assert!(compiled.status.success(), "{compiled:?}");
+    std::os::unix::fs::symlink(&driver, file(&folder, "libnvrtc.so")).unwrap();
+    let [json, csv, svg, page, none] =
+        ["a.json", "a.csv", "a.svg", "a.html", "none.json"].map(|name| file(&folder, name));
     let played = |failure: &str, arguments: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_matchpoint"));
+        let mut command = Command::new(MATCHPOINT);
         command.args(["bench", "gpu"]).args(arguments).env("PLAYED_FAILURE", failure);
-        command.env("LD_PRELOAD", &driver).env("LD_LIBRARY_PATH", folder.path()).output().unwrap()
+        Ran::of(command.env("LD_PRELOAD", &driver).env("LD_LIBRARY_PATH", folder.path()))
     };
-    let output = played("match_partitioned:700", &["--json", &file, "--csv", &csv, "--plot", &svg]);
-    let is_partial = |output: &Output| {
-        assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
-        let printed = said(output);
+    let is_partial = |output: Ran| {
+        let output = output.exit(1);
+        let printed = said(&output);
         let printed = printed.lines().find(|line| line.starts_with("error: ")).unwrap();
-        assert!(
-            printed.contains("incomplete: ") && printed.contains(" measurements are missing (Partitioned ")
-        );
-        assert!(
-            printed.contains(
-                "`32 entries in 1 queues`: starting a kernel: error of the driver: PLAYED_ERROR_700"
-            ),
-            "{printed}"
-        );
-        let page = text(&output.stdout);
-        assert!(page.contains("Incomplete") && page.contains("64 entries"), "{page}");
+        for expected in [
+            "incomplete: ",
+            " measurements are missing (Partitioned ",
+            "`32 entries in 1 queues`: starting a kernel: error of the driver: PLAYED_ERROR_700",
+        ] {
+            assert!(printed.contains(expected), "{printed}");
+        }
+        output.prints("Incomplete").prints("64 entries");
     };
-    is_partial(&output);
-    let value: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
-    let results = value["results"].as_array().unwrap();
+    is_partial(played("match_partitioned:700", &["--json", &json, "--csv", &csv, "--plot", &svg]));
+    let value = read_json(&json);
+    let results = array(&value["results"]);
     let of = |figure: &str| results.iter().filter(|row| row["figure"] == figure).collect::<Vec<_>>();
     assert!(of("Matrix").iter().all(|row| row["rate"].is_number() && row["missing"].is_null()));
     assert!(of("Partitioned")[0]["missing"].as_str().unwrap().contains("PLAYED_ERROR_700"));
@@ -114,65 +107,37 @@ fn card_failure_keeps_earlier_figures() {
     let measured = of("Matrix").len();
     assert_eq!(value["measurements"].as_u64(), Some(results.len() as u64));
     assert_eq!(value["missing"].as_u64(), Some((results.len() - measured) as u64));
-    let mut rows = csv::Reader::from_path(&csv).unwrap();
-    let rows: Vec<csv::StringRecord> = rows.records().map(Result::unwrap).collect();
-    let last = |row: &csv::StringRecord| row.iter().next_back().unwrap().is_empty();
-    assert_eq!((rows.len(), rows.iter().filter(|row| last(row)).count()), (results.len(), measured));
+    assert_eq!(rows(&csv), (results.len(), measured));
     assert!(fs::read_to_string(&svg).unwrap().contains(">incomplete: "));
-    is_partial(&bench(&["gpu", "--from", &file, "--plot", &page]));
+    is_partial(bench("gpu --from", &[&json, "--plot", &page]));
     let page = fs::read_to_string(page).unwrap();
     assert!(page.contains("<b>Incomplete</b>: ") && page.contains("missing: not tried after"), "{page}");
     // Without any measurement: an error and no file.
-    let output = played("match_matrix:700", &["--json", &path("none.json")]);
-    assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), ""));
-    assert!(said(&output).contains("PLAYED_ERROR_700") && !folder.path().join("none.json").exists());
+    let output = played("match_matrix:700", &["--json", &none]).exit(1);
+    assert_eq!(output.stdout, "");
+    assert!(said(&output).contains("PLAYED_ERROR_700") && !fs::exists(none).unwrap());
 }
 
 /// The error names the actual and the expected kind.
 #[test]
 fn wrong_card_file_is_named() {
     let folder = tempdir().unwrap();
-    let file = folder.path().join("a.json").to_str().unwrap().to_owned();
-    let wants = "\nhint: give --from a complete file of `matchpoint bench gpu --json`";
+    let file = file(&folder, "a.json");
     let printed = |what: &str| {
-        let output = bench(&["gpu", "--from", &file]);
-        assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), ""));
+        let output = bench("gpu --from", &[&file]).exit(1);
+        let wants = "\nhint: give --from a complete file of `matchpoint bench gpu --json`";
         let printed = said(&output);
-        assert!(
-            printed.contains(what)
-                && printed.ends_with(wants)
-                && printed.lines().filter(|line| !line.starts_with("hint: ")).count() == 1,
-            "{printed}"
-        );
+        assert!(printed.contains(what) && printed.ends_with(wants), "{printed}");
+        assert_eq!((printed.lines().count(), &*output.stdout), (2, ""), "{printed}");
     };
-    let kinds = [
-        "bench engines --json",
-        "bench latency --json",
-        "bench rate --json",
-        "bench offload --json",
-        "bench callers --json",
-    ];
-    for (kind, command) in KINDS.into_iter().zip(kinds) {
-        assert!(bench(&[kind, &["--json", &file]].concat()).status.success());
-        printed(&format!("a file of `matchpoint {command}`"));
+    for ((kind, _), name) in KINDS.into_iter().zip(["engines", "latency", "rate", "offload", "callers"]) {
+        bench(kind, &["--json", &file]).succeed();
+        printed(&format!("a file of `matchpoint bench {name} --json`"));
     }
-    let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../../traces/multigrid_c-8");
-    let mut analyze = Command::new(env!("CARGO_BIN_EXE_matchpoint"));
-    assert!(analyze.args(["analyze", trace, "--json", &file]).output().unwrap().status.success());
+    matchpoint(["analyze", &bundled("multigrid_c-8"), "--json", &file]).succeed();
     printed("a file of `matchpoint analyze --json`");
     fs::write(&file, "{}").unwrap();
     printed("no `card`");
     fs::write(&file, "figure,label\n").unwrap();
     printed("no JSON, or incomplete");
-}
-
-#[test]
-fn card_takes_only_trace_batches() {
-    let output = bench(&["gpu", "-w", "last"]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(
-        text(&output.stderr).contains("a card does not run the workload 'last'"),
-        "{}",
-        text(&output.stderr)
-    );
 }

@@ -6,7 +6,7 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 use tempfile::tempdir;
 
-use super::{bundled, converted};
+use super::{all_bundled, converted};
 
 fn text(field: &Field) -> String {
     match field {
@@ -26,7 +26,7 @@ fn text(field: &Field) -> String {
 #[test]
 fn parquet_has_rows_of_csv() {
     let folder = tempdir().unwrap();
-    for trace in bundled() {
+    for trace in all_bundled() {
         let name = trace.file_name().unwrap().to_str().unwrap();
         let [csv, parquet] =
             ["csv", "parquet"].map(|extension| folder.path().join(format!("{name}.{extension}")));

@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use matchpoint_replay::Arrivals;
 use matchpoint_replay::library_cost::{Curve, LibraryCost};
 use matchpoint_replay::measurements::{
     ArrivalFacts, ArrivalOrderResult, CommunicationMatrix, CommunicatorFacts, EngineAtRank,
-    EngineMeasurements, ImplausibleTimes, Measurements, PlaceMeasurements, QueueMeasurements,
-    RankMeasurements, RankQueue, SearchCounts, SiteReceives, Statistic, Timings, Totals, TraceFacts,
-    Wildcards,
+    EngineMeasurements, Measurements, PlaceMeasurements, QueueMeasurements, RankMeasurements, RankQueue,
+    SearchCounts, SiteReceives, Statistic, Timings, Totals, TraceFacts, Wildcards,
 };
-use matchpoint_replay::{Arrivals, LogGp};
 use matchpoint_trace::Function;
 
 /// Spans of a timeline.
@@ -33,9 +32,6 @@ pub fn run(ranks: u32) -> Measurements {
         totals: totals(messages),
         arrivals: arrivals(),
         elapsed_s: 1.2,
-        setup_s: 0.0,
-        crowding: None,
-        library_cost: None,
         replayed_s: REPLAYED_S,
         communicators: communicators(ranks, messages),
         engines: vec![engine("list", 1.0, &all), engine("rank_array", 0.4, &all), engine("bins", 0.3, &all)],
@@ -50,9 +46,8 @@ pub fn run(ranks: u32) -> Measurements {
             cold_phases: 90,
             repetition_excess: 0.04,
         },
-        implausible_times: ImplausibleTimes::default(),
-        sites: Vec::new(),
         places: places(messages, ranks),
+        ..Measurements::default()
     }
 }
 
@@ -90,18 +85,11 @@ fn places(messages: u64, ranks: u32) -> Vec<PlaceMeasurements> {
 fn trace(all: &[RankMeasurements], ranks: u32) -> TraceFacts {
     TraceFacts {
         format: "DUMPI 13.0.0".to_owned(),
-        library: None,
-        transport: None,
-        command: None,
-        started: None,
         path: "traces/halo".to_owned(),
         ranks,
-        missing: Vec::new(),
         calls: all.iter().map(|rank| rank.calls).sum(),
-        calls_left_out: 0,
-        calls_cut_off: 0,
-        ended_early: Vec::new(),
         notes: vec!["The tracer does not record communicator attributes.".to_owned()],
+        ..TraceFacts::default()
     }
 }
 
@@ -135,10 +123,7 @@ fn totals(messages: u64) -> Totals {
         cancelled: 2,
         probes_found: messages / 60,
         probes_missed: messages / 30,
-        probes_any_source: 0,
-        probes_any_tag: 0,
         bytes: messages * 4096,
-        sends_without_size: 0,
         tags_unique: 40,
         tags_exact: true,
         tag_max: Some(1337),
@@ -156,26 +141,18 @@ fn totals(messages: u64) -> Totals {
         recorded_wildcards: messages / 10,
         reproduced_wildcards: messages / 10 - messages / 300,
         unmatched_receives: 1,
-        unmatched_messages: 0,
+        ..Totals::default()
     }
 }
 
 fn arrivals() -> ArrivalFacts {
     ArrivalFacts {
-        mode: Arrivals::Simulated,
-        loggp: LogGp::default(),
-        released: BTreeMap::new(),
-        made_up_messages: 0,
-        lost_messages: 0,
-        intervals_known: false,
-        arrivals_moved: 0,
-        arrivals_outside: 0,
-        unexplained_ranks: 0,
         compared: vec![
             under(Arrivals::Simulated, 0.25),
             under(Arrivals::Timestamps, 0.31),
             under(Arrivals::AtWait, 0.0),
         ],
+        ..ArrivalFacts::default()
     }
 }
 
@@ -208,7 +185,6 @@ fn at_rank(rank: u32, ranks: u32) -> RankMeasurements {
         receives: messages,
         messages,
         elapsed_s: 1.2 - f64::from(rank % 7) * 0.001,
-        setup_s: 0.0,
         peers: if root { ranks - 1 } else { 6.min(ranks - 1) },
         peer_uniformity: 0.97 - f64::from(rank % 5) * 0.05,
         peer_weight_max: 0.18 + f64::from(rank % 5) * 0.02,
@@ -221,6 +197,7 @@ fn at_rank(rank: u32, ranks: u32) -> RankMeasurements {
         posted: queue(posted),
         unexpected: queue(unexpected),
         late_receives: messages / 4 + u64::from(rank % 3),
+        ..RankMeasurements::default()
     }
 }
 
@@ -253,17 +230,11 @@ fn engine(name: &str, factor: f64, all: &[RankMeasurements]) -> EngineMeasuremen
     let messages: u64 = all.iter().map(|rank| rank.messages).sum();
     EngineMeasurements {
         name: name.to_owned(),
-        substitute: None,
         sampled: 1.0,
-        full: false,
-        too_large: false,
-        timed_counting: 0.0,
         match_ns: sum(|at| at.match_ns),
         match_cold_ns: sum(|at| at.match_cold_ns),
         matched: messages,
         unmatched_receives: 1,
-        unmatched_messages: 0,
-        disagreements: 0,
         posted: searches(messages, factor, 3, all.iter().map(|rank| rank.posted.length_max).max()),
         unexpected: searches(messages, factor, 1, all.iter().map(|rank| rank.unexpected.length_max).max()),
         // Statistics for the JSON.
@@ -271,6 +242,7 @@ fn engine(name: &str, factor: f64, all: &[RankMeasurements]) -> EngineMeasuremen
         bytes_max: 4096 + (ranks.len() as f64 * 32.0 / factor) as u64,
         bytes_sum: ranks.iter().map(|at| at.bytes).sum(),
         ranks,
+        ..EngineMeasurements::default()
     }
 }
 

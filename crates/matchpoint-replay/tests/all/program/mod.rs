@@ -68,14 +68,12 @@ impl Program {
 
     pub fn replay_on(&self, arrivals: Arrivals, loggp: LogGp) -> Measurements {
         let engines = vec!["list".into(), "rank_array".into(), "bins:n=4".into()];
-        let options = Options { sampled: false, engines, arrivals, loggp, compare_arrivals: false };
+        let options = Options { engines, arrivals, loggp, ..Options::default() };
         let measurements = matchpoint_replay::replay(self, &options, &Progress::default()).unwrap();
         for engine in &measurements.engines {
             assert_eq!(engine.disagreements, 0, "{}", engine.name);
-            assert_eq!(
-                engine.posted.searches,
-                measurements.ranks.iter().map(|rank| rank.messages).sum::<u64>()
-            );
+            let messages: u64 = measurements.ranks.iter().map(|rank| rank.messages).sum();
+            assert_eq!(engine.posted.searches, messages);
             assert_eq!(engine.unexpected.searches, measurements.totals.receives);
         }
         measurements
@@ -232,15 +230,10 @@ impl Rank {
     }
 
     pub fn waitall(self, requests: &[u32]) -> Self {
-        let all: Vec<_> =
-            (0..requests.len() as u32).map(|index| Completion { index, status: None }).collect();
-        self.full(
-            Function::Waitall,
-            Action::Complete { awaits: Await::All, blocking: true },
-            requests,
-            &all,
-            &[],
-        )
+        let complete = |index| Completion { index, status: None };
+        let all: Vec<_> = (0..requests.len() as u32).map(complete).collect();
+        let action = Action::Complete { awaits: Await::All, blocking: true };
+        self.full(Function::Waitall, action, requests, &all, &[])
     }
 
     pub fn barrier(self) -> Self {

@@ -230,41 +230,17 @@ fn posted(posted: PostedOrder) -> &'static str {
     }
 }
 
+/// Members of a result, in the order of the columns.
+const COLUMNS: &str = "figure label algorithm blocks entries queues envelopes posted matched_percent wildcard_percent compacted \
+                       rate rate_least rate_most by_host by_card latency_ns latency_p99_ns hybrid \
+                       passes by_host_least by_host_most by_card_least by_card_most hybrid_least hybrid_most missing";
+
 /// Writes a row for each measurement, also for missing ones. Rates are matches per second.
 ///
 /// # Errors
 /// Those of `out`.
 pub fn csv(on_card: &OnCard<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let header = [
-        "figure",
-        "label",
-        "algorithm",
-        "blocks",
-        "entries",
-        "queues",
-        "envelopes",
-        "posted",
-        "matched_percent",
-        "wildcard_percent",
-        "compacted",
-        "rate",
-        "rate_least",
-        "rate_most",
-        "by_host",
-        "by_card",
-        "latency_ns",
-        "latency_p99_ns",
-        "hybrid",
-        "passes",
-        "by_host_least",
-        "by_host_most",
-        "by_card_least",
-        "by_card_most",
-        "hybrid_least",
-        "hybrid_most",
-        "missing",
-    ];
-    let columns = header.map(|name| (name.to_owned(), format!("/{name}")));
+    let columns: Vec<_> = COLUMNS.split(' ').map(|name| (name.to_owned(), format!("/{name}"))).collect();
     let cell = |name: &str, value: &Value| match value {
         Value::Null if name == "blocks" => "all".to_owned(),
         Value::Number(share) if name.ends_with("_percent") => share.as_f64().unwrap_or(0.0).to_string(),
