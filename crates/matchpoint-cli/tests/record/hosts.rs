@@ -131,7 +131,7 @@ fn launcher_starts_remote_processes() {
         Counts::read(&ran.prefix(), 4).agree(&report, &what);
         is_whole(&report, &what);
         compared(&ran, &report, "host1");
-        // MPICH over UCX might not end after the measurement.
+        // MPICH 4.0 over UCX might not end after the measurement.
         assert_eq!(ran.manifest()["search"].is_null(), mpi.name == "debian-mpich", "{what}");
     }
 }
