@@ -122,17 +122,17 @@ fn compared(ran: &Ran, report: &Value, elsewhere: &str) {
 fn launcher_starts_remote_processes() {
     let _alone = mpi::alone();
     let Some(cluster) = Cluster::make() else { return };
-    for mpi in mpi::all() {
+    // MPICH 4.0 over UCX may hang in MPI_Finalize, also without a recorder.
+    for mpi in mpi::all().iter().filter(|mpi| mpi.name != "debian-mpich") {
         eprintln!("with {}", mpi.name);
-        let job = Job::on(&cluster, &[]).args(cluster.launch(&mpi, 4, &mpi.example("halo27")));
+        let job = Job::on(&cluster, &[]).args(cluster.launch(mpi, 4, &mpi.example("halo27")));
         let ran = job.counting().succeed();
         let what = format!("{ran}");
         let report = ran.report();
         Counts::read(&ran.prefix(), 4).agree(&report, &what);
         is_whole(&report, &what);
         compared(&ran, &report, "host1");
-        // MPICH 4.0 over UCX might not end after the measurement.
-        assert_eq!(ran.manifest()["search"].is_null(), mpi.name == "debian-mpich", "{what}");
+        assert!(!ran.manifest()["search"].is_null(), "{what}");
     }
 }
 
