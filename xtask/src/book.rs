@@ -37,8 +37,8 @@ pub struct Arguments {
 /// Builds the book and checks its links.
 ///
 /// # Errors
-/// If a command fails, if a file cannot be written, if a page is not in the table of contents, or if a link
-/// is broken.
+/// If a command fails, or if a file cannot be written. If a page is not in the table of contents, or if a
+/// link is broken.
 pub fn build(arguments: &Arguments) -> Result<Vec<String>, Failure> {
     let mdbook = match &arguments.mdbook {
         Some(mdbook) => mdbook.clone(),

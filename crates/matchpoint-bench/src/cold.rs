@@ -1,7 +1,7 @@
 //! Single calls with flushed caches: the cost of a call after a compute phase (fuzzy paper §VI-A clears the
 //! cache between iterations).
 //!
-//! The program writes a buffer of several times the private caches: the core's first- and second-level data
+//! The program writes a buffer of several times the private caches. The core's first- and second-level data
 //! caches and its TLBs then have no data of the engine. A shared last-level cache of hundreds of megabytes
 //! keeps its data, so a miss costs an access there. The first-level instruction cache keeps its instructions.
 

@@ -76,8 +76,8 @@ impl Sequence {
 /// True if the engine's results are right.
 type End = fn(&mut dyn Engine, u64) -> bool;
 
-/// Cases without a workload, because applications do not wait for them: receives cancelled from the youngest
-/// to the oldest, and receives of a closed context next to as many in another context.
+/// Cases without a workload, because applications do not wait for them. Receives are cancelled from the
+/// youngest to the oldest. A context is closed, and another context has as many receives.
 const ENDS: [(&str, End); 2] = [("cancel", cancelled), ("close", closed)];
 
 fn receive(context: u32, tag: u64) -> Receive {
@@ -103,7 +103,7 @@ fn closed(engine: &mut dyn Engine, receives: u64) -> bool {
 
 impl Counted {
     /// Creates the engine and runs a warm-up. `what` is a workload with its size, `cancel:N` or `close:N`,
-    /// with two rounds; or a [scenario](Scenario) of the message-rate benchmark with its messages
+    /// with two rounds. It can also be a [scenario](Scenario) of the message-rate benchmark with its messages
     /// (`no_conflict:N`), with a hundred sequences.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! Latency of single calls: while queues grow to millions of entries, at the first use of a wildcard class,
 //! and while queues are emptied.
 //!
-//! The result of a call is its minimum over several runs of a scenario, each with a new engine: the engine's
+//! The result of a call is its minimum over several runs of a scenario, each with a new engine. The engine's
 //! work repeats, and interruptions do not.
 
 use std::time::{Duration, Instant};

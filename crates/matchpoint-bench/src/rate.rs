@@ -1,5 +1,5 @@
-//! The message-rate benchmark of the optimistic paper (§VI) without its network: the time until the last of k
-//! messages is matched and delivered, when the paper's acknowledgement is sent.
+//! The message-rate benchmark of the optimistic paper (§VI) without its network. The time ends when the last
+//! of k messages is matched and delivered: then the paper's acknowledgement is sent.
 //!
 //! A sequence posts receives, untimed, and then delivers messages, a window at a time. Each matched message
 //! costs protocol work in the thread that delivers it. All engines run all scenarios in turn, repetition by

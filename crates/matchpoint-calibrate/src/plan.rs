@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::ranks::{Pair, Ranks};
 
-/// Seconds of a batch of exchanges with one time measurement: much shorter than a time slice of the
-/// scheduler, so that host load interrupts few batches, and much longer than a clock reading.
+/// Seconds of a batch of exchanges with one time measurement. A batch is much shorter than a time slice of
+/// the scheduler, so that host load interrupts few batches. It is much longer than a clock reading.
 pub const BATCH_S: f64 = 1e-4;
 
 /// Each round has another order: a temporary slowdown affects some rounds of all measurements. The variation

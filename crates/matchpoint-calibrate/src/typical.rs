@@ -1,7 +1,7 @@
 //! The typical time of a measurement, for calibrations and validations.
 
 /// Rounds have fewer batches only if a batch takes a millisecond or more, as long as a scheduler's time
-/// slice: host load disturbs most of these.
+/// slice. Host load disturbs most such batches.
 const FEW_BATCHES: usize = 16;
 
 /// Typical time of the batches of a round: the mean of the half of the batches with the closest times

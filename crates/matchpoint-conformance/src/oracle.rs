@@ -56,8 +56,8 @@ impl Oracle {
         }
     }
 
-    /// The call as a caller may make it, or `None` if no caller may: the engine lacks or forbids the call, or
-    /// the id is already queued.
+    /// The call as a caller may make it. `None` if no caller may make it: the engine lacks or forbids the
+    /// call, or the id is already queued.
     ///
     /// A withdrawal of a queued id gets the queued entry's selector or envelope, whatever a generated or
     /// shrunk stream contains.

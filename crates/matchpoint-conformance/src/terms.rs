@@ -20,8 +20,8 @@ pub struct Terms {
     pub demands: Hints,
 }
 
-/// True for a call that an MPI library could make: ranks and tags are non-negative `int`s, contexts have 16
-/// bits as in MPICH, tags have no mask, and sources are known.
+/// True for a call that an MPI library could make. Ranks and tags are non-negative `int`s, and contexts have
+/// 16 bits as in MPICH. Tags have no mask, and sources are known.
 pub fn is_mpi(event: &Event) -> bool {
     let int = |number: u64| number <= i32::MAX as u64;
     let context = |context: ContextId| context.0 <= u16::MAX.into();

@@ -124,9 +124,9 @@ unsafe fn adapt_hints(core_hints: &mut OwnedInfo, core: &CStr) -> bool {
         if domain.threading != THREAD_UNSPEC {
             domain.threading = THREAD_DOMAIN;
         }
-        // FI_HMEM is refused: the provider copies truncated messages with the processor, and in shm with
-        // FI_HMEM a standard send does not return before its receive is posted. The MPI library retries
-        // without FI_HMEM and copies device buffers itself.
+        // FI_HMEM is refused. The provider copies truncated messages with the processor. In shm with FI_HMEM,
+        // a standard send does not return before its receive is posted. The MPI library retries without
+        // FI_HMEM and copies device buffers itself.
         let is_served = domain.data_progress != PROGRESS_AUTO && hints.caps & flags::HMEM == 0;
         ep.kind == EP_RDM && is_served
     }

@@ -98,8 +98,8 @@ impl Display for CardError {
 impl std::error::Error for CardError {}
 
 impl CardError {
-    /// True if later operations of the card fail too or cannot be trusted: the driver failed, a kernel that
-    /// holds a multiprocessor was abandoned, or no kernel is available.
+    /// True if later operations of the card fail too, or if their results may be wrong. Reasons: the driver
+    /// failed, a kernel that holds a multiprocessor was abandoned, or no kernel is available.
     pub fn is_card_failure(&self) -> bool {
         match self {
             CardError::NoDriver

@@ -1,8 +1,8 @@
 //! Batches from a recorded application.
 //!
-//! A batch of a process ends at a maximum of new messages or receives, or before a call that depends on
-//! earlier matches: a probe or a cancel. A batch includes all entries queued before, so batches have the
-//! application's lengths, duplicates and wildcards.
+//! A batch of a process ends at a maximum of new messages or receives. It also ends before a call that
+//! depends on earlier matches: a probe or a cancel. A batch includes all entries queued before, so batches
+//! have the application's lengths, duplicates and wildcards.
 
 use std::collections::HashSet;
 

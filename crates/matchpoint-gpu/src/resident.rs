@@ -360,8 +360,8 @@ impl Resident {
     ///
     /// # Errors
     /// If the driver fails, or if the kernel does not end within ten seconds, or at once if an earlier wait
-    /// failed. Such a kernel is abandoned: memory and stream stay allocated until the process ends, because
-    /// the kernel may still write, and the stop flag stays set.
+    /// failed. Such a kernel is abandoned. Memory and stream stay allocated until the process ends, because
+    /// the kernel may still write. The stop flag stays set.
     pub fn stop(mut self) -> Result<(), CardError> {
         self.end()
     }
@@ -528,7 +528,7 @@ pub fn match_preloaded_stream<M: Machine>(
 /// If the driver fails, or if a kernel does not end.
 ///
 /// # Panics
-/// If a batch has more than [`SLOT_ENTRIES`] entries on a side or differing sides, if there is no batch, or
+/// If a batch has more than [`SLOT_ENTRIES`] entries on a side, or differing sides. If there is no batch, or
 /// if the stream exceeds [`CAPACITY`].
 pub fn match_stream_on_card(
     card: &Card,

@@ -1,8 +1,8 @@
 //! Messages of sparse matrix products with distributed rows (§5).
 //!
-//! In a matrix-vector product the owner of a row needs the vector's elements of the row's columns, in a
-//! matrix-matrix product the rows of the second matrix for these columns. Each other owner sends its elements
-//! or rows in one message.
+//! In a matrix-vector product, the owner of a row needs the vector's elements of the row's columns. In a
+//! matrix-matrix product, the owner needs the rows of the second matrix for these columns. Each other owner
+//! sends its elements or rows in one message.
 
 use crate::exchange::{Exchange, Sent};
 use crate::partition::Partition;

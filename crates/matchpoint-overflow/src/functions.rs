@@ -1,6 +1,6 @@
 //! The C functions of the core.
 //!
-//! A panic aborts the process after its message, as Rust defines for `extern "C"` functions: a process with a
+//! A panic aborts the process after its message, as Rust defines for `extern "C"` functions. A process with a
 //! failed engine cannot keep MPI's matching order.
 
 use std::ffi::{c_char, c_void};

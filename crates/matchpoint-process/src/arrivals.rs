@@ -2,7 +2,7 @@
 //! environment names.
 //!
 //! A recorder of MPI calls does not see arrivals. Each record holds the time of the posting call (or matched
-//! probe), which identifies the call in the recorder's trace, and the arrival time of its message.
+//! probe) and the arrival time of its message. The first time identifies the call in the recorder's trace.
 //!
 //! ```text
 //! "MPar"  version: u32  clock: u32 (clock::Shared)  0: u32      header, then one record per match, unordered:

@@ -19,8 +19,8 @@ const STEPS_PER_RANK: usize = 256;
 const CHUNK_MIN: usize = 4096;
 const CHUNK_MAX: usize = 32_768;
 
-/// Steps in the queue to the measuring thread, in two to eight chunks: it flushes caches for one to two
-/// milliseconds, and steps queue up meanwhile.
+/// Steps in the queue to the measuring thread, in two to eight chunks. The thread flushes caches for one to
+/// two milliseconds, and steps queue up meanwhile.
 const IN_FLIGHT: usize = 65_536;
 
 /// Calls of at least this length may execute searches that earlier calls had no time for.

@@ -1,8 +1,8 @@
 //! Limits for slow engines, and the estimate for the rest of the trace.
 //!
 //! An engine beyond its time limit stops at all ranks. Attempts and time of later searches are estimated in
-//! proportion to the entries queued at each search: exactly for engines that compare every entry, as an upper
-//! bound for others. Limits are processor time, so host load does not change them.
+//! proportion to the entries queued at each search. The estimate is exact for engines that compare every
+//! entry, and an upper bound for others. Limits are processor time, so host load does not change them.
 
 use std::time::Duration;
 

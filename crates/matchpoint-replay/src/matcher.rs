@@ -3,8 +3,8 @@
 //! The matcher has hash bins with a total order, like the engine `bins`, and links the simulation's records.
 //! An engine would copy each record into 64 bytes, and a virtual call took longer than the search.
 //!
-//! The key of a bin is the context and the fields that are not wild, so an arrival searches one bin for each
-//! wildcard class among the posted receives. Messages are also linked in arrival order.
+//! The key of a bin is the context and the fields that are not wild. An arrival therefore searches one bin
+//! for each wildcard class among the posted receives. Messages are also linked in arrival order.
 //!
 //! When all processes together have very many unexpected messages, further messages join the compact
 //! [`Backlog`]. While a process has a backlog, all its new messages join, so messages outside are older.

@@ -1,7 +1,7 @@
 //! Tournament tree of all processes' next times.
 //!
 //! One walk from a leaf to the root updates a time and yields the minimum; a heap would contain stale times.
-//! Nodes have eight children: two walks up a binary tree, for the turn and the second minimum, took 1.5 × as
+//! Nodes have eight children. Two walks up a binary tree, for the turn and the second minimum, took 1.5 × as
 //! long with 27 processes, and twice as long with 64.
 
 /// No next event.

@@ -24,8 +24,8 @@ pub struct SearchCost {
     /// Costs of bursts, ascending by number of messages; empty if not measured.
     #[serde(default)]
     pub bursts: Vec<BurstCost>,
-    /// A message without a search, while every rank sends a burst to the next rank: mean of several bursts
-    /// and of all pairs; 0 if not measured.
+    /// A message without a search, while every rank sends a burst to the next rank. The value is the mean of
+    /// several bursts and of all pairs; 0 if not measured.
     #[serde(default)]
     pub ring_message_ns: f64,
 }

@@ -85,7 +85,7 @@ pub enum Wild<T: Field> {
 
 /// Context, source and tag of a message.
 ///
-/// The tag is between context and source: if these were adjacent, the compiler would load both with one load
+/// The tag is between context and source. If these were adjacent, the compiler would load both with one load
 /// after two stores, which delays the processor.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(C)]

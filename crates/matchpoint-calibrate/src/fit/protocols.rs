@@ -1,7 +1,7 @@
 //! Time against size: α and R_b of each protocol, and the sizes at which the library changes the protocol
 //! (§2, §3).
 //!
-//! The largest eager size is measured. Other changes are estimated: of all divisions of the sizes into ranges
+//! The largest eager size is measured. Other changes are estimated. Of all divisions of the sizes into ranges
 //! with a line each, the fit selects the best one, with a penalty per range.
 
 use matchpoint_model::Protocol;

@@ -18,8 +18,8 @@ const SENSITIVE: f64 = 0.1;
 const TIMES_LONGER: u64 = 4;
 const LONG_QUEUE: u64 = 64;
 
-/// Highest values on an idle host: share of the time that the timing thread waits for a processor, and excess of the
-/// median repetition of a burst over the shortest.
+/// Highest values on an idle host. The first is the share of the time that the timing thread waits for a
+/// processor. The second is the excess of the median repetition of a burst over the shortest.
 const WAITED: f64 = 0.05;
 const APART: f64 = 0.5;
 

@@ -1,7 +1,8 @@
-//! `matchpoint run`, end to end: programs that verify themselves run under real MPI libraries, with an engine above the
-//! library (overflow matching) or below it (the libfabric provider).
+//! `matchpoint run`, end to end. Programs that verify themselves run under real MPI libraries. The engine is
+//! above the library (overflow matching) or below it (the libfabric provider).
 //!
-//! `MATCHPOINT_TEST_MPI` names the libraries, as `scripts/mpi` does. Without it the tests use the libraries that are ready.
+//! `MATCHPOINT_TEST_MPI` names the libraries, as `scripts/mpi` does. Without it the tests use the libraries
+//! that are ready.
 
 #[path = "../record/cluster.rs"]
 mod cluster;

@@ -279,8 +279,8 @@ fn answer(asked: &Request, list: &mut dyn Engine) -> Answer {
     }
 }
 
-/// For each call, the calls that must precede it: calls that ended before its start, earlier messages of its
-/// batch, and calls with an entry that a visit saw before its entry.
+/// For each call, the calls that must precede it: calls that ended before its start, and earlier messages of
+/// its batch. If a visit saw the entry of another call before its entry, that call also precedes it.
 fn earlier(calls: &[Call], listed: &Listed) -> Vec<u128> {
     let mut by_id = HashMap::new();
     let mut in_order = Vec::new();

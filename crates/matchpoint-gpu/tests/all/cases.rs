@@ -254,8 +254,9 @@ pub fn first_different<M: Machine>(
     })
 }
 
-/// First case with an incorrect result without order: a message with two receives, a pair that does not
-/// match, or an envelope with an unmatched message and an unmatched receive.
+/// First case with an incorrect result without order. A result is incorrect if a message has two receives, or
+/// if a pair does not match. It is also incorrect if an envelope has an unmatched message and an unmatched
+/// receive.
 pub fn first_wrong_hashing<M: Machine>(
     machine: &M,
     mixes: &[Mix],

@@ -23,8 +23,8 @@ impl FatTree {
         node / self.arity
     }
 
-    /// Upwards, every switch selects the port by the next digit of the destination: messages to one node
-    /// share links, and messages to different nodes spread over the tree.
+    /// Upwards, every switch selects the port by the next digit of the destination. Messages to one node
+    /// therefore share links, and messages to different nodes spread over the tree.
     pub fn route(&self, from: u32, to: u32, each: &mut dyn FnMut(LinkId)) {
         let arity = u64::from(self.arity);
         let mut top = 0;

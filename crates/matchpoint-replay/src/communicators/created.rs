@@ -1,8 +1,8 @@
 //! Communicators that each rank created, in order.
 //!
 //! In a loop, all members create the same sequence of contexts repeatedly ([`Contexts`](super::contexts)).
-//! Equal rows of contexts are stored once for all ranks, and so are equal rows of rows: memory grows with the
-//! logarithm of the loop's length.
+//! Equal rows of contexts are stored once for all ranks, and so are equal rows of rows. Memory therefore
+//! grows with the logarithm of the loop's length.
 
 use std::sync::Arc;
 

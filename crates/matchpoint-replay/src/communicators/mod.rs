@@ -1,10 +1,10 @@
 //! Resolution of communicators over all ranks.
 //!
 //! A trace identifies communicators by ids of one process. All members of a parent create communicators in
-//! the same order (MPI-4.1 §6.12, §7.4), so the n-th creation from the parent is the same collective call at
-//! every member. The resolver executes the membership calls of all ranks concurrently. A rank waits if the
-//! result depends on other ranks, such as the colors of `MPI_Comm_split`. Results that missing ranks leave
-//! undetermined are marked.
+//! the same order (MPI-4.1 §6.12, §7.4). The n-th creation from the parent is therefore the same collective
+//! call at every member. The resolver executes the membership calls of all ranks concurrently. A rank waits
+//! if the result depends on other ranks, such as the colors of `MPI_Comm_split`. Results that missing ranks
+//! leave undetermined are marked.
 
 pub(crate) mod communicator;
 mod contexts;

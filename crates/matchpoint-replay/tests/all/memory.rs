@@ -1,5 +1,5 @@
-//! Memory of a replay with the engine `bins`: at most 64 MiB, 16 KiB per rank and 64 bytes per message in
-//! flight, for traces of any length.
+//! Memory of a replay with the engine `bins`. For traces of any length, it is at most 64 MiB, 16 KiB per rank
+//! and 64 bytes per message in flight.
 //!
 //! Traces are generated while they are read. Each case has its own process, because the system reports memory
 //! by process. `MATCHPOINT_TEST_MESSAGES=10000000` sets the number of messages.

@@ -10,9 +10,9 @@
 //! A call takes effect while it holds the shard's lock.
 //!
 //! *End of spreading.* The assertion is withdrawn, or a message with unknown source arrives. This call takes
-//! all locks and moves the context's entries, in order, to a new engine at its home shard, which exists until
-//! the context is closed. Timestamps keep the order of messages; receives of different sources have no order.
-//! After a failed allocation the context is still spread.
+//! all locks. It moves the context's entries, in order, to a new engine at its home shard. The engine exists
+//! until the context is closed. Timestamps keep the order of messages; receives of different sources have no
+//! order. After a failed allocation the context is still spread.
 //!
 //! *Shard of a call.* A call reads the table of spread contexts and an epoch, takes the lock, and reads the
 //! epoch again. Both change only under all locks. In the common case, threads write no shared cache line.

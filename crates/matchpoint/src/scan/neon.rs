@@ -1,5 +1,5 @@
-//! NEON (Advanced SIMD): a comparison yields a mask per lane. Without an instruction for one bit per lane,
-//! masks are narrowed to bytes, each byte keeps the bit of its lane, and pairwise additions gather eight
+//! NEON (Advanced SIMD): a comparison yields a mask per lane. NEON has no instruction for one bit per lane.
+//! Masks are narrowed to bytes, and each byte keeps the bit of its lane. Pairwise additions gather eight
 //! bytes into one.
 #![allow(unsafe_code, reason = "intrinsics")]
 

@@ -59,8 +59,8 @@ fn known(setting: &Setting<'_>, attempts: &[u64], received: &[u64]) -> Result<Ve
     attempts.iter().zip(received).map(of).collect()
 }
 
-/// Models messages from rank 0 to rank 1, as in the paper's figures 4, 5 and 9: transport at the sender plus search at
-/// the receiver.
+/// Models messages from rank 0 to rank 1, as in the paper's figures 4, 5 and 9. The time is the transport at
+/// the sender plus the search at the receiver.
 pub(super) fn volume(
     setting: &Setting<'_>,
     messages: u64,

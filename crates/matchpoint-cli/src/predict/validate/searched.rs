@@ -5,8 +5,8 @@ use matchpoint_calibrate::irregular::Arrived;
 use super::played::Played;
 use super::validated::{Searched, Worst};
 
-/// Attempts of `list` for a rank with receives in order and arrivals as in `places`: a message is compared with the
-/// remaining receives before its own. O(n log n); `list` takes n² ÷ 2 steps.
+/// Attempts of `list` for a rank with receives in order and arrivals as in `places`. A message is compared
+/// with the remaining receives before its own. O(n log n); `list` takes n² ÷ 2 steps.
 fn attempts(places: impl Iterator<Item = u32>, receives: u32) -> u64 {
     let mut waiting = Waiting::all(receives);
     places.map(|place| waiting.take(place)).sum()

@@ -11,9 +11,9 @@ pub fn best(row: &[Cell]) -> Option<&Figures> {
     row.iter().filter_map(figures).min_by(|one, other| one.ns_median.total_cmp(&other.ns_median))
 }
 
-/// Whether the spreads of an engine and of the best overlap, so that another run might have another order. Interrupts
-/// only lengthen times. The upper half of the best's spread therefore counts at most as much as its lower half:
-/// otherwise a disturbed measurement would overlap with much slower engines.
+/// Whether the spreads of an engine and of the best overlap, so that another run might have another order.
+/// Interrupts only lengthen times. The upper half of the best's spread therefore counts at most as much as
+/// its lower half. Otherwise a disturbed measurement would overlap with much slower engines.
 pub fn is_level(best: &Figures, other: &Figures) -> bool {
     other.ns_p25 <= best.ns_p75.min(2.0 * best.ns_median - best.ns_p25)
 }

@@ -3,10 +3,10 @@
 //! After Bayatpour, Subramoni, Chakraborty & Panda, "Adaptive and dynamic design for MPI tag matching"
 //! (2016), as summarized in the partner paper (§1, §3).
 //!
-//! If the searches of a window examined more than `threshold` entries on average, the engine moves at once:
-//! from the [`list`](super::list) to [`bins`](super::bins), and with `ranks=yes` (the paper's parameter) to a
-//! [`rank_array`](super::rank_array). Entries move in the order of their queue, without searches, because no
-//! queued receive matches a queued message.
+//! If the searches of a window examined more than `threshold` entries on average, the engine moves at once.
+//! It moves from the [`list`](super::list) to [`bins`](super::bins), and with `ranks=yes` (the paper's
+//! parameter) to a [`rank_array`](super::rank_array). Entries move in the order of their queue, without
+//! searches, because no queued receive matches a queued message.
 //!
 //! As in the paper, the engine does not move back by default. With `back=N`, a window with at most N queued
 //! entries moves the entries back to the list and frees memory. A move is O(entries · log entries), in the

@@ -2,7 +2,7 @@
 //!
 //! A message is in a bin *and* in a list of all messages in arrival order; its position there is its age.
 //! Links are few, because a gather can queue half a million messages at its root. Bins are circular, linked
-//! in one direction, from the tail to the head: a removal needs the previous message of the bin, which the
+//! in one direction, from the tail to the head. A removal needs the previous message of the bin, which the
 //! search has just examined.
 //!
 //! The compared fields take half a cache line. Only wildcard searches use the list, so a separate array has
@@ -15,7 +15,7 @@ use crate::linked::{NIL, SlotIndex};
 /// Compared fields, and the next message of the bin. The last message of a bin links to the first, a free
 /// slot to the next free slot.
 ///
-/// A slot has 32 bytes and no alignment attribute: a vector with alignment above malloc's is copied when it
+/// A slot has 32 bytes and no alignment attribute. A vector with alignment above malloc's is copied when it
 /// grows, while the pages of other vectors are remapped. The alignment cost 27 bytes per message for ten
 /// million messages.
 #[derive(Clone, Copy)]

@@ -7,8 +7,8 @@
 //! order entries by timestamps and a list of order information for wildcards. This engine differs:
 //!
 //! * Wildcard receives are in one list. Each receive has a sequence number. An arrival takes the first match
-//!   of its bin or of the list, whichever has the smaller number: the oldest match, because both are in
-//!   posted order.
+//!   of its bin or of the list, whichever has the smaller number. This is the oldest match, because both are
+//!   in posted order.
 //! * Each message is in its bin *and* in a list of all arrivals (`messages.rs`). An exact receive searches
 //!   its bin; a wildcard receive searches the list.
 //!
@@ -59,8 +59,8 @@ impl Scheme for MultiplyShift {
 
     /// Multiply-shift (Dietzfelbinger et al. 1997): the upper bits of a sum of products with odd constants,
     /// scaled to `bins`. The products are independent: the latency of two multiplications. The folded 128-bit
-    /// product of source and tag is as fast, but a search among 1024 keys (a, 1023 − a) then examines 4.8
-    /// entries instead of 3.0.
+    /// product of source and tag is as fast. However, a search among 1024 keys (a, 1023 − a) then examines
+    /// 4.8 entries instead of 3.0.
     #[inline]
     fn bin(&self, envelope: &Envelope, bins: usize) -> usize {
         let tag = envelope.tag.0.wrapping_mul(0x9E37_79B9_7F4A_7C15);

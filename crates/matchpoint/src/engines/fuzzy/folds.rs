@@ -1,9 +1,9 @@
 //! Keys of 16 or 8 bits that mix source, tag and context.
 //!
-//! The paper combines the lower bits of source and tag by exclusive or ([`Xor`]): all keys are equal if the
-//! tag is the rank, and half of 64 entries share a key if the tag is the rank + 1. The default ([`Sum`]) uses
-//! the upper bits of a sum of products with odd constants (Dietzfelbinger et al. 1997): all bits of a field
-//! affect the key, and equal fields do not cancel out. A wildcard adds 0.
+//! The paper combines the lower bits of source and tag by exclusive or ([`Xor`]). All keys are then equal if
+//! the tag is the rank. If the tag is the rank + 1, half of 64 entries share a key. The default ([`Sum`])
+//! uses the upper bits of a sum of products with odd constants (Dietzfelbinger et al. 1997). All bits of a
+//! field affect the key, and equal fields do not cancel out. A wildcard adds 0.
 
 use std::marker::PhantomData;
 
@@ -64,9 +64,9 @@ pub(crate) struct Sum;
 
 impl Fold for Sum {
     /// The constant of the tag is 2⁶⁴/φ: its multiples are far apart. That of the source is the best of 1500
-    /// random odd numbers, compared on 25 patterns of ranks and tags (rows, strides, grids, multiples), with
-    /// 64 to 256 entries. Keys of 8 bits then collide on average 0.15 times as often as random keys, and
-    /// never more often. That of the context is arbitrary.
+    /// random odd numbers. They were compared on 25 patterns of ranks and tags (rows, strides, grids,
+    /// multiples), with 64 to 256 entries. Keys of 8 bits then collide on average 0.15 times as often as
+    /// random keys, and never more often. That of the context is arbitrary.
     #[inline(always)]
     fn terms(context: ContextId, source: u64, tag: u64) -> KeyTerms {
         KeyTerms {

@@ -1,8 +1,8 @@
 //! Consecutive messages of a communicator, without posts between them.
 //!
-//! A receive that did not match an envelope need not be compared with the next message of the same envelope:
-//! each of a stream of equal messages costs one step in its bin. Receives removed from the front of a bin are
-//! unlinked when the stream leaves the bin.
+//! A receive that did not match an envelope need not be compared with the next message of the same envelope.
+//! Each of a stream of equal messages therefore costs one step in its bin. Receives removed from the front of
+//! a bin are unlinked when the stream leaves the bin.
 //!
 //! 1. Without wildcard receives, only one bin is searched ([`ExactStream`]), without labels, and only source
 //!    and tag are compared.
@@ -140,7 +140,7 @@ impl<'m> WildcardStream<'_, 'm> {
             let WildcardStream { posted, receives, cursors, count, .. } = self;
             let [first, second, others @ ..] = cursors;
             let others = &mut others[..count.saturating_sub(2)];
-            // Separate branches for the first two classes: branch prediction guesses the class of the next
+            // The first two classes have separate branches. Branch prediction guesses the class of the next
             // receive, so the processor does not wait for loads of the other.
             let eldest = others.iter_mut().min_by_key(|class_cursor| class_cursor.label);
             let end = first.label.min(second.label);

@@ -69,8 +69,8 @@
 //! * *If a wildcard receive were taken without a check for others*, an earlier message that loses its
 //!   candidate could lose its next candidate. The paper sends all messages after a conflict to conflict
 //!   resolution instead.
-//! * *If the shift were the message number* instead of the number of rivals, receives would be skipped unless
-//!   all messages of the block are rivals, as in the paper's figure 4.
+//! * *If the shift were the message number* instead of the number of rivals, receives would be skipped. They
+//!   are not skipped only if all messages of the block are rivals, as in the paper's figure 4.
 //!
 //! The models (`models.rs`) show the error of each omitted step.
 //!

@@ -16,7 +16,7 @@ pub(super) struct Partner {
 }
 
 /// Consecutive keys are assigned round robin, and each round starts at another entry. With the paper's key
-/// mod entries, the ranks 0, 8, 16 … share 4 of 32 entries, so at most 16 of them can be partners.
+/// mod entries, the ranks 0, 8, 16 … share 4 of 32 entries. At most 16 of them can therefore be partners.
 #[inline]
 fn entry_index(key: u64, entries: usize) -> usize {
     let entries = entries as u64;

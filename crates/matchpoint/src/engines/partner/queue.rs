@@ -1,10 +1,10 @@
 //! The posted or the unexpected queue, split into a shared queue and a queue per partner.
 //!
 //! **Levels.** In the paper each level has a non-partner queue (npq₀ for the base level, npq₁, …). When the
-//! npq of a level has more than *t* entries, the most frequent sources become partners, and a new level
+//! npq of a level has more than *t* entries, the most frequent sources become partners. A new level then
 //! starts with an empty npq. Entries of npqᵢ are older than those of npqᵢ₊₁. Here all npqs are one ring, and
-//! a level is the age of its first entry. A comparison with a ring entry takes 1 to 3.5 ns, with an entry of
-//! the paper's linked lists 6 to 11 ns in random order.
+//! a level is the age of its first entry. A comparison with a ring entry takes 1 to 3.5 ns. With an entry of
+//! the paper's linked lists, it takes 6 to 11 ns in random order.
 //!
 //! ```text
 //! shared   a₁ b₂ c₃ a₄ a₅ │ d₇ e₈ d₉ d₁₀ │ f₁₂ …      ages; │ starts a level
