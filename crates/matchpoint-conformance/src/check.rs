@@ -9,7 +9,7 @@ use crate::generate::{self, SHAPES};
 use crate::interleave::check_interleaved;
 use crate::relabel::Relabelling;
 use crate::report::{Factory, Report, Violation, check_events};
-use crate::terms::{Calls, Terms};
+use crate::terms::{OptionalCalls, Terms};
 
 /// Size of a check.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -35,7 +35,7 @@ pub struct Options {
     /// Check only events of MPI programs: see [`is_mpi`](crate::is_mpi).
     pub mpi_only: bool,
     /// Calls that the engine supports.
-    pub calls: Calls,
+    pub calls: OptionalCalls,
 }
 
 impl Options {
@@ -51,7 +51,7 @@ impl Options {
             fixed_table: false,
             order: None,
             mpi_only: false,
-            calls: Calls::default(),
+            calls: OptionalCalls::default(),
         }
     }
 

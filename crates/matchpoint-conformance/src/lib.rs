@@ -40,4 +40,4 @@ pub use relabel::Relabelling;
 pub use report::{Report, Substitute, Violation, check_events};
 pub use run::{Run, run};
 pub use shrink::shrink;
-pub use terms::{Calls, Terms, is_mpi};
+pub use terms::{OptionalCalls, Terms, is_mpi};

@@ -14,7 +14,7 @@ pub struct Terms {
     /// Check only events of MPI programs: see [`is_mpi`].
     pub mpi_only: bool,
     /// Calls that the engine has.
-    pub calls: Calls,
+    pub calls: OptionalCalls,
     /// Receives that the engine refuses in a context without a hint: the engine's
     /// [demands](matchpoint::Engine::demands).
     pub demands: Hints,
@@ -55,7 +55,7 @@ impl From<bool> for Terms {
 /// Calls that an engine behind another interface may lack. A missing call is not made, and its laws are not
 /// checked. Every [`Engine`](matchpoint::Engine) of Matchpoint has all calls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Calls {
+pub struct OptionalCalls {
     /// [`Engine::retract`](matchpoint::Engine::retract)
     pub retract: bool,
     /// [`Engine::readdress`](matchpoint::Engine::readdress)
@@ -75,9 +75,9 @@ pub struct Calls {
     pub footprint: bool,
 }
 
-impl Default for Calls {
+impl Default for OptionalCalls {
     fn default() -> Self {
-        Calls {
+        OptionalCalls {
             retract: true,
             readdress: true,
             set_hints: true,
@@ -90,7 +90,7 @@ impl Default for Calls {
     }
 }
 
-impl Calls {
+impl OptionalCalls {
     /// True if the engine has the call.
     pub fn include(&self, event: &Event) -> bool {
         match event {

@@ -83,7 +83,7 @@ impl<'t> RecordedArrivals<'t> {
 mod tests {
     use super::*;
 
-    fn list(arrivals: &[(i64, u32, i32)]) -> RecordedArrivals<'static> {
+    fn arrivals_of(arrivals: &[(i64, u32, i32)]) -> RecordedArrivals<'static> {
         let arrivals: Vec<Arrival> =
             arrivals.iter().map(|&(at_ns, from, tag)| Arrival { at_ns, from, tag }).collect();
         let mut unsent: FxHashMap<Key, u64> = FxHashMap::default();
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn message_waits_for_earlier_arrivals() {
-        let mut list = list(&[(10, 1, 7), (20, 2, 7), (30, 1, 7)]);
+        let mut list = arrivals_of(&[(10, 1, 7), (20, 2, 7), (30, 1, 7)]);
         assert!(list.add_sent(2, 7, 100));
         assert_eq!(list.next(), None);
         assert!(list.add_sent(1, 7, 101) && list.add_sent(1, 7, 102));
@@ -104,14 +104,14 @@ mod tests {
 
     #[test]
     fn unlisted_message_is_not_held() {
-        let mut list = list(&[(10, 1, 7)]);
+        let mut list = arrivals_of(&[(10, 1, 7)]);
         assert!(!list.add_sent(1, 8, 100) && !list.add_sent(0, 7, 101));
         assert!(list.add_sent(1, 7, 102) && !list.add_sent(1, 7, 103));
     }
 
     #[test]
     fn unsent_arrival_is_skipped() {
-        let mut list = list(&[(10, 1, 7), (20, 2, 7)]);
+        let mut list = arrivals_of(&[(10, 1, 7), (20, 2, 7)]);
         assert!(!list.skip_next(), "no message waits");
         assert!(list.add_sent(2, 7, 100));
         assert!(list.next().is_none() && list.skip_next());

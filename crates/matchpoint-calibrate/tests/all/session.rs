@@ -149,7 +149,7 @@ fn one_process_cannot_exchange_messages() {
 }
 
 #[test]
-fn impossible_times_are_refused() {
+fn invalid_times_are_refused() {
     for wrong in ["-1e-6", "0", "nan", "inf", "1e-6 -0.5"] {
         let folder = tempfile::tempdir().unwrap();
         let request = request(folder.path());

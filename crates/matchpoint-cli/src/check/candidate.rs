@@ -4,7 +4,7 @@ use std::path::Path;
 
 use matchpoint::{Engine, engines};
 use matchpoint_abi::{Function, Library};
-use matchpoint_conformance::Calls;
+use matchpoint_conformance::OptionalCalls;
 
 use crate::cli::{ALL, Check, expand_all};
 use crate::failure::Failure;
@@ -18,9 +18,9 @@ pub(super) struct Candidate {
 
 impl Candidate {
     /// The calls that the engine supports.
-    pub fn calls(&self) -> Calls {
+    pub fn calls(&self) -> OptionalCalls {
         let has = |function| !self.lacks.contains(&function);
-        Calls {
+        OptionalCalls {
             retract: has(Function::Retract),
             readdress: has(Function::Readdress),
             set_hints: has(Function::SetHints),

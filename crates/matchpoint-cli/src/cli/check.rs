@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use matchpoint::Order;
 use matchpoint_conformance::generate::SHAPES;
-use matchpoint_conformance::{Calls, Options};
+use matchpoint_conformance::{OptionalCalls, Options};
 
 use super::number::{at_least, whole};
 use crate::format::count;
@@ -144,7 +144,7 @@ impl Check {
     }
 
     /// Options of the check, for an engine with these calls.
-    pub fn options(&self, calls: Calls) -> Options {
+    pub fn options(&self, calls: OptionalCalls) -> Options {
         Options {
             seed: self.seed,
             streams: self.streams,

@@ -183,7 +183,7 @@ fn sigusr1_lists_receives_and_messages() {
 
 /// No receive is in the engine: calls of the MPI library return at once.
 #[test]
-fn sigusr1_is_answered_between_calls() {
+fn sigusr1_report_is_written_between_calls() {
     let _alone = mpi::alone();
     // One call of each group, because the calls of a group share code.
     let calls = [["MPI_Iprobe", "MPI_Testall", "MPI_Testsome"], ["MPI_Test", "MPI_Testany", "MPI_Barrier"]];
@@ -226,7 +226,7 @@ fn sigusr1_spares_program_with_handler() {
 
 /// A blocking probe polls if the limit is 0.
 #[test]
-fn sigusr1_is_answered_in_probe() {
+fn sigusr1_report_is_written_in_probe() {
     mpi::each(|mpi| {
         let program = programs::built(mpi, "polls");
         let mut job = Endless::start(mpi, &["--limit", "0"], &[program.to_str().unwrap(), "MPI_Probe"]);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::mutant::{DEEP_FAULTS, FAULTS, Fault, Mutant, Shares};
 use matchpoint::event::script;
 use matchpoint::{Engine, Order};
-use matchpoint_conformance::{Calls, Law, Options, Violation, check};
+use matchpoint_conformance::{Law, OptionalCalls, Options, Violation, check};
 
 /// Large enough for all faults, and small enough for each change.
 fn options() -> Options {
@@ -80,9 +80,11 @@ fn law_finds_fault_with_short_script() {
 /// through a library with only the required functions.
 #[test]
 fn engines_with_shared_state_are_found() {
-    let bare = Calls { close: false, visit: false, footprint: false, ..Calls::default() };
-    for (shares, calls) in
-        Shares::ALL.map(|shares| (shares, Calls::default())).into_iter().chain([(Shares::Everything, bare)])
+    let bare = OptionalCalls { close: false, visit: false, footprint: false, ..OptionalCalls::default() };
+    for (shares, calls) in Shares::ALL
+        .map(|shares| (shares, OptionalCalls::default()))
+        .into_iter()
+        .chain([(Shares::Everything, bare)])
     {
         let library = shares.library();
         let alone = Options { calls, streams: 0, ..options() };

@@ -4,7 +4,7 @@ use matchpoint::{
     ContextId, Drained, Engine, Entry, Footprint, Hints, Message, MsgId, Order, Pair, Queue, Rank,
     Readdressed, Receive, RecvId, Refused, Selector, Tag, engines,
 };
-use matchpoint_conformance::{Calls, Law, Options, check};
+use matchpoint_conformance::{Law, OptionalCalls, Options, check};
 
 /// Panics in all calls that an engine may lack.
 struct Bare(Box<dyn Engine>, Hints);
@@ -75,7 +75,7 @@ impl Engine for Bare {
     }
 }
 
-const NONE: Calls = Calls {
+const NONE: OptionalCalls = OptionalCalls {
     retract: false,
     readdress: false,
     set_hints: false,
@@ -86,7 +86,7 @@ const NONE: Calls = Calls {
     footprint: false,
 };
 
-fn options(calls: Calls) -> Options {
+fn options(calls: OptionalCalls) -> Options {
     Options { streams: 3, calls, ..Options::quick() }
 }
 
@@ -102,15 +102,15 @@ fn missing_calls_are_not_made() {
 
 #[test]
 fn present_calls_are_made() {
-    let each: [(&str, Calls); 8] = [
-        ("no retract", Calls { retract: true, ..NONE }),
-        ("no readdress", Calls { readdress: true, ..NONE }),
-        ("no set_hints", Calls { set_hints: true, ..NONE }),
-        ("no close", Calls { close: true, ..NONE }),
-        ("no fail_source", Calls { fail_source: true, ..NONE }),
-        ("no arrive_batch", Calls { arrive_batch: true, ..NONE }),
-        ("no visit", Calls { visit: true, ..NONE }),
-        ("no footprint", Calls { footprint: true, ..NONE }),
+    let each: [(&str, OptionalCalls); 8] = [
+        ("no retract", OptionalCalls { retract: true, ..NONE }),
+        ("no readdress", OptionalCalls { readdress: true, ..NONE }),
+        ("no set_hints", OptionalCalls { set_hints: true, ..NONE }),
+        ("no close", OptionalCalls { close: true, ..NONE }),
+        ("no fail_source", OptionalCalls { fail_source: true, ..NONE }),
+        ("no arrive_batch", OptionalCalls { arrive_batch: true, ..NONE }),
+        ("no visit", OptionalCalls { visit: true, ..NONE }),
+        ("no footprint", OptionalCalls { footprint: true, ..NONE }),
     ];
     for (says, calls) in each {
         let violation = check(&bare, &options(calls)).unwrap_err();
@@ -122,7 +122,8 @@ fn present_calls_are_made() {
 #[test]
 fn requested_order_precedes_promised_order() {
     let relaxed = || engines::create("rank_array:order=per_source").unwrap();
-    let held_to = |order| check(&relaxed, &Options { order: Some(order), ..options(Calls::default()) });
+    let held_to =
+        |order| check(&relaxed, &Options { order: Some(order), ..options(OptionalCalls::default()) });
     assert!(held_to(Order::PerSource).is_ok() && held_to(Order::None).is_ok());
     assert_eq!(held_to(Order::Total).unwrap_err().broken.law, Law::Post);
 }

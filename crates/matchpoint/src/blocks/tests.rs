@@ -35,7 +35,7 @@ impl Pattern<Number, Low> for Number {
 
     #[inline(always)]
     fn candidates<L: Lanes>(lanes: L, keys: &Low, key: u8) -> u64 {
-        lanes.equal_8(&keys.0, key)
+        lanes.equal_u8(&keys.0, key)
     }
 
     #[inline(always)]

@@ -152,19 +152,19 @@ impl Scheme for PairScheme {
     #[inline(always)]
     fn matching_receives<L: Lanes>(lanes: L, posted: &Receives, &(source, tag): &(u32, u32)) -> u64 {
         if posted.wildcards == 0 {
-            return lanes.equal_32(&posted.sources, source) & lanes.equal_32(&posted.tags, tag);
+            return lanes.equal_u32(&posted.sources, source) & lanes.equal_u32(&posted.tags, tag);
         }
-        lanes.equal_32_under_each(&posted.sources, &posted.source_masks, source)
-            & lanes.equal_32_under_each(&posted.tags, &posted.tag_masks, tag)
+        lanes.equal_u32_under_each(&posted.sources, &posted.source_masks, source)
+            & lanes.equal_u32_under_each(&posted.tags, &posted.tag_masks, tag)
     }
 
     #[inline(always)]
     fn matching_messages<L: Lanes>(lanes: L, unexpected: &Messages, query: &MaskedPair) -> u64 {
         if query.is_exact() {
-            return lanes.equal_32(&unexpected.sources, query.source)
-                & lanes.equal_32(&unexpected.tags, query.tag);
+            return lanes.equal_u32(&unexpected.sources, query.source)
+                & lanes.equal_u32(&unexpected.tags, query.tag);
         }
-        lanes.equal_32_under(&unexpected.sources, query.source_mask, query.source)
-            & lanes.equal_32_under(&unexpected.tags, query.tag_mask, query.tag)
+        lanes.equal_u32_under(&unexpected.sources, query.source_mask, query.source)
+            & lanes.equal_u32_under(&unexpected.tags, query.tag_mask, query.tag)
     }
 }

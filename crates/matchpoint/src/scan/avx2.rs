@@ -76,7 +76,7 @@ macro_rules! of_words {
 
 impl Lanes for Avx2 {
     #[inline(always)]
-    fn equal_8(self, keys: &[u8; LANES], key: u8) -> u64 {
+    fn equal_u8(self, keys: &[u8; LANES], key: u8) -> u64 {
         // SAFETY: an `Avx2` value implies the instructions.
         unsafe {
             let key = _mm256_set1_epi8(key as i8);
@@ -87,7 +87,7 @@ impl Lanes for Avx2 {
     }
 
     #[inline(always)]
-    fn equal_16(self, keys: &[u16; LANES], key: u16) -> u64 {
+    fn equal_u16(self, keys: &[u16; LANES], key: u16) -> u64 {
         // SAFETY: an `Avx2` value implies the instructions.
         unsafe {
             let key = _mm256_set1_epi16(key as i16);
@@ -100,12 +100,12 @@ impl Lanes for Avx2 {
     }
 
     #[inline(always)]
-    fn equal_32(self, keys: &[u32; LANES], key: u32) -> u64 {
+    fn equal_u32(self, keys: &[u32; LANES], key: u32) -> u64 {
         of_words!(self, vector, _mm256_cmpeq_epi32(load(self, keys, vector), _mm256_set1_epi32(key as i32)))
     }
 
     #[inline(always)]
-    fn equal_32_under(self, keys: &[u32; LANES], mask: u32, key: u32) -> u64 {
+    fn equal_u32_under(self, keys: &[u32; LANES], mask: u32, key: u32) -> u64 {
         of_words!(self, vector, {
             let masked = _mm256_and_si256(load(self, keys, vector), _mm256_set1_epi32(mask as i32));
             _mm256_cmpeq_epi32(masked, _mm256_set1_epi32((key & mask) as i32))
@@ -113,7 +113,7 @@ impl Lanes for Avx2 {
     }
 
     #[inline(always)]
-    fn equal_32_under_each(self, keys: &[u32; LANES], masks: &[u32; LANES], key: u32) -> u64 {
+    fn equal_u32_under_each(self, keys: &[u32; LANES], masks: &[u32; LANES], key: u32) -> u64 {
         of_words!(self, vector, {
             let differs = _mm256_xor_si256(load(self, keys, vector), _mm256_set1_epi32(key as i32));
             let counts = _mm256_and_si256(differs, load(self, masks, vector));

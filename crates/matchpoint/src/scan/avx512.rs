@@ -63,13 +63,13 @@ macro_rules! of_words {
 
 impl Lanes for Avx512 {
     #[inline(always)]
-    fn equal_8(self, keys: &[u8; LANES], key: u8) -> u64 {
+    fn equal_u8(self, keys: &[u8; LANES], key: u8) -> u64 {
         // SAFETY: an `Avx512` value implies the instructions.
         unsafe { _mm512_cmpeq_epi8_mask(load(self, keys, 0), _mm512_set1_epi8(key as i8)) }
     }
 
     #[inline(always)]
-    fn equal_16(self, keys: &[u16; LANES], key: u16) -> u64 {
+    fn equal_u16(self, keys: &[u16; LANES], key: u16) -> u64 {
         // SAFETY: an `Avx512` value implies the instructions.
         unsafe {
             let key = _mm512_set1_epi16(key as i16);
@@ -80,12 +80,12 @@ impl Lanes for Avx512 {
     }
 
     #[inline(always)]
-    fn equal_32(self, keys: &[u32; LANES], key: u32) -> u64 {
+    fn equal_u32(self, keys: &[u32; LANES], key: u32) -> u64 {
         of_words!(vector, _mm512_cmpeq_epi32_mask(load(self, keys, vector), _mm512_set1_epi32(key as i32)))
     }
 
     #[inline(always)]
-    fn equal_32_under(self, keys: &[u32; LANES], mask: u32, key: u32) -> u64 {
+    fn equal_u32_under(self, keys: &[u32; LANES], mask: u32, key: u32) -> u64 {
         of_words!(vector, {
             let differs = _mm512_xor_si512(load(self, keys, vector), _mm512_set1_epi32(key as i32));
             _mm512_testn_epi32_mask(differs, _mm512_set1_epi32(mask as i32))
@@ -93,7 +93,7 @@ impl Lanes for Avx512 {
     }
 
     #[inline(always)]
-    fn equal_32_under_each(self, keys: &[u32; LANES], masks: &[u32; LANES], key: u32) -> u64 {
+    fn equal_u32_under_each(self, keys: &[u32; LANES], masks: &[u32; LANES], key: u32) -> u64 {
         of_words!(vector, {
             let differs = _mm512_xor_si512(load(self, keys, vector), _mm512_set1_epi32(key as i32));
             _mm512_testn_epi32_mask(differs, load(self, masks, vector))

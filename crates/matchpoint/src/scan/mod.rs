@@ -104,13 +104,13 @@ impl std::error::Error for Unavailable {}
 ///
 /// Every method is `inline(always)`, and so compiled for the instruction set.
 pub(crate) trait Lanes: Copy {
-    fn equal_8(self, keys: &[u8; LANES], key: u8) -> u64;
-    fn equal_16(self, keys: &[u16; LANES], key: u16) -> u64;
-    fn equal_32(self, keys: &[u32; LANES], key: u32) -> u64;
+    fn equal_u8(self, keys: &[u8; LANES], key: u8) -> u64;
+    fn equal_u16(self, keys: &[u16; LANES], key: u16) -> u64;
+    fn equal_u32(self, keys: &[u32; LANES], key: u32) -> u64;
     /// Words that equal `key` in all bits of `mask`.
-    fn equal_32_under(self, keys: &[u32; LANES], mask: u32, key: u32) -> u64;
+    fn equal_u32_under(self, keys: &[u32; LANES], mask: u32, key: u32) -> u64;
     /// Words that equal `key` in all bits of the mask of their lane.
-    fn equal_32_under_each(self, keys: &[u32; LANES], masks: &[u32; LANES], key: u32) -> u64;
+    fn equal_u32_under_each(self, keys: &[u32; LANES], masks: &[u32; LANES], key: u32) -> u64;
 }
 
 pub(crate) trait Search {

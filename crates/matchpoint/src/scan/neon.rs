@@ -56,7 +56,7 @@ fn load_words(keys: &[u32; LANES], vector: usize) -> uint32x4_t {
 #[allow(unused_unsafe, reason = "needed before Rust 1.87")]
 impl Lanes for Neon {
     #[inline(always)]
-    fn equal_8(self, keys: &[u8; LANES], key: u8) -> u64 {
+    fn equal_u8(self, keys: &[u8; LANES], key: u8) -> u64 {
         bytes(|vector| {
             let keys = &keys[16 * vector..16 * vector + 16];
             // SAFETY: the slice has 16 bytes; 64-bit Arm has NEON.
@@ -65,7 +65,7 @@ impl Lanes for Neon {
     }
 
     #[inline(always)]
-    fn equal_16(self, keys: &[u16; LANES], key: u16) -> u64 {
+    fn equal_u16(self, keys: &[u16; LANES], key: u16) -> u64 {
         halfwords(|vector| {
             let keys = &keys[8 * vector..8 * vector + 8];
             // SAFETY: the slice has eight halfwords; 64-bit Arm has NEON.
@@ -74,13 +74,13 @@ impl Lanes for Neon {
     }
 
     #[inline(always)]
-    fn equal_32(self, keys: &[u32; LANES], key: u32) -> u64 {
+    fn equal_u32(self, keys: &[u32; LANES], key: u32) -> u64 {
         // SAFETY: 64-bit Arm has NEON.
         words(|vector| unsafe { vceqq_u32(load_words(keys, vector), vdupq_n_u32(key)) })
     }
 
     #[inline(always)]
-    fn equal_32_under(self, keys: &[u32; LANES], mask: u32, key: u32) -> u64 {
+    fn equal_u32_under(self, keys: &[u32; LANES], mask: u32, key: u32) -> u64 {
         // SAFETY: 64-bit Arm has NEON.
         words(|vector| unsafe {
             let masked = vandq_u32(load_words(keys, vector), vdupq_n_u32(mask));
@@ -89,7 +89,7 @@ impl Lanes for Neon {
     }
 
     #[inline(always)]
-    fn equal_32_under_each(self, keys: &[u32; LANES], masks: &[u32; LANES], key: u32) -> u64 {
+    fn equal_u32_under_each(self, keys: &[u32; LANES], masks: &[u32; LANES], key: u32) -> u64 {
         // SAFETY: 64-bit Arm has NEON.
         words(|vector| unsafe {
             let differs = veorq_u32(load_words(keys, vector), vdupq_n_u32(key));

@@ -21,27 +21,27 @@ fn lanes<K>(keys: &[K; LANES], equal: impl Fn(usize, &K) -> bool) -> u64 {
 
 impl Lanes for Scalar {
     #[inline(always)]
-    fn equal_8(self, keys: &[u8; LANES], key: u8) -> u64 {
+    fn equal_u8(self, keys: &[u8; LANES], key: u8) -> u64 {
         lanes(keys, |_, &other| other == key)
     }
 
     #[inline(always)]
-    fn equal_16(self, keys: &[u16; LANES], key: u16) -> u64 {
+    fn equal_u16(self, keys: &[u16; LANES], key: u16) -> u64 {
         lanes(keys, |_, &other| other == key)
     }
 
     #[inline(always)]
-    fn equal_32(self, keys: &[u32; LANES], key: u32) -> u64 {
+    fn equal_u32(self, keys: &[u32; LANES], key: u32) -> u64 {
         lanes(keys, |_, &other| other == key)
     }
 
     #[inline(always)]
-    fn equal_32_under(self, keys: &[u32; LANES], mask: u32, key: u32) -> u64 {
+    fn equal_u32_under(self, keys: &[u32; LANES], mask: u32, key: u32) -> u64 {
         lanes(keys, |_, &other| (other ^ key) & mask == 0)
     }
 
     #[inline(always)]
-    fn equal_32_under_each(self, keys: &[u32; LANES], masks: &[u32; LANES], key: u32) -> u64 {
+    fn equal_u32_under_each(self, keys: &[u32; LANES], masks: &[u32; LANES], key: u32) -> u64 {
         lanes(keys, |lane, &other| (other ^ key) & masks[lane] == 0)
     }
 }

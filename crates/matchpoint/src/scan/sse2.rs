@@ -50,25 +50,25 @@ fn words(of: impl Fn(usize) -> __m128i) -> u64 {
 #[allow(unused_unsafe, reason = "needed before Rust 1.87")]
 impl Lanes for Sse2 {
     #[inline(always)]
-    fn equal_8(self, keys: &[u8; LANES], key: u8) -> u64 {
+    fn equal_u8(self, keys: &[u8; LANES], key: u8) -> u64 {
         // SAFETY: every x86-64 has SSE2.
         bytes(|vector| unsafe { _mm_cmpeq_epi8(load(keys, vector), _mm_set1_epi8(key as i8)) })
     }
 
     #[inline(always)]
-    fn equal_16(self, keys: &[u16; LANES], key: u16) -> u64 {
+    fn equal_u16(self, keys: &[u16; LANES], key: u16) -> u64 {
         // SAFETY: every x86-64 has SSE2.
         halfwords(|vector| unsafe { _mm_cmpeq_epi16(load(keys, vector), _mm_set1_epi16(key as i16)) })
     }
 
     #[inline(always)]
-    fn equal_32(self, keys: &[u32; LANES], key: u32) -> u64 {
+    fn equal_u32(self, keys: &[u32; LANES], key: u32) -> u64 {
         // SAFETY: every x86-64 has SSE2.
         words(|vector| unsafe { _mm_cmpeq_epi32(load(keys, vector), _mm_set1_epi32(key as i32)) })
     }
 
     #[inline(always)]
-    fn equal_32_under(self, keys: &[u32; LANES], mask: u32, key: u32) -> u64 {
+    fn equal_u32_under(self, keys: &[u32; LANES], mask: u32, key: u32) -> u64 {
         // SAFETY: every x86-64 has SSE2.
         words(|vector| unsafe {
             let masked = _mm_and_si128(load(keys, vector), _mm_set1_epi32(mask as i32));
@@ -77,7 +77,7 @@ impl Lanes for Sse2 {
     }
 
     #[inline(always)]
-    fn equal_32_under_each(self, keys: &[u32; LANES], masks: &[u32; LANES], key: u32) -> u64 {
+    fn equal_u32_under_each(self, keys: &[u32; LANES], masks: &[u32; LANES], key: u32) -> u64 {
         // SAFETY: every x86-64 has SSE2.
         words(|vector| unsafe {
             let differs = _mm_xor_si128(load(keys, vector), _mm_set1_epi32(key as i32));

@@ -28,11 +28,11 @@ impl Search for Compare<'_> {
     #[inline(always)]
     fn run<L: Lanes>(&mut self, lanes: L) -> Answers {
         [
-            lanes.equal_8(self.bytes, self.key as u8),
-            lanes.equal_16(self.halfwords, self.key as u16),
-            lanes.equal_32(self.words, self.key),
-            lanes.equal_32_under(self.words, self.masks[0], self.key),
-            lanes.equal_32_under_each(self.words, self.masks, self.key),
+            lanes.equal_u8(self.bytes, self.key as u8),
+            lanes.equal_u16(self.halfwords, self.key as u16),
+            lanes.equal_u32(self.words, self.key),
+            lanes.equal_u32_under(self.words, self.masks[0], self.key),
+            lanes.equal_u32_under_each(self.words, self.masks, self.key),
         ]
     }
 }

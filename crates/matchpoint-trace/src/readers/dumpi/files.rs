@@ -29,7 +29,7 @@ pub(super) enum TraceFiles {
 /// There is no trace, or more than one.
 pub(super) fn find(path: &Path) -> Result<TraceFiles, TraceError> {
     if path.is_dir() {
-        in_folder(path)
+        find_files(path)
     } else if has_extension(path, "meta") {
         files_of_meta(path, path).map(TraceFiles::Ranks)
     } else {
@@ -78,7 +78,7 @@ pub(super) fn meta_of(path: &Path) -> Option<(PathBuf, u32)> {
     meta.is_file().then_some((meta, rank))
 }
 
-fn in_folder(folder: &Path) -> Result<TraceFiles, TraceError> {
+fn find_files(folder: &Path) -> Result<TraceFiles, TraceError> {
     let files = list_folder(folder)?;
     let metas: Vec<&PathBuf> = files.iter().filter(|file| has_extension(file, "meta")).collect();
     match metas[..] {

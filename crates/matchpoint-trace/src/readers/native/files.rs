@@ -23,11 +23,11 @@ pub(super) struct Files {
 /// There is no trace, a rank has two files, or the manifest cannot be read.
 pub(super) fn find(path: &Path) -> Result<Files, TraceError> {
     if path.is_dir() {
-        return in_folder(path, path);
+        return find_files(path, path);
     }
     if is_manifest(path) {
         let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        return in_folder(path, folder);
+        return find_files(path, folder);
     }
     let rank = rank_of(path).unwrap_or(0);
     let by_rank = BTreeMap::from([(rank, path.to_owned())]);
@@ -38,7 +38,7 @@ pub(super) fn is_manifest(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name == manifest::FILE)
 }
 
-fn in_folder(path: &Path, folder: &Path) -> Result<Files, TraceError> {
+fn find_files(path: &Path, folder: &Path) -> Result<Files, TraceError> {
     let manifest = read_manifest(&folder.join(manifest::FILE))?;
     let entries = fs::read_dir(folder).map_err(|error| TraceError::io(folder, &error))?;
     let mut found: Vec<PathBuf> = entries

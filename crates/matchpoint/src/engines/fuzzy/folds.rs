@@ -32,7 +32,7 @@ impl Width for u16 {
 
     #[inline(always)]
     fn equal<L: Lanes>(lanes: L, keys: &[u16; LANES], key: u16) -> u64 {
-        lanes.equal_16(keys, key)
+        lanes.equal_u16(keys, key)
     }
 }
 
@@ -49,7 +49,7 @@ impl Width for u8 {
 
     #[inline(always)]
     fn equal<L: Lanes>(lanes: L, keys: &[u8; LANES], key: u8) -> u64 {
-        lanes.equal_8(keys, key)
+        lanes.equal_u8(keys, key)
     }
 }
 

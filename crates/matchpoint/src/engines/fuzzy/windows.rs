@@ -136,17 +136,17 @@ impl Scheme for Windows {
     #[inline(always)]
     fn matching_receives<L: Lanes>(lanes: L, posted: &Receives, &key: &u32) -> u64 {
         if posted.wildcards == 0 {
-            return lanes.equal_32(&posted.keys, key);
+            return lanes.equal_u32(&posted.keys, key);
         }
-        lanes.equal_32_under_each(&posted.keys, &posted.masks, key)
+        lanes.equal_u32_under_each(&posted.keys, &posted.masks, key)
     }
 
     #[inline(always)]
     fn matching_messages<L: Lanes>(lanes: L, unexpected: &Messages, query: &Masked) -> u64 {
         if query.mask == u32::MAX {
-            return lanes.equal_32(&unexpected.0, query.key);
+            return lanes.equal_u32(&unexpected.0, query.key);
         }
-        lanes.equal_32_under(&unexpected.0, query.mask, query.key)
+        lanes.equal_u32_under(&unexpected.0, query.mask, query.key)
     }
 }
 

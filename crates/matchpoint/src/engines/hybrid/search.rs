@@ -52,16 +52,16 @@ fn candidates<L: Lanes>(lanes: L, block: &Block, pattern: &Pattern, mut hits: u6
     let (low, high) = (!ignore as u32, (!ignore >> 32) as u32);
     let has_several = |hits: u64| hits & hits.wrapping_sub(1) != 0;
     if low != 0 {
-        hits &= lanes.equal_32_under(lows, low, key.tag as u32);
+        hits &= lanes.equal_u32_under(lows, low, key.tag as u32);
     }
     if source == 0 && has_several(hits) {
-        hits &= lanes.equal_32(sources, key.pair as u32);
+        hits &= lanes.equal_u32(sources, key.pair as u32);
     }
     if high != 0 && has_several(hits) {
-        hits &= lanes.equal_32_under(highs, high, (key.tag >> 32) as u32);
+        hits &= lanes.equal_u32_under(highs, high, (key.tag >> 32) as u32);
     }
     if has_several(hits) {
-        hits &= lanes.equal_32(contexts, (key.pair >> 32) as u32);
+        hits &= lanes.equal_u32(contexts, (key.pair >> 32) as u32);
     }
     hits
 }

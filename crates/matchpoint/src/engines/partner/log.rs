@@ -83,7 +83,7 @@ mod tests {
     use crate::engines::rank_array::SPEC;
 
     #[test]
-    fn addresses_begin_at_default_of_rank_array() {
+    fn addresses_begin_at_default_dense() {
         let dense = SPEC.parameters.iter().find(|parameter| parameter.key == "dense");
         assert_eq!(dense.map(|dense| dense.default), Some(&*ADDRESSES.to_string()));
     }
