@@ -21,12 +21,27 @@ pub struct Inconclusive {
     pub action: String,
 }
 
+/// Influence of the times of the traced calls on the share.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CallTimes {
+    /// Without influence: both ends of the range decide.
+    Unknown,
+    /// The times narrow the range, but do not decide.
+    Open,
+    /// The times determine the share, and so the answer.
+    Decide,
+}
+
 /// The first reason against the answer that the share gives.
-pub fn inconclusive(measurements: &Measurements, verdict: &Verdict) -> Option<Inconclusive> {
+pub fn inconclusive(
+    measurements: &Measurements,
+    verdict: &Verdict,
+    call_times: CallTimes,
+) -> Option<Inconclusive> {
     full(measurements)
         .or_else(|| unseen(measurements, verdict))
-        .or_else(|| setup(verdict))
-        .or_else(|| range(verdict))
+        .or_else(|| setup(verdict, call_times))
+        .or_else(|| range(verdict, call_times))
 }
 
 fn full(measurements: &Measurements) -> Option<Inconclusive> {
@@ -41,13 +56,17 @@ fn full(measurements: &Measurements) -> Option<Inconclusive> {
 }
 
 /// A threshold is between the ends of the range.
-fn range(verdict: &Verdict) -> Option<Inconclusive> {
+fn range(verdict: &Verdict, call_times: CallTimes) -> Option<Inconclusive> {
     let threshold = between(verdict.low, verdict.high)?;
+    let decides = match call_times {
+        CallTimes::Decide => return None,
+        CallTimes::Open => "The times of the traced calls do not decide",
+        CallTimes::Unknown => "The memory that the program uses between its calls decides",
+    };
     Some(Inconclusive {
         reason: format!("{} is within the range of the share.", format::share(threshold)),
         action: format!(
-            "The memory that the program uses between its calls decides: the share is near {} if caches stay warm, and \
-             near {} if they become cold.",
+            "{decides}: the share is near {} if caches stay warm, and near {} if they become cold.",
             format::share(verdict.low),
             format::share(verdict.high)
         ),
@@ -55,9 +74,12 @@ fn range(verdict: &Verdict) -> Option<Inconclusive> {
 }
 
 /// `MPI_Init` and `MPI_Finalize` take half of the run or more, and the rest has another answer.
-fn setup(verdict: &Verdict) -> Option<Inconclusive> {
+fn setup(verdict: &Verdict, call_times: CallTimes) -> Option<Inconclusive> {
     let (low, high) = verdict.range_without_setup;
-    let same = between(low, high).is_none() && Answer::to(low) == Answer::to(verdict.low);
+    let same = match call_times {
+        CallTimes::Decide => Answer::to(verdict.share_without_setup) == verdict.answer,
+        _ => between(low, high).is_none() && Answer::to(low) == Answer::to(verdict.low),
+    };
     (is_mostly_setup(verdict) && !same).then(|| Inconclusive {
         reason: format!(
             "MPI_Init and MPI_Finalize took {} of the run.",
@@ -78,7 +100,7 @@ pub fn is_mostly_setup(verdict: &Verdict) -> bool {
 
 /// Less than half of the run is in the trace, and the rest may cost more.
 fn unseen(measurements: &Measurements, verdict: &Verdict) -> Option<Inconclusive> {
-    if Answer::to(verdict.high) != Answer::No {
+    if verdict.answer != Answer::No {
         return None;
     }
     let trace = &measurements.trace;
@@ -114,6 +136,9 @@ fn unseen_messages(measurements: &Measurements) -> Option<Inconclusive> {
 fn unseen_calls(measurements: &Measurements, verdict: &Verdict) -> Option<Inconclusive> {
     let trace = &measurements.trace;
     let calls = trace.calls + missing_calls(measurements);
+    if calls == trace.calls {
+        return None;
+    }
     if trace.calls as f64 >= SEEN * calls as f64 && if_all_searched(measurements, verdict) < NEGLIGIBLE {
         return None;
     }

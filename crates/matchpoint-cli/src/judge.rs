@@ -5,7 +5,8 @@
 //! share. The likely cost is the geometric mean of both ends, because caches act on a search as a factor. If the
 //! cost of an entry in the traced library is known, the times of the traced calls decide instead.
 //!
-//! The answer is *Cannot tell*, with a reason ([`inconclusive`]), unless both ends give the same answer.
+//! The answer is *Cannot tell*, with a reason ([`inconclusive`]), unless both ends give the same answer, or the times of
+//! the calls determine the share.
 
 use matchpoint_replay::Measurements;
 use matchpoint_replay::measurements::{EngineAtRank, EngineMeasurements, RankMeasurements};
@@ -13,7 +14,7 @@ use matchpoint_replay::measurements::{EngineAtRank, EngineMeasurements, RankMeas
 use crate::absent;
 use crate::derived::{cost_ns, engine_label, shared_part};
 use crate::format;
-use crate::inconclusive::{self, Inconclusive};
+use crate::inconclusive::{self, CallTimes, Inconclusive};
 use crate::stand_in::searches_as;
 use crate::verdict::{Answer, FASTER, NEGLIGIBLE, Other, REFERENCE, Verdict};
 
@@ -49,6 +50,8 @@ struct Worst<'a> {
     low: f64,
     share: f64,
     high: f64,
+    /// The durations of calls limit most of the likely cost.
+    is_bounded: bool,
 }
 
 fn worst<'a>(measurements: &'a Measurements, engine: &EngineMeasurements) -> Option<Worst<'a>> {
@@ -80,7 +83,32 @@ fn shares<'a>(rank: &'a RankMeasurements, cost: &EngineAtRank, least: [f64; 3]) 
         low: warm.min(cold).min(1.0),
         share: likely.min(1.0),
         high: warm.max(cold).min(1.0),
+        is_bounded: cost.library.is_some_and(|cost| cost.bounded_ns >= BOUNDED * cost.likely_ns),
     })
+}
+
+/// Part of the likely cost that must be in calls shorter than searches with cold caches.
+const BOUNDED: f64 = 0.5;
+
+/// Distance of the share from both ends of the range, as a part of the end. An estimate at an end of the range decides nothing.
+const INSIDE: f64 = 0.01;
+
+/// Largest measured ratio of a share from the times of calls to the saved time (`scripts/test-verdict`).
+const ERROR: f64 = 2.0;
+
+/// How the share follows from the times of the traced calls.
+fn call_times(measurements: &Measurements, worst: &Worst<'_>) -> CallTimes {
+    let is_measured = measurements.library_cost.as_ref().is_some_and(|cost| cost.pairs > 0);
+    if !is_measured || !worst.is_bounded {
+        return CallTimes::Unknown;
+    }
+    let Worst { low, share, high, .. } = *worst;
+    let is_inside = share > low * (1.0 + INSIDE) && share < high * (1.0 - INSIDE);
+    // Calls also wait for processors, which hides or adds time.
+    let is_crowded = measurements.crowding.is_some_and(|crowding| crowding > 1.0);
+    let answer = Answer::to(share);
+    let decide = is_inside && Answer::to(share / ERROR) == answer && (!is_crowded || answer == Answer::Yes);
+    if decide { CallTimes::Decide } else { CallTimes::Open }
 }
 
 fn judged(measurements: &Measurements, engine: &EngineMeasurements, worst: &Worst<'_>) -> Verdict {
@@ -104,7 +132,7 @@ fn judged(measurements: &Measurements, engine: &EngineMeasurements, worst: &Wors
         headline: String::new(),
         text: String::new(),
     };
-    let inconclusive = inconclusive::inconclusive(measurements, &verdict);
+    let inconclusive = inconclusive::inconclusive(measurements, &verdict, call_times(measurements, worst));
     if inconclusive.is_some() {
         verdict.answer = Answer::Unknown;
     }

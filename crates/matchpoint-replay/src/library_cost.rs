@@ -15,6 +15,8 @@ pub struct SearchTime {
     pub low_ns: f64,
     /// Search time estimated from the recorded durations of calls, between `low_ns` and `high_ns`.
     pub likely_ns: f64,
+    /// Part of `likely_ns` in calls that were too short for searches with cold caches.
+    pub bounded_ns: f64,
     /// All caches are cold.
     pub high_ns: f64,
 }
@@ -49,8 +51,10 @@ pub struct Curve {
 
 impl SearchTime {
     pub(crate) fn times(self, factor: f64) -> SearchTime {
-        let SearchTime { low_ns, likely_ns, high_ns } = self;
-        SearchTime { low_ns: low_ns * factor, likely_ns: likely_ns * factor, high_ns: high_ns * factor }
+        let SearchTime { low_ns, likely_ns, bounded_ns, high_ns } = self;
+        let [low_ns, likely_ns, bounded_ns, high_ns] =
+            [low_ns, likely_ns, bounded_ns, high_ns].map(|ns| ns * factor);
+        SearchTime { low_ns, likely_ns, bounded_ns, high_ns }
     }
 }
 

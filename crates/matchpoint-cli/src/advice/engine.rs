@@ -12,19 +12,23 @@ pub fn none_needed(case: &Case<'_>) -> Option<Advice> {
     if case.verdict.answer != Answer::No {
         return None;
     }
+    let (caches, most) = match case.verdict.high {
+        high if high < NEGLIGIBLE => (", with cold caches", high),
+        _ => ("", case.verdict.share),
+    };
     change(
         "Matching needs no change",
         format!(
-            "At the worst rank, with cold caches, matching takes {} of the run time. No engine or assertion can save more \
-             on this host. Look elsewhere first.",
-            format::share(case.verdict.high)
+            "At the worst rank{caches}, matching takes {} of the run time. No engine or assertion can save more on this \
+             host. Look elsewhere first.",
+            format::share(most)
         ),
-        vec![("share", case.verdict.share), ("share_saved_max", case.verdict.high)],
+        vec![("share", case.verdict.share), ("share_saved_max", most)],
     )
 }
 
 pub fn other_engine(case: &Case<'_>) -> Option<Advice> {
-    if case.verdict.high < NEGLIGIBLE {
+    if case.is_negligible() {
         return None;
     }
     let index = case.measurements.ranks.iter().position(|rank| rank.rank == case.verdict.rank)?;

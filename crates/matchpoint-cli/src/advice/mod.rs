@@ -13,7 +13,7 @@ use matchpoint_replay::Measurements;
 use crate::derived::{cost_ns, ratio};
 use crate::format;
 use crate::library_cost;
-use crate::verdict::Verdict;
+use crate::verdict::{Answer, NEGLIGIBLE, Verdict};
 
 /// Advice, or a limitation.
 #[derive(Clone, PartialEq, Debug)]
@@ -54,6 +54,13 @@ pub enum Kind {
 pub struct Case<'a> {
     measurements: &'a Measurements,
     verdict: &'a Verdict,
+}
+
+impl Case<'_> {
+    /// Whether matching costs less than a change can visibly save.
+    fn is_negligible(&self) -> bool {
+        self.verdict.answer == Answer::No || self.verdict.high < NEGLIGIBLE
+    }
 }
 
 type Check = fn(&Case<'_>) -> Option<Advice>;

@@ -9,7 +9,6 @@ use super::{Advice, Case, change, with_saving};
 use crate::derived::{calls_to, late, late_share, ratio, wildcard_receives};
 use crate::format;
 use crate::places;
-use crate::verdict::NEGLIGIBLE;
 
 /// Share of late receives from which the report gives advice. Every program has some.
 const LATE: f64 = 0.2;
@@ -96,7 +95,7 @@ pub fn matched_probe(case: &Case<'_>) -> Option<Advice> {
 pub fn assert_no_wildcards(case: &Case<'_>) -> Option<Advice> {
     let totals = &case.measurements.totals;
     // One missing call with a wildcard would make the assertion, and the program, wrong.
-    if case.measurements.trace.calls_left_out > 0 || case.verdict.high < NEGLIGIBLE {
+    if case.measurements.trace.calls_left_out > 0 || case.is_negligible() {
         return None;
     }
     let (any_source, any_tag) = wildcard_receives(totals);
@@ -140,7 +139,7 @@ pub fn wildcards_decide(case: &Case<'_>) -> Option<Advice> {
     let totals = &case.measurements.totals;
     let (any_source, _) = wildcard_receives(totals);
     let share = ratio(any_source as f64, totals.receives as f64);
-    if share < MANY_ANY_SOURCE || any_source < MANY_ANY_SOURCE_MIN || case.verdict.high < NEGLIGIBLE {
+    if share < MANY_ANY_SOURCE || any_source < MANY_ANY_SOURCE_MIN || case.is_negligible() {
         return None;
     }
     let advice = change(

@@ -3,7 +3,6 @@
 use super::{Advice, Case, change, with_saving};
 use crate::derived::{HEADER_BITS, compatible_runs, header_bits, median_over_receivers};
 use crate::format;
-use crate::verdict::NEGLIGIBLE;
 
 /// Share of one (source, tag) at the median rank from which most messages are in one hash bin.
 const HOT: f64 = 0.5;
@@ -17,7 +16,7 @@ const MANY_TAGS: u64 = 1024;
 pub fn hot_tuple(case: &Case<'_>) -> Option<Advice> {
     let measurements = case.measurements;
     let share = median_over_receivers(measurements, |rank| rank.tuple_share_max);
-    if share < HOT || measurements.totals.receives < HOT_MIN || case.verdict.high < NEGLIGIBLE {
+    if share < HOT || measurements.totals.receives < HOT_MIN || case.is_negligible() {
         return None;
     }
     let (runs, mean) = compatible_runs(&measurements.totals);
@@ -43,7 +42,7 @@ pub fn hot_tuple(case: &Case<'_>) -> Option<Advice> {
 
 pub fn many_tags(case: &Case<'_>) -> Option<Advice> {
     let totals = &case.measurements.totals;
-    if totals.tags_unique < MANY_TAGS || case.verdict.high < NEGLIGIBLE {
+    if totals.tags_unique < MANY_TAGS || case.is_negligible() {
         return None;
     }
     let bound = if totals.tags_exact { "" } else { "at least " };

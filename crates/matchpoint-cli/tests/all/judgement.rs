@@ -62,7 +62,7 @@ fn stand_in_has_cost_of_library() {
             for engine in &mut measurements.engines {
                 engine.ranks.iter_mut().for_each(|at| (at.match_ns, at.match_cold_ns) = (1e3, 2e3));
                 engine.ranks[3].library =
-                    Some(SearchTime { low_ns: 0.2e9, likely_ns: 0.3e9, high_ns: 0.45e9 });
+                    Some(SearchTime { low_ns: 0.2e9, likely_ns: 0.3e9, bounded_ns: 0.3e9, high_ns: 0.45e9 });
             }
         });
         apply(&mut measurements);
@@ -86,6 +86,44 @@ fn stand_in_has_cost_of_library() {
     assert_eq!(with_cost(None).engines[0].ranks[3].match_ns, 0.2e9);
 }
 
+/// The verdict of rank 3 from these shares, of which a part is in calls that bound their searches.
+fn from_calls([low, likely, high]: [f64; 3], bounded: f64, crowding: f64) -> Verdict {
+    let curve = Curve { warm: vec![(128.0, 2.0)], cold_ns: 14.0, empty_ns: 100.0 };
+    let mut measurements = with(|of| {
+        of.library_cost = Some(synthetic::library_cost(4, curve.clone(), curve));
+        of.crowding = Some(crowding);
+        let elapsed_ns = of.ranks[3].elapsed_s * 1e9;
+        for at in &mut of.engines[0].ranks {
+            (at.match_ns, at.match_cold_ns) = (1e3, 2e3);
+        }
+        let [low_ns, likely_ns, high_ns] = [low, likely, high].map(|share| share * elapsed_ns);
+        let bounded_ns = likely_ns * bounded;
+        of.engines[0].ranks[3].library = Some(SearchTime { low_ns, likely_ns, bounded_ns, high_ns });
+    });
+    apply(&mut measurements);
+    Report::new(&measurements).verdict
+}
+
+#[test]
+fn bounded_calls_decide_within_range() {
+    let answer = |shares, bounded, crowding| from_calls(shares, bounded, crowding).answer;
+    let wide = [0.04, 0.448, 0.724];
+    assert_eq!(answer(wide, 0.9, 1.0), Answer::Yes);
+    assert_eq!(answer(wide, 0.9, 2.0), Answer::Yes);
+    assert_eq!(answer(wide, 0.4, 1.0), Answer::Unknown, "most calls waited");
+    assert_eq!(answer([0.04, 0.724, 0.724], 0.9, 1.0), Answer::Unknown, "the high end");
+    assert_eq!(answer([0.04, 0.04, 0.724], 0.9, 1.0), Answer::Unknown, "the low end");
+    assert_eq!(answer([0.04, 0.08, 0.724], 0.9, 1.0), Answer::Unknown, "near the threshold");
+    for (shares, expected) in [([0.002, 0.02, 0.2], Answer::Little), ([0.002, 0.004, 0.02], Answer::No)] {
+        assert_eq!(answer(shares, 0.9, 1.0), expected);
+        assert_eq!(answer(shares, 0.9, 2.0), Answer::Unknown, "processes share processors");
+    }
+    let text = from_calls(wide, 0.4, 1.0).text;
+    assert!(text.contains("The memory that the program uses between its calls decides"), "{text}");
+    let text = from_calls([0.04, 0.08, 0.724], 0.9, 1.0).text;
+    assert!(text.contains("The times of the traced calls do not decide: the share is near 4 %"), "{text}");
+}
+
 /// Calls of 900 ms include the other process on the processor. The search time is limited to the need of both.
 #[test]
 fn crowded_library_cost_has_one_share() {
@@ -95,7 +133,8 @@ fn crowded_library_cost_has_one_share() {
         measurements.library_cost = Some(synthetic::library_cost(4, curve.clone(), curve));
         for at in &mut measurements.engines[0].ranks {
             (at.match_ns, at.match_cold_ns) = (1e3, 2e3);
-            at.library = Some(SearchTime { low_ns: 0.05e9, likely_ns: 0.9e9, high_ns: 0.2e9 });
+            at.library =
+                Some(SearchTime { low_ns: 0.05e9, likely_ns: 0.9e9, bounded_ns: 0.9e9, high_ns: 0.2e9 });
         }
         measurements.ranks[3].posted.length_max = 2000;
     });

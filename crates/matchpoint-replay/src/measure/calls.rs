@@ -171,9 +171,13 @@ impl RankCosts {
             self.sum.likely_ns += (requested_ns + due_ns) * self.mean_part();
             return;
         }
+        let is_bounded = requested_ns + due_ns > available_ns;
         let requested_ns = requested_ns.min(available_ns);
         let arrived_ns = due_ns.min(available_ns - requested_ns);
         self.sum.likely_ns += requested_ns + arrived_ns;
+        if is_bounded {
+            self.sum.bounded_ns += requested_ns + arrived_ns;
+        }
         if end.completes_receive {
             return;
         }
@@ -289,6 +293,12 @@ mod tests {
         assert_eq!(likely(50_000), 100_000f64.sqrt());
         let sum = play(&[Ok((post(), 100)), end(500)]);
         assert_eq!((sum.low_ns, sum.high_ns), (100.0, 1000.0));
+    }
+
+    #[test]
+    fn only_short_call_bounds_search_time() {
+        let bounded = |took_ns| play(&[Ok((post(), 100)), end(took_ns)]).bounded_ns;
+        assert_eq!([50, 500, 5000, 50_000].map(bounded), [0.0, 400.0, 0.0, 0.0]);
     }
 
     #[test]
