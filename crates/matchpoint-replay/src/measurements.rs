@@ -180,6 +180,9 @@ pub struct TraceFacts {
     pub transport: Option<String>,
     /// Command line of the job; `None` if unknown.
     pub command: Option<String>,
+    /// Words of that command line.
+    #[serde(skip)]
+    pub command_words: Vec<String>,
     /// Start of the job, in RFC 3339 format.
     pub started: Option<String>,
     /// Path of the trace, as given by the user.

@@ -304,6 +304,7 @@ impl ReplayInputs<'_> {
             library: description.library.clone(),
             transport: description.transport.clone(),
             command: Some(description.command.join(" ")).filter(|command| !command.is_empty()),
+            command_words: description.command.clone(),
             started: description.started.clone(),
             path: description.path.display().to_string(),
             ranks: description.ranks,

@@ -34,14 +34,7 @@ pub fn other_engine(case: &Case<'_>) -> Option<Advice> {
     let index = case.measurements.ranks.iter().position(|rank| rank.rank == case.verdict.rank)?;
     let cost = |engine: &EngineMeasurements| engine.ranks.get(index).map_or(0.0, cost_ns);
     let (first, others) = case.measurements.engines.split_first()?;
-    let usable =
-        |engine: &&EngineMeasurements| engine.disagreements == 0 && !engine.full && cost(engine) > 0.0;
-    let sound = others.iter().filter(usable);
-    let cheapest = sound.clone().min_by(|a, b| cost(a).total_cmp(&cost(b)))?;
-    // If timing cannot separate the engines, the reference is the safe choice.
-    let is_reference = |engine: &&EngineMeasurements| engine.name.split(':').next() == Some(REFERENCE);
-    let reference = sound.clone().find(is_reference).filter(|of| cost(of) <= FASTER * cost(cheapest));
-    let best = reference.unwrap_or(cheapest);
+    let best = best(case, index)?;
     let factor = cost(first) / cost(best);
     if factor < FASTER {
         return none_better(case, first, others.len());
@@ -67,32 +60,47 @@ pub fn other_engine(case: &Case<'_>) -> Option<Advice> {
             format::share(saved),
             format::bytes(best.ranks[index].bytes),
             format::bytes(first.ranks[index].bytes),
-            by_run(case, index, &best.name, saving.overflow_limit)
+            by_run(case, index)
         ),
         vec![("times_faster", factor), ("share_saved", saved), ("best_ns", cost(best))],
     );
     advice.map(|advice| Advice { saving: Some(saving), ..advice })
 }
 
-/// The effect of `matchpoint run` with that engine. `saving_limit`: the limit with the largest saving.
-fn by_run(case: &Case<'_>, index: usize, best: &str, saving_limit: Option<u64>) -> String {
-    let Some(limit) = library_cost::overflow_limit(case.measurements) else { return String::new() };
-    let longest = case.measurements.ranks.iter().map(|rank| rank.worst_length).max().unwrap_or(0);
+/// The cheapest engine at a rank, except the first. The reference, if the difference is small.
+pub(super) fn best<'a>(case: &Case<'a>, index: usize) -> Option<&'a EngineMeasurements> {
+    let cost = |engine: &EngineMeasurements| engine.ranks.get(index).map_or(0.0, cost_ns);
+    let usable =
+        |engine: &&EngineMeasurements| engine.disagreements == 0 && !engine.full && cost(engine) > 0.0;
+    let sound = case.measurements.engines.iter().skip(1).filter(usable);
+    let cheapest = sound.clone().min_by(|a, b| cost(a).total_cmp(&cost(b)))?;
+    // If timing cannot separate the engines, the reference is the safe choice.
+    let visible_ns = NEGLIGIBLE * case.measurements.ranks[index].elapsed_s * 1e9;
+    let is_close = |of: &&EngineMeasurements| {
+        cost(of) <= FASTER * cost(cheapest) || cost(of) - cost(cheapest) < visible_ns
+    };
+    Some(sound.clone().find(|engine| is_reference(engine)).filter(is_close).unwrap_or(cheapest))
+}
+
+/// Whether `matchpoint run` uses this engine by default.
+pub(super) fn is_reference(engine: &EngineMeasurements) -> bool {
+    engine.name.split(':').next() == Some(REFERENCE)
+}
+
+/// The reason why `matchpoint run` does not help. Empty if [`super::overflow`] advises it.
+fn by_run(case: &Case<'_>, index: usize) -> String {
+    let measurements = case.measurements;
+    let Some(limit) = library_cost::overflow_limit(measurements) else { return String::new() };
+    let longest = measurements.ranks.iter().map(|rank| rank.worst_length).max().unwrap_or(0);
     if longest <= limit {
         return format!(
             " `matchpoint run` does not help: no queue exceeds the {limit} entries that stay in the MPI library."
         );
     }
-    let saved = case.verdict.share * library_cost::saving_by_run(case.measurements, index).unwrap_or(0.0);
-    if saving_limit.is_some() {
-        return format!(
-            " `matchpoint run --engine {best} --limit {limit}` may save {} without recompiling: {limit} entries stay in the \
-             MPI library, and overflow matching takes time too.",
-            format::share(saved)
-        );
-    }
-    if library_cost::may_save(case.measurements, index) {
-        return " `matchpoint run` may save time: measure it with `matchpoint run --compare 5`.".to_owned();
+    if library_cost::saving_limit(measurements, index).is_some()
+        || library_cost::may_save(measurements, index)
+    {
+        return String::new();
     }
     " `matchpoint run` saves less than half of the matching cost there.".to_owned()
 }

@@ -4,6 +4,7 @@
 
 mod engine;
 mod limitations;
+mod overflow;
 mod queues;
 mod receives;
 mod tags;
@@ -28,6 +29,8 @@ pub struct Advice {
     pub numbers: Vec<(&'static str, f64)>,
     /// Matching time that the change can save.
     pub saving: Option<Saving>,
+    /// The command at the end of `text`.
+    pub command: Option<String>,
 }
 
 /// Saving of a change at a rank.
@@ -69,6 +72,7 @@ type Check = fn(&Case<'_>) -> Option<Advice>;
 const CHECKS: &[Check] = &[
     engine::none_needed,
     engine::other_engine,
+    overflow::run,
     receives::post_earlier,
     receives::matched_probe,
     queues::gather,
@@ -109,15 +113,21 @@ pub fn advice(measurements: &Measurements, verdict: &Verdict) -> Vec<Advice> {
 }
 
 fn change(title: &str, text: String, numbers: Vec<(&'static str, f64)>) -> Option<Advice> {
-    Some(Advice { kind: Kind::Change, title: title.to_owned(), text, numbers, saving: None })
+    Some(Advice { kind: Kind::Change, title: title.to_owned(), text, numbers, saving: None, command: None })
 }
 
 fn limitation(title: &str, text: String, numbers: Vec<(&'static str, f64)>) -> Option<Advice> {
-    Some(Advice { kind: Kind::Limitation, title: title.to_owned(), text, numbers, saving: None })
+    Some(Advice {
+        kind: Kind::Limitation,
+        title: title.to_owned(),
+        text,
+        numbers,
+        saving: None,
+        command: None,
+    })
 }
 
-/// Adds the saving of shorter searches at a rank: at most the matching cost with the first engine. Adds the command that
-/// saves most of this cost without a change of the program.
+/// Adds the saving of shorter searches at a rank: at most the matching cost with the first engine.
 fn with_saving(advice: Option<Advice>, case: &Case<'_>, rank: u32) -> Option<Advice> {
     let mut advice = advice?;
     let Some(saving) = at_stake(case, rank) else { return Some(advice) };
@@ -126,9 +136,6 @@ fn with_saving(advice: Option<Advice>, case: &Case<'_>, rank: u32) -> Option<Adv
         format::duration_ns(saving.ns),
         format::share(saving.share)
     );
-    if let Some(limit) = saving.overflow_limit {
-        advice.text += &format!(" `matchpoint run --limit {limit}` can save most of it without recompiling.");
-    }
     advice.saving = Some(saving);
     Some(advice)
 }

@@ -41,6 +41,18 @@ fn findings(report: &Report<'_>, kind: Kind, heading: &str, document: &mut Docum
     let of_kind: Vec<&Advice> = report.advice.iter().filter(|advice| advice.kind == kind).collect();
     if !of_kind.is_empty() {
         document.section(heading);
-        of_kind.iter().for_each(|advice| document.item(&advice.title, &advice.text));
+        of_kind.iter().for_each(|advice| finding(advice, document));
+    }
+}
+
+/// The command is on one line, so that it can be copied.
+fn finding(advice: &Advice, document: &mut Document) {
+    let quoted = advice.command.as_ref().map(|command| (command, format!(" `{command}`")));
+    match quoted.and_then(|(command, quoted)| Some((command, advice.text.strip_suffix(&quoted)?))) {
+        Some((command, text)) => {
+            document.item(&advice.title, text);
+            document.command(command);
+        }
+        None => document.item(&advice.title, &advice.text),
     }
 }

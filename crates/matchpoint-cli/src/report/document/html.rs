@@ -71,6 +71,7 @@ fn html(block: &Block) -> String {
         Block::Note(text) => format!("<p class=\"about\">{}</p>", prose(text)),
         Block::Item(title, text) => format!("<li><b>{}</b>: {}</li>", prose(title), prose(text)),
         Block::Bullet(text) => format!("<li>{}</li>", prose(text)),
+        Block::Command(command) => format!("<li><code>{}</code></li>", escape(command)),
         Block::Html(html) => html.clone(),
         Block::Gap => String::new(),
     }

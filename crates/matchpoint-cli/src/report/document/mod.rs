@@ -29,6 +29,7 @@ enum Block {
     Note(String),
     Item(String, String),
     Bullet(String),
+    Command(String),
     Html(String),
     Gap,
 }
@@ -133,6 +134,11 @@ impl Document {
     /// Adds a list item.
     pub fn bullet(&mut self, text: impl Into<String>) {
         self.push(Block::Bullet(text.into()));
+    }
+
+    /// Adds a command to the preceding list item, on one line.
+    pub fn command(&mut self, command: &str) {
+        self.push(Block::Command(command.to_owned()));
     }
 
     /// Adds HTML, which terminals omit.

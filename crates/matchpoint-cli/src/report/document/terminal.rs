@@ -31,14 +31,14 @@ pub(super) fn render<'a>(blocks: impl Iterator<Item = &'a Block>, width: usize) 
 
 /// Whether an empty line separates two blocks.
 fn are_apart(one: &Block, next: &Block) -> bool {
-    use Block::{Bullet, Fact, Item, Note, Paragraph, Section, Table};
+    use Block::{Bullet, Command, Fact, Item, Note, Paragraph, Section, Table};
     !matches!(
         (one, next),
         (Section(_), _)
             | (Fact(..), Fact(..))
             | (Table(_), Note(_))
             | (Paragraph(_), Paragraph(_))
-            | (Item(..) | Bullet(_), Item(..) | Bullet(_))
+            | (Item(..) | Bullet(_) | Command(_), Item(..) | Bullet(_) | Command(_))
     )
 }
 
@@ -57,6 +57,7 @@ impl Page {
             Block::Fact(label, text) => self.fact(label, text),
             Block::Item(title, text) => self.item(title, text),
             Block::Bullet(text) => self.bullet(text),
+            Block::Command(command) => self.line(&format!("  {command}")),
             Block::Table(table) => self.table(&table.header, &table.rows),
             Block::Html(_) | Block::Gap => {}
         }
