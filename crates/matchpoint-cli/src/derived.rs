@@ -98,6 +98,14 @@ fn bits(largest: u32) -> u32 {
     u32::BITS - largest.leading_zeros()
 }
 
+/// The ranks with their indexes, without ranks whose calls end early. Every rank if the calls of all ranks end early.
+pub fn whole_ranks(measurements: &Measurements) -> impl Iterator<Item = (usize, &RankMeasurements)> {
+    let early = &measurements.trace.ended_early;
+    let is_whole = |rank: &RankMeasurements| early.binary_search(&rank.rank).is_err();
+    let none = !measurements.ranks.iter().any(is_whole);
+    measurements.ranks.iter().enumerate().filter(move |(_, rank)| none || is_whole(rank))
+}
+
 /// Mean of a figure over ranks.
 pub fn mean_over_ranks(measurements: &Measurements, of: impl Fn(&RankMeasurements) -> f64) -> f64 {
     ratio(measurements.ranks.iter().map(of).sum(), measurements.ranks.len() as f64)

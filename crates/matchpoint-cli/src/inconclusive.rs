@@ -149,12 +149,27 @@ fn unseen_calls(measurements: &Measurements, verdict: &Verdict) -> Option<Inconc
             format::counted(calls, "call")
         ),
         action: if trace.calls_cut_off > 0 {
-            "Copy the trace again.".to_owned()
+            COPY_AGAIN.to_owned()
         } else {
             "Use a tracer that records every receive and probe.".to_owned()
         },
     })
 }
+
+/// A rank with a larger share lacks calls.
+pub fn early(measurements: &Measurements, rank: u32, share: f64) -> Inconclusive {
+    Inconclusive {
+        reason: format!("the calls of rank {rank} end early, and cost {}.", format::share(share)),
+        action: if measurements.trace.calls_cut_off > 0 {
+            COPY_AGAIN.to_owned()
+        } else {
+            "Trace a run that ends normally.".to_owned()
+        },
+    }
+}
+
+/// Action for truncated files.
+const COPY_AGAIN: &str = "Copy the trace again.";
 
 /// The first gap of an incomplete trace.
 pub fn gaps(measurements: &Measurements) -> Option<Inconclusive> {

@@ -2,7 +2,7 @@
 //!
 //! The cost is the time of the first engine for the replayed operations: with warm caches (low end) and with cold caches
 //! (high end). The share of a rank is its cost ÷ its recorded run time. The verdict is about the rank with the largest
-//! share. The likely cost is the geometric mean of both ends, because caches act on a search as a factor. If the
+//! share, except ranks whose calls end early. The likely cost is the geometric mean of both ends, because caches act on a search as a factor. If the
 //! cost of an entry in the traced library is known, the times of the traced calls decide instead.
 //!
 //! The answer is *Cannot tell*, with a reason ([`inconclusive`]), unless both ends give the same answer, or the times of
@@ -12,7 +12,7 @@ use matchpoint_replay::Measurements;
 use matchpoint_replay::measurements::{EngineAtRank, EngineMeasurements, RankMeasurements};
 
 use crate::absent;
-use crate::derived::{cost_ns, engine_label, shared_part};
+use crate::derived::{cost_ns, engine_label, shared_part, whole_ranks};
 use crate::format;
 use crate::inconclusive::{self, CallTimes, Inconclusive};
 use crate::stand_in::searches_as;
@@ -26,7 +26,7 @@ pub fn judge(measurements: &Measurements) -> Verdict {
     if measurements.totals.sends == 0 && measurements.totals.receives == 0 {
         return without_messages(measurements);
     }
-    match worst(measurements, engine) {
+    match worst(measurements, engine, whole_ranks(measurements)) {
         Some(worst) => judged(measurements, engine, &worst),
         None => without(Answer::Unknown, "the trace contains no run times."),
     }
@@ -54,10 +54,20 @@ struct Worst<'a> {
     is_bounded: bool,
 }
 
-fn worst<'a>(measurements: &'a Measurements, engine: &EngineMeasurements) -> Option<Worst<'a>> {
-    let ranks = measurements.ranks.iter().zip(&engine.ranks);
+fn worst<'a>(
+    measurements: &Measurements,
+    engine: &EngineMeasurements,
+    ranks: impl Iterator<Item = (usize, &'a RankMeasurements)>,
+) -> Option<Worst<'a>> {
     let least = of_processor(measurements, engine);
-    ranks.filter_map(|(rank, cost)| shares(rank, cost, least)).max_by(|a, b| a.share.total_cmp(&b.share))
+    let ranks = ranks.filter_map(|(index, rank)| shares(rank, engine.ranks.get(index)?, least));
+    ranks.max_by(|a, b| a.share.total_cmp(&b.share))
+}
+
+/// The share of a rank whose calls end early, if its answer is not *No*.
+fn early(measurements: &Measurements, engine: &EngineMeasurements) -> Option<(u32, f64)> {
+    let worst = worst(measurements, engine, measurements.ranks.iter().enumerate())?;
+    (Answer::to(worst.share) != Answer::No).then_some((worst.rank.rank, worst.share))
 }
 
 /// Time of matching on a processor that several processes share: low end, likely, high end. A process waits while
@@ -132,7 +142,9 @@ fn judged(measurements: &Measurements, engine: &EngineMeasurements, worst: &Wors
         headline: String::new(),
         text: String::new(),
     };
-    let inconclusive = inconclusive::inconclusive(measurements, &verdict, call_times(measurements, worst));
+    let early = early(measurements, engine).filter(|_| verdict.answer == Answer::No);
+    let inconclusive = inconclusive::inconclusive(measurements, &verdict, call_times(measurements, worst))
+        .or_else(|| early.map(|(rank, share)| inconclusive::early(measurements, rank, share)));
     if inconclusive.is_some() {
         verdict.answer = Answer::Unknown;
     }

@@ -3,7 +3,7 @@
 use matchpoint_replay::Arrivals;
 use matchpoint_replay::measurements::ArrivalOrderResult;
 
-use super::{Advice, Case, limitation};
+use super::{Advice, Case, change, limitation};
 use crate::derived::{engine_label, ratio};
 use crate::format;
 use crate::inconclusive::{if_all_searched, is_mostly_setup};
@@ -322,6 +322,21 @@ pub fn calls_cut_off(case: &Case<'_>) -> Option<Advice> {
             format::counted(trace.calls_cut_off, "call")
         ),
         vec![("calls_cut_off", trace.calls_cut_off as f64)],
+    )
+}
+
+pub fn copy_again(case: &Case<'_>) -> Option<Advice> {
+    let lost = case.measurements.trace.calls_cut_off;
+    if lost == 0 {
+        return None;
+    }
+    change(
+        "Copy the trace again",
+        format!(
+            "Files of the trace were truncated, and lack {}. Messages and receives of the truncated ranks are incomplete.",
+            format::counted(lost, "call")
+        ),
+        vec![("calls_cut_off", lost as f64)],
     )
 }
 

@@ -70,6 +70,7 @@ type Check = fn(&Case<'_>) -> Option<Advice>;
 
 /// Every check, in the order of the report.
 const CHECKS: &[Check] = &[
+    limitations::copy_again,
     engine::none_needed,
     engine::other_engine,
     overflow::run,

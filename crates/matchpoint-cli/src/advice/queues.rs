@@ -1,6 +1,9 @@
 //! Advice about long queues.
 
+use matchpoint_replay::measurements::RankMeasurements;
+
 use super::{Advice, Case, change, with_saving};
+use crate::derived::whole_ranks;
 use crate::format;
 use crate::places;
 
@@ -16,12 +19,18 @@ const GATHER_FACTOR: u64 = 8;
 /// Length below which uneven queues do not matter.
 const GATHER_LENGTH: u64 = 64;
 
+/// The rank with the longest queue; of several, the rank of the verdict.
+fn longest<'a>(case: &Case<'a>, length: impl Fn(&RankMeasurements) -> u64) -> Option<&'a RankMeasurements> {
+    let ranks = whole_ranks(case.measurements).map(|(_, rank)| rank);
+    ranks.max_by_key(|rank| (length(rank), rank.rank == case.verdict.rank))
+}
+
 pub fn gather(case: &Case<'_>) -> Option<Advice> {
-    let ranks = &case.measurements.ranks;
-    let mut lengths: Vec<_> = ranks.iter().map(|rank| rank.unexpected.length_max).collect();
+    let ranks = whole_ranks(case.measurements);
+    let mut lengths: Vec<_> = ranks.map(|(_, rank)| rank.unexpected.length_max).collect();
     lengths.sort_unstable();
     let median = lengths.get(lengths.len() / 2).copied().unwrap_or(0);
-    let worst = ranks.iter().max_by_key(|rank| rank.unexpected.length_max)?;
+    let worst = longest(case, |rank| rank.unexpected.length_max)?;
     let length = worst.unexpected.length_max;
     if length < GATHER_LENGTH || length < GATHER_FACTOR * median.max(1) {
         return None;
@@ -45,7 +54,7 @@ pub fn gather(case: &Case<'_>) -> Option<Advice> {
 }
 
 pub fn long_posted(case: &Case<'_>) -> Option<Advice> {
-    let worst = case.measurements.ranks.iter().max_by_key(|rank| rank.posted.length_max)?;
+    let worst = longest(case, |rank| rank.posted.length_max)?;
     let length = worst.posted.length_max;
     if length < LONG_POSTED {
         return None;
@@ -66,7 +75,7 @@ pub fn long_posted(case: &Case<'_>) -> Option<Advice> {
 }
 
 pub fn long_unexpected(case: &Case<'_>) -> Option<Advice> {
-    let worst = case.measurements.ranks.iter().max_by_key(|rank| rank.unexpected.length_max)?;
+    let worst = longest(case, |rank| rank.unexpected.length_max)?;
     let length = worst.unexpected.length_max;
     if length < LONG_UNEXPECTED {
         return None;

@@ -291,6 +291,40 @@ fn truncated_calls_are_reported() {
     }
 }
 
+/// The receives of rank 6 were cut off, so its unexpected queue is long.
+#[test]
+fn truncated_rank_gets_no_queue_advice() {
+    let queues = |early: Vec<u32>, share: f64| {
+        with(|of| {
+            *of = costing(share);
+            (of.trace.ended_early, of.trace.calls_cut_off) = (early, 9);
+            of.ranks[6].unexpected.length_max = 90_514;
+            let elapsed_ns = of.ranks[6].elapsed_s * 1e9;
+            let at = &mut of.engines[0].ranks[6];
+            (at.match_ns, at.match_cold_ns) = (0.9 * elapsed_ns, 0.9 * elapsed_ns);
+        })
+    };
+    let long = "Long unexpected message queue";
+    assert!(find(&queues(vec![], 0.2), long).unwrap().text.starts_with("Rank 6 "));
+    let truncated = queues(vec![6], 0.2);
+    assert!(find(&truncated, long).is_none() && find(&truncated, "One rank receives from all").is_none());
+    let report = Report::new(&truncated);
+    assert_eq!((report.verdict.rank, report.verdict.answer), (3, Answer::Yes));
+    assert_eq!(report.advice[0].title, "Copy the trace again");
+    let text = Report::new(&queues(vec![6], 0.001)).verdict.text;
+    assert!(text.starts_with("Cannot tell: the calls of rank 6 end early, and cost 90 %."), "{text}");
+    assert_eq!(Report::new(&queues((0..8).collect(), 0.2)).verdict.rank, 6);
+}
+
+#[test]
+fn equal_queues_name_rank_of_verdict() {
+    let equal = with(|of| {
+        *of = costing(0.2);
+        of.ranks.iter_mut().for_each(|rank| rank.posted.length_max = 5000);
+    });
+    assert!(find(&equal, "Long posted receive queue").unwrap().text.starts_with("Rank 3 "));
+}
+
 #[test]
 fn verdict_has_costs_of_hybrid_and_cheapest() {
     let mut measurements = costing(0.2);
