@@ -76,6 +76,9 @@ fn range(verdict: &Verdict, call_times: CallTimes) -> Option<Inconclusive> {
 /// `MPI_Init` and `MPI_Finalize` take half of the run or more, and the rest has another answer.
 fn setup(verdict: &Verdict, call_times: CallTimes) -> Option<Inconclusive> {
     let (low, high) = verdict.range_without_setup;
+    let share = format::share(verdict.share_without_setup);
+    let range = format::share_range(low, high);
+    let range = if range == share { String::new() } else { format!(" ({range})") };
     let same = match call_times {
         CallTimes::Decide => Answer::to(verdict.share_without_setup) == verdict.answer,
         _ => between(low, high).is_none() && Answer::to(low) == Answer::to(verdict.low),
@@ -86,9 +89,7 @@ fn setup(verdict: &Verdict, call_times: CallTimes) -> Option<Inconclusive> {
             format::share(1.0 - verdict.share / verdict.share_without_setup)
         ),
         action: format!(
-            "Without them, the share is {} ({}). Trace a longer run.",
-            format::share(verdict.share_without_setup),
-            format::share_range(low, high)
+            "Without MPI_Init and MPI_Finalize, the share is {share}{range}. Trace a longer run."
         ),
     })
 }

@@ -467,7 +467,8 @@ pub fn mostly_setup(case: &Case<'_>) -> Option<Advice> {
     limitation(
         "MPI_Init and MPI_Finalize took most of the run",
         format!(
-            "They took {1} of the run time of rank {0}. Without them, the share is {2}, a better estimate for longer runs.",
+            "The two calls took {1} of the run time of rank {0}. Without the two calls, the share is {2}, a better estimate \
+             for longer runs.",
             verdict.rank,
             format::share(setup),
             format::share(verdict.share_without_setup)

@@ -440,8 +440,15 @@ fn run_of_mostly_setup_is_no_answer() {
         "{}",
         verdict.text
     );
-    let says = "Without them, the share is 3 % (1.5–6 %). Trace a longer run.";
+    let says = "Without MPI_Init and MPI_Finalize, the share is 3 % (1.5–6 %). Trace a longer run.";
     assert!(verdict.text.contains(says), "{}", verdict.text);
+    let exact = with(|of| {
+        *of = short(0.9);
+        let at = &mut of.engines[0].ranks[3];
+        (at.match_ns, at.match_cold_ns) = (at.match_ns * 2.0, at.match_cold_ns / 2.0);
+    });
+    let text = Report::new(&exact).verdict.text;
+    assert!(text.contains("the share is 3 %. Trace a longer run."), "{text}");
     assert!((verdict.share - 0.003).abs() < 1e-9 && (verdict.share_without_setup - 0.03).abs() < 1e-9);
     assert!(find(&short(0.9), "took most of the run").is_some());
     assert!(find(&short(0.4), "took most of the run").is_none());
