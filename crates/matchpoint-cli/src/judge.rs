@@ -186,7 +186,7 @@ fn headline(worst: &Worst<'_>, verdict: &Verdict, inconclusive: Option<&Inconclu
         None => ("matching".to_owned(), String::new()),
     };
     format!(
-        "{}: {reason} costs {share}{range} of the run time at the worst rank, {}.{action}",
+        "{}: {reason} costs {share}{range} of the run time at rank {}, the worst.{action}",
         verdict.answer.word(),
         worst.rank.rank,
     )

@@ -13,14 +13,15 @@ pub fn none_needed(case: &Case<'_>) -> Option<Advice> {
         return None;
     }
     let (caches, most) = match case.verdict.high {
-        high if high < NEGLIGIBLE => (", with cold caches", high),
+        high if high < NEGLIGIBLE => (" with cold caches", high),
         _ => ("", case.verdict.share),
     };
     change(
         "Matching needs no change",
         format!(
-            "At the worst rank{caches}, matching takes {} of the run time. No engine or assertion can save more on this \
+            "At rank {}, the worst{caches}, matching takes {} of the run time. No engine or assertion can save more on this \
              host. Look elsewhere first.",
+            case.verdict.rank,
             format::share(most)
         ),
         vec![("share", case.verdict.share), ("share_saved_max", most)],

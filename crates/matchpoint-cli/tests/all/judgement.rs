@@ -35,7 +35,7 @@ fn answer_follows_share() {
         (
             0.004,
             Answer::No,
-            "No: matching costs 0.4 % (0.2–0.8 %) of the run time at the worst rank, 3. The engine is `list`, which \
+            "No: matching costs 0.4 % (0.2–0.8 %) of the run time at rank 3, the worst. The engine is `list`, which \
              searches as MPICH does. The share is ",
         ),
         (0.022, Answer::Little, "A little: matching costs 2.2 % "),

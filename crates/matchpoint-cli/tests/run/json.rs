@@ -122,7 +122,7 @@ fn few_messages_have_no_share() {
     let verdict = verdict::verdict(&Run::new(&[few], None));
     assert_eq!(verdict.share, None);
     assert!(
-        verdict.text.contains("7 searches at the worst rank, 0, are too few to time"),
+        verdict.text.contains("7 searches at rank 0, the worst, are too few to time"),
         "{}",
         verdict.text
     );

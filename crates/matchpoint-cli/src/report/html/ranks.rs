@@ -94,7 +94,7 @@ pub fn times(report: &Report<'_>) -> String {
         first_rank: measurements.ranks.first().map_or(0, |rank| rank.rank),
         last_rank: measurements.ranks.last().map_or(0, |rank| rank.rank),
         mark: mark.map(|(index, rank, at)| {
-            (index, format!("worst rank, {}: {}", rank.rank, duration_ns(cost_ns(at))))
+            (index, format!("rank {}, the worst: {}", rank.rank, duration_ns(cost_ns(at))))
         }),
     })
 }

@@ -29,13 +29,13 @@ pub fn verdict(run: &Run) -> Verdict {
     };
     let share = worst.share();
     let answer = answer(run, share);
-    let name = worst.rank.map_or_else(|| format!("process {}", worst.pid), |rank| rank.to_string());
+    let name = worst.rank.map_or_else(|| format!("process {}", worst.pid), |rank| format!("rank {rank}"));
     let measured = match share {
         Some(share) => {
-            format!("matching costs {} of the run time at the worst rank, {name}", format::share(share))
+            format!("matching costs {} of the run time at {name}, the worst", format::share(share))
         }
         None => format!(
-            "{} at the worst rank, {name}, are too few to time",
+            "{} at {name}, the worst, are too few to time",
             format::counted(worst.searches(), "search")
         ),
     };
