@@ -26,10 +26,17 @@ const APART: f64 = 0.5;
 /// Bursts below which the excess is meaningless: the first bursts of an engine allocate its memory.
 const BURSTS: u64 = 200;
 
+/// Interrupted bursts, and their part of all bursts, below which the load does not change the figures.
+const INTERRUPTED: u64 = 3;
+const INTERRUPTED_PART: f64 = 0.1;
+
 pub fn busy(case: &Case<'_>) -> Option<Advice> {
     let timings = case.measurements.timings;
     let waited = 1.0 - ratio(timings.processor_s, timings.wall_s);
+    let is_rare = timings.interrupted < INTERRUPTED
+        || (timings.interrupted as f64) < INTERRUPTED_PART * timings.bursts as f64;
     if timings.wall_s <= 0.0
+        || is_rare
         || waited < WAITED && (timings.repetition_excess < APART || timings.bursts < BURSTS)
     {
         return None;

@@ -503,12 +503,23 @@ fn wrong_engine(of: &mut Measurements) {
 #[test]
 fn advice_follows_measurements() {
     type Case = (&'static str, fn(&mut Measurements), Option<&'static str>);
-    let cases: [Case; 32] = [
+    let cases: [Case; 33] = [
         ("Host load", costly, None),
         (
             "Host load",
-            |of| of.timings.processor_s = of.timings.wall_s / 2.0,
-            Some("waited for a processor 50 % of the time (in 1 of 400 bursts)"),
+            |of| {
+                of.timings.interrupted = 40;
+                of.timings.processor_s = of.timings.wall_s / 2.0;
+            },
+            Some("waited for a processor 50 % of the time (in 40 of 400 bursts)"),
+        ),
+        (
+            "Host load",
+            |of| {
+                of.timings.interrupted = 39;
+                of.timings.processor_s = of.timings.wall_s / 2.0;
+            },
+            None,
         ),
         ("implausible", costly, None),
         ("implausible", odd_times, Some("1 call begins before an earlier call")),
