@@ -13,7 +13,7 @@ use crate::format;
 use crate::stand_in::{is_hashed, is_stand_in};
 
 /// Whether the times of an engine are search costs of the traced library: only for the stand-in.
-fn has_library_cost(measurements: &Measurements, engine: &EngineMeasurements) -> bool {
+pub fn has_library_cost(measurements: &Measurements, engine: &EngineMeasurements) -> bool {
     engine.ranks.iter().any(|rank| rank.library.is_some()) && is_stand_in(measurements, engine)
 }
 

@@ -1,12 +1,14 @@
 //! Limitations of the results.
 
 use matchpoint_replay::Arrivals;
+use matchpoint_replay::library_cost::TYPICAL_OF;
 use matchpoint_replay::measurements::ArrivalOrderResult;
 
 use super::{Advice, Case, change, limitation};
 use crate::derived::{engine_label, ratio};
 use crate::format;
 use crate::inconclusive::{if_all_searched, is_mostly_setup};
+use crate::library_cost::has_library_cost;
 
 /// Share of the recorded wildcard receives that match the same message in the replay. Below it, the order differs.
 const REPRODUCED: f64 = 0.9;
@@ -185,6 +187,23 @@ pub fn too_large(case: &Case<'_>) -> Option<Advice> {
             named.join(", ")
         ),
         vec![("too_large", named.len() as f64)],
+    )
+}
+
+pub fn typical_cost(case: &Case<'_>) -> Option<Advice> {
+    let measurements = case.measurements;
+    let engine = measurements.engines.first()?;
+    let is_typical = measurements.library_cost.as_ref().is_some_and(|cost| cost.pairs == 0);
+    if !is_typical || !has_library_cost(measurements, engine) {
+        return None;
+    }
+    limitation(
+        "The cost of an entry is typical",
+        format!(
+            "The trace does not contain the cost of an entry in its MPI library. The share uses typical costs of \
+             {TYPICAL_OF}. `matchpoint record` measures the cost."
+        ),
+        vec![],
     )
 }
 

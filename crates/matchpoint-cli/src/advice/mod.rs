@@ -88,6 +88,7 @@ const CHECKS: &[Check] = &[
     limitations::busy,
     limitations::waits_for_processors,
     limitations::transfer_grows,
+    limitations::typical_cost,
     limitations::never_cold,
     limitations::implausible_times,
     limitations::full,

@@ -80,6 +80,12 @@ fn stand_in_has_cost_of_library() {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains("Measured in this run, between 4 pairs of ranks on one host"), "{text}");
 
+    assert!(find(&measurements, "cost of an entry is typical").is_none());
+    let mut typical = measurements.clone();
+    typical.library_cost.as_mut().unwrap().pairs = 0;
+    let limitation = find(&typical, "cost of an entry is typical").unwrap();
+    assert!(limitation.text.contains("typical costs of MPICH 5.0"), "{}", limitation.text);
+
     let of_another = with_cost(Some("Open MPI v5.0.11"));
     assert_eq!(of_another.engines[0].ranks[3].match_ns, 1e3);
     assert_eq!(of_another.engines[1].ranks[3].match_ns, 0.2e9);
