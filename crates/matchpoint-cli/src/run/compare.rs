@@ -19,7 +19,8 @@ const PATIENCE: u32 = 10;
 const LEAST: Duration = Duration::from_secs(60);
 
 /// Runs the job `times` times in each way; `with_engine` runs it with the engine. Returns the status of the last run with
-/// the engine. A failed run, or a signal, ends the comparison. So does a run in which no process loaded the library,
+/// the engine. A failed run, or a signal, ends the comparison. After a failed run in the first turn, one unchanged run
+/// shows whether the engine causes the failure. So does a run in which no process loaded the library,
 /// unless `may_be_silent`.
 ///
 /// # Errors
@@ -40,6 +41,9 @@ pub fn run(
                 job.folder.forget_reports()?;
                 last = with_engine()?;
                 if !last.success() {
+                    if !stop.load(Relaxed) {
+                        run_after_failure(job, compared, (turn, times), longest * PATIENCE)?;
+                    }
                     return Ok(last);
                 }
                 if !may_be_silent && !job.processes().iter().any(Process::is_matched) {
@@ -57,6 +61,20 @@ pub fn run(
         }
     }
     Ok(last)
+}
+
+fn run_after_failure(
+    job: &Job,
+    compared: &mut Compared,
+    (turn, times): (u32, u32),
+    limit: Duration,
+) -> Result<(), Failure> {
+    let shipped = compared.0.iter_mut().find(|row| row.way == Way::Shipped);
+    if let Some(row) = shipped.filter(|row| row.seconds.is_empty() && row.left_out.is_none()) {
+        run_unchanged(job, row, limit)?;
+        tell(row, turn, times);
+    }
+    Ok(())
 }
 
 fn run_unchanged(job: &Job, row: &mut Row, limit: Duration) -> Result<(), Failure> {

@@ -84,9 +84,10 @@ pub fn run(arguments: &cli::Run) -> Result<(), Failure> {
         }
         None => with_engine()?,
     };
-    if compared.is_some() && !status.success() {
+    if let Some(compared) = compared.as_ref().filter(|_| !status.success()) {
+        let unchanged = compared.unchanged_after_failure();
         anstream::eprintln!(
-            "matchpoint: a run with {} failed ({status}), which ends the comparison",
+            "matchpoint: a run with {} failed ({status}), which ends the comparison: {unchanged}",
             job.engine
         );
     }
@@ -116,7 +117,7 @@ pub fn run(arguments: &cli::Run) -> Result<(), Failure> {
         anstream::eprintln!("{}", start_message(&job, &reports));
     }
     if let Some(compared) = &compared {
-        anstream::eprint!("{}", compared.render());
+        anstream::eprint!("{}", compared.render(verdict::nothing_overflowed(&run)));
     }
     finish(arguments, outputs, json, &about(&job, status, compared.as_ref()), &run)?;
     recorded.and_then(|()| job::ended(status))

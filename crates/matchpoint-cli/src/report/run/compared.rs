@@ -47,6 +47,31 @@ impl Row {
     }
 }
 
+/// Runs of each kind, below which ranges of run times that do not overlap are no evidence.
+const TURNS: usize = 3;
+
+/// Difference from which fewer runs are evidence: unchanged runs differ by less.
+const CLEAR: f64 = 1.25;
+
+/// How the first row differs from another row.
+fn difference(ours: &Row, other: &Row, ratio: f64, nothing_overflowed: bool) -> String {
+    let (name, ratio_digits) = (&other.name, format::digits(ratio));
+    let is_small = (1.0 / CLEAR..CLEAR).contains(&ratio);
+    if ours.overlaps(other) {
+        format!("no clear difference from {name} (run times overlap)")
+    } else if nothing_overflowed && other.way == Way::Shipped {
+        format!(
+            "nothing overflowed, so the difference from {name} (time × {ratio_digits}) is start-up, intercepted calls or noise"
+        )
+    } else if is_small && ours.seconds.len().min(other.seconds.len()) < TURNS {
+        format!(
+            "too few turns for a difference from {name} (time × {ratio_digits}); use --compare {TURNS} or more"
+        )
+    } else {
+        in_words(ratio, name)
+    }
+}
+
 fn in_words(ratio: f64, other: &str) -> String {
     let digits = format::digits;
     if ratio < 1.0 {
@@ -71,18 +96,15 @@ impl Compared {
         Compared(rows.into_iter().map(row).collect())
     }
 
-    /// Renders the comparison for a terminal.
-    pub fn render(&self) -> String {
+    /// Renders the comparison for a terminal. `nothing_overflowed`: the MPI library matched every message of the last run
+    /// with the engine.
+    pub fn render(&self, nothing_overflowed: bool) -> String {
         let ours = self.0.iter().find(|row| row.way == Way::Ours).and_then(Row::median);
         let mut document = Document::default();
         let first = &self.0[0].name;
         for row in self.0.iter().filter(|row| row.way != Way::Ours) {
             if let Some((ours, other)) = ours.zip(row.median()) {
-                let words = if self.0[0].overlaps(row) {
-                    format!("no clear difference from {} (run times overlap)", row.name)
-                } else {
-                    in_words(ours / other, &row.name)
-                };
+                let words = difference(&self.0[0], row, ours / other, nothing_overflowed);
                 document.paragraph(format!("{}: {words}.", format::capital(first)));
             }
         }
@@ -99,6 +121,16 @@ impl Compared {
             }
         }
         format!("\n{}", document.text(WIDTH))
+    }
+
+    /// Whether the job also fails without the engine.
+    pub fn unchanged_after_failure(&self) -> String {
+        let row = self.0.iter().find(|row| row.way == Way::Shipped);
+        match row.map(|row| (&row.left_out, row.seconds.is_empty())) {
+            Some((Some(why), _)) => format!("the unchanged job {why}"),
+            Some((None, false)) => "the unchanged job succeeds".to_owned(),
+            _ => "the unchanged job did not run".to_owned(),
+        }
     }
 
     /// The comparison as JSON.
@@ -135,7 +167,7 @@ mod tests {
             row.seconds = seconds.to_vec();
         }
         compared.0[2].left_out = Some("ended after 60.0 s".to_owned());
-        let text = anstream::adapter::strip_str(&compared.render()).to_string();
+        let text = anstream::adapter::strip_str(&compared.render(false)).to_string();
         let line = |begins: &str| {
             let line = text.lines().find(|line| line.starts_with(begins));
             line.unwrap_or_else(|| panic!("{text}")).split_whitespace().collect::<Vec<_>>().join(" ")
@@ -145,8 +177,26 @@ mod tests {
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(words.contains("With hybrid: no clear difference from unchanged"), "{text}");
         compared.0[0].seconds = vec![2.0, 1.0, 2.5];
-        let words = compared.render().split_whitespace().collect::<Vec<_>>().join(" ");
+        let words = compared.render(false).split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(words.contains("With hybrid: 2.00 times as fast as unchanged (time × 0.500)."), "{words}");
+        compared.0[0].seconds = vec![5.8, 5.6, 5.7];
+        compared.0[1].seconds = vec![5.0, 5.1];
+        let words = |compared: &Compared, nothing| {
+            let text = compared.render(nothing);
+            text.split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        assert!(
+            words(&compared, false)
+                .contains("With hybrid: too few turns for a difference from unchanged (time × 1.13)")
+        );
+        assert!(
+            words(&compared, true)
+                .contains("With hybrid: nothing overflowed, so the difference from unchanged")
+        );
+        compared.0[1].seconds = vec![5.0, 5.1, 5.2];
+        assert!(words(&compared, false).contains("With hybrid: slower than unchanged (time × 1.12)"));
+        compared.0[1].seconds = vec![3.0, 3.1];
+        assert!(words(&compared, false).contains("With hybrid: slower than unchanged (time × 1.87)"));
         compared.0[0].seconds = vec![2.0, 1.0, 9.0];
         assert_eq!(line("- unchanged"), "- unchanged over shm: ended after 60.0 s.");
         assert_eq!(compared.document()[0]["seconds"], json!([2.0, 1.0, 9.0]));

@@ -45,6 +45,12 @@ pub fn verdict(run: &Run) -> Verdict {
     Verdict { answer, share, rank: worst.rank, text }
 }
 
+/// Whether the MPI library matched every message itself, at every rank.
+pub fn nothing_overflowed(run: &Run) -> bool {
+    let is_idle = |rank: &Rank| rank.overflow.as_ref().is_some_and(|overflow| overflow.overflowed == 0);
+    !run.ranks.is_empty() && run.ranks.iter().all(|rank| rank.complete && is_idle(rank))
+}
+
 /// The verdict with overflow matching. One run does not show the saving.
 fn of_overflow(run: &Run) -> Verdict {
     let receives = |rank: &Rank| rank.overflow.as_ref().map_or(0, |overflow| overflow.receives);
