@@ -98,7 +98,7 @@ fn bits(largest: u32) -> u32 {
     u32::BITS - largest.leading_zeros()
 }
 
-/// The ranks with their indexes, without ranks whose calls end early. Every rank if the calls of all ranks end early.
+/// The ranks with their indexes, without ranks that end early. Every rank if all ranks end early.
 pub fn whole_ranks(measurements: &Measurements) -> impl Iterator<Item = (usize, &RankMeasurements)> {
     let early = &measurements.trace.ended_early;
     let is_whole = |rank: &RankMeasurements| early.binary_search(&rank.rank).is_err();

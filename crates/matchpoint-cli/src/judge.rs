@@ -2,8 +2,9 @@
 //!
 //! The cost is the time of the first engine for the replayed operations: with warm caches (low end) and with cold caches
 //! (high end). The share of a rank is its cost ÷ its recorded run time. The verdict is about the rank with the largest
-//! share, except ranks whose calls end early. The likely cost is the geometric mean of both ends, because caches act on a search as a factor. If the
-//! cost of an entry in the traced library is known, the times of the traced calls decide instead.
+//! share; ranks that end early count only if all ranks end early. The likely cost is the geometric mean of both ends,
+//! because caches act on a search as a factor. If the cost of an entry in the traced library is known, the times of the
+//! traced calls decide instead.
 //!
 //! The answer is *Cannot tell*, with a reason ([`inconclusive`]), unless both ends give the same answer, or the times of
 //! the calls determine the share.
@@ -64,7 +65,7 @@ fn worst<'a>(
     ranks.max_by(|a, b| a.share.total_cmp(&b.share))
 }
 
-/// The share of a rank whose calls end early, if its answer is not *No*.
+/// The share of a rank that ends early, if its answer is not *No*.
 fn early(measurements: &Measurements, engine: &EngineMeasurements) -> Option<(u32, f64)> {
     let worst = worst(measurements, engine, measurements.ranks.iter().enumerate())?;
     (Answer::to(worst.share) != Answer::No).then_some((worst.rank.rank, worst.share))

@@ -19,7 +19,7 @@ pub fn none_needed(case: &Case<'_>) -> Option<Advice> {
     change(
         "Matching needs no change",
         format!(
-            "At rank {}, the worst{caches}, matching takes {} of the run time. No engine or assertion can save more on this \
+            "At rank {}, the worst, matching takes {} of the run time{caches}. No engine or assertion can save more on this \
              host. Look elsewhere first.",
             case.verdict.rank,
             format::share(most)

@@ -12,6 +12,7 @@ mod json;
 mod judgement;
 #[path = "../left_out/mod.rs"]
 mod left_out;
+mod library_costs;
 mod predict;
 mod profile;
 #[path = "../ran/mod.rs"]
