@@ -35,10 +35,13 @@ static const char *network_module(const char *library_version)
     return strncmp(module, "ofi", 3) == 0 || (*module == 0 && is_loaded("/libfabric")) ? "ofi" : "";
 }
 
-/* MPICH matches in its network module between hosts, and in shared memory within a host. */
+/* MPICH matches in its network module between hosts, and in shared memory within a host. With UCX as the only network
+ * module, MPICH leaves shared memory to UCX. */
 static const char *device_layer(const char *library_version)
 {
-    const char *module = network_module(library_version);
+    const char *module = network_module(library_version), *built = strstr(library_version, "device=ch4:ucx");
+    if (built != NULL && built[strlen("device=ch4:ucx")] != ',' && strcmp(module, "ucx") == 0)
+        return module;
     return *module != 0 && on_one_host() && !is_memory_off() ? "shm" : module;
 }
 

@@ -59,6 +59,7 @@ static int record_first_call(int result, uint64_t code, uint64_t entered);
 static void recording_pause(void);
 static void recording_end(const char *reason);
 static void offset_end(void);
+static void search_end(void);
 #include "calls/process.h"
 #include "job.h"
 #include "offset.h"

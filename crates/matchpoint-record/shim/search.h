@@ -25,7 +25,7 @@
 #define RING_REPEATS 2
 
 static const char *const search_names[SEARCH_KINDS] = {"posted", "posted_any", "unexpected", "unexpected_any"};
-static const int search_lengths[] = {16, 128, SEARCH_MOST};
+static const int search_lengths[] = {64, 256, SEARCH_MOST};
 #define SEARCH_LENGTHS (sizeof search_lengths / sizeof *search_lengths)
 static const int burst_lengths[] = {128, BURST_MOST};
 #define BURST_LENGTHS (sizeof burst_lengths / sizeof *burst_lengths)
@@ -42,8 +42,15 @@ static struct search_pair {
     double ticks_per_ns;
     volatile char *walked;
     MPI_Request requests[2 * BURST_MOST];
-    int order[SEARCH_MOST]; /* a random permutation */
+    int order[SEARCH_MOST];   /* a random permutation */
+    int restore[SEARCH_MOST]; /* removes entries that were added after a removal in `order`, by falling address */
 } *search_pair;
+
+/* Completed receives of the entries in random order, freed in MPI_Finalize. MPICH would otherwise give these entries to the
+ * application, and the searches of the application would take longer. */
+static struct {
+    MPI_Request *requests, *end;
+} search_kept;
 
 /* Reads in an order that the hardware does not prefetch, because a stream bypasses the caches. The step and the
  * number of lines are coprime. */
@@ -75,7 +82,9 @@ static void search_time_kinds(struct search_link *link, const struct search_queu
 }
 
 /* The queue grows to each length. Then its entries are removed in random order and added again. The empty queue is
- * searched before and after, because costs vary over time. */
+ * searched before and after, because costs vary over time. The last removal lets the application find the library's
+ * free entries in the order of addresses, as without a measurement: the next entry is the last one freed. Entries that are
+ * receives stay allocated. */
 static void search_measure(struct search_pair *pair, const struct search_queue *queue, struct search_cost *costs)
 {
     struct search_link *link = &pair->link;
@@ -95,7 +104,12 @@ static void search_measure(struct search_pair *pair, const struct search_queue *
     link->cool_caches = search_walk;
     search_time_kinds(link, queue, cold);
     link->cool_caches = NULL;
+    link->order = pair->restore;
+    link->kept = search_kept.end;
     search_empty(link, queue->first, SEARCH_MOST);
+    search_kept.end = link->kept;
+    link->kept = NULL;
+    link->order = NULL;
     for (enum search_kind kind = queue->first; kind <= queue->last; kind++) {
         uint64_t after = search_time(link, kind, SEARCH_REPEATS);
         uint64_t without = before[kind] < after ? before[kind] : after;
@@ -157,7 +171,7 @@ static double ring_message_ns(struct search_pair *pair)
     return sum_ns / RING_REPEATS;
 }
 
-static void search_shuffle(int *order)
+static void search_shuffle(int *order, int *restore)
 {
     uint32_t state = 1;
     for (int i = 0; i < SEARCH_MOST; i++)
@@ -168,6 +182,9 @@ static void search_shuffle(int *order)
         order[i] = order[other];
         order[other] = kept;
     }
+    /* The entry freed last is added first. */
+    for (int i = 0; i < SEARCH_MOST; i++)
+        restore[SEARCH_MOST - 1 - order[i]] = SEARCH_MOST - 1 - i;
 }
 
 /* libfabric providers hold few unexpected messages per sender, then accept no more. An MPI library may contain
@@ -209,11 +226,14 @@ static int search_agree(struct search_link *link, int kinds)
     return other < kinds ? other : kinds;
 }
 
-/* Returns whether this rank's pair may measure. Pairs that share processors would wait for each other. */
+/* Returns whether this rank's pair may measure. Pairs that share processors would wait for each other. A launcher that
+ * binds each rank to one processor gives other ranks of the host other processors. */
 static bool search_has_processor(void)
 {
     cpu_set_t allowed;
-    int processors = sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
+    int processors = sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 0;
+    if (processors < 2)
+        processors = (int)sysconf(_SC_NPROCESSORS_ONLN);
     return offset_place_on_host() / 2 < (processors < 2 ? 1 : processors / 2);
 }
 
@@ -247,7 +267,7 @@ static void search_with(struct search_pair *pair, int peer, bool unless_same_hos
         return;
     link->is_stuck = false;
     for (size_t i = 0; i < SEARCH_QUEUES && (int)search_queues[i].first < kinds; i++) {
-        /* Bursts also allocate the library's entries, and put free entries in the order of their addresses again. */
+        /* Bursts also allocate the library's entries. */
         if (search_is_posted(search_queues[i].first))
             burst_measure(pair, burst_ns);
         search_measure(pair, &search_queues[i], costs);
@@ -268,6 +288,15 @@ static bool may_hang_in_finalize(void)
 #endif
 }
 
+/* Frees the kept receives, before MPI_Finalize. */
+static void search_end(void)
+{
+    for (MPI_Request *request = search_kept.requests; request < search_kept.end; request++)
+        REAL(Wait)(request, MPI_STATUS_IGNORE);
+    free(search_kept.requests);
+    search_kept.requests = search_kept.end = NULL;
+}
+
 /* Collective over the world: measures between neighbours, and between ranks half the world apart on different hosts. */
 static void search_note(double ticks_per_ns)
 {
@@ -279,17 +308,19 @@ static void search_note(double ticks_per_ns)
         return;
     REAL(Comm_set_errhandler)(comm, library.errors_return);
     struct search_pair *pair = calloc(1, sizeof *pair);
-    if (pair == NULL || (pair->walked = malloc(SEARCH_WALKED)) == NULL) {
+    if (pair == NULL || (pair->walked = malloc(SEARCH_WALKED)) == NULL ||
+        (search_kept.requests = malloc(2 * SEARCH_QUEUES * SEARCH_MOST * sizeof(MPI_Request))) == NULL) {
         log_error("no memory to measure what a search costs");
         REAL(Abort)(library.comm_world, 1); /* the other ranks wait for this one */
     }
     memset((void *)pair->walked, 1, SEARCH_WALKED); /* pages of their own: unwritten pages share one */
     search_pair = pair;
+    search_kept.end = search_kept.requests;
     pair->ticks_per_ns = ticks_per_ns;
     pair->link.comm = comm;
     pair->link.requests = pair->requests;
     pair->link.patience = (uint64_t)(SEARCH_PATIENCE_NS * ticks_per_ns);
-    search_shuffle(pair->order);
+    search_shuffle(pair->order, pair->restore);
     double ring_ns = ring_message_ns(pair);
     int half = world.size / 2, neighbour = world.rank ^ 1, distant = world.rank < half ? world.rank + half : world.rank - half;
     if (neighbour < world.size)

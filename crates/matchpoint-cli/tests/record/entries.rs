@@ -77,16 +77,16 @@ fn search_ns(curve: &Value, entries: u64) -> (f64, f64) {
     };
     let (lengths, warm_ns) = (numbers("lengths"), numbers("warm_ns"));
     let cold_ns = curve["cold_ns"].as_f64().unwrap();
-    assert_eq!((&lengths[..], warm_ns.len()), (&[16.0, 128.0, 1024.0][..], 3), "{curve}");
+    assert_eq!((&lengths[..], warm_ns.len()), (&[64.0, 256.0, 1024.0][..], 3), "{curve}");
     let length = entries as f64;
     let doublings = |from: f64| (length / from).log2();
-    let low_ns = if length <= 16.0 {
+    let low_ns = if length <= 64.0 {
         warm_ns[0]
-    } else if length <= 128.0 {
-        warm_ns[0] + (warm_ns[1] - warm_ns[0]) / 3.0 * doublings(16.0)
+    } else if length <= 256.0 {
+        warm_ns[0] + (warm_ns[1] - warm_ns[0]) / 2.0 * doublings(64.0)
     } else {
-        let slope = (warm_ns[2] - warm_ns[1]) / 3.0;
-        warm_ns[1] + if length <= 1024.0 { slope } else { slope.max(0.0) } * doublings(128.0)
+        let slope = (warm_ns[2] - warm_ns[1]) / 2.0;
+        warm_ns[1] + if length <= 1024.0 { slope } else { slope.max(0.0) } * doublings(256.0)
     };
     let low_ns = low_ns.clamp(0.0, cold_ns.max(0.0));
     let high_ns = low_ns.max(cold_ns * (1.0 + doublings(1024.0).max(0.0)));

@@ -79,6 +79,7 @@ CALL(Finalize, "", (void), ())
 {
     struct lane *lane = enter();
     offset_end();
+    search_end();
     queues_close();
     unsigned before = 0;
     if (lane != NULL) {

@@ -15,9 +15,10 @@ struct search_link {
     char in, out;
     int filled, drained;       /* unexpected entries sent, and entries received by search_drain */
     uint64_t patience;         /* ticks that a message may take to pass unexpected entries; 0: no limit */
-    bool is_stuck;             /* a message took longer: the library holds fewer unexpected messages */
+    bool is_stuck;             /* a message took longer, or a call failed: the costs are not valid */
     MPI_Request *requests;     /* space for the entries of the longest queue */
     const int *order;          /* order in which search_empty removes entries; NULL: first in, first out */
+    MPI_Request *kept;         /* where search_empty keeps completed receives; NULL: it frees them */
     void (*cool_caches)(void); /* called before each search; NULL: caches stay warm */
 };
 
@@ -45,7 +46,7 @@ static void search_yield(int *polls)
 /* In some libraries, blocking receives keep the processor while they wait. */
 static void search_receive(struct search_link *link, int tag)
 {
-    MPI_Request request;
+    MPI_Request request = library.request_null;
     int found = 0, polls = 0;
     REAL(Irecv)(&link->in, 1, library.byte, link->peer, tag, link->comm, &request);
     while (!FAILED(REAL(Test)(&request, &found, MPI_STATUS_IGNORE)) && !found)
@@ -64,6 +65,20 @@ static void search_fill(struct search_link *link, enum search_kind kind, int fro
             REAL(Isend)(&link->out, 1, library.byte, link->peer, SEARCH_FIRST + i, link->comm, &link->requests[i]);
 }
 
+/* Completes a receive, and frees or keeps it. */
+static void search_complete(struct search_link *link, MPI_Request *request)
+{
+    int found = 0, polls = 0;
+    if (link->kept == NULL) {
+        while (!FAILED(REAL(Test)(request, &found, MPI_STATUS_IGNORE)) && !found)
+            search_yield(&polls);
+        return;
+    }
+    while (!FAILED(REAL(Request_get_status)(*request, &found, MPI_STATUS_IGNORE)) && !found)
+        search_yield(&polls);
+    *link->kept++ = *request;
+}
+
 /* Removes the entries that search_fill added. */
 static void search_empty(struct search_link *link, enum search_kind kind, int length)
 {
@@ -71,9 +86,10 @@ static void search_empty(struct search_link *link, enum search_kind kind, int le
         int at = link->order != NULL ? link->order[i] : i;
         if (search_is_posted(kind)) {
             REAL(Cancel)(&link->requests[at]);
-            REAL(Wait)(&link->requests[at], MPI_STATUS_IGNORE);
+            search_complete(link, &link->requests[at]);
         } else if (at >= link->drained) {
-            search_receive(link, SEARCH_FIRST + at);
+            REAL(Irecv)(&link->in, 1, library.byte, link->peer, SEARCH_FIRST + at, link->comm, &link->requests[at]);
+            search_complete(link, &link->requests[at]);
         }
     }
     link->filled = link->drained = 0;
@@ -89,12 +105,18 @@ static void search_drain(struct search_link *link)
         search_receive(link, SEARCH_FIRST + link->drained++);
 }
 
+static uint64_t search_fail(struct search_link *link)
+{
+    link->is_stuck = true;
+    return UINT64_MAX;
+}
+
 /* The message arrives after its receive was posted. The test that finds the message has searched. A message to the process
  * itself may be matched while it is sent. `was_early`: the first test found the message, so an earlier call may have
  * searched. */
 static uint64_t search_time_posted(struct search_link *link, enum search_kind kind, bool *was_early)
 {
-    MPI_Request request, message;
+    MPI_Request request = library.request_null, message = library.request_null;
     uint64_t took;
     int found = 0, polls = 0;
     bool sends = link->sends;
@@ -107,7 +129,7 @@ static uint64_t search_time_posted(struct search_link *link, enum search_kind ki
             REAL(Isend)(&link->out, 1, library.byte, link->peer, SEARCH_LAST, link->comm, &message);
         sends = false;
         if (FAILED(REAL(Test)(&request, &found, MPI_STATUS_IGNORE)))
-            return 0;
+            return search_fail(link);
         took = ticks() - before;
         search_yield(&polls);
     } while (!found);
@@ -117,11 +139,29 @@ static uint64_t search_time_posted(struct search_link *link, enum search_kind ki
     return took;
 }
 
+/* Waits for a receive of SEARCH_LAST. A receive from any source may never find its message in MPICH over UCX, also without
+ * a measurement: another receive then takes the message. */
+static void search_wait_for(struct search_link *link, MPI_Request *request)
+{
+    int found = 0, polls = 0;
+    uint64_t since = ticks();
+    while (!FAILED(REAL(Test)(request, &found, MPI_STATUS_IGNORE)) && !found) {
+        if (link->patience != 0 && ticks() - since > link->patience) {
+            link->is_stuck = true;
+            REAL(Cancel)(request);
+            REAL(Wait)(request, MPI_STATUS_IGNORE);
+            search_receive(link, SEARCH_LAST);
+            return;
+        }
+        search_yield(&polls);
+    }
+}
+
 /* The message arrives before its receive is posted. The receive searches. A second message, which an earlier receive
  * accepts, shows that the first has arrived: unlike a probe, this does not search. */
 static uint64_t search_time_unexpected(struct search_link *link, enum search_kind kind)
 {
-    MPI_Request arrival, request, messages[2];
+    MPI_Request arrival = library.request_null, request = arrival, messages[2] = {arrival, arrival};
     char arrived;
     int found = 0, polls = 0;
     REAL(Irecv)(&arrived, 1, library.byte, link->peer, SEARCH_GO, link->comm, &arrival);
@@ -134,7 +174,7 @@ static uint64_t search_time_unexpected(struct search_link *link, enum search_kin
     uint64_t since = ticks();
     for (;;) {
         if (FAILED(REAL(Test)(&arrival, &found, MPI_STATUS_IGNORE)))
-            return 0;
+            return search_fail(link);
         if (found)
             break;
         if (link->patience != 0 && link->drained < link->filled && ticks() - since > link->patience)
@@ -146,7 +186,7 @@ static uint64_t search_time_unexpected(struct search_link *link, enum search_kin
     uint64_t before = ticks();
     REAL(Irecv)(&link->in, 1, library.byte, search_source(link, kind), SEARCH_LAST, link->comm, &request);
     uint64_t took = ticks() - before;
-    REAL(Wait)(&request, MPI_STATUS_IGNORE);
+    search_wait_for(link, &request);
     for (int i = 0; i < 2 && link->sends; i++)
         REAL(Wait)(&messages[i], MPI_STATUS_IGNORE);
     return took;

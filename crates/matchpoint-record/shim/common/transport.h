@@ -10,7 +10,9 @@ static long number_of(const char *variable, long otherwise)
 static bool is_memory_off(void)
 {
     const char *fabrics = getenv("I_MPI_FABRICS");
-    return number_of("MPIR_CVAR_NOLOCAL", 0) != 0 || (fabrics != NULL && strstr(fabrics, "shm") == NULL);
+    bool are_apart = number_of("MPIR_CVAR_NOLOCAL", 0) != 0 || number_of("MPIR_CVAR_NUM_CLIQUES", 1) > 1 ||
+                     number_of("MPIR_CVAR_ODD_EVEN_CLIQUES", 0) != 0;
+    return are_apart || (fabrics != NULL && strstr(fabrics, "shm") == NULL);
 }
 
 static int find_loaded(struct dl_phdr_info *info, size_t size, void *part)
