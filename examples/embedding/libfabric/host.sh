@@ -1,6 +1,10 @@
 # shellcheck shell=bash disable=SC2154
 # How scripts/test-embedding builds, tests and measures libfabric. It sets `work`, `folder`, `only` and `embedding_flags`.
 
+# See "Differences" in README.md.
+# shellcheck disable=SC2034
+intended='^(< Fail|> Pass) (late source|posted order|large address) over '
+
 build_host() {
     local prefix=$2 provider off=()
     for provider in verbs efa psm3 opx usnic ucx; do off+=("--disable-$provider"); done
