@@ -5,20 +5,31 @@
  * `apply` includes this file in util_srx.c. The id of an entry is the address of its util_rx_entry. The source is the fi_addr_t, if
  * the context has directed receives; else all sources are 0.
  *
- * foreach_unspec_addr is called without the lock of the context, so `unspec_lock` protects the engine.
+ * foreach_unspec_addr is called without the lock of the context, so `unspec_lock` protects the engine and the lists.
  */
 #ifndef UTIL_SRX_MATCHPOINT_H
 #define UTIL_SRX_MATCHPOINT_H
 
 #include <matchpoint.h>
 
-/* FI_ADDR_UNSPEC: any source in a receive, an unknown source in a message. */
+/* A source of the engine has 32 bits. Providers number the addresses of a vector from 0. A receive from a larger address is refused. */
+static inline bool mp_srx_has_source(fi_addr_t addr)
+{
+	return addr < MP_ANY_SOURCE;
+}
+
+static inline bool mp_srx_accepts(fi_addr_t addr)
+{
+	return addr == FI_ADDR_UNSPEC || mp_srx_has_source(addr);
+}
+
+/* FI_ADDR_UNSPEC: any source in a receive, an unknown source in a message. A message from a larger address (FI_AV_USER_ID) also has an
+ * unknown source: no receive from that address exists. */
 static inline uint64_t mp_srx_pair(struct util_srx_ctx *srx, fi_addr_t addr)
 {
 	if (!srx->dir_recv)
 		return mp_pair(0, 0);
-	assert(addr == FI_ADDR_UNSPEC || addr < MP_ANY_SOURCE);
-	return mp_pair(0, addr == FI_ADDR_UNSPEC ? MP_ANY_SOURCE : (uint32_t) addr);
+	return mp_pair(0, mp_srx_has_source(addr) ? (uint32_t) addr : MP_ANY_SOURCE);
 }
 
 static inline struct util_rx_entry *mp_srx_entry(uint64_t id)
@@ -39,6 +50,7 @@ static int mp_srx_create(struct util_srx_ctx *srx)
 {
 	char error[256];
 
+	dlist_init(&srx->posted);
 	dlist_init(&srx->matched);
 	dlist_init(&srx->replaced);
 	if (mp_create(getenv("FI_MATCHPOINT_ENGINE"), 0, &srx->engine, error, sizeof(error)) == MP_OK)
@@ -73,12 +85,11 @@ static void mp_srx_destroy(struct util_srx_ctx *srx)
 	srx->engine = NULL;
 }
 
-/* Starts messages that matched when they got their source. */
+/* Starts messages that matched when they got their source. Called with `unspec_lock`, which it releases while a message starts. */
 static void mp_srx_start_matched(struct util_srx_ctx *srx)
 {
 	struct util_rx_entry *rx_entry;
 
-	ofi_genlock_lock(&srx->unspec_lock);
 	while (!dlist_empty(&srx->replaced)) {
 		dlist_pop_front(&srx->replaced, struct util_rx_entry, rx_entry, d_entry);
 		ofi_buf_free(rx_entry);
@@ -91,7 +102,6 @@ static void mp_srx_start_matched(struct util_srx_ctx *srx)
 			FI_WARN(&core_prov, FI_LOG_EP_CTRL, "start_tag failed\n");
 		ofi_genlock_lock(&srx->unspec_lock);
 	}
-	ofi_genlock_unlock(&srx->unspec_lock);
 }
 
 /* A posted receive has a message: as the stock context completes a match. */
@@ -110,11 +120,12 @@ static int util_get_tag(struct fid_peer_srx *srx, struct fi_peer_match_attr *att
 	int ret = FI_SUCCESS;
 
 	assert(ofi_genlock_held(srx_ctx->lock));
-	if (!dlist_empty(&srx_ctx->matched))
-		mp_srx_start_matched(srx_ctx);
 	ofi_genlock_lock(&srx_ctx->unspec_lock);
+	mp_srx_start_matched(srx_ctx);
 	if (mp_posted_len(srx_ctx->engine) > 0)
 		found = mp_take_receive(srx_ctx->engine, mp_srx_pair(srx_ctx, attr->addr), attr->tag);
+	if (found.status == MP_FOUND)
+		dlist_remove(&mp_srx_entry(found.id)->d_entry);
 	ofi_genlock_unlock(&srx_ctx->unspec_lock);
 
 	if (found.status == MP_FOUND) {
@@ -161,9 +172,8 @@ static struct util_rx_entry *util_search_unexp_tag(struct util_srx_ctx *srx, fi_
 	mp_outcome found = {0, MP_NONE};
 	uint64_t pair = mp_srx_pair(srx, addr);
 
-	if (!dlist_empty(&srx->matched))
-		mp_srx_start_matched(srx);
 	ofi_genlock_lock(&srx->unspec_lock);
+	mp_srx_start_matched(srx);
 	if (mp_unexpected_len(srx->engine) > 0)
 		found = remove ? mp_matched_probe(srx->engine, pair, tag, ignore) :
 				 mp_probe(srx->engine, pair, tag, ignore);
@@ -189,6 +199,8 @@ static int mp_srx_post(struct util_srx_ctx *srx, struct util_rx_entry *rx_entry)
 	ofi_genlock_lock(&srx->unspec_lock);
 	posted = mp_post(srx->engine, (uintptr_t) rx_entry, mp_srx_pair(srx, rx_entry->peer_entry.addr),
 			 rx_entry->peer_entry.tag, rx_entry->ignore);
+	if (posted.status == MP_QUEUED)
+		dlist_insert_tail(&rx_entry->d_entry, &srx->posted);
 	ofi_genlock_unlock(&srx->unspec_lock);
 	if (posted.status == MP_QUEUED)
 		return FI_SUCCESS;
@@ -203,35 +215,29 @@ static int mp_srx_post(struct util_srx_ctx *srx, struct util_rx_entry *rx_entry)
 	return mp_srx_status(posted.status, "mp_post");
 }
 
-/* The posted receive of a user's context. */
-struct mp_srx_search {
-	void			*context;
-	struct util_rx_entry	*found;
-};
-
-static void mp_srx_compare(void *user, const mp_entry *entry)
-{
-	struct mp_srx_search *search = user;
-
-	if (!search->found && mp_srx_entry(entry->id)->peer_entry.context == search->context)
-		search->found = mp_srx_entry(entry->id);
-}
-
-/* Cancels the oldest posted receive with this context. O(n log n) for n posted receives. Returns -FI_ENOENT if there is none. */
+/* Cancels the oldest posted receive with this context: as stock, compares the receives in posted order. The engine knows no contexts.
+ * Returns -FI_ENOENT if there is no such receive. */
 static ssize_t mp_srx_cancel(struct util_srx_ctx *srx, void *context,
 			     int (*cancel)(struct util_srx_ctx *, uint64_t, struct util_rx_entry *))
 {
-	struct mp_srx_search search = {context, NULL};
+	struct util_rx_entry *rx_entry, *found = NULL;
 
 	ofi_genlock_lock(&srx->unspec_lock);
-	mp_visit(srx->engine, MP_QUEUE_POSTED, mp_srx_compare, &search);
-	if (search.found)
-		mp_cancel(srx->engine, (uintptr_t) search.found, mp_srx_pair(srx, search.found->peer_entry.addr),
-			  search.found->peer_entry.tag, search.found->ignore);
+	dlist_foreach_container(&srx->posted, struct util_rx_entry, rx_entry, d_entry) {
+		if (rx_entry->peer_entry.context == context) {
+			found = rx_entry;
+			break;
+		}
+	}
+	if (found) {
+		dlist_remove(&found->d_entry);
+		mp_cancel(srx->engine, (uintptr_t) found, mp_srx_pair(srx, found->peer_entry.addr),
+			  found->peer_entry.tag, found->ignore);
+	}
 	ofi_genlock_unlock(&srx->unspec_lock);
-	if (!search.found)
+	if (!found)
 		return -FI_ENOENT;
-	cancel(srx, FI_TAGGED | FI_RECV, search.found);
+	cancel(srx, FI_TAGGED | FI_RECV, found);
 	return FI_SUCCESS;
 }
 
@@ -251,7 +257,8 @@ static void mp_srx_add_unknown(void *user, const mp_entry *entry)
 }
 
 /* Messages get their source. Those that a posted receive matches now are started. The address vector calls this under its lock, and
- * providers take that lock under the lock of the context. So with real locks the next call that searches starts the messages. */
+ * providers take that lock under the lock of the context. So with real locks the next call that searches starts the messages. Without
+ * real locks, the only thread starts the messages here. */
 static void mp_srx_name_sources(struct util_srx_ctx *srx, struct fid_peer_srx *peer,
 				fi_addr_t (*get_addr)(struct fi_peer_rx_entry *))
 {
@@ -269,7 +276,7 @@ static void mp_srx_name_sources(struct util_srx_ctx *srx, struct fid_peer_srx *p
 	while (!dlist_empty(&unknown.entries)) {
 		dlist_pop_front(&unknown.entries, struct util_rx_entry, rx_entry, d_entry);
 		addr = get_addr(&rx_entry->peer_entry);
-		if (addr == FI_ADDR_UNSPEC)
+		if (!mp_srx_has_source(addr))
 			continue;
 		named = mp_readdress(srx->engine, (uintptr_t) rx_entry, mp_pair(0, MP_UNKNOWN_SOURCE),
 				     rx_entry->peer_entry.tag, (uint32_t) addr);
@@ -278,6 +285,7 @@ static void mp_srx_name_sources(struct util_srx_ctx *srx, struct fid_peer_srx *p
 		} else if (named.status == MP_MATCHED) {
 			/* The pool of entries is the other lock's: mp_srx_start_matched frees the receive. */
 			receive = mp_srx_entry(named.id);
+			dlist_remove(&receive->d_entry);
 			mp_srx_take_words(rx_entry, receive);
 			dlist_insert_tail(&rx_entry->d_entry, &srx->matched);
 			dlist_insert_tail(&receive->d_entry, &srx->replaced);
@@ -286,8 +294,13 @@ static void mp_srx_name_sources(struct util_srx_ctx *srx, struct fid_peer_srx *p
 		}
 	}
 	ofi_genlock_unlock(&srx->unspec_lock);
-	if (srx->lock->lock_type == OFI_LOCK_NOOP)
-		mp_srx_start_matched(srx);
+	if (srx->lock->lock_type != OFI_LOCK_NOOP)
+		return;
+	ofi_genlock_lock(srx->lock);
+	ofi_genlock_lock(&srx->unspec_lock);
+	mp_srx_start_matched(srx);
+	ofi_genlock_unlock(&srx->unspec_lock);
+	ofi_genlock_unlock(srx->lock);
 }
 
 #endif

@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2154
-# How scripts/test-embedding builds, tests and measures MPICH. It sets `work`, `folder` and `embedding_flags`. The libfabric of the system, or of LIBFABRIC, carries messages.
+# How scripts/test-embedding builds, tests and measures MPICH. It sets `work`, `folder`, `only` and `embedding_flags`. The libfabric of the system, or of LIBFABRIC, carries messages.
 
 build_host() {
     local prefix=$2
@@ -14,7 +14,7 @@ build_host() {
 test_host() {
     # shellcheck source=examples/embedding/mpich_tests.sh
     . "$folder/../mpich_tests.sh"
-    mpich_tests "$work/stock/source/test/mpi" "$2"
+    mpich_tests "$work/stock/source/test/mpi" "$2" "$only"
 }
 
 measure_host() { "$folder/../measure_mpi" "$1" "$2"; }

@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2154
-# How scripts/test-embedding builds, tests and measures Open MPI. It sets `work`, `folder` and `embedding_flags`. Open MPI has no public tests of matching: MPICH_TESTS names the
+# How scripts/test-embedding builds, tests and measures Open MPI. It sets `work`, `folder`, `only` and `embedding_flags`. Open MPI has no public tests of matching: MPICH_TESTS names the
 # folder test/mpi of an MPICH source tree, whose tests run with pml/ob1.
 
 build_host() {
@@ -20,7 +20,7 @@ test_host() {
     # shellcheck source=examples/embedding/mpich_tests.sh
     . "$folder/../mpich_tests.sh"
     export OMPI_MCA_pml=ob1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
-    mpich_tests "${MPICH_TESTS:?name the folder test/mpi of an MPICH source tree}" "$2"
+    mpich_tests "${MPICH_TESTS:?name the folder test/mpi of an MPICH source tree}" "$2" "$only"
 }
 
 measure_host() { OMPI_MCA_pml=ob1 "$folder/../measure_mpi" "$1" "$2"; }

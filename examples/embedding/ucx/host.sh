@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2154
-# How scripts/test-embedding builds, tests and measures UCX. It sets `work`, `folder` and `embedding_flags`.
+# How scripts/test-embedding builds, tests and measures UCX. It sets `work`, `folder`, `only` and `embedding_flags`.
 
 ucx_options=(--without-java --without-go --without-cuda --without-rocm --disable-doxygen-doc)
 
@@ -22,7 +22,7 @@ build_host() {
 # that starts and does not end is CRASHED; tests after it do not run.
 test_host() {
     local filter gtest=$work/stock/source/checked/test/gtest/gtest
-    filter=$(sed '/^#/d' "$folder/tests" | paste -sd:)
+    filter=${only:-$(sed '/^#/d' "$folder/tests" | paste -sd:)}
     LD_PRELOAD=$work/$1/source/checked/src/ucp/.libs/libucp.so "$gtest" --gtest_filter="$filter" | awk '
         /^\[ RUN / { running = $4 }
         /^\[ +(OK|FAILED|SKIP|SKIPPED) +\]/ && running != "" { print $2, running; running = "" }
