@@ -17,4 +17,4 @@ test_host() {
     mpich_tests "$work/stock/source/test/mpi" "$2" "$only"
 }
 
-measure_host() { "$folder/../measure_mpi" "$1" "$2"; }
+measure_host() { MPIEXEC_OPTIONS='-bind-to core' "$folder/../measure_mpi" "$1" "$2"; }
