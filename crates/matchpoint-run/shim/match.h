@@ -416,15 +416,20 @@ enum destination { TO_LIBRARY, TO_MESSAGE, TO_ENGINE };
 
 static void observe_posting(struct communicator *communicator);
 
+static inline bool finds_message(struct communicator *communicator, int source, int tag, struct message **message)
+{
+    return communicator->unexpected > 0 && (*message = take_unexpected(communicator, source, tag)) != NULL;
+}
+
 /* The engine has the oldest messages. The library is polled only without a match there: a poll that finds no message
  * may yield the processor. */
 static enum destination choose_destination(struct communicator *communicator, int source, int tag, struct message **message)
 {
-    if (communicator->unexpected > 0 && (*message = take_unexpected(communicator, source, tag)) != NULL)
+    if (finds_message(communicator, source, tag, message))
         return TO_MESSAGE;
     if (communicator->watched || hot_state.limit_named == 0 || overflow.watches_always) {
         observe_posting(communicator);
-        if (communicator->unexpected > 0 && (*message = take_unexpected(communicator, source, tag)) != NULL)
+        if (finds_message(communicator, source, tag, message))
             return TO_MESSAGE;
     }
     return communicator->queued == 0 && is_below_limit(source) ? TO_LIBRARY : TO_ENGINE;

@@ -37,12 +37,22 @@ pub struct Predict {
     pub what: What,
 }
 
+/// Usage in two lines, because clap does not wrap it.
+const SPMV_USAGE: &str = "matchpoint predict spmv [OPTIONS] --machine <FILE>
+       <--processes <P>|--scale <P1,P2,…>> <A.mtx>";
+const SPGEMM_USAGE: &str = "matchpoint predict spgemm [OPTIONS] --machine <FILE>
+       <--processes <P>|--scale <P1,P2,…>> <A.mtx> [B.mtx]";
+const VALIDATE_USAGE: &str = "matchpoint predict validate [OPTIONS] --machine <FILE>
+       <DIR> -- <LAUNCHER>...";
+
 /// Kind of prediction.
 #[derive(Subcommand, Debug)]
 pub enum What {
     /// A sparse matrix-vector product, with rows distributed over processes
+    #[command(override_usage = SPMV_USAGE)]
     Spmv(Spmv),
     /// A product of two sparse matrices, with rows distributed over processes
+    #[command(override_usage = SPGEMM_USAGE)]
     Spgemm(Spgemm),
     /// Both products on every level of a multigrid hierarchy
     Amg(Amg),
@@ -51,6 +61,7 @@ pub enum What {
     /// Draw the model curves of the paper's figures 2 to 5, 7 and 9
     Figures(Figures),
     /// Run the products of a multigrid hierarchy, gathers and HighVolumePingPong, and compare
+    #[command(override_usage = VALIDATE_USAGE)]
     Validate(Validate),
 }
 

@@ -19,9 +19,8 @@ const PATIENCE: u32 = 10;
 const LEAST: Duration = Duration::from_secs(60);
 
 /// Runs the job `times` times in each way; `with_engine` runs it with the engine. Returns the status of the last run with
-/// the engine. A failed run, or a signal, ends the comparison. After a failed run in the first turn, one unchanged run
-/// shows whether the engine causes the failure. So does a run in which no process loaded the library,
-/// unless `may_be_silent`.
+/// the engine. A failed run, a signal, or, unless `may_be_silent`, a run in which no process loaded the library ends the
+/// comparison. After a failed run in the first turn, one unchanged run shows whether the engine causes the failure.
 ///
 /// # Errors
 /// The job cannot be started.

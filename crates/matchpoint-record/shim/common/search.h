@@ -43,14 +43,19 @@ static void search_yield(int *polls)
         sched_yield();
 }
 
-/* In some libraries, blocking receives keep the processor while they wait. */
+/* In some libraries, blocking calls keep the processor while they wait. */
+static void search_await(MPI_Request *request)
+{
+    int found = 0, polls = 0;
+    while (!FAILED(REAL(Test)(request, &found, MPI_STATUS_IGNORE)) && !found)
+        search_yield(&polls);
+}
+
 static void search_receive(struct search_link *link, int tag)
 {
     MPI_Request request = library.request_null;
-    int found = 0, polls = 0;
     REAL(Irecv)(&link->in, 1, library.byte, link->peer, tag, link->comm, &request);
-    while (!FAILED(REAL(Test)(&request, &found, MPI_STATUS_IGNORE)) && !found)
-        search_yield(&polls);
+    search_await(&request);
 }
 
 /* Adds entries that no timed search matches. */
@@ -70,8 +75,7 @@ static void search_complete(struct search_link *link, MPI_Request *request)
 {
     int found = 0, polls = 0;
     if (link->kept == NULL) {
-        while (!FAILED(REAL(Test)(request, &found, MPI_STATUS_IGNORE)) && !found)
-            search_yield(&polls);
+        search_await(request);
         return;
     }
     while (!FAILED(REAL(Request_get_status)(*request, &found, MPI_STATUS_IGNORE)) && !found)
@@ -141,7 +145,7 @@ static uint64_t search_time_posted(struct search_link *link, enum search_kind ki
 
 /* Waits for a receive of SEARCH_LAST. A receive from any source may never find its message in MPICH over UCX, also without
  * a measurement: another receive then takes the message. */
-static void search_wait_for(struct search_link *link, MPI_Request *request)
+static void search_await_last(struct search_link *link, MPI_Request *request)
 {
     int found = 0, polls = 0;
     uint64_t since = ticks();
@@ -186,7 +190,7 @@ static uint64_t search_time_unexpected(struct search_link *link, enum search_kin
     uint64_t before = ticks();
     REAL(Irecv)(&link->in, 1, library.byte, search_source(link, kind), SEARCH_LAST, link->comm, &request);
     uint64_t took = ticks() - before;
-    search_wait_for(link, &request);
+    search_await_last(link, &request);
     for (int i = 0; i < 2 && link->sends; i++)
         REAL(Wait)(&messages[i], MPI_STATUS_IGNORE);
     return took;
