@@ -1,3 +1,3 @@
-//! Writer of DUMPI traces. The reader of DUMPI is [`readers::dumpi`](crate::readers::dumpi).
+//! Writer of DUMPI traces.
 
 pub use crate::readers::dumpi::writer::{Deviations, Settings, Writer, file_name, meta};

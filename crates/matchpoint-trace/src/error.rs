@@ -4,23 +4,17 @@ use std::fmt::{self, Display};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A trace that cannot be read.
 #[derive(Debug)]
 pub struct TraceError {
-    /// File or folder with the error.
     pub path: PathBuf,
-    /// Offset in a binary file.
     pub offset: Option<u64>,
     /// Line of the error in a text file, from 1.
     pub line: Option<u64>,
-    /// Problem that the reader found.
     pub problem: String,
-    /// Advice for the user.
     pub advice: String,
 }
 
 impl TraceError {
-    /// Error about a whole file.
     pub fn new(path: &Path, problem: impl Into<String>, advice: impl Into<String>) -> Self {
         TraceError {
             path: path.to_owned(),
@@ -31,21 +25,18 @@ impl TraceError {
         }
     }
 
-    /// Adds the byte offset of the error.
     #[must_use]
     pub fn at_offset(mut self, offset: u64) -> Self {
         self.offset = Some(offset);
         self
     }
 
-    /// Adds the line of the error.
     #[must_use]
     pub fn at_line(mut self, line: u64) -> Self {
         self.line = Some(line);
         self
     }
 
-    /// A file could not be opened or mapped.
     pub fn io(path: &Path, error: &io::Error) -> Self {
         TraceError::new(path, error.to_string(), "check the path and its permissions")
     }

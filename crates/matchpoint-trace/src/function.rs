@@ -1,49 +1,44 @@
 //! MPI functions in traces: functions of MPI-5.0 that move data, create communicators or are frequent, and
-//! functions of older versions. All others are [`Function::Unknown`].
+//! functions of older versions.
 
 /// Class of a function, for statistics of calls.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Class {
-    /// MPI-4.1 §3 without completion, and §4.
+    /// Functions of MPI-4.1 §3 and §4, except completion functions.
     PointToPoint,
     /// `Wait*`, `Test*`, and other queries of requests.
     Completion,
-    /// §6, and the neighborhood collectives of §8.
+    /// Collectives of §6 and §8.
     Collective,
-    /// §12
+    /// Functions of §12.
     OneSided,
-    /// Communicators, groups and topologies (§7, §8).
+    /// Functions on communicators, groups and topologies (§7, §8).
     Communicator,
-    /// All other functions.
     Other,
 }
 
 macro_rules! functions {
     ($($class:ident { $($name:ident)* })*) => {
-        /// An MPI function.
         #[allow(missing_docs, non_camel_case_types)] // the standard documents each function
         #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
         #[repr(u16)]
         pub enum Function { $($($name,)*)* }
 
         impl Function {
-            /// All functions, in the order of their discriminants.
             pub const ALL: &'static [Function] = &[$($(Function::$name,)*)*];
 
-            /// Name of the function in the standard.
             pub fn name(self) -> &'static str {
                 const NAMES: &[&str] = &[$($(concat!("MPI_", stringify!($name)),)*)*];
                 NAMES[self as usize]
             }
 
-            /// Function with this name. The name may be the large-count variant (`MPI_Send_c`).
+            /// Function with this name, or with this name and the suffix `_c` (`MPI_Send_c`).
             pub fn named(name: &str) -> Option<Function> {
                 let short = name.strip_suffix("_c").unwrap_or(name);
                 let known = Function::ALL.iter().filter(|function| **function != Function::Unknown);
                 known.copied().find(|function| function.name() == name || function.name() == short)
             }
 
-            /// Class of the function.
             pub fn class(self) -> Class {
                 const CLASSES: &[Class] = &[$($({ let _ = Function::$name; Class::$class },)*)*];
                 CLASSES[self as usize]

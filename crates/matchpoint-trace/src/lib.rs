@@ -3,6 +3,8 @@
 //! [`open`] recognizes the format of a path and returns a [`Trace`]. A [`RankReader`] of each rank fills one
 //! [`Call`] after another without allocating.
 
+#![allow(missing_docs)] // a name that explains an item needs no comment
+
 pub mod call;
 pub mod dumpi;
 pub mod error;

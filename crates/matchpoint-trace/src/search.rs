@@ -2,30 +2,25 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Search cost of one pair of ranks, or medians of several.
+/// Search cost of one pair of ranks, or medians of several pairs.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct SearchCost {
-    /// Measured pairs of ranks.
     #[serde(default = "one")]
     pub pairs: u32,
-    /// True if both ranks of a pair were on one host.
     pub same_host: bool,
     /// Lengths of the searched queues.
     pub lengths: Vec<u32>,
-    /// Posted receives with a source.
     pub posted: Option<EntryCost>,
-    /// Posted receives from any source.
     pub posted_any: Option<EntryCost>,
     /// Unexpected messages, searched by a receive with a source. `None` if the transport does not buffer
     /// enough messages.
     pub unexpected: Option<EntryCost>,
-    /// Unexpected messages, searched by a receive from any source.
     pub unexpected_any: Option<EntryCost>,
-    /// Costs of bursts, ascending by number of messages; empty if not measured.
+    /// Costs of bursts, in ascending order of messages; empty if not measured.
     #[serde(default)]
     pub bursts: Vec<BurstCost>,
-    /// A message without a search, while every rank sends a burst to the next rank. The value is the mean of
-    /// several bursts and of all pairs; 0 if not measured.
+    /// Cost of a message without a search, while every rank sends a burst to the next rank. The value is the
+    /// mean of several bursts and of all pairs; 0 if not measured.
     #[serde(default)]
     pub ring_message_ns: f64,
 }
@@ -35,7 +30,7 @@ fn one() -> u32 {
 }
 
 impl SearchCost {
-    /// Medians of the pairs within hosts, then of the pairs between hosts.
+    /// Medians of the pairs within hosts, and of the pairs between hosts.
     pub fn medians(measured: &[SearchCost]) -> Vec<SearchCost> {
         let among = |same_host: bool| {
             let first = measured.iter().find(|pair| pair.same_host == same_host)?;
@@ -61,24 +56,21 @@ impl SearchCost {
     }
 }
 
-/// Cost of an attempt.
 #[derive(Clone, PartialEq, Default, Debug, Serialize, Deserialize)]
 pub struct EntryCost {
     /// Best case by queue length: entries in sequence, warm caches. Noise may make the value negative.
     pub warm_ns: Vec<f64>,
     /// Worst case in the longest queue: entries in random order, used caches.
     pub cold_ns: f64,
-    /// A call that searches an empty queue; 0 if not measured.
+    /// Cost of a search in an empty queue; 0 if not measured.
     #[serde(default)]
     pub empty_ns: f64,
 }
 
-/// Cost of a message without a search in a burst.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct BurstCost {
-    /// Messages in the burst.
     pub messages: u32,
-    /// Time of the calls that wait for the burst, per message, in nanoseconds.
+    /// Time of the calls that wait for the burst, per message.
     pub message_ns: f64,
 }
 
@@ -97,7 +89,7 @@ impl BurstCost {
     }
 }
 
-/// The lower one, because host load only adds time.
+/// The lower median, because host load only adds time.
 fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     values.get(values.len().saturating_sub(1) / 2).copied()

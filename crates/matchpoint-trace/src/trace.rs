@@ -11,28 +11,26 @@ use crate::search::SearchCost;
 pub struct Description {
     /// Format with version: `DUMPI 13.0.0`.
     pub format: String,
-    /// Version string on one line, if known.
+    /// Version of the MPI library on one line, if known.
     pub library: Option<String>,
-    /// Component of the library that matches messages, if known.
+    /// Component of the MPI library that matches messages, if known.
     pub transport: Option<String>,
     /// Command of the job; empty if unknown.
     pub command: Vec<String>,
-    /// Start of the job, in RFC 3339 format.
     pub started: Option<String>,
-    /// Path of the trace.
     pub path: PathBuf,
     /// Ranks of `MPI_COMM_WORLD`, at least the number of streams.
     pub ranks: u32,
     /// Ranks without a readable stream, or with a stream without calls.
     pub missing: Vec<Missing>,
-    /// Bytes of all streams, for the display of progress.
+    /// Size of all streams in bytes, for the display of progress.
     pub bytes: u64,
-    /// Number of calls that the tracer reports as not written.
+    /// Number of calls that the recorder omitted, according to the trace.
     pub calls_left_out: u64,
-    /// Number of calls that the tracer wrote but that the files no longer contain.
+    /// Number of recorded calls that the files no longer contain.
     pub calls_cut_off: u64,
     /// Ranks with an unknown number of missing last calls, ascending: the process died, or its file is
-    /// incomplete. Without ranks in `missing`.
+    /// incomplete. Ranks in `missing` are excluded.
     pub ended_early: Vec<u32>,
     /// Maximum error between the clocks of all ranks; `None` if each rank may have another clock.
     pub clock_error_ns: Option<u64>,
@@ -42,23 +40,18 @@ pub struct Description {
     pub notes: Vec<String>,
 }
 
-/// A rank without a stream.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Missing {
-    /// Rank in `MPI_COMM_WORLD`.
     pub rank: u32,
-    /// The reason.
     pub why: String,
 }
 
-/// Arrival of a received message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Arrival {
     /// Time of the arrival in the clock of the rank's calls.
     pub at_ns: i64,
-    /// Sender in `MPI_COMM_WORLD`.
+    /// Rank of the sender in `MPI_COMM_WORLD`.
     pub from: u32,
-    /// Tag of the message.
     pub tag: i32,
 }
 
@@ -70,7 +63,6 @@ pub type Nanoseconds<'a> = Box<dyn FnMut(u64) -> i64 + 'a>;
 
 /// Several threads may read the ranks concurrently.
 pub trait Trace: Send + Sync {
-    /// The properties.
     fn description(&self) -> &Description;
 
     /// Ranks with a stream, ascending.
@@ -86,15 +78,12 @@ pub trait Trace: Send + Sync {
     fn rank(&self, rank: u32) -> Result<Box<dyn RankReader + '_>, TraceError>;
 
     /// Recorded arrivals of a present rank (`matchpoint run --record`), if any.
-    ///
-    /// # Errors
-    /// The file cannot be opened.
     fn arrivals(&self, rank: u32) -> Result<Option<Arrivals<'_>>, TraceError> {
         let _ = rank;
         Ok(None)
     }
 
-    /// Costs of attempts that pairs of ranks measured; empty if not measured.
+    /// Search costs that pairs of ranks measured; empty if not measured.
     fn searches(&self) -> Vec<SearchCost> {
         Vec::new()
     }
@@ -111,23 +100,19 @@ pub trait Trace: Send + Sync {
     }
 }
 
-/// Stream of one rank.
 pub trait RankReader: Send {
-    /// False at the end. Overwrites `call`, but keeps the capacity of its vectors.
+    /// Reads the next call. Returns false at the end. Overwrites `call`, but keeps the capacity of its
+    /// vectors.
     ///
     /// # Errors
     /// The stream is damaged and cannot be read any further.
     fn read(&mut self, call: &mut Call) -> Result<bool, TraceError>;
 
-    /// As [`read`](Self::read), possibly without requests and completions of the `Wait*`, `Test*` and
+    /// Reads as [`read`](Self::read), possibly without requests and completions of the `Wait*`, `Test*` and
     /// `Start*` families.
-    ///
-    /// # Errors
-    /// The errors of [`read`](Self::read).
     fn read_outline(&mut self, call: &mut Call) -> Result<bool, TraceError> {
         self.read(call)
     }
 
-    /// Bytes read.
     fn position(&self) -> u64;
 }

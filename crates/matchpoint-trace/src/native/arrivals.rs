@@ -1,4 +1,4 @@
-//! File of a rank's recorded arrivals, next to the file of its calls (`docs/reference/trace-format.md`, *Arrivals*).
+//! File of a rank's recorded arrivals (`docs/reference/trace-format.md`, *Arrivals*).
 
 use std::io::{self, Write};
 
@@ -8,31 +8,25 @@ use crate::native::block::{block, kind};
 use crate::native::varint::{put, zigzag};
 use crate::trace::Arrival;
 
-/// Extension of a file of arrivals.
 pub const EXTENSION: &str = "mpa";
 
-/// File name for the arrivals of a rank.
 pub fn file_name(rank: u32) -> String {
     format!("rank-{rank:05}.{EXTENSION}")
 }
 
-/// Content of the last block.
+/// Content of the last block in a file of arrivals.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Sum {
-    /// All arrivals.
     pub arrivals: u64,
-    /// Receives that the MPI library matched internally, with unknown arrival.
+    /// Receives that the MPI library matched internally. Their messages have no arrival time.
     pub unknown: u64,
 }
 
 const BLOCK_BYTES: usize = 60 << 10;
 const LEVEL: i32 = 3;
 
-/// Arrivals are ascending.
-///
-/// # Errors
-/// The file cannot be written.
+/// Writes `arrivals`, which must ascend by time.
 pub fn write(to: &mut impl Write, arrivals: &[Arrival], unknown: u64) -> io::Result<()> {
     let mut content = Vec::with_capacity(BLOCK_BYTES + 64);
     let mut last_ns = 0;

@@ -4,67 +4,54 @@ use std::io;
 
 use crc32fast::Hasher;
 
-/// First bytes of a block.
 pub const MAGIC: [u8; 4] = *b"MPtb";
 
-/// Bytes.
 pub const HEADER: usize = 32;
 
-/// Bytes before the calls of a block that stores times separately.
+/// Bytes before the calls of a block of kind [`kind::CALLS_THEN_TIMES`].
 pub const TIMES_HEADER: usize = 12;
 
-/// Bytes of a block.
+/// Maximum size of a block's content, in bytes.
 pub const MOST_UNPACKED: u32 = 16 << 20;
 
 /// Maximum number of unpacked bytes for each packed byte of zstd.
 const MOST_PACKED: u64 = 1 << 16;
 
-/// Kinds of blocks.
 pub mod kind {
-    /// Properties of the file.
     pub const HEAD: u8 = 1;
-    /// Calls of one thread, each with its times.
+    /// Calls of one thread. Each call is followed by its times.
     pub const CALLS: u8 = 2;
     /// Pairs of ticks and nanoseconds.
     pub const CLOCK: u8 = 3;
-    /// Clock offset to rank 0's host.
     pub const OFFSET: u8 = 4;
-    /// End of the process.
     pub const END: u8 = 5;
-    /// Files that contain the process's code.
+    /// Executable and shared libraries of the process.
     pub const MODULES: u8 = 6;
     /// Calls of one thread, followed by their times.
     pub const CALLS_THEN_TIMES: u8 = 7;
     /// A call that a thread entered long ago and has not left.
     pub const WITHIN: u8 = 8;
-    /// Arrivals of messages, in a separate file.
     pub const ARRIVALS: u8 = 9;
-    /// Cost of an attempt in the MPI library.
     pub const SEARCH: u8 = 10;
 }
 
-/// Compression of a block's content.
+/// Compression methods of a block.
 pub mod codec {
-    /// Content without compression.
     pub const STORED: u8 = 0;
-    /// One zstd frame.
     pub const ZSTD: u8 = 1;
 }
 
-/// Header of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Header {
     /// One of [`kind`].
     pub kind: u8,
     /// One of [`codec`].
     pub codec: u8,
-    /// Thread of the calls.
     pub thread: u16,
-    /// Bytes.
+    /// Size of the content in the file, in bytes.
     pub packed: u32,
-    /// Bytes.
+    /// Size of the content without compression, in bytes.
     pub unpacked: u32,
-    /// Calls in the block.
     pub calls: u64,
     /// Checksum of bytes 0 to 23 and of the packed content.
     pub crc: u32,
@@ -85,7 +72,6 @@ impl Header {
         })
     }
 
-    /// The header as bytes.
     pub fn bytes(&self) -> [u8; HEADER] {
         let mut bytes = [0; HEADER];
         bytes[..4].copy_from_slice(&MAGIC);
@@ -98,7 +84,7 @@ impl Header {
         bytes
     }
 
-    /// True for sizes of a valid block.
+    /// Returns false for sizes that no valid block has.
     pub fn is_possible(&self) -> bool {
         let (packed, unpacked) = (u64::from(self.packed), u64::from(self.unpacked));
         let by_codec = match self.codec {
@@ -118,10 +104,10 @@ impl Header {
     }
 }
 
-/// Packs the content if `level` is not 0 and the block becomes smaller.
+/// A block with this content, compressed if `level` is not 0 and the block becomes smaller.
 ///
 /// # Errors
-/// The content is too large for a block, or cannot be packed.
+/// The content is too large for a block, or cannot be compressed.
 pub fn block(kind: u8, thread: u16, calls: u64, content: &[u8], level: i32) -> io::Result<Vec<u8>> {
     let unpacked = u32::try_from(content.len()).ok().filter(|&length| length <= MOST_UNPACKED);
     let unpacked = unpacked

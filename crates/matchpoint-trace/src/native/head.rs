@@ -1,52 +1,41 @@
-//! JSON blocks of a rank's file: the head and the end.
+//! JSON blocks of a rank's file: the head and the end. A field without a comment is described by its name.
 
 use serde::{Deserialize, Serialize};
 
-/// First block of a rank's file.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Head {
-    /// Version of the format.
     pub version: u32,
-    /// Rank in `MPI_COMM_WORLD`.
     pub rank: u32,
-    /// Size of `MPI_COMM_WORLD`.
     pub size: u32,
-    /// Host name.
     #[serde(default)]
     pub host: String,
-    /// The machine and its boot, because host names may be equal.
+    /// Id of the host's boot. Several hosts may have the same name.
     #[serde(default)]
     pub boot: String,
-    /// Process id.
     #[serde(default)]
     pub pid: u64,
     /// Processors of the host; 0 if unknown.
     #[serde(default)]
     pub processors: u32,
-    /// `MPI_Get_library_version`
     #[serde(default)]
     pub library: String,
     /// Component of the library that matches messages (`ob1`, `ucx`, …), if known.
     #[serde(default)]
     pub transport: String,
-    /// `MPI_Get_version`
     #[serde(default)]
     pub standard: String,
-    /// `single`, `funneled`, `serialized` or `multiple`.
     #[serde(default)]
     pub thread_level: String,
-    /// Path of the executable.
     #[serde(default)]
     pub program: String,
     /// Wall clock time of the start, since 1970.
     #[serde(default)]
     pub started_ns: i64,
-    /// Clock that counts the ticks.
     pub clock: Clock,
-    /// The source of the file did not distinguish `MPI_PROC_NULL` from `MPI_ANY_SOURCE`.
+    /// True if a receive from `MPI_PROC_NULL` may look like a receive from any source.
     #[serde(default)]
     pub null_looks_any: bool,
-    /// Name and fields of every function. Calls have indexes into this list.
+    /// Name and fields of every function. Calls contain indexes of this vector.
     pub functions: Vec<(String, String)>,
 }
 
@@ -58,24 +47,22 @@ impl Head {
     }
 }
 
-/// Counts the ticks of a file.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Clock {
     /// `tsc`, `cntvct`, `monotonic`, or another name.
     #[serde(default)]
     pub source: String,
-    /// Ticks per second, estimated at the start.
+    /// Ticks per second, estimated at the start of the process.
     pub hz: f64,
-    /// A time in ticks.
+    /// A reading of the clock, in ticks.
     pub ticks: u64,
-    /// `ticks` on the host's monotonic clock.
+    /// Time of the same moment on the host's monotonic clock.
     pub ns: i64,
 }
 
-/// Code that the process executes.
+/// Executable or shared library of the process.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Module {
-    /// Path of the file on the process's host.
     pub path: String,
     /// Address in the process of the file's address 0.
     pub base: u64,
@@ -85,26 +72,22 @@ pub struct Module {
     pub to: u64,
 }
 
-/// Last block of a complete file.
 #[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub struct End {
-    /// `finalize`, `abort` or `exit`
     #[serde(default)]
     pub reason: String,
-    /// Calls written.
     #[serde(default)]
     pub calls: u64,
-    /// Calls not written because of the limit of disk space.
+    /// Calls that the recorder omitted because of the limit of disk space.
     #[serde(default)]
     pub left_out: u64,
     /// Number of calls missing for other reasons: calls in callbacks, calls left by a jump, calls that are
     /// too long, or a lack of memory.
     #[serde(default)]
     pub unseen: u64,
-    /// When the limit of disk space was reached.
     #[serde(default)]
     pub limit_ticks: Option<u64>,
-    /// Wait of the program's threads for the writer.
+    /// Time that the threads of the program waited for the writing thread.
     #[serde(default)]
     pub waited_ns: u64,
 }

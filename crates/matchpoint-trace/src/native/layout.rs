@@ -5,7 +5,7 @@ use crate::function::{Class, Function};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Field {
-    /// `c`, `q`, `m` or `a`.
+    /// Letters `c`, `q`, `m` and `a`.
     Handle(HandleKind),
     Signed,
     Unsigned,
@@ -75,18 +75,18 @@ pub(crate) enum FieldLayout {
     Dup,
     Idup,
     Split,
-    /// Creates a communicator from another communicator.
+    /// Communicator created from another communicator.
     Create,
-    /// Only the members make the call, with a tag.
+    /// Communicator created by its members only, with a tag.
     CreateGroup,
-    /// Creates a communicator without a parent.
+    /// Communicator created without a parent.
     CreateFromGroup,
     InterCreate,
     Merge,
     CommFree,
     Init,
     Finalize,
-    /// A function with fields that have no use, or without fields.
+    /// A function without fields that readers use.
     Other,
 }
 
@@ -212,7 +212,7 @@ impl FieldLayout {
     }
 }
 
-/// As letters.
+/// Letters of a function's fields.
 pub fn fields(function: Function) -> &'static str {
     FieldLayout::of(function).fields()
 }
@@ -220,13 +220,11 @@ pub fn fields(function: Function) -> &'static str {
 /// Remark with the members of a new communicator.
 pub const MEMBERS: &str = "+members";
 
-/// Fields of the remark `+members`.
 pub const MEMBERS_FIELDS: &str = "cGG";
 
 /// Remark with the lengths of the MPI library's queues.
 pub const QUEUES: &str = "+queues";
 
-/// Fields of the remark `+queues`.
 pub const QUEUES_FIELDS: &str = "iii";
 
 /// Suffix of a function's name for calls that failed.

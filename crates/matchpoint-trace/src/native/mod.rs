@@ -1,7 +1,7 @@
 //! Matchpoint's trace format (`docs/reference/trace-format.md`): types common to reader and writer.
 //!
-//! A trace is a folder with a [`manifest`] and a file per process, a sequence of blocks ([`block`]). The
-//! first block is the [`head`] with the fields of each function's calls, as in [`layout`].
+//! A trace is a folder with a [`manifest`] and one file per process. A file is a sequence of blocks
+//! ([`block`]). The first block is the [`head`], with the fields of each function's calls, as in [`layout`].
 
 pub mod arrivals;
 pub mod block;
@@ -17,13 +17,12 @@ pub use writer::{Settings, Writer};
 
 pub use crate::readers::native::{Entry, FollowError, Follower, Queues, Summary, summaries};
 
-/// Version of the format that the writer writes. The reader also reads older versions.
+/// Version of the written format. The reader also reads older versions.
 pub const VERSION: u32 = 2;
 
-/// A larger number in a file is damage.
+/// Maximum number of ranks. A larger number in a file is damage.
 pub(crate) const MOST_RANKS: u32 = 1 << 20;
 
-/// Name of a rank's file.
 pub fn file_name(rank: u32) -> String {
     format!("rank-{rank:05}.mpt")
 }

@@ -1,6 +1,5 @@
 //! Variable-length integers: seven bits per byte, lowest first (LEB128).
 
-/// Maximum length of an integer in bytes.
 pub(crate) const MOST_BYTES: usize = 10;
 
 pub(crate) fn put(bytes: &mut Vec<u8>, mut value: u64) {
@@ -11,13 +10,12 @@ pub(crate) fn put(bytes: &mut Vec<u8>, mut value: u64) {
     bytes.push(value as u8);
 }
 
-/// 0, −1, 1, −2 to 0, 1, 2, 3.
+/// Maps 0, −1, 1, −2 to 0, 1, 2, 3.
 #[inline]
 pub(crate) fn zigzag(value: i64) -> u64 {
     ((value << 1) ^ (value >> 63)) as u64
 }
 
-/// Inverse of [`zigzag`].
 #[inline]
 pub(crate) fn unzigzag(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)

@@ -14,21 +14,17 @@ use super::{MOST_RANKS, VERSION};
 use crate::call::{Action, Call, CommId, NewComm};
 use crate::function::Function;
 
-/// Ticks at nanosecond 0: negative times also have positive ticks.
+/// Ticks of nanosecond 0. Negative times also have positive ticks.
 const ZERO: u64 = 1 << 62;
 
-/// Settings of a file and of the writer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Settings {
-    /// Rank in `MPI_COMM_WORLD`.
     pub rank: u32,
-    /// Size of `MPI_COMM_WORLD`.
     pub size: u32,
-    /// The host.
     pub host: String,
     /// Maximum error between the clocks of all ranks; `None` if unknown.
     pub clock_error_ns: Option<u64>,
-    /// The source of the calls does not distinguish `MPI_PROC_NULL` from `MPI_ANY_SOURCE`.
+    /// True if the calls do not distinguish `MPI_PROC_NULL` from `MPI_ANY_SOURCE`.
     pub null_looks_any: bool,
     /// Compression level of zstd; 0 means no compression.
     pub level: i32,
@@ -37,7 +33,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Light compression, in blocks of 64 KiB.
+    /// Settings with light compression, in blocks of 64 KiB.
     pub fn of(rank: u32, size: u32) -> Self {
         Settings {
             rank,
@@ -51,13 +47,13 @@ impl Settings {
     }
 }
 
-/// Writes calls, with ids as handles. The format cannot contain:
+/// Writer of one rank's file. The format cannot contain:
 ///
 /// * groups, and the results of `MPI_Comm_size` and `MPI_Comm_rank`,
 /// * the creation of communicators except duplicates, `MPI_Comm_split`, `MPI_Intercomm_create` and
 ///   `MPI_Intercomm_merge` (members of [`NewComm::Listed`] are written),
-/// * other fields in the status of a cancelled message,
-/// * an end before the begin: the written call has no duration,
+/// * source, tag and size in the status of a cancelled message,
+/// * a call that returns before its entry: the written call has no duration,
 /// * names of unknown functions: all have the same name in the file.
 pub struct Writer<W: Write> {
     out: W,
@@ -75,10 +71,6 @@ struct Open {
 }
 
 impl<W: Write> Writer<W> {
-    /// Starts a file.
-    ///
-    /// # Errors
-    /// The file cannot be written, or the rank is invalid.
     pub fn new(mut out: W, settings: Settings) -> io::Result<Self> {
         if settings.size > MOST_RANKS || settings.rank >= settings.size {
             let problem = format!("there is no rank {} of {}", settings.rank, settings.size);
@@ -119,10 +111,7 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// `reason` is `finalize`, `abort` or `exit`.
-    ///
-    /// # Errors
-    /// The file cannot be written.
+    /// Ends the file. `reason` is `finalize`, `abort` or `exit`.
     pub fn finish(mut self, reason: &str) -> io::Result<W> {
         let threads: Vec<u16> = self.threads.keys().copied().collect();
         threads.into_iter().try_for_each(|thread| self.close(thread))?;

@@ -1,4 +1,3 @@
-//! Memory-mapped files.
 #![allow(unsafe_code)] // memory-mapped files need unsafe code
 
 use std::fs::File;
@@ -10,20 +9,16 @@ use memmap2::Mmap;
 
 use crate::error::TraceError;
 
-/// Clones share the bytes.
+/// A memory-mapped file. Clones share the bytes.
 #[derive(Clone)]
 pub(super) struct Map(Arc<Mmap>);
 
 impl Map {
-    /// Maps a file.
-    ///
-    /// # Errors
-    /// The file cannot be opened or mapped.
     pub fn open(path: &Path) -> Result<Map, TraceError> {
         let file = File::open(path).map_err(|error| TraceError::io(path, &error))?;
         // SAFETY: the map is private and only read. Its bytes change only if another program writes to or
-        // truncates the trace, which users do not do to a finished trace. Every value is checked at its use,
-        // so a changed byte has the effect of a damaged file.
+        // truncates a finished trace. Every value is checked at its use, so a changed byte has the effect of
+        // a damaged file.
         let map = unsafe { Mmap::map(&file) };
         map.map(|map| Map(Arc::new(map))).map_err(|error| TraceError::io(path, &error))
     }

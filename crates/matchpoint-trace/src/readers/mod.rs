@@ -14,7 +14,6 @@ use self::reader::Reader;
 use crate::error::TraceError;
 use crate::trace::Trace;
 
-/// The first that recognizes a path reads it.
 const READERS: &[Reader] = &[
     native::READER,
     dumpi::BINARY,
@@ -23,7 +22,7 @@ const READERS: &[Reader] = &[
     otf2::READER,
 ];
 
-/// A folder, or the main file of the format.
+/// Opens a trace. `path` is a folder, or the main file of the format.
 ///
 /// # Errors
 /// The path has no trace, more than one, or a damaged trace.

@@ -1,5 +1,3 @@
-//! Writer of the fields of a call.
-
 use crate::call::{
     Action, Call, CommId, Completion, HandleId, NewComm, Peer, ReceiveArgs, RequestId, SendArgs, Status,
     TagArg,
@@ -108,7 +106,7 @@ pub(super) fn fields(bytes: &mut Vec<u8>, last: &mut Last, call: &Call) -> Resul
             write_collective(bytes, last, (comm, root, long));
             last.request(bytes, Some(request));
         }
-        // Readers do not use these arguments.
+        // Readers ignore the arguments of partitioned calls.
         (FieldLayout::PartitionedInit, Action::Partitioned) => bytes.extend([0; 5]),
         (FieldLayout::Pready, Action::Partitioned) => bytes.extend([0; 1]),
         (FieldLayout::Parrived, Action::Partitioned) => bytes.extend([0; 2]),

@@ -1,4 +1,4 @@
-//! Actions of message and request functions.
+//! Actions of message and request functions in DUMPI traces.
 
 use super::ids;
 use super::layout::Name;
@@ -14,7 +14,7 @@ pub(super) struct Arguments<'a> {
     pub(super) sizes: &'a Sizes,
 }
 
-/// `call` has its function, requests and integers.
+/// Action of the record. The caller has set the function, requests and integers of `call`.
 #[inline]
 pub(super) fn interpret(record: &Record, sizes: &Sizes, call: &mut Call) {
     let arguments = Arguments { record, sizes };
@@ -182,7 +182,7 @@ impl Arguments<'_> {
         }
     }
 
-    /// `MPI_UNDEFINED` and out-of-bounds values are no request.
+    /// An index that is `MPI_UNDEFINED` or out of bounds completes no request.
     fn complete_one(&self, call: &mut Call, index: i32, status: usize) {
         let Ok(index) = u32::try_from(index) else { return };
         if call.requests.get(index as usize).is_some_and(|request| *request != RequestId::NULL) {

@@ -1,5 +1,3 @@
-//! Reader of the binary form of DUMPI.
-
 use std::path::Path;
 use std::sync::OnceLock;
 
@@ -14,15 +12,12 @@ use crate::readers::map::Map;
 use crate::readers::reader::Reader;
 use crate::trace::{RankReader, Trace};
 
-/// Folders, `.meta` files, and the `.bin` file of one rank.
+/// Reader of folders, `.meta` files, and the `.bin` file of one rank.
 pub(in crate::readers) const READER: Reader = Reader { name: "DUMPI (.meta and .bin)", is_trace, open };
 
 static FORM: Form = Form { suffix: "", rank: |path| rank_in_name(path).map(|(_, rank)| rank), facts, stream };
 
-/// One rank, from the bytes of a `.bin` file.
-///
-/// # Errors
-/// The bytes are not a `.bin` file.
+/// Reads one rank from the bytes of a `.bin` file.
 pub fn read_bytes(bytes: &[u8]) -> Result<impl RankReader + '_, TraceError> {
     Stream::new(Path::new("(bytes)").to_owned(), bytes)
 }
@@ -35,7 +30,7 @@ fn is_trace(path: &Path) -> bool {
     }
 }
 
-/// Recognizes a file of a trace by its name, even if the file is damaged.
+/// Accepts the file of a trace by its name, even if the file is damaged.
 fn is_part(path: &Path) -> bool {
     if has_extension(path, "meta") {
         return true;
@@ -67,6 +62,6 @@ fn stream(path: &Path, kept: &OnceLock<Map>) -> Result<Box<dyn RankReader>, Trac
         Some(map) => map.clone(),
         None => Map::open(path)?,
     };
-    // Page faults of a second pass took 3 % of the time of both passes.
+    // The map is kept for the second pass: its page faults took 3 % of the time of both passes.
     Ok(Box::new(Stream::new(path.to_owned(), kept.get_or_init(|| map).clone())?))
 }

@@ -1,7 +1,6 @@
 //! Conversion of seconds, which have 16 bits and wrap after 18 hours.
 
-/// Seconds back. A difference of almost a whole period is a step back, because threads write calls at their
-/// return.
+/// Maximum step back in seconds. Times may step back, because threads write calls at their return.
 const BACK: i64 = 3600;
 
 #[derive(Clone, Copy, Debug)]
@@ -28,7 +27,7 @@ impl Clock {
         Clock { last: None, recent: (NEVER, 0) }
     }
 
-    /// Times of entry and return in nanoseconds. Calls are in the order of their return.
+    /// Times of entry and return in nanoseconds. Calls must be in the order of their return.
     #[inline]
     pub fn nanoseconds(&mut self, enter: (i64, i32), leave: (i64, i32)) -> (i64, i64) {
         if leave.0 != self.recent.0 {

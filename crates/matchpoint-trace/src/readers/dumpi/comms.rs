@@ -1,4 +1,4 @@
-//! Actions of collective, communicator and group functions.
+//! Actions of collective, communicator and group functions in DUMPI traces.
 
 use super::action::Arguments;
 use super::ids;
@@ -66,7 +66,6 @@ impl Arguments<'_> {
         Some(Action::CommCreate { parent: self.comm(old), how, comm: self.comm(new), request: None })
     }
 
-    /// Creates a communicator without other processes of `MPI_COMM_WORLD`.
     fn create_local_comm(&self, new: Name) -> Action {
         let (parent, how) = (CommId::SELF, NewComm::Unknown);
         Action::CommCreate { parent, how, comm: self.comm(new), request: None }

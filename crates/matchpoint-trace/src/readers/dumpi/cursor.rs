@@ -1,8 +1,8 @@
-//! Reader of big-endian integers, and errors of the reader.
+//! Reader of big-endian integers, with errors that contain the offset.
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Fault {
-    /// Byte offset in the file of the next read.
+    /// Byte offset of the failed read in the file.
     pub at: usize,
     pub violation: Violation,
 }
@@ -11,9 +11,9 @@ pub(super) struct Fault {
 pub(super) enum Violation {
     /// The bytes end before the value.
     Short,
-    /// Negative or too large.
+    /// A negative or too large count.
     Count(i32),
-    /// No function number.
+    /// An invalid function number.
     Label(u16),
 }
 
@@ -52,7 +52,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Does not advance.
+    /// Returns the next bytes, without advancing.
     #[inline]
     pub fn peek<const N: usize>(&self) -> Option<&'a [u8; N]> {
         self.bytes.get(self.at..).and_then(<[u8]>::first_chunk)
@@ -91,7 +91,7 @@ impl<'a> Cursor<'a> {
         Ok(found)
     }
 
-    /// The count is checked against the bytes left.
+    /// Reads a count, and the elements of `width` bytes.
     #[inline]
     pub fn counted(&mut self, width: usize) -> Result<&'a [u8], Fault> {
         let here = *self;

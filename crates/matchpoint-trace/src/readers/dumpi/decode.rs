@@ -13,7 +13,7 @@ mod mask_bits {
     pub const WALL_TIMES: u8 = 1 << 3;
     pub const THREAD: u8 = 1 << 6;
     pub const COUNTERS: u8 = 1 << 7;
-    /// Parts of nearly every record, except statuses.
+    /// Parts that nearly every record has, besides the arguments.
     pub const USUAL: u8 = THREAD | CPU_TIMES | WALL_TIMES;
 }
 
@@ -27,7 +27,7 @@ pub(super) struct Times {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Head {
     mask: u8,
-    /// 0 if not recorded.
+    /// 0 if the trace has no thread numbers.
     pub thread: u16,
     pub cpu: Option<Times>,
     pub wall: Option<Times>,
@@ -61,7 +61,7 @@ impl Head {
     }
 }
 
-/// One bounds check covers a record with the usual parts. Returns `None` for other records, without
+/// Reads a record with the usual parts after one bounds check. Returns `None` for other records, without
 /// advancing.
 #[inline]
 pub(super) fn read_usual_head(cursor: &mut Cursor) -> Option<(&'static Layout, Head)> {
@@ -107,7 +107,6 @@ pub(super) enum Entry {
     Call(&'static Layout),
     /// Entry or exit of an instrumented function of the program.
     Mark,
-    /// End of the stream of records.
     End,
 }
 

@@ -1,5 +1,3 @@
-//! Files of a DUMPI trace.
-
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Read;
@@ -19,14 +17,11 @@ pub(super) struct Files {
 #[derive(Debug)]
 pub(super) enum TraceFiles {
     Ranks(Files),
-    /// The file name may not contain the rank.
+    /// The file of one rank. The file name may not contain the rank.
     SingleRank(PathBuf),
 }
 
-/// `path` is a folder, a `.meta` file, or the file of one rank.
-///
-/// # Errors
-/// There is no trace, or more than one.
+/// Finds the files of a trace. `path` is a folder, a `.meta` file, or the file of one rank.
 pub(super) fn find(path: &Path) -> Result<TraceFiles, TraceError> {
     if path.is_dir() {
         find_files(path)
@@ -41,10 +36,7 @@ pub(super) fn has_extension(path: &Path, extension: &str) -> bool {
     path.extension().is_some_and(|found| found.eq_ignore_ascii_case(extension))
 }
 
-/// The paths in a folder, sorted.
-///
-/// # Errors
-/// The folder cannot be read.
+/// Sorted paths of the files in a folder.
 pub(super) fn list_folder(folder: &Path) -> Result<Vec<PathBuf>, TraceError> {
     let entries = fs::read_dir(folder).map_err(|error| TraceError::io(folder, &error))?;
     let mut files: Vec<PathBuf> =
@@ -63,7 +55,6 @@ pub(super) fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Parses the file name `PREFIX-RANK.bin`.
 pub(super) fn rank_in_name(path: &Path) -> Option<(String, u32)> {
     let name = file_name(path);
     let stem = name.strip_suffix(".bin").or_else(|| name.strip_suffix(".BIN"))?;

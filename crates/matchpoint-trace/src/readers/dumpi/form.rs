@@ -12,9 +12,9 @@ use crate::trace::RankReader;
 #[derive(Default)]
 pub(super) struct Facts {
     pub version: Option<Version>,
-    /// Calls, and calls not written, by function.
+    /// Numbers of written and of omitted calls, by function.
     pub counts: Option<Counts>,
-    /// Calls have wall clock times, calls have processor times.
+    /// Calls have wall clock times; calls have processor times.
     pub timed: (bool, bool),
 }
 
@@ -24,6 +24,6 @@ pub(super) struct Form {
     pub suffix: &'static str,
     pub rank: fn(&Path) -> Option<u32>,
     pub facts: fn(&Path) -> Result<Facts, TraceError>,
-    /// The mapped file is kept for the next pass.
+    /// Opens the stream of a file. The mapped file is kept for the next pass.
     pub stream: fn(&Path, &OnceLock<Map>) -> OpenedStream,
 }

@@ -13,7 +13,7 @@ pub(super) struct Identity {
 }
 
 impl Identity {
-    /// Reads a stream up to the first damage, which a later reader reports.
+    /// Reads a stream up to the first damage. A later reader reports the damage.
     pub fn of(stream: &mut dyn RankReader) -> Identity {
         let (mut identity, mut call) = (Identity::default(), Call::default());
         while !identity.is_complete() && stream.read(&mut call).unwrap_or(false) {

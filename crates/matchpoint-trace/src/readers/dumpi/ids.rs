@@ -1,13 +1,13 @@
-//! Ids of the format's numbers.
+//! Ids of the numbers in DUMPI traces.
 //!
-//! Numbers start at 1 with predefined objects, followed by the application's. `MPI_PROC_NULL` and
+//! Numbers start at 1 with predefined objects, followed by the application's objects. `MPI_PROC_NULL` and
 //! `MPI_UNDEFINED` have the values of the MPI library.
 
 use crate::call::{CommId, GroupId, Peer, RequestId, TagArg};
 
 const ANY: i32 = -1;
 
-/// 1 is null, 2 is `MPI_COMM_WORLD`, 3 is `MPI_COMM_SELF`.
+/// Communicator 1 is null, 2 is `MPI_COMM_WORLD`, 3 is `MPI_COMM_SELF`.
 #[inline]
 pub(super) fn comm(raw: i32) -> CommId {
     match raw {
@@ -18,7 +18,7 @@ pub(super) fn comm(raw: i32) -> CommId {
     }
 }
 
-/// 1 is null, 2 is the empty group.
+/// Group 1 is null, 2 is the empty group.
 pub(super) fn group(raw: i32) -> GroupId {
     match raw {
         ..=1 => GroupId::NULL,
@@ -27,7 +27,7 @@ pub(super) fn group(raw: i32) -> GroupId {
     }
 }
 
-/// 1 is null.
+/// Request 1 is null.
 #[inline]
 pub(super) fn request(raw: i32) -> RequestId {
     if raw == 0 || raw == 1 { RequestId::NULL } else { RequestId(raw as u32) }
@@ -39,13 +39,14 @@ pub(super) fn dest(raw: i32) -> Peer {
     u32::try_from(raw).map_or(Peer::Null, Peer::Rank)
 }
 
-/// MPICH's `MPI_PROC_NULL` is −1 like any source; [`known`] distinguishes both by the status.
+/// Source of a receive. MPICH's `MPI_PROC_NULL` is −1 like `MPI_ANY_SOURCE`; [`known`] distinguishes both by
+/// the status.
 #[inline]
 pub(super) fn source(raw: i32) -> Peer {
     if raw == ANY { Peer::Any } else { dest(raw) }
 }
 
-/// The status of a receive from any source has a sender, unless the receive was from `MPI_PROC_NULL`.
+/// Source of a completed receive. A status without a sender belongs to a receive from `MPI_PROC_NULL`.
 #[inline]
 pub(super) fn known(source: Peer, reported: Option<Peer>) -> Peer {
     if source == Peer::Any && reported == Some(Peer::Any) { Peer::Null } else { source }

@@ -4,13 +4,13 @@ use super::ids::request;
 use super::layout::Name;
 use crate::call::{Call, Status};
 
-/// Arguments that the function does not have contain old values.
+/// Arguments of the current call. Arguments that its function does not have contain old values.
 #[derive(Debug)]
 pub(super) struct Record {
     scalars: [i32; Name::COUNT],
     /// Indexes of completed requests, or counts per process.
     pub list: Vec<i32>,
-    /// Statuses of the requests; empty if the program ignored the statuses.
+    /// Empty if the program ignored the statuses.
     pub statuses: Vec<Status>,
 }
 
@@ -36,7 +36,7 @@ impl Record {
         self.scalars[name as usize] = value;
     }
 
-    /// If readers use the argument.
+    /// Stores the values of an argument, if readers use the argument.
     #[inline]
     pub fn extend(&mut self, call: &mut Call, name: Name, values: impl Iterator<Item = i32>) {
         match name {

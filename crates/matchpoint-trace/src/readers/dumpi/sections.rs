@@ -8,9 +8,8 @@ use super::sizes::Sizes;
 use super::version::Version;
 use crate::error::TraceError;
 
-/// First eight bytes of a file; the index begins with the same bytes.
+/// First eight bytes of a file. The index begins with the same bytes.
 pub(super) const MAGIC: u64 = 0xffaa_dd44_554d_5049;
-/// First eight bytes of the footer.
 pub(super) const FOOTER_MAGIC: u64 = 0xf007_fee7;
 
 #[derive(Clone, Debug)]
@@ -20,21 +19,19 @@ pub(super) struct Sections {
     pub cpu_bias: i32,
     /// Bias of wall clock times, in seconds.
     pub wall_bias: i32,
-    /// Offset of the first record.
     pub start: usize,
-    /// Upper bound, of the records.
+    /// Upper bound of the end of the records.
     pub end: usize,
     pub sizes: Sizes,
     footer: Option<usize>,
 }
 
-/// Numbers of calls by function.
 pub(super) struct Counts {
     pub called: Vec<u32>,
     pub ignored: Vec<u32>,
 }
 
-/// 0 if a section is absent.
+/// Offsets of sections; 0 if a section is absent.
 #[derive(Default)]
 struct Index {
     sizes: u64,
@@ -45,8 +42,8 @@ struct Index {
 }
 
 impl Index {
-    /// Newer versions added sections at the beginning of the index, so its length follows from the position
-    /// of the magic number.
+    /// Finds the index. Newer versions added sections at its beginning, so its length follows from the
+    /// position of the magic number.
     fn find(bytes: &[u8]) -> Option<(usize, Index)> {
         (5..=8).rev().find_map(|words| {
             let at = bytes.len().checked_sub(words * 8).filter(|at| *at >= 16)?;

@@ -1,9 +1,6 @@
-//! Sizes of datatypes.
-
 /// First number of the application's datatypes.
 const FIRST_OWN: usize = 28;
 
-/// Sizes by datatype number.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Sizes(Vec<i32>);
 
@@ -13,7 +10,7 @@ impl Sizes {
         Sizes(table)
     }
 
-    /// Bytes of `count` elements, if known.
+    /// Bytes of `count` elements, if the size of the datatype is known.
     #[inline]
     pub fn bytes(&self, count: i32, datatype: i32) -> Option<u64> {
         let count = u64::try_from(count).ok()?;

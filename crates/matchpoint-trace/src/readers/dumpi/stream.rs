@@ -1,5 +1,3 @@
-//! Stream of one rank in the binary form.
-
 use std::ops::Deref;
 use std::path::PathBuf;
 
@@ -17,7 +15,7 @@ use crate::error::TraceError;
 use crate::function::Function;
 use crate::trace::RankReader;
 
-/// `B` holds the bytes of the file: a slice, or a mapped file.
+/// Stream of one rank in the binary form. `B` is a slice, or a mapped file.
 pub(super) struct Stream<B> {
     bytes: B,
     path: PathBuf,
@@ -50,7 +48,7 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
         self.sections.version
     }
 
-    /// Whether the first call has wall clock times, and whether it has processor times.
+    /// Whether the first call has wall clock times, and whether the first call has processor times.
     pub fn timed(&self) -> (bool, bool) {
         let mut cursor = self.cursor();
         let head = read_entry(&mut cursor).and_then(|_| Head::read(&mut cursor));
@@ -125,7 +123,8 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
     }
 }
 
-/// `None` at the end. In older versions the stream ends with `MPI_Finalize`; later data is no record.
+/// Layout of the next record; `None` at the end. In older versions the stream ends with `MPI_Finalize`,
+/// without an end mark.
 #[inline]
 fn next_layout(
     cursor: &mut Cursor,

@@ -1,4 +1,4 @@
-//! Notes about the files of a trace.
+//! Notes about the files of a DUMPI trace.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,6 @@ use super::form::Facts;
 use super::layout::LAYOUTS;
 use super::version::Version;
 
-/// Functions of a note.
 const NAMED: usize = 5;
 
 #[derive(Default)]

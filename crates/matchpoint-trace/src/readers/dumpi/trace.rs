@@ -1,5 +1,3 @@
-//! A DUMPI trace: files of one form, one file per rank.
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -57,10 +55,7 @@ pub(super) fn of_ranks(form: &'static Form, files: Files) -> Result<Box<dyn Trac
     builder.finish(|rank| format!("no file of rank {rank} of {}", files.prefix))
 }
 
-/// The rank is in the file name or in the stream.
-///
-/// # Errors
-/// The file cannot be read.
+/// Opens the file of one rank. The rank is in the file name or in the stream.
 pub(super) fn open_single(
     form: &'static Form,
     path: &Path,
@@ -140,7 +135,7 @@ impl Builder {
         Ok(())
     }
 
-    /// A trace with some damaged ranks is accepted, because their readers report the damage.
+    /// Accepts a trace with some damaged ranks, because their readers report the damage.
     fn finish(mut self, why: impl Fn(u32) -> String) -> Result<Box<dyn Trace>, TraceError> {
         if self.present.is_empty() {
             return Err(self.no_readable_file());

@@ -1,12 +1,10 @@
-//! Versions of the DUMPI format.
-
 use std::fmt;
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub(super) struct Version(pub u8, pub u8, pub u8);
 
 impl Version {
-    /// First version with them.
+    /// First version with tags in statuses.
     pub const STATUS_TAGS: Version = Version(0, 6, 3);
 }
 

@@ -1,5 +1,3 @@
-//! Reader of recorded arrivals.
-
 use std::path::{Path, PathBuf};
 
 use super::unpack;
@@ -57,7 +55,6 @@ impl Arrivals {
                 }
                 self.has_ended = true;
             }
-            // A block of a newer version.
             _ => {}
         }
         self.at += HEADER + header.packed as usize;

@@ -1,18 +1,16 @@
 //! Conversion of ticks to nanoseconds of one clock, common to all processes.
 
-/// Fractional bits of nanoseconds per tick.
 const PLACES: u32 = 40;
 
-/// Added to each product, because the rate was rounded down.
+/// Added to each product, because the rate is rounded down.
 const SLACK: i128 = 1 << 32;
 
-/// 73 years, because some clocks start in 1970. The sum of two times does not overflow.
+/// Limit of 73 years, because some clocks start in 1970. The sum of two times does not overflow.
 const FARTHEST_NS: i64 = 1 << 61;
 
 /// Error of a clock offset that was not measured.
 pub(super) const UNKNOWN_NS: u64 = u64::MAX;
 
-/// A constant rate from a tick on.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Piece {
     from: u64,
@@ -29,7 +27,7 @@ pub(super) struct ClockSamples {
 }
 
 impl ClockSamples {
-    /// Returns false if the pair is out of order.
+    /// Adds a pair. Returns false if the pair is out of order.
     pub fn pair(&mut self, ticks: u64, ns: i64) -> bool {
         let ascends = self.pairs.last().is_none_or(|last| last.0 < ticks && last.1 <= ns);
         if ascends {
@@ -59,10 +57,9 @@ impl ClockSamples {
     }
 }
 
-/// Piecewise linear, from ticks to nanoseconds.
+/// A piecewise linear function from ticks to nanoseconds.
 pub(super) struct Timeline {
     pieces: Vec<Piece>,
-    /// The piece with the last converted tick.
     at: usize,
 }
 
@@ -85,7 +82,7 @@ impl Timeline {
         let mut pieces = vec![Piece { from: 0, ns: before.at(0), rate: overall }];
         pieces.extend(host.iter().filter(|piece| piece.from > 0));
         if let [only] = &host[..] {
-            // One piece also extends to earlier times, exactly.
+            // A single piece also extends to earlier times, exactly.
             pieces = vec![*only];
         }
         Timeline { pieces: shifted(&pieces, samples), at: 0 }
@@ -106,7 +103,7 @@ impl Timeline {
 }
 
 impl Piece {
-    /// Rounded down, so that time never decreases within a piece or at its end.
+    /// Time of a tick, rounded down, so that time never decreases within a piece or at its end.
     #[inline]
     fn at(&self, ticks: u64) -> i64 {
         let passed = i128::from(ticks) - i128::from(self.from);
@@ -120,7 +117,7 @@ fn rate(from: (u64, i64), to: (u64, i64)) -> i64 {
     per_tick.clamp(0, i128::from(i64::MAX)) as i64
 }
 
-/// The result has a piece between each two knots of both functions.
+/// Adds the clock offsets. The result has a piece between each two knots of both functions.
 fn shifted(pieces: &[Piece], samples: &ClockSamples) -> Vec<Piece> {
     if samples.offsets.len() < 2 {
         let ns = samples.offset_at(0);

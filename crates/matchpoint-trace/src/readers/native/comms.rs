@@ -31,7 +31,7 @@ impl Default for Comms {
 }
 
 impl Comms {
-    /// The creation of the communicator may be missing in the trace.
+    /// Id of a handle. The creation of the communicator may be missing in the trace.
     #[inline]
     pub fn named(&mut self, handle: u64) -> CommId {
         let at = place(handle);

@@ -1,5 +1,3 @@
-//! Reader of numbers in a block.
-
 use crate::native::varint::{self, unzigzag};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,7 +36,6 @@ impl<'a> Cursor<'a> {
         self.unsigned().map(unzigzag)
     }
 
-    /// Reads a count of elements with at least one byte each.
     #[inline]
     pub fn count(&mut self) -> Result<usize, Fault> {
         let count = self.unsigned()?;

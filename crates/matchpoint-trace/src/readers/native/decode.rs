@@ -1,5 +1,3 @@
-//! Decoding of a call's fields.
-
 use super::comms::Comms;
 use super::cursor::{Cursor, Fault};
 use super::plan::{LastHandles, Plan};
@@ -11,7 +9,6 @@ use crate::call::{
 use crate::native::MOST_RANKS;
 use crate::native::layout::{FieldLayout, HandleKind};
 
-/// Ids of the objects of a process, found by handles.
 #[derive(Default)]
 pub(super) struct Ids {
     comms: Comms,
@@ -40,7 +37,7 @@ impl Fields<'_, '_> {
 
     #[inline]
     fn read_action(&mut self, shape: FieldLayout, call: &mut Call) -> Result<(), Fault> {
-        // Separate assignments: a common value would be assembled in memory first.
+        // Each arm assigns the action: one assignment for all arms would assemble the action in memory first.
         match shape {
             FieldLayout::Isend(mode) => {
                 let args = self.send(mode)?;
@@ -152,7 +149,7 @@ impl Fields<'_, '_> {
             match how {
                 NewComm::Unknown | NewComm::Split { .. } => *how = NewComm::Listed { own, tag: None },
                 NewComm::Listed { own: members, .. } => *members = own,
-                // A duplicate has the parent's members; the replay matches the two sides of an
+                // A duplicate has the parent's members. The replay matches the two groups of an
                 // inter-communicator.
                 _ => call.integers.clear(),
             }

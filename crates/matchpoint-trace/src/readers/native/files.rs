@@ -1,5 +1,3 @@
-//! Files of a trace in Matchpoint's format.
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,14 +11,11 @@ pub(super) struct Files {
     pub path: PathBuf,
     pub by_rank: BTreeMap<u32, PathBuf>,
     pub manifest: Option<Manifest>,
-    /// As the user requested.
+    /// The rank of the file that the user passed.
     pub only: Option<u32>,
 }
 
-/// `path` is a folder, a manifest, or the file of one rank.
-///
-/// # Errors
-/// There is no trace, a rank has two files, or the manifest cannot be read.
+/// Finds the files of a trace. `path` is a folder, a manifest, or the file of one rank.
 pub(super) fn find(path: &Path) -> Result<Files, TraceError> {
     if path.is_dir() {
         return find_files(path, path);
@@ -66,7 +61,6 @@ fn find_files(path: &Path, folder: &Path) -> Result<Files, TraceError> {
     Ok(Files { path: path.to_owned(), by_rank, manifest, only: None })
 }
 
-/// `None` if the file does not exist.
 fn read_manifest(path: &Path) -> Result<Option<Manifest>, TraceError> {
     let Ok(text) = fs::read(path) else { return Ok(None) };
     let advice = "correct it, or remove it: the files of the ranks do not need it";

@@ -1,6 +1,6 @@
-//! Reader of a rank's file while the process still writes it.
+//! Reader of a rank's file while the process still writes the file.
 //!
-//! A process writes whole blocks, at least each second. The follower waits for incomplete blocks.
+//! A process writes whole blocks, at least one each second. The follower waits for incomplete blocks.
 
 use std::fmt::{self, Display};
 use std::fs::File;
@@ -18,28 +18,23 @@ use crate::native::block::{HEADER, Header};
 use crate::native::head::{End, Head, Module};
 use crate::trace::RankReader;
 
-/// Number of bytes read at once, unless a block is larger.
 const CHUNK: usize = 4 << 20;
 
-/// New content of a file.
 #[derive(Debug)]
 pub enum Entry<'a> {
-    /// A call.
     Call(&'a Call),
     /// Lengths of the library's queues after the previous call.
     Queues(Queues),
 }
 
-/// MPI-4.1 §15.3.7.
+/// Queue lengths that the MPI library reported (MPI-4.1 §15.3.7); `None` if unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Queues {
-    /// Time of the report in the clock of calls.
+    /// Time of the report, in the clock of the calls.
     pub at_ns: i64,
-    /// If known.
     pub posted: Option<u64>,
-    /// If known.
     pub unexpected: Option<u64>,
-    /// `posted` excludes receives from any source.
+    /// True if `posted` excludes receives from any source.
     pub excludes_any_source: bool,
 }
 
@@ -51,14 +46,10 @@ impl Queues {
     }
 }
 
-/// A file cannot be followed any further.
 #[derive(Debug)]
 pub enum FollowError {
-    /// The file was removed.
     Removed,
-    /// The file was replaced or truncated.
     Replaced,
-    /// The file cannot be read.
     Unreadable(TraceError),
 }
 
@@ -72,7 +63,6 @@ impl Display for FollowError {
     }
 }
 
-/// Follower of one file.
 pub struct Follower {
     path: PathBuf,
     /// Position in the file after the last block.
@@ -86,43 +76,41 @@ pub struct Follower {
 }
 
 impl Follower {
-    /// The file need not exist yet.
+    /// Follows a file, which need not exist yet.
     pub fn new(path: PathBuf) -> Follower {
         let ids = Ids::default();
         Follower { path, at: 0, file: None, facts: None, ids, until_ns: 0, call: Call::default() }
     }
 
-    /// The followed file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The head of the file, once written.
+    /// Head of the file; `None` before the process writes the head.
     pub fn head(&self) -> Option<&Head> {
         self.facts.as_ref().map(|facts| &facts.head)
     }
 
-    /// The end of the file, once written.
+    /// End of the file; `None` before the process ends.
     pub fn end(&self) -> Option<&End> {
         self.facts.as_ref().and_then(|facts| facts.end.as_ref())
     }
 
-    /// Files with the process's code, if it records call sites.
+    /// Executable and shared libraries of the process, if the file has call sites.
     pub fn modules(&self) -> &[Module] {
         self.facts.as_ref().map_or(&[], |facts| &facts.modules)
     }
 
-    /// Function that a thread entered a second or longer ago, at the last write.
+    /// Function that a thread entered a second or longer before the last write, and has not left.
     pub fn within(&self) -> Option<&str> {
         Some(self.facts.as_ref()?.within().next()?.0)
     }
 
-    /// Number of calls read so far.
     pub fn calls(&self) -> u64 {
         self.facts.as_ref().map_or(0, |facts| facts.calls)
     }
 
-    /// Calls per second over the last writes of the process.
+    /// Calls per second between recent writes of the process.
     pub fn calls_per_s(&self) -> f64 {
         let reports = self.facts.as_ref().map(|facts| &facts.reports);
         let ends = reports.and_then(|reports| Some((reports.front()?, reports.back()?)));
@@ -134,22 +122,19 @@ impl Follower {
         }
     }
 
-    /// The process's last write, in the clock of calls.
+    /// Time of the process's last write, in the clock of the calls.
     pub fn until_ns(&self) -> i64 {
         self.until_ns
     }
 
-    /// The process's last write since 1970, by the host's clock.
+    /// Time of the process's last write since 1970, in the host's clock.
     pub fn until_wall_ns(&self) -> i64 {
         let Some(facts) = &self.facts else { return 0 };
         let last_ns = facts.time.pairs.last().map_or(facts.head.clock.ns, |pair| pair.1);
         facts.head.started_ns.saturating_add(last_ns.saturating_sub(facts.head.clock.ns))
     }
 
-    /// Reads some new content, in the order of calls. Returns true if more is available.
-    ///
-    /// # Errors
-    /// The file cannot be followed any further. Earlier results remain valid.
+    /// Reads new content in the order of calls. Returns true if more content is available.
     pub fn read(&mut self, each: &mut dyn FnMut(Entry<'_>)) -> Result<bool, FollowError> {
         let Some((mut file, length)) = self.open()? else { return Ok(false) };
         if length <= self.at {
@@ -217,7 +202,7 @@ impl Follower {
     ) -> Result<(), TraceError> {
         let ids = std::mem::take(&mut self.ids);
         let mut stream = Stream::after(self.path.clone(), bytes, facts.clone(), ids)?;
-        // The read of the next call finds the remark.
+        // A read of the next call also reads the remarks on the call.
         while stream.read(&mut self.call)? {
             each(Entry::Call(&self.call));
             stream.queues().into_iter().for_each(|lengths| each(Entry::Queues(Queues::of(lengths))));

@@ -1,5 +1,3 @@
-//! Calls of one thread.
-
 use std::path::Path;
 
 use super::cursor::{Cursor, Fault};
@@ -16,33 +14,30 @@ pub(super) struct CallHead {
     pub leave: u64,
 }
 
-/// A remark.
+/// A remark with queue lengths, and its time in ticks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TickedQueues {
     pub ticks: u64,
     pub lengths: [i64; 3],
 }
 
-/// Position of the reader in a thread's calls.
+/// Position of the reader in the calls of a thread.
 pub(super) struct Lane {
     pub thread: u16,
-    /// Where the search for the next block starts.
+    /// File offset where the search for the next block starts.
     next_block: usize,
     pub block: usize,
-    /// Byte range in the file, if unpacked there.
+    /// Byte range of the content in the file, if the block is not compressed.
     stored: Option<(usize, usize)>,
     buffer: Vec<u8>,
-    /// Position in the block.
     pub at: usize,
     until: usize,
     /// Position in the separate times of the block, if any.
     times: Option<usize>,
     ticks: u64,
     pub last: LastHandles,
-    /// If already read.
     pub next_call: Option<CallHead>,
-    /// The bytes of the block were released.
-    is_released: bool,
+    is_unloaded: bool,
 }
 
 #[inline]
@@ -73,7 +68,7 @@ impl Lane {
             ticks: 0,
             last: LastHandles::default(),
             next_call: None,
-            is_released: false,
+            is_unloaded: false,
         }
     }
 
@@ -82,7 +77,7 @@ impl Lane {
         (Cursor::new(&content(self.stored, &self.buffer, file)[..self.until], self.at), &mut self.last)
     }
 
-    /// Skips remarks. Returns false at the end of the block.
+    /// Reads the head of the next call. Returns false at the end of the block.
     #[inline]
     pub fn read_next(
         &mut self,
@@ -100,7 +95,7 @@ impl Lane {
         }
     }
 
-    /// Skips remarks of other kinds.
+    /// Fields of the next remark of this kind. Other remarks are skipped.
     pub fn remark<'p>(
         &mut self,
         file: &[u8],
@@ -146,7 +141,7 @@ impl Lane {
         Ok(Some((CallHead { function: function as u32, enter: self.ticks, leave }, plan)))
     }
 
-    /// Keeps queue lengths.
+    /// Skips a remark, but keeps queue lengths.
     #[cold]
     fn skip_remark(
         &mut self,
@@ -173,10 +168,7 @@ impl Lane {
         Ok(())
     }
 
-    /// Returns false without such a block before position `good`.
-    ///
-    /// # Errors
-    /// The block is damaged.
+    /// Loads the thread's next block. Returns false without such a block before position `good`.
     pub fn next_block(&mut self, path: &Path, file: &[u8], good: usize) -> Result<bool, TraceError> {
         while self.next_block < good {
             let at = self.next_block;
@@ -214,17 +206,17 @@ impl Lane {
         Ok(())
     }
 
-    /// Releases the bytes of the block until [`restore_block`](Self::restore_block).
-    pub fn release_block(&mut self) {
-        (self.buffer, self.is_released) = (Vec::new(), true);
+    /// Frees the content of the block until [`reload_block`](Self::reload_block).
+    pub fn unload_block(&mut self) {
+        (self.buffer, self.is_unloaded) = (Vec::new(), true);
     }
 
     #[inline]
-    pub fn restore_block(&mut self, path: &Path, file: &[u8]) -> Result<(), TraceError> {
-        if !self.is_released {
+    pub fn reload_block(&mut self, path: &Path, file: &[u8]) -> Result<(), TraceError> {
+        if !self.is_unloaded {
             return Ok(());
         }
-        self.is_released = false;
+        self.is_unloaded = false;
         match next(file, self.block) {
             NextBlock::Block(header) => self.load(path, file, &header),
             _ => Ok(()),
@@ -232,7 +224,7 @@ impl Lane {
     }
 
     pub fn position(&self) -> usize {
-        if self.is_released { 0 } else { self.next_block }
+        if self.is_unloaded { 0 } else { self.next_block }
     }
 
     #[inline]

@@ -1,6 +1,6 @@
 //! Reader of Matchpoint's trace format (`docs/reference/trace-format.md`).
 //!
-//! Opening a trace visits the headers of all blocks. A stream unpacks and checks calls block by block, merges
+//! Opening a trace reads the headers of all blocks. A stream unpacks and checks calls block by block, merges
 //! threads in the order of entry, and maps handles to small ids.
 
 mod arrivals;
@@ -36,14 +36,11 @@ use crate::trace::{RankReader, Trace};
 pub use follow::{Entry, FollowError, Follower, Queues};
 pub use summary::{Summary, summaries};
 
-/// Folders, their `manifest.json`, and the `.mpt` file of one rank.
+/// Reader of folders, their `manifest.json`, and the `.mpt` file of one rank.
 pub(super) const READER: Reader =
     Reader { name: "a recorded trace (manifest.json and rank-*.mpt)", is_trace, open };
 
-/// One rank, from the bytes of its file.
-///
-/// # Errors
-/// The bytes are not the file of a rank.
+/// Reads one rank from the bytes of its file.
 pub fn read_bytes(bytes: &[u8]) -> Result<impl RankReader + '_, TraceError> {
     let path = Path::new("(bytes)");
     let facts = Facts::of(path, bytes).map_err(|bad| match bad {

@@ -78,7 +78,7 @@ fn damaged(files: &Files) -> Option<String> {
     Some(format!("The files of {} ranks are damaged, for example {name}: {problem}.", bad.len()))
 }
 
-/// Files were longer at the end of the run.
+/// Note about files that are shorter than the manifest states.
 fn cut_short(files: &Files, manifest: &Manifest) -> Option<String> {
     let cut = manifest.finished().into_iter().filter_map(|(rank, listed)| {
         let file = files.get(&rank).filter(|file| is_cut(file, listed))?;

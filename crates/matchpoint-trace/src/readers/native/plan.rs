@@ -1,16 +1,16 @@
-//! How to read the calls of each function, by its index in the head.
+//! How to read the calls of each function, by the function's index in the head.
 
 use crate::function::Function;
 use crate::native::layout::{self, Field, FieldLayout, HandleKind};
 
 use super::cursor::{Cursor, Fault};
 
-/// The last handle of each kind, which is the base of the next handle.
+/// The last handle of each kind. The next handle is stored as a difference.
 #[derive(Clone, Copy, Default)]
 pub(super) struct LastHandles([u64; 4]);
 
 impl LastHandles {
-    /// 0 is null.
+    /// Reads a handle; 0 is null.
     #[inline]
     pub fn handle(&mut self, kind: HandleKind, cursor: &mut Cursor) -> Result<u64, Fault> {
         let written = cursor.unsigned()?;
@@ -27,14 +27,13 @@ impl LastHandles {
 pub(super) struct Plan {
     pub function: Function,
     pub shape: FieldLayout,
-    /// If this entry is a remark on the previous call.
     pub remark: Option<Remark>,
     fields: Box<[Field]>,
-    /// Standard fields of the function.
+    /// Number of standard fields of the function.
     own: usize,
 }
 
-/// Their names start with `+`.
+/// Kinds of remarks. Their names start with `+`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Remark {
     Members,
@@ -73,7 +72,7 @@ impl Plan {
         skip_fields(&self.fields, cursor, last)
     }
 
-    /// Fields that follow the standard fields. Returns the call site, if present.
+    /// Skips the fields after the standard fields. Returns the call site, or 0.
     #[inline]
     pub fn skip_extra_fields(&self, cursor: &mut Cursor, last: &mut LastHandles) -> Result<u64, Fault> {
         if self.own == self.fields.len() { Ok(0) } else { self.more(cursor, last) }
@@ -91,7 +90,7 @@ impl Plan {
     }
 }
 
-/// Handles among the fields are bases of later handles.
+/// Skips fields. Handles among the fields are the base of later handles.
 fn skip_fields(fields: &[Field], cursor: &mut Cursor, last: &mut LastHandles) -> Result<(), Fault> {
     for field in fields {
         match field {

@@ -1,5 +1,3 @@
-//! The file of a rank.
-
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -14,7 +12,7 @@ pub(super) struct RankFile {
 }
 
 impl RankFile {
-    /// True without calls, although the process made or may have made some.
+    /// True for a file without calls of a process that may have made calls.
     pub fn is_silent(&self) -> bool {
         let has_all =
             |facts: &Facts| facts.end.as_ref().is_some_and(|end| end.left_out == 0 && end.unseen == 0);

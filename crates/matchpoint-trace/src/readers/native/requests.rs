@@ -6,7 +6,7 @@ struct Slot {
     /// Id of the oldest object with this handle; 0 in a free slot.
     oldest: u32,
     newest: u32,
-    /// Last id returned for this handle, and the call that looked it up.
+    /// Last id returned for this handle, and the call that looked up the handle.
     given: u32,
     call: u32,
     /// The current call has used all objects of its thread.
@@ -20,11 +20,11 @@ struct Node {
     newer: u32,
     thread: u16,
     persistent: bool,
-    /// The last call that used the object.
+    /// Number of the last call that used the object.
     named: u32,
 }
 
-/// One kind of objects of a process.
+/// Ids of the requests or of the messages of a process.
 ///
 /// 1. A hash table with open addressing, at most half full. Every call that starts or ends an object looks up
 ///    a handle, and the standard map took a third of the reading time.
@@ -123,7 +123,7 @@ impl Table {
         Some(id)
     }
 
-    /// Removes an object, unless it is persistent.
+    /// Removes an object, unless the object is persistent.
     #[inline]
     pub fn complete(&mut self, id: u32) {
         if self.nodes.get(id as usize).is_some_and(|node| !node.persistent) {
@@ -131,7 +131,7 @@ impl Table {
         }
     }
 
-    /// Repeated calls have no effect.
+    /// Removes an object. A repeated removal has no effect.
     #[inline]
     pub fn end(&mut self, id: u32) {
         let Some(&Node { handle, older, newer, .. }) = self.nodes.get(id as usize).filter(|_| id != 0) else {
@@ -142,7 +142,7 @@ impl Table {
         if oldest == id && newest == id {
             self.free_slot(at);
         } else {
-            // False after the removal: the object is in no list.
+            // False after the removal: no handle leads to the object.
             let is_listed = if older == 0 { oldest == id } else { self.nodes[older as usize].newer == id };
             if !is_listed || oldest == 0 {
                 return;
@@ -155,7 +155,7 @@ impl Table {
                 0 => self.slots[at].newest = older,
                 _ => self.nodes[newer as usize].older = older,
             }
-            // The next lookup by the same call continues after the previous object.
+            // The next lookup by the same call continues after the removed object.
             if self.slots[at].given == id {
                 self.slots[at].call = 0;
             }
@@ -174,7 +174,7 @@ impl Table {
         at
     }
 
-    /// Frees a slot, and moves later entries that a search would no longer find.
+    /// Frees a slot, and moves later entries that a lookup would no longer find.
     fn free_slot(&mut self, at: usize) {
         let mask = self.slots.len() - 1;
         let (mut hole, mut next) = (at, (at + 1) & mask);
@@ -275,7 +275,7 @@ mod tests {
         let mut state = 1u64;
         for round in 0..200_000 {
             state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            // Many and few handles alternate; addresses differ in their middle bits only.
+            // Few and many handles alternate. Addresses differ in their middle bits only.
             let handle = 0x7f00_0000_0000 + ((state >> 40) % (1 << (1 + (round / 20_000) % 10))) * 64;
             let queue = model.entry(handle).or_default();
             table.next_call();

@@ -14,10 +14,11 @@ use crate::call::{Action, Call, CommId, NewComm};
 use crate::error::TraceError;
 use crate::trace::RankReader;
 
-/// Maximum number of loaded blocks. With more threads, a thread's first block is released until it is read.
+/// Maximum number of loaded blocks. With more threads, a thread's first block is unloaded until the stream
+/// reads the block.
 const LOADED_MAX: usize = 16;
 
-/// `B` holds the bytes of the file: a slice, or a mapped file.
+/// Stream of one rank. `B` is a slice, or a mapped file.
 pub(super) struct Stream<B> {
     bytes: B,
     path: PathBuf,
@@ -45,10 +46,7 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
         Stream::after(path, bytes, facts, Ids::default())
     }
 
-    /// Continues with existing objects.
-    ///
-    /// # Errors
-    /// A first block is damaged.
+    /// Continues with the ids of an earlier stream.
     pub fn after(path: PathBuf, bytes: B, facts: Arc<Facts>, ids: Ids) -> Result<Self, TraceError> {
         let time = Timeline::new(&facts.time, facts.head.clock.hz);
         let lanes = facts.threads.iter().map(|(&thread, &(first, _))| Lane::new(thread, first)).collect();
@@ -59,7 +57,7 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
             if !is_present {
                 stream.lanes.remove(lane);
             } else if many {
-                stream.lanes[lane].release_block();
+                stream.lanes[lane].unload_block();
             }
         }
         Ok(stream)
@@ -89,7 +87,7 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
         let of = &mut lanes[lane];
         let fault = |fault| StopReason::Fault(lane, fault);
         let Some(CallHead { function, enter, leave }) = of.next_call.take() else { return Ok(false) };
-        of.restore_block(path, bytes)?;
+        of.reload_block(path, bytes)?;
         call.thread = of.thread;
         (call.enter_ns, call.leave_ns) = (time.ns(enter), time.ns(leave));
         call.offset = of.offset();
@@ -125,7 +123,7 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
         first.map_or(0, |(at, _)| at)
     }
 
-    /// The members of a new communicator, if `call` has this remark.
+    /// Reads the members of a new communicator, if `call` has this remark.
     #[cold]
     fn remark(&mut self, lane: usize, call: &mut Call) -> Result<(), StopReason> {
         let Stream { bytes, facts, lanes, ids, queues, .. } = self;

@@ -10,31 +10,22 @@ use crate::native::is_rank_file;
 use crate::readers::map::Map;
 use crate::search::SearchCost;
 
-/// Summary of one rank's file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Summary {
-    /// Path of the file.
     pub path: PathBuf,
-    /// Bytes of the file.
     pub bytes: u64,
-    /// Calls in the file.
     pub calls: u64,
-    /// Head of the file.
     pub head: Head,
-    /// `None` if the process died.
+    /// `None` if the process did not write the end of the file.
     pub end: Option<End>,
-    /// Functions that threads had entered a second or longer before the process died.
+    /// Functions that threads entered a second or longer before the last write, and have not left.
     pub within: Vec<String>,
-    /// Files with the process's code, if the file has call sites.
     pub modules: Vec<Module>,
-    /// Measured costs of the library.
     pub searches: Vec<SearchCost>,
 }
 
-/// Summaries of the files in a folder, by rank. A file without a head is omitted; its process died early.
-///
-/// # Errors
-/// The folder or a file cannot be read.
+/// Summaries of the files in a folder, by rank. A file without a head is omitted, because its process ended
+/// early.
 pub fn summaries(folder: &Path) -> Result<Vec<Summary>, TraceError> {
     let failed = |error| TraceError::io(folder, &error);
     let paths = fs::read_dir(folder).map_err(failed)?.flatten().map(|entry| entry.path());

@@ -1,4 +1,4 @@
-//! Facts about a file from the headers of its blocks, before the calls are read.
+//! Facts about a rank's file from the headers of its blocks.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
@@ -24,7 +24,6 @@ pub(super) struct Facts {
     /// follows.
     pub within: BTreeMap<u16, (usize, u64)>,
     pub end: Option<End>,
-    /// Files with the process's code, from the last such block.
     pub modules: Vec<Module>,
     pub searches: Vec<SearchCost>,
     /// Position after the last whole block.
@@ -39,9 +38,8 @@ pub(super) struct Facts {
 }
 
 pub(super) enum FileSurveyError {
-    /// The process was killed before its first call.
+    /// The file ends within the head, because the process was killed before its first call.
     Truncated,
-    /// No trace, or unreadable.
     Damaged(TraceError),
 }
 
@@ -63,7 +61,7 @@ impl Facts {
             head,
             plans,
         };
-        // The head has the first pair.
+        // The head has the first pair of ticks and nanoseconds.
         facts.time.pair(facts.head.clock.ticks, facts.head.clock.ns);
         while facts.visit_block(path, bytes)? {}
         let rest = &bytes[facts.good..];
@@ -72,19 +70,13 @@ impl Facts {
         Ok(facts)
     }
 
-    /// The process still writes the file.
-    ///
-    /// # Errors
-    /// The file is not a trace, or its head is incomplete.
+    /// Reads the head of a file that a process still writes.
     pub fn of_head(path: &Path, bytes: &[u8]) -> Result<Facts, FileSurveyError> {
         let (_, _, after) = head(path, bytes)?;
         Facts::of(path, &bytes[..after])
     }
 
-    /// `bytes` start after the known blocks.
-    ///
-    /// # Errors
-    /// The blocks are damaged; a later read would also fail.
+    /// Reads further blocks. `bytes` start after the known blocks.
     pub fn extend(&mut self, path: &Path, bytes: &[u8]) -> Result<(), TraceError> {
         self.threads.clear();
         self.good = 0;
@@ -101,7 +93,7 @@ impl Facts {
                         Ok(_) => {}
                     }
                 }
-                // Also in an incomplete header.
+                // An incomplete header may also be damaged.
                 NextBlock::NoBlock if bytes.iter().skip(self.good + HEADER).any(|&byte| byte != 0) => {
                     let advice = "the file is damaged from here on; what was read before is good";
                     let error = TraceError::new(path, "no block here", advice);
@@ -182,7 +174,7 @@ impl Facts {
             kind::CLOCK => {
                 for pair in content.chunks_exact(16) {
                     let (ticks, ns) = (word(&pair[..8]), word(&pair[8..]) as i64);
-                    // The first pair may equal that of the head.
+                    // The first pair may equal the pair of the head.
                     let again = self.time.pairs.last() == Some(&(ticks, ns));
                     self.has_disorder |= !again && !self.time.pair(ticks, ns);
                 }
@@ -240,7 +232,7 @@ fn head(path: &Path, bytes: &[u8]) -> Result<(Head, Vec<Plan>, usize), FileSurve
     Ok((head, plans, HEADER + header.packed as usize))
 }
 
-/// The error is a version that is too new.
+/// Returns the version as an error, if this reader does not know the version.
 fn check_version(content: &[u8]) -> Result<(), u64> {
     let json: Option<serde_json::Value> = serde_json::from_str(&decode_lossy(content)).ok();
     let version = json.as_ref().and_then(|json| json.get("version")?.as_u64());

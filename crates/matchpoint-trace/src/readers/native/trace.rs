@@ -1,5 +1,3 @@
-//! A trace in Matchpoint's format: one file per rank.
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
@@ -161,13 +159,13 @@ impl OpenedFiles {
         }
     }
 
-    /// Monotonic clocks of hosts differ by days, wall clocks only by little.
+    /// Uses wall clocks: monotonic clocks of hosts differ by days, wall clocks only by little.
     fn use_wall_clocks(&mut self) {
         let mut next_call: BTreeMap<(String, String), i64> = BTreeMap::new();
         let mut root = None;
         let key = |facts: &Facts| (facts.head.host.clone(), facts.head.boot.clone());
         for (_, facts) in self.facts().filter(|(_, facts)| facts.head.started_ns > 0) {
-            // The shortest interruption between the readings of both clocks.
+            // The shortest interruption between the readings of both clocks gives the best estimate.
             let difference = facts.head.started_ns.saturating_sub(facts.head.clock.ns);
             let known = next_call.entry(key(facts)).or_insert(difference);
             *known = (*known).max(difference);
@@ -204,7 +202,7 @@ impl OpenedFiles {
         }
     }
 
-    /// Ranks without calls. `listed` are the files of the manifest.
+    /// Moves ranks without calls to the missing ranks. `listed` are the files of the manifest.
     fn move_silent_to_missing(&mut self, listed: &BTreeMap<u32, &manifest::RankFile>) {
         let (silent, present): (BTreeMap<_, _>, _) =
             std::mem::take(&mut self.present).into_iter().partition(|(_, file)| file.is_silent());
@@ -274,7 +272,6 @@ fn reason_for_silence(file: &RankFile) -> String {
     }
 }
 
-/// Reason for a file without calls and without an end.
 const DIED: &str = "its process died before the first write, or the file is incomplete";
 
 fn missing(opened: &OpenedFiles, manifest: &Manifest, ranks: u32, only: Option<u32>) -> Vec<Missing> {

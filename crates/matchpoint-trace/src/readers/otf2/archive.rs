@@ -1,4 +1,4 @@
-//! Access to an archive through the [`library`]. Callbacks only append to a vector.
+//! Access to an OTF2 archive through the [`library`]. Callbacks only append to a vector.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -30,18 +30,18 @@ pub(super) enum Event {
     Collective { comm: u32, root: u32, sent: u64, received: u64 },
 }
 
-/// An event with its time in ticks.
 pub(super) type Timed = (u64, Event);
 
 pub(super) struct Archive {
     reader: Object,
-    /// Selected, with their events.
+    /// The selected locations, with their events.
     locations: Vec<Location>,
 }
 
 struct Location {
     events: Object,
-    /// Callbacks append here. This value owns the vector, and the library has the same address.
+    /// Callbacks append to this vector. The archive owns the vector, and the library has the address of the
+    /// vector.
     sink: *mut Vec<Timed>,
 }
 
@@ -61,10 +61,7 @@ fn functions(path: &Path) -> Result<std::sync::MutexGuard<'static, Functions>, T
 }
 
 impl Archive {
-    /// `path` is an anchor file (`traces.otf2`).
-    ///
-    /// # Errors
-    /// The library is missing, or it cannot open the archive.
+    /// Opens an anchor file (`traces.otf2`).
     pub fn open(path: &Path) -> Result<Self, TraceError> {
         let functions = functions(path)?;
         let name = CString::new(path.as_os_str().as_encoded_bytes())
@@ -74,7 +71,7 @@ impl Archive {
         let archive = Archive { reader, locations: Vec::new() };
         // SAFETY: a reader that is not null is open.
         let is_open = !reader.is_null() && unsafe { (functions.serial)(reader) } == SUCCESS;
-        // Dropping the archive takes the lock.
+        // The drop of the archive takes the lock.
         drop(functions);
         if !is_open {
             return Err(error(path, "OTF2 cannot open this archive", "copy all of its folder again"));
@@ -114,10 +111,7 @@ impl Archive {
         Ok(found)
     }
 
-    /// Call once.
-    ///
-    /// # Errors
-    /// The locations do not exist.
+    /// Selects locations. Call this function once.
     pub fn select(&mut self, path: &Path, locations: &[u64]) -> Result<(), TraceError> {
         let functions = functions(path)?;
         let advice = "copy all of the archive's folder again";
@@ -228,61 +222,38 @@ unsafe fn push<T>(into: *mut c_void, value: T) -> c_int {
     SUCCESS
 }
 
-// The library calls the following functions with the registered address and the arguments of the headers.
-// Newer versions may add arguments.
+// The library calls these functions with the registered address and the arguments of the headers. Newer versions
+// may add arguments.
 
-unsafe extern "C" fn on_string(into: *mut c_void, id: u32, text: *const c_char) -> c_int {
-    // SAFETY: the library passes a string that outlives the call.
-    let text = unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned();
-    // SAFETY: the library passes a string that outlives the call.
-    unsafe { push(into, Definition::String { id, text }) }
+macro_rules! definition_callbacks {
+    ($($name:ident($($argument:ident: $type:ty),*) => $definition:expr;)*) => {$(
+        unsafe extern "C" fn $name(into: *mut c_void, $($argument: $type),*) -> c_int {
+            // SAFETY: the library passes the registered address. Passed strings and arrays outlive the callback.
+            unsafe { push(into, $definition) }
+        }
+    )*};
 }
 
-unsafe extern "C" fn on_clock(into: *mut c_void, ticks_per_second: u64, start: u64, _length: u64) -> c_int {
-    // SAFETY: the library passes a string that outlives the call.
-    unsafe { push(into, Definition::Clock { ticks_per_second, start }) }
+definition_callbacks! {
+    on_string(id: u32, text: *const c_char) =>
+        Definition::String { id, text: CStr::from_ptr(text).to_string_lossy().into_owned() };
+    on_clock(ticks_per_second: u64, start: u64, _length: u64) => Definition::Clock { ticks_per_second, start };
+    on_location(id: u64, _name: u32, kind: u8, events: u64, group: u32) =>
+        Definition::Location { id, kind, events, group };
+    on_region(id: u32, name: u32, _canonical: u32) => Definition::Region { id, name };
+    on_group(id: u32, _name: u32, kind: u8, paradigm: u8, flags: u32, count: u32, members: *const u64) =>
+        Definition::Group { id, kind, paradigm, flags, members: copy_members(members, count) };
+    on_comm(id: u32, _name: u32, group: u32, parent: u32) => Definition::Comm { id, group, parent };
 }
 
-unsafe extern "C" fn on_location(
-    into: *mut c_void,
-    id: u64,
-    _name: u32,
-    kind: u8,
-    events: u64,
-    group: u32,
-) -> c_int {
-    // SAFETY: the library passes a string that outlives the call.
-    unsafe { push(into, Definition::Location { id, kind, events, group }) }
-}
-
-unsafe extern "C" fn on_region(into: *mut c_void, id: u32, name: u32, _canonical: u32) -> c_int {
-    // SAFETY: the library passes a string that outlives the call.
-    unsafe { push(into, Definition::Region { id, name }) }
-}
-
-unsafe extern "C" fn on_group(
-    into: *mut c_void,
-    id: u32,
-    _name: u32,
-    kind: u8,
-    paradigm: u8,
-    flags: u32,
-    count: u32,
-    members: *const u64,
-) -> c_int {
-    let members = if members.is_null() {
-        Vec::new()
-    } else {
-        // SAFETY: the library passes `count` elements that outlive the call.
-        unsafe { std::slice::from_raw_parts(members, count as usize) }.to_vec()
-    };
-    // SAFETY: the library passes `count` elements that outlive the call.
-    unsafe { push(into, Definition::Group { id, kind, paradigm, flags, members }) }
-}
-
-unsafe extern "C" fn on_comm(into: *mut c_void, id: u32, _name: u32, group: u32, parent: u32) -> c_int {
-    // SAFETY: the library passes `count` elements that outlive the call.
-    unsafe { push(into, Definition::Comm { id, group, parent }) }
+/// # Safety
+/// `members` is null, or has `count` elements.
+unsafe fn copy_members(members: *const u64, count: u32) -> Vec<u64> {
+    if members.is_null() {
+        return Vec::new();
+    }
+    // SAFETY: guaranteed by the caller.
+    unsafe { std::slice::from_raw_parts(members, count as usize) }.to_vec()
 }
 
 macro_rules! event_callbacks {
@@ -295,7 +266,7 @@ macro_rules! event_callbacks {
             _attributes: *mut c_void,
             $($argument: $type),*
         ) -> c_int {
-            // SAFETY: the library passes `count` elements that outlive the call.
+            // SAFETY: the library passes the registered address.
             unsafe { push(into, (time, $event)) }
         }
     )*};

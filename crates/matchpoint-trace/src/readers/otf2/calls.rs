@@ -14,7 +14,6 @@ use crate::call::{
 };
 use crate::function::{Class, Function};
 
-/// Held calls.
 const CALLS_QUEUED_MAX: usize = 1 << 20;
 
 /// `OTF2_COLLECTIVE_ROOT_…`, which are not ranks.
@@ -106,12 +105,12 @@ impl RebuiltCalls {
         }
     }
 
-    /// The call only started receives, none of which completed.
+    /// True if the call only started receives, none of which completed.
     fn is_unseen(&self, span: &Span) -> bool {
         span.events.iter().any(|event| matches!(event, Event::ReceiveBegins(_)))
     }
 
-    /// The archive does not have the creating call.
+    /// Adds a call that creates the communicator, because the archive does not have that call.
     fn introduce_comm(&mut self, span: &Span, definitions: &Definitions, call: &Call) {
         for event in &span.events {
             let named = match event {
@@ -176,7 +175,7 @@ impl RebuiltCalls {
         true
     }
 
-    /// `MPI_Startall` starts any number of operations.
+    /// Rebuilds `MPI_Startall`, which starts any number of operations.
     fn rebuild_started(&mut self, span: &Span, definitions: &Definitions, call: &Call) {
         for event in &span.events {
             let action = match *event {
@@ -268,8 +267,8 @@ fn status_of(args: &ReceiveArgs) -> Status {
     Status { source: args.source, tag: args.tag, bytes: args.bytes, cancelled: false }
 }
 
-/// If the recorded function cannot have this action, a similar function: operations of `MPI_Startall` become
-/// `MPI_Isend`.
+/// The recorded function, or a similar function if the recorded function cannot have this action: operations
+/// of `MPI_Startall` become `MPI_Isend`.
 fn function_for(function: Function, action: &Action) -> Option<Function> {
     use Function as F;
     Some(match (action, function) {

@@ -25,7 +25,7 @@ pub(super) struct Comm {
     pub id: CommId,
     /// World ranks, by rank in the communicator.
     pub members: Arc<[u32]>,
-    /// Events have world ranks.
+    /// True if events of the communicator have world ranks.
     global: bool,
 }
 
@@ -43,9 +43,8 @@ impl Comm {
 pub(super) struct Definitions {
     /// For each rank, the threads of its process. The thread that called `MPI_Init` is first.
     pub ranks: Vec<Vec<u64>>,
-    /// Events by location.
+    /// Numbers of events, by location.
     pub events: HashMap<u64, u64>,
-    /// Functions by region.
     pub functions: HashMap<u32, Function>,
     pub comms: HashMap<u32, Comm>,
     ticks_per_second: u64,
@@ -102,12 +101,12 @@ fn functions(found: &[Definition], strings: &HashMap<u32, &str>) -> HashMap<u32,
         Definition::Region { id, name } => Some((*id, *strings.get(name)?)),
         _ => None,
     });
-    // Also of unknown MPI functions.
+    // Functions without a known name are also MPI functions.
     let functions = regions.filter(|(_, name)| name.starts_with("MPI_"));
     functions.map(|(id, name)| (id, Function::named(name).unwrap_or(Function::Unknown))).collect()
 }
 
-/// The first communicator of all ranks without a parent is `MPI_COMM_WORLD`; communicators of one process are
+/// The first communicator of all ranks without a parent is `MPI_COMM_WORLD`. Communicators of one process are
 /// `MPI_COMM_SELF`.
 fn comms(found: &[Definition], groups: &HashMap<u32, (u8, u32, &[u64])>, size: usize) -> HashMap<u32, Comm> {
     let mut comms = HashMap::new();

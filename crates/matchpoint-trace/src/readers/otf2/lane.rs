@@ -101,7 +101,7 @@ impl Lane {
     }
 }
 
-/// The most likely one, for an event outside a call.
+/// The most likely function of an event outside a call.
 fn function_of_event(event: &Event) -> Function {
     match event {
         Event::Send { request: None, .. } => Function::Send,

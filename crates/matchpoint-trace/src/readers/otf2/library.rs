@@ -5,10 +5,9 @@
 use std::ffi::{OsString, c_char, c_int, c_void};
 use std::sync::{Mutex, OnceLock};
 
-/// Environment variable with the path of the library.
 const VARIABLE: &str = "MATCHPOINT_OTF2";
 
-/// Upstream and in Debian, newest interface first.
+/// Names of the library upstream and in Debian, newest interface first.
 const NAMES: &[&str] = &[
     "libotf2.so.10",
     "libopen-trace-format2.so.10",
@@ -26,7 +25,7 @@ const NAMES: &[&str] = &[
 /// `OTF2_SUCCESS` and `OTF2_CALLBACK_SUCCESS`.
 pub(super) const SUCCESS: c_int = 0;
 
-/// `OTF2_Reader`, `OTF2_EvtReader`, callbacks, ….
+/// A pointer to an object of the library.
 pub(super) type Object = *mut c_void;
 pub(super) type Callback = *const c_void;
 
@@ -38,8 +37,8 @@ macro_rules! functions {
         impl Functions {
             fn find(library: &libloading::Library) -> Result<Functions, String> {
                 Ok(Functions { $(
-                    // SAFETY: the types of the library's headers. A library of this name with other types
-                    // cannot be detected.
+                    // SAFETY: the types are those of the library's headers. A library of this name with other
+                    // types cannot be detected.
                     $field: *unsafe { library.get::<$type>(concat!($symbol, "\0").as_bytes()) }
                         .map_err(|error| error.to_string())?,
                 )* })
@@ -48,7 +47,7 @@ macro_rules! functions {
     };
 }
 
-/// `void (reader, object)` and `OTF2_ErrorCode (reader, object)`.
+/// `void (reader, object)` or `OTF2_ErrorCode (reader, object)`.
 type Close = unsafe extern "C" fn(Object, Object) -> c_int;
 /// `OTF2_ErrorCode (reader)`
 type OfReader = unsafe extern "C" fn(Object) -> c_int;
@@ -103,9 +102,6 @@ functions! {
 }
 
 /// Functions of the library under a lock, because the library's thread safety is undocumented.
-///
-/// # Errors
-/// The library is missing.
 pub(super) fn library() -> Result<&'static Mutex<Functions>, String> {
     static LIBRARY: OnceLock<Result<Mutex<Functions>, String>> = OnceLock::new();
     LIBRARY.get_or_init(|| load().map(Mutex::new)).as_ref().map_err(Clone::clone)
@@ -127,7 +123,7 @@ fn load() -> Result<Functions, String> {
     };
     let functions =
         Functions::find(&library).map_err(|error| format!("the library of OTF2 is another: {error}"));
-    // Never unloaded: its functions may be called until the process ends.
+    // The library is never unloaded: its functions may be called until the process ends.
     std::mem::forget(library);
     functions
 }

@@ -1,7 +1,7 @@
 //! OTF2, the format of Score-P and other tools, read through its library.
 //!
-//! OTF2 records completions, not posts: it has no wildcards, no unmatched receives and no probes. The notes
-//! of the trace label rebuilt calls as *inferred*.
+//! OTF2 records completions, not posts: the format has no wildcards, no unmatched receives and no probes. The
+//! notes of the trace label rebuilt calls as *inferred*.
 
 mod archive;
 mod calls;
@@ -23,10 +23,9 @@ use crate::error::TraceError;
 use crate::readers::reader::Reader;
 use crate::trace::{Description, Missing, RankReader, Trace};
 
-/// Anchor files (`traces.otf2`), and folders with one.
+/// Reader of anchor files (`traces.otf2`), and of folders with an anchor file.
 pub(super) const READER: Reader = Reader { name: "OTF2 (traces.otf2)", is_trace, open };
 
-/// Limitations of OTF2, and inferred values.
 const NOTES: [&str; 3] = [
     "Calls are inferred from an OTF2 trace, which contains completions only: receives have the sender, tag and \
      length of their message. Wildcards are unknown.",
@@ -68,7 +67,7 @@ struct ArchiveTrace {
     present: Vec<u32>,
     anchor: PathBuf,
     definitions: Arc<Definitions>,
-    /// Number of bytes, by rank.
+    /// Sizes of the event files in bytes, by rank.
     bytes: Vec<u64>,
 }
 

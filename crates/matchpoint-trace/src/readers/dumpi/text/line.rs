@@ -1,5 +1,3 @@
-//! Lines of the text form.
-
 use super::super::ids;
 use super::super::version::Version;
 use crate::call::Status;
@@ -59,7 +57,7 @@ pub(super) fn parse_number<T: std::str::FromStr>(text: &[u8]) -> Option<T> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Argument<'a> {
     pub name: &'a [u8],
-    /// One status or several.
+    /// True for one status or several.
     pub status: bool,
     pub value: &'a [u8],
 }
@@ -72,7 +70,7 @@ impl Argument<'_> {
         Some(Argument { name, status: kind == b"MPI_Status", value })
     }
 
-    /// Words in parentheses may follow the number. Requests are in brackets.
+    /// Value of the argument. Words in parentheses may follow the number; requests are in brackets.
     pub fn scalar(&self) -> Option<i32> {
         let value = self.value.strip_prefix(b"[").unwrap_or(self.value);
         parse_number(value.split(|byte| matches!(byte, b' ' | b']')).next()?)

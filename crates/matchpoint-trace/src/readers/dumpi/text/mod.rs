@@ -1,5 +1,5 @@
-//! Reader of the text form: output of `dumpi2ascii -S` from a binary file. With `-X` the text has sizes of
-//! messages, with `-F` numbers of omitted calls.
+//! Reader of the text form, the output of `dumpi2ascii -S`. With `-X` the text has sizes of messages, with
+//! `-F` numbers of omitted calls.
 
 pub(super) mod line;
 mod names;
@@ -23,12 +23,12 @@ use crate::readers::map::Map;
 use crate::readers::reader::Reader;
 use crate::trace::{RankReader, Trace};
 
-/// Folders of text files, and the text of one rank.
+/// Reader of folders of text files, and of the text of one rank.
 pub(in crate::readers) const READER: Reader = Reader { name: "text of dumpi2ascii", is_trace, open };
 
 static FORM: Form = Form { suffix: ", as text", rank, facts, stream };
 
-/// Sizes of messages are unknown, because the text has them after the calls.
+/// Reads the text of one rank. Sizes of messages are unknown, because their table follows the calls.
 pub fn read(input: impl BufRead + Send) -> impl RankReader {
     Stream::new(Path::new("(text)").to_owned(), input, Sizes::default())
 }
@@ -62,7 +62,7 @@ fn open(path: &Path) -> Result<Box<dyn Trace>, TraceError> {
     }
 }
 
-/// The number after `rank`, else the last number; and the part of the name before it.
+/// The number after `rank`, else the last number; and the part of the name before the number.
 fn rank_in_name(path: &Path) -> Option<(String, u32)> {
     let name = file_name(path).replace("dumpi2ascii", "");
     let digits =

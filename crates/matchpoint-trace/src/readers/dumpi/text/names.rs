@@ -10,7 +10,7 @@ static NUMBERS: LazyLock<HashMap<String, usize>> = LazyLock::new(|| {
     LAYOUTS.iter().enumerate().map(|(number, layout)| (name(layout), number)).collect()
 });
 
-/// MPI-IO functions with separate requests have another prefix.
+/// Name of the function in the text form: MPI-IO functions with separate requests have another prefix.
 fn printed_name(name: &str) -> String {
     match name.strip_prefix("MPI_Io_") {
         Some(rest) => format!("MPIO_{}{}", rest[..1].to_ascii_uppercase(), &rest[1..]),

@@ -1,5 +1,3 @@
-//! Stream of one rank in the text form.
-
 use std::io::{BufRead, Read};
 use std::path::PathBuf;
 
@@ -14,7 +12,7 @@ use crate::call::Call;
 use crate::error::TraceError;
 use crate::trace::RankReader;
 
-/// Limits memory. A line with a million requests is shorter.
+/// Maximum length of a line. A line with a million requests is shorter.
 const LONGEST_LINE: u64 = 64 << 20;
 
 const DAMAGED: &str = "print the text again with dumpi2ascii, or remove the file to analyze the other ranks";
@@ -120,7 +118,7 @@ impl<R: BufRead> Stream<R> {
         Err(self.lines.error_here(format!("the text ends within a call of {name}")))
     }
 
-    /// Times of a call. If wall clock times were not recorded, the times are 0, and processor times are used.
+    /// Times of a call. Without wall clock times (0), processor times are used.
     fn times_of(&mut self, started: &StartedCall, wall: Time, cpu: Time) -> (i64, i64) {
         if (started.wall, wall) == ((0, 0), (0, 0)) {
             return self.cpu.nanoseconds(started.cpu, cpu);

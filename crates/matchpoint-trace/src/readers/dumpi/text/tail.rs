@@ -11,7 +11,7 @@ use super::line::{parse_number, split};
 use super::names;
 use crate::error::TraceError;
 
-/// Upper bound: at most 32,767 datatypes, with about 50 bytes per line.
+/// Maximum size of the tables: at most 32,767 datatypes, with about 50 bytes per line.
 const LONGEST: u64 = 4 << 20;
 const MOST_TYPES: usize = 1 << 15;
 

@@ -4,32 +4,29 @@ use std::collections::BTreeMap;
 
 use crate::function::Function;
 
-/// Functions of a sentence.
 const NAMED: usize = 8;
 
-/// Omitted and changed calls.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Deviations {
-    /// Unchanged.
+    /// Number of calls written without a change.
     pub written: u64,
     /// Numbers of omitted calls, by function: the format does not have these functions.
     pub left_out: BTreeMap<Function, u64>,
-    /// Calls of a first function that became calls of a second.
+    /// Numbers of calls written as calls of another function: source function, written function.
     pub stand_ins: BTreeMap<(Function, Function), u64>,
-    /// Lengths written as unknown, because they are no product of two 31-bit numbers.
+    /// Number of lengths written as unknown, because they are no product of two 31-bit numbers.
     pub lengths: u64,
-    /// Ambiguous or unknown.
+    /// Number of statuses that are ambiguous or unknown.
     pub statuses: u64,
-    /// Calls that completed some requests, where the format has only all or none.
+    /// Number of calls that completed some requests, where the format has only all or none.
     pub partial: u64,
-    /// Times that readers convert to others, because seconds have 16 bits.
+    /// Number of times that readers convert to other times, because seconds have 16 bits.
     pub times: u64,
-    /// Communicators without members in the file.
+    /// Number of communicators without members in the file.
     pub members: u64,
 }
 
 impl Deviations {
-    /// Adds the counts of another rank.
     pub fn add(&mut self, other: &Deviations) {
         let Deviations { written, left_out, stand_ins, lengths, statuses, partial, times, members } = other;
         left_out.iter().for_each(|(function, count)| *self.left_out.entry(*function).or_default() += count);
@@ -42,7 +39,6 @@ impl Deviations {
         self.members += members;
     }
 
-    /// The deviations in full sentences; empty without deviations.
     pub fn notes(&self) -> Vec<String> {
         let counted = |count: u64, text: &str| (count > 0).then(|| format!("{count} {text}"));
         let notes = [
@@ -87,7 +83,7 @@ impl Deviations {
     }
 }
 
-/// Names with their counts, the most frequent first.
+/// Names with their counts, in descending order of counts.
 fn list_names(counted: impl Iterator<Item = (u64, String)>) -> String {
     let mut counted: Vec<(u64, String)> = counted.collect();
     counted.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));

@@ -1,4 +1,4 @@
-//! A call's arguments, by their names in the format. The reader is [`action`](super::super::action).
+//! Arguments of a written call, by their names in the format.
 
 use super::super::layout::Name;
 use super::deviations::Deviations;
@@ -12,7 +12,7 @@ use crate::call::{
 };
 use crate::function::Function;
 
-/// Rank of an unknown process, never equal to the root's rank.
+/// Rank of an unknown process, never equal to the rank of the root.
 const NOT_KNOWN: i32 = -2;
 
 pub(super) struct ArgumentWriter<'w> {
@@ -137,7 +137,7 @@ impl ArgumentWriter<'_> {
         self.values.set(Name::dest, peer(send.dest));
         self.set_comm(Name::comm, send.comm)?;
         self.set_length(send.bytes, Name::sendcount, Name::sendtype);
-        // These calls replace the sent data, so both counts are equal.
+        // `MPI_Sendrecv_replace` replaces the sent data, so both counts are equal.
         self.values.copy(Name::sendcount, Name::count);
         self.values.copy(Name::sendtype, Name::datatype);
         self.values.set(Name::sendtag, send.tag);
@@ -148,8 +148,8 @@ impl ArgumentWriter<'_> {
         Ok(())
     }
 
-    /// Adds a source to a status without a source. Without this source, a receive from any source would look
-    /// like a receive from `MPI_PROC_NULL`.
+    /// Adds a source to a status without a source. Otherwise a receive from any source would look like a
+    /// receive from `MPI_PROC_NULL`.
     fn set_status(&mut self, source: Peer, status: Option<Status>) {
         let Some(status) = status else { return };
         if source == Peer::Any && !matches!(status.source, Peer::Rank(_)) {
@@ -310,7 +310,7 @@ impl ArgumentWriter<'_> {
     }
 }
 
-/// Unknown values, and values of more than 31 bits, are negative.
+/// Unknown values, and values of more than 31 bits, become negative.
 fn raw_status(status: Option<Status>) -> RawStatus {
     let none = Status { source: Peer::Any, tag: TagArg::Any, bytes: None, cancelled: false };
     let Status { source, tag: reported, bytes, cancelled } = status.unwrap_or(none);

@@ -2,7 +2,7 @@
 
 /// Datatype for a length of unknown size: `MPI_DATATYPE_NULL`, which has size 0.
 const NONE: u16 = 1;
-/// `MPI_BYTE`
+/// Number of `MPI_BYTE`.
 const BYTE: u16 = 5;
 /// First number of the application's datatypes.
 const FIRST_OWN: usize = 28;
@@ -20,7 +20,8 @@ impl Default for Datatypes {
 }
 
 impl Datatypes {
-    /// `Err` if the length is no product of a count and a size.
+    /// Count and datatype of a length. `Err` has a datatype of unknown size, for a length that is no product
+    /// of a count and a size.
     pub fn of(&mut self, bytes: Option<u64>) -> Result<(i32, u16), (i32, u16)> {
         let Some(bytes) = bytes else { return Ok((1, NONE)) };
         match i32::try_from(bytes) {

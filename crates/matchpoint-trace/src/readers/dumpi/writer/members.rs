@@ -6,7 +6,7 @@ use super::numbers::UNDEFINED;
 use crate::call::{Call, CommId, NewComm};
 use crate::function::Function;
 
-/// Members by rank in `MPI_COMM_WORLD`.
+/// Members of each communicator, as ranks in `MPI_COMM_WORLD`.
 pub(super) struct Members {
     rank: u32,
     known: HashMap<CommId, Vec<i32>>,
@@ -46,7 +46,8 @@ impl Members {
         (color, key.map_or(0, |key| key as i32))
     }
 
-    /// The same at all members of the parent. A grid or graph over the whole parent is unchanged.
+    /// Written function, the same at all members of the parent. A grid or graph over the whole parent is
+    /// unchanged.
     pub fn function(&self, call: &Call, parent: CommId, how: NewComm) -> Function {
         let NewComm::Listed { own, .. } = how else { return call.function };
         let only_own = own as usize == call.integers.len() && parent != CommId::NULL;

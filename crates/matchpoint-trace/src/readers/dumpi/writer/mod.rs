@@ -27,10 +27,8 @@ use super::version::Version;
 use crate::call::{Action, Call, CommId, RequestId};
 use crate::function::{Class, Function};
 
-/// The last version of the tracer.
 const VERSION: Version = Version(13, 0, 0);
 
-/// Offset of the stream of records in the file.
 const BODY: u64 = 8;
 
 static NUMBERS: LazyLock<Vec<Option<u16>>> = LazyLock::new(|| {
@@ -41,14 +39,13 @@ static NUMBERS: LazyLock<Vec<Option<u16>>> = LazyLock::new(|| {
         .collect()
 });
 
-/// Settings of a rank's file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Settings {
     /// Rank in `MPI_COMM_WORLD`.
     pub rank: u32,
     /// Size of `MPI_COMM_WORLD`.
     pub size: u32,
-    /// Host name of the process.
+    /// Host name.
     pub host: String,
     /// Start of the job in seconds since 1970; 0 if unknown.
     pub started_s: u64,
@@ -63,12 +60,10 @@ pub fn meta(prefix: &str, ranks: u32, started_s: u64) -> String {
     )
 }
 
-/// Name of a rank's file.
 pub fn file_name(prefix: &str, rank: u32) -> String {
     format!("{prefix}-{rank:04}.bin")
 }
 
-/// Writer of one rank's file.
 pub struct Writer<W: Write> {
     out: W,
     settings: Settings,
@@ -87,10 +82,6 @@ pub struct Writer<W: Write> {
 }
 
 impl<W: Write> Writer<W> {
-    /// Starts a file.
-    ///
-    /// # Errors
-    /// The file cannot be written.
     pub fn new(mut out: W, settings: Settings) -> io::Result<Self> {
         out.write_all(&MAGIC.to_be_bytes())?;
         Ok(Writer {
@@ -111,7 +102,7 @@ impl<W: Write> Writer<W> {
         })
     }
 
-    /// Calls of several threads may be out of order by up to an hour.
+    /// Writes a call. Calls of several threads may be out of order by up to an hour.
     ///
     /// # Errors
     /// The file cannot be written, or more communicators exist at the same time than the format has numbers.
@@ -133,9 +124,6 @@ impl<W: Write> Writer<W> {
     }
 
     /// Writes the tables, and returns the deviations from the source.
-    ///
-    /// # Errors
-    /// The file cannot be written.
     pub fn finish(mut self) -> io::Result<(W, Deviations)> {
         if self.times.is_none() {
             self.write_biases(0)?;
@@ -181,7 +169,7 @@ impl<W: Write> Writer<W> {
         }
         for call in self.replaced.calls(function, call) {
             match call.action {
-                // A request of the writer has no id of the application.
+                // The application has no request for the send that the writer added.
                 Action::RequestFree => self.write_freed(&call)?,
                 _ => self.write(call.function, &call)?,
             }

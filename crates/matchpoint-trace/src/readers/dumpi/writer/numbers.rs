@@ -5,13 +5,13 @@ use std::collections::HashMap;
 use crate::call::{CommId, GroupId, Peer, RequestId, TagArg};
 
 const ANY: i32 = -1;
-/// Open MPI's value. MPICH's equals any source.
+/// `MPI_PROC_NULL` of Open MPI. The value of MPICH equals `MPI_ANY_SOURCE`.
 const NO_PROCESS: i32 = -2;
 pub(super) const UNDEFINED: i32 = -32_766;
 
 /// First number of the application's communicators and groups.
 const FIRST_OWN: u16 = 4;
-/// A request's number less its id: 0 is no request, 1 is null.
+/// Difference between the number and the id of a request: number 0 is no request, 1 is null.
 const REQUESTS_FROM: u32 = 4;
 /// Ids from here on are assumed to be in the file.
 const FOLLOWED: u32 = 1 << 24;
@@ -54,7 +54,7 @@ impl Numbers {
         Numbers { known: HashMap::from(known), free: Vec::new(), next: FIRST_OWN }
     }
 
-    /// The creation of the object may be missing in the trace.
+    /// Number of an object. The creation of the object may be missing in the trace.
     pub fn number_of(&mut self, id: u32) -> Result<u16, NumbersExhausted> {
         match self.known.get(&id) {
             Some((raw, _)) => Ok(*raw),
@@ -109,7 +109,7 @@ pub(super) struct Requests {
 }
 
 impl Requests {
-    /// [`RequestId::UNKNOWN`] if the application has no request.
+    /// Starts a request; [`RequestId::UNKNOWN`] if the application has no request.
     pub fn begin(&mut self, request: RequestId, persistent: bool) -> i32 {
         if request == RequestId::UNKNOWN {
             self.extra += 1;

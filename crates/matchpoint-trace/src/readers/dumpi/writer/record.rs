@@ -1,4 +1,4 @@
-//! Writer of one record, according to its layout. The reader is [`decode`](super::super::decode).
+//! Writer of one record, according to its layout.
 
 use super::super::layout::{Field, Kind, Layout, Name};
 
@@ -78,7 +78,7 @@ impl Values {
             out.extend(seconds.to_be_bytes());
             int(out, nanoseconds);
         }
-        // The written rank never equals the root's rank.
+        // The last fields are always written: no rank in a trace equals `NOT_KNOWN`, the rank of the root.
         let parts = [layout.fields, layout.last];
         parts.into_iter().for_each(|fields| self.fields(out, fields));
     }
@@ -113,7 +113,7 @@ impl Values {
         }
     }
 
-    /// A field without a name is the number of elements in the next field, or unknown.
+    /// Value of a field. A field without a name is the number of elements in the next field, or unknown.
     fn int(&self, name: Name, next: Option<&Field>) -> i32 {
         match (name, next) {
             (Name::unused, Some(Field { kind: Kind::Ints, name })) => self.list(*name).len() as i32,
@@ -129,7 +129,7 @@ impl Values {
         for &(bytes, source, tag, cancelled) in statuses {
             int(out, bytes);
             int(out, source);
-            // The second byte is the status's error, which calls in traces do not have.
+            // The second byte is the error of the status, which calls in traces do not have.
             out.extend([cancelled.into(), 0]);
             int(out, tag);
         }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::call::{Action, Call, HandleId, Peer, ReceiveArgs, RequestId, Status, TagArg};
 use crate::function::Function;
 
-/// Matched probes that later calls replace: arguments by message id.
+/// Arguments of matched probes, by message id. A later receive replaces the probe.
 #[derive(Default)]
 pub(super) struct Replacements {
     taken: HashMap<HandleId, ReceiveArgs>,
@@ -49,7 +49,8 @@ impl Replacements {
                 self.taken.remove(&handle);
                 vec![with(function, Action::Receive { args, request, status })]
             }
-            // Frees the request of the send at once, as an application that does not wait for the send.
+            // The request of the added send is freed at once, as by an application that does not wait for the
+            // send.
             Action::SendReceive { send, receive, request, .. } => {
                 let sent = Action::Send { args: send, request: Some(RequestId::UNKNOWN) };
                 let received = Action::Receive { args: receive, request, status: None };

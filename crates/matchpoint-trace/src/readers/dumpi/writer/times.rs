@@ -4,7 +4,7 @@ use super::super::clock::Clock;
 
 const SECOND: i64 = 1_000_000_000;
 
-/// State that computes how a reader converts the seconds.
+/// State that computes the seconds that a reader restores.
 pub(super) struct Times {
     bias: i64,
     clock: Clock,
