@@ -5,29 +5,26 @@ use std::str::FromStr;
 
 use matchpoint_trace::Trace;
 
-/// Source of the arrival order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub enum Arrivals {
-    /// All ranks under LogGP. The time between calls is the recorded time; blocking calls wait in the
-    /// simulation.
+    /// LogGP determines the arrivals of all ranks. The time between calls is the recorded time; blocking
+    /// calls wait in the simulation.
     #[default]
     Simulated,
     /// A message is sent at the recorded time of its send, and its flight takes the time of LogGP. Clocks are
     /// aligned.
     Timestamps,
-    /// When the call that completes its receive returns, as in the published analyzer (García et al. 2024,
-    /// §V).
+    /// A message arrives when the call that completes its receive returns (García et al. 2024, §V).
     AtWait,
     /// Recorded below MPI by `matchpoint run --record`.
     Recorded,
 }
 
 impl Arrivals {
-    /// All arrival orders that a user can select.
     pub const ALL: [Arrivals; 4] =
         [Arrivals::Simulated, Arrivals::Timestamps, Arrivals::AtWait, Arrivals::Recorded];
 
-    /// Possible for every trace, because they need no recorded arrivals.
+    /// Arrival orders for traces without recorded arrivals.
     pub const ASSUMED: [Arrivals; 3] = [Arrivals::Simulated, Arrivals::Timestamps, Arrivals::AtWait];
 
     /// The best arrival order for a trace: recorded arrivals; else timestamps, if all ranks have one clock;

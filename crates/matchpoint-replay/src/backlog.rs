@@ -1,8 +1,8 @@
 //! Compact queue for very many unexpected messages: 16 bytes per message, and 1 to 2 bytes for bins.
 //!
 //! The record of a message in flight has 56 bytes. The backlog keeps only envelope and number of a plain
-//! message, until the simulation asks for the record. A message keeps its record if its sender waits for the
-//! match, or if the simulation invented it.
+//! message, until the simulation requests the record. A message keeps its record if its sender waits for the
+//! match, or if the simulation invented the message.
 //!
 //! Taken messages leave gaps. An empty first block is freed at once; other gaps are closed when a fifth of
 //! the queue is gaps.
@@ -23,17 +23,16 @@ const BLOCK: u32 = 1 << BLOCK_BITS;
 const FIRST_BITS: u32 = 4;
 const BIN_ENTRIES_MAX: usize = 4;
 
-/// Values of [`QueuedMessage::origin`]: `REMOVED` is a taken message. With the other value, `tag` is the
-/// index of the message's record.
+/// Values of [`QueuedMessage::origin`]: `REMOVED` is a taken message. With `HAS_RECORD`, `tag` is the index
+/// of the message's record.
 const REMOVED: u32 = u32::MAX;
 const HAS_RECORD: u32 = u32::MAX - 1;
 
-/// [`MessageRecord::older`] of a message in the backlog; `newer` is its position there.
+/// [`MessageRecord::older`] of a message in the backlog; `newer` is its position in the backlog.
 pub(crate) const IN_BACKLOG: u32 = u32::MAX - 1;
 
 #[derive(Clone, Copy)]
 struct QueuedMessage {
-    /// Index of the message's origin in `origins`.
     origin: u32,
     tag: u32,
     number: u32,
@@ -50,7 +49,7 @@ pub(crate) struct QueuePosition {
 
 pub(crate) struct Backlog {
     blocks: VecDeque<Vec<QueuedMessage>>,
-    /// Positions of the first slot, of the oldest message, and after the newest.
+    /// Positions of the first slot, of the oldest message, and after the newest message.
     base: u32,
     first: u32,
     end: u32,
@@ -233,7 +232,6 @@ impl Backlog {
         QueuePosition { at, before: NIL }
     }
 
-    /// Returns the slot of the record.
     pub fn restore_record(
         &mut self,
         QueuePosition { at, .. }: QueuePosition,
@@ -256,7 +254,6 @@ impl Backlog {
         slot
     }
 
-    /// Returns the slot of the message's record.
     pub fn take(&mut self, found: QueuePosition, records: &mut Slab<MessageRecord>) -> u32 {
         let slot = self.restore_record(found, records);
         self.unlink_from_bin(found, records[slot].label);

@@ -31,7 +31,6 @@ pub(crate) struct Batcher {
     capacity: usize,
     full: SyncSender<Chunk>,
     returned: Receiver<Chunk>,
-    /// For each process: true if the process made a step since its last call ended.
     has_stepped: Vec<bool>,
 }
 
@@ -90,7 +89,6 @@ pub(crate) struct SortedChunk {
     /// For each process, the index of its first step; the last element is the number of all steps.
     begins: Vec<u32>,
     next: Vec<u32>,
-    /// Ends of calls, each with the number of earlier steps of the same process in this chunk.
     ends: Vec<(u32, CallEnd)>,
 }
 

@@ -1,6 +1,5 @@
-//! Bit sets.
+//! Sets of receive numbers, with one bit per number.
 
-/// One bit per number. A set may contain as many numbers as there are receives.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bits(Vec<u64>);
 

@@ -16,7 +16,6 @@ pub(crate) enum StopReason {
     Time,
     Memory,
     Full,
-    /// The engine could not be created for a rank.
     CreationFailed,
 }
 
@@ -27,7 +26,7 @@ pub(crate) fn is_too_large(memory_bytes: u64, engines: usize) -> bool {
     memory_bytes > MEMORY_BYTES / engines.max(1) as u64
 }
 
-/// An engine that the user did not request: a constant, plus a fraction of the elapsed time.
+/// Time limit of an engine that the user did not request: a constant, plus a fraction of the elapsed time.
 const UNREQUESTED_AT_FIRST: Duration = Duration::from_millis(200);
 const UNREQUESTED_SHARE: u32 = 64;
 
@@ -35,11 +34,11 @@ pub(crate) fn is_sample_complete(spent: Duration, passed: Duration) -> bool {
     spent > UNREQUESTED_AT_FIRST + passed / UNREQUESTED_SHARE
 }
 
-/// Minimum limits in any replay: processor time of all engines together (`AT_FIRST`), and of one engine.
+/// Minimum time limits in any replay: of all engines together (`AT_FIRST`), and of one engine.
 const AT_FIRST: Duration = Duration::from_secs(16);
 const AT_FIRST_EACH: Duration = Duration::from_secs(4);
 
-/// An engine may use `SHARES` equal parts of the replay's processor time, at most half of the total.
+/// An engine may use one of `SHARES` equal parts of the replay's processor time, at most half of the total.
 const SHARES: u32 = 2;
 
 pub(crate) fn is_used_up(spent: Duration, engines: usize, passed: Duration) -> bool {
@@ -48,7 +47,7 @@ pub(crate) fn is_used_up(spent: Duration, engines: usize, passed: Duration) -> b
     spent > at_first + passed * SHARES / engines.max(2 * SHARES)
 }
 
-/// Queued entries, plus one per search.
+/// Work of searches: queued entries, plus one per search.
 fn search_work(searches: u64, length_sum: u64) -> f64 {
     searches as f64 + length_sum as f64
 }

@@ -35,14 +35,14 @@ impl Clocks {
         own_ns + self.shift_ns[process] - self.origin_ns
     }
 
-    /// First call to last call of all processes.
+    /// Time from the first call to the last call of all processes.
     pub fn elapsed_ns(&self, surveys: &[RankSurvey]) -> i64 {
         let ends = surveys.iter().enumerate().filter(|(_, survey)| survey.calls > 0);
         ends.map(|(process, survey)| self.common(process, survey.last_ns)).max().unwrap_or(0)
     }
 }
 
-/// No collective ends at one process before the other has entered.
+/// Bounds of the clock offset: no collective ends at one process before the other process has entered.
 fn bounds(reference: &RankSurvey, survey: &RankSurvey) -> (i64, i64) {
     let pairs = reference.synchronisations.iter().zip(&survey.synchronisations);
     pairs.fold((i64::MIN, i64::MAX), |(low, high), (&(enter, leave), &(own_enter, own_leave))| {

@@ -16,7 +16,7 @@ pub(crate) trait Linked {
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Owner {
-    /// Blocked in the operation.
+    /// A lane that is blocked in the operation.
     Lane(u16),
     Request(RequestId),
     /// The request was freed.
@@ -28,17 +28,13 @@ pub(crate) struct PostedReceive {
     pub selector: Label,
     /// Number of the receive, counted over all receives and messages.
     pub number: u64,
-    /// As in [`Step::site`](crate::step::Step::site).
     pub site: u32,
     pub owner: Owner,
     pub comm: CommId,
-    /// Next receive in the bin.
     pub next: u32,
-    /// Recorded, of a blocking call.
+    /// Recorded status of a blocking call.
     pub expected: Option<StatusEnvelope>,
-    /// The sender has no stream, so the simulation invents the message.
     pub is_sender_missing: bool,
-    /// Messages invented for this receive in stalls.
     pub invented_count: u8,
 }
 
@@ -95,9 +91,7 @@ pub(crate) struct MessageRecord {
     pub is_queued: bool,
     /// The sender's operation, which waits for the match unless the message is eager.
     pub sender: Owner,
-    /// The sender has no stream.
     pub is_invented: bool,
-    /// The send was cancelled before the message arrived.
     pub is_cancelled: bool,
 }
 
@@ -125,7 +119,7 @@ impl MessageRecord {
         MsgId::new(self.number, 0)
     }
 
-    /// Label and number suffice once the message is unexpected.
+    /// True if label and number suffice once the message is unexpected.
     pub fn is_plain(&self) -> bool {
         let is_sent = self.protocol == Protocol::Eager && self.sender == Owner::None;
         is_sent && !self.is_invented && !self.is_cancelled && self.label.is_exact()
@@ -151,10 +145,7 @@ impl Linked for MessageRecord {
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Protocol {
-    /// The sender does not wait.
     Eager,
-    /// `MPI_Ssend`: the sender waits for the match.
     Synchronous,
-    /// A request to send; the data follows after the match.
     Rendezvous,
 }

@@ -7,12 +7,9 @@ use crate::replay::{FirstPass, run};
 use crate::step::{CompactStep, Kind, StepSink};
 use crate::{Arrivals, LogGp, Progress, ReplayError};
 
-/// Events of one rank, in the order of execution.
 #[derive(Clone, Debug, Default)]
 pub struct RankEvents {
-    /// Rank in `MPI_COMM_WORLD`.
     pub rank: u32,
-    /// Events with the outcomes of the replay's matcher.
     pub events: Vec<(Event, Outcome)>,
 }
 

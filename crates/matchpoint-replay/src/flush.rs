@@ -13,7 +13,7 @@ pub(crate) struct CacheFlusher(Vec<u8>);
 
 impl CacheFlusher {
     pub fn flush(&mut self) {
-        // Late: the allocation takes as long as a few thousand calls.
+        // The first use allocates, because the allocation takes as long as a few thousand calls.
         if self.0.is_empty() {
             self.0 = vec![1; FLUSH_BYTES];
         }

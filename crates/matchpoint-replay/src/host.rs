@@ -1,6 +1,5 @@
 //! The machine that measures the engines.
 
-/// Processor, cores and operating system.
 pub fn host() -> String {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let plural = if cores == 1 { "" } else { "s" };

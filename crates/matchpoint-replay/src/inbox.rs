@@ -5,7 +5,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use crate::schedule::NEVER;
 
-/// Newer messages that an insertion scans.
+/// Maximum number of newer messages that an insertion scans.
 const NEAR: usize = 8;
 
 /// Arrival time, number in the order of sends, and slot.
@@ -17,7 +17,7 @@ pub(crate) struct Inbox {
     sorted: VecDeque<Due>,
     overtaking: BinaryHeap<Reverse<Due>>,
     pushed: u32,
-    /// Arrival time of the next message, or [`NEVER`]. Read three times as often as it changes.
+    /// Arrival time of the next message, or [`NEVER`].
     next_ns: i64,
 }
 

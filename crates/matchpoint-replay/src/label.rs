@@ -16,7 +16,7 @@ pub(crate) struct Label {
     source: u32,
     tag: u32,
     /// An invented message with unknown fields has the wildcards of its receive, and only receives with these
-    /// wildcards accept it.
+    /// wildcards accept the message.
     wildcards: u8,
 }
 
@@ -24,7 +24,6 @@ pub(crate) struct Label {
 pub(crate) struct WildcardClass(u8);
 
 impl WildcardClass {
-    /// Number of wildcard classes, including the exact class.
     pub const COUNT: usize = 4;
 
     #[inline]
@@ -107,7 +106,7 @@ impl Label {
         (!self.is_any_source()).then_some(self.source)
     }
 
-    /// As in a status. A wild field is 0.
+    /// Source and tag as in a status. A wild field is 0.
     #[inline]
     pub fn source_and_tag(self) -> (u32, i32) {
         (self.source, self.tag as i32)
@@ -123,7 +122,7 @@ impl Label {
             && (wildcards & TAG != 0 || (same_tag && message.wildcards & TAG == 0))
     }
 
-    /// Multiply-shift (Dietzfelbinger et al. 1997): the upper bits of the product are mixed best. The
+    /// Multiply-shift hashing (Dietzfelbinger et al. 1997): the upper bits of the product are mixed best. The
     /// factor's halves are 2³² ÷ the golden ratio for the tag, and 2³² × the fractional part of √2 for the
     /// source. With the factor 2⁶⁴ ÷ the golden ratio, sixteen consecutive sources share four of sixteen
     /// bins.
@@ -146,7 +145,6 @@ impl Label {
         Selector::new(ContextId(self.context), source, tag)
     }
 
-    /// A wild field is 0.
     pub fn from_envelope(envelope: &Envelope) -> Self {
         let Envelope { context, source, tag } = *envelope;
         let open_source = if source == Rank::UNKNOWN { SOURCE } else { 0 };
@@ -155,7 +153,6 @@ impl Label {
             .with_class(WildcardClass(open_source | open_tag))
     }
 
-    /// A wild field is 0.
     pub fn from_selector(selector: &Selector) -> Self {
         let (source, open_source) = match selector.source() {
             Wild::Is(source) => (source.0, 0),

@@ -1,7 +1,9 @@
 //! Replay of traces through matching engines.
 //!
-//! [`replay`] determines the arrival order, executes the calls and measures the engines. It returns
+//! [`replay`] determines the arrival order, executes the calls and measures the engines. [`replay`] returns
 //! [`Measurements`], the data of every report.
+
+#![allow(missing_docs)] // a name that explains an item needs no comment
 
 pub mod arrivals;
 mod at_wait;
@@ -57,27 +59,21 @@ pub use traffic::traffic;
 use matchpoint::engines::NameError;
 use matchpoint_trace::TraceError;
 
-/// Options of a replay.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The verdict applies to the first engine.
+    /// Names of engines. The verdict applies to the first engine.
     pub engines: Vec<String>,
     /// Measures each engine except the first for a fraction of a second, and estimates the rest.
     pub sampled: bool,
-    /// Arrivals of messages.
     pub arrivals: Arrivals,
-    /// Network model.
     pub loggp: LogGp,
     /// Also replay under the other arrival orders.
     pub compare_arrivals: bool,
 }
 
-/// Errors of a replay.
 #[derive(Debug)]
 pub enum ReplayError {
-    /// The trace cannot be read.
     Trace(TraceError),
-    /// An engine name is invalid.
     Engine(NameError),
     /// The trace has no recorded arrivals.
     NoArrivals,

@@ -8,33 +8,29 @@
 
 use matchpoint_trace::{BurstCost, EntryCost, SearchCost, Trace};
 
-/// Search time in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct SearchTime {
-    /// All caches are warm.
+    /// Search time if all caches are warm.
     pub low_ns: f64,
     /// Search time estimated from the recorded durations of calls, between `low_ns` and `high_ns`.
     pub likely_ns: f64,
     /// Part of `likely_ns` in calls that were too short for searches with cold caches.
     pub bounded_ns: f64,
-    /// All caches are cold.
+    /// Search time if all caches are cold.
     pub high_ns: f64,
 }
 
-/// Medians over pairs of ranks.
+/// Costs of the MPI library: medians over pairs of ranks.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LibraryCost {
-    /// Measured pairs of ranks; 0 for [typical] costs.
+    /// Number of measured pairs of ranks; 0 for [typical] costs.
     pub pairs: u32,
-    /// True if both ranks of each pair are on one host.
     pub same_host: bool,
-    /// Cost of an attempt in the posted queue.
     pub posted: Curve,
-    /// Cost of an attempt in the unexpected queue.
     pub unexpected: Curve,
-    /// Cost of messages in a burst without searches.
+    /// Costs of messages in a burst without searches.
     pub bursts: Vec<BurstCost>,
-    /// A message without a search while every rank sends to the next; 0 if not measured.
+    /// Cost of a message without a search while every rank sends to the next rank; 0 if not measured.
     pub ring_message_ns: f64,
 }
 
@@ -43,9 +39,7 @@ pub struct LibraryCost {
 pub struct Curve {
     /// Queue length, and cost with warm caches in nanoseconds; ascending.
     pub warm: Vec<(f64, f64)>,
-    /// Cost with cold caches, in nanoseconds.
     pub cold_ns: f64,
-    /// A call that searches an empty queue.
     pub empty_ns: f64,
 }
 
@@ -81,7 +75,7 @@ impl LibraryCost {
         })
     }
 
-    /// The calls that wait for a burst of `messages` messages, without searches.
+    /// Time of the calls that wait for a burst of `messages` messages, without searches.
     ///
     /// The cost per message grows linearly: sends that the transport does not accept wait in a queue, which
     /// each progress call scans.
@@ -109,7 +103,6 @@ pub(crate) fn costs_of(trace: &dyn Trace) -> Vec<SearchCost> {
     }
 }
 
-/// Libraries of the typical costs.
 pub const TYPICAL_OF: &str = "MPICH 5.0 and 4.0, Open MPI 5.0 and 4.1, Intel MPI 2021 on an AMD EPYC";
 
 /// Typical costs over shared memory: medians of ten runs. For an unknown library, the costs of MPICH.
@@ -119,7 +112,7 @@ pub fn typical(library: Option<&str>) -> SearchCost {
         Some(EntryCost { warm_ns: warm_ns.to_vec(), cold_ns, empty_ns })
     };
     let posted = cost([1.9, 1.9, 1.9], 14.0, 100.0);
-    // Intel MPI's is hashed.
+    // Intel MPI has a hash table of unexpected messages.
     let unexpected = if is("Intel") {
         cost([0.0; 3], 0.2, 60.0)
     } else if is("Open MPI") {
@@ -150,7 +143,7 @@ impl Curve {
         Curve { cold_ns: mixed(named.cold_ns, any.cold_ns).max(longest), warm, empty_ns }
     }
 
-    /// `entries` compared entries, with warm and with cold caches, in nanoseconds.
+    /// Time of a search with `entries` attempts, with warm and with cold caches, in nanoseconds.
     pub(crate) fn search(&self, entries: u64) -> (f64, f64) {
         if entries == 0 {
             return (0.0, 0.0);
@@ -159,7 +152,7 @@ impl Curve {
         (entries as f64 * low_ns, entries as f64 * high_ns)
     }
 
-    /// An attempt in a search of this length, with warm and with cold caches, in nanoseconds.
+    /// Time of an attempt in a search of this length, with warm and with cold caches, in nanoseconds.
     pub fn entry(&self, length: f64) -> (f64, f64) {
         let low_ns = self.warm(length).clamp(0.0, self.cold_ns.max(0.0));
         let longest = self.warm.last().map_or(length, |&(longest, _)| longest);

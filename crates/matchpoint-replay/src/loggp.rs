@@ -10,7 +10,7 @@ pub struct LogGp {
     pub latency_ns: f64,
     /// o: processor time per send or receive.
     pub overhead_ns: f64,
-    /// g: minimal interval between messages of one process.
+    /// g: minimum interval between messages of one process.
     pub gap_ns: f64,
     /// G: time per byte.
     pub gap_per_byte_ns: f64,
@@ -62,7 +62,7 @@ impl Delays {
         (self.gap_per_byte_ns * bytes.min(i64::MAX as u64) as i64 as f64) as i64
     }
 
-    /// A tree of messages, with `bytes` from each process.
+    /// Time of a tree of messages, with `bytes` from each process.
     pub fn collective(&self, processes: u32, bytes: u64) -> i64 {
         let rounds = i64::from(processes.max(1).next_power_of_two().trailing_zeros());
         rounds * (self.latency + 2 * self.overhead + self.wire(bytes))

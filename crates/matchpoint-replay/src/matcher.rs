@@ -7,7 +7,8 @@
 //! for each wildcard class among the posted receives. Messages are also linked in arrival order.
 //!
 //! When all processes together have very many unexpected messages, further messages join the compact
-//! [`Backlog`]. While a process has a backlog, all its new messages join, so messages outside are older.
+//! [`Backlog`]. While a process has a backlog, all its new messages join the backlog, so messages outside are
+//! older.
 
 use crate::backlog::{Backlog, IN_BACKLOG};
 use crate::entries::{Linked, MessageRecord, NIL, PostedReceive};
@@ -23,7 +24,7 @@ const LAST_BITS: u32 = 24;
 const BIN_ENTRIES_MAX: usize = 4;
 const GROWTH_BITS: u32 = 2;
 
-/// Message records of all processes: 7 MiB.
+/// Maximum number of message records of all processes: 7 MiB.
 const RECORDS: usize = 1 << 17;
 
 #[derive(Clone, Copy)]
@@ -132,7 +133,7 @@ pub(crate) struct Matcher {
     unexpected: HashBins,
     oldest: u32,
     newest: u32,
-    /// Newer than all messages in the list.
+    /// Messages newer than all messages in `unexpected`.
     backlog: Option<Box<Backlog>>,
     records_max: usize,
 }
@@ -185,7 +186,7 @@ impl Matcher {
         Some(found.1)
     }
 
-    /// One bin for each wildcard class in use.
+    /// Searches one bin for each wildcard class in use.
     fn arrive_among_wildcards(&mut self, message: Label, receives: &mut Slab<PostedReceive>) -> Option<u32> {
         let mut earliest: Option<(u64, Label, (u32, u32))> = None;
         for class in message.wildcards().supersets() {
@@ -465,7 +466,7 @@ mod tests {
                     }
                 }
                 _ => {
-                    // With a record, or a recent arrival.
+                    // A slot with a record, or a recent arrival.
                     let (slot, latest) = (draw(300), number.saturating_sub(draw(100)));
                     let slot = match records.get(slot) {
                         Some(_) => Some(slot),

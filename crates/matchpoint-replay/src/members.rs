@@ -8,7 +8,6 @@ use crate::communicators::{Communicators, ELSEWHERE, resolve};
 use crate::progress::Progress;
 use crate::survey::survey;
 
-/// Members of a trace.
 pub struct Members(Communicators, usize);
 
 impl Members {
@@ -38,8 +37,8 @@ pub struct RankMembers<'a> {
 }
 
 impl RankMembers<'_> {
-    /// Adds the members to `call`, if known and not implied by the call. All calls of the rank are passed in
-    /// order.
+    /// Adds the members to `call`, if known and not implied by the call. The caller passes all calls of the
+    /// rank in order.
     pub fn list(&mut self, call: &mut Call) {
         let Action::CommCreate { how, comm, .. } = &mut call.action else { return };
         let context = self.all.created.get(self.index, self.created);

@@ -12,10 +12,9 @@ use crate::peers::Peers;
 use crate::step::{Kind, Step};
 use crate::timeline::Timeline;
 
-/// Distinct pairs of source and tag over all ranks.
+/// Maximum number of distinct pairs of source and tag over all ranks.
 const TUPLES_MAX: usize = 1 << 18;
 
-/// Number of elements in the histogram of run lengths, in powers of two.
 const RUN_BUCKETS: usize = 40;
 
 pub(crate) struct SharedStatistics {
@@ -71,12 +70,12 @@ pub(crate) struct RankObserver {
     pub unexpected: Timeline,
     pub posted_searched: SearchTotals,
     pub unexpected_searched: SearchTotals,
-    /// Maximal queue length at search, and its time.
+    /// Maximum queue length at search, and its time.
     pub worst_length: u64,
     pub worst_at_ns: i64,
     /// Messages by world rank of the sender.
     pub peers: Peers,
-    /// As 64-bit hashes, which take a fifth of the memory. Two may collide.
+    /// Envelopes as 64-bit hashes, which take a fifth of the memory. Two may collide.
     arrived: FxHashMap<u64, u32>,
     selector: FxHashSet<u64>,
     tuples_cut: bool,
@@ -84,7 +83,7 @@ pub(crate) struct RankObserver {
     /// Matched receives of the current block of messages.
     matched: Vec<MatchedReceive>,
     in_block: usize,
-    /// Posted order of the first such receive.
+    /// Posted order of the first receive that was posted during the block.
     first_posted_in_block: Option<u32>,
     conflicts_in_block: u64,
 }
@@ -255,7 +254,7 @@ fn fingerprint(of: &impl Hash) -> u64 {
     FxBuildHasher.hash_one(of)
 }
 
-/// The generation of the receive's id.
+/// Posted order of a receive: the generation of its id.
 fn order(receive: &Receive) -> u32 {
     (receive.id.0 >> 32) as u32
 }

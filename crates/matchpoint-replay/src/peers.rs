@@ -1,14 +1,14 @@
 //! Count of messages by sender.
 //!
-//! A map, for few or sparse senders, takes up to 14 bytes per sender, and 18 KiB for a thousand. An array
-//! takes four bytes per sender, or at most sixteen if three of four ranks send nothing.
+//! A map, for few or sparse senders, takes up to 14 bytes per sender, and 18 KiB for a thousand senders. An
+//! array takes four bytes per sender, or at most sixteen if three of four ranks send nothing.
 
 use rustc_hash::FxHashMap;
 
-/// Senders for an array.
+/// Minimum number of senders for an array.
 const MANY: usize = 256;
 
-/// Array elements per sender.
+/// Maximum number of array elements per sender.
 const RANKS_PER_SENDER: usize = 4;
 
 #[derive(Default)]

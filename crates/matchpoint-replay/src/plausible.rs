@@ -4,7 +4,6 @@ use crate::clocks::Clocks;
 use crate::measurements::ImplausibleTimes;
 use crate::survey::RankSurvey;
 
-/// Minimum distance of an outlier from the median.
 const APART_NS: i64 = 1_000_000_000;
 
 pub(crate) fn implausible_times(surveys: &[RankSurvey], clocks: &Clocks) -> ImplausibleTimes {

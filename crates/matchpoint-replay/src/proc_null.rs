@@ -18,7 +18,7 @@ use crate::ReplayError;
 use crate::bits::Bits;
 use crate::communicators::communicator::{Communicators, Context, Membership, WORLD};
 
-/// As numbers among one rank's receives from any source.
+/// Receives from `MPI_PROC_NULL`, as numbers among one rank's receives from any source.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NullReceives {
     /// Receives with a status that shows the source `MPI_PROC_NULL`.
@@ -50,7 +50,6 @@ pub(crate) struct AnySourceTracker {
     open: FxHashMap<RequestId, u32>,
     persistent: FxHashSet<RequestId>,
     found: NullReceives,
-    /// A receive completed with an ignored status.
     has_unknown: bool,
 }
 
@@ -158,7 +157,7 @@ impl AnySourceTracker {
 #[derive(Clone, Copy, Default)]
 struct Balance {
     messages: u64,
-    /// Not from `MPI_PROC_NULL`.
+    /// Number of receives that are not from `MPI_PROC_NULL`.
     receives: u64,
     unknown: u64,
 }
@@ -194,7 +193,7 @@ pub(crate) fn classify_receives(
             .iter()
             .for_each(|(key, messages)| *received.entry(*key).or_default() += messages);
     }
-    // Ranks without a stream may have sent more.
+    // Ranks without a stream may have sent more messages.
     let is_complete = communicators.all[WORLD as usize].is_complete;
     let mut undecided = 0;
     let decided =
@@ -217,7 +216,7 @@ pub(crate) fn classify_receives(
 }
 
 impl Balance {
-    /// `None` if undetermined. `open`: other receives or messages may match.
+    /// `None` if undecided. `open`: other receives or messages may match.
     fn classify(self, open: bool) -> Option<bool> {
         if self.messages >= self.receives + self.unknown {
             Some(false)

@@ -17,7 +17,7 @@ use crate::slab::Slab;
 use crate::status_envelope::{CompletedRequest, StatusEnvelope};
 use crate::step::CallEnd;
 
-/// Maximum number of calls read to find one thread's next call. Without one, the thread is idle.
+/// Maximum number of calls read to find one thread's next call. Without a call, the thread is idle.
 const CALLS_READ_MAX: usize = 4096;
 
 /// Completions of the pooled calls of all processes: 3 MiB.
@@ -33,14 +33,12 @@ pub(crate) struct Process<'t> {
     completions_max: usize,
     pub matcher: Matcher,
     comms: FxHashMap<CommId, Membership>,
-    /// The next lookup is usually for the same communicator.
+    /// Cache for the next lookup, usually of the same communicator.
     recent: (CommId, Membership),
-    /// The trace does not resolve a communicator of the process.
     pub has_unresolved_comm: bool,
     pub created: usize,
     pub any_sources: u32,
     pub completes_receive: bool,
-    /// Collective calls by context.
     pub collectives: FxHashMap<Context, u32>,
     pub requests: RequestTable,
     pub receives: Slab<PostedReceive>,
@@ -49,10 +47,9 @@ pub(crate) struct Process<'t> {
     pub handles: FxHashMap<HandleId, u32>,
     /// Messages in flight to the process, by slot of the simulation's table.
     pub inbox: Inbox,
-    /// If the arrival order is `recorded`.
     pub recorded_arrivals: Option<RecordedArrivals<'t>>,
     pub lanes: Vec<Lane>,
-    /// The network interface is free from then on.
+    /// Time from which the network interface is free.
     pub nic_free_ns: i64,
     pub clock_ns: i64,
     /// For a process with one thread: the last call, until a step after the end of the call.
@@ -64,9 +61,7 @@ pub(crate) struct Process<'t> {
 
 pub(crate) struct Lane {
     pub thread: u16,
-    /// Current time of the thread, in the time of the replay.
     pub now_ns: i64,
-    /// The end of the last call, as recorded.
     pub left_ns: i64,
     pub state: LaneState,
     /// Recorded end of the blocking call, if it limits arrivals.
@@ -110,7 +105,7 @@ pub(crate) enum BlockReason {
     Messages,
     /// The lane waits for a message that [`Lane::probe`] matches.
     Probe,
-    /// Other processes.
+    /// The lane waits for other members of the collective.
     Collective,
 }
 
@@ -187,7 +182,7 @@ impl<'t> Process<'t> {
         self.reader.position()
     }
 
-    /// An unresolved communicator is treated as `MPI_COMM_WORLD`.
+    /// Membership in a communicator. An unresolved communicator is treated as `MPI_COMM_WORLD`.
     #[inline]
     pub fn membership(&mut self, comm: CommId) -> Membership {
         if self.recent.0 != comm {
@@ -272,7 +267,6 @@ impl<'t> Process<'t> {
         Ok(())
     }
 
-    /// Returns false at the end of the stream.
     fn read_one(&mut self) -> Result<bool, TraceError> {
         if self.is_exhausted {
             return Ok(false);
@@ -358,7 +352,7 @@ impl<'t> Process<'t> {
         }
         let latest = self.lanes.iter().max_by_key(|lane| lane.now_ns);
         let (now_ns, left_ns) = latest.map_or((0, call.enter_ns), |lane| (lane.now_ns, lane.left_ns));
-        // `push` would allocate four.
+        // `push` would allocate four elements.
         self.lanes.reserve_exact(1);
         self.lanes.push(Lane {
             thread: call.thread,

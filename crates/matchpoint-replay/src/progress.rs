@@ -3,14 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-/// The order of updates has no meaning.
 #[derive(Debug, Default)]
 pub struct Progress {
-    /// Bytes read so far, summed over all passes.
+    /// Bytes read, over all passes.
     pub bytes: AtomicU64,
-    /// Bytes to read, summed over all passes.
     pub bytes_total: AtomicU64,
-    /// Replayed so far.
     pub calls: AtomicU64,
     stop: Arc<AtomicBool>,
 }
@@ -26,7 +23,6 @@ impl Progress {
         self.stop.store(true, Relaxed);
     }
 
-    /// True if a stop was requested.
     pub fn stopped(&self) -> bool {
         self.stop.load(Relaxed)
     }

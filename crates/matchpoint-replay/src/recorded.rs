@@ -27,13 +27,13 @@ pub struct Match {
 /// Assigned arrivals of one rank.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct AssignedArrivals {
-    /// Arrivals of received messages, in order of time.
     pub arrivals: Vec<Arrival>,
-    /// Completed receives with an unknown arrival.
+    /// Number of completed receives with an unknown arrival.
     pub unknown: u64,
 }
 
-/// `matches` is in the order of [`Trace::present`]. Memory: 40 bytes per match of one rank.
+/// Assigns matches to receives. `matches` is in the order of [`Trace::present`]. Memory: 40 bytes per match
+/// of one rank.
 ///
 /// # Errors
 /// The trace is damaged, or has no ticks ([`ReplayError::NoArrivals`]), or [`Progress::stop`] was called.
@@ -123,7 +123,7 @@ struct Assignment<'a> {
     rank: u32,
     /// Matches sorted by the time of the post.
     matches: Vec<ObservedMatch>,
-    /// Posted before the current call.
+    /// Number of matches posted before the current call.
     passed: usize,
     comms: FxHashMap<CommId, Membership>,
     created: usize,
@@ -179,8 +179,8 @@ impl Assignment<'_> {
     }
 
     /// Assigns posts to the receives that a call starts. A library may match a process's messages to itself
-    /// without the provider: with too few posts, receives from the process itself get no arrival. With too
-    /// few even for the others, no receive of the call gets one.
+    /// without the provider. With too few posts, receives from the process itself get no arrival. With still
+    /// fewer posts, no receive of the call gets an arrival.
     fn start(&mut self, call: &Call) {
         let of = |id: &RequestId| match self.requests.get(id) {
             Some(&Request::Persistent(args, _)) if args.source != Peer::Null => Some((*id, args)),

@@ -1,8 +1,8 @@
 //! `--arrivals recorded`: messages in flight to a process arrive at their recorded times.
 //!
-//! Messages with one sender and tag arrive in the order of their sends (MPI-4.1 §3.5). A listed message
-//! arrives only after all earlier messages of the list were sent; with several clocks, this may be after the
-//! recorded arrival. Unlisted messages arrive at the time of the network model: the program did not receive
+//! Messages with one sender and tag arrive in the order of their sends (MPI-4.1 §3.5). A recorded message
+//! arrives only after all earlier recorded messages were sent; with several clocks, this may be after the
+//! recorded arrival. Other messages arrive at the time of the network model: the program did not receive
 //! them, or the library matched them internally.
 
 use std::collections::VecDeque;
@@ -15,7 +15,7 @@ type Key = (u32, i32);
 
 pub(crate) struct RecordedArrivals<'t> {
     list: Peekable<Arrivals<'t>>,
-    /// Listed arrivals of messages that have not been sent yet.
+    /// Number of recorded arrivals of messages that have not been sent yet.
     unsent: FxHashMap<Key, u64>,
     waiting: FxHashMap<Key, VecDeque<u32>>,
     last_ns: i64,
@@ -42,7 +42,7 @@ impl<'t> RecordedArrivals<'t> {
         }))
     }
 
-    /// Returns true if the message is listed.
+    /// Adds a sent message. Returns true if the message has a recorded arrival.
     pub fn add_sent(&mut self, from: u32, tag: i32, slot: u32) -> bool {
         let Some(unsent) = self.unsent.get_mut(&(from, tag)).filter(|unsent| **unsent > 0) else {
             return false;
@@ -52,9 +52,10 @@ impl<'t> RecordedArrivals<'t> {
         true
     }
 
-    /// Time in the clock of the process, and slot.
+    /// Time of the next arrival in the clock of the process, and slot of the message.
     pub fn next(&mut self) -> Option<(i64, u32)> {
-        // The constructor read the whole list without errors. If the list is damaged later, it ends here.
+        // The constructor read all arrivals without errors. If the file is damaged later, its arrivals end
+        // here.
         let next = self.list.peek()?.as_ref().ok()?;
         let waiting = self.waiting.get_mut(&key(next))?;
         let slot = waiting.pop_front()?;
@@ -66,7 +67,7 @@ impl<'t> RecordedArrivals<'t> {
         Some((self.last_ns, slot))
     }
 
-    /// Returns false if no sent message waits.
+    /// Skips the next arrival. Returns false if no sent message waits.
     pub fn skip_next(&mut self) -> bool {
         if self.waiting.is_empty() {
             return false;

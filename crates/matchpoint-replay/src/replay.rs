@@ -114,7 +114,7 @@ impl FirstPass {
     }
 }
 
-/// Simulates on this thread, and measures on another.
+/// Simulates on this thread, and measures on another thread.
 fn simulate_and_measure<S: StepSink>(
     trace: &dyn Trace,
     setting: &Setting<'_>,
@@ -217,12 +217,11 @@ fn result_of_order(mode: Arrivals, tally: &Tally, longest: u32) -> ArrivalOrderR
 struct ReplayInputs<'a> {
     trace: &'a dyn Trace,
     options: &'a Options,
-    /// As the recorder measured.
     costs: &'a [SearchCost],
     surveys: &'a [RankSurvey],
     communicators: &'a Communicators,
     clocks: &'a Clocks,
-    /// Receives from `MPI_PROC_NULL`, and undecided receives.
+    /// Number of receives from `MPI_PROC_NULL`, and of undecided receives.
     proc_null: (u64, u64),
 }
 
@@ -433,7 +432,7 @@ impl ReplayInputs<'_> {
     }
 }
 
-/// 1 is uniform. Also the largest fraction of one sender.
+/// Uniformity of the messages by sender, 1 if uniform, and the largest fraction of one sender.
 fn uniformity(messages: impl Iterator<Item = u32> + Clone) -> (f64, f64) {
     let messages = messages.filter(|&count| count > 0);
     let (peers, sum) = (messages.clone().count(), messages.clone().map(f64::from).sum::<f64>());
@@ -446,7 +445,6 @@ fn uniformity(messages: impl Iterator<Item = u32> + Clone) -> (f64, f64) {
     (if peers == 1 { 0.0 } else { entropy / (peers as f64).ln() }, largest)
 }
 
-/// The counts without the zeros at the end.
 fn up_to_last(counts: &[u64]) -> Vec<u64> {
     let used = counts.iter().rposition(|&count| count > 0).map_or(0, |last| last + 1);
     counts[..used].to_vec()

@@ -9,14 +9,14 @@ use crate::schedule::NEVER;
 use crate::slab::Slab;
 use crate::status_envelope::StatusEnvelope;
 
-/// Lower ids index an array: tracers number requests from zero and reuse numbers.
+/// Smaller ids index an array, because recorders number requests from zero and reuse numbers.
 const DENSE: usize = 4096;
 
 /// `Copy`, because every other call starts or completes a request.
 #[derive(Clone, Copy)]
 pub(crate) struct Request {
     pub kind: RequestKind,
-    /// Pending operations (see [`RequestState`]), and completion time or [`NEVER`].
+    /// Number of pending operations (see [`RequestState`]).
     ends: u8,
     completed_ns: i64,
     pub waiter: Option<u16>,
@@ -27,23 +27,22 @@ pub(crate) struct Request {
 
 #[derive(Clone, Copy)]
 pub(crate) enum RequestKind {
-    /// Free slot, with the index of the next.
+    /// Free slot, with the index of the next free slot.
     None(u32),
     Send(SentMessage),
     /// A send to a destination without a stream.
     LostSend,
-    /// Matched an unexpected message.
+    /// A receive that matched an unexpected message.
     Received,
     /// The slot is valid while the receive is pending.
     Receive(u32),
     Collective,
-    /// Two pending operations.
+    /// A send and a receive: two pending operations.
     SendReceive,
     /// Slot in [`RequestTable::persistent`].
     PersistentSend(u32),
     /// The slot of the arguments, and of the receive while pending.
     PersistentReceive(u32, u32),
-    /// The slot of the arguments.
     PersistentCollective(u32),
 }
 
@@ -143,9 +142,8 @@ pub(crate) struct RequestTable {
     dense: Vec<u32>,
     sparse: FxHashMap<RequestId, u32>,
     active: Vec<Request>,
-    /// Head of the free list.
     free: u32,
-    /// The table [removes](Self::remove_spent) spent requests from here on.
+    /// Number of requests from which the table [removes](Self::remove_spent) spent requests.
     limit: usize,
     pub persistent: Slab<Persistent>,
 }
@@ -249,7 +247,7 @@ impl RequestTable {
         self.free == NONE && self.active.len() >= self.limit
     }
 
-    /// A program that never completes its requests accumulates requests.
+    /// Removes spent requests, for programs that never complete their requests.
     pub fn remove_spent(&mut self, is_removable: impl Fn(&Request) -> bool) {
         self.remove_all(is_removable);
         self.limit = LIMIT_MIN.max(2 * self.values().count());
@@ -316,7 +314,6 @@ mod tests {
         assert_eq!((table.len(), table.active.len()), (0, 100));
     }
 
-    /// Pending requests remain.
     #[test]
     fn spent_requests_are_removed() {
         let mut table = RequestTable::default();

@@ -4,7 +4,6 @@
 //! Nodes have eight children. Two walks up a binary tree, for the turn and the second minimum, took 1.5 × as
 //! long with 27 processes, and twice as long with 64.
 
-/// No next event.
 pub(crate) const NEVER: i64 = i64::MAX;
 
 const WIDE: usize = 8;

@@ -12,7 +12,7 @@ pub(crate) struct StatusEnvelope {
     tag: i32,
 }
 
-/// Source and tag are unknown. No message has this source.
+/// The source that means an unknown source and tag. No message has this source.
 const NO_SOURCE: NonZeroU32 = NonZeroU32::MAX;
 const NO_TAG: i32 = i32::MIN;
 

@@ -182,14 +182,13 @@ pub(crate) trait StepSink {
 /// Recorded only for processes with one thread.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CallEnd {
-    /// Index of the process among the ranks with a stream.
     pub process: u32,
     /// Recorded duration, at most the type's maximum.
     pub took_ns: u32,
     /// The call completed a receive: all messages that had arrived were matched.
     pub completes_receive: bool,
-    /// The call waited for messages until then. [`CallEnd::NO_WAIT`] if it did not wait, or if times are not
-    /// recorded.
+    /// Time until which the call waited for messages. [`CallEnd::NO_WAIT`] if the call did not wait, or if
+    /// times are not recorded.
     pub waited_until_ns: i64,
 }
 

@@ -17,8 +17,8 @@ const SYNCHRONISATIONS_MAX: usize = 16;
 
 const CALLS_PER_REPORT: u64 = 8192;
 
-/// Maximum number of stored calls of all ranks together, with about 100 bytes each. A later pass reads more
-/// than these again.
+/// Maximum number of stored calls of all ranks together, with about 100 bytes each. A later pass reads a
+/// larger number of calls again.
 const MEMBERSHIP_CALLS_MAX: usize = 1 << 16;
 
 /// Number of recent calls that a new call is compared with.
@@ -27,16 +27,15 @@ const RECENT_CALLS: usize = 64;
 pub(crate) struct RankSurvey {
     pub rank: u32,
     pub calls: u64,
-    /// Number of calls by function; functions without calls are absent.
     pub by_function: Vec<(Function, u64)>,
-    /// Entry, in the clock of the process.
+    /// Entry of the first call, in the clock of the process.
     pub first_ns: i64,
     pub last_ns: i64,
     pub setup_ns: i64,
-    /// About communicators and groups; `None` if there are too many.
+    /// Calls about communicators and groups; `None` if there are too many.
     pub membership_calls: Option<Vec<MembershipCall>>,
     pub any_sources: AnySourceTracker,
-    /// Entry and exit, on `MPI_COMM_WORLD`.
+    /// Entry and exit of synchronizing collectives on `MPI_COMM_WORLD`.
     pub synchronisations: Vec<(i64, i64)>,
     pub time_errors: TimeErrors,
 }
@@ -44,9 +43,8 @@ pub(crate) struct RankSurvey {
 #[derive(Default)]
 pub(crate) struct TimeErrors {
     pub negative: u64,
-    /// Calls that begin before an earlier call of the same thread.
     pub backward: u64,
-    /// Last entry of each thread. A process has few threads, so a list suffices.
+    /// Last entry of each thread. A process has few threads, so a vector suffices.
     entered: Vec<(u16, i64)>,
 }
 
@@ -64,7 +62,7 @@ impl TimeErrors {
     }
 }
 
-/// Determines members of communicators or groups.
+/// A call that determines members of communicators or groups.
 #[derive(Clone)]
 pub(crate) struct MembershipCall {
     pub function: Function,
@@ -96,7 +94,7 @@ struct ListSet {
     in_use: usize,
 }
 
-/// Kept in addition to the lists in use.
+/// Maximum number of stored lists that no call uses.
 const LISTS_UNUSED: usize = 1024;
 
 impl ListSet {
@@ -199,7 +197,7 @@ impl RankSurvey {
     }
 
     fn keep(&mut self, call: &Call, lists: &MemberLists) {
-        // A rank beyond the limit keeps none.
+        // A rank beyond the limit keeps no calls.
         if lists.calls.fetch_add(1, Relaxed) >= MEMBERSHIP_CALLS_MAX {
             self.membership_calls = None;
         } else if let Some(kept) = &mut self.membership_calls {
@@ -220,7 +218,7 @@ pub(crate) enum MembershipCalls<'a> {
 }
 
 impl<'a> MembershipCalls<'a> {
-    /// All ranks are read again if one had too many membership calls.
+    /// All ranks are read again if one rank had too many membership calls.
     pub fn of(
         trace: &'a dyn Trace,
         surveys: &'a [RankSurvey],
@@ -298,8 +296,8 @@ impl MembershipFilter {
         is_picked
     }
 
-    /// The same query was made since the creation of the communicator. Programs query their rank in loops, so
-    /// the cache is looked up first.
+    /// True if the program made the same query since the creation of the communicator. Programs query their
+    /// rank in loops, so the cache is looked up first.
     fn is_repeated(&mut self, action: &Action, queried: CommId) -> bool {
         let picked = self.picked;
         if self.queries.of(queried, action).is_some_and(|at| picked - at <= RECENT_CALLS) {
@@ -328,7 +326,7 @@ impl QueryCache {
 
     fn of(&self, comm: CommId, action: &Action) -> Option<usize> {
         let (known, at) = self.0[Self::slot(comm, action)]?;
-        // Faster than the comparison of all actions.
+        // This comparison is faster than the comparison of all actions.
         let is_same = match (known, action) {
             (Action::CommSize { comm, size }, Action::CommSize { comm: queried, size: size_queried })
             | (
@@ -344,7 +342,7 @@ impl QueryCache {
         self.0[Self::slot(comm, &action)] = Some((action, at));
     }
 
-    /// A new communicator may have the id of a freed one.
+    /// A new communicator may have the id of a freed communicator.
     fn forget(&mut self) {
         self.0 = [None; 8];
     }

@@ -20,16 +20,12 @@ const TAGS_REPORTED: usize = 32;
 
 pub(crate) struct Tally {
     pub totals: Totals,
-    /// Released calls, by reason.
     pub released: BTreeMap<&'static str, u64>,
     pub made_up_messages: u64,
     pub lost_messages: u64,
-    /// Number of moved arrivals, see [`ArrivalFacts`](crate::measurements::ArrivalFacts).
     pub arrivals_moved: u64,
     pub arrivals_outside: u64,
-    /// Number of ranks with an unresolved communicator.
     pub unexplained_ranks: u64,
-    /// Counters by process.
     pub ranks: Vec<RankTally>,
     pub messages_by_context: Vec<u64>,
     pub matrix: CommunicationMatrix,
@@ -42,7 +38,6 @@ pub(crate) struct Tally {
     calling: (u32, u64),
     /// Index + 1 in `sites`, by process and return address.
     site_of: FxHashMap<(u32, u64), u32>,
-    /// Receives by process and return address.
     pub sites: Vec<(u32, u64, SiteReceives)>,
     tags: FxHashMap<i32, u64>,
     /// The last tag, and its consecutive sends.
@@ -134,7 +129,6 @@ impl Tally {
         }
     }
 
-    /// `site` is 0 if unknown.
     #[inline]
     pub fn set_call(&mut self, process: usize, site: u64) {
         self.calling = (process as u32, site);

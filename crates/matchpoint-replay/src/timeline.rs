@@ -2,7 +2,7 @@
 
 use crate::measurements::RankQueue;
 
-/// During the replay.
+/// Number of intervals during the replay.
 const SPANS: usize = 160;
 
 /// Number of intervals in the result.
@@ -69,7 +69,6 @@ impl Timeline {
         self.spans.truncate(self.spans.len().div_ceil(2));
     }
 
-    /// Summary of a replay with the duration `end_ns`.
     pub fn summary(&self, end_ns: i64) -> RankQueue {
         let end_ns = end_ns.max(self.since_ns).max(1);
         let area = self.area + f64::from(self.length) * (end_ns - self.since_ns) as f64;

@@ -13,7 +13,6 @@ use crate::replay::{replay_with_sink, run};
 use crate::step::{CompactStep, Kind, SendEvent, StepSink};
 use crate::{Measurements, Options, Progress, ReplayError};
 
-/// Traffic classes of messages.
 #[derive(Clone, Copy, Debug)]
 pub struct TrafficClasses<'a> {
     /// Number of phases, at least 1. Phases divide the time between the first and the last message equally.
@@ -22,34 +21,26 @@ pub struct TrafficClasses<'a> {
     pub size_limits: &'a [u64],
 }
 
-/// Traffic in one phase.
 #[derive(Clone, Debug, Default)]
 pub struct PhaseTraffic {
     /// Begin of the phase, in the time of the replay.
     pub begin_s: f64,
-    /// Flows by sender, receiver and size class.
     pub flows: Vec<Flow>,
-    /// Matching operations of each process with a stream.
     pub matching: Vec<Matching>,
 }
 
 /// Messages of one size class from one rank to another rank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Flow {
-    /// Sender, as a rank of `MPI_COMM_WORLD`.
     pub from: u32,
-    /// Receiver, as a rank of `MPI_COMM_WORLD`.
     pub to: u32,
-    /// Number of messages.
     pub messages: u64,
-    /// Number of bytes.
     pub bytes: u64,
 }
 
-/// Matching operations of a process in one phase.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Matching {
-    /// Posts, arrivals and probes.
+    /// Number of posts, arrivals and probes.
     pub operations: u64,
     /// Attempts by engine; `None` after the engine's table was full.
     pub attempts: Vec<Option<u64>>,
@@ -74,7 +65,7 @@ pub fn traffic(
     Ok((measurements, counter.phases()))
 }
 
-/// The first and the last message.
+/// Times of the first and the last message.
 #[derive(Default)]
 struct TimeSpan {
     times_ns: Option<(i64, i64)>,
@@ -162,7 +153,7 @@ impl<'a> TrafficCounter<'a> {
             matching,
         };
         let mut phases: Vec<PhaseTraffic> = self.matching.into_iter().enumerate().map(phase).collect();
-        // For a reproducible order.
+        // The sorted map gives a reproducible order.
         for ((phase, from, to, _), (messages, bytes)) in self.flows.into_iter().collect::<BTreeMap<_, _>>() {
             phases[phase as usize].flows.push(Flow { from, to, messages, bytes });
         }

@@ -11,31 +11,28 @@ use super::created::Created;
 pub(crate) type Context = u32;
 
 pub(crate) const WORLD: Context = 0;
-/// One context for every process's `MPI_COMM_SELF`, because its messages never leave the process.
+/// Context of every process's `MPI_COMM_SELF`, because its messages never leave the process.
 pub(crate) const SELF: Context = 1;
 
-/// Outside `MPI_COMM_WORLD`.
+/// A process outside `MPI_COMM_WORLD`.
 pub(crate) const ELSEWHERE: u32 = u32::MAX;
 
-/// Members are ranks of `MPI_COMM_WORLD`.
 #[derive(Clone, Debug)]
 pub(crate) struct Communicator {
     pub origin: Origin,
-    /// Members in an inter-communicator, the first group.
+    /// All members, as ranks of `MPI_COMM_WORLD`; in an inter-communicator, the first group.
     pub members: Arc<[u32]>,
-    /// The second group of an inter-communicator.
     pub remote: Option<Arc<[u32]>>,
     pub is_resolved: bool,
     pub is_complete: bool,
     pub dims: Vec<u32>,
 }
 
-/// Printed for example as `MPI_Comm_split of 0, color 7`.
+/// Creation of a communicator, printed as `MPI_Comm_split of 0, color 7`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Origin {
-    /// Function, or name of a predefined communicator, if determined.
+    /// Function, or name of a predefined communicator, if known.
     pub by: Option<&'static str>,
-    /// Parents.
     pub of: [Option<Context>; 2],
     /// Color of `MPI_Comm_split`, if the same in all uses of the context.
     pub color: Option<i32>,
@@ -68,12 +65,11 @@ pub(crate) struct Communicators {
     pub all: Vec<Communicator>,
     /// For each context, the number of equal communicators that used the context.
     pub use_counts: Vec<u64>,
-    /// Created communicators, by index of the rank in the survey.
     pub created: Created,
-    /// Outside `MPI_COMM_WORLD`.
+    /// True if a communicator has members outside `MPI_COMM_WORLD`.
     pub has_external_members: bool,
     pub unresolved: u64,
-    /// Calls of `Comm_rank` and `Comm_size` that contradict the resolved members.
+    /// Calls of `MPI_Comm_rank` and `MPI_Comm_size` that contradict the resolved members.
     pub contradictions: u64,
 }
 
@@ -102,14 +98,11 @@ impl Communicators {
 #[derive(Clone, Copy)]
 pub(crate) struct Membership {
     pub context: Context,
-    /// Rank in its group.
     pub rank: u32,
-    /// True if the process is in the second group of an inter-communicator.
     pub is_in_second_group: bool,
 }
 
 impl Membership {
-    /// `MPI_COMM_WORLD` and `MPI_COMM_SELF`.
     pub fn predefined(world: u32) -> [(CommId, Membership); 2] {
         let of = |context, rank| Membership { context, rank, is_in_second_group: false };
         [(CommId::WORLD, of(WORLD, world)), (CommId::SELF, of(SELF, 0))]

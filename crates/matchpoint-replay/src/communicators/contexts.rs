@@ -14,10 +14,9 @@ use super::communicator::{Communicator, Context, Origin, SELF, WORLD};
 /// Freed contexts of one kind before the oldest is reused.
 const REUSE_DELAY: usize = 64;
 
-/// A class of equal communicators.
 type Kind = u32;
 
-/// Key of a kind. Ranks may resolve undetermined members differently, so the key includes the first rank.
+/// Key of a kind. Ranks may resolve unknown members differently, so the key includes the first rank.
 #[derive(PartialEq, Eq, Hash)]
 struct KindKey {
     by: Option<&'static str>,
@@ -44,7 +43,7 @@ impl Default for Contexts {
 }
 
 impl Contexts {
-    /// A freed context of the same kind, or a new one.
+    /// A freed context of the same kind, or a new context.
     pub fn take(&mut self, communicator: &Communicator, first: usize) -> AssignedContext {
         let Communicator { origin, members, remote, dims, is_resolved, .. } = communicator;
         let Origin { by, of, .. } = *origin;

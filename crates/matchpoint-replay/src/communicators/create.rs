@@ -37,7 +37,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Members with a stream, which must therefore call the function.
+    /// Number of members with a stream, which must therefore call the function.
     fn expected_calls(&self, context: Context) -> usize {
         if context == SELF {
             return 1;

@@ -47,7 +47,6 @@ impl Resolver<'_> {
     }
 }
 
-/// Triples of first rank, last rank and stride.
 fn ranks_of_ranges(triples: &[i32]) -> Option<Vec<i32>> {
     let mut ranks = Vec::new();
     for triple in triples.chunks(3) {

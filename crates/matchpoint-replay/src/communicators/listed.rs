@@ -1,9 +1,9 @@
 //! Communicators with members listed in the trace.
 //!
-//! A collective creation over the parent is identified by the parent, its ordinal and the members. A creation
-//! over the members only (MPI-4.1 §7.4.2: `MPI_Comm_create_group`, `MPI_Comm_create_from_group`) is
-//! identified by parent, tag, members and the number of equal earlier creations. Its result is known at once,
-//! but each rank waits for the other members; otherwise one rank could open all creations of the trace.
+//! The parent, the ordinal and the members identify a collective creation over the parent. Parent, tag,
+//! members and the number of equal earlier creations identify a creation over the members only (MPI-4.1
+//! §7.4.2: `MPI_Comm_create_group`, `MPI_Comm_create_from_group`). Its result is known at once, but each rank
+//! waits for the other members; otherwise one rank could open all creations of the trace.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -90,7 +90,7 @@ impl Resolver<'_> {
         own.iter().chain(remote).filter_map(|rank| self.present.get(rank).copied())
     }
 
-    /// The result of their creation is known.
+    /// Lets ranks continue that wait although the result of their creation is known.
     pub(super) fn release_waiting_ranks(&mut self) -> bool {
         let ahead = self.ranks.iter_mut().map(|state| std::mem::take(&mut state.is_waiting_with_result));
         ahead.fold(false, |some, is_waiting_with_result| some | is_waiting_with_result)

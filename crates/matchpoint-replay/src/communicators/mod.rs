@@ -3,8 +3,8 @@
 //! A trace identifies communicators by ids of one process. All members of a parent create communicators in
 //! the same order (MPI-4.1 §6.12, §7.4). The n-th creation from the parent is therefore the same collective
 //! call at every member. The resolver executes the membership calls of all ranks concurrently. A rank waits
-//! if the result depends on other ranks, such as the colors of `MPI_Comm_split`. Results that missing ranks
-//! leave undetermined are marked.
+//! if the result depends on other ranks, such as the colors of `MPI_Comm_split`. The resolver marks results
+//! that missing ranks leave open.
 
 pub(crate) mod communicator;
 mod contexts;

@@ -17,12 +17,10 @@ pub(super) struct RankState<'a> {
     pub calls: MembershipCalls<'a>,
     pub now: Option<MembershipCall>,
     pub comms: FxHashMap<CommId, Context>,
-    /// Undetermined groups are absent.
+    /// Groups with unknown members are absent.
     pub groups: FxHashMap<GroupId, Arc<[u32]>>,
     pub creations: FxHashMap<Context, u32>,
-    /// True if the rank waits for the other members of its creation.
     pub is_waiting: bool,
-    /// True if the rank waits although the result of its creation is known.
     pub is_waiting_with_result: bool,
 }
 
@@ -34,7 +32,7 @@ pub(super) struct Resolver<'a> {
     /// Number of executed calls, which gives the age of a creation.
     pub call_count: usize,
     pub member_creations: MemberCreations,
-    /// Waiting for the other side, by own leader, other leader and tag.
+    /// Calls that wait for the other side, by own leader, other leader and tag.
     pub sides: FxHashMap<(u32, u32, i32), IntercommSide>,
     pub contexts: Contexts,
     pub found: Communicators,
@@ -77,7 +75,6 @@ pub(super) type MemberCreations = FxHashMap<(Option<Context>, i64, GroupPair), V
 
 pub(super) struct MemberCreation {
     pub context: Context,
-    /// The members that joined, and the expected number.
     pub joined: FxHashSet<usize>,
     pub expected: usize,
 }
@@ -215,7 +212,7 @@ impl<'a> Resolver<'a> {
         self.contexts.remove_holder(context);
     }
 
-    /// Contains `rank`.
+    /// The group that contains `rank`.
     pub fn local_group(&self, context: Context, rank: u32) -> Arc<[u32]> {
         let communicator = &self.found.all[context as usize];
         match &communicator.remote {

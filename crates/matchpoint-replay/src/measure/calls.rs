@@ -1,7 +1,8 @@
 //! Estimate of the search time in each call of the traced MPI library.
 //!
-//! An attempt costs ten times as much with cold caches as with warm ones. The recorded durations of calls,
+//! An attempt costs ten times as much with cold caches as with warm caches. The recorded durations of calls,
 //! less their time with empty queues, narrow this range:
+//!
 //! * A receive or a probe searches within its call.
 //! * A message is matched in the call during which it arrives, or later: not every call makes progress. A
 //!   call that completes a receive has matched all messages that arrived before.
@@ -24,7 +25,7 @@ use crate::step::{CallEnd, Kind, Step};
 const WAITED: f64 = 8.0;
 
 pub(crate) struct CallCosts {
-    /// Receives with a source, and with `MPI_ANY_SOURCE`.
+    /// Costs for receives with a source, and with `MPI_ANY_SOURCE`.
     named: LibraryCost,
     any: LibraryCost,
     /// Processes per processor, at least 1.
@@ -34,7 +35,6 @@ pub(crate) struct CallCosts {
 
 #[derive(Default)]
 struct RankCosts {
-    /// Rank in `MPI_COMM_WORLD`.
     rank: u32,
     /// Ends of calls, each with the number of earlier steps.
     ends: VecDeque<(u64, CallEnd)>,
@@ -47,11 +47,10 @@ struct RankCosts {
     sum: SearchTime,
 }
 
-/// The previous calls were too short to match these.
+/// Messages that the previous calls were too short to match.
 #[derive(Clone, Copy, Default)]
 struct DeferredMessages {
     messages: f64,
-    /// Message transfers in previous calls.
     transferred_ns: f64,
     /// Maximum search time of these messages.
     search_ns: f64,
@@ -67,7 +66,7 @@ struct CallSearches {
     /// Time of the calls with empty queues, without messages of other processes.
     empty_ns: f64,
     messages: u64,
-    /// Arrival time, and maximum search time.
+    /// Arrival time of the last message, and its maximum search time.
     last: Option<(i64, f64)>,
 }
 
@@ -155,7 +154,6 @@ fn is_any_source(selector: &Selector) -> bool {
 }
 
 impl RankCosts {
-    /// Transfers the due messages, then estimates the searches.
     fn end(&mut self, end: &CallEnd, cost: &LibraryCost, crowding: f64) {
         let searches = std::mem::take(&mut self.open);
         self.sum.low_ns += searches.low_ns;

@@ -1,14 +1,14 @@
 //! Cost of cold caches: a surcharge per phase, by the number of its steps.
 //!
 //! After a compute phase, the next steps fetch queues and code once, so a phase with one step costs nearly as
-//! much as one with ten. Some phases are measured with flushed caches; all are counted.
+//! much as a phase with ten. Some phases are measured with flushed caches; all are counted.
 
 use crate::step::Step;
 
 /// A compute phase of this length replaces the queues in the caches.
 const COMPUTE_PHASE_NS: i64 = 20_000;
 
-/// 1, 2–3, 4–7, … 512 and more steps.
+/// Size classes: 1, 2–3, 4–7, … 512 and more steps.
 const SIZES: usize = 10;
 
 /// One phase in `FIRST_INTERVAL` is measured; after every `PER_STAGE` samples of a size, the fraction halves.
@@ -16,7 +16,6 @@ const SIZES: usize = 10;
 const FIRST_INTERVAL: u64 = 4;
 const PER_STAGE: u64 = 8;
 
-/// Minimum number of samples for the median of a size, if available.
 const SAMPLES_MIN: usize = 5;
 
 pub(crate) fn is_same_phase(one: &Step, next: &Step) -> bool {
@@ -55,7 +54,8 @@ impl PhaseCounts {
     }
 }
 
-/// Random selection of phases: a regular selection would always select the same ranks.
+/// Random selection of phases, the same in every replay. A regular selection would always select the same
+/// ranks.
 pub(crate) struct PhaseSampler {
     drawn: [u64; SIZES],
     state: u64,
@@ -68,7 +68,6 @@ impl Default for PhaseSampler {
 }
 
 impl PhaseSampler {
-    /// The same sequence in every replay.
     pub fn selects(&mut self, steps: usize) -> bool {
         let drawn = &mut self.drawn[size_class(steps)];
         let interval = FIRST_INTERVAL << (*drawn / PER_STAGE).min(40);
@@ -98,7 +97,7 @@ impl Surcharge {
             let warm_ns = warm_ns(sample.process) * f64::from(sample.steps);
             by_size[size_class(sample.steps as usize)].push((sample.ns - warm_ns).max(0.0));
         }
-        // A size with few samples includes those of neighboring sizes.
+        // A size with few samples includes samples of neighboring sizes.
         let around = |size: usize, radius: usize| -> Vec<f64> {
             let (from, to) = (size.saturating_sub(radius), (size + radius).min(SIZES - 1));
             by_size[from..=to].concat()
@@ -113,7 +112,7 @@ impl Surcharge {
     }
 }
 
-/// The lower one: outliers in less than half of the samples do not change it.
+/// The lower median: outliers in less than half of the samples do not change the result.
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len().saturating_sub(1) / 2).copied().unwrap_or(0.0)

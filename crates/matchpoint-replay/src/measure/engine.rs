@@ -26,7 +26,6 @@ use crate::step::{Kind, Step};
 /// Repetitions of a burst. The shortest time counts, because host load only lengthens it.
 pub(super) const REPETITIONS: usize = 3;
 
-/// Number of bursts between two measurements of memory.
 const BURSTS_PER_UPDATE: u64 = 8;
 
 pub(crate) struct MeasuredEngine {
@@ -43,7 +42,7 @@ pub(crate) struct MeasuredEngine {
     pub repeating: Duration,
     spent: Duration,
     pub memory_bytes: u64,
-    /// Steps that one instance measured and counted.
+    /// Number of steps that one instance measured and counted.
     timed_counting: u64,
     /// Time that counting adds to a step.
     counting_ns: Option<f64>,
@@ -54,7 +53,7 @@ pub(crate) struct MeasuredEngine {
     pub spread: RepetitionSpread,
     /// For the first engine, by [`Step::site`]: searches of the posted queue, and of the unexpected queue.
     pub sites: Vec<(SearchCounts, SearchCounts)>,
-    /// Costs of calls in the traced library, for the first engine only.
+    /// For the first engine: costs of calls in the traced library.
     pub costs: Option<CallCosts>,
 }
 
@@ -248,13 +247,12 @@ impl MeasuredEngine {
         }
     }
 
-    /// Returns false if the engine is stopped.
     fn ensure_instance(&mut self, process: usize, rank: u32) -> bool {
         if self.stopped.is_none() && self.ranks[process].instances.is_none() {
             let name = engines::at_process(&self.name, rank.into(), self.world.into());
             match EngineInstances::new(&name, self.instance_count.timed()) {
                 Ok(instances) => self.ranks[process].instances = Some(instances),
-                // The file that the name refers to has changed meanwhile.
+                // A file of the engine's name has changed meanwhile.
                 Err(_) => self.stop(StopReason::CreationFailed),
             }
         }
@@ -321,7 +319,6 @@ impl MeasuredEngine {
         }
     }
 
-    /// Every [`BURSTS_PER_UPDATE`] bursts.
     pub fn update_memory(&mut self, process: usize) {
         let rank_engine = &mut self.ranks[process];
         rank_engine.bursts += 1;
@@ -375,7 +372,6 @@ impl MeasuredEngine {
         Some(Substitute { name, ranks: matched.len() as u32, of_ranks })
     }
 
-    /// Keeps the counts and frees the memory.
     fn stop(&mut self, why: StopReason) {
         self.stopped = Some(why);
         self.ranks.iter_mut().for_each(RankEngine::retire);
@@ -556,7 +552,7 @@ impl RankEngine {
 impl QueueMeasurements {
     fn add(&mut self, counts: &QueueCounts, longest: u32) {
         self.length_max = self.length_max.max(longest.into());
-        // A sum, until `averaged` divides it.
+        // `length_mean` is a sum until `averaged` divides the sum.
         self.length_mean += counts.length_sum as f64;
         self.attempts += counts.attempts();
         self.searches += counts.searches;

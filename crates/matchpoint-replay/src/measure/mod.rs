@@ -1,9 +1,9 @@
 //! Measurement of engines: time, attempts and memory.
 //!
-//! Every rank has several instances of each engine. One counts attempts, and its results are compared with
-//! those of the replay's matcher. The others are timed with the same burst of steps, and the shortest time
-//! counts. Some phases are measured with cold caches, all engines after one flush. An engine beyond its
-//! [limits](crate::budget) is stopped.
+//! Every rank has several instances of each engine. One instance counts attempts, and its results are
+//! compared with those of the replay's matcher. The others are timed with the same burst of steps, and the
+//! shortest time counts. Some phases are measured with cold caches, all engines after one flush. An engine
+//! beyond its [limits](crate::budget) is stopped.
 //!
 //! Every instance contains all queued entries. With long queues or thousands of ranks, each burst is measured
 //! once. With still longer queues, one instance counts and is timed, and the cost of counting is subtracted.
@@ -33,26 +33,25 @@ use clock::{Elapsed, ProcessorClock, Stopwatch};
 use cold::{PhaseCounts, PhaseSampler, is_same_phase};
 use engine::{InstanceCount, MeasuredEngine};
 
-/// Measurements with cold caches: a constant, plus a fraction of the elapsed time. The simulation waits for
-/// each flush of one to two milliseconds; without a limit, flushes took five seconds of one replay. A short
-/// trace has few phases, so its limit is higher.
+/// Time for measurements with cold caches: a constant, plus a fraction of the elapsed time. The simulation
+/// waits for each flush of one to two milliseconds. A short trace has few phases, so its limit is higher.
 const COLD_AT_FIRST: Duration = Duration::from_millis(20);
 const COLD_AT_FIRST_SHORT: Duration = Duration::from_millis(150);
 const COLD_SHARE: u32 = 16;
 
-/// Repeated bursts: a constant per engine, plus a fraction of the elapsed time. In a long replay, each burst
-/// has little weight.
+/// Time for repeated bursts: a constant per engine, plus a fraction of the elapsed time. In a long replay,
+/// each burst has little weight.
 const REPEATING_AT_FIRST: Duration = Duration::from_millis(50);
 const REPEATING_SHARE: u32 = 32;
 
-/// All engines while bursts are repeated, and one engine with two instances. With more memory, searches are
-/// so long that counting adds little time.
+/// Memory of all engines while bursts are repeated, and of one engine with two instances. With more memory,
+/// searches are so long that counting adds little time.
 const REPEATING_BYTES: u64 = 32 << 20;
 const TWO_INSTANCES_BYTES: u64 = 16 << 20;
 
 const SHORT_CALLS: u64 = 1 << 20;
 
-/// An engine is stopped only between two bursts.
+/// Maximum number of steps in a burst. An engine is stopped only between two bursts.
 const BURST: usize = 512;
 
 pub(crate) struct Measurer {
@@ -142,7 +141,7 @@ impl Measurer {
         steps.iter().for_each(|step| observer.observe(step, &mut self.shared));
         let begins = self.phases[process].begins(&steps[0]);
         steps.iter().for_each(|step| self.phases[process].note(step));
-        // The first engine of a burst has colder caches, so each burst starts with another.
+        // The first engine of a burst has colder caches, so each burst starts with another engine.
         let first = self.bursts as usize / self.observers.len() + process;
         self.bursts += 1;
         let (mut warm, mut at) = (0, 0);
@@ -247,7 +246,7 @@ impl Measurer {
     }
 }
 
-/// Time between two successive clock readings, in nanoseconds.
+/// Time between two successive clock readings.
 fn clock_ns() -> f64 {
     let mut shortest = Duration::MAX;
     for _ in 0..1000 {

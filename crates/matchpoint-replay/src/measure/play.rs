@@ -12,7 +12,7 @@ use matchpoint::{
 
 use crate::step::{Kind, Step};
 
-/// Time of the steps in nanoseconds. The time of a clock reading is subtracted.
+/// Time of the steps in nanoseconds, without the clock reading.
 pub(crate) fn time(engine: &mut dyn Engine, steps: &[Step], clock_ns: f64) -> f64 {
     let begin = Instant::now();
     for step in steps {
@@ -21,7 +21,6 @@ pub(crate) fn time(engine: &mut dyn Engine, steps: &[Step], clock_ns: f64) -> f6
     (begin.elapsed().as_nanos() as f64 - clock_ns).max(0.0)
 }
 
-/// Result of a step, and all attempts of the engine so far.
 pub(crate) struct StepResult {
     pub outcome: Result<Option<u64>, Refused>,
     pub attempts: u64,
@@ -44,13 +43,12 @@ pub(crate) fn time_counted(
     (begin.elapsed().as_nanos() as f64 - clock_ns).max(0.0)
 }
 
-/// The shortest time counts.
 const TRIALS: usize = 32;
 
 /// Receives posted and matched in a trial.
 const PAIRS: u32 = 32;
 
-/// Time that counting adds to a step, measured with short queues.
+/// Time that counting adds to a step, measured with short queues. The shortest trial counts.
 pub(crate) fn counting_ns(name: &str, clock_ns: f64) -> Result<f64, NameError> {
     let mut plain = engines::create(name)?;
     let mut counted = Counted::new(engines::create_counting(name)?);
@@ -80,7 +78,6 @@ pub(crate) fn loaded_bytes(engine: &mut dyn Engine) -> u64 {
     engine.footprint().peak_bytes
 }
 
-/// Executes a step and returns the result in a form common to all events.
 #[inline]
 pub(crate) fn execute_step(engine: &mut dyn Engine, step: &Step) -> Result<Option<u64>, Refused> {
     Ok(match &step.kind {
@@ -104,7 +101,7 @@ pub(crate) fn expected_result(step: &Step) -> Option<u64> {
     }
 }
 
-/// Number of entries compared, including probes.
+/// Number of attempts, including probes.
 pub(super) fn compared(counts: &Counts) -> u64 {
     attempts(counts) + counts.probes.attempts
 }

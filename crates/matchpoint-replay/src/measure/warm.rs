@@ -29,11 +29,10 @@ const INTERRUPTION_NS: f64 = 20_000.0;
 const INTERRUPTION_FACTOR: f64 = 8.0;
 const KNOWN_FACTOR: f64 = 2.0;
 
-/// Weight of the last burst.
 const LATEST: f64 = 0.125;
 
 impl RecentTime {
-    /// The recent time for an interrupted burst.
+    /// Returns the recent time for an interrupted burst.
     pub fn filter_interrupted(&mut self, ns: f64, steps: usize, waited: bool) -> (f64, bool) {
         let usual_ns = self.per_step_ns * steps as f64;
         let known = self.per_step_ns > 0.0;

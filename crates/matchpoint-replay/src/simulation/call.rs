@@ -422,7 +422,7 @@ impl<S: StepSink> Simulation<'_, S> {
     }
 }
 
-/// Complete at `end`, or with `ends` pending operations.
+/// State of a request that completes at `end`, or with `ends` pending operations.
 fn state(end: CompletionTime, ends: u8) -> RequestState {
     end.map_or(RequestState::Pending(ends), RequestState::Complete)
 }

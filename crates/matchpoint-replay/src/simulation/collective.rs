@@ -15,11 +15,11 @@ pub(super) struct CollectiveCall {
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Dependency {
-    /// Every member waits for all.
+    /// Every member waits for all members.
     All,
     /// Every member waits for the root.
     FromRoot,
-    /// The root waits for all.
+    /// The root waits for all members.
     ToRoot,
     /// No member waits: the trace does not contain the neighbors of a neighborhood collective.
     Local,
@@ -105,7 +105,7 @@ impl CollectiveCall {
         self.arrived == self.expected
     }
 
-    /// Removes the members that can continue. Returns them and the time.
+    /// Removes the members that can continue. Returns these members and the time.
     pub fn released(&mut self, dependency: Dependency, cost_ns: i64) -> Option<(Vec<(u32, Owner)>, i64)> {
         let go = match dependency {
             Dependency::FromRoot => self.root_ns.is_some(),

@@ -13,7 +13,7 @@ use crate::step::{Point, StepSink};
 use crate::tally::Tally;
 
 impl<S: StepSink> Simulation<'_, S> {
-    /// `matched` is the message of the operation.
+    /// Ends an operation that matched the message `matched`.
     pub(super) fn end(&mut self, index: usize, owner: Owner, at_ns: i64, matched: MatchedEnvelope) {
         match owner {
             Owner::None => {}
@@ -189,7 +189,7 @@ impl<S: StepSink> Simulation<'_, S> {
         }
     }
 
-    /// Source and tag of the match.
+    /// Returns source and tag of the matching message.
     pub(super) fn probe(
         &mut self,
         index: usize,

@@ -13,7 +13,7 @@ use crate::requests;
 use crate::status_envelope::StatusEnvelope;
 use crate::step::{self, Point, StepSink};
 
-/// If known.
+/// `None` if unknown.
 pub(super) type CompletionTime = Option<i64>;
 
 /// Source and tag; `None` for an invented message.
@@ -85,7 +85,6 @@ impl<S: StepSink> Simulation<'_, S> {
         }
     }
 
-    /// Returns the slot.
     #[inline]
     pub(super) fn launch(&mut self, to: usize, arrival_ns: i64, record: MessageRecord) -> u32 {
         let (from, (_, tag), is_invented) = (record.from, record.label.source_and_tag(), record.is_invented);
@@ -107,7 +106,7 @@ impl<S: StepSink> Simulation<'_, S> {
             self.processes[to].recorded_arrivals.as_mut().and_then(RecordedArrivals::next)
         {
             let process = &mut self.processes[to];
-            // The past of the process cannot change.
+            // No message arrives in the past of the process.
             let arrival_ns = clocks.common(to, at_ns).max(process.clock_ns);
             process.inbox.push(arrival_ns, slot);
             self.schedule(to, arrival_ns);
@@ -125,7 +124,7 @@ impl<S: StepSink> Simulation<'_, S> {
         record
     }
 
-    /// The end is known if the message is already unexpected.
+    /// Completion time of a receive; known if the message is already unexpected.
     pub(super) fn receive(
         &mut self,
         index: usize,
@@ -241,7 +240,7 @@ impl<S: StepSink> Simulation<'_, S> {
         (receiver_ns, (!record.is_invented).then_some(record.label.source_and_tag()))
     }
 
-    /// When the network interface is free. Returns the end of the transfer.
+    /// Sends the data when the network interface is free. Returns the end of the transfer.
     fn send_body(&mut self, from: u32, notified_ns: i64, wire_ns: i64) -> i64 {
         let Some(Some(sender)) = self.present.get(from as usize) else { return notified_ns + wire_ns };
         let nic_free_ns = &mut self.processes[*sender as usize].nic_free_ns;
@@ -249,7 +248,6 @@ impl<S: StepSink> Simulation<'_, S> {
         *nic_free_ns
     }
 
-    /// An unresolved communicator is treated as `MPI_COMM_WORLD`.
     pub(super) fn membership(&mut self, index: usize, comm: CommId) -> Membership {
         self.processes[index].membership(comm)
     }
@@ -258,7 +256,6 @@ impl<S: StepSink> Simulation<'_, S> {
         self.setting.communicators.world_rank(self.processes[index].rank, membership, rank)
     }
 
-    /// The sender in the status has no stream.
     pub(super) fn is_status_from_missing(
         &mut self,
         index: usize,
@@ -272,7 +269,6 @@ impl<S: StepSink> Simulation<'_, S> {
         self.is_sender_missing(index, membership, Peer::Any, Some(reported))
     }
 
-    /// The sender of the receive's message has no stream.
     pub(super) fn is_sender_missing(
         &self,
         index: usize,
@@ -316,7 +312,7 @@ impl<S: StepSink> Simulation<'_, S> {
 }
 
 pub(super) struct Sent {
-    /// Known if the sender does not wait.
+    /// `Some` if the sender does not wait.
     pub end: CompletionTime,
     pub message: Option<requests::SentMessage>,
 }

@@ -2,8 +2,8 @@
 //!
 //! Each process has a clock. The process with the earliest call or arrival continues, and may advance beyond
 //! the others by the network latency, because no message can arrive sooner. Therefore the arrivals at every
-//! process are in order of time. If all processes wait, the simulation [releases](stall) and counts one
-//! process, because the traced program finished.
+//! process are in order of time. If all processes wait, the simulation [ends](stall) a call of one process,
+//! because the traced program finished.
 
 mod call;
 mod collective;
@@ -45,7 +45,6 @@ pub(crate) struct Setting<'a> {
     /// Recorded times limit arrivals, because all ranks have one clock.
     pub intervals: bool,
     pub loggp: Delays,
-    /// Processes in `MPI_COMM_WORLD`.
     pub world: u32,
 }
 
@@ -60,9 +59,7 @@ pub(crate) struct Simulation<'t, S> {
     schedule: Schedule,
     /// The process that executes now. Its next time is computed at the end of the turn.
     current: usize,
-    /// Earliest next time of the other processes.
     others_ns: i64,
-    /// Set by the current process for itself.
     own_ns: i64,
     sequence: u64,
     sink: S,

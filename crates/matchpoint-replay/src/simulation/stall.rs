@@ -1,8 +1,8 @@
-//! Release of a stalled simulation, in which all processes wait.
+//! End of calls in a stalled simulation, in which all processes wait.
 //!
 //! The traced program finished, so every awaited event happened or was not needed. A partial trace may not
 //! contain the send; a wildcard receive may have taken another message; a send may have been buffered. The
-//! simulation tries the release first that invents the least.
+//! simulation first ends the call that needs the fewest invented messages.
 
 use crate::entries::Owner;
 use crate::process::{BlockReason, Blocked, LaneState, Process};
@@ -18,7 +18,7 @@ use super::Simulation;
 const INVENTED_MAX: u8 = 64;
 
 impl<S: StepSink> Simulation<'_, S> {
-    /// One blocked call or held message. Returns false without any.
+    /// Ends one blocked call, or delivers one held message. Returns false without any.
     pub(super) fn release_next(&mut self) -> bool {
         if self.release_arrival() {
             return true;
@@ -53,9 +53,9 @@ impl<S: StepSink> Simulation<'_, S> {
         true
     }
 
-    /// As if their messages were buffered.
+    /// Ends sends as if their messages were buffered.
     fn release_sends(&mut self, index: usize, lane: usize) -> bool {
-        // A stalled program is released repeatedly, usually without a process that waits as sender.
+        // A stalled program ends many calls in this way, usually without a process that waits as sender.
         if self.processes[index].waited_sends == 0 {
             return false;
         }
@@ -84,7 +84,7 @@ impl<S: StepSink> Simulation<'_, S> {
         !sends.is_empty()
     }
 
-    /// The missing members have no further calls.
+    /// Ends a collective with members that have no further calls.
     fn release_abandoned(&mut self, index: usize, lane: usize, state: Blocked) -> bool {
         if state.reason != BlockReason::Collective {
             return false;
@@ -114,7 +114,7 @@ impl<S: StepSink> Simulation<'_, S> {
         !slots.is_empty() || (is_abandoned && self.release_without_messages(index, lane))
     }
 
-    /// Other receives took all invented messages.
+    /// Ends a call after other receives took all invented messages.
     fn release_without_messages(&mut self, index: usize, lane: usize) -> bool {
         self.tally.count_release("receives blocked by other receives");
         for (slot, _) in self.awaited_receives(index, lane) {
@@ -125,7 +125,7 @@ impl<S: StepSink> Simulation<'_, S> {
         self.unblock_lane(index, lane)
     }
 
-    /// The latest time of all processes, at which a released thread continues.
+    /// The latest time of all processes, at which the thread of an ended call continues.
     fn latest_ns(&self) -> i64 {
         self.processes.iter().map(|process| process.clock_ns).max().unwrap_or(0)
     }
@@ -155,7 +155,8 @@ impl<S: StepSink> Simulation<'_, S> {
         is_let_go
     }
 
-    /// The missing members have no further calls. Other processes may continue after one has finished.
+    /// Removes collectives with members that have no further calls. Other processes may continue after one
+    /// has finished.
     fn remove_abandoned_collectives(&mut self) {
         let (processes, present) = (&self.processes, &self.present);
         self.pending_collectives.retain(|&(context, number), _| {
