@@ -1,3 +1,5 @@
+//! Memory-mapped files.
+
 #![allow(unsafe_code)] // memory-mapped files need unsafe code
 
 use std::fs::File;

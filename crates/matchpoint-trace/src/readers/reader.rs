@@ -1,3 +1,5 @@
+//! Interface of a reader.
+
 use std::path::Path;
 
 use crate::error::TraceError;

@@ -1,3 +1,5 @@
+//! Writer of a call's fields in Matchpoint's format.
+
 use crate::call::{
     Action, Call, CommId, Completion, HandleId, NewComm, Peer, ReceiveArgs, RequestId, SendArgs, Status,
     TagArg,

@@ -1,3 +1,5 @@
+//! Reader of the binary form of DUMPI.
+
 use std::path::Path;
 use std::sync::OnceLock;
 

@@ -1,3 +1,5 @@
+//! Files of a DUMPI trace.
+
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Read;

@@ -1,3 +1,5 @@
+//! Sizes of datatypes in DUMPI traces.
+
 /// First number of the application's datatypes.
 const FIRST_OWN: usize = 28;
 

@@ -1,3 +1,5 @@
+//! Stream of one rank in the binary form of DUMPI.
+
 use std::ops::Deref;
 use std::path::PathBuf;
 

@@ -1,3 +1,5 @@
+//! A DUMPI trace: files of one form, one file per rank.
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};

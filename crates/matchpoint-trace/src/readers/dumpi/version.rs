@@ -1,3 +1,5 @@
+//! Versions of the DUMPI format.
+
 use std::fmt;
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]

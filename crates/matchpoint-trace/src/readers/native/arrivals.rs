@@ -1,3 +1,5 @@
+//! Reader of recorded arrivals.
+
 use std::path::{Path, PathBuf};
 
 use super::unpack;

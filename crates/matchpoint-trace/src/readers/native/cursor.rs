@@ -1,3 +1,5 @@
+//! Reader of the numbers in a block.
+
 use crate::native::varint::{self, unzigzag};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,3 +1,5 @@
+//! Decoder of a call's fields.
+
 use super::comms::Comms;
 use super::cursor::{Cursor, Fault};
 use super::plan::{LastHandles, Plan};

@@ -1,3 +1,5 @@
+//! Files of a trace in Matchpoint's format.
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,3 +1,5 @@
+//! Calls of one thread in a rank's file.
+
 use std::path::Path;
 
 use super::cursor::{Cursor, Fault};

@@ -1,3 +1,5 @@
+//! A rank's file, with the facts about its blocks.
+
 use std::path::PathBuf;
 use std::sync::Arc;
 

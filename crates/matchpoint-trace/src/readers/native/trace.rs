@@ -1,3 +1,5 @@
+//! A trace in Matchpoint's format: one file per rank.
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;

@@ -1,3 +1,5 @@
+//! Access to the content of blocks.
+
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::path::Path;

@@ -1,3 +1,5 @@
+//! Lines of the text form of DUMPI.
+
 use super::super::ids;
 use super::super::version::Version;
 use crate::call::Status;

@@ -1,3 +1,5 @@
+//! Stream of one rank in the text form of DUMPI.
+
 use std::io::{BufRead, Read};
 use std::path::PathBuf;
 
