@@ -1,4 +1,4 @@
-//! Protocol between this command and the benchmark. `program/matchpoint_calibrate.c` lists the messages.
+//! Protocol between the command and the benchmark `program/matchpoint_calibrate.c`, which lists the messages.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -10,7 +10,7 @@ use crate::irregular::{Arrived, Irregular, arrived};
 use crate::plan::Measurement;
 use crate::ranks::{Pair, RankPlace, Ranks};
 
-/// Separates the benchmark's lines from a launcher's output.
+/// Prefix of the benchmark's lines, to separate them from a launcher's output.
 const MARK: &str = "MPCAL1 ";
 
 /// Longer than any measurement. Afterwards, the launcher is assumed not to forward standard input.
@@ -19,11 +19,9 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(300);
 /// Data that the benchmark reports before the measurements.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hello {
-    /// Version string of the MPI library.
     pub mpi: String,
-    /// Resolution of the library's clock.
+    /// Resolution of the MPI library's clock.
     pub tick_s: f64,
-    /// Location of the ranks.
     pub ranks: Ranks,
 }
 
@@ -59,10 +57,10 @@ impl Conversation {
         Conversation { lines, input: Box::new(input), timeout: ANSWER_TIMEOUT }
     }
 
-    /// Waits without a time limit, because a batch system may delay the job.
+    /// Waits for the first report, without a time limit, because a batch system may delay the job.
     ///
     /// # Errors
-    /// If the benchmark ends, refuses, or sends an unexpected line.
+    /// The benchmark ends, refuses, or sends an unexpected line.
     pub fn hello(&mut self) -> Result<Hello, CalibrateError> {
         let first = self.lines.recv().map_err(|_| benchmark_missing())?;
         let words = first.strip_prefix("hello ").ok_or_else(|| unexpected(&first))?;
@@ -86,7 +84,7 @@ impl Conversation {
     /// Makes one measurement. The answer repeats `number`.
     ///
     /// # Errors
-    /// If the benchmark ends, refuses, sends an unexpected line, or does not answer.
+    /// The benchmark ends, refuses, sends an unexpected line, or does not answer.
     pub fn measure(
         &mut self,
         number: usize,
@@ -99,9 +97,6 @@ impl Conversation {
     }
 
     /// True for an eager message of this size: its send completes before a receive is posted.
-    ///
-    /// # Errors
-    /// The errors of [`measure`](Conversation::measure).
     pub fn is_eager(&mut self, number: usize, pair: Pair, bytes: u32) -> Result<bool, CalibrateError> {
         self.ask(&format!("send {number} {bytes} {}-{}\n", pair.0, pair.1))?;
         let answer = self.next()?;
@@ -115,9 +110,6 @@ impl Conversation {
 
     /// Repeats an exchange for about `budget_s`. Returns the time of the slowest rank for each repetition,
     /// from the barrier that releases the rank.
-    ///
-    /// # Errors
-    /// The errors of [`measure`](Conversation::measure).
     pub fn exchange(
         &mut self,
         number: usize,
@@ -129,10 +121,7 @@ impl Conversation {
     }
 
     /// Makes an exchange once, without posted receives. Returns the order of arrival for every receiving
-    /// rank, ascending.
-    ///
-    /// # Errors
-    /// The errors of [`measure`](Conversation::measure).
+    /// rank, in ascending order of ranks.
     pub fn arrivals(&mut self, number: usize, exchange: &Irregular) -> Result<Vec<Arrived>, CalibrateError> {
         let receivers = exchange.receivers();
         if receivers.is_empty() {
@@ -152,7 +141,7 @@ impl Conversation {
         self.input.write_all(lines.as_bytes()).and_then(|()| self.input.flush()).map_err(|_| ended())
     }
 
-    /// Parses the answer `WHAT NUMBER` and times.
+    /// Parses the line `WHAT NUMBER` and its times.
     fn seconds(&mut self, what: &str, number: usize) -> Result<Vec<f64>, CalibrateError> {
         let answer = self.next()?;
         let mut words = answer.split(' ');
@@ -183,7 +172,6 @@ impl Drop for Conversation {
     }
 }
 
-/// Version string of a library without its build options and date.
 fn library(said: &str) -> String {
     let words: Vec<&str> = said.split_whitespace().collect();
     let whole = words.join(" ");
@@ -212,14 +200,13 @@ fn place(line: &str) -> Option<RankPlace> {
         rank: fields.split(' ').next()?.parse().ok()?,
         node: field(fields, "node")?,
         host: host.to_owned(),
-        // A negative number means several packages, or unknown.
+        // A negative number means several packages, or an unknown package.
         package: u32::try_from(field::<i32>(fields, "package")?).ok(),
         packages: field(fields, "packages")?,
         cpus: field(fields, "cpus")?,
     })
 }
 
-/// Value of `name=value` among words.
 fn field<T: std::str::FromStr>(words: &str, name: &str) -> Option<T> {
     words.split(' ').find_map(|word| word.strip_prefix(name)?.strip_prefix('=')?.parse().ok())
 }

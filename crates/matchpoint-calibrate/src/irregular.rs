@@ -6,20 +6,17 @@ use std::fmt::Write;
 /// Maximum bytes of a line. The benchmark accepts 64 KiB.
 const LINE_BYTES: usize = 32 << 10;
 
-/// One message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Message {
-    /// The sending rank.
     pub from: u32,
-    /// The receiving rank, not the sender.
+    /// Never the sender.
     pub to: u32,
-    /// Bytes; the benchmark uses an `int`.
+    /// The benchmark uses an `int`.
     pub bytes: u32,
     /// Position of the receive among the receiver's posted receives.
     pub place: u32,
 }
 
-/// All messages. Each rank sends in this order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Irregular {
     /// Messages in the order of sends. The positions of a receiver are distinct and cover all its receives.
@@ -36,12 +33,10 @@ impl Irregular {
         reversed
     }
 
-    /// Number of messages that a rank receives.
     pub fn received(&self, rank: u32) -> u32 {
         self.messages.iter().filter(|message| message.to == rank).count() as u32
     }
 
-    /// Receiving ranks, ascending.
     pub fn receivers(&self) -> Vec<u32> {
         let mut receivers: Vec<u32> = self.messages.iter().map(|message| message.to).collect();
         receivers.sort_unstable();
@@ -49,7 +44,6 @@ impl Irregular {
         receivers
     }
 
-    /// Lines that describe the exchange to the benchmark.
     pub(crate) fn lines(&self) -> String {
         let mut lines = "forget".to_owned();
         let mut line_bytes = LINE_BYTES;
@@ -66,16 +60,14 @@ impl Irregular {
     }
 }
 
-/// Order of arrival at a rank.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Arrived {
-    /// The rank.
     pub rank: u32,
     /// Positions of the receives in order of arrival; each position occurs once.
     pub places: Vec<u32>,
 }
 
-/// A line such as `9 0 2 0 1`: number of the measurement, rank, positions of the receives.
+/// Parses a line such as `9 0 2 0 1`: number of the measurement, rank, positions of the receives.
 pub(crate) fn arrived(words: &str, number: usize, of: &Irregular) -> Option<Arrived> {
     let mut words = words.split(' ');
     if words.next()?.parse() != Ok(number) {

@@ -11,7 +11,6 @@ use crate::fit::rates::NodeRate;
 use crate::fit::robust::CONFIDENCE;
 use crate::raw::Raw;
 
-/// The machine with these parameters.
 pub fn machine(name: &str, who: &str, raw: &Raw, parameters: &Parameters) -> Machine {
     let mut machine = Machine::new(name, provenance(who, raw, parameters));
     let nodes = raw.head.ranks.nodes();
@@ -42,7 +41,7 @@ fn add(machine: &mut Machine, found: &Link) {
         let largest = (!is_last).then_some(u64::from(segment.bytes.1));
         match segment.protocol {
             Protocol::Short => link.short_max_bytes = largest,
-            // Untested: the fitted sizes determine the limit.
+            // Without a test, the fitted sizes determine the limit.
             Protocol::Eager => link.eager_max_bytes = link.eager_max_bytes.or(largest),
             Protocol::Rendezvous => {}
         }
@@ -72,7 +71,7 @@ fn rate(segment: &Segment) -> Option<ParameterEstimate> {
 
 fn node_rate(rate: &NodeRate) -> Option<ParameterEstimate> {
     match rate {
-        // No upper end if the time per byte may be 0.
+        // The rate has no upper end if the time per byte may be 0.
         NodeRate::Limit(range) => Some(ParameterEstimate::within(range.value, range.low, range.high)),
         NodeRate::NotMet { .. } | NodeRate::Latency => Some(ParameterEstimate::exact(f64::INFINITY)),
         NodeRate::NotMeasured => None,
@@ -147,7 +146,6 @@ mod tests {
         assert_eq!(node_rate(&NodeRate::NotMeasured), None);
     }
 
-    /// A rate is never infinite.
     #[test]
     fn free_bytes_have_no_rate() {
         assert_eq!(rate_of(0.0, 0.0, 0.0), None);

@@ -5,28 +5,24 @@ use serde::{Deserialize, Serialize};
 
 use crate::ranks::{Pair, Ranks};
 
-/// Seconds of a batch of exchanges with one time measurement. A batch is much shorter than a time slice of
-/// the scheduler, so that host load interrupts few batches. It is much longer than a clock reading.
+/// Duration of a batch of exchanges with one time measurement. A batch is much shorter than a time slice of
+/// the scheduler, so that host load interrupts few batches, and much longer than a clock reading.
 pub const BATCH_S: f64 = 1e-4;
 
-/// Each round has another order: a temporary slowdown affects some rounds of all measurements. The variation
-/// between rounds shows the quality of a calibration.
+/// Each round has another order: a temporary slowdown affects some rounds of all measurements.
 pub const ROUNDS: u32 = 5;
 
-/// Extent of the measurements.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Settings {
     /// Largest message of the ping-pong.
     pub bytes_max: u32,
-    /// Maximum number of concurrent messages.
     pub messages_max: u32,
     /// Bytes of a test with many messages, the same for every number of messages (§4.1).
     pub bytes_total: u32,
-    /// Minimum seconds of a batch.
+    /// Minimum duration of a batch.
     pub batch_s: f64,
     /// Budget of all batches of a measurement over all rounds, unless five batches per round take longer.
     pub budget_s: f64,
-    /// Number of rounds.
     pub rounds: u32,
 }
 
@@ -44,10 +40,6 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Checks the settings.
-    ///
-    /// # Errors
-    /// If a number is 0, or if a time is invalid.
     pub fn check(&self) -> Result<(), String> {
         let Settings { bytes_max, messages_max, bytes_total, batch_s, budget_s, rounds } = *self;
         if bytes_max == 0 || messages_max == 0 || bytes_total == 0 || rounds == 0 {
@@ -86,16 +78,13 @@ pub enum Part {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PostOrder {
-    /// The order of the messages.
     Equal,
-    /// The reverse order.
     Reversed,
     /// A random order, the same in every exchange.
     Random,
 }
 
 impl PostOrder {
-    /// Name in the benchmark and in the raw file.
     pub fn name(self) -> &'static str {
         match self {
             PostOrder::Equal => "equal",
@@ -105,20 +94,15 @@ impl PostOrder {
     }
 }
 
-/// A planned measurement.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Measurement {
-    /// The purpose.
     pub part: Part,
-    /// Placement of each pair. `None` if the ranks are on one node and not bound.
+    /// Locality of each pair. `None` if the ranks are on one node and not bound.
     pub placement: Option<Locality>,
-    /// Concurrent pairs.
     pub pairs: Vec<Pair>,
-    /// Order of the receives.
     pub order: PostOrder,
-    /// Concurrent, per direction.
+    /// Concurrent messages per direction.
     pub messages: u32,
-    /// Bytes per message.
     pub bytes: u32,
 }
 
@@ -182,7 +166,7 @@ pub fn measurements(ranks: &Ranks, settings: &Settings) -> Vec<Measurement> {
     all
 }
 
-/// Each round in another, reproducible order.
+/// Each round has another, reproducible order.
 pub fn rounds(ranks: &Ranks, settings: &Settings) -> Vec<(u32, Measurement)> {
     let once = measurements(ranks, settings);
     let round = |round: u32| {
@@ -221,7 +205,7 @@ fn injection(ranks: &Ranks, settings: &Settings) -> Vec<Measurement> {
         messages: 1,
         bytes,
     };
-    // From the largest down.
+    // Every third size, from the largest down.
     let some = large.iter().rev().step_by(3).rev();
     // Three sizes measure the time to start the pairs together, because one may be disturbed.
     let some: Vec<u32> = small.iter().take(3).chain(some).copied().collect();

@@ -28,11 +28,11 @@ const BENCHMARK: Product = Product {
     standard_abi: None,
 };
 
-/// The launcher's command with the benchmark, which is compiled if necessary. Then `compiles` gets the name
-/// of the library.
+/// The launcher's command with the benchmark, which is compiled if necessary. Before a compilation,
+/// `compiles` gets the name of the library.
 ///
 /// # Errors
-/// If the launcher is missing, or a compiler for its MPI library.
+/// The launcher is missing, or a compiler for its MPI library.
 pub fn command(
     words: &[String],
     mpicc: Option<&Path>,

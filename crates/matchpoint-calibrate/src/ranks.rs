@@ -3,17 +3,15 @@
 use matchpoint_model::Locality;
 use serde::{Deserialize, Serialize};
 
-/// As the benchmark reports.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RankPlace {
-    /// Rank in `MPI_COMM_WORLD`.
     pub rank: u32,
     /// The lowest rank with shared memory (`MPI_COMM_TYPE_SHARED`, MPI-4.1 §7.4.2), or with the same kernel
     /// and host name.
     pub node: u32,
-    /// Host name.
     pub host: String,
-    /// Package (socket) of the rank's cores. `None` if several, or if Linux does not report it.
+    /// Package (socket) of the rank's cores. `None` if there are several, or if Linux does not report the
+    /// package.
     pub package: Option<u32>,
     /// 0 if Linux does not report the number.
     pub packages: u32,
@@ -24,7 +22,6 @@ pub struct RankPlace {
 /// Two ranks; the first sends first.
 pub type Pair = (u32, u32);
 
-/// Location of all ranks, by rank.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Ranks(pub Vec<RankPlace>);
@@ -32,7 +29,6 @@ pub struct Ranks(pub Vec<RankPlace>);
 /// A locality without a pair of ranks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Absent {
-    /// The locality.
     pub placement: Locality,
     /// Reason and hint.
     pub why: String,
@@ -57,7 +53,7 @@ impl Ranks {
             return Some(Locality::OffNode);
         }
         match (one.package, other.package) {
-            // Not bound, but the node has only one package.
+            // A rank without binding on a node with one package.
             _ if one.packages == 1 => Some(Locality::OnSocket),
             (Some(one), Some(other)) if one == other => Some(Locality::OnSocket),
             (Some(_), Some(_)) => Some(Locality::OnNode),
@@ -66,9 +62,6 @@ impl Ranks {
     }
 
     /// The first pair with this locality.
-    ///
-    /// # Errors
-    /// If no pair has this locality.
     pub fn pair(&self, placement: Locality) -> Result<Pair, Absent> {
         let pairs = self.0.iter().flat_map(|one| self.0.iter().map(move |other| (one, other)));
         let mut ordered = pairs.filter(|(one, other)| one.rank < other.rank);
@@ -123,7 +116,7 @@ impl Ranks {
         far.or_else(|| self.closest_pair())
     }
 
-    /// Maximum disjoint pairs from one node to another.
+    /// The largest possible number of disjoint pairs from one node to another.
     pub fn pairs_between(&self, from: usize, to: usize) -> Vec<Pair> {
         let nodes = self.nodes();
         let (Some(from), Some(to)) = (nodes.get(from), nodes.get(to)) else { return Vec::new() };

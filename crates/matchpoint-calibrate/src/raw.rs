@@ -13,41 +13,27 @@ use crate::plan::{Measurement, Settings, measurements, rounds};
 use crate::ranks::{Pair, Ranks};
 use crate::typical::{over_rounds, typical};
 
-/// `format` of the first line.
 pub const FORMAT: &str = "matchpoint calibration";
 
 /// Incremented when the meaning of a member changes.
 pub const VERSION: u32 = 2;
 
-/// The first line: environment of the measurements.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Head {
-    /// [`FORMAT`]
     pub format: String,
-    /// [`VERSION`]
     pub version: u32,
-    /// The launcher and its options.
     pub command: Vec<String>,
-    /// Start time in RFC 3339.
     pub started: String,
-    /// Version string of the MPI library.
     pub mpi: String,
-    /// Resolution of the library's clock.
     pub tick_s: f64,
-    /// Processor and cores of the host of the command.
     pub host: String,
-    /// As requested.
     pub settings: Settings,
-    /// Location of the ranks.
     pub ranks: Ranks,
 }
 
-/// A measurement in one round.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
-    /// The round, from 0.
     pub round: u32,
-    /// The measurement.
     #[serde(flatten)]
     pub measurement: Measurement,
     /// For each batch, the time of all messages in one direction, of the slowest pair.
@@ -57,22 +43,17 @@ pub struct Measured {
 /// Largest eager message (§2).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SentAtOnce {
-    /// Placement of the pair.
     pub placement: Locality,
-    /// The measured pair.
     pub pair: Pair,
     /// 0 if no message is eager; `bytes_max` if all tested sizes are eager.
     pub at_once_max_bytes: u32,
 }
 
-/// A measurement in all rounds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Repeated {
-    /// The measurement.
     pub measurement: Measurement,
     /// `None` for a missing round.
     pub rounds: Vec<Option<f64>>,
-    /// Typical time of all rounds.
     pub whole_s: f64,
 }
 
@@ -92,24 +73,20 @@ struct End {
     complete: bool,
 }
 
-/// Content of a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Raw {
-    /// The first line.
     pub head: Head,
-    /// The measurements, in the order of their execution.
     pub measured: Vec<Measured>,
-    /// Largest eager messages of the tested pairs.
     pub sent_at_once: Vec<SentAtOnce>,
-    /// True for a complete calibration.
     pub complete: bool,
     /// Bytes of whole lines, without a truncated last line.
     whole_bytes: usize,
 }
 
 impl Raw {
+    ///
     /// # Errors
-    /// If the file cannot be read, has another format, or has a damaged line other than the last.
+    /// The file cannot be read, has another format, or has a damaged line other than the last line.
     pub fn read(path: &Path) -> Result<Raw, CalibrateError> {
         let bytes = fs::read(path).map_err(|error| CalibrateError::file(path, &error))?;
         let text = String::from_utf8(bytes).map_err(|error| {
@@ -118,10 +95,6 @@ impl Raw {
         Raw::parse(&text, path)
     }
 
-    /// Parses the text of a file. `path` is for errors.
-    ///
-    /// # Errors
-    /// The errors of [`read`](Raw::read).
     pub fn parse(text: &str, path: &Path) -> Result<Raw, CalibrateError> {
         // Text after the last newline is an incomplete line.
         let whole_bytes = text.rfind('\n').map_or(0, |end| end + 1);
@@ -164,7 +137,8 @@ impl Raw {
         Ok(())
     }
 
-    /// True continuation: same ranks at the same locations, same MPI library, same settings.
+    /// Checks that a job can continue the file: same ranks at the same locations, same MPI library, same
+    /// settings.
     ///
     /// # Errors
     /// The first difference.
@@ -207,7 +181,7 @@ impl Raw {
     }
 }
 
-/// Checks that a measurement is plausible; the measurement may be from a file or from the benchmark.
+/// Checks that a measurement of a file or of the benchmark is plausible.
 fn check(measured: &Measured, ranks: usize) -> Result<(), String> {
     let Measured { measurement, seconds, .. } = measured;
     if seconds.is_empty() {
@@ -233,7 +207,6 @@ fn wrong(path: &Path, line: usize, what: &str) -> CalibrateError {
     ))
 }
 
-/// One line per measurement.
 #[derive(Debug)]
 pub struct Writer {
     path: PathBuf,
@@ -241,10 +214,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Creates a file, or replaces an existing one.
-    ///
-    /// # Errors
-    /// If the file cannot be written.
+    /// Creates a file, or replaces an existing file.
     pub fn begin(path: &Path, head: &Head) -> Result<Writer, CalibrateError> {
         let file = File::create(path).map_err(|error| CalibrateError::file(path, &error))?;
         let mut writer = Writer { path: path.to_owned(), file };
@@ -253,9 +223,6 @@ impl Writer {
     }
 
     /// Continues a file, without a truncated last line.
-    ///
-    /// # Errors
-    /// If the file cannot be written.
     pub fn resume(path: &Path, raw: &Raw) -> Result<Writer, CalibrateError> {
         let failed = |error: io::Error| CalibrateError::file(path, &error);
         let file = File::options().append(true).open(path).map_err(failed)?;
@@ -266,7 +233,7 @@ impl Writer {
     /// Adds a measurement.
     ///
     /// # Errors
-    /// If a time is implausible, or if the file cannot be written.
+    /// A time is implausible, or the file cannot be written.
     pub fn add(&mut self, measured: &Measured) -> Result<(), CalibrateError> {
         check(measured, usize::MAX).map_err(|what| {
             let bytes = measured.measurement.bytes;
@@ -277,18 +244,10 @@ impl Writer {
         self.line(measured)
     }
 
-    /// Adds a largest eager message.
-    ///
-    /// # Errors
-    /// If the file cannot be written.
     pub fn add_sent_at_once(&mut self, tried: &SentAtOnce) -> Result<(), CalibrateError> {
         self.line(tried)
     }
 
-    /// Marks the calibration as complete.
-    ///
-    /// # Errors
-    /// If the file cannot be written.
     pub fn end(mut self) -> Result<(), CalibrateError> {
         self.line(&End { complete: true })
     }
@@ -297,7 +256,7 @@ impl Writer {
         let failed = |error: io::Error| CalibrateError::file(&self.path, &error);
         let mut line = serde_json::to_vec(of).map_err(|error| failed(error.into()))?;
         line.push(b'\n');
-        // At once, because an interruption would lose a buffer.
+        // Each line is written at once, because an interruption would lose a buffer.
         self.file.write_all(&line).map_err(failed)
     }
 }

@@ -11,29 +11,20 @@ use crate::plan::{Measurement, Settings, measurements, rounds};
 use crate::ranks::Pair;
 use crate::raw::{FORMAT, Head, Measured, Raw, SentAtOnce, VERSION, Writer};
 
-/// Parameters of a calibration.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// File of the raw measurements.
     pub raw: PathBuf,
-    /// Replaces an existing file.
     pub replace: bool,
-    /// Extent of the measurements.
     pub settings: Settings,
-    /// The launcher and its options.
     pub command: Vec<String>,
-    /// Processor and cores of this host.
     pub host: String,
 }
 
-/// Progress of a calibration.
 #[derive(Debug, Clone, Copy)]
 pub struct Step<'a> {
-    /// Completed, including an earlier run.
+    /// Number of completed measurements, including an earlier run.
     pub done: usize,
-    /// Number of all measurements.
     pub total: usize,
-    /// The next measurement.
     pub next: &'a Measurement,
 }
 
@@ -41,7 +32,7 @@ impl Request {
     /// Checks the file of an earlier run before the job starts.
     ///
     /// # Errors
-    /// If the file is complete or damaged, or if it has another command.
+    /// The file is complete or damaged, or has another command.
     pub fn earlier(&self) -> Result<Option<Raw>, CalibrateError> {
         if self.replace || !self.raw.exists() {
             return Ok(None);
@@ -71,8 +62,8 @@ impl Request {
     /// Reads the ranks of a job, and checks that the job can continue `earlier`.
     ///
     /// # Errors
-    /// If the job ends, if the ranks allow no measurement, if the job differs from `earlier`, or if the file
-    /// cannot be written.
+    /// The job ends, the ranks allow no measurement, the job differs from `earlier`, or the file cannot be
+    /// written.
     pub fn begin(
         &self,
         earlier: Option<Raw>,
@@ -116,7 +107,6 @@ impl Request {
     }
 }
 
-/// A calibration in progress.
 pub struct Session {
     benchmark: Conversation,
     writer: Writer,
@@ -128,11 +118,11 @@ pub struct Session {
 }
 
 impl Session {
-    /// Makes all missing measurements. Stops if `goes_on`, called before each, returns false.
+    /// Makes all missing measurements. Stops if `goes_on`, called before each measurement, returns false.
     ///
     /// # Errors
-    /// If the benchmark ends, if `goes_on` stops it, or if the file cannot be written. Completed measurements
-    /// are in the file.
+    /// The benchmark ends, `goes_on` returns false, or the file cannot be written. Completed measurements are
+    /// in the file.
     pub fn measure(mut self, goes_on: &mut dyn FnMut(Step<'_>) -> bool) -> Result<(), CalibrateError> {
         let Settings { batch_s, budget_s, rounds, .. } = self.settings;
         let before = self.total - self.missing.len();
@@ -145,7 +135,7 @@ impl Session {
             let seconds = self.benchmark.measure(done, &measurement, batch_s.min(budget_s), budget_s)?;
             self.writer.add(&Measured { round, measurement, seconds })?;
         }
-        // Last, because all connections exist by now.
+        // The eager limit is measured last, because all connections exist by then.
         for (placement, pair) in self.to_try {
             let at_once_max_bytes =
                 eager_max(&mut self.benchmark, self.total, pair, self.settings.bytes_max)?;

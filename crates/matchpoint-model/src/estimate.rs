@@ -10,7 +10,6 @@ use serde::de::{self, Deserializer, MapAccess, Visitor};
 /// In TOML, a number, or `{ value = 4.4e-7, low = 4.2e-7, high = 4.7e-7 }`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ParameterEstimate {
-    /// The estimated value.
     pub value: f64,
     /// Low and high end, if known.
     pub interval: Option<(f64, f64)>,
@@ -21,34 +20,30 @@ pub struct ParameterEstimate {
 pub enum End {
     /// The ends that give the shortest times.
     Shortest,
-    /// The estimated values.
     Value,
     /// The ends that give the longest times.
     Longest,
 }
 
 impl End {
-    /// Shortest first.
     pub const ALL: [End; 3] = [End::Shortest, End::Value, End::Longest];
 }
 
 impl ParameterEstimate {
-    /// A value without an interval.
     pub const fn exact(value: f64) -> Self {
         ParameterEstimate { value, interval: None }
     }
 
-    /// A value with its interval.
     pub const fn within(value: f64, low: f64, high: f64) -> Self {
         ParameterEstimate { value, interval: Some((low, high)) }
     }
 
-    /// As a time, or a time per unit: a higher parameter gives a longer time.
+    /// Value or end of a time, or of a time per unit: a higher parameter gives a longer time.
     pub fn time(&self, end: End) -> f64 {
         self.at(end, false)
     }
 
-    /// As a rate: a higher parameter gives a shorter time.
+    /// Value or end of a rate: a higher parameter gives a shorter time.
     pub fn rate(&self, end: End) -> f64 {
         self.at(end, true)
     }
@@ -62,7 +57,6 @@ impl ParameterEstimate {
         }
     }
 
-    /// Text of an invalid time.
     pub(crate) fn time_problem(&self) -> Option<String> {
         self.find_problem("a time is a number of seconds, 0 or more, not infinite", |number| {
             number.is_finite() && number >= 0.0
@@ -144,19 +138,16 @@ struct Fields {
     high: f64,
 }
 
-/// Required.
 pub(crate) fn time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ParameterEstimate, D::Error> {
     deserialize_checked(deserializer, ParameterEstimate::time_problem)
 }
 
-/// Reads an optional time.
 pub(crate) fn seconds<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<ParameterEstimate>, D::Error> {
     time(deserializer).map(Some)
 }
 
-/// Reads an optional rate.
 pub(crate) fn rate<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<ParameterEstimate>, D::Error> {

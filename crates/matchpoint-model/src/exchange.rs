@@ -3,23 +3,20 @@
 /// Messages from one process to another under one protocol.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Sent {
-    /// The sender.
     pub from: u32,
-    /// The receiver.
     pub to: u32,
-    /// Number of messages, at least 1.
+    /// At least 1.
     pub messages: u64,
     /// Bytes of all messages.
     pub bytes: u64,
 }
 
 impl Sent {
-    /// One message.
     pub fn one(from: u32, to: u32, bytes: u64) -> Self {
         Sent { from, to, messages: 1, bytes }
     }
 
-    /// Determines the protocol.
+    /// The mean determines the protocol.
     pub fn mean_bytes(&self) -> f64 {
         self.bytes as f64 / self.messages.max(1) as f64
     }
@@ -33,12 +30,10 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// Number of messages.
     pub fn count(&self) -> u64 {
         self.messages.iter().map(|sent| sent.messages).sum()
     }
 
-    /// Bytes of all messages.
     pub fn bytes(&self) -> u64 {
         self.messages.iter().map(|sent| sent.bytes).sum()
     }

@@ -9,22 +9,16 @@ use crate::transport::Knowledge;
 /// Time against size or number of messages, both logarithmic.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Figure {
-    /// Number of the figure in the paper.
     pub number: u32,
-    /// Title of the figure.
     pub title: String,
     /// The y axis is the time in seconds.
     pub x_label: &'static str,
-    /// The curves.
     pub curves: Vec<Curve>,
 }
 
-/// A curve.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Curve {
-    /// Label of the curve.
     pub name: String,
-    /// Points of the curve.
     pub points: Vec<(f64, f64)>,
 }
 
@@ -37,10 +31,9 @@ const PPN: u32 = 16;
 /// Total bytes per process in figures 4, 5, 7 and 9. The paper's text gives no number.
 const TOTALS: [u64; 4] = [10_000, 100_000, 1_000_000, 10_000_000];
 
-/// Maximum messages of a process in these figures (§4.1).
+/// Maximum number of messages of a process in figures 4, 5, 7 and 9 (§4.1).
 const MESSAGES_MAX: u64 = 10_000;
 
-/// Largest message of figures 2 and 3.
 const BYTES_MAX: u64 = 1_000_000;
 
 /// Senders over the middle link of figure 6: the processes of two Geminis with two nodes each.

@@ -4,10 +4,8 @@ use std::num::NonZeroU32;
 
 use crate::machine::Locality;
 
-/// Placement of processes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Layout {
-    /// Number of processes.
     pub processes: NonZeroU32,
     /// Processes per node; the last node may have fewer.
     pub ppn: NonZeroU32,
@@ -16,23 +14,19 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Number of nodes.
     pub fn nodes(&self) -> u32 {
         self.processes.get().div_ceil(self.ppn.get())
     }
 
-    /// Node of a process.
     pub fn node(&self, process: u32) -> u32 {
         process / self.ppn
     }
 
-    /// Socket of a process within its node.
     pub fn socket(&self, process: u32) -> u32 {
         let per_socket = self.ppn.get().div_ceil(self.sockets.get());
         process % self.ppn / per_socket
     }
 
-    /// Locality of two processes.
     pub fn locality(&self, one: u32, other: u32) -> Locality {
         if self.node(one) != self.node(other) {
             Locality::OffNode

@@ -7,7 +7,6 @@
 use crate::estimate::{End, ParameterEstimate};
 use crate::machine::{Machine, Missing, Protocol};
 
-/// LogP's parameters, without P, the number of processes.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct LogP {
     /// L: time on the wire.
@@ -19,8 +18,7 @@ pub struct LogP {
 }
 
 impl LogP {
-    /// L is α − 2 o, and 0 if this is negative, which is possible, because α and o have different
-    /// measurements.
+    /// L is α − 2 o, or 0 if this difference is negative, because α and o have different measurements.
     ///
     /// ```
     /// let network = matchpoint_model::logp::LogP::of(2e-6, 0.5e-6, 0.25e-6);
@@ -40,7 +38,6 @@ impl LogP {
     }
 }
 
-/// LogGP's parameters, without P.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct LogGp {
     /// L, o and g.
@@ -50,7 +47,7 @@ pub struct LogGp {
 }
 
 impl LogGp {
-    /// One message: o + (k − 1) G + L + o (LogGP, §2).
+    /// Time of one message: o + (k − 1) G + L + o (LogGP, §2).
     pub fn message_s(&self, bytes: f64) -> f64 {
         self.small.messages_s(1.0) + (bytes - 1.0).max(0.0) * self.gap_per_byte_s
     }
@@ -59,9 +56,6 @@ impl LogGp {
 impl Machine {
     /// LogP between the most distant processes ([`Machine::farthest`]), with α of the smallest messages. L
     /// uses α and o of the same end.
-    ///
-    /// # Errors
-    /// If the machine lacks a parameter.
     pub fn as_logp(&self, end: End) -> Result<LogP, Missing> {
         let of = |estimate: Option<ParameterEstimate>, key: &str| {
             estimate.map(|estimate| estimate.time(end)).ok_or_else(|| self.missing(key))
@@ -77,9 +71,6 @@ impl Machine {
     }
 
     /// LogGP between the most distant processes. G is 1 ÷ R_b of the largest messages.
-    ///
-    /// # Errors
-    /// If the machine lacks a parameter.
     pub fn as_loggp(&self, end: End) -> Result<LogGp, Missing> {
         let small = self.as_logp(end)?;
         let farthest = self.farthest();

@@ -17,40 +17,28 @@ pub use file::MachineError;
 /// The version that this crate reads and writes.
 pub const FORMAT: u32 = 1;
 
-/// The parameters of one machine.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Machine {
-    /// [`FORMAT`]
     pub format: u32,
-    /// Name of the machine.
     pub name: String,
-    /// Origin of the numbers.
     pub provenance: Provenance,
-    /// Sockets and processes.
     #[serde(default)]
     pub node: Node,
-    /// Transport between processes of one socket.
     #[serde(default)]
     pub on_socket: Link,
-    /// Transport between sockets of one node.
     #[serde(default)]
     pub on_node: Link,
-    /// Transport between nodes.
     #[serde(default)]
     pub off_node: Link,
-    /// Cost of queue searches.
     #[serde(default)]
     pub queue_search: QueueSearch,
-    /// Cost of shared network links.
     #[serde(default)]
     pub contention: Contention,
-    /// Parameters of LogP and LogGP beyond latency and rate.
     #[serde(default)]
     pub logp: LogP,
 }
 
-/// Provenance of a machine's numbers.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Provenance {
@@ -67,7 +55,6 @@ pub struct Provenance {
     /// Confidence of the intervals: 0.95 is 95 %. Required if a parameter has an interval.
     #[serde(default)]
     pub confidence: Option<f64>,
-    /// Notes for readers, in full sentences.
     #[serde(default)]
     pub notes: Vec<String>,
 }
@@ -83,14 +70,12 @@ impl Provenance {
     }
 }
 
-/// Sockets and processes of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Node {
-    /// Sockets of a node.
     #[serde(default)]
     pub sockets: Option<u32>,
-    /// The default.
+    /// Default number of processes per node.
     #[serde(default)]
     pub processes: Option<u32>,
 }
@@ -99,19 +84,16 @@ pub struct Node {
 #[derive(Clone, PartialEq, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Link {
-    /// Absent if the measurements show no such protocol.
+    /// `None` if the measurements show no such protocol.
     #[serde(default)]
     pub short_max_bytes: Option<u64>,
-    /// Absent if no message uses rendezvous.
+    /// `None` if no message uses rendezvous.
     #[serde(default)]
     pub eager_max_bytes: Option<u64>,
-    /// Transport of messages within the envelope.
     #[serde(default)]
     pub short: Transport,
-    /// Transport of messages that are sent before the match.
     #[serde(default)]
     pub eager: Transport,
-    /// Transport of messages that are sent after the match.
     #[serde(default)]
     pub rendezvous: Transport,
 }
@@ -132,7 +114,6 @@ pub struct Transport {
     pub node_rate_bytes_per_s: Option<ParameterEstimate>,
 }
 
-/// Cost of queue searches.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct QueueSearch {
@@ -148,18 +129,14 @@ pub struct QueueSearch {
     pub by_messages: Vec<GammaAt>,
 }
 
-/// γ for one number of concurrent messages.
 #[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GammaAt {
-    /// Concurrent messages.
     pub messages: u32,
-    /// γ of equation 3.
     #[serde(deserialize_with = "time")]
     pub gamma_s: ParameterEstimate,
 }
 
-/// Cost of shared network links.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Contention {
@@ -171,7 +148,6 @@ pub struct Contention {
     pub nodes_per_router: Option<u32>,
 }
 
-/// Parameters of LogP and LogGP beyond latency and rate.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LogP {
@@ -199,7 +175,6 @@ impl Locality {
     /// Nearest first.
     pub const ALL: [Locality; 3] = [Locality::OnSocket, Locality::OnNode, Locality::OffNode];
 
-    /// The table in the file.
     pub const fn key(self) -> &'static str {
         match self {
             Locality::OnSocket => "on_socket",
@@ -208,7 +183,6 @@ impl Locality {
         }
     }
 
-    /// Name of the locality in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Locality::OnSocket => "on-socket",
@@ -218,7 +192,6 @@ impl Locality {
     }
 }
 
-/// Protocol of a message, by its size.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Protocol {
     /// The message is sent within its envelope.
@@ -230,10 +203,8 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// All protocols, by message size.
     pub const ALL: [Protocol; 3] = [Protocol::Short, Protocol::Eager, Protocol::Rendezvous];
 
-    /// The table in the file.
     pub const fn key(self) -> &'static str {
         match self {
             Protocol::Short => "short",
@@ -244,7 +215,6 @@ impl Protocol {
 }
 
 impl Link {
-    /// Protocol of a message of this size.
     pub fn protocol(&self, bytes: u64) -> Protocol {
         if self.short_max_bytes.is_some_and(|max| bytes <= max) {
             Protocol::Short
@@ -255,7 +225,6 @@ impl Link {
         }
     }
 
-    /// Parameters of a protocol.
     pub fn transport(&self, protocol: Protocol) -> &Transport {
         match protocol {
             Protocol::Short => &self.short,
@@ -264,7 +233,6 @@ impl Link {
         }
     }
 
-    /// Parameters of a protocol, mutable.
     pub fn transport_mut(&mut self, protocol: Protocol) -> &mut Transport {
         match protocol {
             Protocol::Short => &mut self.short,
@@ -275,7 +243,6 @@ impl Link {
 }
 
 impl Machine {
-    /// A machine without parameters.
     pub fn new(name: impl Into<String>, provenance: Provenance) -> Self {
         Machine {
             format: FORMAT,
@@ -291,7 +258,6 @@ impl Machine {
         }
     }
 
-    /// Parameters between processes of this locality.
     pub fn link(&self, locality: Locality) -> &Link {
         match locality {
             Locality::OnSocket => &self.on_socket,
@@ -300,7 +266,6 @@ impl Machine {
         }
     }
 
-    /// Parameters between processes of this locality, mutable.
     pub fn link_mut(&mut self, locality: Locality) -> &mut Link {
         match locality {
             Locality::OnSocket => &mut self.on_socket,
@@ -314,10 +279,9 @@ impl Machine {
     }
 }
 
-/// A model needs the parameter, and the machine lacks it.
+/// The machine lacks a parameter that a model needs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Missing {
-    /// Name of the machine.
     pub machine: String,
     /// Key in the file.
     pub parameter: String,
@@ -326,7 +290,7 @@ pub struct Missing {
 impl fmt::Display for Missing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Missing { machine, parameter } = self;
-        // All except these are measured.
+        // The person who writes the file knows these parameters; all others are measured.
         let is_known = ["node.", "contention.nodes_per_router"];
         if is_known.iter().any(|key| parameter.starts_with(key)) {
             return write!(f, "the machine '{machine}' has no {parameter}\nhint: add it to the machine file");
@@ -341,27 +305,20 @@ impl fmt::Display for Missing {
 
 impl std::error::Error for Missing {}
 
+///
 /// # Errors
-/// If the file cannot be read, is not TOML, or has an invalid number. The error has the position.
+/// The file cannot be read, is not TOML, or has an invalid number. The error has the position.
 pub fn read(path: &Path) -> Result<Machine, MachineError> {
     file::read(path)
 }
 
 /// The paper's machine.
-///
-/// # Errors
-/// Never: a test checks the file.
 pub fn blue_waters() -> Result<Machine, MachineError> {
     parse(include_str!("../../../machines/blue-waters.toml"), BLUE_WATERS)
 }
 
-/// The paper's machine.
 pub const BLUE_WATERS: &str = "blue-waters";
 
-/// Parses the text of a machine's file. `path` is for errors.
-///
-/// # Errors
-/// The errors of [`read`].
 pub fn parse(text: &str, path: impl Into<PathBuf>) -> Result<Machine, MachineError> {
     file::parse(text, &path.into())
 }

@@ -8,10 +8,9 @@ use std::fmt;
 use std::io::{self, BufRead};
 use std::path::{Path, PathBuf};
 
-/// Start of a file.
 const BANNER: &str = "%%MatrixMarket matrix";
 
-/// Signature, format, and the program that decompresses it.
+/// Signature, format, and the program that decompresses the file.
 const PACKED: &[(&[u8], &str, &str)] = &[
     (b"\x1f\x8b", "gzip", "gunzip"),
     (b"BZh", "bzip2", "bunzip2"),
@@ -19,14 +18,10 @@ const PACKED: &[(&[u8], &str, &str)] = &[
     (b"\x28\xb5\x2f\xfd", "zstd", "unzstd"),
 ];
 
-/// Error in a matrix file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MatrixError {
-    /// The file.
     pub path: PathBuf,
-    /// The line, counted from 1, if known.
     pub line: Option<u64>,
-    /// The problem and a hint.
     pub problem: String,
 }
 
@@ -42,14 +37,12 @@ impl fmt::Display for MatrixError {
 
 impl std::error::Error for MatrixError {}
 
-/// Header of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Header {
-    /// Number of rows, at least 1.
+    /// At least 1.
     pub rows: u32,
-    /// Number of columns, at least 1.
+    /// At least 1.
     pub columns: u32,
-    /// Number of entries in the file.
     pub entries: u64,
     /// An entry off the diagonal also represents its mirror image: symmetric, skew-symmetric, Hermitian.
     pub is_symmetric: bool,
@@ -61,13 +54,12 @@ pub struct Reader<R> {
     input: R,
     path: PathBuf,
     line: u64,
-    /// So far.
     bytes: u64,
     text: Vec<u8>,
     header: Header,
 }
 
-/// The shortest: `1 1` and a newline.
+/// The shortest entry: `1 1` and a newline.
 const ENTRY_BYTES: u64 = 4;
 
 /// Number of entries between two calls of `look`, which take some milliseconds.
@@ -79,8 +71,7 @@ impl<R: BufRead> Reader<R> {
     /// Reads the header. `bytes` is the size of the file, `path` is for errors.
     ///
     /// # Errors
-    /// If the file is not a Matrix Market file, if the matrix is dense, or if the counts contradict the file
-    /// size.
+    /// The file is not a Matrix Market file, the matrix is dense, or the counts contradict the file size.
     pub fn new(input: R, bytes: u64, path: &Path) -> Result<Self, MatrixError> {
         let header = Header { rows: 1, columns: 1, entries: 0, is_symmetric: false, numbers: 0 };
         let mut reader = Reader { input, path: path.to_owned(), line: 0, bytes: 0, text: Vec::new(), header };
@@ -89,10 +80,7 @@ impl<R: BufRead> Reader<R> {
         Ok(reader)
     }
 
-    /// Every row can have an entry, checked before the caller allocates memory per row.
-    ///
-    /// # Errors
-    /// If the matrix has fewer entries than rows.
+    /// Checks that every row can have an entry, before the caller allocates memory per row.
     pub fn check_enough_entries(&self) -> Result<(), MatrixError> {
         let Header { rows, entries, is_symmetric, .. } = self.header;
         if entries * if is_symmetric { 2 } else { 1 } >= u64::from(rows) {
@@ -102,7 +90,6 @@ impl<R: BufRead> Reader<R> {
             .line_error(format!("{entries} entries cannot fill {rows} rows\nhint: remove the empty rows")))
     }
 
-    /// The header.
     pub fn header(&self) -> Header {
         self.header
     }
@@ -111,7 +98,7 @@ impl<R: BufRead> Reader<R> {
     /// `look` with the bytes read. Returns false if `look` did.
     ///
     /// # Errors
-    /// If an entry is invalid or out of range, or if the number of entries differs from the header.
+    /// An entry is invalid or out of range, or the number of entries differs from the header.
     pub fn entries(
         &mut self,
         mut each: impl FnMut(u32, u32),
@@ -243,7 +230,7 @@ impl<R: BufRead> Reader<R> {
         words.next().map_or(Ok(position), |word| Err(format!("`{word}` after the entry")))
     }
 
-    /// Neither a comment nor empty. Returns false at the end.
+    /// Reads a line that is neither a comment nor empty. Returns false at the end.
     fn next_line(&mut self) -> Result<bool, MatrixError> {
         while self.read_line()? {
             let is_comment = self.text.first() == Some(&b'%');

@@ -3,14 +3,12 @@
 use std::io::BufRead;
 use std::num::NonZeroU32;
 
-/// Owners of rows.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Partition {
-    /// Consecutive, as even as possible; the first processes have one more row.
+    /// Consecutive rows, as even as possible; the first processes have one more row.
     Contiguous {
-        /// Number of rows.
         rows: u32,
-        /// Number of processes, at most one per row.
+        /// At most one per row.
         processes: NonZeroU32,
     },
     /// The owner of each row.
@@ -28,11 +26,11 @@ impl Partition {
     /// Line n has the process of row n, from 0, as METIS writes.
     ///
     /// # Errors
-    /// If there are more processes than rows, if a line has no valid process, or if the numbers of lines and
-    /// rows differ. The error has the line.
+    /// There are more processes than rows, a line has no valid process, or the numbers of lines and rows
+    /// differ. The error has the line.
     pub fn listed(input: impl BufRead, rows: u32, processes: NonZeroU32) -> Result<Self, String> {
         check_one_row_each(rows, processes)?;
-        // Grows with the lines of the file, not with the requested rows.
+        // Memory grows with the lines of the file, not with the requested rows.
         let mut owners = Vec::new();
         for (at, line) in input.lines().enumerate() {
             let number = at + 1;
@@ -58,7 +56,6 @@ impl Partition {
         Ok(Partition::Listed(owners))
     }
 
-    /// Owner of a row.
     pub fn owner(&self, row: u32) -> u32 {
         match self {
             Partition::Listed(owners) => owners[row as usize],

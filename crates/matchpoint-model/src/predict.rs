@@ -1,6 +1,6 @@
 //! Cost of an exchange for every process: the sum of transport, queue search and contention, as in §5.
 //!
-//! A process pays for its sent messages, one after the other. It pays for the search of its queues, with one
+//! A process pays for its sent messages, one after the other, and for the search of its queues, with one
 //! entry per received message. If a message leaves the node, the process also pays for shared links. The
 //! operation takes as long as the slowest process.
 
@@ -15,20 +15,15 @@ use crate::queue::SearchOrder;
 use crate::topology::{Cube, LinkId, Topology};
 use crate::transport::Knowledge;
 
-/// Environment of an exchange.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting<'a> {
-    /// The parameters.
     pub machine: &'a Machine,
-    /// Layout of the processes.
     pub layout: Layout,
     /// `None` is the paper's cube.
     pub topology: Option<&'a Topology>,
-    /// Cost model of queue searches.
     pub search: Search<'a>,
 }
 
-/// Cost model of queue searches.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Search<'a> {
     /// A list with one entry per received message, in this order.
@@ -37,71 +32,57 @@ pub enum Search<'a> {
     Known(&'a [[f64; 3]]),
 }
 
-/// Time of an exchange by cause.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Split {
-    /// Time of the transport of messages.
     pub transport_s: f64,
     /// 0 if the machine lacks the parameters.
     pub queue_s: f64,
-    /// Time of contention on links; 0 if the machine lacks the parameters.
+    /// 0 if the machine lacks the parameters.
     pub contention_s: f64,
 }
 
 impl Split {
-    /// Sum of all causes.
     pub fn total_s(&self) -> f64 {
         self.transport_s + self.queue_s + self.contention_s
     }
 }
 
-/// Cost of one process.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct ProcessCost {
-    /// Number of sent messages.
     pub sent: u64,
-    /// Number of sent bytes.
     pub sent_bytes: u64,
-    /// Bytes that leave the node.
     pub off_node_bytes: u64,
     /// Links per off-node byte; 0 without such bytes.
     pub hops_mean: f64,
-    /// Number of received messages.
     pub received: u64,
-    /// Number of received bytes.
     pub received_bytes: u64,
-    /// Time of the process.
     pub split: Split,
 }
 
-/// Cost of an exchange.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Prediction {
-    /// All processes.
     pub processes: Vec<ProcessCost>,
-    /// The slowest process, and the first of several.
+    /// The first of the slowest processes.
     pub worst: u32,
-    /// The slowest process at each end of the intervals (as [`End::ALL`]).
+    /// Time of the slowest process at each end of the intervals (as [`End::ALL`]).
     pub longest: [Split; 3],
     /// Longest transport time of a process in the postal model; `None` if the machine lacks a parameter.
     pub postal_s: Option<f64>,
     /// Longest transport time of a process in the max-rate model; `None` if the machine lacks a parameter.
     pub max_rate_s: Option<f64>,
-    /// ℓ: on the link with the highest load, by equation 7 or counted. 0 without off-node messages.
+    /// ℓ: bytes on the link with the highest load, by equation 7 or counted. 0 without off-node messages.
     pub link_bytes: f64,
     /// h: mean links of a byte between nodes.
     pub hops_mean: f64,
-    /// The times do not include their costs.
+    /// Absent parameters. The times do not include their costs.
     pub missing: Vec<Missing>,
 }
 
 impl Prediction {
-    /// True without a parameter of queue search.
     pub fn lacks_queue(&self) -> bool {
         self.lacks_section("queue_search")
     }
 
-    /// True without a parameter of contention.
     pub fn lacks_contention(&self) -> bool {
         self.lacks_section("contention")
     }
@@ -114,8 +95,8 @@ impl Prediction {
 /// Estimates the cost of an exchange. Linear in the number of messages times the length of the routes.
 ///
 /// # Errors
-/// If a process or node is out of range, or if the machine lacks a parameter of transport. A missing γ or δ
-/// is listed in [`Prediction::missing`].
+/// A process or node is out of range, or the machine lacks a parameter of transport. A missing γ or δ is
+/// listed in [`Prediction::missing`].
 pub fn predict(setting: &Setting<'_>, exchange: &Exchange) -> Result<Prediction, String> {
     check_ranges(setting, exchange)?;
     let counts = Counts::of(setting, exchange);
@@ -158,13 +139,12 @@ fn check_ranges(setting: &Setting<'_>, exchange: &Exchange) -> Result<(), String
     Ok(())
 }
 
-/// The first of several.
 fn longest_of(costs: &[ProcessCost]) -> usize {
     let total = |at: usize| costs[at].split.total_s();
     (1..costs.len()).fold(0, |longest, at| if total(at) > total(longest) { at } else { longest })
 }
 
-/// Independent of the parameters.
+/// Counts that do not depend on the parameters.
 struct Counts {
     processes: Vec<ProcessCost>,
     /// For each node and locality: number of processes that send messages to this locality.
@@ -267,7 +247,6 @@ impl Counts {
     }
 }
 
-/// Load of the network links.
 struct Links {
     /// For each process: bytes on the link with the highest load on the process's routes.
     of_process: Vec<f64>,
@@ -335,7 +314,7 @@ impl Routes {
                 pairs.keys().map(|&(from, to)| ((from, to), (cube.hops(from, to), 0.0))).collect(),
             );
         };
-        // By destination: the routes to a node are computed once for all senders, and a second time below.
+        // Sorted by destination: the routes to a node are computed once for all senders.
         let mut sorted: Vec<(u32, u32, u64)> =
             pairs.iter().map(|(&(from, to), &bytes)| (to, from, bytes)).collect();
         sorted.sort_unstable();

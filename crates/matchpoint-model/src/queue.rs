@@ -24,7 +24,6 @@ impl SearchOrder {
     pub const ALL: [SearchOrder; 4] =
         [SearchOrder::Bound, SearchOrder::Reversed, SearchOrder::Third, SearchOrder::InOrder];
 
-    /// Name of the order in options.
     pub const fn name(self) -> &'static str {
         match self {
             SearchOrder::Bound => "bound",
@@ -92,9 +91,6 @@ fn interpolate_gamma(below: &GammaAt, above: &GammaAt, messages: u64, end: End) 
 
 impl Machine {
     /// Time of an attempt with `messages` concurrent messages: measured, or 2 γ.
-    ///
-    /// # Errors
-    /// If the machine has neither.
     pub fn attempt_s(&self, messages: u64, end: End) -> Result<f64, Missing> {
         let search = &self.queue_search;
         let of_gamma = || search.gamma_at(messages, end).map(|gamma_s| 2.0 * gamma_s);
@@ -102,10 +98,7 @@ impl Machine {
         attempt_s.ok_or_else(|| self.missing("queue_search.gamma_s, nor queue_search.attempt_s"))
     }
 
-    /// Time of the queue searches for n messages in this order.
-    ///
-    /// # Errors
-    /// If the machine lacks a parameter. The bound needs γ.
+    /// Time of the queue searches for n messages in this order. The bound needs γ.
     pub fn search_s(&self, order: SearchOrder, messages: u64, end: End) -> Result<f64, Missing> {
         if order == SearchOrder::Bound {
             let gamma_s = self.queue_search.gamma_at(messages, end);

@@ -7,10 +7,8 @@
 use crate::exchange::{Exchange, Sent};
 use crate::partition::Partition;
 
-/// Sizes of transferred data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sizes {
-    /// Bytes of a value.
     pub value_bytes: u64,
     /// Bytes of a column index, and of a row length.
     pub index_bytes: u64,
@@ -24,12 +22,11 @@ impl Default for Sizes {
 }
 
 impl Sizes {
-    /// Bytes of a vector element.
     pub fn element(&self) -> u64 {
         self.value_bytes
     }
 
-    /// Length, columns and values.
+    /// Bytes of a row: length, columns and values.
     pub fn row(&self, entries: u32) -> u64 {
         self.index_bytes + u64::from(entries) * (self.index_bytes + self.value_bytes)
     }
@@ -51,12 +48,10 @@ pub struct Needs {
 const NEW_PAIRS_MIN: usize = 1 << 16;
 
 impl Needs {
-    /// Creates an empty collection for a matrix with these owners.
     pub fn new(rows: Partition, columns: Partition) -> Self {
         Needs { rows, columns, pairs: Vec::new(), distinct: 0 }
     }
 
-    /// Adds an entry of the matrix.
     pub fn entry(&mut self, row: u32, column: u32) {
         let process = self.rows.owner(row);
         if process == self.columns.owner(column) {
@@ -78,7 +73,7 @@ impl Needs {
         self.distinct = self.pairs.len();
     }
 
-    /// `bytes_of` returns the bytes for a column.
+    /// Messages for the needed columns. `bytes_of` returns the bytes for a column.
     pub fn exchange(mut self, bytes_of: impl Fn(u32) -> u64) -> Exchange {
         self.remove_duplicates();
         let mut messages: Vec<Sent> = Vec::new();
@@ -90,7 +85,7 @@ impl Needs {
                 _ => messages.push(Sent::one(from, to, bytes)),
             }
         }
-        // With a list of owners, not yet in order.
+        // With a list of owners, the messages are not yet in order.
         messages.sort_unstable_by_key(|message| (message.from, message.to));
         messages.dedup_by(|later, first| {
             let is_same = (first.from, first.to) == (later.from, later.to);
@@ -101,27 +96,22 @@ impl Needs {
     }
 }
 
-/// Entries of every row.
 #[derive(Clone, Debug)]
 pub struct RowSizes(Vec<u32>);
 
 impl RowSizes {
-    /// Rows that have no entries yet.
     pub fn new(rows: u32) -> Self {
         RowSizes(vec![0; rows as usize])
     }
 
-    /// Adds an entry.
     pub fn entry(&mut self, row: u32) {
         self.0[row as usize] = self.0[row as usize].saturating_add(1);
     }
 
-    /// Number of entries of a row.
     pub fn of(&self, row: u32) -> u32 {
         self.0[row as usize]
     }
 
-    /// Number of entries of all rows.
     pub fn sum(&self) -> u64 {
         self.0.iter().map(|&entries| u64::from(entries)).sum()
     }

@@ -22,7 +22,6 @@ use fat_tree::FatTree;
 use graph::Graph;
 use grid::Grid;
 
-/// A network from a file.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Topology {
     kind: Kind,
@@ -68,21 +67,18 @@ enum KindName {
 }
 
 impl Topology {
+    ///
     /// # Errors
-    /// If the file cannot be read or is invalid. The error has the position.
+    /// The file cannot be read or is invalid. The error has the position.
     pub fn read(path: &Path) -> Result<Self, TopologyError> {
         file::read(path)
     }
 
-    /// Parses the text of a network's file. `path` is for errors.
-    ///
-    /// # Errors
-    /// The errors of [`read`](Topology::read).
     pub fn parse(text: &str, path: &Path) -> Result<Self, TopologyError> {
         file::parse(text, path)
     }
 
-    /// The maximum.
+    /// Maximum number of nodes.
     pub fn nodes(&self) -> u64 {
         match &self.kind {
             Kind::Grid(grid) => grid.nodes(),
@@ -110,7 +106,6 @@ impl Topology {
     }
 }
 
-/// Routes to one node from all other nodes.
 #[derive(Clone, Debug)]
 pub struct RoutesTo<'a> {
     topology: &'a Topology,

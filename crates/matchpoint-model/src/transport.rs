@@ -20,7 +20,6 @@ pub fn max_rate_s(
     alpha_s + active * bytes / node_rate_bytes_per_s.min(active * rate_bytes_per_s)
 }
 
-/// Parameters that a transport model uses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Knowledge {
     /// Every message has the greatest distance ([`Machine::farthest`]), and no node is a bottleneck.
@@ -35,7 +34,6 @@ impl Knowledge {
     /// The simplest first.
     pub const ALL: [Knowledge; 3] = [Knowledge::Postal, Knowledge::MaxRate, Knowledge::NodeAware];
 
-    /// Name of the model.
     pub const fn name(self) -> &'static str {
         match self {
             Knowledge::Postal => "postal",
@@ -46,10 +44,7 @@ impl Knowledge {
 }
 
 impl Machine {
-    /// While `active` processes of the sender's node send such messages.
-    ///
-    /// # Errors
-    /// If the machine lacks a parameter.
+    /// Time of a message while `active` processes of the sender's node send such messages.
     pub fn message_s(&self, locality: Locality, bytes: f64, active: u32, end: End) -> Result<f64, Missing> {
         let protocol = self.link(locality).protocol(bytes as u64);
         let (alpha_s, rate) = self.postal(locality, protocol, end)?;
@@ -74,7 +69,6 @@ impl Machine {
         Locality::ALL.into_iter().rev().find(is_measured).unwrap_or(Locality::OffNode)
     }
 
-    /// α and R_b of a locality and protocol.
     fn postal(&self, locality: Locality, protocol: Protocol, end: End) -> Result<(f64, f64), Missing> {
         let Transport { alpha_s, rate_bytes_per_s, .. } = self.link(locality).transport(protocol);
         let lacks = |key| self.missing(format!("{}.{}.{key}", locality.key(), protocol.key()));
@@ -84,9 +78,6 @@ impl Machine {
     }
 
     /// As [`message_s`](Self::message_s), in the given model.
-    ///
-    /// # Errors
-    /// If the machine lacks a parameter.
     pub fn message_known_s(
         &self,
         knowledge: Knowledge,

@@ -1,26 +1,22 @@
 //! Costs from differences of two times.
 //!
-//! γ is the difference between receives in reverse and in equal order (§4.1), δ between a shared and an
-//! unshared link (§4.2). The cost of the transfer cancels out.
+//! γ is the difference between receives in reverse and in equal order (§4.1), δ the difference between a
+//! shared and an unshared link (§4.2). The cost of the transfer cancels out.
 
 use super::Range;
 use super::robust::{self, Fit, FitError, Row};
 
-/// Two times that differ by a cost.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Difference {
-    /// Time with the cost.
     pub with_s: f64,
-    /// Time without the cost.
     pub without_s: f64,
-    /// Compared entries, or bytes.
+    /// Attempts, or bytes.
     pub amount: f64,
 }
 
-/// Cost per unit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cost {
-    /// Seconds per unit.
+    /// Seconds per attempt or byte.
     pub each_s: Range,
     /// Amount, and residual of its difference relative to the time with the cost.
     pub residuals: Vec<(f64, f64)>,
@@ -29,7 +25,7 @@ pub struct Cost {
 /// Fits with − without = cost × amount.
 ///
 /// # Errors
-/// If there are no differences, or if a time is invalid.
+/// There are no differences, or a time is invalid.
 pub fn fit(differences: &[Difference]) -> Result<Cost, FitError> {
     let rows: Vec<Row> = differences.iter().map(|one| row(one, vec![one.amount])).collect();
     Ok(cost(differences, &robust::fit(&rows)?))
@@ -39,7 +35,7 @@ pub fn fit(differences: &[Difference]) -> Result<Cost, FitError> {
 /// processes.
 ///
 /// # Errors
-/// If there are fewer than two differences, if all amounts are equal, or if a time is invalid.
+/// There are fewer than two differences, all amounts are equal, or a time is invalid.
 pub fn fit_beyond_constant(differences: &[Difference]) -> Result<Cost, FitError> {
     let rows: Vec<Row> = differences.iter().map(|one| row(one, vec![one.amount, 1.0])).collect();
     Ok(cost(differences, &robust::fit(&rows)?))
@@ -50,7 +46,6 @@ fn row(one: &Difference, terms: Vec<f64>) -> Row {
     Row { terms, time_s: one.with_s - one.without_s, unit_s: one.with_s }
 }
 
-/// The first parameter.
 fn cost(differences: &[Difference], fit: &Fit) -> Cost {
     let (value, margin) = (fit.parameters[0], fit.margins[0]);
     Cost {
@@ -59,7 +54,7 @@ fn cost(differences: &[Difference], fit: &Fit) -> Cost {
     }
 }
 
-/// Attempts of a list for n messages in reverse order beyond those in equal order: n (n + 1) ÷ 2 − n.
+/// Attempts of a list for n messages in reverse order beyond the attempts in equal order: n (n + 1) ÷ 2 − n.
 pub fn extra_attempts(messages: u32) -> f64 {
     let n = f64::from(messages);
     n * (n - 1.0) / 2.0

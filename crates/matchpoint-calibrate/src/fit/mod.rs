@@ -13,9 +13,9 @@ mod squares;
 /// A parameter with its confidence interval ([`robust::CONFIDENCE`]).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Range {
-    /// The estimated value, never negative.
+    /// Never negative.
     pub value: f64,
-    /// Low end of the interval, never negative.
+    /// Never negative.
     pub low: f64,
     /// Infinite for a time if one round has no more measurements than parameters.
     pub high: f64,
@@ -29,8 +29,7 @@ impl Range {
 
     /// Widens the interval by the variation between rounds: Student's interval of the mean of single rounds'
     /// estimates, around the value. A bootstrap of few rounds is too narrow, because it never exceeds the
-    /// extremes. Only the comparison of rounds shows the variation of the machine's speed. With no more times
-    /// than parameters, only rounds give an interval.
+    /// extremes. With no more times than parameters, only rounds give an interval.
     pub(crate) fn over_rounds(self, estimates: &[f64]) -> Range {
         let count = estimates.len() as f64;
         if count < 2.0 {
@@ -46,12 +45,10 @@ impl Range {
         Range { value: self.value, low: self.low.min(own.low), high: self.high.max(own.high) }
     }
 
-    /// True for a finite interval.
     pub fn is_bounded(&self) -> bool {
         self.high.is_finite()
     }
 
-    /// True if the interval contains 0.
     pub fn may_be_zero(&self) -> bool {
         self.low <= 0.0
     }
@@ -61,7 +58,6 @@ impl Range {
         Range { value: 1.0 / self.value, low: 1.0 / self.high, high: 1.0 / self.low }
     }
 
-    /// Multiplied by a factor.
     pub fn scaled(&self, factor: f64) -> Range {
         Range { value: self.value * factor, low: self.low * factor, high: self.high * factor }
     }

@@ -14,11 +14,9 @@ use crate::typical::median;
 /// Transport between two processes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Link {
-    /// Locality of the processes.
     pub placement: Locality,
-    /// Measured times.
     pub points: Vec<Point>,
-    /// `None` if untested, or if all tested messages are eager.
+    /// `None` if not tested, or if all tested messages are eager.
     pub at_once_max_bytes: Option<u32>,
     /// One segment per detected protocol, by size.
     pub segments: Vec<Segment>,
@@ -26,7 +24,6 @@ pub struct Link {
     pub node_rates: Vec<NodeRate>,
 }
 
-/// Cost of queue searches.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Search {
     /// Seconds per attempt: 2 γ.
@@ -35,7 +32,8 @@ pub struct Search {
     pub residuals: Vec<(f64, f64)>,
     /// Concurrent messages, and seconds per attempt.
     pub by_messages: Vec<(u32, Range)>,
-    /// Additional cost of random order ÷ that of reverse order: 0.5 for one list searched from its start.
+    /// Additional cost of random order ÷ additional cost of reverse order: 0.5 for one list searched from its
+    /// start.
     pub random_share: Option<f64>,
 }
 
@@ -67,7 +65,6 @@ pub struct LogP {
     pub gap_s: Range,
 }
 
-/// All fitted parameters.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Parameters {
     /// Nearest locality first.
@@ -83,13 +80,11 @@ pub struct Parameters {
 }
 
 impl Parameters {
-    /// True without a fitted parameter.
     pub fn is_empty(&self) -> bool {
         self.links.is_empty() && self.search.is_none() && self.contention.is_none() && self.logp.is_none()
     }
 }
 
-/// Measurements of all rounds, or of one.
 struct Measurements<'a> {
     raw: &'a Raw,
     all: Vec<Repeated>,
@@ -106,7 +101,6 @@ impl Measurements<'_> {
     }
 }
 
-/// Fits all measured parameters.
 pub fn fit(raw: &Raw) -> Parameters {
     let mut found = Parameters::default();
     let measured = &Measurements { raw, all: raw.repeated() };
@@ -155,7 +149,7 @@ fn warn_of_unbounded(found: &mut Parameters) {
     }));
 }
 
-/// Sizes and times of a locality, of all rounds or of one.
+/// Sizes and times of a locality, of all rounds or of one round.
 fn points(measured: &Measurements<'_>, placement: Locality, round: Option<usize>) -> Vec<Point> {
     let here = measured.of_part(Part::Sizes).filter(|one| one.measurement.placement == Some(placement));
     let point = |one: &Repeated| Some(Point { bytes: one.measurement.bytes, time_s: one.time_s(round)? });
@@ -210,12 +204,11 @@ fn link(
     if placement == Locality::OffNode {
         warn_of_rates(&segments, &node_rates, all_shared.is_empty(), warnings);
     }
-    // All tested sizes are eager: the limit is unknown.
+    // If all tested sizes are eager, the limit is unknown.
     let at_once_max_bytes = tried.filter(|&bytes| bytes < raw.head.settings.bytes_max);
     Ok(Link { placement, points, at_once_max_bytes, segments, node_rates })
 }
 
-/// The same sizes in each round.
 fn by_round(measured: &Measurements<'_>, placement: Locality, of: &Segment) -> Vec<Option<Segment>> {
     let line = |round: usize| {
         let mut points = points(measured, placement, Some(round));
@@ -336,7 +329,7 @@ fn warn_of_rates(segments: &[Segment], rates: &[NodeRate], is_untried: bool, war
     }
 }
 
-/// Cost of an order beyond equal order, by number of messages.
+/// Cost of an order beyond the cost of equal order, by number of messages.
 fn beyond_equal(
     measured: &Measurements<'_>,
     order: PostOrder,
@@ -407,7 +400,7 @@ fn by_messages(measured: &Measurements<'_>, reversed: &[(u32, Difference)]) -> V
     reversed.iter().map(of).collect()
 }
 
-/// Hashed queues, or contradicting measurements.
+/// The queues are hashed, or the measurements contradict each other.
 fn why_nothing(reversed: &[(u32, Difference)]) -> String {
     let (messages, most) = reversed.last().map_or((0, 1.0), |(count, of)| (*count, of.with_s / of.without_s));
     if most < COST_RATIO_MIN {
@@ -425,10 +418,10 @@ fn why_nothing(reversed: &[(u32, Difference)]) -> String {
 const COST_RATIO_MIN: f64 = 1.5;
 
 /// A sender may prepare the next message while the receiver searches, which hides the time of equal order in
-/// that of reverse order. From this ratio on, little is hidden.
+/// the time of reverse order. From this ratio on, little is hidden.
 const SEARCH_RATIO_MIN: f64 = 4.0;
 
-/// All differences if search dominates fewer than two.
+/// Differences that search dominates; all differences if search dominates fewer than two.
 fn dominated_by_search(all: &[(u32, Difference)]) -> Vec<(u32, Difference)> {
     let is_search = |(_, one): &&(u32, Difference)| one.with_s >= SEARCH_RATIO_MIN * one.without_s;
     let some: Vec<(u32, Difference)> = all.iter().filter(is_search).copied().collect();
@@ -478,7 +471,7 @@ fn line_differences(measured: &Measurements<'_>, round: Option<usize>) -> Vec<Di
         let same =
             |one: &&&Repeated| (one.measurement.messages, one.measurement.bytes) == (of.messages, of.bytes);
         let without_s = alone.iter().find(same)?.time_s(round)?;
-        // All of these use the link between the second and the third node.
+        // All pairs use the link between the second and the third node.
         let amount = of.pairs.len() as f64 * f64::from(of.messages) * f64::from(of.bytes);
         Some(Difference { with_s: shared.time_s(round)?, without_s, amount })
     };

@@ -1,20 +1,18 @@
 //! Time against size: α and R_b of each protocol, and the sizes at which the library changes the protocol
 //! (§2, §3).
 //!
-//! The largest eager size is measured. Other changes are estimated. Of all divisions of the sizes into ranges
-//! with a line each, the fit selects the best one, with a penalty per range.
+//! The largest eager size is measured. Other changes are estimated: the fit divides the sizes into ranges
+//! with a line each, and selects the best division, with a penalty per range.
 
 use matchpoint_model::Protocol;
 
 use super::Range;
 use super::robust::{self, Fit, FitError, Row};
 
-/// Time of one message.
+/// Time of one message, from sender to receiver.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
-    /// Bytes of the message.
     pub bytes: u32,
-    /// Time from sender to receiver.
     pub time_s: f64,
 }
 
@@ -31,35 +29,33 @@ pub struct Segment {
     pub beta_s_per_byte: Range,
     /// Relative residual of each size.
     pub residuals: Vec<(u32, f64)>,
-    /// Standard deviation of the residuals, robust against outliers.
     pub scale: f64,
 }
 
 impl Segment {
-    /// Modelled time of a message.
     pub fn time_s(&self, bytes: u32) -> f64 {
         self.alpha_s.value + self.beta_s_per_byte.value * f64::from(bytes)
     }
 }
 
-/// Protocols that send before the match: short, eager (§2).
+/// Protocols that send before the match (§2).
 const AT_ONCE: &[Protocol] = &[Protocol::Short, Protocol::Eager];
 
 /// Sizes of a line: two for two parameters, two more for a meaningful interval.
 const POINTS_MIN: usize = 4;
 
-/// Relative. Smaller differences may come from caches and are no evidence for a protocol.
+/// Relative noise. Smaller differences may come from caches and are no evidence for a protocol.
 const NOISE_MIN: f64 = 0.01;
 
 /// Penalty of a further segment in units of ln(points): two parameters, and a searched boundary, which counts
-/// twice. Half of it, Schwarz's usual criterion, finds segments in noise.
+/// twice. Half of this penalty, Schwarz's usual criterion, finds segments in noise.
 const CHARGE: f64 = 6.0;
 
 /// Fits sizes in ascending order. Sizes up to `eager_max` are eager. A side of this limit with one size is
-/// left out. Without the limit, one range is named eager, and two are eager and rendezvous.
+/// omitted. Without the limit, a single range is eager; of two ranges, the second is rendezvous.
 ///
 /// # Errors
-/// If there are too few sizes, or if a time is invalid.
+/// There are too few sizes, or a time is invalid.
 pub fn fit(points: &[Point], eager_max: Option<u32>) -> Result<Vec<Segment>, FitError> {
     let noise = noise(points).max(NOISE_MIN);
     let Some(eager_max) = eager_max else {
@@ -85,7 +81,7 @@ fn name_by_order(mut segments: Vec<Segment>) -> Vec<Segment> {
     segments
 }
 
-/// Divides the points into at most as many ranges as protocols. Ranges are named after the last protocols.
+/// Divides the points into at most as many ranges as protocols. The ranges get the last protocols.
 fn cut(points: &[Point], noise: f64, protocols: &[Protocol]) -> Result<Vec<Segment>, FitError> {
     if points.len() < 2 {
         return Err(FitError::TooFew);
@@ -108,10 +104,10 @@ fn cut(points: &[Point], noise: f64, protocols: &[Protocol]) -> Result<Vec<Segme
     ranges.map(|((&start, end), &protocol)| Ok(Segment { protocol, ..line(&points[start..end])? })).collect()
 }
 
-/// α and β of one range of sizes, not negative, named eager.
+/// Fits α and β, not negative, of one range of sizes.
 ///
 /// # Errors
-/// If there are too few sizes, or if a time is invalid.
+/// There are too few sizes, or a time is invalid.
 pub fn line(points: &[Point]) -> Result<Segment, FitError> {
     let rows = |terms: fn(f64) -> Vec<f64>| -> Vec<Row> {
         points.iter().map(|point| Row::new(terms(f64::from(point.bytes)), point.time_s)).collect()
@@ -184,7 +180,7 @@ impl Costs {
         self.costs[start * (self.points + 1) + end]
     }
 
-    /// Starts and loss.
+    /// Starts and loss of the best division into `count` ranges.
     fn cut(&self, count: usize) -> Option<(Vec<usize>, f64)> {
         let mut best: Vec<(Vec<usize>, f64)> =
             (0..=self.points).map(|end| (vec![0], self.cost(0, end))).collect();

@@ -8,9 +8,7 @@ use crate::typical::median;
 /// Time of a message while several pairs exchange messages.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Shared {
-    /// Number of pairs.
     pub pairs: u32,
-    /// Size of a message.
     pub bytes: u32,
     /// Time from sender to receiver, including the start of all pairs together.
     pub time_s: f64,
@@ -23,7 +21,7 @@ pub enum NodeRate {
     Limit(Range),
     /// The pairs did not reach a limit.
     NotMet {
-        /// Most measured pairs.
+        /// The largest measured number of pairs.
         pairs: u32,
     },
     /// Latency dominates all sizes of this protocol.
@@ -35,7 +33,7 @@ pub enum NodeRate {
 /// Relative excess over the time of one pair, from which a time counts as limited.
 const EXCESS: f64 = 0.15;
 
-/// Limited times for a rate.
+/// Minimum number of limited times for a rate.
 const ROWS_MIN: usize = 3;
 
 /// Multiple of the smallest size up to which messages show the time to start the pairs.
@@ -59,7 +57,6 @@ pub fn without_start(alone: &[Point], shared: &[Shared]) -> Vec<Shared> {
     shared.iter().map(|one| Shared { time_s: one.time_s - start_s(one.pairs), ..*one }).collect()
 }
 
-/// Fits one protocol's sizes.
 pub fn fit(segment: &Segment, shared: &[Shared]) -> NodeRate {
     let (smallest, largest) = segment.bytes;
     let alpha_s = segment.alpha_s.value;

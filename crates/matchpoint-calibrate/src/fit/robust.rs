@@ -9,7 +9,6 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use super::squares::{Columns, Solution, solve};
 
-/// Confidence of all intervals.
 pub const CONFIDENCE: f64 = 0.95;
 
 /// 95 % of the efficiency of least squares for normal residuals.
@@ -18,13 +17,11 @@ const HUBER: f64 = 1.345;
 /// Standard deviation ÷ median absolute deviation of a normal distribution.
 const MAD: f64 = 1.4826;
 
-/// Iteration ends earlier if the weights are stable.
 const STEPS: usize = 60;
 
 /// `time_s` ≈ Σ term × parameter.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
-    /// One term per parameter.
     pub terms: Vec<f64>,
     /// A time, or the difference of two times.
     pub time_s: f64,
@@ -33,13 +30,12 @@ pub struct Row {
 }
 
 impl Row {
-    /// A measured time.
+    /// Row of a measured time, which is also the unit.
     pub fn new(terms: Vec<f64>, time_s: f64) -> Row {
         Row { terms, time_s, unit_s: time_s }
     }
 }
 
-/// Reason for a failed fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FitError {
     /// Fewer rows than parameters.
@@ -50,23 +46,16 @@ pub enum FitError {
     NoNumber,
 }
 
-/// Fitted parameters.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fit {
-    /// Parameters, in the order of the terms.
+    /// In the order of the terms.
     pub parameters: Vec<f64>,
     /// Half width of each interval; infinite with no more rows than parameters.
     pub margins: Vec<f64>,
-    /// Relative residual of each row.
     pub residuals: Vec<f64>,
-    /// Standard deviation of the residuals, robust against outliers.
     pub scale: f64,
 }
 
-/// Fits the rows.
-///
-/// # Errors
-/// If the rows do not determine the parameters.
 pub fn fit(rows: &[Row]) -> Result<Fit, FitError> {
     let parameters = rows.first().map_or(0, |row| row.terms.len());
     let is_number = |row: &Row| {
@@ -112,7 +101,7 @@ fn reweighted(design: &Columns, times: &[f64]) -> Result<(Vec<f64>, Vec<f64>, f6
 pub fn spread(of: &[f64]) -> f64 {
     let mut sizes: Vec<f64> = of.iter().map(|residual| residual.abs()).collect();
     sizes.sort_by(f64::total_cmp);
-    // An exact fit has no outliers. Avoids a division by 0.
+    // An exact fit has no outliers. The minimum avoids a division by 0.
     sizes.get(sizes.len() / 2).map_or(0.0, |median| MAD * median).max(1e-12)
 }
 

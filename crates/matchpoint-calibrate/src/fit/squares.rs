@@ -23,7 +23,7 @@ pub fn solve(columns: &Columns, target: &[f64], weights: &[f64]) -> Option<Solut
     };
     let mut orthogonal: Columns = columns.iter().map(|column| weighted(column)).collect();
     let mut rest = weighted(target);
-    // By rows; the target is an additional column.
+    // The triangle is stored by rows; the target is an additional column.
     let mut triangle = vec![vec![0.0; count]; count];
     let mut right = vec![0.0; count];
     for at in 0..count {
@@ -56,7 +56,7 @@ fn dot(one: &[f64], other: &[f64]) -> f64 {
     one.iter().zip(other).map(|(one, other)| one * other).sum()
 }
 
-/// The projection on a unit vector; returns its length.
+/// Subtracts the projection on a unit vector; returns its length.
 fn without(column: &mut [f64], unit: &[f64]) -> f64 {
     let share = dot(column, unit);
     for (value, part) in column.iter_mut().zip(unit) {
@@ -65,7 +65,7 @@ fn without(column: &mut [f64], unit: &[f64]) -> f64 {
     share
 }
 
-/// An upper triangular system.
+/// Solves an upper triangular system.
 fn back(triangle: &Columns, right: &[f64]) -> Vec<f64> {
     let mut solved = right.to_vec();
     for at in (0..solved.len()).rev() {

@@ -13,14 +13,10 @@ const BYTES_MAX: u64 = 1 << 20;
 
 const HINT: &str = "see docs/reference/machine.md";
 
-/// Error in a machine's file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MachineError {
-    /// The file.
     pub path: PathBuf,
-    /// The line, counted from 1, if known.
     pub line: Option<usize>,
-    /// The problem and a hint.
     pub problem: String,
 }
 
@@ -138,7 +134,7 @@ fn estimates(machine: &Machine) -> impl Iterator<Item = ParameterEstimate> + '_ 
 }
 
 impl Machine {
-    /// Readable by [`parse`](super::parse).
+    /// Text that [`parse`](super::parse) can read.
     pub fn to_toml(&self) -> String {
         let mut text = format!("format = {FORMAT}\nname = {}\n", quote(&self.name));
         write_provenance(&mut text, &self.provenance);
@@ -223,7 +219,7 @@ fn write_link(text: &mut String, key: &str, of: &Link) {
     }
 }
 
-/// Nothing without fields.
+/// Writes nothing without fields.
 fn write_table(text: &mut String, key: &str, fields: &[(&str, Option<String>)]) {
     let mut there = fields.iter().filter_map(|(name, value)| Some((name, value.as_ref()?))).peekable();
     if there.peek().is_some() {

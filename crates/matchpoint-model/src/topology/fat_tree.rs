@@ -9,7 +9,7 @@ pub(super) struct FatTree {
     pub levels: u32,
 }
 
-/// A part of a link's id.
+/// Direction in a link's id.
 const UP: u64 = 0;
 const DOWN: u64 = 1;
 
@@ -18,7 +18,7 @@ impl FatTree {
         u64::from(self.arity).saturating_pow(self.levels)
     }
 
-    /// The lowest-level switch.
+    /// The switch of the lowest level.
     pub fn router(&self, node: u32) -> u32 {
         node / self.arity
     }

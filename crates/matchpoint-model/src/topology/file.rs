@@ -7,13 +7,12 @@ use std::path::{Path, PathBuf};
 use super::{FatTree, File, Graph, Grid, Kind, KindName, Topology};
 use crate::lines::line_of;
 
-/// Version of the format.
 const FORMAT: u32 = 1;
 
 /// Known networks listed link by link are smaller.
 const BYTES_MAX: u64 = 64 << 20;
 
-/// Known networks have fewer.
+/// Known networks have fewer dimensions.
 const DIMENSIONS_MAX: usize = 8;
 
 /// Maximum number of routers that link ids can distinguish.
@@ -21,14 +20,10 @@ const ROUTERS_MAX: u64 = 1 << 31;
 
 const HINT: &str = "see docs/reference/predict.md";
 
-/// Error in a network's file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TopologyError {
-    /// The file.
     pub path: PathBuf,
-    /// The line, counted from 1, if known.
     pub line: Option<usize>,
-    /// The problem and a hint.
     pub problem: String,
 }
 

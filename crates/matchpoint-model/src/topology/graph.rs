@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Graph {
-    /// Neighbours of each router, in ascending order.
+    /// In ascending order.
     neighbours: Vec<Vec<u32>>,
     /// The router of each node.
     nodes: Vec<u32>,
@@ -13,14 +13,14 @@ pub(super) struct Graph {
 const NOWHERE: u32 = u32::MAX;
 
 impl Graph {
-    /// Creates a graph from bidirectional links and the router of each node.
+    /// A graph of bidirectional links, and the router of each node.
     ///
     /// # Errors
-    /// If a router with nodes is unreachable.
+    /// A router with nodes is unreachable.
     pub fn new(links: &[(u32, u32)], nodes: Vec<u32>) -> Result<Self, String> {
         let named = links.iter().flat_map(|&(one, other)| [one, other]).chain(nodes.iter().copied());
         let routers = named.max().map_or(0, |last| last as usize + 1);
-        // Router numbers may have gaps, but memory is limited by the entries in the file.
+        // Router numbers may have gaps, but the entries in the file limit the memory.
         let listed = 2 * links.len() + nodes.len();
         if routers > listed {
             return Err(format!(
@@ -59,8 +59,8 @@ impl Graph {
         self.neighbours.get(one as usize).is_some_and(|of| of.binary_search(&other).is_ok())
     }
 
-    /// For every router, the next router on a shortest path to `to`. Of several, the path with the lowest
-    /// router numbers.
+    /// For every router, the next router on a shortest path to `to`. Of several paths, the path with the
+    /// lowest router numbers.
     pub fn next_routers_towards(&self, to: u32) -> Vec<u32> {
         let mut next = vec![NOWHERE; self.neighbours.len()];
         next[to as usize] = to;

@@ -2,7 +2,6 @@
 
 use super::link::LinkId;
 
-/// A torus or a mesh.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Grid {
     /// Number of routers in each dimension, fastest-varying first.
@@ -60,12 +59,10 @@ impl Cube {
         Cube { side, nodes_per_router }
     }
 
-    /// Routers along an edge.
     pub fn side(&self) -> u32 {
         self.side
     }
 
-    /// Links between two nodes.
     pub fn hops(&self, from: u32, to: u32) -> u32 {
         let place = |node: u32| {
             let router = node / self.nodes_per_router;
