@@ -3,7 +3,7 @@
 use bytemuck::{Pod, Zeroable};
 use matchpoint::{Envelope, Selector, Wild};
 
-/// No message.
+/// Index that means "no message".
 pub const NONE: u32 = u32::MAX;
 
 const CONTEXT_BITS: u32 = 16;
@@ -11,21 +11,18 @@ const SOURCE_BITS: u32 = 24;
 const TAG_BITS: u32 = 24;
 const _: () = assert!(CONTEXT_BITS + SOURCE_BITS + TAG_BITS == u64::BITS);
 
-/// Encoding of envelopes for a card.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Layout {
-    /// One word: 16 bits of context, 24 of source, 24 of tag. Headers fit in every application of the paper
-    /// (Klenk et al. 2017, §IV). Memory reads limit a kernel's speed.
+    /// One word: 16 bits of context, 24 bits of source, 24 bits of tag. Envelopes fit in every application of
+    /// the paper (Klenk et al. 2017, §IV). Memory reads limit a kernel's speed.
     Packed,
     /// Three words, for any envelope.
     Wide,
 }
 
 impl Layout {
-    /// All layouts.
     pub const ALL: [Layout; 2] = [Layout::Packed, Layout::Wide];
 
-    /// 8-byte words of an envelope.
     pub fn envelope_words(self) -> usize {
         match self {
             Layout::Packed => 1,
@@ -33,7 +30,6 @@ impl Layout {
         }
     }
 
-    /// 8-byte words of a receive's wildcard mask.
     pub fn mask_words(self) -> usize {
         match self {
             Layout::Packed => 1,
@@ -70,14 +66,14 @@ impl Layout {
         }
     }
 
-    /// Receives with a wildcard, as kernels see them. A bit outside the layout is zero in every message and
-    /// in no mask.
+    /// Number of receives with a wildcard, as kernels see the receives. A bit outside the layout is zero in
+    /// every message and in no mask.
     fn wildcards(self, masks: &[u64]) -> usize {
         masks.chunks(self.mask_words()).filter(|open| open.iter().any(|&word| word != 0)).count()
     }
 }
 
-/// A context and a source in it.
+/// Context and source of a message.
 pub(crate) type Source = (u32, u64);
 
 /// Messages in arrival order and receives in posted order, to match with each other.
@@ -91,7 +87,7 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// Packed if all entries fit. O(messages + receives).
+    /// A batch in the packed layout if all entries fit. O(messages + receives).
     pub fn of(envelopes: &[Envelope], selectors: &[Selector]) -> Batch {
         Self::in_layout(Layout::Packed, envelopes, selectors)
             .or_else(|| Self::in_layout(Layout::Wide, envelopes, selectors))
@@ -106,7 +102,6 @@ impl Batch {
         fits.then_some(batch)
     }
 
-    /// An empty batch.
     pub fn empty(layout: Layout) -> Batch {
         Batch { layout, messages: Vec::new(), receives: Vec::new(), masks: Vec::new(), wildcards: 0 }
     }
@@ -137,27 +132,23 @@ impl Batch {
         true
     }
 
-    /// The encoding.
     pub fn layout(&self) -> Layout {
         self.layout
     }
 
-    /// Number of messages.
     pub fn message_count(&self) -> usize {
         self.messages.len() / self.layout.envelope_words()
     }
 
-    /// Number of receives.
     pub fn receive_count(&self) -> usize {
         self.masks.len() / self.layout.mask_words()
     }
 
-    /// Receives with a wildcard.
+    /// Number of receives with a wildcard.
     pub fn wildcards(&self) -> usize {
         self.wildcards
     }
 
-    /// The whole batch as one segment.
     pub fn whole(&self) -> Segment {
         Segment {
             message: 0,
@@ -227,23 +218,19 @@ impl Batch {
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Pod, Zeroable)]
 pub struct Segment {
-    /// First message.
     pub message: u32,
-    /// End of the messages, exclusive.
+    /// Exclusive.
     pub message_end: u32,
-    /// First receive.
     pub receive: u32,
-    /// End of the receives, exclusive.
+    /// Exclusive.
     pub receive_end: u32,
 }
 
 impl Segment {
-    /// Length of the longer side.
     pub(crate) fn longer_side(&self) -> usize {
         (self.message_end - self.message).max(self.receive_end - self.receive) as usize
     }
 
-    /// Length of the shorter side.
     pub(crate) fn shorter_side(&self) -> usize {
         (self.message_end - self.message).min(self.receive_end - self.receive) as usize
     }

@@ -11,7 +11,7 @@ use crate::machine::{FailureDuration, Machine, Memory};
 pub(crate) struct Buffer<M: Machine> {
     memory: Option<M::Memory>,
     bytes: usize,
-    /// Bytes after the last matched batch.
+    /// Size after the last matched batch.
     kept: usize,
 }
 
@@ -31,13 +31,13 @@ impl<M: Machine> Buffer<M> {
     /// Provides at least `bytes` bytes. Growth at least doubles the size and loses the content.
     ///
     /// # Errors
-    /// If the machine has not enough memory. The buffer is then empty.
+    /// The machine has not enough memory. The buffer is then empty.
     pub fn reserve(&mut self, machine: &M, bytes: usize) -> Result<(), M::Error> {
         if self.memory.is_some() && bytes <= self.bytes {
             return Ok(());
         }
         let doubled = bytes.max(2 * self.bytes);
-        // Both memories need not fit at once.
+        // Old and new memory need not fit at once.
         (self.memory, self.bytes) = (None, 0);
         let (memory, bytes) = match machine.allocate(doubled) {
             // The exact size may fit.
@@ -50,7 +50,6 @@ impl<M: Machine> Buffer<M> {
         Ok(())
     }
 
-    /// Keeps the current size after a matched batch.
     pub fn keep_size(&mut self) {
         self.kept = self.bytes;
     }
@@ -74,9 +73,6 @@ impl<M: Machine> Buffer<M> {
     }
 
     /// Copies `bytes` to the start. The rest is undefined.
-    ///
-    /// # Errors
-    /// If the machine fails or has not enough memory.
     pub fn fill(&mut self, machine: &M, bytes: &[u8]) -> Result<(), M::Error> {
         self.reserve(machine, bytes.len())?;
         machine.write(self.memory.as_mut().expect("it was reserved"), bytes)
@@ -85,10 +81,10 @@ impl<M: Machine> Buffer<M> {
     /// Copies from the start, after all earlier launches have ended.
     ///
     /// # Errors
-    /// If the machine or an earlier kernel fails.
+    /// The machine or an earlier kernel fails.
     ///
     /// # Panics
-    /// If the buffer is smaller than `bytes`.
+    /// The buffer is smaller than `bytes`.
     pub fn read(&self, machine: &M, bytes: &mut [u8]) -> Result<(), M::Error> {
         assert!(bytes.len() <= self.bytes, "{} of {}", bytes.len(), self.bytes);
         self.memory.as_ref().map_or(Ok(()), |memory| machine.read(memory, bytes))

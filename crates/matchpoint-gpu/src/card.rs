@@ -20,18 +20,15 @@ use crate::kernels::{Kernel, Program};
 use crate::machine::{FailureDuration, Grid, Machine, Memory};
 use crate::timeout::poll_until;
 
-/// Reason for a failure of a card.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum CardError {
-    /// The driver is not installed.
     NoDriver,
-    /// No card has this number. The second field counts the cards.
+    /// No card has this number. The second field is the number of cards.
     NoCard(usize, i32),
     /// The driver failed: the operation, and the driver's text.
     Driver(&'static str, String),
     /// Not enough memory: the operation, and the driver's text.
     Memory(&'static str, String),
-    /// A kernel was not compiled.
     Compile(CompileError),
     /// The driver refuses kernels of the installed NVRTC: CUDA versions of NVRTC and of the driver, such as
     /// (12, 9), and the driver's text.
@@ -98,8 +95,8 @@ impl Display for CardError {
 impl std::error::Error for CardError {}
 
 impl CardError {
-    /// True if later operations of the card fail too, or if their results may be wrong. Reasons: the driver
-    /// failed, a kernel that holds a multiprocessor was abandoned, or no kernel is available.
+    /// True if later operations of the card fail too, or if their results may be wrong: the driver failed, a
+    /// kernel that holds a multiprocessor was abandoned, or no kernel is available.
     pub fn is_card_failure(&self) -> bool {
         match self {
             CardError::NoDriver
@@ -164,22 +161,18 @@ fn load_error(error: DriverError) -> CardError {
     }
 }
 
-/// Description of a card, part of every measurement.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Description {
-    /// Name from the driver.
     pub name: String,
-    /// Such as 9.0.
+    /// Such as (9, 0).
     pub compute_capability: (i32, i32),
-    /// Streaming multiprocessors.
     pub multiprocessors: u32,
-    /// Highest clock of the multiprocessors, kHz.
+    /// Highest clock of the multiprocessors.
     pub clock_khz: u32,
-    /// Highest clock of the memory, kHz.
+    /// Highest clock of the memory.
     pub memory_clock_khz: u32,
-    /// Size of the second-level cache, bytes.
+    /// Size of the second-level cache.
     pub l2_bytes: u32,
-    /// Size of the memory, bytes.
     pub memory_bytes: usize,
     /// CUDA version of the driver, such as 13000.
     pub driver_version: i32,
@@ -203,11 +196,11 @@ struct Functions {
     compiling: Mutex<()>,
 }
 
-/// Persistent kernels by card number. Locked while a kernel is loaded or a persistent kernel is started,
+/// Number of persistent kernels by card. Locked while a kernel is loaded or a persistent kernel is started,
 /// because loading waits for all running kernels.
 static PERSISTENT_KERNELS: Mutex<BTreeMap<usize, usize>> = Mutex::new(BTreeMap::new());
 
-/// Poisoned or not: the data is consistent after every panic.
+/// Also locks a poisoned mutex: the data is consistent after every panic.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -226,7 +219,6 @@ impl Drop for PersistentKernel {
     }
 }
 
-/// Memory of a card.
 #[derive(Debug)]
 pub struct CardMemory {
     slice: CudaSlice<u8>,
@@ -243,7 +235,7 @@ impl Card {
     /// Opens the card with this number, from 0.
     ///
     /// # Errors
-    /// If the driver or the card is missing or fails.
+    /// The driver or the card is missing or fails.
     pub fn open(ordinal: usize) -> Result<Card, CardError> {
         // SAFETY: loads the library, as the driver's first call does. Without the library, that call would
         // panic.
@@ -269,10 +261,6 @@ impl Card {
         Ok(Card { context, stream, multiprocessors, shared_bytes_max, functions: Arc::default() })
     }
 
-    /// Describes the card.
-    ///
-    /// # Errors
-    /// If the driver fails.
     pub fn description(&self) -> Result<Description, CardError> {
         let ask = |attribute| check("asking the card", self.context.attribute(attribute));
         let memory = check("asking the card", self.context.bind_to_thread())
@@ -290,16 +278,12 @@ impl Card {
     }
 
     /// Nanoseconds of the operations that `work` enqueues, by the card's events.
-    ///
-    /// # Errors
-    /// If the driver or `work` fails.
     pub fn timed(&self, work: impl FnOnce() -> Result<(), CardError>) -> Result<f64, CardError> {
         let begin = self.record_event()?;
         work()?;
         self.elapsed_ns(&begin, &self.record_event()?)
     }
 
-    /// Records an event in front of the next operation.
     pub(crate) fn record_event(&self) -> Result<CudaEvent, CardError> {
         let event = self.context.new_event(Some(sys::CUevent_flags::CU_EVENT_DEFAULT));
         let event = check("making an event", event)?;
@@ -307,7 +291,6 @@ impl Card {
         Ok(event)
     }
 
-    /// Waits for both events.
     pub(crate) fn elapsed_ns(&self, begin: &CudaEvent, end: &CudaEvent) -> Result<f64, CardError> {
         Ok(f64::from(check("waiting for kernels", begin.elapsed_ms(end))?) * 1e6)
     }
@@ -341,7 +324,7 @@ impl Card {
     /// Copies words that a kernel of another stream reads concurrently.
     ///
     /// # Panics
-    /// If the memory ends before `from + bytes.len()`.
+    /// The memory ends before `from + bytes.len()`.
     pub(crate) fn write_concurrently(
         &self,
         memory: &CardMemory,
@@ -373,7 +356,6 @@ impl Card {
         check("opening the card", self.context.bind_to_thread())
     }
 
-    /// Starts a persistent kernel.
     ///
     /// # Safety
     /// As for [`launch`](Machine::launch).
@@ -443,11 +425,11 @@ impl Card {
     }
 }
 
-/// Maximum shared memory of a block with the attribute set.
+/// Attribute for the maximum shared memory of a block.
 const SHARED_BYTES_MAX: CUdevice_attribute =
     CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN;
 
-/// Nonzero if the driver ends long-running kernels.
+/// Attribute that is nonzero if the driver ends long-running kernels.
 const HAS_TIME_LIMIT: CUdevice_attribute = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_KERNEL_EXEC_TIMEOUT;
 
 /// Arguments of a kernel, by value.

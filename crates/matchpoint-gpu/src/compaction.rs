@@ -22,9 +22,9 @@ struct Shape {
 /// Unmatched entries of a batch.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unmatched {
-    /// Envelopes of messages, in words of the layout.
+    /// Envelopes in words of the layout.
     pub messages: Vec<u64>,
-    /// Envelopes of receives.
+    /// Envelopes in words of the layout.
     pub receives: Vec<u64>,
     /// Position of each segment's entries.
     pub segments: Vec<Segment>,
@@ -50,7 +50,7 @@ impl<M: Machine> Compaction<M> {
     /// Allocates memory for batches of the size of `batch`.
     ///
     /// # Errors
-    /// If the machine has not enough memory.
+    /// The machine has not enough memory.
     pub fn new(machine: &M, batch: &Loaded<M>) -> Result<Self, M::Error> {
         let envelope = 8 * batch.layout.envelope_words();
         Ok(Compaction {
@@ -66,11 +66,8 @@ impl<M: Machine> Compaction<M> {
     /// Starts the compaction of each segment of a matched batch. One block, or for a short segment one warp,
     /// compacts a segment.
     ///
-    /// # Errors
-    /// If the machine fails.
-    ///
     /// # Panics
-    /// If the batch has another size than in [`new`](Self::new).
+    /// The batch has another size than in [`new`](Self::new).
     pub fn launch(
         &mut self,
         machine: &M,
@@ -99,11 +96,8 @@ impl<M: Machine> Compaction<M> {
 
     /// Reads the unmatched entries of each segment.
     ///
-    /// # Errors
-    /// If the machine fails.
-    ///
     /// # Panics
-    /// If the batch has another size than in [`new`](Self::new).
+    /// The batch has another size than in [`new`](Self::new).
     pub fn read_unmatched(&self, machine: &M, batch: &Loaded<M>) -> Result<Unmatched, M::Error> {
         assert_eq!(self.counts, counts(batch), "made for another batch");
         let width = batch.layout.envelope_words();

@@ -10,12 +10,10 @@ use cudarc::nvrtc::sys;
 use crate::batch::Layout;
 use crate::kernels::Program;
 
-/// Reason for a failed compilation.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum CompileError {
-    /// NVRTC is not installed.
     Missing,
-    /// NVRTC refused the source. The text is its log.
+    /// NVRTC refused the source. The text is NVRTC's log.
     Refused(String),
 }
 
@@ -34,10 +32,10 @@ impl Display for CompileError {
 impl std::error::Error for CompileError {}
 
 /// Compiles a program for an architecture such as `sm_90` into machine code (a CUBIN). A driver would compile
-/// PTX again, and refuses PTX of a newer CUDA than its own, even of the same major version.
+/// PTX again, and refuses PTX of a newer CUDA than its own.
 ///
 /// # Errors
-/// If NVRTC is missing, does not know the architecture, or refuses the source.
+/// NVRTC is missing, does not know the architecture, or refuses the source.
 pub fn compile(program: Program, layout: Layout, architecture: &str) -> Result<Vec<u8>, CompileError> {
     // Without this check, the first call of an NVRTC function panics if the library is missing. SAFETY: loads
     // the library, as that call does.
@@ -79,7 +77,6 @@ pub(crate) fn version() -> Option<(i32, i32)> {
     asked?.ok().map(|()| (major, minor))
 }
 
-/// Destroyed on drop.
 struct Compilation(sys::nvrtcProgram);
 
 impl Drop for Compilation {

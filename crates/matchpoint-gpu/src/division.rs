@@ -121,14 +121,14 @@ pub struct Division<M: Machine> {
     ledger: Buffer<M>,
     /// The memory of the ledger may be of earlier batches.
     has_ledger: bool,
-    /// 0 before the first batch.
+    /// Number of parts; 0 before the first batch.
     parts: u32,
     part_threads: u32,
     wildcards: Wildcards<M>,
 }
 
 impl<M: Machine> Default for Division<M> {
-    /// No batch and no memory.
+    /// A division without batch and memory.
     fn default() -> Self {
         Division {
             messages: SideMemory::default(),
@@ -149,10 +149,6 @@ impl<M: Machine> Division<M> {
         Kernel::MoveByDigit.shared_bytes(TILE_THREADS, layout) <= machine.shared_bytes_max()
     }
 
-    /// Creates a division for batches of the size of `batch`.
-    ///
-    /// # Errors
-    /// If the machine has not enough memory.
     pub fn new(machine: &M, batch: &Loaded<M>) -> Result<Self, M::Error> {
         let mut division = Division::default();
         division.fit(machine, batch)?;
@@ -162,7 +158,7 @@ impl<M: Machine> Division<M> {
     /// Adapts the division to batches of the size of `batch`. Reuses the memory if it suffices.
     ///
     /// # Errors
-    /// If the machine has not enough memory. The division is then for no batch.
+    /// The machine has not enough memory. The division is then for no batch.
     pub fn fit(&mut self, machine: &M, batch: &Loaded<M>) -> Result<(), M::Error> {
         self.parts = 0;
         let entries = batch.message_count.max(batch.receive_count);
@@ -175,7 +171,7 @@ impl<M: Machine> Division<M> {
         if self.has_ledger {
             self.ledger.reserve(machine, ledger_bytes(batch.receive_count))?;
         }
-        // One more for the wildcard receives.
+        // The wildcard receives have an additional segment.
         self.segments.reserve(machine, (parts + 1) * size_of::<Segment>())?;
         self.wildcards.fit(machine, batch, parts)?;
         self.messages.fit(machine, batch.message_count, batch.layout)?;
@@ -198,21 +194,19 @@ impl<M: Machine> Division<M> {
     /// entries of an envelope.
     ///
     /// With wildcard receives, the function waits for the machine. Each wildcard receive is compared with all
-    /// messages: O(messages × wildcards). A round settles up to a window of receives if few of them want the
+    /// messages: O(messages × wildcards). A round settles up to a window of receives if few receives want the
     /// same messages, and one receive if all do.
     ///
-    /// # Errors
-    /// If the machine fails.
-    ///
     /// # Panics
-    /// If the batch has another size than in [`fit`](Self::fit).
+    /// The batch has another size than in [`fit`](Self::fit).
     pub fn launch(&mut self, machine: &M, batch: &mut Loaded<M>, seed: u64) -> Result<(), M::Error> {
         assert!(self.parts > 0, "made for no batch");
         assert_eq!(self.wildcards.count(), batch.wildcard_count, "made for another batch");
         let counts = (batch.message_count as u32, batch.receive_count as u32);
         assert_eq!((self.messages.count, self.receives.count), counts, "made for another batch");
         if counts.0 == 0 || counts.1 == 0 {
-            // No matches. The kernels would keep an earlier batch's starts of the parts of the empty side.
+            // Without matches, the kernels would keep an earlier batch's starts of the parts of the empty
+            // side.
             return Ok(());
         }
         let shape = |pass: usize| Shape {

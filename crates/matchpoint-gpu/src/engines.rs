@@ -10,7 +10,6 @@ use crate::card::{Card, CardError};
 use crate::engine::{Fallback, KernelEngine};
 use crate::matching::Algorithm;
 
-/// All engines, one per [`Algorithm`].
 pub static SPECS: &[Spec] = &[
     Spec {
         name: "gpu_matrix",

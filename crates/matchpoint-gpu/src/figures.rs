@@ -1,4 +1,5 @@
-//! Measurements of `matchpoint bench gpu`: the figures of the paper (Klenk et al. 2017) and further ones.
+//! Measurements of `matchpoint bench gpu`: the figures of the paper (Klenk et al. 2017), and further
+//! measurements.
 
 use std::sync::Arc;
 
@@ -10,13 +11,12 @@ use crate::matching::Algorithm;
 use crate::measure::{Fed, Mix, PostedOrder, Rate, Run, fed, rate, rate_of_recorded, rate_of_whole_card};
 use crate::recorded::Recorded;
 
-/// The result is their median.
+/// The result is the median of these launches.
 const LAUNCHES: usize = 7;
 
 /// CPU engine for comparison with a persistent kernel.
 const CPU_ENGINE: &str = "hybrid";
 
-/// A group of measurements.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Figure {
     /// Figure 4: the matrix against the queue length.
@@ -38,7 +38,6 @@ pub enum Figure {
 }
 
 impl Figure {
-    /// All groups.
     pub const ALL: [Figure; 8] = [
         Figure::Matrix,
         Figure::Partitioned,
@@ -50,7 +49,6 @@ impl Figure {
         Figure::Recorded,
     ];
 
-    /// Title of the figure.
     pub fn title(self) -> &'static str {
         match self {
             Figure::Matrix => {
@@ -83,7 +81,6 @@ impl Figure {
 /// A rate from the paper's text, which gives no numbers for its curves.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Published {
-    /// The figure.
     pub figure: Figure,
     /// The card, of which one multiprocessor matches.
     pub card: &'static str,
@@ -92,7 +89,6 @@ pub struct Published {
 }
 
 impl Published {
-    /// Measured algorithm.
     pub fn algorithm(self) -> Option<Algorithm> {
         match self.figure {
             Figure::Matrix => Some(Algorithm::Matrix),
@@ -114,7 +110,6 @@ pub const PUBLISHED: &[Published] = &[
     Published { figure: Figure::Hash, card: "Kepler, 1 CTA", rate: 110e6 },
 ];
 
-/// Subject of a measurement.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Subject {
     /// Streams of batches, matched by blocks.
@@ -125,32 +120,23 @@ pub enum Subject {
     Fed(usize),
     /// Batches of an application, matched by one block.
     Recorded {
-        /// Algorithm.
         algorithm: Algorithm,
-        /// Maximum new messages or receives in a batch.
+        /// Maximum number of new messages or receives in a batch.
         entries: usize,
-        /// The batches.
         batches: Arc<Recorded>,
     },
 }
 
-/// A measurement.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Job {
-    /// Group of the measurement.
     pub figure: Figure,
-    /// Label within the group.
     pub label: String,
-    /// Subject.
     pub what: Subject,
 }
 
-/// Result of a measurement.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Measured {
-    /// For all subjects but [`Subject::Fed`].
     Rate(Rate),
-    /// For [`Subject::Fed`].
     Fed(Fed),
 }
 
@@ -160,10 +146,6 @@ impl Job {
         if let Subject::Stream(run) = &self.what { run.blocks <= multiprocessors.max(1) } else { true }
     }
 
-    /// Measures the subject.
-    ///
-    /// # Errors
-    /// If the card fails.
     pub fn measure(&self, card: &Card) -> Result<Measured, CardError> {
         Ok(match &self.what {
             Subject::Stream(run) => Measured::Rate(rate(card, *run, LAUNCHES)?),
@@ -176,14 +158,11 @@ impl Job {
     }
 }
 
-/// Maximum messages and receives of an application, over all batches.
+/// Maximum number of messages and receives of an application, over all batches.
 pub const RECORDED_MAX: usize = 1 << 23;
 
 /// Measurements of an application: batches up to several lengths, by each suitable algorithm. `name` is part
 /// of the labels. `processes` has the events of each process.
-///
-/// # Errors
-/// If the engine for the replay is missing.
 pub fn recorded_jobs(name: &str, processes: &[Vec<Event>]) -> Result<Vec<Job>, NameError> {
     let mut jobs = Vec::new();
     for entries in [64, 256, 1024, 4096] {

@@ -2,7 +2,6 @@
 
 use crate::batch::Layout;
 
-/// A source that is compiled separately.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Program {
     /// MPI's order and wildcards, by a matrix of votes (Klenk et al. 2017, §V).
@@ -24,7 +23,6 @@ pub enum Program {
 }
 
 impl Program {
-    /// All programs.
     pub const ALL: [Program; 8] = [
         Program::Matrix,
         Program::Partitioned,
@@ -36,7 +34,6 @@ impl Program {
         Program::Wild,
     ];
 
-    /// Kernels of the program.
     pub fn kernels(self) -> &'static [Kernel] {
         match self {
             Program::Matrix => &[Kernel::MatchMatrix],
@@ -120,7 +117,6 @@ const SHARED_WORDS: &str = "static __device__ inline unsigned long long load_acq
                                 asm volatile(\"st.release.sys.u32 [%0], %1;\" ::\"l\"(at), \"r\"(word) : \"memory\");\n\
                             }\n";
 
-/// A function that a card runs.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[allow(missing_docs, reason = "what each does is said where it is written")]
 pub enum Kernel {
@@ -162,13 +158,13 @@ pub(crate) const LONG_PARTS: usize = 8;
 /// `LEDGER_WORDS` of `kernels/long.cu`.
 const LEDGER_WORDS: usize = 6;
 
-/// Bytes of extra memory of `match_ordered`. Needed if both sides of a segment have more entries than
+/// Size of the extra memory of `match_ordered`. Needed if both sides of a segment have more entries than
 /// [`LONG_PARTS`] blocks have threads.
 pub(crate) fn ledger_bytes(receives: usize) -> usize {
     receives * LEDGER_WORDS * size_of::<u32>()
 }
 
-/// A power of two: receives in a round of `kernels/wild.cu`.
+/// Number of receives in a round of `kernels/wild.cu`, a power of two.
 pub(crate) fn window_max(layout: Layout) -> u32 {
     match layout {
         Layout::Packed => 1024,
@@ -220,7 +216,6 @@ impl Kernel {
         threads
     }
 
-    /// Bytes of shared memory of a block.
     pub fn shared_bytes(self, threads: u32, layout: Layout) -> u32 {
         let envelope = 8 * layout.envelope_words() as u32;
         let open = 8 * layout.mask_words() as u32;

@@ -1,4 +1,4 @@
-//! Matches batches. In MPI's order, it uses the method with the lowest expected time.
+//! Matches batches. In MPI's order, the matcher uses the method with the lowest expected time.
 //!
 //! All methods find the same pairs. The times are from an H200, with distinct envelopes:
 //! `benchmarks/records/2026-11-24-gpu-h200.json`, and `2026-11-23-gpu-h200-2.json` for more than 1 %
@@ -12,16 +12,10 @@ use crate::machine::{Grid, Machine};
 use crate::matching::{Algorithm, Loaded};
 use crate::partition::Partition;
 
-/// Queues that sources are divided into. Applications rarely have more than twenty or thirty peers (§VII-A).
+/// Maximum number of queues by source. Applications rarely have more than twenty or thirty peers (§VII-A).
 const QUEUES_MAX: usize = 32;
 
 /// Matches one batch in temporary memory. For many batches, keep a [`Matcher`].
-///
-/// # Errors
-/// As for [`Matcher::match_batch`].
-///
-/// # Panics
-/// As for [`Matcher::match_batch`].
 pub fn match_batch<M: Machine>(
     machine: &M,
     algorithm: Algorithm,
@@ -31,33 +25,29 @@ pub fn match_batch<M: Machine>(
     Matcher::default().match_batch(machine, algorithm, batch, seed)
 }
 
-/// Matches batches in reused memory of one machine.
 #[derive(Debug)]
 pub struct Matcher<M: Machine> {
     loaded: Loaded<M>,
     division: Division<M>,
-    /// Maximum bytes at once for the last batch.
     last_bytes: u64,
 }
 
 impl<M: Machine> Default for Matcher<M> {
-    /// Without memory.
     fn default() -> Self {
         Matcher { loaded: Loaded::default(), division: Division::default(), last_bytes: 0 }
     }
 }
 
 impl<M: Machine> Matcher<M> {
-    /// Returns for each receive its message, or [`NONE`](crate::batch::NONE). Divides the batch as the
-    /// algorithm needs. [`Algorithm::Ordered`] uses votes or the whole card if their expected time is lower.
-    /// `machine` must be the same in every call.
+    /// Returns for each receive its message, or [`NONE`](crate::batch::NONE). [`Algorithm::Ordered`] uses
+    /// votes or the whole card if their expected time is lower. `machine` must be the same in every call.
     ///
     /// # Errors
-    /// If the machine fails or has not enough memory. Memory that grew for the batch shrinks to its size
-    /// before, or less if the machine lacks that memory now.
+    /// The machine fails or has not enough memory. Memory that grew for the batch shrinks to its size before,
+    /// or less if the machine lacks that memory now.
     ///
     /// # Panics
-    /// If a receive has a wildcard that the algorithm's [assertions](Algorithm::demands) exclude.
+    /// A receive has a wildcard that the algorithm's [assertions](Algorithm::demands) exclude.
     pub fn match_batch(
         &mut self,
         machine: &M,
@@ -120,7 +110,6 @@ impl<M: Machine> Matcher<M> {
         self.loaded.buffers_mut().into_iter().chain(self.division.buffers_mut())
     }
 
-    /// Allocated bytes.
     pub fn bytes(&self) -> u64 {
         self.buffers().map(Buffer::bytes).sum()
     }
@@ -145,7 +134,8 @@ enum Method {
 const BLOCK: f64 = 1024.0;
 
 impl Method {
-    /// The lowest expected time. `block` is the maximum of threads of a numbering block.
+    /// The method with the lowest expected time. `block` is the maximum number of threads of a numbering
+    /// block.
     fn of(messages: usize, receives: usize, wildcards: usize, block: u32, has_card: bool) -> Method {
         let mut ways = vec![Method::Numbers, Method::Votes];
         ways.extend(has_card.then_some(Method::WholeCard));
@@ -199,7 +189,7 @@ mod tests {
         Method::of(messages, receives, wildcards, 1024, true)
     }
 
-    /// Measured for both methods, or with a large difference.
+    /// Times that were measured for both methods, or differ much.
     #[test]
     fn faster_method_is_chosen() {
         for (entries, wildcards, way) in [

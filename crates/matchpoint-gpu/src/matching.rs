@@ -8,7 +8,6 @@ use crate::buffer::Buffer;
 use crate::kernels::{Kernel, LONG_PARTS, ledger_bytes};
 use crate::machine::{Grid, Machine};
 
-/// Matching algorithm.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Algorithm {
     /// MPI's order, all wildcards, one block per segment (Klenk et al. 2017, §V).
@@ -22,11 +21,9 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
-    /// All algorithms.
     pub const ALL: [Algorithm; 4] =
         [Algorithm::Matrix, Algorithm::Partitioned, Algorithm::Hash, Algorithm::Ordered];
 
-    /// The engine's name.
     pub fn name(self) -> &'static str {
         match self {
             Algorithm::Matrix => "gpu_matrix",
@@ -111,7 +108,6 @@ pub struct Loaded<M: Machine> {
 }
 
 impl<M: Machine> Default for Loaded<M> {
-    /// No batch and no memory.
     fn default() -> Self {
         Loaded {
             layout: Layout::Packed,
@@ -136,9 +132,6 @@ impl<M: Machine> Default for Loaded<M> {
 impl<M: Machine> Loaded<M> {
     /// Copies a batch to the machine. A segment lists messages and receives of the batch, each at most once.
     ///
-    /// # Errors
-    /// If the machine fails or has not enough memory.
-    ///
     /// # Panics
     /// As for [`load`](Self::load).
     pub fn new(machine: &M, batch: &Batch, segments: &[Segment]) -> Result<Self, M::Error> {
@@ -147,14 +140,11 @@ impl<M: Machine> Loaded<M> {
         Ok(loaded)
     }
 
-    /// Replaces the batch, and reuses the memory if it suffices.
-    ///
-    /// # Errors
-    /// If the machine fails or has not enough memory. Then no batch is loaded.
+    /// Replaces the batch, and reuses the memory if it suffices. After an error, no batch is loaded.
     ///
     /// # Panics
-    /// If a segment exceeds the batch, or if the batch has 2³¹ messages or receives. Kernels count to twice
-    /// the number of entries.
+    /// A segment exceeds the batch, or the batch has 2³¹ messages or receives. Kernels count to twice the
+    /// number of entries.
     pub fn load(&mut self, machine: &M, batch: &Batch, segments: &[Segment]) -> Result<(), M::Error> {
         let (message_count, receive_count) = (batch.message_count(), batch.receive_count());
         assert!(
@@ -214,11 +204,8 @@ impl<M: Machine> Loaded<M> {
     /// machine lacks the shared memory for `grid.threads`, blocks have fewer threads and match long segments
     /// in more parts.
     ///
-    /// # Errors
-    /// If the machine fails.
-    ///
     /// # Panics
-    /// If the algorithm is `Hash` and a receive has a wildcard. If segments share receives and need a ledger.
+    /// The algorithm is `Hash` and a receive has a wildcard, or segments share receives and need a ledger.
     pub fn launch(
         &mut self,
         machine: &M,
@@ -265,9 +252,6 @@ impl<M: Machine> Loaded<M> {
     }
 
     /// Waits for the kernels and returns for each receive its message, or [`NONE`].
-    ///
-    /// # Errors
-    /// If the machine or a kernel fails.
     pub fn matched(&self, machine: &M) -> Result<Vec<u32>, M::Error> {
         let mut matched = vec![NONE; self.receive_count];
         self.matched.read(machine, bytemuck::cast_slice_mut(&mut matched))?;

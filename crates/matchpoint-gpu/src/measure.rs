@@ -23,11 +23,8 @@ use crate::timeout::TIMEOUT;
 /// Order of the receives, compared with the arrivals.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum PostedOrder {
-    /// The same order.
     InOrder,
-    /// Random order.
     AtRandom,
-    /// Reversed order.
     Reversed,
 }
 
@@ -40,7 +37,6 @@ pub struct Mix {
     pub queues: usize,
     /// Distinct envelopes per queue. Fewer than the entries are duplicates.
     pub envelopes: usize,
-    /// Order of the receives.
     pub posted: PostedOrder,
     /// Percentage of messages with a receive. The same number of receives as of other messages has no match.
     pub matched_percent: u32,
@@ -125,14 +121,10 @@ impl Mix {
     }
 }
 
-/// Matches per second over several launches.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Rate {
-    /// Median.
     pub median: f64,
-    /// Slowest launch.
     pub least: f64,
-    /// Fastest launch.
     pub most: f64,
     /// Matches of each launch.
     pub matches: usize,
@@ -151,16 +143,13 @@ impl Rate {
     }
 }
 
-/// A measurement of one or several multiprocessors.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Run {
-    /// Algorithm.
     pub algorithm: Algorithm,
-    /// Content of the batches.
     pub mix: Mix,
     /// Each block has a multiprocessor to itself if the card has enough.
     pub blocks: u32,
-    /// Each batch is followed by a compaction of its unmatched entries.
+    /// A compaction of the unmatched entries follows each batch.
     pub compacts: bool,
 }
 
@@ -171,13 +160,10 @@ impl Run {
     }
 }
 
-/// Minimum messages of a stream: a launch takes much longer than its start.
+/// Minimum number of messages of a stream: a launch takes much longer than its start.
 const STREAM_ENTRIES: usize = 1 << 18;
 
-/// One warm-up launch is not measured.
-///
-/// # Errors
-/// If the card fails.
+/// Rate over several launches. One warm-up launch is not measured.
 pub fn rate(card: &Card, run: Run, launches: usize) -> Result<Rate, CardError> {
     let Run { algorithm, mix, blocks, compacts } = run;
     let batches =
@@ -194,7 +180,7 @@ const QUEUES: usize = 32;
 /// algorithm.
 ///
 /// # Errors
-/// If the card fails or finds another number of pairs ([`CardError::PairCount`]).
+/// The card fails or finds another number of pairs ([`CardError::PairCount`]).
 pub fn rate_of_recorded(
     card: &Card,
     algorithm: Algorithm,
@@ -250,9 +236,6 @@ fn matches(matched: &[u32]) -> usize {
 }
 
 /// Measures the whole card with one batch, in MPI's order.
-///
-/// # Errors
-/// If the card fails.
 pub fn rate_of_whole_card(card: &Card, mix: Mix, launches: usize) -> Result<Rate, CardError> {
     let (batch, _) = mix.stream(1, 1);
     let mut loaded = Loaded::new(card, &batch, &[])?;
@@ -261,7 +244,6 @@ pub fn rate_of_whole_card(card: &Card, mix: Mix, launches: usize) -> Result<Rate
     Ok(Rate::of(matches(&loaded.matched(card)?), nanoseconds))
 }
 
-/// A persistent kernel's rates and latencies, and a CPU engine's rate.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Fed {
     /// Messages per batch, and receives per batch.
@@ -278,17 +260,17 @@ pub struct Fed {
     pub engine: (String, Rate),
 }
 
-/// Batches that are submitted one by one in a pass.
+/// Number of batches that are submitted one by one in a pass.
 const LATENCIES: usize = 1000;
 
 /// Measures a persistent kernel and a CPU engine in `passes` passes after a warm-up pass. Each receive is
 /// posted before the messages of its batch arrive, and all entries match.
 ///
 /// # Errors
-/// If the card fails or does not match all entries ([`CardError::PairCount`]).
+/// The card fails or does not match all entries ([`CardError::PairCount`]).
 ///
 /// # Panics
-/// If a batch is too large, if the engine does not exist, or if it does not match all entries.
+/// A batch is too large, the engine does not exist, or the engine does not match all entries.
 pub fn fed(card: &Card, entries: usize, engine: &str, passes: usize) -> Result<Fed, CardError> {
     // The longest stream that a card submits.
     let batches = (CAPACITY / entries).min(4096);

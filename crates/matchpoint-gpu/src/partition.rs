@@ -8,7 +8,6 @@ use crate::batch::{Batch, NONE, Segment, Source};
 pub struct Partition {
     /// Segment after segment. Each segment keeps its order.
     pub batch: Batch,
-    /// One per part.
     pub segments: Vec<Segment>,
     message_order: Vec<u32>,
     receive_order: Vec<u32>,
@@ -22,7 +21,7 @@ impl Partition {
     /// Divides a batch into segments by context and source. O(messages + receives + parts).
     ///
     /// # Errors
-    /// If a receive uses `MPI_ANY_SOURCE`.
+    /// A receive uses `MPI_ANY_SOURCE`.
     pub fn by_source(batch: &Batch, parts: usize) -> Result<Partition, AnySource> {
         let parts = parts.max(1);
         let (messages, receives) = batch.sources();
@@ -47,11 +46,11 @@ impl Partition {
         Ok(Partition { batch, segments, message_order, receive_order })
     }
 
-    /// Converts the divided batch's result into the original batch's: for each receive its message, or
+    /// Converts the divided batch's result into the original batch's result: for each receive its message, or
     /// [`NONE`].
     ///
     /// # Panics
-    /// If `matched` has another number of receives.
+    /// `matched` has another number of receives.
     pub fn matched_before(&self, matched: &[u32]) -> Vec<u32> {
         assert_eq!(matched.len(), self.receive_order.len(), "one for each receive");
         let mut before = vec![NONE; matched.len()];
@@ -69,7 +68,7 @@ fn part(context: u32, source: u64, parts: usize) -> usize {
     ((u128::from(mixed) * parts as u128) >> 64) as usize
 }
 
-/// Indices sorted by part, stable, and the end of each part.
+/// Indexes sorted by part, stable, and the end of each part.
 fn divided(parts_of: impl Iterator<Item = usize> + Clone, parts: usize) -> (Vec<u32>, Vec<u32>) {
     let mut ends = vec![0u32; parts];
     parts_of.clone().for_each(|part| ends[part] += 1);

@@ -21,7 +21,7 @@ pub struct Recorded {
     segments: Vec<Segment>,
     /// Pairs that a CPU engine found in all batches.
     pub matches: usize,
-    /// Events were left out because of the limit.
+    /// Events were omitted because of the limit.
     pub is_cut: bool,
 }
 
@@ -40,7 +40,6 @@ impl Process {
         Ok(Process { engine, messages: Vec::new(), receives: Vec::new(), waited: (0, 0), matches: 0 })
     }
 
-    /// Arrivals and posts since the last batch.
     fn collected(&self) -> (usize, usize) {
         (self.messages.len() - self.waited.0, self.receives.len() - self.waited.1)
     }
@@ -88,9 +87,6 @@ impl Process {
 impl Recorded {
     /// Collects the batches of all processes, with at most `entries` new messages or receives per batch, and
     /// at most `limit` messages and receives in total.
-    ///
-    /// # Errors
-    /// If the engine for the replay is missing.
     pub fn of<'a>(
         processes: impl IntoIterator<Item = impl IntoIterator<Item = &'a Event>>,
         entries: usize,
@@ -125,7 +121,8 @@ impl Recorded {
         Ok(recorded)
     }
 
-    /// Adds a batch of `process`, unless it has no new entries or an empty side. Returns false at the limit.
+    /// Adds a batch of `process`, unless the batch has no new entries or an empty side. Returns false at the
+    /// limit.
     fn add(&mut self, process: &Process, limit: usize) -> bool {
         if process.collected() == (0, 0) || process.messages.is_empty() || process.receives.is_empty() {
             return true;
@@ -144,7 +141,6 @@ impl Recorded {
         true
     }
 
-    /// Number of batches.
     pub fn batches(&self) -> usize {
         self.segments.len()
     }
@@ -154,12 +150,10 @@ impl Recorded {
         self.envelopes.len()
     }
 
-    /// Sum of receives over all batches.
     pub fn receives(&self) -> usize {
         self.selectors.len()
     }
 
-    /// Number of receives with a wildcard.
     pub fn wildcards(&self) -> usize {
         self.selectors.iter().filter(|selector| selector.exact().is_none()).count()
     }
@@ -189,7 +183,7 @@ impl Recorded {
     /// One segment per batch, or `queues` segments per batch, by source.
     ///
     /// # Panics
-    /// If `queues` is not 1 and a receive uses `MPI_ANY_SOURCE`.
+    /// `queues` is not 1 and a receive uses `MPI_ANY_SOURCE`.
     pub fn stream(&self, queues: usize) -> (Batch, Vec<Segment>) {
         let whole = Batch::of(&self.envelopes, &self.selectors);
         if queues == 1 {

@@ -14,11 +14,11 @@ use crate::kernels::Kernel;
 use crate::machine::{Grid, Machine, Memory};
 use crate::timeout::{TIMEOUT, poll_until, wait_for_batch};
 
-/// Maximum messages, and maximum receives, of a batch.
+/// Maximum number of messages, and of receives, of a batch.
 pub const SLOT_ENTRIES: usize = 1024;
-/// Maximum batches in flight.
+/// Maximum number of batches in flight.
 const SLOTS: usize = 8;
-/// Maximum unmatched messages, and maximum unmatched receives.
+/// Maximum number of unmatched messages, and of unmatched receives.
 pub const CAPACITY: usize = 1 << 16;
 /// A flag above the count of submitted batches.
 const STOP: u64 = 1 << 32;
@@ -73,7 +73,7 @@ struct Feed {
     padding: u32,
 }
 
-/// Offsets in bytes.
+/// Offsets of the parts of a ring, in bytes.
 #[derive(Clone, Copy, Debug)]
 struct Shape {
     receives: usize,
@@ -166,7 +166,6 @@ impl Mapped {
         unsafe { self.at.add(offset).cast().as_ref() }
     }
 
-    /// `fed`, or the counts of a slot.
     fn long_word(&self, offset: usize) -> &AtomicU64 {
         // SAFETY: as for `word`.
         unsafe { self.at.add(offset).cast().as_ref() }
@@ -176,7 +175,7 @@ impl Mapped {
 impl Drop for Mapped {
     fn drop(&mut self) {
         // SAFETY: allocated by the driver, freed once, after the driver has reported the kernel's end. A
-        // failure follows an earlier one.
+        // failure follows an earlier failure.
         let _ = unsafe { sys::cuMemFreeHost(self.at.as_ptr().cast()) };
     }
 }
@@ -186,7 +185,6 @@ struct KernelResources {
     card: Card,
     ring: Mapped,
     _queues: Queues<Card>,
-    /// An abandoned kernel keeps it.
     stay: Option<PersistentKernel>,
 }
 
@@ -236,9 +234,9 @@ impl Resident {
     /// Starts the kernel: one block, which occupies one multiprocessor until the drop.
     ///
     /// # Errors
-    /// If the driver fails. If the driver would wait for a persistent kernel's end: at the launch
+    /// The driver fails. The driver would wait for a persistent kernel's end: at the launch
     /// ([`CardError::BlockingLaunches`]), or at the load with another such kernel
-    /// ([`CardError::PersistentKernelRuns`]). If the driver would end the kernel
+    /// ([`CardError::PersistentKernelRuns`]). The driver would end the kernel
     /// ([`CardError::KernelTimeLimit`]).
     pub fn start(card: &Card, layout: Layout, seed: u64) -> Result<Self, CardError> {
         let shape = Shape::of(layout);
@@ -249,7 +247,7 @@ impl Resident {
         let queues = Queues::new(&card, layout)?;
         let arguments = queues.arguments(ring.at.as_ptr() as u64, shape, seed);
         let threads = Kernel::MatchResident.threads_within(card.shared_bytes_max(), 1024, layout);
-        // Created before the launch: its drop stops the kernel if a later step fails.
+        // The drop of `resident` stops the kernel if a later step fails.
         let mut resident = Resident {
             layout,
             shape,
@@ -273,7 +271,6 @@ impl Resident {
         self.in_flight() < SLOTS && self.waiting.has_room(batch)
     }
 
-    /// Batches submitted and not taken.
     pub fn in_flight(&self) -> usize {
         self.fed.wrapping_sub(self.done) as usize
     }
@@ -282,8 +279,8 @@ impl Resident {
     /// unmatched entries differ, because at most [`CAPACITY`] exist.
     ///
     /// # Panics
-    /// If there is [no room](Self::has_room), if the layout differs, or if a side has more than
-    /// [`SLOT_ENTRIES`] entries.
+    /// There is [no room](Self::has_room), the layout differs, or a side has more than [`SLOT_ENTRIES`]
+    /// entries.
     pub fn feed(&mut self, batch: &Batch) {
         assert!(self.has_room(batch), "take what is done first");
         assert_eq!(batch.layout(), self.layout);
@@ -329,10 +326,11 @@ impl Resident {
     /// Waits for the oldest batch in flight. Calls `each` with each pair (receive, message), in posted order.
     ///
     /// # Errors
-    /// If the driver fails, or if the kernel does not answer within ten seconds. The caller may wait again.
+    /// The driver fails, or the kernel does not complete the batch within ten seconds. The caller may wait
+    /// again.
     ///
     /// # Panics
-    /// If no batch is in flight.
+    /// No batch is in flight.
     pub fn take(&mut self, mut each: impl FnMut(u32, u32)) -> Result<usize, CardError> {
         assert!(self.in_flight() > 0, "nothing is under way");
         // Pairs with `store_release(resident.done, …)` in `match_resident`, after the writes of the pairs.
@@ -359,9 +357,9 @@ impl Resident {
     /// not taken are lost.
     ///
     /// # Errors
-    /// If the driver fails, or if the kernel does not end within ten seconds, or at once if an earlier wait
-    /// failed. Such a kernel is abandoned. Memory and stream stay allocated until the process ends, because
-    /// the kernel may still write. The stop flag stays set.
+    /// The driver fails, or the kernel does not end within ten seconds, or at once if an earlier wait failed.
+    /// Such a kernel is abandoned: memory and stream stay allocated until the process ends, because the
+    /// kernel may still write. The stop flag stays set.
     pub fn stop(mut self) -> Result<(), CardError> {
         self.end()
     }
@@ -388,7 +386,7 @@ fn pack_counts(messages: u32, receives: u32) -> u64 {
 
 impl Drop for Resident {
     fn drop(&mut self) {
-        // Reported before, or by the next call.
+        // An error was reported before, or the next call reports the error.
         let _ = self.end();
     }
 }
@@ -396,11 +394,8 @@ impl Drop for Resident {
 /// Pairs (receive, message) of each batch, numbered from the first batch on, in posted order. All batches are
 /// in the ring before the kernel starts, for machines that run one operation at a time.
 ///
-/// # Errors
-/// If the machine fails.
-///
 /// # Panics
-/// For no batch, more than eight, different layouts, or a side with more than [`SLOT_ENTRIES`] entries.
+/// No batch, more than eight batches, different layouts, or a side with more than [`SLOT_ENTRIES`] entries.
 pub fn match_preloaded_batches<M: Machine>(
     machine: &M,
     threads: u32,
@@ -452,6 +447,7 @@ struct CardRing<M: Machine> {
 }
 
 impl<M: Machine> CardRing<M> {
+    ///
     /// # Panics
     /// As for [`match_stream_on_card`].
     fn new(machine: &M, stream: &Batch, entries: usize, seed: u64) -> Result<Self, M::Error> {
@@ -484,7 +480,7 @@ impl<M: Machine> CardRing<M> {
         Ok(CardRing { layout, shape, ring, _queues: queues, _batches: lying, arguments, feed })
     }
 
-    /// Pairs of the last batch, after both kernels have ended.
+    /// Number of pairs of the last batch, after both kernels have ended.
     fn last(&self, machine: &M) -> Result<usize, M::Error> {
         let mut ring = vec![0; self.shape.pair_counts + SLOTS * 4];
         machine.read(&self.ring, &mut ring)?;
@@ -494,14 +490,11 @@ impl<M: Machine> CardRing<M> {
     }
 }
 
-/// Pairs of the last batch of `stream`. A kernel submits the batches before the persistent kernel starts, for
-/// machines that run one operation at a time.
-///
-/// # Errors
-/// If the machine fails.
+/// Number of pairs of the last batch of `stream`. A kernel submits the batches before the persistent kernel
+/// starts, for machines that run one operation at a time.
 ///
 /// # Panics
-/// If there are more than eight batches, or as for [`match_stream_on_card`].
+/// There are more than eight batches, or as for [`match_stream_on_card`].
 pub fn match_preloaded_stream<M: Machine>(
     machine: &M,
     threads: u32,
@@ -521,15 +514,15 @@ pub fn match_preloaded_stream<M: Machine>(
 }
 
 /// Nanoseconds of a persistent kernel for `stream`, and the pairs of the last batch. Another block submits
-/// the batches one after the other. Waits at most `timeout` for each kernel, then abandons it as
+/// the batches one after the other. Waits at most `timeout` for each kernel, then abandons the kernel as
 /// [`Resident::stop`] does.
 ///
 /// # Errors
-/// If the driver fails, or if a kernel does not end.
+/// The driver fails, or a kernel does not end.
 ///
 /// # Panics
-/// If a batch has more than [`SLOT_ENTRIES`] entries on a side, or differing sides. If there is no batch, or
-/// if the stream exceeds [`CAPACITY`].
+/// A batch has more than [`SLOT_ENTRIES`] entries on a side, or differing sides. There is no batch, or the
+/// stream exceeds [`CAPACITY`].
 pub fn match_stream_on_card(
     card: &Card,
     stream: &Batch,
@@ -550,7 +543,7 @@ pub fn match_stream_on_card(
     // SAFETY: the arguments have the sources' types. All memory exists until both kernels end, or leaks.
     let stay = unsafe { staying.launch_persistent(Kernel::MatchResident, layout, grid, &lying.arguments)? };
     let feeds = Grid { blocks: 1, threads: 1024 };
-    // SAFETY: the same.
+    // SAFETY: the arguments have the sources' types. All memory exists until both kernels end, or leaks.
     let fed = unsafe { feeding.launch(Kernel::FeedResident, layout, feeds, &lying.feed) };
     let told = match &fed {
         // Without the second kernel, only the host can stop the persistent kernel.

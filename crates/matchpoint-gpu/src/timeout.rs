@@ -7,7 +7,7 @@ pub(crate) const TIMEOUT: Duration = Duration::from_secs(10);
 /// Time of a batch before the first query of the driver, and between two queries.
 const QUERY_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Waits for a batch until `timeout` has passed. `has_ended` asks the driver about the kernel.
+/// Waits for a batch until `timeout` has passed. `has_ended` queries the driver about the kernel.
 pub(crate) fn wait_for_batch<E>(
     timeout: Duration,
     is_done: impl Fn() -> bool,
@@ -39,7 +39,6 @@ pub(crate) fn wait_for_batch<E>(
     Ok(())
 }
 
-/// Polls until `ask` returns true or `timeout` has passed.
 pub(crate) fn poll_until<E>(timeout: Duration, mut ask: impl FnMut() -> Result<bool, E>) -> Result<bool, E> {
     let begin = Instant::now();
     loop {

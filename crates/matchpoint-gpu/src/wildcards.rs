@@ -10,7 +10,7 @@ use crate::matching::{Arguments, Loaded};
 
 /// Threads of the blocks that search messages.
 const SEEKING_THREADS: u32 = 512;
-/// Maximum rounds between two reads of the progress.
+/// Maximum number of rounds between two reads of the progress.
 const ROUNDS_AT_ONCE: u32 = 64;
 
 /// `Wildcards` of `kernels/wild.cu`.
@@ -45,7 +45,6 @@ struct Progress {
     padding: u32,
 }
 
-/// The parts of a divided batch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Parts {
     pub arguments: Arguments,
@@ -81,7 +80,7 @@ impl<M: Machine> Default for Wildcards<M> {
 }
 
 impl<M: Machine> Wildcards<M> {
-    /// Nothing without wildcard receives.
+    /// Allocates nothing without wildcard receives.
     pub fn fit(&mut self, machine: &M, batch: &Loaded<M>, parts: usize) -> Result<(), M::Error> {
         self.count = batch.wildcard_count as u32;
         if self.count == 0 {
@@ -111,9 +110,6 @@ impl<M: Machine> Wildcards<M> {
     }
 
     /// Matches the parts, then the wildcard receives. Waits for the machine.
-    ///
-    /// # Errors
-    /// If the machine fails.
     pub fn run(&mut self, machine: &M, batch: &mut Loaded<M>, parts: &Parts) -> Result<(), M::Error> {
         let shape = Shape {
             messages: batch.messages.address(),
@@ -154,7 +150,7 @@ impl<M: Machine> Wildcards<M> {
             let rounds = (self.count - progress.settled).div_ceil(progress.window);
             for _ in 0..rounds.min(ROUNDS_AT_ONCE) {
                 let matching = Grid { blocks: self.window.min(busy), ..parts.grid };
-                // SAFETY: as above.
+                // SAFETY: as for `BeginWildcards`.
                 #[allow(unsafe_code)]
                 unsafe {
                     machine.launch(Kernel::SeekOldest, layout, seeking, &shape)?;

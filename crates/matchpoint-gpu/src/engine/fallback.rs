@@ -42,7 +42,6 @@ pub struct Fallback<M: Machine> {
     is_counting: bool,
     /// Attempts during the migration, which are not part of a call of the application.
     taking_over: Attempts,
-    /// Attempts of earlier fallback engines.
     counted: Attempts,
     /// Maximum bytes before the current engine.
     peak_bytes: u64,
@@ -61,9 +60,6 @@ impl<M: Machine + Send + Sync + 'static> Fallback<M> {
 
     /// Starts on the machine. `other` is the name of the fallback engine. Without a fallback engine, calls
     /// after a failure are refused.
-    ///
-    /// # Errors
-    /// If no engine has this name.
     pub fn new(engine: KernelEngine<M>, other: Option<&str>, is_counting: bool) -> Result<Self, NameError> {
         other.map(engines::create).transpose()?;
         let (algorithm, other) = (engine.algorithm, other.map(str::to_owned));
@@ -72,9 +68,6 @@ impl<M: Machine + Send + Sync + 'static> Fallback<M> {
     }
 
     /// Starts on the fallback engine, because the machine is missing, and reports `why`.
-    ///
-    /// # Errors
-    /// If no engine has this name.
     pub fn without_machine(
         algorithm: Algorithm,
         other: &str,

@@ -1,11 +1,10 @@
-//! Engines that match with kernels: the contract of every engine, in batches on a [`Machine`].
+//! Engines that match with kernels, in batches on a [`Machine`].
 //!
 //! The host stores the queues. A call that searches makes a [`Batch`] of its entries and the queued entries
 //! of the same context, and a kernel returns the pairs. Only [`Engine::arrive_batch`] makes one batch of
 //! several new entries. An empty queue needs no launch. A call costs a copy of the queue to the machine and a
-//! launch. Neither was measured on a card; [`crate::measure`] measures the rest. An engine keeps the memory
-//! of its largest batch and up to the same again, as part of its footprint. The host handles other calls,
-//! such as cancel and close: O(queued entries).
+//! launch. An engine keeps the memory of its largest batch and up to the same again, as part of its
+//! footprint. The host handles other calls, such as cancel and close: O(queued entries).
 //!
 //! A call is refused, as the contract demands, if memory for the queues or of the machine is missing. Missing
 //! host memory for a batch, or missing memory of the driver, is not handled.
@@ -42,7 +41,7 @@ pub struct KernelEngine<M: Machine> {
     posted: Queue<Receive>,
     unexpected: Queue<Message>,
     hints: HintTable,
-    /// Unknown to peers.
+    /// Seed of the hash functions, unknown to peers.
     seed: u64,
     batches: u64,
     copied: u64,
@@ -54,7 +53,6 @@ pub struct KernelEngine<M: Machine> {
 }
 
 impl<M: Machine> KernelEngine<M> {
-    /// Creates an engine with empty queues.
     pub fn new(machine: Arc<M>, algorithm: Algorithm) -> Self {
         KernelEngine {
             machine,
@@ -72,32 +70,27 @@ impl<M: Machine> KernelEngine<M> {
         }
     }
 
-    /// Permanent failure of the machine.
     pub fn failure(&self) -> Option<&M::Error> {
         self.failure.as_ref()
     }
 
-    /// Temporary failure of the last use of the machine.
     pub fn temporary_failure(&self) -> Option<&M::Error> {
         self.temporary_failure.as_ref()
     }
 
-    /// `of_machine` bytes and the engine's.
     fn held_bytes(&self, of_machine: u64) -> u64 {
         let fixed_bytes = size_of::<Self>() as u64 + self.hints.bytes();
         fixed_bytes + self.posted.bytes() + self.unexpected.bytes() + of_machine
     }
 
-    /// Keeps the assertions.
+    /// Removes all entries, but keeps the assertions.
     fn clear(&mut self) {
         self.peak_bytes = self.peak_bytes.max(self.held_bytes(self.matcher.bytes()));
         (self.posted, self.unexpected, self.temporary_failure) = (Queue::default(), Queue::default(), None);
     }
 
-    /// Queues all entries of another engine, none of which match each other. The queues must be empty.
-    ///
-    /// # Errors
-    /// If memory is missing. Then no entry is queued.
+    /// Queues all entries of another engine, none of which match each other. The queues must be empty. After
+    /// an error, no entry is queued.
     fn take_over(&mut self, from: &dyn Engine) -> Result<(), Refused> {
         let mut queued = Ok(());
         for queue in [matchpoint::Queue::Posted, matchpoint::Queue::Unexpected] {
@@ -151,8 +144,8 @@ impl<M: Machine> KernelEngine<M> {
 
     /// Position of the message that a receive takes.
     ///
-    /// With `Hash`, votes match a single receive, without a table. Votes also find the same one of several
-    /// duplicates for a probe and for the next receive.
+    /// With `Hash`, votes match a single receive, without a table. Votes also find the same message of
+    /// several duplicates for a probe and for the next receive.
     fn find_unexpected(&mut self, selector: &Selector) -> Result<Option<usize>, Refused> {
         let here =
             self.unexpected.iter().filter(|(_, message)| message.envelope.context == selector.context());
@@ -166,7 +159,7 @@ impl<M: Machine> KernelEngine<M> {
         Ok((matched[0] != NONE).then(|| places[matched[0] as usize]))
     }
 
-    /// If the batch is refused, the host searches.
+    /// Searches for a probe. If the batch is refused, the host searches.
     fn find_for_probe(&mut self, selector: &Selector) -> Option<usize> {
         self.admit(selector).ok()?;
         self.find_unexpected(selector).unwrap_or_else(|_| {

@@ -37,7 +37,7 @@ impl<T> Queue<T> {
         self.places[place].as_ref().expect("it is queued")
     }
 
-    /// Oldest first.
+    /// Removes entries, oldest first.
     pub fn drain(&mut self, is_it: impl Fn(&T) -> bool) -> impl Iterator<Item = T> {
         let holes = &mut self.holes;
         self.places.iter_mut().filter_map(move |place| {
@@ -51,7 +51,7 @@ impl<T> Queue<T> {
         self.places.iter_mut().flatten()
     }
 
-    /// All entries with their positions, oldest first. Positions increase with age.
+    /// All entries with their positions, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = (usize, &T)> {
         self.places.iter().enumerate().filter_map(|(place, entry)| Some((place, entry.as_ref()?)))
     }
