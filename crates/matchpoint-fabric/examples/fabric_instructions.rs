@@ -13,7 +13,7 @@ use matchpoint_fabric::abi::*;
 use mock::objects;
 use mock::opened::{BOTH, Opened, open};
 
-/// An ignore mask, as of all receives in MPICH and Open MPI.
+/// An ignore mask like that of all receives in MPICH and Open MPI.
 const IGNORED: u64 = 0b11 << 54;
 const MESSAGES: usize = 1024;
 const LENGTH: usize = 8;
@@ -80,7 +80,6 @@ impl Pair {
         }
     }
 
-    /// Reads completions of both endpoints until this number of receives has completed.
     fn await_receives(&mut self, receives: usize) {
         let mut done = 0;
         while done < receives {

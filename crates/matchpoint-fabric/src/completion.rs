@@ -11,14 +11,13 @@ use crate::abi::{ADDR_UNSPEC, Addr, CqTaggedEntry, errno};
 pub struct Completion {
     pub entry: CqTaggedEntry,
     pub source: Addr,
-    /// 0 for a successful completion.
+    /// Positive error code; 0 for a successful completion.
     pub error: c_int,
     /// Bytes of a truncated message beyond the buffers (`olen`).
     pub excess_bytes: usize,
 }
 
 impl Completion {
-    /// A successful completion.
     pub fn new(context: *mut c_void, flags: u64) -> Self {
         let entry =
             CqTaggedEntry { op_context: context, flags, len: 0, buf: ptr::null_mut(), data: 0, tag: 0 };

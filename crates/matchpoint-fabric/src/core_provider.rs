@@ -18,7 +18,6 @@ pub fn call_core<T>(call: impl FnOnce() -> T) -> T {
     outcome
 }
 
-/// True inside [`call_core`].
 pub fn is_in_core_call() -> bool {
     INSIDE.get()
 }

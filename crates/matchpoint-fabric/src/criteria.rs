@@ -6,30 +6,22 @@ use libc::iovec;
 
 use crate::abi::{ADDR_UNSPEC, Addr, flags};
 
-/// The match criteria of a receive or a probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Criteria {
-    /// The source, or [`ADDR_UNSPEC`] for any source.
+    /// [`ADDR_UNSPEC`] for any source.
     pub addr: Addr,
-    /// The tag.
     pub tag: u64,
-    /// The ignore mask of the tag.
     pub ignore: u64,
 }
 
 /// The arguments of a receive or a peek.
 pub struct ReceiveCall {
-    /// The buffers.
     pub iov: *const iovec,
-    /// The number of buffers.
     pub count: usize,
     /// Memory descriptors of the buffers, or null.
     pub desc: *const *mut c_void,
-    /// The match criteria.
     pub criteria: Criteria,
-    /// The context of the operation.
     pub context: *mut c_void,
-    /// The flags of the operation.
     pub flags: u64,
 }
 
@@ -47,7 +39,6 @@ pub struct EndpointOptions {
 }
 
 impl EndpointOptions {
-    /// `receive_flags` is `rx_attr.op_flags`.
     pub fn new(caps: u64, receive_flags: u64) -> Self {
         let is_untagged_directed = caps & flags::DIRECTED_RECV != 0;
         let is_directed = is_untagged_directed || caps & flags::TAGGED_DIRECTED_RECV != 0;
@@ -60,13 +51,11 @@ impl EndpointOptions {
         if self.is_selective { flags & flags::COMPLETION } else { flags::COMPLETION }
     }
 
-    /// Returns the source for matching a tagged receive.
     #[inline]
     pub fn source(&self, addr: Addr) -> Addr {
         if self.is_directed { addr } else { ADDR_UNSPEC }
     }
 
-    /// Returns the source for matching an untagged receive.
     pub fn untagged_source(&self, addr: Addr) -> Addr {
         if self.is_untagged_directed { addr } else { ADDR_UNSPEC }
     }

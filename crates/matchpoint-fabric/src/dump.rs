@@ -59,7 +59,7 @@ pub fn append(text: &str) {
     let Some(folder) = &matchpoint_process::settings().report else { return };
     let path = folder.join(format!("queues-{}.txt", report::process_name()));
     if let Ok(mut file) = OpenOptions::new().create(true).append(true).open(path) {
-        // A failure costs the job only the list.
+        // Without the list, the job continues.
         let _ = file.write_all(text.as_bytes());
     }
 }

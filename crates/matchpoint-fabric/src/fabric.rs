@@ -86,7 +86,7 @@ unsafe fn info_for_core(info: *const Info, core: &std::ffi::CStr) -> Option<Owne
             info.caps &= !flags::REMOTE_COMM;
             (*info.domain_attr).caps &= !flags::REMOTE_COMM;
         }
-        // Replies must go to the source of a message.
+        // Replies must go to the source of a message, so the source may not be a number of the application.
         info.caps &= !flags::AV_USER_ID;
         (*info.domain_attr).caps &= !flags::AV_USER_ID;
         // Matching needs the source of every message.
@@ -121,7 +121,7 @@ unsafe extern "C" fn open_domain(
     unsafe { object::finish_open(&raw mut (**to).fid, attach_domain(*to, this.core.clone(), lock)) }
 }
 
-/// The provider's completions do not wake a waiting thread.
+/// `fi_trywait`: a completion of this provider does not wake a waiting thread.
 unsafe extern "C" fn try_wait(fabric: *mut FidFabric, fids: *mut *mut Fid, count: c_int) -> c_int {
     // SAFETY: called through the patched table. All queues in `fids` are from domains of this fabric.
     unsafe {

@@ -9,19 +9,16 @@ use std::sync::OnceLock;
 
 use crate::abi::{FabricAttr, FidFabric, GetInfo, Info, OpenFabric};
 
-/// Functions of libfabric.
 pub struct Library {
     getinfo: GetInfo,
     open_fabric: OpenFabric,
     freeinfo: unsafe extern "C" fn(*mut Info),
     dupinfo: unsafe extern "C" fn(*const Info) -> *mut Info,
-    /// `fi_version()`
     pub version: u32,
 }
 
 static LIBRARY: OnceLock<Library> = OnceLock::new();
 
-/// Returns the libfabric that [`find`] found.
 pub fn library() -> &'static Library {
     LIBRARY.get().expect("nothing is called before fi_prov_ini has found it")
 }
@@ -61,7 +58,6 @@ fn find_caller() -> Option<*const c_void> {
     (!found.is_null()).then_some(found)
 }
 
-/// Returns the load address of the file that contains this address.
 fn load_address(address: *const c_void) -> *mut c_void {
     // SAFETY: an all-zero result is valid. `dladdr` does not read at the address.
     unsafe {
@@ -121,7 +117,6 @@ impl Library {
         let _ = LIBRARY.set(self);
     }
 
-    /// Calls `fi_getinfo`.
     ///
     /// # Safety
     /// The conditions of `fi_getinfo`.
@@ -141,7 +136,6 @@ impl Library {
         }
     }
 
-    /// Calls `fi_fabric`.
     ///
     /// # Safety
     /// The conditions of `fi_fabric`.
@@ -155,7 +149,7 @@ impl Library {
         unsafe { (self.open_fabric)(attr, to, context) }
     }
 
-    /// Calls `fi_dupinfo`. A null argument returns an empty `fi_info`. Returns `None` if an allocation fails.
+    /// A copy of `info`; an empty `fi_info` for a null pointer. Returns `None` if an allocation fails.
     ///
     /// # Safety
     /// `info` is null or complete.
@@ -166,11 +160,9 @@ impl Library {
     }
 }
 
-/// An owned `fi_info`.
 pub struct OwnedInfo(pub *mut Info);
 
 impl OwnedInfo {
-    /// Sets the provider name.
     pub fn set_provider(&mut self, name: &CStr) {
         // SAFETY: an `fi_info` of `fi_dupinfo` is complete. Its strings are from `strdup`.
         unsafe { set_provider(self.0, Some(name)) };

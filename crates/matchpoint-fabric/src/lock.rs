@@ -14,7 +14,6 @@ use crate::patch::{Lock, Patch, Table, lock_of, original_table};
 /// Holds the lock until the guard is dropped. `None` if the domain has no lock.
 pub type Guard<'a> = Option<ReentrantMutexGuard<'a, ()>>;
 
-/// Creates a lock.
 pub fn new() -> Lock {
     Some(Arc::new(ReentrantMutex::new(())))
 }

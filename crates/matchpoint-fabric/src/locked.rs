@@ -36,7 +36,7 @@ impl Object for LockedObject {
         &self.fid_ops
     }
 
-    // Only this patch: the other patches call the original functions anyway.
+    // Only this table changes: the other tables call the original functions anyway.
     fn set_installed(&mut self, is_installed: bool) {
         self.fid_ops.set_installed(is_installed);
     }
@@ -63,7 +63,6 @@ fn lock_functions(table: &mut Ops) {
     table.control = table.control.and(Some(control));
 }
 
-/// Locks a counter.
 ///
 /// # Safety
 /// The core provider has just opened the object, in a domain with this lock.
@@ -78,7 +77,6 @@ pub unsafe fn lock_counter(cntr: *mut FidCntr, lock: &Lock) -> Option<()> {
     }
 }
 
-/// Locks an address vector.
 ///
 /// # Safety
 /// The conditions of [`lock_counter`].
@@ -90,7 +88,6 @@ pub unsafe fn lock_address_vector(av: *mut FidAv, lock: &Lock) -> Option<()> {
     }
 }
 
-/// Locks a memory registration.
 ///
 /// # Safety
 /// The conditions of [`lock_counter`].

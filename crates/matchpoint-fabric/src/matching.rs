@@ -20,21 +20,19 @@ use crate::criteria::Criteria;
 use crate::short_queues::{ShortEntry, ShortQueues};
 use crate::sources::Sources;
 
-/// libfabric has no contexts.
+/// The context of all entries: libfabric has no contexts.
 const CONTEXT: ContextId = ContextId(0);
 
-/// Receives that must ignore more bits before the common mask becomes wider.
+/// Number of receives that must ignore more bits before the common mask becomes wider.
 const AGREEING_POSTS: u64 = 64;
-/// Maximum entries that move back from the engine to the short queues.
+/// Maximum number of entries that move back from the engine to the short queues.
 const SHORTEN_MAX: usize = 8;
 
 /// Data of queued entries, by id.
 pub trait EntryData {
-    /// The criteria of a posted receive.
     fn criteria(&self, receive: u64) -> Criteria;
-    /// The complete tag of an unexpected message.
+    /// Complete tag of an unexpected message.
     fn tag(&self, message: u64) -> u64;
-    /// The source of an unexpected message, if known.
     fn source(&self, message: u64) -> Addr;
     /// The source with which the message is queued: an endpoint without directed receives does not update a
     /// source that becomes known.
@@ -45,28 +43,24 @@ pub trait EntryData {
 
 /// An engine, and the common mask of its receives.
 pub struct Matching {
-    /// While both queues are short, the engine is empty.
+    /// The engine is empty while both queues are short.
     short: ShortQueues,
     is_short: bool,
     engine: Box<dyn Engine>,
     sources: Sources,
-    /// Cleared in all tags of the engine, and ignored by every receive in the engine.
+    /// Bits that are cleared in all tags of the engine, and that every receive in the engine ignores.
     common_mask: u64,
-    /// The bits that all recent receives and probes ignore, and their number.
+    /// The bits that all recent receives and probes ignore, and the number of these receives and probes.
     recent: (u64, u64),
     observer: Observer,
     /// The engine's table was full, and `hybrid` replaced the engine.
     fell_back: bool,
     /// Messages with a known source are queued without source, because the engine had no memory. Meanwhile
-    /// the short queues are not used: only calls of the engine check the flag.
+    /// the short queues are not used.
     has_pending_sources: bool,
 }
 
 impl Matching {
-    /// Creates the engine with this name.
-    ///
-    /// # Errors
-    /// The name or its parameters are invalid.
     pub fn new(engine: &str) -> Result<Self, NameError> {
         Ok(Matching {
             short: ShortQueues::new(),
@@ -342,12 +336,10 @@ impl Matching {
         });
     }
 
-    /// The counts of this endpoint.
     pub fn tally(&self) -> &Tally {
         &self.observer.tally
     }
 
-    /// The state of this endpoint for the report.
     pub fn state(&self) -> State<'_> {
         State { engine: &*self.engine, tally: self.observer.tally, fell_back: self.fell_back }
     }
@@ -460,7 +452,7 @@ impl Matching {
         Ok(())
     }
 
-    /// Moves the few entries left after a burst back.
+    /// Moves the few entries left after a burst back to the short queues.
     #[cold]
     fn move_to_short_queues(&mut self, entries: &impl EntryData) {
         let (short, sources) = (&mut self.short, &self.sources);

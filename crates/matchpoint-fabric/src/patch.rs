@@ -35,7 +35,6 @@ const SIZE_MAX: usize = 4096;
 /// `Self` is `repr(C)` and begins with a `usize`. All other fields are pointers.
 pub unsafe trait Table {}
 
-/// A patched table of one object.
 pub struct Patch<T: Table> {
     slot: *mut *mut T,
     original: *mut T,
@@ -74,7 +73,6 @@ impl<T: Table> Patch<T> {
         Some(Patch { slot, original, block, layout, _lock: lock.clone() })
     }
 
-    /// The patched table, for the caller's replacements.
     pub fn table(&mut self) -> &mut T {
         // SAFETY: the block contains a whole `T`, copied or zeroed, and zeros are valid. The borrow is of
         // this patch.

@@ -79,7 +79,7 @@ impl<T: Slot> Pool<T> {
         Some(())
     }
 
-    /// Free objects included, in no particular order.
+    /// All objects, including free objects, in no particular order.
     pub fn objects(&self) -> impl Iterator<Item = *mut T> + '_ {
         self.chunks.iter().flat_map(|&chunk| (0..CHUNK).map(move |at| chunk.wrapping_add(at)))
     }

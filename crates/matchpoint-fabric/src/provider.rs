@@ -132,8 +132,8 @@ unsafe fn adapt_hints(core_hints: &mut OwnedInfo, core: &CStr) -> bool {
     }
 }
 
-/// Converts an `fi_info` of the core provider into this provider's, for an application that requests
-/// `threading`. Returns the next of the list.
+/// Converts an `fi_info` of the core provider into an `fi_info` of this provider, for an application that
+/// requests `threading`. Returns the next `fi_info` of the list.
 ///
 /// # Safety
 /// `info` is complete and from libfabric.

@@ -23,16 +23,16 @@ use crate::object::{self, Object};
 use crate::patch::{Lock, Patch, data_at};
 use crate::peer::owner::SrxOwner;
 
-/// Entries per call, if entries are copied from a local buffer into a shorter format.
+/// Number of entries per call, if entries are copied from a local buffer into a shorter format.
 const BATCH: usize = 16;
 
 pub struct Queue {
-    /// Bytes of an application's entry. The core provider's entries have the longest format.
+    /// Size of an application's entry. The core provider's entries have the longest format.
     entry_bytes: usize,
     own: CompletionList,
-    /// Endpoints with receives that complete here.
+    /// Endpoints with receives that complete in this queue.
     owners: Vec<*mut SrxOwner>,
-    /// Requests for a list of entries that this queue has answered.
+    /// Value of [`dump::request_count`] at the last dump of this queue.
     answered_requests: u32,
     ops: Patch<OpsCq>,
     fid_ops: Patch<Ops>,
@@ -80,7 +80,7 @@ impl CoreEntries {
     }
 }
 
-/// The result, if the core provider returned `read` and the application gets `kept` entries.
+/// Result of a read, if the core provider returned `read` and the application gets `kept` entries.
 fn read_result(read: isize, kept: usize) -> isize {
     match kept {
         0 if read > 0 => -(errno::EAVAIL as isize),

@@ -17,13 +17,11 @@ pub const SIGNAL: &str = "MATCHPOINT_QUEUES_SIGNAL";
 
 pub struct Settings {
     pub name: CString,
-    /// The core provider, see [`CORE`]. With `None`, the provider serves only requests for
-    /// `core;ofi_matchpoint`.
+    /// With `None`, the provider serves only requests for `core;ofi_matchpoint`.
     pub core: Option<CString>,
     pub signal: Option<i32>,
 }
 
-/// Reads the environment once.
 pub fn settings() -> &'static Settings {
     static SETTINGS: OnceLock<Settings> = OnceLock::new();
     SETTINGS.get_or_init(|| {

@@ -7,9 +7,9 @@
 use crate::abi::{ADDR_UNSPEC, Addr};
 use crate::criteria::Criteria;
 
-/// Maximum entries per queue. Moving all to an engine takes about a microsecond.
+/// Maximum number of entries per queue. Moving all entries to an engine takes about a microsecond.
 pub const CAPACITY: usize = 64;
-/// Maximum attempts per search. More load more cache lines than a search in an engine.
+/// Maximum number of attempts per search. A longer search loads more cache lines than a search in an engine.
 const SEARCH_MAX: usize = 8;
 
 /// A receive or a message. A message has no ignore mask.
@@ -23,7 +23,6 @@ pub struct ShortEntry {
 #[derive(Debug)]
 pub struct TooLong;
 
-/// One short queue, oldest entry first.
 struct ShortQueue {
     entries: [ShortEntry; CAPACITY],
     head: usize,
@@ -107,7 +106,6 @@ pub struct ShortQueues {
     unexpected: ShortQueue,
 }
 
-/// True if the receive matches the message.
 #[inline(always)]
 fn accepts(receive: &Criteria, message: &Criteria) -> bool {
     (receive.tag ^ message.tag) & !receive.ignore == 0
@@ -138,7 +136,6 @@ impl ShortQueues {
         }
     }
 
-    /// As [`Matching::probe`](crate::matching::Matching::probe).
     pub fn probe(&mut self, criteria: Criteria, take: bool) -> Result<Option<u64>, TooLong> {
         let found = self.unexpected.find(|message| accepts(&criteria, message))?;
         Ok(found.map(|at| if take { self.unexpected.remove(at) } else { self.unexpected.entries()[at].id }))
@@ -152,7 +149,6 @@ impl ShortQueues {
         self.unexpected.remove_id(id)
     }
 
-    /// As [`Matching::readdress`](crate::matching::Matching::readdress).
     pub fn readdress(&mut self, id: u64, addr: Addr) -> Option<u64> {
         let is_message = |entry: &ShortEntry| entry.id == id && entry.criteria.addr == ADDR_UNSPEC;
         let at = self.unexpected.entries().iter().position(is_message).filter(|_| addr != ADDR_UNSPEC)?;
@@ -168,12 +164,12 @@ impl ShortQueues {
         Some(self.posted.remove(receive))
     }
 
-    /// Oldest first.
+    /// Posted receives, oldest first.
     pub fn posted(&self) -> &[ShortEntry] {
         self.posted.entries()
     }
 
-    /// Oldest first.
+    /// Unexpected messages, oldest first.
     pub fn unexpected(&self) -> &[ShortEntry] {
         self.unexpected.entries()
     }
@@ -184,7 +180,6 @@ impl ShortQueues {
         debug_assert!(pushed.is_ok(), "few entries fit");
     }
 
-    /// Appends a message from the engine. The queue must have space.
     pub fn push_unexpected(&mut self, entry: ShortEntry) {
         let pushed = self.unexpected.push(entry);
         debug_assert!(pushed.is_ok(), "few entries fit");

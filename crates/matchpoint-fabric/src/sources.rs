@@ -8,7 +8,6 @@ use matchpoint::{Rank, Refused};
 
 use crate::abi::{ADDR_UNSPEC, Addr};
 
-/// Addresses below this bound are their own numbers.
 const DIRECT: u32 = 1 << 31;
 
 /// Every call is O(1).

@@ -103,7 +103,7 @@ pub struct FidAv {
 }
 
 table! {
-    /// libfabric's `struct fi_ops_av`, without its last function
+    /// libfabric's `struct fi_ops_av`, without its last function.
     OpsAv in FidAv.ops {
         insert(
             addresses: *const c_void, count: usize, to: *mut Addr, flags: u64, context: *mut c_void,

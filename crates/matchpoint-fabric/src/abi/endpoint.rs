@@ -35,7 +35,7 @@ pub struct OpsEp {
 unsafe impl Table for OpsEp {}
 
 pub const OPT_ENDPOINT: c_int = 0;
-/// A `size_t`.
+/// The value is a `size_t`.
 pub const OPT_MIN_MULTI_RECV: c_int = 0;
 
 #[repr(C)]

@@ -9,11 +9,11 @@ pub const EAGAIN: c_int = libc::EAGAIN;
 pub const ENOMEM: c_int = libc::ENOMEM;
 pub const EINVAL: c_int = libc::EINVAL;
 pub const ENOSYS: c_int = libc::ENOSYS;
-/// A peek without a match.
+/// Error of a peek without a match.
 pub const ENOMSG: c_int = libc::ENOMSG;
-/// A provider cannot satisfy the hints.
+/// Error of a provider that cannot satisfy the hints.
 pub const ENODATA: c_int = libc::ENODATA;
-/// An unknown option.
+/// Error of an unknown option.
 pub const ENOPROTOOPT: c_int = libc::ENOPROTOOPT;
 pub const ECANCELED: c_int = libc::ECANCELED;
 /// `fi_cq_readerr` has an error.

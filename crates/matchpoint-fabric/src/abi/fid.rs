@@ -17,7 +17,6 @@ pub struct Ops {
     pub size: usize,
     pub close: Option<unsafe extern "C" fn(*mut Fid) -> c_int>,
     pub bind: Option<unsafe extern "C" fn(*mut Fid, *mut Fid, u64) -> c_int>,
-    /// `fi_control`, `fi_enable`
     pub control: Option<unsafe extern "C" fn(*mut Fid, c_int, *mut c_void) -> c_int>,
     pub ops_open:
         Option<unsafe extern "C" fn(*mut Fid, *const c_char, u64, *mut *mut c_void, *mut c_void) -> c_int>,

@@ -16,11 +16,11 @@ pub const TAGGED_DIRECTED_RECV: u64 = 1 << 45;
 pub const HMEM: u64 = 1 << 47;
 pub const REMOTE_COMM: u64 = 1 << 52;
 pub const SOURCE: u64 = 1 << 57;
-/// The value of libfabric's `FI_DISCARD`, of an operation.
+/// Bit of an operation.
 pub const DISCARD: u64 = 1 << 58;
-/// The value of libfabric's `FI_CLAIM`, of an operation.
+/// Bit of an operation.
 pub const CLAIM: u64 = 1 << 59;
-/// A capability.
+/// Bit of a capability.
 pub const DIRECTED_RECV: u64 = 1 << 59;
-/// The value of libfabric's `FI_SELECTIVE_COMPLETION`, of a binding.
+/// Bit of a binding.
 pub const SELECTIVE_COMPLETION: u64 = 1 << 59;

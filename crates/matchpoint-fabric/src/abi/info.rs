@@ -20,7 +20,6 @@ pub struct Info {
     pub ep_attr: *mut EpAttr,
     pub domain_attr: *mut DomainAttr,
     pub fabric_attr: *mut FabricAttr,
-    /// `struct fid_nic`.
     pub nic: *mut c_void,
 }
 
@@ -68,7 +67,6 @@ pub struct EpAttr {
     pub auth_key: *mut u8,
 }
 
-/// A value of [`EpAttr::kind`].
 pub const EP_RDM: c_int = 3;
 
 /// Later versions have more fields at the end.
@@ -98,10 +96,8 @@ pub struct DomainAttr {
     pub mode: u64,
 }
 
-/// A value of [`DomainAttr::threading`].
 pub const THREAD_UNSPEC: c_int = 0;
 pub const THREAD_DOMAIN: c_int = 3;
-/// A value of [`DomainAttr::data_progress`].
 pub const PROGRESS_AUTO: c_int = 1;
 pub const PROGRESS_MANUAL: c_int = 2;
 

@@ -59,10 +59,10 @@ pub use fabric::*;
 pub use fid::*;
 pub use info::*;
 
-/// A peer's number in the address vector.
+/// Index of a peer in the address vector.
 pub type Addr = u64;
 
-/// `FI_ADDR_UNSPEC`, `FI_ADDR_NOTAVAIL`: any peer, or an unknown peer.
+/// Any peer, or an unknown peer (`FI_ADDR_UNSPEC`, `FI_ADDR_NOTAVAIL`).
 pub const ADDR_UNSPEC: Addr = u64::MAX;
 
 pub const fn version(major: u32, minor: u32) -> u32 {

@@ -81,7 +81,7 @@ impl Engine for OutOfMemoryEngine {
     }
 }
 
-/// Known sources of messages with equal tags.
+/// Known sources, for messages with equal tags.
 #[derive(Default)]
 struct KnownSources(HashMap<u64, Addr>);
 

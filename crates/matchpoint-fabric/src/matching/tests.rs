@@ -82,7 +82,7 @@ impl Plain {
     }
 }
 
-/// As in MPI libraries: nearly all receives ignore one bit, some ignore the lower half of the tag, few
+/// A mask as in MPI libraries: nearly all receives ignore one bit, some ignore the lower half of the tag, few
 /// compare every bit.
 fn random_mask(random: &mut Random) -> u64 {
     match random.below(40) {

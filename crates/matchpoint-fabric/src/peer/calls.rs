@@ -21,7 +21,6 @@ pub fn replace_tagged(table: &mut OpsTagged, is_locked: bool) {
     table.recvmsg = Some(recvmsg);
 }
 
-/// As [`replace_tagged`].
 pub fn replace_untagged(table: &mut OpsMsg, is_locked: bool) {
     if is_locked {
         table.add_locking();
@@ -31,7 +30,6 @@ pub fn replace_untagged(table: &mut OpsMsg, is_locked: bool) {
     table.recvmsg = Some(recvmsg_untagged);
 }
 
-/// Receives a tagged message.
 ///
 /// # Safety
 /// `ep` is a patched endpoint, and the call obeys fi_tagged(3).
@@ -94,7 +92,6 @@ unsafe extern "C" fn recvmsg(ep: *mut FidEp, msg: *const MsgTagged, flags: u64) 
     unsafe { receive_tagged(ep, call, Some(flags)) }
 }
 
-/// Receives an untagged message.
 ///
 /// # Safety
 /// `ep` is a patched endpoint, and the call obeys fi_msg(3).

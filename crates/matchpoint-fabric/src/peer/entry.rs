@@ -13,26 +13,22 @@ use crate::criteria::Criteria;
 use crate::matching::EntryData;
 use crate::pool::Slot;
 
-/// Buffers per receive: `rx_attr.iov_limit`.
+/// Maximum number of buffers of a receive (`rx_attr.iov_limit`).
 pub const IOV_LIMIT: usize = 4;
 
-/// The state of an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum State {
-    /// Entry of the free list.
     Free = 0,
-    /// Posted receive.
     Posted,
-    /// Unexpected message.
     Unexpected,
-    /// Message that a peek claimed.
+    /// A message that a peek claimed.
     Claimed,
-    /// Used by the core provider, which frees the entry later.
+    /// An entry that the core provider uses, and frees later.
     Active,
-    /// Full multi-receive buffer with unfinished messages.
+    /// A full multi-receive buffer with unfinished messages.
     Full,
-    /// Cancelled multi-receive buffer with unfinished messages.
+    /// A cancelled multi-receive buffer with unfinished messages.
     Cancelled,
 }
 
@@ -43,15 +39,12 @@ pub struct Entry {
     links: [*mut c_void; 2],
     /// The part of the entry that the core provider reads.
     pub peer: PeerRxEntry,
-    /// The ignore mask of a receive.
     pub ignore: u64,
-    /// The state.
     pub state: State,
-    /// The receive or message is tagged.
     pub is_tagged: bool,
     /// The message is queued without source, but the source is known now.
     pub is_queued_without_source: bool,
-    /// Unfinished messages in this multi-receive buffer.
+    /// Number of unfinished messages in this multi-receive buffer.
     pub users: usize,
     /// The multi-receive buffer that contains this message.
     pub shared_buffer: *mut Entry,
@@ -80,12 +73,10 @@ impl Entry {
         self.peer.msg_size = self.peer.msg_size.min(bytes);
     }
 
-    /// Bytes of all buffers.
     pub fn capacity(&self) -> usize {
         self.buffers().iter().map(|part| part.iov_len).sum()
     }
 
-    /// The buffers.
     pub fn buffers(&self) -> &[iovec] {
         &self.iov[..self.peer.count]
     }
@@ -95,7 +86,6 @@ impl Entry {
         self.desc[..self.peer.count].iter().any(|desc| !desc.is_null())
     }
 
-    /// The first buffer and its memory descriptor.
     pub fn first_buffer(&mut self) -> (&mut iovec, *mut c_void) {
         (&mut self.iov[0], self.desc[0])
     }
@@ -162,12 +152,11 @@ impl EntryData for ByAddress {
 pub struct Claims(HashMap<usize, *mut Entry>);
 
 impl Claims {
-    /// Adds the claim of a peek.
     pub fn add(&mut self, context: *mut c_void, message: *mut Entry) {
         self.0.insert(context as usize, message);
     }
 
-    /// Removes a claim, or returns the error code of an unknown claim.
+    /// Removes a claim. Returns the error code if no claim has this context.
     pub fn take(&mut self, context: *mut c_void) -> Result<*mut Entry, isize> {
         self.0.remove(&(context as usize)).ok_or(-(errno::ENOMSG as isize))
     }

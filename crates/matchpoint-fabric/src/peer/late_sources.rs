@@ -76,7 +76,7 @@ impl SrxOwner {
         }
     }
 
-    /// A newly known source of an untagged message: a posted receive may match now.
+    /// Sets the source of an untagged message, which a posted receive may now match.
     pub(crate) fn match_untagged(&mut self, message: *mut Entry, addr: Addr) -> CoreAction {
         let at = UntaggedQueues::find_position(&self.untagged.posted, |source| {
             source == ADDR_UNSPEC || source == addr

@@ -48,7 +48,7 @@ pub struct PeerEndpoint {
     ep: *mut FidEp,
     /// The core provider's object for the shared queue.
     core_srx: *mut FidEp,
-    /// The next fields are its tables.
+    /// The next fields are tables of `srx`.
     srx: FidPeerSrx,
     srx_owner_ops: OpsSrxOwner,
     srx_fid_ops: Ops,
@@ -143,7 +143,7 @@ impl PeerEndpoint {
             }
             endpoint.fid_ops.install();
             endpoint.ep_ops.install();
-            // The last error is past: a refused endpoint keeps its tables.
+            // No error can follow: a refused endpoint keeps its tables.
             endpoint._rma = lock::lock_table(&raw mut (*ep).rma, lock);
             endpoint._atomic = lock::lock_table(&raw mut (*ep).atomic, lock);
         }

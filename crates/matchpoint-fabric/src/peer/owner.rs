@@ -18,13 +18,10 @@ use crate::pool::Pool;
 
 /// The receive queue of one endpoint.
 pub struct SrxOwner {
-    /// Layout of entries in the core provider.
     pub layout: Layout,
-    /// The completion queue.
     pub cq: *mut FidCq,
     /// Completions that the provider adds to `cq`.
     pub completions: *mut CompletionList,
-    /// The options of the endpoint.
     pub options: EndpointOptions,
     /// The queue as the core provider sees it.
     pub srx: *mut FidPeerSrx,
@@ -34,7 +31,6 @@ pub struct SrxOwner {
     pub matching: Matching,
     /// Tagged messages claimed by peeks.
     pub claims: Claims,
-    /// Untagged entries.
     pub untagged: UntaggedQueues,
 }
 
@@ -47,7 +43,6 @@ pub struct UntaggedQueues {
 }
 
 impl UntaggedQueues {
-    /// Empty queues.
     pub fn new(min_multi_recv: usize) -> Self {
         UntaggedQueues { posted: VecDeque::new(), unexpected: VecDeque::new(), min_multi_recv }
     }
@@ -76,11 +71,8 @@ impl UntaggedQueues {
 
 /// The next call of the core provider, made after all borrows of the owner end.
 pub enum CoreAction {
-    /// No call.
     Done,
-    /// Start the message.
     Start(*mut Entry),
-    /// Discard the message.
     Discard(*mut Entry),
 }
 
@@ -148,7 +140,7 @@ impl SrxOwner {
         }
     }
 
-    /// The caller sets address and tag.
+    /// Initializes a message. The caller sets address and tag.
     pub(crate) fn init_message(&mut self, message: *mut Entry, bytes: usize, flags: u64) {
         // SAFETY: the entry was just taken from the pool.
         let entry = unsafe { &mut *message };
@@ -166,7 +158,7 @@ impl SrxOwner {
         entry.peer.owner_context = ptr::null_mut();
     }
 
-    /// The caller sets criteria and buffers.
+    /// Initializes a receive. The caller sets criteria and buffers.
     pub(crate) fn init_receive(&mut self, receive: *mut Entry, context: *mut c_void, flags: u64) {
         // SAFETY: the entry was just taken from the pool.
         let entry = unsafe { &mut *receive };

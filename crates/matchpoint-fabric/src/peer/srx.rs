@@ -8,7 +8,7 @@ use crate::abi::{Addr, CLASS_SRX_CTX, Fid, OPT_MIN_MULTI_RECV, Ops, OpsEp, errno
 use crate::peer::entry::Entry;
 use crate::peer::owner::SrxOwner;
 
-/// The tables are set later, at their final addresses.
+/// A shared queue. The caller sets its tables later, at their final addresses.
 pub fn object(owner: *mut SrxOwner) -> FidPeerSrx {
     // SAFETY: an all-zero value is a valid object without tables.
     let mut object: FidPeerSrx = unsafe { zeroed() };
@@ -103,7 +103,7 @@ unsafe extern "C" fn get_msg(
     }
 }
 
-/// The size of the message is unknown.
+/// `get_tag` before libfabric 2.0. The size of the message is unknown.
 unsafe extern "C" fn get_tag_by_number(
     srx: *mut FidPeerSrx,
     addr: Addr,

@@ -147,7 +147,7 @@ impl SrxOwner {
             }
             let flags = flags::MULTI_RECV | owner.options.completion_flag(call.flags);
             let Some(buffer) = owner.new_receive(call, flags) else { return no_memory };
-            // Prevents the release of the buffer before it is posted.
+            // The user prevents the release of the buffer before the buffer is posted.
             (*buffer).users = 1;
             buffer
         };

@@ -82,7 +82,7 @@ pub unsafe extern "C" fn wait_read_from(
 pub unsafe extern "C" fn signal(fid: *mut FidCq) -> c_int {
     // SAFETY: the application passes an open queue.
     unsafe {
-        // Set before the sleeping thread wakes and reads the flag.
+        // The flag is set before the sleeping thread wakes and reads the flag.
         is_signaled(fid).store(true, Ordering::Release);
         original_table((*fid).ops).signal.expect("only what is there is exchanged")(fid)
     }
@@ -94,7 +94,7 @@ unsafe fn take_signal(fid: *mut FidCq) -> bool {
     unsafe { is_signaled(fid) }.swap(false, Ordering::Acquire)
 }
 
-/// The only field that threads share. Another thread may have a reference to the queue.
+/// The flag is the only field that threads share. Another thread may have a reference to the queue.
 unsafe fn is_signaled<'a>(fid: *mut FidCq) -> &'a AtomicBool {
     // SAFETY: guaranteed by the caller: an open queue.
     unsafe { &(*data_at::<QueueData, _>((*fid).ops)).is_signaled }

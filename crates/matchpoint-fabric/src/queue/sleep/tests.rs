@@ -10,7 +10,7 @@ use crate::completion::Completion;
 use crate::lock;
 use crate::patch::Lock;
 
-/// No completions. A signal stays pending until a thread sleeps.
+/// A core provider without completions. A signal stays pending until a thread sleeps.
 #[repr(C)]
 struct Core {
     fid: FidCq,
