@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn named_message_is_taken_out_of_turn() {
+    fn message_is_taken_by_slot() {
         let mut inbox = Inbox::default();
         for slot in 0..20 {
             inbox.push(100 + i64::from(slot), slot);

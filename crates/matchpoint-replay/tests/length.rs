@@ -2,7 +2,7 @@
 //! more memory.
 //!
 //! Traces are generated while they are read. The tests measure allocations during the second pass, because
-//! the first may collect data in any order. A separate program with one test at a time has no other
+//! the first pass may collect data in any order. A separate program with one test at a time has no other
 //! allocations.
 
 use std::alloc::System;
@@ -360,7 +360,7 @@ const OTHERS: &[(&str, Body)] = &[
     }),
 ];
 
-/// More than the bounded tables hold: 65,536 membership calls, 131,072 tags.
+/// More turns than the bounded tables can hold: 65,536 membership calls, 131,072 tags.
 const TURNS: u32 = 10_000;
 
 /// Allowed growth: half a byte for each further turn, for a new row of rows of created communicators every

@@ -1,4 +1,4 @@
-//! Complete calibrations with a fake benchmark, which answers for a synthetic machine.
+//! Complete calibrations with a fake benchmark of a synthetic machine.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -13,7 +13,7 @@ use matchpoint_calibrate::ranks::Ranks;
 use matchpoint_calibrate::raw::Raw;
 use matchpoint_calibrate::session::{Request, Step};
 
-/// Exits after `answers` measurements. `wrong` replaces the time of the third answer.
+/// A benchmark that exits after `answers` measurements. `wrong` replaces the time of the third measurement.
 fn benchmark(topology: &Ranks, answers: usize, wrong: Option<&'static str>) -> Conversation {
     let (ours, theirs) = UnixStream::pair().unwrap();
     let topology = topology.clone();
@@ -194,7 +194,6 @@ fn damaged_file_reports_line() {
     assert!(Raw::read(&request.raw).unwrap_err().to_string().contains("is not text"));
 }
 
-/// The complete path.
 #[test]
 fn measured_times_are_read_back() {
     let raw = SyntheticMachine::blue_waters().raw(nodes(1, 2), Settings::default(), 5);
@@ -206,7 +205,7 @@ fn measured_times_are_read_back() {
 
 /// Times in the file have the full precision of the measurement.
 #[test]
-fn any_budget_can_be_resumed() {
+fn file_keeps_precision_of_settings() {
     let topology = nodes(1, 2);
     for part in 1..100 {
         let folder = tempfile::tempdir().unwrap();

@@ -100,7 +100,7 @@ fn interruptions_do_not_hide_latency_and_rate() {
     }
 }
 
-/// However well a line fits.
+/// Rounds differ, although a line fits well.
 #[test]
 fn differing_rounds_widen_intervals() {
     let drifting = SyntheticMachine { drift: 0.1, noise: 0.01, ..SyntheticMachine::blue_waters() };
@@ -121,7 +121,7 @@ fn differing_rounds_widen_intervals() {
 
 /// Two ranges of sizes are two protocols, which only the eager limit identifies.
 #[test]
-fn eager_limit_names_protocols() {
+fn eager_limit_determines_protocol() {
     let two = vec![(5e-7, 2e9, 512), (2e-6, 4e9, u32::MAX)];
     let names = |eager_max: u32| {
         let made = SyntheticMachine { on_socket: two.clone(), eager_max, ..SyntheticMachine::blue_waters() };
@@ -170,8 +170,8 @@ fn undetermined_rate_is_unbounded() {
     assert!(matchpoint_model::machine::parse(&made.to_toml(), "machine.toml").is_ok());
 }
 
-/// Two times give α and R_b without an interval; several rounds give one. An unbounded value would count as
-/// exact in the file.
+/// Two times give α and R_b without an interval; several rounds give an interval. An unbounded value would
+/// count as exact in the file.
 #[test]
 fn unbounded_parameter_is_reported_and_omitted() {
     let noisy = SyntheticMachine { noise: 0.02, ..SyntheticMachine::blue_waters() };
@@ -217,7 +217,7 @@ fn noise_and_outliers_change_fit_little() {
     let noisy = SyntheticMachine { noise: 0.03, outliers: 4, ..SyntheticMachine::blue_waters() };
     for seed in 0..10 {
         let found = fit(&noisy.raw(nodes(4, 16), Settings::default(), seed));
-        // α is a hundredth of the largest message's time, so only the smallest messages show it.
+        // α is a hundredth of the largest message's time, so only the smallest messages show α.
         for placement in Locality::ALL {
             assert_eq!(link(&found, placement).segments.len(), 3, "seed {seed}: {placement:?}");
         }
@@ -238,7 +238,8 @@ fn noise_and_outliers_change_fit_little() {
     }
 }
 
-/// A 95 % interval misses once in twenty times. Outliers are not normal, so the test allows a deviation.
+/// A 95 % interval misses the parameter once in twenty times. Outliers are not normal, so the test allows a
+/// deviation.
 #[test]
 fn intervals_contain_truth_at_stated_rate() {
     let sizes: Vec<u32> = (0..16).map(|power| 1 << power).collect();

@@ -11,7 +11,7 @@ use crate::mock::world;
 use matchpoint_fabric::abi::*;
 
 const VERSION: u32 = version(2, 5);
-/// The value of libfabric's `FI_THREAD_SAFE`.
+/// Value of libfabric's `FI_THREAD_SAFE`.
 const THREAD_SAFE: i32 = 1;
 
 fn install_core() {

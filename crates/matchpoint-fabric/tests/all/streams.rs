@@ -1,8 +1,5 @@
 //! Random streams of calls and messages on the simulated core provider ([`mock`]), compared with two plain
-//! lists.
-//!
-//! The tests compare matches, payloads and peeks, with every completion format and every form of peer
-//! entries.
+//! lists: matches, payloads and peeks, with every completion format and every form of peer entries.
 
 use std::process::Command;
 

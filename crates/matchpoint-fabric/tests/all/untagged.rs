@@ -159,7 +159,7 @@ fn cancelled_multi_receive_buffer_keeps_messages() {
     }
 }
 
-/// Reads one completion: context and error.
+/// Context and error of one completion.
 fn read_once(at: &Opened) -> Option<(usize, i32)> {
     // SAFETY: zeros are valid entries. The queue is open, and the buffer is large enough.
     unsafe {

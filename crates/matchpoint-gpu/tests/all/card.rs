@@ -116,10 +116,10 @@ fn compaction_keeps_order() {
     }
 }
 
-/// Under compute-sanitizer, in particular racecheck, the other tests take hours.
+/// Under compute-sanitizer, the other tests take hours.
 #[test]
 #[ignore = "a little of each kernel, for compute-sanitizer"]
-fn short_run_of_each_kernel() {
+fn each_kernel_matches_small_batch() {
     let Some(card) = card() else { return };
     let exact = Mix { messages: 150, receives: 140, sources: 20, ..EXACT };
     let open = Mix { any_source: 4, any_tag: 4, masked: 4, ..exact };

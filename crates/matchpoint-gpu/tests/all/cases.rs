@@ -17,7 +17,7 @@ pub struct Mix {
     pub contexts: u32,
     pub sources: u64,
     pub tags: u64,
-    /// Percentages of receives.
+    /// Percentages of the receives.
     pub any_source: u32,
     pub any_tag: u32,
     pub masked: u32,
@@ -75,15 +75,15 @@ impl Case {
         Case { envelopes, selectors }
     }
 
-    /// As a batch in a random layout.
+    /// A batch in a random layout.
     fn batch(&self, rng: &mut Rng) -> Batch {
         let layout = Layout::ALL[rng.usize(..2)];
         Batch::in_layout(layout, &self.envelopes, &self.selectors).expect("all is small")
     }
 
-    /// Posts and arrivals are interleaved at random.
+    /// Result of `list`, after posts and arrivals in random order.
     pub fn matched_by_list(&self, rng: &mut Rng) -> Vec<u32> {
-        // `list` is slow: for large cases, `hybrid` replaces it. The laws check `hybrid`.
+        // For large cases, `hybrid` replaces the slow `list`. The laws check `hybrid`.
         let engine = if self.envelopes.len() > 20_000 { "hybrid" } else { "list" };
         let mut engine = engines::create(engine).unwrap();
         let mut matched = vec![NONE; self.selectors.len()];
@@ -112,7 +112,7 @@ impl Case {
 /// Returns for each receive its message.
 pub type Match<M> = fn(&M, &Case, &mut Rng) -> Vec<u32>;
 
-/// One segment, by one block.
+/// Matches one segment with one block.
 pub fn whole<M: Machine>(
     machine: &M,
     case: &Case,
@@ -127,7 +127,7 @@ pub fn whole<M: Machine>(
     loaded.matched(machine).unwrap()
 }
 
-/// Segments by source, by fewer or more blocks than segments.
+/// Matches segments by source, with fewer or more blocks than segments.
 pub fn partitioned<M: Machine>(machine: &M, case: &Case, rng: &mut Rng, algorithm: Algorithm) -> Vec<u32> {
     let partition = Partition::by_source(&case.batch(rng), rng.usize(1..9)).unwrap();
     let grid = Grid { blocks: rng.u32(1..4), threads: [64, 128][rng.usize(..2)] };
@@ -155,8 +155,7 @@ pub const WITH_WILDCARDS: &[(u32, u32, u32)] =
 /// One side has many duplicates: linked entries across warps, next to slots with one entry.
 pub const REPEATED: Mix = Mix { messages: 300, receives: 280, sources: 3, tags: 1, contexts: 1, ..EXACT };
 
-/// More than eight parts of small blocks on both sides: one, some or many envelopes, with and without
-/// wildcards.
+/// Segments of more than eight parts on both sides: one, some or many envelopes, with and without wildcards.
 pub const LONG: &[Mix] = &[
     Mix { messages: 700, receives: 650, sources: 1, tags: 1, contexts: 1, ..EXACT },
     Mix { messages: 650, receives: 700, sources: 3, tags: 2, contexts: 1, ..EXACT },
@@ -202,7 +201,7 @@ pub const CROWDED: &[Mix] = &[
     Mix { messages: 2150, receives: 2200, sources: 1, tags: 1, contexts: 1, any_tag: 1, ..EXACT },
 ];
 
-/// By the whole machine.
+/// Matches a case with the whole machine.
 pub fn divided<M: Machine>(machine: &M, case: &Case, rng: &mut Rng) -> Vec<u32> {
     let batch = case.batch(rng);
     let mut loaded = Loaded::new(machine, &batch, &[]).unwrap();
@@ -254,9 +253,8 @@ pub fn first_different<M: Machine>(
     })
 }
 
-/// First case with an incorrect result without order. A result is incorrect if a message has two receives, or
-/// if a pair does not match. It is also incorrect if an envelope has an unmatched message and an unmatched
-/// receive.
+/// First case with an incorrect result without order. A result is incorrect if a message has two receives, if
+/// a pair does not match, or if an envelope has an unmatched message and an unmatched receive.
 pub fn first_wrong_hashing<M: Machine>(
     machine: &M,
     mixes: &[Mix],

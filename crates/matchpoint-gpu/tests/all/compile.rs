@@ -10,11 +10,10 @@ use matchpoint_gpu::kernels::Program;
 
 use crate::left_out;
 
-/// Volta, Ampere, Hopper.
 const ARCHITECTURES: [&str; 3] = ["sm_70", "sm_80", "sm_90"];
 
-/// Loads NVRTC from the folder in `MATCHPOINT_NVRTC`. Without the variable, the tests use the system's NVRTC
-/// or are skipped.
+/// Loads NVRTC from the folder in `MATCHPOINT_NVRTC`. Without the variable, the tests use the system's NVRTC,
+/// or are omitted.
 #[allow(unsafe_code)]
 fn load_nvrtc() {
     let Some(folder) = std::env::var_os("MATCHPOINT_NVRTC") else { return };
@@ -29,10 +28,9 @@ fn leave_out_nvrtc() {
     left_out::leave_out("no NVRTC", "`scripts/nvrtc`");
 }
 
-/// NVIDIA's instructions (`EM_CUDA`).
+/// Machine of an ELF file with NVIDIA's instructions (`EM_CUDA`).
 const CUDA: Option<u16> = Some(190);
 
-/// Machine of an ELF file.
 fn machine(file: &[u8]) -> Option<u16> {
     let machine = file.strip_prefix(b"\x7fELF")?.get(14..16)?;
     Some(u16::from_le_bytes(machine.try_into().expect("two bytes")))
@@ -62,8 +60,8 @@ fn every_kernel_compiles_for_every_architecture() {
     }
 }
 
-/// Each word moves alone, with acquire and release: two words of one read have no order, nor has a volatile
-/// word relative to other reads.
+/// Each word of the ring moves alone, with acquire and release. Two words of one read have no order, nor has
+/// a volatile word relative to other reads.
 #[test]
 fn ring_words_move_whole_in_order() {
     load_nvrtc();

@@ -52,12 +52,11 @@ fn with_fake_driver(name: &str, test: fn(&Driver)) {
     assert!(said[0].contains("1 passed"), "nothing was tested: {}", said[0]);
 }
 
-/// The fake driver of this process.
 struct Driver(Library);
 
 #[allow(unsafe_code)]
 impl Driver {
-    /// The CUDA error of later calls of a function, or of later launches of a kernel. 0 means success.
+    /// Sets the CUDA error of later calls of a function, or of later launches of a kernel. 0 means success.
     fn fails(&self, name: &str, failure: c_int) {
         let name = CString::new(name).unwrap();
         // SAFETY: the function's signature.
@@ -75,37 +74,37 @@ impl Driver {
         }
     }
 
-    /// Persistent kernels ignore batches.
+    /// Lets persistent kernels ignore batches.
     fn sleeps(&self, sleeps: bool) {
         // SAFETY: the function's signature.
         unsafe { self.0.get::<extern "C" fn(c_int)>(b"played_sleep").unwrap()(sleeps.into()) }
     }
 
-    /// Persistent kernels end with a CUDA error.
+    /// Lets persistent kernels end with a CUDA error.
     fn dies(&self, fault: c_int) {
         // SAFETY: the function's signature.
         unsafe { self.0.get::<extern "C" fn(c_int)>(b"played_fault").unwrap()(fault) }
     }
 
-    /// The compiler blocks.
+    /// Lets the compiler block.
     fn compiles_never(&self, never: bool) {
         // SAFETY: the function's signature.
         unsafe { self.0.get::<extern "C" fn(c_int)>(b"played_compiler").unwrap()(never.into()) }
     }
 
-    /// A submitting kernel runs forever or ends at once. It submits no batch in either case.
+    /// Lets a submitting kernel run forever, or end at once. The kernel submits no batch in either case.
     fn feeds_never(&self, never: bool) {
         // SAFETY: the function's signature.
         unsafe { self.0.get::<extern "C" fn(c_int)>(b"played_feeder").unwrap()(never.into()) }
     }
 
-    /// The driver ends long-running kernels.
+    /// Lets the driver end long-running kernels.
     fn watches(&self) {
         // SAFETY: the function's signature.
         unsafe { self.0.get::<extern "C" fn(c_int)>(b"played_watchdog").unwrap()(1) }
     }
 
-    /// Running persistent kernels.
+    /// Number of running persistent kernels.
     fn staying(&self) -> c_int {
         // SAFETY: the function's signature.
         unsafe { self.0.get::<extern "C" fn() -> c_int>(b"played_staying").unwrap()() }
@@ -129,7 +128,7 @@ const NO_DEVICE: c_int = 100;
 const NO_BINARY_FOR_GPU: c_int = 209;
 const ILLEGAL_ADDRESS: c_int = 700;
 
-/// CUDA 12.0 is the oldest that loads code from NVRTC 12, and refuses PTX of a newer CUDA.
+/// CUDA 12.0 is the oldest version that loads code from NVRTC 12. CUDA 12.0 refuses PTX of a newer CUDA.
 #[test]
 fn driver_of_cuda_12_0_suffices() {
     with_fake_driver("driver_of_cuda_12_0_suffices", |_| {
@@ -237,8 +236,8 @@ fn driver_time_limit_prevents_persistent_kernel() {
 }
 
 #[test]
-fn failed_card_ends_waiting_batch() {
-    with_fake_driver("failed_card_ends_waiting_batch", |driver| {
+fn card_failure_ends_wait_for_batch() {
+    with_fake_driver("card_failure_ends_wait_for_batch", |driver| {
         let card = Card::open(0).unwrap();
         let mut resident = Resident::start(&card, Layout::Packed, 1).unwrap();
         driver.sleeps(true);
@@ -250,7 +249,7 @@ fn failed_card_ends_waiting_batch() {
     });
 }
 
-/// A kernel that answers after a batch's time limit.
+/// The kernel completes a batch after the batch's time limit.
 #[test]
 fn late_kernel_is_not_abandoned() {
     with_fake_driver("late_kernel_is_not_abandoned", |driver| {
@@ -268,7 +267,7 @@ fn late_kernel_is_not_abandoned() {
         let asked = driver.calls("cuStreamQuery");
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                // The test has queried the driver and does so again.
+                // The test has queried the driver twice since the start of the wait.
                 while driver.calls("cuStreamQuery") < asked + 2 && !has_ended.load(Ordering::Relaxed) {
                     std::thread::yield_now();
                 }
@@ -288,7 +287,7 @@ fn persistent_kernel_prevents_loading() {
         let card = Card::open(0).unwrap();
         let resident = Resident::start(&card, Layout::Packed, 1).unwrap();
         let loaded = driver.calls("cuModuleLoadData");
-        // Per process, for any number of handles of the card.
+        // The limit is per process, for any number of handles of the card.
         let other = Card::open(0).unwrap();
         let error = Resident::start(&other, Layout::Wide, 1).unwrap_err();
         assert_eq!(error, CardError::PersistentKernelRuns("match_resident"));
@@ -366,7 +365,7 @@ fn serial_launches_prevent_persistent_kernel() {
     });
 }
 
-/// As on a login node with only the toolkit.
+/// A login node may have only the toolkit.
 #[test]
 fn driver_without_cards_reports_no_card() {
     with_fake_driver("driver_without_cards_reports_no_card", |driver| {

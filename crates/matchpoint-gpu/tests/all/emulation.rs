@@ -18,10 +18,10 @@ use matchpoint_gpu::machine::{Grid, Machine, Memory};
 
 use crate::left_out::leave_out;
 
-/// Libraries of both layouts.
+/// Kernels for the host, as a library for each layout.
 pub struct Emulation {
     libraries: [Library; 2],
-    /// A library runs one block at a time.
+    /// Random order of threads. A library runs one block at a time.
     order: Mutex<Rng>,
     shared_bytes_max: u32,
 }
@@ -75,12 +75,12 @@ impl Emulation {
         COMPILED.get_or_init(|| compile("-O1", "batch.h", "", "")).as_ref().map(Self::loaded)
     }
 
-    /// A part of a source is replaced.
+    /// Compiles the kernels after the text `right` of a source is replaced by `wrong`.
     pub fn changed(optimisation: &str, file: &str, right: &str, wrong: &str) -> Option<Emulation> {
         compile(optimisation, file, right, wrong).as_ref().map(Self::loaded)
     }
 
-    /// Separate libraries, because a library runs one block at a time.
+    /// Loads separate libraries, because a library runs one block at a time.
     fn loaded(compiled: &Compiled) -> Emulation {
         let folder = tempfile::tempdir().unwrap();
         // The folder removes the files; the libraries stay mapped.
@@ -95,7 +95,7 @@ impl Emulation {
     }
 }
 
-/// Both layouts in parallel.
+/// Compiles both layouts in parallel.
 fn compile(optimisation: &str, file: &str, right: &str, wrong: &str) -> Option<Compiled> {
     let folder = tempfile::tempdir().unwrap();
     for part in ["emulation", "kernels"] {
@@ -133,7 +133,7 @@ fn compile(optimisation: &str, file: &str, right: &str, wrong: &str) -> Option<C
 }
 
 impl Emulation {
-    /// Shared memory of a block. The default is that of an H100.
+    /// Limits the shared memory of a block. The default is that of an H100.
     pub fn limited(&mut self, bytes: u32) {
         self.shared_bytes_max = bytes;
     }
@@ -148,7 +148,7 @@ impl Emulation {
         }
     }
 
-    /// Votes, shuffles, barriers and atomic operations of all threads.
+    /// Number of votes, shuffles, barriers and atomic operations of all threads.
     pub fn steps(&self) -> u64 {
         let of = |library: &Library| {
             // SAFETY: the function's signature. It reads a number while no kernel runs.

@@ -21,7 +21,7 @@ fn any(engine: &mut dyn Engine) -> &mut dyn Engine {
     engine
 }
 
-/// The emulation launches a kernel for each of thousands of calls: half a minute in all.
+/// Short streams: the emulation launches a kernel for each of thousands of calls.
 fn options() -> Options {
     Options { streams: 2, events: 150, depths: vec![9], ..Options::quick() }
 }
@@ -52,18 +52,17 @@ fn numbers_within_envelopes_keep_laws() {
     keeps_laws(Algorithm::Ordered, 1000);
 }
 
-/// Fails after a number of launches, or is occupied at times.
+/// A machine that fails after a number of launches, or is occupied at times.
 struct Failing {
     inner: Emulation,
     left: AtomicU32,
-    /// True if another process occupies the machine now.
+    /// True if another process occupies the machine.
     is_taken: AtomicBool,
-    /// Queries and launches between changes of `is_taken`. 0: no changes.
+    /// Number of queries and launches between changes of `is_taken`; 0 for no changes.
     turns: AtomicU32,
     asked: AtomicU32,
-    /// Bytes of all allocations.
     asked_for: Mutex<Vec<usize>>,
-    /// Maximum size of an allocation, bytes.
+    /// Maximum size of an allocation.
     most_bytes: AtomicUsize,
 }
 
@@ -160,7 +159,7 @@ impl Machine for Failing {
     }
 }
 
-/// The machine fails after a number of launches.
+/// An engine on a machine that fails after a number of launches.
 fn failing(
     machine: &Arc<Failing>,
     algorithm: Algorithm,
@@ -197,7 +196,6 @@ fn substitute_takes_all_queued_entries() {
     }
 }
 
-/// The laws hold across all migrations.
 #[test]
 fn occupied_machine_matches_again_later() {
     let Some(machine) = machine() else { return };
@@ -237,7 +235,7 @@ fn next_call_uses_machine_again() {
     assert_eq!(engine.post(receive(40, Wild::Any, 30)), Err(Refused::Hint), "it was asserted meanwhile");
     assert_eq!(engine.post(receive(40, Wild::Is(Rank(1)), 30)), Ok(Some(MsgId(30))));
     assert_eq!((engine.attempts(), engine.footprint().peak_bytes >= peak), (compared, true));
-    // Again; the closed context stays closed.
+    // The closed context stays closed after a second occupation.
     machine.is_taken.store(true, Ordering::Relaxed);
     assert_eq!(engine.arrive_message(message(6, 6)), Ok(Some(RecvId(6))));
     engine.close(HERE, &mut matchpoint::Drained::default());
@@ -259,7 +257,8 @@ fn call_after_occupation_matches_without_substitute() {
     assert_eq!(engine.arrive_message(message(1, 7)), Ok(Some(RecvId(1))));
 }
 
-/// The host answers a probe while the machine is occupied, which is no reason to refuse a later call.
+/// The host searches for a probe while the machine is occupied. The occupation is no reason to refuse a later
+/// call.
 #[test]
 fn failed_probe_does_not_stop_later_calls() {
     let Some(machine) = machine() else { return };
@@ -277,7 +276,7 @@ fn failed_probe_does_not_stop_later_calls() {
     assert_eq!((out, engine.unexpected_len(), engine.substitute()), (vec![None], 2, None));
 }
 
-/// A driver's allocation takes as long as matching.
+/// An allocation by the driver takes as long as matching.
 #[test]
 fn machine_memory_is_reused_and_counted() {
     let Some(machine) = machine() else { return };
@@ -305,7 +304,7 @@ fn machine_memory_is_reused_and_counted() {
         // Growth at least doubles.
         let (second, _) = asked(101);
         assert!(second.contains(&1600) && !second.contains(&808), "{second:?}");
-        // As many queues by source as for 101.
+        // 128 entries have as many queues by source as 101 entries.
         assert_eq!(asked(128).0, Vec::<usize>::new(), "{}", algorithm.name());
         assert!(asked(1000).0.contains(&8000), "more than twice, if so much is needed");
     }
@@ -329,7 +328,7 @@ fn refused_batch_keeps_machine_memory() {
             .for_each(|id| assert_eq!(any(&mut engine).post(receive(id, Wild::Is(Rank(1)), id)), Ok(None)));
         let before = engine.footprint();
         let mut peak = before.peak_bytes;
-        // The messages fit, the receives do not.
+        // The messages fit into memory, the receives do not.
         machine.most_bytes.store(20_000, Ordering::Relaxed);
         for _ in 0..2 {
             machine.asked_for.lock().unwrap().clear();
@@ -342,7 +341,7 @@ fn refused_batch_keeps_machine_memory() {
             peak = after.peak_bytes;
         }
         assert_eq!((engine.posted_len(), engine.unexpected_len(), out.len()), (4000, 0, 100));
-        // A receive that matches none of a small batch's messages: the earlier memory suffices.
+        // The receive matches none of a small batch's messages, so the earlier memory suffices.
         let mut left = matchpoint::Drained::default();
         engine.close(HERE, &mut left);
         (0..100)
@@ -436,11 +435,11 @@ fn call_without_substitute_is_refused() {
     let mut engine = failing(&machine, Algorithm::Ordered, 1, None);
     assert_eq!(engine.post(receive(1, Wild::Any, 7)), Ok(None));
     assert_eq!(engine.arrive_message(message(1, 8)), Ok(None));
-    // The machine fails here.
+    // This call lets the machine fail.
     assert_eq!(engine.arrive_message(message(2, 7)), Err(Refused::Full));
     assert_eq!(engine.post(receive(2, Wild::Any, 8)), Err(Refused::Full));
     assert_eq!((engine.posted_len(), engine.unexpected_len()), (1, 1));
-    // A probe cannot return an error; the host answers.
+    // A probe cannot return an error, so the host searches.
     let selector = receive(0, Wild::Any, 8).selector;
     assert_eq!(engine.probe(&selector), Some(MsgId(1)));
     assert_eq!(engine.matched_probe(&selector), Some(MsgId(1)));
@@ -449,7 +448,7 @@ fn call_without_substitute_is_refused() {
     assert_eq!(engine.post(receive(2, Wild::Any, 8)), Err(Refused::Full), "not even what needs no machine");
 }
 
-/// As if the fallback engine were used directly.
+/// The fallback engine counts as if the application used it directly.
 #[test]
 fn substitute_is_named_and_counted() {
     let play = |engine: &mut dyn Engine, from: u64| {
@@ -479,7 +478,7 @@ fn substitute_is_named_and_counted() {
         engine.post(receive(tag, Wild::Is(Rank(1)), tag)).unwrap();
     }
     assert_eq!((engine.substitute(), engine.attempts()), (None, Attempts::default()));
-    // The machine fails here. The fallback engine compares all twenty entries.
+    // This call lets the machine fail. The fallback engine compares all twenty entries.
     assert_eq!(engine.arrive_message(message(0, 0)), Ok(None));
     assert_eq!((engine.substitute(), engine.attempts().posted), (Some("list"), 20));
 }

@@ -7,7 +7,7 @@ use matchpoint_conformance::{Options, Report, check};
 use matchpoint_gpu::machine::Machine;
 use matchpoint_gpu::{Algorithm, KernelEngine};
 
-/// All streams on engines of one algorithm, which share a machine.
+/// Report on all streams, with engines of one algorithm that share a machine.
 pub fn report<M: Machine + Send + Sync + 'static>(
     machine: &Arc<M>,
     algorithm: Algorithm,

@@ -1,4 +1,4 @@
-//! The paper's figures at points that its text or table determines.
+//! The paper's figures, at points that its text or table determines.
 
 use crate::common::blue_waters;
 use matchpoint_model::figures::{Figure, figures};

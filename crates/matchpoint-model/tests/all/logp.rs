@@ -8,7 +8,7 @@ fn assert_near(found: f64, right: f64) {
     assert!((found / right - 1.0).abs() < 1e-9, "{found:e}, not {right:e}");
 }
 
-/// The paper's machine with o and g.
+/// The paper's machine, with o and g.
 fn blue_waters() -> Machine {
     let mut machine = machine::blue_waters().unwrap();
     machine.logp.overhead_s = Some(ParameterEstimate::within(0.5e-6, 0.4e-6, 0.6e-6));
@@ -29,7 +29,7 @@ fn parameters_equal_those_of_machine() {
     assert_near(ends[2].latency_s, 1.1e-6);
 }
 
-/// α for any o.
+/// The time of a message equals α for any o.
 #[test]
 fn message_time_equals_postal_model() {
     let network = blue_waters().as_loggp(End::Value).unwrap();

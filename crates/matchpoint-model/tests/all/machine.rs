@@ -10,7 +10,7 @@ fn blue_waters() -> Machine {
     machine::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../machines/blue-waters.toml")).unwrap()
 }
 
-/// Intra-socket, intra-node, inter-node, each α and R_b.
+/// Table 1 of the paper: within a socket, within a node, between nodes, each α and R_b.
 const TABLE_1: [(Protocol, [(f64, f64); 3]); 3] = [
     (Protocol::Short, [(4.4e-7, 2.2e9), (8.3e-7, 4.8e8), (2.3e-6, 1.3e9)]),
     (Protocol::Eager, [(5.3e-7, 3.2e9), (1.2e-6, 9.6e8), (7.0e-6, 7.5e8)]),
@@ -132,7 +132,7 @@ fn invalid_files_are_reported() {
     assert!(machine::read(&path).unwrap_err().to_string().contains("is TOML"));
 }
 
-/// If bytes had no measurable cost.
+/// The interval is unbounded if bytes have no measurable cost.
 #[test]
 fn rate_may_have_infinite_end() {
     let open = format!(

@@ -26,7 +26,7 @@ fn node_bounds_rendezvous_of_16_processes() {
     assert!(close(message(1), 3.0e-6 + 1e5 / 2.9e9));
     assert!(close(message(2), 3.0e-6 + 1e5 / 2.9e9), "2 × 2.9e9 < 6.6e9: still postal");
     assert!(close(message(16), 3.0e-6 + 16.0 * 1e5 / 6.6e9));
-    // Without a node limit.
+    // Eager messages have no node limit.
     let eager = |active| machine.message_s(Locality::OffNode, 5000.0, active, End::Value).unwrap();
     assert!(close(eager(16), eager(1)));
 }
@@ -101,7 +101,7 @@ fn gamma_depends_on_number_of_messages() {
     let search = |order, messages| machine.search_s(order, messages, End::Value).unwrap();
     assert!(close(search(SearchOrder::Bound, 1000), 2e-9 * 1e6));
     assert!(close(search(SearchOrder::InOrder, 100), 2.0 * 1e-9 * 100.0));
-    // The paper's single γ.
+    // Without numbers of messages, the paper's single γ applies.
     machine.queue_search.by_messages.clear();
     assert!(close(machine.search_s(SearchOrder::Bound, 1000, End::Value).unwrap(), 8.4e-3));
     assert!(close(machine.attempt_s(7, End::Value).unwrap(), 2.0 * 8.4e-9));
@@ -114,7 +114,7 @@ fn memory_of_open_mpi_is_table_2() {
         [(4096, 68, 2.26), (8192, 68, 4.52), (8192, 136, 18.06), (8192, 272, 72.25)]
     {
         let bytes = node_bytes(nodes, ppn, OPEN_MPI_BYTES_PER_PEER);
-        // With two decimals.
+        // The table has two decimals.
         assert!((bytes / 2_f64.powi(30) - gibibytes).abs() < 0.005, "{nodes} × {ppn}: {bytes}");
     }
 }
@@ -159,7 +159,7 @@ proptest! {
         prop_assert!(close(many, one * (times * times) as f64));
     }
 
-    /// Except for the matching entry.
+    /// The costs are equal except for the matching entry.
     #[test]
     fn bound_equals_cost_of_reversed_order(messages in 1..100_000_u64) {
         let machine = blue_waters();

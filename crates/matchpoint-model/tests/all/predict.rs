@@ -246,8 +246,8 @@ fn graph_uses_shortest_paths_without_routes() {
     assert_eq!(route(&round, 3, 0), [(3, 0)]);
 }
 
-/// More nodes than a table of all routes could hold. Each node of a ring sends a byte to three others on the
-/// shorter path.
+/// The ring has more nodes than a table of all routes could hold. Each node sends a byte to three other nodes
+/// on the shorter path.
 #[test]
 fn large_graph_is_searched_by_destination() {
     let nodes = 3000_u32;

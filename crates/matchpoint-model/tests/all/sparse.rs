@@ -163,7 +163,7 @@ fn row_needs_elements_of_neighbours() {
 }
 
 proptest! {
-    /// Entry by entry, with duplicates and any partition.
+    /// The comparison is entry by entry, with duplicates and any partition.
     #[test]
     fn needed_columns_are_sent_once(
         entries in prop::collection::vec((0..40_u32, 0..40_u32), 0..400),

@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn call_time_counts_within_range() {
+    fn call_duration_narrows_search_time() {
         let likely = |took_ns| play(&[Ok((post(), 100)), end(took_ns)]).likely_ns;
         assert_eq!([50, 150, 500, 5000].map(likely), [100.0, 100.0, 400.0, 1000.0]);
         assert_eq!(likely(50_000), 100_000f64.sqrt());

@@ -225,7 +225,7 @@ fn listed_members_have_listed_ranks() {
 
 #[test]
 fn equal_members_have_separate_communicators() {
-    // Rank 1 receives from the second communicator first. Messages of the first must not match.
+    // Rank 1 receives from the second communicator first. Messages of the first communicator must not match.
     let made = |rank| {
         let once = listed(rank, Function::Comm_create, CommId::WORLD, comm(1), &[0, 1], None);
         listed(once, Function::Comm_create, CommId::WORLD, comm(2), &[0, 1], None)
@@ -257,7 +257,7 @@ fn tag_and_members_identify_group_communicator() {
             .recv(within(comm(1), from(0, 5)), None)
             .recv(within(comm(2), from(1, 5)), None),
         group(Rank::new(), comm(1), &[1, 2], 7).send(on(comm(1), to(0, 5))),
-        // Only a communicator over the world.
+        // These ranks have only a communicator over `MPI_COMM_WORLD`.
         Rank::new(),
     ];
     let ranks = ranks.into_iter().enumerate().map(|(rank, calls)| {

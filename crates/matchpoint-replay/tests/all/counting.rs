@@ -213,7 +213,8 @@ fn probes_alone_cost_library_time() {
     assert!((time.low_ns..=time.high_ns).contains(&time.likely_ns), "{time:?}");
 }
 
-/// Shown as any source; the program ignores every status.
+/// The trace shows receives from `MPI_PROC_NULL` as receives from any source; the program ignores every
+/// status.
 #[test]
 fn ignored_status_of_proc_null_is_inferred() {
     let member = |rank: u32| {

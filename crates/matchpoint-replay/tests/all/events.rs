@@ -10,7 +10,7 @@ fn trace() -> Box<dyn matchpoint_trace::Trace> {
 }
 
 #[test]
-fn events_have_answers_of_engine() {
+fn events_have_results_of_matcher() {
     let (ranks, has_more) =
         events(&*trace(), Arrivals::default(), LogGp::default(), None, usize::MAX, &Progress::default())
             .unwrap();

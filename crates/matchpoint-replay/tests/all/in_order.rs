@@ -67,7 +67,7 @@ fn match_belongs_to_posting_call() {
     let arrivals = arrivals_of_rank_0(&run, &[(50, 180), (120, 130), (250, 230), (350, 360)]);
     let expected = [Arrival { at_ns: 180, from: 1, tag: 1 }, Arrival { at_ns: 200, from: 1, tag: 2 }];
     assert_eq!((&arrivals.arrivals[..], arrivals.unknown), (&expected[..], 0));
-    // One receive was matched internally.
+    // The library matched one receive internally.
     let arrivals = arrivals_of_rank_0(&run, &[(50, 180), (120, 130)]);
     assert_eq!((&arrivals.arrivals[..], arrivals.unknown), (&expected[..1], 1));
 }

@@ -27,7 +27,8 @@ struct GeneratedTrace<F> {
     description: Description,
     present: Vec<u32>,
     call: F,
-    /// Streams opened, to count passes; memory before the first call of the last pass, and its peak.
+    /// Number of opened streams, to count passes; memory before the first call of the last pass, and its
+    /// peak.
     opened: AtomicUsize,
     before: AtomicU64,
     peak: AtomicU64,
@@ -219,7 +220,7 @@ fn cube(edge: u32, times: u64) -> GeneratedTrace<impl Fn(u32, u64, &mut Call) ->
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Case {
     Profile,
-    /// Pairs of ranks with waiting messages; the number is the number of pairs.
+    /// Pairs of ranks with waiting messages.
     Waiting(u32, ReceiveOrder),
     Posted,
     /// A program that creates this number of communicators.
@@ -338,7 +339,7 @@ fn run(case: Case, messages: u64) {
         }
     };
     let limit = (64 << 20) + u64::from(ranks) * (16 << 10) + in_flight * 64;
-    // The lower limit leaves room for unused memory of the allocator.
+    // The lower limit reserves 15 % for unused memory of the allocator.
     let limit = if matches!(case, Case::Cube(..)) { limit / 100 * 85 } else { limit };
     println!("{ranks} ranks, {in_flight} messages of 64 bytes each: {} of {} KiB", peak >> 10, limit >> 10);
     assert!(peak <= limit, "{case:?}: {} of {} KiB", peak >> 10, limit >> 10);

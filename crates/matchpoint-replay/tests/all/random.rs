@@ -1,5 +1,5 @@
-//! Random programs: all messages match, no call is released, and engines agree, under every arrival order.
-//! Events are such that processes could execute them, so the traced program finished.
+//! Random programs: all messages match, no call is ended early, and engines agree, under every arrival order.
+//! Processes could execute the events, so the traced program finished.
 
 use crate::program::*;
 use matchpoint_replay::{Arrivals, LogGp};

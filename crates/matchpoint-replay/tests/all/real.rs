@@ -1,4 +1,4 @@
-//! Real traces: engines agree, all possible messages match, and no call is released.
+//! Real traces: engines agree, all possible messages match, and no call is ended early.
 
 use crate::traces::{REAL, opened};
 use matchpoint::engines::REGISTRY;
@@ -14,7 +14,7 @@ fn replayed_under(name: &str, engines: Vec<String>, arrivals: Arrivals) -> Measu
     replay(&*opened(&REAL[name].folder), &options, &Progress::default()).unwrap()
 }
 
-/// `dumpi-testmpi-4` fails to cancel twelve sends.
+/// Number of messages without a receive: `dumpi-testmpi-4` fails to cancel twelve sends.
 fn never_received(name: &str) -> u64 {
     if name == "dumpi-testmpi-4" { 12 } else { 0 }
 }
@@ -46,7 +46,7 @@ fn at_wait_nothing_is_unexpected() {
             assert_eq!(engine.disagreements, 0, "{name}, {}", engine.name);
             assert_eq!(engine.unexpected.hits, 0, "{name}, {}", engine.name);
             assert_eq!(engine.unmatched_messages, 0, "{name}, {}", engine.name);
-            // The threads of `imb-mt-4` reuse request ids faster than the tracer writes calls.
+            // The threads of `imb-mt-4` reuse request ids faster than the recorder writes calls.
             let left = if name == "imb-mt-4" { 8 } else { 0 };
             assert_eq!(engine.unmatched_receives, left, "{name}, {}", engine.name);
         }

@@ -38,9 +38,8 @@ fn replayed(trace: &dyn Trace, arrivals: Arrivals) -> Measurements {
     replay(trace, &options, &Progress::default()).unwrap()
 }
 
-/// Independent of the machine and the format: without creation of communicators in words, calls about
-/// communicators, the first notes.
-fn essence(mut run: Measurements, of_format: usize) -> String {
+/// Results that depend neither on the machine nor on the format of the trace.
+fn comparable_results(mut run: Measurements, of_format: usize) -> String {
     run.trace.format.clear();
     run.trace.path.clear();
     run.trace.notes.drain(..of_format);
@@ -75,8 +74,8 @@ fn results_equal_those_of_original_trace() {
                 }
                 continue;
             }
-            let theirs = essence(theirs, dumpi.description().notes.len());
-            let ours = essence(ours, native.description().notes.len());
+            let theirs = comparable_results(theirs, dumpi.description().notes.len());
+            let ours = comparable_results(ours, native.description().notes.len());
             let differs = theirs.lines().zip(ours.lines()).position(|(one, other)| one != other);
             if let Some(line) = differs {
                 let around = |text: &str| {

@@ -47,7 +47,7 @@ fn phases_sum_to_replay() {
                 for (process, rank) in engine.ranks.iter().enumerate() {
                     let counted: u64 =
                         phases.iter().map(|phase| phase.matching[process].attempts[at].unwrap()).sum();
-                    // Probes count here, but not in the replay.
+                    // Traffic counts probes, the replay does not.
                     let is_right =
                         if probes == 0 { counted == rank.attempts } else { counted >= rank.attempts };
                     assert!(is_right, "{name} {arrivals} {} {process}: {counted}", engine.name);

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn impossible_sizes_are_refused() {
+    fn invalid_block_sizes_are_refused() {
         let bytes = block(kind::CALLS, 0, 1, &[0; 64], 0).unwrap();
         let fine = Header::read(bytes[..HEADER].try_into().unwrap()).unwrap();
         for wrong in [

@@ -25,7 +25,7 @@ fn bytes() -> Bytes {
     Bytes::default()
 }
 
-/// Three integers to or from `peer`, in `MPI_COMM_WORLD`.
+/// Arguments of a message: three integers to or from `peer`, in `MPI_COMM_WORLD`.
 fn message(peer: i32, tag: i32) -> Bytes {
     bytes().int(3).half(9).int(peer).int(tag).half(2)
 }

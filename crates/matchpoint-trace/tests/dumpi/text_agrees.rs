@@ -1,4 +1,4 @@
-//! Test that a binary file and its text from `dumpi2ascii` contain equal calls.
+//! A binary file and its text from `dumpi2ascii` contain equal calls.
 
 use crate::traces::{REAL, calls, compare, opened, unplaced};
 

@@ -83,7 +83,7 @@ pub fn calls(trace: &dyn Trace, rank: u32) -> Vec<Call> {
     read_all(&mut *trace.rank(rank).unwrap()).unwrap()
 }
 
-/// Both have the same calls.
+/// Asserts that both traces have the same calls.
 pub fn compare(name: &str, ours: &[Call], theirs: &[Call]) {
     for (at, (one, other)) in ours.iter().zip(theirs).enumerate() {
         assert_eq!(one, other, "{name}, call {at}");
@@ -91,7 +91,7 @@ pub fn compare(name: &str, ours: &[Call], theirs: &[Call]) {
     assert_eq!(ours.len(), theirs.len(), "{name}");
 }
 
-/// Calls without their places in the file.
+/// Calls without their offsets in the file.
 pub fn unplaced(calls: Vec<Call>) -> Vec<Call> {
     calls.into_iter().map(|call| Call { offset: 0, ..call }).collect()
 }

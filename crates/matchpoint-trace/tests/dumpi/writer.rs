@@ -9,11 +9,11 @@ pub mod mask {
     pub const WALL: u8 = 8;
     pub const THREAD: u8 = 64;
     pub const COUNTERS: u8 = 128;
-    /// Parts that the tracer writes by default.
+    /// Parts that the recorder writes by default.
     pub const USUAL: u8 = STATUSES | CPU | WALL | THREAD;
 }
 
-/// Big-endian.
+/// Big-endian values.
 #[derive(Clone, Default)]
 pub struct Bytes(pub Vec<u8>);
 
@@ -42,7 +42,7 @@ impl Bytes {
         values.iter().fold(self.int(values.len() as i32), |bytes, value| bytes.int(*value))
     }
 
-    /// Bytes, source and tag of each.
+    /// Bytes, source and tag of each status.
     pub fn statuses(self, statuses: &[(i32, i32, i32)]) -> Self {
         let count = self.int(statuses.len() as i32);
         statuses.iter().fold(count, |bytes, (length, source, tag)| {

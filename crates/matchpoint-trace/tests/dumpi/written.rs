@@ -24,7 +24,7 @@ pub fn written(calls: &[Call]) -> (Vec<Call>, Deviations) {
     (found, deviations)
 }
 
-/// Independent of the ids.
+/// Numbers of objects, independent of the ids.
 #[derive(Default)]
 struct Numbers {
     live: BTreeMap<u32, u32>,
@@ -41,7 +41,7 @@ impl Numbers {
         100 + self.begun
     }
 
-    /// A new number if the creation of the object was not seen.
+    /// A new number if the trace does not contain the creation of the object.
     fn named(&mut self, id: u32, known: u32) -> u32 {
         if id <= known { id } else { self.live.get(&id).copied().unwrap_or_else(|| self.begin(id)) }
     }
@@ -101,7 +101,7 @@ impl Canonical {
                     NewComm::Group(group) => self.group(group),
                     _ => {}
                 }
-                // The format may contain another creation of the same id.
+                // The trace may contain another creation of the same id.
                 let again = self.made.get(&comm.0).copied().unwrap_or(0);
                 if again == 0 && comm.0 != 0 {
                     self.comms.begin(comm.0);
@@ -219,7 +219,7 @@ fn recorded_functions() -> Vec<Function> {
     found
 }
 
-/// A process could make the call.
+/// Changes a random call into a call that a process could make.
 fn make_possible(random: &mut Random, call: &mut Call) {
     let single = !call.function.name().contains("all")
         && !call.function.name().contains("any")

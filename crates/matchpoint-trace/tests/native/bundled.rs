@@ -25,7 +25,7 @@ fn convert(trace: &dyn Trace, name: &str) -> PathBuf {
     folder
 }
 
-/// The order of calls of different threads may differ from the order of their entries.
+/// Calls of one thread: the order of calls of different threads may differ from the order of their entries.
 fn of_thread(calls: &[Call], thread: u16) -> Vec<Call> {
     calls.iter().filter(|call| call.thread == thread).cloned().collect()
 }

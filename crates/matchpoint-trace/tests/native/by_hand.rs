@@ -144,7 +144,7 @@ fn members_follow_call_that_made_communicator() {
 }
 
 #[test]
-fn time_goes_by_clock_pairs_and_offsets() {
+fn ticks_convert_by_pairs_and_offsets() {
     // First two ticks per nanosecond, then one. The offset to rank 0's host grows from 100 ns to 300 ns.
     let clock = words(kind::CLOCK, &[1000, 1000, 3000, 2000, 4000, 3000]);
     let offset = |ticks, ns| words(kind::OFFSET, &[ticks, ns, 7]);
@@ -169,7 +169,7 @@ fn threads_are_merged_by_entry() {
 }
 
 #[test]
-fn header_must_have_fields_of_functions() {
+fn head_with_wrong_fields_is_refused() {
     for (name, fields, says) in [
         ("MPI_Send", "cpg", "the fields `cpg` for MPI_Send, but `cpgb` are expected"),
         ("MPI_Send", "cpgbz", "an unknown field `z` for MPI_Send"),

@@ -8,7 +8,7 @@ use matchpoint_trace::call::{
 };
 use matchpoint_trace::native::layout::fields;
 
-/// Objects by id: existing objects, oldest first, each with its thread, and whether the object is persistent.
+/// Existing objects by id, oldest first, each with its thread, and whether the object is persistent.
 #[derive(Default)]
 struct Numbers {
     live: BTreeMap<u32, VecDeque<(u32, bool, u16)>>,
@@ -26,7 +26,7 @@ impl Numbers {
         self.begun
     }
 
-    /// The object after `others` others with the same id. Objects of the calling thread are first.
+    /// The object after `others` other objects with the same id. Objects of the calling thread are first.
     fn name(&self, id: u32, others: usize) -> u32 {
         let mut live: Vec<_> = self.live.get(&id).into_iter().flatten().collect();
         live.sort_by_key(|(_, _, thread)| *thread != self.thread);
@@ -44,7 +44,7 @@ impl Numbers {
     }
 }
 
-/// Canonical form of calls. Removes data that the format cannot contain.
+/// Canonical form of calls, without data that the format cannot contain.
 #[derive(Default)]
 pub struct Canonical {
     requests: Numbers,

@@ -41,7 +41,7 @@ fn some_file(level: i32, threads: u64) -> Vec<u8> {
 }
 
 #[test]
-fn cut_file_ends_before_cut_block() {
+fn truncated_file_ends_at_last_block() {
     for bytes in [some_file(0, 1), some_file(3, 3)] {
         let whole = drain(&bytes).0;
         let mut most = 0;
@@ -60,7 +60,7 @@ fn cut_file_ends_before_cut_block() {
 }
 
 #[test]
-fn trailing_zeros_are_cut_others_damage() {
+fn trailing_bytes_except_zeros_are_damage() {
     let good = some_file(1, 2);
     let whole = drain(&good).0;
     let (count, error) = drain(&[&good[..], &[0; 5000]].concat());
@@ -149,7 +149,7 @@ fn newer_format_is_refused_with_version() {
     newer.version = 3;
     let error = drain(&head_block(&newer)).1.unwrap();
     assert!(error.problem.contains("version 3") && error.problem.contains("versions up to 2"), "{error}");
-    // Other fields may have any form.
+    // The other fields of a newer head may have any form.
     let error = drain(&json_block(kind::HEAD, r#"{"version": 4, "clock": null}"#)).1.unwrap();
     assert!(error.problem.contains("version 4"), "{error}");
 }

@@ -1,5 +1,5 @@
-//! Tests of the follower: a file read while the file grows gives the same calls as the whole file, and the
-//! follower waits for incomplete blocks.
+//! A file that is read while it grows gives the same calls as the whole file. The follower waits for
+//! incomplete blocks.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -65,7 +65,7 @@ fn growing_file_is_read_like_whole() {
 /// The file size may become visible before the bytes: the file then ends with zeros, in a header or after a
 /// header.
 #[test]
-fn incomplete_block_is_waited_for() {
+fn follower_waits_for_incomplete_block() {
     let folder = tempdir().unwrap();
     let blocks = small();
     let whole: usize = blocks.iter().map(Vec::len).sum();
@@ -134,7 +134,7 @@ fn removed_file_is_reported() {
 
 /// The remark has three fields: posted, unexpected, and exclusions; −1 is unknown. More fields may follow.
 #[test]
-fn queue_reports_of_library_are_given() {
+fn queue_length_remarks_are_returned() {
     let folder = tempdir().unwrap();
     let mut head: Head = head();
     head.functions.push(("+queues".to_owned(), "iiic".to_owned()));
@@ -164,9 +164,9 @@ fn queue_reports_of_library_are_given() {
     assert_eq!(more(&mut follower).unwrap().1.len(), 1);
 }
 
-/// A process writes the time each second for many days.
+/// The clock's rate is that of the last writes: a process writes the time each second for many days.
 #[test]
-fn rate_is_of_last_reports() {
+fn call_rate_uses_last_writes() {
     let folder = tempdir().unwrap();
     let path = folder.path().join("rate");
     append(&path, &head_block(&head()));

@@ -130,9 +130,9 @@ fn rank_without_calls_is_missing() {
     assert!(error.problem.contains("the limit of disk space") && error.advice.contains("--limit"), "{error}");
 }
 
-/// The length in the manifest distinguishes a truncated file from that of a process that died.
+/// The length in the manifest distinguishes a truncated file from the file of a killed process.
 #[test]
-fn cut_file_is_no_dead_process() {
+fn truncated_file_differs_from_killed_process() {
     let whole = four();
     let told = |rank: u32| {
         let bytes = whole[rank as usize].1.len();
@@ -218,7 +218,7 @@ fn two_traces_in_folder_are_error() {
 }
 
 #[test]
-fn dead_process_has_time_of_last_call() {
+fn killed_process_has_time_of_last_call() {
     let mut files = four();
     let blocks = small();
     files[1].1 = [head_block(&Head { rank: 1, ..head() }), blocks[1].clone()].concat();

@@ -27,7 +27,7 @@ pub fn signed(value: i64) -> Vec<u8> {
     varint(((value << 1) ^ (value >> 63)) as u64)
 }
 
-/// Function index, ticks since the last entry, duration in ticks, fields.
+/// A call: function index, ticks since the last entry, duration in ticks, fields.
 pub fn call(function: u64, after: u64, took: u64, fields: &[Vec<u8>]) -> Vec<u8> {
     [varint(function), varint(after), varint(took), fields.concat()].concat()
 }
@@ -82,7 +82,7 @@ pub fn words(of: u8, words: &[i64]) -> Vec<u8> {
     block(of, 0, 0, &bytes, 0).unwrap()
 }
 
-/// `MPI_Init`, three sends with one request handle, their completion, `MPI_Finalize`.
+/// Blocks with `MPI_Init`, three sends with one request handle, their completion, `MPI_Finalize`.
 pub fn small() -> Vec<Vec<u8>> {
     let request = 0x7f00_1234_5678;
     let send = |before, last_address| {

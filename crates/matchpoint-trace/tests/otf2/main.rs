@@ -17,7 +17,6 @@ use matchpoint_trace::{Call, Function, Trace, open};
 
 use left_out::leave_out;
 
-/// The archive that `write.c` writes.
 static WRITTEN: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("otf2");
     let _ = std::fs::remove_dir_all(&folder);

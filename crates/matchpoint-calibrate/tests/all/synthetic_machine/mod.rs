@@ -1,12 +1,10 @@
 //! A synthetic machine with known parameters, and its measurements.
 
-// Each test uses a part.
 use matchpoint_calibrate::plan::{Measurement, Part, PostOrder, Settings, rounds};
 use matchpoint_calibrate::ranks::{RankPlace, Ranks};
 use matchpoint_calibrate::raw::{FORMAT, Head, Measured, Raw, SentAtOnce, VERSION, Writer};
 use matchpoint_model::Locality;
 
-/// Batches per round.
 pub const BATCHES: u32 = 32;
 
 /// α, R_b and the largest size.
@@ -18,17 +16,16 @@ pub struct SyntheticMachine {
     pub off_node: Vec<Protocol>,
     pub node_rate: f64,
     pub attempt_s: f64,
-    /// Concurrent messages, and the factor by which an entry costs more from there on.
+    /// Number of concurrent messages from which an entry costs more, and the factor.
     pub cold: (u32, f64),
     /// o and g of LogP.
     pub overhead_s: f64,
     pub gap_s: f64,
-    /// Largest eager message.
     pub eager_max: u32,
     pub delta_s_per_byte: f64,
-    /// Several pairs have a barrier in every second direction.
+    /// Duration of a stage of the barrier that several pairs need in every second direction.
     pub barrier_stage_s: f64,
-    /// Relative standard deviation.
+    /// Relative standard deviation of times.
     pub noise: f64,
     /// Relative standard deviation of the speed between rounds.
     pub drift: f64,
@@ -38,7 +35,7 @@ pub struct SyntheticMachine {
     pub turns: Option<Interruptions>,
 }
 
-/// Probability per exchange, and maximum seconds. Long exchanges are measured only a few times.
+/// Probability per exchange, and maximum duration in seconds. Long exchanges are measured only a few times.
 pub struct Interruptions {
     pub share: f64,
     pub longest_s: f64,
@@ -75,12 +72,10 @@ impl SyntheticMachine {
         *all.iter().find(|(_, _, largest)| bytes <= *largest).expect("the last has no largest")
     }
 
-    /// Time of an attempt with this number of concurrent messages.
     pub fn attempt_s(&self, messages: u32) -> f64 {
         self.attempt_s * if messages >= self.cold.0 { self.cold.1 } else { 1.0 }
     }
 
-    /// Time without noise.
     pub fn time_s(&self, of: &Measurement) -> f64 {
         let placement = of.placement.unwrap_or(Locality::OnSocket);
         let (alpha, rate, _) = self.protocol(placement, of.bytes);
@@ -143,7 +138,7 @@ impl SyntheticMachine {
     }
 }
 
-/// Bounded, so that no time is negative.
+/// A normal random number, bounded so that no time is negative.
 fn normal(random: &mut fastrand::Rng) -> f64 {
     (0..12).map(|_| random.f64()).sum::<f64>() - 6.0
 }

@@ -18,20 +18,18 @@ pub struct StreamOptions {
     pub seed: u64,
     pub version: u32,
     pub endpoints: usize,
-    /// 1 to 4.
+    /// A completion format, 1 to 4.
     pub format: i32,
     pub is_selective: bool,
     pub busy_percent: usize,
     pub steps: usize,
-    /// The target length of a queue.
     pub depth: usize,
-    /// The maximum size of an injected message, in bytes.
     pub inject_bytes: usize,
     /// Endpoints learn addresses during the stream, each at a random time.
     pub is_late: bool,
 }
 
-/// Ignored by all receives, as in MPI libraries. The next bit is ignored by some.
+/// Tag bits that all receives ignore, as in MPI libraries. Some receives also ignore the next bit.
 const ALWAYS: u64 = 0b11 << 54;
 const SOMETIMES: u64 = 1 << 60;
 const ANY_TAG: u64 = 0xFF;
@@ -46,7 +44,7 @@ enum Kind {
     Send,
 }
 
-/// The context has space for a `fi_context2`.
+/// An operation of the application. The context has space for a `fi_context2`.
 struct Operation {
     context: Box<[usize; 8]>,
     kind: Kind,
@@ -392,7 +390,7 @@ impl Stream {
         Posted { id, from, tag: self.random_tag(), ignore }
     }
 
-    /// Sometimes too short for a message.
+    /// Buffers that are sometimes too short for a message.
     fn random_buffers(&mut self, is_reported: bool) -> Vec<Vec<u8>> {
         let longest = *LENGTHS.last().expect("there are some");
         let room = if is_reported && self.random.percent(15) { self.random.below(2000) } else { longest };

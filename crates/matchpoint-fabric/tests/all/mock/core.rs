@@ -238,7 +238,7 @@ pub unsafe extern "C" fn readfrom(
     }
 }
 
-/// The third call returns a signal.
+/// Returns a signal at the third call.
 pub unsafe extern "C" fn sreadfrom(
     fid: *mut FidCq,
     buf: *mut c_void,
@@ -278,7 +278,7 @@ pub unsafe extern "C" fn readerr(fid: *mut FidCq, to: *mut CqErrEntry, _: u64) -
     1
 }
 
-/// A receive was posted for an unexpected message.
+/// Delivers a message after the application posted its receive.
 unsafe extern "C" fn start(pointer: *mut c_void) -> c_int {
     // SAFETY: an entry that this core provider queued.
     unsafe {

@@ -42,12 +42,10 @@ pub struct World {
     pub random: Random,
     pub accepts_peers: bool,
     pub layout: Layout,
-    /// The percentage of calls that fail with `FI_EAGAIN`.
     pub busy_percent: usize,
     pub refuses_close: bool,
-    /// The maximum size of an injected message, in bytes.
     pub inject_bytes: usize,
-    /// Peer receive queues that the core provider still accepts.
+    /// Number of peer receive queues that the core provider still accepts.
     pub queues_left: usize,
     pub caps: u64,
     pub threading: c_int,
@@ -180,7 +178,7 @@ pub fn entry_of(pointer: *mut c_void) -> *mut PeerRxEntry {
     pointer.cast::<u8>().wrapping_add(offset).cast()
 }
 
-/// Returns the number of bytes that do not fit.
+/// Copies a message. Returns the number of bytes that do not fit.
 unsafe fn copy_message(iov: &[iovec], bytes: &[u8]) -> usize {
     let mut left = bytes;
     for part in iov {

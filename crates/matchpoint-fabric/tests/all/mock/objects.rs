@@ -11,7 +11,7 @@ use matchpoint_fabric::library::Library;
 use super::core::*;
 use super::*;
 
-/// A leaked table with these functions only.
+/// A leaked table with only these functions.
 macro_rules! table {
     ($type:ty; $($name:ident: $function:expr),* $(,)?) => {{
         // SAFETY: an all-zero value is a valid table without functions.

@@ -46,7 +46,6 @@ pub fn checked(rc: i32) {
     assert_eq!(rc, 0, "an object can be opened");
 }
 
-/// Opens a domain.
 ///
 /// # Safety
 /// Calls are as libfabric and applications make them.
@@ -89,7 +88,6 @@ pub unsafe fn open_endpoint(info: *mut Info, domain: *mut FidDomain) -> *mut Fid
     ep
 }
 
-/// Closes an object.
 ///
 /// # Safety
 /// The object is open and has no users.

@@ -48,7 +48,6 @@ pub fn receive(at: &Opened, from: Addr, (tag, ignore): (u64, u64), room: &mut [u
     assert_eq!(rc, 0);
 }
 
-/// Reads completions `times` times.
 pub fn read_contexts(at: &Opened, times: usize) -> Vec<usize> {
     let mut complete = Vec::new();
     for _ in 0..times {

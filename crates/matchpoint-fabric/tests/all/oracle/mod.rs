@@ -20,7 +20,7 @@ fn is_match(posted: &Posted, message: &Unexpected) -> bool {
     posted.from.is_none_or(|from| from == message.from) && (posted.tag ^ message.tag) & !posted.ignore == 0
 }
 
-/// Both lists, oldest first.
+/// Both lists, oldest entry first.
 #[derive(Default)]
 pub struct Lists {
     pub posted: Vec<Posted>,

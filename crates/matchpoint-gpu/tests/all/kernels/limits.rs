@@ -16,7 +16,7 @@ const KIBIBYTES: [u32; 6] = [48, 64, 96, 99, 163, 227];
 const MANY: Mix =
     Mix { messages: 1100, receives: 1050, contexts: 1, sources: 1 << 15, tags: 1 << 7, ..EXACT };
 
-/// A matching message for each receive where possible, in another order.
+/// A case with a matching message for each receive where possible, in another order.
 fn met(mix: Mix, rng: &mut Rng) -> Case {
     let mut case = Case::of(mix, rng);
     for (selector, envelope) in case.selectors.iter_mut().zip(&case.envelopes) {

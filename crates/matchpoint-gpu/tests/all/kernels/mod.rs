@@ -19,7 +19,7 @@ use matchpoint_gpu::resident::{match_preloaded_batches, match_preloaded_stream};
 use matchpoint_gpu::{Algorithm, Batch};
 
 const MATRIX: Match<Emulation> = |emulation, case, rng| {
-    // One scanning warp, and several; more messages than in one turn.
+    // One or several warps scan. Some batches have more messages than one pass.
     whole(emulation, case, rng, Algorithm::Matrix, &[64, 96, 192])
 };
 const ORDERED: Match<Emulation> =
@@ -35,7 +35,7 @@ fn compare(mixes: &[Mix], times: u64, match_case: Match<Emulation>) {
 
 const HASHED_THREADS: &[u32] = &[32, 64, 256];
 
-/// Distinct entries and duplicates.
+/// Mixes of distinct entries and of duplicates.
 fn hashed() -> Vec<Mix> {
     let mut mixes = mixes(&WITH_WILDCARDS[..1]);
     mixes.extend([REPEATED, Mix { messages: 700, receives: 650, sources: 900, tags: 200, ..EXACT }]);
@@ -352,7 +352,7 @@ fn find_mistakes(are_in: fn(&str) -> bool) {
         return;
     }
     for (index, mistake) in MISTAKES.iter().enumerate().filter(|(_, mistake)| are_in(mistake.1)) {
-        // Otherwise a missing original text would look like a found mistake.
+        // A missing original text would look like a found mistake.
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels").join(mistake.1);
         let source = std::fs::read_to_string(source).unwrap();
         assert!(source.contains(mistake.2), "{} has no {}", mistake.1, mistake.2);
@@ -399,7 +399,7 @@ fn kernel_with_mistake_passes() {
         "partitioned.cu" => &[(0, 50, 20)],
         _ => WITH_WILDCARDS,
     };
-    // Cases that show such mistakes most often.
+    // Cases that show mistakes in this file most often.
     let mut made = vec![REPEATED];
     match file {
         DIVIDE => made.push(LARGE),

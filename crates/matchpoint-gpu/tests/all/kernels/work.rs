@@ -9,7 +9,7 @@ use matchpoint_gpu::{Algorithm, Batch, Division, Loaded};
 
 use crate::emulation::Emulation;
 
-/// Runs of one envelope each.
+/// A batch with a run of entries for each envelope.
 fn runs(of_messages: &[u64], of_receives: &[u64], entries: usize) -> Batch {
     let envelopes = |of: &[u64]| -> Vec<Envelope> {
         let all = of.iter().flat_map(|&tag| std::iter::repeat_n(tag, entries / of.len()));
@@ -19,7 +19,7 @@ fn runs(of_messages: &[u64], of_receives: &[u64], entries: usize) -> Batch {
     Batch::of(&envelopes(of_messages), &selectors)
 }
 
-/// The k-th receive of each envelope has its k-th message. Returns the number of steps.
+/// Number of steps to match a batch. The k-th receive of each envelope must match its k-th message.
 fn steps(
     emulation: &Emulation,
     of_messages: &[u64],

@@ -1,5 +1,3 @@
-//! Helpers of several tests.
-
 use std::num::NonZeroU32;
 use std::path::Path;
 

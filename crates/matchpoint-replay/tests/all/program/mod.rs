@@ -49,7 +49,7 @@ impl Program {
         self
     }
 
-    /// Time, sender, tag.
+    /// Recorded arrivals: time, sender, tag.
     pub fn arrivals(mut self, rank: u32, arrivals: &[(i64, u32, i32)]) -> Self {
         let arrival = |&(at_ns, from, tag): &(i64, u32, i32)| Arrival { at_ns, from, tag };
         self.arrivals.insert(rank, arrivals.iter().map(arrival).collect());
@@ -101,7 +101,7 @@ impl Trace for Program {
         Ok(self.arrivals.get(&rank).map(|list| -> List<'_> { Box::new(list.iter().copied().map(Ok)) }))
     }
 
-    /// 1 ns per tick.
+    /// A tick is 1 ns.
     fn nanoseconds(&self, _: u32) -> Option<Nanoseconds<'_>> {
         Some(Box::new(|ticks| ticks as i64))
     }
@@ -146,12 +146,12 @@ pub fn comm(id: u32) -> CommId {
 }
 
 impl Rank {
-    /// The first call, `MPI_Init`, ends at 0.
+    /// Calls of a rank. `MPI_Init` ends at 0.
     pub fn new() -> Self {
         Self::begun_at(0)
     }
 
-    /// The clock starts at this time.
+    /// Calls of a rank with a clock that starts at this time.
     pub fn begun_at(now_ns: i64) -> Self {
         Rank { now_ns, ..Self::default() }.call(Function::Init, Action::Init).taking(0)
     }

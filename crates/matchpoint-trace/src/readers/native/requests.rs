@@ -215,7 +215,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_handle_may_be_several_objects() {
+    fn reused_handle_gets_separate_ids() {
         let mut table = Table::default();
         let ids = [table.begin(7, false), table.begin(7, false), table.begin(7, false)];
         assert_eq!(ids, [1, 2, 3]);
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn call_names_requests_of_its_thread() {
+    fn lookup_prefers_request_of_same_thread() {
         let mut table = Table::default();
         let begin = |table: &mut Table, thread| {
             table.thread = thread;
