@@ -84,7 +84,6 @@ pub struct Raw {
 }
 
 impl Raw {
-    ///
     /// # Errors
     /// The file cannot be read, has another format, or has a damaged line other than the last line.
     pub fn read(path: &Path) -> Result<Raw, CalibrateError> {

@@ -117,7 +117,6 @@ impl Library {
         let _ = LIBRARY.set(self);
     }
 
-    ///
     /// # Safety
     /// The conditions of `fi_getinfo`.
     pub unsafe fn getinfo(
@@ -136,7 +135,6 @@ impl Library {
         }
     }
 
-    ///
     /// # Safety
     /// The conditions of `fi_fabric`.
     pub unsafe fn open_fabric(

@@ -63,7 +63,6 @@ fn lock_functions(table: &mut Ops) {
     table.control = table.control.and(Some(control));
 }
 
-///
 /// # Safety
 /// The core provider has just opened the object, in a domain with this lock.
 pub unsafe fn lock_counter(cntr: *mut FidCntr, lock: &Lock) -> Option<()> {
@@ -77,7 +76,6 @@ pub unsafe fn lock_counter(cntr: *mut FidCntr, lock: &Lock) -> Option<()> {
     }
 }
 
-///
 /// # Safety
 /// The conditions of [`lock_counter`].
 pub unsafe fn lock_address_vector(av: *mut FidAv, lock: &Lock) -> Option<()> {
@@ -88,7 +86,6 @@ pub unsafe fn lock_address_vector(av: *mut FidAv, lock: &Lock) -> Option<()> {
     }
 }
 
-///
 /// # Safety
 /// The conditions of [`lock_counter`].
 pub unsafe fn lock_registration(mr: *mut FidMr, lock: &Lock) -> Option<()> {

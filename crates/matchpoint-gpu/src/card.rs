@@ -356,7 +356,6 @@ impl Card {
         check("opening the card", self.context.bind_to_thread())
     }
 
-    ///
     /// # Safety
     /// As for [`launch`](Machine::launch).
     pub(crate) unsafe fn launch_persistent<A: Copy>(

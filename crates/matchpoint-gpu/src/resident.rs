@@ -447,7 +447,6 @@ struct CardRing<M: Machine> {
 }
 
 impl<M: Machine> CardRing<M> {
-    ///
     /// # Panics
     /// As for [`match_stream_on_card`].
     fn new(machine: &M, stream: &Batch, entries: usize, seed: u64) -> Result<Self, M::Error> {

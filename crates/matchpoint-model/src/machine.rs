@@ -305,7 +305,6 @@ impl fmt::Display for Missing {
 
 impl std::error::Error for Missing {}
 
-///
 /// # Errors
 /// The file cannot be read, is not TOML, or has an invalid number. The error has the position.
 pub fn read(path: &Path) -> Result<Machine, MachineError> {

@@ -67,7 +67,6 @@ enum KindName {
 }
 
 impl Topology {
-    ///
     /// # Errors
     /// The file cannot be read or is invalid. The error has the position.
     pub fn read(path: &Path) -> Result<Self, TopologyError> {

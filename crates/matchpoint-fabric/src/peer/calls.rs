@@ -30,7 +30,6 @@ pub fn replace_untagged(table: &mut OpsMsg, is_locked: bool) {
     table.recvmsg = Some(recvmsg_untagged);
 }
 
-///
 /// # Safety
 /// `ep` is a patched endpoint, and the call obeys fi_tagged(3).
 #[inline]
@@ -92,7 +91,6 @@ unsafe extern "C" fn recvmsg(ep: *mut FidEp, msg: *const MsgTagged, flags: u64) 
     unsafe { receive_tagged(ep, call, Some(flags)) }
 }
 
-///
 /// # Safety
 /// `ep` is a patched endpoint, and the call obeys fi_msg(3).
 unsafe fn receive_untagged(ep: *mut FidEp, mut call: ReceiveCall, call_flags: Option<u64>) -> isize {

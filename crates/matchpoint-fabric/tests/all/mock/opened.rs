@@ -46,7 +46,6 @@ pub fn checked(rc: i32) {
     assert_eq!(rc, 0, "an object can be opened");
 }
 
-///
 /// # Safety
 /// Calls are as libfabric and applications make them.
 pub unsafe fn open_domain() -> (*mut Info, *mut FidDomain) {
@@ -88,7 +87,6 @@ pub unsafe fn open_endpoint(info: *mut Info, domain: *mut FidDomain) -> *mut Fid
     ep
 }
 
-///
 /// # Safety
 /// The object is open and has no users.
 pub unsafe fn close(fid: *mut Fid) {
