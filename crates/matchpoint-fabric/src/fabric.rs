@@ -83,12 +83,10 @@ unsafe fn info_for_core(info: *const Info, core: &std::ffi::CStr) -> Option<Owne
     unsafe {
         let info = &mut *copy.0;
         if is_single_host(core) {
-            info.caps &= !flags::REMOTE_COMM;
-            (*info.domain_attr).caps &= !flags::REMOTE_COMM;
+            info.clear_caps(flags::REMOTE_COMM);
         }
         // Replies must go to the source of a message, so the source may not be a number of the application.
-        info.caps &= !flags::AV_USER_ID;
-        (*info.domain_attr).caps &= !flags::AV_USER_ID;
+        info.clear_caps(flags::AV_USER_ID);
         // Matching needs the source of every message.
         info.caps |= flags::SOURCE;
         (*info.rx_attr).caps |= flags::SOURCE;

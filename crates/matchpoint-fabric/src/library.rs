@@ -9,11 +9,12 @@ use std::sync::OnceLock;
 
 use crate::abi::{FabricAttr, FidFabric, GetInfo, Info, OpenFabric};
 
+/// Functions of libfabric, or of a substitute in a test.
 pub struct Library {
-    getinfo: GetInfo,
-    open_fabric: OpenFabric,
-    freeinfo: unsafe extern "C" fn(*mut Info),
-    dupinfo: unsafe extern "C" fn(*const Info) -> *mut Info,
+    pub getinfo: GetInfo,
+    pub open_fabric: OpenFabric,
+    pub freeinfo: unsafe extern "C" fn(*mut Info),
+    pub dupinfo: unsafe extern "C" fn(*const Info) -> *mut Info,
     pub version: u32,
 }
 
@@ -45,6 +46,7 @@ fn find_caller() -> Option<*const c_void> {
         // SAFETY: the unwinder passes a valid frame, and the address of the variable `found`.
         let (ip, found) =
             unsafe { (_Unwind_GetIP(frame) as *const c_void, &mut *found.cast::<*const c_void>()) };
+        let load_address = |address| file_of(address).map(|file| file.dli_fbase);
         if load_address(ip) == load_address(find_caller as *const c_void) {
             return 0;
         }
@@ -58,24 +60,18 @@ fn find_caller() -> Option<*const c_void> {
     (!found.is_null()).then_some(found)
 }
 
-fn load_address(address: *const c_void) -> *mut c_void {
+/// The loaded file that contains this address.
+fn file_of(address: *const c_void) -> Option<libc::Dl_info> {
     // SAFETY: an all-zero result is valid. `dladdr` does not read at the address.
     unsafe {
         let mut found: libc::Dl_info = std::mem::zeroed();
-        libc::dladdr(address, &raw mut found);
-        found.dli_fbase
+        (libc::dladdr(address, &raw mut found) != 0).then_some(found)
     }
 }
 
 fn load_library(address: *const c_void) -> Option<Library> {
-    // SAFETY: an all-zero result is valid. `dladdr` does not read at the address.
-    let handle = unsafe {
-        let mut found: libc::Dl_info = std::mem::zeroed();
-        if libc::dladdr(address, &raw mut found) == 0 {
-            return None;
-        }
-        libc::dlopen(found.dli_fname, libc::RTLD_NOW | libc::RTLD_NOLOAD)
-    };
+    // SAFETY: the name of a loaded file.
+    let handle = unsafe { libc::dlopen(file_of(address)?.dli_fname, libc::RTLD_NOW | libc::RTLD_NOLOAD) };
     // A libfabric linked into the executable has global symbols.
     let handle = if handle.is_null() { libc::RTLD_DEFAULT } else { handle };
     let symbol = |name: &CStr| {
@@ -101,17 +97,6 @@ fn load_library(address: *const c_void) -> Option<Library> {
 }
 
 impl Library {
-    /// A libfabric that is linked into the program, or a substitute in a test.
-    pub const fn new(
-        getinfo: GetInfo,
-        open_fabric: OpenFabric,
-        freeinfo: unsafe extern "C" fn(*mut Info),
-        dupinfo: unsafe extern "C" fn(*const Info) -> *mut Info,
-        version: u32,
-    ) -> Self {
-        Library { getinfo, open_fabric, freeinfo, dupinfo, version }
-    }
-
     /// Uses this libfabric, unless another libfabric is already set.
     pub fn install(self) {
         let _ = LIBRARY.set(self);

@@ -117,56 +117,28 @@ pub unsafe fn lock_endpoint(ep: *mut FidEp, lock: &Lock) -> Option<()> {
     }
 }
 
-unsafe extern "C" fn bind(fid: *mut Fid, to: *mut Fid, flags: u64) -> c_int {
-    // SAFETY: called through the object's patched table.
-    unsafe {
-        let (_guard, core) = lock::enter((*fid).ops);
-        core.bind.expect("only what is there is made to wait")(fid, to, flags)
-    }
+/// Functions that acquire the lock and call the core provider.
+macro_rules! locked_functions {
+    ($object:ident.$slot:ident: $($name:ident($($argument:ident: $kind:ty),*) -> $result:ty;)*) => {$(
+        unsafe extern "C" fn $name(fid: *mut Fid, $($argument: $kind),*) -> $result {
+            // SAFETY: called through the object's patched table.
+            unsafe {
+                let (_guard, core) = lock::enter((*fid.cast::<$object>()).$slot);
+                core.$name.expect("only what is there is made to wait")(fid, $($argument),*)
+            }
+        }
+    )*};
 }
 
-unsafe extern "C" fn control(fid: *mut Fid, command: c_int, argument: *mut c_void) -> c_int {
-    // SAFETY: called through the object's patched table.
-    unsafe {
-        let (_guard, core) = lock::enter((*fid).ops);
-        core.control.expect("only what is there is made to wait")(fid, command, argument)
-    }
+locked_functions! { Fid.ops:
+    bind(to: *mut Fid, flags: u64) -> c_int;
+    control(command: c_int, argument: *mut c_void) -> c_int;
 }
 
-unsafe extern "C" fn cancel(fid: *mut Fid, context: *mut c_void) -> isize {
-    // SAFETY: called through the endpoint's patched table.
-    unsafe {
-        let (_guard, core) = lock::enter((*fid.cast::<FidEp>()).ops);
-        core.cancel.expect("only what is there is made to wait")(fid, context)
-    }
-}
-
-unsafe extern "C" fn getopt(
-    fid: *mut Fid,
-    level: c_int,
-    option: c_int,
-    value: *mut c_void,
-    len: *mut usize,
-) -> c_int {
-    // SAFETY: called through the endpoint's patched table.
-    unsafe {
-        let (_guard, core) = lock::enter((*fid.cast::<FidEp>()).ops);
-        core.getopt.expect("only what is there is made to wait")(fid, level, option, value, len)
-    }
-}
-
-unsafe extern "C" fn setopt(
-    fid: *mut Fid,
-    level: c_int,
-    option: c_int,
-    value: *const c_void,
-    len: usize,
-) -> c_int {
-    // SAFETY: called through the endpoint's patched table.
-    unsafe {
-        let (_guard, core) = lock::enter((*fid.cast::<FidEp>()).ops);
-        core.setopt.expect("only what is there is made to wait")(fid, level, option, value, len)
-    }
+locked_functions! { FidEp.ops:
+    cancel(context: *mut c_void) -> isize;
+    getopt(level: c_int, option: c_int, value: *mut c_void, len: *mut usize) -> c_int;
+    setopt(level: c_int, option: c_int, value: *const c_void, len: usize) -> c_int;
 }
 
 /// Polls, because a wait under the lock would block the threads that increment the counter.
@@ -220,58 +192,32 @@ pub mod registrations {
         }
     }
 
-    unsafe extern "C" fn reg(
-        fid: *mut Fid,
-        buf: *const c_void,
-        len: usize,
-        access: u64,
-        offset: u64,
-        key: u64,
-        flags: u64,
-        mr: *mut *mut FidMr,
-        context: *mut c_void,
-    ) -> c_int {
-        let domain = fid.cast::<FidDomain>();
-        // SAFETY: called through the domain's patched table.
-        unsafe {
-            let (_guard, core) = lock::enter((*domain).mr);
-            let reg = core.reg.expect("only what is there is made to wait");
-            finish_registration(reg(fid, buf, len, access, offset, key, flags, mr, context), mr, domain)
-        }
+    /// Functions that create the registration `$mr`.
+    macro_rules! register_functions {
+        ($($name:ident($($argument:ident: $kind:ty),*) -> $mr:ident;)*) => {$(
+            unsafe extern "C" fn $name(fid: *mut Fid, $($argument: $kind),*) -> c_int {
+                let domain = fid.cast::<FidDomain>();
+                // SAFETY: called through the domain's patched table.
+                unsafe {
+                    let (_guard, core) = lock::enter((*domain).mr);
+                    let register = core.$name.expect("only what is there is made to wait");
+                    finish_registration(register(fid, $($argument),*), $mr, domain)
+                }
+            }
+        )*};
     }
 
-    unsafe extern "C" fn regv(
-        fid: *mut Fid,
-        iov: *const iovec,
-        count: usize,
-        access: u64,
-        offset: u64,
-        key: u64,
-        flags: u64,
-        mr: *mut *mut FidMr,
-        context: *mut c_void,
-    ) -> c_int {
-        let domain = fid.cast::<FidDomain>();
-        // SAFETY: called through the domain's patched table.
-        unsafe {
-            let (_guard, core) = lock::enter((*domain).mr);
-            let regv = core.regv.expect("only what is there is made to wait");
-            finish_registration(regv(fid, iov, count, access, offset, key, flags, mr, context), mr, domain)
-        }
-    }
+    type Mr = *mut *mut FidMr;
 
-    unsafe extern "C" fn regattr(
-        fid: *mut Fid,
-        attr: *const c_void,
-        flags: u64,
-        mr: *mut *mut FidMr,
-    ) -> c_int {
-        let domain = fid.cast::<FidDomain>();
-        // SAFETY: called through the domain's patched table.
-        unsafe {
-            let (_guard, core) = lock::enter((*domain).mr);
-            let regattr = core.regattr.expect("only what is there is made to wait");
-            finish_registration(regattr(fid, attr, flags, mr), mr, domain)
-        }
+    register_functions! {
+        reg(
+            buf: *const c_void, len: usize, access: u64, offset: u64, key: u64, flags: u64, mr: Mr,
+            context: *mut c_void
+        ) -> mr;
+        regv(
+            iov: *const iovec, count: usize, access: u64, offset: u64, key: u64, flags: u64, mr: Mr,
+            context: *mut c_void
+        ) -> mr;
+        regattr(attr: *const c_void, flags: u64, mr: Mr) -> mr;
     }
 }

@@ -456,18 +456,18 @@ impl Matching {
     #[cold]
     fn move_to_short_queues(&mut self, entries: &impl EntryData) {
         let (short, sources) = (&mut self.short, &self.sources);
-        self.engine.visit(Queue::Posted, &mut |entry| {
-            if let Entry::Receive(receive) = entry {
-                short.push_posted(ShortEntry { id: receive.id.0, criteria: entries.criteria(receive.id.0) });
+        let mut push = |entry| match entry {
+            Entry::Receive(Receive { id: RecvId(id), .. }) => {
+                short.push_posted(ShortEntry { id, criteria: entries.criteria(id) });
             }
-        });
-        self.engine.visit(Queue::Unexpected, &mut |entry| {
-            if let Entry::Message(message) = entry {
-                let addr = sources.source(message.envelope.source);
-                let criteria = Criteria { addr, tag: entries.tag(message.id.0), ignore: 0 };
-                short.push_unexpected(ShortEntry { id: message.id.0, criteria });
+            Entry::Message(Message { id: MsgId(id), envelope, .. }) => {
+                let addr = sources.source(envelope.source);
+                let criteria = Criteria { addr, tag: entries.tag(id), ignore: 0 };
+                short.push_unexpected(ShortEntry { id, criteria });
             }
-        });
+        };
+        self.engine.visit(Queue::Posted, &mut push);
+        self.engine.visit(Queue::Unexpected, &mut push);
         self.engine.close(CONTEXT, &mut Drained::default());
         self.recent = (self.common_mask, 0);
         self.is_short = true;

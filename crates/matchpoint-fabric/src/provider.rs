@@ -44,21 +44,17 @@ fn new_provider() -> Provider {
 
 unsafe extern "C" fn cleanup() {}
 
-/// The requested core provider: from the application (`core;ofi_matchpoint`) or from the environment.
-unsafe fn requested_core(hints: *const Info) -> Option<CString> {
-    // SAFETY: null, or complete hints of the application. Names may be null.
-    let named = unsafe {
-        hints
-            .as_ref()
-            .and_then(|hints| hints.fabric_attr.as_ref())
-            .map(|attr| attr.prov_name)
-            .filter(|n| !n.is_null())
-    };
-    // SAFETY: a string of the application.
-    let named = named.map(|name| unsafe { CStr::from_ptr(name) }.to_bytes());
-    let own = settings().name.to_bytes();
-    let below = named.and_then(|named| named.strip_suffix(own)).and_then(|rest| rest.strip_suffix(b";"));
-    below.and_then(|core| CString::new(core).ok()).or_else(|| settings().core.clone())
+/// The requested core provider: from the application's provider name (`core;ofi_matchpoint`), or from the
+/// environment.
+///
+/// # Safety
+/// `name` is null or a string.
+unsafe fn requested_core(name: *const c_char) -> Option<CString> {
+    // SAFETY: guaranteed by the caller.
+    let name = (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) }.to_bytes());
+    let rest = name.and_then(|name| name.strip_suffix(settings().name.to_bytes()));
+    let core = rest.and_then(|rest| rest.strip_suffix(b";")).and_then(|core| CString::new(core).ok());
+    core.or_else(|| settings().core.clone())
 }
 
 unsafe extern "C" fn getinfo(
@@ -72,14 +68,18 @@ unsafe extern "C" fn getinfo(
     if is_in_core_call() || flags & (INTERNAL | CORE_ONLY) != 0 {
         return -errno::ENODATA;
     }
-    // SAFETY: libfabric passes the application's hints.
-    let (core, core_hints) = unsafe { (requested_core(hints), library().dupinfo(hints)) };
+    // SAFETY: null, or hints of the application. Names may be null.
+    let core = unsafe {
+        let attr = hints.as_ref().and_then(|hints| hints.fabric_attr.as_ref());
+        requested_core(attr.map_or(std::ptr::null_mut(), |attr| attr.prov_name))
+    };
     let Some(core) = core else { return -errno::ENODATA };
-    let Some(mut core_hints) = core_hints else { return -errno::ENOMEM };
+    // SAFETY: libfabric passes the application's hints.
+    let Some(mut core_hints) = (unsafe { library().dupinfo(hints) }) else { return -errno::ENOMEM };
     // SAFETY: an `fi_info` of `fi_dupinfo` is complete.
-    let threading = unsafe { (*(*core_hints.0).domain_attr).threading };
-    // SAFETY: an `fi_info` of `fi_dupinfo` is complete.
-    if !unsafe { adapt_hints(&mut core_hints, &core) } {
+    let (threading, is_served) =
+        unsafe { ((*(*core_hints.0).domain_attr).threading, adapt_hints(&mut core_hints, &core)) };
+    if !is_served {
         return -errno::ENODATA;
     }
     // SAFETY: the application's arguments, and complete hints.
@@ -110,14 +110,13 @@ unsafe fn adapt_hints(core_hints: &mut OwnedInfo, core: &CStr) -> bool {
     // SAFETY: guaranteed by the caller.
     unsafe {
         let hints = &mut *core_hints.0;
-        let (domain, ep) = (&mut *hints.domain_attr, &mut *hints.ep_attr);
         if is_single_host(core) {
-            hints.caps &= !flags::REMOTE_COMM;
-            domain.caps &= !flags::REMOTE_COMM;
+            hints.clear_caps(flags::REMOTE_COMM);
         }
         if hints.caps & flags::TAGGED != 0 {
             hints.caps |= flags::SOURCE;
         }
+        let (domain, ep) = (&mut *hints.domain_attr, &mut *hints.ep_attr);
         if ep.kind == 0 {
             ep.kind = EP_RDM;
         }
@@ -144,13 +143,12 @@ unsafe fn adapt_info(info: *mut Info, core: &CStr, threading: c_int) -> *mut Inf
             set_provider(info, None);
         }
         let info = &mut *info;
+        info.clear_caps(flags::HMEM);
         let (domain, rx) = (&mut *info.domain_attr, &mut *info.rx_attr);
         if is_single_host(core) {
             info.caps |= flags::REMOTE_COMM;
             domain.caps |= flags::REMOTE_COMM;
         }
-        info.caps &= !flags::HMEM;
-        domain.caps &= !flags::HMEM;
         // Matched messages progress when the application reads completions, even with threads of the core
         // provider.
         domain.data_progress = PROGRESS_MANUAL;
@@ -168,10 +166,8 @@ unsafe extern "C" fn open_fabric(
     context: *mut c_void,
 ) -> c_int {
     // SAFETY: attributes of the application, from libfabric.
-    let mut below = unsafe { *attr };
-    // SAFETY: attributes of the application, from libfabric. The name is null or a string.
-    let core = unsafe { core_from_name(below.prov_name) };
-    let Some(core) = core.or_else(|| settings().core.clone()) else { return -errno::ENODATA };
+    let (mut below, core) = unsafe { (*attr, requested_core((*attr).prov_name)) };
+    let Some(core) = core else { return -errno::ENODATA };
     below.prov_name = core.as_ptr().cast_mut();
     // SAFETY: attributes of the core provider's fabric.
     let rc = call_core(|| unsafe { library().open_fabric(&raw mut below, to, context) });
@@ -180,14 +176,4 @@ unsafe extern "C" fn open_fabric(
     }
     // SAFETY: the fabric was just opened.
     unsafe { object::finish_open(&raw mut (**to).fid, fabric::Fabric::attach(*to, core)) }
-}
-
-unsafe fn core_from_name(name: *const c_char) -> Option<CString> {
-    if name.is_null() {
-        return None;
-    }
-    // SAFETY: guaranteed by the caller.
-    let name = unsafe { CStr::from_ptr(name) }.to_bytes();
-    let core = name.strip_suffix(settings().name.to_bytes()).and_then(|rest| rest.strip_suffix(b";"))?;
-    CString::new(core).ok()
 }

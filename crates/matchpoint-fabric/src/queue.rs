@@ -33,7 +33,7 @@ pub struct Queue {
     /// Endpoints with receives that complete in this queue.
     owners: Vec<*mut SrxOwner>,
     /// Value of [`dump::request_count`] at the last dump of this queue.
-    answered_requests: u32,
+    requests_at_dump: u32,
     ops: Patch<OpsCq>,
     fid_ops: Patch<Ops>,
 }
@@ -130,7 +130,7 @@ impl Queue {
                 entry_bytes,
                 own: CompletionList::default(),
                 owners: Vec::new(),
-                answered_requests: dump::request_count(),
+                requests_at_dump: dump::request_count(),
                 ops,
                 fid_ops,
             };
@@ -195,32 +195,29 @@ impl Queue {
     /// called, because endpoints add completions here.
     #[inline(always)]
     unsafe fn read(fid: *mut FidCq, buf: *mut c_void, count: usize, sources: *mut Addr) -> isize {
-        // SAFETY: the application passes an open queue.
-        let queue = unsafe { Queue::of(fid) };
-        if dump::request_count() != queue.answered_requests
-            || !queue.own.ready.is_empty()
-            || queue.own.has_pending_sources
-        {
-            // SAFETY: the application passes an open queue.
-            if let Some(read) = unsafe { Queue::handle_own_events(fid, buf, count, sources) } {
-                return read;
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            let queue = Queue::of(fid);
+            if dump::request_count() != queue.requests_at_dump
+                || !queue.own.ready.is_empty()
+                || queue.own.has_pending_sources
+            {
+                if let Some(read) = Queue::handle_own_events(fid, buf, count, sources) {
+                    return read;
+                }
             }
+            if !queue.has_longest_entries() {
+                return Queue::read_short_format(fid, buf, count, sources);
+            }
+            let core = queue.ops.core().readfrom.expect("every core can read");
+            let read = core(fid, buf, count, sources);
+            let queue = Queue::of(fid);
+            let read = match queue.own.truncated.is_empty() {
+                true => read,
+                false => queue.extract_truncated(read, buf, sources),
+            };
+            if queue.own.deferred.is_empty() { read } else { queue.read_deferred(read, buf, count, sources) }
         }
-        if !queue.has_longest_entries() {
-            // SAFETY: the application passes an open queue.
-            return unsafe { Queue::read_short_format(fid, buf, count, sources) };
-        }
-        let core = queue.ops.core().readfrom.expect("every core can read");
-        // SAFETY: the application's arguments obey libfabric's rules.
-        let read = unsafe { core(fid, buf, count, sources) };
-        // SAFETY: the application's arguments obey libfabric's rules. The core provider has returned.
-        let queue = unsafe { Queue::of(fid) };
-        let read = match queue.own.truncated.is_empty() {
-            true => read,
-            // SAFETY: the core provider has returned `read` entries.
-            false => unsafe { queue.extract_truncated(read, buf, sources) },
-        };
-        if queue.own.deferred.is_empty() { read } else { queue.read_deferred(read, buf, count, sources) }
     }
 
     /// Removes completions that become errors from the application's buffer. Returns the result of the call.
@@ -264,16 +261,15 @@ impl Queue {
     ) -> isize {
         let count = count.min(BATCH);
         let mut entries = CoreEntries::new();
-        // SAFETY: the queue is open.
-        let core = unsafe { Queue::of(fid) }.ops.core().readfrom.expect("every core can read");
         let (to, core_sources) = entries.buffer_pointers();
-        // SAFETY: a core function, with buffers for `count` entries.
-        let read = unsafe { core(fid, to, count, core_sources) };
-        // SAFETY: the queue is open. The core provider has returned.
-        let queue = unsafe { Queue::of(fid) };
-        // SAFETY: the core provider has returned `read` entries.
-        let read = unsafe { entries.copy_to(read, queue, &mut queue.read_buffer(buf, count, sources)) };
-        if queue.own.deferred.is_empty() { read } else { queue.read_deferred(read, buf, count, sources) }
+        // SAFETY: the queue is open. The core provider gets buffers for `count` entries.
+        unsafe {
+            let core = Queue::of(fid).ops.core().readfrom.expect("every core can read");
+            let read = core(fid, to, count, core_sources);
+            let queue = Queue::of(fid);
+            let read = entries.copy_to(read, queue, &mut queue.read_buffer(buf, count, sources));
+            if queue.own.deferred.is_empty() { read } else { queue.read_deferred(read, buf, count, sources) }
+        }
     }
 
     /// Handles the provider's events before the core provider reads. Returns `None` without a completion to
@@ -287,8 +283,8 @@ impl Queue {
     ) -> Option<isize> {
         // SAFETY: the queue is open.
         let queue = unsafe { Queue::of(fid) };
-        if dump::request_count() != queue.answered_requests {
-            queue.answered_requests = dump::request_count();
+        if dump::request_count() != queue.requests_at_dump {
+            queue.requests_at_dump = dump::request_count();
             let mut text = String::new();
             for &owner in &queue.owners {
                 // SAFETY: an owner removes itself from the queue before it is freed.

@@ -23,6 +23,18 @@ pub struct Info {
     pub nic: *mut c_void,
 }
 
+impl Info {
+    /// Removes capabilities, also of the domain.
+    ///
+    /// # Safety
+    /// The `fi_info` is complete.
+    pub unsafe fn clear_caps(&mut self, caps: u64) {
+        self.caps &= !caps;
+        // SAFETY: guaranteed by the caller.
+        unsafe { (*self.domain_attr).caps &= !caps };
+    }
+}
+
 #[repr(C)]
 pub struct TxAttr {
     pub caps: u64,

@@ -109,10 +109,7 @@ unsafe fn receive_untagged(ep: *mut FidEp, mut call: ReceiveCall, call_flags: Op
             return SrxOwner::receive_multi(this, &call);
         }
         let outcome = (*this).receive_untagged(&call);
-        match outcome {
-            Ok(next) => SrxOwner::perform(this, next),
-            Err(rc) => rc,
-        }
+        outcome.map_or_else(|rc| rc, |next| SrxOwner::perform(this, next))
     }
 }
 
@@ -130,14 +127,9 @@ unsafe extern "C" fn recv_untagged(
 ) -> isize {
     let iov = iovec { iov_base: buf, iov_len: len };
     let (iov, desc) = (&raw const iov, &raw const desc);
+    let call = ReceiveCall { iov, count: 1, desc, criteria: any_tag_from(addr), context, flags: 0 };
     // SAFETY: `iov` is an array with one buffer.
-    unsafe {
-        receive_untagged(
-            ep,
-            ReceiveCall { iov, count: 1, desc, criteria: any_tag_from(addr), context, flags: 0 },
-            None,
-        )
-    }
+    unsafe { receive_untagged(ep, call, None) }
 }
 
 unsafe extern "C" fn recvv_untagged(
@@ -148,14 +140,9 @@ unsafe extern "C" fn recvv_untagged(
     addr: Addr,
     context: *mut c_void,
 ) -> isize {
+    let call = ReceiveCall { iov, count, desc, criteria: any_tag_from(addr), context, flags: 0 };
     // SAFETY: the application's arguments obey libfabric's rules.
-    unsafe {
-        receive_untagged(
-            ep,
-            ReceiveCall { iov, count, desc, criteria: any_tag_from(addr), context, flags: 0 },
-            None,
-        )
-    }
+    unsafe { receive_untagged(ep, call, None) }
 }
 
 unsafe extern "C" fn recvmsg_untagged(ep: *mut FidEp, msg: *const Msg, flags: u64) -> isize {

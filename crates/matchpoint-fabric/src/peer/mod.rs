@@ -27,7 +27,7 @@ use crate::abi::{
     Ops, OpsAtomic, OpsDomain, OpsEp, OpsMsg, OpsRma, OpsTagged, errno, flags,
 };
 use crate::criteria::EndpointOptions;
-use crate::lock;
+use crate::lock::{self, Guard};
 use crate::matching::Matching;
 use crate::object;
 use crate::patch::{Lock, Patch, data, shared_lock};
@@ -83,10 +83,8 @@ impl PeerEndpoint {
         lock: &Lock,
     ) -> Result<(), String> {
         // SAFETY: an application's `fi_info` is complete.
-        let rx_attr = unsafe { &*info.rx_attr };
+        let (rx_attr, av_kind) = unsafe { (&*info.rx_attr, (*info.domain_attr).av_type) };
         let options = EndpointOptions::new(info.caps | rx_attr.caps, rx_attr.op_flags);
-        // SAFETY: an application's `fi_info` is complete.
-        let av_kind = unsafe { (*info.domain_attr).av_type };
         let binding_source = BindingSource { domain, core: ptr::from_ref(core_ops), av_kind };
         // SAFETY: the slots belong to the open object.
         let this = object::allocate(|this| unsafe {
@@ -219,52 +217,49 @@ impl PeerEndpoint {
     }
 }
 
-unsafe fn endpoint_of<'a>(fid: *mut Fid) -> &'a mut PeerEndpoint {
+/// Acquires the lock, and returns the endpoint.
+unsafe fn enter<'a>(fid: *mut Fid) -> (Guard<'a>, &'a mut PeerEndpoint) {
     // SAFETY: called through the patched table. The data lives while the endpoint is open.
-    unsafe { data((*fid).ops) }
+    unsafe { (lock::acquire((*fid).ops), data((*fid).ops)) }
 }
 
 unsafe extern "C" fn bind(fid: *mut Fid, to: *mut Fid, flags: u64) -> c_int {
-    // SAFETY: the application's arguments obey libfabric's rules.
-    let (_guard, endpoint) = unsafe { (lock::acquire((*fid).ops), endpoint_of(fid)) };
-    // SAFETY: the application's arguments obey libfabric's rules.
-    if unsafe { (*to).class } == CLASS_SRX_CTX {
-        // The application's own shared queue is not supported.
-        return -errno::EINVAL;
+    // SAFETY: the application's arguments obey libfabric's rules. A bound queue is a patched queue of the
+    // domain, which stays open as long as the endpoint.
+    unsafe {
+        let (_guard, endpoint) = enter(fid);
+        if (*to).class == CLASS_SRX_CTX {
+            // The application's own shared queue is not supported.
+            return -errno::EINVAL;
+        }
+        let rc = endpoint.fid_ops.core().bind.expect("every endpoint can be bound")(fid, to, flags);
+        if rc == 0 && (*to).class == CLASS_CQ && flags & flags::RECV != 0 {
+            endpoint.owner.cq = to.cast::<FidCq>();
+            endpoint.owner.completions = Queue::completion_list(endpoint.owner.cq);
+            endpoint.owner.options.is_selective = flags & flags::SELECTIVE_COMPLETION != 0;
+        }
+        rc
     }
-    // SAFETY: a core function, with the application's arguments.
-    let rc = unsafe { endpoint.fid_ops.core().bind.expect("every endpoint can be bound")(fid, to, flags) };
-    // SAFETY: a core function, with the application's arguments.
-    if rc == 0 && unsafe { (*to).class } == CLASS_CQ && flags & flags::RECV != 0 {
-        endpoint.owner.cq = to.cast::<FidCq>();
-        // SAFETY: a patched queue of the domain, which stays open as long as the endpoint.
-        endpoint.owner.completions = unsafe { Queue::completion_list(endpoint.owner.cq) };
-        endpoint.owner.options.is_selective = flags & flags::SELECTIVE_COMPLETION != 0;
-    }
-    rc
 }
 
 unsafe extern "C" fn control(fid: *mut Fid, command: c_int, argument: *mut c_void) -> c_int {
     // SAFETY: the application's arguments obey libfabric's rules.
-    let (_guard, endpoint) = unsafe { (lock::acquire((*fid).ops), endpoint_of(fid)) };
-    // SAFETY: a core function, with the application's arguments.
-    let rc = unsafe {
-        endpoint.fid_ops.core().control.expect("every endpoint can be enabled")(fid, command, argument)
-    };
-    if command != ENABLE || rc != 0 || endpoint.receives.is_some() {
-        return rc;
-    }
-    endpoint.is_enabled = true;
-    match endpoint.replace_receives() {
-        Ok(()) => rc,
-        Err(rc) => rc,
+    unsafe {
+        let (_guard, endpoint) = enter(fid);
+        let control = endpoint.fid_ops.core().control.expect("every endpoint can be enabled");
+        let rc = control(fid, command, argument);
+        if command != ENABLE || rc != 0 || endpoint.receives.is_some() {
+            return rc;
+        }
+        endpoint.is_enabled = true;
+        endpoint.replace_receives().map_or_else(|rc| rc, |()| rc)
     }
 }
 
 unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
     // SAFETY: the application's arguments obey libfabric's rules. A pointer, because the core provider calls
     // back during the close.
-    let (lock, this): (_, *mut PeerEndpoint) = unsafe { (shared_lock((*fid).ops), endpoint_of(fid)) };
+    let (lock, this): (_, *mut PeerEndpoint) = unsafe { (shared_lock((*fid).ops), data((*fid).ops)) };
     let _guard = lock.as_ref().map(|lock| lock.lock());
     // SAFETY: the data lives until the end of this function. Borrows end before the core provider is called.
     unsafe {
@@ -306,10 +301,8 @@ unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
 }
 
 unsafe extern "C" fn cancel(fid: *mut Fid, context: *mut c_void) -> isize {
-    // SAFETY: called through the endpoint's patched table.
-    let ops = unsafe { (*fid.cast::<FidEp>()).ops };
-    // SAFETY: called through the endpoint's patched table.
-    let (_guard, endpoint) = unsafe { (lock::acquire(ops), data::<PeerEndpoint, _>(ops)) };
+    // SAFETY: the application passes an endpoint.
+    let (_guard, endpoint) = unsafe { enter(fid) };
     endpoint.owner.cancel(context)
 }
 
@@ -320,16 +313,14 @@ unsafe extern "C" fn getopt(
     value: *mut c_void,
     len: *mut usize,
 ) -> c_int {
-    // SAFETY: called through the endpoint's patched table.
-    let ops = unsafe { (*fid.cast::<FidEp>()).ops };
-    // SAFETY: called through the endpoint's patched table.
-    let (_guard, endpoint) = unsafe { (lock::acquire(ops), data::<PeerEndpoint, _>(ops)) };
-    if (level, option) == (OPT_ENDPOINT, OPT_MIN_MULTI_RECV) {
-        // SAFETY: the application provides a buffer for the value.
-        return unsafe { srx::get_min_multi_recv(&endpoint.owner, value, len) };
+    // SAFETY: the application passes an endpoint, and a buffer for the value.
+    unsafe {
+        let (_guard, endpoint) = enter(fid);
+        if (level, option) == (OPT_ENDPOINT, OPT_MIN_MULTI_RECV) {
+            return srx::get_min_multi_recv(&endpoint.owner, value, len);
+        }
+        endpoint.ep_ops.core().getopt.map_or(-errno::ENOSYS, |get| get(fid, level, option, value, len))
     }
-    // SAFETY: a core function, with the application's arguments.
-    unsafe { endpoint.ep_ops.core().getopt.map_or(-errno::ENOSYS, |get| get(fid, level, option, value, len)) }
 }
 
 unsafe extern "C" fn setopt(
@@ -339,18 +330,17 @@ unsafe extern "C" fn setopt(
     value: *const c_void,
     len: usize,
 ) -> c_int {
-    // SAFETY: called through the endpoint's patched table.
-    let ops = unsafe { (*fid.cast::<FidEp>()).ops };
-    // SAFETY: called through the endpoint's patched table.
-    let (_guard, endpoint) = unsafe { (lock::acquire(ops), data::<PeerEndpoint, _>(ops)) };
-    if (level, option) == (OPT_ENDPOINT, OPT_MIN_MULTI_RECV) {
+    // SAFETY: the application passes an endpoint, and a value of `len` bytes.
+    unsafe {
+        let (_guard, endpoint) = enter(fid);
+        if (level, option) != (OPT_ENDPOINT, OPT_MIN_MULTI_RECV) {
+            let set = endpoint.ep_ops.core().setopt;
+            return set.map_or(-errno::ENOSYS, |set| set(fid, level, option, value, len));
+        }
         if len != size_of::<usize>() {
             return -errno::EINVAL;
         }
-        // SAFETY: the application provides a `size_t`.
-        endpoint.owner.untagged.min_multi_recv = unsafe { *value.cast() };
-        return errno::SUCCESS;
+        endpoint.owner.untagged.min_multi_recv = *value.cast();
+        errno::SUCCESS
     }
-    // SAFETY: a core function, with the application's arguments.
-    unsafe { endpoint.ep_ops.core().setopt.map_or(-errno::ENOSYS, |set| set(fid, level, option, value, len)) }
 }

@@ -123,21 +123,24 @@ impl SrxOwner {
         (entry.peer.addr, entry.peer.tag) = (addr, tag);
         let taken = self.matching.arrive(message as u64, addr, tag, &ByAddress);
         match taken.map_err(|_| -errno::ENOMEM)? {
-            Some(receive) => {
-                let receive = receive as *mut Entry;
-                // SAFETY: the engine returns the address of a posted entry.
-                let entry = unsafe { &mut *receive };
-                entry.state = State::Active;
-                entry.peer.msg_size = entry.peer.msg_size.min(bytes);
-                self.provide_buffer(receive, bytes);
-                Ok((receive, errno::SUCCESS))
-            }
+            Some(receive) => Ok(self.activate_receive(receive as *mut Entry, bytes)),
             None => {
                 self.pool.take(message);
                 self.init_message(message, bytes, flags::TAGGED | flags::RECV);
                 Ok((message, -errno::ENOENT))
             }
         }
+    }
+
+    /// Passes a posted receive to the core provider, which asked for the receive of a message.
+    #[inline]
+    pub(crate) fn activate_receive(&mut self, receive: *mut Entry, bytes: usize) -> (*mut Entry, c_int) {
+        // SAFETY: a posted entry is live.
+        let entry = unsafe { &mut *receive };
+        entry.state = State::Active;
+        entry.peer.msg_size = entry.peer.msg_size.min(bytes);
+        self.provide_buffer(receive, bytes);
+        (receive, errno::SUCCESS)
     }
 
     /// Initializes a message. The caller sets address and tag.

@@ -40,7 +40,7 @@ impl SrxOwner {
         }
     }
 
-    unsafe fn prepare_message(&mut self, message: *mut Entry, call: &ReceiveCall) {
+    pub(crate) unsafe fn prepare_message(&mut self, message: *mut Entry, call: &ReceiveCall) {
         // SAFETY: the message is not queued. The buffers are from the caller.
         unsafe {
             let bytes = (*message).peer.msg_size;
@@ -110,8 +110,8 @@ impl SrxOwner {
     #[inline]
     pub unsafe fn receive_tagged(this: *mut SrxOwner, call: &ReceiveCall) -> isize {
         // SAFETY: guaranteed by the caller. Borrows end before the core provider is called.
-        let outcome = unsafe {
-            if call.flags & (flags::PEEK | flags::CLAIM) == 0 {
+        unsafe {
+            let outcome = if call.flags & (flags::PEEK | flags::CLAIM) == 0 {
                 (*this).receive(call)
             } else if call.flags & flags::PEEK == 0 {
                 (*this).receive_claimed(call)
@@ -119,12 +119,8 @@ impl SrxOwner {
                 // A program may only peek, and needs progress.
                 Queue::progress((*this).cq);
                 (*this).peek(call)
-            }
-        };
-        match outcome {
-            // SAFETY: no reference to the owner exists during the call.
-            Ok(next) => unsafe { SrxOwner::perform(this, next) },
-            Err(rc) => rc,
+            };
+            outcome.map_or_else(|rc| rc, |next| SrxOwner::perform(this, next))
         }
     }
 }

@@ -41,12 +41,7 @@ impl SrxOwner {
             }
             Some((at, receive)) => {
                 self.untagged.posted.remove(at);
-                // SAFETY: a queued entry is live.
-                let entry = unsafe { &mut *receive };
-                entry.state = State::Active;
-                entry.peer.msg_size = entry.peer.msg_size.min(bytes);
-                self.provide_buffer(receive, bytes);
-                Ok((receive, errno::SUCCESS))
+                Ok(self.activate_receive(receive, bytes))
             }
             None => {
                 self.untagged.unexpected.try_reserve(1).map_err(|_| -errno::ENOMEM)?;
@@ -94,19 +89,13 @@ impl SrxOwner {
     /// Buffers and memory descriptors match the call.
     pub(crate) unsafe fn receive_untagged(&mut self, call: &ReceiveCall) -> Result<CoreAction, isize> {
         let no_memory = -(errno::ENOMEM as isize);
-        let completion = self.options.completion_flag(call.flags);
         if let Some(message) = self.take_untagged(call.criteria.addr) {
             // SAFETY: the message is not queued. The buffers are from the caller.
-            unsafe {
-                let bytes = (*message).peer.msg_size;
-                (*message).peer.context = call.context;
-                (*message).peer.flags |= completion;
-                (*message).set_buffers(call.iov, call.desc, call.count);
-                self.provide_buffer(message, bytes);
-            }
+            unsafe { self.prepare_message(message, call) };
             return Ok(CoreAction::Start(message));
         }
         self.untagged.posted.try_reserve(1).map_err(|_| no_memory)?;
+        let completion = self.options.completion_flag(call.flags);
         // SAFETY: guaranteed by the caller.
         let receive = unsafe { self.new_receive(call, completion) }.ok_or(no_memory)?;
         self.untagged.posted.push_back(receive);
@@ -152,19 +141,16 @@ impl SrxOwner {
             buffer
         };
         loop {
-            // SAFETY: guaranteed by the caller.
-            let next = unsafe {
+            // SAFETY: guaranteed by the caller. The borrow ends before the core provider is called.
+            unsafe {
                 let owner = &mut *this;
-                let message = owner.take_untagged(call.criteria.addr);
-                message.map(|message| (message, owner.take_part(buffer, message)))
-            };
-            let Some((message, is_full)) = next else { break };
-            // SAFETY: no reference to the owner exists during the call.
-            let rc = unsafe { SrxOwner::perform(this, CoreAction::Start(message)) };
-            if rc != 0 || is_full {
-                // SAFETY: the buffer has a user, which ends here.
-                unsafe { (*this).end_part(buffer) };
-                return rc;
+                let Some(message) = owner.take_untagged(call.criteria.addr) else { break };
+                let is_full = owner.take_part(buffer, message);
+                let rc = SrxOwner::perform(this, CoreAction::Start(message));
+                if rc != 0 || is_full {
+                    (*this).end_part(buffer);
+                    return rc;
+                }
             }
         }
         // SAFETY: the buffer has a user, which ends here.

@@ -61,13 +61,12 @@ pub unsafe extern "C" fn wait_read_from(
             let (to, core_sources) = entries.buffer_pointers();
             (to, count.min(BATCH), core_sources)
         };
-        // SAFETY: the application's arguments, or a buffer for `most` entries.
-        let read = unsafe { core(fid, to, most, core_sources, condition, timeout) };
-        // SAFETY: the queue is open. The core provider has also consumed a pending signal.
-        unsafe { take_signal(fid) };
         // SAFETY: the application's arguments, or a buffer for `most` entries. The core provider has returned
         // `read` entries.
         return unsafe {
+            let read = core(fid, to, most, core_sources, condition, timeout);
+            // The core provider has also consumed a pending signal.
+            take_signal(fid);
             let queue = Queue::of(fid);
             let mut output = queue.read_buffer(buf, count, sources);
             match is_longest {

@@ -330,5 +330,5 @@ unsafe extern "C" fn close_ep(fid: *mut Fid) -> c_int {
 }
 
 pub fn install(version: u32) {
-    Library::new(getinfo, open_fabric, freeinfo, dupinfo, version).install();
+    Library { getinfo, open_fabric, freeinfo, dupinfo, version }.install();
 }
