@@ -266,7 +266,7 @@ int cuStreamSynchronize(struct Stream *stream)
     /* Another block may be about to stop the kernel. */
     for (int turn = 0; stream->is_busy; turn++) {
         if (turn > 5000)
-            impossible("somebody waits for a kernel that stays");
+            impossible("a call waits for a persistent kernel");
         nanosleep(&(struct timespec){0, 1000000}, NULL);
     }
     return fault;
@@ -340,7 +340,7 @@ int cuMemsetD8Async(void *memory, unsigned char value, size_t bytes, struct Stre
 int cuMemcpyHtoDAsync_v2(void *to, const void *from, size_t bytes, struct Stream *stream)
 {
     if (stream->is_busy)
-        impossible("something is copied behind a kernel that stays");
+        impossible("a copy follows a persistent kernel");
     memcpy(to, from, bytes);
     return SUCCESS;
 }

@@ -182,6 +182,13 @@ impl Batch {
         }
     }
 
+    /// Copies the entries of a segment.
+    pub fn segment(&self, segment: &Segment) -> Batch {
+        let messages: Vec<u32> = (segment.message..segment.message_end).collect();
+        let receives: Vec<u32> = (segment.receive..segment.receive_end).collect();
+        self.gathered(&messages, &receives)
+    }
+
     /// Appends the messages and receives of `other`.
     ///
     /// # Panics

@@ -213,8 +213,8 @@ pub(crate) struct PersistentKernel {
 
 impl Drop for PersistentKernel {
     fn drop(&mut self) {
-        let mut staying = lock(&PERSISTENT_KERNELS);
-        let count = staying.get_mut(&self.ordinal).expect("it was counted");
+        let mut kernels = lock(&PERSISTENT_KERNELS);
+        let count = kernels.get_mut(&self.ordinal).expect("it was counted");
         *count -= 1;
     }
 }
@@ -373,15 +373,15 @@ impl Card {
         }
         self.load(kernel, layout)?;
         let ordinal = self.context.ordinal();
-        let mut staying = lock(&PERSISTENT_KERNELS);
+        let mut kernels = lock(&PERSISTENT_KERNELS);
         // SAFETY: guaranteed by the caller.
         unsafe { self.launch(kernel, layout, grid, arguments)? };
-        *staying.entry(ordinal).or_default() += 1;
+        *kernels.entry(ordinal).or_default() += 1;
         Ok(PersistentKernel { ordinal })
     }
 
-    fn has_persistent_kernel(&self, staying: &BTreeMap<usize, usize>) -> bool {
-        staying.get(&self.context.ordinal()).is_some_and(|&count| count > 0)
+    fn has_persistent_kernel(&self, kernels: &BTreeMap<usize, usize>) -> bool {
+        kernels.get(&self.context.ordinal()).is_some_and(|&count| count > 0)
     }
 
     fn loaded(&self, kernel: Kernel, layout: Layout) -> Option<CudaFunction> {
@@ -404,8 +404,8 @@ impl Card {
         let program = program.expect("every kernel is of a program");
         let (major, minor) = check("asking the card", self.context.compute_capability())?;
         let instructions = compile(program, layout, &format!("sm_{major}{minor}"))?;
-        let staying = lock(&PERSISTENT_KERNELS);
-        if self.has_persistent_kernel(&staying) {
+        let kernels = lock(&PERSISTENT_KERNELS);
+        if self.has_persistent_kernel(&kernels) {
             return Err(CardError::PersistentKernelRuns(kernel.name()));
         }
         let module = self.context.load_module(Ptx::from_binary(instructions)).map_err(load_error)?;

@@ -84,10 +84,6 @@ impl<M: Machine> SideMemory<M> {
         Ok(())
     }
 
-    fn buffers(&self) -> impl Iterator<Item = &Buffer<M>> {
-        self.envelopes.iter().chain(&self.orders).chain([&self.counts, &self.totals])
-    }
-
     fn buffers_mut(&mut self) -> impl Iterator<Item = &mut Buffer<M>> {
         self.envelopes.iter_mut().chain(&mut self.orders).chain([&mut self.counts, &mut self.totals])
     }
@@ -178,11 +174,6 @@ impl<M: Machine> Division<M> {
         self.receives.fit(machine, batch.receive_count, batch.layout)?;
         self.parts = parts as u32;
         Ok(())
-    }
-
-    pub(crate) fn buffers(&self) -> impl Iterator<Item = &Buffer<M>> {
-        let sides = self.messages.buffers().chain(self.receives.buffers());
-        sides.chain([&self.segments, &self.ledger]).chain(self.wildcards.buffers())
     }
 
     pub(crate) fn buffers_mut(&mut self) -> impl Iterator<Item = &mut Buffer<M>> {

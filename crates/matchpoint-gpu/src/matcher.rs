@@ -5,7 +5,6 @@
 //! wildcards on the whole card. Between the measured sizes, the model interpolates without a check.
 
 use crate::batch::Batch;
-use crate::buffer::Buffer;
 use crate::division::Division;
 use crate::kernels::{Kernel, WARP};
 use crate::machine::{Grid, Machine};
@@ -29,12 +28,13 @@ pub fn match_batch<M: Machine>(
 pub struct Matcher<M: Machine> {
     loaded: Loaded<M>,
     division: Division<M>,
+    bytes: u64,
     last_bytes: u64,
 }
 
 impl<M: Machine> Default for Matcher<M> {
     fn default() -> Self {
-        Matcher { loaded: Loaded::default(), division: Division::default(), last_bytes: 0 }
+        Matcher { loaded: Loaded::default(), division: Division::default(), bytes: 0, last_bytes: 0 }
     }
 }
 
@@ -56,11 +56,17 @@ impl<M: Machine> Matcher<M> {
         seed: u64,
     ) -> Result<Vec<u32>, M::Error> {
         let matched = self.matched(machine, algorithm, batch, seed);
-        // After a refusal, later buffers have not grown.
-        self.last_bytes = self.buffers().map(Buffer::max_bytes).sum();
-        let is_refused = matched.is_err();
-        self.buffers_mut()
-            .for_each(|buffer| if is_refused { buffer.restore_size(machine) } else { buffer.keep_size() });
+        let (mut bytes, mut last_bytes) = (0, 0);
+        for buffer in self.loaded.buffers_mut().into_iter().chain(self.division.buffers_mut()) {
+            last_bytes += buffer.max_bytes();
+            if matched.is_err() {
+                buffer.restore_size(machine);
+            } else {
+                buffer.keep_size();
+            }
+            bytes += buffer.bytes();
+        }
+        (self.bytes, self.last_bytes) = (bytes, last_bytes);
         matched
     }
 
@@ -77,7 +83,7 @@ impl<M: Machine> Matcher<M> {
         if algorithm == Algorithm::Partitioned {
             // One warp per queue, with an entry for each lane.
             let queues = entries.div_ceil(WARP as usize).clamp(1, QUEUES_MAX);
-            let partition = Partition::by_source(batch, queues).expect("every receive names its source");
+            let partition = Partition::by_source(batch, queues).expect("every receive has a source");
             loaded.load(machine, &partition.batch, &partition.segments)?;
             loaded.launch(machine, algorithm, Grid { blocks: 1, threads: queues as u32 * WARP }, seed)?;
             return Ok(partition.matched_before(&loaded.matched(machine)?));
@@ -102,16 +108,8 @@ impl<M: Machine> Matcher<M> {
         loaded.matched(machine)
     }
 
-    fn buffers(&self) -> impl Iterator<Item = &Buffer<M>> {
-        self.loaded.buffers().into_iter().chain(self.division.buffers())
-    }
-
-    fn buffers_mut(&mut self) -> impl Iterator<Item = &mut Buffer<M>> {
-        self.loaded.buffers_mut().into_iter().chain(self.division.buffers_mut())
-    }
-
     pub fn bytes(&self) -> u64 {
-        self.buffers().map(Buffer::bytes).sum()
+        self.bytes
     }
 
     /// Maximum bytes at once for the last batch, refused or not.

@@ -185,10 +185,6 @@ impl<M: Machine> Loaded<M> {
         if self.has_wildcards() { self.masks.address() } else { 0 }
     }
 
-    pub(crate) fn buffers(&self) -> [&Buffer<M>; 6] {
-        [&self.messages, &self.receives, &self.masks, &self.segments, &self.matched, &self.ledger]
-    }
-
     pub(crate) fn buffers_mut(&mut self) -> [&mut Buffer<M>; 6] {
         [
             &mut self.messages,

@@ -277,16 +277,7 @@ pub fn fed(card: &Card, entries: usize, engine: &str, passes: usize) -> Result<F
     let matches = batches * entries;
     let mix = Mix::of(entries);
     let (stream, segments) = mix.stream(batches, 1);
-    let singles: Vec<Batch> = segments
-        .iter()
-        .map(|segment| {
-            let range = |from: u32, end: u32| (from..end).collect::<Vec<u32>>();
-            stream.gathered(
-                &range(segment.message, segment.message_end),
-                &range(segment.receive, segment.receive_end),
-            )
-        })
-        .collect();
+    let singles: Vec<Batch> = segments.iter().map(|segment| stream.segment(segment)).collect();
     let mut resident = Resident::start(card, stream.layout(), 1)?;
     let (mut latencies, mut by_host) = (Vec::new(), Vec::new());
     for pass in 0..=passes {

@@ -25,11 +25,10 @@ impl Partition {
     pub fn by_source(batch: &Batch, parts: usize) -> Result<Partition, AnySource> {
         let parts = parts.max(1);
         let (messages, receives) = batch.sources();
-        let receives: Option<Vec<Source>> = receives.iter().copied().collect();
-        let Some(receives) = receives else {
-            let (_, receives) = batch.sources();
-            return Err(AnySource(receives.iter().position(Option::is_none).expect("one leaves it open")));
-        };
+        if let Some(any_source) = receives.iter().position(Option::is_none) {
+            return Err(AnySource(any_source));
+        }
+        let receives: Vec<Source> = receives.into_iter().flatten().collect();
         let divided_by_source =
             |of: &[Source]| divided(of.iter().map(|&(context, source)| part(context, source, parts)), parts);
         let (message_order, message_ends) = divided_by_source(&messages);

@@ -70,16 +70,12 @@ impl Process {
         messages.clear();
         receives.clear();
         self.matches = 0;
-        self.engine.visit(Queue::Unexpected, &mut |entry| {
-            if let Entry::Message(message) = entry {
-                messages.push(message.envelope);
-            }
-        });
-        self.engine.visit(Queue::Posted, &mut |entry| {
-            if let Entry::Receive(receive) = entry {
-                receives.push(receive.selector);
-            }
-        });
+        let mut add = |entry| match entry {
+            Entry::Message(message) => messages.push(message.envelope),
+            Entry::Receive(receive) => receives.push(receive.selector),
+        };
+        self.engine.visit(Queue::Unexpected, &mut add);
+        self.engine.visit(Queue::Posted, &mut add);
         self.waited = (messages.len(), receives.len());
     }
 }
@@ -165,8 +161,7 @@ impl Recorded {
 
     /// Mean length of the longer side of a batch.
     pub fn mean_entries(&self) -> f64 {
-        let longer = |of: &Segment| (of.message_end - of.message).max(of.receive_end - of.receive);
-        self.segments.iter().map(|segment| f64::from(longer(segment))).sum::<f64>()
+        self.segments.iter().map(Segment::longer_side).sum::<usize>() as f64
             / self.segments.len().max(1) as f64
     }
 
@@ -192,10 +187,8 @@ impl Recorded {
         let mut all = Batch::empty(whole.layout());
         let mut segments = Vec::with_capacity(queues * self.segments.len());
         for segment in &self.segments {
-            let messages: Vec<u32> = (segment.message..segment.message_end).collect();
-            let receives: Vec<u32> = (segment.receive..segment.receive_end).collect();
-            let partition = Partition::by_source(&whole.gathered(&messages, &receives), queues);
-            let partition = partition.expect("every receive names its source");
+            let partition = Partition::by_source(&whole.segment(segment), queues);
+            let partition = partition.expect("every receive has a source");
             segments.extend(partition.segments.iter().map(|part| Segment {
                 message: segment.message + part.message,
                 message_end: segment.message + part.message_end,

@@ -12,7 +12,7 @@ use crate::batch::{Batch, Layout};
 use crate::card::{Card, CardError, PersistentKernel, check};
 use crate::kernels::Kernel;
 use crate::machine::{Grid, Machine, Memory};
-use crate::timeout::{TIMEOUT, poll_until, wait_for_batch};
+use crate::timeout::{TIMEOUT, wait_for_batch};
 
 /// Maximum number of messages, and of receives, of a batch.
 pub const SLOT_ENTRIES: usize = 1024;
@@ -98,6 +98,14 @@ impl Shape {
         let fed = (pair_counts + SLOTS * 4).next_multiple_of(128);
         let done = fed + 128;
         Shape { receives, masks, counts, pairs, pair_counts, fed, done, bytes: done + 128 }
+    }
+
+    /// Offset and words of the parts of a batch in a slot.
+    fn slot(self, layout: Layout, slot: usize, batch: &Batch) -> [(usize, &[u64]); 3] {
+        let (messages, receives, masks) = batch.words();
+        let envelopes = slot * SLOT_ENTRIES * 8 * layout.envelope_words();
+        let masks_at = self.masks + slot * SLOT_ENTRIES * 8 * layout.mask_words();
+        [(envelopes, messages), (self.receives + envelopes, receives), (masks_at, masks)]
     }
 }
 
@@ -185,7 +193,7 @@ struct KernelResources {
     card: Card,
     ring: Mapped,
     _queues: Queues<Card>,
-    stay: Option<PersistentKernel>,
+    running: Option<PersistentKernel>,
 }
 
 /// A persistent kernel. It matches each batch from the host with earlier unmatched entries, in MPI's order.
@@ -198,7 +206,7 @@ pub struct Resident {
     layout: Layout,
     shape: Shape,
     /// `None` after the resources were freed or abandoned.
-    lent: Option<KernelResources>,
+    resources: Option<KernelResources>,
     /// The wait for a batch failed.
     is_lost: bool,
     /// Submitted and completed batches, modulo 2³².
@@ -251,17 +259,18 @@ impl Resident {
         let mut resident = Resident {
             layout,
             shape,
-            lent: Some(KernelResources { card, ring, _queues: queues, stay: None }),
+            resources: Some(KernelResources { card, ring, _queues: queues, running: None }),
             is_lost: false,
             fed: 0,
             done: 0,
             waiting: QueueLengths::default(),
         };
-        let lent = resident.lent.as_mut().expect("it has not ended");
+        let resources = resident.resources.as_mut().expect("the kernel has not ended");
         let grid = Grid { blocks: 1, threads };
         // SAFETY: the arguments have the source's types. All memory exists until the kernel ends, or leaks.
-        lent.stay =
-            Some(unsafe { lent.card.launch_persistent(Kernel::MatchResident, layout, grid, &arguments)? });
+        resources.running = Some(unsafe {
+            resources.card.launch_persistent(Kernel::MatchResident, layout, grid, &arguments)?
+        });
         Ok(resident)
     }
 
@@ -282,26 +291,23 @@ impl Resident {
     /// There is [no room](Self::has_room), the layout differs, or a side has more than [`SLOT_ENTRIES`]
     /// entries.
     pub fn feed(&mut self, batch: &Batch) {
-        assert!(self.has_room(batch), "take what is done first");
+        assert!(self.has_room(batch), "take completed batches first");
         assert_eq!(batch.layout(), self.layout);
         let (counts, slot) = ([batch.message_count(), batch.receive_count()], self.fed as usize % SLOTS);
         assert!(counts.iter().all(|&count| count <= SLOT_ENTRIES), "{counts:?}");
-        let (messages, receives, masks) = batch.words();
-        let envelope_slot = slot * SLOT_ENTRIES * 8 * self.layout.envelope_words();
-        let open_slot = slot * SLOT_ENTRIES * 8 * self.layout.mask_words();
-        self.copy(messages, envelope_slot);
-        self.copy(receives, self.shape.receives + envelope_slot);
-        self.copy(masks, self.shape.masks + open_slot);
+        for (offset, words) in self.shape.slot(self.layout, slot, batch) {
+            self.copy(words, offset);
+        }
         self.waiting.fed(batch);
         self.publish(counts[0] as u32, counts[1] as u32);
     }
 
-    fn lent(&self) -> &KernelResources {
-        self.lent.as_ref().expect("it has not ended")
+    fn resources(&self) -> &KernelResources {
+        self.resources.as_ref().expect("the kernel has not ended")
     }
 
     fn ring(&self) -> &Mapped {
-        &self.lent().ring
+        &self.resources().ring
     }
 
     fn copy(&self, words: &[u64], offset: usize) {
@@ -332,13 +338,13 @@ impl Resident {
     /// # Panics
     /// No batch is in flight.
     pub fn take(&mut self, mut each: impl FnMut(u32, u32)) -> Result<usize, CardError> {
-        assert!(self.in_flight() > 0, "nothing is under way");
+        assert!(self.in_flight() > 0, "no batch is in flight");
         // Pairs with `store_release(resident.done, …)` in `match_resident`, after the writes of the pairs.
         let is_done = || self.ring().word(self.shape.done).load(Ordering::Acquire) != self.done;
         let lost = |why: &str| CardError::Driver("matching", why.to_owned());
-        let answered = wait_for_batch(TIMEOUT, is_done, || self.lent().card.has_ended(), lost);
-        self.is_lost = answered.is_err();
-        answered?;
+        let result = wait_for_batch(TIMEOUT, is_done, || self.resources().card.has_ended(), lost);
+        self.is_lost = result.is_err();
+        result?;
         let slot = self.done as usize % SLOTS;
         let count = self.ring().word(self.shape.pair_counts + 4 * slot).load(Ordering::Relaxed) as usize;
         let pairs = self.shape.pairs + slot * 2 * SLOT_ENTRIES * 8;
@@ -365,17 +371,16 @@ impl Resident {
     }
 
     fn end(&mut self) -> Result<(), CardError> {
-        let Some(lent) = self.lent.take() else { return Ok(()) };
+        let Some(resources) = self.resources.take() else { return Ok(()) };
         // Pairs with the same load as in `publish`. The lower half counts submitted batches.
-        lent.ring.long_word(self.shape.fed).store(STOP | u64::from(self.fed), Ordering::Release);
+        resources.ring.long_word(self.shape.fed).store(STOP | u64::from(self.fed), Ordering::Release);
         let timeout = if self.is_lost { Duration::ZERO } else { TIMEOUT };
         // A query, because an event would wait in a hardware queue that the application's streams may share.
-        let ended = poll_until(timeout, || lent.card.has_ended());
-        if ended == Ok(true) {
-            return Ok(());
+        let ended = resources.card.wait_at_most(timeout, "ending a persistent kernel");
+        if ended.is_err() {
+            std::mem::forget(resources);
         }
-        std::mem::forget(lent);
-        ended.and(Err(CardError::Driver("ending a kernel that stays", "the kernel does not end".to_owned())))
+        ended
     }
 }
 
@@ -410,11 +415,9 @@ pub fn match_preloaded_batches<M: Machine>(
     for (slot, batch) in batches.iter().enumerate() {
         let counts = [batch.message_count(), batch.receive_count()];
         assert!(counts.iter().all(|&count| count <= SLOT_ENTRIES), "{counts:?}");
-        let (messages, receives, masks) = batch.words();
-        let envelope_slot = slot * SLOT_ENTRIES * 8 * layout.envelope_words();
-        put(envelope_slot, bytemuck::cast_slice(messages));
-        put(shape.receives + envelope_slot, bytemuck::cast_slice(receives));
-        put(shape.masks + slot * SLOT_ENTRIES * 8 * layout.mask_words(), bytemuck::cast_slice(masks));
+        for (offset, words) in shape.slot(layout, slot, batch) {
+            put(offset, bytemuck::cast_slice(words));
+        }
         put(shape.counts + slot * 8, bytemuck::bytes_of(&pack_counts(counts[0] as u32, counts[1] as u32)));
     }
     put(shape.fed, bytemuck::bytes_of(&(STOP | batches.len() as u64)));
@@ -439,7 +442,7 @@ pub fn match_preloaded_batches<M: Machine>(
 struct CardRing<M: Machine> {
     layout: Layout,
     shape: Shape,
-    ring: M::Memory,
+    memory: M::Memory,
     _queues: Queues<M>,
     _batches: [M::Memory; 3],
     arguments: Arguments,
@@ -453,18 +456,18 @@ impl<M: Machine> CardRing<M> {
         assert!(entries <= SLOT_ENTRIES && stream.message_count() == stream.receive_count());
         assert!(stream.message_count() <= CAPACITY, "{} messages", stream.message_count());
         let (layout, batches) = (stream.layout(), stream.message_count() / entries);
-        assert!(batches > 0, "nobody would say that it is to stop");
+        assert!(batches > 0, "without a batch, the kernel does not stop");
         let shape = Shape::of(layout);
         let (messages, receives, masks) = stream.words();
         let copied = |words: &[u64]| machine.copied(bytemuck::cast_slice(words));
-        let lying = [copied(messages)?, copied(receives)?, copied(masks)?];
-        let ring = machine.allocate(shape.bytes)?;
+        let copies = [copied(messages)?, copied(receives)?, copied(masks)?];
+        let memory = machine.allocate(shape.bytes)?;
         let queues = Queues::new(machine, layout)?;
-        let arguments = queues.arguments(ring.address(), shape, seed);
+        let arguments = queues.arguments(memory.address(), shape, seed);
         let feed = Feed {
-            messages: lying[0].address(),
-            receives: lying[1].address(),
-            masks: lying[2].address(),
+            messages: copies[0].address(),
+            receives: copies[1].address(),
+            masks: copies[2].address(),
             ring_messages: arguments.messages,
             ring_receives: arguments.receives,
             ring_masks: arguments.masks,
@@ -476,15 +479,15 @@ impl<M: Machine> CardRing<M> {
             slots: SLOTS as u32,
             padding: 0,
         };
-        Ok(CardRing { layout, shape, ring, _queues: queues, _batches: lying, arguments, feed })
+        Ok(CardRing { layout, shape, memory, _queues: queues, _batches: copies, arguments, feed })
     }
 
     /// Number of pairs of the last batch, after both kernels have ended.
     fn last(&self, machine: &M) -> Result<usize, M::Error> {
-        let mut ring = vec![0; self.shape.pair_counts + SLOTS * 4];
-        machine.read(&self.ring, &mut ring)?;
+        let mut bytes = vec![0; self.shape.pair_counts + SLOTS * 4];
+        machine.read(&self.memory, &mut bytes)?;
         let slot = (self.feed.batches as usize - 1) % SLOTS;
-        let count = &ring[self.shape.pair_counts + 4 * slot..][..4];
+        let count = &bytes[self.shape.pair_counts + 4 * slot..][..4];
         Ok(u32::from_ne_bytes(count.try_into().expect("four bytes")) as usize)
     }
 }
@@ -501,15 +504,15 @@ pub fn match_preloaded_stream<M: Machine>(
     entries: usize,
     seed: u64,
 ) -> Result<usize, M::Error> {
-    let lying = CardRing::new(machine, stream, entries, seed)?;
-    assert!(lying.feed.batches as usize <= SLOTS, "nobody makes room for more");
+    let ring = CardRing::new(machine, stream, entries, seed)?;
+    assert!(ring.feed.batches as usize <= SLOTS, "the slots hold no more batches");
     let grid = Grid { blocks: 1, threads };
     // SAFETY: the arguments have the sources' types. All memory exists until `last` has seen both end.
     unsafe {
-        machine.launch(Kernel::FeedResident, lying.layout, grid, &lying.feed)?;
-        machine.launch(Kernel::MatchResident, lying.layout, grid, &lying.arguments)?;
+        machine.launch(Kernel::FeedResident, ring.layout, grid, &ring.feed)?;
+        machine.launch(Kernel::MatchResident, ring.layout, grid, &ring.arguments)?;
     }
-    lying.last(machine)
+    ring.last(machine)
 }
 
 /// Nanoseconds of a persistent kernel for `stream`, and the pairs of the last batch. Another block submits
@@ -531,38 +534,39 @@ pub fn match_stream_on_card(
 ) -> Result<(f64, usize), CardError> {
     card.load(Kernel::FeedResident, stream.layout())?;
     // The caller's operations do not wait for an abandoned kernel.
-    let (staying, feeding) = (card.with_new_stream()?, card.with_new_stream()?);
-    let lying = CardRing::new(&staying, stream, entries, seed)?;
+    let (persistent, feeder) = (card.with_new_stream()?, card.with_new_stream()?);
+    let ring = CardRing::new(&persistent, stream, entries, seed)?;
     // The copies end before the other stream starts.
-    staying.wait()?;
-    let layout = lying.layout;
+    persistent.wait()?;
+    let layout = ring.layout;
     let threads = Kernel::MatchResident.threads_within(card.shared_bytes_max(), 1024, layout);
-    let begin = staying.record_event()?;
+    let begin = persistent.record_event()?;
     let grid = Grid { blocks: 1, threads };
     // SAFETY: the arguments have the sources' types. All memory exists until both kernels end, or leaks.
-    let stay = unsafe { staying.launch_persistent(Kernel::MatchResident, layout, grid, &lying.arguments)? };
+    let running =
+        unsafe { persistent.launch_persistent(Kernel::MatchResident, layout, grid, &ring.arguments)? };
     let feeds = Grid { blocks: 1, threads: 1024 };
     // SAFETY: the arguments have the sources' types. All memory exists until both kernels end, or leaks.
-    let fed = unsafe { feeding.launch(Kernel::FeedResident, layout, feeds, &lying.feed) };
-    let told = match &fed {
+    let fed = unsafe { feeder.launch(Kernel::FeedResident, layout, feeds, &ring.feed) };
+    let stopped = match &fed {
         // Without the second kernel, only the host can stop the persistent kernel.
-        Err(_) => feeding.write_concurrently(&lying.ring, lying.shape.fed, &STOP.to_ne_bytes()),
+        Err(_) => feeder.write_concurrently(&ring.memory, ring.shape.fed, &STOP.to_ne_bytes()),
         Ok(()) => Ok(()),
     };
-    let ended = fed.and_then(|()| feeding.wait_at_most(timeout, "feeding a kernel that stays"));
+    let ended = fed.and_then(|()| feeder.wait_at_most(timeout, "submitting to a persistent kernel"));
     // A query, because an event waits without limit.
-    let is_told = told.is_ok() && feeding.has_ended() == Ok(true);
-    let timeout = if is_told { timeout } else { Duration::ZERO };
-    let end = if ended.is_ok() { Some(staying.record_event()) } else { None };
-    if let Err(error) = staying.wait_at_most(timeout, "ending a kernel that stays") {
+    let is_fed = stopped.is_ok() && feeder.has_ended() == Ok(true);
+    let timeout = if is_fed { timeout } else { Duration::ZERO };
+    let end = if ended.is_ok() { Some(persistent.record_event()) } else { None };
+    if let Err(error) = persistent.wait_at_most(timeout, "ending a persistent kernel") {
         // The kernel may still write to its memory, and freeing memory waits for it.
-        std::mem::forget((staying, feeding, lying, stay, begin, end));
+        std::mem::forget((persistent, feeder, ring, running, begin, end));
         return Err(ended.err().unwrap_or(error));
     }
-    drop(stay);
+    drop(running);
     ended?;
     let end = end.expect("both have ended")?;
-    Ok((staying.elapsed_ns(&begin, &end)?, lying.last(&staying)?))
+    Ok((persistent.elapsed_ns(&begin, &end)?, ring.last(&persistent)?))
 }
 
 #[cfg(test)]

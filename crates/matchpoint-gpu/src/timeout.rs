@@ -33,7 +33,7 @@ pub(crate) fn wait_for_batch<E>(
             return Err(lost("the kernel has ended"));
         }
         if is_late {
-            return Err(lost("the kernel does not answer"));
+            return Err(lost("the kernel does not complete the batch"));
         }
     }
     Ok(())
@@ -72,14 +72,14 @@ mod tests {
     #[test]
     fn wait_continues_while_kernel_runs() {
         let lost = |why: &str| why.to_owned();
-        let said = |answered: Result<(), String>| answered.unwrap_err();
+        let said = |result: Result<(), String>| result.unwrap_err();
         let failed = || Err("it is gone".to_owned());
         assert_eq!(wait_for_batch(Duration::ZERO, || true, failed, lost), Ok(()));
         assert_eq!(said(wait_for_batch(Duration::MAX, || false, failed, lost)), "it is gone");
         assert_eq!(said(wait_for_batch(Duration::MAX, || false, || Ok(true), lost)), "the kernel has ended");
         assert_eq!(
             said(wait_for_batch(Duration::ZERO, || false, || Ok(false), lost)),
-            "the kernel does not answer"
+            "the kernel does not complete the batch"
         );
         // The batch completes during the query, so neither the query's result nor the time limit counts.
         for says in [Ok(true), Ok(false), failed()] {

@@ -101,10 +101,6 @@ impl<M: Machine> Wildcards<M> {
         self.count as usize
     }
 
-    pub fn buffers(&self) -> [&Buffer<M>; 5] {
-        [&self.held, &self.oldest, &self.changed, &self.changed_in, &self.progress]
-    }
-
     pub fn buffers_mut(&mut self) -> [&mut Buffer<M>; 5] {
         [&mut self.held, &mut self.oldest, &mut self.changed, &mut self.changed_in, &mut self.progress]
     }

@@ -42,6 +42,7 @@ pub struct Fallback<M: Machine> {
     is_counting: bool,
     /// Attempts during the migration, which are not part of a call of the application.
     taking_over: Attempts,
+    /// Attempts of earlier fallback engines.
     counted: Attempts,
     /// Maximum bytes before the current engine.
     peak_bytes: u64,
@@ -114,8 +115,9 @@ impl<M: Machine + Send + Sync + 'static> Fallback<M> {
     /// True if the machine failed or is occupied, and the fallback engine has replaced it.
     fn switch_to_fallback(&mut self) -> Result<bool, Refused> {
         let Current::Machine(engine) = &self.now else { return Ok(false) };
-        let is_over = engine.failure().is_some();
-        let Some(why) = engine.failure().or(engine.temporary_failure()) else { return Ok(false) };
+        let is_over = engine.failure.is_some();
+        let why = engine.failure.as_ref().or(engine.temporary_failure.as_ref());
+        let Some(why) = why else { return Ok(false) };
         let name = self.algorithm.name();
         let Some(other) = &self.other else {
             let what = if is_over { "stopped, and refuses further calls" } else { "refuses calls for now" };

@@ -74,10 +74,6 @@ impl<M: Machine> KernelEngine<M> {
         self.failure.as_ref()
     }
 
-    pub fn temporary_failure(&self) -> Option<&M::Error> {
-        self.temporary_failure.as_ref()
-    }
-
     fn held_bytes(&self, of_machine: u64) -> u64 {
         let fixed_bytes = size_of::<Self>() as u64 + self.hints.bytes();
         fixed_bytes + self.posted.bytes() + self.unexpected.bytes() + of_machine

@@ -199,7 +199,9 @@ fn wait_for_either_kernel_ends() {
     with_fake_driver("wait_for_either_kernel_ends", |driver| {
         let card = Card::open(0).unwrap();
         match_batch(&card, Algorithm::Matrix, &batch(), 1).unwrap();
-        for (never, what) in [(true, "feeding a kernel that stays"), (false, "ending a kernel that stays")] {
+        for (never, what) in
+            [(true, "submitting to a persistent kernel"), (false, "ending a persistent kernel")]
+        {
             driver.feeds_never(never);
             let staying = driver.staying();
             let error =
