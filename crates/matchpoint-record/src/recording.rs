@@ -156,7 +156,7 @@ impl Recording {
             calls: self.manifest.files.iter().map(|file| file.calls).sum(),
             within: files
                 .iter()
-                .flat_map(|file| file.within.iter().map(|function| (function.clone(), file.head.rank)))
+                .flat_map(|file| file.unfinished.iter().map(|function| (function.clone(), file.head.rank)))
                 .collect(),
             unseen: ends().map(|end| end.unseen).sum(),
             left_out: ends().map(|end| end.left_out).sum(),

@@ -3,7 +3,7 @@
 //! Clusters have a clock per host. No process leaves a synchronizing collective before all have entered,
 //! which bounds the clock offsets. A clock outside its bounds is shifted to their middle.
 
-use crate::survey::RankSurvey;
+use crate::rank_summary::RankSummary;
 
 #[derive(Debug)]
 pub(crate) struct Clocks {
@@ -15,17 +15,17 @@ pub(crate) struct Clocks {
 }
 
 impl Clocks {
-    pub fn align(surveys: &[RankSurvey]) -> Self {
-        let reference = surveys.first();
-        let bounds: Vec<(i64, i64)> = surveys
+    pub fn align(summaries: &[RankSummary]) -> Self {
+        let reference = summaries.first();
+        let bounds: Vec<(i64, i64)> = summaries
             .iter()
-            .map(|survey| reference.map_or((i64::MIN, i64::MAX), |reference| bounds(reference, survey)))
+            .map(|summary| reference.map_or((i64::MIN, i64::MAX), |reference| bounds(reference, summary)))
             .collect();
         let shift_ns: Vec<i64> = bounds.iter().map(|&bounds| shift(bounds)).collect();
         let irreconcilable = bounds.iter().filter(|(low, high)| low > high).count();
-        let entries = surveys.iter().zip(&shift_ns).filter(|(survey, _)| survey.calls > 0);
+        let entries = summaries.iter().zip(&shift_ns).filter(|(summary, _)| summary.calls > 0);
         let origin_ns =
-            entries.map(|(survey, shift)| survey.first_ns.saturating_add(*shift)).min().unwrap_or(0);
+            entries.map(|(summary, shift)| summary.first_ns.saturating_add(*shift)).min().unwrap_or(0);
         let shifted = shift_ns.iter().filter(|shift| **shift != 0).count();
         Clocks { shift_ns, origin_ns, shifted, irreconcilable }
     }
@@ -36,15 +36,15 @@ impl Clocks {
     }
 
     /// Time from the first call to the last call of all processes.
-    pub fn elapsed_ns(&self, surveys: &[RankSurvey]) -> i64 {
-        let ends = surveys.iter().enumerate().filter(|(_, survey)| survey.calls > 0);
-        ends.map(|(process, survey)| self.common(process, survey.last_ns)).max().unwrap_or(0)
+    pub fn elapsed_ns(&self, summaries: &[RankSummary]) -> i64 {
+        let ends = summaries.iter().enumerate().filter(|(_, summary)| summary.calls > 0);
+        ends.map(|(process, summary)| self.common(process, summary.last_ns)).max().unwrap_or(0)
     }
 }
 
 /// Bounds of the clock offset: no collective ends at one process before the other process has entered.
-fn bounds(reference: &RankSurvey, survey: &RankSurvey) -> (i64, i64) {
-    let pairs = reference.synchronisations.iter().zip(&survey.synchronisations);
+fn bounds(reference: &RankSummary, summary: &RankSummary) -> (i64, i64) {
+    let pairs = reference.synchronisations.iter().zip(&summary.synchronisations);
     pairs.fold((i64::MIN, i64::MAX), |(low, high), (&(enter, leave), &(own_enter, own_leave))| {
         (low.max(enter - own_leave), high.min(leave - own_enter))
     })
@@ -62,30 +62,21 @@ fn shift(bounds: (i64, i64)) -> i64 {
 mod tests {
     use super::*;
 
-    fn survey(rank: u32, synchronisations: &[(i64, i64)]) -> RankSurvey {
-        RankSurvey {
-            rank,
-            calls: 1,
-            by_function: Vec::new(),
-            first_ns: synchronisations[0].0,
-            last_ns: synchronisations[0].1,
-            setup_ns: 0,
-            membership_calls: None,
-            any_sources: Default::default(),
-            synchronisations: synchronisations.to_vec(),
-            time_errors: Default::default(),
-        }
+    fn summary(rank: u32, synchronisations: &[(i64, i64)]) -> RankSummary {
+        let (first_ns, last_ns) = synchronisations[0];
+        let synchronisations = synchronisations.to_vec();
+        RankSummary { calls: 1, first_ns, last_ns, synchronisations, ..RankSummary::new(rank) }
     }
 
     #[test]
     fn clocks_within_bounds_are_unchanged() {
-        let clocks = Clocks::align(&[survey(0, &[(0, 100)]), survey(1, &[(90, 101)])]);
+        let clocks = Clocks::align(&[summary(0, &[(0, 100)]), summary(1, &[(90, 101)])]);
         assert_eq!((clocks.shifted, clocks.common(1, 90)), (0, 90));
     }
 
     #[test]
     fn contradicting_clocks_are_shifted_into_bounds() {
-        let clocks = Clocks::align(&[survey(0, &[(0, 100)]), survey(1, &[(5000, 5100)])]);
+        let clocks = Clocks::align(&[summary(0, &[(0, 100)]), summary(1, &[(5000, 5100)])]);
         assert_eq!(clocks.shifted, 1);
         assert_eq!(clocks.common(1, 5050), 50);
     }

@@ -10,7 +10,7 @@
 //! [`Backlog`]. While a process has a backlog, all its new messages join the backlog, so messages outside are
 //! older.
 
-use crate::backlog::{Backlog, IN_BACKLOG};
+use crate::backlog::{Backlog, IN_BACKLOG, QueuePosition};
 use crate::entries::{Linked, MessageRecord, NIL, PostedReceive};
 use crate::label::{Label, WildcardClass};
 use crate::slab::Slab;
@@ -261,13 +261,18 @@ impl Matcher {
     }
 
     fn take_from_backlog(&mut self, selector: Label, records: &mut Slab<MessageRecord>) -> Option<u32> {
-        let backlog = self.backlog.as_mut()?;
-        let found = backlog.find(selector, records)?;
+        let found = self.backlog.as_ref()?.find(selector, records)?;
+        Some(self.take_queued(found, records))
+    }
+
+    #[cold]
+    fn take_queued(&mut self, found: QueuePosition, records: &mut Slab<MessageRecord>) -> u32 {
+        let backlog = self.backlog.as_mut().expect("the message is in the backlog");
         let slot = backlog.take(found, records);
         if backlog.len() == 0 {
             self.backlog = None;
         }
-        Some(slot)
+        slot
     }
 
     /// Creates the record of a message in the backlog again. Searches the backlog linearly.
@@ -299,7 +304,8 @@ impl Matcher {
         record.is_queued = false;
         let MessageRecord { label, older, newer, .. } = *record;
         if older == IN_BACKLOG {
-            return self.take_queued(records, newer);
+            self.take_queued(Backlog::position(newer), records);
+            return;
         }
         self.unexpected.of(label).remove(records, slot);
         self.unexpected.len -= 1;
@@ -310,15 +316,6 @@ impl Matcher {
         match newer {
             NIL => self.newest = older,
             newer => records[newer].older = older,
-        }
-    }
-
-    #[cold]
-    fn take_queued(&mut self, records: &mut Slab<MessageRecord>, at: u32) {
-        let backlog = self.backlog.as_mut().expect("the record is in the backlog");
-        backlog.take(Backlog::position(at), records);
-        if backlog.len() == 0 {
-            self.backlog = None;
         }
     }
 

@@ -230,7 +230,7 @@ pub struct ArrivalFacts {
     pub loggp: LogGp,
     /// Number of calls that could not complete in the replayed order, by reason. The simulation ended these
     /// calls.
-    pub released: BTreeMap<&'static str, u64>,
+    pub ended_calls: BTreeMap<&'static str, u64>,
     /// Number of messages that the replay invented from the receiver's calls, because the sender has no
     /// stream.
     pub made_up_messages: u64,

@@ -6,7 +6,7 @@ use matchpoint_trace::call::{Action, Call, CommId, NewComm};
 use crate::ReplayError;
 use crate::communicators::{Communicators, ELSEWHERE, resolve};
 use crate::progress::Progress;
-use crate::survey::survey;
+use crate::rank_summary::summarize_ranks;
 
 pub struct Members(Communicators, usize);
 
@@ -16,7 +16,7 @@ impl Members {
     /// # Errors
     /// The trace is damaged, or [`Progress::stop`] was called.
     pub fn of(trace: &dyn Trace, progress: &Progress) -> Result<Members, ReplayError> {
-        Ok(Members(resolve(trace, &survey(trace, progress)?)?, trace.present().len()))
+        Ok(Members(resolve(trace, &summarize_ranks(trace, progress)?)?, trace.present().len()))
     }
 
     /// Communicators of one rank, by its index among the ranks with a stream.

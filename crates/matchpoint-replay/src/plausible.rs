@@ -2,33 +2,33 @@
 
 use crate::clocks::Clocks;
 use crate::measurements::ImplausibleTimes;
-use crate::survey::RankSurvey;
+use crate::rank_summary::RankSummary;
 
 const APART_NS: i64 = 1_000_000_000;
 
-pub(crate) fn implausible_times(surveys: &[RankSurvey], clocks: &Clocks) -> ImplausibleTimes {
-    let odd = |survey: &&RankSurvey| survey.time_errors.negative + survey.time_errors.backward > 0;
+pub(crate) fn implausible_times(summaries: &[RankSummary], clocks: &Clocks) -> ImplausibleTimes {
+    let odd = |summary: &&RankSummary| summary.time_errors.negative + summary.time_errors.backward > 0;
     ImplausibleTimes {
-        negative: surveys.iter().map(|survey| survey.time_errors.negative).sum(),
-        backward: surveys.iter().map(|survey| survey.time_errors.backward).sum(),
-        first_rank: surveys.iter().find(odd).map(|survey| survey.rank),
-        outliers: outliers(surveys, clocks),
+        negative: summaries.iter().map(|summary| summary.time_errors.negative).sum(),
+        backward: summaries.iter().map(|summary| summary.time_errors.backward).sum(),
+        first_rank: summaries.iter().find(odd).map(|summary| summary.rank),
+        outliers: outliers(summaries, clocks),
     }
 }
 
 /// Ranks with an outlier as first or last time. All ranks begin together in `MPI_Init` and end together in
 /// `MPI_Finalize`, so an outlier is further from the median than the run time.
-fn outliers(surveys: &[RankSurvey], clocks: &Clocks) -> Vec<u32> {
-    let used = || surveys.iter().enumerate().filter(|(_, survey)| survey.calls > 0);
-    let first = |(process, survey): (usize, &RankSurvey)| clocks.common(process, survey.first_ns);
-    let last = |(process, survey): (usize, &RankSurvey)| clocks.common(process, survey.last_ns);
+fn outliers(summaries: &[RankSummary], clocks: &Clocks) -> Vec<u32> {
+    let used = || summaries.iter().enumerate().filter(|(_, summary)| summary.calls > 0);
+    let first = |(process, summary): (usize, &RankSummary)| clocks.common(process, summary.first_ns);
+    let last = |(process, summary): (usize, &RankSummary)| clocks.common(process, summary.last_ns);
     let (Some(begin), Some(end)) = (median(used().map(first)), median(used().map(last))) else {
         return Vec::new();
     };
     let far = end.saturating_sub(begin).max(APART_NS);
     let is_far = |time: i64, from: i64| time.saturating_sub(from).saturating_abs() > far;
     let outside = used().filter(|&of| is_far(first(of), begin) || is_far(last(of), end));
-    outside.map(|(_, survey)| survey.rank).collect()
+    outside.map(|(_, summary)| summary.rank).collect()
 }
 
 fn median(time_errors: impl Iterator<Item = i64>) -> Option<i64> {
@@ -40,32 +40,27 @@ fn median(time_errors: impl Iterator<Item = i64>) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::survey::TimeErrors;
+    use crate::rank_summary::TimeErrors;
 
-    fn survey(rank: u32, calls: &[(i64, i64)]) -> RankSurvey {
+    fn summary(rank: u32, calls: &[(i64, i64)]) -> RankSummary {
         let mut time_errors = TimeErrors::default();
         calls.iter().for_each(|&(enter, leave)| time_errors.note(0, enter, leave));
-        RankSurvey {
-            rank,
+        RankSummary {
             calls: calls.len() as u64,
-            by_function: Vec::new(),
             first_ns: calls.iter().map(|call| call.0).min().unwrap_or(0),
             last_ns: calls.iter().map(|call| call.1).max().unwrap_or(0),
-            setup_ns: 0,
-            membership_calls: None,
-            any_sources: Default::default(),
-            synchronisations: Vec::new(),
             time_errors,
+            ..RankSummary::new(rank)
         }
     }
 
     #[test]
     fn unordered_times_are_reported() {
-        let fine = survey(0, &[(0, 10), (10, 20), (25, 2_000_000_000)]);
+        let fine = summary(0, &[(0, 10), (10, 20), (25, 2_000_000_000)]);
         let found =
             implausible_times(std::slice::from_ref(&fine), &Clocks::align(std::slice::from_ref(&fine)));
         assert_eq!((found.negative, found.backward, found.first_rank), (0, 0, None));
-        let all = [fine, survey(1, &[(0, 10), (20, 15), (12, 30)]), survey(2, &[(0, 10), (11, 1 << 40)])];
+        let all = [fine, summary(1, &[(0, 10), (20, 15), (12, 30)]), summary(2, &[(0, 10), (11, 1 << 40)])];
         let found = implausible_times(&all, &Clocks::align(&all));
         assert_eq!((found.negative, found.backward, found.first_rank), (1, 1, Some(1)));
         assert_eq!(found.outliers, [2]);

@@ -20,9 +20,9 @@ use crate::measure::Measurer;
 use crate::measurements::*;
 use crate::proc_null::{self, NullReceives};
 use crate::progress::Progress;
+use crate::rank_summary::{RankSummary, summarize_ranks};
 use crate::simulation::{Setting, Simulation};
 use crate::step::{CallEnd, CompactStep, SendEvent, StepSink};
-use crate::survey::{RankSurvey, survey};
 use crate::tally::Tally;
 use crate::{Options, ReplayError, at_wait};
 
@@ -55,7 +55,7 @@ pub(crate) fn replay_with_sink<S: StepSink>(
     let others: Vec<Arrivals> = others.collect();
     progress.bytes_total.store(trace.description().bytes * (2 + others.len() as u64 + more), Relaxed);
     let first_pass = FirstPass::new(trace, progress)?;
-    measurer.set_call_count(first_pass.surveys.iter().map(|survey| survey.calls).sum());
+    measurer.set_call_count(first_pass.summaries.iter().map(|summary| summary.calls).sum());
     let costs = library_cost::costs_of(trace);
     measurer.set_library_costs(&costs, trace.crowding());
     let setting = |arrivals| first_pass.setting(arrivals, options.loggp);
@@ -70,15 +70,15 @@ pub(crate) fn replay_with_sink<S: StepSink>(
         let (lengths, tally) = run(trace, &setting(mode), UnexpectedLengths::new(trace), progress)?;
         compared.push(result_of_order(mode, &tally, lengths.longest));
     }
-    let FirstPass { surveys, communicators, clocks, null_receives, undecided, .. } = &first_pass;
+    let FirstPass { summaries, communicators, clocks, null_receives, undecided, .. } = &first_pass;
     let proc_null = (null_receives.iter().map(NullReceives::len).sum(), *undecided);
-    let found = ReplayInputs { trace, options, costs: &costs, surveys, communicators, clocks, proc_null };
+    let found = ReplayInputs { trace, options, costs: &costs, summaries, communicators, clocks, proc_null };
     let measurements = found.measurements(&measurer, tally, compared);
     Ok((measurements, extra_sink, first_pass))
 }
 
 pub(crate) struct FirstPass {
-    surveys: Vec<RankSurvey>,
+    summaries: Vec<RankSummary>,
     pub communicators: Communicators,
     clocks: Clocks,
     null_receives: Vec<NullReceives>,
@@ -89,16 +89,17 @@ pub(crate) struct FirstPass {
 
 impl FirstPass {
     pub fn new(trace: &dyn Trace, progress: &Progress) -> Result<Self, ReplayError> {
-        let mut surveys = survey(trace, progress)?;
+        let mut summaries = summarize_ranks(trace, progress)?;
         let world = trace.description().ranks;
-        let communicators = communicators::resolve(trace, &surveys)?;
+        let communicators = communicators::resolve(trace, &summaries)?;
         // The second pass does not need the membership calls.
-        surveys.iter_mut().for_each(|survey| survey.membership_calls = None);
-        let clocks = Clocks::align(&surveys);
-        let any_sources = surveys.iter_mut().map(|survey| std::mem::take(&mut survey.any_sources)).collect();
+        summaries.iter_mut().for_each(|summary| summary.membership_calls = None);
+        let clocks = Clocks::align(&summaries);
+        let any_sources =
+            summaries.iter_mut().map(|summary| std::mem::take(&mut summary.any_sources)).collect();
         let (null_receives, undecided) = proc_null::classify_receives(trace, &communicators, any_sources)?;
         let one_clock = trace.description().clock_error_ns.is_some();
-        Ok(FirstPass { surveys, communicators, clocks, null_receives, undecided, world, one_clock })
+        Ok(FirstPass { summaries, communicators, clocks, null_receives, undecided, world, one_clock })
     }
 
     pub fn setting(&self, arrivals: Arrivals, loggp: LogGp) -> Setting<'_> {
@@ -218,7 +219,7 @@ struct ReplayInputs<'a> {
     trace: &'a dyn Trace,
     options: &'a Options,
     costs: &'a [SearchCost],
-    surveys: &'a [RankSurvey],
+    summaries: &'a [RankSummary],
     communicators: &'a Communicators,
     clocks: &'a Clocks,
     /// Number of receives from `MPI_PROC_NULL`, and of undecided receives.
@@ -242,12 +243,12 @@ impl ReplayInputs<'_> {
             ..std::mem::take(&mut tally.totals)
         };
         let peers = self.peer_counts(measurer, &tally);
-        let ranks = (0..self.surveys.len())
+        let ranks = (0..self.summaries.len())
             .map(|process| self.rank_measurements(process, measurer, &tally, peers[process]));
         let ranks = ranks.collect();
         let sites = self.site_measurements(measurer, &tally);
         let mut calls = BTreeMap::new();
-        for &(function, count) in self.surveys.iter().flat_map(|survey| &survey.by_function) {
+        for &(function, count) in self.summaries.iter().flat_map(|summary| &summary.by_function) {
             *calls.entry(function).or_insert(0) += count;
         }
         let any_source = totals.wildcards.any_source + totals.wildcards.both;
@@ -260,7 +261,7 @@ impl ReplayInputs<'_> {
             arrivals: ArrivalFacts {
                 mode: self.options.arrivals,
                 loggp: self.options.loggp,
-                released: tally.released,
+                ended_calls: tally.ended_calls,
                 made_up_messages: tally.made_up_messages,
                 lost_messages: tally.lost_messages,
                 intervals_known: has_intervals(self.trace, self.options.arrivals),
@@ -269,8 +270,8 @@ impl ReplayInputs<'_> {
                 unexplained_ranks: tally.unexplained_ranks,
                 compared,
             },
-            elapsed_s: seconds(self.clocks.elapsed_ns(self.surveys)),
-            setup_s: seconds(self.surveys.iter().map(|survey| survey.setup_ns).min().unwrap_or(0)),
+            elapsed_s: seconds(self.clocks.elapsed_ns(self.summaries)),
+            setup_s: seconds(self.summaries.iter().map(|summary| summary.setup_ns).min().unwrap_or(0)),
             replayed_s: seconds(tally.end_ns),
             communicators: self.used_communicators(&tally.messages_by_context),
             engines: measurer.engines(),
@@ -280,7 +281,7 @@ impl ReplayInputs<'_> {
             matrix: tally.matrix,
             host: crate::host::host(),
             timings: measurer.timings(),
-            implausible_times: crate::plausible::implausible_times(self.surveys, self.clocks),
+            implausible_times: crate::plausible::implausible_times(self.summaries, self.clocks),
             sites,
             places: Vec::new(),
         }
@@ -308,7 +309,7 @@ impl ReplayInputs<'_> {
             path: description.path.display().to_string(),
             ranks: description.ranks,
             missing: description.missing.iter().map(|missing| (missing.rank, missing.why.clone())).collect(),
-            calls: self.surveys.iter().map(|survey| survey.calls).sum(),
+            calls: self.summaries.iter().map(|summary| summary.calls).sum(),
             calls_left_out: description.calls_left_out,
             calls_cut_off: description.calls_cut_off,
             ended_early: description.ended_early.clone(),
@@ -381,15 +382,15 @@ impl ReplayInputs<'_> {
 
     fn peer_counts(&self, measurer: &Measurer, tally: &Tally) -> Vec<u32> {
         let process_of: FxHashMap<u32, usize> =
-            self.surveys.iter().enumerate().map(|(process, survey)| (survey.rank, process)).collect();
+            self.summaries.iter().enumerate().map(|(process, summary)| (summary.rank, process)).collect();
         // With all-to-all communication, hash sets would take fifty times as much memory.
-        let mut peers: Vec<Bits> = vec![Bits::default(); self.surveys.len()];
+        let mut peers: Vec<Bits> = vec![Bits::default(); self.summaries.len()];
         for (process, observer) in measurer.observers.iter().enumerate() {
             tally.ranks[process].lost_peers.iter().for_each(|&rank| peers[process].insert(rank));
             for (from, _) in observer.peers.iter() {
                 peers[process].insert(from);
                 if let Some(&sender) = process_of.get(&from) {
-                    peers[sender].insert(self.surveys[process].rank);
+                    peers[sender].insert(self.summaries[process].rank);
                 }
             }
         }
@@ -403,19 +404,19 @@ impl ReplayInputs<'_> {
         tally: &Tally,
         peers: u32,
     ) -> RankMeasurements {
-        let (survey, observer) = (&self.surveys[process], &measurer.observers[process]);
+        let (summary, observer) = (&self.summaries[process], &measurer.observers[process]);
         let counts = &tally.ranks[process];
         let tuples = observer.tuples();
         let (posted, unexpected) = observer.queues(tally.end_ns);
         let (peer_uniformity, peer_weight_max) = uniformity(observer.peers.iter().map(|(_, count)| count));
         RankMeasurements {
-            rank: survey.rank,
-            calls: survey.calls,
+            rank: summary.rank,
+            calls: summary.calls,
             sends: counts.sends,
             receives: observer.unexpected_searched.searches,
             messages: observer.posted_searched.searches,
-            elapsed_s: if survey.calls == 0 { 0.0 } else { seconds(survey.last_ns - survey.first_ns) },
-            setup_s: seconds(survey.setup_ns),
+            elapsed_s: if summary.calls == 0 { 0.0 } else { seconds(summary.last_ns - summary.first_ns) },
+            setup_s: seconds(summary.setup_ns),
             peers,
             peer_uniformity,
             peer_weight_max,

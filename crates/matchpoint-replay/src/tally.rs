@@ -9,8 +9,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::label::Label;
 use crate::measurements::{CommunicationMatrix, SiteReceives, Totals};
 use crate::process::Process;
+use crate::rank_summary::by_function;
 use crate::status_envelope::StatusEnvelope;
-use crate::survey::by_function;
 
 const MATRIX_CELLS: u32 = 128;
 
@@ -20,7 +20,7 @@ const TAGS_REPORTED: usize = 32;
 
 pub(crate) struct Tally {
     pub totals: Totals,
-    pub released: BTreeMap<&'static str, u64>,
+    pub ended_calls: BTreeMap<&'static str, u64>,
     pub made_up_messages: u64,
     pub lost_messages: u64,
     pub arrivals_moved: u64,
@@ -58,7 +58,7 @@ impl Tally {
         let area = (cells as usize).pow(2);
         Tally {
             totals: Totals { tags_exact: true, ..Totals::default() },
-            released: BTreeMap::new(),
+            ended_calls: BTreeMap::new(),
             made_up_messages: 0,
             lost_messages: 0,
             arrivals_moved: 0,
@@ -193,8 +193,8 @@ impl Tally {
         }
     }
 
-    pub fn count_release(&mut self, reason: &'static str) {
-        *self.released.entry(reason).or_insert(0) += 1;
+    pub fn count_ended_call(&mut self, reason: &'static str) {
+        *self.ended_calls.entry(reason).or_insert(0) += 1;
     }
 
     pub fn finish(&mut self, processes: &[Process<'_>]) {

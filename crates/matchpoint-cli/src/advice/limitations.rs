@@ -385,7 +385,7 @@ pub fn ended_early(case: &Case<'_>) -> Option<Advice> {
 }
 
 pub fn released(case: &Case<'_>) -> Option<Advice> {
-    let released = &case.measurements.arrivals.released;
+    let released = &case.measurements.arrivals.ended_calls;
     let total: u64 = released.values().sum();
     if total == 0 {
         return None;

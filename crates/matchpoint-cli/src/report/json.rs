@@ -263,7 +263,7 @@ fn replay(measurements: &Measurements) -> Value {
     json!({
         "elapsed_s": measurements.replayed_s,
         "loggp": arrivals.loggp.to_string(),
-        "released": arrivals.released,
+        "released": arrivals.ended_calls,
         "made_up_messages": arrivals.made_up_messages,
         "lost_messages": arrivals.lost_messages,
         "intervals_known": arrivals.intervals_known,

@@ -179,7 +179,7 @@ impl Rank {
             calls_per_s: if self.file.end().is_some() { 0.0 } else { self.file.calls_per_s() },
             age_s,
             last_call_s: has_called.then_some(age_s + silent_s),
-            within: self.file.within().map(str::to_owned),
+            within: self.file.unfinished_call().map(str::to_owned),
             life: self.life(age_s, watch.is_finished()),
         })
     }

@@ -32,7 +32,7 @@ fn full() -> Measurements {
     let mut measurements = synthetic::run(8);
     measurements.trace.missing.push((3, "no file".to_owned()));
     measurements.trace.ended_early.push(2);
-    measurements.arrivals.released.insert("a wait that never ends", 2);
+    measurements.arrivals.ended_calls.insert("a wait that never ends", 2);
     let curve = Curve { warm: vec![(16.0, 1.0), (1024.0, 4.0)], cold_ns: 12.0, empty_ns: 100.0 };
     measurements.library_cost = Some(LibraryCost {
         pairs: 4,

@@ -499,7 +499,7 @@ fn advice_follows_measurements() {
 #[test]
 fn limitations_are_reported() {
     let doubtful = with(|of| {
-        of.arrivals.released.insert("a wait that never ends", 1);
+        of.arrivals.ended_calls.insert("a wait that never ends", 1);
         of.arrivals.made_up_messages = 4;
         of.arrivals.unexplained_ranks = 2;
         of.totals.reproduced_wildcards = 1;

@@ -17,13 +17,13 @@ mod resolver;
 use matchpoint_trace::call::{Action, CommId};
 use matchpoint_trace::{Trace, TraceError};
 
-use crate::survey::{MemberLists, RankSurvey};
+use crate::rank_summary::{MemberLists, RankSummary};
 pub(crate) use communicator::{Communicators, Context, ELSEWHERE, Membership, SELF};
 use resolver::{CreationCall, Resolver};
 
-pub(crate) fn resolve(trace: &dyn Trace, surveys: &[RankSurvey]) -> Result<Communicators, TraceError> {
+pub(crate) fn resolve(trace: &dyn Trace, summaries: &[RankSummary]) -> Result<Communicators, TraceError> {
     let lists = MemberLists::default();
-    let mut resolver = Resolver::new(trace, surveys, &lists)?;
+    let mut resolver = Resolver::new(trace, summaries, &lists)?;
     resolver.run()?;
     Ok(resolver.found)
 }

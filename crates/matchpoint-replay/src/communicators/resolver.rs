@@ -10,7 +10,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::communicator::{Communicator, Communicators, Context, Origin, SELF, WORLD};
 use super::contexts::{AssignedContext, Contexts};
 use super::created::Created;
-use crate::survey::{MemberLists, MembershipCall, MembershipCalls, RankSurvey};
+use crate::rank_summary::{MemberLists, MembershipCall, MembershipCalls, RankSummary};
 
 pub(super) struct RankState<'a> {
     pub rank: u32,
@@ -82,12 +82,12 @@ pub(super) struct MemberCreation {
 impl<'a> Resolver<'a> {
     pub fn new(
         trace: &'a dyn Trace,
-        surveys: &'a [RankSurvey],
+        summaries: &'a [RankSummary],
         lists: &'a MemberLists,
     ) -> Result<Self, TraceError> {
         let world = trace.description().ranks;
-        let state = |(survey, calls): (&RankSurvey, _)| RankState {
-            rank: survey.rank,
+        let state = |(summary, calls): (&RankSummary, _)| RankState {
+            rank: summary.rank,
             calls,
             now: None,
             comms: [(CommId::WORLD, WORLD), (CommId::SELF, SELF)].into_iter().collect(),
@@ -96,9 +96,9 @@ impl<'a> Resolver<'a> {
             is_waiting: false,
             is_waiting_with_result: false,
         };
-        let calls = MembershipCalls::of(trace, surveys, lists)?;
-        let ranks = surveys.iter().zip(calls).map(state);
-        let is_complete = surveys.len() == world as usize;
+        let calls = MembershipCalls::of(trace, summaries, lists)?;
+        let ranks = summaries.iter().zip(calls).map(state);
+        let is_complete = summaries.len() == world as usize;
         let predefined = |name, members: Arc<[u32]>, is_complete| Communicator {
             origin: Origin { by: Some(name), of: [None; 2], color: None },
             members,
@@ -109,7 +109,7 @@ impl<'a> Resolver<'a> {
         };
         Ok(Resolver {
             ranks: ranks.collect(),
-            present: surveys.iter().enumerate().map(|(index, survey)| (survey.rank, index)).collect(),
+            present: summaries.iter().enumerate().map(|(index, summary)| (summary.rank, index)).collect(),
             pending: FxHashMap::default(),
             call_count: 0,
             member_creations: MemberCreations::default(),
@@ -121,7 +121,7 @@ impl<'a> Resolver<'a> {
                     predefined("MPI_COMM_SELF", [0].into(), true),
                 ],
                 use_counts: vec![1, 1],
-                created: Created::new(surveys.len()),
+                created: Created::new(summaries.len()),
                 has_external_members: false,
                 unresolved: 0,
                 contradictions: 0,

@@ -391,11 +391,11 @@ impl<S: StepSink> Simulation<'_, S> {
         let collective = self.pending_collectives.entry(key).or_insert_with(|| CollectiveCall::of(size));
         let end =
             collective.enter(index, now_ns, dependency, root == Some(membership.rank), cost_ns, args.owner);
-        let released = collective.released(dependency, cost_ns);
+        let unblocked = collective.take_unblocked(dependency, cost_ns);
         if collective.is_complete() {
             self.pending_collectives.remove(&key);
         }
-        if let Some((processes, at_ns)) = released {
+        if let Some((processes, at_ns)) = unblocked {
             for (process, owner) in processes {
                 self.end(process as usize, owner, at_ns, None);
             }

@@ -106,7 +106,11 @@ impl CollectiveCall {
     }
 
     /// Removes the members that can continue. Returns these members and the time.
-    pub fn released(&mut self, dependency: Dependency, cost_ns: i64) -> Option<(Vec<(u32, Owner)>, i64)> {
+    pub fn take_unblocked(
+        &mut self,
+        dependency: Dependency,
+        cost_ns: i64,
+    ) -> Option<(Vec<(u32, Owner)>, i64)> {
         let go = match dependency {
             Dependency::FromRoot => self.root_ns.is_some(),
             _ => self.is_complete(),

@@ -122,7 +122,7 @@ impl<'t, S: StepSink> Simulation<'t, S> {
                 }
             }
             self.current = usize::MAX;
-            if !self.release_next() {
+            if !self.resolve_stall() {
                 break;
             }
         }

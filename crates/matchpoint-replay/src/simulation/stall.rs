@@ -18,17 +18,17 @@ use super::Simulation;
 const INVENTED_MAX: u8 = 64;
 
 impl<S: StepSink> Simulation<'_, S> {
-    /// Ends one blocked call, or delivers one held message. Returns false without any.
-    pub(super) fn release_next(&mut self) -> bool {
-        if self.release_arrival() {
+    /// Ends one blocked call, or skips one recorded arrival. Returns false if neither exists.
+    pub(super) fn resolve_stall(&mut self) -> bool {
+        if self.skip_unsent_arrival() {
             return true;
         }
         let mut blocked = self.blocked();
         blocked.sort_by_key(|&(index, lane, blocked)| (blocked.since_ns, index, lane));
-        blocked.iter().any(|&(index, lane, _)| self.release_sends(index, lane))
-            || blocked.iter().any(|&(index, lane, state)| self.release_abandoned(index, lane, state))
-            || blocked.iter().any(|&(index, lane, state)| self.release_receives(index, lane, state))
-            || blocked.first().is_some_and(|&(index, lane, _)| self.release_call(index, lane))
+        blocked.iter().any(|&(index, lane, _)| self.complete_sends(index, lane))
+            || blocked.iter().any(|&(index, lane, state)| self.end_abandoned_collective(index, lane, state))
+            || blocked.iter().any(|&(index, lane, state)| self.complete_receives(index, lane, state))
+            || blocked.first().is_some_and(|&(index, lane, _)| self.end_blocked_call(index, lane))
     }
 
     fn blocked(&self) -> Vec<(usize, usize, Blocked)> {
@@ -43,18 +43,18 @@ impl<S: StepSink> Simulation<'_, S> {
         blocked
     }
 
-    fn release_arrival(&mut self) -> bool {
+    fn skip_unsent_arrival(&mut self) -> bool {
         let kept = |process: &mut Process<'_>| {
             process.recorded_arrivals.as_mut().is_some_and(RecordedArrivals::skip_next)
         };
         let Some(index) = self.processes.iter_mut().position(kept) else { return false };
-        self.tally.count_release("arrivals without a sent message");
+        self.tally.count_ended_call("arrivals without a sent message");
         self.launch_recorded(index);
         true
     }
 
     /// Ends sends as if their messages were buffered.
-    fn release_sends(&mut self, index: usize, lane: usize) -> bool {
+    fn complete_sends(&mut self, index: usize, lane: usize) -> bool {
         // A stalled program ends many calls in this way, usually without a process that waits as sender.
         if self.processes[index].waited_sends == 0 {
             return false;
@@ -77,7 +77,7 @@ impl<S: StepSink> Simulation<'_, S> {
             let record = self.records.get_mut(slot).expect("the filter found it");
             let owner = std::mem::replace(&mut record.sender, Owner::None);
             self.processes[index].waited_sends -= 1;
-            self.tally.count_release("sends that wait for their receive");
+            self.tally.count_ended_call("sends that wait for their receive");
             let latest_ns = self.latest_ns();
             self.end(index, owner, latest_ns, None);
         }
@@ -85,17 +85,17 @@ impl<S: StepSink> Simulation<'_, S> {
     }
 
     /// Ends a collective with members that have no further calls.
-    fn release_abandoned(&mut self, index: usize, lane: usize, state: Blocked) -> bool {
+    fn end_abandoned_collective(&mut self, index: usize, lane: usize, state: Blocked) -> bool {
         if state.reason != BlockReason::Collective {
             return false;
         }
         let has_finished = self.processes.iter().any(|process| process.is_finished());
-        has_finished && self.release_call(index, lane)
+        has_finished && self.end_blocked_call(index, lane)
     }
 
-    fn release_receives(&mut self, index: usize, lane: usize, state: Blocked) -> bool {
+    fn complete_receives(&mut self, index: usize, lane: usize, state: Blocked) -> bool {
         if state.reason == BlockReason::Probe {
-            return self.release_call(index, lane);
+            return self.end_blocked_call(index, lane);
         }
         let at_ns = state.since_ns.max(self.latest_ns());
         let mut slots = self.awaited_receives(index, lane);
@@ -107,16 +107,16 @@ impl<S: StepSink> Simulation<'_, S> {
             receive.invented_count <= INVENTED_MAX
         });
         for &(slot, expected) in &slots {
-            self.tally.count_release("receives without a message");
+            self.tally.count_ended_call("receives without a message");
             self.invent_message(index, slot, at_ns, expected);
         }
         let is_abandoned = waits_for_receives && slots.is_empty();
-        !slots.is_empty() || (is_abandoned && self.release_without_messages(index, lane))
+        !slots.is_empty() || (is_abandoned && self.end_unmatched_receives(index, lane))
     }
 
     /// Ends a call after other receives took all invented messages.
-    fn release_without_messages(&mut self, index: usize, lane: usize) -> bool {
-        self.tally.count_release("receives blocked by other receives");
+    fn end_unmatched_receives(&mut self, index: usize, lane: usize) -> bool {
+        self.tally.count_ended_call("receives blocked by other receives");
         for (slot, _) in self.awaited_receives(index, lane) {
             if let Some(receive) = self.processes[index].receives.get_mut(slot) {
                 receive.owner = Owner::None;
@@ -143,9 +143,9 @@ impl<S: StepSink> Simulation<'_, S> {
         slots
     }
 
-    fn release_call(&mut self, index: usize, lane: usize) -> bool {
+    fn end_blocked_call(&mut self, index: usize, lane: usize) -> bool {
         let LaneState::Blocked(state) = self.processes[index].lanes[lane].state else { return false };
-        self.tally.count_release(match state.reason {
+        self.tally.count_ended_call(match state.reason {
             BlockReason::Messages => "calls that wait for an unknown request",
             BlockReason::Probe => "probes without a message",
             BlockReason::Collective => "collectives that some members do not reach",

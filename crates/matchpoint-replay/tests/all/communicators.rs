@@ -17,7 +17,7 @@ fn within(comm: CommId, args: ReceiveArgs) -> ReceiveArgs {
 fn matches_all(program: &Program, messages: u64) -> Measurements {
     for mode in Arrivals::ASSUMED {
         let run = program.replay(mode);
-        assert!(run.arrivals.released.is_empty(), "{mode}: {:?}", run.arrivals.released);
+        assert!(run.arrivals.ended_calls.is_empty(), "{mode}: {:?}", run.arrivals.ended_calls);
         let engine = &run.engines[0];
         let left = (engine.unmatched_receives, engine.unmatched_messages);
         assert_eq!((engine.matched, left), (messages, (0, 0)), "{mode}");
@@ -182,15 +182,15 @@ fn receives_supply_messages_of_missing_rank() {
     assert_eq!((run.arrivals.made_up_messages, run.arrivals.lost_messages), (2, 1));
     assert_eq!(run.engines[0].matched, 2);
     assert_eq!(run.totals.recorded_wildcards, 0, "what was made up proves nothing");
-    assert!(run.arrivals.released.is_empty());
+    assert!(run.arrivals.ended_calls.is_empty());
 }
 
 #[test]
 fn receive_without_recorded_send_is_dropped() {
     let run = program(vec![Rank::new(), Rank::new().recv(from(0, 0), None).barrier(), Rank::new().barrier()])
         .simulated();
-    assert_eq!(run.arrivals.released.get("receives without a message"), Some(&1));
-    assert_eq!(run.arrivals.released.get("collectives that some members do not reach"), Some(&2));
+    assert_eq!(run.arrivals.ended_calls.get("receives without a message"), Some(&1));
+    assert_eq!(run.arrivals.ended_calls.get("collectives that some members do not reach"), Some(&2));
 }
 
 fn listed(

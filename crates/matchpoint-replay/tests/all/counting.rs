@@ -65,7 +65,7 @@ fn remaining_entries_are_reported() {
     for engine in &run.engines {
         assert_eq!((engine.unmatched_receives, engine.unmatched_messages), (1, 1), "{}", engine.name);
     }
-    assert!(run.arrivals.released.is_empty());
+    assert!(run.arrivals.ended_calls.is_empty());
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn proc_null_receives_are_no_wildcards() {
             let run = trace.replay(mode);
             assert_eq!((run.totals.receives, run.totals.wildcards.any_source), (4, 0), "{mode}");
             assert_eq!((run.totals.proc_null, run.engines[0].matched), (2, 4), "{mode}");
-            assert!(run.arrivals.released.is_empty(), "{mode}");
+            assert!(run.arrivals.ended_calls.is_empty(), "{mode}");
         }
     }
 }
@@ -189,7 +189,7 @@ fn freed_persistent_id_is_no_wildcard() {
     .simulated();
     assert_eq!((run.totals.proc_null, run.totals.wildcards.any_source), (1, 1));
     assert_eq!(run.engines[0].matched, 2);
-    assert!(run.arrivals.released.is_empty());
+    assert!(run.arrivals.ended_calls.is_empty());
 }
 
 /// Each of 1000 probes compares 50 messages; receives and arrivals compare none.
@@ -234,7 +234,7 @@ fn ignored_status_of_proc_null_is_inferred() {
         let run = program((0..3).map(member).collect()).replay(mode);
         assert_eq!((run.totals.receives, run.totals.wildcards.any_source), (8, 0), "{mode}");
         assert_eq!((run.totals.proc_null, run.engines[0].matched), (8, 8), "{mode}");
-        assert!(run.arrivals.released.is_empty(), "{mode}");
+        assert!(run.arrivals.ended_calls.is_empty(), "{mode}");
     }
 }
 

@@ -23,7 +23,7 @@ fn recorded_order_is_order_of_arrivals() {
     assert_eq!(recorded.totals.reproduced_wildcards, 2);
     assert_eq!((recorded.ranks[0].unexpected.length_max, recorded.ranks[0].posted.length_max), (1, 1));
     assert_eq!((recorded.arrivals.arrivals_moved, recorded.arrivals.arrivals_outside), (0, 0));
-    assert!(recorded.arrivals.released.is_empty(), "{:?}", recorded.arrivals.released);
+    assert!(recorded.arrivals.ended_calls.is_empty(), "{:?}", recorded.arrivals.ended_calls);
 }
 
 #[test]
@@ -31,7 +31,7 @@ fn unsent_message_delays_no_other() {
     let run = overtaken().arrivals(0, &[(500, 2, 8), (900, 2, 7), (2000, 1, 7)]);
     let recorded = run.arrivals(1, &[]).arrivals(2, &[]).replay(Arrivals::Recorded);
     assert_eq!(recorded.totals.reproduced_wildcards, 2);
-    assert_eq!(recorded.arrivals.released.values().sum::<u64>(), 1, "{:?}", recorded.arrivals.released);
+    assert_eq!(recorded.arrivals.ended_calls.values().sum::<u64>(), 1, "{:?}", recorded.arrivals.ended_calls);
 }
 
 #[test]

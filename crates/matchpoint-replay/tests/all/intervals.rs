@@ -8,7 +8,7 @@ use matchpoint_trace::call::{Action, ReceiveArgs};
 fn slow(program: &Program) -> Measurements {
     let loggp = LogGp { latency_ns: 1e6, overhead_ns: 0.0, gap_ns: 0.0, ..LogGp::default() };
     let run = program.replay_on(Arrivals::Timestamps, loggp);
-    assert!(run.arrivals.released.is_empty(), "{:?}", run.arrivals.released);
+    assert!(run.arrivals.ended_calls.is_empty(), "{:?}", run.arrivals.ended_calls);
     run
 }
 

@@ -90,7 +90,7 @@ proptest! {
         let (program, messages) = written(&events);
         for mode in Arrivals::ASSUMED {
             let run = program.replay(mode);
-            prop_assert!(run.arrivals.released.is_empty(), "{mode}: {:?}", run.arrivals.released);
+            prop_assert!(run.arrivals.ended_calls.is_empty(), "{mode}: {:?}", run.arrivals.ended_calls);
             for engine in &run.engines {
                 prop_assert_eq!(engine.matched, messages, "{} {}", mode, &engine.name);
             }

@@ -25,7 +25,7 @@ fn simulated_and_timestamped_replays_match_everything() {
         for mode in [Arrivals::Simulated, Arrivals::Timestamps] {
             let run = replayed(name, mode);
             let what = format!("{name}, {mode}");
-            assert!(run.arrivals.released.is_empty(), "{what}: {:?}", run.arrivals.released);
+            assert!(run.arrivals.ended_calls.is_empty(), "{what}: {:?}", run.arrivals.ended_calls);
             for engine in &run.engines {
                 let what = format!("{what}, {}", engine.name);
                 assert_eq!(engine.disagreements, 0, "{what}");

@@ -96,7 +96,7 @@ fn arrivals_remain_within_intervals() {
         let before = replayed(&*dumpi, Arrivals::Timestamps);
         let run = replayed(&*native, Arrivals::Timestamps);
         assert!(run.arrivals.intervals_known && !before.arrivals.intervals_known, "{name}");
-        assert!(run.arrivals.released.is_empty(), "{name}: {:?}", run.arrivals.released);
+        assert!(run.arrivals.ended_calls.is_empty(), "{name}: {:?}", run.arrivals.ended_calls);
         assert_eq!(run.engines[0].matched, before.engines[0].matched, "{name}");
         // `nersc-amg-27` has several clocks; threads of `osu_latency_mt-2` took messages of other threads.
         if !["nersc-amg-27", "osu_latency_mt-2"].contains(&name.as_str()) {

@@ -64,7 +64,7 @@ fn sends_that_need_buffers_complete() {
     ])
     .simulated();
     assert_eq!(run.engines[0].matched, 2);
-    assert_eq!(run.arrivals.released.get("sends that wait for their receive"), Some(&1));
+    assert_eq!(run.arrivals.ended_calls.get("sends that wait for their receive"), Some(&1));
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn waitany_waits_for_completed_request() {
     .simulated();
     assert_eq!(run.engines[0].matched, 2);
     assert!(run.replayed_s > 1e-3);
-    assert!(run.arrivals.released.is_empty());
+    assert!(run.arrivals.ended_calls.is_empty());
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn receive_without_remaining_message_is_abandoned() {
         receiver = receiver.irecv(from_any(0), request);
     }
     let run = program(vec![Rank::new(), receiver.recv(from(0, 0), None).send(to(0, 1))]).simulated();
-    let released = &run.arrivals.released;
+    let released = &run.arrivals.ended_calls;
     assert_eq!(released["receives blocked by other receives"], 1, "{released:?}");
     assert_eq!(run.totals.sends, 1);
 }
@@ -191,7 +191,7 @@ fn reused_request_does_not_affect_others() {
             Rank::new().send(to(1, 1)).compute(3 * MILLISECOND).send(to(1, 2)).recv(from(1, 3), None);
         let run = program(vec![sender, receiver]).simulated();
         assert_eq!((run.engines[0].matched, run.totals.cancelled), (3, 0), "{function:?}");
-        assert!(run.arrivals.released.is_empty(), "{function:?}: {:?}", run.arrivals.released);
+        assert!(run.arrivals.ended_calls.is_empty(), "{function:?}: {:?}", run.arrivals.ended_calls);
     }
 }
 
@@ -226,7 +226,7 @@ fn threads_enter_calls_in_recorded_order() {
     ])
     .simulated();
     assert_eq!(run.engines[0].matched, 3);
-    assert!(run.arrivals.released.is_empty(), "{:?}", run.arrivals.released);
+    assert!(run.arrivals.ended_calls.is_empty(), "{:?}", run.arrivals.ended_calls);
 }
 
 /// The wait frees the id that the receive gets, because the reader assigns ids in the order of the stream.
@@ -237,7 +237,7 @@ fn calls_entered_at_once_keep_stream_order() {
     let sender = Rank::new().send(to(1, 0)).recv(from(1, 2), None).send(to(1, 1));
     let run = program(vec![sender, receiver]).simulated();
     assert_eq!(run.engines[0].matched, 3);
-    assert!(run.arrivals.released.is_empty(), "{:?}", run.arrivals.released);
+    assert!(run.arrivals.ended_calls.is_empty(), "{:?}", run.arrivals.ended_calls);
 }
 
 #[test]
@@ -249,7 +249,7 @@ fn slow_thread_does_not_stop_others() {
     ])
     .simulated();
     assert_eq!(run.engines[0].matched, 3);
-    assert!(run.arrivals.released.is_empty(), "{:?}", run.arrivals.released);
+    assert!(run.arrivals.ended_calls.is_empty(), "{:?}", run.arrivals.ended_calls);
 }
 
 #[test]

@@ -85,7 +85,7 @@ impl Header {
     }
 
     /// Returns false for sizes that no valid block has.
-    pub fn is_possible(&self) -> bool {
+    pub fn has_valid_sizes(&self) -> bool {
         let (packed, unpacked) = (u64::from(self.packed), u64::from(self.unpacked));
         let by_codec = match self.codec {
             codec::STORED => packed == unpacked,
@@ -137,7 +137,7 @@ mod tests {
             assert_eq!((header.kind, header.thread, header.calls), (kind::CALLS, 3, 20));
             assert_eq!((header.packed as usize, header.unpacked), (bytes.len() - HEADER, 1000));
             assert_eq!(header.codec, if level == 0 { codec::STORED } else { codec::ZSTD });
-            assert!(header.is_possible());
+            assert!(header.has_valid_sizes());
             assert_eq!(header.checksum(&bytes[HEADER..]), header.crc);
         }
     }
@@ -152,7 +152,7 @@ mod tests {
             Header { codec: codec::ZSTD, packed: 1, unpacked: MOST_UNPACKED, ..fine },
             Header { calls: 22, ..fine },
         ] {
-            assert!(!wrong.is_possible(), "{wrong:?}");
+            assert!(!wrong.has_valid_sizes(), "{wrong:?}");
         }
     }
 }

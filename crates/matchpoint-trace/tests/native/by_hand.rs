@@ -88,7 +88,7 @@ fn thread_may_end_within_call() {
     ] {
         std::fs::write(&path, file(&[vec![head_block(&head())], blocks].concat())).unwrap();
         let summary = summaries(folder.path()).unwrap().remove(0);
-        assert_eq!(summary.within, expected);
+        assert_eq!(summary.unfinished, expected);
         let notes = matchpoint_trace::open(folder.path()).unwrap().description().notes.join(" ");
         assert_eq!(notes.contains("2.5 s in MPI_Waitall"), expected.contains(&"MPI_Waitall"), "{notes}");
     }

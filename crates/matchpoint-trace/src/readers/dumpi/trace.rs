@@ -5,11 +5,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use super::file_notes::FileNotes;
 use super::files::{Files, file_name};
 use super::form::Form;
 use super::identity::Identity;
 use super::meta::MOST_RANKS;
-use super::survey::Survey;
 use crate::error::TraceError;
 use crate::readers::map::Map;
 use crate::trace::{Description, Missing, RankReader, Trace};
@@ -53,7 +53,7 @@ pub(super) fn of_ranks(form: &'static Form, files: Files) -> Result<Box<dyn Trac
     for (rank, file) in files.by_rank {
         builder.add_file(rank, file)?;
     }
-    builder.survey.meta_version(meta.version);
+    builder.file_notes.meta_version(meta.version);
     builder.finish(|rank| format!("no file of rank {rank} of {}", files.prefix))
 }
 
@@ -85,7 +85,7 @@ struct Builder {
     form: &'static Form,
     path: PathBuf,
     ranks: u32,
-    survey: Survey,
+    file_notes: FileNotes,
     notes: Vec<String>,
     present: BTreeMap<u32, PathBuf>,
     empty: BTreeMap<u32, String>,
@@ -95,9 +95,9 @@ struct Builder {
 
 impl Builder {
     fn new(form: &'static Form, path: PathBuf, ranks: u32) -> Self {
-        let (survey, notes) = (Survey::default(), Vec::new());
+        let (file_notes, notes) = (FileNotes::default(), Vec::new());
         let (present, empty) = (BTreeMap::new(), BTreeMap::new());
-        Builder { form, path, ranks, survey, notes, present, empty, bytes: 0, has_damage: Vec::new() }
+        Builder { form, path, ranks, file_notes, notes, present, empty, bytes: 0, has_damage: Vec::new() }
     }
 
     fn set_claimed_ranks(&mut self, claimed: u32) {
@@ -129,7 +129,7 @@ impl Builder {
             return Ok(());
         }
         match (self.form.facts)(&file) {
-            Ok(facts) => self.survey.add_file(&facts),
+            Ok(facts) => self.file_notes.add_file(&facts),
             Err(error) => self.has_damage.push(error),
         }
         self.bytes += bytes;
@@ -142,15 +142,15 @@ impl Builder {
         if self.present.is_empty() {
             return Err(self.no_readable_file());
         }
-        if self.survey.is_empty() && !self.has_damage.is_empty() {
+        if self.file_notes.is_empty() && !self.has_damage.is_empty() {
             return Err(self.has_damage.swap_remove(0));
         }
         let missing = self.missing_ranks(why);
-        self.notes.extend(self.survey.notes());
+        self.notes.extend(self.file_notes.notes());
         self.notes.extend(self.damage_note());
-        let version = self.survey.version().map_or(String::new(), |version| format!(" {version}"));
+        let version = self.file_notes.version().map_or(String::new(), |version| format!(" {version}"));
         let format = format!("DUMPI{version}{}", self.form.suffix);
-        let calls_left_out = self.survey.calls_left_out();
+        let calls_left_out = self.file_notes.calls_left_out();
         let Builder { form, path, ranks, notes, bytes, .. } = self;
         let (present, files) =
             self.present.into_iter().map(|(rank, file)| (rank, (file, OnceLock::new()))).unzip();

@@ -36,7 +36,7 @@ impl Arrivals {
         let Some(header) = header.and_then(Header::read) else {
             return Err(self.error("no block here: the file is truncated or damaged"));
         };
-        if !header.is_possible() || self.map.len() - self.at - HEADER < header.packed as usize {
+        if !header.has_valid_sizes() || self.map.len() - self.at - HEADER < header.packed as usize {
             return Err(self.error("the block here is truncated or damaged"));
         }
         let content = unpack::whole(&self.path, &self.map, self.at)?;

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::decode::Ids;
+use super::facts::{Facts, FactsError};
 use super::stream::Stream;
-use super::survey::{Facts, FileSurveyError};
 use super::unpack::{NextBlock, next};
 use crate::call::Call;
 use crate::error::TraceError;
@@ -102,8 +102,8 @@ impl Follower {
     }
 
     /// Function that a thread entered a second or longer before the last write, and has not left.
-    pub fn within(&self) -> Option<&str> {
-        Some(self.facts.as_ref()?.within().next()?.0)
+    pub fn unfinished_call(&self) -> Option<&str> {
+        Some(self.facts.as_ref()?.unfinished_calls().next()?.0)
     }
 
     pub fn calls(&self) -> u64 {
@@ -172,10 +172,10 @@ impl Follower {
         if self.facts.is_none() {
             match Facts::of_head(&self.path, bytes) {
                 Ok(facts) => (after_head, self.facts) = (facts.good, Some(facts)),
-                Err(FileSurveyError::Truncated) => return Ok(0),
+                Err(FactsError::Truncated) => return Ok(0),
                 // The file size may become visible before the bytes.
-                Err(FileSurveyError::Damaged(_)) if is_last(bytes) => return Ok(0),
-                Err(FileSurveyError::Damaged(error)) => return Err(error),
+                Err(FactsError::Damaged(_)) if is_last(bytes) => return Ok(0),
+                Err(FactsError::Damaged(error)) => return Err(error),
             }
         }
         let Some(mut facts) = self.facts.take() else { return Ok(0) };
@@ -228,7 +228,7 @@ fn chunk(file: &mut File, at: u64, length: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.seek(SeekFrom::Start(at))?;
     file.by_ref().take(left.min(CHUNK as u64)).read_to_end(&mut bytes)?;
-    let first = bytes.first_chunk::<HEADER>().and_then(Header::read).filter(Header::is_possible);
+    let first = bytes.first_chunk::<HEADER>().and_then(Header::read).filter(Header::has_valid_sizes);
     let needed = first.map_or(0, |header| HEADER + header.packed as usize);
     if needed > bytes.len() {
         let more = (needed - bytes.len()) as u64;

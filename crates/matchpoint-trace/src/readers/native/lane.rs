@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use super::cursor::{Cursor, Fault};
+use super::facts::Facts;
 use super::plan::{LastHandles, Plan, Remark};
-use super::survey::Facts;
 use super::unpack::{self, NextBlock, next};
 use crate::error::TraceError;
 use crate::native::block::{HEADER, Header, TIMES_HEADER, codec, kind};

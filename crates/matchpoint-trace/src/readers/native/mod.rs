@@ -8,6 +8,7 @@ mod clock;
 mod comms;
 mod cursor;
 mod decode;
+mod facts;
 mod files;
 mod follow;
 mod lane;
@@ -17,7 +18,6 @@ mod rank_file;
 mod requests;
 mod stream;
 mod summary;
-mod survey;
 mod trace;
 mod unpack;
 
@@ -25,8 +25,8 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
+use self::facts::{Facts, FactsError};
 use self::stream::Stream;
-use self::survey::{Facts, FileSurveyError};
 use crate::error::TraceError;
 use crate::native::block::MAGIC;
 use crate::native::is_rank_file;
@@ -44,8 +44,8 @@ pub(super) const READER: Reader =
 pub fn read_bytes(bytes: &[u8]) -> Result<impl RankReader + '_, TraceError> {
     let path = Path::new("(bytes)");
     let facts = Facts::of(path, bytes).map_err(|bad| match bad {
-        FileSurveyError::Damaged(error) => error,
-        FileSurveyError::Truncated => TraceError::new(path, "the head is incomplete", "record the run again"),
+        FactsError::Damaged(error) => error,
+        FactsError::Truncated => TraceError::new(path, "the head is incomplete", "record the run again"),
     })?;
     Stream::new(path.to_owned(), bytes, Arc::new(facts))
 }

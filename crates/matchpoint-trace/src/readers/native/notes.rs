@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use super::clock::Timeline;
 use super::clock::UNKNOWN_NS;
+use super::facts::Facts;
 use super::lane::Lane;
 use super::rank_file::RankFile;
-use super::survey::Facts;
 use crate::native::manifest::{self, Manifest};
 
 const NAMED: usize = 4;
@@ -112,10 +112,10 @@ fn ended_early(files: &Files, manifest: &Manifest) -> Option<String> {
         .filter(|(_, _, facts)| facts.end.is_none() && !facts.has_damage)
         .filter(|&(rank, file, _)| !was_cut(rank, file))
         .map(|(rank, file, facts)| {
-            let within = within(facts);
+            let unfinished = unfinished_calls(facts);
             match last_s(file, facts) {
-                Some(seconds) => format!("rank {rank} after {seconds:.3} s{within}"),
-                None => format!("rank {rank}, without calls{within}"),
+                Some(seconds) => format!("rank {rank} after {seconds:.3} s{unfinished}"),
+                None => format!("rank {rank}, without calls{unfinished}"),
             }
         })
         .collect();
@@ -133,14 +133,14 @@ fn ended_early(files: &Files, manifest: &Manifest) -> Option<String> {
     Some(format!("{} {files} {end} early ({why}): {}.", early.len(), list(early)))
 }
 
-fn within(facts: &Facts) -> String {
+fn unfinished_calls(facts: &Facts) -> String {
     let mut time = Timeline::new(&facts.time, facts.head.clock.hz);
     let last_ns = facts.time.pairs.last().map_or(i64::MIN, |&(ticks, _)| time.ns(ticks));
-    let within = facts.within().map(|(function, since)| {
+    let unfinished = facts.unfinished_calls().map(|(function, since)| {
         let seconds = last_ns.saturating_sub(time.ns(since)).max(0) as f64 / 1e9;
         format!(" and then {seconds:.1} s in {function}")
     });
-    within.collect()
+    unfinished.collect()
 }
 
 /// Time of the last call, in seconds since the first entry of a call.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::survey::Facts;
+use super::facts::Facts;
 use crate::readers::map::Map;
 
 pub(super) struct RankFile {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::survey::Facts;
+use super::facts::Facts;
 use crate::error::TraceError;
 use crate::native::head::{End, Head, Module};
 use crate::native::is_rank_file;
@@ -19,7 +19,7 @@ pub struct Summary {
     /// `None` if the process did not write the end of the file.
     pub end: Option<End>,
     /// Functions that threads entered a second or longer before the last write, and have not left.
-    pub within: Vec<String>,
+    pub unfinished: Vec<String>,
     pub modules: Vec<Module>,
     pub searches: Vec<SearchCost>,
 }
@@ -47,7 +47,7 @@ fn summary(path: PathBuf) -> Result<Option<Summary>, TraceError> {
     Ok(Some(Summary {
         path,
         bytes,
-        within: facts.within().map(|(function, _)| function.to_owned()).collect(),
+        unfinished: facts.unfinished_calls().map(|(function, _)| function.to_owned()).collect(),
         calls: facts.calls,
         head: facts.head,
         end: facts.end,

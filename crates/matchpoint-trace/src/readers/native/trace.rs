@@ -6,11 +6,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::clock::{Timeline, UNKNOWN_NS};
+use super::facts::{Facts, FactsError};
 use super::files::Files;
 use super::notes;
 use super::rank_file::RankFile;
 use super::stream::Stream;
-use super::survey::{Facts, FileSurveyError};
 use crate::error::TraceError;
 use crate::native::manifest::{self, Manifest};
 use crate::native::{VERSION, arrivals, file_name};
@@ -54,7 +54,7 @@ impl Trace for Ranks {
         let facts = match facts {
             Ok(facts) => facts.clone(),
             Err(problem) => match Facts::of(path, map) {
-                Err(FileSurveyError::Damaged(error)) => return Err(error),
+                Err(FactsError::Damaged(error)) => return Err(error),
                 _ => {
                     return Err(TraceError::new(path, problem, "remove the file to analyze the other ranks"));
                 }
@@ -122,11 +122,11 @@ impl OpenedFiles {
         let map = Map::open(path)?;
         let facts = match Facts::of(path, &map) {
             Ok(facts) => Ok(Arc::new(facts)),
-            Err(FileSurveyError::Truncated) => {
+            Err(FactsError::Truncated) => {
                 self.empty.insert(rank, format!("{name} ends before any call: {DIED}"));
                 return Ok(());
             }
-            Err(FileSurveyError::Damaged(error)) => Err(error.problem),
+            Err(FactsError::Damaged(error)) => Err(error.problem),
         };
         self.bytes += bytes;
         self.present.insert(rank, RankFile { path: path.to_owned(), map, facts });
@@ -199,7 +199,7 @@ impl OpenedFiles {
     fn first_error(&self) -> TraceError {
         let file = self.present.values().next().expect("there is one");
         match Facts::of(&file.path, &file.map) {
-            Err(FileSurveyError::Damaged(error)) => error,
+            Err(FactsError::Damaged(error)) => error,
             _ => TraceError::new(&file.path, "the file cannot be read", "copy it again"),
         }
     }

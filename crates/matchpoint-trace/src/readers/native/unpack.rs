@@ -32,7 +32,7 @@ pub(super) fn next(bytes: &[u8], at: usize) -> NextBlock {
         return if rest[..magic] == MAGIC[..magic] { NextBlock::Cut } else { NextBlock::NoBlock };
     };
     match Header::read(first) {
-        Some(header) if !header.is_possible() => NextBlock::NoBlock,
+        Some(header) if !header.has_valid_sizes() => NextBlock::NoBlock,
         Some(header) if header.packed as usize > rest.len() - HEADER => NextBlock::Cut,
         Some(header) => NextBlock::Block(header),
         None => NextBlock::NoBlock,

@@ -9,7 +9,7 @@ use super::version::Version;
 const NAMED: usize = 5;
 
 #[derive(Default)]
-pub(super) struct Survey {
+pub(super) struct FileNotes {
     versions: BTreeMap<Version, usize>,
     called: Vec<u64>,
     ignored: Vec<u64>,
@@ -24,7 +24,7 @@ fn add_counts(totals: &mut Vec<u64>, counts: &[u32]) {
     totals.iter_mut().zip(counts).for_each(|(total, count)| *total += u64::from(*count));
 }
 
-impl Survey {
+impl FileNotes {
     pub fn add_file(&mut self, facts: &Facts) {
         self.files += 1;
         facts.version.into_iter().for_each(|version| *self.versions.entry(version).or_default() += 1);

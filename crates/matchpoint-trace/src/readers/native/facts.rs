@@ -22,7 +22,7 @@ pub(super) struct Facts {
     pub threads: BTreeMap<u16, (usize, usize)>,
     /// For each thread: a function that the thread has not left, and the ticks of the entry, if no later call
     /// follows.
-    pub within: BTreeMap<u16, (usize, u64)>,
+    pub unfinished: BTreeMap<u16, (usize, u64)>,
     pub end: Option<End>,
     pub modules: Vec<Module>,
     pub searches: Vec<SearchCost>,
@@ -37,19 +37,19 @@ pub(super) struct Facts {
     pub reports: VecDeque<(i64, u64)>,
 }
 
-pub(super) enum FileSurveyError {
+pub(super) enum FactsError {
     /// The file ends within the head, because the process was killed before its first call.
     Truncated,
     Damaged(TraceError),
 }
 
 impl Facts {
-    pub fn of(path: &Path, bytes: &[u8]) -> Result<Facts, FileSurveyError> {
+    pub fn of(path: &Path, bytes: &[u8]) -> Result<Facts, FactsError> {
         let (head, plans, after) = head(path, bytes)?;
         let mut facts = Facts {
             time: ClockSamples::default(),
             threads: BTreeMap::new(),
-            within: BTreeMap::new(),
+            unfinished: BTreeMap::new(),
             end: None,
             modules: Vec::new(),
             searches: Vec::new(),
@@ -71,7 +71,7 @@ impl Facts {
     }
 
     /// Reads the head of a file that a process still writes.
-    pub fn of_head(path: &Path, bytes: &[u8]) -> Result<Facts, FileSurveyError> {
+    pub fn of_head(path: &Path, bytes: &[u8]) -> Result<Facts, FactsError> {
         let (_, _, after) = head(path, bytes)?;
         Facts::of(path, &bytes[..after])
     }
@@ -103,8 +103,8 @@ impl Facts {
             }
             match self.visit_block(path, bytes) {
                 Ok(_) => self.report(),
-                Err(FileSurveyError::Damaged(error)) => return Err(error),
-                Err(FileSurveyError::Truncated) => return Ok(()),
+                Err(FactsError::Damaged(error)) => return Err(error),
+                Err(FactsError::Truncated) => return Ok(()),
             }
         }
     }
@@ -130,10 +130,10 @@ impl Facts {
     }
 
     /// Functions that threads had not left at the last write, with the ticks of their entries.
-    pub fn within(&self) -> impl Iterator<Item = (&str, u64)> {
+    pub fn unfinished_calls(&self) -> impl Iterator<Item = (&str, u64)> {
         let ended = self.end.is_some();
-        let within = self.within.values().filter(move |_| !ended);
-        within.map(|&(function, since)| (self.head.functions[function].0.as_str(), since))
+        let unfinished = self.unfinished.values().filter(move |_| !ended);
+        unfinished.map(|&(function, since)| (self.head.functions[function].0.as_str(), since))
     }
 
     pub fn host(&self) -> (&str, &str) {
@@ -145,22 +145,23 @@ impl Facts {
         self.time.offsets.iter().any(|offset| offset.2 == UNKNOWN_NS)
     }
 
-    fn visit_block(&mut self, path: &Path, bytes: &[u8]) -> Result<bool, FileSurveyError> {
+    fn visit_block(&mut self, path: &Path, bytes: &[u8]) -> Result<bool, FactsError> {
         let NextBlock::Block(header) = next(bytes, self.good) else { return Ok(false) };
         let at = self.good;
         match header.kind {
             kind::CALLS | kind::CALLS_THEN_TIMES => {
                 self.threads.entry(header.thread).or_insert((at, at)).1 = at;
-                self.within.remove(&header.thread);
+                self.unfinished.remove(&header.thread);
                 self.calls = self.calls.saturating_add(header.calls);
             }
             kind::CLOCK | kind::OFFSET | kind::END | kind::MODULES | kind::SEARCH => {
-                let content = unpack::whole(path, bytes, at).map_err(FileSurveyError::Damaged)?;
+                let content = unpack::whole(path, bytes, at).map_err(FactsError::Damaged)?;
                 self.add_content(header.kind, &content);
             }
             kind::WITHIN => {
-                let content = unpack::whole(path, bytes, at).map_err(FileSurveyError::Damaged)?;
-                self.within.extend(within(&content, self.plans.len()).map(|call| (header.thread, call)));
+                let content = unpack::whole(path, bytes, at).map_err(FactsError::Damaged)?;
+                self.unfinished
+                    .extend(parse_unfinished(&content, self.plans.len()).map(|call| (header.thread, call)));
             }
             _ => {}
         }
@@ -191,7 +192,7 @@ impl Facts {
     }
 }
 
-fn within(content: &[u8], functions: usize) -> Option<(usize, u64)> {
+fn parse_unfinished(content: &[u8], functions: usize) -> Option<(usize, u64)> {
     let (since, rest) = content.split_first_chunk()?;
     let function = usize::try_from(u64::from_le_bytes(*rest.first_chunk()?)).ok()?;
     (function < functions).then_some((function, u64::from_le_bytes(*since)))
@@ -202,9 +203,9 @@ fn decode_lossy(content: &[u8]) -> Cow<'_, str> {
     String::from_utf8_lossy(content)
 }
 
-fn head(path: &Path, bytes: &[u8]) -> Result<(Head, Vec<Plan>, usize), FileSurveyError> {
+fn head(path: &Path, bytes: &[u8]) -> Result<(Head, Vec<Plan>, usize), FactsError> {
     let bad = |problem: String, advice: &str| {
-        FileSurveyError::Damaged(TraceError::new(path, problem, advice).at_offset(0))
+        FactsError::Damaged(TraceError::new(path, problem, advice).at_offset(0))
     };
     let copy = "copy the file again, or remove the file to analyze the other ranks";
     let header = match next(bytes, 0) {
@@ -212,11 +213,11 @@ fn head(path: &Path, bytes: &[u8]) -> Result<(Head, Vec<Plan>, usize), FileSurve
         NextBlock::Block(header) => {
             return Err(bad(format!("the first block has kind {}, and is not a head", header.kind), copy));
         }
-        NextBlock::Cut => return Err(FileSurveyError::Truncated),
-        NextBlock::NoBlock if bytes.iter().all(|&byte| byte == 0) => return Err(FileSurveyError::Truncated),
+        NextBlock::Cut => return Err(FactsError::Truncated),
+        NextBlock::NoBlock if bytes.iter().all(|&byte| byte == 0) => return Err(FactsError::Truncated),
         NextBlock::NoBlock => return Err(bad("not a file of a recorded trace".to_owned(), copy)),
     };
-    let content = unpack::whole(path, bytes, 0).map_err(FileSurveyError::Damaged)?;
+    let content = unpack::whole(path, bytes, 0).map_err(FactsError::Damaged)?;
     check_version(&content).map_err(|version| {
         let problem =
             format!("the file has version {version}, but this command reads versions up to {VERSION}");

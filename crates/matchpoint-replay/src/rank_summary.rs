@@ -1,4 +1,4 @@
-//! First pass over a trace: counts calls, and collects data about communicators and clocks.
+//! Summaries of the ranks from the first pass over a trace: counts of calls, data about communicators and clocks.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -24,7 +24,7 @@ const MEMBERSHIP_CALLS_MAX: usize = 1 << 16;
 /// Number of recent calls that a new call is compared with.
 const RECENT_CALLS: usize = 64;
 
-pub(crate) struct RankSurvey {
+pub(crate) struct RankSummary {
     pub rank: u32,
     pub calls: u64,
     pub by_function: Vec<(Function, u64)>,
@@ -70,15 +70,18 @@ pub(crate) struct MembershipCall {
     pub integers: Arc<[i32]>,
 }
 
-pub(crate) fn survey(trace: &dyn Trace, progress: &Progress) -> Result<Vec<RankSurvey>, ReplayError> {
+pub(crate) fn summarize_ranks(
+    trace: &dyn Trace,
+    progress: &Progress,
+) -> Result<Vec<RankSummary>, ReplayError> {
     let lists = MemberLists::default();
-    let ranks = trace.present().par_iter().map(|&rank| survey_rank(trace, rank, &lists, progress));
-    let mut surveys: Vec<RankSurvey> = ranks.collect::<Result<_, _>>()?;
+    let ranks = trace.present().par_iter().map(|&rank| summarize_rank(trace, rank, &lists, progress));
+    let mut summaries: Vec<RankSummary> = ranks.collect::<Result<_, _>>()?;
     // The second pass then reads all ranks again.
-    if surveys.iter().any(|survey| survey.membership_calls.is_none()) {
-        surveys.iter_mut().for_each(|survey| survey.membership_calls = None);
+    if summaries.iter().any(|summary| summary.membership_calls.is_none()) {
+        summaries.iter_mut().for_each(|summary| summary.membership_calls = None);
     }
-    Ok(surveys)
+    Ok(summaries)
 }
 
 /// Lists of members, stored once: thousands of ranks may list all ranks.
@@ -127,25 +130,14 @@ impl MemberLists {
     }
 }
 
-fn survey_rank(
+fn summarize_rank(
     trace: &dyn Trace,
     rank: u32,
     lists: &MemberLists,
     progress: &Progress,
-) -> Result<RankSurvey, ReplayError> {
+) -> Result<RankSummary, ReplayError> {
     let mut reader = trace.rank(rank)?;
-    let mut found = RankSurvey {
-        rank,
-        calls: 0,
-        by_function: Vec::new(),
-        first_ns: i64::MAX,
-        last_ns: i64::MIN,
-        setup_ns: 0,
-        membership_calls: Some(Vec::new()),
-        any_sources: AnySourceTracker::default(),
-        synchronisations: Vec::new(),
-        time_errors: TimeErrors::default(),
-    };
+    let mut found = RankSummary { membership_calls: Some(Vec::new()), ..RankSummary::new(rank) };
     let (mut call, mut reported) = (Call::default(), 0);
     let mut filter = MembershipFilter::default();
     let mut counts = vec![0; Function::ALL.len()];
@@ -169,7 +161,22 @@ fn survey_rank(
     Ok(found)
 }
 
-impl RankSurvey {
+impl RankSummary {
+    pub fn new(rank: u32) -> Self {
+        RankSummary {
+            rank,
+            calls: 0,
+            by_function: Vec::new(),
+            first_ns: i64::MAX,
+            last_ns: i64::MIN,
+            setup_ns: 0,
+            membership_calls: None,
+            any_sources: AnySourceTracker::default(),
+            synchronisations: Vec::new(),
+            time_errors: TimeErrors::default(),
+        }
+    }
+
     /// Completions are read only while receives from any source are pending.
     #[inline]
     fn read(&self, reader: &mut dyn RankReader, call: &mut Call) -> Result<bool, TraceError> {
@@ -221,18 +228,19 @@ impl<'a> MembershipCalls<'a> {
     /// All ranks are read again if one rank had too many membership calls.
     pub fn of(
         trace: &'a dyn Trace,
-        surveys: &'a [RankSurvey],
+        summaries: &'a [RankSummary],
         lists: &'a MemberLists,
     ) -> Result<Vec<MembershipCalls<'a>>, TraceError> {
-        let kept: Option<Vec<_>> = surveys.iter().map(|survey| survey.membership_calls.as_ref()).collect();
+        let kept: Option<Vec<_>> =
+            summaries.iter().map(|summary| summary.membership_calls.as_ref()).collect();
         if let Some(kept) = kept {
             return Ok(kept.into_iter().map(|kept| MembershipCalls::Kept(kept.iter())).collect());
         }
-        let read = |survey: &RankSurvey| {
+        let read = |summary: &RankSummary| {
             let (call, filter) = (Box::default(), Box::default());
-            Ok(MembershipCalls::Read { reader: trace.rank(survey.rank)?, call, filter, lists })
+            Ok(MembershipCalls::Read { reader: trace.rank(summary.rank)?, call, filter, lists })
         };
-        surveys.iter().map(read).collect()
+        summaries.iter().map(read).collect()
     }
 
     pub fn next(&mut self) -> Result<Option<MembershipCall>, TraceError> {
