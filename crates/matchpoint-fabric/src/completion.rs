@@ -42,7 +42,6 @@ pub struct TruncatedReceive {
 }
 
 impl TruncatedReceive {
-    /// Returns `None` if an allocation fails.
     pub fn new(context: *mut c_void, buffers: &[iovec], bytes: usize) -> Option<Self> {
         let mut whole = Vec::new();
         whole.try_reserve_exact(bytes).ok()?;

@@ -14,7 +14,6 @@ pub struct Criteria {
     pub ignore: u64,
 }
 
-/// The arguments of a receive or a peek.
 pub struct ReceiveCall {
     pub iov: *const iovec,
     pub count: usize,
@@ -25,7 +24,6 @@ pub struct ReceiveCall {
     pub flags: u64,
 }
 
-/// Options of an endpoint, from its capabilities and bindings.
 #[derive(Clone, Copy, Debug)]
 pub struct EndpointOptions {
     /// The source of a tagged receive counts (`FI_TAGGED_DIRECTED_RECV`, `FI_DIRECTED_RECV`).

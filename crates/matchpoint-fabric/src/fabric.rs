@@ -60,7 +60,6 @@ struct Domain {
     lock: Lock,
     ops: Patch<OpsDomain>,
     fid_ops: Patch<Ops>,
-    /// Patch for memory registrations, present in a locked domain.
     _mr: Option<Patch<OpsMr>>,
 }
 

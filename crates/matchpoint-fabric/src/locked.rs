@@ -57,7 +57,6 @@ unsafe fn lock_object(fid: *mut Fid, lock: &Lock, tables: Option<Tables>) -> Opt
     Some(())
 }
 
-/// Locks all common functions except `close`.
 fn lock_functions(table: &mut Ops) {
     table.bind = table.bind.and(Some(bind));
     table.control = table.control.and(Some(control));
@@ -192,7 +191,6 @@ pub mod registrations {
         }
     }
 
-    /// Functions that create the registration `$mr`.
     macro_rules! register_functions {
         ($($name:ident($($argument:ident: $kind:ty),*) -> $mr:ident;)*) => {$(
             unsafe extern "C" fn $name(fid: *mut Fid, $($argument: $kind),*) -> c_int {

@@ -53,7 +53,6 @@ pub struct Matching {
     /// The bits that all recent receives and probes ignore, and the number of these receives and probes.
     recent: (u64, u64),
     observer: Observer,
-    /// The engine's table was full, and `hybrid` replaced the engine.
     fell_back: bool,
     /// Messages with a known source are queued without source, because the engine had no memory. Meanwhile
     /// the short queues are not used.
@@ -216,7 +215,6 @@ impl Matching {
         was_posted
     }
 
-    /// Removes a message. Returns false if the message was not queued.
     pub fn retract(&mut self, id: u64, entries: &impl EntryData) -> bool {
         let was_queued = if self.is_short {
             self.short.retract(id)

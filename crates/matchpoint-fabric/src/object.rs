@@ -7,7 +7,6 @@ use crate::patch::{Patch, data, shared_lock};
 
 /// The owner of patched tables of one core object.
 pub trait Object: Sized {
-    /// The patch that contains [`close`].
     fn fid_ops(&self) -> &Patch<Ops>;
 
     fn set_installed(&mut self, is_installed: bool);

@@ -84,7 +84,6 @@ pub struct Published {
     pub figure: Figure,
     /// The card, of which one multiprocessor matches.
     pub card: &'static str,
-    /// Approximate matches per second.
     pub rate: f64,
 }
 
@@ -114,7 +113,6 @@ pub const PUBLISHED: &[Published] = &[
 pub enum Subject {
     /// Streams of batches, matched by blocks.
     Stream(Run),
-    /// One batch on the whole card.
     WholeCard(Mix),
     /// Batches with this many entries, submitted one by one.
     Fed(usize),

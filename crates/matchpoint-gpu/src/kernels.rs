@@ -138,7 +138,6 @@ pub enum Kernel {
     SettleWildcards,
 }
 
-/// Threads of a warp.
 pub const WARP: u32 = 32;
 /// Minimum threads of a block, for kernels with a variable block size.
 const THREADS_LEAST: u32 = 2 * WARP;
@@ -181,7 +180,6 @@ fn hashed_items(layout: Layout) -> u32 {
 }
 
 impl Kernel {
-    /// The function's name in the compiled program.
     pub fn name(self) -> &'static str {
         match self {
             Kernel::MatchMatrix => "match_matrix",

@@ -21,7 +21,6 @@ pub enum FailureDuration {
 /// Runs kernels on its memory.
 pub trait Machine {
     type Error: std::error::Error + Send + Sync + 'static;
-    /// Memory of the machine, freed on drop.
     type Memory: Memory + Send;
 
     /// Allocates zeroed bytes, aligned for every kernel.
@@ -33,7 +32,6 @@ pub trait Machine {
     /// The memory is smaller than `bytes`.
     fn write(&self, memory: &mut Self::Memory, bytes: &[u8]) -> Result<(), Self::Error>;
 
-    /// Allocates memory with a copy of `bytes`.
     fn copied(&self, bytes: &[u8]) -> Result<Self::Memory, Self::Error> {
         let mut memory = self.allocate(bytes.len())?;
         self.write(&mut memory, bytes)?;
@@ -80,6 +78,5 @@ pub trait Machine {
 }
 
 pub trait Memory {
-    /// Start address, as kernels see it.
     fn address(&self) -> u64;
 }

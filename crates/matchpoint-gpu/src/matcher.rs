@@ -262,7 +262,6 @@ mod tests {
         }
     }
 
-    /// Estimated times are within 50 % of the measured times.
     #[test]
     fn estimates_are_near_measured_times() {
         for (way, entries, wildcards, measured) in [

@@ -98,7 +98,6 @@ pub struct Loaded<M: Machine> {
     pub(crate) wildcard_count: usize,
     pub(crate) segment_count: usize,
     longest: usize,
-    /// Maximum over the segments.
     shorter_side: usize,
     /// No receive is in two segments, as a ledger requires.
     are_disjoint: bool,

@@ -57,7 +57,6 @@ impl Mix {
         }
     }
 
-    /// Returns entries and segments.
     pub fn stream(&self, batches: usize, seed: u64) -> (Batch, Vec<Segment>) {
         let (envelopes, selectors, segments) = self.entries(batches, seed);
         (Batch::of(&envelopes, &selectors), segments)
@@ -126,7 +125,6 @@ pub struct Rate {
     pub median: f64,
     pub least: f64,
     pub most: f64,
-    /// Matches of each launch.
     pub matches: usize,
 }
 
@@ -154,7 +152,6 @@ pub struct Run {
 }
 
 impl Run {
-    /// One multiprocessor, without compaction.
     pub fn of(algorithm: Algorithm, mix: Mix) -> Run {
         Run { algorithm, mix, blocks: 1, compacts: false }
     }
@@ -246,7 +243,6 @@ pub fn rate_of_whole_card(card: &Card, mix: Mix, launches: usize) -> Result<Rate
 
 #[derive(Clone, PartialEq, Debug)]
 pub struct Fed {
-    /// Messages per batch, and receives per batch.
     pub entries: usize,
     /// Passes over all batches, after one warm-up pass. Earlier results have one pass.
     pub passes: usize,

@@ -13,7 +13,6 @@ use crate::batch::{Batch, Segment};
 use crate::matching::Algorithm;
 use crate::partition::Partition;
 
-/// A stream of batches.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Recorded {
     envelopes: Vec<Envelope>,

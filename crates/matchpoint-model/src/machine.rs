@@ -290,7 +290,7 @@ pub struct Missing {
 impl fmt::Display for Missing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Missing { machine, parameter } = self;
-        // The person who writes the file knows these parameters; all others are measured.
+        // These parameters are not measured: the writer of the file adds them.
         let is_known = ["node.", "contention.nodes_per_router"];
         if is_known.iter().any(|key| parameter.starts_with(key)) {
             return write!(f, "the machine '{machine}' has no {parameter}\nhint: add it to the machine file");

@@ -54,7 +54,6 @@ pub(crate) struct Backlog {
     first: u32,
     end: u32,
     len: usize,
-    /// The newest message of each bin.
     bins: Box<[u32]>,
     origins: Vec<(u32, u32)>,
     origin_of: FxHashMap<(u32, u32), u32>,

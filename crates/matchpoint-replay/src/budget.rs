@@ -61,7 +61,6 @@ pub(crate) fn executed_work(counts: &[&QueueCounts]) -> f64 {
 }
 
 impl QueueMeasurements {
-    /// Estimates the measurements for all searches.
     pub(crate) fn extrapolated(mut self, searched: &SearchTotals) -> Self {
         let length_sum = (self.length_mean * self.searches as f64).round() as u64;
         let by_entries = ratio(

@@ -35,7 +35,6 @@ impl Clocks {
         own_ns + self.shift_ns[process] - self.origin_ns
     }
 
-    /// Time from the first call to the last call of all processes.
     pub fn elapsed_ns(&self, summaries: &[RankSummary]) -> i64 {
         let ends = summaries.iter().enumerate().filter(|(_, summary)| summary.calls > 0);
         ends.map(|(process, summary)| self.common(process, summary.last_ns)).max().unwrap_or(0)

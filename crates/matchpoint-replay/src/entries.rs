@@ -16,14 +16,11 @@ pub(crate) trait Linked {
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Owner {
-    /// A lane that is blocked in the operation.
     Lane(u16),
     Request(RequestId),
-    /// The request was freed.
     None,
 }
 
-/// A receive, from its post to its completion.
 pub(crate) struct PostedReceive {
     pub selector: Label,
     /// Number of the receive, counted over all receives and messages.

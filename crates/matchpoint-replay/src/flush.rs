@@ -3,7 +3,6 @@
 
 use std::hint::black_box;
 
-/// Several times the private caches of a core.
 const FLUSH_BYTES: usize = 16 << 20;
 
 const LINE: usize = 64;

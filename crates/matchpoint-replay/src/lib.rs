@@ -75,11 +75,8 @@ pub struct Options {
 pub enum ReplayError {
     Trace(TraceError),
     Engine(NameError),
-    /// The trace has no recorded arrivals.
     NoArrivals,
-    /// The system refused a thread.
     Thread(String),
-    /// [`Progress::stop`] was called.
     Stopped,
 }
 

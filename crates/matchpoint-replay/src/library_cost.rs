@@ -28,7 +28,6 @@ pub struct LibraryCost {
     pub same_host: bool,
     pub posted: Curve,
     pub unexpected: Curve,
-    /// Costs of messages in a burst without searches.
     pub bursts: Vec<BurstCost>,
     /// Cost of a message without a search while every rank sends to the next rank; 0 if not measured.
     pub ring_message_ns: f64,

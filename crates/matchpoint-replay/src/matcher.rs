@@ -51,7 +51,6 @@ impl LinkedQueue {
         self.last = slot;
     }
 
-    /// Returns the first accepted entry of a bin, and the predecessor of the entry.
     #[inline]
     fn find<T: Linked>(&self, table: &Slab<T>, accepted: impl Fn(u32, &T) -> bool) -> Option<(u32, u32)> {
         let (mut before, mut at) = (NIL, self.first);
@@ -128,7 +127,6 @@ impl HashBins {
 
 pub(crate) struct Matcher {
     posted: HashBins,
-    /// Number of posted receives in each wildcard class.
     posted_by_class: [u32; WildcardClass::COUNT],
     unexpected: HashBins,
     oldest: u32,

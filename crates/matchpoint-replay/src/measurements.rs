@@ -28,7 +28,6 @@ pub struct Measurements {
     pub communicators: Vec<CommunicatorFacts>,
     /// The first engine is the engine of the verdict.
     pub engines: Vec<EngineMeasurements>,
-    /// Measurements of the ranks with a stream, in ascending order.
     pub ranks: Vec<RankMeasurements>,
     pub matrix: CommunicationMatrix,
     /// Cost of an attempt in the traced library; `None` if unknown.
@@ -55,7 +54,6 @@ pub struct SiteMeasurements {
 /// A place in the source code that posts receives.
 #[derive(Clone, Debug, Default)]
 pub struct PlaceMeasurements {
-    /// File that contains the code.
     pub module: String,
     /// Return address of the call, relative to the file.
     pub address: u64,
@@ -129,9 +127,7 @@ pub struct Timings {
 #[derive(Clone, Debug, Default)]
 pub struct ImplausibleTimes {
     pub negative: u64,
-    /// Calls that begin before an earlier call of the same thread.
     pub backward: u64,
-    /// First rank with an implausible call.
     pub first_rank: Option<u32>,
     /// Ranks with a first or last time far from the times of the other ranks.
     pub outliers: Vec<u32>,
@@ -139,7 +135,6 @@ pub struct ImplausibleTimes {
 
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct TraceFacts {
-    /// Format with version.
     pub format: String,
     pub library: Option<String>,
     pub transport: Option<String>,
@@ -159,7 +154,6 @@ pub struct TraceFacts {
     pub calls_cut_off: u64,
     /// Ranks that lack an unknown number of last calls, ascending. Ranks in `missing` are excluded.
     pub ended_early: Vec<u32>,
-    /// Limitations of the trace, as full sentences.
     pub notes: Vec<String>,
 }
 
@@ -173,18 +167,14 @@ pub struct Totals {
     pub wildcards: Wildcards,
     /// Number of sends and receives with `MPI_PROC_NULL`. Other counts exclude these operations.
     pub proc_null: u64,
-    /// Number of receives cancelled while posted.
     pub cancelled: u64,
     pub probes_found: u64,
     pub probes_missed: u64,
     pub probes_any_source: u64,
     pub probes_any_tag: u64,
-    /// Bytes of sends with a known size.
     pub bytes: u64,
     pub sends_without_size: u64,
-    /// Number of distinct tags of sends.
     pub tags_unique: u64,
-    /// False if `tags_unique` is only a lower bound.
     pub tags_exact: bool,
     pub tag_max: Option<i32>,
     /// The 32 most frequent tags, each with its number of sends, in descending order.
@@ -234,12 +224,10 @@ pub struct ArrivalFacts {
     /// Number of messages that the replay invented from the receiver's calls, because the sender has no
     /// stream.
     pub made_up_messages: u64,
-    /// Number of messages to ranks without a stream.
     pub lost_messages: u64,
     /// True if recorded times limit the arrival of a message: from the entry of the send to the end of the
     /// call that completes the receive. Requires arrival order `timestamps` and one clock.
     pub intervals_known: bool,
-    /// Number of messages that arrived earlier because of recorded times.
     pub arrivals_moved: u64,
     /// Number of receives and probes that ended before the recorded time of the send.
     pub arrivals_outside: u64,
@@ -256,7 +244,6 @@ pub struct ArrivalOrderResult {
     pub mode: Arrivals,
     /// Late receives ÷ receives.
     pub unexpected_share: f64,
-    /// Maximum length of the unexpected queue of any rank.
     pub unexpected_longest: u64,
 }
 
@@ -290,10 +277,8 @@ pub struct EngineMeasurements {
     pub substitute: Option<Substitute>,
     /// Fraction of the searches that was executed, 0 to 1. Below 1, times, attempts and depths are estimates.
     pub sampled: f64,
-    /// The engine was stopped because its table was full ([`Refused::Full`](matchpoint::Refused::Full)).
     #[serde(skip)]
     pub full: bool,
-    /// The engine was stopped because of too much memory.
     #[serde(skip)]
     pub too_large: bool,
     /// Fraction of the operations that one instance both timed and counted, to save memory. The cost of
@@ -365,7 +350,6 @@ pub struct RankMeasurements {
     pub messages: u64,
     pub elapsed_s: f64,
     pub setup_s: f64,
-    /// Number of processes that the rank communicates with.
     pub peers: u32,
     /// Entropy of messages by sender ÷ log of the number of senders: 1 is uniform, 0 a single sender.
     pub peer_uniformity: f64,
@@ -393,7 +377,6 @@ pub struct RankMeasurements {
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct RankQueue {
     pub length_max: u64,
-    /// Mean length of the queue over time.
     pub length_mean: f64,
     /// Maximum length of the queue in each of equal intervals of the replay. The intervals are the same for
     /// all ranks.

@@ -12,7 +12,6 @@ use crate::peers::Peers;
 use crate::step::{Kind, Step};
 use crate::timeline::Timeline;
 
-/// Maximum number of distinct pairs of source and tag over all ranks.
 const TUPLES_MAX: usize = 1 << 18;
 
 const RUN_BUCKETS: usize = 40;
@@ -44,7 +43,6 @@ impl Default for SharedStatistics {
 pub(crate) struct SearchTotals {
     pub searches: u64,
     pub hits: u64,
-    /// Sum of the queue lengths at search.
     pub length_sum: u64,
 }
 
@@ -70,17 +68,14 @@ pub(crate) struct RankObserver {
     pub unexpected: Timeline,
     pub posted_searched: SearchTotals,
     pub unexpected_searched: SearchTotals,
-    /// Maximum queue length at search, and its time.
     pub worst_length: u64,
     pub worst_at_ns: i64,
-    /// Messages by world rank of the sender.
     pub peers: Peers,
     /// Envelopes as 64-bit hashes, which take a fifth of the memory. Two may collide.
     arrived: FxHashMap<u64, u32>,
     selector: FxHashSet<u64>,
     tuples_cut: bool,
     run: Option<(Selector, u64)>,
-    /// Matched receives of the current block of messages.
     matched: Vec<MatchedReceive>,
     in_block: usize,
     /// Posted order of the first receive that was posted during the block.
@@ -244,7 +239,6 @@ impl RankObserver {
         }
     }
 
-    /// Queue lengths in equal intervals of a replay with the duration `end_ns`.
     pub fn queues(&self, end_ns: i64) -> (RankQueue, RankQueue) {
         (self.posted.summary(end_ns), self.unexpected.summary(end_ns))
     }

@@ -15,7 +15,6 @@ const RANKS_PER_SENDER: usize = 4;
 pub(crate) struct Peers {
     /// Number of messages by rank of the sender, for ranks below the array's length.
     many: Vec<u32>,
-    /// Number of messages by sender, for other ranks.
     few: FxHashMap<u32, u32>,
 }
 

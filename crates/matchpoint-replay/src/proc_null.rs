@@ -21,7 +21,6 @@ use crate::communicators::communicator::{Communicators, Context, Membership, WOR
 /// Receives from `MPI_PROC_NULL`, as numbers among one rank's receives from any source.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NullReceives {
-    /// Receives with a status that shows the source `MPI_PROC_NULL`.
     known: Bits,
     /// Receives with an ignored status, and the keys of the receives that are from `MPI_PROC_NULL`.
     unknown: Bits,
@@ -157,7 +156,6 @@ impl AnySourceTracker {
 #[derive(Clone, Copy, Default)]
 struct Balance {
     messages: u64,
-    /// Number of receives that are not from `MPI_PROC_NULL`.
     receives: u64,
     unknown: u64,
 }

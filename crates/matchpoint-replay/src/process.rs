@@ -29,7 +29,6 @@ pub(crate) struct Process<'t> {
     is_exhausted: bool,
     #[allow(clippy::vec_box)]
     spare: Vec<Box<ReadCall>>,
-    /// Maximum number of completions for which a pooled call keeps memory.
     completions_max: usize,
     pub matcher: Matcher,
     comms: FxHashMap<CommId, Membership>,
@@ -76,7 +75,6 @@ pub(crate) struct Lane {
 #[derive(Default)]
 pub(crate) struct ReadCall {
     pub call: Call,
-    /// Number in the stream, from 1.
     number: u64,
     /// Completions of a call with many completions, in less than 48 bytes each.
     compact_completions: Vec<CompletedRequest>,
@@ -117,7 +115,6 @@ pub(crate) struct Probe {
 }
 
 impl ReadCall {
-    /// Keeps the memory for up to `completions_max` completions.
     #[inline(always)]
     fn read(&mut self, reader: &mut dyn RankReader, completions_max: usize) -> Result<bool, TraceError> {
         self.compact_completions.clear();
@@ -320,7 +317,6 @@ impl<'t> Process<'t> {
         is_free.then_some((at, first))
     }
 
-    /// True if the only thread of the process is blocked.
     #[inline]
     pub fn is_blocked(&self) -> bool {
         matches!(&self.lanes[..], [lane] if matches!(lane.state, LaneState::Blocked(_)))

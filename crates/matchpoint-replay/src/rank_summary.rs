@@ -21,14 +21,12 @@ const CALLS_PER_REPORT: u64 = 8192;
 /// larger number of calls again.
 const MEMBERSHIP_CALLS_MAX: usize = 1 << 16;
 
-/// Number of recent calls that a new call is compared with.
 const RECENT_CALLS: usize = 64;
 
 pub(crate) struct RankSummary {
     pub rank: u32,
     pub calls: u64,
     pub by_function: Vec<(Function, u64)>,
-    /// Entry of the first call, in the clock of the process.
     pub first_ns: i64,
     pub last_ns: i64,
     pub setup_ns: i64,
@@ -378,7 +376,6 @@ pub(crate) fn synchronises(function: Function) -> bool {
     )
 }
 
-/// Converts an array of counts to a map without zeros.
 pub(crate) fn by_function(counts: &[u64]) -> BTreeMap<Function, u64> {
     let pairs = Function::ALL.iter().copied().zip(counts.iter().copied());
     pairs.filter(|&(_, count)| count > 0).collect()

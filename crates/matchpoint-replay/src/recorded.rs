@@ -24,11 +24,9 @@ pub struct Match {
     pub arrived: u64,
 }
 
-/// Assigned arrivals of one rank.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct AssignedArrivals {
     pub arrivals: Vec<Arrival>,
-    /// Number of completed receives with an unknown arrival.
     pub unknown: u64,
 }
 
@@ -121,7 +119,6 @@ struct Assignment<'a> {
     communicators: &'a Communicators,
     process: usize,
     rank: u32,
-    /// Matches sorted by the time of the post.
     matches: Vec<ObservedMatch>,
     /// Number of matches posted before the current call.
     passed: usize,

@@ -26,7 +26,6 @@ fn key(arrival: &Arrival) -> Key {
 }
 
 impl<'t> RecordedArrivals<'t> {
-    /// `None` if the trace has no recorded arrivals.
     pub fn of(trace: &'t dyn Trace, rank: u32) -> Result<Option<Self>, TraceError> {
         let Some(list) = trace.arrivals(rank)? else { return Ok(None) };
         let mut unsent: FxHashMap<Key, u64> = FxHashMap::default();

@@ -115,7 +115,6 @@ impl FirstPass {
     }
 }
 
-/// Simulates on this thread, and measures on another thread.
 fn simulate_and_measure<S: StepSink>(
     trace: &dyn Trace,
     setting: &Setting<'_>,

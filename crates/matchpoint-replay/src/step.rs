@@ -50,7 +50,6 @@ pub(crate) struct CompactStep {
     kind: CompactKind,
     /// `other` is the matched entry.
     is_match: bool,
-    /// Wildcard class of the matched receive.
     matched_class: WildcardClass,
     label: Label,
     from: u32,
@@ -97,7 +96,6 @@ impl Point {
         self.compact(CompactKind::Post, selector, receive.0, took.map(|message| message.0))
     }
 
-    /// `from` is the sender's rank in `MPI_COMM_WORLD`.
     #[inline]
     pub fn arrive(
         self,
@@ -170,7 +168,6 @@ impl CompactStep {
 pub(crate) trait StepSink {
     fn record_step(&mut self, step: CompactStep);
 
-    /// Records a send between two ranks of `MPI_COMM_WORLD`.
     #[inline(always)]
     fn record_send(&mut self, _sent: SendEvent) {}
 

@@ -47,7 +47,6 @@ pub(crate) struct Tally {
 #[derive(Default)]
 pub(crate) struct RankTally {
     pub sends: u64,
-    /// Destinations without a stream.
     pub lost_peers: FxHashSet<u32>,
 }
 
@@ -134,7 +133,6 @@ impl Tally {
         self.calling = (process as u32, site);
     }
 
-    /// Returns the value of [`Step::site`](crate::step::Step::site).
     pub fn count_receive(&mut self, function: Function, selector: Label, late: bool) -> u32 {
         self.totals.receives += 1;
         self.posted[function as usize] += 1;
@@ -185,7 +183,6 @@ impl Tally {
         }
     }
 
-    /// Compares a wildcard match with the recorded status.
     pub fn compare_status(&mut self, expected: StatusEnvelope, got: StatusEnvelope) {
         if let (Some(_), Some(_)) = (expected.source(), expected.tag()) {
             self.totals.recorded_wildcards += 1;

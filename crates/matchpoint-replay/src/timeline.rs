@@ -14,7 +14,6 @@ pub(crate) struct Timeline {
     length: u32,
     longest: u32,
     since_ns: i64,
-    /// Integral of the queue length over time.
     area: f64,
     span_ns: i64,
     spans: Vec<u32>,

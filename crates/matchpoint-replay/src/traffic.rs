@@ -65,7 +65,6 @@ pub fn traffic(
     Ok((measurements, counter.phases()))
 }
 
-/// Times of the first and the last message.
 #[derive(Default)]
 struct TimeSpan {
     times_ns: Option<(i64, i64)>,

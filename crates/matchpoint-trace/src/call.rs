@@ -83,7 +83,6 @@ pub struct ReceiveArgs {
     pub bytes: Option<u64>,
 }
 
-/// Status of a completed receive or a probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Status {
     /// [`Peer::Any`] if the trace has no source, as after a send.
@@ -97,7 +96,6 @@ pub struct Status {
 /// A request that a `Wait*` or `Test*` call completed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Completion {
-    /// Index in [`Call::requests`].
     pub index: u32,
     /// `None` after `MPI_STATUS(ES)_IGNORE`, or without a status in the trace.
     pub status: Option<Status>,
@@ -152,7 +150,6 @@ pub enum NewComm {
         /// `Comm_create_from_group`). `None`: all members of the parent make the call.
         tag: Option<i64>,
     },
-    /// The trace does not contain the members (`MPI_Comm_spawn`, `MPI_Comm_accept`, …).
     Unknown,
 }
 
@@ -206,7 +203,6 @@ pub enum Action {
         blocking: bool,
         found: bool,
         status: Option<Status>,
-        /// Message that a matched probe took.
         handle: Option<HandleId>,
     },
     MatchedReceive {
@@ -244,13 +240,11 @@ pub enum Action {
         comm: CommId,
         request: Option<RequestId>,
     },
-    /// `MPI_Comm_free` or `MPI_Comm_disconnect`.
     CommFree {
         comm: CommId,
     },
     CommSize {
         comm: CommId,
-        /// Size of the local group.
         size: u32,
     },
     CommRank {
@@ -278,7 +272,6 @@ pub struct Call {
     pub thread: u16,
     pub enter_ns: i64,
     pub leave_ns: i64,
-    /// Byte offset of the call in the trace file.
     pub offset: u64,
     /// Return address in the program; 0 if unknown.
     pub site: u64,

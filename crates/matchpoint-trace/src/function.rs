@@ -1,7 +1,6 @@
 //! MPI functions in traces: functions of MPI-5.0 that move data, create communicators or are frequent, and
 //! functions of older versions.
 
-/// Class of a function, for statistics of calls.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Class {
     /// Functions of MPI-4.1 §3 and §4, except completion functions.

@@ -9,14 +9,9 @@ pub const EAGAIN: c_int = libc::EAGAIN;
 pub const ENOMEM: c_int = libc::ENOMEM;
 pub const EINVAL: c_int = libc::EINVAL;
 pub const ENOSYS: c_int = libc::ENOSYS;
-/// Error of a peek without a match.
 pub const ENOMSG: c_int = libc::ENOMSG;
-/// Error of a provider that cannot satisfy the hints.
 pub const ENODATA: c_int = libc::ENODATA;
-/// Error of an unknown option.
 pub const ENOPROTOOPT: c_int = libc::ENOPROTOOPT;
 pub const ECANCELED: c_int = libc::ECANCELED;
-/// `fi_cq_readerr` has an error.
 pub const EAVAIL: c_int = 259;
-/// The message was longer than its receive.
 pub const ETRUNC: c_int = 265;

@@ -32,7 +32,6 @@ pub struct Provider {
 pub struct FidFabric {
     pub fid: Fid,
     pub ops: *mut OpsFabric,
-    /// The interface version that the application requested.
     pub api_version: u32,
 }
 

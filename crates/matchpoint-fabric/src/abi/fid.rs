@@ -29,5 +29,4 @@ pub const CLASS_SRX_CTX: usize = 6;
 pub const CLASS_AV: usize = 11;
 pub const CLASS_CQ: usize = 14;
 
-/// A command of [`Ops::control`].
 pub const ENABLE: c_int = 6;

@@ -3,7 +3,6 @@
 pub const MSG: u64 = 1 << 1;
 pub const TAGGED: u64 = 1 << 3;
 pub const RECV: u64 = 1 << 10;
-/// The value of libfabric's `FI_SEND`, `FI_TRANSMIT`.
 pub const SEND: u64 = 1 << 11;
 pub const MULTI_RECV: u64 = 1 << 16;
 pub const REMOTE_CQ_DATA: u64 = 1 << 17;
@@ -16,11 +15,7 @@ pub const TAGGED_DIRECTED_RECV: u64 = 1 << 45;
 pub const HMEM: u64 = 1 << 47;
 pub const REMOTE_COMM: u64 = 1 << 52;
 pub const SOURCE: u64 = 1 << 57;
-/// Bit of an operation.
 pub const DISCARD: u64 = 1 << 58;
-/// Bit of an operation.
 pub const CLAIM: u64 = 1 << 59;
-/// Bit of a capability.
 pub const DIRECTED_RECV: u64 = 1 << 59;
-/// Bit of a binding.
 pub const SELECTIVE_COMPLETION: u64 = 1 << 59;

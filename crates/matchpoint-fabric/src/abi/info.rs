@@ -81,7 +81,6 @@ pub struct EpAttr {
 
 pub const EP_RDM: c_int = 3;
 
-/// Later versions have more fields at the end.
 #[repr(C)]
 pub struct DomainAttr {
     pub domain: *mut c_void,

@@ -7,9 +7,6 @@
 //! * Other providers search for a core provider with [`CORE_ONLY`] or [`INTERNAL`]. Answers of this provider
 //!   would stack both providers on each other without end.
 
-/// libfabric's `OFI_GETINFO_INTERNAL`.
 pub const INTERNAL: u64 = 1 << 58;
-/// libfabric's `OFI_CORE_PROV_ONLY`.
 pub const CORE_ONLY: u64 = 1 << 59;
-/// libfabric's `OFI_GETINFO_HIDDEN`.
 pub const HIDDEN: u64 = 1 << 60;

@@ -8,7 +8,6 @@ use matchpoint::{Footprint, Hints, Pair, Selector, Tag};
 
 use super::*;
 
-/// An engine that refuses sources while the flag is set.
 struct OutOfMemoryEngine {
     engine: Box<dyn Engine>,
     is_out_of_memory: Arc<AtomicBool>,

@@ -173,7 +173,6 @@ fn full_table_is_replaced_by_hybrid() {
     assert!(tally.moved_to_engine > 0);
 }
 
-/// A hundred posted receives, too many for the short queues.
 fn long_queues() -> (Matching, EntryTable) {
     let mut matching = Matching::new("hybrid").expect("it is one");
     let mut entries = EntryTable::default();

@@ -81,7 +81,6 @@ impl Entry {
         &self.iov[..self.peer.count]
     }
 
-    /// True if a buffer has a memory descriptor.
     pub fn is_registered(&self) -> bool {
         self.desc[..self.peer.count].iter().any(|desc| !desc.is_null())
     }
@@ -90,14 +89,12 @@ impl Entry {
         (&mut self.iov[0], self.desc[0])
     }
 
-    /// Returns the core provider's pointer to an entry.
     #[inline]
     pub fn to_core(this: *mut Entry, links: bool) -> *mut c_void {
         let offset = if links { 0 } else { offset_of!(Entry, peer) };
         this.cast::<u8>().wrapping_add(offset).cast()
     }
 
-    /// Returns the entry of a core provider's pointer.
     #[inline]
     pub fn from_core(pointer: *mut c_void, links: bool) -> *mut Entry {
         let offset = if links { 0 } else { offset_of!(Entry, peer) };
@@ -156,7 +153,6 @@ impl Claims {
         self.0.insert(context as usize, message);
     }
 
-    /// Removes a claim. Returns the error code if no claim has this context.
     pub fn take(&mut self, context: *mut c_void) -> Result<*mut Entry, isize> {
         self.0.remove(&(context as usize)).ok_or(-(errno::ENOMSG as isize))
     }

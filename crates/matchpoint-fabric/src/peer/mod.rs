@@ -217,7 +217,6 @@ impl PeerEndpoint {
     }
 }
 
-/// Acquires the lock, and returns the endpoint.
 unsafe fn enter<'a>(fid: *mut Fid) -> (Guard<'a>, &'a mut PeerEndpoint) {
     // SAFETY: called through the patched table. The data lives while the endpoint is open.
     unsafe { (lock::acquire((*fid).ops), data((*fid).ops)) }

@@ -16,7 +16,6 @@ use crate::matching::{EntryData, Matching};
 use crate::peer::entry::{ByAddress, Claims, Entry, State};
 use crate::pool::Pool;
 
-/// The receive queue of one endpoint.
 pub struct SrxOwner {
     pub layout: Layout,
     pub cq: *mut FidCq,
@@ -25,7 +24,6 @@ pub struct SrxOwner {
     pub options: EndpointOptions,
     /// The queue as the core provider sees it.
     pub srx: *mut FidPeerSrx,
-    /// Memory of receives and messages.
     pub pool: Pool<Entry>,
     /// Tagged entries, matched by the engine.
     pub matching: Matching,
@@ -59,7 +57,6 @@ impl UntaggedQueues {
         self.posted.retain(|&entry| entry != receive);
     }
 
-    /// The first entry with an accepted address.
     pub(crate) fn find_position(
         queue: &VecDeque<*mut Entry>,
         is_match: impl Fn(Addr) -> bool,

@@ -31,7 +31,6 @@ pub(crate) struct Communicator {
 /// Creation of a communicator, printed as `MPI_Comm_split of 0, color 7`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Origin {
-    /// Function, or name of a predefined communicator, if known.
     pub by: Option<&'static str>,
     pub of: [Option<Context>; 2],
     /// Color of `MPI_Comm_split`, if the same in all uses of the context.
@@ -66,7 +65,6 @@ pub(crate) struct Communicators {
     /// For each context, the number of equal communicators that used the context.
     pub use_counts: Vec<u64>,
     pub created: Created,
-    /// True if a communicator has members outside `MPI_COMM_WORLD`.
     pub has_external_members: bool,
     pub unresolved: u64,
     /// Calls of `MPI_Comm_rank` and `MPI_Comm_size` that contradict the resolved members.

@@ -43,7 +43,6 @@ impl Default for Contexts {
 }
 
 impl Contexts {
-    /// A freed context of the same kind, or a new context.
     pub fn take(&mut self, communicator: &Communicator, first: usize) -> AssignedContext {
         let Communicator { origin, members, remote, dims, is_resolved, .. } = communicator;
         let Origin { by, of, .. } = *origin;

@@ -37,7 +37,6 @@ impl Resolver<'_> {
         }
     }
 
-    /// Number of members with a stream, which must therefore call the function.
     fn expected_calls(&self, context: Context) -> usize {
         if context == SELF {
             return 1;

@@ -45,7 +45,6 @@ impl Created {
         }
     }
 
-    /// `None` if the rank is not a member.
     pub fn get(&self, rank: usize, creation: usize) -> Option<u32> {
         let mut left = creation;
         for (level, open) in self.ranks.get(rank)?.iter().enumerate().rev() {

@@ -17,7 +17,6 @@ pub(super) struct RankState<'a> {
     pub calls: MembershipCalls<'a>,
     pub now: Option<MembershipCall>,
     pub comms: FxHashMap<CommId, Context>,
-    /// Groups with unknown members are absent.
     pub groups: FxHashMap<GroupId, Arc<[u32]>>,
     pub creations: FxHashMap<Context, u32>,
     pub is_waiting: bool,
@@ -212,7 +211,6 @@ impl<'a> Resolver<'a> {
         self.contexts.remove_holder(context);
     }
 
-    /// The group that contains `rank`.
     pub fn local_group(&self, context: Context, rank: u32) -> Arc<[u32]> {
         let communicator = &self.found.all[context as usize];
         match &communicator.remote {
@@ -221,7 +219,6 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// The group of an inter-communicator that does not contain `rank`.
     pub fn remote_group(&self, context: Context, rank: u32) -> Option<Arc<[u32]>> {
         let communicator = &self.found.all[context as usize];
         let remote = communicator.remote.clone()?;

@@ -28,7 +28,6 @@ pub(crate) struct CallCosts {
     /// Costs for receives with a source, and with `MPI_ANY_SOURCE`.
     named: LibraryCost,
     any: LibraryCost,
-    /// Processes per processor, at least 1.
     crowding: f64,
     ranks: Vec<RankCosts>,
 }
@@ -52,7 +51,6 @@ struct RankCosts {
 struct DeferredMessages {
     messages: f64,
     transferred_ns: f64,
-    /// Maximum search time of these messages.
     search_ns: f64,
 }
 

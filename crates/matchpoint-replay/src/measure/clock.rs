@@ -5,7 +5,6 @@
 
 use std::time::{Duration, Instant};
 
-/// Smaller differences are within the resolution of the clocks.
 const INTERRUPTED: Duration = Duration::from_micros(20);
 
 #[derive(Clone, Copy, Default)]

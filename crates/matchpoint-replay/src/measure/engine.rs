@@ -44,7 +44,6 @@ pub(crate) struct MeasuredEngine {
     pub memory_bytes: u64,
     /// Number of steps that one instance measured and counted.
     timed_counting: u64,
-    /// Time that counting adds to a step.
     counting_ns: Option<f64>,
     results: Vec<StepResult>,
     pub stopped: Option<StopReason>,
@@ -53,7 +52,6 @@ pub(crate) struct MeasuredEngine {
     pub spread: RepetitionSpread,
     /// For the first engine, by [`Step::site`]: searches of the posted queue, and of the unexpected queue.
     pub sites: Vec<(SearchCounts, SearchCounts)>,
-    /// For the first engine: costs of calls in the traced library.
     pub costs: Option<CallCosts>,
 }
 

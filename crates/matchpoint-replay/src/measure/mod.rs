@@ -104,7 +104,6 @@ impl Measurer {
         Ok(measurer)
     }
 
-    /// Sets the measured costs of the traced library, which the first engine's results use.
     pub fn set_library_costs(&mut self, measured: &[SearchCost], crowding: Option<f64>) {
         if let Some(first) = self.engines.first_mut() {
             first.costs = CallCosts::new(measured, &self.ranks, crowding.unwrap_or(1.0));
@@ -246,7 +245,6 @@ impl Measurer {
     }
 }
 
-/// Time between two successive clock readings.
 fn clock_ns() -> f64 {
     let mut shortest = Duration::MAX;
     for _ in 0..1000 {

@@ -189,7 +189,6 @@ impl<S: StepSink> Simulation<'_, S> {
         }
     }
 
-    /// Returns source and tag of the matching message.
     pub(super) fn probe(
         &mut self,
         index: usize,
@@ -214,7 +213,6 @@ impl<S: StepSink> Simulation<'_, S> {
     }
 }
 
-/// Removes a completed request, or makes a persistent request inactive.
 #[inline]
 fn finish_request(requests: &mut RequestTable, tally: &mut Tally, id: RequestId, slot: u32) {
     let request = requests.at(slot);

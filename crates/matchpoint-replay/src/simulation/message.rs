@@ -221,7 +221,6 @@ impl<S: StepSink> Simulation<'_, S> {
         self.end(index, owner, end_ns, matched.filter(|_| !selector.is_exact()));
     }
 
-    /// Returns the receive's completion time, source and tag.
     pub(super) fn transfer(&mut self, matched_ns: i64, slot: u32) -> (i64, MatchedEnvelope) {
         let record = self.remove_record(slot);
         let loggp = self.setting.loggp;

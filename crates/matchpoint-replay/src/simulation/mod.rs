@@ -52,7 +52,6 @@ pub(crate) struct Simulation<'t, S> {
     setting: &'t Setting<'t>,
     processes: Vec<Process<'t>>,
     has_missing_ranks: bool,
-    /// Maps a world rank to an index into `processes`.
     present: Vec<Option<u32>>,
     records: Slab<MessageRecord>,
     pending_collectives: FxHashMap<(Context, u32), CollectiveCall>,

@@ -125,7 +125,6 @@ impl<S: StepSink> Simulation<'_, S> {
         self.unblock_lane(index, lane)
     }
 
-    /// The latest time of all processes, at which the thread of an ended call continues.
     fn latest_ns(&self) -> i64 {
         self.processes.iter().map(|process| process.clock_ns).max().unwrap_or(0)
     }

@@ -14,7 +14,6 @@ pub fn file_name(rank: u32) -> String {
     format!("rank-{rank:05}.{EXTENSION}")
 }
 
-/// Content of the last block in a file of arrivals.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Sum {

@@ -21,7 +21,6 @@ pub mod kind {
     pub const HEAD: u8 = 1;
     /// Calls of one thread. Each call is followed by its times.
     pub const CALLS: u8 = 2;
-    /// Pairs of ticks and nanoseconds.
     pub const CLOCK: u8 = 3;
     pub const OFFSET: u8 = 4;
     pub const END: u8 = 5;
@@ -35,7 +34,6 @@ pub mod kind {
     pub const SEARCH: u8 = 10;
 }
 
-/// Compression methods of a block.
 pub mod codec {
     pub const STORED: u8 = 0;
     pub const ZSTD: u8 = 1;
@@ -43,9 +41,7 @@ pub mod codec {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Header {
-    /// One of [`kind`].
     pub kind: u8,
-    /// One of [`codec`].
     pub codec: u8,
     pub thread: u16,
     /// Size of the content in the file, in bytes.
@@ -53,7 +49,6 @@ pub struct Header {
     /// Size of the content without compression, in bytes.
     pub unpacked: u32,
     pub calls: u64,
-    /// Checksum of bytes 0 to 23 and of the packed content.
     pub crc: u32,
 }
 
@@ -84,7 +79,6 @@ impl Header {
         bytes
     }
 
-    /// Returns false for sizes that no valid block has.
     pub fn has_valid_sizes(&self) -> bool {
         let (packed, unpacked) = (u64::from(self.packed), u64::from(self.unpacked));
         let by_codec = match self.codec {
@@ -95,7 +89,6 @@ impl Header {
         self.unpacked <= MOST_UNPACKED && by_codec && self.calls <= unpacked / 3
     }
 
-    /// Checksum of the header and of the packed content.
     pub fn checksum(&self, packed: &[u8]) -> u32 {
         let mut hasher = Hasher::new();
         hasher.update(&self.bytes()[..24]);

@@ -49,7 +49,6 @@ impl Head {
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Clock {
-    /// `tsc`, `cntvct`, `monotonic`, or another name.
     #[serde(default)]
     pub source: String,
     /// Ticks per second, estimated at the start of the process.
@@ -66,9 +65,7 @@ pub struct Module {
     pub path: String,
     /// Address in the process of the file's address 0.
     pub base: u64,
-    /// First address of the code.
     pub from: u64,
-    /// First address after the code.
     pub to: u64,
 }
 

@@ -44,7 +44,6 @@ impl Field {
     }
 }
 
-/// Functions with equal fields and effects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum FieldLayout {
     Send(SendMode),
@@ -212,7 +211,6 @@ impl FieldLayout {
     }
 }
 
-/// Letters of a function's fields.
 pub fn fields(function: Function) -> &'static str {
     FieldLayout::of(function).fields()
 }

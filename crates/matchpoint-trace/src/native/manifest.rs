@@ -21,13 +21,11 @@ pub struct Manifest {
     pub ranks: Option<u32>,
     #[serde(default)]
     pub command: Vec<String>,
-    /// First line of `MPI_Get_library_version`.
     #[serde(default)]
     pub mpi: String,
     /// Component of the MPI library that matches messages at the first rank, if known.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub transport: String,
-    /// Search costs within hosts, and between hosts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub search: Vec<SearchCost>,
     #[serde(default)]
@@ -38,7 +36,6 @@ pub struct Manifest {
     pub exit_status: Option<i64>,
     #[serde(default)]
     pub files: Vec<RankFile>,
-    /// Subfolders with traces of spawned processes.
     #[serde(default)]
     pub spawned: Vec<String>,
 }

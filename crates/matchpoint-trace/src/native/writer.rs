@@ -26,14 +26,12 @@ pub struct Settings {
     pub clock_error_ns: Option<u64>,
     /// True if the calls do not distinguish `MPI_PROC_NULL` from `MPI_ANY_SOURCE`.
     pub null_looks_any: bool,
-    /// Compression level of zstd; 0 means no compression.
     pub level: i32,
     /// Size of a block before compression, in bytes.
     pub block_bytes: usize,
 }
 
 impl Settings {
-    /// Settings with light compression, in blocks of 64 KiB.
     pub fn of(rank: u32, size: u32) -> Self {
         Settings {
             rank,

@@ -14,7 +14,6 @@ use crate::readers::map::Map;
 use crate::readers::reader::Reader;
 use crate::trace::{RankReader, Trace};
 
-/// Reader of folders, `.meta` files, and the `.bin` file of one rank.
 pub(in crate::readers) const READER: Reader = Reader { name: "DUMPI (.meta and .bin)", is_trace, open };
 
 static FORM: Form = Form { suffix: "", rank: |path| rank_in_name(path).map(|(_, rank)| rank), facts, stream };

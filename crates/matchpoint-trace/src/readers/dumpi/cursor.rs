@@ -2,7 +2,6 @@
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Fault {
-    /// Byte offset of the failed read in the file.
     pub at: usize,
     pub violation: Violation,
 }
@@ -52,7 +51,6 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Returns the next bytes, without advancing.
     #[inline]
     pub fn peek<const N: usize>(&self) -> Option<&'a [u8; N]> {
         self.bytes.get(self.at..).and_then(<[u8]>::first_chunk)
@@ -91,7 +89,6 @@ impl<'a> Cursor<'a> {
         Ok(found)
     }
 
-    /// Reads a count, and the elements of `width` bytes.
     #[inline]
     pub fn counted(&mut self, width: usize) -> Result<&'a [u8], Fault> {
         let here = *self;

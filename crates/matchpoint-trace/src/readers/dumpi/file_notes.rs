@@ -47,7 +47,6 @@ impl FileNotes {
         self.files == 0
     }
 
-    /// Most frequent version of the files.
     pub fn version(&self) -> Option<Version> {
         self.versions.iter().max_by_key(|(_, count)| **count).map(|(version, _)| *version)
     }

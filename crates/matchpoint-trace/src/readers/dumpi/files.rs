@@ -19,7 +19,6 @@ pub(super) struct Files {
 #[derive(Debug)]
 pub(super) enum TraceFiles {
     Ranks(Files),
-    /// The file of one rank. The file name may not contain the rank.
     SingleRank(PathBuf),
 }
 
@@ -38,7 +37,6 @@ pub(super) fn has_extension(path: &Path, extension: &str) -> bool {
     path.extension().is_some_and(|found| found.eq_ignore_ascii_case(extension))
 }
 
-/// Sorted paths of the files in a folder.
 pub(super) fn list_folder(folder: &Path) -> Result<Vec<PathBuf>, TraceError> {
     let entries = fs::read_dir(folder).map_err(|error| TraceError::io(folder, &error))?;
     let mut files: Vec<PathBuf> =

@@ -12,7 +12,6 @@ use crate::trace::RankReader;
 #[derive(Default)]
 pub(super) struct Facts {
     pub version: Option<Version>,
-    /// Numbers of written and of omitted calls, by function.
     pub counts: Option<Counts>,
     /// Calls have wall clock times; calls have processor times.
     pub timed: (bool, bool),

@@ -185,7 +185,6 @@ fn read_requests(cursor: &mut Cursor, call: &mut Call) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Completes all requests of a call. Null requests also have a status.
 #[inline]
 fn complete_all(call: &mut Call, mut statuses: impl Iterator<Item = Status>) {
     call.completions.reserve(call.requests.len());

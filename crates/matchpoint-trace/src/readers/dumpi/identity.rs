@@ -48,7 +48,6 @@ impl Identity {
 }
 
 impl Identity {
-    /// Rank, number of ranks and notes. `named` is the rank in the file name.
     pub fn resolve(self, named: Option<u32>) -> (u32, u32, Vec<String>) {
         let mut notes = Vec::new();
         let rank = self.rank.or(named).unwrap_or(0).min(MOST_RANKS - 1);

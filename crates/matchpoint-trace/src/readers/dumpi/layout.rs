@@ -9,11 +9,8 @@ pub(super) enum Kind {
     Half,
     Int,
     Long,
-    /// A count, and elements of one byte.
     Bytes,
-    /// A count, and elements of two bytes.
     Halves,
-    /// A count, and elements of four bytes.
     Ints,
     /// [`Kind::Ints`] since version 0.6.8; before, a single integer.
     IntsSince068,
@@ -21,7 +18,6 @@ pub(super) enum Kind {
     IntsSince069,
     /// A count, and as many [`Kind::Ints`].
     Matrix,
-    /// A count, and characters.
     Text,
     /// A count, and as many [`Kind::Text`].
     Texts,

@@ -20,7 +20,6 @@ struct Piece {
 
 #[derive(Default, Debug)]
 pub(super) struct ClockSamples {
-    /// Ticks, and the host's clock in nanoseconds.
     pub pairs: Vec<(u64, i64)>,
     /// Measured clock offsets to rank 0's host: ticks, offset, error of the offset.
     pub offsets: Vec<(u64, i64, u64)>,

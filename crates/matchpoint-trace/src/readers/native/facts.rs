@@ -31,7 +31,6 @@ pub(super) struct Facts {
     /// True if the file has damage other than a truncated block, or zeros after a crash of the host.
     pub has_damage: bool,
     pub calls: u64,
-    /// Some pairs or clock offsets were out of order.
     pub has_disorder: bool,
     /// For a followed file: times in the host's clock, and numbers of calls until these times.
     pub reports: VecDeque<(i64, u64)>,
@@ -233,7 +232,6 @@ fn head(path: &Path, bytes: &[u8]) -> Result<(Head, Vec<Plan>, usize), FactsErro
     Ok((head, plans, HEADER + header.packed as usize))
 }
 
-/// Returns the version as an error, if this reader does not know the version.
 fn check_version(content: &[u8]) -> Result<(), u64> {
     let json: Option<serde_json::Value> = serde_json::from_str(&decode_lossy(content)).ok();
     let version = json.as_ref().and_then(|json| json.get("version")?.as_u64());

@@ -65,7 +65,6 @@ impl Display for FollowError {
 
 pub struct Follower {
     path: PathBuf,
-    /// Position in the file after the last block.
     at: u64,
     /// Identity of the file, to detect a replacement.
     file: Option<(u64, u64)>,
@@ -91,7 +90,6 @@ impl Follower {
         self.facts.as_ref().map(|facts| &facts.head)
     }
 
-    /// End of the file; `None` before the process ends.
     pub fn end(&self) -> Option<&End> {
         self.facts.as_ref().and_then(|facts| facts.end.as_ref())
     }

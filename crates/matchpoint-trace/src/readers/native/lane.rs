@@ -26,7 +26,6 @@ pub(super) struct TickedQueues {
 /// Position of the reader in the calls of a thread.
 pub(super) struct Lane {
     pub thread: u16,
-    /// File offset where the search for the next block starts.
     next_block: usize,
     pub block: usize,
     /// Byte range of the content in the file, if the block is not compressed.

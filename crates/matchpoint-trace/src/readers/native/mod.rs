@@ -36,7 +36,6 @@ use crate::trace::{RankReader, Trace};
 pub use follow::{Entry, FollowError, Follower, Queues};
 pub use summary::{Summary, summaries};
 
-/// Reader of folders, their `manifest.json`, and the `.mpt` file of one rank.
 pub(super) const READER: Reader =
     Reader { name: "a recorded trace (manifest.json and rank-*.mpt)", is_trace, open };
 

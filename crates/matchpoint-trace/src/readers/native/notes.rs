@@ -143,7 +143,6 @@ fn unfinished_calls(facts: &Facts) -> String {
     unfinished.collect()
 }
 
-/// Time of the last call, in seconds since the first entry of a call.
 fn last_s(file: &RankFile, facts: &Facts) -> Option<f64> {
     let mut time = Timeline::new(&facts.time, facts.head.clock.hz);
     let blocks = facts.threads.iter();

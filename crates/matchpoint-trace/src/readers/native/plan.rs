@@ -29,7 +29,6 @@ pub(super) struct Plan {
     pub shape: FieldLayout,
     pub remark: Option<Remark>,
     fields: Box<[Field]>,
-    /// Number of standard fields of the function.
     own: usize,
 }
 

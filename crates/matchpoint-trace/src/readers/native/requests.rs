@@ -20,7 +20,6 @@ struct Node {
     newer: u32,
     thread: u16,
     persistent: bool,
-    /// Number of the last call that used the object.
     named: u32,
 }
 

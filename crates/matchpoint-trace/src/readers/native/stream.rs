@@ -104,7 +104,6 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
         Ok(true)
     }
 
-    /// Queue lengths that remarks reported since the last call of this function.
     pub fn queues(&mut self) -> Option<(i64, [i64; 3])> {
         self.queues.take().map(|queues| (self.time.ns(queues.ticks), queues.lengths))
     }

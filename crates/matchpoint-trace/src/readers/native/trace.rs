@@ -184,7 +184,6 @@ impl OpenedFiles {
         }
     }
 
-    /// Calls at the end of the run that are no longer in the files.
     fn calls_cut_off(&self, finished: &BTreeMap<u32, &manifest::RankFile>) -> u64 {
         let there = |rank: &u32| match (self.present.get(rank), self.empty.get(rank)) {
             (Some(file), _) => Some(file.facts.as_ref().map_or(u64::MAX, |facts| facts.calls)),

@@ -34,7 +34,6 @@ pub(super) type Timed = (u64, Event);
 
 pub(super) struct Archive {
     reader: Object,
-    /// The selected locations, with their events.
     locations: Vec<Location>,
 }
 

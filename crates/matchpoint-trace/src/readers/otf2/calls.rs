@@ -22,10 +22,8 @@ const NO_ROOT: u32 = 1 << 31;
 #[derive(Default)]
 pub(super) struct RebuiltCalls {
     waiting: VecDeque<Span>,
-    /// Envelopes of completed receives with a held call, by request.
     envelopes: HashMap<u64, ReceiveArgs>,
     requests: Requests,
-    /// Communicators that the stream has already created.
     comms: HashSet<CommId>,
     ready: VecDeque<Call>,
 }

@@ -43,7 +43,6 @@ impl Comm {
 pub(super) struct Definitions {
     /// For each rank, the threads of its process. The thread that called `MPI_Init` is first.
     pub ranks: Vec<Vec<u64>>,
-    /// Numbers of events, by location.
     pub events: HashMap<u64, u64>,
     pub functions: HashMap<u32, Function>,
     pub comms: HashMap<u32, Comm>,

@@ -16,7 +16,6 @@ pub(super) struct Span {
     pub thread: u16,
     pub enter: u64,
     pub leave: u64,
-    /// Events within the call, without entry and exit.
     pub events: Vec<Event>,
 }
 

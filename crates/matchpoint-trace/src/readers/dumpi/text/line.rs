@@ -4,7 +4,6 @@ use super::super::ids;
 use super::super::version::Version;
 use crate::call::Status;
 
-/// Seconds and nanoseconds.
 pub(super) type Time = (i64, i32);
 
 /// First or last line of a call.

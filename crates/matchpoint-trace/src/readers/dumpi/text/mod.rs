@@ -23,7 +23,6 @@ use crate::readers::map::Map;
 use crate::readers::reader::Reader;
 use crate::trace::{RankReader, Trace};
 
-/// Reader of folders of text files, and of the text of one rank.
 pub(in crate::readers) const READER: Reader = Reader { name: "text of dumpi2ascii", is_trace, open };
 
 static FORM: Form = Form { suffix: ", as text", rank, facts, stream };

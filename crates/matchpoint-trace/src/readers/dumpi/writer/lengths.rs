@@ -4,7 +4,6 @@
 const NONE: u16 = 1;
 /// Number of `MPI_BYTE`.
 const BYTE: u16 = 5;
-/// First number of the application's datatypes.
 const FIRST_OWN: usize = 28;
 /// Number of datatype sizes tried for a length without a suitable power of two as divisor.
 const SIZES_TRIED: u64 = 4096;

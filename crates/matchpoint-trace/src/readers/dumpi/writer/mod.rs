@@ -41,11 +41,8 @@ static NUMBERS: LazyLock<Vec<Option<u16>>> = LazyLock::new(|| {
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Settings {
-    /// Rank in `MPI_COMM_WORLD`.
     pub rank: u32,
-    /// Size of `MPI_COMM_WORLD`.
     pub size: u32,
-    /// Host name.
     pub host: String,
     /// Start of the job in seconds since 1970; 0 if unknown.
     pub started_s: u64,
@@ -123,7 +120,6 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// Writes the tables, and returns the deviations from the source.
     pub fn finish(mut self) -> io::Result<(W, Deviations)> {
         if self.times.is_none() {
             self.write_biases(0)?;

@@ -8,7 +8,6 @@ mod mask_bits {
     pub const THREAD: u8 = 1 << 6;
 }
 
-/// Bytes, source, tag, and whether the message was cancelled.
 pub(super) type RawStatus = (i32, i32, i32, bool);
 
 pub(super) struct Head {
