@@ -39,7 +39,7 @@ impl Conversation {
         input: impl Write + Send + 'static,
         mut others: impl FnMut(&str) + Send + 'static,
     ) -> Conversation {
-        let (told, lines) = channel();
+        let (sender, lines) = channel();
         thread::spawn(move || {
             let mut output = BufReader::new(output);
             let mut line = Vec::new();
@@ -47,7 +47,7 @@ impl Conversation {
                 let text = String::from_utf8_lossy(&line);
                 let text = text.trim_end();
                 match text.split_once(MARK) {
-                    Some((_, said)) if told.send(said.to_owned()).is_err() => return,
+                    Some((_, said)) if sender.send(said.to_owned()).is_err() => return,
                     Some(_) => {}
                     None => others(text),
                 }

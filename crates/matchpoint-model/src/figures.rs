@@ -4,7 +4,7 @@
 use crate::estimate::End;
 use crate::machine::{Locality, Machine, Missing};
 use crate::queue::SearchOrder;
-use crate::transport::Knowledge;
+use crate::transport::TransportModel;
 
 /// Time against size or number of messages, both logarithmic.
 #[derive(Clone, PartialEq, Debug)]
@@ -59,7 +59,13 @@ pub fn figures(machine: &Machine) -> Result<Vec<Figure>, Missing> {
 fn figure_2(machine: &Machine) -> Result<Figure, Missing> {
     let of = |active| {
         make_curve(format!("{active} per node"), message_sizes(), |bytes| {
-            machine.message_known_s(Knowledge::MaxRate, Locality::OffNode, bytes as f64, active, End::Value)
+            machine.modelled_message_s(
+                TransportModel::MaxRate,
+                Locality::OffNode,
+                bytes as f64,
+                active,
+                End::Value,
+            )
         })
     };
     let curves: Result<_, Missing> = ACTIVE.into_iter().map(of).collect();

@@ -12,6 +12,7 @@ pub mod contention;
 pub mod estimate;
 pub mod exchange;
 pub mod figures;
+mod file_error;
 pub mod layout;
 mod lines;
 pub mod logp;
@@ -27,6 +28,7 @@ pub mod transport;
 
 pub use estimate::{End, ParameterEstimate};
 pub use exchange::{Exchange, Sent};
+pub use file_error::FileError;
 pub use layout::Layout;
 pub use machine::{Locality, Machine, Missing, Protocol};
 pub use partition::Partition;

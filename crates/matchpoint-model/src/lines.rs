@@ -1,21 +1,32 @@
-//! Lines of keys in a TOML file, for errors found after parsing.
+//! Line numbers of errors in a TOML file.
+
+use serde::de::DeserializeOwned;
+
+/// On failure, the line and the problem on one line.
+pub(crate) fn parse_toml<T: DeserializeOwned>(text: &str) -> Result<T, (Option<u64>, String)> {
+    toml::from_str(text).map_err(|error| {
+        let line =
+            error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() as u64 + 1);
+        (line, error.message().trim_end().replace('\n', ", "))
+    })
+}
 
 /// Line of a key, counted from 1, or line of its table if the table lacks the key. The name `""` is the part
 /// before all tables.
 ///
 /// Expects one table or key per line, as [`Machine::to_toml`](crate::Machine::to_toml) writes. In other forms
 /// the result is `None` or too small.
-pub(crate) fn line_of(text: &str, table: &str, key: &str) -> Option<usize> {
+pub(crate) fn line_of(text: &str, table: &str, key: &str) -> Option<u64> {
     let (mut within, mut header) = ("", None);
-    for (at, line) in text.lines().enumerate() {
+    for (number, line) in (1..).zip(text.lines()) {
         let line = line.trim();
         if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
             within = name.0.trim();
-            header = if within == table { Some(at + 1) } else { header };
+            header = if within == table { Some(number) } else { header };
         }
         let is_key = line.split_once('=').is_some_and(|(name, _)| name.trim() == key);
         if within == table && is_key {
-            return Some(at + 1);
+            return Some(number);
         }
     }
     header

@@ -9,10 +9,9 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::estimate::{ParameterEstimate, limit, rate, seconds, time};
+use crate::file_error::FileError;
 
 mod file;
-
-pub use file::MachineError;
 
 /// The version that this crate reads and writes.
 pub const FORMAT: u32 = 1;
@@ -307,17 +306,17 @@ impl std::error::Error for Missing {}
 
 /// # Errors
 /// The file cannot be read, is not TOML, or has an invalid number. The error has the position.
-pub fn read(path: &Path) -> Result<Machine, MachineError> {
+pub fn read(path: &Path) -> Result<Machine, FileError> {
     file::read(path)
 }
 
 /// The paper's machine.
-pub fn blue_waters() -> Result<Machine, MachineError> {
+pub fn blue_waters() -> Result<Machine, FileError> {
     parse(include_str!("../../../machines/blue-waters.toml"), BLUE_WATERS)
 }
 
 pub const BLUE_WATERS: &str = "blue-waters";
 
-pub fn parse(text: &str, path: impl Into<PathBuf>) -> Result<Machine, MachineError> {
+pub fn parse(text: &str, path: impl Into<PathBuf>) -> Result<Machine, FileError> {
     file::parse(text, &path.into())
 }

@@ -4,9 +4,10 @@
 //! common libraries, the reader stores one line instead of the matrix, does not allocate according to the
 //! header, and reports line numbers.
 
-use std::fmt;
 use std::io::{self, BufRead};
 use std::path::{Path, PathBuf};
+
+use crate::file_error::FileError;
 
 const BANNER: &str = "%%MatrixMarket matrix";
 
@@ -17,25 +18,6 @@ const PACKED: &[(&[u8], &str, &str)] = &[
     (b"\xfd7zXZ", "xz", "unxz"),
     (b"\x28\xb5\x2f\xfd", "zstd", "unzstd"),
 ];
-
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct MatrixError {
-    pub path: PathBuf,
-    pub line: Option<u64>,
-    pub problem: String,
-}
-
-impl fmt::Display for MatrixError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "cannot read '{}'", self.path.display())?;
-        if let Some(line) = self.line {
-            write!(f, ", line {line}")?;
-        }
-        write!(f, ": {}", self.problem)
-    }
-}
-
-impl std::error::Error for MatrixError {}
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Header {
@@ -72,7 +54,7 @@ impl<R: BufRead> Reader<R> {
     ///
     /// # Errors
     /// The file is not a Matrix Market file, the matrix is dense, or the counts contradict the file size.
-    pub fn new(input: R, bytes: u64, path: &Path) -> Result<Self, MatrixError> {
+    pub fn new(input: R, bytes: u64, path: &Path) -> Result<Self, FileError> {
         let header = Header { rows: 1, columns: 1, entries: 0, is_symmetric: false, numbers: 0 };
         let mut reader = Reader { input, path: path.to_owned(), line: 0, bytes: 0, text: Vec::new(), header };
         reader.read_banner()?;
@@ -81,7 +63,7 @@ impl<R: BufRead> Reader<R> {
     }
 
     /// Checks that every row can have an entry, before the caller allocates memory per row.
-    pub fn check_enough_entries(&self) -> Result<(), MatrixError> {
+    pub fn check_enough_entries(&self) -> Result<(), FileError> {
         let Header { rows, entries, is_symmetric, .. } = self.header;
         if entries * if is_symmetric { 2 } else { 1 } >= u64::from(rows) {
             return Ok(());
@@ -103,7 +85,7 @@ impl<R: BufRead> Reader<R> {
         &mut self,
         mut each: impl FnMut(u32, u32),
         mut look: impl FnMut(u64) -> bool,
-    ) -> Result<bool, MatrixError> {
+    ) -> Result<bool, FileError> {
         for number in 0..self.header.entries {
             if number % ENTRIES_PER_CALL == 0 && !look(self.bytes) {
                 return Ok(false);
@@ -131,7 +113,7 @@ impl<R: BufRead> Reader<R> {
         Ok(true)
     }
 
-    fn read_banner(&mut self) -> Result<(), MatrixError> {
+    fn read_banner(&mut self) -> Result<(), FileError> {
         let is_there = self.read_line()?;
         if let Some((_, name, unpack)) = PACKED.iter().find(|(begin, ..)| self.text.starts_with(begin)) {
             return Err(self.line_error(format!("compressed with {name}\nhint: unpack it: {unpack}")));
@@ -172,7 +154,7 @@ impl<R: BufRead> Reader<R> {
         Ok(())
     }
 
-    fn read_counts(&mut self, bytes: u64) -> Result<(), MatrixError> {
+    fn read_counts(&mut self, bytes: u64) -> Result<(), FileError> {
         if !self.next_line()? {
             return Err(self.line_error(format!("no numbers of rows, columns and entries\nhint: {COMPLETE}")));
         }
@@ -231,7 +213,7 @@ impl<R: BufRead> Reader<R> {
     }
 
     /// Reads a line that is neither a comment nor empty. Returns false at the end.
-    fn next_line(&mut self) -> Result<bool, MatrixError> {
+    fn next_line(&mut self) -> Result<bool, FileError> {
         while self.read_line()? {
             let is_comment = self.text.first() == Some(&b'%');
             if !is_comment && !self.text.trim_ascii().is_empty() {
@@ -241,7 +223,7 @@ impl<R: BufRead> Reader<R> {
         Ok(false)
     }
 
-    fn read_line(&mut self) -> Result<bool, MatrixError> {
+    fn read_line(&mut self) -> Result<bool, FileError> {
         self.text.clear();
         let read = self.input.read_until(b'\n', &mut self.text);
         let read = read.map_err(|error: io::Error| {
@@ -262,7 +244,7 @@ impl<R: BufRead> Reader<R> {
         format!("`{}`", text.trim_end().escape_debug())
     }
 
-    fn line_error(&self, problem: String) -> MatrixError {
-        MatrixError { path: self.path.clone(), line: (self.line > 0).then_some(self.line), problem }
+    fn line_error(&self, problem: String) -> FileError {
+        FileError { path: self.path.clone(), line: (self.line > 0).then_some(self.line), problem }
     }
 }

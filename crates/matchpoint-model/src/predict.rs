@@ -13,7 +13,7 @@ use crate::layout::Layout;
 use crate::machine::{Locality, Machine, Missing};
 use crate::queue::SearchOrder;
 use crate::topology::{Cube, LinkId, Topology};
-use crate::transport::Knowledge;
+use crate::transport::TransportModel;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Setting<'a> {
@@ -109,16 +109,16 @@ pub fn predict(setting: &Setting<'_>, exchange: &Exchange) -> Result<Prediction,
         longest[at] = costs.get(last).map(|cost| cost.split).unwrap_or_default();
         worst = if end == End::Value { last as u32 } else { worst };
     }
-    let known = |knowledge| {
-        let sums = counts.transport_times(setting, exchange, knowledge, End::Value).ok()?;
+    let longest_s = |model| {
+        let sums = counts.transport_times(setting, exchange, model, End::Value).ok()?;
         Some(sums.into_iter().fold(0.0, f64::max))
     };
     Ok(Prediction {
         processes,
         worst,
         longest,
-        postal_s: known(Knowledge::Postal),
-        max_rate_s: known(Knowledge::MaxRate),
+        postal_s: longest_s(TransportModel::Postal),
+        max_rate_s: longest_s(TransportModel::MaxRate),
         link_bytes: counts.links.max_bytes,
         hops_mean: counts.links.hops_mean,
         missing,
@@ -188,7 +188,7 @@ impl Counts {
         &self,
         setting: &Setting<'_>,
         exchange: &Exchange,
-        knowledge: Knowledge,
+        model: TransportModel,
         end: End,
     ) -> Result<Vec<f64>, Missing> {
         let mut sums = vec![0.0; self.processes.len()];
@@ -196,12 +196,12 @@ impl Counts {
             let (from, bytes) = (sent.from, sent.mean_bytes());
             let locality = setting.layout.locality(from, sent.to);
             let node = setting.layout.node(from) as usize;
-            let active = match knowledge {
-                Knowledge::NodeAware => self.active[node][locality as usize],
+            let active = match model {
+                TransportModel::NodeAware => self.active[node][locality as usize],
                 // Both models treat every message as off-node.
-                Knowledge::Postal | Knowledge::MaxRate => self.senders[node],
+                TransportModel::Postal | TransportModel::MaxRate => self.senders[node],
             };
-            let each_s = setting.machine.message_known_s(knowledge, locality, bytes, active, end)?;
+            let each_s = setting.machine.modelled_message_s(model, locality, bytes, active, end)?;
             sums[from as usize] += each_s * sent.messages as f64;
         }
         Ok(sums)
@@ -214,7 +214,7 @@ impl Counts {
         end: End,
         missing: Option<&mut Vec<Missing>>,
     ) -> Result<Vec<ProcessCost>, String> {
-        let transports = self.transport_times(setting, exchange, Knowledge::NodeAware, end);
+        let transports = self.transport_times(setting, exchange, TransportModel::NodeAware, end);
         let transports = transports.map_err(|missing| missing.to_string())?;
         let mut costs = self.processes.clone();
         let mut lacks = Vec::new();

@@ -8,13 +8,14 @@ use std::path::Path;
 
 use serde::Deserialize;
 
+use crate::file_error::FileError;
+
 mod fat_tree;
 mod file;
 mod graph;
 mod grid;
 mod link;
 
-pub use file::TopologyError;
 pub use grid::Cube;
 pub use link::LinkId;
 
@@ -69,11 +70,11 @@ enum KindName {
 impl Topology {
     /// # Errors
     /// The file cannot be read or is invalid. The error has the position.
-    pub fn read(path: &Path) -> Result<Self, TopologyError> {
+    pub fn read(path: &Path) -> Result<Self, FileError> {
         file::read(path)
     }
 
-    pub fn parse(text: &str, path: &Path) -> Result<Self, TopologyError> {
+    pub fn parse(text: &str, path: &Path) -> Result<Self, FileError> {
         file::parse(text, path)
     }
 

@@ -21,7 +21,7 @@ pub fn max_rate_s(
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Knowledge {
+pub enum TransportModel {
     /// Every message has the greatest distance ([`Machine::farthest`]), and no node is a bottleneck.
     Postal,
     /// Every message has the greatest distance.
@@ -30,15 +30,16 @@ pub enum Knowledge {
     NodeAware,
 }
 
-impl Knowledge {
+impl TransportModel {
     /// The simplest first.
-    pub const ALL: [Knowledge; 3] = [Knowledge::Postal, Knowledge::MaxRate, Knowledge::NodeAware];
+    pub const ALL: [TransportModel; 3] =
+        [TransportModel::Postal, TransportModel::MaxRate, TransportModel::NodeAware];
 
     pub const fn name(self) -> &'static str {
         match self {
-            Knowledge::Postal => "postal",
-            Knowledge::MaxRate => "max-rate",
-            Knowledge::NodeAware => "node-aware",
+            TransportModel::Postal => "postal",
+            TransportModel::MaxRate => "max-rate",
+            TransportModel::NodeAware => "node-aware",
         }
     }
 }
@@ -78,23 +79,23 @@ impl Machine {
     }
 
     /// As [`message_s`](Self::message_s), in the given model.
-    pub fn message_known_s(
+    pub fn modelled_message_s(
         &self,
-        knowledge: Knowledge,
+        model: TransportModel,
         locality: Locality,
         bytes: f64,
         active: u32,
         end: End,
     ) -> Result<f64, Missing> {
-        match knowledge {
-            Knowledge::Postal => {
+        match model {
+            TransportModel::Postal => {
                 let farthest = self.farthest();
                 let protocol = self.link(farthest).protocol(bytes as u64);
                 let (alpha_s, rate) = self.postal(farthest, protocol, end)?;
                 Ok(postal_s(alpha_s, rate, bytes))
             }
-            Knowledge::MaxRate => self.message_s(self.farthest(), bytes, active, end),
-            Knowledge::NodeAware => self.message_s(locality, bytes, active, end),
+            TransportModel::MaxRate => self.message_s(self.farthest(), bytes, active, end),
+            TransportModel::NodeAware => self.message_s(locality, bytes, active, end),
         }
     }
 }

@@ -6,7 +6,8 @@ use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 
-use matchpoint_model::matrix_market::{Header, MatrixError, Reader};
+use matchpoint_model::FileError;
+use matchpoint_model::matrix_market::{Header, Reader};
 use matchpoint_model::sparse::{Needs, RowSizes, Sizes};
 use matchpoint_model::{Exchange, Partition};
 use matchpoint_replay::Progress;
@@ -131,7 +132,7 @@ pub fn add_sizes<'a>(paths: impl IntoIterator<Item = &'a Path>, progress: &Progr
     progress.bytes_total.fetch_add(bytes, Relaxed);
 }
 
-fn failure(error: MatrixError) -> Failure {
+fn failure(error: FileError) -> Failure {
     Failure::Message(error.to_string())
 }
 

@@ -1,39 +1,21 @@
 //! The file of a machine: reading with checks, and writing.
 
-use std::fmt::{self, Display, Write};
+use std::fmt::Write;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::{FORMAT, GammaAt, Link, Locality, Machine, Protocol, Provenance, QueueSearch};
 use crate::estimate::ParameterEstimate;
-use crate::lines::line_of;
+use crate::file_error::FileError;
+use crate::lines::{line_of, parse_toml};
 
 /// No machine has this many parameters.
 const BYTES_MAX: u64 = 1 << 20;
 
 const HINT: &str = "see docs/reference/machine.md";
 
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct MachineError {
-    pub path: PathBuf,
-    pub line: Option<usize>,
-    pub problem: String,
-}
-
-impl Display for MachineError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "cannot read '{}'", self.path.display())?;
-        if let Some(line) = self.line {
-            write!(f, ", line {line}")?;
-        }
-        write!(f, ": {}", self.problem)
-    }
-}
-
-impl std::error::Error for MachineError {}
-
-pub(super) fn read(path: &Path) -> Result<Machine, MachineError> {
-    let failed = |problem: String| MachineError { path: path.to_owned(), line: None, problem };
+pub(super) fn read(path: &Path) -> Result<Machine, FileError> {
+    let failed = |problem: String| FileError { path: path.to_owned(), line: None, problem };
     let mut text = String::new();
     let file = std::fs::File::open(path).map_err(|error| {
         failed(format!("{error}\nhint: name a machine file, such as machines/blue-waters.toml"))
@@ -48,16 +30,13 @@ pub(super) fn read(path: &Path) -> Result<Machine, MachineError> {
     parse(&text, path)
 }
 
-pub(super) fn parse(text: &str, path: &Path) -> Result<Machine, MachineError> {
-    let failed = |line, problem: String| MachineError {
+pub(super) fn parse(text: &str, path: &Path) -> Result<Machine, FileError> {
+    let failed = |line, problem: String| FileError {
         path: path.to_owned(),
         line,
-        problem: format!("{}\nhint: {HINT}", problem.trim_end().replace('\n', ", ")),
+        problem: format!("{problem}\nhint: {HINT}"),
     };
-    let machine: Machine = toml::from_str(text).map_err(|error| {
-        let line = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
-        failed(line, error.message().to_owned())
-    })?;
+    let machine: Machine = parse_toml(text).map_err(|(line, problem)| failed(line, problem))?;
     match find_problem(&machine) {
         Some(Problem { table, key, what }) => Err(failed(line_of(text, table, key), what)),
         None => Ok(machine),

@@ -1,11 +1,11 @@
 //! The file of a network, with checks.
 
 use std::collections::HashMap;
-use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::{FatTree, File, Graph, Grid, Kind, KindName, Topology};
-use crate::lines::line_of;
+use crate::file_error::FileError;
+use crate::lines::{line_of, parse_toml};
 
 const FORMAT: u32 = 1;
 
@@ -20,27 +20,8 @@ const ROUTERS_MAX: u64 = 1 << 31;
 
 const HINT: &str = "see docs/reference/predict.md";
 
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct TopologyError {
-    pub path: PathBuf,
-    pub line: Option<usize>,
-    pub problem: String,
-}
-
-impl fmt::Display for TopologyError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "cannot read '{}'", self.path.display())?;
-        if let Some(line) = self.line {
-            write!(f, ", line {line}")?;
-        }
-        write!(f, ": {}\nhint: {HINT}", self.problem)
-    }
-}
-
-impl std::error::Error for TopologyError {}
-
-pub(super) fn read(path: &Path) -> Result<Topology, TopologyError> {
-    let failed = |problem: String| TopologyError { path: path.to_owned(), line: None, problem };
+pub(super) fn read(path: &Path) -> Result<Topology, FileError> {
+    let failed = |problem: String| failure(path, None, &problem);
     let bytes = std::fs::metadata(path).map_err(|error| failed(error.to_string()))?.len();
     if bytes > BYTES_MAX {
         return Err(failed(format!("{bytes} bytes, too large for a network file")));
@@ -49,13 +30,13 @@ pub(super) fn read(path: &Path) -> Result<Topology, TopologyError> {
     parse(&text, path)
 }
 
-pub(super) fn parse(text: &str, path: &Path) -> Result<Topology, TopologyError> {
-    let failed = |line, problem: String| TopologyError { path: path.to_owned(), line, problem };
-    let file: File = toml::from_str(text).map_err(|error| {
-        let line = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
-        failed(line, error.message().trim_end().replace('\n', ", "))
-    })?;
-    build_topology(file).map_err(|(key, problem)| failed(line_of(text, "", key), problem))
+pub(super) fn parse(text: &str, path: &Path) -> Result<Topology, FileError> {
+    let file: File = parse_toml(text).map_err(|(line, problem)| failure(path, line, &problem))?;
+    build_topology(file).map_err(|(key, problem)| failure(path, line_of(text, "", key), &problem))
+}
+
+fn failure(path: &Path, line: Option<u64>, problem: &str) -> FileError {
+    FileError { path: path.to_owned(), line, problem: format!("{problem}\nhint: {HINT}") }
 }
 
 /// The key to report, and the problem.

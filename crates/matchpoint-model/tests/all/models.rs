@@ -5,7 +5,7 @@ use matchpoint_model::contention::{contention_s, cube_link_bytes};
 use matchpoint_model::machine::GammaAt;
 use matchpoint_model::memory::{OPEN_MPI_BYTES_PER_PEER, node_bytes};
 use matchpoint_model::queue::{SearchOrder, bound_s};
-use matchpoint_model::transport::{Knowledge, max_rate_s, postal_s};
+use matchpoint_model::transport::{TransportModel, max_rate_s, postal_s};
 use matchpoint_model::{End, Locality, Machine, ParameterEstimate};
 use proptest::prelude::*;
 
@@ -34,8 +34,8 @@ fn node_bounds_rendezvous_of_16_processes() {
 #[test]
 fn coarse_model_takes_all_as_internode() {
     let machine = blue_waters();
-    let of = |knowledge| machine.message_known_s(knowledge, Locality::OnSocket, 1e5, 16, End::Value).unwrap();
-    let [postal, max_rate, node_aware] = Knowledge::ALL.map(of);
+    let of = |model| machine.modelled_message_s(model, Locality::OnSocket, 1e5, 16, End::Value).unwrap();
+    let [postal, max_rate, node_aware] = TransportModel::ALL.map(of);
     assert!(node_aware < postal && postal < max_rate, "{postal} {max_rate} {node_aware}");
     assert!(close(node_aware, 1.7e-6 + 1e5 / 6.2e9));
 }
@@ -45,8 +45,8 @@ fn one_socket_machine_makes_models_equal() {
     let mut machine = blue_waters();
     (machine.on_node, machine.off_node) = Default::default();
     assert_eq!(machine.farthest(), Locality::OnSocket);
-    let of = |knowledge| machine.message_known_s(knowledge, Locality::OnSocket, 1e5, 16, End::Value).unwrap();
-    let [postal, max_rate, node_aware] = Knowledge::ALL.map(of);
+    let of = |model| machine.modelled_message_s(model, Locality::OnSocket, 1e5, 16, End::Value).unwrap();
+    let [postal, max_rate, node_aware] = TransportModel::ALL.map(of);
     assert!(close(postal, max_rate) && close(max_rate, node_aware));
     machine.on_node = blue_waters().on_node;
     assert_eq!(machine.farthest(), Locality::OnNode);

@@ -1,7 +1,7 @@
 //! Modelled times of an operation, from the simplest to the most detailed model.
 
 use matchpoint_model::queue::SearchOrder;
-use matchpoint_model::transport::Knowledge;
+use matchpoint_model::transport::TransportModel;
 use matchpoint_model::{End, Exchange, Missing, Search, Sent, Setting, Split, predict};
 
 use super::validated::Modelled;
@@ -69,14 +69,14 @@ pub(super) fn volume(
 ) -> Result<ModelledTimes, Failure> {
     let machine = setting.machine;
     let locality = setting.layout.locality(0, 1);
-    let transport = |knowledge, end| {
-        let each_s = machine.message_known_s(knowledge, locality, bytes as f64, 1, end)?;
+    let transport = |model, end| {
+        let each_s = machine.modelled_message_s(model, locality, bytes as f64, 1, end)?;
         Ok::<f64, Missing>(each_s * messages as f64)
     };
     let all = Exchange { messages: vec![Sent { from: 0, to: 1, messages, bytes: messages * bytes }] };
     let predicted = predict(setting, &all).map_err(Failure::Message)?;
     let at = |end| {
-        let transport_s = transport(Knowledge::NodeAware, end)?;
+        let transport_s = transport(TransportModel::NodeAware, end)?;
         let queue_s = machine.search_s(SearchOrder::Bound, messages, end).unwrap_or(0.0);
         Ok::<Split, Missing>(Split { transport_s, queue_s, ..predicted.processes[0].split })
     };
@@ -88,8 +88,8 @@ pub(super) fn volume(
     let is_complete = predicted.missing.is_empty();
     Ok(ModelledTimes {
         modelled: [
-            transport(Knowledge::Postal, End::Value).ok(),
-            transport(Knowledge::MaxRate, End::Value).ok(),
+            transport(TransportModel::Postal, End::Value).ok(),
+            transport(TransportModel::MaxRate, End::Value).ok(),
             Some(split.transport_s),
             (!predicted.lacks_queue()).then_some(split.transport_s + split.queue_s),
             is_complete.then_some(split.total_s()),

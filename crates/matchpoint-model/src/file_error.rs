@@ -1,0 +1,22 @@
+use std::fmt;
+use std::path::PathBuf;
+
+/// A file that cannot be read.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FileError {
+    pub path: PathBuf,
+    pub line: Option<u64>,
+    pub problem: String,
+}
+
+impl fmt::Display for FileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cannot read '{}'", self.path.display())?;
+        if let Some(line) = self.line {
+            write!(f, ", line {line}")?;
+        }
+        write!(f, ": {}", self.problem)
+    }
+}
+
+impl std::error::Error for FileError {}
