@@ -141,6 +141,16 @@ pub fn shared_part(measurements: &Measurements, ranks: usize) -> f64 {
     crowding.map_or(0.0, |crowding| crowding / ranks.max(1) as f64)
 }
 
+/// Time of matching on a processor that several processes share: low end, likely, high end. A process waits while
+/// another process matches.
+pub fn shared_ns(measurements: &Measurements, engine: &EngineMeasurements) -> [f64; 3] {
+    let shared = shared_part(measurements, engine.ranks.len());
+    // The likely time of a library is a part of the call times, which already include the other processes.
+    let likely_ns = |at: &EngineAtRank| if at.library.is_some() { at.match_ns } else { cost_ns(at) };
+    let likely_ns: f64 = engine.ranks.iter().map(likely_ns).sum();
+    [engine.match_ns, likely_ns, engine.match_cold_ns].map(|ns| ns * shared)
+}
+
 /// Likely time of an engine at the rank with this number.
 pub fn cost_at_ns(measurements: &Measurements, engine: &EngineMeasurements, rank: u32) -> f64 {
     let index = measurements.ranks.iter().position(|of| of.rank == rank);

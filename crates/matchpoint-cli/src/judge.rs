@@ -13,7 +13,7 @@ use matchpoint_replay::Measurements;
 use matchpoint_replay::measurements::{EngineAtRank, EngineMeasurements, RankMeasurements};
 
 use crate::absent;
-use crate::derived::{cost_ns, engine_label, shared_part, whole_ranks};
+use crate::derived::{cost_ns, engine_label, shared_ns, whole_ranks};
 use crate::format;
 use crate::inconclusive::{self, CallTimes, Inconclusive};
 use crate::stand_in::searches_as;
@@ -60,7 +60,7 @@ fn worst<'a>(
     engine: &EngineMeasurements,
     ranks: impl Iterator<Item = (usize, &'a RankMeasurements)>,
 ) -> Option<Worst<'a>> {
-    let least = of_processor(measurements, engine);
+    let least = shared_ns(measurements, engine);
     let ranks = ranks.filter_map(|(index, rank)| shares(rank, engine.ranks.get(index)?, least));
     ranks.max_by(|a, b| a.share.total_cmp(&b.share))
 }
@@ -69,16 +69,6 @@ fn worst<'a>(
 fn early(measurements: &Measurements, engine: &EngineMeasurements) -> Option<(u32, f64)> {
     let worst = worst(measurements, engine, measurements.ranks.iter().enumerate())?;
     (Answer::to(worst.share) != Answer::No).then_some((worst.rank.rank, worst.share))
-}
-
-/// Time of matching on a processor that several processes share: low end, likely, high end. A process waits while
-/// another process matches.
-fn of_processor(measurements: &Measurements, engine: &EngineMeasurements) -> [f64; 3] {
-    let shared = shared_part(measurements, engine.ranks.len());
-    // The likely time of a library is a part of the call times, which already include the other processes.
-    let likely_ns = |at: &EngineAtRank| if at.library.is_some() { at.match_ns } else { cost_ns(at) };
-    let likely_ns: f64 = engine.ranks.iter().map(likely_ns).sum();
-    [engine.match_ns, likely_ns, engine.match_cold_ns].map(|ns| ns * shared)
 }
 
 fn shares<'a>(rank: &'a RankMeasurements, cost: &EngineAtRank, least: [f64; 3]) -> Option<Worst<'a>> {

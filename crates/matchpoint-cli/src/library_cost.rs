@@ -6,9 +6,9 @@
 
 use matchpoint_replay::Measurements;
 use matchpoint_replay::library_cost::{Curve, TYPICAL_OF};
-use matchpoint_replay::measurements::EngineMeasurements;
+use matchpoint_replay::measurements::{EngineMeasurements, RankMeasurements};
 
-use crate::derived::{cost_ns, ratio, shared_part};
+use crate::derived::{cost_ns, ratio, shared_ns, shared_part};
 use crate::format;
 use crate::stand_in::{is_hashed, is_stand_in};
 
@@ -126,6 +126,7 @@ impl Overflow {
         let cost = measurements.library_cost.as_ref()?;
         let first = measurements.engines.first().filter(|engine| is_stand_in(measurements, engine))?;
         let (rank, at) = (measurements.ranks.get(index)?, first.ranks.get(index)?);
+        let [_, shared_likely_ns, shared_high_ns] = shared_ns(measurements, first);
         let is_unexpected_free = cost.unexpected.entry(SEARCHED).0 < NOISE_NS;
         let longest = match (is_unexpected_free, gives_back(measurements)) {
             (true, true) => 0,
@@ -134,11 +135,18 @@ impl Overflow {
             (false, false) => rank.worst_length,
         };
         // Every message searches the entries in the library, so their caches are warm.
-        let in_library = limit.min(rank.posted.length_max) as f64;
-        let library_ns = in_library * cost.posted.entry(in_library).0;
-        let left_ns = rank.messages as f64 * (overflow_ns(measurements) + library_ns);
-        let (likely_ns, high_ns) = (cost_ns(at), at.match_cold_ns);
-        (longest > limit).then_some(Overflow { limit, left_ns, likely_ns, high_ns })
+        let left_ns = |rank: &RankMeasurements| {
+            let in_library = limit.min(rank.posted.length_max) as f64;
+            rank.messages as f64 * (overflow_ns(measurements) + in_library * cost.posted.entry(in_library).0)
+        };
+        let shared_left_ns = shared_part(measurements, first.ranks.len())
+            * measurements.ranks.iter().map(left_ns).sum::<f64>();
+        (longest > limit).then_some(Overflow {
+            limit,
+            left_ns: left_ns(rank).max(shared_left_ns),
+            likely_ns: cost_ns(at).max(shared_likely_ns),
+            high_ns: at.match_cold_ns.max(shared_high_ns),
+        })
     }
 }
 

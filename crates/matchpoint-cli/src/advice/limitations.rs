@@ -70,23 +70,25 @@ const WAITING_NS: f64 = 20_000.0;
 pub fn waits_for_processors(case: &Case<'_>) -> Option<Advice> {
     let cost = case.measurements.library_cost.as_ref()?;
     let pair_ns = cost.bursts.first()?.message_ns;
-    if cost.ring_message_ns < WAITING_NS {
-        return None;
-    }
     let crowding = case.measurements.crowding.filter(|&crowding| crowding > 1.0);
-    let reason = crowding.map_or(String::new(), |crowding| {
-        format!(
-            " {} processes share each processor, and a waiting process may occupy it.",
-            format::digits(crowding)
-        )
-    });
+    let shares = crowding.map(|crowding| format!("{crowding:.1} processes share each processor"));
+    let measure =
+        "`matchpoint run` changes these waits too. Measure the saving with `matchpoint run --compare`.";
+    if cost.ring_message_ns < WAITING_NS {
+        return limitation(
+            "Processes share processors",
+            format!("{}. MPI calls wait for other processes, so the share is uncertain. {measure}", shares?),
+            vec![("crowding", crowding?)],
+        );
+    }
+    let reason =
+        shares.map_or(String::new(), |shares| format!(" {shares}, and a waiting process may occupy it."));
     limitation(
         "MPI calls wait without a search",
         format!(
             "At the start of the program, every rank sent messages to the next rank, which needs no search. A message took \
              {}. In a burst between two ranks, a message took {}.{reason} The calls of the program therefore wait too, and \
-             the share is uncertain. `matchpoint run` also changes these waits, so it can save more time than matching \
-             takes. Measure it with `matchpoint run --compare`.",
+             the share is uncertain. {measure}",
             format::duration_ns(cost.ring_message_ns),
             format::duration_ns(pair_ns),
         ),

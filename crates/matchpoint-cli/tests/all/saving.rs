@@ -203,10 +203,26 @@ fn limit_follows_library_and_transport() {
     }
 }
 
+/// A process also waits for the overflow matching of the other process on its processor.
 #[test]
-fn slow_ring_reports_waiting() {
-    let title = "MPI calls wait without a search";
-    let advice = |ring_message_ns, crowding| {
+fn shared_processor_counts_overflow_twice() {
+    let saved = |crowding| {
+        let of = long(|of| {
+            of.crowding = crowding;
+            for rank in &mut of.ranks {
+                (rank.messages, rank.posted.length_max) = (3000, 2000);
+            }
+        });
+        json_of(&of)["verdict"]["share_saved_by_run"].as_f64().unwrap()
+    };
+    let left = 3000.0 * (150.0 + 75.0 * 2.0) / 1.197e9;
+    assert!((saved(None) - (0.2 - left)).abs() < 1e-9, "{}", saved(None));
+    assert!((saved(Some(2.0)) - (0.2 - 2.0 * left)).abs() < 1e-9, "{}", saved(Some(2.0)));
+}
+
+#[test]
+fn waiting_calls_are_reported() {
+    let advice = |title, ring_message_ns, crowding| {
         let of = long(|of| {
             let cost = of.library_cost.as_mut().unwrap();
             cost.bursts = vec![BurstCost { messages: 128, message_ns: 4000.0 }];
@@ -214,15 +230,15 @@ fn slow_ring_reports_waiting() {
         });
         Report::new(&of).advice.into_iter().find(|advice| advice.title == title).map(|advice| advice.text)
     };
-    assert_eq!(advice(19_000.0, 2.0), None);
-    let text = advice(21_000.0, 2.0).unwrap();
-    assert!(
-        text.contains(
-            "A message took 21.0 µs. In a burst between two ranks, a message took 4.00 µs. 2.00 processes share"
-        ),
-        "{text}"
-    );
-    assert!(!advice(21_000.0, 1.0).unwrap().contains("processes share"));
+    let (waiting, shared) = ("MPI calls wait without a search", "Processes share processors");
+    assert_eq!((advice(waiting, 19_000.0, 2.0), advice(shared, 21_000.0, 2.0)), (None, None));
+    let text = advice(waiting, 21_000.0, 2.0).unwrap();
+    let expected =
+        "A message took 21.0 µs. In a burst between two ranks, a message took 4.00 µs. 2.0 processes share";
+    assert!(text.contains(expected), "{text}");
+    assert!(!advice(waiting, 21_000.0, 1.0).unwrap().contains("processes share"));
+    assert!(advice(shared, 19_000.0, 2.0).unwrap().starts_with("2.0 processes share each processor."));
+    assert_eq!(advice(shared, 19_000.0, 1.0), None);
 }
 
 #[test]
