@@ -12,11 +12,11 @@ use matchpoint_trace::{Call, Trace};
 
 use crate::Failure;
 
-/// The end of a DUMPI file: a magic number, then offsets into the file, zero for absent parts.
+/// Words at the end of a DUMPI file: a magic number, then offsets into the file, zero for absent parts.
 const INDEX_WORDS: usize = 8;
-/// The start of the calls.
+/// The word with the start of the calls.
 const BODY: usize = 5;
-/// 16 bits.
+/// DUMPI stores seconds in 16 bits.
 const SECONDS_MAX: u64 = 65535;
 
 /// Bits of a record's mask. Each adds a field after it.
@@ -24,10 +24,7 @@ const HAS_THREAD: u8 = 1 << 6;
 const HAS_CPU_TIME: u8 = 1 << 2;
 const HAS_WALL_TIME: u8 = 1 << 3;
 
-/// Repeats the calls of the trace in `from`.
-///
-/// # Errors
-/// If the trace cannot be read or exceeds its clock, or if a file cannot be written.
+/// Repeats the calls of the DUMPI trace in `from`.
 pub fn amplify(from: &Path, to: &Path, times: u32) -> Result<(), Failure> {
     fs::create_dir_all(to)?;
     let trace = matchpoint_trace::open(from)?;

@@ -13,11 +13,9 @@ use clap::Parser;
 use crate::Failure;
 use crate::repository::{self, File, root};
 
-/// The version of mdBook.
 const MDBOOK: &str = "0.4.52";
-/// The page for the help of commands.
 const COMMANDS: &str = "docs/reference/commands.md";
-/// Links are relative to `docs`.
+/// Links in this page are relative to `docs`.
 const SUMMARY: &str = "docs/SUMMARY.md";
 
 /// Builds the manual as a book in target/book.
@@ -34,11 +32,8 @@ pub struct Arguments {
     install: bool,
 }
 
-/// Builds the book and checks its links.
+/// Builds the book, and returns pages without an entry in the table of contents, and broken links.
 ///
-/// # Errors
-/// If a command fails, or if a file cannot be written. If a page is not in the table of contents, or if a
-/// link is broken.
 pub fn build(arguments: &Arguments) -> Result<Vec<String>, Failure> {
     let mdbook = match &arguments.mdbook {
         Some(mdbook) => mdbook.clone(),

@@ -14,13 +14,9 @@ const ALLOWED: [&str; 9] =
 /// `matchpoint.h`, and `tiny-keccak` is for WebAssembly only.
 const TOOLS: [&str; 2] = ["cbindgen", "tiny-keccak"];
 
-/// The only registry.
 const SOURCE: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
 /// Dependencies with another licence or from another registry.
-///
-/// # Errors
-/// If cargo cannot list the dependencies.
 pub fn complaints() -> Result<Vec<String>, Failure> {
     Ok(packages(&metadata(true)?)
         .flat_map(|package| {

@@ -36,9 +36,6 @@ OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR
 const NAMES: [&str; 5] = ["license", "licence", "copying", "copyright", "notice"];
 
 /// Writes the licence texts of all crates in the binaries, equal texts once.
-///
-/// # Errors
-/// If cargo cannot list the crates, if a crate has no licence text, or if a file cannot be read or written.
 pub fn write(to: &Path) -> Result<(), Failure> {
     let mut linked = linked()?;
     let mut crates_by_text: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -97,7 +94,7 @@ fn linked() -> Result<BTreeSet<String>, Failure> {
     Ok(foreign.map(|line| line.split(' ').take(2).collect::<Vec<_>>().join(" ")).collect())
 }
 
-/// Recursive: some crates contain a library in C.
+/// License files of a crate and of its folders: some crates contain a library in C.
 fn license_files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let (mut files, mut folders) = (Vec::new(), vec![(folder.to_owned(), true)]);
     while let Some((folder, is_first)) = folders.pop() {

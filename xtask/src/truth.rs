@@ -6,20 +6,20 @@
 //! has two predictions, both medians over recorded runs without `MPI_Init` and `MPI_Finalize`: the share of
 //! matching, and the part of it that overflow matching saves. Overflow matching takes time too, so the saved
 //! time is between the part and the share. A program that runs for less than 0.2 s after its start is
-//! listed but not checked.
+//! printed but not checked.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
+use matchpoint_bench::statistics::median;
 use serde_json::Value;
 
 use crate::Failure;
-use crate::bench::{build, output_text};
+use crate::measurement::{build_command, build_overflow_core, mpi_folder, output_text};
 use crate::repository::root;
 
-/// Parameters of the comparison.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// MPI libraries, by their names in `scripts/mpi`.
@@ -69,33 +69,27 @@ const CAUSES: [&str; 2] = ["Transfer time may count as search time", "MPI calls 
 /// Shorter programs are not checked, because the start-up time varies by as much.
 const SHORTEST_S: f64 = 0.2;
 
-/// Compares, and prints a table.
-///
-/// # Errors
-/// If a library is unavailable, if a run fails, or if a row exceeds the bound and its report names no cause.
+/// Compares, and prints a table. An error if a row exceeds the bound and its report names no cause.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let matchpoint = build()?;
-    let core = ["build", "--release", "--locked", "-p", "matchpoint-overflow"];
-    if !Command::new("cargo").args(core).current_dir(root()).status()?.success() {
-        return Err("the core of overflow matching cannot be built".into());
-    }
+    let matchpoint = build_command()?;
+    build_overflow_core()?;
     let mut outside = 0;
     println!(
         "{:14} {:42} {:>7} {:>7} {:>8} {:>17} {:>7} {:>6}  answer",
         "MPI", "program", "shipped", "ours", "share", "range", "by run", "saved"
     );
     for library in &arguments.libraries {
-        let bin = output_text(Command::new(root().join("scripts/mpi")).arg(library).stderr(Stdio::inherit()));
+        let bin = mpi_folder(library)?;
         let work = root().join("target/truth").join(library);
         fs::create_dir_all(&work)?;
-        let mpicc = format!("MPICC={bin}/mpicc");
+        let mpicc = format!("MPICC={}/mpicc", bin.display());
         let folder = format!("BUILD={}", work.display());
         let examples = root().join("examples/mpi");
         let made = Command::new("make").args(["-s", "-C"]).arg(&examples).args([&mpicc, &folder]).status()?;
         if !made.success() {
             return Err(format!("{library}: the examples cannot be built").into());
         }
-        let stack = Stack { matchpoint: &matchpoint, bin: PathBuf::from(&bin), work, ranks: arguments.ranks };
+        let stack = Stack { matchpoint: &matchpoint, bin, work, ranks: arguments.ranks };
         for program in PROGRAMS.iter().filter(|program| program.words.contains(&arguments.only)) {
             let words = program.with_work(arguments.work);
             let row = stack.compare(&words, program.nothing, arguments.runs)?;
@@ -131,7 +125,6 @@ impl Program {
     }
 }
 
-/// A program with a library.
 struct Row {
     /// Without start-up.
     shipped_s: f64,
@@ -164,11 +157,6 @@ impl Row {
     }
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
-}
-
 struct Stack<'a> {
     matchpoint: &'a Path,
     bin: PathBuf,
@@ -188,16 +176,19 @@ impl Stack<'_> {
             reports.push(self.analyze(words)?);
         }
         let number = |report: &Value, name: &str| report["verdict"][name].as_f64().unwrap_or(f64::NAN);
-        let middle = |name: &str| median(reports.iter().map(|report| number(report, name)).collect());
-        let share = middle("share_without_setup");
-        let is_median = |report: &&Value| number(report, "share_without_setup") == share;
-        let report = reports.iter().find(is_median).ok_or("no verdict has a share")?;
+        let middle =
+            |name: &str| median(&mut reports.iter().map(|report| number(report, name)).collect::<Vec<_>>());
+        let mut by_share: Vec<&Value> = reports.iter().collect();
+        let share_of = |report: &Value| number(report, "share_without_setup");
+        by_share.sort_by(|one, other| share_of(one).total_cmp(&share_of(other)));
+        let report = by_share[by_share.len() / 2];
+        let share = share_of(report);
         let at = &report["verdict"];
         let names = |cause: &&str| {
             report["advice"].as_array().is_some_and(|all| all.iter().any(|of| of["title"] == *cause))
         };
         let by_run = at["share_saved_by_run"].as_f64().unwrap_or(0.0) * share / number(report, "share");
-        let without_start = |[all, nothing]: [Vec<f64>; 2]| median(all) - median(nothing);
+        let without_start = |[mut all, mut nothing]: [Vec<f64>; 2]| median(&mut all) - median(&mut nothing);
         Ok(Row {
             shipped_s: without_start(shipped_s),
             ours_s: without_start(ours_s),

@@ -5,13 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Complaints;
 use crate::repository::File;
 
-/// The crate, the first file by name, and the number of files. No other circle may appear, and none may grow.
-const KNOWN: &[(&str, &str, usize)] = &[];
-
-/// `["engines", "bins"]`; empty for the crate.
+/// Path of a module, such as `["engines", "bins"]`; empty for the crate root.
 type Module = Vec<String>;
 
-/// Circles that are not in [`KNOWN`], and entries of [`KNOWN`] that are no longer circles.
+/// Reports groups of files in a crate that use each other in a circle.
 pub fn circles(files: &[File]) -> Complaints {
     let mut crates: BTreeMap<&str, BTreeMap<Module, &str>> = BTreeMap::new();
     for file in files {
@@ -19,27 +16,12 @@ pub fn circles(files: &[File]) -> Complaints {
         crates.entry(folder).or_default().insert(module, &file.text);
     }
     let mut found = Vec::new();
-    let mut left: BTreeSet<&(&str, &str, usize)> = KNOWN.iter().collect();
     for (folder, modules) in &crates {
-        let name = folder.rsplit('/').next().unwrap_or(folder);
         for circle in circles_of(modules) {
             let all: Vec<String> = circle.iter().map(|module| module.join("/")).collect();
-            let known = KNOWN.iter().find(|(of, first, _)| *of == name && *first == all[0]);
-            left.retain(|entry| Some(*entry) != known);
-            match known {
-                Some((_, _, files)) if *files == all.len() => {}
-                Some((_, _, files)) => found.push(format!(
-                    "{folder}/src: {} files use each other, not {files}: change KNOWN, or the files {}",
-                    all.len(),
-                    all.join(", ")
-                )),
-                None => found.push(format!("{folder}/src: files use each other: {}", all.join(", "))),
-            }
+            found.push(format!("{folder}/src: files use each other: {}", all.join(", ")));
         }
     }
-    found.extend(left.iter().map(|(name, first, _)| {
-        format!("crates/{name}/src: {first} is in no circle any more: take it from KNOWN")
-    }));
     Ok(found)
 }
 

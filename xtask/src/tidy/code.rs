@@ -5,24 +5,19 @@ use std::collections::BTreeSet;
 use super::{Complaints, listed};
 use crate::repository::File;
 
-/// Maximum lines of a file.
 const LINES_MAX: usize = 600;
 
-/// Exceptions with reasons.
-const LONG: [(&str, &str); 0] = [];
-
-/// May print and exit.
+/// Folders with code that may print and exit.
 const MAY_PRINT: [&str; 2] = ["crates/matchpoint-cli/", "xtask/"];
 
 const PRINTS: [&str; 6] = ["println!(", "eprintln!(", "print!(", "eprint!(", "dbg!(", "process::exit("];
 
-/// No source file has more than [`LINES_MAX`] lines, except the listed ones.
+/// No source file has more than [`LINES_MAX`] lines.
 pub fn sizes(files: &[File]) -> Complaints {
     let source = files
         .iter()
         .filter(|file| ["rs", "js", "css", "html", "sh", "c", "cpp", "hpp"].iter().any(|kind| file.is(kind)));
-    let long = source
-        .filter(|file| file.lines().count() > LINES_MAX && !LONG.iter().any(|(path, _)| *path == file.path));
+    let long = source.filter(|file| file.lines().count() > LINES_MAX);
     Ok(long.map(|file| format!("{}: more than {LINES_MAX} lines", file.path)).collect())
 }
 

@@ -27,14 +27,14 @@ const TELL_TALES: &[&str] = &[
 ];
 /// Maximum tell-tales in 1000 words of a page.
 const TELL_TALES_MAX: f64 = 1.0;
-/// Words, on average per page.
+/// Mean words of a sentence, per page.
 const SENTENCE_WORDS_MAX: f64 = 20.0;
 /// README, page about an engine, other page, all pages.
 const README_WORDS_MAX: usize = 900;
 const ENGINE_PAGE_WORDS_MAX: usize = 700;
 const PAGE_WORDS_MAX: usize = 2500;
 const MANUAL_WORDS_MAX: usize = 45_000;
-/// Words, and longer names in 100.
+/// Words of a test name, and longer names per 100 names.
 const TEST_NAME_WORDS_MAX: usize = 7;
 const LONG_TEST_NAMES_MAX: usize = 10;
 

@@ -18,7 +18,7 @@ pub fn links(files: &[File]) -> Complaints {
     Ok(complaints)
 }
 
-/// Outside code blocks.
+/// Links outside code blocks, with their lines.
 fn targets(file: &File) -> Vec<(usize, &str)> {
     let (mut targets, mut is_code) = (Vec::new(), false);
     for (number, line) in file.lines() {
@@ -61,7 +61,7 @@ fn plain(path: &Path) -> PathBuf {
     plain
 }
 
-/// As code hosts do.
+/// The anchor of a heading, as code hosts form it.
 fn slug(heading: &str) -> String {
     let kept = heading.trim_start_matches('#').trim().chars().filter_map(|character| match character {
         ' ' => Some('-'),

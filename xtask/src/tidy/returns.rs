@@ -6,7 +6,6 @@ use std::collections::BTreeSet;
 use super::Complaints;
 use crate::repository::File;
 
-/// Function of a test file.
 struct Function<'a> {
     name: &'a str,
     is_test: bool,
@@ -59,7 +58,7 @@ fn functions(text: &str) -> Vec<Function<'_>> {
     all
 }
 
-/// They call `leave_out`, also through others.
+/// Names of functions that call `leave_out`, also through other functions.
 fn reporting<'a>(functions: impl Iterator<Item = &'a Function<'a>>) -> BTreeSet<&'a str> {
     let functions: Vec<&Function<'_>> = functions.collect();
     let mut names = BTreeSet::from(["leave_out"]);
