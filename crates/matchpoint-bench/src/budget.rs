@@ -9,7 +9,6 @@ const ELAPSED_FACTOR_MAX: u32 = 16;
 /// for a processor.
 const ELAPSED_BUDGET_MIN: Duration = Duration::from_secs(1);
 
-/// Runs from its creation.
 pub(crate) struct Stopwatch {
     started: Instant,
     cpu: Option<Duration>,
@@ -32,7 +31,6 @@ impl Stopwatch {
     }
 }
 
-/// Processor time above the budget, or elapsed time above its far larger limit.
 fn is_exceeded(budget: Duration, elapsed: Duration, spent: Duration) -> bool {
     spent > budget || elapsed > ELAPSED_FACTOR_MAX * budget.max(ELAPSED_BUDGET_MIN)
 }

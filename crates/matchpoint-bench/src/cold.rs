@@ -10,15 +10,14 @@ use std::time::{Duration, Instant};
 
 use crate::player::{self, Engines};
 use crate::random::{Random, SEED};
-use crate::script::{Call, Phase, Script};
+use crate::script::{EngineCall, Phase, Script};
 
 /// Several times the 2 MiB of private caches of current cores.
 const FLUSH_BYTES: usize = 16 << 20;
 
-/// Bytes in a cache line.
 const LINE: usize = 64;
 
-/// Timed per repetition.
+/// Timed calls per repetition.
 const CALLS: usize = 8;
 
 pub(crate) struct Flush(Vec<u8>);
@@ -28,7 +27,7 @@ impl Flush {
         Flush(vec![1; FLUSH_BYTES.max(4 * private_bytes())])
     }
 
-    /// One word of every cache line.
+    /// Writes a byte of every cache line.
     pub fn flush(&mut self) {
         for line in self.0.chunks_mut(LINE) {
             line[0] = line[0].wrapping_add(1);
@@ -57,7 +56,7 @@ pub(crate) fn clock_ns() -> f64 {
     shortest.as_nanos() as f64
 }
 
-/// Times random calls of a round with cold caches. Returns true if all results are right.
+/// Times random calls of a round with cold caches. Returns the sum of all results.
 pub(crate) fn round(
     engines: &mut Engines,
     script: &Script,
@@ -107,8 +106,8 @@ fn touch(phase: &Phase, at: usize) -> u64 {
     match phase {
         Phase::Posts(keys) | Phase::Arrivals(keys) => u64::from(black_box(keys.keys[at]).tag),
         Phase::Pairs(keys) => u64::from(black_box(keys.keys[at / 2]).tag),
-        Phase::Calls(calls) => match black_box(calls[at]) {
-            Call::Post(id, _) | Call::Arrive(id, _) => id.into(),
+        Phase::EngineCalls(calls) => match black_box(calls[at]) {
+            EngineCall::Post(id, _) | EngineCall::Arrive(id, _) => id.into(),
             _ => 0,
         },
     }
@@ -119,9 +118,9 @@ fn is_post(phase: &Phase, at: usize) -> Option<bool> {
         Phase::Posts(_) => Some(true),
         Phase::Arrivals(_) => Some(false),
         Phase::Pairs(_) => Some(at % 2 == 0),
-        Phase::Calls(calls) => match calls[at] {
-            Call::Post(..) => Some(true),
-            Call::Arrive(..) => Some(false),
+        Phase::EngineCalls(calls) => match calls[at] {
+            EngineCall::Post(..) => Some(true),
+            EngineCall::Arrive(..) => Some(false),
             _ => None,
         },
     }

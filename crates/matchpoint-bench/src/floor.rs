@@ -12,7 +12,7 @@ use crate::player;
 use crate::script::{Key, Phase};
 use crate::statistics::median;
 
-/// The last receive for every message.
+/// Returns the last receive for every message.
 #[derive(Default)]
 pub(crate) struct Floor {
     last: u64,
@@ -72,7 +72,7 @@ impl Engine for Floor {
     }
 }
 
-/// About 100 µs.
+/// Posts and arrivals of a sample, of about 100 µs.
 const PAIRS: usize = 25_000;
 
 /// Nanoseconds per post and arrival: median of `samples`.

@@ -22,11 +22,16 @@ pub struct Counted {
 }
 
 enum Round {
-    /// Matches messages.
-    Matched { engines: Engines, script: Script },
-    /// Removes receives without a match.
-    Ended { engine: Box<dyn Engine>, end: End, receives: u64 },
-    /// A window at a time.
+    Matched {
+        engines: Engines,
+        script: Script,
+    },
+    /// Posts and then removes receives.
+    Ended {
+        engine: Box<dyn Engine>,
+        end: End,
+        receives: u64,
+    },
     Delivered(Sequence),
 }
 
@@ -38,7 +43,7 @@ struct Sequence {
     outcomes: Vec<Option<RecvId>>,
 }
 
-/// As in the paper's benchmark.
+/// Window of the paper's benchmark.
 const WINDOW: usize = 128;
 
 impl Sequence {
@@ -105,9 +110,6 @@ impl Counted {
     /// Creates the engine and runs a warm-up. `what` is a workload with its size, `cancel:N` or `close:N`,
     /// with two rounds. It can also be a [scenario](Scenario) of the message-rate benchmark with its messages
     /// (`no_conflict:N`), with a hundred sequences.
-    ///
-    /// # Errors
-    /// If a name is invalid.
     pub fn new(engine: &str, what: &str) -> Result<Self, Box<dyn Error>> {
         let scenario = what.split_once(':').and_then(|(name, messages)| {
             let scenario = Scenario::ALL.into_iter().find(|scenario| scenario.name() == name)?;

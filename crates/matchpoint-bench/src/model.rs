@@ -65,7 +65,6 @@ impl Model {
         NONE
     }
 
-    /// Removes posted receives.
     pub fn cancel_all(&mut self, receives: impl Iterator<Item = (u32, Key)>) {
         let ids: HashSet<u32> = receives
             .map(|(id, key)| {
@@ -84,33 +83,33 @@ impl Model {
         self.clock - 1
     }
 
-    /// Appends the results.
+    /// Appends the results of the phase.
     ///
     /// # Panics
     /// For calls of a trace, which have recorded results.
-    pub fn play(&mut self, phase: &Phase, answers: &mut Vec<u32>) {
+    pub fn play(&mut self, phase: &Phase, results: &mut Vec<u32>) {
         let (Keys { keys, first_id, .. }, posts, arrives) = match phase {
             Phase::Posts(keys) => (keys, true, false),
             Phase::Arrivals(keys) => (keys, false, true),
             Phase::Pairs(keys) => (keys, true, true),
-            Phase::Calls(_) => panic!("the calls of a trace know their answers"),
+            Phase::EngineCalls(_) => panic!("the results of traced calls are recorded"),
         };
         for (id, &key) in (*first_id..).zip(keys) {
             if posts {
-                answers.push(self.post(id, key));
+                results.push(self.post(id, key));
             }
             if arrives {
-                answers.push(self.arrive(id, key));
+                results.push(self.arrive(id, key));
             }
         }
     }
 
-    /// Posted, oldest first.
+    /// Posted receives, oldest first.
     pub fn receives(&self) -> Vec<Key> {
         in_order(&self.receives)
     }
 
-    /// Unexpected, oldest first.
+    /// Unexpected messages, oldest first.
     pub fn messages(&self) -> Vec<Key> {
         in_order(&self.messages)
     }
@@ -122,17 +121,17 @@ fn in_order(waiting: &HashMap<u64, (u32, Key)>) -> Vec<Key> {
     waiting.into_iter().map(|(_, key)| key).collect()
 }
 
-/// One part, with the results of every call of a round.
-pub fn answered(part: Part) -> Script {
+/// A script of one part, with the expected result of every call of a round.
+pub fn script_of(part: Part) -> Script {
     let mut model = Model::default();
-    let mut answers = Vec::new();
-    for phase in &part.standing {
-        model.play(phase, &mut answers);
+    let mut results = Vec::new();
+    for phase in &part.setup {
+        model.play(phase, &mut results);
     }
-    answers.clear();
+    results.clear();
     for phase in &part.round {
-        model.play(phase, &mut answers);
+        model.play(phase, &mut results);
     }
-    let matched = answers.iter().filter(|answer| **answer != NONE).count();
-    Script { parts: vec![part], is_job: false, answers: vec![answers], matched }
+    let matched = results.iter().filter(|result| **result != NONE).count();
+    Script { parts: vec![part], is_job: false, expected: vec![results], matched }
 }

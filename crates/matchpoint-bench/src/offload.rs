@@ -14,13 +14,11 @@ use matchpoint::{
     ContextId, Engine, Envelope, Message, MsgId, Rank, Receive, RecvId, Refused, Selector, Tag,
 };
 
-use crate::full::Full;
-use crate::statistics::{median, percentile};
+use crate::results::Full;
+use crate::statistics::quartiles;
 
-/// Parameters of a measurement.
 #[derive(Clone, Debug)]
 pub struct OffloadOptions {
-    /// Names of engines.
     pub engines: Vec<String>,
     /// Bytes of the matcher.
     pub budget_bytes: u64,
@@ -28,24 +26,18 @@ pub struct OffloadOptions {
     pub messages: usize,
     /// Receives without a match in front of the queue.
     pub depth: usize,
-    /// Sequences of a repetition.
     pub repeats: usize,
-    /// Repetitions.
     pub repetitions: usize,
 }
 
 /// Nanoseconds per call.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cost {
-    /// Median of the repetitions.
     pub median_ns: f64,
-    /// First quartile.
     pub p25_ns: f64,
-    /// Third quartile.
     pub p75_ns: f64,
 }
 
-/// Costs by kind of call.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Costs {
     /// A post in the application's thread.
@@ -58,25 +50,18 @@ pub struct Costs {
     pub completion_offloaded: Cost,
 }
 
-/// Result of one engine.
 #[derive(Clone, Debug)]
 pub struct OffloadCost {
-    /// The engine.
     pub engine: String,
     /// The engine that replaced it: see [`Engine::substitute`].
     pub substitute: Option<String>,
-    /// Costs of the calls.
     pub costs: Result<Costs, Full>,
-    /// The budget was exceeded, and the costs are the fallback's.
+    /// Whether the budget was exceeded, so that the costs are those of the fallback engine.
     pub fell_back: bool,
-    /// Every completion is right.
     pub is_right: bool,
 }
 
 /// `None` if `progress` stopped the measurement.
-///
-/// # Errors
-/// If an engine's name is invalid, or if no thread can be created.
 pub fn offload(
     options: &OffloadOptions,
     progress: &mut dyn FnMut(usize, usize, &str) -> bool,
@@ -99,19 +84,19 @@ fn of_engine(
     let mut own = engines::create(name)?;
     let settings = Settings {
         budget_bytes: options.budget_bytes,
-        // A whole sequence fits: no call is repeated.
+        // A whole sequence fits, so no call is repeated.
         ring: options.messages.max(2),
     };
     let mut other = engines::create(name)?;
-    let stood = post_unmatched(&mut *own, options)
+    let posted = post_unmatched(&mut *own, options)
         .and_then(|right| Ok(right & post_unmatched(&mut *other, options)?));
     let (mut offload, mut wire) = Offload::start(other, settings)
         .map_err(|refused| NameError::new(format!("`{name}` cannot be offloaded"), refused.to_string()))?;
     let mut is_right = true;
     let mut samples: [Vec<f64>; 4] = Default::default();
-    // True at the end.
+    // True at the end, false if `goes_on` stopped the measurement.
     let play = || -> Result<bool, Full> {
-        is_right &= stood?;
+        is_right &= posted?;
         for repetition in 0..=options.repetitions {
             if !goes_on() {
                 return Ok(false);
@@ -125,7 +110,7 @@ fn of_engine(
                     *took += more;
                 }
             }
-            // Warm-up.
+            // The first repetition is a warm-up.
             if repetition > 0 {
                 let calls = (options.repeats * options.messages) as f64;
                 samples
@@ -151,8 +136,8 @@ fn of_engine(
 }
 
 fn cost(mut samples: Vec<f64>) -> Cost {
-    let median_ns = median(&mut samples);
-    Cost { median_ns, p25_ns: percentile(&samples, 0.25), p75_ns: percentile(&samples, 0.75) }
+    let [median_ns, p25_ns, p75_ns] = quartiles(&mut samples);
+    Cost { median_ns, p25_ns, p75_ns }
 }
 
 fn envelope(number: usize) -> Envelope {
@@ -167,33 +152,32 @@ fn message(number: usize) -> Message {
     Message::new(MsgId(number as u64), envelope(number))
 }
 
-/// True if all results are right.
+/// Returns whether all results are right.
 fn post_unmatched(engine: &mut dyn Engine, options: &OffloadOptions) -> Result<bool, Full> {
     let mut right = true;
     for number in 0..options.depth {
-        let answer = engine.post(receive((1 << 32) + number));
-        if answer == Err(Refused::Full) {
+        let result = engine.post(receive((1 << 32) + number));
+        if result == Err(Refused::Full) {
             let depth = options.depth;
-            return Err(Full(format!("after {number} of the {depth} receives that stand in front")));
+            return Err(Full(format!("after {number} of the {depth} receives in front")));
         }
-        right &= answer == Ok(None);
+        right &= result == Ok(None);
     }
     Ok(right)
 }
 
-/// In the middle of a sequence.
 fn full_after(number: usize, what: &str) -> Full {
     Full(format!("after {number} {what} of a sequence"))
 }
 
-/// True if all results are right.
+/// Returns the times of posts and of arrivals, and whether all results are right.
 fn time_local(engine: &mut dyn Engine, messages: usize) -> Result<((Duration, Duration), bool), Full> {
     let mut right = true;
     let started = Instant::now();
     for number in 0..messages {
         match engine.post(receive(black_box(number))) {
             Err(Refused::Full) => return Err(full_after(number, "receives")),
-            answer => right &= answer == Ok(None),
+            result => right &= result == Ok(None),
         }
     }
     let posted = started.elapsed();
@@ -201,13 +185,13 @@ fn time_local(engine: &mut dyn Engine, messages: usize) -> Result<((Duration, Du
     for number in 0..messages {
         match engine.arrive_message(message(black_box(number))) {
             Err(Refused::Full) => return Err(full_after(number, "messages")),
-            answer => right &= answer == Ok(Some(RecvId(number as u64))),
+            result => right &= result == Ok(Some(RecvId(number as u64))),
         }
     }
     Ok(((posted, started.elapsed()), right))
 }
 
-/// True if all completions are right.
+/// Returns the times of posts and of completions, and whether all completions are right.
 fn time_offloaded(
     offload: &mut Offload,
     wire: &mut matchpoint::offload::Wire,
@@ -219,7 +203,7 @@ fn time_offloaded(
         right &= offload.post(receive(black_box(number))).is_ok();
     }
     let posted = started.elapsed();
-    // No message is unexpected, as in this thread.
+    // No message is unexpected, as with the engine in this thread.
     offload.wait_processed(wire.message_count());
     // Before the arrivals, because the ring may not have space for the completions of both.
     if let Some(Completion::ReceiveRefused(RecvId(id), Refused::Full)) = offload.poll() {

@@ -7,12 +7,10 @@ pub const SEED: u64 = 20_190_521;
 pub struct Random(u64);
 
 impl Random {
-    /// Creates the sequence of `seed`.
     pub fn new(seed: u64) -> Self {
         Random(seed)
     }
 
-    /// 64 bits.
     pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -26,12 +24,18 @@ impl Random {
         ((u128::from(self.bits()) * bound as u128) >> 64) as usize
     }
 
-    /// Fisher and Yates.
+    /// Fisher and Yates's shuffle.
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last + 1));
         }
     }
+}
+
+/// Shuffles with [`SEED`].
+pub fn shuffled<T>(mut items: Vec<T>) -> Vec<T> {
+    Random::new(SEED).shuffle(&mut items);
+    items
 }
 
 #[cfg(test)]
@@ -40,7 +44,7 @@ mod tests {
 
     #[test]
     fn numbers_equal_published_sequence() {
-        // From 1234567, from its authors' test vector.
+        // From the authors' test vector for seed 1234567.
         let mut random = Random::new(1_234_567);
         assert_eq!([random.bits(), random.bits()], [6_457_827_717_110_365_317, 3_203_168_211_198_807_973]);
     }

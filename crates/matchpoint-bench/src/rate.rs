@@ -14,9 +14,9 @@ use matchpoint::{
 };
 
 use crate::cold::Flush;
-use crate::statistics::{median, percentile};
+use crate::measure::Progress;
+use crate::statistics::quartiles;
 
-/// Keys of messages and receives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scenario {
     /// Every receive has a distinct source and tag (the paper's NC).
@@ -32,7 +32,6 @@ pub enum Scenario {
 }
 
 impl Scenario {
-    /// All scenarios.
     pub const ALL: [Scenario; 4] =
         [Scenario::NoConflict, Scenario::FastPath, Scenario::SlowPath, Scenario::Wildcards];
 
@@ -70,15 +69,11 @@ impl Scenario {
         }
     }
 
-    /// One per receive.
     pub(crate) fn messages(self, count: usize) -> Vec<Message> {
         (0..count).map(|number| Message::new(MsgId(number as u64), self.envelope(number))).collect()
     }
 
-    /// True if the engine's results are right.
-    ///
-    /// # Errors
-    /// If the engine refuses a receive.
+    /// Returns whether the results are right.
     pub(crate) fn post(self, engine: &mut dyn Engine, count: usize) -> Result<bool, Refused> {
         let mut right = true;
         for number in 0..count {
@@ -96,18 +91,14 @@ impl Scenario {
 
 const CONTEXT: ContextId = ContextId(0);
 
-/// Parameters of a measurement.
 #[derive(Clone, Debug)]
 pub struct RateOptions {
     /// An engine with an unset parameter `threads` is measured with each of `threads`.
     pub engines: Vec<String>,
-    /// Threads.
     pub threads: Vec<usize>,
     /// Messages per window.
     pub windows: Vec<usize>,
-    /// Nanoseconds of protocol work per message.
     pub work_ns: Vec<u32>,
-    /// Scenarios.
     pub scenarios: Vec<Scenario>,
     /// The paper's k, messages of a sequence; for larger windows a multiple.
     pub messages: usize,
@@ -117,7 +108,6 @@ pub struct RateOptions {
     pub cold: bool,
     /// Receives without a match in front of the queue.
     pub depth: usize,
-    /// Repetitions.
     pub repetitions: usize,
 }
 
@@ -127,7 +117,6 @@ impl RateOptions {
         names(&self.engines, &self.threads).into_iter().filter_map(|(_, threads)| threads).max()
     }
 
-    /// Messages of a sequence for this window size.
     pub fn messages_in(&self, window: usize) -> usize {
         self.messages * self.times(window)
     }
@@ -141,30 +130,23 @@ impl RateOptions {
     }
 }
 
-/// Protocol work only.
+/// Name of the measurement without an engine: protocol work only.
 pub const NO_MATCHING: &str = "none";
 
-/// Result of a measurement.
 #[derive(Clone, Debug)]
 pub struct Rates {
     /// The parameters.
     pub options: RateOptions,
-    /// Processors of the process.
     pub processors: usize,
     /// By window, then work, then scenario, then engine.
     pub rates: Vec<Rate>,
 }
 
-/// One engine with one scenario.
 #[derive(Clone, Debug)]
 pub struct Rate {
-    /// Messages per window.
     pub window: usize,
-    /// Messages of a sequence.
     pub messages: usize,
-    /// Nanoseconds of protocol work per message.
     pub work_ns: u32,
-    /// The scenario.
     pub scenario: Scenario,
     /// Name of the engine without its threads.
     pub engine: String,
@@ -174,22 +156,16 @@ pub struct Rate {
     pub threads: Option<usize>,
     /// Million messages per second, median of the repetitions.
     pub median: f64,
-    /// First quartile.
     pub p25: f64,
-    /// Third quartile.
     pub p75: f64,
-    /// Repetitions.
     pub samples: usize,
     /// Statistics of an engine with threads, per message of the timed sequences.
     pub counted: Vec<(&'static str, f64)>,
-    /// The fixed table was full, in words: no figures. A caller would fall back to another engine.
+    /// The fixed table was full, in words; the rates are then invalid. A caller would fall back to another engine.
     pub full: Option<String>,
     /// The first wrong result.
     pub wrong: Option<String>,
 }
-
-/// Completed cells, all cells, and the current work. Returns false to stop.
-pub type Progress<'a> = &'a mut dyn FnMut(usize, usize, &str) -> bool;
 
 /// Warm-up sequences, after which an adaptive engine has chosen its method.
 pub(crate) const WARM: usize = 100;
@@ -199,9 +175,6 @@ pub(crate) const WARM: usize = 100;
 const SETTLE: Duration = Duration::from_millis(3);
 
 /// `None` if `progress` stopped the measurement.
-///
-/// # Errors
-/// If an engine's name is invalid.
 pub fn rates(options: &RateOptions, progress: Progress<'_>) -> Result<Option<Rates>, NameError> {
     let step_ns = step_ns();
     let cells = options.windows.len() * options.work_ns.len() * options.scenarios.len();
@@ -227,7 +200,7 @@ pub fn rates(options: &RateOptions, progress: Progress<'_>) -> Result<Option<Rat
     Ok(Some(Rates { options: options.clone(), processors, rates }))
 }
 
-/// Threads in a name are separated from it.
+/// Separates the parameter `threads` from the name of an engine.
 fn names(engines: &[String], threads: &[usize]) -> Vec<(String, Option<usize>)> {
     let mut names = Vec::new();
     for engine in engines {
@@ -267,32 +240,31 @@ struct Cell<'a> {
 impl Cell<'_> {
     fn play(&mut self, go_on: &mut dyn FnMut() -> bool) -> Result<Option<Vec<Rate>>, NameError> {
         let steps = (f64::from(self.work_ns) / self.step_ns).round() as u32;
-        let mut contestants = Vec::new();
+        let mut candidates = Vec::new();
         for (name, threads) in names(&self.options.engines, &self.options.threads) {
-            contestants.push(Candidate::enter(self, name, threads, steps)?);
+            candidates.push(Candidate::enter(self, name, threads, steps)?);
         }
-        for contestant in &mut contestants {
+        for candidate in &mut candidates {
             if !go_on() {
                 return Ok(None);
             }
             (0..WARM).for_each(|_| {
-                contestant.sequence(self);
+                candidate.sequence(self);
             });
         }
         for repetition in 0..self.options.repetitions {
-            for turn in 0..contestants.len() {
-                let at = (turn + repetition) % contestants.len();
-                contestants[at].repeat(self);
+            for turn in 0..candidates.len() {
+                let at = (turn + repetition) % candidates.len();
+                candidates[at].repeat(self);
             }
             if !go_on() {
                 return Ok(None);
             }
         }
-        Ok(Some(contestants.into_iter().map(|contestant| contestant.rate(self)).collect()))
+        Ok(Some(candidates.into_iter().map(|candidate| candidate.rate(self)).collect()))
     }
 }
 
-/// An engine, or no matching.
 struct Candidate {
     name: String,
     threads: Option<usize>,
@@ -302,7 +274,7 @@ struct Candidate {
     out: Vec<Option<RecvId>>,
     /// Million messages per second.
     samples: Vec<f64>,
-    /// Of the timed sequences.
+    /// Counts of the timed sequences.
     counts: Vec<(&'static str, f64)>,
     full: Option<String>,
     wrong: Option<String>,
@@ -314,9 +286,9 @@ impl Candidate {
             NO_MATCHING => None,
             name => Some(engines::create(&with_threads(name, threads))?),
         };
-        let stood =
+        let posted =
             engine.as_mut().map_or(Ok(()), |engine| post_unmatched(&mut **engine, cell.options.depth));
-        let mut contestant = Candidate {
+        let mut candidate = Candidate {
             name,
             threads,
             engine,
@@ -328,13 +300,13 @@ impl Candidate {
             full: None,
             wrong: None,
         };
-        if let Err(refused) = stood {
-            contestant.refuse(refused);
+        if let Err(refused) = posted {
+            candidate.refuse(refused);
         }
-        Ok(contestant)
+        Ok(candidate)
     }
 
-    /// The engine is not measured further.
+    /// Ends the measurement of the engine.
     fn refuse(&mut self, refused: Refused) {
         let what = match refused {
             Refused::Full => &mut self.full,
@@ -418,16 +390,17 @@ impl Candidate {
             .counts
             .iter()
             .map(|(name, count)| (*name, count / messages))
-            // A column, not a count.
+            // `threads` is a column, not a count.
             .filter(|(name, _)| *name != "threads");
+        let [median, p25, p75] = quartiles(&mut self.samples);
         Rate {
             window: cell.window,
             messages: self.messages.len(),
             work_ns: cell.work_ns,
             scenario: cell.scenario,
-            median: median(&mut self.samples),
-            p25: percentile(&self.samples, 0.25),
-            p75: percentile(&self.samples, 0.75),
+            median,
+            p25,
+            p75,
             samples: self.samples.len(),
             engine: self.name,
             substitute: self.engine.as_ref().and_then(|engine| engine.substitute()).map(str::to_owned),
@@ -442,18 +415,18 @@ impl Candidate {
 fn post_unmatched(engine: &mut dyn Engine, depth: usize) -> Result<(), Refused> {
     for number in 0..depth as u64 {
         let (source, tag) = (Wild::Is(Rank(((1 << 20) + number) as u32)), Wild::Is(Tag(number)));
-        engine.post(Receive::new(RecvId(STANDING + number), Selector::new(CONTEXT, source, tag)))?;
+        engine.post(Receive::new(RecvId(UNMATCHED + number), Selector::new(CONTEXT, source, tag)))?;
     }
     Ok(())
 }
 
-/// The messages took the receives in order.
+/// Whether the messages took the receives in order.
 pub(crate) fn is_in_order(outcomes: &[Option<RecvId>], messages: usize) -> bool {
     outcomes.iter().copied().eq((0..messages as u64).map(|number| Some(RecvId(number))))
 }
 
 /// First id of the receives without a match.
-const STANDING: u64 = 1 << 40;
+const UNMATCHED: u64 = 1 << 40;
 
 /// Ends a run of compatible receives.
 const BETWEEN: RecvId = RecvId(1 << 41);
@@ -468,8 +441,8 @@ thread_local! {
     static LAST: std::cell::Cell<u64> = const { std::cell::Cell::new(1) };
 }
 
-/// Dependent multiplications, which start from the thread's last work: a processor would overlap several
-/// works, which it does not with copies.
+/// Dependent multiplications, which start from the result of the thread's previous work. Otherwise a processor would
+/// overlap the work of several messages, unlike copies of data.
 #[inline(never)]
 fn work(steps: u32, seed: u64) {
     if steps == 0 {

@@ -2,7 +2,7 @@
 //!
 //! Two linked lists of preallocated nodes, as in C libraries. A post searches the unexpected list and appends
 //! its node to the posted list; an arrival finds and unlinks the node. No contract, no refusals, no indirect
-//! call. Figures of two machines or days are comparable after division by this time.
+//! call. Times of two machines or days are comparable after division by this time.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -107,7 +107,7 @@ impl Lists {
     }
 }
 
-/// About 100 µs.
+/// Posts and arrivals of a sample, of about 100 µs.
 const PAIRS: u64 = 25_000;
 
 /// Nanoseconds per post and arrival at depth 0: median of `samples`.

@@ -1,8 +1,7 @@
 //! Results of a run, as plain data for all reports.
 
-use crate::statistics::{median, percentile};
+use crate::statistics::quartiles;
 
-/// Results of a run.
 #[derive(Clone, Debug)]
 pub struct Results {
     /// Reference loop, ns per post and arrival: median over the run.
@@ -13,24 +12,19 @@ pub struct Results {
     pub floor_ns: f64,
     /// The caches were flushed before every timed call.
     pub is_cold: bool,
-    /// As given.
     pub engines: Vec<String>,
     /// By workload, then engine.
     pub cells: Vec<Cell>,
 }
 
-/// One engine on one workload.
 #[derive(Clone, Debug)]
 pub struct Cell {
-    /// The workload.
     pub workload: String,
     /// Size of the workload.
     pub n: usize,
-    /// The engine.
     pub engine: String,
     /// The engine that replaced it: see [`Engine::substitute`](matchpoint::Engine::substitute).
     pub substitute: Option<String>,
-    /// The outcome.
     pub outcome: Outcome,
     /// Attempts per matched message, in both queues; `None` if counting was too slow.
     pub attempts_mean: Option<f64>,
@@ -46,11 +40,9 @@ impl Cell {
     }
 }
 
-/// Outcome of a measurement.
 #[derive(Clone, Debug)]
 pub enum Outcome {
-    /// Figures.
-    Measured(Figures),
+    Measured(Timing),
     /// A round exceeds the budget: a message costs more than `above_ns`.
     TooSlow {
         /// Time ÷ messages of a whole round.
@@ -66,16 +58,17 @@ pub enum Outcome {
     Wrong(String),
 }
 
+/// The position, in words, at which a table of fixed size was full. A refusal costs less than the refused work, so times after it are
+/// invalid.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Full(pub String);
+
 /// Nanoseconds per matched message: one post and one arrival.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Figures {
-    /// Median over repetitions.
+pub struct Timing {
     pub ns_median: f64,
-    /// Minimum.
     pub ns_min: f64,
-    /// First quartile.
     pub ns_p25: f64,
-    /// Third quartile.
     pub ns_p75: f64,
     /// Repetitions, or calls of a cold run.
     pub samples: usize,
@@ -83,26 +76,19 @@ pub struct Figures {
     pub split: Option<(f64, f64)>,
 }
 
-impl Figures {
-    /// Figures of one or more repetitions, in nanoseconds per matched message. Sorts the samples.
+impl Timing {
+    /// Of one or more repetitions. Sorts the samples.
     pub(crate) fn of_repetitions(samples: &mut [f64]) -> Self {
-        let ns_median = median(samples);
-        Figures {
-            ns_median,
-            ns_min: samples[0],
-            ns_p25: percentile(samples, 0.25),
-            ns_p75: percentile(samples, 0.75),
-            samples: samples.len(),
-            split: None,
-        }
+        let [ns_median, ns_p25, ns_p75] = quartiles(samples);
+        Timing { ns_median, ns_min: samples[0], ns_p25, ns_p75, samples: samples.len(), split: None }
     }
 }
 
 impl Outcome {
-    /// If measured.
+    /// Median time, if measured.
     pub fn ns(&self) -> Option<f64> {
         match self {
-            Outcome::Measured(figures) => Some(figures.ns_median),
+            Outcome::Measured(timing) => Some(timing.ns_median),
             _ => None,
         }
     }

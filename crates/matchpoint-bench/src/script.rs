@@ -23,7 +23,6 @@ pub struct Key {
 }
 
 impl Key {
-    /// Creates a key.
     pub fn new(source: usize, tag: usize) -> Self {
         Key { source: source as u32, tag: tag as u32 }
     }
@@ -62,8 +61,7 @@ fn ignored(source: u32) -> u64 {
 }
 
 impl Form {
-    /// Selector of a receive with this key.
-    // With a constant form, one arm remains.
+    // With a constant form, the compiler keeps one arm.
     #[inline(always)]
     pub fn selector(self, key: Key) -> Selector {
         match self {
@@ -79,7 +77,6 @@ impl Form {
         }
     }
 
-    /// Envelope of a message with this key.
     #[inline(always)]
     pub fn envelope(self, key: Key) -> Envelope {
         match self {
@@ -101,32 +98,22 @@ fn named(key: Key) -> u64 {
 /// messages differ.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Keys {
-    /// The keys in order.
     pub keys: Vec<Key>,
-    /// Id of the first entry.
     pub first_id: u32,
-    /// Mapping of the keys.
     pub form: Form,
 }
 
-/// One call of a trace.
+/// One engine call of a traced process. The number is the id of the receive or of the message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Call {
-    /// Id of the receive.
+pub enum EngineCall {
     Post(u32, Selector),
-    /// Id of the message.
     Arrive(u32, Envelope),
-    /// `MPI_Iprobe`.
     Probe(Selector),
-    /// `MPI_Improbe`.
     MatchedProbe(Selector),
-    /// Id of the receive.
     Cancel(u32, Selector),
-    /// Id of the message.
     Retract(u32, Envelope),
 }
 
-/// A sequence of calls.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Phase {
     /// A post for each key.
@@ -136,39 +123,27 @@ pub enum Phase {
     /// A post and then an arrival for each key.
     Pairs(Keys),
     /// Calls of a trace.
-    Calls(Vec<Call>),
+    EngineCalls(Vec<EngineCall>),
 }
 
 impl Phase {
-    /// A post for each key.
     pub fn posts(keys: Vec<Key>, first_id: usize) -> Self {
         Phase::Posts(Keys { keys, first_id: first_id as u32, form: Form::World })
     }
 
-    /// An arrival for each key.
     pub fn arrivals(keys: Vec<Key>, first_id: usize) -> Self {
         Phase::Arrivals(Keys { keys, first_id: first_id as u32, form: Form::World })
     }
 
-    /// A post and then an arrival for each key.
     pub fn pairs(keys: Vec<Key>, first_id: usize) -> Self {
         Phase::Pairs(Keys { keys, first_id: first_id as u32, form: Form::World })
     }
 
-    /// The phase with another form of its keys.
-    pub fn of_form(mut self, of: Form) -> Self {
-        if let Phase::Posts(keys) | Phase::Arrivals(keys) | Phase::Pairs(keys) = &mut self {
-            keys.form = of;
-        }
-        self
-    }
-
-    /// Number of calls.
     pub fn calls(&self) -> usize {
         match self {
             Phase::Posts(keys) | Phase::Arrivals(keys) => keys.keys.len(),
             Phase::Pairs(keys) => 2 * keys.keys.len(),
-            Phase::Calls(calls) => calls.len(),
+            Phase::EngineCalls(calls) => calls.len(),
         }
     }
 }
@@ -177,7 +152,7 @@ impl Phase {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Part {
     /// Preparation, not timed.
-    pub standing: Vec<Phase>,
+    pub setup: Vec<Phase>,
     /// Timed as a whole.
     pub round: Vec<Phase>,
     /// Receives to cancel after each round, untimed, so that the queues are as before.
@@ -192,13 +167,21 @@ impl Part {
         Part { round, ..Part::default() }
     }
 
-    /// Calls of one round.
+    /// The part with another form of the keys of its round.
+    pub fn of_form(mut self, form: Form) -> Self {
+        for phase in &mut self.round {
+            if let Phase::Posts(keys) | Phase::Arrivals(keys) | Phase::Pairs(keys) = phase {
+                keys.form = form;
+            }
+        }
+        self
+    }
+
     pub fn calls(&self) -> usize {
         self.round.iter().map(Phase::calls).sum()
     }
 
-    /// True if a round leaves entries.
-    pub fn leaves(&self) -> bool {
+    pub fn leaves_entries(&self) -> bool {
         !self.receives_left.is_empty() || !self.messages_left.is_empty()
     }
 }
@@ -209,18 +192,16 @@ pub const NONE: u32 = u32::MAX;
 /// A workload of one size with the right results.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Script {
-    /// By process.
     pub parts: Vec<Part>,
     /// The parts are all ranks of a traced job, so that an engine can be created for each rank.
     pub is_job: bool,
     /// By part: the result of each call of its round, an id or [`NONE`].
-    pub answers: Vec<Vec<u32>>,
+    pub expected: Vec<Vec<u32>>,
     /// Matches of one round.
     pub matched: usize,
 }
 
 impl Script {
-    /// Calls of one round.
     pub fn calls(&self) -> usize {
         self.parts.iter().map(Part::calls).sum()
     }

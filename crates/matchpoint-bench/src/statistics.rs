@@ -9,6 +9,11 @@ pub fn median(samples: &mut [f64]) -> f64 {
     }
 }
 
+/// Median, first and third quartile. Sorts the samples.
+pub fn quartiles(samples: &mut [f64]) -> [f64; 3] {
+    [median(samples), percentile(samples, 0.25), percentile(samples, 0.75)]
+}
+
 /// Nearest rank of `sorted`. 0 without samples.
 pub fn percentile<T: Copy + Default>(sorted: &[T], share: f64) -> T {
     let rank = (share * sorted.len() as f64).ceil() as usize;

@@ -4,13 +4,13 @@ pub mod defaults;
 mod files;
 
 use std::fmt::Display;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use matchpoint::Event;
 use matchpoint_bench::callers::{CallerOptions, callers};
-use matchpoint_bench::latency::{Ended, Latencies, LatencyOptions, latency};
+use matchpoint_bench::latency::{Latencies, LatencyOptions, StageEnd, latency};
 use matchpoint_bench::offload::{OffloadOptions, offload};
 use matchpoint_bench::rate::{RateOptions, Scenario, rates};
 use matchpoint_bench::workloads::{self, trace};
@@ -36,13 +36,8 @@ use crate::report::document::Document;
 /// Events of a trace that are played. More may not fit into memory.
 const EVENTS_MAX: usize = 2_000_000;
 
-/// Repetitions of each scenario of `bench latency`.
 const LATENCY_REPETITIONS: usize = 3;
 
-/// Runs the command.
-///
-/// # Errors
-/// The trace cannot be read, a file cannot be written, the user interrupted, or an engine answered wrongly.
 pub fn run(arguments: &Bench) -> Result<(), Failure> {
     let progress = Arc::new(Progress::default());
     stop_on_interrupt(&progress);
@@ -122,11 +117,10 @@ fn measure_rate(arguments: &RateBench, progress: &Progress) -> Result<(), Failur
     files.write_csv(|out| rate::csv(&rates, out))?;
     files.draw(&svg, &document)?;
     files.finish(&document, &rate::json(&rates, load))?;
-    let wrong = rates.rates.iter().find_map(|rate| {
+    fail_if_wrong(rates.rates.iter().filter_map(|rate| {
         let wrong = rate.wrong.as_ref()?;
         Some(format!("{} matched incorrectly in scenario '{}': {wrong}", rate.engine, rate.scenario.title()))
-    });
-    fail_if_wrong(wrong)
+    }))
 }
 
 /// Receives that a caller posts before their messages arrive.
@@ -151,13 +145,8 @@ fn measure_callers(arguments: &CallerBench, progress: &Progress) -> Result<(), F
     warn_of_few_processors(options.callers.iter().max().copied());
     let (rates, load) = measured(progress, |report| callers(&options, report))?;
     files.finish(&threads::callers(&rates), &threads::callers_json(&rates, load))?;
-    fail_if_wrong(
-        rates
-            .rates
-            .iter()
-            .find(|rate| !rate.is_right)
-            .map(|rate| format!("{} matched incorrectly", rate.engine)),
-    )
+    let wrong = rates.rates.iter().filter(|rate| !rate.is_right);
+    fail_if_wrong(wrong.map(|rate| format!("{} matched incorrectly", rate.engine)))
 }
 
 fn measure_offload(arguments: &OffloadBench, progress: &Progress) -> Result<(), Failure> {
@@ -172,9 +161,8 @@ fn measure_offload(arguments: &OffloadBench, progress: &Progress) -> Result<(), 
     };
     let (costs, load) = measured(progress, |report| offload(&options, report))?;
     files.finish(&threads::offload(&options, &costs), &threads::offload_json(&options, &costs, load))?;
-    fail_if_wrong(
-        costs.iter().find(|cost| !cost.is_right).map(|cost| format!("{} matched incorrectly", cost.engine)),
-    )
+    let wrong = costs.iter().filter(|cost| !cost.is_right);
+    fail_if_wrong(wrong.map(|cost| format!("{} matched incorrectly", cost.engine)))
 }
 
 fn measure_on_card(arguments: &GpuBench, progress: &Progress) -> Result<(), Failure> {
@@ -207,7 +195,6 @@ fn measure_on_card(arguments: &GpuBench, progress: &Progress) -> Result<(), Fail
     }
 }
 
-/// Jobs with the paper's distributions, or with the named traces.
 fn jobs_on_card(arguments: &GpuBench, progress: &Progress) -> Result<Vec<figures::Job>, Failure> {
     if arguments.workloads.is_empty() {
         return Ok(figures::jobs());
@@ -238,10 +225,8 @@ fn jobs_on_card(arguments: &GpuBench, progress: &Progress) -> Result<Vec<figures
     Ok(jobs)
 }
 
-/// Measures on a card. Failed jobs are omitted, and every later job if the card failed.
-///
-/// # Errors
-/// No card, or no job was measured.
+/// Failed jobs are omitted, and every later job if the card failed. Without a measured job, the first error is
+/// returned.
 fn measured_now<'a>(
     ordinal: usize,
     jobs: &'a [figures::Job],
@@ -284,7 +269,6 @@ fn measured_now<'a>(
     Ok((on_card, load))
 }
 
-/// Reads results of an earlier run, with its host load.
 fn measured_before<'a>(
     path: &Path,
     jobs: &'a [figures::Job],
@@ -322,7 +306,6 @@ fn measured<T, E: Display>(
     Ok((results.ok_or(Failure::Interrupted)?, load.map(|load| load.average)))
 }
 
-/// The named engines, or the defaults.
 fn engines(named: &[String], usual: &[&str]) -> Vec<String> {
     let usual: Vec<String> = usual.iter().map(|&name| name.to_owned()).collect();
     expand_all(if named.is_empty() { &usual } else { named })
@@ -337,9 +320,6 @@ fn options(arguments: &EngineBench) -> Options {
 }
 
 /// Results of the standard workloads, without an output.
-///
-/// # Errors
-/// A trace or an engine cannot be used, an engine answered wrongly, or [`Progress::stop`] was called.
 pub fn results(arguments: &EngineBench, progress: &Progress) -> Result<Results, Failure> {
     let jobs = jobs(arguments, progress)?;
     let report = &mut |done, total, _: &str| {
@@ -369,7 +349,7 @@ fn jobs(arguments: &EngineBench, progress: &Progress) -> Result<Vec<Job>, Failur
     let mut jobs = Vec::new();
     for name in &without_duplicates(&arguments.workloads) {
         match name.strip_prefix(TRACE) {
-            Some(path) => jobs.push(recorded(name, &PathBuf::from(path), progress)?),
+            Some(path) => jobs.push(recorded(name, Path::new(path), progress)?),
             None => jobs.extend(workloads::parse(name).map_err(Failure::Message)?),
         }
     }
@@ -388,7 +368,6 @@ fn no_match(name: &str) -> Failure {
     Failure::Message(format!("{name}: no message of this trace matches a receive"))
 }
 
-/// Events and outcomes of each rank of a trace.
 fn events_of(
     name: &str,
     path: &Path,
@@ -421,33 +400,29 @@ fn with_progress<T>(
     result
 }
 
-fn fail_if_wrong(wrong: Option<String>) -> Result<(), Failure> {
-    wrong.map_or(Ok(()), |wrong| Err(Failure::Message(wrong)))
+/// An error with every wrong answer, if any.
+fn fail_if_wrong(wrong: impl Iterator<Item = String>) -> Result<(), Failure> {
+    let wrong: Vec<String> = wrong.collect();
+    if wrong.is_empty() { Ok(()) } else { Err(Failure::Message(wrong.join("; "))) }
 }
 
-/// Engines with wrong answers to single calls.
-fn wrong_calls(latencies: &Latencies) -> Option<String> {
+fn wrong_calls(latencies: &Latencies) -> impl Iterator<Item = String> {
     let stages = latencies.engines.iter().flat_map(|of| of.stages.iter().map(move |stage| (of, stage)));
-    let wrong = stages.filter_map(|(of, stage)| match &stage.ended {
-        Some(Ended::Wrong(what)) => {
+    stages.filter_map(|(of, stage)| match &stage.ended {
+        Some(StageEnd::Wrong(what)) => {
             Some(format!("{} matched incorrectly while {}: {what}", of.engine, stage.what))
         }
         _ => None,
-    });
-    let wrong: Vec<String> = wrong.collect();
-    (!wrong.is_empty()).then(|| wrong.join("; "))
+    })
 }
 
-/// Engines with wrong answers to a workload.
-fn wrong_results(results: &Results) -> Option<String> {
-    let wrong = results.cells.iter().filter_map(|cell| match &cell.outcome {
+fn wrong_results(results: &Results) -> impl Iterator<Item = String> {
+    results.cells.iter().filter_map(|cell| match &cell.outcome {
         Outcome::Wrong(what) => {
             Some(format!("{} matched incorrectly in {}:{}: {what}", cell.engine, cell.workload, cell.n))
         }
         _ => None,
-    });
-    let wrong: Vec<String> = wrong.collect();
-    (!wrong.is_empty()).then(|| wrong.join("; "))
+    })
 }
 
 #[cfg(test)]
@@ -458,23 +433,24 @@ mod tests {
 
     #[test]
     fn only_wrong_call_is_error() {
-        let error = |ended: Ended| {
+        let error = |ended: StageEnd| {
             let percentiles = Percentiles::default();
             let stages = vec![Stage { what: "receives are posted", percentiles, ended: Some(ended) }];
             let engine = "list".to_owned();
-            wrong_calls(&Latencies {
+            let latencies = Latencies {
                 entries: 1000,
                 repetitions: 1,
                 clock_ns: 20.0,
                 nothing: percentiles,
                 engines: vec![EngineLatency { engine, substitute: None, all: percentiles, stages }],
-            })
+            };
+            wrong_calls(&latencies).next()
         };
-        let wrong = error(Ended::Wrong("call 3 found nothing, not number 3".to_owned()));
+        let wrong = error(StageEnd::Wrong("call 3 found nothing, not number 3".to_owned()));
         let expected =
             "list matched incorrectly while receives are posted: call 3 found nothing, not number 3";
         assert_eq!(wrong.as_deref(), Some(expected));
-        for other in [Ended::NotReached, Ended::Full(String::new()), Ended::Differs(String::new())] {
+        for other in [StageEnd::NotReached, StageEnd::Full(String::new()), StageEnd::Differs(String::new())] {
             assert_eq!(error(other), None);
         }
     }

@@ -40,7 +40,6 @@ unsafe extern "C" {
     ) -> u64;
 }
 
-/// Names of the stand-ins.
 pub fn stand_ins() -> Vec<&'static str> {
     // SAFETY: the driver returns NULL or a string constant in ASCII.
     let name = |at| unsafe {
@@ -50,7 +49,7 @@ pub fn stand_ins() -> Vec<&'static str> {
     (0..).map_while(name).collect()
 }
 
-/// As C reads them.
+/// Phases in the form that C reads.
 pub struct Phases<'a> {
     raw: Vec<RawPhase>,
     /// `raw` points to these keys.
@@ -70,7 +69,7 @@ fn raw_phase(phase: &Phase) -> Option<RawPhase> {
         Phase::Posts(keys) => (0, keys),
         Phase::Arrivals(keys) => (1, keys),
         Phase::Pairs(keys) => (2, keys),
-        Phase::Calls(_) => return None,
+        Phase::EngineCalls(_) => return None,
     };
     let (first_number, form) = (*first_id, *form as u32);
     Some(RawPhase { keys: keys.as_ptr().cast(), count: keys.len(), first_number, kind, form })
@@ -81,9 +80,6 @@ pub struct Player(NonNull<c_void>);
 
 impl Player {
     /// Creates an engine or a stand-in by name, for at most `requests` queued calls.
-    ///
-    /// # Errors
-    /// An unknown name, or no memory: a sentence.
     pub fn new(name: &str, requests: usize) -> Result<Self, String> {
         let name = CString::new(name).map_err(|_| "a name has a zero byte".to_owned())?;
         let mut error = [0_u8; 512];
@@ -97,7 +93,7 @@ impl Player {
         })
     }
 
-    /// Plays a call of the phase `at`. The answer is 0, or the number of the matched entry plus 1.
+    /// Plays a call of the phase `at`. The result is 0, or the number of the matched entry plus 1.
     ///
     /// # Panics
     /// There is no such call.

@@ -11,26 +11,29 @@ mod unexpected;
 use std::fmt::{self, Display};
 
 use crate::model;
-use crate::script::{Part, Script};
+use crate::script::{Key, Part, Script};
 
-/// One workload, of any size.
 #[derive(Debug)]
 pub struct Workload {
-    /// The name.
     pub name: &'static str,
     /// One line.
     pub summary: &'static str,
     /// Meaning of the size.
     pub counts: &'static str,
-    /// Default sizes.
     pub sizes: &'static [usize],
     /// Limits of the size.
     pub limits: (usize, usize),
-    /// Creates the calls.
     pub build: fn(usize) -> Part,
 }
 
-/// All workloads.
+/// Entries per source.
+const PER_SOURCE: usize = 4;
+
+/// Tags 0…3 of each source, source by source.
+fn per_source(sources: usize) -> Vec<Key> {
+    (0..sources * PER_SOURCE).map(|at| Key::new(at / PER_SOURCE, at % PER_SOURCE)).collect()
+}
+
 pub static WORKLOADS: &[Workload] = &[
     Workload {
         name: "last",
@@ -170,27 +173,18 @@ pub static WORKLOADS: &[Workload] = &[
     },
 ];
 
-/// Work for the engines.
 #[derive(Clone, Debug)]
 pub enum Job {
     /// A workload of one size.
-    Standard {
-        /// The workload.
-        workload: &'static Workload,
-        /// Its size.
-        n: usize,
-    },
-    /// A trace.
+    Standard { workload: &'static Workload, n: usize },
     Recorded {
         /// `trace:PATH`.
         name: String,
-        /// Calls of its ranks.
         script: Script,
     },
 }
 
 impl Job {
-    /// The workload.
     pub fn name(&self) -> &str {
         match self {
             Job::Standard { workload, .. } => workload.name,
@@ -206,10 +200,9 @@ impl Job {
         }
     }
 
-    /// Calls with the right results.
     pub fn script(&self) -> Script {
         match self {
-            Job::Standard { workload, n } => model::answered((workload.build)(*n)),
+            Job::Standard { workload, n } => model::script_of((workload.build)(*n)),
             Job::Recorded { script, .. } => script.clone(),
         }
     }
@@ -225,9 +218,6 @@ impl Display for Job {
 }
 
 /// Parses `name:N`, or `name` for the default sizes.
-///
-/// # Errors
-/// The given name and the valid names.
 pub fn parse(text: &str) -> Result<Vec<Job>, String> {
     let (name, size) = text.split_once(':').map_or((text, None), |(name, size)| (name, Some(size)));
     let Some(workload) = WORKLOADS.iter().find(|workload| workload.name == name) else {

@@ -364,7 +364,7 @@ fn full_table_is_reported_in_single_calls() {
     let costs = "offload -e optimistic:capacity=100 -e list --depth 1000 --repeats 2 --repetitions 1";
     let value = json(costs, &[]);
     let [full, list] = array(&value["offload"]) else { panic!("{value}") };
-    assert!(full["full"].as_str().unwrap().ends_with("of the 1000 receives that stand in front"), "{value}");
+    assert!(full["full"].as_str().unwrap().ends_with("of the 1000 receives in front"), "{value}");
     assert!(full["right"] == true && full["post"]["median_ns"].is_null(), "{value}");
     assert!(list["full"].is_null() && list["post"]["median_ns"].is_number(), "{value}");
     bench(costs, &[]).succeed().prints("Full: optimistic:capacity=100: its table");

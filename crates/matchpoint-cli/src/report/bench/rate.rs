@@ -13,7 +13,6 @@ use crate::format::{in_place, with_spread};
 use crate::report::document::Document;
 use crate::report::schema::{self, measured};
 
-/// The report, with the host load before and the chart.
 pub fn document(rates: &Rates, load: Option<f64>, svg: &str) -> Document {
     let mut document = Document::new("message rate", "Messages matched and delivered, by threads");
     document.on_page().paragraph(measured_on(load));
@@ -74,7 +73,6 @@ fn published_rows() -> Vec<Vec<String>> {
     lines.chain(controls).collect()
 }
 
-/// The engine, its substitute, and its threads.
 pub(super) fn label(rate: &Rate) -> String {
     let name = in_place(&rate.engine, rate.substitute.as_deref());
     rate.threads.map_or_else(|| name.clone(), |threads| format!("{name} ×{threads}"))
@@ -123,10 +121,6 @@ fn without(rate: &Rate) -> Option<&'static str> {
     }
 }
 
-/// Writes a row for each engine in each scenario.
-///
-/// # Errors
-/// Those of `out`.
 pub fn csv(rates: &Rates, out: &mut dyn Write) -> io::Result<()> {
     let mut counts: Vec<&str> = Vec::new();
     for (name, _) in rates.rates.iter().flat_map(|rate| &rate.counted) {
@@ -144,7 +138,6 @@ pub fn csv(rates: &Rates, out: &mut dyn Write) -> io::Result<()> {
     schema::members(&columns, rates.rates.iter().map(rate), cell, out)
 }
 
-/// The results as JSON.
 pub fn json(rates: &Rates, load: Option<f64>) -> Value {
     let options = &rates.options;
     measured(

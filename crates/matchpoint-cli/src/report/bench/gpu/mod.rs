@@ -18,32 +18,24 @@ use crate::report::schema;
 
 pub use self::read::read;
 
-/// Measurements of a card.
 #[derive(Clone, PartialEq, Debug)]
 pub struct OnCard<'a> {
-    /// Card.
     pub card: Description,
-    /// Finished measurements.
     pub measured: Vec<(&'a Job, Measured)>,
-    /// Missing measurements.
     pub lacking: Vec<Lacking<'a>>,
     /// Unrequested measurements of an earlier result.
     pub others: Vec<String>,
 }
 
-/// A missing measurement.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Lacking<'a> {
-    /// Job.
     pub job: &'a Job,
-    /// Reason.
     pub why: String,
     /// Whether the measurement failed; else the earlier result does not contain it.
     pub has_failed: bool,
 }
 
 impl OnCard<'_> {
-    /// Number and figures of missing measurements, if any.
     pub fn missing(&self) -> Option<String> {
         let first = self.lacking.first()?;
         let (lacking, all) = (self.lacking.len(), self.lacking.len() + self.measured.len());
@@ -59,18 +51,15 @@ impl OnCard<'_> {
         ))
     }
 
-    /// Whether a measurement failed.
     pub fn has_failed(&self) -> bool {
         self.lacking.iter().any(|lacking| lacking.has_failed)
     }
 
-    /// Whether a figure has all measurements.
     pub(super) fn is_whole(&self, figure: Figure) -> bool {
         self.lacking.iter().all(|lacking| lacking.job.figure != figure)
     }
 }
 
-/// The report, with its chart.
 pub fn document(on_card: &OnCard<'_>, svg: &str) -> Document {
     let OnCard { card, measured, .. } = on_card;
     let mut document = Document::new("graphics cards", "Matches per second on a graphics card");
@@ -112,7 +101,6 @@ pub fn document(on_card: &OnCard<'_>, svg: &str) -> Document {
     document
 }
 
-/// Description of a card.
 fn described(card: &Description) -> String {
     format!(
         "{}, {} multiprocessors of up to {} MHz, memory of up to {} MHz, CUDA {}.{}",
@@ -236,9 +224,6 @@ const COLUMNS: &str = "figure label algorithm blocks entries queues envelopes po
                        passes by_host_least by_host_most by_card_least by_card_most hybrid_least hybrid_most missing";
 
 /// Writes a row for each measurement, also for missing ones. Rates are matches per second.
-///
-/// # Errors
-/// Those of `out`.
 pub fn csv(on_card: &OnCard<'_>, out: &mut dyn Write) -> io::Result<()> {
     let columns: Vec<_> = COLUMNS.split(' ').map(|name| (name.to_owned(), format!("/{name}"))).collect();
     let cell = |name: &str, value: &Value| match value {
@@ -249,7 +234,6 @@ pub fn csv(on_card: &OnCard<'_>, out: &mut dyn Write) -> io::Result<()> {
     schema::members(&columns, results(on_card), cell, out)
 }
 
-/// The results as JSON.
 pub fn json(on_card: &OnCard<'_>, load: Option<f64>) -> Value {
     let OnCard { card, lacking, .. } = on_card;
     let results: Vec<Value> = results(on_card).collect();

@@ -23,9 +23,6 @@ const KINDS: [(&str, &str); 8] = [
 
 /// Reads the card, and the results of `jobs`, by figure and label. Of other results only the names are kept, but they
 /// must be valid.
-///
-/// # Errors
-/// A missing member, or a damaged result.
 pub fn read<'a>(document: &Value, jobs: &'a [Job]) -> Result<OnCard<'a>, String> {
     if document["card"].is_null() {
         let kind = KINDS.iter().find(|(member, _)| document.get(member).is_some());
@@ -97,8 +94,6 @@ struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// # Errors
-    /// The damage.
     fn of(result: &'a Value) -> Result<Self, String> {
         let text = |key: &str| result[key].as_str().ok_or_else(|| format!("has no text `{key}`"));
         let (figure, label) = (text("figure")?, text("label")?);

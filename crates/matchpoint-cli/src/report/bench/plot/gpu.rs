@@ -13,7 +13,6 @@ use crate::report::escape::escape;
 /// First dashed style, for published values.
 const DASHED: usize = 9;
 
-/// The picture.
 pub fn svg(on_card: &OnCard<'_>) -> String {
     let mut charts = charts(&on_card.measured);
     for (chart, figures) in charts.iter_mut().zip(OF_CHARTS) {
@@ -29,7 +28,6 @@ pub fn svg(on_card: &OnCard<'_>) -> String {
     svg.replace("</svg>", &format!("<text class=\"tick\" x=\"4\" y=\"9\">incomplete: {missing}</text></svg>"))
 }
 
-/// The figures of each chart.
 const OF_CHARTS: [&[Figure]; 9] = [
     &[Figure::Matrix],
     &[Figure::Partitioned],

@@ -10,11 +10,9 @@ struct Named {
     substitute: Option<String>,
 }
 
-/// All engines of a chart.
 pub struct Key(Vec<Named>);
 
 impl Key {
-    /// The key of the measured engines.
     pub fn of(rates: &Rates) -> Key {
         let mut engines: Vec<(&str, Option<&str>)> = Vec::new();
         for rate in &rates.rates {
@@ -32,7 +30,6 @@ impl Key {
         Key(shorts(&names).into_iter().zip(engines).map(named).collect())
     }
 
-    /// The name of a line, with its substitute.
     pub fn short(&self, engine: &str, substitute: Option<&str>) -> String {
         let named = self.0.iter().find(|named| named.full == engine);
         in_place(named.map_or(engine, |named| &named.short), substitute)

@@ -13,7 +13,6 @@ use super::tables::{names, rows};
 use crate::report::chart::axis::Scale;
 use crate::report::chart::{Chart, Line, STYLES, grid};
 
-/// Type of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {
     /// A picture.
@@ -23,7 +22,6 @@ pub enum Form {
 }
 
 impl Form {
-    /// The type of a file, by its extension.
     pub fn of(path: &Path) -> Option<Self> {
         match path.extension()?.to_str()? {
             "svg" => Some(Form::Svg),
@@ -64,7 +62,6 @@ fn series(results: &Results) -> Vec<(&str, Vec<&[Cell]>)> {
     series
 }
 
-/// The picture.
 pub fn svg(results: &Results) -> String {
     let names = names(results);
     // All charts have one time scale.
@@ -85,10 +82,9 @@ fn shown(ns: f64) -> f64 {
     ns.max(0.1)
 }
 
-/// All times of a cell within the chart.
 fn times(cell: &Cell) -> Vec<f64> {
     match &cell.outcome {
-        Outcome::Measured(figures) => [figures.ns_median, figures.ns_p25, figures.ns_p75].map(shown).to_vec(),
+        Outcome::Measured(timing) => [timing.ns_median, timing.ns_p25, timing.ns_p75].map(shown).to_vec(),
         Outcome::TooSlow { above_ns, .. } => vec![shown(*above_ns)],
         Outcome::Differs(_) | Outcome::Full(_) | Outcome::Wrong(_) => Vec::new(),
     }
@@ -103,7 +99,7 @@ fn line(name: &str, rows: &[&[Cell]], engine: usize) -> Line {
                 line.points.push((size, median));
                 line.spreads.push((size, low, high));
             }
-            // The engine was stopped: its time is higher, so no line leads to it.
+            // The engine was stopped. Its time is higher, so no line leads to the point.
             [above] => line.arrows.push((size, above)),
             _ => {}
         }

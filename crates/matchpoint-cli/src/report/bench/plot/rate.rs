@@ -9,7 +9,6 @@ use crate::report::bench::rate::charts;
 use crate::report::chart::axis::Scale;
 use crate::report::chart::{Chart, Line, STYLES, Shape, add, grid};
 
-/// The picture.
 pub fn svg(rates: &Rates) -> String {
     let key = &Key::of(rates);
     let drawn = rates.options.scenarios.iter().flat_map(|&scenario| {

@@ -6,7 +6,6 @@ use super::{charts, label};
 use crate::format::digits;
 use crate::report::bench::tables::substitute;
 
-/// Legend of the work column and of `none`.
 pub fn legend(rates: &Rates) -> String {
     let mut legend =
         "Work: requested with --work-ns. The thread that delivers a message multiplies for about that time."
@@ -38,7 +37,6 @@ pub fn paid(rates: &Rates) -> Vec<Vec<String>> {
     if rows.iter().all(|row| row[1..].iter().all(String::is_empty)) { Vec::new() } else { rows }
 }
 
-/// That ratio for one scenario, if both exist.
 fn several_by_one<'a>(here: impl Iterator<Item = &'a Rate>) -> String {
     let (mut several, mut alone): (Option<&Rate>, Option<&Rate>) = (None, None);
     for rate in here.filter(|rate| rate.engine != NO_MATCHING) {
@@ -81,7 +79,6 @@ pub fn substitutes(rates: &Rates) -> Vec<String> {
     sentences
 }
 
-/// Description of the measurement.
 pub fn here(rates: &Rates) -> String {
     let options = &rates.options;
     let is_more = |&window: &usize| options.messages_in(window) > options.messages;
@@ -123,7 +120,7 @@ mod tests {
         }
     }
 
-    /// Several threads are compared with the same engine's single thread, however slow other engines are.
+    /// Several threads are compared with the fastest single thread of any engine.
     #[test]
     fn thread_rates_are_compared_with_best_single() {
         let mut rates = vec![
