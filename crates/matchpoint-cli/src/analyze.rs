@@ -14,10 +14,6 @@ use crate::places;
 use crate::progress;
 use crate::report::{Report, terminal};
 
-/// Runs the command.
-///
-/// # Errors
-/// The trace cannot be read, a file cannot be written, or the user interrupted.
 pub fn run(arguments: &Analyze) -> Result<(), Failure> {
     let mut delivery = Delivery::prepare(arguments)?;
     let progress = Arc::new(Progress::default());
@@ -32,9 +28,6 @@ pub fn run(arguments: &Analyze) -> Result<(), Failure> {
 }
 
 /// Measurements of the trace: the input of a report.
-///
-/// # Errors
-/// The trace cannot be read, or [`Progress::stop`] was called.
 pub fn measure(arguments: &Analyze, progress: &Progress) -> Result<Measurements, Failure> {
     let trace = open(&arguments.trace)?;
     let mut measurements = replay(trace.as_ref(), &arguments.options(trace.as_ref()), progress)?;
@@ -48,7 +41,7 @@ pub(crate) fn open(path: &Path) -> Result<Box<dyn Trace>, Failure> {
     Ok(matchpoint_trace::open(path)?)
 }
 
-/// Stops the work after an interrupt, so that no file is left behind.
+/// After an interrupt, the work stops, and no file remains.
 pub(crate) fn stop_on_interrupt(progress: &Arc<Progress>) {
     let progress = Arc::clone(progress);
     // Only one handler is possible. Without it, an interrupt ends the process immediately.

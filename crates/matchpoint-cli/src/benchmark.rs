@@ -17,11 +17,8 @@ use crate::job;
 use crate::lines::Lines;
 use crate::progress::bar;
 
-/// Progress of the benchmark.
 pub struct Shown {
-    /// Finished measurements.
     pub done: usize,
-    /// All measurements.
     pub total: usize,
     /// Label of the next measurement.
     pub next: String,
@@ -34,7 +31,7 @@ pub struct ProgressSender {
 }
 
 impl ProgressSender {
-    /// Reports progress. False: the user interrupted the measurement.
+    /// Returns false if the user interrupted the measurement.
     #[must_use]
     pub fn show(&self, shown: Shown) -> bool {
         // The main thread ignores progress after the end of the job.
@@ -42,26 +39,21 @@ impl ProgressSender {
         !self.stop.load(Relaxed)
     }
 
-    /// Progress of the files that the thread reads. An interrupt stops the read.
+    /// Progress of the files that this thread reads. An interrupt stops the read.
     pub fn of_files(&self) -> Progress {
         Progress::with_stop_flag(Arc::clone(&self.stop))
     }
 }
 
-/// End of a job.
 #[derive(Clone, Copy)]
 pub struct Ended {
     /// Exit status of the launcher.
     pub status: ExitStatus,
-    /// Whether the user interrupted the job.
     pub is_interrupted: bool,
 }
 
 /// Starts `launcher` with the benchmark, runs `talk` in a thread, and waits for the job. Returns the result of `talk`
 /// and the end of the job.
-///
-/// # Errors
-/// No launcher, no compiler of its MPI, or the job cannot be started.
 pub fn run<T, E>(
     launcher: &[String],
     mpicc: Option<&Path>,
@@ -99,7 +91,7 @@ struct BenchmarkWatcher<F, T, E> {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<Result<T, E>>>,
     steps: Option<Receiver<Shown>>,
-    /// Hidden without a terminal; then `lines` prints.
+    /// Hidden if standard error is no terminal; then `lines` prints the progress.
     bar: ProgressBar,
     lines: Lines,
 }

@@ -20,10 +20,6 @@ use crate::report::calibrate::document::document;
 use crate::report::calibrate::{Calibration, json};
 use crate::{format, job};
 
-/// Runs the command.
-///
-/// # Errors
-/// No compiler or launcher, a failed job, damaged raw measurements, or a file that cannot be written.
 pub fn run(arguments: &Calibrate) -> Result<(), Failure> {
     let (mut files, place) = prepare(arguments)?;
     let raw_path = match &arguments.from {
@@ -72,7 +68,7 @@ fn prepare(arguments: &Calibrate) -> Result<(Files, Place), Failure> {
     let mut files = Files::reserve(arguments.json.as_deref(), arguments.html.as_deref())?;
     let machine = files.outputs.reserve(&arguments.output)?;
     if arguments.from.is_none() {
-        // The ranks write this file during the measurement: an error is reported before they start.
+        // The ranks write this file during the measurement. An error is reported before the ranks start.
         files.outputs.try_out(&raw)?;
     }
     Ok((files, machine))
@@ -105,7 +101,7 @@ fn measured(arguments: &Calibrate) -> Result<PathBuf, Failure> {
         let made = format::counted(earlier.measured.len() as u64, "measurement");
         anstream::eprintln!("matchpoint: continuing '{}' with {made}", raw.display());
     }
-    // If the job itself fails, no hint to continue: a restart does not help.
+    // After a failure of the job itself, a restart does not help, so the message has no hint to continue.
     let (outcome, ended) =
         benchmark::run(&arguments.command, arguments.mpicc.as_deref(), move |job, progress| {
             let session = request.begin(earlier, job)?;

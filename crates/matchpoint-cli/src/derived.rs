@@ -1,4 +1,4 @@
-//! Figures of several reports, derived from the measurements.
+//! Values of several reports, derived from the measurements.
 
 use matchpoint_replay::Measurements;
 use matchpoint_replay::measurements::{EngineAtRank, EngineMeasurements, RankMeasurements, Totals};
@@ -6,7 +6,7 @@ use matchpoint_trace::{Class, Function};
 
 use crate::format::at_ranks;
 
-/// Bits that current networks match on.
+/// Bits of an envelope that current networks compare.
 pub const HEADER_BITS: u32 = 64;
 
 /// The engine that matched: the engine itself, or its substitute at all ranks.
@@ -26,12 +26,10 @@ pub fn engine_label(engine: &EngineMeasurements) -> String {
     }
 }
 
-/// Calls of one class.
 pub fn calls_of(measurements: &Measurements, class: Class) -> u64 {
     measurements.calls.iter().filter(|(function, _)| function.class() == class).map(|(_, calls)| calls).sum()
 }
 
-/// Calls of one function.
 pub fn calls_to(measurements: &Measurements, function: Function) -> u64 {
     measurements.calls.get(&function).copied().unwrap_or(0)
 }
@@ -41,12 +39,10 @@ pub fn ratio(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }
 }
 
-/// Late receives: posted after their message arrived.
 pub fn late(totals: &Totals) -> u64 {
     totals.late_by_function.values().sum()
 }
 
-/// Late receives ÷ all receives.
 pub fn late_share(totals: &Totals) -> f64 {
     ratio(late(totals) as f64, totals.receives as f64)
 }
@@ -68,16 +64,13 @@ pub fn peers(measurements: &Measurements) -> (f64, u32) {
 /// Bits that the contexts, sources and tags of a trace need.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HeaderBits {
-    /// For the largest context.
     pub context: u32,
-    /// For the largest source.
     pub source: u32,
     /// For the largest tag sent.
     pub tag: u32,
 }
 
 impl HeaderBits {
-    /// Sum.
     pub fn total(self) -> u32 {
         self.context + self.source + self.tag
     }
@@ -106,7 +99,6 @@ pub fn whole_ranks(measurements: &Measurements) -> impl Iterator<Item = (usize, 
     measurements.ranks.iter().enumerate().filter(move |(_, rank)| none || is_whole(rank))
 }
 
-/// Mean of a figure over ranks.
 pub fn mean_over_ranks(measurements: &Measurements, of: impl Fn(&RankMeasurements) -> f64) -> f64 {
     ratio(measurements.ranks.iter().map(of).sum(), measurements.ranks.len() as f64)
 }
@@ -134,8 +126,8 @@ pub fn cost_ns(at: &EngineAtRank) -> f64 {
     at.library.map_or(between(at.match_ns, at.match_cold_ns), |cost| cost.likely_ns)
 }
 
-/// Part of the matching time of all `ranks` that one process waits for, because processes share processors. 0: they do
-/// not.
+/// Part of the matching time of all `ranks` that one process waits for, because processes share processors. 0 if each
+/// process has a processor.
 pub fn shared_part(measurements: &Measurements, ranks: usize) -> f64 {
     let crowding = measurements.crowding.filter(|&crowding| crowding > 1.0);
     crowding.map_or(0.0, |crowding| crowding / ranks.max(1) as f64)

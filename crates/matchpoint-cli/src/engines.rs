@@ -18,10 +18,7 @@ pub fn make_known() {
     matchpoint_gpu::engine::set_listener(|sentence| anstream::eprintln!("matchpoint: {sentence}"));
 }
 
-/// Lists all or the named engines, their parameters, and the concurrent engines.
-///
-/// # Errors
-/// The file, or standard output, cannot be written.
+/// Prints all or the named engines with their parameters, and the concurrent engines.
 pub fn run(arguments: &Engines) -> Result<(), Failure> {
     let listed = Listed::of(&arguments.names);
     let mut outputs = Outputs::default();
@@ -51,7 +48,6 @@ struct Listed {
 }
 
 impl Listed {
-    /// The named engines, or all.
     fn of(names: &[String]) -> Listed {
         let is_named = |name: &str| names.is_empty() || names.iter().any(|named| named == name);
         let bare = |kind: &'static str| kind.split(':').next().unwrap_or(kind);
@@ -61,7 +57,6 @@ impl Listed {
         }
     }
 
-    /// The list in lines of `width` columns.
     fn text(&self, width: usize) -> String {
         let mut text = String::new();
         for spec in &self.engines {

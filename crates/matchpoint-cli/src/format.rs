@@ -19,7 +19,6 @@ pub fn counted(value: u64, word: &str) -> String {
     format!("{} {word}{plural}", count(value))
 }
 
-/// A sentence with a capital first letter.
 pub fn capital(sentence: &str) -> String {
     let mut letters = sentence.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
@@ -69,7 +68,6 @@ pub fn duration_ns(value: f64) -> String {
     format!("{} {unit}", digits(value / scale))
 }
 
-/// A duration or a time in seconds.
 pub fn seconds(value: f64) -> String {
     if value == 0.0 { "0 s".to_owned() } else { duration_ns(value * 1e9) }
 }

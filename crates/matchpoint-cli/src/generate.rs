@@ -20,10 +20,6 @@ const COMPLETIONS: [(Shell, &str, &str); 3] = [
 ];
 const PAGES: &str = "share/man/man1";
 
-/// Runs the command.
-///
-/// # Errors
-/// A folder or a file cannot be written.
 pub fn run(arguments: &Generate) -> Result<(), Failure> {
     let mut command = visible();
     command.build();
@@ -46,7 +42,6 @@ fn write(path: &Path, text: &[u8]) -> Result<(), Failure> {
     fs::write(path, text).map_err(|error| Failure::writing(path, &error))
 }
 
-/// Writes the page of a command, and the pages of its subcommands.
 fn write_pages(command: &Command, folder: &Path) -> Result<(), Failure> {
     for subcommand in command.get_subcommands() {
         write_pages(subcommand, folder)?;
@@ -58,7 +53,7 @@ fn write_pages(command: &Command, folder: &Path) -> Result<(), Failure> {
     write(&folder.join(page.get_filename()), &text)
 }
 
-/// Renders a page. The library would join the lines of examples to one paragraph.
+/// `Man::render` would join the lines of examples to one paragraph.
 fn render(page: &Man, command: &Command, out: &mut dyn Write) -> io::Result<()> {
     page.render_title(out)?;
     page.render_name_section(out)?;

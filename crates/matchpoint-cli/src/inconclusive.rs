@@ -9,22 +9,20 @@ use crate::verdict::{Answer, NEGLIGIBLE, Verdict, WORTHWHILE};
 /// Part of the ranks, and of the calls, that a *No* requires in the trace: the rest may cost more.
 const SEEN: f64 = 0.5;
 
-/// Part of the run outside `MPI_Init` and `MPI_Finalize`: below it, longer runs have another share.
+/// Smallest part of the run outside `MPI_Init` and `MPI_Finalize`. Below this part, a longer run has another share.
 const OWN: f64 = 0.5;
 
 /// A reason for *Cannot tell*, and an action: a sentence each.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Inconclusive {
-    /// Reason.
     pub reason: String,
-    /// Action, or fact, that decides.
     pub action: String,
 }
 
 /// Influence of the times of the traced calls on the share.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CallTimes {
-    /// Without influence: both ends of the range decide.
+    /// No influence: both ends of the range decide.
     Unknown,
     /// The times narrow the range, but do not decide.
     Open,
@@ -32,7 +30,7 @@ pub enum CallTimes {
     Decide,
 }
 
-/// The first reason against the answer that the share gives.
+/// The first reason why the share gives no answer.
 pub fn inconclusive(
     measurements: &Measurements,
     verdict: &Verdict,
@@ -55,7 +53,6 @@ fn full(measurements: &Measurements) -> Option<Inconclusive> {
     })
 }
 
-/// A threshold is between the ends of the range.
 fn range(verdict: &Verdict, call_times: CallTimes) -> Option<Inconclusive> {
     let threshold = between(verdict.low, verdict.high)?;
     let decides = match call_times {
@@ -73,7 +70,6 @@ fn range(verdict: &Verdict, call_times: CallTimes) -> Option<Inconclusive> {
     })
 }
 
-/// `MPI_Init` and `MPI_Finalize` take half of the run or more, and the rest has another answer.
 fn setup(verdict: &Verdict, call_times: CallTimes) -> Option<Inconclusive> {
     let (low, high) = verdict.range_without_setup;
     let share = format::share(verdict.share_without_setup);
@@ -99,7 +95,6 @@ pub fn is_mostly_setup(verdict: &Verdict) -> bool {
     verdict.share > 0.0 && verdict.share <= OWN * verdict.share_without_setup
 }
 
-/// Less than half of the run is in the trace, and the rest may cost more.
 fn unseen(measurements: &Measurements, verdict: &Verdict) -> Option<Inconclusive> {
     if verdict.answer != Answer::No {
         return None;
@@ -157,7 +152,7 @@ fn unseen_calls(measurements: &Measurements, verdict: &Verdict) -> Option<Inconc
     })
 }
 
-/// A rank with a larger share lacks calls.
+/// A rank with a larger share has an incomplete trace.
 pub fn early(measurements: &Measurements, rank: u32, share: f64) -> Inconclusive {
     Inconclusive {
         reason: format!("the calls of rank {rank} end early, and cost {}.", format::share(share)),
@@ -169,7 +164,6 @@ pub fn early(measurements: &Measurements, rank: u32, share: f64) -> Inconclusive
     }
 }
 
-/// Action for truncated files.
 const COPY_AGAIN: &str = "Copy the trace again.";
 
 /// The first gap of an incomplete trace.

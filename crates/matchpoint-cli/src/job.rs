@@ -18,11 +18,9 @@ use crate::failure::Failure;
 /// Interval of calls to the watcher.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Observer of a running job.
 pub trait Watcher {
-    /// The job started.
     fn on_start(&mut self, _job: &mut Child) {}
-    /// The job is running; called repeatedly.
+    /// Called repeatedly while the job runs.
     fn on_poll(&mut self);
 }
 
@@ -34,9 +32,6 @@ impl<F: FnMut()> Watcher for F {
 
 /// Runs the job, and calls `watcher` meanwhile. An interrupt reaches the job too, because both are in the foreground of
 /// the terminal. SIGTERM and SIGHUP end the job. Waits for its end in any case.
-///
-/// # Errors
-/// The job cannot be started.
 pub fn run(mut command: Command, watcher: &mut impl Watcher) -> Result<ExitStatus, Failure> {
     // `run` handles SIGUSR1. With other commands, SIGUSR1 must not end the command and leave the job.
     signalled(&[SIGINT, SIGUSR1])?;
@@ -63,10 +58,7 @@ pub fn run(mut command: Command, watcher: &mut impl Watcher) -> Result<ExitStatu
     }
 }
 
-/// A flag that is set by one of these signals. The signals no longer end this process.
-///
-/// # Errors
-/// The system refuses the handler.
+/// Returns a flag that each of these signals sets. The signals no longer end this process.
 pub fn signalled(signals: &[c_int]) -> Result<Arc<AtomicBool>, Failure> {
     let flag = Arc::new(AtomicBool::new(false));
     for &signal in signals {
@@ -76,7 +68,7 @@ pub fn signalled(signals: &[c_int]) -> Result<Arc<AtomicBool>, Failure> {
     Ok(flag)
 }
 
-/// Exit of a process, for which a thread can wait.
+/// Process descriptor of a job, for waits with a time limit.
 struct ProcessExit(Option<OwnedFd>);
 
 impl ProcessExit {
@@ -86,7 +78,6 @@ impl ProcessExit {
         ProcessExit(pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok()))
     }
 
-    /// Waits until the process has ended, or the time has passed.
     fn wait(&self, most: Duration) {
         let Some(process) = &self.0 else { return thread::sleep(most) };
         let most = Timespec { tv_sec: 0, tv_nsec: i64::from(most.subsec_nanos()) };
@@ -95,7 +86,6 @@ impl ProcessExit {
     }
 }
 
-/// Asks the launcher to end the job.
 pub fn ask_to_stop(job: u32) {
     let pid = i32::try_from(job).ok().and_then(Pid::from_raw);
     if let Some(pid) = pid {
@@ -104,10 +94,7 @@ pub fn ask_to_stop(job: u32) {
     }
 }
 
-/// Ends like the job: with its exit code, or 128 + the signal number.
-///
-/// # Errors
-/// The job failed.
+/// Converts the exit status of a job into that of the command: the exit code, or 128 + the signal number.
 pub fn ended(status: ExitStatus) -> Result<(), Failure> {
     match (status.code(), status.signal()) {
         (Some(0), _) => Ok(()),

@@ -19,7 +19,6 @@ use crate::inconclusive::{self, CallTimes, Inconclusive};
 use crate::stand_in::searches_as;
 use crate::verdict::{Answer, FASTER, NEGLIGIBLE, Other, REFERENCE, Verdict};
 
-/// Judges a replay.
 pub fn judge(measurements: &Measurements) -> Verdict {
     let Some(engine) = measurements.engines.first() else {
         return without(Answer::Unknown, "no engine was replayed.");
@@ -51,7 +50,7 @@ struct Worst<'a> {
     low: f64,
     share: f64,
     high: f64,
-    /// The durations of calls limit most of the likely cost.
+    /// Whether the durations of calls limit most of the likely cost.
     is_bounded: bool,
 }
 
@@ -101,13 +100,12 @@ fn shares<'a>(rank: &'a RankMeasurements, cost: &EngineAtRank, least: [f64; 3]) 
 /// Part of the likely cost that must be in calls shorter than searches with cold caches.
 const BOUNDED: f64 = 0.5;
 
-/// Distance of the share from both ends of the range, as a part of the end. An estimate at an end of the range decides nothing.
+/// Least distance of the share from both ends of the range, as a part of the end. A share at an end decides nothing.
 const INSIDE: f64 = 0.01;
 
 /// Largest measured ratio of a share from the times of calls to the saved time (`scripts/test-verdict`).
 const ERROR: f64 = 2.0;
 
-/// How the share follows from the times of the traced calls.
 fn call_times(measurements: &Measurements, worst: &Worst<'_>) -> CallTimes {
     let is_measured = measurements.library_cost.as_ref().is_some_and(|cost| cost.pairs > 0);
     if !is_measured || !worst.is_bounded {
@@ -154,7 +152,7 @@ fn judged(measurements: &Measurements, engine: &EngineMeasurements, worst: &Wors
     verdict
 }
 
-/// Costs of the reference engine at that rank, and of the cheapest engine if it is clearly cheaper than both.
+/// Costs of the reference engine at the worst rank, and of the cheapest engine if clearly cheaper than both.
 fn others(measurements: &Measurements, worst: &Worst<'_>) -> Vec<Other> {
     let Some(index) = measurements.ranks.iter().position(|rank| rank.rank == worst.rank.rank) else {
         return Vec::new();
@@ -177,7 +175,6 @@ fn others(measurements: &Measurements, worst: &Worst<'_>) -> Vec<Other> {
     reference.into_iter().chain(cheaper).cloned().collect()
 }
 
-/// The answer with its share, range and rank.
 fn headline(worst: &Worst<'_>, verdict: &Verdict, inconclusive: Option<&Inconclusive>) -> String {
     let share = format::share(verdict.share);
     let range = format::share_range(verdict.low, verdict.high);

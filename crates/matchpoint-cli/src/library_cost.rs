@@ -74,12 +74,12 @@ pub fn describe(measurements: &Measurements) -> Option<String> {
     ))
 }
 
-/// Receives in the MPI library from which overflow matching saves time, within the limits that `matchpoint run` chooses.
-/// It is the cost of a message that overflows ÷ the cost of an entry in the library. `None`: an entry costs nothing, or
-/// an unknown time.
+/// Receives in the MPI library from which overflow matching saves time, within the limits that `matchpoint run`
+/// chooses: cost of a message that overflows ÷ cost of an entry in the library. `None`: an entry costs nothing, or an
+/// unknown time.
 pub fn overflow_limit(measurements: &Measurements) -> Option<u64> {
     let cost = measurements.library_cost.as_ref()?;
-    // The typical values are not those of a library that hashes.
+    // The typical values do not hold for a library with hash tables.
     if cost.pairs == 0 && is_hashed(measurements) {
         return None;
     }
@@ -111,7 +111,6 @@ pub fn may_save(measurements: &Measurements, index: usize) -> bool {
     Overflow::at(measurements, index).is_some_and(|overflow| overflow.left_ns <= overflow.high_ns / 2.0)
 }
 
-/// Overflow matching at a rank with a queue that overflows.
 struct Overflow {
     limit: u64,
     /// Time that remains: attempts of the MPI library below the limit, and the engine.

@@ -2,21 +2,18 @@
 
 use std::time::{Duration, Instant};
 
-/// Interval between lines.
 pub const PLAIN: Duration = Duration::from_secs(10);
 
-/// Interval of progress lines.
+/// Prints progress at intervals.
 pub struct Lines {
     next: Instant,
 }
 
 impl Lines {
-    /// Prints the first line immediately.
     pub fn at_once() -> Self {
         Lines { next: Instant::now() }
     }
 
-    /// Prints the first line after [`PLAIN`].
     pub fn later() -> Self {
         Lines { next: Instant::now() + PLAIN }
     }

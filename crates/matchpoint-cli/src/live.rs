@@ -1,7 +1,7 @@
 //! `matchpoint record --live`: a table of queues below the output of the job.
 //!
-//! On a terminal, this process forwards the job's output: it erases the table, prints a line, and draws the table
-//! again. Output to other files is not forwarded, and nothing is if standard error is no terminal.
+//! If standard error is a terminal, this process forwards the output of the job to the terminal: the process erases the
+//! table, prints a line, and draws the table again. Job output to a file is not forwarded.
 
 use std::io::{self, IsTerminal, Read, Write};
 use std::path::Path;
@@ -12,20 +12,19 @@ use std::time::{Duration, Instant};
 
 use crate::job::Watcher;
 use crate::lines::PLAIN;
-use crate::top::snapshot::State;
+use crate::top::snapshot::JobState;
 use crate::top::watch::Watch;
 use crate::top::{REFRESH, table};
 
-/// Longest time of one update: signals wait meanwhile.
-const LOOK: Duration = Duration::from_millis(300);
+/// Longest time of one update. Signals wait for the end of an update.
+const UPDATE_MAX: Duration = Duration::from_millis(300);
 
 /// Ranks shown. The job's output needs the space.
 const ROWS: usize = 8;
 
 /// Time to wait for output after the launcher's end: some launchers leave processes behind.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+const OUTPUT_WAIT: Duration = Duration::from_secs(1);
 
-/// The table of a running job.
 pub struct Live {
     watch: Watch,
     below: Option<Arc<Mutex<Below>>>,
@@ -35,7 +34,7 @@ pub struct Live {
 }
 
 impl Live {
-    /// Creates the table for the job of `command`.
+    /// Redirects the output of `command` to this process if standard error is a terminal.
     pub fn new(trace: &Path, command: &mut Command) -> Live {
         let shown = io::stderr().is_terminal();
         if shown {
@@ -53,10 +52,10 @@ impl Live {
         }
     }
 
-    /// Erases the table after the end of the job.
+    /// Waits for the last output of the job, and erases the table.
     pub fn end(self) {
         let begun = Instant::now();
-        while self.forwarders.iter().any(|thread| !thread.is_finished()) && begun.elapsed() < LAST_WORDS {
+        while self.forwarders.iter().any(|thread| !thread.is_finished()) && begun.elapsed() < OUTPUT_WAIT {
             thread::sleep(Duration::from_millis(5));
         }
         if let Some(below) = &self.below {
@@ -76,17 +75,16 @@ impl Watcher for Live {
         }
     }
 
-    /// Updates the table if the interval has passed.
     fn on_poll(&mut self) {
         let every = if self.below.is_some() { REFRESH } else { PLAIN };
         if self.looked.unwrap_or(self.begun).elapsed() < every {
             return;
         }
         let begun = Instant::now();
-        while self.watch.read_some() && begun.elapsed() < LOOK {}
+        while self.watch.read_some() && begun.elapsed() < UPDATE_MAX {}
         self.looked = Some(Instant::now());
         let snapshot = self.watch.snapshot();
-        if snapshot.state == State::Waiting {
+        if snapshot.state == JobState::Waiting {
             return;
         }
         match &self.below {
@@ -127,7 +125,6 @@ fn forward(mut from: impl Read + Send + 'static, to: Stream, below: Arc<Mutex<Be
     })
 }
 
-/// A table below forwarded output.
 #[derive(Default)]
 struct Below {
     lines: Vec<String>,

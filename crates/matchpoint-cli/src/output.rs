@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::{Builder, NamedTempFile};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, folder_of};
 
 /// Output files of one run. Files without a [commit](Self::commit) are removed on drop.
 #[derive(Default)]
@@ -22,7 +22,6 @@ pub struct Outputs {
 pub struct Place(Option<usize>);
 
 impl Place {
-    /// Whether the output is standard output.
     pub fn is_stdout(self) -> bool {
         self.0.is_none()
     }
@@ -41,9 +40,6 @@ enum Sink {
 
 impl Outputs {
     /// Reserves a file; `-` is standard output. Called before the work, so that a missing permission is an early error.
-    ///
-    /// # Errors
-    /// The folder does not exist, or is not writable.
     pub fn reserve(&mut self, path: &Path) -> Result<Place, Failure> {
         if is_stdout(path) {
             return Ok(Place(None));
@@ -53,18 +49,11 @@ impl Outputs {
         Ok(Place(Some(self.staged.len() - 1)))
     }
 
-    /// Reserves the file of an optional option.
-    ///
-    /// # Errors
-    /// Those of [`reserve`](Self::reserve).
     pub fn reserve_if(&mut self, path: Option<&Path>) -> Result<Option<Place>, Failure> {
         path.map(|path| self.reserve(path)).transpose()
     }
 
     /// Creates a folder if it does not exist, and checks that it is writable: the first file may follow hours later.
-    ///
-    /// # Errors
-    /// The folder cannot be created or is not writable, or another file has its name.
     pub fn folder(&mut self, path: &Path) -> Result<(), Failure> {
         if path.is_dir() {
             return match temporary(&path.join("file")) {
@@ -87,17 +76,10 @@ impl Outputs {
     }
 
     /// Checks that a file could be created, without creating it.
-    ///
-    /// # Errors
-    /// Those of [`reserve`](Self::reserve).
     pub fn try_out(&self, path: &Path) -> Result<(), Failure> {
         open(path).map(drop).map_err(|error| Failure::writing(path, &error))
     }
 
-    /// Writes to a reserved file.
-    ///
-    /// # Errors
-    /// The disk is full, or the reader closed the pipe.
     pub fn fill(
         &mut self,
         place: Place,
@@ -115,10 +97,7 @@ impl Outputs {
         write(&mut buffered).and_then(|()| buffered.flush()).map_err(|error| Failure::writing(path, &error))
     }
 
-    /// Renames every file to its name.
-    ///
-    /// # Errors
-    /// A rename fails. Earlier renames remain.
+    /// Renames every temporary file to its final name. After an error, earlier renames remain.
     pub fn commit(mut self) -> Result<Vec<PathBuf>, Failure> {
         self.made_folders.clear();
         let mut written = Vec::new();
@@ -131,10 +110,7 @@ impl Outputs {
         Ok(written)
     }
 
-    /// Names the files, prints `text` or the text for standard output, and reports the files.
-    ///
-    /// # Errors
-    /// Those of [`commit`](Self::commit), or standard output is closed.
+    /// Renames the files, prints `text` or the text for standard output, and reports the file names.
     pub fn finish(mut self, text: &str) -> Result<(), Failure> {
         let printed = self.printed.take();
         let written = self.commit()?;
@@ -151,7 +127,7 @@ impl Drop for Outputs {
     fn drop(&mut self) {
         self.staged.clear();
         for folder in &self.made_folders {
-            // Only an empty folder: other files in it belong to others.
+            // Fails if the folder contains files, which other programs wrote.
             let _ = fs::remove_dir(folder);
         }
     }
@@ -166,16 +142,20 @@ fn open(path: &Path) -> io::Result<Sink> {
 }
 
 fn temporary(path: &Path) -> io::Result<NamedTempFile> {
-    let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut builder = Builder::new();
     builder.prefix(".matchpoint-");
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        // The default permissions of a new file, with the umask: temporary files would be private.
+        // As for any new file, 0666 without the umask. A temporary file would have 0600.
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
-    builder.tempfile_in(folder)
+    builder.tempfile_in(folder_of(path))
+}
+
+/// Prints text on standard output.
+pub fn print(text: &str) -> Result<(), Failure> {
+    anstream::stdout().write_all(text.as_bytes()).map_err(|error| Failure::printing(&error))
 }
 
 /// Columns of the terminal at standard output, if any.
@@ -184,7 +164,6 @@ pub fn columns() -> Option<usize> {
     size.map(|(width, _)| usize::from(width.0)).filter(|&width| width > 0)
 }
 
-/// Whether a path means standard output.
 pub fn is_stdout(path: &Path) -> bool {
     path.as_os_str() == "-"
 }

@@ -7,23 +7,16 @@ use matchpoint_record::sites::{self, Place};
 use matchpoint_replay::Measurements;
 use matchpoint_replay::measurements::{PlaceMeasurements, SiteReceives};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, folder_of};
 use crate::format;
 
 /// Fills [`Measurements::places`] from the addresses, sorted by compared entries.
-///
-/// # Errors
-/// The trace cannot be read again.
 pub fn name(measurements: &mut Measurements) -> Result<(), Failure> {
     if measurements.sites.is_empty() {
         return Ok(());
     }
     let path = Path::new(&measurements.trace.path);
-    let folder = match path.parent() {
-        Some(parent) if !path.is_dir() => parent,
-        _ => path,
-    };
-    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let folder = if path.is_dir() { path } else { folder_of(path) };
     let wanted: Vec<(u32, u64)> = measurements.sites.iter().map(|site| (site.rank, site.address)).collect();
     let named = sites::places(folder, &wanted)?;
     let mut merged: BTreeMap<Place, (u64, SiteReceives)> = BTreeMap::new();

@@ -11,10 +11,6 @@ use crate::failure::Failure;
 use crate::output::Outputs;
 use crate::progress;
 
-/// Runs the command.
-///
-/// # Errors
-/// The trace cannot be read, the file cannot be written, or the user interrupted.
 pub fn run(arguments: &Profile) -> Result<(), Failure> {
     let mut outputs = Outputs::default();
     let file = outputs.reserve(&arguments.output)?;

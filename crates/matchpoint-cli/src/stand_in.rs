@@ -9,7 +9,6 @@ use matchpoint_replay::measurements::EngineMeasurements;
 
 use crate::derived::matched_by;
 
-/// Engine in place of an MPI library.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StandIn {
     /// Name with parameters.
@@ -30,7 +29,7 @@ pub fn stand_in(library: Option<&str>, transport: Option<&str>) -> StandIn {
         ("ob1", Family::OpenMpi) => StandIn { engine: "rank_array", of: "Open MPI's ob1" },
         ("ucx", Family::OpenMpi) => StandIn { engine: "ucx", of: "UCX" },
         ("cm/ofi", Family::OpenMpi) => list("libfabric"),
-        // PSM and others: no engine has their structure.
+        // No engine has the structure of PSM and others.
         (_, Family::OpenMpi) => list("a linear list"),
         (_, Family::Intel) => list("Intel MPI"),
         ("ucx", Family::Mpich(of)) => match mpich_version(library) {
@@ -43,7 +42,7 @@ pub fn stand_in(library: Option<&str>, transport: Option<&str>) -> StandIn {
     }
 }
 
-/// Earlier versions clear two bits of every tag mask by default, and UCX hashes full masks only.
+/// MPICH before this version clears two bits of every tag mask by default, and UCX hashes full masks only.
 const HASHED: (u32, u32) = (4, 3);
 
 enum Family {
@@ -81,7 +80,7 @@ fn bare(engine: &str) -> &str {
     engine.split(':').next().unwrap_or_default()
 }
 
-/// The library with the same search as an engine, for any trace.
+/// The library that searches as this engine does.
 pub fn library_of(engine: &str) -> Option<&'static str> {
     match bare(engine) {
         "list" => Some("MPICH"),
@@ -105,7 +104,7 @@ pub fn is_hashed(measurements: &Measurements) -> bool {
     bare(of_trace(measurements).engine) == "ucx"
 }
 
-/// The library with the same search as an engine: the part of a sentence after the engine's name, or empty.
+/// The library with the same search, as the part of a sentence after the engine's name. May be empty.
 pub fn searches_as(measurements: &Measurements, engine: &EngineMeasurements) -> String {
     let traced = of_trace(measurements);
     if is_stand_in(measurements, engine) {

@@ -12,7 +12,6 @@ pub const FASTER: f64 = 1.25;
 /// Every verdict reports the cost of this engine.
 pub const REFERENCE: &str = "hybrid";
 
-/// The answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Answer {
     /// The measurements give different answers, or cover too little.
@@ -28,10 +27,9 @@ pub enum Answer {
     Yes,
 }
 
-/// The answer with its numbers. Every number is finite.
+/// Every number is finite.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Verdict {
-    /// Answer.
     pub answer: Answer,
     /// Share of the run time of `rank` that matching costs.
     pub share: f64,
@@ -39,7 +37,8 @@ pub struct Verdict {
     pub low: f64,
     /// Share with cold caches.
     pub high: f64,
-    /// Cost at `rank` ÷ run time of the replay; at most 1. The replay computes as the trace, with a LogGP network.
+    /// Cost at `rank` ÷ run time of the replay; at most 1. The replay takes computing times from the trace, and network
+    /// times from a LogGP model.
     pub share_of_replay: f64,
     /// `share_of_replay` with warm and with cold caches.
     pub range_of_replay: (f64, f64),
@@ -55,12 +54,10 @@ pub struct Verdict {
     pub at_s: f64,
     /// The answer with share, range and rank: the beginning of `text`.
     pub headline: String,
-    /// The answer in words.
     pub text: String,
 }
 
 impl Answer {
-    /// The answer for a share.
     pub fn to(share: f64) -> Self {
         match share {
             below if below < NEGLIGIBLE => Answer::No,
@@ -69,7 +66,6 @@ impl Answer {
         }
     }
 
-    /// The answer for people.
     pub fn word(self) -> &'static str {
         match self {
             Answer::Unknown => "Cannot tell",
@@ -80,7 +76,7 @@ impl Answer {
         }
     }
 
-    /// The answer for programs.
+    /// In JSON.
     pub fn name(self) -> &'static str {
         match self {
             Answer::Unknown => "cannot_tell",
@@ -92,12 +88,11 @@ impl Answer {
     }
 }
 
-/// Cost of another engine.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Other {
     /// Name with parameters.
     pub name: String,
-    /// Name for a sentence, with its substitute.
+    /// For a sentence: with the substitute, if another engine matched.
     pub label: String,
     /// Share of the run time of the verdict's rank.
     pub share: f64,

@@ -68,7 +68,7 @@ pub fn other_engine(case: &Case<'_>) -> Option<Advice> {
     advice.map(|advice| Advice { saving: Some(saving), ..advice })
 }
 
-/// The cheapest engine at a rank, except the first. The reference, if the difference is small.
+/// The cheapest engine at a rank, except the first engine. The reference engine, if the difference is small.
 pub(super) fn best<'a>(case: &Case<'a>, index: usize) -> Option<&'a EngineMeasurements> {
     let cost = |engine: &EngineMeasurements| engine.ranks.get(index).map_or(0.0, cost_ns);
     let usable =

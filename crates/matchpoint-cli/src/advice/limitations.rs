@@ -10,7 +10,7 @@ use crate::format;
 use crate::inconclusive::{if_all_searched, is_mostly_setup};
 use crate::library_cost::has_library_cost;
 
-/// Share of the recorded wildcard receives that match the same message in the replay. Below it, the order differs.
+/// Share of recorded wildcard receives that match the same message in the replay. A lower share is reported.
 const REPRODUCED: f64 = 0.9;
 
 /// Difference in the share of late receives between arrival orders, from which the order matters.
@@ -20,19 +20,19 @@ const SENSITIVE: f64 = 0.1;
 const TIMES_LONGER: u64 = 4;
 const LONG_QUEUE: u64 = 64;
 
-/// Highest values on an idle host. The first is the share of the time that the timing thread waits for a
-/// processor. The second is the excess of the median repetition of a burst over the shortest.
+/// Highest values on an idle host: share of the time that the timing thread waits for a processor, and excess of the
+/// median repetition of a burst over the shortest repetition.
 const WAITED: f64 = 0.05;
 const APART: f64 = 0.5;
 
 /// Bursts below which the excess is meaningless: the first bursts of an engine allocate its memory.
 const BURSTS: u64 = 200;
 
-/// Interrupted bursts, and their part of all bursts, below which the load does not change the figures.
+/// Interrupted bursts, and their part of all bursts, below which the load does not change the results.
 const INTERRUPTED: u64 = 3;
 const INTERRUPTED_PART: f64 = 0.1;
 
-pub fn busy(case: &Case<'_>) -> Option<Advice> {
+pub fn host_load(case: &Case<'_>) -> Option<Advice> {
     let timings = case.measurements.timings;
     let waited = 1.0 - ratio(timings.processor_s, timings.wall_s);
     let is_rare = timings.interrupted < INTERRUPTED
@@ -63,8 +63,7 @@ pub fn busy(case: &Case<'_>) -> Option<Advice> {
     )
 }
 
-/// Nanoseconds from which a message of a burst waits for a processor: three times the latency over TCP. The message needs
-/// no search.
+/// Nanoseconds from which a message that needs no search waits for a processor: three times the latency over TCP.
 const WAITING_NS: f64 = 20_000.0;
 
 pub fn waits_for_processors(case: &Case<'_>) -> Option<Advice> {
@@ -123,7 +122,6 @@ pub fn transfer_grows(case: &Case<'_>) -> Option<Advice> {
     )
 }
 
-/// Ranks named in a sentence.
 const NAMED: usize = 5;
 
 pub fn implausible_times(case: &Case<'_>) -> Option<Advice> {
@@ -173,7 +171,7 @@ pub fn implausible_times(case: &Case<'_>) -> Option<Advice> {
     )
 }
 
-pub fn too_large(case: &Case<'_>) -> Option<Advice> {
+pub fn memory_limit_exceeded(case: &Case<'_>) -> Option<Advice> {
     let engines = case.measurements.engines.iter().filter(|engine| engine.too_large);
     let named: Vec<_> = engines.map(engine_label).collect();
     if named.is_empty() {
@@ -207,8 +205,8 @@ pub fn typical_cost(case: &Case<'_>) -> Option<Advice> {
     )
 }
 
-/// Without this limitation, equal warm and cold times would look measured.
-pub fn never_cold(case: &Case<'_>) -> Option<Advice> {
+/// Without this limitation, equal warm and cold times look like two measured times.
+pub fn no_cold_phase(case: &Case<'_>) -> Option<Advice> {
     let timings = case.measurements.timings;
     if timings.cold_phases > 0 || timings.bursts == 0 {
         return None;
@@ -256,7 +254,7 @@ pub fn disagreement(case: &Case<'_>) -> Option<Advice> {
     )
 }
 
-pub fn full(case: &Case<'_>) -> Option<Advice> {
+pub fn table_full(case: &Case<'_>) -> Option<Advice> {
     let engines = case.measurements.engines.iter().filter(|engine| engine.full);
     let full: Vec<_> = engines.map(engine_label).collect();
     if full.is_empty() {
@@ -273,7 +271,7 @@ pub fn full(case: &Case<'_>) -> Option<Advice> {
     )
 }
 
-pub fn sampled(case: &Case<'_>) -> Option<Advice> {
+pub fn stopped_early(case: &Case<'_>) -> Option<Advice> {
     let engines = case
         .measurements
         .engines
@@ -384,7 +382,7 @@ pub fn ended_early(case: &Case<'_>) -> Option<Advice> {
     )
 }
 
-pub fn released(case: &Case<'_>) -> Option<Advice> {
+pub fn blocked_calls_completed(case: &Case<'_>) -> Option<Advice> {
     let released = &case.measurements.arrivals.released;
     let total: u64 = released.values().sum();
     if total == 0 {
@@ -403,7 +401,7 @@ pub fn released(case: &Case<'_>) -> Option<Advice> {
     )
 }
 
-pub fn unexplained(case: &Case<'_>) -> Option<Advice> {
+pub fn unknown_communicators(case: &Case<'_>) -> Option<Advice> {
     let ranks = case.measurements.arrivals.unexplained_ranks;
     if ranks == 0 {
         return None;
@@ -420,7 +418,7 @@ pub fn unexplained(case: &Case<'_>) -> Option<Advice> {
     )
 }
 
-pub fn made_up(case: &Case<'_>) -> Option<Advice> {
+pub fn reconstructed_messages(case: &Case<'_>) -> Option<Advice> {
     let arrivals = &case.measurements.arrivals;
     if arrivals.made_up_messages + arrivals.lost_messages == 0 {
         return None;
@@ -439,7 +437,7 @@ pub fn made_up(case: &Case<'_>) -> Option<Advice> {
     )
 }
 
-pub fn unmatched(case: &Case<'_>) -> Option<Advice> {
+pub fn unmatched_at_end(case: &Case<'_>) -> Option<Advice> {
     let totals = &case.measurements.totals;
     if totals.unmatched_receives + totals.unmatched_messages == 0 {
         return None;
@@ -503,7 +501,7 @@ pub fn mostly_setup(case: &Case<'_>) -> Option<Advice> {
     )
 }
 
-pub fn sensitive(case: &Case<'_>) -> Option<Advice> {
+pub fn arrival_order_matters(case: &Case<'_>) -> Option<Advice> {
     let arrivals = &case.measurements.arrivals;
     let (own, others) = arrivals.compared.split_first()?;
     let differs = |of: &&ArrivalOrderResult| {
@@ -514,7 +512,7 @@ pub fn sensitive(case: &Case<'_>) -> Option<Advice> {
         let is_longer = long >= LONG_QUEUE && long >= TIMES_LONGER * short.max(1);
         is_longer || (of.unexpected_share - own.unexpected_share).abs() >= SENSITIVE
     };
-    // With `at_wait` no receive is late, whatever the order.
+    // With `at_wait`, no receive is late.
     let others = others.iter().filter(|of| of.mode != Arrivals::AtWait).filter(differs);
     let other = others.max_by_key(|of| of.unexpected_longest.abs_diff(own.unexpected_longest))?;
     let better = if arrivals.mode == Arrivals::Recorded || arrivals.intervals_known {

@@ -6,7 +6,7 @@ use crate::format;
 use crate::job::word;
 use crate::library_cost;
 
-/// Runs of each kind: with fewer, `matchpoint run` does not compare run times.
+/// Runs of each kind: the minimum for which `matchpoint run` compares run times.
 const TURNS: u32 = 3;
 
 pub fn run(case: &Case<'_>) -> Option<Advice> {
@@ -36,7 +36,7 @@ pub fn run(case: &Case<'_>) -> Option<Advice> {
     advice.map(|advice| Advice { command: Some(command), ..advice })
 }
 
-/// Another engine than the default is in the command if this engine saves at least 1 % of the run time more.
+/// The command contains an engine other than the default if this engine saves at least 1 % of the run time more.
 fn command(case: &Case<'_>, index: usize, limit: u64) -> String {
     let has_reference = case.measurements.engines.iter().skip(1).any(is_reference);
     let other = best(case, index).filter(|best| has_reference && !is_reference(best));

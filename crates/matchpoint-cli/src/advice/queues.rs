@@ -7,10 +7,11 @@ use crate::derived::whole_ranks;
 use crate::format;
 use crate::places;
 
-/// Length from which the match entries of a network card may run out. All processes of a node share them.
+/// Posted receives from which the match entries of a network card may run out. All processes of a node share these
+/// entries.
 const LONG_POSTED: u64 = 1024;
 
-/// Length from which unexpected messages need much memory, and fill event queues.
+/// Unexpected messages that need much memory, and fill event queues.
 const LONG_UNEXPECTED: u64 = 1024;
 
 /// Longest queue of a rank ÷ that of the median rank, if the rank receives from all others.

@@ -31,7 +31,6 @@ const MANY_ANY_SOURCE: f64 = 0.1;
 /// Any-source receives below which their share is random.
 const MANY_ANY_SOURCE_MIN: u64 = 1000;
 
-/// Functions named in a sentence.
 const NAMED: usize = 3;
 
 pub fn post_earlier(case: &Case<'_>) -> Option<Advice> {

@@ -20,7 +20,6 @@ pub const RATED: [&str; 7] = [
 /// Engines called from C, next to the stand-ins.
 pub const THROUGH_C: [&str; 1] = ["hybrid"];
 
-/// Thread counts of the message rate, up to the number of processors.
 pub fn threads() -> Vec<usize> {
     threads_of(thread::available_parallelism().map_or(1, NonZero::get))
 }
@@ -32,7 +31,6 @@ fn threads_of(processors: usize) -> Vec<usize> {
 /// Concurrent engines: one lock; one lock per communicator, or per source if assertions permit.
 pub const CONCURRENT: [&str; 2] = ["locked:engine=hybrid", "sharded:shards=64,engine=hybrid"];
 
-/// Engines in a separate thread.
 pub const OFFLOADED: [&str; 3] = ["hybrid", "list", "optimistic:bins=2048,capacity=0"];
 
 #[cfg(test)]

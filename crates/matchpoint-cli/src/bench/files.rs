@@ -56,7 +56,6 @@ impl Files {
         self.outputs.fill(place, |out| write(out))
     }
 
-    /// Writes the picture, or the page with the picture.
     pub(super) fn draw(&mut self, svg: &str, document: &Document) -> Result<(), Failure> {
         let Some((place, form)) = self.plot else { return Ok(()) };
         let text = match form {
@@ -66,7 +65,6 @@ impl Files {
         self.outputs.fill(place, |out| out.write_all(text.as_bytes()))
     }
 
-    /// Reports workloads that the picture omits.
     pub(super) fn mention_undrawn(&self, results: &Results) {
         let lone = plot::of_one_size(results);
         if self.plot.is_none() || lone.is_empty() {
@@ -80,7 +78,6 @@ impl Files {
         );
     }
 
-    /// Writes the JSON, names the files, and prints the tables or the JSON.
     pub(super) fn finish(mut self, document: &Document, json: &Value) -> Result<(), Failure> {
         if let Some(place) = self.json {
             self.outputs.fill(place, |out| schema::write(json, out))?;

@@ -10,10 +10,14 @@ use serde::{Deserialize, Serialize};
 use super::candidate::Candidate;
 use crate::format::{count, counted, in_place};
 
+/// Exit code if a law is broken.
+pub(super) const BROKEN: u8 = 1;
+/// Exit code if nothing was checked.
+pub(super) const UNABLE: u8 = 2;
+
 /// Lines of a script in the output; `--save` keeps all.
 const SHOWN: usize = 60;
 
-/// Limits of the check.
 pub(super) const NOT_COVERED: &str = "not covered: calls from several threads, calls from callbacks, NULL or reserved \
                                       arguments, allocation failures, statistics, time, longer queues and streams";
 
@@ -39,7 +43,7 @@ struct LawBroken {
     script: Vec<String>,
 }
 
-/// All findings. The meaning of a member never changes.
+/// The meaning of a JSON member never changes.
 #[derive(Serialize)]
 pub(super) struct Findings {
     pub(super) schema: u32,

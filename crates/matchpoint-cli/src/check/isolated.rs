@@ -5,17 +5,14 @@ use std::io::{self, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::process::{Command, ExitStatus};
 
-use super::finding::{Finding, Findings};
-use super::output::{BROKEN, UNABLE, print, write};
+use super::finding::{BROKEN, Finding, Findings, UNABLE};
 use crate::cli::Check;
 use crate::failure::Failure;
 use crate::format::counted;
-use crate::output::{Outputs, Place};
+use crate::output::{Outputs, Place, print};
+use crate::report::schema;
 
 /// Runs the same command in a process that loads the library.
-///
-/// # Errors
-/// The error of that process, or its crash.
 pub(super) fn run(arguments: &Check, library: &Path) -> Result<(), Failure> {
     let started = |error: io::Error| {
         Failure::Coded(
@@ -62,7 +59,9 @@ fn crashed(
         }
     }
     left = left.saturating_sub(engines.len());
-    write(&Findings { schema: 1, engines }, json, &mut outputs)?;
+    if let Some(json) = json {
+        outputs.fill(json, |out| schema::write(&Findings { schema: 1, engines }, out))?;
+    }
     outputs.finish("")?;
     let unchecked = match left {
         0 => String::new(),
@@ -81,7 +80,6 @@ pub(super) struct Trail {
 }
 
 impl Trail {
-    /// Creates the files of the arguments, if any.
     pub(super) fn new(arguments: &Check) -> Result<Self, Failure> {
         let file = |path: &Path| File::create(path).map_err(|error| Failure::writing(path, &error));
         Ok(Trail {
@@ -96,28 +94,27 @@ impl Trail {
         if let Some(file) = &mut self.stream {
             let _ = replace(file, 0, stream);
         }
-        if let Some(file) = &mut self.so_far {
-            let _ = serde_json::to_string(&so_far())
-                .map_err(io::Error::from)
-                .and_then(|line| replace(file, self.finished, &line));
+        if self.so_far.is_some() {
+            self.write(&so_far());
         }
     }
 
-    /// Records the finding of a finished engine.
     pub(super) fn finish(&mut self, finding: &Finding) {
-        let Some(file) = &mut self.so_far else { return };
-        let written = serde_json::to_string(finding)
-            .map_err(io::Error::from)
-            .and_then(|line| replace(file, self.finished, &line));
-        if let Ok(end) = written {
+        if let Some(end) = self.write(finding) {
             self.finished = end;
         }
+    }
+
+    /// Writes the finding of the current engine, and returns the end of the line.
+    fn write(&mut self, finding: &Finding) -> Option<u64> {
+        let line = serde_json::to_string(finding).ok()?;
+        replace(self.so_far.as_mut()?, self.finished, &line).ok()
     }
 }
 
 /// Replaces everything from `from` on by a line. Returns the end of the line.
 fn replace(file: &mut File, from: u64, line: &str) -> io::Result<u64> {
-    // Otherwise the end of a longer old line would remain.
+    // Removes the rest of a longer old line.
     file.set_len(from)?;
     file.seek(SeekFrom::Start(from))?;
     writeln!(file, "{line}")?;

@@ -16,7 +16,6 @@ pub(super) const EXAMPLES: &str = "Examples:
   matchpoint analyze traces/lulesh-27 --engine list --engine bins:n=256 --json -
   matchpoint analyze traces/lulesh-27 --loggp L=1500,o=400 --compare-arrivals";
 
-/// `matchpoint analyze`.
 #[derive(Args, Debug)]
 pub struct Analyze {
     /// Trace: a recorded trace, a folder of DUMPI files, a .meta file, text of dumpi2ascii, or an .otf2 file
@@ -57,7 +56,6 @@ pub struct Analyze {
 const COMPARED_ANYWAY_BYTES: u64 = 32 << 20;
 
 impl Analyze {
-    /// Options of the replay.
     pub fn options(&self, trace: &dyn Trace) -> Options {
         let description = trace.description();
         Options {
@@ -86,7 +84,6 @@ impl Analyze {
         selected
     }
 
-    /// Whether some engines are not named.
     fn wants_all(&self) -> bool {
         self.engines.is_empty() || self.engines.iter().any(|name| name == ALL)
     }

@@ -24,7 +24,6 @@ parameters between nodes; several ranks on each, the rate of a node; four nodes
 in a line, the cost of shared links. Repeat the command after an interrupt to
 continue.";
 
-/// `matchpoint calibrate`.
 #[derive(Args, Debug)]
 pub struct Calibrate {
     /// Write the machine to this file

@@ -11,7 +11,6 @@ pub(super) const EXAMPLES: &str = "Examples:
   matchpoint engines list hybrid
   matchpoint engines --json -";
 
-/// `matchpoint engines`.
 #[derive(Args, Debug)]
 pub struct Engines {
     /// Engines to list; the text after a colon is ignored

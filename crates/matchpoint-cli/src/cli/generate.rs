@@ -6,7 +6,6 @@ use clap::{Args, Command, CommandFactory};
 
 use super::Cli;
 
-/// `matchpoint generate`.
 #[derive(Args, Debug)]
 pub struct Generate {
     /// Folder of the installation, such as /usr/local; files are written below its folder share

@@ -46,12 +46,10 @@ pub use top::Top;
     after_help = "Start with:\n  matchpoint record -o app.trace -- mpiexec -n 8 ./app\n  matchpoint analyze app.trace --html report.html"
 )]
 pub struct Cli {
-    /// Command.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// Commands.
 #[derive(Subcommand, Debug)]
 pub enum Command {
     /// Run an MPI job, and record every point-to-point call
@@ -113,10 +111,7 @@ pub fn parse() -> Cli {
     })
 }
 
-/// Reads the words of a command line, the program's name first.
-///
-/// # Errors
-/// The words are no command, or a request for help.
+/// `words`: the program's name first.
 pub fn try_parse(words: &[OsString]) -> Result<Cli, clap::Error> {
     let mut command = number::with_negative(Cli::command());
     let matches = command.try_get_matches_from_mut(words);
@@ -124,13 +119,13 @@ pub fn try_parse(words: &[OsString]) -> Result<Cli, clap::Error> {
     parsed.map_err(|error| error.format(&mut command))
 }
 
-/// Names without duplicates, in the order of their first mention.
-pub fn without_duplicates(names: &[String]) -> Vec<String> {
-    let is_first = |(at, name): &(usize, &String)| !names[..*at].contains(name);
-    names.iter().enumerate().filter(is_first).map(|(_, name)| name.clone()).collect()
+/// In the order of their first mention.
+pub fn without_duplicates<T: Clone + PartialEq>(values: &[T]) -> Vec<T> {
+    let is_first = |(at, value): &(usize, &T)| !values[..*at].contains(value);
+    values.iter().enumerate().filter(is_first).map(|(_, value)| value.clone()).collect()
 }
 
-/// The name for every engine of the registry that is not named, with defaults.
+/// Adds every engine of the registry that is not named, with default parameters.
 pub const ALL: &str = "all";
 
 /// The named engines without duplicates; `all` adds the others at the end.

@@ -6,7 +6,6 @@ use std::str::FromStr;
 
 use clap::{Arg, Command};
 
-/// A parser of numbers within a range, with an example.
 pub(super) fn whole<T>(
     range: RangeInclusive<T>,
     example: T,
@@ -22,7 +21,6 @@ where
     }
 }
 
-/// A parser of numbers without an upper limit.
 pub(super) fn at_least<T>(
     least: T,
     example: T,
@@ -36,7 +34,7 @@ where
     }
 }
 
-/// Lets options take `-1` as a value. Their parsers then report the error; otherwise clap would suggest `--`.
+/// Lets options take `-1` as a value, so that the parser of the option reports the error. Otherwise clap suggests `--`.
 pub(super) fn with_negative(command: Command) -> Command {
     let options = |arg: Arg| {
         let takes_values = !arg.is_positional() && arg.get_action().takes_values();

@@ -7,31 +7,20 @@ use matchpoint_trace::call::{
     Action, CommId, HandleId, NewComm, Peer, ReceiveArgs, RequestId, SendArgs, Status, TagArg,
 };
 
-/// Type of a column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// The name of a function.
     Name,
-    /// 16 bits, unsigned.
     U16,
-    /// 32 bits, unsigned.
     U32,
-    /// 32 bits, signed.
     I32,
-    /// 64 bits, unsigned.
     U64,
-    /// 64 bits, signed.
     I64,
-    /// True or false.
     Bool,
 }
 
-/// Column of the table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Column {
-    /// Name.
     pub name: &'static str,
-    /// Type.
     pub kind: Kind,
     /// Whether every call has a value.
     pub required: bool,
@@ -47,7 +36,6 @@ macro_rules! columns {
             const COUNT: usize = [$($at::$name),*].len();
         }
 
-        /// The columns of one kind, in order.
         pub const $table: [Column; $at::COUNT] = [$(
             Column { name: stringify!($name), kind: Kind::$kind, required: columns!(@ $($required)?) },
         )*];
@@ -94,7 +82,8 @@ pub struct Row {
     pub values: [Option<i64>; Value::COUNT],
     /// Values of [`LISTS`]; unknown elements are `None`.
     pub lists: [Vec<Option<i64>>; List::COUNT],
-    /// Requests of the rank that are not receives, and whether each is persistent. Their statuses describe no message.
+    /// Requests of the rank for sends and other operations, and whether each request is persistent. The status of such
+    /// a request describes no message.
     no_receives: HashMap<RequestId, bool>,
 }
 
@@ -132,7 +121,7 @@ impl Row {
         self.begin(call);
     }
 
-    /// Updates the requests that are not receives: created, or freed without a wait.
+    /// Updates `no_receives`: requests that are created, or freed without a wait.
     fn begin(&mut self, call: &Call) {
         match call.action {
             Action::Send { request: Some(request), .. }

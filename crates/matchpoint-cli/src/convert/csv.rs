@@ -9,13 +9,9 @@ use super::columns::{Column, Kind, LISTS, Row, VALUES};
 use super::origin::Origin;
 use super::ranks::each_call;
 
-/// Size of the write buffer.
 const AT_ONCE: usize = 64 << 10;
 
 /// Writes the table, and returns the number of rows.
-///
-/// # Errors
-/// The trace is damaged, the output cannot be written, or the user interrupted.
 pub(super) fn write(
     trace: &dyn Trace,
     origin: &Origin,

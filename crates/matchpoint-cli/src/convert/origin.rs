@@ -1,16 +1,15 @@
 //! Data of a recorded trace other than calls: run, call sites, arrivals.
 
 use std::fs;
-use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use matchpoint_trace::Trace;
 use matchpoint_trace::native::manifest::{self, Manifest};
 
 use crate::cli::Format;
+use crate::failure::folder_of;
 use crate::format;
 
-/// Other data of the converted trace.
 pub(super) struct Origin {
     manifest: Option<Manifest>,
     has_arrivals: bool,
@@ -18,10 +17,9 @@ pub(super) struct Origin {
 }
 
 impl Origin {
-    /// Reads the other data.
     pub fn of(trace: &dyn Trace) -> Origin {
         let path = &trace.description().path;
-        let folder = if path.is_dir() { path } else { path.parent().unwrap_or(Path::new("")) };
+        let folder = if path.is_dir() { path } else { folder_of(path) };
         let text = fs::read(folder.join(manifest::FILE)).ok();
         let manifest = text.and_then(|text| serde_json::from_slice::<Manifest>(&text).ok());
         // A manifest of a converted trace may not describe a run.
@@ -41,7 +39,6 @@ impl Origin {
         self.sites.fetch_add(calls, Relaxed);
     }
 
-    /// A manifest with the facts about the run.
     pub fn manifest(&self) -> Manifest {
         let Manifest { command, mpi, started, ended, exit_status, .. } =
             self.manifest.clone().unwrap_or_default();

@@ -25,9 +25,6 @@ const GROUP_ROWS: usize = 122_880;
 const GROUP_ELEMENTS: usize = 2 << 20;
 
 /// Writes the table, and returns the number of rows.
-///
-/// # Errors
-/// The trace is damaged, the output cannot be written, or the user interrupted.
 pub(super) fn write(
     trace: &dyn Trace,
     origin: &Origin,
@@ -123,7 +120,6 @@ enum Values {
     Truths(Vec<bool>),
 }
 
-/// One column of a row group.
 struct Part {
     values: Values,
     definition: Vec<i16>,
@@ -209,7 +205,6 @@ impl Part {
     }
 }
 
-/// Buffered rows.
 struct Group {
     rows: usize,
     elements: usize,

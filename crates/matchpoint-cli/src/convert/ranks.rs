@@ -12,12 +12,9 @@ use matchpoint_trace::{Call, Trace};
 use super::origin::Origin;
 
 /// Calls between checks for an interrupt.
-const CALLS_PER_LOOK: u64 = 4096;
+const CALLS_PER_CHECK: u64 = 4096;
 
 /// Passes every call of a rank to `take`, and returns their number.
-///
-/// # Errors
-/// The stream is damaged, `take` fails, or the user interrupted.
 pub(super) fn each_call(
     trace: &dyn Trace,
     origin: &Origin,
@@ -31,25 +28,23 @@ pub(super) fn each_call(
         sites += u64::from(call.site != 0);
         take(&mut call)?;
         calls += 1;
-        if calls % CALLS_PER_LOOK == 0 {
+        if calls % CALLS_PER_CHECK == 0 {
             if progress.stopped() {
                 return Err(io::ErrorKind::Interrupted.into());
             }
-            progress.calls.fetch_add(CALLS_PER_LOOK, Relaxed);
+            progress.calls.fetch_add(CALLS_PER_CHECK, Relaxed);
             progress.bytes.fetch_add(stream.position() - reported, Relaxed);
             reported = stream.position();
         }
     }
     origin.saw_sites(sites);
-    progress.calls.fetch_add(calls % CALLS_PER_LOOK, Relaxed);
+    progress.calls.fetch_add(calls % CALLS_PER_CHECK, Relaxed);
     progress.bytes.fetch_add(stream.position() - reported, Relaxed);
     Ok(calls)
 }
 
-/// Calls `work` with the index and the rank of every rank, in parallel. Results are in the order of ranks.
-///
-/// # Errors
-/// An error of `work`. Ranks that were not started are skipped.
+/// Calls `work` with the index and the rank of every rank, in parallel. Results are in the order of ranks. After an
+/// error, no further rank starts.
 pub(super) fn each_rank<T: Send, E: Send>(
     trace: &dyn Trace,
     work: impl Fn(usize, u32) -> Result<T, E> + Sync,

@@ -7,7 +7,6 @@ use matchpoint_trace::TraceError;
 
 use crate::failure::Failure;
 
-/// A finished conversion.
 pub(super) struct Written {
     pub calls: u64,
     /// Notes for the user: full sentences.

@@ -62,17 +62,12 @@ pub(super) struct Product {
     pub operation: &'static str,
     /// Number of processes, at most the rows of the level.
     pub processes: NonZeroU32,
-    /// Messages.
     pub exchange: Exchange,
     /// Rows and entries of the matrix.
     pub of_matrix: (u64, u64),
 }
 
 impl Hierarchy {
-    /// Finds the levels in a folder.
-    ///
-    /// # Errors
-    /// There is no level.
     pub fn find(folder: &Path) -> Result<Self, Failure> {
         let file = |letter: char, number: usize| {
             let path = folder.join(format!("{letter}{number}.mtx"));
@@ -91,9 +86,6 @@ impl Hierarchy {
     }
 
     /// The products of all levels: first with vectors, then with interpolations.
-    ///
-    /// # Errors
-    /// A file cannot be read, or is invalid, or [`Progress::stop`] was called.
     pub fn products(
         &self,
         processes: NonZeroU32,
@@ -111,7 +103,6 @@ impl Hierarchy {
         spmv.chain(levels.iter().map(Level::spgemm)).collect()
     }
 
-    /// Notes about the products.
     pub fn notes(&self) -> Vec<String> {
         let last = self.levels.len() - 1;
         let lacks = self.levels[..last].iter().enumerate().filter(|(_, files)| files.interpolation.is_none());

@@ -39,7 +39,7 @@ fn at_one(place: &Place, row: &Row, name: &str) -> Result<EngineRow, NameError> 
     };
     let (attempts_reversed, attempts_in_order) = (count(false)?, count(true)?);
     let mut engine = create(&full_name)?;
-    // Posted receives take the memory, whatever the order of messages.
+    // Memory depends on the posted receives, not on the order of messages.
     let _ = exchange(engine.as_mut(), messages, true);
     let per_node = place.per_node(processes);
     Ok(EngineRow {

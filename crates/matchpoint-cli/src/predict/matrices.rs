@@ -14,7 +14,6 @@ use matchpoint_replay::Progress;
 use super::check_stop;
 use crate::failure::Failure;
 
-/// An open matrix file, with its header.
 pub struct Matrix<'a> {
     path: PathBuf,
     progress: &'a Progress,
@@ -24,10 +23,6 @@ pub struct Matrix<'a> {
 const BUFFER_BYTES: usize = 1 << 20;
 
 impl<'a> Matrix<'a> {
-    /// Opens a file.
-    ///
-    /// # Errors
-    /// The file cannot be read, or is not a sparse matrix.
     pub fn open(path: &Path, progress: &'a Progress) -> Result<Self, Failure> {
         let cannot = |error: io::Error| {
             Failure::Message(format!(
@@ -47,17 +42,14 @@ impl<'a> Matrix<'a> {
         Ok(Matrix { path: path.to_owned(), progress, reader: reader.map_err(failure)? })
     }
 
-    /// Path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Rows, columns, entries.
     pub fn header(&self) -> Header {
         self.reader.header()
     }
 
-    /// Fails unless the matrix is square.
     pub fn require_square(&self) -> Result<(), Failure> {
         let Header { rows, columns, .. } = self.header();
         if rows == columns {
@@ -78,9 +70,6 @@ impl<'a> Matrix<'a> {
     }
 
     /// Reads all entries, passes them to `needs`, and counts the entries of each row.
-    ///
-    /// # Errors
-    /// The file is damaged, or a row has no entry.
     pub fn read(mut self, needs: &mut [Needs]) -> Result<RowSizes, Failure> {
         self.reader.check_enough_entries().map_err(failure)?;
         let sizes = self.count(needs)?;
@@ -96,9 +85,6 @@ impl<'a> Matrix<'a> {
     }
 
     /// Counts the entries of each row. Rows of an interpolation may be empty.
-    ///
-    /// # Errors
-    /// The file is damaged.
     pub fn row_sizes(mut self) -> Result<RowSizes, Failure> {
         self.count(&mut [])
     }
@@ -124,7 +110,6 @@ impl<'a> Matrix<'a> {
     }
 }
 
-/// Adds the sizes of these files to the total of the progress.
 pub fn add_sizes<'a>(paths: impl IntoIterator<Item = &'a Path>, progress: &Progress) {
     // `Matrix::open` reports a file that cannot be read.
     let bytes = paths.into_iter().map(|path| path.metadata().map_or(0, |known| known.len())).sum();

@@ -6,18 +6,13 @@ use serde::Serialize;
 /// Name of the row for the machine's MPI library.
 pub const LIBRARY: &str = "MPI library";
 
-/// A prediction.
 #[derive(Clone, Debug)]
 pub struct Predicted {
     /// Command: `spmv`, `spgemm`, `amg`, `trace`.
     pub command: &'static str,
-    /// Description of the input.
     pub subject: String,
-    /// Parameters.
     pub machine: Machine,
-    /// Description of the network.
     pub network: String,
-    /// Description of the search order.
     pub searched: String,
     /// Meaning of a row: `processes`, `level`, `phase`.
     pub row_name: &'static str,
@@ -27,11 +22,9 @@ pub struct Predicted {
     pub without_messages: String,
     /// Costs of engines, for each number of processes.
     pub engines: Vec<EngineRow>,
-    /// Notes: full sentences.
     pub notes: Vec<String>,
 }
 
-/// An exchange with its cost.
 #[derive(Clone, Debug)]
 pub struct Row {
     /// Name: a number of processes, a level, a phase.
@@ -40,18 +33,13 @@ pub struct Row {
     pub operation: &'static str,
     /// Rows and entries of the matrix, if any.
     pub matrix: Option<(u64, u64)>,
-    /// Placement of the processes.
     pub layout: Layout,
-    /// Messages of all processes.
     pub messages: u64,
-    /// Bytes of all messages.
     pub bytes: u64,
-    /// Cost.
     pub prediction: Prediction,
 }
 
 impl Row {
-    /// The row of an exchange.
     pub fn new(
         name: impl Into<String>,
         operation: &'static str,
@@ -71,24 +59,19 @@ impl Row {
     }
 }
 
-/// Cost of an engine.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct EngineRow {
-    /// Name.
     pub engine: String,
-    /// Number of processes.
     pub processes: u32,
     /// Messages at the process that receives most.
     pub messages: u64,
     /// Attempts if messages arrive in reversed order; `None` if not played.
     pub attempts_reversed: Option<u64>,
-    /// Attempts if messages arrive in order.
     pub attempts_in_order: Option<u64>,
     /// Attempts with the traced messages, at all ranks.
     pub attempts_recorded: Option<u64>,
     /// For a trace: matching time at the slowest process, in seconds: low, likely, high.
     pub time_s: Option<[f64; 3]>,
-    /// Source of the time.
     pub time_from: Option<&'static str>,
     /// Memory of all engines of a node after the messages.
     pub node_bytes: Option<u64>,

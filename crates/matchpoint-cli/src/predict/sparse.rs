@@ -29,7 +29,7 @@ pub(super) fn spmv(arguments: &Spmv, progress: &Progress) -> Result<Predicted, F
     let (exchanges, entries) =
         matrices::spmv(matrix, partitions?, sizes(&arguments.product.exchanged.sizes))?;
     let subject = format!("{} and a vector", arguments.matrix.display());
-    let of = Of {
+    let of = SparseProduct {
         command: "spmv",
         subject,
         order: arguments.product.exchanged.order,
@@ -63,7 +63,7 @@ pub(super) fn spgemm(arguments: &Spgemm, progress: &Progress) -> Result<Predicte
         matrices::spgemm(first, second, partitions?, sizes(&arguments.product.exchanged.sizes))?;
     let second = arguments.second.as_ref().map_or("itself".to_owned(), |path| path.display().to_string());
     let subject = format!("{} and {second}", arguments.matrix.display());
-    let of = Of {
+    let of = SparseProduct {
         command: "spgemm",
         subject,
         order: arguments.product.exchanged.order,
@@ -72,7 +72,6 @@ pub(super) fn spgemm(arguments: &Spgemm, progress: &Progress) -> Result<Predicte
     of.predicted(&place, &processes, &exchanges, progress)
 }
 
-/// Checks that the columns of the first are the rows of the second.
 pub(super) fn require_matching_sizes(first: &Matrix<'_>, second: Option<&Matrix<'_>>) -> Result<(), Failure> {
     let Some(second) = second else { return first.require_square() };
     let (columns, rows) = (first.header().columns, second.header().rows);
@@ -90,13 +89,12 @@ pub(super) fn sizes(numbers: &Numbers) -> Sizes {
     Sizes { value_bytes: numbers.value_bytes, index_bytes: numbers.index_bytes }
 }
 
-/// Creates a prediction without rows.
 pub(super) fn begin(command: &'static str, subject: String, place: &Place, searched: String) -> Predicted {
     Predicted {
         command,
         subject,
         machine: place.machine.clone(),
-        network: place.network(),
+        network: place.network.clone(),
         searched,
         row_name: "processes",
         rows: Vec::new(),
@@ -106,7 +104,6 @@ pub(super) fn begin(command: &'static str, subject: String, place: &Place, searc
     }
 }
 
-/// Description of a search order.
 pub(super) fn searched(order: SearchOrder) -> String {
     let words = match order {
         SearchOrder::Bound => {
@@ -121,15 +118,15 @@ pub(super) fn searched(order: SearchOrder) -> String {
     words.to_owned()
 }
 
-/// A product; its matrix has these rows and entries.
-struct Of {
+struct SparseProduct {
     command: &'static str,
     subject: String,
     order: SearchOrder,
+    /// Rows and entries.
     matrix: (u64, u64),
 }
 
-impl Of {
+impl SparseProduct {
     fn predicted(
         self,
         place: &Place,

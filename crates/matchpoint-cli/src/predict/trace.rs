@@ -17,16 +17,15 @@ use super::place::Place;
 use super::predicted::{EngineRow, LIBRARY, Predicted, Row};
 use super::sparse::begin;
 use crate::analyze::open;
-use crate::cli::{PredictTrace, expand_all};
+use crate::cli::{PredictTrace, expand_all, without_duplicates};
 use crate::derived::{between, ratio};
 use crate::failure::Failure;
 use crate::format::{count, seconds, share};
 use crate::inconclusive::{Inconclusive, gaps};
 
-/// Matching times of each process, at each end.
+/// Matching times of each process in seconds: low, likely, high.
 type Times = Vec<[f64; 3]>;
 
-/// Sources of engine times.
 const FROM_REPLAY: &str = "the replay on this host, warm to cold caches";
 const FROM_LIBRARY: &str = "attempts of list × the cost of an entry in the machine's MPI library";
 
@@ -66,7 +65,6 @@ fn size_limits(place: &Place) -> Vec<u64> {
     limits
 }
 
-/// The machine's network for the replay, if the file contains it.
 fn network(machine: &Machine) -> Option<LogGp> {
     let network = machine.as_loggp(End::Value).ok()?;
     let ns = |seconds: f64| seconds * 1e9;
@@ -106,10 +104,8 @@ impl Traced<'_> {
             predicted.engines.push(self.engine_row(&self.measured.engines[at], &times, FROM_REPLAY));
         }
         predicted.engines.extend(self.library()?);
-        for (at, &processes) in self.arguments.scale.iter().enumerate() {
-            if !self.arguments.scale[..at].contains(&processes) {
-                predicted.engines.extend(self.elsewhere(processes)?);
-            }
+        for processes in without_duplicates(&self.arguments.scale) {
+            predicted.engines.extend(self.elsewhere(processes)?);
         }
         Ok(predicted)
     }
@@ -183,7 +179,6 @@ impl Traced<'_> {
         ratio(work(&self.phases[phase]), self.phases.iter().map(work).sum())
     }
 
-    /// Times of an engine in the whole run, by process.
     fn times_of_run(&self, engine: usize) -> Times {
         let mut sums = vec![[0.0; 3]; self.measured.ranks.len()];
         for phase in 0..self.phases.len() {
@@ -281,7 +276,6 @@ fn warm_to_cold(rank: &EngineAtRank) -> [f64; 3] {
     [low, between(low, high), high].map(|ns| ns * 1e-9)
 }
 
-/// The longest time of any process, at each end.
 fn longest(times: &[[f64; 3]]) -> [f64; 3] {
     let at = |at: usize| times.iter().map(|time| time[at]).fold(0.0, f64::max);
     [at(0), at(1), at(2)]

@@ -8,15 +8,11 @@ use matchpoint_replay::measurements::{
 use super::Report;
 use super::columns::Columns;
 
-/// A table of the report.
 pub struct Table {
-    /// File name.
     pub file: &'static str,
-    /// Function that collects the columns.
     pub columns: fn(&Report<'_>) -> Columns,
 }
 
-/// All tables.
 pub const TABLES: [Table; 8] = [
     Table { file: "calls.csv", columns: calls },
     Table { file: "engines.csv", columns: engines },

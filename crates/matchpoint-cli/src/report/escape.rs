@@ -1,6 +1,5 @@
 //! Escapes text of a trace, which may contain markup.
 
-/// Escapes text, and attribute values in double quotes.
 pub fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for character in text.chars() {

@@ -15,10 +15,6 @@ use super::schema::{self, SCHEMA};
 use crate::advice::{Advice, Kind};
 use crate::{derived, library_cost};
 
-/// Writes the report.
-///
-/// # Errors
-/// Those of `out`.
 pub fn write(report: &Report<'_>, out: &mut (dyn Write + Send)) -> io::Result<()> {
     let (of_run, ranks) = (of_run(report), Ranks(report.measurements));
     schema::write(&Document { schema: SCHEMA, of_run, ranks }, out)
@@ -41,7 +37,6 @@ impl Serialize for Ranks<'_> {
     }
 }
 
-/// Everything except the ranks.
 fn of_run(report: &Report<'_>) -> Value {
     let measurements = report.measurements;
     let totals = &measurements.totals;
@@ -200,7 +195,6 @@ fn saved_by_run(report: &Report<'_>) -> Option<f64> {
     Some(report.verdict.share * library_cost::saving_by_run(report.measurements, index)?)
 }
 
-/// The reason why an engine was stopped, if it was.
 fn stopped(of: &EngineMeasurements) -> Option<&'static str> {
     match of {
         _ if of.full => Some("full"),

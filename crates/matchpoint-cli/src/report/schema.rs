@@ -8,10 +8,6 @@ use serde_json::{Value, json};
 /// Increased when a member changes its meaning.
 pub const SCHEMA: u32 = 1;
 
-/// Writes a document.
-///
-/// # Errors
-/// Those of `out`.
 pub fn write(document: &impl Serialize, out: &mut (dyn Write + Send)) -> io::Result<()> {
     serde_json::to_writer_pretty(&mut *out, document)?;
     out.write_all(b"\n")
@@ -31,10 +27,6 @@ pub fn measured(load: Option<f64>, mut document: Value) -> Value {
     headed(document)
 }
 
-/// Writes a table as CSV.
-///
-/// # Errors
-/// Those of `out`.
 pub fn table<R: Serialize>(
     header: impl IntoIterator<Item = impl AsRef<[u8]>>,
     rows: impl IntoIterator<Item = R>,
@@ -49,9 +41,6 @@ pub fn table<R: Serialize>(
 }
 
 /// Writes a table of document members: names of columns, and the path of each member.
-///
-/// # Errors
-/// Those of `out`.
 pub fn members(
     columns: &[(String, String)],
     documents: impl Iterator<Item = Value>,

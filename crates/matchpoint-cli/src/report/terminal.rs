@@ -8,7 +8,6 @@ use super::Report;
 use super::document::{Document, WIDTH, answer_style};
 use crate::advice::{Advice, Kind};
 
-/// The whole summary.
 pub fn render(report: &Report<'_>) -> String {
     let mut document = Document::default();
     let verdict = &report.verdict;

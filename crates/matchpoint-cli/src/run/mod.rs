@@ -5,7 +5,6 @@ mod queues;
 mod recorder;
 mod start;
 
-use std::io::Write;
 use std::path::Path;
 use std::process::ExitStatus;
 
@@ -17,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::cli;
 use crate::failure::Failure;
-use crate::output::{Outputs, Place, is_stdout};
+use crate::output::{Outputs, Place, is_stdout, print};
 use crate::report::run::compared::Compared;
 use crate::report::run::{Run, json as json_report, terminal, verdict};
 use crate::report::schema;
@@ -26,10 +25,6 @@ use queues::Queues;
 use recorder::Recorder;
 use start::{StartMessage, start_message};
 
-/// Runs the command.
-///
-/// # Errors
-/// The job cannot be started, no process used the engine, or the job failed (with its exit code).
 pub fn run(arguments: &cli::Run) -> Result<(), Failure> {
     if arguments.json.as_deref().is_some_and(is_stdout) {
         return Err(Failure::Message(
@@ -64,16 +59,15 @@ pub fn run(arguments: &cli::Run) -> Result<(), Failure> {
         job.ranks = None;
     }
     if arguments.print_environment {
-        let text = environment(&job);
-        return anstream::stdout().write_all(text.as_bytes()).map_err(|error| Failure::printing(&error));
+        return print(&environment(&job));
     }
     let recorder = Recorder::prepare(arguments, &mut job)?;
     anstream::eprintln!("matchpoint: {}", job.describe());
     let (mut start, mut queues) = (StartMessage::default(), Queues::watch()?);
     let mut with_engine = || {
         job::run(job.command(Way::Ours), &mut || {
-            start.look(&job);
-            queues.look(&job);
+            start.poll(&job);
+            queues.poll(&job);
         })
     };
     let mut compared = None;
@@ -141,7 +135,6 @@ fn request(arguments: &cli::Run) -> Request {
     }
 }
 
-/// Reports of an earlier job in its folder.
 fn read_reports(folder: &Path) -> Result<Vec<Process>, Failure> {
     let reports = folder.join("reports");
     if !reports.is_dir() {
@@ -175,7 +168,6 @@ fn finish(
     Ok(())
 }
 
-/// The job, and the comparison, as JSON.
 fn about(job: &Job, status: ExitStatus, compared: Option<&Compared>) -> Value {
     let (mpi, version, below) = match &job.position {
         Position::Above(overflow) => {
@@ -210,14 +202,12 @@ fn name_and_version(mpi: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// Message if no process loaded the library.
 fn nothing_above() -> &'static str {
     "no process reported: the program does not call MPI_Init, is linked statically, is set-user-id, sets LD_PRELOAD, uses \
      another MPI library, or its hosts do not see the folder (--folder)\n\
      hint: put the launcher itself after --, not a script that starts it, or name the compiler of its MPI with --mpicc"
 }
 
-/// Message if the engine matched in no process: reason and hint.
 fn nothing(run: &Run, silent: bool) -> String {
     if silent {
         return "no process loaded the provider: no process called MPI_Init, the application uses another MPI library, or \
@@ -265,10 +255,7 @@ fn environment(job: &Job) -> String {
 }
 
 /// The hidden command of [`libfabric`].
-///
-/// # Errors
-/// The library cannot be loaded.
 pub fn ask_libfabric(library: &Path) -> Result<(), Failure> {
     let text = libfabric::answer(library).map_err(Failure::Message)?;
-    anstream::stdout().write_all(text.as_bytes()).map_err(|error| Failure::printing(&error))
+    print(&text)
 }

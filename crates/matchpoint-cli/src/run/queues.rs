@@ -18,7 +18,6 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::failure::Failure;
 use crate::job::signalled;
 
-/// Waits for the signal, and prints the answers.
 pub struct Queues {
     asked: Arc<AtomicBool>,
     waiting: Option<Instant>,
@@ -27,31 +26,27 @@ pub struct Queues {
 }
 
 impl Queues {
-    /// Wait for answers. Processes without an answer do not poll.
+    /// Time to wait for answers. A process without an answer does not poll.
     const PATIENCE: Duration = Duration::from_secs(1);
 
-    /// Installs the signal handler.
-    ///
-    /// # Errors
-    /// The system refuses the handler.
     pub fn watch() -> Result<Queues, Failure> {
         let asked = signalled(&[signal_hook::consts::SIGUSR1])?;
         Ok(Queues { asked, waiting: None, printed: BTreeMap::new() })
     }
 
-    /// Asks the processes after a signal, and prints the answers later.
-    pub fn look(&mut self, job: &Job) {
+    /// After a signal, asks the processes for their queues, and prints the answers after [`Queues::PATIENCE`].
+    pub fn poll(&mut self, job: &Job) {
         if self.asked.swap(false, Relaxed) {
             ask(job);
             self.waiting = Some(Instant::now());
         }
         if self.waiting.is_some_and(|asked| asked.elapsed() > Queues::PATIENCE) {
             self.waiting = None;
-            self.tell(job);
+            self.print_answers(job);
         }
     }
 
-    fn tell(&mut self, job: &Job) {
+    fn print_answers(&mut self, job: &Job) {
         let own = own_host();
         for process in job.processes().iter().filter(|process| process.is_matched()) {
             let path = answers(job, process);
@@ -83,7 +78,6 @@ fn own_host() -> String {
     fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned()
 }
 
-/// The file with the queue contents of a process.
 fn answers(job: &Job, process: &Process) -> PathBuf {
     job.folder.reports().join(format!("queues-{}-{}.txt", process.host, process.pid))
 }
@@ -111,7 +105,7 @@ fn ask(job: &Job) {
     }
 }
 
-/// Whether the pid still belongs to a process of the job: the signal would end another process.
+/// Whether the pid still belongs to a process of the job. SIGUSR2 would end another process.
 fn is_of(job: &Job, pid: u64) -> bool {
     let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
     let folder = job.folder.reports().into_os_string().into_encoded_bytes();

@@ -18,14 +18,10 @@ use crate::cli;
 use crate::failure::Failure;
 use crate::{format, job, progress, record};
 
-/// The recording of a job.
 pub struct Recorder(Recording);
 
 impl Recorder {
     /// Prepares the recording, if requested, and configures the job.
-    ///
-    /// # Errors
-    /// No recorder for this MPI, or the folder of the trace cannot be created.
     pub fn prepare(arguments: &cli::Run, job: &mut Job) -> Result<Option<Recorder>, Failure> {
         let Some(output) = &arguments.record else { return Ok(None) };
         let mut recording = record::prepare(Settings {
@@ -52,9 +48,6 @@ impl Recorder {
     }
 
     /// Completes the trace, and prints a summary.
-    ///
-    /// # Errors
-    /// The trace cannot be completed.
     pub fn finish(self, job: &Job, status: ExitStatus) -> Result<(), Failure> {
         let recorded = self.0.finish(status.code())?;
         if recorded.ranks == 0 {
@@ -68,7 +61,7 @@ impl Recorder {
     }
 }
 
-/// The variable that preloads the recorder alone.
+/// The variable that preloads only the recorder.
 fn loaded(recording: &Recording) -> Variable {
     let (name, value) = recording.preload_variable();
     Variable { name, value: value.to_string_lossy().into_owned(), why: "calls are recorded" }

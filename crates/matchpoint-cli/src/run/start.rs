@@ -12,7 +12,6 @@ use crate::report::run::Run;
 /// Waits for the first reports, and prints one line about them.
 #[derive(Default)]
 pub struct StartMessage {
-    /// Whether the line was printed.
     pub is_printed: bool,
     seen: usize,
     changed: Option<Instant>,
@@ -31,8 +30,7 @@ impl StartMessage {
     /// Shortest interval ÷ time of a read, for many processes.
     const SHARE: u32 = 20;
 
-    /// Reads the reports if the interval has passed.
-    pub fn look(&mut self, job: &Job) {
+    pub fn poll(&mut self, job: &Job) {
         let pause = StartMessage::PAUSE.max(self.took * StartMessage::SHARE);
         if self.is_printed || self.looked.is_some_and(|looked| looked.elapsed() < pause) {
             return;
@@ -84,7 +82,6 @@ pub fn start_message(job: &Job, reports: &[Process]) -> String {
     }
 }
 
-/// Describes the limits of a process.
 fn begins(overflow: Option<&Overflow>) -> String {
     let receives = |limit: u64| match limit {
         0 => "with the first receive".to_owned(),

@@ -1,15 +1,13 @@
 //! Messages sent to each rank and not received yet.
 //!
-//! Ranks write their calls at different times, up to a second apart. Recent sends of one rank would count before the
-//! receives of another are read. Flow therefore keeps sends and receives by time, and counts up to a time that every
-//! rank has reported.
+//! Ranks write their calls at different times, up to a second apart. `Flow` therefore keeps sends and receives by time,
+//! and counts only up to a time that every rank has reported.
 
 use std::collections::VecDeque;
 
 /// Resolution of the times.
 const BUCKET_NS: i64 = 10_000_000;
 
-/// Messages to all ranks.
 #[derive(Default)]
 pub struct Flow {
     ranks: Vec<Rank>,
@@ -24,12 +22,10 @@ struct Rank {
 }
 
 impl Flow {
-    /// Counts a message sent to `rank` at `ns`.
     pub fn sent(&mut self, rank: u32, ns: i64) {
         self.rank(rank).add(ns, 1);
     }
 
-    /// Counts a message received by `rank` at `ns`.
     pub fn received(&mut self, rank: u32, ns: i64) {
         self.rank(rank).add(ns, -1);
     }
@@ -49,8 +45,8 @@ impl Flow {
         u64::try_from(rank.before + recent.map(|(_, change)| change).sum::<i64>()).unwrap_or(0)
     }
 
-    /// Merges the buckets before `ns`, which no later call queries.
-    pub fn settle(&mut self, ns: i64) {
+    /// Merges the buckets before `ns`. No later call of `pending` asks for an earlier time.
+    pub fn merge_before(&mut self, ns: i64) {
         let until = ns.div_euclid(BUCKET_NS);
         for rank in &mut self.ranks {
             let settled = rank.buckets.iter().take_while(|(number, _)| *number < until).count();
@@ -62,7 +58,7 @@ impl Flow {
 impl Rank {
     fn add(&mut self, ns: i64, change: i64) {
         let number = ns.div_euclid(BUCKET_NS);
-        // Nearly always the last: calls of a rank are in order.
+        // Usually the last bucket, because the calls of a rank are in order.
         let before = self.buckets.iter().rposition(|(there, _)| *there <= number);
         match before {
             Some(at) if self.buckets[at].0 == number => self.buckets[at].1 += change,
@@ -92,7 +88,7 @@ mod tests {
         assert_eq!(flow.pending(7, 3000 * MS), 2000);
         assert_eq!(flow.pending(7, i64::MAX), 2000);
         assert_eq!((flow.pending(7, -1), flow.pending(8, 0)), (0, 0));
-        flow.settle(990 * MS);
+        flow.merge_before(990 * MS);
         assert_eq!(flow.pending(7, 1000 * MS), 5);
         assert!(flow.ranks[7].buckets.len() < 202);
     }
@@ -105,7 +101,7 @@ mod tests {
         flow.sent(0, 100 * MS);
         let at = |ms: i64| flow.pending(0, ms * MS);
         assert_eq!([at(100), at(200), at(400), at(600)], [0, 1, 2, 1]);
-        flow.settle(400 * MS);
+        flow.merge_before(400 * MS);
         flow.received(0, 50 * MS);
         assert_eq!(flow.pending(0, 600 * MS), 0);
     }

@@ -11,20 +11,17 @@ use matchpoint_trace::call::{Action, CommId, NewComm, Peer, ReceiveArgs, Request
 
 use super::flow::Flow;
 
-/// Highest number of ranks. A higher one is an error of the file.
-pub const MOST_RANKS: u32 = 1 << 20;
+/// Highest number of ranks. A higher number is an error of the file.
+pub const RANKS_MAX: u32 = 1 << 20;
 
 #[derive(Clone)]
 enum Members {
-    /// All ranks, in order.
     World,
-    /// The process itself.
     Own,
     /// Ranks of `MPI_COMM_WORLD`, −1 for processes of other worlds.
     Listed(Arc<[i32]>),
 }
 
-/// Pending operations of one rank.
 #[derive(Default)]
 pub struct Pending {
     rank: u32,
@@ -58,12 +55,11 @@ enum Operation {
 }
 
 impl Pending {
-    /// State of a rank without calls.
     pub fn new(rank: u32) -> Pending {
         Pending { rank, left_ns: i64::MIN, ..Pending::default() }
     }
 
-    /// Processes a call. Messages are added to `flow`.
+    /// Adds the messages of the call to `flow`.
     pub fn call(&mut self, call: &Call, flow: &mut Flow) {
         self.left_ns = self.left_ns.max(call.leave_ns);
         self.now_ns = (call.enter_ns, call.leave_ns);
@@ -98,7 +94,7 @@ impl Pending {
 
     fn send(&mut self, args: &SendArgs, flow: &mut Flow) {
         let Peer::Rank(to) = args.dest else { return };
-        match self.member(args.comm, to).filter(|rank| *rank < MOST_RANKS) {
+        match self.member(args.comm, to).filter(|rank| *rank < RANKS_MAX) {
             Some(rank) => flow.sent(rank, self.now_ns.0),
             None => self.elsewhere += 1,
         }
@@ -256,10 +252,10 @@ mod tests {
         Some(Status { source: Peer::Rank(source), tag: TagArg::Is(1), bytes: None, cancelled })
     }
 
-    /// Messages sent to the rank before: the remaining number shows its receives.
+    /// Messages sent to rank 3 at the start. The remaining number shows how many messages rank 3 received.
     const PLENTY: i64 = 100;
 
-    /// Rank 3, which processes calls one by one.
+    /// Rank 3.
     struct Processed {
         pending: Pending,
         flow: Flow,

@@ -6,9 +6,8 @@ use std::time::{Duration, SystemTime};
 /// Fields of `/proc/PID/stat`, see proc_pid_stat(5).
 #[derive(Debug, PartialEq, Eq)]
 pub struct Stat {
-    /// Whether the process has ended: its parent has not waited, so the pid is not free yet.
+    /// Whether the process has ended. The pid is in use until the parent waits.
     pub is_ended: bool,
-    /// Parent process.
     pub parent: u32,
     /// Start time, from the boot of the host.
     started: Duration,
@@ -20,14 +19,13 @@ const SLACK: Duration = Duration::from_secs(60);
 /// Ticks per second in `/proc` (time(7): `USER_HZ`).
 const TICKS_PER_S: u64 = 100;
 
-/// Reads the fields of a process, if it exists.
 pub fn stat(pid: u64) -> Option<Stat> {
     parse(&fs::read(format!("/proc/{pid}/stat")).ok()?)
 }
 
-/// Whether the process that had this pid at that time still runs. A zombie does not run. A newer process with the pid
-/// is another.
-pub fn is_there(pid: u64, then: SystemTime) -> bool {
+/// Whether the process that had this pid at that time still runs. A zombie does not run. A newer process with the same
+/// pid is another process.
+pub fn is_running(pid: u64, then: SystemTime) -> bool {
     stat(pid).is_some_and(|stat| !stat.is_ended && started_at(&stat) <= then + SLACK)
 }
 
@@ -72,10 +70,10 @@ mod tests {
     fn zombie_process_counts_as_ended() {
         let mut child = Command::new("true").spawn().unwrap();
         let begun = Instant::now();
-        while is_there(child.id().into(), SystemTime::now()) && begun.elapsed().as_secs() < 20 {
+        while is_running(child.id().into(), SystemTime::now()) && begun.elapsed().as_secs() < 20 {
             std::thread::sleep(Duration::from_millis(5));
         }
-        let (seen, kept) = (is_there(child.id().into(), SystemTime::now()), stat(child.id().into()));
+        let (seen, kept) = (is_running(child.id().into(), SystemTime::now()), stat(child.id().into()));
         child.wait().unwrap();
         assert!(!seen && kept.is_some(), "{kept:?}");
     }
@@ -83,7 +81,7 @@ mod tests {
     #[test]
     fn reused_process_number_is_another_process() {
         let own = std::process::id().into();
-        assert!(is_there(own, SystemTime::now()));
-        assert!(!is_there(own, SystemTime::UNIX_EPOCH));
+        assert!(is_running(own, SystemTime::now()));
+        assert!(!is_running(own, SystemTime::UNIX_EPOCH));
     }
 }

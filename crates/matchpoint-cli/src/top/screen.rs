@@ -12,7 +12,7 @@ const ENTER: &str = "\x1b[?1049h\x1b[?25l";
 const LEAVE: &str = "\x1b[?25h\x1b[?1049l";
 
 /// Interval of checks for signals.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL: Duration = Duration::from_millis(50);
 
 /// A page on the alternate screen. Drop restores the terminal.
 pub struct Screen {
@@ -22,9 +22,6 @@ pub struct Screen {
 
 impl Screen {
     /// Opens the screen on standard output, a terminal.
-    ///
-    /// # Errors
-    /// The terminal is not writable.
     pub fn open() -> io::Result<Screen> {
         let screen = Screen { before: keys_at_once() };
         let mut out = io::stdout().lock();
@@ -33,17 +30,12 @@ impl Screen {
         Ok(screen)
     }
 
-    /// Columns and lines.
     pub fn size(&self) -> (usize, usize) {
         let (width, height) = terminal_size::terminal_size()
             .map_or((80, 24), |(width, height)| (usize::from(width.0), usize::from(height.0)));
         (width.max(1), height.max(1))
     }
 
-    /// Redraws the page.
-    ///
-    /// # Errors
-    /// The terminal is closed.
     pub fn draw(&mut self, lines: &[String]) -> io::Result<()> {
         let (_, height) = self.size();
         // Clearing only the rest of each line avoids flicker.
@@ -72,7 +64,7 @@ impl Screen {
             if left.is_zero() {
                 return false;
             }
-            if self.key(left.min(LOOK)).is_some_and(|key| key == b'q' || key == b'Q') {
+            if self.key(left.min(POLL)).is_some_and(|key| key == b'q' || key == b'Q') {
                 return true;
             }
         }

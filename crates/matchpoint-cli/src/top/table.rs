@@ -2,10 +2,10 @@
 
 use anstyle::{AnsiColor, Style};
 
-use super::snapshot::{Length, Life, Row, Snapshot, State};
+use super::snapshot::{JobState, Length, ProcessState, Row, Snapshot};
 use crate::format;
 
-/// Columns without a terminal, if nothing is lost.
+/// Columns without a terminal. Longer lines are not truncated.
 const WIDTH: usize = 80;
 
 /// Lines other than ranks, at most.
@@ -67,7 +67,11 @@ fn table(
     let worst = snapshot.worst_first();
     for row in worst.iter().take(rows) {
         let style =
-            if matches!(row.life, Life::Died | Life::Aborted | Life::Lost(_)) { RED } else { Style::new() };
+            if matches!(row.life, ProcessState::Died | ProcessState::Aborted | ProcessState::Unreadable(_)) {
+                RED
+            } else {
+                Style::new()
+            };
         lines.push((style, if narrow { narrow_line(row) } else { line(row) }));
     }
     let rest = &worst[rows.min(worst.len())..];
@@ -95,11 +99,11 @@ const NARROW_LEGEND: &[&str] = &["= counted by the MPI library", "~ estimated fr
 fn titles(snapshot: &Snapshot) -> Vec<String> {
     let name = snapshot.folder.file_name().unwrap_or(snapshot.folder.as_os_str()).to_string_lossy();
     let state = match snapshot.state {
-        State::Waiting => "waiting",
-        State::Running if snapshot.behind => "running; still reading",
-        State::Running => "running",
-        State::Finished => match snapshot.exit_status {
-            None if snapshot.rows.iter().any(|row| row.life == Life::Died) => "died: last state",
+        JobState::Waiting => "waiting",
+        JobState::Running if snapshot.behind => "running; still reading",
+        JobState::Running => "running",
+        JobState::Finished => match snapshot.exit_status {
+            None if snapshot.rows.iter().any(|row| row.life == ProcessState::Died) => "died: last state",
             None | Some(0) => "finished: last state",
             Some(_) => "failed: last state",
         },
@@ -118,12 +122,10 @@ fn titles(snapshot: &Snapshot) -> Vec<String> {
     vec![format!("{brief}  ({ranks}, {})", library.trim()), format!("{brief}  ({ranks})"), brief]
 }
 
-/// The totals of all ranks in one line.
 pub fn totals(snapshot: &Snapshot) -> String {
     totals_in_parts(snapshot).join("  ")
 }
 
-/// Queues and calls.
 fn totals_in_parts(snapshot: &Snapshot) -> [String; 3] {
     let most = |name: &str, length: fn(&Row) -> Length| {
         let longest =
@@ -157,9 +159,9 @@ fn narrow_line(row: &Row) -> String {
 fn state(row: &Row) -> String {
     let within = row.within.as_ref().map(|function| function.trim_start_matches("MPI_"));
     match (&row.life, within) {
-        (Life::Lost(why), _) => why.clone(),
-        (Life::Running, Some(function)) => format!("in {function}"),
-        (Life::Died, Some(function)) => format!("died in {function}"),
+        (ProcessState::Unreadable(why), _) => why.clone(),
+        (ProcessState::Running, Some(function)) => format!("in {function}"),
+        (ProcessState::Died, Some(function)) => format!("died in {function}"),
         (life, _) => life.word().to_owned(),
     }
 }
@@ -178,7 +180,6 @@ fn line(row: &Row) -> String {
     )
 }
 
-/// The omitted ranks and messages.
 fn more(rest: &[&Row], elsewhere: u64) -> String {
     let mut parts = Vec::new();
     if !rest.is_empty() {
@@ -261,7 +262,11 @@ mod tests {
             age_s: 0.51,
             last_call_s: (rank > 0).then_some(86400.0 * 3.0),
             within: (rank == 6).then(|| "MPI_Recv".to_owned()),
-            life: if rank == 7 { Life::Lost("its file is gone".to_owned()) } else { Life::Running },
+            life: if rank == 7 {
+                ProcessState::Unreadable("its file is gone".to_owned())
+            } else {
+                ProcessState::Running
+            },
         }
     }
 
@@ -271,7 +276,7 @@ mod tests {
             folder: PathBuf::from("/scratch/halo27.trace"),
             command: vec![],
             library: "Open MPI v5.0.11, package: Open MPI somebody@somewhere".to_owned(),
-            state: State::Running,
+            state: JobState::Running,
             exit_status: None,
             ranks,
             elsewhere: 0,
@@ -340,22 +345,26 @@ mod tests {
 
     #[test]
     fn function_of_died_rank_fits() {
-        let died =
-            Row { calls: 123_456_789, life: Life::Died, within: Some("MPI_Waitall".to_owned()), ..row(0) };
+        let died = Row {
+            calls: 123_456_789,
+            life: ProcessState::Died,
+            within: Some("MPI_Waitall".to_owned()),
+            ..row(0)
+        };
         let line = cut(&line(&died), WIDTH);
         assert!(line.ends_with("  died in Waitall"), "{line}");
     }
 
     #[test]
     fn lost_process_is_shown_as_died() {
-        let dead = Row { life: Life::Died, ..row(0) };
-        let over = Snapshot { state: State::Finished, rows: vec![dead], ..snapshot(1) };
+        let dead = Row { life: ProcessState::Died, ..row(0) };
+        let over = Snapshot { state: JobState::Finished, rows: vec![dead], ..snapshot(1) };
         assert!(plain(&over, 9)[0].contains("died: last state"));
     }
 
     #[test]
     fn failed_job_is_not_called_finished() {
-        let ended = |exit_status| Snapshot { state: State::Finished, exit_status, ..snapshot(2) };
+        let ended = |exit_status| Snapshot { state: JobState::Finished, exit_status, ..snapshot(2) };
         assert!(plain(&ended(Some(0)), 9)[0].contains("finished"));
         assert!(plain(&ended(Some(3)), 9)[0].contains("failed"));
     }
@@ -372,7 +381,7 @@ mod tests {
 
     #[test]
     fn waiting_job_and_ranks_are_shown() {
-        let waiting = Snapshot { state: State::Waiting, ..snapshot(0) };
+        let waiting = Snapshot { state: JobState::Waiting, ..snapshot(0) };
         assert_eq!(plain(&waiting, 9), ["halo27.trace: waiting", "no process has called MPI_Init yet"]);
         let half = Snapshot { ranks: 64, elsewhere: 9, ..snapshot(8) };
         let text = plain(&half, 20).join("\n");

@@ -12,12 +12,9 @@ use matchpoint_trace::native;
 use matchpoint_trace::native::manifest;
 
 use super::process;
-use crate::failure::Failure;
+use crate::failure::{Failure, folder_of};
 
 /// The folder of a trace: the named folder, or the folder to which the process or one of its children writes.
-///
-/// # Errors
-/// No such process or folder, no permission, or no recorded trace.
 pub fn folder(target: &str) -> Result<PathBuf, Failure> {
     let path = Path::new(target);
     let folder = match target.parse::<u32>() {
@@ -38,12 +35,12 @@ fn of_path(path: &Path) -> Result<PathBuf, String> {
     })?;
     let inside = path.file_name().is_some_and(|name| name == manifest::FILE)
         || path.extension().is_some_and(|extension| extension == "mpt");
-    match path.parent() {
-        _ if known.is_dir() => Ok(path.to_owned()),
-        Some(parent) if inside => {
-            Ok(if parent.as_os_str().is_empty() { PathBuf::from(".") } else { parent.to_owned() })
-        }
-        _ => Err(format!("'{}' is not the folder of a trace", path.display())),
+    if known.is_dir() {
+        Ok(path.to_owned())
+    } else if inside {
+        Ok(folder_of(path).to_owned())
+    } else {
+        Err(format!("'{}' is not the folder of a trace", path.display()))
     }
 }
 
@@ -80,7 +77,7 @@ fn of_process(pid: u32) -> Result<PathBuf, String> {
                     if found.iter().all(|(_, other)| *other != folder) {
                         found.push((pid, folder));
                     }
-                    // Its children belong to the same job.
+                    // The children of this process belong to the same job.
                     continue;
                 }
             }

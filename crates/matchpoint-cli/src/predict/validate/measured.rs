@@ -17,14 +17,12 @@ use crate::benchmark::{ProgressSender, Shown};
 use crate::failure::Failure;
 use crate::format;
 
-/// Measurements of an operation.
 #[derive(Default)]
 pub(super) struct Measured {
     /// Times by round, as in a calibration.
     natural: Vec<Vec<f64>>,
     /// Times of exchanges with reversed receives.
     reversed: Vec<Vec<f64>>,
-    /// Arrival orders of exchanges.
     arrivals: Vec<Vec<Arrived>>,
     /// Elapsed time, with barriers.
     took: Duration,
@@ -51,7 +49,6 @@ pub(super) fn beyond_budget(all: &[Measured], budget_s: f64) -> Option<String> {
 /// Tolerance for connections and requests.
 const SOME_MORE: f64 = 2.0;
 
-/// Runs all operations, each for about `budget_s`.
 pub(super) fn all(
     benchmark: &mut Conversation,
     operations: &[Operation],
@@ -92,7 +89,6 @@ pub(super) fn all(
 }
 
 impl Measured {
-    /// The operation with its measurements and models.
     pub fn row(&self, operation: &Operation, setting: &Setting<'_>) -> Result<Row, Failure> {
         match &operation.asked {
             Asked::Volume(measurement) => self.of_volume(operation, measurement, setting),
@@ -143,7 +139,6 @@ impl Measured {
         })
     }
 
-    /// The common part of a row.
     fn timed(&self, operation: &Operation, model: ModelledTimes) -> Row {
         Row {
             application: operation.application,

@@ -11,7 +11,6 @@ mod played;
 mod searched;
 pub mod validated;
 
-use std::fs;
 use std::num::NonZeroU32;
 use std::time::SystemTime;
 
@@ -27,6 +26,7 @@ use super::sparse::sizes;
 use crate::benchmark::{self, ProgressSender};
 use crate::cli::{On, Validate};
 use crate::failure::{Failure, fact};
+use crate::load::Load;
 use crate::{format, job};
 
 pub(super) fn validate(arguments: &Validate) -> Result<Validated, Failure> {
@@ -64,8 +64,7 @@ struct Validation {
 
 impl Validation {
     fn run(&self, mut benchmark: Conversation, progress: &ProgressSender) -> Result<Validated, Failure> {
-        let load = fs::read_to_string("/proc/loadavg").ok();
-        let load = load.and_then(|said| said.split(' ').next().and_then(|load| load.parse().ok()));
+        let load = Load::now().map(|load| load.average);
         let hello = benchmark.hello()?;
         let ranks = hello.ranks.0.len() as u32;
         let processes = self.processes(ranks)?;

@@ -7,13 +7,11 @@ use matchpoint_model::{End, Exchange, Missing, Search, Sent, Setting, Split, pre
 use super::validated::Modelled;
 use crate::failure::Failure;
 
-/// Modelled times of one operation.
 pub(super) struct ModelledTimes {
-    /// Times of every model.
     pub modelled: Modelled,
     /// The time with γ n² and δ ℓ, split.
     pub split: Split,
-    /// That time at both ends of the parameters' intervals.
+    /// The time with γ n² and δ ℓ, at both ends of the parameters' intervals.
     pub interval: (f64, f64),
 }
 
@@ -113,7 +111,6 @@ mod tests {
         one.is_some_and(|one| (one - other).abs() <= 1e-9 * other)
     }
 
-    /// This number of processes on one node.
     fn on_node(machine: &Machine, processes: u32) -> Setting<'_> {
         let processes = NonZeroU32::new(processes).unwrap();
         let layout = Layout { processes, ppn: processes, sockets: NonZeroU32::MIN };

@@ -13,10 +13,8 @@ use crate::failure::Failure;
 use crate::format;
 use crate::predict::amg::Hierarchy;
 
-/// Message sizes of gathers.
 const GATHERED_BYTES: [u64; 3] = [8, 1 << 10, 32 << 10];
 
-/// Numbers of messages of HighVolumePingPong, and their sizes.
 const VOLUMES: [u32; 5] = [1, 10, 100, 1000, 5000];
 const VOLUME_BYTES: [u32; 3] = [8, 1 << 10, 32 << 10];
 
@@ -25,12 +23,10 @@ const VOLUME_BYTES_MAX: u64 = 4 << 20;
 
 pub(super) struct Operation {
     pub application: Application,
-    /// Name within its application.
     pub name: String,
     pub asked: Asked,
 }
 
-/// Request to the benchmark.
 pub(super) enum Asked {
     /// An exchange among all ranks.
     Exchange(Played),
@@ -46,7 +42,6 @@ pub(super) struct Extent {
     pub messages_max: u32,
 }
 
-/// All operations, and notes.
 pub(super) fn operations(
     hierarchy: &Hierarchy,
     sizes: Sizes,
@@ -83,7 +78,6 @@ impl Extent {
     }
 }
 
-/// A message from every other process to the first.
 fn gather(processes: u32, bytes: u64) -> Exchange {
     Exchange { messages: (1..processes).map(|from| Sent::one(from, 0, bytes)).collect() }
 }

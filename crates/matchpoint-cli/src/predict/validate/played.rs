@@ -14,10 +14,8 @@ use crate::failure::Failure;
 const SELF: u32 = 0;
 const OTHERS: u32 = 1;
 
-/// An operation for the ranks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Played {
-    /// Messages.
     pub messages: Irregular,
     /// The played process; `None`: all processes.
     pub process: Option<u32>,
@@ -84,17 +82,14 @@ fn size(sent: &Sent) -> Result<u32, Failure> {
 }
 
 impl Played {
-    /// Whether a rank is a process of the operation.
     pub fn is_process(&self, rank: u32) -> bool {
         self.process.is_none() || rank == SELF
     }
 
-    /// The messages with reversed receives at processes.
     pub fn reversed(&self) -> Irregular {
         self.messages.reversed(|rank| self.is_process(rank))
     }
 
-    /// The process of a rank.
     pub fn process_at(&self, rank: u32) -> u32 {
         self.process.unwrap_or(rank)
     }

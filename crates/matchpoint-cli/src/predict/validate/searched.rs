@@ -100,7 +100,6 @@ mod tests {
 
     use super::*;
 
-    /// Attempts counted by the engine.
     fn by_list(places: &[u32]) -> u64 {
         let envelope = |place: u32| Envelope::new(ContextId(0), Rank(place), Tag(0));
         let mut list = create_counting("list").unwrap();

@@ -4,45 +4,33 @@ use matchpoint_calibrate::typical::over_rounds;
 use matchpoint_model::{Machine, Split};
 use serde::Serialize;
 
-/// A validation.
 #[derive(Clone, Debug)]
 pub struct Validated {
-    /// Description of the operations.
     pub subject: String,
-    /// Parameters.
     pub machine: Machine,
-    /// Measured job.
     pub job: Job,
-    /// Processes of the operations.
     pub processes: u32,
     /// One operation each, grouped by application.
     pub rows: Vec<Row>,
     /// Errors of the models, by application.
     pub judgements: Vec<Judgement>,
-    /// Notes: full sentences.
     pub notes: Vec<String>,
 }
 
-/// A measured job.
 #[derive(Clone, Debug, Serialize)]
 pub struct Job {
-    /// Launcher and its options.
     pub command: Vec<String>,
     /// Start time, in RFC 3339.
     pub started: String,
-    /// Version string of the MPI library.
     pub mpi: String,
-    /// Names of the nodes.
     pub nodes: Vec<String>,
     /// Processor and cores of the host of the command.
     pub host: String,
     /// Load average of that host before the job, on Linux.
     pub load: Option<f64>,
-    /// Number of ranks.
     pub ranks: u32,
 }
 
-/// Kind of operation.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Application {
@@ -64,7 +52,6 @@ pub enum Application {
 }
 
 impl Application {
-    /// All kinds, in the order of reports.
     pub const ALL: [Application; 6] = [
         Application::Spmv,
         Application::Spgemm,
@@ -74,12 +61,11 @@ impl Application {
         Application::VolumeRandom,
     ];
 
-    /// Whether the algorithm is number 1. Times of algorithm 1 differ by orders of magnitude.
+    /// Whether the operation is algorithm 1 of the paper. Times of algorithm 1 differ by orders of magnitude.
     pub const fn is_volume(self) -> bool {
         matches!(self, Application::VolumeEqual | Application::VolumeReversed | Application::VolumeRandom)
     }
 
-    /// Name in reports.
     pub const fn title(self) -> &'static str {
         match self {
             Application::Spmv => "SpMV",
@@ -111,11 +97,9 @@ pub enum Step {
 }
 
 impl Step {
-    /// All models, simplest first.
     pub const ALL: [Step; 6] =
         [Step::Postal, Step::MaxRate, Step::NodeAware, Step::Queue, Step::Contention, Step::Attempts];
 
-    /// Name in reports.
     pub const fn title(self) -> &'static str {
         match self {
             Step::Postal => "postal",
@@ -131,18 +115,14 @@ impl Step {
 /// Modelled times, as in [`Step::ALL`]; `None`: the machine lacks a parameter.
 pub type Modelled = [Option<f64>; 6];
 
-/// An operation with measurements and models.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// Kind.
     pub application: Application,
     /// Name: a level, bytes, messages and bytes.
     pub name: String,
-    /// The process that two ranks played by exchanging its messages. `None`: each rank was a process.
+    /// The process that two ranks play by exchanging its messages. `None`: each rank is a process.
     pub played: Option<u32>,
-    /// Messages of all ranks.
     pub messages: u64,
-    /// Bytes of all messages.
     pub bytes: u64,
     /// Most messages received by a rank.
     pub received: u32,
@@ -150,13 +130,11 @@ pub struct Row {
     pub measured: Times,
     /// Times with reversed receives; `None` for HighVolumePingPong, which has separate operations.
     pub reversed: Option<Times>,
-    /// Modelled times.
     pub modelled: Modelled,
     /// Split of the time with [`Step::Contention`].
     pub split: Split,
-    /// That time at both ends of the parameters' intervals.
+    /// The time with [`Step::Contention`], at both ends of the parameters' intervals.
     pub interval: (f64, f64),
-    /// Attempts.
     pub searched: Option<Searched>,
 }
 
@@ -165,13 +143,11 @@ pub struct Row {
 pub struct Times {
     /// Typical time of an uninterrupted repetition, as in a calibration.
     pub typical_s: f64,
-    /// Median.
     pub median_s: f64,
     /// First quartile.
     pub low_s: f64,
     /// Third quartile.
     pub high_s: f64,
-    /// Number of repetitions.
     pub repetitions: usize,
 }
 
@@ -199,15 +175,12 @@ impl Times {
 /// Attempts of a list in arrival order, at the process with most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Worst {
-    /// Process.
     pub process: u32,
-    /// Messages received.
     pub received: u32,
     /// Attempts, median of several exchanges.
     pub attempts: u64,
 }
 
-/// Attempts with receives in both orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Searched {
     /// Receives as timed.
@@ -219,9 +192,7 @@ pub struct Searched {
 /// Errors of the models for one application.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judgement {
-    /// Application.
     pub application: Application,
-    /// Number of operations.
     pub rows: usize,
     /// Errors as in [`Step::ALL`]; `None`: some rows lack the model.
     pub errors: [Option<ModelError>; 6],
@@ -231,7 +202,6 @@ pub struct Judgement {
     pub reasons: Vec<String>,
 }
 
-/// Error of one model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ModelError {
     /// Mean of |modelled − measured| ÷ measured.

@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 use super::Calibration;
 use crate::report::schema::headed;
 
-/// The calibration as JSON.
 pub fn document(of: &Calibration<'_>) -> Value {
     let parameters = of.parameters;
     headed(json!({

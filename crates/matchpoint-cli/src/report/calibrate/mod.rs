@@ -14,20 +14,14 @@ use matchpoint_model::machine::Machine;
 
 use crate::format::{bytes, count, counted, digits, seconds};
 
-/// A calibration: measurements and parameters.
 pub struct Calibration<'a> {
-    /// Measurements.
     pub raw: &'a Raw,
-    /// Fitted parameters.
     pub parameters: &'a Parameters,
-    /// Machine file.
     pub machine: &'a Machine,
 }
 
-/// The columns of [`rows`].
 const HEADER: [&str; 7] = ["", "up to", "α", "", "R_b", "", "R_N"];
 
-/// A row for each protocol of each link.
 fn rows(parameters: &Parameters) -> Vec<Vec<String>> {
     parameters.links.iter().flat_map(link_rows).collect()
 }
@@ -137,7 +131,6 @@ fn contention(parameters: &Parameters) -> Option<String> {
     Some(format!("δ = {:.3e} s per byte over a shared link, {}", delta.value, margin(&delta)))
 }
 
-/// Placement of the ranks.
 fn where_(raw: &Raw) -> String {
     let nodes = raw.head.ranks.nodes();
     let ranks = raw.head.ranks.0.len();

@@ -9,7 +9,6 @@ const POWERS: i32 = 8;
 /// Text of a mark.
 pub type Label = fn(f64) -> String;
 
-/// Placement of values and marks.
 #[derive(Clone, Copy)]
 pub enum Scale {
     /// Linear, with a mark per number.
@@ -24,7 +23,6 @@ pub enum Scale {
     Signed(Label),
 }
 
-/// Pixels of values.
 pub struct Axis {
     scale: Scale,
     /// Offset of every value: a queue without entries has no logarithm.
@@ -38,7 +36,6 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// Creates an axis between two pixels for these values.
     pub fn of(values: impl Iterator<Item = f64>, scale: Scale, from: f64, to: f64) -> Axis {
         let mut values: Vec<f64> = values.filter(|value| value.is_finite()).collect();
         values.sort_by(f64::total_cmp);
@@ -96,7 +93,6 @@ impl Axis {
         }
     }
 
-    /// The pixel of a value.
     pub fn place(&self, value: f64) -> f64 {
         // A single number is at the right edge, next to the names.
         let share =
@@ -105,7 +101,6 @@ impl Axis {
     }
 }
 
-/// A value with three decimals.
 pub fn plain(value: f64) -> String {
     ((value * 1e3).round() / 1e3).to_string()
 }

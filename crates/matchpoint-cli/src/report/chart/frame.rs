@@ -24,7 +24,6 @@ pub(super) struct Frame {
 
 pub(super) const FRAME: Frame = Frame { left: 48.0, right: 278.0, top: 34.0, bottom: 258.0 };
 
-/// Horizontal lines with their labels.
 pub(super) fn levels(svg: &mut String, values: &Axis) {
     let Frame { left, right, .. } = FRAME;
     for (value, name) in &values.marks {
@@ -57,7 +56,6 @@ pub(super) fn marks(svg: &mut String, numbers: &Axis) {
     }
 }
 
-/// A picture of all charts, with a label for screen readers. Without charts it shows the text `nothing`.
 pub(super) fn grid(charts: &[String], label: &str, nothing: &str) -> String {
     let columns = COLUMNS.min(charts.len().max(1));
     let rows = charts.len().div_ceil(COLUMNS).max(1);

@@ -15,7 +15,6 @@ use crate::report::escape::escape;
 /// Number of line styles, which then repeat.
 pub const STYLES: usize = 12;
 
-/// Drawn parts of a line.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub enum Shape {
     /// Points and a line.
@@ -29,7 +28,6 @@ pub enum Shape {
     Level,
 }
 
-/// A line: name, points, style.
 #[derive(Default)]
 pub struct Line {
     /// Name at its end; empty for a continuation of the previous line.
@@ -44,15 +42,11 @@ pub struct Line {
     pub arrows: Vec<(f64, f64)>,
     /// Index of the colour.
     pub style: usize,
-    /// Drawn parts.
     pub shape: Shape,
 }
 
-/// A chart.
 pub struct Chart {
-    /// Title.
     pub title: String,
-    /// Names of the axes.
     pub axes: String,
     /// Lines, in drawing order.
     pub lines: Vec<Line>,

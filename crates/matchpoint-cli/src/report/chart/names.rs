@@ -18,7 +18,6 @@ pub(super) struct End<'a> {
     pub name: &'a str,
     /// Tooltip; if empty, the name.
     pub full: &'a str,
-    /// Style of the line.
     pub style: usize,
 }
 

@@ -86,7 +86,6 @@ pub(in crate::report) fn facts(class: &str, facts: &[(&str, String)]) -> String 
     format!("<dl class=\"{class}\">{all}</dl>")
 }
 
-/// A table with a caption.
 pub(in crate::report) fn captioned(
     caption: &str,
     header: &[impl AsRef<str>],
@@ -128,7 +127,7 @@ fn element(name: &str, attributes: &str, class: &str, text: &str) -> String {
     html + &format!("</{name}>")
 }
 
-/// Whether most cells of a column begin with a letter. A few words instead of missing figures do not count.
+/// Whether most cells of a column begin with a letter. A column of numbers may contain a few words.
 fn is_of_words(rows: &[Vec<String>], column: usize) -> bool {
     let cells = rows.iter().filter_map(|row| row.get(column)?.chars().next());
     let (words, figures): (Vec<char>, Vec<char>) = cells.partition(|first| first.is_alphabetic());

@@ -42,7 +42,6 @@ struct Table {
     is_marked: bool,
 }
 
-/// A report.
 #[derive(Default)]
 pub struct Document {
     subject: String,
@@ -53,17 +52,14 @@ pub struct Document {
 }
 
 impl Document {
-    /// Creates a document with a subject and a heading for its page.
     pub fn new(subject: impl Into<String>, heading: impl Into<String>) -> Self {
         Document { subject: subject.into(), heading: heading.into(), ..Document::default() }
     }
 
-    /// Renders the document for a terminal with `width` columns.
     pub fn text(&self, width: usize) -> String {
         terminal::render(self.blocks_on(Medium::Terminal), width)
     }
 
-    /// Renders the document as an HTML file.
     pub fn page(&self) -> String {
         html::render(&self.subject, &self.heading, self.blocks_on(Medium::Page))
     }
@@ -77,13 +73,11 @@ impl Document {
         self.blocks.push((mem::take(&mut self.medium), block));
     }
 
-    /// Restricts the next block to terminals.
     pub fn on_terminal(&mut self) -> &mut Self {
         self.medium = Medium::Terminal;
         self
     }
 
-    /// Restricts the next block to pages.
     pub fn on_page(&mut self) -> &mut Self {
         self.medium = Medium::Page;
         self
@@ -94,7 +88,6 @@ impl Document {
         self.push(Block::Lead(text.into(), style));
     }
 
-    /// Adds a paragraph.
     pub fn paragraph(&mut self, text: impl Into<String>) {
         self.push(Block::Paragraph(text.into()));
     }
@@ -104,7 +97,6 @@ impl Document {
         self.push(Block::Fact(label.to_owned(), text.into()));
     }
 
-    /// Adds a heading.
     pub fn section(&mut self, title: impl Into<String>) {
         self.push(Block::Section(title.into()));
     }
@@ -131,7 +123,6 @@ impl Document {
         self.push(Block::Item(title.to_owned(), text.into()));
     }
 
-    /// Adds a list item.
     pub fn bullet(&mut self, text: impl Into<String>) {
         self.push(Block::Bullet(text.into()));
     }
@@ -152,7 +143,6 @@ impl Document {
     }
 }
 
-/// Style of an answer.
 pub fn answer_style(answer: Answer) -> Style {
     let colour = match answer {
         Answer::Unknown => return Style::new().bold(),

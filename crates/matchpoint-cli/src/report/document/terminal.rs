@@ -9,13 +9,11 @@ use anstyle::Style;
 use super::{Block, WIDTH};
 use crate::wrap::wrap;
 
-/// Columns of the labels on the left.
 const LABEL: usize = 15;
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
 
-/// Renders blocks in `width` columns.
 pub(super) fn render<'a>(blocks: impl Iterator<Item = &'a Block>, width: usize) -> String {
     let mut page = Page { text: String::new(), width };
     let mut last = None;
@@ -29,7 +27,6 @@ pub(super) fn render<'a>(blocks: impl Iterator<Item = &'a Block>, width: usize) 
     page.text
 }
 
-/// Whether an empty line separates two blocks.
 fn are_apart(one: &Block, next: &Block) -> bool {
     use Block::{Bullet, Command, Fact, Item, Note, Paragraph, Section, Table};
     !matches!(

@@ -15,7 +15,6 @@ pub struct Bar {
     pub marked: f64,
 }
 
-/// A table of bars; empty without rows.
 pub fn bars(caption: &str, class: &str, rows: &[Bar]) -> String {
     if rows.is_empty() {
         return String::new();
@@ -33,7 +32,6 @@ pub fn bars(caption: &str, class: &str, rows: &[Bar]) -> String {
     html + "</tbody></table>"
 }
 
-/// A bar without its table.
 pub fn bar(length: f64, marked: f64) -> String {
     let percent = |part: f64| (part * 100.0).clamp(0.0, 100.0);
     let mark = if marked > 0.0 {
@@ -81,7 +79,6 @@ pub struct Columns<'a> {
 /// Highest column ÷ median column, from which the scale is logarithmic: a linear scale would show one column only.
 const OUTLIER: f64 = 16.0;
 
-/// Draws the columns; empty without ranks.
 pub fn columns(of: &Columns<'_>) -> String {
     if of.front.is_empty() {
         return String::new();

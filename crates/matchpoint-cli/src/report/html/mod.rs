@@ -19,7 +19,6 @@ const PAGE: &str = include_str!("page.html");
 const SCRIPT: &[&str] =
     &[include_str!("cursor.js"), include_str!("map.js"), include_str!("columns.js"), include_str!("main.js")];
 
-/// The whole file.
 pub fn render(report: &Report<'_>) -> String {
     let main = fill(PAGE, |name| match name {
         "verdict" => head::verdict(report),

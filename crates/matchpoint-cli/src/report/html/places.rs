@@ -13,7 +13,6 @@ const ROWS: usize = 20;
 const COLUMNS: [&str; 8] =
     ["Call site", "Ranks", "Receives", "Late", "Any source", "Any tag", "Compared", "Deepest"];
 
-/// The section, if the trace contains call sites.
 pub fn places(report: &Report<'_>) -> String {
     let measurements = report.measurements;
     let (all, Some(engine)) = (&measurements.places, measurements.engines.first()) else {

@@ -10,7 +10,6 @@ use crate::report::document::Document;
 /// Tables of engines on a terminal; JSON and pages have all.
 const ENGINE_TABLES: usize = 4;
 
-/// The report.
 pub fn document(predicted: &Predicted) -> Document {
     let mut document = Document::new(&predicted.subject, "Cost of messages");
     document.lead(answer(predicted), Style::new().bold());
@@ -129,7 +128,7 @@ fn engines(predicted: &Predicted, document: &mut Document) {
     for (at, of) in tables.iter().enumerate() {
         shown(document, at).section(&of.title);
         shown(document, at).table(&of.columns, of.rows.clone());
-        // Equal tables have one legend.
+        // Consecutive tables with equal legends print the legend once.
         if at + 1 == ENGINE_TABLES || tables.get(at + 1).is_none_or(|next| next.meaning != of.meaning) {
             shown(document, at).note(&of.meaning);
         }

@@ -9,7 +9,6 @@ use crate::report::schema::headed;
 /// Highest number of listed processes; more are only summed.
 const PROCESSES_LISTED: usize = 1 << 16;
 
-/// The prediction as JSON.
 pub fn document(predicted: &Predicted) -> Value {
     headed(json!({
         "command": predicted.command,

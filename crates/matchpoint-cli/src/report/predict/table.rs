@@ -49,7 +49,6 @@ pub fn interval(prediction: &Prediction) -> String {
     format!("{} to {}", seconds(shortest), seconds(longest))
 }
 
-/// The traffic of a row.
 pub fn traffic(row: &Row) -> Vec<String> {
     let most = |of: fn(&ProcessCost) -> u64| row.prediction.processes.iter().map(of).max().unwrap_or(0);
     vec![
@@ -91,13 +90,10 @@ pub fn spread(row: &Row) -> Vec<Vec<String>> {
 
 /// Tables of engines: one per number of processes with a replay, and one of memory for all others.
 pub struct Engines {
-    /// Title.
     pub title: String,
     /// Columns, the engine's name first.
     pub columns: Vec<String>,
-    /// A row for each engine.
     pub rows: Vec<Vec<String>>,
-    /// Legend.
     pub meaning: String,
 }
 
@@ -125,7 +121,6 @@ fn all_peers(row: &EngineRow) -> Option<String> {
     row.node_bytes_all_peers.map(bytes)
 }
 
-/// The tables of engines.
 pub fn engines(predicted: &Predicted) -> Vec<Engines> {
     let (played, others): (Vec<&EngineRow>, Vec<&EngineRow>) =
         predicted.engines.iter().partition(|row| row.node_bytes.is_some() || row.time_s.is_some());

@@ -7,11 +7,8 @@ use serde_json::{Value, json};
 use crate::format;
 use crate::report::document::{Document, WIDTH};
 
-/// Run times of one variant.
 pub struct Row {
-    /// Variant.
     pub way: Way,
-    /// Name.
     pub name: String,
     /// Time of the command in seconds, for each successful run.
     pub seconds: Vec<f64>,
@@ -27,7 +24,6 @@ impl Row {
         (!self.seconds.is_empty()).then(|| median(&mut self.seconds.clone()))
     }
 
-    /// Whether the ranges of run times overlap.
     fn overlaps(&self, other: &Row) -> bool {
         let least = |row: &Row| row.seconds.iter().copied().fold(f64::INFINITY, f64::min);
         let most = |row: &Row| row.seconds.iter().copied().fold(0.0, f64::max);
@@ -81,7 +77,6 @@ fn in_words(ratio: f64, other: &str) -> String {
 }
 
 impl Compared {
-    /// Creates the comparison of a job, without run times.
     pub fn new(job: &Job) -> Compared {
         let rows = job.ways().iter().map(|&way| match (way, &job.position) {
             (Way::Ours, _) => (way, format!("with {}", job.engine)),
@@ -133,7 +128,6 @@ impl Compared {
         }
     }
 
-    /// The comparison as JSON.
     pub fn document(&self) -> Value {
         let row = |row: &Row| {
             let way = match row.way {

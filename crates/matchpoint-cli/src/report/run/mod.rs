@@ -11,9 +11,7 @@ use std::path::{Path, PathBuf};
 use matchpoint_run::job::Job;
 use matchpoint_run::report::{Process, Rank};
 
-/// Reports of the processes of one job.
 pub struct Run {
-    /// Engine that matched.
     pub engine: String,
     /// The engine of the job, if `engine` replaced it in some process because its table was full.
     pub replaced: Option<String>,
@@ -32,7 +30,6 @@ pub struct Run {
 }
 
 impl Run {
-    /// Creates the report of these processes.
     pub fn new(processes: &[Process], expected: Option<u64>) -> Run {
         let mut ranks: Vec<Rank> =
             processes.iter().filter(|one| one.is_matched()).map(Process::sums).collect();
@@ -61,7 +58,6 @@ impl Run {
         }
     }
 
-    /// Creates the report of a job from the reports so far.
     pub fn of_job(job: &Job, processes: &[Process]) -> Run {
         Run::new(processes, job.ranks).over(job.hosts.count, &job.folder.path)
     }

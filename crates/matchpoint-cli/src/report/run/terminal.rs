@@ -11,7 +11,6 @@ use crate::report::document::{Document, WIDTH, answer_style};
 /// Ranks in the table without `--stats`.
 const ROWS: usize = 10;
 
-/// Columns with overflow matching.
 const OVERFLOW: [&str; 9] =
     ["Rank", "receives", "overflowed", "given back", "messages", "PRQ", "UMQ", "matching", "share"];
 
@@ -97,7 +96,6 @@ fn row(rank: &Rank, of_several: bool) -> Vec<String> {
     ]
 }
 
-/// Facts that are not in the table.
 fn notes(run: &Run) -> Vec<(String, String)> {
     let mut notes = Vec::new();
     let mut note = |title: &str, text: String| notes.push((title.to_owned(), text));

@@ -6,20 +6,16 @@ use super::Run;
 use crate::format;
 use crate::verdict::Answer;
 
-/// The answer with its numbers.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Verdict {
-    /// Answer for the engine of the job.
     pub answer: Answer,
     /// Share of the run time of the worst rank; `None` if too few messages were timed.
     pub share: Option<f64>,
     /// The rank with the largest share.
     pub rank: Option<u64>,
-    /// The answer in words.
     pub text: String,
 }
 
-/// Judges a job.
 pub fn verdict(run: &Run) -> Verdict {
     if run.ranks.iter().any(|rank| rank.overflow.is_some()) {
         return of_overflow(run);

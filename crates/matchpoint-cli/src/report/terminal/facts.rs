@@ -12,7 +12,6 @@ use crate::format::{bytes, count, counted, digits, seconds, share};
 use crate::report::Report;
 use crate::report::document::Document;
 
-/// Items of a kind named in a line.
 const NAMED: usize = 3;
 
 pub fn write(report: &Report<'_>, document: &mut Document) {

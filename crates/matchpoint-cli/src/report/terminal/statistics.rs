@@ -92,7 +92,7 @@ fn words(name: &str) -> String {
     if let Some((_, words)) = WORDS.iter().find(|(of, _)| *of == name) {
         return (*words).to_owned();
     }
-    // The figure has the unit.
+    // The printed value has the unit.
     let bare = match unit(name) {
         Unit::Ns => name.strip_suffix("ns"),
         Unit::Bytes => name.strip_suffix("bytes"),
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_have_words_and_units() {
+    fn statistics_have_words_and_units() {
         for (name, mean, max, expected) in [
             ("rank_array_bytes", 181.4, 216.0, "memory of an array of ranks 181 B (at most 216 B)"),
             ("empty_bins_any_tag_percent", 100.0, 100.0, "empty bins for any tag 100 %"),

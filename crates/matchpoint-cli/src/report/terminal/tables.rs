@@ -31,7 +31,6 @@ pub fn write(report: &Report<'_>, document: &mut Document) {
     }
 }
 
-/// Call sites of receives, if the trace contains call sites.
 fn places(report: &Report<'_>, engine: &EngineMeasurements, document: &mut Document) {
     let all = &report.measurements.places;
     if all.is_empty() {
