@@ -9,14 +9,13 @@ use tempfile::{TempDir, tempdir};
 
 use crate::ran::{Ran, matchpoint};
 
-/// A folder with the files of `matchpoint generate`.
 fn generated() -> TempDir {
     let prefix = tempdir().unwrap();
     matchpoint(["generate".as_ref(), prefix.path()]).succeed();
     prefix
 }
 
-/// Checks the page of a command and those of its subcommands. Returns their number.
+/// Checks the manual pages of a command and of its subcommands. Returns the number of pages.
 fn check_pages(command: &clap::Command, name: &str, folder: &Path) -> usize {
     let page = fs::read_to_string(folder.join(format!("{name}.1"))).unwrap().replace("\\-", "-");
     for option in command.get_arguments().filter(|option| !option.is_hide_set()) {
@@ -42,7 +41,6 @@ fn pages_have_options_and_examples() {
     assert!(pages > 11 && !folder.join("matchpoint-ask-libfabric.1").exists());
 }
 
-/// The words that bash offers for the last word of a command line.
 fn offered_by_bash(script: &Path, words: &[&str]) -> Vec<String> {
     let program = "source \"$1\"; shift; COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); \
                    _matchpoint matchpoint \"${!#}\" \"${COMP_WORDS[$# - 2]}\"; printf '%s\\n' \"${COMPREPLY[@]}\"";
@@ -79,5 +77,5 @@ fn zsh_and_fish_files_name_commands() {
 fn unwritable_prefix_is_reported() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let output = matchpoint(["generate".as_ref(), file.path()]).exit(1);
-    assert!(output.says("\nhint: ").stderr.starts_with("error: cannot write '"), "{output}");
+    assert!(output.reports("\nhint: ").stderr.starts_with("error: cannot write '"), "{output}");
 }

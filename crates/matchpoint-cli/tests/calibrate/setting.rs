@@ -11,10 +11,9 @@ use tempfile::{TempDir, tempdir_in};
 use crate::mpi;
 pub use crate::ran::{MATCHPOINT, Ran};
 
-/// Time limit of a job in seconds.
+/// Time limit of a job, in seconds.
 const SECONDS: &str = "200";
 
-/// Few and short measurements.
 pub const QUICK: &[&str] =
     &["--seconds", "0.005", "--max-bytes", "32K", "--max-messages", "100", "--total-bytes", "16K"];
 
@@ -23,7 +22,7 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// Below the folder of all tests, which every host sees.
+    /// Creates the folder below the folder of all tests, which every emulated host mounts.
     pub fn new() -> Setting {
         Setting { folder: tempdir_in(mpi::scratch()).unwrap() }
     }
@@ -32,7 +31,6 @@ impl Setting {
         self.folder.path().join(name)
     }
 
-    /// The words of the command, with these options.
     pub fn words(&self, options: &[&str]) -> Vec<Box<OsStr>> {
         let mut words: Vec<Box<OsStr>> = ["timeout", "-k", "5", SECONDS, MATCHPOINT, "calibrate"]
             .map(|word| OsStr::new(word).into())
@@ -51,12 +49,11 @@ impl Setting {
         if launcher.peek().is_some() {
             command.arg("--").args(launcher);
         }
-        // The compiled benchmark is kept in the tests' cache.
         Ran::of(command.env("XDG_CACHE_HOME", mpi::cache()))
     }
 
-    pub fn json(&self) -> Value {
-        serde_json::from_slice(&std::fs::read(self.path("machine.json")).unwrap()).unwrap()
+    pub fn json(&self, name: &str) -> Value {
+        serde_json::from_slice(&std::fs::read(self.path(name)).unwrap()).unwrap()
     }
 
     pub fn machine(&self) -> Machine {

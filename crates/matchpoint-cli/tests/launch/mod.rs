@@ -11,20 +11,18 @@ use tempfile::TempDir;
 use crate::mpi::Mpi;
 use crate::ran;
 
-/// The command, and a folder for results.
 pub struct Job {
     pub folder: TempDir,
     pub command: Command,
 }
 
-/// A finished job.
 pub struct Ran {
     pub folder: TempDir,
     ran: ran::Ran,
 }
 
 impl Job {
-    /// This number of ranks of a program.
+    /// Adds the words that start this number of ranks of a program.
     pub fn with(self, mpi: &Mpi, ranks: u32, program: &Path) -> Job {
         let (launcher, ranks) = (mpi.mpiexec(), ranks.to_string());
         self.args([launcher.as_os_str(), OsStr::new("-n"), OsStr::new(&ranks), program.as_os_str()])
@@ -35,7 +33,7 @@ impl Job {
         self
     }
 
-    /// Lets the program write its counts.
+    /// Lets the test program write its counts of MPI calls.
     pub fn counting(self) -> Job {
         let prefix = self.folder.path().join("count");
         self.args([OsStr::new("--count"), prefix.as_os_str()])
@@ -46,7 +44,7 @@ impl Job {
         self
     }
 
-    /// Runs the job, which must leave no folder of a run.
+    /// Runs the job. Asserts that the job deletes the temporary folders of `matchpoint run`.
     pub fn run(mut self) -> Ran {
         let ran = Ran { ran: ran::Ran::of(&mut self.command), folder: self.folder };
         let places = [ran.folder.path().join("tmp"), ran.folder.path().to_owned()];
@@ -57,7 +55,6 @@ impl Job {
         ran
     }
 
-    /// Runs the job, which must succeed.
     pub fn succeed(self) -> Ran {
         let ran = self.run();
         assert_eq!(ran.code, Some(0), "{ran}");

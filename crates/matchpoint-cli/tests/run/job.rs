@@ -12,7 +12,7 @@ pub use crate::ran::MATCHPOINT;
 
 const SECONDS: &str = "100";
 
-/// Environment settings that tests must not use.
+/// Environment variables that tests unset.
 pub const SETTINGS: &[&str] = &[
     "FI_PROVIDER",
     "FI_PROVIDER_PATH",
@@ -24,9 +24,8 @@ pub const SETTINGS: &[&str] = &[
     "SLURM_NNODES",
 ];
 
-/// `matchpoint run`, with separate folders for temporary files and results.
 impl Job {
-    /// Overflow matching with these options. The command follows.
+    /// Overflow matching with these options. The caller adds the command of the job.
     pub fn new(options: &[&str]) -> Job {
         Job::made(Command::new("timeout"), tempdir().unwrap(), options)
     }
@@ -35,7 +34,6 @@ impl Job {
         Job::new(&[&["--below"], options].concat())
     }
 
-    /// A job on the first host of a cluster, in a shared folder.
     pub fn on(cluster: &Cluster, options: &[&str]) -> Job {
         let (mut command, folder) = (cluster.first(), cluster::seen_by_all());
         command.arg("timeout").current_dir(folder.path());
@@ -53,12 +51,12 @@ impl Job {
         Job { folder, command }
     }
 
-    /// Runs the job, which must be refused with one error and perhaps a hint.
+    /// Runs the job. Asserts that the command refuses the job with one error, perhaps with a hint.
     pub fn refused(self) -> String {
         let ran = self.run();
         assert_eq!(ran.code, Some(1), "{ran}");
         assert_eq!(ran.stdout, "", "{ran}");
-        // The library may be compiled first.
+        // The command may compile its library first.
         let lines = ran.stderr.lines().filter(|line| !line.starts_with("matchpoint: compiling "));
         let lines: Vec<&str> = lines.collect();
         assert!(lines.first().is_some_and(|line| line.starts_with("error: ")), "{ran}");
@@ -76,7 +74,7 @@ impl Ran {
         self.json()["ranks"].as_array().unwrap().clone()
     }
 
-    /// Sum of a number over all processes, for example `overflow.receives`.
+    /// The sum of a number over all processes. The number has a path such as `overflow.receives`.
     pub fn sum(&self, path: &str) -> u64 {
         let number = |rank: &Value| {
             let value = path.split('.').fold(rank, |value, name| &value[name]);

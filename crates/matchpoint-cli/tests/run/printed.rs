@@ -1,4 +1,4 @@
-//! `--print-environment`: batch scripts set what the command would set.
+//! `--print-environment` prints the environment of a job for batch scripts.
 
 use std::process::Command;
 
@@ -8,7 +8,7 @@ use crate::job::MATCHPOINT;
 use crate::mpi::{self, Mpi};
 use crate::ran::{self, Ran, matchpoint};
 
-/// Evaluates the output of the command, runs a program, and reads its reports.
+/// Evaluates the output of `--print-environment`, runs a program, and reads the reports of the program.
 fn evaluated(mpi: &Mpi, ranks: &str, words: &[&str]) -> (Ran, Value) {
     let (program, folder) = (mpi.example("halo27"), tempfile::tempdir().unwrap());
     let script = r#"
@@ -35,7 +35,7 @@ fn printed_environment_serves_command() {
         let words = [launcher.to_str().unwrap(), "-n", "2", program.to_str().unwrap()];
         let options = ["--limit", "0", "--engine", "list", "--"];
         let (ran, json) = evaluated(mpi, "2", &[&options[..], &words].concat());
-        ran.says("overflowed to `list`");
+        ran.reports("overflowed to `list`");
         assert_eq!((&json["engine"], json["ranks"].as_array().unwrap().len()), (&"list".into(), 2), "{json}");
     });
 }
@@ -57,7 +57,7 @@ fn environment_without_command_needs_mpicc() {
     let folder = folder.path().join("run").display().to_string();
     let ran = matchpoint(["run", "--print-environment", "--folder", &folder]);
     assert!(ran.code != Some(0) && ran.stdout.is_empty(), "{ran}");
-    ran.says("hint: put the command after --");
+    ran.reports("hint: put the command after --");
 }
 
 #[test]
@@ -74,7 +74,6 @@ fn printed_environment_serves_command_below() {
     }
 }
 
-/// `--results` reads the results of a job with `--folder`.
 #[test]
 fn results_repeat_report_of_job() {
     let _alone = mpi::alone();
