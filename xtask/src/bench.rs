@@ -1,5 +1,4 @@
-//! Speed and memory of `matchpoint analyze`, as a whole process, on long traces made of the bundled traces:
-//! see `benchmarks/README.md`.
+//! Speed and memory of the process `matchpoint analyze` on long traces (`benchmarks/README.md`).
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -16,10 +15,9 @@ use crate::measurement::{Destination, build_command, load_average};
 use crate::repository::root;
 use crate::{Failure, amplify};
 
-/// Interval between two reads of the process's memory.
 const SAMPLING: Duration = Duration::from_millis(2);
 
-/// Limit of the command's memory: this, and a part per rank.
+/// Memory limit of the command without the part for each rank.
 const FIXED_BYTES: u64 = 64 << 20;
 const RANK_BYTES: u64 = 16 << 10;
 
@@ -71,7 +69,7 @@ fn measure(binary: &Path, name: &str, arguments: &Arguments) -> Result<Value, Fa
     let times = repetitions(&short, arguments.calls)?;
     amplify::amplify(&short, folder.path(), times)?;
     let bytes = warm_page_cache(folder.path())?;
-    // Not measured: this run loads the binary into the page cache, and its report describes the trace.
+    // This run is not measured. It loads the binary into the page cache, and its report describes the trace.
     let report = analyze(binary, folder.path(), arguments)?.report;
     let (calls, ranks) = (number(&report["trace"]["calls"]), number(&report["trace"]["ranks"]));
     let mut runs = Vec::new();
@@ -110,7 +108,7 @@ fn repetitions(trace: &Path, calls: u64) -> Result<u32, Failure> {
             short += 1;
         }
     }
-    // Initialization and finalization, a few calls per rank, are not repeated.
+    // Initialization and finalization, a few calls of each rank, are not repeated.
     let ends = 8 * trace.present().len() as u64;
     let repeated = u64::max(short, ends + 1) - ends;
     Ok(u32::try_from(calls.div_ceil(repeated))?)
@@ -158,7 +156,7 @@ fn analyze(binary: &Path, trace: &Path, arguments: &Arguments) -> Result<Run, Fa
     Ok(Run { seconds, peak_bytes, report: serde_json::from_slice(&output.stdout)? })
 }
 
-/// Anonymous memory until the process ends.
+/// Maximum anonymous memory until the process ends.
 fn peak(status: &Path, is_over: &AtomicBool) -> u64 {
     let mut peak = 0;
     while !is_over.load(Ordering::Relaxed) {

@@ -1,5 +1,5 @@
-//! A record of `matchpoint bench`: every engine on every workload, warm, cold and call by call. Also the
-//! tables of the engines' pages, made of a record.
+//! Measures every engine on every workload with `matchpoint bench`, and writes a record: with warm caches, with cold
+//! caches, and call by call. Prints tables of a record for the engines' pages.
 
 use std::fs;
 use std::path::PathBuf;
@@ -54,7 +54,7 @@ pub struct Table {
     cold: bool,
 }
 
-/// Prints a table in Markdown: the median ns of each engine on each workload, and the source. Of several
+/// Prints a table in Markdown: the median time of each engine on each workload, in nanoseconds, and the record. Among
 /// warm runs, the table has the run with the least sum of medians.
 pub fn table(arguments: &Table) -> Result<(), Failure> {
     let record: Value = serde_json::from_str(&fs::read_to_string(&arguments.record)?)?;
@@ -93,7 +93,7 @@ fn markdown(record: &Value, asked: &Table) -> Option<String> {
     )
 }
 
-/// Each once; all available names if none is requested.
+/// The requested names without duplicates, or all available names.
 fn chosen(asked: &[String], there: impl Iterator<Item = String>) -> Vec<String> {
     let mut all = asked.to_vec();
     for name in there.filter(|_| asked.is_empty()) {

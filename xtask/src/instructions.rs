@@ -1,8 +1,7 @@
-//! Guards the hot paths: instructions per message of engines and of the libfabric provider ([`fabric`]),
-//! counted by valgrind's callgrind and compared with a record. Counts depend on the compiler but, unlike
-//! times, not on the host load.
+//! Compares instructions per message of engines and of the libfabric provider ([`fabric`]) with a record.
 //!
-//! Valgrind does not support AVX-512, so engines use their AVX2 code.
+//! Valgrind's callgrind counts instructions. Counts depend on the compiler, but not on host load. Valgrind does not
+//! support AVX-512, so engines use AVX2 code.
 
 mod fabric;
 
@@ -17,7 +16,7 @@ use crate::Failure;
 use crate::measurement::{build, output_text};
 use crate::repository::root;
 
-/// Workloads for every engine: small, because callgrind is fifty times slower than the processor.
+/// Workloads for every engine. They are small, because callgrind is fifty times slower than the processor.
 const WORKLOADS: [&str; 8] = [
     "last:0",
     "last:64",
@@ -29,7 +28,7 @@ const WORKLOADS: [&str; 8] = [
     "halo:26",
 ];
 
-/// Additional workloads for `hybrid`: few duplicates, single messages, deep queues, masks, cancel and close.
+/// More workloads for `hybrid`.
 const DEEP: [&str; 14] = [
     "identical:2",
     "identical:8",
@@ -47,26 +46,25 @@ const DEEP: [&str; 14] = [
     "close:1024",
 ];
 
-/// Engines for matched and delivered batches. With one thread the counts repeat; the others are for
-/// comparison.
+/// Engines that deliver batches. With one thread the counts repeat.
 const DELIVERING: [&str; 3] = ["list", HYBRID, "optimistic_parallel:threads=1"];
 
-/// Sequences of the message-rate benchmark: the paper's 100 messages, in its window of 128.
+/// Sequences of the message-rate benchmark, with 100 messages as in the paper.
 const DELIVERED: [&str; 4] = ["no_conflict:100", "fast_path:100", "slow_path:100", "wildcards:100"];
 
-/// `hybrid` with a fixed key of the hash function, so that counts repeat.
+/// `hybrid` with a fixed hash key, so that counts repeat.
 const HYBRID: &str = "hybrid:seed=0";
 
-/// Engines in addition to the registry's, each with its defaults.
+/// More engines than those of the registry.
 const VARIANTS: [&str; 2] = ["fuzzy:bits=16", "fuzzy:bits=32"];
 
 const RECORD: &str = "benchmarks/instructions.txt";
 
-/// Counts above this multiple of the record are a regression, below its inverse an improvement that deserves
-/// a new record. Random hash keys change counts by a few percent.
+/// Counts above this multiple of the record are a regression, and counts below its inverse need a new record. Random
+/// hash keys change counts by a few percent.
 const TOLERANCE: f64 = 1.1;
 
-/// The same for another compiler than the record's, which may reorder all code.
+/// The tolerance if the record has another compiler.
 const TOLERANCE_OTHER_COMPILER: f64 = 1.5;
 
 const FUNCTION: &str = "matchpoint_bench::instructions::counted_rounds";
@@ -159,7 +157,7 @@ fn count() -> Result<Counts, Failure> {
     cells.into_iter().enumerate().map(number).collect()
 }
 
-/// Callgrind writes a file at each return of `function` in a package's example.
+/// Files of callgrind, which writes a file at each return of `function` in an example of a package.
 fn dumps<'a>(
     (package, example): (&str, &str),
     function: &str,

@@ -1,4 +1,4 @@
-//! Repository tasks as functions. `main.rs` runs them by name, and the tests run the checks.
+//! Repository tasks. `main.rs` runs the tasks by name, and the tests run the checks.
 
 #![allow(missing_docs)] // Internal: items with a clear name need no documentation.
 
@@ -18,7 +18,7 @@ pub mod truth;
 
 pub type Failure = Box<dyn std::error::Error>;
 
-/// The Rust in the documentation, compiled and run by `cargo test`.
+/// `cargo test` compiles and runs the Rust code of the documentation.
 #[cfg(doctest)]
 mod documentation {
     macro_rules! pages {

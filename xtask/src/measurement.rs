@@ -1,4 +1,4 @@
-//! Common parts of the tasks that measure: built programs, MPI libraries, and the written record.
+//! Common parts of the tasks that measure.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -37,19 +37,18 @@ impl Destination {
     }
 }
 
-/// Builds the command, and returns its path.
 pub fn build_command() -> Result<PathBuf, Failure> {
     build(&["--package", "matchpoint-cli"])
 }
 
-/// Builds the core of overflow matching, which `matchpoint run` loads.
+/// Builds the library of overflow matching, which `matchpoint run` loads.
 pub fn build_overflow_core() -> Result<(), Failure> {
     let arguments = ["build", "--release", "--locked", "--package", "matchpoint-overflow"];
     let status = Command::new("cargo").args(arguments).current_dir(root()).status()?;
     if status.success() { Ok(()) } else { Err("the core of overflow matching cannot be built".into()) }
 }
 
-/// Builds one executable in release mode, and returns its path.
+/// Builds one executable in release mode. Returns its path.
 pub fn build(what: &[&str]) -> Result<PathBuf, Failure> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
@@ -62,7 +61,7 @@ pub fn build(what: &[&str]) -> Result<PathBuf, Failure> {
     executables.next_back().ok_or_else(|| format!("cargo built no executable of {what:?}").into())
 }
 
-/// Folder with the compiler and the launcher of an MPI library, by its name in `scripts/mpi`.
+/// The folder with compiler and launcher of an MPI library of `scripts/mpi`.
 pub fn mpi_folder(library: &str) -> Result<PathBuf, Failure> {
     let output = Command::new(root().join("scripts/mpi")).arg(library).stderr(Stdio::inherit()).output()?;
     match String::from_utf8(output.stdout)?.trim() {
@@ -71,19 +70,18 @@ pub fn mpi_folder(library: &str) -> Result<PathBuf, Failure> {
     }
 }
 
-/// Compiles a program of the repository with the compiler in the folder of an MPI library.
+/// Compiles a program of the repository with the compiler of an MPI library.
 pub fn compile(folder: &Path, source: &str, program: &Path) -> Result<(), Failure> {
     let mut compiler = Command::new(folder.join("mpicc"));
     let status = compiler.args(["-O2", "-o"]).arg(program).arg(root().join(source)).status()?;
     if status.success() { Ok(()) } else { Err(format!("{compiler:?}: {status}").into()) }
 }
 
-/// The load average of the last minute.
 pub fn load_average() -> String {
     output_text(Command::new("cut").args(["-d", " ", "-f", "1", "/proc/loadavg"]))
 }
 
-/// Output of a command, or an empty string after a failure.
+/// Output of a command. Empty after a failure.
 pub fn output_text(command: &mut Command) -> String {
     let output = command.current_dir(root()).stderr(Stdio::null()).output();
     output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! A record of the cost of `matchpoint record`: a program with and without the recorder, in turn.
+//! Measures the cost of `matchpoint record`: a program with and without the recorder, in turn.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,9 +29,9 @@ pub struct Arguments {
 struct Setup {
     name: &'static str,
     processes: &'static str,
-    /// For MPICH and its derivatives.
+    /// Environment variables for MPICH and libraries derived from it.
     variables: &'static [(&'static str, &'static str)],
-    /// For Open MPI's launcher.
+    /// Options of Open MPI's launcher.
     options: &'static [&'static str],
 }
 
@@ -146,7 +146,6 @@ fn once(
     }
 }
 
-/// Bytes on disk per call of a trace.
 fn size(trace: &Path) -> Result<f64, Failure> {
     let manifest: Value = serde_json::from_str(&fs::read_to_string(trace.join("manifest.json"))?)?;
     let sum = |key: &str| {

@@ -16,7 +16,7 @@ pub fn root() -> &'static Path {
 }
 
 pub struct File {
-    /// Path from the root, with `/`.
+    /// Path from the root of the repository, with `/`.
     pub path: String,
     pub text: String,
 }
@@ -31,7 +31,6 @@ impl File {
     }
 }
 
-/// All text files, sorted by path.
 pub fn files() -> Result<Vec<File>, Failure> {
     let (mut files, mut folders) = (Vec::new(), vec![root().to_path_buf()]);
     while let Some(folder) = folders.pop() {
@@ -54,7 +53,7 @@ fn text_file(path: PathBuf) -> Result<Option<File>, Failure> {
     if is_report || path.ends_with(".git") {
         return Ok(None);
     }
-    // Files that are not UTF-8 are data: traces, pictures.
+    // Other files are data, such as traces and pictures.
     let Ok(text) = String::from_utf8(fs::read(&path)?) else { return Ok(None) };
     let path = path.strip_prefix(root())?.to_string_lossy().replace('\\', "/");
     Ok(Some(File { path, text }))
@@ -77,7 +76,6 @@ pub fn packages(metadata: &Value) -> impl Iterator<Item = &Value> {
     metadata["packages"].as_array().into_iter().flatten()
 }
 
-/// A string member of a JSON object, or an empty string.
 pub fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value[key].as_str().unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! A record of message costs with `matchpoint run`, compared with the same MPI library as shipped, in turn.
+//! Measures messages with `matchpoint run` and with the unchanged MPI library, in turn.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -41,16 +41,14 @@ pub struct Arguments {
     destination: Destination,
 }
 
-/// Limit of a run.
+/// Time limit of a run, in seconds.
 const LIMIT_S: u32 = 120;
-/// Unexpected messages that every stack can hold: fewer than 64 per peer, at which libfabric's tcp provider
-/// stalls.
+/// Number of unexpected messages that every stack can hold. At 64 for each peer, libfabric's tcp provider stalls.
 const FEW: u32 = 48;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Setup {
     Matchpoint,
-    /// The MPI library as shipped.
     Shipped,
 }
 
@@ -65,7 +63,6 @@ impl Setup {
     }
 }
 
-/// `shm` is the default of every library on one host.
 fn settings(library: &str, transport: &str) -> &'static [(&'static str, &'static str)] {
     match (library, transport) {
         (_, "shm") => &[],
@@ -80,7 +77,7 @@ fn settings(library: &str, transport: &str) -> &'static [(&'static str, &'static
     }
 }
 
-/// A combination that a stack lacks is reported and omitted.
+/// Reports and omits combinations that a stack lacks.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let matchpoint = build_command()?;
     build_overflow_core()?;
@@ -130,7 +127,6 @@ fn measure(stack: &Stack<'_>, arguments: &Arguments) -> Vec<Value> {
     let (library, transport) = (stack.library, stack.transport);
     let mut values: BTreeMap<(&str, String), Vec<f64>> = BTreeMap::new();
     let mut absent: Vec<Setup> = Vec::new();
-    // Some stacks hold few unexpected messages.
     let mut limits: BTreeMap<&str, u32> = BTreeMap::new();
     for _ in 0..arguments.runs.max(1) {
         for way in Setup::ALL {
@@ -186,7 +182,6 @@ struct FailedRun {
     text: String,
 }
 
-/// Measured values by name, as the program prints them.
 fn measured_values(command: &mut Command) -> Result<Vec<(String, f64)>, FailedRun> {
     let fault = |text: String| FailedRun { timed_out: false, text };
     let output = command.stdin(Stdio::null()).output().map_err(|error| fault(error.to_string()))?;

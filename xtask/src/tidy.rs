@@ -11,10 +11,9 @@ mod returns;
 use crate::Failure;
 use crate::repository::{self, File};
 
-/// Complaints begin with the path of a file.
+/// Each complaint begins with the path of a file.
 type Complaints = Result<Vec<String>, Failure>;
 
-/// Checks of files of the repository.
 const CHECKS: &[fn(&[File]) -> Complaints] = &[
     prose::links,
     prose::machines,
@@ -35,7 +34,6 @@ const CHECKS: &[fn(&[File]) -> Complaints] = &[
     architecture::map,
 ];
 
-/// Complaints of all checks.
 pub fn complaints() -> Complaints {
     let files = repository::files()?;
     let mut all = Vec::new();
@@ -45,7 +43,7 @@ pub fn complaints() -> Complaints {
     Ok(all)
 }
 
-/// The list in a section of ARCHITECTURE.md: the first text between backquotes of each line.
+/// The lines of a section in ARCHITECTURE.md: the first text in backticks of each line.
 fn listed<'a>(files: &'a [File], section: &str) -> Result<Vec<(&'a str, &'a str)>, Failure> {
     let page =
         files.iter().find(|file| file.path == "ARCHITECTURE.md").ok_or("there is no ARCHITECTURE.md")?;

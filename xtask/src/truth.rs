@@ -1,12 +1,10 @@
-//! Accuracy of the verdict: the matching cost in the report of `analyze`, compared with the time saved
-//! without searches.
+//! Accuracy of the verdict: the matching cost in the report of `analyze`, compared with the time that overflow matching
+//! saves.
 //!
-//! The saved time is 1 − (time with overflow matching ÷ time as shipped), from medians of several runs in
-//! turn. Each time excludes the time of the same program without work, started in the same way. The report
-//! has two predictions, both medians over recorded runs without `MPI_Init` and `MPI_Finalize`: the share of
-//! matching, and the part of it that overflow matching saves. Overflow matching takes time too, so the saved
-//! time is between the part and the share. A program that runs for less than 0.2 s after its start is
-//! printed but not checked.
+//! The saved time is 1 − (time with overflow matching ÷ time without), from medians of several runs in turn. The time
+//! of the same program without work is subtracted from each. The report has two predictions without `MPI_Init` and
+//! `MPI_Finalize`: the share of matching, and the part that overflow matching saves. The saved time is between both,
+//! because overflow matching takes time too.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -39,7 +37,7 @@ pub struct Arguments {
     only: String,
 }
 
-/// An example: its arguments, the option and value of its work, and arguments with almost no work.
+/// A program: its arguments, the option and value of its work, and arguments with almost no work.
 struct Program {
     words: &'static str,
     work: (&'static str, u32),
@@ -60,16 +58,15 @@ const PROGRAMS: &[Program] = &[
     Program { words: "sweep", work: ("--sweeps", 1000), nothing: "sweep --sweeps 1" },
 ];
 
-/// Maximum relative error of a prediction, if at least `MATTERS` is saved.
+/// Maximum relative error of a prediction of at least `MATTERS`.
 const BOUND: f64 = 0.3;
-/// Smallest share that the bound applies to.
 const MATTERS: f64 = 0.05;
-/// Limitations in the report that explain a wrong share.
+/// Titles of limitations that explain a wrong share.
 const CAUSES: [&str; 2] = ["Transfer time may count as search time", "MPI calls wait without a search"];
-/// Shorter programs are not checked, because the start-up time varies by as much.
+/// Minimum run time of a checked program. The start-up time varies by as much.
 const SHORTEST_S: f64 = 0.2;
 
-/// Compares, and prints a table. An error if a row exceeds the bound and its report names no cause.
+/// Compares, and prints a table. Returns an error if a row exceeds the bound and its report has no cause.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let matchpoint = build_command()?;
     build_overflow_core()?;
@@ -126,7 +123,7 @@ impl Program {
 }
 
 struct Row {
-    /// Without start-up.
+    /// Time without start-up, in seconds.
     shipped_s: f64,
     ours_s: f64,
     share: f64,
@@ -134,7 +131,7 @@ struct Row {
     by_run: f64,
     range: (f64, f64),
     answer: String,
-    /// The limitation by which the report explains a wrong share.
+    /// The limitation that explains a wrong share.
     cause: Option<&'static str>,
 }
 
@@ -143,7 +140,7 @@ impl Row {
         ((self.shipped_s - self.ours_s) / self.shipped_s).clamp(0.0, 1.0)
     }
 
-    /// The saved time is close to the predictions or between them, and on the same side of *Yes* and *No*.
+    /// Whether the saved time is close to the predictions or between them, and on the same side of *Yes* and *No*.
     fn is_right(&self) -> bool {
         let saved = self.saved();
         if self.shipped_s < SHORTEST_S {
@@ -200,7 +197,6 @@ impl Stack<'_> {
         })
     }
 
-    /// Report of `analyze` for a recorded run.
     fn analyze(&self, words: &str) -> Result<Value, Failure> {
         let trace = self.work.join("truth.trace");
         let file = trace.display().to_string();
@@ -209,7 +205,7 @@ impl Stack<'_> {
         Ok(serde_json::from_str(&json)?)
     }
 
-    /// Seconds of a job, with a command of Matchpoint or without.
+    /// Seconds of a job. `ours` is a command of Matchpoint, or empty.
     fn time(&self, ours: &[&str], words: &str) -> Result<f64, Failure> {
         let launcher = self.bin.join("mpiexec");
         let mut command = match ours {
