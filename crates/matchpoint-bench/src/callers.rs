@@ -1,7 +1,7 @@
 //! Throughput of several application threads that post and receive concurrently (`MPI_THREAD_MULTIPLE`).
 //!
-//! A caller posts a burst of receives, then delivers their messages. Each caller has a separate source, so callers
-//! never compete for an entry. Callers share the engine and, depending on the case, the communicator.
+//! A caller posts a burst of receives, and then delivers their messages. Each caller has a separate source, so callers
+//! never compete for an entry. Callers share the engine and possibly the communicator.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
@@ -17,9 +17,9 @@ use crate::statistics::quartiles;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sharing {
-    /// One communicator without hints.
+    /// All callers use one communicator without hints.
     Communicator,
-    /// One communicator, with `no_any_source`.
+    /// All callers use one communicator with `no_any_source`.
     Hinted,
     /// Each caller has a communicator.
     Nothing,
@@ -28,7 +28,6 @@ pub enum Sharing {
 impl Sharing {
     pub const ALL: [Sharing; 3] = [Sharing::Communicator, Sharing::Hinted, Sharing::Nothing];
 
-    /// Name in files.
     pub fn name(self) -> &'static str {
         match self {
             Sharing::Communicator => "one_communicator",
@@ -37,7 +36,6 @@ impl Sharing {
         }
     }
 
-    /// Name in reports.
     pub fn title(self) -> &'static str {
         match self {
             Sharing::Communicator => "one communicator",
@@ -51,9 +49,8 @@ impl Sharing {
 pub struct CallerOptions {
     pub engines: Vec<String>,
     pub callers: Vec<usize>,
-    /// Receives of a caller before their messages arrive.
+    /// Receives that a caller posts before their messages arrive.
     pub burst: usize,
-    /// Bursts of each caller in a repetition.
     pub bursts: usize,
     pub repetitions: usize,
 }
@@ -71,13 +68,13 @@ pub struct CallerRate {
     pub sharing: Sharing,
     pub callers: usize,
     pub engine: String,
-    /// The engine that replaced an inner engine: see [`Concurrent::substitute`].
+    /// The engine that replaced an inner engine ([`Concurrent::substitute`]).
     pub substitute: Option<String>,
-    /// Million matches per second of all callers, median of the repetitions.
+    /// Million matches per second of all callers, the median of the repetitions.
     pub median: f64,
     pub p25: f64,
     pub p75: f64,
-    /// The end of the run by a full table, in words. The rates are then invalid.
+    /// The position of a full table. The rates are then invalid.
     pub full: Option<Full>,
     pub is_right: bool,
 }
@@ -141,12 +138,12 @@ pub fn callers(
 fn prepare(engine: &dyn Concurrent, sharing: Sharing) {
     if sharing == Sharing::Hinted {
         let hints = Hints { no_any_source: true, ..Hints::default() };
-        // Without queued entries, only missing memory refuses the hints, and then the rates show the refusal.
+        // Only missing memory refuses the hints of an engine without entries. The rates then show the refusal.
         let _ = engine.set_hints(ContextId(0), hints);
     }
 }
 
-/// Results of the calls, up to the refusal by a full table.
+/// Results of a caller, up to a full table.
 #[derive(Default)]
 struct CallerOutcome {
     full: Option<Full>,
@@ -193,7 +190,7 @@ fn repeat(
     messages as f64 / (elapsed.as_nanos().max(1) as f64 / 1e3)
 }
 
-/// Runs one caller until the table is full.
+/// Runs one caller until its bursts end or the table is full.
 fn call(engine: &dyn Concurrent, sharing: Sharing, caller: usize, options: &CallerOptions) -> CallerOutcome {
     let context = ContextId(if sharing == Sharing::Nothing { caller as u32 } else { 0 });
     let source = Rank(caller as u32);

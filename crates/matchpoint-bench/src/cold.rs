@@ -1,9 +1,8 @@
-//! Single calls with flushed caches: the cost of a call after a compute phase (fuzzy paper §VI-A clears the
-//! cache between iterations).
+//! Single engine calls with flushed caches: the cost of a call after a compute phase (fuzzy paper §VI-A).
 //!
-//! The program writes a buffer of several times the private caches. The core's first- and second-level data
-//! caches and its TLBs then have no data of the engine. A shared last-level cache of hundreds of megabytes
-//! keeps its data, so a miss costs an access there. The first-level instruction cache keeps its instructions.
+//! The program writes a buffer of several times the private caches. The first- and second-level data caches and the
+//! TLBs then have no data of the engine. A large shared last-level cache keeps the data, so a miss costs an access
+//! there. The first-level instruction cache keeps its instructions.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -12,12 +11,10 @@ use crate::player::{self, Engines};
 use crate::random::{Random, SEED};
 use crate::script::{EngineCall, Phase, Script};
 
-/// Several times the 2 MiB of private caches of current cores.
 const FLUSH_BYTES: usize = 16 << 20;
 
 const LINE: usize = 64;
 
-/// Timed calls per repetition.
 const CALLS: usize = 8;
 
 pub(crate) struct Flush(Vec<u8>);
@@ -27,7 +24,6 @@ impl Flush {
         Flush(vec![1; FLUSH_BYTES.max(4 * private_bytes())])
     }
 
-    /// Writes a byte of every cache line.
     pub fn flush(&mut self) {
         for line in self.0.chunks_mut(LINE) {
             line[0] = line[0].wrapping_add(1);
@@ -36,21 +32,20 @@ impl Flush {
     }
 }
 
-/// The second-level cache, from Linux, or 0.
+/// Size of the second-level cache from Linux, or 0.
 fn private_bytes() -> usize {
     let text = std::fs::read_to_string("/sys/devices/system/cpu/cpu0/cache/index2/size").unwrap_or_default();
     let kibibytes = text.trim().strip_suffix('K').and_then(|number| number.parse().ok());
     kibibytes.unwrap_or(0_usize) << 10
 }
 
-/// Times of single calls in nanoseconds, less the time to read the clock.
+/// Times of single calls in nanoseconds, without the time to read the clock.
 #[derive(Default)]
 pub(crate) struct Singles {
     pub posts: Vec<f64>,
     pub arrivals: Vec<f64>,
 }
 
-/// Time of two clock reads.
 pub(crate) fn clock_ns() -> f64 {
     let shortest = (0..1000).map(|_| Instant::now().elapsed()).min().unwrap_or(Duration::ZERO);
     shortest.as_nanos() as f64

@@ -1,8 +1,8 @@
-//! Latency of single calls: while queues grow to millions of entries, at the first use of a wildcard class,
-//! and while queues are emptied.
+//! Latency of single engine calls: while queues grow to millions of entries, at the first use of a wildcard class, and
+//! while queues become empty.
 //!
-//! The result of a call is its minimum over several runs of a scenario, each with a new engine. The engine's
-//! work repeats, and interruptions do not.
+//! The time of a call is its minimum over several runs of a scenario, each with a new engine. The work of the engine
+//! repeats, and interruptions do not.
 
 use std::time::{Duration, Instant};
 
@@ -24,7 +24,7 @@ pub struct LatencyOptions {
     pub entries: usize,
     /// Repetitions of each scenario.
     pub repetitions: usize,
-    /// Budget of an engine for one stage.
+    /// Time limit of an engine for one stage.
     pub budget: Duration,
 }
 
@@ -32,9 +32,9 @@ pub struct LatencyOptions {
 pub struct Latencies {
     pub entries: usize,
     pub repetitions: usize,
-    /// Two clock reads, subtracted from every time.
+    /// Nanoseconds of two clock reads, subtracted from every time.
     pub clock_ns: f64,
-    /// The loop without an engine: clock and interruptions.
+    /// The loop without an engine: clock reads and interruptions.
     pub nothing: Percentiles,
     pub engines: Vec<EngineLatency>,
 }
@@ -42,38 +42,36 @@ pub struct Latencies {
 #[derive(Clone, Debug)]
 pub struct EngineLatency {
     pub engine: String,
-    /// The engine that replaced it: see [`Engine::substitute`].
+    /// The engine that replaced this engine ([`Engine::substitute`]).
     pub substitute: Option<String>,
     /// All calls of all complete stages.
     pub all: Percentiles,
     pub stages: Vec<Stage>,
 }
 
-/// Calls of one kind.
+/// Engine calls of one kind.
 #[derive(Clone, Debug)]
 pub struct Stage {
     pub what: &'static str,
     pub percentiles: Percentiles,
-    /// If incomplete; `percentiles` then has the calls before the end.
+    /// Reason for an early end. `percentiles` then has the calls before the end.
     pub ended: Option<StageEnd>,
 }
 
-/// Reason for an incomplete stage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StageEnd {
     /// An earlier stage is incomplete.
     NotReached,
-    /// The time limit was exceeded, at this position in words.
+    /// The time limit was exceeded, at this position.
     GivenUp(String),
-    /// The fixed table was full, at this position in words. A caller would fall back to another engine.
+    /// The table was full, at this position.
     Full(String),
     /// A result differs, as the engine's order or demands permit.
     Differs(String),
-    /// A result is wrong, in words.
     Wrong(String),
 }
 
-/// In nanoseconds; `max_ns` is the longest call.
+/// Percentiles in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Percentiles {
     pub calls: usize,
@@ -81,7 +79,7 @@ pub struct Percentiles {
     pub p99_ns: u32,
     pub p9999_ns: u32,
     pub max_ns: u32,
-    /// As `p9999_ns`, of the first repetition only, including interruptions.
+    /// `p9999_ns` of the first repetition, with its interruptions.
     pub p9999_once_ns: u32,
 }
 
@@ -102,13 +100,12 @@ impl Percentiles {
 
 const SOURCES: usize = 1024;
 
-/// Calls of each wildcard class, and cancels.
 const WILDCARD_CALLS: usize = 1000;
 
-/// Probes without a match. From about this number on, engines no longer scan the whole queue.
+/// Number of probes without a match. From about this number on, engines no longer scan the whole queue.
 const PROBES: usize = 64;
 
-/// Calls between two checks of the time limit, and checks during a second budget after the first.
+/// Calls between two checks of the time limit.
 const STRIDE: usize = 1024;
 const CHECKS: u32 = 8;
 
@@ -189,7 +186,7 @@ fn posts_first(entries: usize) -> Vec<Planned> {
     let mut plan = Plan::default();
     let few = WILDCARD_CALLS.min(entries / 8);
     plan.add("receives are posted", Phase::posts((0..entries).map(key).collect(), 0));
-    // Tags of no other receive: every message matches its receive.
+    // No other receive has these tags, so every message matches its receive.
     let tag = |at: usize| (entries + at) as u32;
     let any_source: Vec<Key> = (0..few).map(|at| Key { source: ANY, tag: tag(at) }).collect();
     plan.add("the first receives from any source are posted", Phase::posts(any_source, entries));
@@ -229,7 +226,7 @@ impl Plan {
         self.stages.push(Planned { what, phase, expected });
     }
 
-    /// `few` of the first `entries` receives, evenly spaced.
+    /// Cancels `few` of the first `entries` receives, evenly spaced.
     fn cancel(&mut self, what: &'static str, entries: usize, few: usize) {
         let ids: Vec<u32> = (0..few).map(|at| (at * (entries / few)) as u32).collect();
         self.model.cancel_all(ids.iter().map(|&id| (id, key(id as usize))));
@@ -238,7 +235,7 @@ impl Plan {
     }
 }
 
-/// Per call: the minimum of all repetitions, and the first repetition.
+/// For each call: the minimum of all repetitions, and the first repetition.
 #[derive(Clone, Default)]
 struct Times {
     shortest: Vec<u32>,
@@ -269,7 +266,7 @@ fn measured(
     for _ in 0..options.repetitions.max(1) {
         let mut engine = engines::create(name)?;
         for (planned, (ended, kept)) in scenario.iter().zip(&mut stages) {
-            // The stage ended in an earlier repetition, so later stages are not reached.
+            // The stage ended early in a previous repetition, so later stages are not reached.
             if ended.is_some() {
                 break;
             }
@@ -312,7 +309,7 @@ fn timed(
         sum_elapsed += elapsed;
         times[at] = u32::try_from(elapsed.as_nanos()).unwrap_or(u32::MAX);
         if sum == player::FULL {
-            // A refusal costs less than the refused work.
+            // A refusal costs less than the refused work, so its time is not kept.
             times.truncate(at);
             return Some(StageEnd::Full(format!("after {at} of {calls} calls")));
         }

@@ -1,6 +1,6 @@
 //! Schedule of the measurements.
 //!
-//! Engines alternate within every repetition, so that a slowdown of the machine affects all. Each repetition
+//! Engines alternate within every repetition, so that a slow phase of the host affects all engines. Each repetition
 //! starts with another engine. An engine that exceeds its budget in one round is stopped and reported.
 
 use std::time::Duration;
@@ -21,18 +21,16 @@ use crate::workloads::Job;
 #[derive(Clone, Debug)]
 pub struct Options {
     pub engines: Vec<String>,
-    /// Budget of an engine on one workload.
     pub budget: Duration,
     pub is_cold: bool,
 }
 
-/// Completed workloads, all workloads, and the current work. Returns false to stop.
+/// Receives the completed workloads, all workloads, and the current work. Returns false to stop.
 pub type Progress<'a> = &'a mut dyn FnMut(usize, usize, &str) -> bool;
 
-/// Repetitions within the budget.
 pub(crate) const REPETITIONS: usize = 31;
 
-/// Shortest sample, so that clock reads and interrupts are negligible.
+/// Minimum duration of a sample, so that clock reads and interrupts are negligible.
 const SAMPLE: Duration = Duration::from_micros(1000);
 
 /// Samples of the reference loop for each workload.
@@ -48,7 +46,7 @@ pub fn run(options: &Options, jobs: &[Job], progress: Progress<'_>) -> Result<Op
     measure_rows(jobs, &options.engines, options.is_cold, progress, row)
 }
 
-/// Measures the row of each workload, and the reference loop before each.
+/// Measures the row of each workload. Measures the reference loop before each row.
 pub(crate) fn measure_rows<E>(
     jobs: &[Job],
     engines: &[String],
@@ -134,7 +132,7 @@ pub(crate) fn given_up(first: FirstRound, is_strict: bool, script: &Script) -> O
     }
 }
 
-/// Rounds per repetition, and repetitions, for a round of this duration.
+/// Numbers of rounds per repetition and of repetitions, for a round of this duration.
 pub(crate) fn rounds_and_repetitions(took: Duration, budget: Duration) -> (usize, usize) {
     let rounds = SAMPLE.as_nanos().div_ceil(took.as_nanos()).max(1) as usize;
     let affordable = budget.as_nanos() / (took.as_nanos() * rounds as u128);
@@ -145,7 +143,6 @@ struct Candidate {
     engines: Engines,
     given_up: Option<Outcome>,
     attempts_mean: Option<f64>,
-    /// Rounds per repetition.
     rounds: usize,
     repetitions: usize,
     samples: Vec<f64>,
@@ -225,7 +222,6 @@ impl Candidate {
 }
 
 impl Singles {
-    /// A post and an arrival, each with cold caches.
     fn timing(&mut self) -> Timing {
         let (post, arrive) = (median(&mut self.posts), median(&mut self.arrivals));
         let both = |share| percentile(&self.posts, share) + percentile(&self.arrivals, share);

@@ -1,8 +1,7 @@
-//! The right results, without an engine. Every entry is in one queue per possible key; a taken entry is
-//! skipped at the head of a queue.
+//! The right results, without an engine.
 //!
-//! `list` returns the same results (a test compares them), but takes seconds where the model takes
-//! milliseconds.
+//! An entry is in one queue for each possible key. A taken entry is skipped at the head of a queue. A test compares the
+//! model with `list`, which would take a thousand times as long.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -14,7 +13,7 @@ pub struct Model {
     clock: u64,
     posted: HashMap<Key, VecDeque<Entry>>,
     unexpected: HashMap<Key, VecDeque<Entry>>,
-    /// By message number: true for taken messages that are still in some queue.
+    /// True for taken messages that are still in some queue, by message number.
     taken: Vec<bool>,
     messages: HashMap<u64, (u32, Key)>,
     receives: HashMap<u64, (u32, Key)>,
@@ -26,7 +25,7 @@ struct Entry {
     id: u32,
 }
 
-/// The four keys of an exact entry.
+/// The four keys with and without wildcards that match an entry without wildcards.
 fn possible_keys(key: Key) -> [Key; 4] {
     [key, Key { source: ANY, ..key }, Key { tag: ANY, ..key }, Key { source: ANY, tag: ANY }]
 }
@@ -121,7 +120,6 @@ fn in_order(waiting: &HashMap<u64, (u32, Key)>) -> Vec<Key> {
     waiting.into_iter().map(|(_, key)| key).collect()
 }
 
-/// A script of one part, with the expected result of every call of a round.
 pub fn script_of(part: Part) -> Script {
     let mut model = Model::default();
     let mut results = Vec::new();

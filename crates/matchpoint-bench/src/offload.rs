@@ -1,9 +1,8 @@
-//! Cost in the application's thread if another thread matches: per post, and per completion.
+//! Cost in the application's thread if another thread matches: for each post, and for each completion.
 //!
-//! A sequence posts receives, delivers their messages, and after the last match polls completions. Posts and
-//! polls are timed, and compared with the same calls on the engine in the application's thread, which pays
-//! for arrivals instead of completions. During matching the application would compute; here it waits,
-//! untimed.
+//! A sequence posts receives, delivers their messages, and polls completions after the last match. Posts and polls are
+//! timed. The comparison is an engine in the application's thread, with timed posts and arrivals. During matching the
+//! application would compute, so this time is not measured.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -20,11 +19,11 @@ use crate::statistics::quartiles;
 #[derive(Clone, Debug)]
 pub struct OffloadOptions {
     pub engines: Vec<String>,
-    /// Bytes of the matcher.
+    /// Memory limit of the matching thread, in bytes.
     pub budget_bytes: u64,
     /// Messages of a sequence.
     pub messages: usize,
-    /// Receives without a match in front of the queue.
+    /// Receives without a match at the head of the queue.
     pub depth: usize,
     pub repeats: usize,
     pub repetitions: usize,
@@ -40,23 +39,23 @@ pub struct Cost {
 
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Costs {
-    /// A post in the application's thread.
+    /// Nanoseconds of a post in the application's thread.
     pub post: Cost,
-    /// A post handed to the other thread.
+    /// Nanoseconds to hand a post to the matching thread.
     pub post_offloaded: Cost,
-    /// An arrival in the application's thread.
+    /// Nanoseconds of an arrival in the application's thread.
     pub arrive: Cost,
-    /// A polled completion.
+    /// Nanoseconds to poll a completion.
     pub completion_offloaded: Cost,
 }
 
 #[derive(Clone, Debug)]
 pub struct OffloadCost {
     pub engine: String,
-    /// The engine that replaced it: see [`Engine::substitute`].
+    /// The engine that replaced this engine ([`Engine::substitute`]).
     pub substitute: Option<String>,
     pub costs: Result<Costs, Full>,
-    /// Whether the budget was exceeded, so that the costs are those of the fallback engine.
+    /// Whether the memory limit was exceeded, so that the costs are those of the fallback engine.
     pub fell_back: bool,
     pub is_right: bool,
 }
@@ -84,7 +83,7 @@ fn of_engine(
     let mut own = engines::create(name)?;
     let settings = Settings {
         budget_bytes: options.budget_bytes,
-        // A whole sequence fits, so no call is repeated.
+        // A whole sequence fits into the ring, so no call is repeated.
         ring: options.messages.max(2),
     };
     let mut other = engines::create(name)?;
@@ -94,7 +93,7 @@ fn of_engine(
         .map_err(|refused| NameError::new(format!("`{name}` cannot be offloaded"), refused.to_string()))?;
     let mut is_right = true;
     let mut samples: [Vec<f64>; 4] = Default::default();
-    // True at the end, false if `goes_on` stopped the measurement.
+    // Returns false if `goes_on` stopped the measurement.
     let play = || -> Result<bool, Full> {
         is_right &= posted?;
         for repetition in 0..=options.repetitions {
@@ -110,7 +109,6 @@ fn of_engine(
                     *took += more;
                 }
             }
-            // The first repetition is a warm-up.
             if repetition > 0 {
                 let calls = (options.repeats * options.messages) as f64;
                 samples
@@ -203,9 +201,9 @@ fn time_offloaded(
         right &= offload.post(receive(black_box(number))).is_ok();
     }
     let posted = started.elapsed();
-    // No message is unexpected, as with the engine in this thread.
+    // All receives are posted before the messages, as with the engine in this thread.
     offload.wait_processed(wire.message_count());
-    // Before the arrivals, because the ring may not have space for the completions of both.
+    // The ring may not have space for the completions of receives and messages.
     if let Some(Completion::ReceiveRefused(RecvId(id), Refused::Full)) = offload.poll() {
         return Err(full_after(id as usize, "receives"));
     }

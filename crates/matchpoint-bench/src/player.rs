@@ -7,10 +7,10 @@ use matchpoint::{Engine, Message, MsgId, Receive, RecvId, Refused};
 use crate::budget::Stopwatch;
 use crate::script::{EngineCall, Form, Key, Keys, NONE, Part, Phase, Script};
 
-/// Calls between two clock reads in the first round, which may exceed the budget.
+/// Calls between two clock reads in the first round.
 pub(crate) const STRIDE: usize = 64;
 
-/// Added to a sum by a refusal for a full table, and by other refusals.
+/// A full table adds this number to a sum, and other refusals add another.
 pub(crate) const FULL: u64 = 1 << 48;
 const REFUSED: u64 = 1 << 49;
 
@@ -18,8 +18,8 @@ fn refusal(why: Refused) -> Sum {
     if why == Refused::Full { FULL } else { REFUSED }
 }
 
-/// Sum of all results, each id plus 1. Equal for all right engines. A wrong engine may reach the sum by
-/// chance, so [`first`] compares call by call.
+/// Sum of all results, each id plus 1. A wrong engine may reach the right sum by chance, so [`first`] compares call by
+/// call.
 pub(crate) type Sum = u64;
 
 pub(crate) fn sum(script: &Script) -> Sum {
@@ -63,8 +63,7 @@ fn call(engine: &mut dyn Engine, call: &EngineCall) -> Sum {
     }
 }
 
-// A function per loop and per form, which is constant within the loop: the timed code does not depend on its
-// surroundings.
+// Each form of keys has a separate loop, so that the timed code does not depend on the surrounding code.
 
 /// Calls a loop with the form of its keys as a constant.
 macro_rules! by_form {
@@ -146,10 +145,9 @@ pub(crate) fn clean(engine: &mut dyn Engine, part: &Part) {
     }
 }
 
-/// Engines per part of a script.
+/// One engine for each part of a script.
 pub(crate) type Engines = Vec<Box<dyn Engine>>;
 
-/// Runs the phases before the first round.
 pub(crate) fn set_up(engines: &mut Engines, script: &Script) {
     for (engine, part) in engines.iter_mut().zip(&script.parts) {
         for phase in &part.setup {
@@ -158,10 +156,9 @@ pub(crate) fn set_up(engines: &mut Engines, script: &Script) {
     }
 }
 
-/// Sum of the results, and time of the rounds.
 pub(crate) fn rounds(engines: &mut Engines, script: &Script, rounds: usize) -> (Sum, Duration) {
     match (&mut engines[..], &script.parts[..]) {
-        // One clock interval for all rounds: a round of 26 messages is shorter than two clock reads.
+        // One clock interval for all rounds, because a round of 26 messages is shorter than two clock reads.
         ([engine], [part]) if !part.leaves_entries() => {
             let started = Instant::now();
             let sum = (0..rounds).map(|_| round(&mut **engine, part)).fold(0, Sum::wrapping_add);
@@ -186,17 +183,16 @@ fn round(engine: &mut dyn Engine, part: &Part) -> Sum {
     part.round.iter().map(|phase| play(engine, phase)).fold(0, Sum::wrapping_add)
 }
 
-/// Times of the posts and of the arrivals of one round.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Split {
     pub post_ns: f64,
     pub arrive_ns: f64,
 }
 
-/// Mean calls of a phase that is timed separately: two clock reads are 1 % of it.
+/// Minimum mean calls of a phase that is timed separately, so that two clock reads are 1 % of the time.
 const SPLIT_CALLS: usize = 500;
 
-/// Whether posts and arrivals are in separate phases that are long enough.
+/// Whether posts and arrivals are in separate phases of sufficient length.
 pub(crate) fn can_split(script: &Script) -> bool {
     let mut phases = script.parts.iter().flat_map(|part| &part.round);
     let number = phases.clone().count();
@@ -228,9 +224,8 @@ pub(crate) enum FirstRound {
         calls: usize,
         spent: Duration,
     },
-    /// A result is wrong, in words.
     Wrong(String),
-    /// The engine's fixed table was full after this number of calls.
+    /// The table was full after this number of calls.
     Full {
         calls: usize,
     },
@@ -287,7 +282,6 @@ mod tests {
     use crate::floor::Floor;
     use crate::workloads::parse;
 
-    /// First round of an engine that always returns the last receive.
     fn floor(workload: &str) -> FirstRound {
         let script = parse(workload).unwrap().pop().unwrap().script();
         let mut engines: Engines = vec![Box::new(Floor::default())];

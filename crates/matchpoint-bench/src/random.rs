@@ -1,6 +1,5 @@
 //! Random numbers that never change, because they define the workloads.
 
-/// Seed of every workload.
 pub const SEED: u64 = 20_190_521;
 
 /// SplitMix64 (Steele, Lea and Flood 2014).
@@ -18,13 +17,11 @@ impl Random {
         mixed ^ mixed >> 31
     }
 
-    /// Less than `bound`, which is not 0. Multiply and shift: the bias is below 2⁻³² for the bounds used
-    /// here.
+    /// A number below `bound`. The bias of multiply and shift is below 2⁻³² for the bounds used here.
     pub fn below(&mut self, bound: usize) -> usize {
         ((u128::from(self.bits()) * bound as u128) >> 64) as usize
     }
 
-    /// Fisher and Yates's shuffle.
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last + 1));
@@ -32,7 +29,6 @@ impl Random {
     }
 }
 
-/// Shuffles with [`SEED`].
 pub fn shuffled<T>(mut items: Vec<T>) -> Vec<T> {
     Random::new(SEED).shuffle(&mut items);
     items
@@ -44,7 +40,7 @@ mod tests {
 
     #[test]
     fn numbers_equal_published_sequence() {
-        // From the authors' test vector for seed 1234567.
+        // Values of the authors' test vector.
         let mut random = Random::new(1_234_567);
         assert_eq!([random.bits(), random.bits()], [6_457_827_717_110_365_317, 3_203_168_211_198_807_973]);
     }

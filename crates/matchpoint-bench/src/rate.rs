@@ -1,9 +1,8 @@
-//! The message-rate benchmark of the optimistic paper (§VI) without its network. The time ends when the last
-//! of k messages is matched and delivered: then the paper's acknowledgement is sent.
+//! The message-rate benchmark of the optimistic paper (§VI) without its network. The time ends when the last of k
+//! messages is matched and delivered.
 //!
-//! A sequence posts receives, untimed, and then delivers messages, a window at a time. Each matched message
-//! costs protocol work in the thread that delivers it. All engines run all scenarios in turn, repetition by
-//! repetition.
+//! A sequence posts receives, untimed, and then delivers messages in windows. Each matched message costs protocol work
+//! in the delivering thread. All engines run all scenarios in turn.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -19,15 +18,14 @@ use crate::statistics::quartiles;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scenario {
-    /// Every receive has a distinct source and tag (the paper's NC).
+    /// Every receive has another source and tag (NC in the paper).
     NoConflict,
-    /// All receives are duplicates, posted one after the other (WC-FP).
+    /// All receives are duplicates, posted one after the other (WC-FP in the paper).
     FastPath,
-    /// Duplicates with another receive posted and matched between any two: no run of compatible receives
-    /// (WC-SP).
+    /// Another receive is posted and matched between any two duplicates, so no run of compatible receives exists (WC-SP
+    /// in the paper).
     SlowPath,
-    /// Duplicates of a message, for receives that alternate between a source and any source. Not in the
-    /// paper.
+    /// Receives alternate between one source and any source. Not in the paper.
     Wildcards,
 }
 
@@ -35,7 +33,6 @@ impl Scenario {
     pub const ALL: [Scenario; 4] =
         [Scenario::NoConflict, Scenario::FastPath, Scenario::SlowPath, Scenario::Wildcards];
 
-    /// Name in files.
     pub fn name(self) -> &'static str {
         match self {
             Scenario::NoConflict => "no_conflict",
@@ -45,7 +42,6 @@ impl Scenario {
         }
     }
 
-    /// Name in reports.
     pub fn title(self) -> &'static str {
         match self {
             Scenario::NoConflict => "no conflict",
@@ -73,7 +69,6 @@ impl Scenario {
         (0..count).map(|number| Message::new(MsgId(number as u64), self.envelope(number))).collect()
     }
 
-    /// Returns whether the results are right.
     pub(crate) fn post(self, engine: &mut dyn Engine, count: usize) -> Result<bool, Refused> {
         let mut right = true;
         for number in 0..count {
@@ -93,26 +88,26 @@ const CONTEXT: ContextId = ContextId(0);
 
 #[derive(Clone, Debug)]
 pub struct RateOptions {
-    /// An engine with an unset parameter `threads` is measured with each of `threads`.
+    /// An engine without the parameter `threads` is measured with each of `threads`.
     pub engines: Vec<String>,
     pub threads: Vec<usize>,
     /// Messages per window.
     pub windows: Vec<usize>,
     pub work_ns: Vec<u32>,
     pub scenarios: Vec<Scenario>,
-    /// The paper's k, messages of a sequence; for larger windows a multiple.
+    /// Messages of a sequence, k in the paper. Larger windows have a multiple.
     pub messages: usize,
-    /// Sequences of a repetition. Correspondingly fewer for larger windows.
+    /// Sequences of a repetition. Larger windows have fewer.
     pub repeats: usize,
-    /// Flushes the caches between posts and messages.
+    /// Whether caches are flushed between posts and messages.
     pub cold: bool,
-    /// Receives without a match in front of the queue.
+    /// Receives without a match at the head of the queue.
     pub depth: usize,
     pub repetitions: usize,
 }
 
 impl RateOptions {
-    /// Maximum threads of the measured engines. `None` if no engine has several.
+    /// Maximum number of threads of the engines. `None`: no engine has threads.
     pub fn threads_most(&self) -> Option<usize> {
         names(&self.engines, &self.threads).into_iter().filter_map(|(_, threads)| threads).max()
     }
@@ -130,12 +125,11 @@ impl RateOptions {
     }
 }
 
-/// Name of the measurement without an engine: protocol work only.
+/// Name of the measurement without an engine, which is only protocol work.
 pub const NO_MATCHING: &str = "none";
 
 #[derive(Clone, Debug)]
 pub struct Rates {
-    /// The parameters.
     pub options: RateOptions,
     pub processors: usize,
     /// By window, then work, then scenario, then engine.
@@ -150,28 +144,26 @@ pub struct Rate {
     pub scenario: Scenario,
     /// Name of the engine without its threads.
     pub engine: String,
-    /// The engine that replaced it: see [`Engine::substitute`].
+    /// The engine that replaced this engine ([`Engine::substitute`]).
     pub substitute: Option<String>,
-    /// If the engine has this parameter.
+    /// Value of the parameter `threads`, if the engine has the parameter.
     pub threads: Option<usize>,
-    /// Million messages per second, median of the repetitions.
+    /// Million messages per second, the median of the repetitions.
     pub median: f64,
     pub p25: f64,
     pub p75: f64,
     pub samples: usize,
     /// Statistics of an engine with threads, per message of the timed sequences.
     pub counted: Vec<(&'static str, f64)>,
-    /// The fixed table was full, in words; the rates are then invalid. A caller would fall back to another engine.
+    /// The position at which the table was full. The rates are then invalid.
     pub full: Option<String>,
-    /// The first wrong result.
     pub wrong: Option<String>,
 }
 
 /// Warm-up sequences, after which an adaptive engine has chosen its method.
 pub(crate) const WARM: usize = 100;
 
-/// Untimed start of each turn: threads of the previous engine go to sleep, and threads of this engine wake
-/// up.
+/// Untimed start of each turn, in which the threads of this engine wake up.
 const SETTLE: Duration = Duration::from_millis(3);
 
 /// `None` if `progress` stopped the measurement.
@@ -200,7 +192,6 @@ pub fn rates(options: &RateOptions, progress: Progress<'_>) -> Result<Option<Rat
     Ok(Some(Rates { options: options.clone(), processors, rates }))
 }
 
-/// Separates the parameter `threads` from the name of an engine.
 fn names(engines: &[String], threads: &[usize]) -> Vec<(String, Option<usize>)> {
     let mut names = Vec::new();
     for engine in engines {
@@ -272,9 +263,9 @@ struct Candidate {
     messages: Vec<Message>,
     steps: u32,
     out: Vec<Option<RecvId>>,
-    /// Million messages per second.
+    /// Million messages per second, by repetition.
     samples: Vec<f64>,
-    /// Counts of the timed sequences.
+    /// Statistics of the timed sequences.
     counts: Vec<(&'static str, f64)>,
     full: Option<String>,
     wrong: Option<String>,
@@ -306,7 +297,6 @@ impl Candidate {
         Ok(candidate)
     }
 
-    /// Ends the measurement of the engine.
     fn refuse(&mut self, refused: Refused) {
         let what = match refused {
             Refused::Full => &mut self.full,
@@ -344,7 +334,6 @@ impl Candidate {
         }
     }
 
-    /// Times the deliveries from the first to the last message.
     fn sequence(&mut self, cell: &mut Cell<'_>) -> Duration {
         let steps = self.steps;
         let deliver = move |_: usize, receive: RecvId| work(steps, receive.0);
@@ -390,7 +379,7 @@ impl Candidate {
             .counts
             .iter()
             .map(|(name, count)| (*name, count / messages))
-            // `threads` is a column, not a count.
+            // `threads` is a column of the report.
             .filter(|(name, _)| *name != "threads");
         let [median, p25, p75] = quartiles(&mut self.samples);
         Rate {
@@ -428,7 +417,7 @@ pub(crate) fn is_in_order(outcomes: &[Option<RecvId>], messages: usize) -> bool 
 /// First id of the receives without a match.
 const UNMATCHED: u64 = 1 << 40;
 
-/// Ends a run of compatible receives.
+/// Id of the receive that ends a run of compatible receives.
 const BETWEEN: RecvId = RecvId(1 << 41);
 
 fn flush(cell: &mut Cell<'_>) {
@@ -441,8 +430,8 @@ thread_local! {
     static LAST: std::cell::Cell<u64> = const { std::cell::Cell::new(1) };
 }
 
-/// Dependent multiplications, which start from the result of the thread's previous work. Otherwise a processor would
-/// overlap the work of several messages, unlike copies of data.
+/// Dependent multiplications, which start with the result of the previous work. Otherwise a processor would overlap the
+/// work of several messages.
 #[inline(never)]
 fn work(steps: u32, seed: u64) {
     if steps == 0 {
@@ -468,10 +457,9 @@ fn step_ns() -> f64 {
     times.fold(f64::MAX, f64::min).max(1e-3)
 }
 
-/// The paper's Figure 8: BlueField-3 with RDMA traffic, window 128.
+/// Figure 8 of the paper: BlueField-3 with RDMA traffic, window 128.
 pub mod published {
-    /// Name, and million messages per second by number of threads: medians of the data published with the
-    /// paper.
+    /// Medians of the data published with the paper: name, and million messages per second by number of threads.
     pub const LINES: [(&str, &[(usize, f64)]); 3] = [
         ("no conflict", &[(1, 0.51), (2, 0.94), (4, 1.71), (8, 2.99), (16, 4.02), (32, 4.79)]),
         ("conflict, fast path", &[(1, 0.51), (2, 0.85), (4, 1.47), (8, 1.20), (16, 1.92), (32, 2.55)]),

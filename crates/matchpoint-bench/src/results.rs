@@ -4,13 +4,13 @@ use crate::statistics::quartiles;
 
 #[derive(Clone, Debug)]
 pub struct Results {
-    /// Reference loop, ns per post and arrival: median over the run.
+    /// Nanoseconds per post and arrival in the reference loop, the median over the run.
     pub reference_ns: f64,
-    /// Minimum and maximum of the reference loop: the stability of the machine.
+    /// Minimum and maximum of the reference loop, which show the stability of the host.
     pub reference_range_ns: (f64, f64),
-    /// An engine that does nothing: a lower bound for all engines.
+    /// Nanoseconds of an engine that does nothing, a lower bound for all engines.
     pub floor_ns: f64,
-    /// The caches were flushed before every timed call.
+    /// Whether caches were flushed before every timed call.
     pub is_cold: bool,
     pub engines: Vec<String>,
     /// By workload, then engine.
@@ -20,21 +20,19 @@ pub struct Results {
 #[derive(Clone, Debug)]
 pub struct Cell {
     pub workload: String,
-    /// Size of the workload.
     pub n: usize,
     pub engine: String,
-    /// The engine that replaced it: see [`Engine::substitute`](matchpoint::Engine::substitute).
+    /// The engine that replaced this engine ([`Engine::substitute`](matchpoint::Engine::substitute)).
     pub substitute: Option<String>,
     pub outcome: Outcome,
-    /// Attempts per matched message, in both queues; `None` if counting was too slow.
+    /// Attempts per matched message, in both queues. `None`: counting was too slow.
     pub attempts_mean: Option<f64>,
-    /// Maximum [`Footprint`](matchpoint::Footprint) of one process up to the end of the run: see
-    /// [`bytes_whole`](Self::bytes_whole).
+    /// Maximum [`Footprint`](matchpoint::Footprint) of one process, up to the end of the run.
     pub bytes_peak: u64,
 }
 
 impl Cell {
-    /// Memory of the whole workload. `None` for an incomplete run, which is not comparable.
+    /// Memory of the whole workload. `None`: the run is incomplete.
     pub fn bytes_whole(&self) -> Option<u64> {
         matches!(self.outcome, Outcome::Measured(_)).then_some(self.bytes_peak)
     }
@@ -43,22 +41,19 @@ impl Cell {
 #[derive(Clone, Debug)]
 pub enum Outcome {
     Measured(Timing),
-    /// A round exceeds the budget: a message costs more than `above_ns`.
+    /// A round exceeds the budget, so a message costs more than `above_ns`.
     TooSlow {
-        /// Time ÷ messages of a whole round.
         above_ns: f64,
-        /// A sentence.
         why: String,
     },
     /// A result differs, as the engine's order or demands permit.
     Differs(String),
-    /// The fixed table was full, at this position in words. A caller would fall back to another engine.
+    /// The table was full, at this position.
     Full(String),
-    /// A result is wrong.
     Wrong(String),
 }
 
-/// The position, in words, at which a table of fixed size was full. A refusal costs less than the refused work, so times after it are
+/// The position at which a table of fixed size was full. A refusal costs less than the refused work, so later times are
 /// invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Full(pub String);
@@ -70,7 +65,7 @@ pub struct Timing {
     pub ns_min: f64,
     pub ns_p25: f64,
     pub ns_p75: f64,
-    /// Repetitions, or calls of a cold run.
+    /// Number of repetitions, or of calls with cold caches.
     pub samples: usize,
     /// Medians of posts and of arrivals, if timed separately.
     pub split: Option<(f64, f64)>,
@@ -85,7 +80,6 @@ impl Timing {
 }
 
 impl Outcome {
-    /// Median time, if measured.
     pub fn ns(&self) -> Option<f64> {
         match self {
             Outcome::Measured(timing) => Some(timing.ns_median),

@@ -1,8 +1,7 @@
-//! Calls of a workload in compact form: phases of posts and arrivals.
+//! Calls of a workload in compact form.
 //!
-//! The list of calls competes with the engine for the caches: a [`Key`] has 8 bytes, a receive 40. The
-//! receive is created just before the call, as a library does from the arguments of `MPI_Irecv`. The
-//! workload's [`Form`] defines the receive or message of a key.
+//! The list of calls competes with the engine for the caches, so a [`Key`] has 8 bytes, and a receive has 40. As in a
+//! library, the receive is created just before the call. The [`Form`] defines the receive or message of a key.
 
 use matchpoint::{ContextId, Envelope, Rank, Selector, Tag, TagMask, Wild};
 
@@ -12,13 +11,10 @@ pub const ANY: u32 = u32::MAX;
 /// The context of all workloads except `contexts` and traces.
 pub const WORLD: ContextId = ContextId(0);
 
-/// Source and tag of a message or receive.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(C)]
 pub struct Key {
-    /// A rank, or [`ANY`].
     pub source: u32,
-    /// A tag, or [`ANY`].
     pub tag: u32,
 }
 
@@ -45,23 +41,23 @@ impl Key {
 /// Mapping of keys to entries. A message matches the receives that its key matches.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Form {
-    /// Source and tag, in [`WORLD`].
+    /// Source and tag of the key, in [`WORLD`].
     #[default]
     World,
     /// Each source is rank 0 of context 1 + *source*.
     Contexts,
-    /// Rank 0. Receives ignore the tag bits of mask *source*. All masks differ, and none is empty.
+    /// Rank 0. Receives ignore the tag bits of mask *source*. All masks differ, and no mask is empty.
     Masks,
 }
 
-/// Ignored bits of a receive with this source. They are in the lower half of the tag, which no key uses.
+/// Tag bits that a receive with this source ignores: bits of the lower half, which no key uses.
 #[inline]
 fn ignored(source: u32) -> u64 {
     u64::from(source) + 1
 }
 
 impl Form {
-    // With a constant form, the compiler keeps one arm.
+    // If the form is a constant, the compiler keeps one arm.
     #[inline(always)]
     pub fn selector(self, key: Key) -> Selector {
         match self {
@@ -82,7 +78,7 @@ impl Form {
         match self {
             Form::World => key.envelope(),
             Form::Contexts => Envelope::new(ContextId(key.source + 1), Rank(0), Tag(key.tag.into())),
-            // All ignored bits are set: an engine that ignores the mask has no match.
+            // All ignored bits are set, so an engine that ignores the mask finds no match.
             Form::Masks => Envelope::new(WORLD, Rank(0), Tag(named(key) | ignored(key.source))),
         }
     }
@@ -94,8 +90,7 @@ fn named(key: Key) -> u64 {
     u64::from(key.source) << 44 | u64::from(key.tag) << 32
 }
 
-/// The entry of the nth key has the id `first_id + n`. Ids of queued receives differ, and ids of queued
-/// messages differ.
+/// The entry of the nth key has the id `first_id + n`. The ids of entries in a queue differ.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Keys {
     pub keys: Vec<Key>,
@@ -103,7 +98,7 @@ pub struct Keys {
     pub form: Form,
 }
 
-/// One engine call of a traced process. The number is the id of the receive or of the message.
+/// One engine call of a traced process. The number is the id of the receive or message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EngineCall {
     Post(u32, Selector),
@@ -148,26 +143,24 @@ impl Phase {
     }
 }
 
-/// One process on one engine: preparation, and a repeated and timed round.
+/// The calls of one process on one engine: setup, and a repeated round.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Part {
-    /// Preparation, not timed.
+    /// Calls before the first round, not timed.
     pub setup: Vec<Phase>,
-    /// Timed as a whole.
     pub round: Vec<Phase>,
     /// Receives to cancel after each round, untimed, so that the queues are as before.
     pub receives_left: Vec<(u32, Selector)>,
-    /// Messages to retract after each round.
+    /// Messages to retract after each round, untimed.
     pub messages_left: Vec<(u32, Envelope)>,
 }
 
 impl Part {
-    /// A part without preparation and without remaining entries.
+    /// A part without setup and without remaining entries.
     pub fn of(round: Vec<Phase>) -> Self {
         Part { round, ..Part::default() }
     }
 
-    /// The part with another form of the keys of its round.
     pub fn of_form(mut self, form: Form) -> Self {
         for phase in &mut self.round {
             if let Phase::Posts(keys) | Phase::Arrivals(keys) | Phase::Pairs(keys) = phase {
@@ -186,18 +179,18 @@ impl Part {
     }
 }
 
-/// No match, or not done.
+/// No match, or no result.
 pub const NONE: u32 = u32::MAX;
 
 /// A workload of one size with the right results.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Script {
     pub parts: Vec<Part>,
-    /// The parts are all ranks of a traced job, so that an engine can be created for each rank.
+    /// Whether the parts are the ranks of a traced job, so that each rank has an engine.
     pub is_job: bool,
-    /// By part: the result of each call of its round, an id or [`NONE`].
+    /// The result of each call of a round, an id or [`NONE`], by part.
     pub expected: Vec<Vec<u32>>,
-    /// Matches of one round.
+    /// Number of matches in one round.
     pub matched: usize,
 }
 

@@ -1,8 +1,7 @@
 //! Engines called from C, next to stand-ins for MPI libraries: `matchpoint bench engines --through c`.
 //!
-//! A C driver plays the scripts, with requests of 256 bytes from a pool, of which the addresses are the ids.
-//! Engines are called through `matchpoint.h`; stand-ins link the requests themselves. All take turns within
-//! each repetition.
+//! A C driver plays the scripts with requests of 256 bytes. The ids are the addresses of the requests. Engines are
+//! called through `matchpoint.h`, and stand-ins link the requests themselves.
 
 mod player;
 
@@ -24,7 +23,7 @@ pub fn is_stand_in(name: &str) -> bool {
     stand_ins().contains(&name)
 }
 
-/// Measures engines and then the stand-ins, with warm caches. `None` if `progress` stopped the measurement.
+/// Measures engines and then the stand-ins, with warm caches. `None`: `progress` stopped the measurement.
 pub fn run(options: &Options, jobs: &[Job], progress: Progress<'_>) -> Result<Option<Results>, String> {
     let stand_ins = stand_ins().into_iter().map(str::to_owned);
     let names: Vec<String> = options.engines.iter().cloned().chain(stand_ins).collect();
@@ -79,7 +78,6 @@ impl Candidate {
         round: &Phases<'_>,
         budget: Duration,
     ) -> Result<Self, String> {
-        // A stand-in answers as the model does, and no other engine substitutes for it.
         let (mut has_order, mut substitute) = (true, None);
         if !is_stand_in(name) {
             let engine = engines::create(name).map_err(|error| error.to_string())?;
@@ -129,14 +127,12 @@ impl Candidate {
     }
 }
 
-/// Sum of the results, and time.
 fn play_rounds(player: &mut Player, round: &Phases<'_>, rounds: usize) -> (Sum, Duration) {
     let started = Instant::now();
     let sum = player.play_rounds(round, rounds);
     (sum, started.elapsed())
 }
 
-/// Compares every result with the model's.
 fn play_first(
     player: &mut Player,
     script: &Script,

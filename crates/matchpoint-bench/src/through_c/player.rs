@@ -49,7 +49,7 @@ pub fn stand_ins() -> Vec<&'static str> {
     (0..).map_while(name).collect()
 }
 
-/// Phases in the form that C reads.
+/// Phases in the form of the driver.
 pub struct Phases<'a> {
     raw: Vec<RawPhase>,
     /// `raw` points to these keys.
@@ -57,7 +57,7 @@ pub struct Phases<'a> {
 }
 
 impl<'a> Phases<'a> {
-    /// `None` for calls of a trace, which the driver does not play.
+    /// `None`: the phases have calls of a trace, which the driver does not play.
     pub fn new(phases: &'a [Phase]) -> Option<Self> {
         let raw = phases.iter().map(raw_phase).collect::<Option<_>>()?;
         Some(Phases { raw, keys: PhantomData })
@@ -79,7 +79,7 @@ fn raw_phase(phase: &Phase) -> Option<RawPhase> {
 pub struct Player(NonNull<c_void>);
 
 impl Player {
-    /// Creates an engine or a stand-in by name, for at most `requests` queued calls.
+    /// Creates an engine or a stand-in by name, for at most `requests` queued entries.
     pub fn new(name: &str, requests: usize) -> Result<Self, String> {
         let name = CString::new(name).map_err(|_| "a name has a zero byte".to_owned())?;
         let mut error = [0_u8; 512];
@@ -96,7 +96,7 @@ impl Player {
     /// Plays a call of the phase `at`. The result is 0, or the number of the matched entry plus 1.
     ///
     /// # Panics
-    /// There is no such call.
+    /// The call does not exist.
     pub fn play_call(&mut self, phases: &Phases<'_>, at: usize, call: usize) -> u64 {
         let phase = &phases.raw[at];
         let calls = if phase.kind == 2 { 2 * phase.count } else { phase.count };
@@ -105,7 +105,6 @@ impl Player {
         unsafe { matchpoint_driver_play_call(self.0.as_ptr(), phase, call) }
     }
 
-    /// Returns the sum of the answers.
     pub fn play_rounds(&mut self, phases: &Phases<'_>, rounds: usize) -> u64 {
         // SAFETY: as in `play_call`.
         unsafe {

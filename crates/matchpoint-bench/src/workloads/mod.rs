@@ -1,7 +1,7 @@
-//! The standard workloads: one function and one line of [`WORKLOADS`] each.
+//! The standard workloads, with one function and one line of [`WORKLOADS`] each.
 //!
-//! `docs/reference/bench.md` defines each workload. All use one context (except `contexts`), one thread, and
-//! the random numbers of [`SEED`](crate::random::SEED).
+//! `docs/reference/bench.md` defines each workload. All use one thread, the random numbers of
+//! [`SEED`](crate::random::SEED), and one context (except `contexts`).
 
 mod exchange;
 mod posted;
@@ -16,17 +16,16 @@ use crate::script::{Key, Part, Script};
 #[derive(Debug)]
 pub struct Workload {
     pub name: &'static str,
-    /// One line.
+    /// One line of text.
     pub summary: &'static str,
     /// Meaning of the size.
     pub counts: &'static str,
     pub sizes: &'static [usize],
-    /// Limits of the size.
+    /// Minimum and maximum size.
     pub limits: (usize, usize),
     pub build: fn(usize) -> Part,
 }
 
-/// Entries per source.
 const PER_SOURCE: usize = 4;
 
 /// Tags 0…3 of each source, source by source.
@@ -175,8 +174,10 @@ pub static WORKLOADS: &[Workload] = &[
 
 #[derive(Clone, Debug)]
 pub enum Job {
-    /// A workload of one size.
-    Standard { workload: &'static Workload, n: usize },
+    Standard {
+        workload: &'static Workload,
+        n: usize,
+    },
     Recorded {
         /// `trace:PATH`.
         name: String,
@@ -237,7 +238,6 @@ pub fn parse(text: &str) -> Result<Vec<Job>, String> {
     }
 }
 
-/// Every workload in its default sizes.
 pub fn all() -> Vec<Job> {
     let sized =
         |workload: &'static Workload| workload.sizes.iter().map(move |&n| Job::Standard { workload, n });

@@ -5,10 +5,9 @@ use crate::model::Model;
 use crate::random::{Random, SEED, shuffled};
 use crate::script::{ANY, Form, Key, Part, Phase};
 
-/// Posts and arrivals in a round of [`last`].
 const PAIRS: usize = 256;
 
-/// One of this many receives of [`wild`] has any source, one has any tag.
+/// One of this many receives has any source, and one has any tag.
 const WILD: usize = 100;
 
 /// Tags 0…n−1 stay posted. The receive of tag n and its message alternate.
@@ -59,7 +58,7 @@ pub fn any_source(n: usize) -> Part {
     exchange(receives, shuffled((0..n).map(|tag| Key::new(tag % 64, tag)).collect()))
 }
 
-/// Tags 0…3 in each of n communicators, one after the other. Messages arrive in random order.
+/// Tags 0…3 in each of n communicators, communicator by communicator. Messages arrive in random order.
 pub fn contexts(n: usize) -> Part {
     exchange(per_source(n), shuffled(per_source(n))).of_form(Form::Contexts)
 }
@@ -74,8 +73,8 @@ pub fn many_sources(n: usize) -> Part {
     exchange(per_source(n), shuffled(per_source(n)))
 }
 
-/// [`many_sources`] with wildcards at random positions. A wildcard receive may take the message of another.
-/// The end of the round matches the rest.
+/// [`many_sources`] with wildcards at random positions. A wildcard receive may take the message of another receive. The
+/// end of the round matches the rest.
 pub fn wild(n: usize) -> Part {
     let mut receives = per_source(n);
     let mut random = Random::new(SEED ^ 1);

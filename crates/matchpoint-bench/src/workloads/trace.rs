@@ -6,7 +6,7 @@ use matchpoint::{Envelope, Event, MsgId, Outcome, RecvId, Selector};
 
 use crate::script::{EngineCall, NONE, Part, Phase, Script};
 
-/// Each rank becomes a part, without hints, closing and batches.
+/// Each rank becomes a part. Hints, closed contexts and batches are left out.
 pub fn script(ranks: &[Vec<(Event, Outcome)>]) -> Script {
     let mut script = Script { parts: Vec::new(), is_job: true, expected: Vec::new(), matched: 0 };
     for events in ranks {
@@ -29,7 +29,6 @@ fn is_match(call: &EngineCall) -> bool {
     matches!(call, EngineCall::Post(..) | EngineCall::Arrive(..) | EngineCall::MatchedProbe(_))
 }
 
-/// A trace may reuse ids.
 #[derive(Default)]
 struct Numbers {
     receives: HashMap<RecvId, (u32, Selector)>,
@@ -83,7 +82,6 @@ impl Numbers {
         id.and_then(|id| self.messages.remove(&id)).map_or(NONE, |(number, _)| number)
     }
 
-    /// This round, and its remaining entries.
     fn part(self, round: Vec<Phase>) -> Part {
         let mut receives_left: Vec<_> = self.receives.into_values().collect();
         let mut messages_left: Vec<_> = self.messages.into_values().collect();

@@ -4,7 +4,6 @@ use super::{PER_SOURCE, per_source};
 use crate::random::{Random, SEED, shuffled};
 use crate::script::{ANY, Form, Key, Part, Phase};
 
-/// Messages per source in [`gather`].
 const GATHERED: usize = 64;
 
 fn late(messages: Vec<Key>, receives: Vec<Key>) -> Part {
@@ -35,7 +34,7 @@ pub fn masks(n: usize) -> Part {
     late(per_source(n), shuffled(per_source(n))).of_form(Form::Masks)
 }
 
-/// Tags 0…63 of each source. Sources are interleaved at random, tags of a source in order.
+/// Tags 0…63 of each source. Sources are interleaved at random, and tags of a source are in order.
 pub fn gather(n: usize) -> Part {
     gathered(n, |message| message)
 }

@@ -12,10 +12,9 @@ use matchpoint_bench::through_c::{Phases, Player, is_stand_in, run, stand_ins};
 use matchpoint_bench::workloads::{Job, WORKLOADS, parse};
 use matchpoint_bench::{Options, Outcome};
 
-/// Calls of a random stream.
 const CALLS: usize = 6000;
 
-/// One key of this many has a wildcard where allowed.
+/// One of this many keys has a wildcard where permitted.
 const WILD: usize = 5;
 
 fn form(random: &mut Random) -> Form {
@@ -26,7 +25,6 @@ fn form(random: &mut Random) -> Form {
     }
 }
 
-/// `number` is the entry's unique id.
 fn phase(random: &mut Random, number: u32) -> Phase {
     let (is_post, form) = (random.below(2) == 0, form(random));
     let mut key = Key::new(random.below(6), random.below(4));
@@ -38,7 +36,6 @@ fn phase(random: &mut Random, number: u32) -> Phase {
     if is_post { Phase::Posts(keys) } else { Phase::Arrivals(keys) }
 }
 
-/// The result of an engine, in the form of the driver.
 fn result_of(engine: &mut dyn Engine, phase: &Phase) -> u64 {
     match phase {
         Phase::Posts(Keys { keys, first_id, form }) => {
@@ -80,8 +77,8 @@ fn stand_ins_match_random_streams_as_list() {
 
 const RANK_ARRAY: &str = "c:rank_array";
 
-/// A receive takes the oldest message of its source. An any-source receive searches the sources in turn, and begins after the source of
-/// the last any-source match.
+/// A receive takes the oldest message of its source. An any-source receive searches the sources in turn, and begins
+/// after the source of the last any-source match.
 #[derive(Default)]
 struct SourcesInTurn {
     receives: Vec<(u64, Selector)>,

@@ -19,7 +19,7 @@ fn keys(phase: &Phase) -> &[Key] {
     }
 }
 
-/// Plays a phase with nothing of the tested crate but the keys.
+/// Plays a phase without code of the tested crate.
 fn play(engine: &mut dyn Engine, phase: &Phase) -> Vec<u32> {
     let (Phase::Posts(list) | Phase::Arrivals(list) | Phase::Pairs(list)) = phase else {
         panic!("a standard workload has keys");
@@ -145,7 +145,7 @@ fn masks_and_communicators_have_requested_number() {
     }
 }
 
-/// Times are compared over years, so a changed workload needs another name.
+/// Users compare times over years, so a changed workload needs another name.
 #[test]
 fn workloads_are_unchanged() {
     let (first, later) = WORKLOADS.split_at(14);
@@ -169,7 +169,6 @@ fn fingerprint(of: &'static [Workload]) -> u64 {
     hash
 }
 
-/// Fingerprint of the workloads that were added later.
 const LATER: u64 = 0x5C76_3C95_4B77_07F7;
 
 #[test]
