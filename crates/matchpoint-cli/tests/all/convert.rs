@@ -141,7 +141,6 @@ fn table_has_wildcards_and_statuses() {
     converted(Path::new(&bundled("imb-mpi1-4")), &csv);
     let mut rows = csv::Reader::from_path(&csv).unwrap();
     let rows: Vec<BTreeMap<String, String>> = rows.deserialize().map(Result::unwrap).collect();
-    // The tests of the DUMPI reader check the same numbers.
     let receives =
         |row: &&BTreeMap<String, String>| ["MPI_Recv", "MPI_Irecv"].contains(&row["function"].as_str());
     let any = |name: &str, row: &BTreeMap<String, String>| {

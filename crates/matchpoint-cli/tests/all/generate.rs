@@ -15,7 +15,6 @@ fn generated() -> TempDir {
     prefix
 }
 
-/// Checks the manual pages of a command and of its subcommands. Returns the number of pages.
 fn check_pages(command: &clap::Command, name: &str, folder: &Path) -> usize {
     let page = fs::read_to_string(folder.join(format!("{name}.1"))).unwrap().replace("\\-", "-");
     for option in command.get_arguments().filter(|option| !option.is_hide_set()) {

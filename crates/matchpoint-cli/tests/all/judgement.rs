@@ -62,7 +62,6 @@ fn crowded_engine_cost_is_doubled() {
     assert!((verdict.share * 2.0 - verdict.high).abs() < 1e-9, "{} {}", verdict.share, verdict.high);
 }
 
-/// On a shared processor, a process waits while another process matches.
 #[test]
 fn crowded_ranks_share_matching_cost() {
     let share = |crowding| {
@@ -81,7 +80,6 @@ fn crowded_ranks_share_matching_cost() {
     assert!(share(Some(1000.0)) <= 1.0);
 }
 
-/// If a stand-in matched instead of a GPU engine, the text names the stand-in.
 #[test]
 fn sentences_name_substitute_of_card() {
     const CARD: &str = "gpu_ordered:fallback=";
@@ -400,7 +398,7 @@ fn wrong_engine(of: &mut Measurements) {
     of.engines[2].disagreements = 7;
 }
 
-/// Each case has a title of advice, a change of the measurements, and a part of the text. `None`: the advice is absent.
+/// A title of advice, a change of the measurements, and a part of the text. `None`: the advice is absent.
 #[test]
 fn advice_follows_measurements() {
     type Case = (&'static str, fn(&mut Measurements), Option<&'static str>);

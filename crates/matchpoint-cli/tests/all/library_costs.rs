@@ -9,7 +9,6 @@ use crate::judgement::{find, with};
 use crate::ran::words;
 use crate::synthetic;
 
-/// A search of 1000 entries takes longer in the MPI library than in engine `list` on this host.
 #[test]
 fn stand_in_has_cost_of_library() {
     let curve = Curve { warm: vec![(16.0, 1.0), (1024.0, 5.0)], cold_ns: 15.0, empty_ns: 100.0 };
@@ -51,8 +50,8 @@ fn stand_in_has_cost_of_library() {
     assert_eq!(with_cost(None).engines[0].ranks[3].match_ns, 0.2e9);
 }
 
-/// The verdict of rank 3 from low, likely and high shares of search time. The part `bounded` of the likely time comes
-/// from MPI calls shorter than the search time.
+/// The verdict of rank 3 from the shares of its search time. The part `bounded` of the likely time comes from calls
+/// shorter than the search time.
 fn from_calls([low, likely, high]: [f64; 3], bounded: f64, crowding: f64) -> Verdict {
     let curve = Curve { warm: vec![(128.0, 2.0)], cold_ns: 14.0, empty_ns: 100.0 };
     let mut measurements = with(|of| {
@@ -90,8 +89,8 @@ fn bounded_calls_decide_within_range() {
     assert!(text.contains("The times of the traced calls do not decide: the share is near 4 %"), "{text}");
 }
 
-/// MPI calls of 900 ms include the time of another process on the same processor. The search time is limited to the
-/// needs of both processes.
+/// MPI calls of 900 ms include the time of another process on the processor. The search time is limited to the needs of
+/// both processes.
 #[test]
 fn crowded_library_cost_has_one_share() {
     let curve = Curve { warm: vec![(128.0, 2.0)], cold_ns: 14.0, empty_ns: 100.0 };

@@ -40,7 +40,7 @@ fn complaint(words: &str, more: &[&str]) -> String {
     ran.stderr
 }
 
-/// In a job of two ranks, the tag of a message names the process, so there are at most as many processes as tags.
+/// The tag of a message between two ranks names a process, so there are at most as many processes as tags.
 #[test]
 fn played_processes_do_not_exceed_tags() {
     let validate =
@@ -178,7 +178,6 @@ fn traces_are_split_by_phases_and_engines() {
     assert_eq!(members(&predicted["engines"], "engine"), names, "each number once");
     assert_eq!(engines[0]["attempts_recorded"], engines[2]["attempts_recorded"]);
     assert!(engines[4]["node_bytes_all_peers"].as_u64() > Some(0));
-    // One table has the memory for other numbers of processes. The legends match the columns.
     let page = printed(predict(of, &[&trace]));
     let lines = |with: &str| page.lines().filter(|line| line.starts_with(with)).count();
     assert_eq!(lines("Engines, "), 2, "{page}");
@@ -276,7 +275,6 @@ fn blue_waters() -> String {
     fs::read_to_string(repository("machines/blue-waters.toml")).unwrap()
 }
 
-/// Writes a machine file without parameters between nodes.
 fn one_host(folder: &TempDir) -> String {
     let text = blue_waters();
     let sections = text.split("\n[").filter(|section| !section.starts_with("off_node"));

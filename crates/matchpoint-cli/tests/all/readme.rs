@@ -14,8 +14,8 @@ fn shown_and_printed() -> (String, String) {
     (shown.to_owned(), Ran::of(&mut command).succeed().stdout)
 }
 
-/// Name, attempts, attempts per search, and memory of each engine. Only the name of `hybrid` is compared, because the
-/// hash key of `hybrid` is random.
+/// Name, attempts, attempts per search, and memory of each engine. Only the name of `hybrid` is compared, because its
+/// hash key is random.
 fn engines(text: &str) -> Vec<Vec<&str>> {
     let (_, table) = text.split_once("\nEngine ").expect("a table of engines");
     let rows = table.lines().skip(1).take_while(|line| !line.starts_with("compared: "));
@@ -30,7 +30,6 @@ fn engines(text: &str) -> Vec<Vec<&str>> {
     .collect()
 }
 
-/// The lines between the verdict and the table of engines, which contain counts of the trace.
 fn counted(text: &str) -> Vec<&str> {
     let (_, rest) = text.split_once("\nTrace ").expect("what the trace is");
     let (counted, _) = rest.split_once("\nEngine ").expect("a table of engines");

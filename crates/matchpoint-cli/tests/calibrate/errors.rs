@@ -13,7 +13,7 @@ pub fn launcher(setting: &Setting, script: &str) -> String {
         crate::ran::script(&path, text);
         path.display().to_string()
     };
-    // The name of the compiled benchmark depends on the output of the compiler, so each folder has its own benchmark.
+    // The name of the compiled benchmark depends on this output, so each folder has its own benchmark.
     let compiler = format!(
         "echo '#define MPICH_VERSION \"{}\"'\nwhile [ $# -gt 1 ]; do [ \"$1\" = -o ] && touch \"$2\"; shift; done; true",
         bin.display()

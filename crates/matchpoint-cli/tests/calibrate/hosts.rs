@@ -33,7 +33,6 @@ fn limit(interface: &str, rate_mbit: f64) -> String {
 }
 
 impl Hosts {
-    /// `None`: this host cannot emulate hosts.
     fn make(number: u32, between: &Between) -> Option<Hosts> {
         let mut hosts = Hosts { cluster: Cluster::of(number)?, line: None, number };
         if !hosts.limit(between.rate_mbit) || !hosts.delay(between) {
@@ -161,7 +160,7 @@ fn long_latency_and_low_rate_are_recovered() {
     recover_latency_and_rate(10.0, 40.0);
 }
 
-/// Two pairs of ranks share the link of a node, so the rate R_N of a node is the rate of the link.
+/// Two pairs of ranks share the link of a node, so R_N is the rate of the link.
 #[test]
 #[ignore = "takes a minute: .ci/deep"]
 fn node_rate_is_recovered() {

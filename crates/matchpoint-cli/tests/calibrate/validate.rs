@@ -15,7 +15,7 @@ use crate::setting::{MATCHPOINT, Ran, Setting};
 const APPLICATIONS: [&str; 6] =
     ["spmv", "spgemm", "gather", "high_volume_equal", "high_volume_reversed", "high_volume_random"];
 
-/// Writes a machine file with this host name. Only the parameters of eager messages within a socket are set.
+/// Writes a machine file with parameters of eager messages within a socket.
 fn machine(setting: &Setting, host: &str) -> String {
     let path = setting.path("machine.toml");
     let text = format!(
@@ -92,7 +92,7 @@ fn two_rank_operations_are_measured_and_modelled() {
     });
 }
 
-/// With fewer ranks than processes, two ranks exchange the messages that `predict amg` counts for one process.
+/// Two ranks exchange the messages that `predict amg` counts for one process.
 #[test]
 fn one_process_of_many_is_played() {
     let _alone = mpi::alone();

@@ -22,7 +22,6 @@ pub struct Ran {
 }
 
 impl Job {
-    /// Adds the words that start this number of ranks of a program.
     pub fn with(self, mpi: &Mpi, ranks: u32, program: &Path) -> Job {
         let (launcher, ranks) = (mpi.mpiexec(), ranks.to_string());
         self.args([launcher.as_os_str(), OsStr::new("-n"), OsStr::new(&ranks), program.as_os_str()])
@@ -33,7 +32,6 @@ impl Job {
         self
     }
 
-    /// Lets the test program write its counts of MPI calls.
     pub fn counting(self) -> Job {
         let prefix = self.folder.path().join("count");
         self.args([OsStr::new("--count"), prefix.as_os_str()])
@@ -63,7 +61,6 @@ impl Job {
 }
 
 impl Ran {
-    /// The prefix of the files with the program's counts.
     pub fn prefix(&self) -> PathBuf {
         self.folder.path().join("count")
     }

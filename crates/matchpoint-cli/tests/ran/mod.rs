@@ -26,7 +26,6 @@ pub fn repository(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap().join(path)
 }
 
-/// A trace of `traces/`.
 pub fn bundled(name: &str) -> String {
     repository(&format!("traces/{name}")).display().to_string()
 }

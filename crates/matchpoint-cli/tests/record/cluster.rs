@@ -1,4 +1,4 @@
-//! Emulated hosts of a cluster (`scripts/hosts`), each with a name, a network interface, a clock and temporary files.
+//! Emulated hosts (`scripts/hosts`), each with a name, a network interface, a clock and temporary files.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use crate::left_out::leave_out;
 use crate::mpi::{self, Mpi};
 use crate::ran::repository;
 
-/// Emulated hosts. Dropping the value ends the hosts and their processes.
+/// Emulated hosts, which end when the value is dropped.
 pub struct Cluster {
     folder: TempDir,
 }
@@ -87,7 +87,6 @@ fn script() -> Command {
     Command::new(repository("scripts/hosts"))
 }
 
-/// Creates a folder that every emulated host mounts.
 pub fn seen_by_all() -> TempDir {
     tempfile::tempdir_in(mpi::scratch()).unwrap()
 }

@@ -14,7 +14,6 @@ use crate::left_out::leave_out;
 use crate::mpi;
 use crate::ran::matchpoint;
 
-/// Asserts that the trace of every rank is readable and has several sends.
 fn is_readable(ran: &Ran) -> serde_json::Value {
     let report = ran.report();
     let what = format!("{ran}");
@@ -113,7 +112,6 @@ fn stopped_job_keeps_trace() {
         let message = fs::File::create(folder.path().join("message")).unwrap();
         let mut child = command.stderr(message).spawn().unwrap();
         let begin = Instant::now();
-        // Every rank has calls over more than a second.
         let written = || {
             native::summaries(&trace)
                 .is_ok_and(|files| files.iter().filter(|file| file.calls > 50).count() == 4)
@@ -143,8 +141,7 @@ fn stopped_job_keeps_trace() {
     });
 }
 
-/// Every call is either written or counted as left out. Compression depends on the recorded times, so the written part
-/// varies.
+/// Every call is written, or counted as left out. Compression depends on the times, so the written part varies.
 #[test]
 fn limit_bounds_file_size() {
     mpi::each(|mpi| {

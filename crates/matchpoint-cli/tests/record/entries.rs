@@ -1,5 +1,5 @@
-//! Recomputes the verdict of recorded runs: compared entries × cost of an entry ÷ run time. `scripts/test-verdict` is
-//! the long form.
+//! Recomputes the verdict of recorded runs: compared entries × cost of an entry ÷ run time (`scripts/test-verdict` is
+//! longer).
 
 use std::fmt::Write;
 
@@ -13,14 +13,12 @@ use crate::search::measuring_pairs;
 
 const RANKS: u32 = 4;
 
-/// Both queues of a process, searched as the MPI library searches its queues.
 struct Queues {
     is_open_mpi: bool,
     posted: Vec<Receive>,
     unexpected: Vec<Message>,
 }
 
-/// Compared entries, and their cost with warm and with cold caches.
 #[derive(Clone, Copy, Default)]
 struct Spent {
     posted: u64,
@@ -29,8 +27,8 @@ struct Spent {
     high_ns: f64,
 }
 
-/// MPICH compares every entry until one matches. Open MPI's ob1 compares only the entries of one source. These programs
-/// post no any-source receives.
+/// MPICH compares every entry until one matches. Open MPI's ob1 compares only entries of one source. No receive is from
+/// any source.
 impl Queues {
     fn is_compared(&self, selector: &Selector, envelope: &Envelope) -> bool {
         !self.is_open_mpi
@@ -71,7 +69,7 @@ fn is_of_context(selector: &Selector, envelope: &Envelope) -> bool {
     selector.context() == envelope.context
 }
 
-/// The cost of a search by `library_cost` of the JSON. The cost of an entry is interpolated over the logarithm of the
+/// The cost of a search from `library_cost` of the JSON. The cost of an entry is interpolated over the logarithm of the
 /// length.
 fn search_ns(curve: &Value, entries: u64) -> (f64, f64) {
     let numbers = |name: &str| -> Vec<f64> {
@@ -95,7 +93,6 @@ fn search_ns(curve: &Value, entries: u64) -> (f64, f64) {
     (length * low_ns, length * high_ns)
 }
 
-/// The search cost of every process, from the events of the trace.
 fn recompute(ran: &Ran, mpi: &Mpi, cost: &Value) -> Vec<Spent> {
     let trace = matchpoint_trace::open(&ran.trace()).unwrap();
     let arrivals = Arrivals::best_of(trace.as_ref());
@@ -132,8 +129,7 @@ fn assert_near(value: f64, expected: f64, what: &str) {
     assert!((value - expected).abs() <= 1e-6 * expected.abs(), "{value}, expected {expected}: {what}");
 }
 
-/// Records a program, and compares the report with recomputed entries and costs. Returns the compared entries of both
-/// queues.
+/// Records a program, and compares the report with the recomputed values. Returns the compared entries of both queues.
 fn compare(mpi: &Mpi, program: &str, arguments: &[&str]) -> [u64; 2] {
     let ran = Job::of(mpi, RANKS, &mpi.example(program)).args(arguments).succeed();
     let report = ran.report();
@@ -152,8 +148,7 @@ fn compare(mpi: &Mpi, program: &str, arguments: &[&str]) -> [u64; 2] {
     for (rank, spent) in ranks.iter().zip(&spent) {
         let (at, what) = (&rank["engines"][0], format!("rank {}: {ran}\n{rank}", rank["rank"]));
         assert_eq!(number(at, "attempts"), spent.posted + spent.unexpected, "{what}");
-        // The report uses the engine's own time where the engine is slower than the recomputed cost, as with short
-        // queues.
+        // The report uses the engine's time where it exceeds the recomputed cost, as with short queues.
         let (low_ns, high_ns) = (real(at, "match_ns"), real(at, "match_cold_ns"));
         assert!(low_ns >= spent.low_ns * (1.0 - 1e-9) && high_ns >= spent.high_ns * (1.0 - 1e-9), "{what}");
         // With a long queue and cold caches, the engine needs at most a tenth of the library's time.
@@ -168,7 +163,6 @@ fn compare(mpi: &Mpi, program: &str, arguments: &[&str]) -> [u64; 2] {
     entries
 }
 
-/// Asserts that the costs at the named rank give the range of the verdict.
 fn check_verdict(verdict: &Value, ranks: &[Value], crowding: f64, what: &str) {
     let costs = |end| ranks.iter().map(move |rank| real(&rank["engines"][0], end));
     // On a shared processor, a rank waits for the searches of the others.
@@ -203,8 +197,7 @@ fn reversed_receives_compare_documented_entries() {
     });
 }
 
-/// The messages of a source match in order. ob1 compares one entry for each. MPICH also compares entries of other
-/// sources.
+/// The messages of a source match in order. ob1 compares one entry each. MPICH also compares entries of other sources.
 #[test]
 fn gathered_messages_compare_documented_entries() {
     let (meshes, steps, senders) = (300, 3, u64::from(RANKS) - 1);

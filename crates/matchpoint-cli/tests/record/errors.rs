@@ -36,7 +36,6 @@ impl Setting {
         self.folder.path().join(name)
     }
 
-    /// A launcher that creates the file `has-run`.
     fn launcher(&self) -> PathBuf {
         let path = self.path("bin/mpiexec");
         fs::create_dir_all(path.parent().unwrap()).unwrap();

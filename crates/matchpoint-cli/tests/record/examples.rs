@@ -30,7 +30,7 @@ fn compare(mpi: &Mpi, ranks: u32, program: &str, arguments: &[&str]) -> (Ran, Va
 
 fn compare_whole(mpi: &Mpi, ranks: u32, program: &str, arguments: &[&str]) -> Value {
     let (ran, report) = compare(mpi, ranks, program, arguments);
-    // Probes may find messages of `amr` in another order than recorded. A synchronous send then waits for a late
+    // Probes may find messages of `amr` in another order than recorded, so a synchronous send may wait for a late
     // message.
     let check = if program == "amr" { is_matched } else { is_whole };
     check(&report, &format!("{ran}"));

@@ -25,8 +25,8 @@ fn orders(ranks: i32) -> [Vec<i32>; 6] {
 #[test]
 fn members_are_recorded_in_order() {
     mpi::each(|mpi| {
-        // 40 ranks exceed the 32 members that the recorder of Open MPI reads at once. Other libraries poll, so many
-        // ranks on one processor are slow.
+        // The recorder of Open MPI reads 32 members at once, and 40 ranks exceed this number. Other libraries poll, so
+        // many ranks are slow.
         let ranks: i32 = if mpi.is_open_mpi() { 40 } else { 8 };
         let ran = Job::of(mpi, ranks as u32, &mpi.program("groups")).succeed();
         let orders = orders(ranks);

@@ -24,8 +24,8 @@ fn failed(trace: &Path) -> bool {
         .any(|(name, fields)| name == "MPI_Send (failed)" && fields.starts_with('i'))
 }
 
-/// The program has intercommunicator collectives, failed calls, truncated messages, an MPI call left by `longjmp`, a
-/// closed file descriptor, callbacks in `MPI_Finalize`, and a fork.
+/// Intercommunicator collectives, failed calls, truncated messages, an MPI call left by `longjmp`, a closed file
+/// descriptor, callbacks in `MPI_Finalize`, and a fork.
 #[test]
 fn program_results_are_unchanged() {
     mpi::each(|mpi| {
@@ -48,7 +48,7 @@ fn program_results_are_unchanged() {
     });
 }
 
-/// The number of calls in the end record of the only file. Asserts that the end has this reason.
+/// The number of calls in the end record of the only file.
 fn is_sound(ran: &Ran, reason: &str) -> u64 {
     let files = native::summaries(&ran.trace()).unwrap();
     let end = files[0].end.as_ref().unwrap_or_else(|| panic!("no end: {ran}"));
@@ -187,7 +187,6 @@ fn file_size_limit_does_not_end_program() {
     });
 }
 
-/// A library preloaded by an option of the launcher is loaded with the recorder.
 #[test]
 fn preloaded_library_is_kept() {
     mpi::each(|mpi| {

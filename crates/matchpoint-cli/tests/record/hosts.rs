@@ -36,7 +36,6 @@ fn offsets(file: &Path) -> Vec<(i64, u64)> {
     found
 }
 
-/// Whether the host permits namespaces for host name and monotonic clock.
 fn permitted() -> bool {
     let mut command = Command::new("unshare");
     command.args(["--uts", "--time", "--monotonic", "1", "--fork", "hostname", "elsewhere"]);
@@ -47,7 +46,7 @@ fn permitted() -> bool {
     permitted
 }
 
-/// Starts four ranks of a program. Odd ranks have another host name and clock. Each rank runs the shell commands
+/// Starts four ranks, of which the odd ranks have another host name and clock. Each rank runs the shell commands
 /// `before` first.
 fn on_two_hosts(mpi: &Mpi, before: &str, program: &Path, arguments: &[&str]) -> Job {
     let script = format!(
@@ -91,7 +90,6 @@ fn clocks_of_hosts_are_compared() {
     });
 }
 
-/// Asserts that ranks 1 and 3 are on host `elsewhere`, and that the clock offset of this host was measured.
 fn compared(ran: &Ran, report: &Value, elsewhere: &str) {
     let what = format!("{ran}");
     let files = native::summaries(&ran.trace()).unwrap();
@@ -116,7 +114,6 @@ fn compared(ran: &Ran, report: &Value, elsewhere: &str) {
     assert!(report["elapsed_s"].as_f64().unwrap() < 100.0, "{what}");
 }
 
-/// The hosts share only the file system, as on a cluster.
 #[test]
 fn launcher_starts_remote_processes() {
     let _alone = mpi::alone();

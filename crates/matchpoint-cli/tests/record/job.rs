@@ -35,12 +35,12 @@ fn timeout() -> PathBuf {
 }
 
 impl Job {
-    /// `matchpoint record` with these options. The caller adds the command of the job.
+    /// `matchpoint record`. The caller adds the command of the job.
     pub fn new(options: &[&str]) -> Job {
         Job::made(limited(MATCHPOINT), tempdir().unwrap(), options)
     }
 
-    /// `matchpoint record` on the first host of a cluster. The trace is in a shared folder.
+    /// The job runs on the first host of a cluster, and the trace is in a shared folder.
     pub fn on(cluster: &Cluster, options: &[&str]) -> Job {
         let mut command = cluster.first();
         command.arg(timeout()).args(["-k", "5", SECONDS, MATCHPOINT]);
@@ -102,7 +102,6 @@ impl Running {
         }
     }
 
-    /// Waits for the end of the job. Asserts success. Returns the folder.
     pub fn end(mut self) -> TempDir {
         let status = self.child.wait().unwrap();
         assert!(status.success(), "{status}: {}", self.description());
@@ -137,7 +136,6 @@ impl Ran {
         analyze_with(&self.trace(), &["--engine", engine])
     }
 
-    /// The lines that `matchpoint` itself wrote to standard error.
     pub fn log(&self) -> String {
         let own = self.stderr.lines().filter(|line| line.starts_with("matchpoint: "));
         own.collect::<Vec<_>>().join("\n")

@@ -1,5 +1,5 @@
 //! Tests of `matchpoint record` with real MPI libraries. Programs count their calls and messages, and the tests compare
-//! the counts with the analysis of the trace.
+//! the counts with the traces.
 //!
 //! `MATCHPOINT_TEST_MPI` names the libraries, as for `scripts/mpi`. The default is all prepared libraries.
 

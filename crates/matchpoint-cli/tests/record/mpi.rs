@@ -176,7 +176,7 @@ pub fn build_once(file: PathBuf, build: impl FnOnce(&Path)) -> PathBuf {
     file
 }
 
-/// Sends a signal. A minimal system has no program `kill`. Returns false if the process has ended.
+/// Sends a signal. Returns false if the process has ended. Minimal systems lack the program `kill`.
 pub fn send_signal(pid: u32, signal: Signal) -> bool {
     let pid = Pid::from_raw(pid.try_into().unwrap()).unwrap();
     kill_process(pid, signal).is_ok()

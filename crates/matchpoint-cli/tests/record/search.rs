@@ -85,8 +85,7 @@ fn any_number_of_ranks_measures() {
     });
 }
 
-/// Ranks with different transports measure the same kinds of messages. A rank that measures alone would wait for
-/// unexpected messages.
+/// A rank alone cannot measure unexpected messages, so both ranks measure the same kinds.
 #[test]
 fn ranks_of_pair_measure_same_kinds() {
     each(|mpi| {

@@ -86,7 +86,7 @@ fn have_known_queues(seen: &Value) -> bool {
     rows(seen).len() == RANKS as usize && rows(seen).iter().all(is_expected)
 }
 
-/// `top` shows the counts of the library where possible. The counts of Open MPI exclude any-source receives.
+/// `top` shows the counts of the library where possible. Those of Open MPI exclude any-source receives.
 #[test]
 fn top_shows_pending_entries() {
     mpi::each(|mpi| {
@@ -150,8 +150,7 @@ fn check_no_process(row: &Value) {
     assert!(message.contains(&format!("no process {pid}")), "{message}");
 }
 
-/// A library replaces MPI_T and checks its use, because the MPICH libraries of these tests lack the variables of the
-/// queues.
+/// A library replaces MPI_T and checks its use, because MPICH as tested lacks the variables of the queues.
 #[test]
 fn variables_of_mpich_are_read() {
     mpi::each(|mpi| {
@@ -183,7 +182,6 @@ fn unrecorded_process_is_reported() {
     let pid = child.id().to_string();
     let message = complaint(top(&[&pid]));
     assert!(message.contains("is not recorded") && message.contains("matchpoint record"), "{message}");
-    // A process of another user, if the test may start one.
     let folder = tempfile::tempdir().unwrap();
     let copy = folder.path().join("matchpoint");
     fs::copy(MATCHPOINT, &copy).unwrap();
@@ -257,7 +255,6 @@ fn table_is_below_job_output() {
         let wanted = format!("line {line} of the job");
         assert_eq!(screen.iter().filter(|shown| **shown == wanted).count(), 1, "{wanted}: {screen:#?}");
     }
-    // The table was shown, and erased at the end.
     assert!(printed.contains("last call") && printed.contains(": running"), "{printed}");
     assert!(screen.iter().all(|line| !line.contains("last call")), "{screen:#?}");
     assert!(screen.iter().any(|line| line.contains("matchpoint: recorded")), "{screen:#?}");

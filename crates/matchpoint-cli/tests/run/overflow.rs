@@ -21,7 +21,6 @@ fn built(mpi: &Mpi, name: &str) -> PathBuf {
     folder.join(name)
 }
 
-/// Failed runs of a test. The test continues after a failure, and reports all failures at its end.
 #[derive(Default)]
 struct Failures(Vec<String>);
 
@@ -195,14 +194,12 @@ fn fortran_bindings_match() {
     check_where(|mpi| has_fortran(mpi) && mpi.name.starts_with("debian"), 2, "f08", &[]);
 }
 
-/// Output of the program without `matchpoint run`.
 fn transcript(mpi: &Mpi, program: &Path) -> String {
     let mut command = Command::new("timeout");
     Ran::of(command.arg("100").arg(mpi.mpiexec()).args(["-n", "2"]).arg(program)).succeed().stdout
 }
 
-/// The part of a line that is compared. With MPICH 4.0 and Intel MPI, calls of error handlers are left out, because
-/// these libraries choose the handler of a failed receive differently.
+/// The part of a line to compare. MPICH 4.0 and Intel MPI choose the error handler of a failed receive differently.
 fn compared<'a>(mpi: &Mpi, line: &'a str) -> &'a str {
     let chooses = ["debian-mpich", "intel-wheel"].contains(&mpi.name.as_str());
     line.split_once(" handlers ").filter(|_| chooses).map_or(line, |(before, _)| before)

@@ -8,7 +8,6 @@ use crate::job::MATCHPOINT;
 use crate::mpi::{self, Mpi};
 use crate::ran::{self, Ran, matchpoint};
 
-/// Evaluates the output of `--print-environment`, runs a program, and reads the reports of the program.
 fn evaluated(mpi: &Mpi, ranks: &str, words: &[&str]) -> (Ran, Value) {
     let (program, folder) = (mpi.example("halo27"), tempfile::tempdir().unwrap());
     let script = r#"

@@ -33,7 +33,7 @@ pub fn built(mpi: &Mpi, name: &str) -> PathBuf {
     mpi::build_once(place(mpi, name), |program| compile(Command::new(mpi.mpicc()), name, &[], program))
 }
 
-/// Compiles a program with the header of this MPI library. The program is not linked with the library.
+/// Compiles a program with the header of this MPI library, but without the library.
 pub fn built_unlinked(mpi: &Mpi, name: &str) -> PathBuf {
     let options = ["-ldl", "-Wl,--as-needed"];
     mpi::build_once(place(mpi, name), |program| compile(Command::new(mpi.mpicc()), name, &options, program))

@@ -1,5 +1,5 @@
-//! MPI's guarantees hold with an engine above or below the MPI library. The program `semantics` of
-//! `crates/matchpoint-fabric/tests/mpi` checks the guarantees. `scripts/test-fabric` is the long form.
+//! MPI's guarantees hold with an engine above or below the MPI library, checked by `semantics` of
+//! `crates/matchpoint-fabric/tests/mpi`. `scripts/test-fabric` is the long form.
 
 use std::fs;
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ pub fn built(mpi: &Mpi, folder: &str, name: &str) -> PathBuf {
     })
 }
 
-/// Runs all sections of `semantics`. Without Matchpoint's provider, truncation over shm ends the program.
+/// Without Matchpoint's provider, truncation over shm ends the program.
 fn holds(mpi: &Mpi, ranks: u32, core: &str) {
     let program = built(mpi, "mpi", "semantics");
     let ran = Job::below(&["--core", core]).with(mpi, ranks, &program).succeed();

@@ -26,18 +26,18 @@ struct Program {
     is_racy: bool,
 }
 
-/// Maximum number of additional reference runs, if a way ends otherwise than the reference runs so far. Open MPI 5
-/// crashes in one of 15 runs with `MPI_Abort`, and its launcher hangs in one of 50.
+/// Maximum number of additional reference runs, if a run ends otherwise. Open MPI 5 crashes in one of 15 runs with
+/// `MPI_Abort`, and its launcher hangs in one of 50.
 const MORE_MAX: usize = 100;
 
 type Row = (&'static str, u32, &'static str);
 
 struct Way {
     name: &'static str,
-    /// Options of `matchpoint run`. `None`: the program runs without `matchpoint run`.
+    /// `None`: the program runs without `matchpoint run`.
     options: Option<&'static [&'static str]>,
     environment: Vec<(&'static str, &'static str)>,
-    /// The name of the way that is the reference.
+    /// The reference.
     like: &'static str,
 }
 
@@ -49,9 +49,8 @@ struct Effort {
 
 #[derive(PartialEq)]
 struct Run {
-    /// Exit code. `None`: the program was stopped at the time limit.
+    /// `None`: the time limit was reached.
     code: Option<i32>,
-    /// Printed lines, with the number of times each was printed.
     lines: BTreeMap<String, usize>,
     /// The run succeeded under `matchpoint run`, but no engine was ready.
     without_engine: bool,
@@ -79,8 +78,7 @@ impl Program {
         rows.iter().map(|&(name, ranks, words)| Program::of(&source(name), ranks, words)).collect()
     }
 
-    /// Runs the program, and again if `SIGPIPE` ended the launcher. Intel's launcher ends by `SIGPIPE` in 4 of 250 jobs
-    /// with `MPI_Abort`.
+    /// Runs again if `SIGPIPE` ended the launcher, as in 4 of 250 jobs of Intel MPI with `MPI_Abort`.
     fn run(&self, mpi: &Mpi, program: &Path, way: &Way, seconds: u32) -> Run {
         let run = self.run_once(mpi, program, way, seconds);
         if run.code == Some(128 + SIGPIPE) { self.run_once(mpi, program, way, seconds) } else { run }
@@ -106,7 +104,7 @@ impl Program {
         let is_ready =
             ["hybrid is ready in", "hybrid matches for"].iter().any(|words| stderr.contains(words));
         let mut lines = BTreeMap::new();
-        // The launchers of MPICH report a failed process on standard output, with `=` at the begin of a line.
+        // The launchers of MPICH report a failed process on standard output, in lines with `=`.
         for line in String::from_utf8_lossy(&output.stdout).lines().filter(|line| !line.starts_with('=')) {
             let kept = if self.is_racy { without_digits(line) } else { without_decimals(line) };
             *lines.entry(kept).or_default() += 1;
@@ -118,7 +116,6 @@ impl Program {
         Run { code: code.filter(|_| !hangs), lines, without_engine }
     }
 
-    /// Runs all ways. Returns one line for each way that differs from its reference.
     fn compare(&self, mpi: &Mpi, effort: Effort) -> Vec<String> {
         let built = programs::built_from(mpi, &self.source);
         let mut done: BTreeMap<&str, Vec<Run>> = BTreeMap::new();
@@ -160,7 +157,7 @@ impl Program {
         differences
     }
 
-    /// The runs of a way. Two runs with a hang are enough, because each lasts until the time limit.
+    /// Two runs with a hang are enough, because each lasts until the time limit.
     fn repeat(&self, mpi: &Mpi, program: &Path, way: &Way, effort: Effort, must_be_right: bool) -> Vec<Run> {
         let mut runs = Vec::new();
         while runs.len() < effort.runs && hangs(&runs) < 2
@@ -174,8 +171,8 @@ impl Program {
         runs
     }
 
-    /// The reference of a way: `way.like`, or the unchanged library if the program fails with the transport of
-    /// `way.like`. A program that always hangs with this transport is compared with those hangs.
+    /// The reference is `way.like`, or the unchanged library if the program fails with the transport of `way.like`. A
+    /// program that always hangs with this transport is compared with those hangs.
     fn reference<'a>(&self, way: &Way, ways: &'a [Way], done: &BTreeMap<&str, Vec<Run>>) -> Option<&'a Way> {
         let right = done.get(way.like)?;
         let is_usable = ends(right) == BTreeSet::from([None])
@@ -199,7 +196,7 @@ fn differences_of(runs: &[Run], right: &[Run]) -> BTreeSet<String> {
     found
 }
 
-/// Removes the shared memory of killed libfabric processes. A later process with the same process id would fail.
+/// Removes the shared memory of killed libfabric processes. A later process with the same id would fail.
 fn remove_stale_regions() {
     for entry in fs::read_dir("/dev/shm").into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
@@ -234,7 +231,7 @@ impl Run {
             return Some(format!("does not print `{line}` as often"));
         }
         let is_same = ended.windows(2).all(|pair| pair[0] == pair[1]);
-        // If reference runs print different numbers, each line must equal a reference line without digits.
+        // If the numbers of reference runs differ, each line must equal a reference line without digits.
         let words: BTreeSet<String> =
             ended.iter().flat_map(|run| run.lines.keys()).map(|line| without_digits(line)).collect();
         let is_added = |line: &&String| match is_same {
@@ -308,7 +305,6 @@ fn ways(mpi: &Mpi) -> Vec<Way> {
     ways
 }
 
-/// Programs outside the repository, if they exist.
 const CASES: &[Row] = &[
     ("01c-head-to-head", 2, "100"),
     ("01c-head-to-head", 2, "200"),
@@ -355,8 +351,8 @@ fn compare_all(programs: &[Program], effort: Effort) {
     assert!(differences.is_empty(), "{} differences:\n{}", differences.len(), differences.join("\n"));
 }
 
-/// The programs of `programs/`: standard sends return as early as with the unchanged library, no message is lost at the
-/// end of a process, and truncation gives the same errors.
+/// Standard sends return as early as with the unchanged library, no message is lost at the end of a process, and
+/// truncation gives the same errors.
 fn short(rows: &[Row]) -> Vec<Program> {
     let mut programs = Program::of_rows(rows, programs::source);
     for program in &mut programs {
@@ -425,7 +421,7 @@ fn sends_of_all_lengths_return_as_shipped() {
     compare_all(&programs, Effort { runs: 1, seconds: 60 });
 }
 
-/// `MATCHPOINT_STOCK` names other programs, separated by `;`. Each is a C file with its arguments.
+/// `MATCHPOINT_STOCK` names other programs: C files with arguments, separated by `;`.
 #[test]
 #[ignore = "takes minutes: scripts/test-against-stock"]
 fn programs_behave_as_shipped() {

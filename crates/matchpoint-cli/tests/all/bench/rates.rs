@@ -56,7 +56,7 @@ fn message_rates_have_every_output_form() {
     assert!(page.matches("</html>").count() == 1 && page.ends_with("</html>\n"));
 }
 
-/// Names that begin alike get numbers and a key, because a chart cuts long names.
+/// A chart cuts long names, so names that begin alike get numbers.
 #[test]
 fn chart_has_short_names_and_key() {
     let folder = tempdir().unwrap();

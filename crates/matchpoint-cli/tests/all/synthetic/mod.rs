@@ -17,7 +17,6 @@ pub const SPANS: usize = 200;
 const ROUNDS: u64 = 500;
 const REPLAYED_S: f64 = 1.25;
 
-/// A library cost with these costs of an entry, measured between `pairs` pairs of ranks.
 pub fn library_cost(pairs: u32, posted: Curve, unexpected: Curve) -> LibraryCost {
     LibraryCost { pairs, same_host: true, posted, unexpected, bursts: vec![], ring_message_ns: 0.0 }
 }
