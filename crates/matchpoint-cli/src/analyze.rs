@@ -1,10 +1,9 @@
 //! `matchpoint analyze`: reports a verdict on a trace.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use matchpoint_replay::{Measurements, Progress, replay};
-use matchpoint_trace::Trace;
+use matchpoint_trace::open;
 
 use crate::cli::Analyze;
 use crate::delivery::Delivery;
@@ -27,7 +26,6 @@ pub fn run(arguments: &Analyze) -> Result<(), Failure> {
     delivery.finish(&terminal::render(&report))
 }
 
-/// Measurements of the trace: the input of a report.
 pub fn measure(arguments: &Analyze, progress: &Progress) -> Result<Measurements, Failure> {
     let trace = open(&arguments.trace)?;
     let mut measurements = replay(trace.as_ref(), &arguments.options(trace.as_ref()), progress)?;
@@ -36,14 +34,8 @@ pub fn measure(arguments: &Analyze, progress: &Progress) -> Result<Measurements,
     Ok(measurements)
 }
 
-/// Opens a trace.
-pub(crate) fn open(path: &Path) -> Result<Box<dyn Trace>, Failure> {
-    Ok(matchpoint_trace::open(path)?)
-}
-
-/// After an interrupt, the work stops, and no file remains.
 pub(crate) fn stop_on_interrupt(progress: &Arc<Progress>) {
     let progress = Arc::clone(progress);
-    // Only one handler is possible. Without it, an interrupt ends the process immediately.
+    // A process has only one handler. Without the handler, an interrupt ends the process immediately.
     let _ = ctrlc::set_handler(move || progress.stop());
 }

@@ -33,7 +33,7 @@ use crate::progress::bar;
 use crate::report::bench::{engines, gpu, latency, plot, rate, threads, through_c};
 use crate::report::document::Document;
 
-/// Events of a trace that are played. More may not fit into memory.
+/// Maximum number of played events of a trace. More may not fit into memory.
 const EVENTS_MAX: usize = 2_000_000;
 
 const LATENCY_REPETITIONS: usize = 3;
@@ -185,7 +185,7 @@ fn measure_on_card(arguments: &GpuBench, progress: &Progress) -> Result<(), Fail
         );
     }
     match on_card.missing() {
-        // The measured part is written before this error.
+        // The command writes the measured part before it reports this error.
         Some(missing) if on_card.has_failed() => Err(Failure::Message(format!("incomplete: {missing}"))),
         Some(missing) => {
             anstream::eprintln!("matchpoint: incomplete: {missing}");
@@ -225,8 +225,8 @@ fn jobs_on_card(arguments: &GpuBench, progress: &Progress) -> Result<Vec<figures
     Ok(jobs)
 }
 
-/// Failed jobs are omitted, and every later job if the card failed. Without a measured job, the first error is
-/// returned.
+/// Measures the jobs, without failed jobs. After a failure of the GPU no further job runs. Without a measured job, the
+/// first error is returned.
 fn measured_now<'a>(
     ordinal: usize,
     jobs: &'a [figures::Job],
@@ -251,9 +251,7 @@ fn measured_now<'a>(
                         continue;
                     }
                     Err(error) => {
-                        if first.is_none() {
-                            first = Some(error.clone());
-                        }
+                        first.get_or_insert_with(|| error.clone());
                         is_over = error.is_card_failure().then(|| format!("`{}` failed", job.label));
                         error.to_string()
                     }
@@ -292,8 +290,7 @@ fn warn_of_few_processors(threads: Option<usize>) {
     }
 }
 
-/// Runs a measurement with a progress bar. Returns the result and the host load before it, and prints a warning about a
-/// high load.
+/// Runs a measurement with a progress bar. Returns the result and the host load before. Warns about a high load.
 fn measured<T, E: Display>(
     progress: &Progress,
     measure: impl FnOnce(&mut dyn FnMut(usize, usize, &str) -> bool) -> Result<Option<T>, E>,
@@ -302,7 +299,15 @@ fn measured<T, E: Display>(
     if let Some(warning) = load.and_then(Load::warning) {
         anstream::eprintln!("matchpoint: {warning}");
     }
-    let results = with_progress(progress, measure).map_err(|error| Failure::Message(error.to_string()))?;
+    let bar = bar("{pos} of {len}  {msg}");
+    let results = measure(&mut |done, total, next| {
+        bar.set_length(total as u64);
+        bar.set_position(done as u64);
+        bar.set_message(next.to_owned());
+        !progress.stopped()
+    });
+    bar.finish_and_clear();
+    let results = results.map_err(|error| Failure::Message(error.to_string()))?;
     Ok((results.ok_or(Failure::Interrupted)?, load.map(|load| load.average)))
 }
 
@@ -319,7 +324,6 @@ fn options(arguments: &EngineBench) -> Options {
     }
 }
 
-/// Results of the standard workloads, without an output.
 pub fn results(arguments: &EngineBench, progress: &Progress) -> Result<Results, Failure> {
     let jobs = jobs(arguments, progress)?;
     let report = &mut |done, total, _: &str| {
@@ -385,22 +389,6 @@ fn events_of(
     Ok(ranks.into_iter().map(|rank| rank.events).collect())
 }
 
-fn with_progress<T>(
-    progress: &Progress,
-    work: impl FnOnce(&mut dyn FnMut(usize, usize, &str) -> bool) -> T,
-) -> T {
-    let bar = bar("{pos} of {len}  {msg}");
-    let result = work(&mut |done, total, next| {
-        bar.set_length(total as u64);
-        bar.set_position(done as u64);
-        bar.set_message(next.to_owned());
-        !progress.stopped()
-    });
-    bar.finish_and_clear();
-    result
-}
-
-/// An error with every wrong answer, if any.
 fn fail_if_wrong(wrong: impl Iterator<Item = String>) -> Result<(), Failure> {
     let wrong: Vec<String> = wrong.collect();
     if wrong.is_empty() { Ok(()) } else { Err(Failure::Message(wrong.join("; "))) }

@@ -5,14 +5,14 @@ use std::path::Path;
 use crate::cli::Analyze;
 use crate::distinct::json_and_page;
 use crate::failure::Failure;
-use crate::output::{Outputs, Place};
+use crate::output::{OutputId, Outputs};
 use crate::report::{Report, csv, html, json};
 
 pub struct Delivery {
     outputs: Outputs,
-    json: Option<Place>,
-    html: Option<Place>,
-    csv: Vec<Place>,
+    json: Option<OutputId>,
+    html: Option<OutputId>,
+    csv: Vec<OutputId>,
 }
 
 impl Delivery {
@@ -46,7 +46,7 @@ impl Delivery {
     }
 }
 
-fn tables(folder: &Path, outputs: &mut Outputs) -> Result<Vec<Place>, Failure> {
+fn tables(folder: &Path, outputs: &mut Outputs) -> Result<Vec<OutputId>, Failure> {
     outputs.folder(folder)?;
     csv::TABLES.iter().map(|table| outputs.reserve(&folder.join(table.file))).collect()
 }

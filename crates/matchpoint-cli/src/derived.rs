@@ -6,16 +6,16 @@ use matchpoint_trace::{Class, Function};
 
 use crate::format::at_ranks;
 
-/// Bits of an envelope that current networks compare.
+/// Bits of an envelope that current network cards compare.
 pub const HEADER_BITS: u32 = 64;
 
-/// The engine that matched: the engine itself, or its substitute at all ranks.
+/// The engine that matched: the engine, or its substitute if the substitute matched at all ranks.
 pub fn matched_by(engine: &EngineMeasurements) -> &str {
     let everywhere = engine.substitute.as_ref().filter(|of| of.ranks == of.of_ranks);
     everywhere.map_or(&engine.name, |of| &of.name)
 }
 
-/// The engine that matched, for a sentence: its name, with its substitute.
+/// The name of an engine and its substitute, for a sentence.
 pub fn engine_label(engine: &EngineMeasurements) -> String {
     match &engine.substitute {
         None => format!("`{}`", engine.name),
@@ -47,13 +47,13 @@ pub fn late_share(totals: &Totals) -> f64 {
     ratio(late(totals) as f64, totals.receives as f64)
 }
 
-/// Receives with any source, and receives with any tag.
+/// Any-source receives, and receives with any tag.
 pub fn wildcard_receives(totals: &Totals) -> (u64, u64) {
     let wildcards = totals.wildcards;
     (wildcards.any_source + wildcards.both, wildcards.any_tag + wildcards.both)
 }
 
-/// Mean and largest number of peers.
+/// Mean and maximum number of peers.
 pub fn peers(measurements: &Measurements) -> (f64, u32) {
     let of = |rank: &RankMeasurements| rank.peers;
     let sum: u64 = measurements.ranks.iter().map(|rank| u64::from(of(rank))).sum();
@@ -61,12 +61,11 @@ pub fn peers(measurements: &Measurements) -> (f64, u32) {
     (ratio(sum as f64, measurements.ranks.len() as f64), max)
 }
 
-/// Bits that the contexts, sources and tags of a trace need.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HeaderBits {
     pub context: u32,
     pub source: u32,
-    /// For the largest tag sent.
+    /// Bits of the largest sent tag.
     pub tag: u32,
 }
 
@@ -76,7 +75,6 @@ impl HeaderBits {
     }
 }
 
-/// Bits that a header needs to distinguish all envelopes of a trace.
 pub fn header_bits(measurements: &Measurements) -> HeaderBits {
     let context = measurements.communicators.iter().map(|of| of.context).max().unwrap_or(0);
     let tag = measurements.totals.tag_max.and_then(|tag| u32::try_from(tag).ok()).unwrap_or(0);
@@ -91,7 +89,7 @@ fn bits(largest: u32) -> u32 {
     u32::BITS - largest.leading_zeros()
 }
 
-/// The ranks with their indexes, without ranks that end early. Every rank if all ranks end early.
+/// The ranks and their indexes, without ranks that end early. If all ranks end early, all ranks.
 pub fn whole_ranks(measurements: &Measurements) -> impl Iterator<Item = (usize, &RankMeasurements)> {
     let early = &measurements.trace.ended_early;
     let is_whole = |rank: &RankMeasurements| early.binary_search(&rank.rank).is_err();
@@ -110,46 +108,48 @@ pub fn median_over_receivers(measurements: &Measurements, of: impl Fn(&RankMeasu
     values.get(values.len() / 2).copied().unwrap_or(0.0)
 }
 
-/// Number of runs of compatible receives, and their mean length.
+/// Number of sequences of compatible receives, and their mean length.
 pub fn compatible_runs(totals: &Totals) -> (u64, f64) {
     let runs: u64 = totals.compatible_runs.iter().sum();
     (runs, ratio(totals.receives as f64, runs as f64))
 }
 
-/// Geometric mean of a time with warm caches and a time with cold caches: caches act as a factor.
+/// The geometric mean of a time with warm caches and a time with cold caches, because caches act as a factor.
 pub fn between(warm_ns: f64, cold_ns: f64) -> f64 {
     (warm_ns * cold_ns).sqrt()
 }
 
-/// Likely time of an engine at one rank: from the traced calls, else the mean of both ends.
+/// The likely time of an engine at one rank: from the durations of the traced calls, else between warm and cold.
 pub fn cost_ns(at: &EngineAtRank) -> f64 {
     at.library.map_or(between(at.match_ns, at.match_cold_ns), |cost| cost.likely_ns)
 }
 
-/// Part of the matching time of all `ranks` that one process waits for, because processes share processors. 0 if each
-/// process has a processor.
+/// Part of the matching time of all `ranks` that one process waits for on a shared processor. 0 without shared
+/// processors.
 pub fn shared_part(measurements: &Measurements, ranks: usize) -> f64 {
     let crowding = measurements.crowding.filter(|&crowding| crowding > 1.0);
     crowding.map_or(0.0, |crowding| crowding / ranks.max(1) as f64)
 }
 
-/// Likely time of an engine at the rank with this number.
-pub fn cost_at_ns(measurements: &Measurements, engine: &EngineMeasurements, rank: u32) -> f64 {
-    let index = measurements.ranks.iter().position(|of| of.rank == rank);
-    index.and_then(|index| engine.ranks.get(index)).map_or(0.0, cost_ns)
+/// The index of the rank with this number.
+pub fn index_of(measurements: &Measurements, rank: u32) -> Option<usize> {
+    measurements.ranks.iter().position(|of| of.rank == rank)
 }
 
-/// Attempts of an engine in both queues, and per search.
+pub fn cost_at_ns(measurements: &Measurements, engine: &EngineMeasurements, rank: u32) -> f64 {
+    index_of(measurements, rank).and_then(|index| engine.ranks.get(index)).map_or(0.0, cost_ns)
+}
+
+/// Attempts of an engine in both queues, and attempts per search.
 pub fn attempts(engine: &EngineMeasurements) -> (u64, f64) {
     let attempts = engine.posted.attempts + engine.unexpected.attempts;
     let searches = engine.posted.searches + engine.unexpected.searches;
     (attempts, ratio(attempts as f64, searches as f64))
 }
 
-/// A rank, the cost of an engine there, and that cost as a share of the run time.
+/// A rank, the cost of an engine at the rank, and the cost as a share of the run time.
 pub type RankCost<'a> = (&'a RankMeasurements, &'a EngineAtRank, f64);
 
-/// The ranks by the share of an engine's cost, largest first.
 pub fn worst_ranks<'a>(measurements: &'a Measurements, engine: &'a EngineMeasurements) -> Vec<RankCost<'a>> {
     let ranks = measurements.ranks.iter().zip(&engine.ranks);
     let mut ranks: Vec<RankCost<'_>> =

@@ -12,24 +12,23 @@ pub const INTERRUPTED: u8 = 130;
 
 #[derive(Debug)]
 pub enum Failure {
-    /// An error message, perhaps with a line `hint: …`.
+    /// An error message, and perhaps a second line `hint: …`.
     Message(String),
     Coded(u8, String),
     Interrupted,
-    /// A child process printed the error, and ended with this exit code.
+    /// A child process has printed the error. The code is its exit code.
     Reported(u8),
-    /// The program that reads the output closed the pipe.
+    /// The reader of standard output closed the pipe.
     BrokenPipe,
 }
 
 impl Failure {
-    /// Exit code 2: a wrong combination of options, or an unknown name.
     pub fn usage(message: String) -> Self {
         Failure::Coded(2, message)
     }
 
     pub fn writing(path: &Path, error: &io::Error) -> Self {
-        // Some errors name the temporary file, which the user does not know.
+        // Some errors contain the name of a temporary file, which users do not know.
         let text = error.to_string();
         let reason = text.split(" at path \"").next().unwrap_or_default();
         Failure::Message(format!("cannot write '{}': {reason}\nhint: {}", path.display(), hint(path, error)))
@@ -43,7 +42,7 @@ impl Failure {
     }
 }
 
-/// The folder of a file; `.` for a name without a folder.
+/// The folder of a file. `.` for a name without a folder.
 pub fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

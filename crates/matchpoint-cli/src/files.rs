@@ -6,18 +6,17 @@ use serde_json::Value;
 
 use crate::distinct::json_and_page;
 use crate::failure::Failure;
-use crate::output::{Outputs, Place};
+use crate::output::{OutputId, Outputs};
 use crate::report::document::{Document, WIDTH};
 use crate::report::schema;
 
 pub struct Files {
     pub outputs: Outputs,
-    json: Option<Place>,
-    page: Option<Place>,
+    json: Option<OutputId>,
+    page: Option<OutputId>,
 }
 
 impl Files {
-    /// Reserves the files, before any work.
     pub fn reserve(json: Option<&Path>, page: Option<&Path>) -> Result<Self, Failure> {
         json_and_page(json, page)?;
         let mut outputs = Outputs::default();
@@ -25,7 +24,7 @@ impl Files {
         Ok(Files { outputs, json, page })
     }
 
-    /// Writes both files, and prints the text of the document, or the JSON if its file is standard output.
+    /// Writes both files. Prints the document, or the JSON if its file is standard output.
     pub fn finish(mut self, document: &Document, json: &Value) -> Result<(), Failure> {
         if let Some(place) = self.json {
             self.outputs.fill(place, |out| schema::write(json, out))?;

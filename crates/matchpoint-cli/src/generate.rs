@@ -12,7 +12,6 @@ use clap_mangen::roff::{Roff, roman};
 use crate::cli::{Generate, visible};
 use crate::failure::Failure;
 
-/// Folders below the prefix and file names in which shells search completions.
 const COMPLETIONS: [(Shell, &str, &str); 3] = [
     (Shell::Bash, "share/bash-completion/completions", "matchpoint"),
     (Shell::Zsh, "share/zsh/site-functions", "_matchpoint"),
@@ -53,7 +52,7 @@ fn write_pages(command: &Command, folder: &Path) -> Result<(), Failure> {
     write(&folder.join(page.get_filename()), &text)
 }
 
-/// `Man::render` would join the lines of examples to one paragraph.
+/// `Man::render` would join the lines of an example.
 fn render(page: &Man, command: &Command, out: &mut dyn Write) -> io::Result<()> {
     page.render_title(out)?;
     page.render_name_section(out)?;

@@ -6,27 +6,27 @@ use crate::derived::engine_label;
 use crate::format;
 use crate::verdict::{Answer, NEGLIGIBLE, Verdict, WORTHWHILE};
 
-/// Part of the ranks, and of the calls, that a *No* requires in the trace: the rest may cost more.
+/// Part of the ranks, and of the calls, that the answer *No* requires in the trace.
 const SEEN: f64 = 0.5;
 
-/// Smallest part of the run outside `MPI_Init` and `MPI_Finalize`. Below this part, a longer run has another share.
+/// Part of the run time outside `MPI_Init` and `MPI_Finalize`, below which a longer run may give another answer.
 const OWN: f64 = 0.5;
 
-/// A reason for *Cannot tell*, and an action: a sentence each.
+/// A sentence with a reason for *Cannot tell*, and a sentence with an action.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Inconclusive {
     pub reason: String,
     pub action: String,
 }
 
-/// Influence of the times of the traced calls on the share.
+/// How the durations of the traced calls affect the share.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CallTimes {
-    /// No influence: both ends of the range decide.
+    /// The durations are unknown, so both ends of the range decide.
     Unknown,
-    /// The times narrow the range, but do not decide.
+    /// The durations narrow the range, but do not decide.
     Open,
-    /// The times determine the share, and so the answer.
+    /// The durations determine the share.
     Decide,
 }
 
@@ -90,7 +90,6 @@ fn setup(verdict: &Verdict, call_times: CallTimes) -> Option<Inconclusive> {
     })
 }
 
-/// Whether `MPI_Init` and `MPI_Finalize` take at least half of the run time of the verdict's rank.
 pub fn is_mostly_setup(verdict: &Verdict) -> bool {
     verdict.share > 0.0 && verdict.share <= OWN * verdict.share_without_setup
 }
@@ -115,7 +114,7 @@ fn unseen(measurements: &Measurements, verdict: &Verdict) -> Option<Inconclusive
     unseen_messages(measurements).or_else(|| unseen_calls(measurements, verdict))
 }
 
-/// Most messages went to missing ranks, which may have the longest searches.
+/// Most messages went to ranks without a trace, where searches may be longest.
 fn unseen_messages(measurements: &Measurements) -> Option<Inconclusive> {
     let arrived: u64 = measurements.ranks.iter().map(|rank| rank.messages).sum();
     let all = arrived + measurements.arrivals.lost_messages;
@@ -152,7 +151,6 @@ fn unseen_calls(measurements: &Measurements, verdict: &Verdict) -> Option<Inconc
     })
 }
 
-/// A rank with a larger share has an incomplete trace.
 pub fn early(measurements: &Measurements, rank: u32, share: f64) -> Inconclusive {
     Inconclusive {
         reason: format!("the calls of rank {rank} end early, and cost {}.", format::share(share)),
@@ -187,12 +185,12 @@ pub fn gaps(measurements: &Measurements) -> Option<Inconclusive> {
     Some(Inconclusive { reason, action: action.to_owned() })
 }
 
-/// Calls that the trace counts and does not contain.
+/// Number of calls that the trace counts and does not contain.
 fn missing_calls(measurements: &Measurements) -> u64 {
     measurements.trace.calls_left_out.saturating_add(measurements.trace.calls_cut_off)
 }
 
-/// The highest share of matching, if every missing call searched a queue like the calls in the trace.
+/// The highest share of matching, if the missing calls searched queues as the recorded calls do.
 pub fn if_all_searched(measurements: &Measurements, verdict: &Verdict) -> f64 {
     let totals = &measurements.totals;
     let searches = totals.sends + totals.receives + totals.probes_found + totals.probes_missed;

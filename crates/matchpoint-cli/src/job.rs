@@ -1,5 +1,3 @@
-//! A job of other processes, which the command starts and waits for.
-
 use std::ffi::c_int;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
@@ -15,12 +13,10 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 
 use crate::failure::Failure;
 
-/// Interval of calls to the watcher.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 pub trait Watcher {
     fn on_start(&mut self, _job: &mut Child) {}
-    /// Called repeatedly while the job runs.
     fn on_poll(&mut self);
 }
 
@@ -30,12 +26,12 @@ impl<F: FnMut()> Watcher for F {
     }
 }
 
-/// Runs the job, and calls `watcher` meanwhile. An interrupt reaches the job too, because both are in the foreground of
-/// the terminal. SIGTERM and SIGHUP end the job. Waits for its end in any case.
+/// Runs the job, and polls `watcher`. The terminal also sends an interrupt to the job. SIGTERM and SIGHUP end the job.
+/// Returns after the end of the job in every case.
 pub fn run(mut command: Command, watcher: &mut impl Watcher) -> Result<ExitStatus, Failure> {
-    // `run` handles SIGUSR1. With other commands, SIGUSR1 must not end the command and leave the job.
+    // `run` handles SIGUSR1. In other commands, SIGUSR1 must not end the command before the job.
     signalled(&[SIGINT, SIGUSR1])?;
-    // SIGHUP means a lost terminal. Without the command, the job and its helpers would not end.
+    // After SIGHUP the terminal is lost, and the job must end too.
     let stop = signalled(&[SIGTERM, SIGHUP])?;
     let mut job = command.spawn().map_err(|error| {
         Failure::Message(format!("cannot start '{}': {error}", command.get_program().to_string_lossy()))
@@ -54,11 +50,11 @@ pub fn run(mut command: Command, watcher: &mut impl Watcher) -> Result<ExitStatu
             ask_to_stop(job.id());
         }
         watcher.on_poll();
-        exit.wait(LOOK);
+        exit.wait(POLL_INTERVAL);
     }
 }
 
-/// Returns a flag that each of these signals sets. The signals no longer end this process.
+/// Returns a flag that each of these signals sets. The signals do not end this process.
 pub fn signalled(signals: &[c_int]) -> Result<Arc<AtomicBool>, Failure> {
     let flag = Arc::new(AtomicBool::new(false));
     for &signal in signals {
@@ -68,7 +64,7 @@ pub fn signalled(signals: &[c_int]) -> Result<Arc<AtomicBool>, Failure> {
     Ok(flag)
 }
 
-/// Process descriptor of a job, for waits with a time limit.
+/// The process descriptor of a job, to wait with a time limit.
 struct ProcessExit(Option<OwnedFd>);
 
 impl ProcessExit {
@@ -89,12 +85,11 @@ impl ProcessExit {
 pub fn ask_to_stop(job: u32) {
     let pid = i32::try_from(job).ok().and_then(Pid::from_raw);
     if let Some(pid) = pid {
-        // The job may have ended already.
         let _ = kill_process(pid, Signal::TERM);
     }
 }
 
-/// Converts the exit status of a job into that of the command: the exit code, or 128 + the signal number.
+/// The exit code of the command for the exit status of a job. A signal gives 128 + the signal number.
 pub fn ended(status: ExitStatus) -> Result<(), Failure> {
     match (status.code(), status.signal()) {
         (Some(0), _) => Ok(()),
@@ -105,12 +100,11 @@ pub fn ended(status: ExitStatus) -> Result<(), Failure> {
     }
 }
 
-/// A shell command that sets this variable.
 pub fn export(name: &str, value: &str) -> String {
     format!("export {name}={}\n", quoted(value))
 }
 
-/// A shell word for this text, quoted if necessary.
+/// The text as a word of the shell, quoted if necessary.
 pub fn word(text: &str) -> String {
     let is_plain =
         |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+=:,@%".contains(&byte) || !byte.is_ascii();

@@ -1,7 +1,7 @@
-//! The commands of `matchpoint`, the only crate that prints or exits. `main.rs` and the tests use this library.
+//! The commands of `matchpoint`. No other crate prints or exits. `main.rs` and the tests use this library.
 //!
 //! The replay supplies measurements. [`judge`] and [`advice`] evaluate the measurements, and [`report`] renders the
-//! results. These three modules are pure functions. [`report`] has one file per output format.
+//! results in one file for each output format. These three modules are pure functions.
 
 #![allow(missing_docs)] // An internal library: items with a clear name need no documentation.
 

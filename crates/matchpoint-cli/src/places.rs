@@ -10,7 +10,7 @@ use matchpoint_replay::measurements::{PlaceMeasurements, SiteReceives};
 use crate::failure::{Failure, folder_of};
 use crate::format;
 
-/// Fills [`Measurements::places`] from the addresses, sorted by compared entries.
+/// Fills [`Measurements::places`], sorted by compared entries.
 pub fn name(measurements: &mut Measurements) -> Result<(), Failure> {
     if measurements.sites.is_empty() {
         return Ok(());
@@ -43,7 +43,7 @@ pub fn compared(place: &PlaceMeasurements) -> u64 {
     place.receives.found.attempts + place.receives.sought.attempts
 }
 
-/// `exchange (halo.c:94)`, or the known part, without folders.
+/// The function and source line of a call site without folders, such as `exchange (halo.c:94)`, or the known part.
 pub fn short(place: &PlaceMeasurements) -> String {
     let file = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
     match (&place.function, &place.source) {
@@ -54,7 +54,7 @@ pub fn short(place: &PlaceMeasurements) -> String {
     }
 }
 
-/// A sentence about the call sites with most of the receives that `of` counts; empty without call sites.
+/// A sentence about the call sites with most of the receives that `of` counts. Empty without call sites.
 pub fn most(measurements: &Measurements, of: impl Fn(&SiteReceives) -> u64) -> String {
     const NAMED: usize = 3;
     let whole: u64 = measurements.places.iter().map(|place| of(&place.receives)).sum();

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use matchpoint_replay::{Arrivals, Progress};
+use matchpoint_trace::open;
 
 use crate::absent::print_missing_ranks;
-use crate::analyze::{open, stop_on_interrupt};
+use crate::analyze::stop_on_interrupt;
 use crate::cli::Profile;
 use crate::failure::Failure;
 use crate::output::Outputs;

@@ -40,7 +40,6 @@ pub fn run(arguments: &Record) -> Result<(), Failure> {
     } else {
         job::run(command, &mut || {})?
     };
-    // 128 + the signal number, as in a shell.
     let ended = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
     let recorded = recording.finish(ended)?;
     if recorded.ranks == 0 {
@@ -54,7 +53,6 @@ pub fn run(arguments: &Record) -> Result<(), Failure> {
     job::ended(status)
 }
 
-/// Prepares a recording, and reports a compilation.
 pub(crate) fn prepare(settings: Settings) -> Result<Recording, RecordError> {
     Recording::prepare(settings, &mut |library| {
         anstream::eprintln!("matchpoint: compiling the recorder for {library} (once)");
@@ -146,7 +144,7 @@ fn calls_were(number: u64) -> String {
     format!("{} {}", format::counted(number, "call"), if number == 1 { "was" } else { "were" })
 }
 
-/// Empty if file headers, of about 4 KiB, dominate the size.
+/// Empty if the headers of the files, of about 4 KiB each, dominate the size.
 fn per_call(recorded: &Recorded) -> String {
     const ENOUGH: u64 = 1000;
     if recorded.calls < ENOUGH * u64::from(recorded.ranks) {
@@ -155,7 +153,7 @@ fn per_call(recorded: &Recorded) -> String {
     format!(", {} bytes per call", format::digits(recorded.bytes as f64 / recorded.calls as f64))
 }
 
-/// MPI calls that had not returned at the end of a process, by function.
+/// MPI functions that had not returned at the end of a process.
 fn within(all: &[(String, u32)]) -> Vec<String> {
     let mut by_function: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
     for (function, rank) in all {

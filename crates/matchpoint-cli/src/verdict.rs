@@ -3,10 +3,10 @@
 /// Share of the run time below which faster matching has no visible effect: run times vary by more.
 pub const NEGLIGIBLE: f64 = 0.01;
 
-/// Share of the run time from which matching is worth work: the gain equals that of a compiler upgrade.
+/// Share of the run time from which matching is worth work.
 pub const WORTHWHILE: f64 = 0.05;
 
-/// Ratio from which an engine counts as faster: timings of one engine differ by a fifth on a shared machine.
+/// Ratio from which an engine counts as faster, because timings of one engine differ by a fifth on a shared host.
 pub const FASTER: f64 = 1.25;
 
 /// Every verdict reports the cost of this engine.
@@ -21,7 +21,7 @@ pub enum Answer {
     NoMessages,
     /// Below [`NEGLIGIBLE`].
     No,
-    /// Between [`NEGLIGIBLE`] and [`WORTHWHILE`].
+    /// From [`NEGLIGIBLE`] to [`WORTHWHILE`].
     Little,
     /// At least [`WORTHWHILE`].
     Yes,
@@ -31,20 +31,17 @@ pub enum Answer {
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Verdict {
     pub answer: Answer,
-    /// Share of the run time of `rank` that matching costs.
     pub share: f64,
     /// Share with warm caches.
     pub low: f64,
     /// Share with cold caches.
     pub high: f64,
-    /// Cost at `rank` ÷ run time of the replay; at most 1. The replay takes computing times from the trace, and network
-    /// times from a LogGP model.
+    /// Cost at `rank` ÷ run time of the replay, at most 1. The replay takes computing times from the trace, and network
+    /// times from the LogGP model.
     pub share_of_replay: f64,
-    /// `share_of_replay` with warm and with cold caches.
     pub range_of_replay: (f64, f64),
-    /// The share of the run time without `MPI_Init` and `MPI_Finalize`.
+    /// Share of the run time without `MPI_Init` and `MPI_Finalize`.
     pub share_without_setup: f64,
-    /// `share_without_setup` with warm and with cold caches.
     pub range_without_setup: (f64, f64),
     /// Costs at `rank` of the reference engine, and of the cheapest engine if it is another.
     pub others: Vec<Other>,
@@ -52,7 +49,7 @@ pub struct Verdict {
     pub rank: u32,
     /// Time in the replay at which `rank` searches its longest queue.
     pub at_s: f64,
-    /// The answer with share, range and rank: the beginning of `text`.
+    /// The beginning of `text`: answer, share, range and rank.
     pub headline: String,
     pub text: String,
 }
@@ -76,7 +73,6 @@ impl Answer {
         }
     }
 
-    /// In JSON.
     pub fn name(self) -> &'static str {
         match self {
             Answer::Unknown => "cannot_tell",
@@ -90,10 +86,8 @@ impl Answer {
 
 #[derive(Clone, PartialEq, Debug)]
 pub struct Other {
-    /// Name with parameters.
     pub name: String,
-    /// For a sentence: with the substitute, if another engine matched.
+    /// The name for a sentence, with the substitute that matched.
     pub label: String,
-    /// Share of the run time of the verdict's rank.
     pub share: f64,
 }

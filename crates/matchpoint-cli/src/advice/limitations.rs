@@ -10,25 +10,25 @@ use crate::format;
 use crate::inconclusive::{if_all_searched, is_mostly_setup};
 use crate::library_cost::has_library_cost;
 
-/// Share of recorded wildcard receives that match the same message in the replay. A lower share is reported.
+/// Share of recorded wildcard receives with the same message in the replay, below which the share is reported.
 const REPRODUCED: f64 = 0.9;
 
-/// Difference in the share of late receives between arrival orders, from which the order matters.
+/// Difference in the share of late receives from which the arrival order matters.
 const SENSITIVE: f64 = 0.1;
 
-/// Ratio and length of the longest unexpected queues of two arrival orders, from which the order matters.
+/// Ratio and length of the longest unexpected queues from which the arrival order matters.
 const TIMES_LONGER: u64 = 4;
 const LONG_QUEUE: u64 = 64;
 
 /// Highest values on an idle host: share of the time that the timing thread waits for a processor, and excess of the
-/// median repetition of a burst over the shortest repetition.
+/// median repetition of a burst over the shortest.
 const WAITED: f64 = 0.05;
 const APART: f64 = 0.5;
 
-/// Bursts below which the excess is meaningless: the first bursts of an engine allocate its memory.
+/// Bursts below which the excess is meaningless, because the first bursts of an engine allocate memory.
 const BURSTS: u64 = 200;
 
-/// Interrupted bursts, and their part of all bursts, below which the load does not change the results.
+/// Interrupted bursts, as a number and as a part of all bursts, below which host load does not matter.
 const INTERRUPTED: u64 = 3;
 const INTERRUPTED_PART: f64 = 0.1;
 
@@ -63,7 +63,7 @@ pub fn host_load(case: &Case<'_>) -> Option<Advice> {
     )
 }
 
-/// Nanoseconds from which a message that needs no search waits for a processor: three times the latency over TCP.
+/// Nanoseconds from which a message without a search waits for a processor: three times the latency over TCP.
 const WAITING_NS: f64 = 20_000.0;
 
 pub fn waits_for_processors(case: &Case<'_>) -> Option<Advice> {
@@ -93,7 +93,7 @@ pub fn waits_for_processors(case: &Case<'_>) -> Option<Advice> {
     )
 }
 
-/// Cost of a message in a long burst ÷ that in a short burst, from which the cost also grows beyond the long burst.
+/// Cost of a message in a long burst ÷ cost in a short burst, from which the cost grows with the length.
 const GROWTH: f64 = 3.0;
 
 pub fn transfer_grows(case: &Case<'_>) -> Option<Advice> {
@@ -205,7 +205,6 @@ pub fn typical_cost(case: &Case<'_>) -> Option<Advice> {
     )
 }
 
-/// Without this limitation, equal warm and cold times look like two measured times.
 pub fn no_cold_phase(case: &Case<'_>) -> Option<Advice> {
     let timings = case.measurements.timings;
     if timings.cold_phases > 0 || timings.bursts == 0 {

@@ -1,6 +1,4 @@
-//! Advice and limitations of a report, each with its numbers.
-//!
-//! A check is one function in a file of this folder, and one line of [`CHECKS`].
+//! Advice and limitations of a report. A check is one function in a file of this folder, and one line of [`CHECKS`].
 
 mod engine;
 mod limitations;
@@ -11,7 +9,7 @@ mod tags;
 
 use matchpoint_replay::Measurements;
 
-use crate::derived::{cost_ns, ratio};
+use crate::derived::{cost_ns, index_of, ratio};
 use crate::format;
 use crate::library_cost;
 use crate::verdict::{Answer, NEGLIGIBLE, Verdict};
@@ -21,27 +19,24 @@ pub struct Advice {
     pub kind: Kind,
     pub title: String,
     pub text: String,
-    /// Numbers by name; the names contain the units.
     pub numbers: Vec<(&'static str, f64)>,
-    /// Matching time that the change can save.
     pub saving: Option<Saving>,
-    /// The command at the end of `text`.
     pub command: Option<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Saving {
-    /// At most.
+    /// The saved time is at most this, in nanoseconds.
     pub ns: f64,
     /// Saved time ÷ run time of the rank.
     pub share: f64,
-    /// The limit with which `matchpoint run` saves most of this time; `None`: no limit.
+    /// The limit with which `matchpoint run` saves most of this time. `None`: no limit saves time.
     pub overflow_limit: Option<u64>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// A change, or that none is needed.
+    /// A recommended change, or the statement that no change is needed.
     Change,
     Limitation,
 }
@@ -52,7 +47,6 @@ pub struct Case<'a> {
 }
 
 impl Case<'_> {
-    /// Whether matching costs less than a change can visibly save.
     fn is_negligible(&self) -> bool {
         self.verdict.answer == Answer::No || self.verdict.high < NEGLIGIBLE
     }
@@ -113,7 +107,7 @@ fn limitation(title: &str, text: String, numbers: Vec<(&'static str, f64)>) -> O
     change(title, text, numbers).map(|advice| Advice { kind: Kind::Limitation, ..advice })
 }
 
-/// Adds the saving of shorter searches at a rank: at most the matching cost with the first engine.
+/// Adds the saving of shorter searches at a rank, which is at most the matching cost of the first engine.
 fn with_saving(advice: Option<Advice>, case: &Case<'_>, rank: u32) -> Option<Advice> {
     let mut advice = advice?;
     let Some(saving) = at_stake(case, rank) else { return Some(advice) };
@@ -128,7 +122,7 @@ fn with_saving(advice: Option<Advice>, case: &Case<'_>, rank: u32) -> Option<Adv
 
 fn at_stake(case: &Case<'_>, rank: u32) -> Option<Saving> {
     let measurements = case.measurements;
-    let index = measurements.ranks.iter().position(|of| of.rank == rank)?;
+    let index = index_of(measurements, rank)?;
     let ns = cost_ns(measurements.engines.first()?.ranks.get(index)?);
     Some(Saving {
         ns,

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::distinct;
 use crate::failure::Failure;
-use crate::output::{Outputs, Place, columns};
+use crate::output::{OutputId, Outputs, columns};
 use crate::report::bench::plot;
 use crate::report::chart::alone;
 use crate::report::document::Document;
@@ -16,13 +16,12 @@ use crate::report::schema;
 
 pub(super) struct Files {
     outputs: Outputs,
-    csv: Option<Place>,
-    json: Option<Place>,
-    plot: Option<(Place, plot::Form)>,
+    csv: Option<OutputId>,
+    json: Option<OutputId>,
+    plot: Option<(OutputId, plot::Form)>,
 }
 
 impl Files {
-    /// Reserves the files of the options `--csv`, `--json` and `--plot` before the measurement.
     pub(super) fn prepare([csv, json, plot]: [Option<&Path>; 3]) -> Result<Self, Failure> {
         distinct::check_distinct(&[("--csv", csv), ("--json", json), ("--plot", plot)])?;
         let mut outputs = Outputs::default();
@@ -35,7 +34,6 @@ impl Files {
         Ok(Files { outputs, csv, json, plot: drawn })
     }
 
-    /// Rejects an empty picture before the measurement.
     pub(super) fn may_draw(&self, jobs: &[Job]) -> Result<(), Failure> {
         let has_sizes = |job: &Job| jobs.iter().filter(|other| other.name() == job.name()).count() > 1;
         match self.plot {

@@ -9,10 +9,10 @@ use super::finding::{BROKEN, Finding, Findings, UNABLE};
 use crate::cli::Check;
 use crate::failure::Failure;
 use crate::format::counted;
-use crate::output::{Outputs, Place, print};
+use crate::output::{OutputId, Outputs, print};
 use crate::report::schema;
 
-/// Runs the same command in a process that loads the library.
+/// Runs the command in another process, which loads the library.
 pub(super) fn run(arguments: &Check, library: &Path) -> Result<(), Failure> {
     let started = |error: io::Error| {
         Failure::Coded(
@@ -34,7 +34,6 @@ pub(super) fn run(arguments: &Check, library: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Reports a crash as a broken law without a script.
 fn crashed(
     arguments: &Check,
     library: &Path,
@@ -54,7 +53,7 @@ fn crashed(
     let json = outputs.reserve_if(arguments.json.as_deref())?;
     if let Some(last) = engines.last_mut() {
         last.crashed(stream, status);
-        if !json.is_some_and(Place::is_stdout) {
+        if !json.is_some_and(OutputId::is_stdout) {
             print(&last.text(None))?;
         }
     }
@@ -71,11 +70,11 @@ fn crashed(
     Ok(Failure::Coded(BROKEN, text))
 }
 
-/// Files in which the process records the next stream and its findings, in case of a crash.
+/// Files for the case of a crash. The process writes the next stream and the findings so far.
 pub(super) struct Trail {
     stream: Option<File>,
     so_far: Option<File>,
-    /// Bytes of `so_far` about finished engines. The finding of the current engine follows.
+    /// Bytes of `so_far` about finished engines, before the finding of the current engine.
     finished: u64,
 }
 
@@ -89,7 +88,7 @@ impl Trail {
         })
     }
 
-    /// Records the next stream, and the finding before it. Write errors are ignored.
+    /// Writes the next stream, and the finding before it. Errors are ignored.
     pub(super) fn note(&mut self, stream: &str, so_far: impl FnOnce() -> Finding) {
         if let Some(file) = &mut self.stream {
             let _ = replace(file, 0, stream);
@@ -105,16 +104,15 @@ impl Trail {
         }
     }
 
-    /// Writes the finding of the current engine, and returns the end of the line.
+    /// Writes the finding of the current engine. Returns the end of the line in the file.
     fn write(&mut self, finding: &Finding) -> Option<u64> {
         let line = serde_json::to_string(finding).ok()?;
         replace(self.so_far.as_mut()?, self.finished, &line).ok()
     }
 }
 
-/// Replaces everything from `from` on by a line. Returns the end of the line.
+/// Replaces the rest of the file, from `from` on, by a line. Returns the end of the line.
 fn replace(file: &mut File, from: u64, line: &str) -> io::Result<u64> {
-    // Removes the rest of a longer old line.
     file.set_len(from)?;
     file.seek(SeekFrom::Start(from))?;
     writeln!(file, "{line}")?;

@@ -16,8 +16,8 @@ use self::isolated::Trail;
 use crate::cli::Check;
 use crate::failure::Failure;
 use crate::format::{count, counted};
-use crate::lines::Lines;
-use crate::output::{Outputs, Place, print};
+use crate::lines::ProgressLines;
+use crate::output::{OutputId, Outputs, print};
 use crate::progress::bar;
 use crate::report::schema;
 
@@ -39,11 +39,10 @@ fn checked(arguments: &Check) -> Result<(), Failure> {
         outputs.folder(folder)?;
     }
     let json = outputs.reserve_if(arguments.json.as_deref())?;
-    // Standard output then contains only the JSON.
-    let silent = json.is_some_and(Place::is_stdout);
+    let silent = json.is_some_and(OutputId::is_stdout);
     let mut findings = Findings { schema: 1, engines: Vec::new() };
     let mut broken = 0;
-    let mut lines = (!io::stderr().is_terminal()).then(Lines::later);
+    let mut lines = (!io::stderr().is_terminal()).then(ProgressLines::later);
     for (number, candidate) in candidates.iter().enumerate() {
         let place =
             format!("{}, {} of {}", candidate.title, number + 1, counted(candidates.len() as u64, "engine"));
@@ -85,13 +84,13 @@ fn judged(
     place: &str,
     options: &Options,
     trail: &mut Trail,
-    mut lines: Option<&mut Lines>,
+    mut lines: Option<&mut ProgressLines>,
 ) -> Result<Report, Box<Violation>> {
     let total = options.streams_total();
     let bar = bar("{percent:>3} %  {msg}: {pos} of {len} streams  {eta} left");
     bar.set_length(total);
     bar.set_message(place.to_owned());
-    // A panic of the engine is a broken law. The default hook prints a panic at every step of shrinking.
+    // A panic of the engine is a broken law. The default hook would print a panic for each shorter script.
     let hook = panic::take_hook();
     panic::set_hook(Box::new(|_| {}));
     let judged = check_watched(&*candidate.make, options, &mut |report, stream| {

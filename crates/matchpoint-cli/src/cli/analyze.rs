@@ -52,7 +52,7 @@ pub struct Analyze {
     pub html: Option<PathBuf>,
 }
 
-/// Traces below this size are replayed quickly.
+/// Bytes of a trace below which three replays are quick.
 const COMPARED_ANYWAY_BYTES: u64 = 32 << 20;
 
 impl Analyze {
@@ -67,8 +67,8 @@ impl Analyze {
         }
     }
 
-    /// The engines, first the verdict's: the stand-in if no engine is named. `all` adds every other engine of the
-    /// registry.
+    /// The engines, with the engine of the verdict first. Without a named engine, the stand-in is first. `all` adds the
+    /// other engines of the registry.
     fn named(&self, library: Option<&str>, transport: Option<&str>) -> Vec<String> {
         let is_named = self.engines.iter().any(|name| name != ALL);
         let stand_in = stand_in(library, transport).engine;

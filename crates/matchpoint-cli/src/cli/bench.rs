@@ -62,7 +62,7 @@ fn engines_help() -> String {
     help + "  trace:PATH          the events of every rank of a trace"
 }
 
-/// One engine per line, so that users can copy the line.
+/// Lists one engine on each line, for users to copy.
 fn help_with_engines(examples: &[&str], engines: &[&str]) -> String {
     let list = |head: &str, lines: &[&str]| {
         lines.iter().fold(format!("{head}:\n"), |text, line| text + "  " + line + "\n")
@@ -89,7 +89,7 @@ fn offload_help() -> String {
 }
 
 /// The message for a workload, an engine or a trace without its option, and for a measurement named as an option.
-/// `words`: the arguments after the program's name.
+/// `words` are the arguments after the program's name.
 pub(super) fn missing_option(error: &Error, words: &[OsString]) -> Option<String> {
     if words.first().is_none_or(|word| word != "bench") {
         return None;
@@ -118,7 +118,7 @@ pub(super) fn missing_option(error: &Error, words: &[OsString]) -> Option<String
     Some(format!("the {what} '{word}' needs an option\nhint: use {option}"))
 }
 
-/// The measurements with this option, or with the last word of the option as their name.
+/// The measurements with this option, or with a name equal to the last word of the option.
 fn measurements_with(option: &str) -> Vec<String> {
     let command = Measurement::augment_subcommands(Command::new("bench"));
     let has_option = |measurement: &&Command| {

@@ -83,7 +83,7 @@ pub struct Calibrate {
     pub command: Vec<String>,
 }
 
-/// The benchmark counts bytes in an int, and needs a buffer for each direction.
+/// The benchmark stores a size in an int, and needs a buffer for each direction.
 const SIZE_MAX: u64 = 1 << 30;
 
 fn size(text: &str) -> Result<u32, String> {

@@ -48,7 +48,7 @@ const STREAMS: u64 = 200;
 const EVENTS: usize = 1000;
 const DEEP: u64 = 70_000;
 
-/// Entries queued by the adversarial streams.
+/// Numbers of queued entries in the adversarial streams.
 const DEPTHS: [u64; 5] = [1, 2, 7, 70, 700];
 
 #[derive(Args, Debug)]

@@ -12,7 +12,7 @@ pub struct Generate {
     pub prefix: PathBuf,
 }
 
-/// The command without hidden subcommands, which completions of clap would list.
+/// The command without hidden subcommands, which completions would contain.
 pub fn visible() -> Command {
     let whole = Cli::command();
     let listed = whole.get_subcommands().filter(|command| !command.is_hide_set()).cloned();

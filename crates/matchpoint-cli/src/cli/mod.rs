@@ -21,6 +21,8 @@ use std::ffi::OsString;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use matchpoint::engines::{REGISTRY, Spec, known_specs};
 
+use crate::stand_in::bare;
+
 pub use analyze::Analyze;
 pub use bench::{
     Bench, CallerBench, EngineBench, GpuBench, LatencyBench, Measurement, OffloadBench, RateBench, TRACE,
@@ -96,7 +98,6 @@ pub enum Command {
     Engines(Engines),
 }
 
-/// Reads the command line. Ends the process after an error or a request for help.
 pub fn parse() -> Cli {
     let words: Vec<OsString> = std::env::args_os().collect();
     try_parse(&words).unwrap_or_else(|error| {
@@ -111,7 +112,7 @@ pub fn parse() -> Cli {
     })
 }
 
-/// `words`: the program's name first.
+/// `words` begins with the program's name.
 pub fn try_parse(words: &[OsString]) -> Result<Cli, clap::Error> {
     let mut command = number::with_negative(Cli::command());
     let matches = command.try_get_matches_from_mut(words);
@@ -119,16 +120,16 @@ pub fn try_parse(words: &[OsString]) -> Result<Cli, clap::Error> {
     parsed.map_err(|error| error.format(&mut command))
 }
 
-/// In the order of their first mention.
+/// The values without duplicates, in the order of their first occurrence.
 pub fn without_duplicates<T: Clone + PartialEq>(values: &[T]) -> Vec<T> {
     let is_first = |(at, value): &(usize, &T)| !values[..*at].contains(value);
     values.iter().enumerate().filter(is_first).map(|(_, value)| value.clone()).collect()
 }
 
-/// Adds every engine of the registry that is not named, with default parameters.
+/// Names every engine of the registry, with default parameters.
 pub const ALL: &str = "all";
 
-/// The named engines without duplicates; `all` adds the others at the end.
+/// The named engines without duplicates. `all` adds the other engines at the end.
 pub fn expand_all(named: &[String]) -> Vec<String> {
     let mut names = without_duplicates(named);
     let wants_all = names.iter().any(|name| name == ALL);
@@ -148,12 +149,12 @@ fn engine_name(name: &str) -> Result<String, String> {
     matchpoint::engines::create(name).map(|_| name.to_owned()).map_err(|error| error.to_string())
 }
 
-/// An engine of the registry, which processes of an MPI job can use.
+/// Accepts engines that processes of an MPI job can use.
 fn engine_of_processor(name: &str) -> Result<String, String> {
-    let bare = name.split(':').next().unwrap_or_default();
-    let is_it = |spec: &Spec| spec.name == bare;
+    let kind = bare(name);
+    let is_it = |spec: &Spec| spec.name == kind;
     if known_specs().any(is_it) && !REGISTRY.iter().any(is_it) {
-        return Err(format!("processes of a job cannot use '{bare}': it needs a graphics card"));
+        return Err(format!("processes of a job cannot use '{kind}': it needs a graphics card"));
     }
     engine_name(name)
 }

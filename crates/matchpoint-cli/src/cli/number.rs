@@ -1,5 +1,3 @@
-//! Whole numbers. Errors contain the range and an example.
-
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -34,7 +32,7 @@ where
     }
 }
 
-/// Lets options take `-1` as a value, so that the parser of the option reports the error. Otherwise clap suggests `--`.
+/// Lets options take `-1` as a value, so that the parser of the option reports the range.
 pub(super) fn with_negative(command: Command) -> Command {
     let options = |arg: Arg| {
         let takes_values = !arg.is_positional() && arg.get_action().takes_values();

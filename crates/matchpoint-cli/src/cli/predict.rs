@@ -35,7 +35,7 @@ pub struct Predict {
     pub what: What,
 }
 
-/// Usage in two lines, because clap does not wrap it.
+/// The usage in two lines, because clap does not wrap usage.
 const SPMV_USAGE: &str = "matchpoint predict spmv [OPTIONS] --machine <FILE>
        <--processes <P>|--scale <P1,P2,…>> <A.mtx>";
 const SPGEMM_USAGE: &str = "matchpoint predict spgemm [OPTIONS] --machine <FILE>
@@ -271,7 +271,7 @@ fn processes(text: &str) -> Result<NonZeroU32, String> {
     number.ok_or_else(|| format!("must be a number of processes from 1 to {PROCESSES_MAX}, such as 512"))
 }
 
-/// Tags distinguish the messages of two ranks, and MPI guarantees this many (MPI-4.1 §9.1.1).
+/// A job of two ranks distinguishes processes by tag, and MPI guarantees this number of tags (MPI-4.1 §9.1.1).
 const PLAYED_MAX: u32 = 1 << 15;
 
 fn played(text: &str) -> Result<NonZeroU32, String> {

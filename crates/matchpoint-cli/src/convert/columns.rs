@@ -1,4 +1,4 @@
-//! Columns of the call table, in the order of `docs/reference/convert.md`; used by CSV and Parquet.
+//! Columns of the table of calls, in the order of `docs/reference/convert.md`. CSV and Parquet have the same columns.
 
 use std::collections::HashMap;
 
@@ -75,20 +75,19 @@ columns! { LISTS List {
     status_cancelled Bool,
 } }
 
-/// A call as a row. Functions are numbers, booleans are 0 and 1.
+/// A call as a row. Functions are numbers, and booleans are 0 and 1.
 #[derive(Default)]
 pub struct Row {
-    /// Values of [`VALUES`].
     pub values: [Option<i64>; Value::COUNT],
-    /// Values of [`LISTS`]; unknown elements are `None`.
+    /// Values of [`LISTS`]. Unknown elements are `None`.
     pub lists: [Vec<Option<i64>>; List::COUNT],
-    /// Requests of the rank for sends and other operations, and whether each request is persistent. The status of such
-    /// a request describes no message.
+    /// Requests of the rank that are no receives, and whether each is persistent. The status of such a request
+    /// describes no message.
     no_receives: HashMap<RequestId, bool>,
 }
 
 impl Row {
-    /// Fills the row from call `number` of the rank. Calls must be in order, without gaps.
+    /// Fills the row from call `number` of the rank. Calls come in order, without gaps.
     pub fn fill(&mut self, rank: u32, number: u64, call: &Call) {
         if number == 0 {
             self.no_receives.clear();
@@ -121,7 +120,7 @@ impl Row {
         self.begin(call);
     }
 
-    /// Updates `no_receives`: requests that are created, or freed without a wait.
+    /// Records requests that the call creates, or frees without a wait.
     fn begin(&mut self, call: &Call) {
         match call.action {
             Action::Send { request: Some(request), .. }
@@ -247,7 +246,6 @@ impl Row {
         status.into_iter().for_each(|status| self.status(Some(status)));
     }
 
-    /// A request without a recorded creation is unknown.
     fn request(&mut self, request: RequestId) {
         let known = (request != RequestId::UNKNOWN).then_some(request.0.into());
         self.lists[List::requests as usize].push(known);
@@ -271,7 +269,7 @@ impl Row {
     }
 }
 
-/// −1 is `MPI_ANY_SOURCE`, −2 `MPI_PROC_NULL`.
+/// −1 is `MPI_ANY_SOURCE`, and −2 is `MPI_PROC_NULL`.
 fn peer(peer: Peer) -> i32 {
     match peer {
         Peer::Rank(rank) => i32::try_from(rank).unwrap_or(i32::MAX),

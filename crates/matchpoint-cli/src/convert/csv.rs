@@ -1,4 +1,4 @@
-//! The table as CSV: list elements are separated by spaces, unknown values are empty.
+//! The table of calls as CSV. Spaces separate list elements, and unknown values are empty.
 
 use std::io::{self, Write};
 
@@ -11,7 +11,6 @@ use super::ranks::each_call;
 
 const AT_ONCE: usize = 64 << 10;
 
-/// Writes the table, and returns the number of rows.
 pub(super) fn write(
     trace: &dyn Trace,
     origin: &Origin,
@@ -53,7 +52,7 @@ fn line(text: &mut Vec<u8>, row: &Row) {
             }
             match value {
                 Some(value) => put(text, column, *value),
-                // Corresponding elements of lists have the same index.
+                // A placeholder keeps the indexes of list elements equal across columns.
                 None => text.push(b'-'),
             }
         }

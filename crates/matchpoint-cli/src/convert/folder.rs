@@ -22,7 +22,7 @@ use crate::progress;
 
 const PREFIX: &str = "dumpi";
 
-/// A folder that is complete or absent: filled under a temporary name, renamed at the end.
+/// A folder that is complete or absent. The folder is filled under a temporary name, and then renamed.
 pub(super) struct Folder {
     path: PathBuf,
     staged: TempDir,
@@ -52,7 +52,6 @@ impl Folder {
         Ok(Folder { path: path.to_owned(), staged })
     }
 
-    /// Writes the trace, and renames the folder to its name.
     pub fn fill(self, trace: &dyn Trace, to: Format, progress: &Progress) -> Result<Written, Failure> {
         let passes = if to == Format::Native { 2 } else { 1 };
         progress.bytes_total.store(trace.description().bytes * passes, Relaxed);
@@ -65,7 +64,6 @@ impl Folder {
         }
         let Folder { path, staged } = self;
         fs::rename(staged.path(), &path).map_err(|error| Failure::writing(&path, &error))?;
-        // The temporary folder no longer exists.
         let _ = staged.keep();
         Ok(written)
     }
@@ -157,7 +155,6 @@ impl Folder {
         Ok(Written { calls, notes })
     }
 
-    /// Writes the manifest. `of_run`: facts about the run.
     fn manifest(
         &self,
         of_run: Manifest,

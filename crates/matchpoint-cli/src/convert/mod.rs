@@ -15,13 +15,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use matchpoint_replay::Progress;
-use matchpoint_trace::Trace;
+use matchpoint_trace::{Trace, open};
 
 use self::folder::Folder;
 use self::origin::Origin;
 use self::written::{Written, failed};
 use crate::absent::print_missing_ranks;
-use crate::analyze::{open, stop_on_interrupt};
+use crate::analyze::stop_on_interrupt;
 use crate::cli::{Convert, Format};
 use crate::failure::Failure;
 use crate::format;
@@ -98,7 +98,7 @@ fn print_summary(trace: &dyn Trace, output: &Path, written: &Written) {
     let name = if is_stdout(output) { "standard output".to_owned() } else { output.display().to_string() };
     anstream::eprintln!("matchpoint: wrote {} calls of {ranks} to {name}", format::count(written.calls));
     print_missing_ranks("", trace.description(), "the output lacks them too");
-    // The output format stores no notes, but the notes of the original apply to the output too.
+    // The output format has no place for the notes of the original, so the command prints them.
     for note in &trace.description().notes {
         anstream::eprintln!("matchpoint: note: of the original: {note}");
     }

@@ -1,4 +1,4 @@
-//! Data of a recorded trace other than calls: run, call sites, arrivals.
+//! Data of a recorded trace other than MPI calls: facts about the run, call sites, arrival times.
 
 use std::fs;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -22,10 +22,9 @@ impl Origin {
         let folder = if path.is_dir() { path } else { folder_of(path) };
         let text = fs::read(folder.join(manifest::FILE)).ok();
         let manifest = text.and_then(|text| serde_json::from_slice::<Manifest>(&text).ok());
-        // A manifest of a converted trace may not describe a run.
         let is_complete =
             |manifest: &Manifest| manifest.format == manifest::FORMAT && !manifest.mpi.is_empty();
-        // An unreadable arrivals file is lost too.
+        // An unreadable file of arrivals is lost too.
         let arrives = |&rank: &u32| !matches!(trace.arrivals(rank), Ok(None));
         Origin {
             manifest: manifest.filter(is_complete),
@@ -34,7 +33,6 @@ impl Origin {
         }
     }
 
-    /// Counts calls without a written call site.
     pub fn saw_sites(&self, calls: u64) {
         self.sites.fetch_add(calls, Relaxed);
     }
@@ -45,7 +43,6 @@ impl Origin {
         Manifest { command, mpi, started, ended, exit_status, ..Manifest::default() }
     }
 
-    /// The lost data, one sentence each.
     pub fn lost(&self, to: Format) -> Vec<String> {
         let mut lost = Vec::new();
         let sites = self.sites.load(Relaxed);

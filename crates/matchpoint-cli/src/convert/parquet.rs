@@ -1,4 +1,4 @@
-//! The table as one Parquet file: row groups, compressed with zstd.
+//! The table of calls as one Parquet file, compressed with zstd.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -19,12 +19,11 @@ use super::columns::{Column, Kind, LISTS, Row, VALUES};
 use super::origin::Origin;
 use super::ranks::each_call;
 
-/// Rows per group: DuckDB's default, at some dozen megabytes of memory.
+/// Rows of a group: the default of DuckDB, some dozen megabytes of memory.
 const GROUP_ROWS: usize = 122_880;
-/// Highest number of list elements per group: a call may have any number of requests.
+/// Maximum number of list elements in a group, because an MPI call may have many requests.
 const GROUP_ELEMENTS: usize = 2 << 20;
 
-/// Writes the table, and returns the number of rows.
 pub(super) fn write(
     trace: &dyn Trace,
     origin: &Origin,
@@ -63,7 +62,7 @@ fn properties(trace: &dyn Trace) -> WriterProperties {
         .set_created_by(concat!("matchpoint ", env!("CARGO_PKG_VERSION")).to_owned())
         .set_key_value_metadata(Some(about))
         .set_compression(Compression::ZSTD(ZstdLevel::default()));
-    // Ascending values: small differences, no duplicates.
+    // These columns have ascending values, so differences are small.
     for name in ["call", "enter_ns", "leave_ns"] {
         let path = ColumnPath::from(name);
         properties = properties
@@ -98,7 +97,7 @@ fn leaf(column: &Column, name: &str, repetition: Repetition) -> parquet::errors:
     leaf.with_logical_type(logical).build().map(Arc::new)
 }
 
-/// A list with optional elements, in the standard form of three levels.
+/// A list with optional elements, in the standard three-level form.
 fn list(column: &Column) -> parquet::errors::Result<TypePtr> {
     let element = leaf(column, "element", Repetition::OPTIONAL)?;
     let repeated =
@@ -112,7 +111,6 @@ fn list(column: &Column) -> parquet::errors::Result<TypePtr> {
         .map(Arc::new)
 }
 
-/// Values of one column in a row group, in their physical type.
 enum Values {
     Names(Vec<u16>),
     Narrow(Vec<i32>),
@@ -194,7 +192,6 @@ impl Part {
                 writer.write_batch(values, definition, repetition)?;
             }
             (Values::Names(values), _) => {
-                // The bytes of names are shared, so a clone copies an address.
                 let values: Vec<<ByteArrayType as DataType>::T> =
                     values.iter().map(|&function| names[usize::from(function)].clone()).collect();
                 column.typed::<ByteArrayType>().write_batch(&values, definition, repetition)?;

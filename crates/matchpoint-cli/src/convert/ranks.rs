@@ -11,10 +11,9 @@ use matchpoint_trace::{Call, Trace};
 
 use super::origin::Origin;
 
-/// Calls between checks for an interrupt.
 const CALLS_PER_CHECK: u64 = 4096;
 
-/// Passes every call of a rank to `take`, and returns their number.
+/// Passes every call of a rank to `take`. Returns the number of calls.
 pub(super) fn each_call(
     trace: &dyn Trace,
     origin: &Origin,
@@ -43,8 +42,8 @@ pub(super) fn each_call(
     Ok(calls)
 }
 
-/// Calls `work` with the index and the rank of every rank, in parallel. Results are in the order of ranks. After an
-/// error, no further rank starts.
+/// Calls `work` with the index and the number of every rank, in parallel. The results are in the order of ranks. After
+/// an error, no further rank starts.
 pub(super) fn each_rank<T: Send, E: Send>(
     trace: &dyn Trace,
     work: impl Fn(usize, u32) -> Result<T, E> + Sync,

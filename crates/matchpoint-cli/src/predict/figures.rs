@@ -2,7 +2,7 @@
 
 use matchpoint_model::figures::{Figure, figures};
 
-use super::place::read_machine;
+use super::placement::read_machine;
 use crate::cli::Figures;
 use crate::failure::Failure;
 use crate::format::seconds;

@@ -1,4 +1,4 @@
-//! Matrices from files to exchanges, in one pass through each file.
+//! Reads matrices in one pass, and computes their exchanges.
 
 use std::fs::File;
 use std::io::{self, BufReader};
@@ -58,7 +58,7 @@ impl<'a> Matrix<'a> {
         Err(self.wrong(&format!("{rows} rows and {columns} columns, but the product needs a square matrix")))
     }
 
-    /// Owners of the rows: as listed in a file, or consecutive rows.
+    /// The owner of each row, from a file or in consecutive blocks.
     pub fn partition(&self, listed: Option<&Path>, processes: NonZeroU32) -> Result<Partition, Failure> {
         let rows = self.header().rows;
         let Some(path) = listed else {
@@ -69,7 +69,7 @@ impl<'a> Matrix<'a> {
         Partition::listed(BufReader::new(file), rows, processes).map_err(wrong)
     }
 
-    /// Reads all entries, passes them to `needs`, and counts the entries of each row.
+    /// Reads all entries, and passes each to `needs`. Counts the entries of each row.
     pub fn read(mut self, needs: &mut [Needs]) -> Result<RowSizes, Failure> {
         self.reader.check_enough_entries().map_err(failure)?;
         let sizes = self.count(needs)?;
@@ -84,7 +84,6 @@ impl<'a> Matrix<'a> {
         }
     }
 
-    /// Counts the entries of each row. Rows of an interpolation may be empty.
     pub fn row_sizes(mut self) -> Result<RowSizes, Failure> {
         self.count(&mut [])
     }
@@ -111,7 +110,6 @@ impl<'a> Matrix<'a> {
 }
 
 pub fn add_sizes<'a>(paths: impl IntoIterator<Item = &'a Path>, progress: &Progress) {
-    // `Matrix::open` reports a file that cannot be read.
     let bytes = paths.into_iter().map(|path| path.metadata().map_or(0, |known| known.len())).sum();
     progress.bytes_total.fetch_add(bytes, Relaxed);
 }
@@ -120,7 +118,6 @@ fn failure(error: MatrixError) -> Failure {
     Failure::Message(error.to_string())
 }
 
-/// The messages of a matrix-vector product, for each partition.
 pub fn spmv(
     matrix: Matrix<'_>,
     partitions: Vec<Partition>,
@@ -132,8 +129,7 @@ pub fn spmv(
     Ok((exchanges(needs, |_| sizes.element(), progress)?, entries))
 }
 
-/// The messages of a product of two matrices, for each pair of row partitions. Without a second matrix, the first is
-/// squared.
+/// The messages of a product of two matrices, for each pair of row partitions. Without a second matrix, of the square.
 pub fn spgemm(
     first: Matrix<'_>,
     second: Option<Matrix<'_>>,

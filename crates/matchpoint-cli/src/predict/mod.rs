@@ -1,13 +1,12 @@
 //! `matchpoint predict`: predicts the cost of messages with the models of `matchpoint-model`.
 //!
-//! A prediction ends in a [`Predicted`], a comparison with measurements in a [`Validated`]. Both are the input of the
-//! reports.
+//! A prediction is a [`Predicted`], a comparison with measurements is a [`Validated`]. Reports take these values.
 
 mod amg;
 mod engines;
 mod figures;
 mod matrices;
-pub mod place;
+pub mod placement;
 pub mod predicted;
 mod sparse;
 mod trace;
@@ -52,7 +51,6 @@ fn predicted(arguments: &Predict, progress: &Progress) -> Result<(Document, Valu
     Ok((prediction::document::document(&of), prediction::json::document(&of)))
 }
 
-/// Predicts without an output.
 pub fn predict(arguments: &Predict, progress: &Progress) -> Result<Predicted, Failure> {
     match &arguments.what {
         PredictWhat::Spmv(arguments) => sparse::spmv(arguments, progress),

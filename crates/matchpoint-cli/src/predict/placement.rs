@@ -9,7 +9,7 @@ use matchpoint_model::{Layout, Locality, Machine, Search, SearchOrder, Setting, 
 use crate::cli::On;
 use crate::failure::Failure;
 
-pub struct Place {
+pub struct Placement {
     pub machine: Machine,
     topology: Option<Topology>,
     ppn: NonZeroU32,
@@ -17,11 +17,11 @@ pub struct Place {
     pub network: String,
 }
 
-impl Place {
+impl Placement {
     pub fn read(on: &On) -> Result<Self, Failure> {
         let machine = read_machine(&on.machine)?;
         let lacks = |key: &str, option: &str| {
-            // A calibration on one host does not show the processes per node of other hosts.
+            // A calibration on one host does not contain the number of processes on other hosts.
             let one_host = if machine.farthest() == Locality::OffNode {
                 ""
             } else {
@@ -41,15 +41,15 @@ impl Place {
             Some(path) => format!("{}, with routes of messages", path.display()),
             None => "a cube of a 3-D torus, as in the paper".to_owned(),
         };
-        Ok(Place { machine, topology, ppn, sockets, network })
+        Ok(Placement { machine, topology, ppn, sockets, network })
     }
 
     pub fn layout(&self, processes: NonZeroU32) -> Layout {
         Layout { processes, ppn: self.ppn, sockets: self.sockets }
     }
 
-    /// The error for a missing parameter. If the processes need several nodes, but the machine was measured within one
-    /// node, the error contains this reason instead of `problem`.
+    /// The error for a missing parameter. If the machine was measured within one node and the job needs several, the
+    /// error contains this reason instead of `problem`.
     pub fn missing_parameter(&self, processes: NonZeroU32, problem: String) -> Failure {
         let nodes = processes.get().div_ceil(self.ppn.get());
         if nodes == 1 || self.machine.farthest() == Locality::OffNode {
@@ -80,7 +80,7 @@ impl Place {
     }
 }
 
-/// The paper's machine needs no file.
+/// Without a file, the machine of the paper is available.
 pub fn read_machine(path: &Path) -> Result<Machine, Failure> {
     let is_built_in = path == Path::new(BLUE_WATERS) && !path.exists();
     Ok(if is_built_in { machine::blue_waters() } else { machine::read(path) }?)

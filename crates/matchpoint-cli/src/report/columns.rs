@@ -11,19 +11,17 @@ pub enum Values {
     Text(Vec<Option<String>>),
     Unsigned(Vec<u64>),
     Signed(Vec<i64>),
-    /// Floating-point numbers; `None` if unknown.
     Float(Vec<Option<f64>>),
     Truth(Vec<bool>),
 }
 
 #[derive(Clone, PartialEq, Debug)]
 pub struct Column {
-    /// Name, with the unit.
     pub name: String,
     pub values: Values,
 }
 
-/// A table. All columns have the same number of rows.
+/// A table with equally long columns.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Columns(pub Vec<Column>);
 
@@ -90,7 +88,6 @@ impl Columns {
         self.with(name, Values::Truth(values.collect()))
     }
 
-    /// Writes the table as CSV. Unknown values are empty.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let rows = self.0.first().map_or(0, |column| column.values.len());
         let row = |row: usize| self.0.iter().map(|column| column.values.cell(row)).collect::<Vec<_>>();

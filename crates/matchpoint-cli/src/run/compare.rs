@@ -13,14 +13,14 @@ use crate::format;
 use crate::job::{self, Watcher, ask_to_stop};
 use crate::report::run::compared::{Compared, Row};
 
-/// Longest time of an unchanged run ÷ longest time of a run with the engine: some transports let jobs hang.
+/// Time limit of an unchanged run ÷ longest time of a run with the engine. Jobs over some transports hang.
 const PATIENCE: u32 = 10;
-/// Shortest time limit of an unchanged run.
 const LEAST: Duration = Duration::from_secs(60);
 
-/// Runs the job `times` times in each way; `with_engine` runs it with the engine. Returns the status of the last run with
-/// the engine. A failed run, a signal, or, unless `may_be_silent`, a run in which no process loaded the library ends the
-/// comparison. After a failed run in the first turn, one unchanged run shows whether the engine causes the failure.
+/// Runs the job `times` times in each way, and returns the status of the last run with the engine.
+///
+/// A failed run or a signal ends the comparison. Unless `may_be_silent`, a run in which no process loaded the library
+/// does so too. After a failed run in the first turn, one unchanged run shows whether the engine causes the failure.
 pub fn run(
     job: &Job,
     times: u32,
@@ -97,7 +97,6 @@ fn print_turn(row: &Row, turn: u32, times: u32) {
     anstream::eprintln!("matchpoint: turn {turn} of {times}, {}: {what}", row.name);
 }
 
-/// Ends a job after a time limit.
 struct Watched {
     begun: Instant,
     limit: Duration,

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::cli;
 use crate::failure::Failure;
-use crate::output::{Outputs, Place, is_stdout, print};
+use crate::output::{OutputId, Outputs, is_stdout, print};
 use crate::report::run::compared::Compared;
 use crate::report::run::{Run, json as json_report, terminal, verdict};
 use crate::report::schema;
@@ -55,7 +55,7 @@ pub fn run(arguments: &cli::Run) -> Result<(), Failure> {
     };
     let mut job = Job::prepare(request(arguments), &program, &mut compiles)?;
     if arguments.quiet {
-        // Processes may write no report, so their number is unknown.
+        // Processes may write no report, so the number of reports is unknown.
         job.ranks = None;
     }
     if arguments.print_environment {
@@ -118,7 +118,7 @@ pub fn run(arguments: &cli::Run) -> Result<(), Failure> {
 }
 
 fn request(arguments: &cli::Run) -> Request {
-    // A recorded job must show every arrival, so the engine matches all receives.
+    // A trace with arrivals needs every arrival, so the engine matches all receives.
     let all = arguments.record.is_some() && arguments.limit == Limit::Measured;
     Request {
         engine: arguments.engine.clone(),
@@ -150,7 +150,7 @@ fn read_reports(folder: &Path) -> Result<Vec<Process>, Failure> {
 fn finish(
     arguments: &cli::Run,
     mut outputs: Outputs,
-    json: Option<Place>,
+    json: Option<OutputId>,
     about: &Value,
     run: &Run,
 ) -> Result<(), Failure> {
@@ -192,7 +192,6 @@ fn about(job: &Job, status: ExitStatus, compared: Option<&Compared>) -> Value {
     })
 }
 
-/// Splits `MPICH 5.0.2` into `MPICH` and `5.0.2`.
 fn name_and_version(mpi: &str) -> (&str, Option<&str>) {
     match mpi.rsplit_once(' ') {
         Some((name, version)) if version.starts_with(|first: char| first.is_ascii_digit()) => {
@@ -222,7 +221,7 @@ fn nothing(run: &Run, silent: bool) -> String {
     if let Some(why) = run.unseen() {
         return why;
     }
-    // The numbers of processes and hosts are unknown for a job that was started by hand.
+    // The numbers of processes and hosts are unknown for a job that the user started.
     let alone = match run.reporting_hosts.first() {
         Some(host) if run.reporting_hosts.len() == 1 && run.expected.is_none() => {
             format!(", or hosts other than {host} lack the folder or the variables")
@@ -236,7 +235,7 @@ fn nothing(run: &Run, silent: bool) -> String {
     )
 }
 
-/// Shell commands that set the environment, with comments about the remaining steps.
+/// Shell commands that set the environment. Comments have the remaining steps.
 fn environment(job: &Job) -> String {
     let mut text = format!("# {}\n", job.describe());
     for variable in &job.variables() {
@@ -254,7 +253,6 @@ fn environment(job: &Job) -> String {
     text
 }
 
-/// The hidden command of [`libfabric`].
 pub fn ask_libfabric(library: &Path) -> Result<(), Failure> {
     let text = libfabric::answer(library).map_err(Failure::Message)?;
     print(&text)

@@ -1,7 +1,7 @@
-//! Messages sent to each rank and not received yet.
+//! Messages sent to each rank and not received.
 //!
-//! Ranks write their calls at different times, up to a second apart. `Flow` therefore keeps sends and receives by time,
-//! and counts only up to a time that every rank has reported.
+//! Ranks write their calls up to a second apart. `Flow` therefore keeps the numbers of messages by time, and counts up
+//! to a time that every rank has reported.
 
 use std::collections::VecDeque;
 
@@ -15,9 +15,9 @@ pub struct Flow {
 
 #[derive(Clone, Default)]
 struct Rank {
-    /// Sent − received before the buckets.
+    /// Sent − received messages before the buckets.
     before: i64,
-    /// Time bucket, and sent − received in it.
+    /// Times, and sent − received messages in each bucket.
     buckets: VecDeque<(i64, i64)>,
 }
 
@@ -45,7 +45,7 @@ impl Flow {
         u64::try_from(rank.before + recent.map(|(_, change)| change).sum::<i64>()).unwrap_or(0)
     }
 
-    /// Merges the buckets before `ns`. No later call of `pending` asks for an earlier time.
+    /// Merges the buckets before `ns`. Later calls of `pending` must not ask for an earlier time.
     pub fn merge_before(&mut self, ns: i64) {
         let until = ns.div_euclid(BUCKET_NS);
         for rank in &mut self.ranks {
@@ -58,7 +58,7 @@ impl Flow {
 impl Rank {
     fn add(&mut self, ns: i64, change: i64) {
         let number = ns.div_euclid(BUCKET_NS);
-        // Usually the last bucket, because the calls of a rank are in order.
+        // The calls of a rank are in order, so this is usually the last bucket.
         let before = self.buckets.iter().rposition(|(there, _)| *there <= number);
         match before {
             Some(at) if self.buckets[at].0 == number => self.buckets[at].1 += change,
@@ -83,7 +83,6 @@ mod tests {
         for ms in 0..1000 {
             flow.received(7, (ms + 5) * MS);
         }
-        // At most five milliseconds of messages, and the bucket of 10 ms.
         assert_eq!(flow.pending(7, 1000 * MS), 5);
         assert_eq!(flow.pending(7, 3000 * MS), 2000);
         assert_eq!(flow.pending(7, i64::MAX), 2000);

@@ -90,7 +90,7 @@ fn show(watch: &mut Watch, arguments: &Top, stop: &AtomicBool) -> Result<(), Fai
     let last = {
         let mut screen = Screen::open().map_err(|error| Failure::printing(&error))?;
         loop {
-            // A long trace takes several updates, which show the progress.
+            // A long trace needs several updates, which show the progress.
             let begun = Instant::now();
             while watch.read_some() && begun.elapsed() < REFRESH {}
             let snapshot = checked(watch)?;
@@ -102,6 +102,6 @@ fn show(watch: &mut Watch, arguments: &Top, stop: &AtomicBool) -> Result<(), Fai
             }
         }
     };
-    // The page disappears with the screen, so the last snapshot is printed.
+    // The alternate screen disappears, so the last snapshot is printed.
     print(&last, &Top { target: String::new(), once: true, json: false, rows: arguments.rows })
 }

@@ -1,4 +1,4 @@
-//! Processes of this host, from `/proc`.
+//! Processes of this host, read from `/proc`.
 
 use std::fs;
 use std::time::{Duration, SystemTime};
@@ -6,14 +6,14 @@ use std::time::{Duration, SystemTime};
 /// Fields of `/proc/PID/stat`, see proc_pid_stat(5).
 #[derive(Debug, PartialEq, Eq)]
 pub struct Stat {
-    /// Whether the process has ended. The pid is in use until the parent waits.
+    /// Whether the process has ended. Its id is in use until the parent waits.
     pub is_ended: bool,
     pub parent: u32,
-    /// Start time, from the boot of the host.
+    /// Start time, after the boot of the host.
     started: Duration,
 }
 
-/// Tolerance for clock changes. A pid is not reused so soon.
+/// Tolerance for clock changes, shorter than the reuse of a process id.
 const SLACK: Duration = Duration::from_secs(60);
 
 /// Ticks per second in `/proc` (time(7): `USER_HZ`).
@@ -23,8 +23,7 @@ pub fn stat(pid: u64) -> Option<Stat> {
     parse(&fs::read(format!("/proc/{pid}/stat")).ok()?)
 }
 
-/// Whether the process that had this pid at that time still runs. A zombie does not run. A newer process with the same
-/// pid is another process.
+/// Whether the process that had this id at `then` still runs. A zombie process does not run.
 pub fn is_running(pid: u64, then: SystemTime) -> bool {
     stat(pid).is_some_and(|stat| !stat.is_ended && started_at(&stat) <= then + SLACK)
 }
@@ -35,7 +34,7 @@ fn started_at(stat: &Stat) -> SystemTime {
     SystemTime::now() - up.saturating_sub(stat.started)
 }
 
-/// The state and the parent follow the name, which may contain spaces and brackets. The start time is field 22.
+/// State and parent follow the name, which may contain spaces and brackets. The start time is field 22.
 fn parse(line: &[u8]) -> Option<Stat> {
     let behind = line.iter().rposition(|&byte| byte == b')')?;
     let words: Vec<&str> = std::str::from_utf8(&line[behind + 1..]).ok()?.split_ascii_whitespace().collect();
@@ -65,7 +64,7 @@ mod tests {
         assert_eq!(parse(b"12 (a) S 7"), None);
     }
 
-    /// If the first process of a container does not wait for children, orphans remain zombies.
+    /// If the first process of a container does not wait for its children, they remain zombies.
     #[test]
     fn zombie_process_counts_as_ended() {
         let mut child = Command::new("true").spawn().unwrap();

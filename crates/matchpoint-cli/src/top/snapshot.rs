@@ -1,4 +1,4 @@
-//! The state of a job at one time. Plain data.
+//! The state of a job at one time.
 
 use std::path::PathBuf;
 use std::time::SystemTime;
@@ -9,25 +9,22 @@ use serde::{Serialize, Serializer};
 pub struct Snapshot {
     pub at: SystemTime,
     pub folder: PathBuf,
-    /// Command, if the manifest contains it.
     pub command: Vec<String>,
     pub library: String,
     pub state: JobState,
-    /// Exit status of the launcher, if known.
     pub exit_status: Option<i64>,
-    /// Processes of `MPI_COMM_WORLD`; 0 if unknown.
+    /// Processes of `MPI_COMM_WORLD`. 0: unknown.
     pub ranks: u32,
-    /// Messages on communicators with unknown members or other worlds: estimates do not contain them.
+    /// Messages on communicators with unknown members or in other worlds, which the estimates do not include.
     pub elsewhere: u64,
-    /// Whether the files contain unread data.
     pub behind: bool,
-    /// Started ranks, in order.
+    /// Whether files contain unread data.
     pub rows: Vec<Row>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JobState {
-    /// No process has called `MPI_Init` yet.
+    /// No process has called `MPI_Init`.
     Waiting,
     Running,
     Finished,
@@ -43,12 +40,12 @@ pub struct Row {
     /// Length of the unexpected message queue (UMQ).
     pub unexpected: Length,
     pub calls: u64,
-    /// Calls per second, over the last reported seconds.
+    /// MPI calls per second, in the last seconds.
     pub calls_per_s: f64,
     pub age_s: f64,
-    /// Seconds since the last call returned: the rank computes, or is within a call. `None` before the first call.
+    /// Seconds since the last MPI call returned. `None`: no call has returned.
     pub last_call_s: Option<f64>,
-    /// MPI function in which the rank has been for a second or more.
+    /// MPI function in which the rank has been for at least a second.
     pub within: Option<String>,
     #[serde(rename = "state")]
     pub life: ProcessState,
@@ -57,7 +54,7 @@ pub struct Row {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Length {
     pub entries: u64,
-    /// Counted by the MPI library; otherwise estimated from MPI calls.
+    /// Whether the MPI library counted the entries. Otherwise the length is estimated from MPI calls.
     pub measured: bool,
 }
 
@@ -77,12 +74,11 @@ pub enum ProcessState {
     Exited,
     /// The process ended without a final record.
     Died,
-    /// The file of the process cannot be read further.
+    /// The rest of the file cannot be read.
     Unreadable(String),
 }
 
 impl ProcessState {
-    /// Name for JSON and the table.
     pub fn word(&self) -> &'static str {
         match self {
             ProcessState::Running => "running",
@@ -116,7 +112,7 @@ impl Snapshot {
         self.state == JobState::Finished && !self.behind
     }
 
-    /// The error, if no file can be read further.
+    /// The error if no file can be read.
     pub fn problem(&self) -> Option<String> {
         let lost = |row: &Row| match &row.life {
             ProcessState::Unreadable(why) => Some(format!("rank {}: {why}", row.rank)),
@@ -135,7 +131,7 @@ impl Snapshot {
         rows
     }
 
-    /// Sum over all ranks: measured only if every rank is.
+    /// The sum over all ranks, which is measured if the lengths of all ranks are measured.
     pub fn total(&self, length: impl Fn(&Row) -> Length) -> Length {
         let all = self.rows.iter().map(length);
         all.fold(Length { entries: 0, measured: !self.rows.is_empty() }, |sum, one| Length {

@@ -5,28 +5,27 @@ use anstyle::{AnsiColor, Style};
 use super::snapshot::{JobState, Length, ProcessState, Row, Snapshot};
 use crate::format;
 
-/// Columns without a terminal. Longer lines are not truncated.
+/// Columns without a terminal.
 const WIDTH: usize = 80;
 
-/// Lines other than ranks, at most.
+/// Maximum number of lines without those of ranks.
 pub const FIXED_LINES: usize = 8;
 
-/// Lines other than ranks, without the legend.
+/// Maximum number of lines without those of ranks and the legend.
 const BRIEF_LINES: usize = 4;
 
-/// Ranks below which the legend is omitted.
+/// With fewer ranks, the legend is omitted.
 const FEW: usize = 3;
 
-/// Columns of a rank's line with a one-word state.
+/// Columns of the line of a rank with a one-word state.
 const WIDE: usize = 70;
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
 const RED: Style = Style::new().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Red)));
 
-/// Lines for a terminal, with at most `most` ranks. Parts without room are omitted; `…` marks truncated text.
+/// Lines for a terminal, with at most `most` ranks. `…` marks truncated text.
 pub fn page(snapshot: &Snapshot, width: usize, height: usize, most: usize) -> Vec<String> {
-    // Ranks matter more than the legend.
     let explained = height >= FIXED_LINES + FEW;
     let around = if explained { FIXED_LINES } else { BRIEF_LINES };
     let narrow = width < WIDE;
@@ -36,7 +35,7 @@ pub fn page(snapshot: &Snapshot, width: usize, height: usize, most: usize) -> Ve
     lines.iter().map(|(style, line)| styled(*style, &cut(line, width))).collect()
 }
 
-/// At most `rows` ranks, longest queues first, without truncation, for output that is not a terminal.
+/// Lines for other outputs: at most `rows` ranks, with the longest queues first.
 pub fn lines(snapshot: &Snapshot, rows: usize) -> Vec<String> {
     let mut head = vec![titles(snapshot)[0].clone()];
     head.extend(broken(&totals_in_parts(snapshot), WIDTH));
@@ -44,7 +43,7 @@ pub fn lines(snapshot: &Snapshot, rows: usize) -> Vec<String> {
     lines.iter().map(|(style, line)| styled(*style, line)).collect()
 }
 
-/// `head`: the title and the totals.
+/// `head` has the title and the totals.
 fn table(
     snapshot: &Snapshot,
     head: Vec<String>,
@@ -86,7 +85,7 @@ fn table(
 const HEADER: &str = " rank      PRQ      UMQ   calls/s       calls last call    data  state";
 const NARROW_HEADER: &str = " rank      PRQ      UMQ  state";
 
-/// At most [`WIDE`] columns.
+/// Each line has at most [`WIDE`] columns.
 const LEGEND: &[&str] = &[
     "= counted by the MPI library (MPI_T)   ~ estimated from calls:",
     "PRQ: pending receives; UMQ: messages sent and not received yet,",
@@ -155,7 +154,7 @@ fn narrow_line(row: &Row) -> String {
     format!("{:>5} {:>8} {:>8}  {}", row.rank, shown(row.posted), shown(row.unexpected), state(row))
 }
 
-/// `running`, `in Recv`, `died in Recv`.
+/// The state of a rank, such as `running`, `in Recv` or `died in Recv`.
 fn state(row: &Row) -> String {
     let within = row.within.as_ref().map(|function| function.trim_start_matches("MPI_"));
     match (&row.life, within) {
@@ -200,7 +199,7 @@ fn shown(length: Length) -> String {
     format!("{}{}", if length.measured { '=' } else { '~' }, format::count(length.entries))
 }
 
-/// `0.4 s`, `12 s`, `5 min`, `3 h`: at most eight columns.
+/// A time in at most eight columns, such as `0.4 s` or `5 min`.
 fn ago(seconds: f64) -> String {
     match seconds {
         below if below < 9.95 => format!("{below:.1} s"),
@@ -211,13 +210,12 @@ fn ago(seconds: f64) -> String {
     }
 }
 
-/// The first form that fits, else the last.
+/// The first form that fits, or the last.
 fn fitting(forms: &[String], width: usize) -> String {
     let fits = forms.iter().find(|form| form.chars().count() <= width);
     fits.or(forms.last()).cloned().unwrap_or_default()
 }
 
-/// Joins parts to lines of at most `width` columns.
 fn broken(parts: &[String], width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for part in parts {
@@ -375,7 +373,6 @@ mod tests {
         assert!(text.contains("= counted by the MPI library (MPI_T)   ~ estimated from calls:\n"));
         assert!(text.contains("including messages in transit"));
         assert!(text.contains("its file is gone") && text.contains(" - "), "{text}");
-        // A total is measured only if every rank is.
         assert!(text.contains("PRQ ~28,000") && text.contains("UMQ =24"), "{text}");
     }
 

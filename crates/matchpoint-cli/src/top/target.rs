@@ -14,7 +14,7 @@ use matchpoint_trace::native::manifest;
 use super::process;
 use crate::failure::{Failure, folder_of};
 
-/// The folder of a trace: the named folder, or the folder to which the process or one of its children writes.
+/// The folder `target`, or the folder to which the process `target` or one of its descendants writes.
 pub fn folder(target: &str) -> Result<PathBuf, Failure> {
     let path = Path::new(target);
     let folder = match target.parse::<u32>() {
@@ -59,7 +59,7 @@ fn check(folder: &Path) -> Result<(), String> {
     ))
 }
 
-/// The folder to which a process or its descendants write, if there is only one.
+/// The only folder to which a process or its descendants write.
 fn of_process(pid: u32) -> Result<PathBuf, String> {
     if !Path::new(&format!("/proc/{pid}")).exists() {
         return Err(format!(
@@ -77,7 +77,7 @@ fn of_process(pid: u32) -> Result<PathBuf, String> {
                     if found.iter().all(|(_, other)| *other != folder) {
                         found.push((pid, folder));
                     }
-                    // The children of this process belong to the same job.
+                    // The descendants of a recorded process belong to the same job.
                     continue;
                 }
             }
@@ -135,7 +135,7 @@ fn recorded_in(environment: &[u8]) -> Option<PathBuf> {
     environment.split(|&byte| byte == 0).find_map(of_name).filter(|path| !path.as_os_str().is_empty())
 }
 
-/// A process in a container has another root.
+/// A process in a container has another root folder.
 fn as_seen_here(folder: PathBuf, pid: u32) -> PathBuf {
     let within = Path::new("/proc").join(pid.to_string()).join("root");
     match folder.strip_prefix("/") {
@@ -156,7 +156,7 @@ mod tests {
         assert_eq!(recorded_in(b""), None);
     }
 
-    /// A process that does not record, with two children that do.
+    /// The process does not record, and two of its children do.
     #[test]
     fn several_jobs_give_error() {
         let folders = [(); 2].map(|()| tempfile::tempdir().unwrap());

@@ -13,10 +13,10 @@ use super::pending::{Pending, RANKS_MAX};
 use super::process;
 use super::snapshot::{JobState, Length, ProcessState, Row, Snapshot};
 
-/// Age after which a measured queue length is not shown, because other ranks may have sent messages since.
+/// Age from which a measured queue length is not shown, because other ranks may have sent messages.
 const MEASURED_FOR: Duration = Duration::from_secs(3);
 
-/// Seconds without data after which a process is silent. A process writes every second, even without MPI calls.
+/// Seconds without data from which a process is silent. The recorder writes every second.
 const SILENT_S: f64 = 3.0;
 
 /// Time before the last common report for which messages are kept by time.
@@ -39,9 +39,8 @@ struct Rank {
     lost: Option<FollowError>,
     pending: Pending,
     queues: Option<Queues>,
-    /// Whether the process has ended, as far as this host shows.
     has_ended: bool,
-    /// The process had not written for a while when its file was read completely.
+    /// Whether the process had written nothing for [`SILENT_S`] at the last complete read.
     silent: bool,
 }
 
@@ -55,9 +54,9 @@ impl Watch {
         while self.read_some() {}
     }
 
-    /// Reads some new data of each file. Returns whether there is more.
+    /// Reads a part of the new data. Returns whether more data exist.
     pub fn read_some(&mut self) -> bool {
-        // The manifest is read before the files of ranks: a finished job has then written all data.
+        // The manifest of a finished job is written after all data, so the manifest is read first.
         let manifest = fs::read(self.folder.join(manifest::FILE)).ok();
         self.manifest = manifest.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default();
         self.find();
@@ -72,14 +71,14 @@ impl Watch {
         self.behind
     }
 
-    /// Time that all ranks have reported. Silent ranks are excluded.
+    /// The time up to which all ranks have reported, without silent ranks.
     fn reported_ns(&self) -> i64 {
         let is_reporting = |rank: &&Rank| rank.file.head().is_some() && !rank.is_over() && !rank.silent;
         let until = self.ranks.iter().filter(is_reporting).map(|rank| rank.file.until_ns());
         until.min().filter(|_| !self.is_finished()).unwrap_or(i64::MAX)
     }
 
-    /// Finds new files. Hosts start at different times.
+    /// Opens new files. Hosts start at different times.
     fn find(&mut self) {
         let all = self.world > 0 && self.ranks.len() >= self.world as usize;
         if all {
@@ -139,7 +138,7 @@ impl Rank {
         if self.lost.is_some() || self.file.end().is_some() {
             return false;
         }
-        // The process is checked before its last data is read.
+        // The process must be checked before its last data is read.
         let has_ended = self.file.head().is_some_and(|head| is_ended(head, own_host));
         let (pending, queues) = (&mut self.pending, &mut self.queues);
         let more = self.file.read(&mut |entry| match entry {
@@ -148,7 +147,7 @@ impl Rank {
         });
         let behind = matches!(more, Ok(true));
         self.has_ended = has_ended && !behind;
-        // Not at display time, because reads of other files take time.
+        // The age is computed here, because reads of other files take time.
         self.silent = !behind && self.age_s(SystemTime::now()) > SILENT_S;
         more.unwrap_or_else(|lost| {
             self.lost = Some(lost);
@@ -188,7 +187,6 @@ impl Rank {
         self.lost.is_some() || self.has_ended || self.file.end().is_some()
     }
 
-    /// The last measured lengths, if recent.
     fn measured(&self) -> Option<Queues> {
         let is_new = |queues: &Queues| {
             self.file.until_ns().saturating_sub(queues.at_ns) <= MEASURED_FOR.as_nanos() as i64
@@ -200,7 +198,7 @@ impl Rank {
     fn posted(&self) -> Length {
         let pending = &self.pending;
         match self.measured().and_then(|queues| Some((queues.posted?, queues.excludes_any_source))) {
-            // The library does not count these receives, so a sum with them is an estimate.
+            // The library does not count any-source receives, so a sum with them is an estimate.
             Some((posted, excludes_any_source)) => {
                 let rest = if excludes_any_source { pending.posted_from_any } else { 0 };
                 Length { entries: posted + rest, measured: rest == 0 }
@@ -227,7 +225,7 @@ impl Rank {
         if let Some(lost) = &self.lost {
             return ProcessState::Unreadable(lost.to_string());
         }
-        // A container hides processes of other containers. A process that writes is running.
+        // A container hides the processes of other containers. A process that writes still runs.
         if all_ended || (self.has_ended && age_s > SILENT_S) {
             ProcessState::Died
         } else {
@@ -236,10 +234,10 @@ impl Rank {
     }
 }
 
-/// State of a job from its processes, if the manifest does not contain it.
+/// The state of a job without a state in the manifest, from its processes.
 fn state(rows: &[Row], ranks: u32) -> JobState {
     let all_over = !rows.is_empty() && rows.iter().all(|row| row.life != ProcessState::Running);
-    // `MPI_Init` waits for all processes: if one died, missing processes will not start.
+    // `MPI_Init` waits for all processes, so missing processes do not start after a process died.
     let all_came = ranks > 0 && rows.len() == ranks as usize;
     if all_over && (all_came || rows.iter().any(|row| row.life == ProcessState::Died)) {
         JobState::Finished
@@ -250,7 +248,7 @@ fn state(rows: &[Row], ranks: u32) -> JobState {
     }
 }
 
-/// A pid is valid on its host only.
+/// A process id is valid on one host.
 fn is_ended(head: &Head, own_host: &str) -> bool {
     head.host == own_host && head.pid > 0 && !process::is_running(head.pid, began(head))
 }
@@ -290,7 +288,6 @@ mod tests {
         assert_eq!(of(&[], 0), JobState::Waiting);
         assert_eq!(of(&[ProcessState::Finalized, ProcessState::Running], 2), JobState::Running);
         assert_eq!(of(&[ProcessState::Finalized, ProcessState::Died], 2), JobState::Finished);
-        // The third process was killed before it wrote.
         assert_eq!(of(&[ProcessState::Died, ProcessState::Died], 3), JobState::Finished);
         // A short process may finish before the other files exist.
         assert_eq!(of(&[ProcessState::Finalized], 2), JobState::Running);

@@ -4,7 +4,7 @@ use super::validated::{Application, Judgement, ModelError, Row, Step};
 use crate::derived::ratio;
 use crate::format::digits;
 
-/// Errors closer than this, half of the last digit shown, are equal.
+/// Errors that differ by less, half of the last shown digit, are equal.
 const SAME: f64 = 0.005;
 
 pub(super) fn judge(rows: &[Row]) -> Vec<Judgement> {
@@ -32,7 +32,7 @@ fn judgement(application: Application, rows: &[&Row]) -> Judgement {
     }
 }
 
-/// Error of one model, if the machine has its parameters for every row.
+/// The error of a model. `None`: the machine lacks a parameter for some row.
 fn off(rows: &[&Row], at: usize) -> Option<ModelError> {
     let relative = |row: &&Row| row.modelled[at].map(|time| time / row.measured.typical_s - 1.0);
     let all: Option<Vec<f64>> = rows.iter().map(relative).collect();
@@ -51,7 +51,6 @@ fn reason(rows: &[&Row], at: usize, before: ModelError) -> String {
         Step::Attempts => {
             format!("{title}: {} ({} of the entries of γ n²).", less_or_more(rows, at), compared(rows))
         }
-        // Each step adds or removes time.
         _ if before.signed > 0.0 => format!("{title}: {state}, and this step adds time."),
         _ => format!("{title}: with its parameters, messages are faster than measured."),
     }
@@ -72,7 +71,7 @@ fn entries(rows: &[&Row]) -> String {
     }
 }
 
-/// Attempts ÷ (n² ÷ 2), over rows with counts.
+/// Mean attempts ÷ (n² ÷ 2), over rows with counted attempts.
 fn compared(rows: &[&Row]) -> String {
     let counted = rows.iter().filter_map(|row| row.searched.map(|searched| searched.natural));
     let (compared, bound) = counted.fold((0.0, 0.0), |(compared, bound), worst| {

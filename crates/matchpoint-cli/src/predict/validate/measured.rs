@@ -13,22 +13,20 @@ use super::operations::{Asked, Operation, volume_attempts};
 use super::played::Played;
 use super::searched::Counts;
 use super::validated::{Row, Searched, Times, Worst};
-use crate::benchmark::{ProgressSender, Shown};
+use crate::benchmark::{MeasurementProgress, ProgressSender};
 use crate::failure::Failure;
 use crate::format;
 
 #[derive(Default)]
 pub(super) struct Measured {
-    /// Times by round, as in a calibration.
+    /// Times in seconds, by round.
     natural: Vec<Vec<f64>>,
-    /// Times of exchanges with reversed receives.
     reversed: Vec<Vec<f64>>,
     arrivals: Vec<Vec<Arrived>>,
-    /// Elapsed time, with barriers.
     took: Duration,
 }
 
-/// A note about operations beyond their budget. A minimum of repetitions is necessary.
+/// A note about operations that took longer than their budget.
 pub(super) fn beyond_budget(all: &[Measured], budget_s: f64) -> Option<String> {
     let beyond: Vec<f64> = all
         .iter()
@@ -46,7 +44,7 @@ pub(super) fn beyond_budget(all: &[Measured], budget_s: f64) -> Option<String> {
     })
 }
 
-/// Tolerance for connections and requests.
+/// Tolerated excess for connections and requests.
 const SOME_MORE: f64 = 2.0;
 
 pub(super) fn all(
@@ -65,7 +63,7 @@ pub(super) fn all(
         for at in order {
             let (operation, into) = (&operations[at], &mut all[at]);
             let next = format!("{} {}", operation.application.title(), operation.name);
-            if !progress.show(Shown { done, total, next }) {
+            if !progress.show(MeasurementProgress { done, total, next }) {
                 return Err(Failure::Interrupted);
             }
             let begin = Instant::now();

@@ -1,7 +1,7 @@
 //! `matchpoint predict validate`: predicts operations, runs them under the user's MPI, and compares.
 //!
-//! The benchmark of `matchpoint calibrate` gets every message of an operation. The benchmark reports the time and the
-//! arrival order. The comparison uses the time of the slowest rank.
+//! The benchmark of `matchpoint calibrate` receives every message of an operation, and reports time and arrival order.
+//! The comparison uses the time of the slowest rank.
 
 mod judged;
 mod measured;
@@ -21,7 +21,7 @@ use matchpoint_model::{Layout, SearchOrder};
 use self::operations::{Extent, operations};
 use self::validated::{Job, Validated};
 use super::amg::Hierarchy;
-use super::place::{Place, read_machine};
+use super::placement::{Placement, read_machine};
 use super::sparse::sizes;
 use crate::benchmark::{self, ProgressSender};
 use crate::cli::{On, Validate};
@@ -30,7 +30,7 @@ use crate::load::Load;
 use crate::{format, job};
 
 pub(super) fn validate(arguments: &Validate) -> Result<Validated, Failure> {
-    // Errors of files are reported before the job starts.
+    // Errors of files must be reported before the job starts.
     read_machine(&arguments.on.machine)?;
     let hierarchy = Hierarchy::find(&arguments.levels)?;
     let asked = arguments.clone();
@@ -68,8 +68,8 @@ impl Validation {
         let hello = benchmark.hello()?;
         let ranks = hello.ranks.0.len() as u32;
         let processes = self.processes(ranks)?;
-        let place = Place::read(&self.on(&hello.ranks))?;
-        let layout = place.layout(NonZeroU32::new(ranks).unwrap_or(NonZeroU32::MIN));
+        let placement = Placement::read(&self.on(&hello.ranks))?;
+        let layout = placement.layout(NonZeroU32::new(ranks).unwrap_or(NonZeroU32::MIN));
         check_placement(&hello.ranks, &layout)?;
         let extent = Extent { processes, ranks, messages_max: self.asked.max_messages };
         let sizes = sizes(&self.asked.sizes);
@@ -77,7 +77,7 @@ impl Validation {
         let measured = measured::all(&mut benchmark, &operations, self.asked.seconds, progress)?;
         drop(benchmark);
         notes.extend(measured::beyond_budget(&measured, self.asked.seconds));
-        let setting = place.setting(layout.processes, SearchOrder::Bound);
+        let setting = placement.setting(layout.processes, SearchOrder::Bound);
         let rows: Result<Vec<_>, Failure> = operations
             .iter()
             .zip(&measured)
@@ -86,11 +86,11 @@ impl Validation {
         let rows = rows?;
         Ok(Validated {
             subject: self.subject(processes, ranks),
-            machine: place.machine.clone(),
+            machine: placement.machine.clone(),
             processes: processes.get(),
             judgements: judged::judge(&rows),
             rows,
-            notes: [notes, warnings(&place, &hello, &layout), place.machine.provenance.notes.clone()]
+            notes: [notes, warnings(&placement, &hello, &layout), placement.machine.provenance.notes.clone()]
                 .concat(),
             job: self.job(hello, load, ranks),
         })
@@ -112,7 +112,7 @@ impl Validation {
         Ok(processes)
     }
 
-    /// Nodes and sockets are those of the job, unless options set them.
+    /// The nodes and sockets of the job, unless options set other numbers.
     fn on(&self, ranks: &Ranks) -> On {
         let nodes = ranks.nodes();
         let ppn = nodes.iter().map(|node| node.len() as u32).max().and_then(NonZeroU32::new);
@@ -146,7 +146,7 @@ impl Validation {
     }
 }
 
-/// Models place ranks node by node.
+/// The models place ranks node by node, so the job must too.
 fn check_placement(ranks: &Ranks, layout: &Layout) -> Result<(), Failure> {
     for (node, here) in ranks.nodes().iter().enumerate() {
         if let Some(rank) = here.iter().find(|rank| layout.node(rank.rank) as usize != node) {
@@ -163,8 +163,8 @@ fn check_placement(ranks: &Ranks, layout: &Layout) -> Result<(), Failure> {
     Ok(())
 }
 
-fn warnings(place: &Place, hello: &Hello, layout: &Layout) -> Vec<String> {
-    let (of, mut warnings) = (&place.machine.provenance, Vec::new());
+fn warnings(placement: &Placement, hello: &Hello, layout: &Layout) -> Vec<String> {
+    let (of, mut warnings) = (&placement.machine.provenance, Vec::new());
     let nodes = hello.ranks.nodes();
     if let Some(other) = nodes.iter().find(|node| !of.host.contains(&node[0].host)) {
         warnings.push(format!(

@@ -1,4 +1,4 @@
-//! A validation. Plain data, the only input of its reports.
+//! A validation, which is the only input of its reports.
 
 use matchpoint_calibrate::typical::over_rounds;
 use matchpoint_model::{Machine, Split};
@@ -10,9 +10,7 @@ pub struct Validated {
     pub machine: Machine,
     pub job: Job,
     pub processes: u32,
-    /// One operation each, grouped by application.
     pub rows: Vec<Row>,
-    /// Errors of the models, by application.
     pub judgements: Vec<Judgement>,
     pub notes: Vec<String>,
 }
@@ -20,13 +18,12 @@ pub struct Validated {
 #[derive(Clone, Debug, Serialize)]
 pub struct Job {
     pub command: Vec<String>,
-    /// Start time, in RFC 3339.
     pub started: String,
     pub mpi: String,
     pub nodes: Vec<String>,
-    /// Processor and cores of the host of the command.
+    /// Processor and number of processors of the command's host.
     pub host: String,
-    /// Load average of that host before the job, on Linux.
+    /// Load average of the command's host before the job. `None`: the system is not Linux.
     pub load: Option<f64>,
     pub ranks: u32,
 }
@@ -34,19 +31,16 @@ pub struct Job {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Application {
-    /// Matrix-vector products, by level.
     Spmv,
-    /// Products of matrices and interpolations, by level.
     Spgemm,
-    /// Messages from every rank to one.
     Gather,
-    /// Algorithm 1, receives in the order of messages.
+    /// Algorithm 1 with receives in the order of the messages.
     #[serde(rename = "high_volume_equal")]
     VolumeEqual,
-    /// Algorithm 1, receives in reversed order.
+    /// Algorithm 1 with receives in reversed order.
     #[serde(rename = "high_volume_reversed")]
     VolumeReversed,
-    /// Algorithm 1, receives in random order.
+    /// Algorithm 1 with receives in random order.
     #[serde(rename = "high_volume_random")]
     VolumeRandom,
 }
@@ -61,7 +55,7 @@ impl Application {
         Application::VolumeRandom,
     ];
 
-    /// Whether the operation is algorithm 1 of the paper. Times of algorithm 1 differ by orders of magnitude.
+    /// Whether the operation is algorithm 1 of the paper.
     pub const fn is_volume(self) -> bool {
         matches!(self, Application::VolumeEqual | Application::VolumeReversed | Application::VolumeRandom)
     }
@@ -78,21 +72,21 @@ impl Application {
     }
 }
 
-/// Models, each more detailed than the previous one.
+/// Models, each more detailed than the previous model.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
-    /// Equation 1, one set of parameters.
+    /// Equation 1, with one set of parameters.
     Postal,
-    /// Equation 2, one set of parameters.
+    /// Equation 2, with one set of parameters.
     MaxRate,
-    /// Parameters by locality (§3).
+    /// Equation 2 with parameters by locality (§3).
     NodeAware,
-    /// With γ n² (equation 3).
+    /// Also with γ n² (equation 3).
     Queue,
-    /// With δ ℓ (equation 5).
+    /// Also with δ ℓ (equation 5).
     Contention,
-    /// With attempts of a list in the measured order, instead of γ n².
+    /// With the attempts of a list in the measured arrival order, instead of γ n².
     Attempts,
 }
 
@@ -112,33 +106,32 @@ impl Step {
     }
 }
 
-/// Modelled times, as in [`Step::ALL`]; `None`: the machine lacks a parameter.
+/// Modelled times in the order of [`Step::ALL`]. `None`: the machine lacks a parameter.
 pub type Modelled = [Option<f64>; 6];
 
 #[derive(Clone, Debug)]
 pub struct Row {
     pub application: Application,
-    /// Name: a level, bytes, messages and bytes.
+    /// A level, a number of bytes, or messages and bytes.
     pub name: String,
-    /// The process that two ranks play by exchanging its messages. `None`: each rank is a process.
+    /// The process that two ranks play. `None`: each rank is a process.
     pub played: Option<u32>,
     pub messages: u64,
     pub bytes: u64,
-    /// Most messages received by a rank.
+    /// Largest number of messages that a rank received.
     pub received: u32,
-    /// Times of the slowest rank.
     pub measured: Times,
-    /// Times with reversed receives; `None` for HighVolumePingPong, which has separate operations.
+    /// Times with reversed receives. `None`: HighVolumePingPong, which has separate operations.
     pub reversed: Option<Times>,
     pub modelled: Modelled,
-    /// Split of the time with [`Step::Contention`].
+    /// Parts of the time of [`Step::Contention`].
     pub split: Split,
-    /// The time with [`Step::Contention`], at both ends of the parameters' intervals.
+    /// The time of [`Step::Contention`] at both ends of the intervals of the parameters.
     pub interval: (f64, f64),
     pub searched: Option<Searched>,
 }
 
-/// Repetitions of one operation, in seconds.
+/// Times of the repetitions of an operation, in seconds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Times {
     /// Typical time of an uninterrupted repetition, as in a calibration.
@@ -152,7 +145,6 @@ pub struct Times {
 }
 
 impl Times {
-    /// Statistics of at least one repetition, by round.
     pub fn of(rounds: &[Vec<f64>]) -> Times {
         let mut sorted = rounds.concat();
         sorted.sort_by(f64::total_cmp);
@@ -172,33 +164,31 @@ impl Times {
     }
 }
 
-/// Attempts of a list in arrival order, at the process with most.
+/// Attempts of a list in arrival order, at the process with most attempts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Worst {
     pub process: u32,
     pub received: u32,
-    /// Attempts, median of several exchanges.
+    /// Median over several exchanges.
     pub attempts: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Searched {
-    /// Receives as timed.
     pub natural: Worst,
-    /// Reversed receives; `None` for HighVolumePingPong.
+    /// With reversed receives. `None`: HighVolumePingPong.
     pub reversed: Option<Worst>,
 }
 
-/// Errors of the models for one application.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judgement {
     pub application: Application,
     pub rows: usize,
-    /// Errors as in [`Step::ALL`]; `None`: some rows lack the model.
+    /// Errors in the order of [`Step::ALL`]. `None`: some rows lack the model.
     pub errors: [Option<ModelError>; 6],
-    /// Measured times within the interval of [`Step::Contention`].
+    /// Number of measured times within the interval of [`Step::Contention`].
     pub within: usize,
-    /// Reasons why a model is not better than the previous one, one sentence each.
+    /// Sentences with reasons why a model is not better than the previous model.
     pub reasons: Vec<String>,
 }
 
@@ -206,6 +196,6 @@ pub struct Judgement {
 pub struct ModelError {
     /// Mean of |modelled − measured| ÷ measured.
     pub absolute: f64,
-    /// Mean of (modelled − measured) ÷ measured; positive: the model is too slow.
+    /// Mean of (modelled − measured) ÷ measured. Positive: the model is too slow.
     pub signed: f64,
 }

@@ -12,7 +12,6 @@ use crate::format::digits;
 use crate::report::document::Document;
 use crate::report::schema::measured;
 
-/// The report, with the host load before and the chart.
 pub fn document(results: &Results, load: Option<f64>, svg: &str) -> Document {
     let mut document = Document::new("engines", "Cost of matching by engine");
     document.on_page().paragraph(measured_on(load));
@@ -59,7 +58,6 @@ fn times(results: &Results, rows: &[&[Cell]], document: &mut Document) {
     }
 }
 
-/// Header: engines are columns, workloads are rows.
 pub(super) fn header(results: &Results) -> Vec<String> {
     ["workload".to_owned()].into_iter().chain(names(results)).collect()
 }
@@ -75,7 +73,6 @@ pub(super) fn or_nothing(text: Option<String>) -> String {
     text.unwrap_or_else(|| NOTHING.to_owned())
 }
 
-/// The time, its spread, and its ratio to the best.
 pub(super) fn timed(cell: &Cell, row: &[Cell]) -> String {
     let standing = RowRank::of(cell, row);
     let times = match (&cell.outcome, standing) {
@@ -151,7 +148,7 @@ pub(super) fn result(cell: &Cell) -> Value {
     value
 }
 
-/// Rounds to 0.001, below the accuracy of measurements.
+/// Rounds to 0.001, which is below the accuracy of measurements.
 pub(super) fn rounded(value: f64) -> f64 {
     (value * 1e3).round() / 1e3
 }

@@ -117,7 +117,7 @@ fn stage(stage: &Stage) -> Value {
     value
 }
 
-/// Percentiles of no calls are null: 0 ns would look best.
+/// Percentiles of no calls are null, because 0 ns would be the best time.
 fn percentiles(of: &Percentiles) -> Value {
     let some = |ns: u32| (of.calls > 0).then_some(ns);
     json!({

@@ -6,14 +6,12 @@ use matchpoint_bench::{Cell, Outcome, Results};
 use super::tables::{label, names, rows, timing};
 use crate::format::digits;
 
-/// The best of a row: the lowest median.
 pub fn best(row: &[Cell]) -> Option<&Timing> {
     row.iter().filter_map(timing).min_by(|one, other| one.ns_median.total_cmp(&other.ns_median))
 }
 
-/// Whether the spreads of an engine and of the best overlap, so that another run might have another order.
-/// Interrupts only lengthen times. The upper half of the best's spread therefore counts at most as much as
-/// its lower half. Otherwise a disturbed measurement would overlap with much slower engines.
+/// Whether the spreads of an engine and of the best engine overlap, so that another run might have another order.
+/// Interrupts only lengthen times, so the upper half of the best spread counts at most as much as its lower half.
 pub fn is_level(best: &Timing, other: &Timing) -> bool {
     other.ns_p25 <= best.ns_p75.min(2.0 * best.ns_median - best.ns_p25)
 }
@@ -28,12 +26,12 @@ pub enum RowRank {
     Best,
     /// As fast as the best.
     Level,
-    /// Slower than another, or without times.
+    /// Slower than the best, or without times.
     Behind,
 }
 
 impl RowRank {
-    /// The rank of a cell. If others are as fast as the best, the best also has this mark: its lower median is random.
+    /// The rank of a cell. If other engines are as fast as the best, the best is [`RowRank::Level`] too.
     pub fn of(cell: &Cell, row: &[Cell]) -> RowRank {
         let (Some(own), Some(best)) = (timing(cell), best(row)) else { return RowRank::Behind };
         match row.iter().filter_map(timing).filter(|other| is_level(best, other)).count() {
@@ -90,7 +88,7 @@ fn loss(rows: &[&[Cell]], engine: usize) -> String {
     }
 }
 
-/// Ratio of medians of an engine that is as fast as the best, if large.
+/// The ratio of medians of an engine that is as fast as the best, if the ratio is large.
 fn apart(rows: &[&[Cell]], engine: usize) -> String {
     let ratio = |row: &&[Cell]| Some(timing(row.get(engine)?)?.ns_median / best(row)?.ns_median);
     match rows.iter().filter_map(ratio).fold(0.0, f64::max) {
@@ -101,7 +99,7 @@ fn apart(rows: &[&[Cell]], engine: usize) -> String {
     }
 }
 
-/// Ratio of medians from which an overlap of spreads shows host load rather than equal engines.
+/// Ratio of medians from which overlapping spreads show host load.
 const FAR: f64 = 1.5;
 
 #[cfg(test)]
@@ -136,12 +134,11 @@ mod tests {
         for (outcomes, expected) in [
             (vec![spread(9.0, 10.0, 11.0), spread(12.0, 13.0, 14.0)], vec![Best, Behind]),
             (vec![spread(9.0, 10.0, 11.0), spread(11.0, 13.0, 14.0)], vec![Level, Level]),
-            // The third overlaps with the second, but not with the best.
+            // The spread of the third engine overlaps with the second, but not with the best.
             (
                 vec![spread(9.0, 10.0, 11.0), spread(10.5, 11.0, 13.0), spread(12.0, 13.0, 14.0)],
                 vec![Level, Level, Behind],
             ),
-            // The upper spread of a disturbed best is limited.
             (vec![spread(9.0, 10.0, 60.0), spread(40.0, 41.0, 42.0)], vec![Best, Behind]),
             (vec![full(), spread(9.0, 10.0, 11.0)], vec![Behind, Best]),
             (vec![full()], vec![Behind]),

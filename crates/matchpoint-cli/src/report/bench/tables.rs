@@ -10,7 +10,6 @@ pub fn measured_on(load: Option<f64>) -> String {
     format!("Measured on {}.{busy}", matchpoint_replay::host::host())
 }
 
-/// The cells of each workload, by engine.
 pub fn rows(results: &Results) -> Vec<&[Cell]> {
     results.cells.chunks(results.engines.len().max(1)).collect()
 }
@@ -45,20 +44,19 @@ pub fn attempts(cell: &Cell) -> String {
     cell.attempts_mean.map_or_else(|| NOTHING.to_owned(), digits)
 }
 
-/// Times of posts and of arrivals, if timed separately.
 pub fn split(cell: &Cell) -> Option<String> {
     let (post, arrive) = timing(cell)?.split?;
     Some(format!("{} + {}", digits(post), digits(arrive)))
 }
 
-/// Rows with separately timed posts and arrivals.
+/// Rows in which posts and arrivals were timed separately.
 pub fn with_halves<'a>(rows: &[&'a [Cell]]) -> Vec<&'a [Cell]> {
     rows.iter().copied().filter(|row| row.iter().any(|cell| split(cell).is_some())).collect()
 }
 
 pub const NOTHING: &str = "·";
 
-/// Cells with missing times, and the reasons.
+/// Cells without times, and the reasons.
 pub fn unfinished(results: &Results) -> Vec<(&'static str, String)> {
     let note = |cell: &Cell| {
         let at = format!("{} on {}", cell.engine, label(cell));
@@ -97,7 +95,7 @@ pub fn memory(cell: &Cell, leanest: Option<u64>) -> String {
     }
 }
 
-/// Cells of each engine with a substitute: the times are those of the substitute.
+/// The cells of each engine in which a substitute was measured.
 fn substituted(results: &Results) -> Vec<Vec<&Cell>> {
     let rows = rows(results);
     let of = |at: usize| {
@@ -106,7 +104,6 @@ fn substituted(results: &Results) -> Vec<Vec<&Cell>> {
     (0..results.engines.len()).map(of).collect()
 }
 
-/// Names of columns and lines: engines, with their substitutes.
 pub fn names(results: &Results) -> Vec<String> {
     let name = |(engine, cells): (&String, Vec<&Cell>)| {
         in_place(engine, cells.first().and_then(|cell| cell.substitute.as_deref()))
@@ -114,7 +111,6 @@ pub fn names(results: &Results) -> Vec<String> {
     results.engines.iter().zip(substituted(results)).map(name).collect()
 }
 
-/// A sentence for each engine with a substitute, with the workloads if not all.
 pub fn substitutes(results: &Results) -> Vec<String> {
     let all = rows(results).len();
     let sentence = |cells: Vec<&Cell>| {
@@ -131,12 +127,10 @@ pub fn substitute(engine: &str, substitute: Option<&str>) -> Option<String> {
 }
 
 pub fn label(cell: &Cell) -> String {
-    // The size of a trace is not a parameter.
     let is_trace = cell.workload.contains(':');
     if is_trace { cell.workload.clone() } else { format!("{}:{}", cell.workload, cell.n) }
 }
 
-/// The reference for comparisons between hosts.
 pub fn reference(results: &Results) -> String {
     let (low, high) = results.reference_range_ns;
     format!(

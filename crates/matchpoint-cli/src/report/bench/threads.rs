@@ -48,7 +48,7 @@ pub fn callers(rates: &CallerRates) -> Document {
     document
 }
 
-/// For each engine with a full table, the first occurrence.
+/// The first measurement with a full table, for each engine.
 pub(super) fn full_tables<'a>(
     document: &mut Document,
     rates: impl Iterator<Item = (&'a str, Option<&'a Full>)>,
@@ -118,7 +118,6 @@ pub fn offload(options: &OffloadOptions, costs: &[OffloadCost]) -> Document {
     document
 }
 
-/// Text instead of the times of an engine with a full table.
 pub(super) const FULL: &str = "full";
 
 fn each(costs: &Costs) -> [&Cost; 4] {

@@ -38,7 +38,7 @@ pub fn document(results: &Results, load: Option<f64>, svg: &str) -> Document {
     document
 }
 
-/// Number of engines; stand-ins follow.
+/// Number of engines in a row, before the stand-ins.
 fn engine_count(results: &Results) -> usize {
     results.engines.len() - stand_ins().len()
 }
@@ -52,7 +52,6 @@ fn best_stand_in(row: &[Cell]) -> Option<&Cell> {
     measured.min_by(|one, other| one.1.total_cmp(&other.1)).map(|(cell, _)| cell)
 }
 
-/// Time of an engine ÷ time of the best stand-in.
 fn ratio(cell: &Cell, row: &[Cell]) -> Option<f64> {
     Some(cell.outcome.ns()? / best_stand_in(row)?.outcome.ns()?)
 }
@@ -70,7 +69,7 @@ fn ratio_line(row: &[Cell]) -> Vec<String> {
     row.first().map(label).into_iter().chain(ratios).chain([named]).collect()
 }
 
-/// The workloads on which an engine is slower, by spreads, worst first.
+/// The workloads on which an engine is slower than the best stand-in, by spreads, with the slowest first.
 fn slower(rows: &[&[Cell]], engine: usize) -> String {
     let behind = rows.iter().filter_map(|row| {
         let cell = &row[engine];
@@ -104,7 +103,7 @@ pub fn json(results: &Results, load: Option<f64>) -> Value {
     )
 }
 
-/// A result without the members that are not measured through C.
+/// A result, without members that have no value through C.
 fn result_in_row(cell: &Cell, row: &[Cell]) -> Value {
     let mut value = result(cell);
     if let Some(members) = value.as_object_mut() {

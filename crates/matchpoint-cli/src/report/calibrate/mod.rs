@@ -30,7 +30,7 @@ fn link_rows(link: &Link) -> Vec<Vec<String>> {
     let row = |(index, segment): (usize, &Segment)| {
         let (alpha, beta) = (segment.alpha_s, segment.beta_s_per_byte);
         let (rate, of_rate) = match beta.may_be_zero() {
-            // The time per byte is below the scatter of times.
+            // The time per byte is below the scatter of the times.
             true => ("not determined".to_owned(), String::new()),
             false => (rate(1.0 / beta.value), margin(&beta)),
         };
@@ -48,7 +48,7 @@ fn link_rows(link: &Link) -> Vec<Vec<String>> {
     link.segments.iter().enumerate().map(row).collect()
 }
 
-/// The largest message of a protocol: measured, or tested with rendezvous messages.
+/// The largest measured message of a protocol, or the largest message that was tested for rendezvous.
 fn largest(link: &Link, index: usize) -> u32 {
     let segment = &link.segments[index];
     match segment.protocol {
@@ -65,7 +65,6 @@ fn node_rate(rate_: &NodeRate) -> String {
     }
 }
 
-/// Bytes per second, in decimal units.
 fn rate(bytes_per_s: f64) -> String {
     match bytes_per_s {
         small if small < 1e6 => format!("{} kB/s", digits(small / 1e3)),
@@ -100,7 +99,7 @@ fn search(parameters: &Parameters) -> Option<String> {
     Some(text)
 }
 
-/// Cost of an entry for the fewest and the most messages.
+/// Cost of an entry with the fewest and with the most messages.
 fn by_messages(search: &Search) -> String {
     let known = search.gamma_by_messages();
     match &known[..] {

@@ -9,7 +9,7 @@ use crate::report::escape::{escape, prose};
 use crate::report::{Report, document};
 use crate::verdict::{Answer, NEGLIGIBLE, WORTHWHILE};
 
-/// The left end of the gauge, 0.01 %.
+/// Decades of the gauge, which begins at 0.01 %.
 const GAUGE_DECADES: f64 = 4.0;
 const GAUGE_FROM: f64 = 1e-4;
 
@@ -30,7 +30,7 @@ pub fn verdict(report: &Report<'_>) -> String {
         Answer::Little => ("little", "A little"),
         Answer::Yes => ("yes", "Yes"),
     };
-    // The answer has its own line, so the sentence omits it.
+    // The answer has a separate line, so the sentence omits the answer.
     let sentence = match verdict.answer {
         Answer::NoMessages => &verdict.text,
         _ => verdict.text.split_once(": ").map_or(verdict.text.as_str(), |(_, sentence)| sentence),
@@ -75,7 +75,7 @@ fn gauge(report: &Report<'_>) -> String {
     )
 }
 
-/// A bar from the low end to the high end, with a mark at the share; empty if the range is below the scale.
+/// A bar from the low end to the high end, with a mark at the share. Empty below the scale.
 fn range(low: f64, high: f64, share: f64) -> String {
     if high < GAUGE_FROM {
         return String::new();
@@ -94,7 +94,7 @@ fn range(low: f64, high: f64, share: f64) -> String {
     )
 }
 
-/// Position of a share on the logarithmic gauge, in percent of its width.
+/// Position on the logarithmic gauge, in percent of its width.
 fn place(share: f64) -> f64 {
     ((share.max(1e-12).log10() + GAUGE_DECADES) / GAUGE_DECADES * 100.0).clamp(0.0, 100.0)
 }

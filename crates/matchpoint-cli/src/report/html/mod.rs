@@ -43,7 +43,7 @@ pub fn render(report: &Report<'_>) -> String {
     file(&report.measurements.trace.path, &head::trace(report), &main, &SCRIPT.concat())
 }
 
-/// Replaces every `{{name}}` of the template. The replacement text is not searched again.
+/// Replaces every `{{name}}` of the template. Replacement texts are not searched.
 fn fill(template: &str, part: impl Fn(&str) -> String) -> String {
     let mut filled = String::new();
     let mut rest = template;

@@ -1,5 +1,3 @@
-//! Call sites of receives.
-
 use matchpoint_replay::measurements::PlaceMeasurements;
 
 use crate::derived::ratio;
@@ -35,7 +33,7 @@ pub fn places(report: &Report<'_>) -> String {
     format!("<section id=\"places\"><h2>Call sites of receives</h2>{table}{rest}</section>")
 }
 
-/// The first cell has the name of the call site, then its source line or module.
+/// The first cell has the name of the call site, and its source line or module.
 fn row(place: &PlaceMeasurements) -> Vec<String> {
     let there = &place.receives;
     let of_posted = |part: u64| share(ratio(part as f64, there.posted as f64));

@@ -28,7 +28,6 @@ pub fn heat(report: &Report<'_>) -> String {
     })
 }
 
-/// A map, drawn by the script.
 pub struct Map<'a> {
     pub name: &'a str,
     pub label: &'a str,

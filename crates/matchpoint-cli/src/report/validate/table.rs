@@ -23,7 +23,6 @@ pub fn error_columns() -> Vec<&'static str> {
     ["application"].into_iter().chain(Step::ALL.map(Step::title)).collect()
 }
 
-/// Two lines per application.
 pub fn errors(validated: &Validated) -> Vec<Vec<String>> {
     validated.judgements.iter().flat_map(|of| [absolute(of), signed(of)]).collect()
 }
@@ -74,7 +73,7 @@ pub fn modelled(validated: &Validated, is_shown: fn(Application) -> bool) -> Vec
     validated.rows.iter().filter(|row| is_shown(row.application)).map(line).collect()
 }
 
-/// The typical time, with a mark if it is below the quartiles, see [`TIMES`].
+/// The typical time, with a mark if the typical time is below the quartiles ([`TIMES`]).
 fn typical(times: &Times) -> String {
     format!("{}{}", seconds(times.typical_s), if times.typical_s < times.low_s { " *" } else { "" })
 }
@@ -89,7 +88,7 @@ pub fn name(row: &Row) -> String {
         Application::VolumeEqual => format!("{}, equal", row.name),
         Application::VolumeReversed => format!("{}, reversed", row.name),
         Application::VolumeRandom => format!("{}, random", row.name),
-        // 1 KiB and 32 KiB are exact without decimals.
+        // Sizes are whole numbers of KiB.
         Application::Gather => format!("gather {}", row.name.replace(".00 ", " ").replace(".0 ", " ")),
         other => format!("{} {}", other.title(), row.name),
     }
@@ -98,7 +97,7 @@ pub fn name(row: &Row) -> String {
 pub const SEARCH_COLUMNS: [&str; 7] =
     ["operation", "n", "n² ÷ 3", "compared", "at process", "reversed", "at process"];
 
-/// A line for each operation with both orders.
+/// A line for each operation with both orders of receives.
 pub fn searches(validated: &Validated) -> Vec<Vec<String>> {
     validated.rows.iter().filter_map(search).collect()
 }
@@ -138,7 +137,7 @@ pub fn facts(validated: &Validated) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// The answer: errors of the models for products, then for other operations.
+/// The answer: the errors of the models for products, then for other operations.
 pub fn answer(validated: &Validated) -> String {
     let products = validated.judgements.iter().filter(|of| of.application <= Application::Spgemm);
     let answers: Vec<String> = products.filter_map(answer_of).collect();
@@ -151,7 +150,7 @@ pub fn answer(validated: &Validated) -> String {
     if rest.is_empty() { of_levels } else { format!("{of_levels} Other operations: {rest}.") }
 }
 
-/// Gathers and HighVolumePingPong, each with its closest model.
+/// The closest model for gathers, and for HighVolumePingPong.
 fn rest(validated: &Validated) -> String {
     let off = |is_selected: fn(Application) -> bool| -> Vec<f64> {
         let selected = validated.judgements.iter().filter(|of| is_selected(of.application));
@@ -168,7 +167,7 @@ fn rest(validated: &Validated) -> String {
     sentences.collect::<Vec<_>>().join("; ")
 }
 
-/// The closest model, and its error. Among equal models, the most detailed one.
+/// The closest model, and its error. Among equal models, the most detailed.
 fn closest(judgement: &Judgement) -> Option<(Step, f64)> {
     let steps = Step::ALL.into_iter().zip(judgement.errors).rev();
     let sentences = steps.filter_map(|(step, off)| Some((step, off?.absolute)));
@@ -190,7 +189,6 @@ fn answer_of(judgement: &Judgement) -> Option<String> {
     })
 }
 
-/// Whether a model is too slow or too fast, or either.
 fn direction(judgement: &Judgement, step: Step) -> &'static str {
     match judgement.errors[step as usize] {
         Some(off) if off.signed > 0.9 * off.absolute => "too long",

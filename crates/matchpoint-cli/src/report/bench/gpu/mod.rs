@@ -23,7 +23,7 @@ pub struct OnCard<'a> {
     pub card: Description,
     pub measured: Vec<(&'a Job, Measured)>,
     pub lacking: Vec<Lacking<'a>>,
-    /// Unrequested measurements of an earlier result.
+    /// Measurements of an earlier result that were not requested.
     pub others: Vec<String>,
 }
 
@@ -31,7 +31,7 @@ pub struct OnCard<'a> {
 pub struct Lacking<'a> {
     pub job: &'a Job,
     pub why: String,
-    /// Whether the measurement failed; else the earlier result does not contain it.
+    /// Whether the measurement failed. Otherwise the earlier result does not contain it.
     pub has_failed: bool,
 }
 
@@ -113,8 +113,7 @@ fn described(card: &Description) -> String {
     )
 }
 
-/// The paper's Table II next to Matchpoint's order: the gain of each relaxation if every message matches. With
-/// unexpected messages, compaction follows each batch.
+/// Table II of the paper next to Matchpoint's order: the gain of each relaxation if every message matches.
 fn relaxations(measured: &[(&Job, Measured)]) -> Vec<Vec<String>> {
     let row = |algorithm: Algorithm, wildcards: &str, order: &str, compacts: bool| {
         let (_, measured) = measured.iter().find(|(job, _)| match job.what {
@@ -166,7 +165,7 @@ fn row((job, measured): &(&Job, Measured)) -> Vec<String> {
     }
 }
 
-/// Millions per second: median and range of several passes.
+/// Millions per second: the median and the range of several passes.
 fn of_passes(rate: &Rate, passes: usize) -> String {
     match passes {
         0 | 1 => digits(rate.median / 1e6),
@@ -174,7 +173,7 @@ fn of_passes(rate: &Rate, passes: usize) -> String {
     }
 }
 
-/// A job. A recorded job has its own shares instead of the requested ones.
+/// A job. A recorded job has measured shares instead of requested ones.
 fn of_job(job: &Job) -> Value {
     let of = |algorithm: &str, blocks: Option<u32>, compacts: bool, mix: Mix| {
         json!({
@@ -218,12 +217,12 @@ fn posted(posted: PostedOrder) -> &'static str {
     }
 }
 
-/// Members of a result, in the order of the columns.
+/// Members of a result, in the order of the CSV columns.
 const COLUMNS: &str = "figure label algorithm blocks entries queues envelopes posted matched_percent wildcard_percent compacted \
                        rate rate_least rate_most by_host by_card latency_ns latency_p99_ns hybrid \
                        passes by_host_least by_host_most by_card_least by_card_most hybrid_least hybrid_most missing";
 
-/// Writes a row for each measurement, also for missing ones. Rates are matches per second.
+/// Writes a row for each measurement, and for each missing one. Rates are matches per second.
 pub fn csv(on_card: &OnCard<'_>, out: &mut dyn Write) -> io::Result<()> {
     let columns: Vec<_> = COLUMNS.split(' ').map(|name| (name.to_owned(), format!("/{name}"))).collect();
     let cell = |name: &str, value: &Value| match value {

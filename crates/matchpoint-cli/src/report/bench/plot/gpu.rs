@@ -40,7 +40,7 @@ const OF_CHARTS: [&[Figure]; 9] = [
     &[Figure::Recorded],
 ];
 
-/// Lines by name, in order of their first measurement.
+/// Lines by name, in the order of the measurements.
 fn lines(
     measured: &[(&Job, Measured)],
     place: impl Fn(&Job) -> Option<(String, usize)>,
@@ -82,7 +82,6 @@ fn median(measured: &Measured) -> Option<f64> {
     if let Measured::Rate(rate) = measured { Some(rate.median) } else { None }
 }
 
-/// The stream rate of one multiprocessor, if the job measures it.
 fn stream(job: &Job) -> Option<Run> {
     if let Subject::Stream(run) = job.what { Some(run) } else { None }
 }
@@ -166,7 +165,7 @@ fn charts(measured: &[(&Job, Measured)]) -> [Chart; 9] {
     ]
 }
 
-/// Rates of each algorithm alone, with queues that match completely.
+/// Rates of each algorithm with queues that match completely.
 fn ordered(measured: &[(&Job, Measured)]) -> Vec<Line> {
     let place = |job: &Job| {
         let run = stream(job)?;

@@ -1,5 +1,5 @@
-//! Charts of time by size: one per workload with several sizes, with a common time scale. Both axes are logarithmic.
-//! Names are at the ends of lines; a stroke through a point is its spread.
+//! Charts of time by size, one for each workload with several sizes. All charts have one time scale, and both axes are
+//! logarithmic. A vertical stroke is the spread of a point.
 
 pub mod gpu;
 pub(super) mod key;
@@ -15,9 +15,7 @@ use crate::report::chart::{Chart, Line, STYLES, grid};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {
-    /// A picture.
     Svg,
-    /// The report as a page with the picture.
     Html,
 }
 
@@ -31,7 +29,7 @@ impl Form {
     }
 }
 
-/// Workloads, except traces, with one size: no chart shows them.
+/// Workloads that no chart shows, because they have one size. Traces are not included.
 pub fn of_one_size(results: &Results) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
     let drawn = series(results);
@@ -45,7 +43,6 @@ pub fn of_one_size(results: &Results) -> Vec<&str> {
     names
 }
 
-/// Workloads with several sizes, with their rows.
 fn series(results: &Results) -> Vec<(&str, Vec<&[Cell]>)> {
     let mut series: Vec<(&str, Vec<&[Cell]>)> = Vec::new();
     for row in rows(results) {
@@ -64,7 +61,6 @@ fn series(results: &Results) -> Vec<(&str, Vec<&[Cell]>)> {
 
 pub fn svg(results: &Results) -> String {
     let names = names(results);
-    // All charts have one time scale.
     let reach: Vec<f64> = results.cells.iter().flat_map(times).collect();
     let charts = series(results).into_iter().map(|(name, rows)| Chart {
         title: name.to_owned(),
@@ -77,7 +73,7 @@ pub fn svg(results: &Results) -> String {
     grid(&charts.collect::<Vec<_>>(), label, "No workload was measured at several sizes.")
 }
 
-/// Lowest time shown: below the resolution of the clock.
+/// The lowest time shown, below the resolution of the clock.
 fn shown(ns: f64) -> f64 {
     ns.max(0.1)
 }
@@ -99,7 +95,7 @@ fn line(name: &str, rows: &[&[Cell]], engine: usize) -> Line {
                 line.points.push((size, median));
                 line.spreads.push((size, low, high));
             }
-            // The engine was stopped. Its time is higher, so no line leads to the point.
+            // The engine was stopped, and its time is higher, so no line ends at the point.
             [above] => line.arrows.push((size, above)),
             _ => {}
         }

@@ -18,7 +18,7 @@ pub fn legend(rates: &Rates) -> String {
     legend
 }
 
-/// Best rate of several threads ÷ best rate of one thread; empty without both.
+/// Best rate of several threads ÷ best rate of one thread. Empty if either is missing.
 pub fn paid(rates: &Rates) -> Vec<Vec<String>> {
     let rows: Vec<Vec<String>> = charts(rates)
         .into_iter()
@@ -54,7 +54,7 @@ fn several_by_one<'a>(here: impl Iterator<Item = &'a Rate>) -> String {
     format!("{}{ratio} ({})", if overlap { "≈ " } else { "" }, several.threads.unwrap_or(0))
 }
 
-/// Counts other than 0, with their place.
+/// Counts other than 0, with the row of each count.
 pub fn counted(rates: &Rates) -> Vec<(String, String)> {
     let note = |rate: &Rate| {
         let counts = rate.counted.iter().filter(|(_, count)| *count > 0.0);
@@ -67,7 +67,6 @@ pub fn counted(rates: &Rates) -> Vec<(String, String)> {
     rates.rates.iter().filter_map(note).collect()
 }
 
-/// Substitutes, each once.
 pub fn substitutes(rates: &Rates) -> Vec<String> {
     let mut sentences: Vec<String> = Vec::new();
     for sentence in rates.rates.iter().filter_map(|rate| substitute(&rate.engine, rate.substitute.as_deref()))
@@ -120,7 +119,6 @@ mod tests {
         }
     }
 
-    /// Several threads are compared with the fastest single thread of any engine.
     #[test]
     fn thread_rates_are_compared_with_best_single() {
         let mut rates = vec![
