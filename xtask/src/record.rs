@@ -29,7 +29,7 @@ pub struct Arguments {
 struct Setup {
     name: &'static str,
     processes: &'static str,
-    /// Environment variables for MPICH and libraries derived from it.
+    /// Environment variables for MPICH and libraries derived from MPICH.
     variables: &'static [(&'static str, &'static str)],
     /// Options of Open MPI's launcher.
     options: &'static [&'static str],

@@ -98,8 +98,8 @@ fn closed(engine: &mut dyn Engine, receives: u64) -> bool {
 }
 
 impl Counted {
-    /// Creates the engine and warms it up. `what` is a workload with its size, `cancel:N`, `close:N`, or a
-    /// [scenario](Scenario) of the message-rate benchmark with its messages (`no_conflict:N`).
+    /// Creates a warm engine. `what` is a workload with its size, `cancel:N`, `close:N`, or a [scenario](Scenario) of
+    /// the message-rate benchmark with its messages (`no_conflict:N`).
     pub fn new(engine: &str, what: &str) -> Result<Self, Box<dyn Error>> {
         let scenario = what.split_once(':').and_then(|(name, messages)| {
             let scenario = Scenario::ALL.into_iter().find(|scenario| scenario.name() == name)?;

@@ -1,4 +1,4 @@
-//! Random numbers that never change, because they define the workloads.
+//! Random numbers that define the workloads, and therefore never change.
 
 pub const SEED: u64 = 20_190_521;
 

@@ -58,7 +58,7 @@ fn plain(path: &Path) -> PathBuf {
     plain
 }
 
-/// The anchor of a heading, as code hosts form it.
+/// The anchor of a heading, in the form of code hosts.
 fn slug(heading: &str) -> String {
     let kept = heading.trim_start_matches('#').trim().chars().filter_map(|character| match character {
         ' ' => Some('-'),

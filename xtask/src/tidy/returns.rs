@@ -12,8 +12,8 @@ struct Function<'a> {
     lines: Vec<&'a str>,
 }
 
-/// `return` statements of tests without a report before. Closures are ignored, because they leave out one of several
-/// cases.
+/// `return` statements of tests without a report before. Closures are ignored, because a closure may leave out one of
+/// several cases.
 pub fn early(files: &[File]) -> Complaints {
     let is_test = |file: &&File| file.path.ends_with(".rs") && file.path.contains("/tests/");
     let read: Vec<(&str, Vec<Function<'_>>)> =

@@ -115,7 +115,7 @@ impl Player {
 
 impl Drop for Player {
     fn drop(&mut self) {
-        // SAFETY: the player is one of `matchpoint_driver_create`, and nothing uses it afterwards.
+        // SAFETY: the player is one of `matchpoint_driver_create`, and nothing uses the player afterwards.
         unsafe { matchpoint_driver_destroy(self.0.as_ptr()) }
     }
 }
