@@ -95,8 +95,7 @@ fn measure_through_c(arguments: &EngineBench, files: Files, progress: &Progress)
 }
 
 fn measure_rate(arguments: &RateBench, progress: &Progress) -> Result<(), Failure> {
-    let files = [&arguments.csv, &arguments.json, &arguments.plot].map(Option::as_deref);
-    let mut files = Files::prepare(files)?;
+    let mut files = Files::prepare(arguments.files.paths())?;
     let many = |numbers: &[u32]| numbers.iter().map(|&number| number as usize).collect();
     let options = RateOptions {
         engines: engines(&arguments.engines, &defaults::RATED),
@@ -166,8 +165,7 @@ fn measure_offload(arguments: &OffloadBench, progress: &Progress) -> Result<(), 
 }
 
 fn measure_on_card(arguments: &GpuBench, progress: &Progress) -> Result<(), Failure> {
-    let files = [&arguments.csv, &arguments.json, &arguments.plot].map(Option::as_deref);
-    let mut files = Files::prepare(files)?;
+    let mut files = Files::prepare(arguments.files.paths())?;
     let jobs = jobs_on_card(arguments, progress)?;
     let (on_card, load) = match &arguments.from {
         Some(path) => measured_before(path, &jobs)?,
@@ -185,7 +183,7 @@ fn measure_on_card(arguments: &GpuBench, progress: &Progress) -> Result<(), Fail
         );
     }
     match on_card.missing() {
-        // The command writes the measured part before it reports this error.
+        // The command writes the measured part before this error.
         Some(missing) if on_card.has_failed() => Err(Failure::Message(format!("incomplete: {missing}"))),
         Some(missing) => {
             anstream::eprintln!("matchpoint: incomplete: {missing}");

@@ -68,7 +68,7 @@ fn prepare(arguments: &Calibrate) -> Result<(Files, OutputId), Failure> {
     let machine = files.outputs.reserve(&arguments.output)?;
     if arguments.from.is_none() {
         // The ranks write this file, so an error must be reported before the ranks start.
-        files.outputs.try_out(&raw)?;
+        files.outputs.check_writable(&raw)?;
     }
     Ok((files, machine))
 }
@@ -108,7 +108,7 @@ fn measured(arguments: &Calibrate) -> Result<PathBuf, Failure> {
         })?;
     match outcome {
         Ok(Ok(())) if ended.status.success() => Ok(raw),
-        Ok(Ok(())) => job::ended(ended.status).map(|()| raw),
+        Ok(Ok(())) => job::exit_result(ended.status).map(|()| raw),
         Ok(Err(error)) => Err(broken_off(&error, ended, &raw)),
         Err(_) if ended.is_interrupted => Err(Failure::Interrupted),
         Err(error) if ended.status.success() => Err(error.into()),

@@ -115,13 +115,13 @@ pub fn compatible_runs(totals: &Totals) -> (u64, f64) {
 }
 
 /// The geometric mean of a time with warm caches and a time with cold caches, because caches act as a factor.
-pub fn between(warm_ns: f64, cold_ns: f64) -> f64 {
+pub fn geometric_mean(warm_ns: f64, cold_ns: f64) -> f64 {
     (warm_ns * cold_ns).sqrt()
 }
 
 /// The likely time of an engine at one rank: from the durations of the traced calls, else between warm and cold.
 pub fn cost_ns(at: &EngineAtRank) -> f64 {
-    at.library.map_or(between(at.match_ns, at.match_cold_ns), |cost| cost.likely_ns)
+    at.library.map_or(geometric_mean(at.match_ns, at.match_cold_ns), |cost| cost.likely_ns)
 }
 
 /// Part of the matching time of all `ranks` that one process waits for on a shared processor. 0 without shared

@@ -90,7 +90,7 @@ pub fn ask_to_stop(job: u32) {
 }
 
 /// The exit code of the command for the exit status of a job. A signal gives 128 + the signal number.
-pub fn ended(status: ExitStatus) -> Result<(), Failure> {
+pub fn exit_result(status: ExitStatus) -> Result<(), Failure> {
     match (status.code(), status.signal()) {
         (Some(0), _) => Ok(()),
         (Some(code), _) => Err(Failure::Reported(u8::try_from(code).unwrap_or(1))),
@@ -100,12 +100,12 @@ pub fn ended(status: ExitStatus) -> Result<(), Failure> {
     }
 }
 
-pub fn export(name: &str, value: &str) -> String {
+pub fn shell_export(name: &str, value: &str) -> String {
     format!("export {name}={}\n", quoted(value))
 }
 
 /// The text as a word of the shell, quoted if necessary.
-pub fn word(text: &str) -> String {
+pub fn shell_word(text: &str) -> String {
     let is_plain =
         |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+=:,@%".contains(&byte) || !byte.is_ascii();
     if !text.is_empty() && text.bytes().all(is_plain) { text.to_owned() } else { quoted(text) }
@@ -121,10 +121,10 @@ mod tests {
 
     #[test]
     fn words_with_spaces_are_quoted() {
-        assert_eq!(word("/tmp/a-b_1.trace"), "/tmp/a-b_1.trace");
-        assert_eq!(word("/tmp/sp ace/x.trace"), "'/tmp/sp ace/x.trace'");
-        assert_eq!(word("it's"), "'it'\\''s'");
-        assert_eq!(word("$HOME"), "'$HOME'");
-        assert_eq!(word(""), "''");
+        assert_eq!(shell_word("/tmp/a-b_1.trace"), "/tmp/a-b_1.trace");
+        assert_eq!(shell_word("/tmp/sp ace/x.trace"), "'/tmp/sp ace/x.trace'");
+        assert_eq!(shell_word("it's"), "'it'\\''s'");
+        assert_eq!(shell_word("$HOME"), "'$HOME'");
+        assert_eq!(shell_word(""), "''");
     }
 }

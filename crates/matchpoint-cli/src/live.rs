@@ -1,7 +1,7 @@
 //! `matchpoint record --live`: a table of queues below the output of the job.
 //!
-//! On a terminal, this process forwards the output of the job: it erases the table, prints a line, and draws the table
-//! again. Output to a file is not forwarded.
+//! On a terminal, this process forwards the output of the job: the process erases the table, prints a line, and draws
+//! the table again. Output to a file is not forwarded.
 
 use std::io::{self, IsTerminal, Read, Write};
 use std::path::Path;

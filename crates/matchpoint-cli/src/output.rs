@@ -76,7 +76,7 @@ impl Outputs {
     }
 
     /// Checks that a file could be created, without creating the file.
-    pub fn try_out(&self, path: &Path) -> Result<(), Failure> {
+    pub fn check_writable(&self, path: &Path) -> Result<(), Failure> {
         open(path).map(drop).map_err(|error| Failure::writing(path, &error))
     }
 

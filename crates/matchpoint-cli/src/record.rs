@@ -26,7 +26,7 @@ pub fn run(arguments: &Record) -> Result<(), Failure> {
     let mut recording = prepare(settings)?;
     if arguments.dry_run {
         let lines = recording.variables().into_iter();
-        let lines = lines.map(|(name, value)| job::export(name, &value.to_string_lossy()));
+        let lines = lines.map(|(name, value)| job::shell_export(name, &value.to_string_lossy()));
         let text: String = lines.collect();
         return print(&text);
     }
@@ -47,10 +47,10 @@ pub fn run(arguments: &Record) -> Result<(), Failure> {
     }
     anstream::eprintln!("{}", summary(&recorded));
     if recorded.calls > 0 {
-        let trace = job::word(&recorded.output.to_string_lossy());
+        let trace = job::shell_word(&recorded.output.to_string_lossy());
         anstream::eprintln!("matchpoint: next: matchpoint analyze {trace}");
     }
-    job::ended(status)
+    job::exit_result(status)
 }
 
 pub(crate) fn prepare(settings: Settings) -> Result<Recording, RecordError> {

@@ -43,7 +43,7 @@ pub struct Verdict {
     /// Share of the run time without `MPI_Init` and `MPI_Finalize`.
     pub share_without_setup: f64,
     pub range_without_setup: (f64, f64),
-    /// Costs at `rank` of the reference engine, and of the cheapest engine if it is another.
+    /// Costs at `rank` of the reference engine, and of the cheapest engine if different.
     pub others: Vec<Other>,
     /// The rank with the largest share.
     pub rank: u32,

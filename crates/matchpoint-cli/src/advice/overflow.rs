@@ -4,7 +4,7 @@ use super::engine::{best, is_reference};
 use super::{Advice, Case, change};
 use crate::derived::index_of;
 use crate::format;
-use crate::job::word;
+use crate::job::shell_word;
 use crate::library_cost;
 
 /// Runs of each kind, the minimum for which `matchpoint run` compares run times.
@@ -41,8 +41,8 @@ pub fn run(case: &Case<'_>) -> Option<Advice> {
 fn command(case: &Case<'_>, index: usize, limit: u64) -> String {
     let has_reference = case.measurements.engines.iter().skip(1).any(is_reference);
     let other = best(case, index).filter(|best| has_reference && !is_reference(best));
-    let engine = other.map_or(String::new(), |other| format!("--engine {} ", word(&other.name)));
-    let words: Vec<_> = case.measurements.trace.command_words.iter().map(|of| word(of)).collect();
+    let engine = other.map_or(String::new(), |other| format!("--engine {} ", shell_word(&other.name)));
+    let words: Vec<_> = case.measurements.trace.command_words.iter().map(|of| shell_word(of)).collect();
     let job = if words.is_empty() { "…".to_owned() } else { words.join(" ") };
     format!("matchpoint run --compare {TURNS} {engine}--limit {limit} -- {job}")
 }

@@ -88,7 +88,7 @@ impl Trail {
         })
     }
 
-    /// Writes the next stream, and the finding before it. Errors are ignored.
+    /// Writes the previous finding, and the next stream. Errors are ignored.
     pub(super) fn note(&mut self, stream: &str, so_far: impl FnOnce() -> Finding) {
         if let Some(file) = &mut self.stream {
             let _ = replace(file, 0, stream);

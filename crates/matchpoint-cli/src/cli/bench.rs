@@ -248,17 +248,8 @@ pub struct RateBench {
     #[command(flatten)]
     pub repeats: Repeats,
 
-    /// Write the results as CSV to this file (- is standard output, instead of the tables)
-    #[arg(long, value_name = "FILE")]
-    pub csv: Option<PathBuf>,
-
-    /// Write the results as JSON to this file (- is standard output, instead of the tables)
-    #[arg(long, value_name = "FILE")]
-    pub json: Option<PathBuf>,
-
-    /// Draw the rates into this file: .svg, or .html with the tables
-    #[arg(long, value_name = "FILE")]
-    pub plot: Option<PathBuf>,
+    #[command(flatten)]
+    pub files: RateFiles,
 }
 
 #[derive(Args, Debug)]
@@ -314,6 +305,12 @@ pub struct GpuBench {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["card", "json", "workloads"])]
     pub from: Option<PathBuf>,
 
+    #[command(flatten)]
+    pub files: RateFiles,
+}
+
+#[derive(Args, Debug)]
+pub struct RateFiles {
     /// Write the results as CSV to this file (- is standard output, instead of the tables)
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
@@ -325,6 +322,12 @@ pub struct GpuBench {
     /// Draw the rates into this file: .svg, or .html with the tables
     #[arg(long, value_name = "FILE")]
     pub plot: Option<PathBuf>,
+}
+
+impl RateFiles {
+    pub fn paths(&self) -> [Option<&Path>; 3] {
+        [&self.csv, &self.json, &self.plot].map(Option::as_deref)
+    }
 }
 
 #[derive(Args, Debug)]

@@ -25,7 +25,8 @@ pub(super) fn missing_dashes(error: &Error, words: &[OsString]) -> Option<String
         ));
     }
     let at = words.iter().position(|word| word == unknown)?;
-    let quoted = |words: &[String]| words.iter().map(|word| job::word(word)).collect::<Vec<_>>().join(" ");
+    let quoted =
+        |words: &[String]| words.iter().map(|word| job::shell_word(word)).collect::<Vec<_>>().join(" ");
     let behind: Vec<String> = words[at..].iter().filter(|word| *word != "--").cloned().collect();
     Some(format!(
         "'--' is missing before the launcher '{unknown}'\nhint: use matchpoint {} -- {}",

@@ -98,7 +98,7 @@ fn print_summary(trace: &dyn Trace, output: &Path, written: &Written) {
     let name = if is_stdout(output) { "standard output".to_owned() } else { output.display().to_string() };
     anstream::eprintln!("matchpoint: wrote {} calls of {ranks} to {name}", format::count(written.calls));
     print_missing_ranks("", trace.description(), "the output lacks them too");
-    // The output format has no place for the notes of the original, so the command prints them.
+    // The output format has no place for the notes of the original, so the command prints the notes.
     for note in &trace.description().notes {
         anstream::eprintln!("matchpoint: note: of the original: {note}");
     }

@@ -17,7 +17,7 @@ use parquet::schema::types::{ColumnPath, Type, TypePtr};
 
 use super::columns::{Column, Kind, LISTS, Row, VALUES};
 use super::origin::Origin;
-use super::ranks::each_call;
+use super::ranks::each_row;
 
 /// Rows of a group: the default of DuckDB, some dozen megabytes of memory.
 const GROUP_ROWS: usize = 122_880;
@@ -32,16 +32,11 @@ pub(super) fn write(
 ) -> io::Result<u64> {
     let properties = Arc::new(properties(trace));
     let mut file = SerializedFileWriter::new(out, schema()?, properties).map_err(io::Error::other)?;
-    let (mut row, mut group, mut rows) = (Row::default(), Group::default(), 0);
-    for &rank in trace.present() {
-        let mut number = 0;
-        rows += each_call(trace, origin, rank, progress, |call| {
-            row.fill(rank, number, call);
-            number += 1;
-            group.add(&row);
-            if group.is_full() { group.flush(&mut file) } else { Ok(()) }
-        })?;
-    }
+    let mut group = Group::default();
+    let rows = each_row(trace, origin, progress, |row| {
+        group.add(row);
+        if group.is_full() { group.flush(&mut file) } else { Ok(()) }
+    })?;
     if group.rows > 0 {
         group.flush(&mut file)?;
     }

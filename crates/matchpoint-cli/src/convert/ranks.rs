@@ -9,6 +9,7 @@ use std::thread;
 use matchpoint_replay::Progress;
 use matchpoint_trace::{Call, Trace};
 
+use super::columns::Row;
 use super::origin::Origin;
 
 const CALLS_PER_CHECK: u64 = 4096;
@@ -40,6 +41,25 @@ pub(super) fn each_call(
     progress.calls.fetch_add(calls % CALLS_PER_CHECK, Relaxed);
     progress.bytes.fetch_add(stream.position() - reported, Relaxed);
     Ok(calls)
+}
+
+/// Passes every call of the trace to `take`, as a row of the table of calls. Returns the number of rows.
+pub(super) fn each_row(
+    trace: &dyn Trace,
+    origin: &Origin,
+    progress: &Progress,
+    mut take: impl FnMut(&Row) -> io::Result<()>,
+) -> io::Result<u64> {
+    let (mut row, mut rows) = (Row::default(), 0);
+    for &rank in trace.present() {
+        let mut number = 0;
+        rows += each_call(trace, origin, rank, progress, |call| {
+            row.fill(rank, number, call);
+            number += 1;
+            take(&row)
+        })?;
+    }
+    Ok(rows)
 }
 
 /// Calls `work` with the index and the number of every rank, in parallel. The results are in the order of ranks. After

@@ -1,6 +1,6 @@
 //! `matchpoint predict`: predicts the cost of messages with the models of `matchpoint-model`.
 //!
-//! A prediction is a [`Predicted`], a comparison with measurements is a [`Validated`]. Reports take these values.
+//! A prediction is a [`Predicted`], a comparison with measurements is a [`Validated`]. Both are inputs of reports.
 
 mod amg;
 mod engines;

@@ -17,7 +17,7 @@ use super::placement::Placement;
 use super::predicted::{EngineRow, LIBRARY, Predicted, Row};
 use super::sparse::begin;
 use crate::cli::{PredictTrace, expand_all, without_duplicates};
-use crate::derived::{between, ratio};
+use crate::derived::{geometric_mean, ratio};
 use crate::failure::Failure;
 use crate::format::{count, seconds, share};
 use crate::inconclusive::{Inconclusive, gaps};
@@ -270,7 +270,7 @@ impl Traced<'_> {
 /// Seconds with warm caches, likely, and with cold caches.
 fn warm_to_cold(rank: &EngineAtRank) -> [f64; 3] {
     let (low, high) = (rank.match_ns.min(rank.match_cold_ns), rank.match_ns.max(rank.match_cold_ns));
-    [low, between(low, high), high].map(|ns| ns * 1e-9)
+    [low, geometric_mean(low, high), high].map(|ns| ns * 1e-9)
 }
 
 fn longest(times: &[[f64; 3]]) -> [f64; 3] {

@@ -25,7 +25,7 @@ pub fn prose(text: &str) -> String {
     marked.collect()
 }
 
-/// JSON that cannot end the script element around it.
+/// JSON that cannot end the surrounding script element.
 pub fn script_json(json: &str) -> String {
     json.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
 }

@@ -44,7 +44,7 @@ fn findings(report: &Report<'_>, kind: Kind, heading: &str, document: &mut Docum
     }
 }
 
-/// The command is on one line, so that users can copy it.
+/// The command is on one line, so that users can copy the line.
 fn finding(advice: &Advice, document: &mut Document) {
     let quoted = advice.command.as_ref().map(|command| (command, format!(" `{command}`")));
     match quoted.and_then(|(command, quoted)| Some((command, advice.text.strip_suffix(&quoted)?))) {

@@ -105,7 +105,7 @@ pub fn run(arguments: &cli::Run) -> Result<(), Failure> {
             return Err(Failure::Message(why));
         }
         anstream::eprintln!("matchpoint: the job failed ({status}): {why}");
-        return job::ended(status);
+        return job::exit_result(status);
     }
     if !start.is_printed && !run.ranks.is_empty() {
         anstream::eprintln!("{}", start_message(&job, &reports));
@@ -114,7 +114,7 @@ pub fn run(arguments: &cli::Run) -> Result<(), Failure> {
         anstream::eprint!("{}", compared.render(verdict::nothing_overflowed(&run)));
     }
     finish(arguments, outputs, json, &about(&job, status, compared.as_ref()), &run)?;
-    recorded.and_then(|()| job::ended(status))
+    recorded.and_then(|()| job::exit_result(status))
 }
 
 fn request(arguments: &cli::Run) -> Request {
@@ -239,7 +239,7 @@ fn nothing(run: &Run, silent: bool) -> String {
 fn environment(job: &Job) -> String {
     let mut text = format!("# {}\n", job.describe());
     for variable in &job.variables() {
-        text += &format!("# {}\n{}", variable.why, job::export(variable.name, &variable.value));
+        text += &format!("# {}\n{}", variable.why, job::shell_export(variable.name, &variable.value));
     }
     let folder = job.folder.path.display();
     let passed_on = job.passed_on();

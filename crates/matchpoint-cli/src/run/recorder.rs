@@ -117,6 +117,6 @@ fn arrival_summary(recorded: &Recorded, placed: &[AssignedArrivals]) -> String {
          matchpoint: next: matchpoint analyze --arrivals recorded {}",
         format::count(known as u64),
         format::counted(all, "completed receive"),
-        job::word(&recorded.output.to_string_lossy())
+        job::shell_word(&recorded.output.to_string_lossy())
     )
 }

@@ -64,7 +64,7 @@ mod tests {
         assert_eq!(parse(b"12 (a) S 7"), None);
     }
 
-    /// If the first process of a container does not wait for its children, they remain zombies.
+    /// If the first process of a container does not wait for its children, the children remain zombies.
     #[test]
     fn zombie_process_counts_as_ended() {
         let mut child = Command::new("true").spawn().unwrap();

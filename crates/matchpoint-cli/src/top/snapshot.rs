@@ -36,9 +36,9 @@ pub struct Row {
     pub host: String,
     pub pid: u64,
     /// Length of the posted receive queue (PRQ).
-    pub posted: Length,
+    pub posted: QueueLength,
     /// Length of the unexpected message queue (UMQ).
-    pub unexpected: Length,
+    pub unexpected: QueueLength,
     pub calls: u64,
     /// MPI calls per second, in the last seconds.
     pub calls_per_s: f64,
@@ -52,13 +52,13 @@ pub struct Row {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Length {
+pub struct QueueLength {
     pub entries: u64,
     /// Whether the MPI library counted the entries. Otherwise the length is estimated from MPI calls.
     pub measured: bool,
 }
 
-impl Serialize for Length {
+impl Serialize for QueueLength {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let how = if self.measured { "measured" } else { "estimated" };
         serde_json::json!({ "entries": self.entries, "how": how }).serialize(serializer)
@@ -132,9 +132,9 @@ impl Snapshot {
     }
 
     /// The sum over all ranks, which is measured if the lengths of all ranks are measured.
-    pub fn total(&self, length: impl Fn(&Row) -> Length) -> Length {
+    pub fn total(&self, length: impl Fn(&Row) -> QueueLength) -> QueueLength {
         let all = self.rows.iter().map(length);
-        all.fold(Length { entries: 0, measured: !self.rows.is_empty() }, |sum, one| Length {
+        all.fold(QueueLength { entries: 0, measured: !self.rows.is_empty() }, |sum, one| QueueLength {
             entries: sum.entries + one.entries,
             measured: sum.measured && one.measured,
         })

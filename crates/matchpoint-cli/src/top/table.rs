@@ -2,16 +2,16 @@
 
 use anstyle::{AnsiColor, Style};
 
-use super::snapshot::{JobState, Length, ProcessState, Row, Snapshot};
+use super::snapshot::{JobState, ProcessState, QueueLength, Row, Snapshot};
 use crate::format;
 
 /// Columns without a terminal.
 const WIDTH: usize = 80;
 
-/// Maximum number of lines without those of ranks.
+/// Maximum number of lines, not counting the lines of ranks.
 pub const FIXED_LINES: usize = 8;
 
-/// Maximum number of lines without those of ranks and the legend.
+/// Maximum number of lines, not counting the lines of ranks and of the legend.
 const BRIEF_LINES: usize = 4;
 
 /// With fewer ranks, the legend is omitted.
@@ -126,7 +126,7 @@ pub fn totals(snapshot: &Snapshot) -> String {
 }
 
 fn totals_in_parts(snapshot: &Snapshot) -> [String; 3] {
-    let most = |name: &str, length: fn(&Row) -> Length| {
+    let most = |name: &str, length: fn(&Row) -> QueueLength| {
         let longest =
             snapshot.rows.iter().max_by_key(|row| (length(row).entries, std::cmp::Reverse(row.rank)));
         let at = longest.filter(|row| length(row).entries > 0);
@@ -139,7 +139,7 @@ fn totals_in_parts(snapshot: &Snapshot) -> [String; 3] {
 
 /// Totals, longest first.
 fn totals_by_length(snapshot: &Snapshot) -> [String; 3] {
-    let of = |length: fn(&Row) -> Length| shown(snapshot.total(length));
+    let of = |length: fn(&Row) -> QueueLength| shown(snapshot.total(length));
     let few = format!("PRQ {}  UMQ {}", of(|row| row.posted), of(|row| row.unexpected));
     [totals(snapshot), format!("{few}  {}", calls(snapshot)), few]
 }
@@ -195,7 +195,7 @@ fn more(rest: &[&Row], elsewhere: u64) -> String {
     if parts.is_empty() { String::new() } else { format!("  {}", parts.join("; ")) }
 }
 
-fn shown(length: Length) -> String {
+fn shown(length: QueueLength) -> String {
     format!("{}{}", if length.measured { '=' } else { '~' }, format::count(length.entries))
 }
 
@@ -253,8 +253,8 @@ mod tests {
             rank,
             host: "here".to_owned(),
             pid: 1,
-            posted: Length { entries: u64::from(rank) * 1000, measured: rank % 2 == 0 },
-            unexpected: Length { entries: 3, measured: true },
+            posted: QueueLength { entries: u64::from(rank) * 1000, measured: rank % 2 == 0 },
+            unexpected: QueueLength { entries: 3, measured: true },
             calls: 123_456_789_012,
             calls_per_s: 1_234_567.4,
             age_s: 0.51,

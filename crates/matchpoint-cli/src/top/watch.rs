@@ -11,7 +11,7 @@ use matchpoint_trace::native::{self, Entry, FollowError, Follower, Queues};
 use super::flow::Flow;
 use super::pending::{Pending, RANKS_MAX};
 use super::process;
-use super::snapshot::{JobState, Length, ProcessState, Row, Snapshot};
+use super::snapshot::{JobState, ProcessState, QueueLength, Row, Snapshot};
 
 /// Age from which a measured queue length is not shown, because other ranks may have sent messages.
 const MEASURED_FOR: Duration = Duration::from_secs(3);
@@ -195,22 +195,22 @@ impl Rank {
         self.queues.filter(|queues| self.file.end().is_none() && is_new(queues))
     }
 
-    fn posted(&self) -> Length {
+    fn posted(&self) -> QueueLength {
         let pending = &self.pending;
         match self.measured().and_then(|queues| Some((queues.posted?, queues.excludes_any_source))) {
             // The library does not count any-source receives, so a sum with them is an estimate.
             Some((posted, excludes_any_source)) => {
                 let rest = if excludes_any_source { pending.posted_from_any } else { 0 };
-                Length { entries: posted + rest, measured: rest == 0 }
+                QueueLength { entries: posted + rest, measured: rest == 0 }
             }
-            None => Length { entries: pending.posted_from + pending.posted_from_any, measured: false },
+            None => QueueLength { entries: pending.posted_from + pending.posted_from_any, measured: false },
         }
     }
 
-    fn unexpected(&self, reported_ns: i64, watch: &Watch) -> Length {
+    fn unexpected(&self, reported_ns: i64, watch: &Watch) -> QueueLength {
         match self.measured().and_then(|queues| queues.unexpected) {
-            Some(entries) => Length { entries, measured: true },
-            None => Length { entries: watch.flow.pending(self.rank, reported_ns), measured: false },
+            Some(entries) => QueueLength { entries, measured: true },
+            None => QueueLength { entries: watch.flow.pending(self.rank, reported_ns), measured: false },
         }
     }
 
@@ -270,8 +270,8 @@ mod tests {
             rank: 0,
             host: String::new(),
             pid: 1,
-            posted: Length::default(),
-            unexpected: Length::default(),
+            posted: QueueLength::default(),
+            unexpected: QueueLength::default(),
             calls: 0,
             calls_per_s: 0.0,
             age_s: 9.0,

@@ -11,7 +11,7 @@ use matchpoint_model::Setting;
 use super::models::{self, ModelledTimes};
 use super::operations::{Asked, Operation, volume_attempts};
 use super::played::Played;
-use super::searched::Counts;
+use super::searched::AttemptCounts;
 use super::validated::{Row, Searched, Times, Worst};
 use crate::benchmark::{MeasurementProgress, ProgressSender};
 use crate::failure::Failure;
@@ -101,7 +101,7 @@ impl Measured {
         setting: &Setting<'_>,
     ) -> Result<Row, Failure> {
         let exchange = played.exchange();
-        let counts = Counts::of(&self.arrivals);
+        let counts = AttemptCounts::of(&self.arrivals);
         let ranks = setting.layout.processes.get();
         let model = models::exchange(setting, &exchange, &counts.by_rank(ranks))?;
         let row = self.timed(operation, model);

@@ -1,4 +1,5 @@
-//! `matchpoint predict validate`: predicts operations, runs them under the user's MPI, and compares.
+//! `matchpoint predict validate`: predicts operations, runs the operations under the user's MPI, and compares the
+//! times.
 //!
 //! The benchmark of `matchpoint calibrate` receives every message of an operation, and reports time and arrival order.
 //! The comparison uses the time of the slowest rank.
@@ -44,7 +45,7 @@ pub(super) fn validate(arguments: &Validate) -> Result<Validated, Failure> {
     let status = ended.status;
     match outcome {
         Err(_) if ended.is_interrupted => Err(Failure::Interrupted),
-        Ok(validated) => job::ended(status).map(|()| validated),
+        Ok(validated) => job::exit_result(status).map(|()| validated),
         Err(Failure::Message(why)) if !status.success() => {
             let code =
                 status.code().map_or_else(|| "a signal".to_owned(), |code| format!("exit code {code}"));

@@ -37,7 +37,7 @@ impl Waiting {
 }
 
 /// Attempts of all ranks in several exchanges.
-pub(super) struct Counts {
+pub(super) struct AttemptCounts {
     /// Receiving ranks, and the number of their messages.
     received: Vec<(u32, u32)>,
     /// Medians over the exchanges, by rank.
@@ -45,12 +45,12 @@ pub(super) struct Counts {
     reversed: Vec<u64>,
 }
 
-impl Counts {
+impl AttemptCounts {
     /// All `exchanges` have the same ranks.
-    pub fn of(exchanges: &[Vec<Arrived>]) -> Counts {
+    pub fn of(exchanges: &[Vec<Arrived>]) -> AttemptCounts {
         let first = exchanges.first().map_or(&[][..], Vec::as_slice);
         let received = first.iter().map(|arrived| (arrived.rank, arrived.places.len() as u32)).collect();
-        let mut counts = Counts { received, natural: Vec::new(), reversed: Vec::new() };
+        let mut counts = AttemptCounts { received, natural: Vec::new(), reversed: Vec::new() };
         for at in 0..first.len() {
             let (mut natural, mut reversed) = (Vec::new(), Vec::new());
             for exchange in exchanges {
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn counts_follow_arrival_order() {
-        let counts = Counts::of(&[vec![arrived(0, &[0, 1, 2, 3]), arrived(3, &[4, 3, 2, 1, 0])]]);
+        let counts = AttemptCounts::of(&[vec![arrived(0, &[0, 1, 2, 3]), arrived(3, &[4, 3, 2, 1, 0])]]);
         assert_eq!(counts.by_rank(4), [4, 0, 0, 15]);
         let worst = counts.worst(&played(None)).unwrap();
         assert_eq!(worst.natural, Worst { process: 3, received: 5, attempts: 15 });
@@ -149,13 +149,13 @@ mod tests {
     #[test]
     fn medians_are_of_several_exchanges() {
         let of = |places: &[u32]| vec![arrived(1, places)];
-        let counts = Counts::of(&[of(&[0, 1, 2]), of(&[2, 1, 0]), of(&[1, 0, 2])]);
+        let counts = AttemptCounts::of(&[of(&[0, 1, 2]), of(&[2, 1, 0]), of(&[1, 0, 2])]);
         assert_eq!(counts.by_rank(2), [0, 4]);
     }
 
     #[test]
     fn no_messages_give_no_search() {
-        assert_eq!(Counts::of(&[Vec::new()]).worst(&played(None)), None);
-        assert_eq!(Counts::of(&[]).worst(&played(None)), None);
+        assert_eq!(AttemptCounts::of(&[Vec::new()]).worst(&played(None)), None);
+        assert_eq!(AttemptCounts::of(&[]).worst(&played(None)), None);
     }
 }

@@ -60,7 +60,7 @@ fn gauge(report: &Report<'_>) -> String {
     for (value, label) in
         [(1e-4, "0.01 %"), (1e-3, "0.1 %"), (NEGLIGIBLE, "1 %"), (WORTHWHILE, "5 %"), (1.0, "100 %")]
     {
-        let _ = write!(ticks, "<span style=\"left:{:.2}%\">{label}</span>", place(value));
+        let _ = write!(ticks, "<span style=\"left:{:.2}%\">{label}</span>", gauge_position(value));
     }
     format!(
         "<div class=\"gauge\" role=\"img\" aria-label=\"Share of the run time, {}\"><div class=\"track\">\
@@ -69,9 +69,9 @@ fn gauge(report: &Report<'_>) -> String {
          <i class=\"zone yes\" style=\"left:{yes:.2}%;right:0\"></i>\
          {recorded}</div><div class=\"ticks\">{ticks}</div><p>{legend}</p></div>",
         escape(&share_range(verdict.low, verdict.high)),
-        no = place(NEGLIGIBLE),
-        little = place(WORTHWHILE) - place(NEGLIGIBLE),
-        yes = place(WORTHWHILE),
+        no = gauge_position(NEGLIGIBLE),
+        little = gauge_position(WORTHWHILE) - gauge_position(NEGLIGIBLE),
+        yes = gauge_position(WORTHWHILE),
     )
 }
 
@@ -80,10 +80,10 @@ fn range(low: f64, high: f64, share: f64) -> String {
     if high < GAUGE_FROM {
         return String::new();
     }
-    let (from, to) = (place(low), place(high));
+    let (from, to) = (gauge_position(low), gauge_position(high));
     let point = match share {
         share if share >= GAUGE_FROM => {
-            format!("<i class=\"point\" style=\"left:{:.2}%\"></i>", place(share))
+            format!("<i class=\"point\" style=\"left:{:.2}%\"></i>", gauge_position(share))
         }
         _ => String::new(),
     };
@@ -95,7 +95,7 @@ fn range(low: f64, high: f64, share: f64) -> String {
 }
 
 /// Position on the logarithmic gauge, in percent of its width.
-fn place(share: f64) -> f64 {
+fn gauge_position(share: f64) -> f64 {
     ((share.max(1e-12).log10() + GAUGE_DECADES) / GAUGE_DECADES * 100.0).clamp(0.0, 100.0)
 }
 

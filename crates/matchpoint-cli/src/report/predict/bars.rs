@@ -53,7 +53,7 @@ pub(in crate::report) fn strip(split: &Split, whole: f64) -> String {
     strip
 }
 
-/// A line over the bar from one time to another, if they differ.
+/// A line over the bar from one time to another. Empty for equal times.
 pub(in crate::report) fn reach(from_s: f64, to_s: f64, whole: f64) -> String {
     let [from, to] = [from_s, to_s].map(|time| ratio(time, whole) * 100.0);
     match to > from {

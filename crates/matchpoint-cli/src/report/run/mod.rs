@@ -13,7 +13,7 @@ use matchpoint_run::report::{Process, Rank};
 
 pub struct Run {
     pub engine: String,
-    /// The engine of the job, if another engine replaced it because its table was full.
+    /// The engine of the job, if another engine replaced this engine because of a full table.
     pub replaced: Option<String>,
     /// Ranks that matched messages, with the largest share first.
     pub ranks: Vec<Rank>,
@@ -86,7 +86,7 @@ impl Run {
         ))
     }
 
-    /// Ranks that did not close their endpoints, because they were killed, aborted, or called `exit`.
+    /// Ranks that did not close their endpoints, because the processes were killed, aborted, or called `exit`.
     pub fn unfinished(&self) -> Vec<u32> {
         let open = self.ranks.iter().filter(|rank| !rank.complete);
         let mut open: Vec<u32> = open.filter_map(|rank| u32::try_from(rank.rank?).ok()).collect();

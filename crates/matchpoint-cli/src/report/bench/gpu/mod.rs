@@ -31,7 +31,7 @@ pub struct OnCard<'a> {
 pub struct Lacking<'a> {
     pub job: &'a Job,
     pub why: String,
-    /// Whether the measurement failed. Otherwise the earlier result does not contain it.
+    /// Whether the measurement failed. Otherwise the earlier result lacks the measurement.
     pub has_failed: bool,
 }
 

@@ -88,7 +88,7 @@ fn card(card: &Value) -> Option<Description> {
 struct Row<'a> {
     figure: &'a str,
     label: &'a str,
-    /// The measurement, or the reason why it is missing.
+    /// The measurement, or the reason why there is none.
     measured: Result<Measured, String>,
 }
 
