@@ -12,9 +12,9 @@ use matchpoint_cli::bench::defaults;
 use serde_json::Value;
 use tempfile::tempdir;
 
-use crate::ran::{Ran, bundled, file, matchpoint, repository, words};
+use crate::ran::{CommandOutput, bundled, file, matchpoint, repository, words};
 
-fn bench(words: &str, more: &[&str]) -> Ran {
+fn bench(words: &str, more: &[&str]) -> CommandOutput {
     matchpoint(["bench"].into_iter().chain(words.split_whitespace()).chain(more.iter().copied()))
 }
 
@@ -25,7 +25,7 @@ fn json(words: &str, more: &[&str]) -> Value {
 }
 
 /// Standard error without messages about host load, because other tests load the host.
-fn messages(output: &Ran) -> String {
+fn messages(output: &CommandOutput) -> String {
     let is_kept = |line: &&str| {
         !is_warning(line)
             && !line.starts_with("hint: end other programs")
@@ -384,7 +384,7 @@ fn full_table_of_callers_reports_fill() {
         let burst =
             when.strip_prefix("after ").and_then(|when| when.strip_suffix(" receives of a caller's burst"));
         let posted: u64 = burst.and_then(|number| number.parse().ok()).unwrap_or_else(|| panic!("{rate}"));
-        // One caller uses the three slots of the table, or two callers share them.
+        // One caller uses the three slots of the table, or two callers share the slots.
         assert!(posted == 3 || posted < 3 && rate["callers"] == 2, "{rate}");
         assert!(rate["right"] == true && rate["rate_millions_per_s"].is_null(), "{rate}");
     }

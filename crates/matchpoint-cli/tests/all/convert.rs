@@ -9,7 +9,7 @@ use matchpoint_trace::Call;
 use serde_json::Value;
 use tempfile::tempdir;
 
-use crate::ran::{MATCHPOINT, Ran, bundled, copy_bundled, matchpoint, repository};
+use crate::ran::{CommandOutput, MATCHPOINT, bundled, copy_bundled, matchpoint, repository};
 
 #[cfg(feature = "parquet")]
 mod packed;
@@ -33,8 +33,8 @@ fn command(trace: &Path, output: &Path, more: &[&str]) -> Command {
     command
 }
 
-fn convert(trace: &Path, output: &Path, more: &[&str]) -> Ran {
-    Ran::of(&mut command(trace, output, more))
+fn convert(trace: &Path, output: &Path, more: &[&str]) -> CommandOutput {
+    CommandOutput::of(&mut command(trace, output, more))
 }
 
 fn converted(trace: &Path, output: &Path) -> String {

@@ -7,7 +7,7 @@ use std::process::Command;
 use matchpoint_cli::cli::visible;
 use tempfile::{TempDir, tempdir};
 
-use crate::ran::{Ran, matchpoint};
+use crate::ran::{CommandOutput, matchpoint};
 
 fn generated() -> TempDir {
     let prefix = tempdir().unwrap();
@@ -44,7 +44,7 @@ fn offered_by_bash(script: &Path, words: &[&str]) -> Vec<String> {
     let program = "source \"$1\"; shift; COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); \
                    _matchpoint matchpoint \"${!#}\" \"${COMP_WORDS[$# - 2]}\"; printf '%s\\n' \"${COMPREPLY[@]}\"";
     let mut bash = Command::new("bash");
-    let ran = Ran::of(bash.args(["-c", program, "bash"]).arg(script).args(words)).succeed();
+    let ran = CommandOutput::of(bash.args(["-c", program, "bash"]).arg(script).args(words)).succeed();
     ran.stdout.lines().map(str::to_owned).collect()
 }
 

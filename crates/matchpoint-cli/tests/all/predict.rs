@@ -16,15 +16,15 @@ use tempfile::{TempDir, tempdir};
 
 use crate::bench::members;
 use crate::left_out::leave_out;
-use crate::ran::{Ran, bundled, matchpoint, repository};
+use crate::ran::{CommandOutput, bundled, matchpoint, repository};
 
 const LEVELS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/levels");
 
-fn predict(words: &str, more: &[&str]) -> Ran {
+fn predict(words: &str, more: &[&str]) -> CommandOutput {
     matchpoint(["predict"].into_iter().chain(words.split(' ')).chain(more.iter().copied()))
 }
 
-fn printed(ran: Ran) -> String {
+fn printed(ran: CommandOutput) -> String {
     let ran = ran.succeed();
     assert_eq!(ran.stderr, "", "{ran}");
     ran.stdout
@@ -352,7 +352,7 @@ fn level_script_names_missing_packages() {
         return leave_out("no python3", "`apt-get install python3`");
     }
     let mut python = Command::new("python3");
-    let ran = Ran::of(python.args(["-I", "-S"]).arg(script).arg("levels")).fail(1);
+    let ran = CommandOutput::of(python.args(["-I", "-S"]).arg(script).arg("levels")).fail(1);
     ran.reports("pip install scikit-fem pyamg");
 }
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use crate::ran::{MATCHPOINT, Ran, repository};
+use crate::ran::{CommandOutput, MATCHPOINT, repository};
 
 fn shown_and_printed() -> (String, String) {
     let readme = fs::read_to_string(repository("README.md")).unwrap();
@@ -11,7 +11,7 @@ fn shown_and_printed() -> (String, String) {
     let (shown, _) = example.split_once("```").unwrap();
     let mut command = Command::new(MATCHPOINT);
     command.current_dir(repository("")).args(["analyze", "traces/lulesh-27"]);
-    (shown.to_owned(), Ran::of(&mut command).succeed().stdout)
+    (shown.to_owned(), CommandOutput::of(&mut command).succeed().stdout)
 }
 
 /// Name, attempts, attempts per search, and memory of each engine. Only the name of `hybrid` is compared, because its

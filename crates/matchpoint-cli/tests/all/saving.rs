@@ -1,4 +1,4 @@
-//! Advice names the saving, and the overflow limit if overflow matching achieves it.
+//! Advice names the saving, and the overflow limit if overflow matching achieves the saving.
 
 use matchpoint_cli::advice::Advice;
 use matchpoint_cli::library_cost;

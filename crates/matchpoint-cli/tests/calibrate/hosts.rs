@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use crate::cluster::Cluster;
 use crate::left_out::leave_out;
 use crate::mpi::{self, Mpi};
-use crate::setting::{Ran, Setting};
+use crate::setting::{CommandOutput, Setting};
 
 /// Share of data in an Ethernet frame with 1448 bytes of data.
 const FRAME: f64 = 1448.0 / 1514.0;
@@ -91,7 +91,7 @@ impl Hosts {
         true
     }
 
-    fn calibrate(&self, setting: &Setting, mpi: &Mpi, ranks: u32, options: &str) -> Ran {
+    fn calibrate(&self, setting: &Setting, mpi: &Mpi, ranks: u32, options: &str) -> CommandOutput {
         let mut command = self.cluster.script();
         let cache = format!("XDG_CACHE_HOME={}", mpi::cache().display());
         command
@@ -101,7 +101,7 @@ impl Hosts {
             .arg(mpi.mpiexec());
         command.arg("-f").arg(self.cluster.state().join("hostfile"));
         command.args(["-ppn", &(ranks / self.number).to_string(), "-n", &ranks.to_string()]);
-        Ran::of(&mut command)
+        CommandOutput::of(&mut command)
     }
 }
 
@@ -122,7 +122,7 @@ fn line_program() -> PathBuf {
 }
 
 /// Asserts that the fitted value differs from the configured one by at most `share`.
-fn is_within(share: f64, found: f64, right: f64, what: &str, ran: &Ran) {
+fn is_within(share: f64, found: f64, right: f64, what: &str, ran: &CommandOutput) {
     let off = found / right - 1.0;
     eprintln!("{what}: {found:.4e}, put in {right:.4e}, off by {:+.1} %", off * 100.0);
     assert!(off.abs() <= share, "{what}: {found:e} is not {right:e}: {ran}");

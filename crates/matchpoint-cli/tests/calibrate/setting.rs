@@ -9,7 +9,7 @@ use serde_json::Value;
 use tempfile::{TempDir, tempdir_in};
 
 use crate::mpi;
-pub use crate::ran::{MATCHPOINT, Ran};
+pub use crate::ran::{CommandOutput, MATCHPOINT};
 
 /// Time limit of a job, in seconds.
 const SECONDS: &str = "200";
@@ -41,7 +41,11 @@ impl Setting {
         words
     }
 
-    pub fn run<T: AsRef<OsStr>>(&self, options: &[&str], launcher: impl IntoIterator<Item = T>) -> Ran {
+    pub fn run<T: AsRef<OsStr>>(
+        &self,
+        options: &[&str],
+        launcher: impl IntoIterator<Item = T>,
+    ) -> CommandOutput {
         let words = self.words(options);
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]);
@@ -49,7 +53,7 @@ impl Setting {
         if launcher.peek().is_some() {
             command.arg("--").args(launcher);
         }
-        Ran::of(command.env("XDG_CACHE_HOME", mpi::cache()))
+        CommandOutput::of(command.env("XDG_CACHE_HOME", mpi::cache()))
     }
 
     pub fn json(&self, name: &str) -> Value {

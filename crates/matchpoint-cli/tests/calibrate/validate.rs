@@ -10,7 +10,7 @@ use crate::errors::{HELLO, launcher as script};
 use crate::jobs::launcher;
 use crate::mpi;
 use crate::ran::matchpoint;
-use crate::setting::{MATCHPOINT, Ran, Setting};
+use crate::setting::{CommandOutput, MATCHPOINT, Setting};
 
 const APPLICATIONS: [&str; 6] =
     ["spmv", "spgemm", "gather", "high_volume_equal", "high_volume_reversed", "high_volume_random"];
@@ -31,13 +31,13 @@ fn levels() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/levels")
 }
 
-fn validate(setting: &Setting, machine: &str, options: &[&str], launcher: &[String]) -> Ran {
+fn validate(setting: &Setting, machine: &str, options: &[&str], launcher: &[String]) -> CommandOutput {
     let mut command = Command::new("timeout");
     command.args(["-k", "5", "200", MATCHPOINT, "predict", "validate"]).arg(levels()).args(["-m", machine]);
     // On a host with several sockets, ranks may be on any socket.
     command.args(["--sockets", "1", "--seconds", "0.001", "--max-messages", "10"]).args(options);
     command.args(["--json".as_ref(), setting.path("validated.json").as_os_str()]).arg("--").args(launcher);
-    Ran::of(command.env("XDG_CACHE_HOME", mpi::cache()))
+    CommandOutput::of(command.env("XDG_CACHE_HOME", mpi::cache()))
 }
 
 fn rows<'a>(of: &'a Value, application: &str) -> Vec<&'a Value> {
@@ -181,7 +181,7 @@ fn obstacle_is_reported_in_one_line() {
     let mut command = Command::new(MATCHPOINT);
     command.args(["predict", "validate"]).arg(&damaged).args(["-m", &machine, "--"]);
     let waits = script(&setting, &format!("{HELLO}\nwhile read line; do :; done"));
-    let complaint = Ran::of(command.arg(waits).env("XDG_CACHE_HOME", mpi::cache()));
+    let complaint = CommandOutput::of(command.arg(waits).env("XDG_CACHE_HOME", mpi::cache()));
     let complaint = complaint.complaint();
     assert!(complaint.contains("A0.mtx") && complaint.contains("the file ends after"), "{complaint}");
     let of_root = ["predict", "validate", "/", "-m", &machine, "--", "mpiexec", "-n", "2"];

@@ -16,9 +16,9 @@ pub struct Job {
     pub command: Command,
 }
 
-pub struct Ran {
+pub struct JobOutput {
     pub folder: TempDir,
-    ran: ran::Ran,
+    ran: ran::CommandOutput,
 }
 
 impl Job {
@@ -43,8 +43,8 @@ impl Job {
     }
 
     /// Runs the job. Asserts that the job deletes the temporary folders of `matchpoint run`.
-    pub fn run(mut self) -> Ran {
-        let ran = Ran { ran: ran::Ran::of(&mut self.command), folder: self.folder };
+    pub fn run(mut self) -> JobOutput {
+        let ran = JobOutput { ran: ran::CommandOutput::of(&mut self.command), folder: self.folder };
         let places = [ran.folder.path().join("tmp"), ran.folder.path().to_owned()];
         let left = places.iter().filter_map(|place| fs::read_dir(place).ok()).flatten().flatten();
         let mut names = left.map(|entry| entry.file_name().to_string_lossy().into_owned());
@@ -53,28 +53,28 @@ impl Job {
         ran
     }
 
-    pub fn succeed(self) -> Ran {
+    pub fn succeed(self) -> JobOutput {
         let ran = self.run();
         assert_eq!(ran.code, Some(0), "{ran}");
         ran
     }
 }
 
-impl Ran {
+impl JobOutput {
     pub fn prefix(&self) -> PathBuf {
         self.folder.path().join("count")
     }
 }
 
-impl Deref for Ran {
-    type Target = ran::Ran;
+impl Deref for JobOutput {
+    type Target = ran::CommandOutput;
 
-    fn deref(&self) -> &ran::Ran {
+    fn deref(&self) -> &ran::CommandOutput {
         &self.ran
     }
 }
 
-impl fmt::Display for Ran {
+impl fmt::Display for JobOutput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.ran.fmt(f)
     }

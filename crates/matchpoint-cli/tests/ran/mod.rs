@@ -4,26 +4,41 @@ use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::{fmt, fs};
+use std::{env, fmt, fs};
 
 use serde_json::Value;
 use tempfile::TempDir;
 
 pub const MATCHPOINT: &str = env!("CARGO_BIN_EXE_matchpoint");
 
-pub struct Ran {
+pub struct CommandOutput {
     pub code: Option<i32>,
     pub stdout: String,
     pub stderr: String,
     what: String,
 }
 
-pub fn matchpoint<T: AsRef<OsStr>>(arguments: impl IntoIterator<Item = T>) -> Ran {
-    Ran::of(Command::new(MATCHPOINT).args(arguments))
+pub fn matchpoint<T: AsRef<OsStr>>(arguments: impl IntoIterator<Item = T>) -> CommandOutput {
+    CommandOutput::of(Command::new(MATCHPOINT).args(arguments))
 }
 
 pub fn repository(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap().join(path)
+}
+
+/// Builds libraries into the folder of the command. `scripts/test` builds the libraries before, and sets the variable.
+pub fn build_libraries(packages: &[&str]) -> &'static Path {
+    let folder = Path::new(MATCHPOINT).parent().unwrap();
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.current_dir(repository("")).args(["build", "--locked", "--quiet", "--target-dir"]);
+    cargo.arg(folder.parent().unwrap()).args(packages.iter().map(|name| format!("--package={name}")));
+    if folder.ends_with("release") {
+        cargo.arg("--release");
+    }
+    if env::var_os("MATCHPOINT_LIBRARIES_BUILT").is_none() {
+        CommandOutput::of(&mut cargo).succeed();
+    }
+    folder
 }
 
 pub fn bundled(name: &str) -> String {
@@ -49,28 +64,28 @@ pub fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-impl Ran {
-    pub fn of(command: &mut Command) -> Ran {
+impl CommandOutput {
+    pub fn of(command: &mut Command) -> CommandOutput {
         let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
         let (stdout, stderr) = (text(output.stdout), text(output.stderr));
-        Ran { code: output.status.code(), stdout, stderr, what: format!("{command:?}") }
+        CommandOutput { code: output.status.code(), stdout, stderr, what: format!("{command:?}") }
     }
 
     #[track_caller]
-    pub fn succeed(self) -> Ran {
+    pub fn succeed(self) -> CommandOutput {
         self.exit(0)
     }
 
     #[track_caller]
-    pub fn exit(self, code: i32) -> Ran {
+    pub fn exit(self, code: i32) -> CommandOutput {
         assert_eq!(self.code, Some(code), "{self}");
         self
     }
 
     /// Asserts this exit code and exactly one error. A hint may follow the error.
     #[track_caller]
-    pub fn fail(self, code: i32) -> Ran {
+    pub fn fail(self, code: i32) -> CommandOutput {
         assert_eq!((self.code, self.errors()), (Some(code), 1), "{self}");
         self
     }
@@ -89,13 +104,13 @@ impl Ran {
     }
 
     #[track_caller]
-    pub fn reports(&self, words: &str) -> &Ran {
+    pub fn reports(&self, words: &str) -> &CommandOutput {
         assert!(self.stderr.contains(words), "not reported: {words}\n{self}");
         self
     }
 
     #[track_caller]
-    pub fn prints(&self, words: &str) -> &Ran {
+    pub fn prints(&self, words: &str) -> &CommandOutput {
         assert!(self.stdout.contains(words), "not printed: {words}\n{self}");
         self
     }
@@ -110,7 +125,7 @@ impl Ran {
     }
 }
 
-impl fmt::Display for Ran {
+impl fmt::Display for CommandOutput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}\nexit code {:?}\n{}{}", self.what, self.code, self.stdout, self.stderr)
     }

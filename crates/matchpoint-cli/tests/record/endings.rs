@@ -9,12 +9,12 @@ use matchpoint_trace::native;
 use rustix::process::Signal;
 
 use crate::counts::Counts;
-use crate::job::{self, Job, MATCHPOINT, Ran, engines_agree, number};
+use crate::job::{self, Job, JobOutput, MATCHPOINT, engines_agree, number};
 use crate::left_out::leave_out;
 use crate::mpi;
 use crate::ran::matchpoint;
 
-fn is_readable(ran: &Ran) -> serde_json::Value {
+fn is_readable(ran: &JobOutput) -> serde_json::Value {
     let report = ran.report();
     let what = format!("{ran}");
     assert_eq!(report["trace"]["missing"].as_array().unwrap().len(), 0, "{what}");
@@ -25,7 +25,7 @@ fn is_readable(ran: &Ran) -> serde_json::Value {
     report
 }
 
-fn failed(ran: &Ran) {
+fn failed(ran: &JobOutput) {
     let code = ran.code.unwrap_or_else(|| panic!("{ran}"));
     assert!(code != 0, "{ran}");
     assert_eq!(ran.manifest()["exit_status"], code, "{ran}");

@@ -7,7 +7,7 @@ use matchpoint::{Envelope, Event, Message, Receive, Selector, Wild};
 use matchpoint_replay::{Arrivals, LogGp, Progress, events};
 use serde_json::Value;
 
-use crate::job::{Job, Ran, number};
+use crate::job::{Job, JobOutput, number};
 use crate::mpi::{self, Mpi};
 use crate::search::measuring_pairs;
 
@@ -93,7 +93,7 @@ fn search_ns(curve: &Value, entries: u64) -> (f64, f64) {
     (length * low_ns, length * high_ns)
 }
 
-fn recompute(ran: &Ran, mpi: &Mpi, cost: &Value) -> Vec<Spent> {
+fn recompute(ran: &JobOutput, mpi: &Mpi, cost: &Value) -> Vec<Spent> {
     let trace = matchpoint_trace::open(&ran.trace()).unwrap();
     let arrivals = Arrivals::best_of(trace.as_ref());
     let read = events(trace.as_ref(), arrivals, LogGp::default(), None, usize::MAX, &Progress::default());
@@ -148,7 +148,7 @@ fn compare(mpi: &Mpi, program: &str, arguments: &[&str]) -> [u64; 2] {
     for (rank, spent) in ranks.iter().zip(&spent) {
         let (at, what) = (&rank["engines"][0], format!("rank {}: {ran}\n{rank}", rank["rank"]));
         assert_eq!(number(at, "attempts"), spent.posted + spent.unexpected, "{what}");
-        // The report uses the engine's time where it exceeds the recomputed cost, as with short queues.
+        // The report uses the time of the engine if longer than the recomputed cost, as with short queues.
         let (low_ns, high_ns) = (real(at, "match_ns"), real(at, "match_cold_ns"));
         assert!(low_ns >= spent.low_ns * (1.0 - 1e-9) && high_ns >= spent.high_ns * (1.0 - 1e-9), "{what}");
         // With a long queue and cold caches, the engine needs at most a tenth of the library's time.

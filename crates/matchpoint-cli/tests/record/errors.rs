@@ -8,7 +8,7 @@ use tempfile::{TempDir, tempdir};
 
 use crate::job::MATCHPOINT;
 use crate::mpi;
-use crate::ran::{Ran, script};
+use crate::ran::{CommandOutput, script};
 
 struct Setting {
     folder: TempDir,
@@ -45,7 +45,7 @@ impl Setting {
 
     /// The only error and its hint. Asserts that the launcher did not run.
     fn complaint(&mut self, command: &[&Path]) -> String {
-        let message = Ran::of(self.command.arg("--").args(command)).exit(1).stderr;
+        let message = CommandOutput::of(self.command.arg("--").args(command)).exit(1).stderr;
         let is_error = |line: &&str| !line.contains("compiling the recorder") && !line.starts_with("hint: ");
         let lines: Vec<&str> = message.lines().filter(is_error).collect();
         assert!(lines.len() == 1 && lines[0].starts_with("error: "), "{message}");

@@ -5,10 +5,10 @@ use std::fs;
 use serde_json::Value;
 
 use crate::counts::Counts;
-use crate::job::{Job, Ran, is_matched, is_whole, number};
+use crate::job::{Job, JobOutput, is_matched, is_whole, number};
 use crate::mpi::{self, Mpi};
 
-fn compare(mpi: &Mpi, ranks: u32, program: &str, arguments: &[&str]) -> (Ran, Value) {
+fn compare(mpi: &Mpi, ranks: u32, program: &str, arguments: &[&str]) -> (JobOutput, Value) {
     let job = Job::of(mpi, ranks, &mpi.example(program)).args(arguments).counting();
     let ran = job.succeed();
     let what = format!("{ran}");

@@ -11,7 +11,7 @@ use crate::counts::Counts;
 use crate::job::{Job, MATCHPOINT, is_whole, number};
 use crate::left_out::leave_out;
 use crate::mpi::{self, run, scratch};
-use crate::ran::{Ran, repository, script};
+use crate::ran::{CommandOutput, repository, script};
 
 const COMPILED: &str = "compiling the recorder";
 
@@ -125,7 +125,7 @@ fn application_of_other_family_is_refused() {
         let mut command = Command::new(MATCHPOINT);
         command.env("XDG_CACHE_HOME", mpi::cache()).arg("record").arg("-o").arg(&trace).arg("--");
         command.arg(launcher.mpiexec()).args(["-n", "2"]).arg(application.example("halo27"));
-        Ran::of(&mut command).exit(1).reports("is linked with").reports("--mpicc");
+        CommandOutput::of(&mut command).exit(1).reports("is linked with").reports("--mpicc");
         assert!(fs::metadata(&trace).is_err(), "no folder is made for a job that does not run");
     }
 }

@@ -8,7 +8,7 @@ use std::process::Command;
 use matchpoint_trace::native;
 
 use crate::counts::by_function;
-use crate::job::{self, Job, Ran, TIMED_OUT, is_matched, number};
+use crate::job::{self, Job, JobOutput, TIMED_OUT, is_matched, number};
 use crate::mpi::{self, Mpi, run, scratch};
 
 fn hazards(mpi: &Mpi, ranks: u32, words: &[&str]) -> Job {
@@ -49,7 +49,7 @@ fn program_results_are_unchanged() {
 }
 
 /// The number of calls in the end record of the only file.
-fn is_sound(ran: &Ran, reason: &str) -> u64 {
+fn is_sound(ran: &JobOutput, reason: &str) -> u64 {
     let files = native::summaries(&ran.trace()).unwrap();
     let end = files[0].end.as_ref().unwrap_or_else(|| panic!("no end: {ran}"));
     assert_eq!((end.reason.as_str(), end.calls, end.left_out), (reason, files[0].calls, 0), "{ran}");

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::cluster::Cluster;
 use crate::counts::Counts;
-use crate::job::{Job, MATCHPOINT, Ran, is_whole};
+use crate::job::{Job, JobOutput, MATCHPOINT, is_whole};
 use crate::left_out::leave_out;
 use crate::mpi::{self, Mpi};
 
@@ -90,7 +90,7 @@ fn clocks_of_hosts_are_compared() {
     });
 }
 
-fn compared(ran: &Ran, report: &Value, elsewhere: &str) {
+fn compared(ran: &JobOutput, report: &Value, elsewhere: &str) {
     let what = format!("{ran}");
     let files = native::summaries(&ran.trace()).unwrap();
     let hosts: Vec<&str> = files.iter().map(|file| file.head.host.as_str()).collect();

@@ -10,7 +10,7 @@ use serde_json::Value;
 use tempfile::{TempDir, tempdir};
 
 use crate::cluster::{self, Cluster};
-pub use crate::launch::{Job, Ran};
+pub use crate::launch::{Job, JobOutput};
 use crate::mpi::{self, Mpi};
 use crate::ran;
 pub use crate::ran::MATCHPOINT;
@@ -119,7 +119,7 @@ impl Drop for Running {
     }
 }
 
-impl Ran {
+impl JobOutput {
     pub fn trace(&self) -> PathBuf {
         self.folder.path().join("trace")
     }
@@ -153,7 +153,7 @@ pub fn analyze(trace: &Path) -> Value {
 fn analyze_with(trace: &Path, options: &[&str]) -> Value {
     let mut command = limited(MATCHPOINT);
     command.arg("analyze").arg(trace).args(["--json", "-"]).args(options);
-    ran::Ran::of(&mut command).succeed().json()
+    ran::CommandOutput::of(&mut command).succeed().json()
 }
 
 /// The number at a path of the JSON report, such as `replay.lost_messages`.

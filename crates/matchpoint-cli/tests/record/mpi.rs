@@ -1,4 +1,4 @@
-//! MPI libraries prepared by `scripts/mpi`, and programs built with these libraries.
+//! MPI libraries prepared by `scripts/mpi`, and programs built with the libraries.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::{env, fs};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::left_out::leave_out;
-use crate::ran::{Ran, repository};
+use crate::ran::{CommandOutput, repository};
 
 #[derive(Clone, Debug)]
 pub struct Mpi {
@@ -183,5 +183,5 @@ pub fn send_signal(pid: u32, signal: Signal) -> bool {
 }
 
 pub fn run(command: &mut Command) {
-    Ran::of(command).succeed();
+    CommandOutput::of(command).succeed();
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::job::{Job, Ran, number};
+use crate::job::{Job, JobOutput, number};
 use crate::mpi::each;
 
 const QUEUES: [&str; 4] = ["posted", "posted_any", "unexpected", "unexpected_any"];
@@ -40,7 +40,7 @@ pub fn measuring_pairs(ranks: u32) -> u64 {
 }
 
 /// Whether warm entries take a time in a queue of 1024 receives, and cold entries take longer.
-fn has_plausible_costs(ran: &Ran) -> bool {
+fn has_plausible_costs(ran: &JobOutput) -> bool {
     let search = ran.manifest()["search"][0].clone();
     let longest = search["posted"]["warm_ns"][2].as_f64().unwrap();
     let costs =

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use crate::job::{Job, MATCHPOINT, Running, analyze, limited, number};
 use crate::left_out::leave_out;
 use crate::mpi::{self, Mpi};
-use crate::ran::Ran;
+use crate::ran::CommandOutput;
 
 const RANKS: u32 = 4;
 
@@ -63,11 +63,11 @@ impl Waiting {
     }
 }
 
-fn top(arguments: &[&str]) -> Ran {
-    Ran::of(limited(MATCHPOINT).arg("top").args(arguments))
+fn top(arguments: &[&str]) -> CommandOutput {
+    CommandOutput::of(limited(MATCHPOINT).arg("top").args(arguments))
 }
 
-fn complaint(ran: Ran) -> String {
+fn complaint(ran: CommandOutput) -> String {
     let ran = ran.fail(1);
     assert!(ran.stderr.starts_with("error: "), "{ran}");
     ran.stderr
@@ -188,7 +188,7 @@ fn unrecorded_process_is_reported() {
     Command::new("chmod").args(["755"]).arg(folder.path()).status().unwrap();
     let as_other = Command::new(&copy).args(["top", &pid]).uid(65534).gid(65534).output();
     if as_other.is_ok_and(|output| !output.stderr.is_empty()) {
-        let ran = Ran::of(Command::new(&copy).args(["top", &pid]).uid(65534).gid(65534));
+        let ran = CommandOutput::of(Command::new(&copy).args(["top", &pid]).uid(65534).gid(65534));
         assert!(complaint(ran).contains("permission denied"));
     } else {
         leave_out("no right to become another user", "run the tests as root");

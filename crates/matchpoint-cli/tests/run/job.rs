@@ -7,7 +7,7 @@ use serde_json::Value;
 use tempfile::{TempDir, tempdir};
 
 use crate::cluster::{self, Cluster};
-pub use crate::launch::{Job, Ran};
+pub use crate::launch::{Job, JobOutput};
 pub use crate::ran::MATCHPOINT;
 
 const SECONDS: &str = "100";
@@ -63,7 +63,7 @@ impl Job {
     }
 }
 
-impl Ran {
+impl JobOutput {
     pub fn json(&self) -> Value {
         serde_json::from_slice(&fs::read(self.folder.path().join("run.json")).unwrap()).unwrap()
     }

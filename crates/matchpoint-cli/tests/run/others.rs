@@ -19,7 +19,7 @@ fn in_environment(mpi: &Mpi, core: &str, script: &str, arguments: &[&Path]) -> O
     bash.output().unwrap()
 }
 
-/// The ranks write to a file, because MPICH's `mpiexec` may end by `SIGPIPE` before it forwards their output.
+/// The ranks write to a file, because MPICH's `mpiexec` may end by `SIGPIPE` before `mpiexec` forwards their output.
 #[test]
 fn missing_provider_ends_job() {
     let _alone = mpi::alone();

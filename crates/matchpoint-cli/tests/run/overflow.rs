@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::job::Job;
 use crate::mpi::{self, Mpi};
-use crate::ran::{Ran, repository};
+use crate::ran::{CommandOutput, repository};
 
 const LIMITS: [&str; 3] = ["0", "3", "auto"];
 
@@ -196,7 +196,7 @@ fn fortran_bindings_match() {
 
 fn transcript(mpi: &Mpi, program: &Path) -> String {
     let mut command = Command::new("timeout");
-    Ran::of(command.arg("100").arg(mpi.mpiexec()).args(["-n", "2"]).arg(program)).succeed().stdout
+    CommandOutput::of(command.arg("100").arg(mpi.mpiexec()).args(["-n", "2"]).arg(program)).succeed().stdout
 }
 
 /// The part of a line to compare. MPICH 4.0 and Intel MPI choose the error handler of a failed receive differently.

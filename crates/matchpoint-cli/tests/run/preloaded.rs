@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::job::{Job, Ran};
+use crate::job::{Job, JobOutput};
 use crate::mpi::{self, Mpi};
 use crate::programs;
 
@@ -30,7 +30,7 @@ fn library(mpi: &Mpi) -> &'static str {
     }
 }
 
-fn exchange(mpi: &Mpi, how: &str, library: &Path) -> Ran {
+fn exchange(mpi: &Mpi, how: &str, library: &Path) -> JobOutput {
     let program = programs::built_unlinked(mpi, "late");
     let job = Job::new(&["--limit", "0"]).with(mpi, 2, &program);
     let ran = job.args([Path::new(how), library]).run();

@@ -6,9 +6,9 @@ use serde_json::Value;
 
 use crate::job::MATCHPOINT;
 use crate::mpi::{self, Mpi};
-use crate::ran::{self, Ran, matchpoint};
+use crate::ran::{self, CommandOutput, matchpoint};
 
-fn evaluated(mpi: &Mpi, ranks: &str, words: &[&str]) -> (Ran, Value) {
+fn evaluated(mpi: &Mpi, ranks: &str, words: &[&str]) -> (CommandOutput, Value) {
     let (program, folder) = (mpi.example("halo27"), tempfile::tempdir().unwrap());
     let script = r#"
         set -e
@@ -20,7 +20,7 @@ fn evaluated(mpi: &Mpi, ranks: &str, words: &[&str]) -> (Ran, Value) {
         "$matchpoint" run --results "$folder/run" --json "$folder/run.json""#;
     let mut bash = Command::new("bash");
     bash.args(["-c", script, "-", MATCHPOINT]).arg(folder.path()).arg(mpi.mpiexec()).arg(ranks).arg(&program);
-    let ran = Ran::of(bash.args(words)).succeed();
+    let ran = CommandOutput::of(bash.args(words)).succeed();
     let json = std::fs::read(folder.path().join("run.json")).unwrap();
     let json: Value = serde_json::from_slice(&json).unwrap();
     assert_eq!(json["job"], Value::Null, "{json}");

@@ -171,8 +171,8 @@ impl Program {
         runs
     }
 
-    /// The reference is `way.like`, or the unchanged library if the program fails with the transport of `way.like`. A
-    /// program that always hangs with this transport is compared with those hangs.
+    /// The reference is `way.like`, or the unchanged library if the program fails with the transport of `way.like`. If
+    /// the program always hangs with this transport, the reference is still `way.like`.
     fn reference<'a>(&self, way: &Way, ways: &'a [Way], done: &BTreeMap<&str, Vec<Run>>) -> Option<&'a Way> {
         let right = done.get(way.like)?;
         let is_usable = ends(right) == BTreeSet::from([None])

@@ -7,7 +7,7 @@ use tempfile::tempdir;
 
 use super::{KINDS, array, bench, file, messages, read_json};
 use crate::left_out::leave_out;
-use crate::ran::{MATCHPOINT, Ran, bundled, matchpoint, repository};
+use crate::ran::{CommandOutput, MATCHPOINT, bundled, matchpoint, repository};
 
 /// On a host with a GPU, this measurement takes half a minute.
 #[test]
@@ -80,9 +80,9 @@ fn card_failure_keeps_other_measurements() {
     let played = |failure: &str, arguments: &[&str]| {
         let mut command = Command::new(MATCHPOINT);
         command.args(["bench", "gpu"]).args(arguments).env("PLAYED_FAILURE", failure);
-        Ran::of(command.env("LD_PRELOAD", &driver).env("LD_LIBRARY_PATH", folder.path()))
+        CommandOutput::of(command.env("LD_PRELOAD", &driver).env("LD_LIBRARY_PATH", folder.path()))
     };
-    let is_partial = |output: Ran| {
+    let is_partial = |output: CommandOutput| {
         let output = output.exit(1);
         let printed = messages(&output);
         let printed = printed.lines().find(|line| line.starts_with("error: ")).unwrap();
