@@ -1,13 +1,14 @@
-//! Advice names the saving, and the overflow limit if overflow matching achieves it.
+//! Advice names the saving, and the overflow limit if overflow matching achieves the saving.
 
 use matchpoint_cli::advice::Advice;
 use matchpoint_cli::library_cost;
-use matchpoint_cli::report::{Report, html, json, terminal};
+use matchpoint_cli::report::{Report, html, terminal};
 use matchpoint_replay::Measurements;
 use matchpoint_replay::library_cost::{Curve, LibraryCost};
 use matchpoint_trace::BurstCost;
 use serde_json::Value;
 
+use crate::json::written as json_of;
 use crate::synthetic;
 
 const TITLE: &str = "Long posted receive queue";
@@ -21,7 +22,7 @@ fn costs(posted: Curve, unexpected: Curve) -> Option<LibraryCost> {
     Some(synthetic::library_cost(1, posted, unexpected))
 }
 
-/// Rank 3 has 2000 posted receives, and searches for 20 % of its run time.
+/// Rank 3 has at most 2000 posted receives, and searches for 20 % of its run time.
 fn long(change: impl FnOnce(&mut Measurements)) -> Measurements {
     let mut of = synthetic::run(8);
     of.library_cost = costs(curve(2.0, 14.0), curve(2.0, 14.0));
@@ -40,12 +41,6 @@ fn spend(of: &mut Measurements, share: f64) {
 fn find(of: &Measurements, title: &str) -> Advice {
     let found = Report::new(of).advice.into_iter().find(|advice| advice.title == title);
     found.unwrap_or_else(|| panic!("no {title}"))
-}
-
-fn json_of(of: &Measurements) -> Value {
-    let mut bytes = Vec::new();
-    json::write(&Report::new(of), &mut bytes).unwrap();
-    serde_json::from_slice(&bytes).unwrap()
 }
 
 fn limit(change: impl FnOnce(&mut Measurements)) -> Option<u64> {
@@ -109,7 +104,7 @@ fn queue_within_limit_gives_no_limit() {
     assert_eq!(limit(|of| of.ranks[3].worst_length = 76), Some(75));
 }
 
-/// 3000 messages cost 150 ns each in the engine, and up to 75 warm entries each in the library.
+/// In `matchpoint run`, each of 3000 messages costs 150 ns and a search of up to 75 warm entries.
 #[test]
 fn small_saving_gives_no_limit() {
     let share = |ns_each: f64| 3000.0 * ns_each / 1.197e9;
@@ -149,7 +144,7 @@ fn free_entry_gives_no_limit() {
     assert_eq!((limit(2.0), limit(0.0)), (Some(75), None));
 }
 
-/// Typical costs exclude UCX; measured costs include it.
+/// The typical costs are those of a library without UCX. UCX itself was measured if pairs were measured.
 #[test]
 fn hashed_library_gives_no_limit() {
     let over_ucx = |pairs| {
