@@ -21,12 +21,10 @@ impl Link {
     pub(super) const NONE: Link = Link(null_mut());
 
     /// The link that [`word`](Self::word) returned.
-    #[inline(always)]
     pub(super) fn of_word(word: u64) -> Self {
         Link(with_exposed_provenance_mut(word as usize))
     }
 
-    #[inline(always)]
     pub(super) fn word(self) -> u64 {
         self.0.expose_provenance() as u64
     }
@@ -54,13 +52,11 @@ pub(super) struct Block {
 }
 
 impl Block {
-    #[inline(always)]
     pub(super) fn used(&self) -> &[Entry] {
         &self.entries[self.first as usize..self.end as usize]
     }
 
     /// Appends an entry, and returns false if the block is full.
-    #[inline(always)]
     fn push(&mut self, entry: Entry) -> bool {
         let end = self.end as usize;
         let Some(place) = self.entries.get_mut(end) else { return false };
@@ -70,7 +66,6 @@ impl Block {
     }
 
     /// Takes the oldest entry of the block, unless the block has only one entry.
-    #[inline(always)]
     pub(super) fn take_unless_last(&mut self) -> Option<Entry> {
         let first = self.first as usize;
         if first + 1 >= self.end as usize {
@@ -105,7 +100,6 @@ impl Drop for Duplicates {
 impl Index<Link> for Duplicates {
     type Output = Block;
 
-    #[inline(always)]
     fn index(&self, Link(block): Link) -> &Block {
         debug_assert!(!block.is_null());
         // SAFETY: links in slots and in blocks lead to blocks in `pieces`, and `self` borrows all pieces.
@@ -114,7 +108,6 @@ impl Index<Link> for Duplicates {
 }
 
 impl IndexMut<Link> for Duplicates {
-    #[inline(always)]
     fn index_mut(&mut self, Link(block): Link) -> &mut Block {
         debug_assert!(!block.is_null());
         // SAFETY: links lead to blocks in `pieces`, and `self` borrows all pieces mutably.
@@ -156,7 +149,6 @@ impl Duplicates {
     }
 
     /// Appends an entry to the youngest block of a ring, and returns false if the block is full.
-    #[inline(always)]
     pub(super) fn push(&mut self, head: Link, entry: Entry) -> bool {
         let tail = self[head].before;
         self[tail].push(entry)

@@ -11,7 +11,6 @@ use crate::envelope::{Pair, Selector, Tag};
 /// Posts and arrivals with arguments in registers, for the C interface.
 impl<E: Effort> Hybrid<E> {
     /// Posts an exact receive, like [`Engine::post_exact`].
-    #[inline(always)]
     pub fn post_words(&mut self, id: u64, pair: Pair, tag: Tag) -> Outcome {
         self.post_key(id, self.hashed(Key::new(pair, tag), Place::default()))
     }
@@ -44,7 +43,6 @@ impl<E: Effort> Hybrid<E> {
     }
 
     /// [`Engine::take_receive`], with the place after a search without a match.
-    #[inline(always)]
     pub fn take_receive_words(&mut self, pair: Pair, tag: Tag) -> Outcome {
         let key = Key::new(pair, tag);
         let hash = self.table.hash(key);
@@ -59,7 +57,6 @@ impl<E: Effort> Hybrid<E> {
     }
 
     /// [`Engine::matched_probe`], with the place after a search without a match.
-    #[inline(always)]
     pub fn matched_probe_words(&mut self, selector: &Selector) -> Outcome {
         let pattern = Pattern::of(selector);
         let hash = self.table.hash(pattern.key);
@@ -74,7 +71,6 @@ impl<E: Effort> Hybrid<E> {
     }
 
     /// [`Engine::cancel`].
-    #[inline(always)]
     pub fn cancel_words(&mut self, id: u64, selector: &Selector) -> bool {
         let pattern = Pattern::of(selector);
         if self.gate & MOVING == 0 && pattern.class == Class::EXACT {
@@ -91,7 +87,6 @@ impl<E: Effort> Hybrid<E> {
     }
 
     /// [`Engine::probe`].
-    #[inline(always)]
     pub fn probe_words(&mut self, selector: &Selector) -> Outcome {
         let pattern = Pattern::of(selector);
         if self.gate & (MOVING | HINTED) == 0 && pattern.class == Class::EXACT {
@@ -282,7 +277,6 @@ impl<E: Effort> Hybrid<E> {
         Outcome::QUEUED
     }
 
-    #[inline(always)]
     fn left_wildcards(&mut self) {
         if self.wildcards.len() == 0 {
             self.gate &= !WILD;
@@ -312,7 +306,6 @@ impl<E: Effort> Hybrid<E> {
     }
 
     /// [`Engine::probe`] in all cases.
-    #[inline(never)]
     fn probe_slowly(&mut self, selector: &Selector) -> Outcome {
         let found = self.find_admitted(selector, false);
         found.map_or(Outcome::none_at(Place::default()), |at| Outcome::took(self.table.first(at).entry.id))

@@ -105,7 +105,6 @@ impl Table {
     }
 
     #[cold]
-    #[inline(never)]
     fn resize(&mut self, slots: usize) -> Result<(), Refused> {
         self.finish_move(usize::MAX);
         let row = if slots <= MOST { Row::zeroed(slots) } else { None };
@@ -118,7 +117,6 @@ impl Table {
     }
 
     /// Moves some slots from the old row to the new row, if an old row exists.
-    #[inline]
     pub(super) fn move_some(&mut self) {
         if !self.old.is_none() {
             self.move_slots();
@@ -126,7 +124,6 @@ impl Table {
     }
 
     #[cold]
-    #[inline(never)]
     fn move_slots(&mut self) {
         if self.old.len() - self.left >= TRIM {
             return self.old.truncate(self.left);

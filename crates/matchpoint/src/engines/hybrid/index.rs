@@ -50,7 +50,6 @@ struct Index {
 impl Index {
     /// Returns the first queued message under a key, or the age from which the log must be searched. If
     /// `is_taken`, the entry of this message is removed.
-    #[inline]
     fn first<E: Effort>(&mut self, key: Key, is_taken: bool, log: &Log, effort: &mut E) -> Result<u64, u64> {
         for _ in 0..STALE {
             let (found, compared) = self.messages.find(key);
@@ -100,7 +99,6 @@ impl Indexes {
     }
 
     /// The number of the first message that a pattern accepts. If `is_taken`, the caller takes this message.
-    #[inline]
     pub(super) fn find<E: Effort>(
         &mut self,
         pattern: &Pattern,
@@ -125,7 +123,6 @@ impl Indexes {
         found
     }
 
-    #[inline(never)]
     fn extend(&mut self, nth: Option<usize>, class: Class, log: &Log) {
         let Some(nth) = nth.or_else(|| self.begin(class, log.len())) else { return };
         // After a failed allocation the index has fewer messages, and searches scan more of the log.

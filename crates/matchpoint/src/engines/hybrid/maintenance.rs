@@ -18,7 +18,6 @@ const CHECKS: usize = 16;
 
 impl<E: Effort> Hybrid<E> {
     /// Updates the countdown to the next memory check after a call took an entry.
-    #[inline(always)]
     pub(super) fn entry_left(&mut self) {
         self.until_check -= 1;
         if self.until_check == 0 {
@@ -29,7 +28,6 @@ impl<E: Effort> Hybrid<E> {
     /// Checks the number of entries. After as many takes as an eighth of the slots, this call frees the
     /// memory that the largest number of entries at a check does not need.
     #[cold]
-    #[inline(never)]
     pub(super) fn give_back(&mut self) {
         self.until_check = CHECK;
         self.checks += 1;
@@ -56,7 +54,6 @@ impl<E: Effort> Hybrid<E> {
 
     /// Records the peak memory of the engine, before the engine frees memory.
     #[cold]
-    #[inline(never)]
     pub(super) fn note_peak(&mut self) {
         self.peak_bytes = self.footprint().peak_bytes;
     }

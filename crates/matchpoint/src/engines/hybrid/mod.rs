@@ -198,19 +198,16 @@ impl<E: Effort> Hybrid<E> {
     }
 
     /// Number of posted receives and unexpected messages.
-    #[inline]
     fn entries(&self) -> usize {
         self.posted_len() + self.unexpected_len()
     }
 
     /// A key and its hash. The place may contain the hash.
-    #[inline(always)]
     fn hashed(&self, key: Key, place: Place) -> Hashed {
         (key, if place.0 & HASHED != 0 { place.0 } else { self.table.hash(key) })
     }
 
     /// Updates `gate` after calls that can move slots.
-    #[inline]
     fn set_gates(&mut self) {
         let gate = |bit, is_set| if is_set { bit } else { 0 };
         self.gate = gate(HINTED, self.hints.can_refuse())
@@ -241,7 +238,6 @@ impl<E: Effort> Hybrid<E> {
     }
 
     /// Takes the oldest message of the key in slot `at`, and returns the message's id.
-    #[inline]
     fn take_message(&mut self, at: At) -> u64 {
         let entry = self.table.pop(at);
         self.log.remove(entry.number);
@@ -251,27 +247,22 @@ impl<E: Effort> Hybrid<E> {
 }
 
 impl<E: Effort> Engine for Hybrid<E> {
-    #[inline(always)]
     fn post_exact(&mut self, id: RecvId, pair: Pair, tag: Tag) -> Result<Option<MsgId>, Refused> {
         self.post_words(id.0, pair, tag).map(MsgId)
     }
 
-    #[inline(always)]
     fn post_selector(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
         self.queue_receive(id, selector, Place::default())
     }
 
-    #[inline(always)]
     fn arrive(&mut self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused> {
         self.queue_message(id, pair, tag, Place::default())
     }
 
-    #[inline(always)]
     fn take_receive(&mut self, pair: Pair, tag: Tag) -> Option<RecvId> {
         self.take_receive_words(pair, tag).taken().map(RecvId)
     }
 
-    #[inline(always)]
     fn queue_message(
         &mut self,
         id: MsgId,
@@ -282,7 +273,6 @@ impl<E: Effort> Engine for Hybrid<E> {
         self.arrive_words(id.0, pair, tag, place).map(RecvId)
     }
 
-    #[inline(always)]
     fn queue_receive(
         &mut self,
         id: RecvId,
@@ -292,7 +282,6 @@ impl<E: Effort> Engine for Hybrid<E> {
         self.post_open_words(id.0, selector, place).map(MsgId)
     }
 
-    #[inline(always)]
     fn place(&self, pair: Pair, tag: Tag) -> Place {
         Place(self.table.hash(Key::new(pair, tag)) | HASHED)
     }

@@ -54,19 +54,16 @@ impl Table {
         Table { row: Row::none(), hashing, old: Row::none(), left: 0, most_displaced: 0, duplicates }
     }
 
-    #[inline(always)]
     pub(super) fn hash(&self, key: Key) -> u64 {
         self.hashing.hash(key)
     }
 
     /// The home slot of a key with this hash. The table must be [ready](Self::is_ready).
-    #[inline(always)]
     pub(super) fn home(&self, hash: u64) -> At {
         self.row.home(hash)
     }
 
     /// True if the table has slots, all in one row.
-    #[inline(always)]
     pub(super) fn is_ready(&self) -> bool {
         !self.row.is_none() && self.old.is_none()
     }
@@ -149,7 +146,6 @@ impl Table {
         (found, compared + more)
     }
 
-    #[inline(always)]
     pub(super) fn slot(&self, at: At) -> &Slot {
         self.row.slot(at)
     }
@@ -172,7 +168,6 @@ impl Table {
     }
 
     /// Appends an entry to the entries of the key in slot `at`.
-    #[inline]
     fn push(&mut self, at: At, entry: Entry) -> Result<(), Refused> {
         let slot = self.slot(at);
         if slot.has_many() {
@@ -184,7 +179,6 @@ impl Table {
     }
 
     /// The oldest entry of the key in slot `at`.
-    #[inline]
     pub(super) fn first(&self, at: At) -> Found {
         let slot = self.slot(at);
         if !slot.has_many() {
@@ -208,7 +202,6 @@ impl Table {
     }
 
     /// Removes an entry, and the key if no entry is left.
-    #[inline]
     pub(super) fn remove(&mut self, Found { at, block: link, nth, .. }: Found) {
         if link != Link::NONE {
             let block = &mut self.duplicates[link];
@@ -235,7 +228,6 @@ impl Table {
     }
 
     /// Finds the entry of a key that `is_it` accepts. O(duplicates); O(1) near the ends of the ring.
-    #[inline]
     pub(super) fn search(&self, key: Key, queue: u64, is_it: impl Fn(Entry) -> bool) -> Option<Found> {
         let at = self.find(key).0.filter(|&at| self.slot(at).queue() == queue)?;
         let first = self.first(at);
@@ -250,7 +242,6 @@ impl Table {
     }
 
     /// Takes the entry of a key that [`search`](Self::search) finds.
-    #[inline]
     pub(super) fn take(&mut self, key: Key, queue: u64, is_it: impl Fn(Entry) -> bool) -> Option<Entry> {
         let found = self.search(key, queue, is_it)?;
         self.remove(found);
@@ -302,7 +293,6 @@ impl ClassTable {
     }
 
     /// Adds an entry, which becomes the youngest of its key.
-    #[inline]
     pub(super) fn add(&mut self, key: Key, entry: Entry) -> Result<(), Refused> {
         self.table.add(self.class.masked(key), self.queue, entry, self.len)?;
         self.len += 1;
@@ -316,7 +306,6 @@ impl ClassTable {
     }
 
     /// Takes the only entry of a key, if the home slot of the key decides.
-    #[inline]
     pub(super) fn take_at_home(&mut self, key: Key) -> Option<Entry> {
         let key = self.class.masked(key);
         let home = self.table.is_ready().then(|| self.table.home(self.table.hash(key)))?;
@@ -326,7 +315,6 @@ impl ClassTable {
     }
 
     /// Takes the oldest entry of the key in slot `at`.
-    #[inline]
     pub(super) fn pop(&mut self, at: At) -> Entry {
         self.len -= 1;
         self.table.pop(at)

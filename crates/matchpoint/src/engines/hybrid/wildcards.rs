@@ -33,7 +33,6 @@ impl Wildcards {
     }
 
     /// Number of posted receives with wildcards.
-    #[inline(always)]
     pub(super) fn len(&self) -> usize {
         self.len
     }
@@ -61,7 +60,6 @@ impl Wildcards {
 
     /// Moves the receives of the list to the tables of their classes. Receives of classes without a table
     /// stay in the list.
-    #[inline(never)]
     fn empty_list(&mut self) {
         let mut list = std::mem::take(&mut self.list);
         list.retain(|&(pattern, entry)| !self.store(pattern, entry));
@@ -80,7 +78,6 @@ impl Wildcards {
     }
 
     /// Creates a table for a class, if fewer than [`CLASSES`] classes have receives in tables.
-    #[inline(never)]
     fn begin(&mut self, class: Class) -> Option<&mut ClassTable> {
         let mut nth = self.classes.iter().position(|posted| posted.len == 0);
         if nth.is_none() && self.classes.len() < CLASSES && self.classes.try_reserve(1).is_ok() {
