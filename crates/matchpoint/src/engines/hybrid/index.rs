@@ -35,7 +35,7 @@ const FEW: usize = 1 << 14;
 /// Maximum number of stale entries that a search removes. The message of a stale entry is no longer queued.
 const STALE: usize = 512;
 
-struct Index {
+pub(super) struct Index {
     /// Entries of the index. The id of an entry is the number of a message, and the number of the entry is
     /// the message's age. Entries of messages that are no longer queued are stale.
     messages: ClassTable,
@@ -75,12 +75,12 @@ impl Index {
             return Ok(());
         }
         let mut cost = 0;
-        for (number, age) in log.messages_from(self.end) {
+        for (key, number, age) in log.messages_from(self.end) {
             cost += if self.messages.table.is_ready() { 1 } else { MOVE };
             if cost > STEP {
                 break;
             }
-            self.messages.add(log.key(number), Entry { id: number, number: age })?;
+            self.messages.add(key, Entry { id: number, number: age })?;
             self.end = age + 1;
         }
         Ok(())
@@ -89,7 +89,7 @@ impl Index {
 
 /// See the [module's documentation](self).
 pub(super) struct Indexes {
-    all: Vec<Index>,
+    pub(super) all: Vec<Index>,
     hashing: Hashing,
 }
 
@@ -143,7 +143,7 @@ impl Indexes {
             is_used: true,
         };
         _ = index.messages.table.reserve(if messages < FEW { 2 * messages } else { messages });
-        index.untouched = index.messages.table.slots_len();
+        index.untouched = index.messages.table.row.len();
         self.all.push(index);
         Some(self.all.len() - 1)
     }
@@ -171,10 +171,5 @@ impl Indexes {
     pub(super) fn bytes(&self) -> u64 {
         let tables: u64 = self.all.iter().map(|index| index.messages.table.bytes()).sum();
         tables + (self.all.capacity() * size_of::<Index>()) as u64
-    }
-
-    /// Number of indexes.
-    pub(super) fn len(&self) -> usize {
-        self.all.len()
     }
 }

@@ -3,7 +3,7 @@
 use std::hash::{BuildHasher, RandomState};
 use std::sync::OnceLock;
 
-use crate::envelope::{ContextId, Envelope, Pair, Selector, Tag};
+use crate::envelope::{Envelope, Pair, Selector, Tag};
 
 /// Context, source number and tag of a message, or of a receive without wildcards.
 ///
@@ -35,14 +35,6 @@ impl Key {
 
     pub(super) fn of(envelope: &Envelope) -> Self {
         Key::new(envelope.pair(), envelope.tag)
-    }
-
-    pub(super) fn context(self) -> ContextId {
-        Pair(self.pair).context()
-    }
-
-    pub(super) fn envelope(self) -> Envelope {
-        Envelope::of(Pair(self.pair), Tag(self.tag))
     }
 }
 
@@ -90,10 +82,6 @@ impl Pattern {
     /// The pattern of a receive without wildcards.
     pub(super) const fn exact(key: Key) -> Self {
         Pattern { key, class: Class::EXACT }
-    }
-
-    pub(super) fn selector(&self) -> Selector {
-        Selector::of(Pair(self.key.pair), self.key.tag, self.class.ignore)
     }
 
     /// Rule 1 of the contract: returns whether a message with this key matches.

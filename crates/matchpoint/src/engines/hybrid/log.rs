@@ -305,11 +305,13 @@ impl Log {
         self.first
     }
 
-    /// The numbers and ages of the queued messages, from an age on.
-    pub(super) fn messages_from(&self, age: u64) -> impl Iterator<Item = (u64, u64)> {
+    /// The keys, numbers and ages of the queued messages, from an age on.
+    pub(super) fn messages_from(&self, age: u64) -> impl Iterator<Item = (Key, u64, u64)> {
         self.blocks_from(age).flat_map(|(number, block, waiting)| {
             let lanes = set_bits(waiting).map(u64::from);
-            lanes.map(move |lane| (u64::from(number) * LANE + lane, block.age + lane))
+            lanes.map(move |lane| {
+                (block.key(lane as usize), u64::from(number) * LANE + lane, block.age + lane)
+            })
         })
     }
 

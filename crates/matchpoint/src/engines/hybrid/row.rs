@@ -68,11 +68,6 @@ impl Slot {
         self.mark & QUEUES != 0
     }
 
-    /// True if the slot holds `key`.
-    pub(super) fn has(&self, key: Key) -> bool {
-        self.tag == key.tag && self.pair == key.pair && self.is_used()
-    }
-
     /// The flag of the queue that the key's entries are in.
     pub(super) fn queue(&self) -> u64 {
         self.mark & QUEUES
@@ -229,7 +224,7 @@ impl Row {
         loop {
             let slot = self.slot(at);
             compared += u64::from(slot.is_used());
-            if slot.has(key) {
+            if slot.tag == key.tag && slot.pair == key.pair && slot.is_used() {
                 return (Some(at), compared);
             }
             at = self.next(at);

@@ -20,7 +20,8 @@ const CLASSES: usize = 8;
 /// See the [module's documentation](self).
 #[repr(C)]
 pub(super) struct Wildcards {
-    len: usize,
+    /// Number of posted receives with wildcards.
+    pub(super) len: usize,
     /// Receives in posted order, oldest first.
     list: Vec<(Pattern, Entry)>,
     classes: Vec<ClassTable>,
@@ -30,11 +31,6 @@ pub(super) struct Wildcards {
 impl Wildcards {
     pub(super) fn new(hashing: Hashing) -> Self {
         Wildcards { len: 0, list: Vec::new(), classes: Vec::new(), hashing }
-    }
-
-    /// Number of posted receives with wildcards.
-    pub(super) fn len(&self) -> usize {
-        self.len
     }
 
     /// Adds a receive, the youngest of all.
@@ -102,13 +98,10 @@ impl Wildcards {
     /// Returns the receive's id.
     #[inline(never)]
     pub(super) fn take<E: Effort>(&mut self, key: Key, before: u64, effort: &mut E) -> Option<u64> {
-        let (mut oldest, mut in_class) = (before, None);
         let listed = self.list.iter().position(|(pattern, _)| pattern.accepts(key));
         effort.examined(Queue::Posted, listed.map_or(self.list.len(), |nth| nth + 1) as u64);
-        let listed = listed.filter(|&nth| self.list[nth].1.number < oldest);
-        if let Some(nth) = listed {
-            oldest = self.list[nth].1.number;
-        }
+        let listed = listed.filter(|&nth| self.list[nth].1.number < before);
+        let (mut oldest, mut in_class) = (listed.map_or(before, |nth| self.list[nth].1.number), None);
         for posted in self.classes.iter_mut().filter(|posted| posted.len > 0) {
             let (at, compared) = posted.find(key);
             effort.examined(Queue::Posted, compared);
@@ -130,23 +123,15 @@ impl Wildcards {
     /// Removes the receive with this pattern that `is_it` accepts.
     pub(super) fn remove(&mut self, pattern: &Pattern, is_it: impl Fn(Entry) -> bool) -> bool {
         let listed = self.list.iter().position(|(of, entry)| of == pattern && is_it(*entry));
-        let was_there = match listed {
-            Some(nth) => {
-                self.list.remove(nth);
-                true
-            }
-            None => {
-                let class = self.classes.iter_mut().find(|posted| posted.class == pattern.class);
-                class.is_some_and(|posted| posted.take(pattern.key, is_it))
-            }
-        };
+        let mut of_class = self.classes.iter_mut().filter(|posted| posted.class == pattern.class);
+        let was_there = listed.map(|nth| self.list.remove(nth)).is_some()
+            || of_class.any(|posted| posted.take(pattern.key, &is_it));
         self.len -= usize::from(was_there);
         was_there
     }
 
     /// Shrinks the list, and the tables that are too large for `keys` keys. An empty table is replaced by a
     /// new table.
-    #[cold]
     pub(super) fn shrink(&mut self, keys: usize, retired: &mut Retired) {
         self.list.shrink_to(keys.max(FEW));
         for posted in &mut self.classes {
