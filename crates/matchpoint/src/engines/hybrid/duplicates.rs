@@ -57,7 +57,7 @@ impl Block {
     }
 
     /// Appends an entry, and returns false if the block is full.
-    fn push(&mut self, entry: Entry) -> bool {
+    pub(super) fn push(&mut self, entry: Entry) -> bool {
         let end = self.end as usize;
         let Some(place) = self.entries.get_mut(end) else { return false };
         *place = entry;
@@ -148,16 +148,11 @@ impl Duplicates {
         Ok(())
     }
 
-    /// Appends an entry to the youngest block of a ring, and returns false if the block is full.
-    pub(super) fn push(&mut self, head: Link, entry: Entry) -> bool {
-        let tail = self[head].before;
-        self[tail].push(entry)
-    }
-
     /// Appends an entry to a ring.
     pub(super) fn append(&mut self, head: Link, entry: Entry) -> Result<(), Refused> {
-        if !self.push(head, entry) {
-            let (block, tail) = (self.allocate(&[entry])?, self[head].before);
+        let tail = self[head].before;
+        if !self[tail].push(entry) {
+            let block = self.allocate(&[entry])?;
             (self[block].next, self[block].before) = (head, tail);
             self[tail].next = block;
             self[head].before = block;

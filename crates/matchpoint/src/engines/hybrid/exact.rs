@@ -180,7 +180,8 @@ impl<E: Effort> Hybrid<E> {
         if self.gate & !NO_ROOM != WILD || self.table.row.slot(self.table.row.home(hash)).mark != 0 {
             return None;
         }
-        let taken = self.wildcards.take_in_class(key);
+        let taken = self.wildcards.take_listed(key, &mut self.effort);
+        let taken = taken.or_else(|| self.wildcards.take_in_class(key));
         let taken = taken.or_else(|| self.wildcards.take(key, u64::MAX, &mut self.effort));
         if self.wildcards.len == 0 {
             self.gate &= !WILD;

@@ -68,6 +68,7 @@ impl Index {
     }
 
     /// Adds the next messages of the log to the index.
+    #[inline(never)]
     fn extend(&mut self, log: &Log) -> Result<(), Refused> {
         if self.untouched > 0 {
             self.untouched = self.untouched.saturating_sub(TOUCHED);
@@ -118,15 +119,12 @@ impl Indexes {
         let (found, compared) = log.search(pattern, from);
         effort.examined(Queue::Unexpected, compared);
         if compared > SHORT_SCAN * (1 + self.all.len() as u64) || nth.is_some() && compared > 0 {
-            self.extend(nth, pattern.class, log);
+            if let Some(nth) = nth.or_else(|| self.begin(pattern.class, log.len())) {
+                // After a failed allocation the index has fewer messages, and searches scan more of the log.
+                _ = self.all[nth].extend(log);
+            }
         }
         found
-    }
-
-    fn extend(&mut self, nth: Option<usize>, class: Class, log: &Log) {
-        let Some(nth) = nth.or_else(|| self.begin(class, log.len())) else { return };
-        // After a failed allocation the index has fewer messages, and searches scan more of the log.
-        _ = self.all[nth].extend(log);
     }
 
     /// Creates an index, unless [`INDEXES`] indexes exist. The table has slots for `messages` messages from

@@ -111,11 +111,10 @@ fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
         "random" => Hashing::of_process(),
         _ => Hashing::of_seed(arguments.get("seed")?),
     };
-    let kernel = Kernel::fastest();
     Ok(if counting {
-        Box::new(Hybrid::<Attempts>::new(hashing, kernel))
+        Box::new(Hybrid::<Attempts>::new(hashing))
     } else {
-        Box::new(Hybrid::<()>::new(hashing, kernel))
+        Box::new(Hybrid::<()>::new(hashing))
     })
 }
 
@@ -170,7 +169,7 @@ pub struct Hybrid<E: Effort = ()> {
 }
 
 impl<E: Effort> Hybrid<E> {
-    fn new(hashing: Hashing, kernel: Kernel) -> Self {
+    fn new(hashing: Hashing) -> Self {
         Hybrid {
             gate: MOVING | NO_ROOM,
             posts: POSTED,
@@ -181,7 +180,7 @@ impl<E: Effort> Hybrid<E> {
             most: 0,
             reserved: 0,
             table: Table::new(hashing),
-            log: Log::new(kernel),
+            log: Log::new(Kernel::fastest()),
             wildcards: Wildcards::new(hashing),
             indexes: Indexes::new(hashing),
             retired: Retired::default(),

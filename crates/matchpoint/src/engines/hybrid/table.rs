@@ -91,7 +91,8 @@ impl Table {
         }
         let head = slot.head();
         if slot.queue() == queue {
-            return self.duplicates.push(head, entry).then_some(None);
+            let tail = self.duplicates[head].before;
+            return self.duplicates[tail].push(entry).then_some(None);
         }
         self.duplicates[head].take_unless_last().map(Some)
     }

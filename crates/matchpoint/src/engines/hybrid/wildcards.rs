@@ -85,6 +85,17 @@ impl Wildcards {
         Some(posted)
     }
 
+    /// Takes the oldest receive that accepts a message, if all receives are in the list. Returns the
+    /// receive's id, and does not count the attempt that matches.
+    #[inline(always)]
+    pub(super) fn take_listed<E: Effort>(&mut self, key: Key, effort: &mut E) -> Option<u64> {
+        let is_in_list = self.list.len() == self.len;
+        let nth = is_in_list.then(|| self.list.iter().position(|(pattern, _)| pattern.accepts(key)))??;
+        effort.examined(Queue::Posted, nth as u64);
+        self.len -= 1;
+        Some(self.list.remove(nth).1.id)
+    }
+
     /// Takes the receive for a message, if all receives are in the table of one class, and one slot decides.
     /// Returns the receive's id.
     #[inline(always)]
