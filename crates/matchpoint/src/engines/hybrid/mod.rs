@@ -254,6 +254,7 @@ impl<E: Effort> Engine for Hybrid<E> {
         self.queue_receive(id, selector, Place::default())
     }
 
+    #[inline(always)]
     fn arrive(&mut self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused> {
         self.queue_message(id, pair, tag, Place::default())
     }
@@ -262,6 +263,7 @@ impl<E: Effort> Engine for Hybrid<E> {
         self.take_receive_words(pair, tag).taken().map(RecvId)
     }
 
+    #[inline(always)]
     fn queue_message(
         &mut self,
         id: MsgId,
