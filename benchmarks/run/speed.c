@@ -5,6 +5,8 @@
  *
  * latency, messages: half round trips of 8 bytes and 1 KiB; rates of windows of 64 messages and 64 receives.
  * posted, unexpected: the same latency while rank 1 has that many receives, or messages, that match nothing.
+ * probed: the lower bound of overflow matching above this MPI library: rank 1 receives with MPI_Improbe, MPI_Imrecv and
+ * MPI_Wait, without an engine. Shuffled: rank 0 takes all messages with MPI_Improbe, then receives them shuffled.
  * gather: all other ranks send to rank 0. Rank 0 receives after all messages have arrived. The senders then sleep until
  * rank 0 has received all messages, so that on few cores the time is that of the search. In order: source by source,
  * oldest first. Shuffled: source by source, in an order in which the next message is not at the front of a list.
@@ -20,7 +22,7 @@
 
 enum { WINDOW = 64, LAST = 30000, NOTHING = 20000, TINY = 8, LONGER = 1024 };
 
-static int rank, ranks, rounds;
+static int rank, ranks, rounds, is_probing;
 
 static int by_value(const void *a, const void *b)
 {
@@ -34,6 +36,22 @@ static double median(double *values, int n)
     return values[n / 2];
 }
 
+static MPI_Message probe_any(void)
+{
+    MPI_Message message;
+    int found = 0;
+    while (!found)
+        MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &found, &message, MPI_STATUS_IGNORE);
+    return message;
+}
+
+static void receive_probed(char *text, int bytes, MPI_Message message)
+{
+    MPI_Request request;
+    MPI_Imrecv(text, bytes, MPI_CHAR, &message, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
 static void there_and_back(int times, int bytes)
 {
     static char text[LONGER];
@@ -42,7 +60,10 @@ static void there_and_back(int times, int bytes)
             MPI_Send(text, bytes, MPI_CHAR, 1, 1, MPI_COMM_WORLD);
             MPI_Recv(text, bytes, MPI_CHAR, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         } else if (rank == 1) {
-            MPI_Recv(text, bytes, MPI_CHAR, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            if (is_probing)
+                receive_probed(text, bytes, probe_any());
+            else
+                MPI_Recv(text, bytes, MPI_CHAR, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
             MPI_Send(text, bytes, MPI_CHAR, 0, 1, MPI_COMM_WORLD);
         }
     }
@@ -142,8 +163,9 @@ static int shuffled(int i, int n)
 /* Nanoseconds that rank 0 needs for a message of those that wait; `total` of them from all others together. */
 static double gather_ns(int total, int in_order, volatile int *received)
 {
-    int each = total / (ranks - 1);
+    int each = total / (ranks - 1), sent = each * (ranks - 1);
     char text[8] = {0};
+    MPI_Message *messages = is_probing ? malloc(sent * sizeof *messages) : NULL;
     double ns = 0;
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0)
@@ -160,13 +182,18 @@ static double gather_ns(int total, int in_order, volatile int *received)
             MPI_Recv(text, 8, MPI_CHAR, from, LAST, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         usleep(5000);
         double begun = MPI_Wtime();
-        for (int from = 1; from < ranks; from++)
+        for (int i = 0; is_probing && i < sent; i++)
+            messages[i] = probe_any();
+        for (int i = 0; is_probing && i < sent; i++)
+            receive_probed(text, 8, messages[shuffled(i, sent)]);
+        for (int from = 1; from < ranks && !is_probing; from++)
             for (int i = 0; i < each; i++)
                 MPI_Recv(text, 8, MPI_CHAR, from, in_order ? i : shuffled(i, each), MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         ns = (MPI_Wtime() - begun) * 1e9 / each / (ranks - 1);
         *received = 1;
     }
     MPI_Barrier(MPI_COMM_WORLD);
+    free(messages);
     return ns;
 }
 
@@ -222,6 +249,10 @@ int main(int count, char **words)
         if (many <= most)
             tell(in_order ? "gather_in_order_many_ns" : "gather_shuffled_many_ns", 0, gather_ns(many, in_order, received));
     }
+    is_probing = 1;
+    tell("probed_ns", 0, latency_ns(50, TINY));
+    if (many <= most)
+        tell("gather_probed_many_ns", 0, gather_ns(many, 0, received));
     if (rank == 0)
         printf("}\n");
     MPI_Finalize();

@@ -1,8 +1,7 @@
-//! Long traces for speed measurements, made of a real trace with repeated calls.
+//! Makes long traces for speed measurements: repeats the calls of a real trace.
 //!
-//! The records of every rank between initialization and finalization are repeated, each time shifted by their
-//! duration. Each repetition creates the application's communicators and requests again, as in a program that
-//! solves several problems in sequence.
+//! The records of every rank between initialization and finalization are repeated, each time shifted by their duration.
+//! Each repetition creates the communicators and requests of the application again.
 
 use std::fs;
 use std::path::Path;
@@ -12,22 +11,18 @@ use matchpoint_trace::{Call, Trace};
 
 use crate::Failure;
 
-/// The end of a DUMPI file: a magic number, then offsets into the file, zero for absent parts.
+/// Words at the end of a DUMPI file: a magic number, then offsets into the file. The offset of an absent part is 0.
 const INDEX_WORDS: usize = 8;
-/// The start of the calls.
+/// Index of the word with the offset of the calls.
 const BODY: usize = 5;
-/// 16 bits.
+/// DUMPI stores seconds in 16 bits.
 const SECONDS_MAX: u64 = 65535;
 
-/// Bits of a record's mask. Each adds a field after it.
+/// Bits in the mask of a record. Each adds a field after the mask.
 const HAS_THREAD: u8 = 1 << 6;
 const HAS_CPU_TIME: u8 = 1 << 2;
 const HAS_WALL_TIME: u8 = 1 << 3;
 
-/// Repeats the calls of the trace in `from`.
-///
-/// # Errors
-/// If the trace cannot be read or exceeds its clock, or if a file cannot be written.
 pub fn amplify(from: &Path, to: &Path, times: u32) -> Result<(), Failure> {
     fs::create_dir_all(to)?;
     let trace = matchpoint_trace::open(from)?;
@@ -38,7 +33,7 @@ pub fn amplify(from: &Path, to: &Path, times: u32) -> Result<(), Failure> {
     }
     let cuts =
         trace.present().iter().map(|&rank| Cuts::find(&*trace, rank)).collect::<Result<Vec<_>, _>>()?;
-    // Equal for all ranks, so that their clocks stay together.
+    // All ranks are shifted by the same time, so that their clocks stay together.
     let seconds = cuts.iter().map(|cuts| cuts.seconds).max().unwrap_or(0);
     for (cuts, stream) in cuts.iter().zip(&streams) {
         let bytes = repeated(&fs::read(stream)?, cuts, seconds, times)?;
@@ -53,9 +48,8 @@ fn files(folder: &Path, extension: &str) -> Result<Vec<std::path::PathBuf>, Fail
     Ok(paths.into_iter().filter(|path| path.extension().is_some_and(|found| found == extension)).collect())
 }
 
-/// Positions of the records to repeat.
 struct Cuts {
-    /// Records between initialization and finalization, and the record after them.
+    /// Positions of the records between initialization and finalization, and of the next record.
     records: Vec<usize>,
     /// Duration of these records, in whole seconds.
     seconds: u64,

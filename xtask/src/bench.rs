@@ -1,5 +1,4 @@
-//! Speed and memory of `matchpoint analyze`, as a whole process, on long traces made of the bundled traces:
-//! see `benchmarks/README.md`.
+//! Speed and memory of the process `matchpoint analyze` on long traces (`benchmarks/README.md`).
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -9,19 +8,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use matchpoint_bench::statistics::median;
 use serde_json::{Value, json};
 
+use crate::measurement::{Destination, build_command, load_average};
 use crate::repository::root;
 use crate::{Failure, amplify};
 
-/// Interval between two reads of the process's memory.
 const SAMPLING: Duration = Duration::from_millis(2);
 
-/// Memory of the command may be this and a part per rank.
+/// Memory limit of the command without the part for each rank.
 const FIXED_BYTES: u64 = 64 << 20;
 const RANK_BYTES: u64 = 16 << 10;
 
-/// Parameters of the measurement.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Names of bundled traces, or folders of DUMPI traces.
@@ -39,20 +38,12 @@ pub struct Arguments {
     /// The order of arrivals.
     #[arg(long, default_value = "simulated")]
     arrivals: String,
-    /// Name of the record: a word for the machine.
-    #[arg(long, default_value = "host")]
-    name: String,
-    /// Folder of the records.
-    #[arg(long, default_value = "benchmarks/records")]
-    records: PathBuf,
+    #[command(flatten)]
+    destination: Destination,
 }
 
-/// Measures, prints a table, and writes the record.
-///
-/// # Errors
-/// If a trace cannot be extended, if the command fails, or if the record cannot be written.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let binary = build()?;
+    let binary = build_command()?;
     println!(
         "| trace | calls | ranks | median calls/s | slowest | fastest | peak anonymous memory | limit |"
     );
@@ -63,36 +54,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         println!("{}", row(&measured));
         traces.push(measured);
     }
-    let date = output_text(Command::new("date").args(["-u", "+%Y-%m-%d"]));
-    let record = json!({
-        "date": date,
-        "commit": commit(),
-        "host": host(),
-        "command": format!(
-            "matchpoint analyze T --engine {} --arrivals {} --json -", arguments.engine, arguments.arrivals
-        ),
-        "runs": arguments.runs,
-        "traces": traces,
-    });
-    let folder = root().join(&arguments.records);
-    fs::create_dir_all(&folder)?;
-    let path = folder.join(format!("{date}-analyze-{}.json", arguments.name));
-    fs::write(&path, format!("{record:#}\n"))?;
-    println!("\nwrote {}", path.display());
-    Ok(())
-}
-
-/// Returns the path of the command.
-pub(crate) fn build() -> Result<PathBuf, Failure> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let arguments =
-        ["build", "--release", "--locked", "--package", "matchpoint-cli", "--message-format", "json"];
-    let output = Command::new(cargo).args(arguments).current_dir(root()).stderr(Stdio::inherit()).output()?;
-    let messages = String::from_utf8(output.stdout)?;
-    let mut binaries = messages.lines().filter_map(|line| {
-        serde_json::from_str::<Value>(line).ok()?["executable"].as_str().map(PathBuf::from)
-    });
-    binaries.next_back().ok_or_else(|| "cargo built no command".into())
+    let command = format!(
+        "matchpoint analyze T --engine {} --arrivals {} --json -",
+        arguments.engine, arguments.arrivals
+    );
+    let results = json!({ "command": command, "runs": arguments.runs, "traces": traces });
+    arguments.destination.write("analyze", results)
 }
 
 fn measure(binary: &Path, name: &str, arguments: &Arguments) -> Result<Value, Failure> {
@@ -102,12 +69,12 @@ fn measure(binary: &Path, name: &str, arguments: &Arguments) -> Result<Value, Fa
     let times = repetitions(&short, arguments.calls)?;
     amplify::amplify(&short, folder.path(), times)?;
     let bytes = warm_page_cache(folder.path())?;
-    // Not measured: this run loads the binary, and its report describes the trace.
+    // This run is not measured. It loads the binary into the page cache, and its report describes the trace.
     let report = analyze(binary, folder.path(), arguments)?.report;
     let (calls, ranks) = (number(&report["trace"]["calls"]), number(&report["trace"]["ranks"]));
     let mut runs = Vec::new();
     for _ in 0..arguments.runs.max(1) {
-        let load = output_text(Command::new("cut").args(["-d", " ", "-f", "1", "/proc/loadavg"]));
+        let load = load_average();
         let run = analyze(binary, folder.path(), arguments)?;
         runs.push((run.seconds, run.peak_bytes, load));
     }
@@ -121,7 +88,7 @@ fn measure(binary: &Path, name: &str, arguments: &Arguments) -> Result<Value, Fa
         "ranks": ranks,
         "messages": report["sends"],
         "trace_bytes": bytes,
-        "calls_per_s_median": per_second(median(&seconds)),
+        "calls_per_s_median": per_second(median(&mut seconds)),
         "calls_per_s_min": per_second(seconds[seconds.len() - 1]),
         "calls_per_s_max": per_second(seconds[0]),
         "anonymous_bytes_peak": runs.iter().map(|run| run.1).max(),
@@ -141,7 +108,7 @@ fn repetitions(trace: &Path, calls: u64) -> Result<u32, Failure> {
             short += 1;
         }
     }
-    // Initialization and finalization, a few calls per rank, are not repeated.
+    // Initialization and finalization, a few calls of each rank, are not repeated.
     let ends = 8 * trace.present().len() as u64;
     let repeated = u64::max(short, ends + 1) - ends;
     Ok(u32::try_from(calls.div_ceil(repeated))?)
@@ -189,7 +156,7 @@ fn analyze(binary: &Path, trace: &Path, arguments: &Arguments) -> Result<Run, Fa
     Ok(Run { seconds, peak_bytes, report: serde_json::from_slice(&output.stdout)? })
 }
 
-/// Anonymous memory until the process ends.
+/// Maximum anonymous memory until the process ends.
 fn peak(status: &Path, is_over: &AtomicBool) -> u64 {
     let mut peak = 0;
     while !is_over.load(Ordering::Relaxed) {
@@ -203,12 +170,6 @@ fn peak(status: &Path, is_over: &AtomicBool) -> u64 {
 fn anonymous_bytes(status: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"))?;
     Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
-}
-
-/// Mean of the middle two for an even number of values.
-fn median(sorted: &[f64]) -> f64 {
-    let (low, high) = ((sorted.len() - 1) / 2, sorted.len() / 2);
-    (sorted[low] + sorted[high]) / 2.0
 }
 
 fn number(value: &Value) -> u64 {
@@ -233,36 +194,6 @@ fn row(measured: &Value) -> String {
     )
 }
 
-/// Output of a command, or an empty string after a failure.
-pub(crate) fn output_text(command: &mut Command) -> String {
-    let output = command.current_dir(root()).stderr(Stdio::null()).output();
-    output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default()
-}
-
-pub(crate) fn commit() -> Value {
-    let changed = output_text(Command::new("git").args(["status", "--porcelain"]));
-    json!({
-        "id": output_text(Command::new("git").args(["rev-parse", "HEAD"])),
-        "changed_files": changed.lines().count(),
-    })
-}
-
-pub(crate) fn host() -> Value {
-    let processors = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let memory = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let value = |text: &str, key: &str| {
-        let line = text.lines().find(|line| line.starts_with(key));
-        line.and_then(|line| line.split_once(':')).map(|(_, value)| value.trim().to_owned())
-    };
-    json!({
-        "processor": value(&processors, "model name"),
-        "cores": thread::available_parallelism().map_or(0, usize::from),
-        "memory": value(&memory, "MemTotal"),
-        "kernel": output_text(Command::new("uname").arg("-sr")),
-        "rust": output_text(Command::new("rustc").arg("--version")),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -271,11 +202,5 @@ mod tests {
     fn kernel_reports_anonymous_memory() {
         assert_eq!(anonymous_bytes("VmRSS:\t  900 kB\nRssAnon:\t     12 kB\nRssFile: 1 kB\n"), Some(12288));
         assert_eq!(anonymous_bytes("VmRSS: 900 kB"), None);
-    }
-
-    #[test]
-    fn median_is_middle_value() {
-        assert_eq!(median(&[1.0, 2.0, 9.0]), 2.0);
-        assert_eq!(median(&[1.0, 2.0, 4.0, 9.0]), 3.0);
     }
 }

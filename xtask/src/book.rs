@@ -1,7 +1,7 @@
-//! The manual as a book, for mdBook.
+//! Builds the manual as a book for mdBook.
 //!
-//! Pages and linked files are copied to `target/book/src` with their paths in the repository, so that links
-//! stay valid. The help of each command becomes a page.
+//! Pages and linked files are copied to `target/book/src` with their paths in the repository, so that links stay valid.
+//! The help of each command becomes a page.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,11 +13,8 @@ use clap::Parser;
 use crate::Failure;
 use crate::repository::{self, File, root};
 
-/// The version of mdBook.
 const MDBOOK: &str = "0.4.52";
-/// The page for the help of commands.
 const COMMANDS: &str = "docs/reference/commands.md";
-/// Links are relative to `docs`.
 const SUMMARY: &str = "docs/SUMMARY.md";
 
 /// Builds the manual as a book in target/book.
@@ -34,11 +31,8 @@ pub struct Arguments {
     install: bool,
 }
 
-/// Builds the book and checks its links.
+/// Builds the book, and returns pages without an entry in the table of contents, and broken links.
 ///
-/// # Errors
-/// If a command fails, or if a file cannot be written. If a page is not in the table of contents, or if a
-/// link is broken.
 pub fn build(arguments: &Arguments) -> Result<Vec<String>, Failure> {
     let mdbook = match &arguments.mdbook {
         Some(mdbook) => mdbook.clone(),
@@ -105,17 +99,14 @@ fn copy_pages(files: &[File], source: &Path) -> Result<(), Failure> {
     Ok(fs::remove_file(source.join(SUMMARY))?)
 }
 
-/// mdBook converts `README.md` to `index.html`, but does not change links to it.
 fn index(text: &str) -> String {
     text.replace("README.md)", "index.md)").replace("README.md#", "index.md#")
 }
 
-/// The table of contents with links relative to the root.
 fn summary(text: &str) -> String {
     text.replace("](../", "](ROOT/").replace("](", "](docs/").replace("](docs/ROOT/", "](")
 }
 
-/// Files of the repository that a page links to.
 fn linked_files(page: &File) -> impl Iterator<Item = PathBuf> {
     let folder = Path::new(&page.path).parent().unwrap_or(Path::new("")).to_owned();
     let targets = page.text.split("](").skip(1).filter_map(|rest| Some(rest.split_once(')')?.0));
@@ -126,7 +117,6 @@ fn linked_files(page: &File) -> impl Iterator<Item = PathBuf> {
     })
 }
 
-/// The help of the command and of each subcommand.
 fn help(matchpoint: &Path) -> Result<String, Failure> {
     let text = |command: &[&str]| -> Result<String, Failure> {
         let output = Command::new(matchpoint).args(command).arg("--help").env("COLUMNS", "100").output();
@@ -154,7 +144,6 @@ fn commands(help: &str) -> impl Iterator<Item = &str> {
     names.filter_map(|line| line.split(' ').next()).filter(|name| *name != "help")
 }
 
-/// Pages of the manual that are not in the table of contents.
 fn unlisted(files: &[File]) -> Vec<String> {
     let summary = files.iter().find(|file| file.path == SUMMARY).map_or("", |file| file.text.as_str());
     let pages = files.iter().filter_map(|file| file.path.strip_prefix("docs/").filter(|_| file.is("md")));
@@ -164,7 +153,6 @@ fn unlisted(files: &[File]) -> Vec<String> {
         .collect()
 }
 
-/// Links of the book to files that it lacks.
 fn broken_links(book: &Path) -> Result<Vec<String>, Failure> {
     let (mut complaints, mut folders) = (Vec::new(), vec![book.to_owned()]);
     while let Some(folder) = folders.pop() {

@@ -1,5 +1,5 @@
-//! A record of `matchpoint bench`: every engine on every workload, warm, cold and call by call. Also the
-//! tables of the engines' pages, made of a record.
+//! Measures every engine on every workload with `matchpoint bench`, and writes a record: with warm caches, with cold
+//! caches, and call by call. Prints tables of a record for the engines' pages.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,10 +8,8 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 
 use crate::Failure;
-use crate::bench::{build, commit, host, output_text};
-use crate::repository::root;
+use crate::measurement::{Destination, build_command, load_average};
 
-/// Parameters of the measurement.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Engines, as name:key=value,… [default: every engine].
@@ -22,41 +20,25 @@ pub struct Arguments {
     /// Number of runs; the record has every run.
     #[arg(long, default_value_t = 3)]
     runs: usize,
-    /// Name of the record: a word for the machine.
-    #[arg(long, default_value = "host")]
-    name: String,
-    /// Folder of the records.
-    #[arg(long, default_value = "benchmarks/records")]
-    records: PathBuf,
+    #[command(flatten)]
+    destination: Destination,
 }
 
-/// Measures and writes the record.
-///
-/// # Errors
-/// If the command fails, for example because of a wrong engine, or if the record cannot be written.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let binary = build()?;
+    let binary = build_command()?;
     let mut runs = Vec::new();
     for options in [&[][..], &["--cold"], &["latency", "--budget", "2"]] {
         let times = if options.is_empty() { arguments.runs.max(1) } else { 1 };
         for _ in 0..times {
             println!("matchpoint bench {}", options.join(" "));
-            let load = output_text(Command::new("cut").args(["-d", " ", "-f", "1", "/proc/loadavg"]));
+            let load = load_average();
             let results = bench(&binary, arguments, options)?;
             runs.push(json!({ "options": options, "load_average_before": load, "results": results }));
         }
     }
-    let date = output_text(Command::new("date").args(["-u", "+%Y-%m-%d"]));
-    let record = json!({ "date": date, "commit": commit(), "host": host(), "runs": runs });
-    let folder = root().join(&arguments.records);
-    fs::create_dir_all(&folder)?;
-    let path = folder.join(format!("{date}-engines-{}.json", arguments.name));
-    fs::write(&path, format!("{record}\n"))?;
-    println!("wrote {}", path.display());
-    Ok(())
+    arguments.destination.write("engines", json!({ "runs": runs }))
 }
 
-/// Parameters of a table.
 #[derive(clap::Args)]
 pub struct Table {
     /// The record.
@@ -72,11 +54,8 @@ pub struct Table {
     cold: bool,
 }
 
-/// Prints a table in Markdown: the median ns of each engine on each workload, and the source. Of several warm
-/// runs, the run with the least sum of medians was disturbed least.
-///
-/// # Errors
-/// If the record cannot be read, or if it is not a record of engines.
+/// Prints a table in Markdown: the median time of each engine on each workload, in nanoseconds, and the record. Among
+/// warm runs, the table has the run with the least sum of medians.
 pub fn table(arguments: &Table) -> Result<(), Failure> {
     let record: Value = serde_json::from_str(&fs::read_to_string(&arguments.record)?)?;
     println!("{}", markdown(&record, arguments).ok_or("this is no record of engines with such a run")?);
@@ -114,7 +93,7 @@ fn markdown(record: &Value, asked: &Table) -> Option<String> {
     )
 }
 
-/// Each once; all available names if none is requested.
+/// The requested names without duplicates, or all available names.
 fn chosen(asked: &[String], there: impl Iterator<Item = String>) -> Vec<String> {
     let mut all = asked.to_vec();
     for name in there.filter(|_| asked.is_empty()) {

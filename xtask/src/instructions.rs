@@ -1,22 +1,22 @@
-//! Guards the hot paths: instructions per message of engines and of the libfabric provider ([`fabric`]),
-//! counted by valgrind's callgrind and compared with a record. Counts depend on the compiler but, unlike
-//! times, not on the host load.
+//! Compares instructions per message of engines and of the libfabric provider ([`fabric`]) with a record.
 //!
-//! Valgrind does not support AVX-512, so engines use the best other kernel (AVX2).
+//! Valgrind's callgrind counts instructions. Counts depend on the compiler, but not on host load. Valgrind does not
+//! support AVX-512, so engines use AVX2 code.
 
 mod fabric;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use matchpoint_bench::instructions::Counted;
 
 use crate::Failure;
+use crate::measurement::{build, output_text};
 use crate::repository::root;
 
-/// Workloads for every engine: small, because callgrind is fifty times slower than the processor.
+/// Workloads for every engine. They are small, because callgrind is fifty times slower than the processor.
 const WORKLOADS: [&str; 8] = [
     "last:0",
     "last:64",
@@ -28,7 +28,7 @@ const WORKLOADS: [&str; 8] = [
     "halo:26",
 ];
 
-/// Additional workloads for `hybrid`: few duplicates, single messages, deep queues, masks, cancel and close.
+/// More workloads for `hybrid`.
 const DEEP: [&str; 14] = [
     "identical:2",
     "identical:8",
@@ -46,31 +46,29 @@ const DEEP: [&str; 14] = [
     "close:1024",
 ];
 
-/// Engines for matched and delivered batches. With one thread the counts repeat; the others are for
-/// comparison.
+/// Engines that deliver batches. With one thread the counts repeat.
 const DELIVERING: [&str; 3] = ["list", HYBRID, "optimistic_parallel:threads=1"];
 
-/// Sequences of the message-rate benchmark: the paper's 100 messages, in its window of 128.
+/// Sequences of the message-rate benchmark, with 100 messages as in the paper.
 const DELIVERED: [&str; 4] = ["no_conflict:100", "fast_path:100", "slow_path:100", "wildcards:100"];
 
-/// `hybrid` with a fixed key of the hash function, so that counts repeat.
+/// `hybrid` with a fixed hash key, so that counts repeat.
 const HYBRID: &str = "hybrid:seed=0";
 
-/// Engines in addition to the registry's, each with its defaults.
+/// More engines than those of the registry.
 const VARIANTS: [&str; 2] = ["fuzzy:bits=16", "fuzzy:bits=32"];
 
 const RECORD: &str = "benchmarks/instructions.txt";
 
-/// Counts above this multiple of the record are a regression, below its inverse an improvement that deserves
-/// a new record. Random hash keys change counts by a few percent.
+/// Counts above this multiple of the record are a regression, and counts below its inverse need a new record. Random
+/// hash keys change counts by a few percent.
 const TOLERANCE: f64 = 1.1;
 
-/// The same for another compiler than the record's, which may reorder all code.
+/// The tolerance if the record has another compiler.
 const TOLERANCE_OTHER_COMPILER: f64 = 1.5;
 
 const FUNCTION: &str = "matchpoint_bench::instructions::counted_rounds";
 
-/// Options of the check.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Write a new record instead of comparing.
@@ -83,11 +81,11 @@ pub struct Arguments {
 
 type Counts = BTreeMap<(String, String), f64>;
 
-/// Counts, and compares with the record.
+/// Counts instructions, and compares the counts with the record. Without valgrind, nothing is counted, and the function
+/// reports that.
 ///
 /// # Errors
-/// If an engine executes more instructions than in the record, or if counting fails. Without valgrind,
-/// nothing is counted, and the function reports that.
+/// An engine executes more instructions than in the record, or counting fails.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if Command::new("valgrind").arg("--version").output().is_err() {
         println!("instructions: left out: no valgrind (Debian's package is called valgrind)");
@@ -101,11 +99,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         println!("wrote {RECORD}: {} counts", counts.len());
         return Ok(());
     }
-    let (recorded, compiler) = parse(&fs::read_to_string(&path).unwrap_or_default());
-    let is_same = compiler == output_text("rustc");
+    let (recorded, record_compiler) = parse(&fs::read_to_string(&path).unwrap_or_default());
+    let is_same = record_compiler == compiler();
     if !is_same {
         println!(
-            "instructions: the record is of `{compiler}`, so only gross differences count; --record renews it"
+            "instructions: the record is of `{record_compiler}`, so only gross differences count; --record renews it"
         );
     }
     let tolerance = if is_same { TOLERANCE } else { TOLERANCE_OTHER_COMPILER };
@@ -159,14 +157,14 @@ fn count() -> Result<Counts, Failure> {
     cells.into_iter().enumerate().map(number).collect()
 }
 
-/// Callgrind writes a file at each return of `function` in a package's example.
+/// Files of callgrind, which writes a file at each return of `function` in an example of a package.
 fn dumps<'a>(
     (package, example): (&str, &str),
     function: &str,
     arguments: impl IntoIterator<Item = &'a str>,
     environment: &[(&str, &str)],
 ) -> Result<tempfile::TempDir, Failure> {
-    let (binary, folder) = (build(package, example)?, tempfile::tempdir()?);
+    let (binary, folder) = (build(&["--package", package, "--example", example])?, tempfile::tempdir()?);
     let mut command = Command::new("valgrind");
     command.args(["--tool=callgrind", "--collect-atstart=no", "--compress-strings=no"]);
     command.arg(format!("--toggle-collect={function}")).arg(format!("--dump-after={function}"));
@@ -189,32 +187,15 @@ fn dump(folder: &Path, function: &str, nth: usize) -> Result<String, Failure> {
     Ok(fs::read_to_string(&path).map_err(missing)?)
 }
 
-fn build(package: &str, example: &str) -> Result<PathBuf, Failure> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let arguments = ["build", "--release", "--locked", "--package", package, "--example", example];
-    let output = Command::new(cargo)
-        .args(arguments)
-        .args(["--message-format", "json"])
-        .current_dir(root())
-        .stderr(std::process::Stdio::inherit())
-        .output()?;
-    let messages = String::from_utf8(output.stdout)?;
-    let mut binaries = messages.lines().filter_map(|line| {
-        serde_json::from_str::<serde_json::Value>(line).ok()?["executable"].as_str().map(PathBuf::from)
-    });
-    binaries.next_back().ok_or_else(|| "cargo built no example".into())
-}
-
-fn output_text(command: &str) -> String {
-    let output = Command::new(command).arg("--version").current_dir(root()).output();
-    output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default()
+fn compiler() -> String {
+    output_text(Command::new("rustc").arg("--version"))
 }
 
 fn text(counts: &Counts) -> String {
     let mut text = format!(
         "# Instructions per matched message: engine, workload, count. Made by `cargo xtask instructions --record`.\n\
          compiler {}\n",
-        output_text("rustc")
+        compiler()
     );
     for ((engine, workload), count) in counts {
         text += &format!("{engine} {workload} {count:.1}\n");
@@ -246,8 +227,7 @@ mod tests {
 
     #[test]
     fn record_is_read_back() {
-        let (read, compiler) = parse(&text(&counts(12.5)));
-        assert_eq!((read, compiler), (counts(12.5), output_text("rustc")));
+        assert_eq!(parse(&text(&counts(12.5))), (counts(12.5), compiler()));
     }
 
     #[test]

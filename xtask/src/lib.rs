@@ -1,4 +1,6 @@
-//! Repository tasks as functions. `main.rs` runs them by name, and the tests run the checks.
+//! Repository tasks. `main.rs` runs the tasks by name, and the tests run the checks.
+
+#![allow(missing_docs)] // Internal: items with a clear name need no documentation.
 
 pub mod amplify;
 pub mod bench;
@@ -6,6 +8,7 @@ pub mod book;
 pub mod engines;
 pub mod instructions;
 pub mod licenses;
+pub mod measurement;
 pub mod notices;
 pub mod record;
 pub mod repository;
@@ -13,10 +16,9 @@ pub mod run;
 pub mod tidy;
 pub mod truth;
 
-/// Error of a task.
 pub type Failure = Box<dyn std::error::Error>;
 
-/// The Rust in the documentation, compiled and run by `cargo test`.
+/// `cargo test` compiles and runs the Rust code of the documentation.
 #[cfg(doctest)]
 mod documentation {
     macro_rules! pages {

@@ -1,26 +1,20 @@
-//! Licences of the dependencies: each must permit distribution of the binary under BSD-3-Clause with no
-//! further duty than attribution. `deny.toml` has the same rules for `cargo deny`.
+//! Licences of the dependencies. Each must permit distribution under BSD-3-Clause with no duty except attribution.
+//! `deny.toml` has the same rules for `cargo deny`.
 
 use spdx::{Expression, LicenseReq, ParseMode};
 
 use crate::Failure;
 use crate::repository::{metadata, packages, text};
 
-/// Licences that demand only their text with a binary.
 const ALLOWED: [&str; 9] =
     ["0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "BSL-1.0", "ISC", "MIT", "Unicode-3.0", "Zlib"];
 
-/// Dependencies with other licences that are not in the distributed binary: a test runs `cbindgen` to write
-/// `matchpoint.h`, and `tiny-keccak` is for WebAssembly only.
+/// Dependencies with other licences, which are not in the distributed binary. `cbindgen` writes `matchpoint.h` in a
+/// test, and `tiny-keccak` is for WebAssembly.
 const TOOLS: [&str; 2] = ["cbindgen", "tiny-keccak"];
 
-/// The only registry.
 const SOURCE: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
-/// Dependencies with another licence or from another registry.
-///
-/// # Errors
-/// If cargo cannot list the dependencies.
 pub fn complaints() -> Result<Vec<String>, Failure> {
     Ok(packages(&metadata(true)?)
         .flat_map(|package| {

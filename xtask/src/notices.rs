@@ -10,14 +10,13 @@ use serde_json::Value;
 use crate::Failure;
 use crate::repository::{metadata, packages, root, text};
 
-/// Crates with binaries that are installed.
+/// Crates with installed binaries.
 const INSTALLED: [&str; 5] =
     ["matchpoint-capi", "matchpoint-cli", "matchpoint-overflow", "matchpoint-fabric", "matchpoint-python"];
 
-/// Feature with the module of the wheel.
 const FEATURE: &str = "matchpoint-python/module";
 
-/// Text of the MIT licence after the copyright line, for crates without a file of it.
+/// The MIT licence without its copyright line, for crates without a licence file.
 const MIT: &str = "\
 Permission is hereby granted, free of charge, to any person obtaining a copy of this software and associated
 documentation files (the \"Software\"), to deal in the Software without restriction, including without limitation the
@@ -32,13 +31,8 @@ WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEM
 COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR
 OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.";
 
-/// Beginnings of file names with licence texts, in lower case.
 const NAMES: [&str; 5] = ["license", "licence", "copying", "copyright", "notice"];
 
-/// Writes the licence texts of all crates in the binaries, equal texts once.
-///
-/// # Errors
-/// If cargo cannot list the crates, if a crate has no licence text, or if a file cannot be read or written.
 pub fn write(to: &Path) -> Result<(), Failure> {
     let mut linked = linked()?;
     let mut crates_by_text: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -72,7 +66,6 @@ pub fn write(to: &Path) -> Result<(), Failure> {
     Ok(fs::write(to, out)?)
 }
 
-/// The MIT licence with the authors of a crate that contains no licence text.
 fn standard_text(package: &Value) -> Result<String, Failure> {
     let authors: Vec<_> =
         package["authors"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
@@ -92,12 +85,12 @@ fn linked() -> Result<BTreeSet<String>, Failure> {
         return Err(format!("cargo tree: {}", String::from_utf8_lossy(&output.stderr)).into());
     }
     let lines = String::from_utf8(output.stdout)?;
-    // Cargo prints the folders of Matchpoint's own crates in parentheses, and `(proc-macro)`.
+    // Cargo prints the folders of Matchpoint's crates, and `proc-macro`, in parentheses.
     let foreign = lines.lines().filter(|line| !line.is_empty() && !line.contains("(/"));
     Ok(foreign.map(|line| line.split(' ').take(2).collect::<Vec<_>>().join(" ")).collect())
 }
 
-/// Recursive: some crates contain a library in C.
+/// Licence files of a crate and of its folders, because some crates contain a C library.
 fn license_files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let (mut files, mut folders) = (Vec::new(), vec![(folder.to_owned(), true)]);
     while let Some((folder, is_first)) = folders.pop() {
@@ -125,10 +118,11 @@ mod tests {
         write(file.path()).unwrap();
         let text = fs::read_to_string(file.path()).unwrap();
         assert_eq!(text.matches("\nclap_builder v").count(), 1);
-        // The C library zstd, and a crate of tests only.
+        // The C library zstd is linked, and only tests use `cbindgen`.
         assert!(text.contains("Copyright (c) Meta Platforms") && !text.contains("\ncbindgen v"));
-        // A crate of the Python module, and a crate without a licence file.
+        // The Python module uses these crates.
         assert!(text.contains("\narrow-array v") && text.contains("\npyo3 v"));
+        // The crate of this author has no licence file.
         assert!(text.contains("Copyright (c) Benjamin Sago <ogham@bsago.me>\n"));
     }
 

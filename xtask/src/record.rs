@@ -1,16 +1,16 @@
-//! A record of the cost of `matchpoint record`: a program with and without the recorder, in turn.
+//! Measures the cost of `matchpoint record`: a program with and without the recorder, in turn.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use matchpoint_bench::statistics::median;
 use serde_json::{Value, json};
 
 use crate::Failure;
-use crate::bench::{build, commit, host, output_text};
+use crate::measurement::{Destination, build_command, compile, load_average, mpi_folder};
 use crate::repository::root;
 
-/// Parameters of the measurement.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// MPI libraries, by their names in `scripts/mpi`.
@@ -22,21 +22,16 @@ pub struct Arguments {
     /// Calls in a round of a loop.
     #[arg(long, default_value_t = 100_000)]
     calls: u32,
-    /// Name of the record: a word for the machine.
-    #[arg(long, default_value = "host")]
-    name: String,
-    /// Folder of the records.
-    #[arg(long, default_value = "benchmarks/records")]
-    records: PathBuf,
+    #[command(flatten)]
+    destination: Destination,
 }
 
-/// Number and transport of the processes.
 struct Setup {
     name: &'static str,
     processes: &'static str,
-    /// For MPICH and its derivatives.
+    /// Environment variables for MPICH and libraries derived from MPICH.
     variables: &'static [(&'static str, &'static str)],
-    /// For Open MPI's launcher.
+    /// Options of Open MPI's launcher.
     options: &'static [&'static str],
 }
 
@@ -53,12 +48,8 @@ const SETUPS: &[Setup] = &[
 
 const LOOPS: &[&str] = &["send_ns", "isend_wait_ns", "iprobe_ns", "ping_pong_ns", "long_ping_pong_ns"];
 
-/// Measures and writes the record.
-///
-/// # Errors
-/// If a library is unavailable, if a program fails, or if the record cannot be written.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let matchpoint = build()?;
+    let matchpoint = build_command()?;
     let work = root().join("target/bench-record");
     fs::create_dir_all(&work)?;
     let mut results = Vec::new();
@@ -67,43 +58,22 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         "library", "way", "loop", "plain ns", "with ns", "added", "ratio"
     );
     for library in &arguments.libraries {
-        let program = compile(library, &work)?;
+        let (bin, path) = (mpi_folder(library)?, work.join(format!("record-overhead-{library}")));
+        compile(&bin, "benchmarks/record/overhead.c", &path)?;
+        let program = Program { bin, path };
         for way in SETUPS {
             results.extend(measure(&matchpoint, library, &program, way, arguments)?);
         }
     }
-    let date = output_text(Command::new("date").args(["-u", "+%Y-%m-%d"]));
-    let load = output_text(Command::new("cut").args(["-d", " ", "-f", "1", "/proc/loadavg"]));
-    let record = json!({
-        "date": date, "commit": commit(), "host": host(), "load_average_after": load,
-        "runs": arguments.runs, "calls": arguments.calls, "results": results,
+    let results = json!({
+        "load_average_after": load_average(), "runs": arguments.runs, "calls": arguments.calls, "results": results,
     });
-    let folder = root().join(&arguments.records);
-    fs::create_dir_all(&folder)?;
-    let path = folder.join(format!("{date}-record-{}.json", arguments.name));
-    fs::write(&path, format!("{record}\n"))?;
-    println!("wrote {}", path.display());
-    Ok(())
+    arguments.destination.write("record", results)
 }
 
 struct Program {
     bin: PathBuf,
     path: PathBuf,
-}
-
-fn compile(library: &str, work: &Path) -> Result<Program, Failure> {
-    let bin = output_text(Command::new(root().join("scripts/mpi")).arg(library).stderr(Stdio::inherit()));
-    if bin.is_empty() {
-        return Err(format!("scripts/mpi {library} failed").into());
-    }
-    let bin = PathBuf::from(bin);
-    let path = work.join(format!("record-overhead-{library}"));
-    let source = root().join("benchmarks/record/overhead.c");
-    let status = Command::new(bin.join("mpicc")).args(["-O2", "-o"]).arg(&path).arg(source).status()?;
-    if !status.success() {
-        return Err(format!("{library}: mpicc failed").into());
-    }
-    Ok(Program { bin, path })
 }
 
 fn measure(
@@ -126,10 +96,10 @@ fn measure(
     Ok(loops
         .map(|name| {
             let of = |values: &Value| values[*name].as_f64().unwrap_or(f64::NAN);
-            let plain = median(pairs.iter().map(|(plain, _)| of(plain)));
-            let recorded = median(pairs.iter().map(|(_, recorded)| of(recorded)));
-            let added = median(pairs.iter().map(|(plain, recorded)| of(recorded) - of(plain)));
-            let ratio = median(pairs.iter().map(|(plain, recorded)| of(recorded) / of(plain)));
+            let plain = median_of(pairs.iter().map(|(plain, _)| of(plain)));
+            let recorded = median_of(pairs.iter().map(|(_, recorded)| of(recorded)));
+            let added = median_of(pairs.iter().map(|(plain, recorded)| of(recorded) - of(plain)));
+            let ratio = median_of(pairs.iter().map(|(plain, recorded)| of(recorded) / of(plain)));
             let title = name.trim_end_matches("_ns");
             println!("{library:16} {:14} {title:15} {plain:10.1} {recorded:10.1} {added:10.1} {ratio:7.3}", way.name);
             json!({
@@ -176,7 +146,6 @@ fn once(
     }
 }
 
-/// Bytes on disk per call of a trace.
 fn size(trace: &Path) -> Result<f64, Failure> {
     let manifest: Value = serde_json::from_str(&fs::read_to_string(trace.join("manifest.json"))?)?;
     let sum = |key: &str| {
@@ -185,8 +154,6 @@ fn size(trace: &Path) -> Result<f64, Failure> {
     Ok(sum("bytes") / sum("calls"))
 }
 
-fn median(values: impl Iterator<Item = f64>) -> f64 {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
+fn median_of(values: impl Iterator<Item = f64>) -> f64 {
+    median(&mut values.collect::<Vec<_>>())
 }

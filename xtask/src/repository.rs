@@ -11,35 +11,26 @@ use crate::Failure;
 /// Build outputs, and files of fuzzers.
 const FOREIGN_FOLDERS: [&str; 6] = ["target", ".git", "corpus", "artifacts", "coverage", "node_modules"];
 
-/// Root folder of the workspace.
 pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is a folder of the repository")
 }
 
-/// File of the repository.
 pub struct File {
-    /// Path from the root, with `/`.
+    /// Path from the root of the repository, with `/`.
     pub path: String,
-    /// Content.
     pub text: String,
 }
 
 impl File {
-    /// The lines, numbered from 1.
     pub fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
         self.text.lines().enumerate().map(|(index, line)| (index + 1, line))
     }
 
-    /// True if the file has this extension.
     pub fn is(&self, extension: &str) -> bool {
         Path::new(&self.path).extension().is_some_and(|found| found == extension)
     }
 }
 
-/// All text files, sorted by path.
-///
-/// # Errors
-/// If a folder cannot be read.
 pub fn files() -> Result<Vec<File>, Failure> {
     let (mut files, mut folders) = (Vec::new(), vec![root().to_path_buf()]);
     while let Some(folder) = folders.pop() {
@@ -62,16 +53,13 @@ fn text_file(path: PathBuf) -> Result<Option<File>, Failure> {
     if is_report || path.ends_with(".git") {
         return Ok(None);
     }
-    // Files that are not UTF-8 are data: traces, pictures.
+    // Other files are data, such as traces and pictures.
     let Ok(text) = String::from_utf8(fs::read(&path)?) else { return Ok(None) };
     let path = path.strip_prefix(root())?.to_string_lossy().replace('\\', "/");
     Ok(Some(File { path, text }))
 }
 
 /// `cargo metadata`, with the dependencies of all features if `deep`.
-///
-/// # Errors
-/// If cargo fails, or if its output is not JSON.
 pub fn metadata(deep: bool) -> Result<Value, Failure> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
@@ -84,12 +72,10 @@ pub fn metadata(deep: bool) -> Result<Value, Failure> {
     Ok(serde_json::from_slice(&output.stdout)?)
 }
 
-/// The packages in the metadata.
 pub fn packages(metadata: &Value) -> impl Iterator<Item = &Value> {
     metadata["packages"].as_array().into_iter().flatten()
 }
 
-/// A string member of a JSON object, or an empty string.
 pub fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value[key].as_str().unwrap_or_default()
 }

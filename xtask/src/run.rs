@@ -1,17 +1,19 @@
-//! A record of message costs with `matchpoint run`, compared with the same MPI library as shipped, in turn.
+//! Measures messages with `matchpoint run` and with the unchanged MPI library, in turn.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use matchpoint_bench::statistics::median;
 use serde_json::{Value, json};
 
 use crate::Failure;
-use crate::bench::{build, commit, host, output_text};
+use crate::measurement::{
+    Destination, build_command, build_overflow_core, compile, load_average, mpi_folder,
+};
 use crate::repository::root;
 
-/// Parameters of the measurement.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// MPI libraries, by their names in `scripts/mpi`.
@@ -35,24 +37,18 @@ pub struct Arguments {
     /// Limit before overflow, as for `matchpoint run --limit`.
     #[arg(long, default_value = "auto")]
     limit: String,
-    /// Name of the record: a word for the machine.
-    #[arg(long, default_value = "host")]
-    name: String,
-    /// Folder of the records.
-    #[arg(long, default_value = "benchmarks/records")]
-    records: PathBuf,
+    #[command(flatten)]
+    destination: Destination,
 }
 
-/// Limit of a run.
+/// Time limit of a run, in seconds.
 const LIMIT_S: u32 = 120;
-/// Unexpected messages that every stack can hold: fewer than 64 per peer, at which libfabric's tcp provider
-/// stalls.
+/// Number of unexpected messages that every stack can hold. At 64 for each peer, libfabric's tcp provider stalls.
 const FEW: u32 = 48;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Setup {
     Matchpoint,
-    /// The MPI library as shipped.
     Shipped,
 }
 
@@ -67,7 +63,6 @@ impl Setup {
     }
 }
 
-/// `shm` is the default of every library on one host.
 fn settings(library: &str, transport: &str) -> &'static [(&'static str, &'static str)] {
     match (library, transport) {
         (_, "shm") => &[],
@@ -82,49 +77,26 @@ fn settings(library: &str, transport: &str) -> &'static [(&'static str, &'static
     }
 }
 
-/// Measures and writes the record.
-///
-/// # Errors
-/// If a library is unavailable, or if the record cannot be written. A combination that a stack lacks is
-/// reported and left out.
+/// Reports and omits combinations that a stack lacks.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let matchpoint = build()?;
-    let status = Command::new("cargo")
-        .args(["build", "--release", "--locked", "-p", "matchpoint-overflow"])
-        .current_dir(root())
-        .status()?;
-    if !status.success() {
-        return Err("the core of overflow matching cannot be built".into());
-    }
+    let matchpoint = build_command()?;
+    build_overflow_core()?;
     let work = root().join("target/bench-run");
     fs::create_dir_all(&work)?;
     let mut results = Vec::new();
     for library in &arguments.libraries {
-        let bin = output_text(Command::new(root().join("scripts/mpi")).arg(library).stderr(Stdio::inherit()));
-        let (bin, program) = (PathBuf::from(bin), work.join(format!("speed-{library}")));
-        let source = root().join("benchmarks/run/speed.c");
-        let status =
-            Command::new(bin.join("mpicc")).args(["-O2", "-o"]).arg(&program).arg(source).status()?;
-        if !status.success() {
-            return Err(format!("{library}: mpicc failed").into());
-        }
+        let (bin, program) = (mpi_folder(library)?, work.join(format!("speed-{library}")));
+        compile(&bin, "benchmarks/run/speed.c", &program)?;
         for transport in &arguments.transports {
             let (matchpoint, launcher, program) = (&matchpoint, bin.join("mpiexec"), &program);
             results.extend(measure(&Stack { matchpoint, library, launcher, program, transport }, arguments));
         }
     }
-    let date = output_text(Command::new("date").args(["-u", "+%Y-%m-%d"]));
-    let load = output_text(Command::new("cut").args(["-d", " ", "-f", "1", "/proc/loadavg"]));
-    let record = json!({
-        "date": date, "commit": commit(), "host": host(), "load_average_after": load, "engine": arguments.engine,
-        "limit": arguments.limit, "runs": arguments.runs, "rounds": arguments.rounds, "gathered": arguments.gathered, "results": results,
+    let results = json!({
+        "load_average_after": load_average(), "engine": arguments.engine, "limit": arguments.limit,
+        "runs": arguments.runs, "rounds": arguments.rounds, "gathered": arguments.gathered, "results": results,
     });
-    let folder = root().join(&arguments.records);
-    fs::create_dir_all(&folder)?;
-    let path = folder.join(format!("{date}-run-{}.json", arguments.name));
-    fs::write(&path, format!("{record}\n"))?;
-    println!("wrote {}", path.display());
-    Ok(())
+    arguments.destination.write("run", results)
 }
 
 struct Stack<'a> {
@@ -153,18 +125,17 @@ impl Stack<'_> {
 
 fn measure(stack: &Stack<'_>, arguments: &Arguments) -> Vec<Value> {
     let (library, transport) = (stack.library, stack.transport);
-    let mut told: BTreeMap<(&str, String), Vec<f64>> = BTreeMap::new();
+    let mut values: BTreeMap<(&str, String), Vec<f64>> = BTreeMap::new();
     let mut absent: Vec<Setup> = Vec::new();
-    // Some stacks hold few unexpected messages.
     let mut limits: BTreeMap<&str, u32> = BTreeMap::new();
     for _ in 0..arguments.runs.max(1) {
         for way in Setup::ALL {
             while !absent.contains(&way) {
                 let limit = limits.get(way.name()).copied();
-                let why = match figures(&mut stack.command(way, limit, arguments)) {
-                    Ok(figures) => {
-                        for (name, value) in figures {
-                            told.entry((way.name(), name)).or_default().push(value);
+                let why = match measured_values(&mut stack.command(way, limit, arguments)) {
+                    Ok(found) => {
+                        for (name, value) in found {
+                            values.entry((way.name(), name)).or_default().push(value);
                         }
                         break;
                     }
@@ -184,17 +155,17 @@ fn measure(stack: &Stack<'_>, arguments: &Arguments) -> Vec<Value> {
             }
         }
     }
-    table(library, transport, &mut told)
+    table(library, transport, &mut values)
 }
 
-fn table(library: &str, transport: &str, told: &mut BTreeMap<(&str, String), Vec<f64>>) -> Vec<Value> {
+fn table(library: &str, transport: &str, values: &mut BTreeMap<(&str, String), Vec<f64>>) -> Vec<Value> {
     let names: Vec<String> =
-        told.keys().filter(|(way, _)| *way == "ours").map(|(_, name)| name.clone()).collect();
+        values.keys().filter(|(way, _)| *way == "ours").map(|(_, name)| name.clone()).collect();
     println!("\n{library} over {transport}\n{:28} {:>12} {:>12} {:>8}", "", "shipped", "ours", "ratio");
     names
         .into_iter()
         .map(|name| {
-            let mut of = |way| told.get_mut(&(way, name.clone())).map_or(f64::NAN, |values| median(values));
+            let mut of = |way| values.get_mut(&(way, name.clone())).map_or(f64::NAN, |values| median(values));
             let (ours, shipped) = (of("ours"), of("shipped"));
             println!("{name:28} {shipped:12.3} {ours:12.3} {:8.3}", ours / shipped);
             json!({
@@ -205,22 +176,21 @@ fn table(library: &str, transport: &str, told: &mut BTreeMap<(&str, String), Vec
         .collect()
 }
 
-/// Reason for a run without figures.
-struct NoFigures {
+/// A run without measured values.
+struct FailedRun {
     timed_out: bool,
     text: String,
 }
 
-/// As the program prints.
-fn figures(command: &mut Command) -> Result<Vec<(String, f64)>, NoFigures> {
-    let fault = |text: String| NoFigures { timed_out: false, text };
+fn measured_values(command: &mut Command) -> Result<Vec<(String, f64)>, FailedRun> {
+    let fault = |text: String| FailedRun { timed_out: false, text };
     let output = command.stdin(Stdio::null()).output().map_err(|error| fault(error.to_string()))?;
     let text = String::from_utf8_lossy(&output.stdout);
     let line = text.lines().find(|line| line.starts_with('{')).filter(|_| output.status.success());
     let Some(line) = line else {
         let said = String::from_utf8_lossy(&output.stderr);
         let last = said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
-        return Err(NoFigures {
+        return Err(FailedRun {
             timed_out: output.status.code() == Some(124),
             text: format!("{} {last}", output.status),
         });
@@ -228,9 +198,4 @@ fn figures(command: &mut Command) -> Result<Vec<(String, f64)>, NoFigures> {
     let values: BTreeMap<String, f64> =
         serde_json::from_str(line).map_err(|error| fault(error.to_string()))?;
     Ok(values.into_iter().collect())
-}
-
-fn median(values: &mut [f64]) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
 }

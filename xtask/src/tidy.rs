@@ -1,4 +1,4 @@
-//! Checks that no compiler makes. A check is one function and one line of [`CHECKS`]; each is a test too.
+//! Checks that no compiler makes. A check is one function and one line of [`CHECKS`].
 
 mod architecture;
 mod circles;
@@ -11,52 +11,39 @@ mod returns;
 use crate::Failure;
 use crate::repository::{self, File};
 
-/// The path of a file is first.
+/// Each complaint begins with the path of a file.
 type Complaints = Result<Vec<String>, Failure>;
 
-/// A requirement and its check.
-pub struct Check {
-    /// The requirement.
-    pub name: &'static str,
-    /// Returns complaints about files of the repository.
-    pub complaints: fn(&[File]) -> Complaints,
-}
-
-/// All checks.
-pub const CHECKS: &[Check] = &[
-    Check { name: "links lead somewhere", complaints: prose::links },
-    Check { name: "nothing of somebody's own machine", complaints: prose::machines },
-    Check { name: "no space at the end of a line", complaints: prose::spaces },
-    Check { name: "no unresolved merge", complaints: prose::conflicts },
-    Check { name: "pages are short and plain", complaints: language::manual },
-    Check { name: "comments are plain", complaints: language::comments },
-    Check { name: "test names are short", complaints: language::test_names },
-    Check { name: "files can be read in one sitting", complaints: code::sizes },
-    Check { name: "every engine has a page, and a row of the table", complaints: engines::pages },
-    Check { name: "every fuzz target is built", complaints: code::fuzz_targets },
-    Check { name: "unsafe only where ARCHITECTURE.md says", complaints: code::unsafety },
-    Check { name: "only the commands print or exit", complaints: code::printing },
-    Check { name: "no test returns before it tests", complaints: returns::early },
-    Check { name: "no circle of files but those that are known", complaints: circles::circles },
-    Check { name: "every crate says what it is for", complaints: architecture::descriptions },
-    Check { name: "imports as ARCHITECTURE.md says", complaints: architecture::imports },
-    Check { name: "the code map is of what is there", complaints: architecture::map },
+const CHECKS: &[fn(&[File]) -> Complaints] = &[
+    prose::links,
+    prose::machines,
+    prose::spaces,
+    prose::conflicts,
+    language::manual,
+    language::comments,
+    language::test_names,
+    code::sizes,
+    engines::pages,
+    code::fuzz_targets,
+    code::unsafety,
+    code::printing,
+    returns::early,
+    circles::circles,
+    architecture::descriptions,
+    architecture::imports,
+    architecture::map,
 ];
 
-/// Complaints of all checks.
-///
-/// # Errors
-/// If the repository cannot be read.
 pub fn complaints() -> Complaints {
     let files = repository::files()?;
     let mut all = Vec::new();
     for check in CHECKS {
-        all.extend((check.complaints)(&files)?);
+        all.extend(check(&files)?);
     }
     Ok(all)
 }
 
-/// The list in a section of ARCHITECTURE.md: the first text between backquotes of each line.
+/// The lines of a section in ARCHITECTURE.md: the first text in backticks of each line.
 fn listed<'a>(files: &'a [File], section: &str) -> Result<Vec<(&'a str, &'a str)>, Failure> {
     let page =
         files.iter().find(|file| file.path == "ARCHITECTURE.md").ok_or("there is no ARCHITECTURE.md")?;

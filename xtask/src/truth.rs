@@ -1,25 +1,23 @@
-//! Accuracy of the verdict: the matching cost in the report of `analyze`, compared with the time saved
-//! without searches.
+//! Accuracy of the verdict: the matching cost in the report of `analyze`, compared with the time that overflow matching
+//! saves.
 //!
-//! The saved time is 1 − (time with overflow matching ÷ time as shipped), from medians of several runs in
-//! turn. Each time excludes the time of the same program without work, started in the same way. The report
-//! has two predictions, both medians over recorded runs without `MPI_Init` and `MPI_Finalize`: the share of
-//! matching, and the part of it that overflow matching saves. Overflow matching takes time too, so the saved
-//! time is between the part and the share. A program that runs for less than 0.2 s after its start is
-//! listed but not checked.
+//! The saved time is 1 − (time with overflow matching ÷ time without), from medians of several runs in turn. The time
+//! of the same program without work is subtracted from each. The report has two predictions without `MPI_Init` and
+//! `MPI_Finalize`: the share of matching, and the part that overflow matching saves. The saved time is between both,
+//! because overflow matching takes time too.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
+use matchpoint_bench::statistics::median;
 use serde_json::Value;
 
 use crate::Failure;
-use crate::bench::{build, output_text};
+use crate::measurement::{build_command, build_overflow_core, mpi_folder, output_text};
 use crate::repository::root;
 
-/// Parameters of the comparison.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// MPI libraries, by their names in `scripts/mpi`.
@@ -28,18 +26,18 @@ pub struct Arguments {
     /// Number of turns.
     #[arg(long, default_value_t = 5)]
     runs: usize,
-    /// Number of processes.
-    #[arg(long, default_value_t = 4)]
+    /// Number of processes. If processes share processors, shares are uncertain.
+    #[arg(long, default_value_t = 2)]
     ranks: u32,
-    /// Factor of the work of each program.
-    #[arg(long, default_value_t = 1)]
-    work: u32,
+    /// Least run time of each program as shipped, in seconds, without start-up.
+    #[arg(long, default_value_t = 1.0)]
+    seconds: f64,
     /// Only programs with this text in name and arguments.
     #[arg(long, default_value = "")]
     only: String,
 }
 
-/// An example: its arguments, the option and value of its work, and arguments with almost no work.
+/// A program: its arguments, the option and value of its work, and arguments with almost no work.
 struct Program {
     words: &'static str,
     work: (&'static str, u32),
@@ -60,44 +58,39 @@ const PROGRAMS: &[Program] = &[
     Program { words: "sweep", work: ("--sweeps", 1000), nothing: "sweep --sweeps 1" },
 ];
 
-/// Maximum relative error of a prediction, if at least `MATTERS` is saved.
+/// Maximum relative error of a prediction of at least `MATTERS`.
 const BOUND: f64 = 0.3;
-/// Smallest share that the bound applies to.
 const MATTERS: f64 = 0.05;
-/// Limitations in the report that explain a wrong share.
-const CAUSES: [&str; 2] = ["Transfer time may count as search time", "MPI calls wait without a search"];
-/// Shorter programs are not checked, because the start-up time varies by as much.
-const SHORTEST_S: f64 = 0.2;
+/// Titles of limitations that explain a wrong share.
+const CAUSES: [&str; 3] = [
+    "Transfer time may count as search time",
+    "MPI calls wait without a search",
+    "Processes share processors",
+];
 
-/// Compares, and prints a table.
-///
-/// # Errors
-/// If a library is unavailable, if a run fails, or if a row exceeds the bound and its report names no cause.
+/// Compares, and prints a table. Returns an error if a row exceeds the bound and its report has no cause.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let matchpoint = build()?;
-    let core = ["build", "--release", "--locked", "-p", "matchpoint-overflow"];
-    if !Command::new("cargo").args(core).current_dir(root()).status()?.success() {
-        return Err("the core of overflow matching cannot be built".into());
-    }
+    let matchpoint = build_command()?;
+    build_overflow_core()?;
     let mut outside = 0;
     println!(
         "{:14} {:42} {:>7} {:>7} {:>8} {:>17} {:>7} {:>6}  answer",
         "MPI", "program", "shipped", "ours", "share", "range", "by run", "saved"
     );
     for library in &arguments.libraries {
-        let bin = output_text(Command::new(root().join("scripts/mpi")).arg(library).stderr(Stdio::inherit()));
+        let bin = mpi_folder(library)?;
         let work = root().join("target/truth").join(library);
         fs::create_dir_all(&work)?;
-        let mpicc = format!("MPICC={bin}/mpicc");
+        let mpicc = format!("MPICC={}/mpicc", bin.display());
         let folder = format!("BUILD={}", work.display());
         let examples = root().join("examples/mpi");
         let made = Command::new("make").args(["-s", "-C"]).arg(&examples).args([&mpicc, &folder]).status()?;
         if !made.success() {
             return Err(format!("{library}: the examples cannot be built").into());
         }
-        let stack = Stack { matchpoint: &matchpoint, bin: PathBuf::from(&bin), work, ranks: arguments.ranks };
+        let stack = Stack { matchpoint: &matchpoint, bin, work, ranks: arguments.ranks };
         for program in PROGRAMS.iter().filter(|program| program.words.contains(&arguments.only)) {
-            let words = program.with_work(arguments.work);
+            let words = stack.with_work(program, arguments.seconds)?;
             let row = stack.compare(&words, program.nothing, arguments.runs)?;
             outside += usize::from(!row.is_right() && row.cause.is_none());
             let note = match row.cause {
@@ -125,15 +118,14 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 impl Program {
-    fn with_work(&self, factor: u32) -> String {
+    fn multiply_work(&self, factor: u32) -> String {
         let (option, value) = self.work;
         format!("{} {option} {}", self.words, value * factor)
     }
 }
 
-/// A program with a library.
 struct Row {
-    /// Without start-up.
+    /// Time without start-up, in seconds.
     shipped_s: f64,
     ours_s: f64,
     share: f64,
@@ -141,7 +133,7 @@ struct Row {
     by_run: f64,
     range: (f64, f64),
     answer: String,
-    /// The limitation by which the report explains a wrong share.
+    /// The limitation that explains a wrong share.
     cause: Option<&'static str>,
 }
 
@@ -150,23 +142,15 @@ impl Row {
         ((self.shipped_s - self.ours_s) / self.shipped_s).clamp(0.0, 1.0)
     }
 
-    /// The saved time is close to the predictions or between them, and on the same side of *Yes* and *No*.
+    /// Whether the saved time is close to the predictions or between them, and on the same side of *Yes* and *No*.
     fn is_right(&self) -> bool {
         let saved = self.saved();
-        if self.shipped_s < SHORTEST_S {
-            return true;
-        }
         if saved < MATTERS {
             return self.answer != "yes" || self.by_run < MATTERS;
         }
         let is_between = (1.0 - BOUND) * saved <= self.share && self.by_run <= (1.0 + BOUND) * saved;
         is_between && self.answer != "no"
     }
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
 struct Stack<'a> {
@@ -177,6 +161,19 @@ struct Stack<'a> {
 }
 
 impl Stack<'_> {
+    /// Arguments of a program with at least `seconds` of work.
+    fn with_work(&self, program: &Program, seconds: f64) -> Result<String, Failure> {
+        let mut factor = 1;
+        loop {
+            let words = program.multiply_work(factor);
+            let took_s = self.time(&[], &words)? - self.time(&[], program.nothing)?;
+            if took_s >= seconds {
+                return Ok(words);
+            }
+            factor *= (seconds * 1.2 / took_s).ceil().clamp(2.0, 4.0) as u32;
+        }
+    }
+
     fn compare(&self, words: &str, nothing: &str, runs: usize) -> Result<Row, Failure> {
         let ours = ["run", "--"];
         let (mut shipped_s, mut ours_s, mut reports) = ([vec![], vec![]], [vec![], vec![]], vec![]);
@@ -188,16 +185,19 @@ impl Stack<'_> {
             reports.push(self.analyze(words)?);
         }
         let number = |report: &Value, name: &str| report["verdict"][name].as_f64().unwrap_or(f64::NAN);
-        let middle = |name: &str| median(reports.iter().map(|report| number(report, name)).collect());
-        let share = middle("share_without_setup");
-        let is_median = |report: &&Value| number(report, "share_without_setup") == share;
-        let report = reports.iter().find(is_median).ok_or("no verdict has a share")?;
+        let middle =
+            |name: &str| median(&mut reports.iter().map(|report| number(report, name)).collect::<Vec<_>>());
+        let mut by_share: Vec<&Value> = reports.iter().collect();
+        let share_of = |report: &Value| number(report, "share_without_setup");
+        by_share.sort_by(|one, other| share_of(one).total_cmp(&share_of(other)));
+        let report = by_share[by_share.len() / 2];
+        let share = share_of(report);
         let at = &report["verdict"];
         let names = |cause: &&str| {
             report["advice"].as_array().is_some_and(|all| all.iter().any(|of| of["title"] == *cause))
         };
         let by_run = at["share_saved_by_run"].as_f64().unwrap_or(0.0) * share / number(report, "share");
-        let without_start = |[all, nothing]: [Vec<f64>; 2]| median(all) - median(nothing);
+        let without_start = |[mut all, mut nothing]: [Vec<f64>; 2]| median(&mut all) - median(&mut nothing);
         Ok(Row {
             shipped_s: without_start(shipped_s),
             ours_s: without_start(ours_s),
@@ -209,7 +209,6 @@ impl Stack<'_> {
         })
     }
 
-    /// Report of `analyze` for a recorded run.
     fn analyze(&self, words: &str) -> Result<Value, Failure> {
         let trace = self.work.join("truth.trace");
         let file = trace.display().to_string();
@@ -218,7 +217,7 @@ impl Stack<'_> {
         Ok(serde_json::from_str(&json)?)
     }
 
-    /// Seconds of a job, with a command of Matchpoint or without.
+    /// Seconds of a job. `ours` is a command of Matchpoint, or empty.
     fn time(&self, ours: &[&str], words: &str) -> Result<f64, Failure> {
         let launcher = self.bin.join("mpiexec");
         let mut command = match ours {

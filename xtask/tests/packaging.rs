@@ -12,7 +12,6 @@ use std::process::Command;
 
 use xtask::repository::root;
 
-/// Output of a command that must succeed.
 fn stdout(command: &mut Command) -> String {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
@@ -36,7 +35,7 @@ fn install_ignores_umask_and_omits_static() {
     }
 }
 
-/// Variables that a module file sets.
+/// Environment variables of a module file.
 const MODULE: &str = "
 foreach name {module-whatis conflict} { proc $name args {} }
 foreach name {prepend-path append-path} { proc $name args { puts $args } }
@@ -68,7 +67,7 @@ fn module_follows_symbolic_links() {
     assert_eq!([printed(&site.join("relative")), printed(&site.join("chain"))], [text.clone(), text]);
 }
 
-/// Stand-ins for Spack print the recipe's address and the folders it prepends.
+/// Scripts in place of Spack print the address of the recipe and the folders that the recipe prepends.
 const SPACK: &str = r#"
 import runpy, sys, types
 base, cargo = types.ModuleType("spack.package"), types.ModuleType("cargo")

@@ -2,14 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-/// Elapsed time, as a multiple of the budget, after which an engine on other threads or on a GPU is stopped.
+/// Multiple of the budget, in elapsed time, after which an engine with other threads or a GPU is stopped.
 const ELAPSED_FACTOR_MAX: u32 = 16;
 
-/// [`ELAPSED_FACTOR_MAX`] applies from this budget on: under host load a thread can wait tens of milliseconds
-/// for a processor.
+/// Smallest budget with [`ELAPSED_FACTOR_MAX`]. Under host load a thread can wait tens of milliseconds for a processor.
 const ELAPSED_BUDGET_MIN: Duration = Duration::from_secs(1);
 
-/// Runs from its creation.
 pub(crate) struct Stopwatch {
     started: Instant,
     cpu: Option<Duration>,
@@ -20,8 +18,7 @@ impl Stopwatch {
         Stopwatch { started: Instant::now(), cpu: cpu() }
     }
 
-    /// The processor time, if above `budget`. Until then the call costs a clock read, afterwards some
-    /// microseconds.
+    /// The processor time, if above `budget`. Below the budget, a call costs one clock read.
     pub fn exceeding(&self, budget: Duration) -> Option<Duration> {
         let elapsed = self.started.elapsed();
         if elapsed <= budget {
@@ -32,12 +29,10 @@ impl Stopwatch {
     }
 }
 
-/// Processor time above the budget, or elapsed time above its far larger limit.
 fn is_exceeded(budget: Duration, elapsed: Duration, spent: Duration) -> bool {
     spent > budget || elapsed > ELAPSED_FACTOR_MAX * budget.max(ELAPSED_BUDGET_MIN)
 }
 
-/// Three digits, in a unit with an integer part above 0.
 pub(crate) fn format_duration(spent: Duration) -> String {
     let ns = spent.as_nanos() as f64;
     let (of, unit) = match ns {
@@ -50,7 +45,6 @@ pub(crate) fn format_duration(spent: Duration) -> String {
     format!("{of:.decimals$} {unit}")
 }
 
-/// Processor time of this thread, from Linux.
 fn cpu() -> Option<Duration> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     text.split_whitespace().next()?.parse().ok().map(Duration::from_nanos)

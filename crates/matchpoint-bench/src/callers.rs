@@ -1,7 +1,7 @@
 //! Throughput of several application threads that post and receive concurrently (`MPI_THREAD_MULTIPLE`).
 //!
-//! A caller posts a burst of receives, then delivers their messages. Each has a separate source and never
-//! competes for an entry. Callers share the engine and, depending on the case, the communicator.
+//! A caller posts a burst of receives, and then delivers their messages. Each caller has a separate source, so callers
+//! never compete for an entry. Callers share the engine and possibly the communicator.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
@@ -12,25 +12,22 @@ use matchpoint::{
     ContextId, Envelope, Hints, Message, MsgId, Rank, Receive, RecvId, Refused, Selector, Tag, Wild,
 };
 
-use crate::full::Full;
-use crate::statistics::{median, percentile};
+use crate::results::Full;
+use crate::statistics::quartiles;
 
-/// State that callers share.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sharing {
-    /// One communicator without hints.
+    /// All callers use one communicator without hints.
     Communicator,
-    /// One communicator, with `no_any_source`.
+    /// All callers use one communicator with `no_any_source`.
     Hinted,
     /// Each caller has a communicator.
     Nothing,
 }
 
 impl Sharing {
-    /// All cases.
     pub const ALL: [Sharing; 3] = [Sharing::Communicator, Sharing::Hinted, Sharing::Nothing];
 
-    /// Name in files.
     pub fn name(self) -> &'static str {
         match self {
             Sharing::Communicator => "one_communicator",
@@ -39,7 +36,6 @@ impl Sharing {
         }
     }
 
-    /// Name in reports.
     pub fn title(self) -> &'static str {
         match self {
             Sharing::Communicator => "one communicator",
@@ -49,59 +45,41 @@ impl Sharing {
     }
 }
 
-/// Parameters of a measurement.
 #[derive(Clone, Debug)]
 pub struct CallerOptions {
-    /// Concurrent engines.
     pub engines: Vec<String>,
-    /// Numbers of callers.
     pub callers: Vec<usize>,
-    /// Receives of a caller before their messages arrive.
+    /// Receives that a caller posts before their messages arrive.
     pub burst: usize,
-    /// Bursts of each caller in a repetition.
     pub bursts: usize,
-    /// Repetitions.
     pub repetitions: usize,
 }
 
-/// Result of a measurement.
 #[derive(Clone, Debug)]
 pub struct CallerRates {
-    /// The parameters.
     pub options: CallerOptions,
-    /// Processors of the process.
     pub processors: usize,
     /// By sharing, then number of callers, then engine.
     pub rates: Vec<CallerRate>,
 }
 
-/// One engine with one number of callers.
 #[derive(Clone, Debug)]
 pub struct CallerRate {
-    /// State that callers share.
     pub sharing: Sharing,
-    /// Callers.
     pub callers: usize,
-    /// The engine.
     pub engine: String,
-    /// The engine that replaced an inner engine: see [`Concurrent::substitute`].
+    /// The engine that replaced an inner engine ([`Concurrent::substitute`]).
     pub substitute: Option<String>,
-    /// Million matches per second of all callers, median of the repetitions.
+    /// Million matches per second of all callers, the median of the repetitions.
     pub median: f64,
-    /// First quartile.
     pub p25: f64,
-    /// Third quartile.
     pub p75: f64,
-    /// The end of the run by a full table, in words. The rates are then invalid.
+    /// The position of a full table. The rates are then invalid.
     pub full: Option<Full>,
-    /// Every result is right.
     pub is_right: bool,
 }
 
 /// `None` if `progress` stopped the measurement.
-///
-/// # Errors
-/// If an engine's name is invalid.
 pub fn callers(
     options: &CallerOptions,
     progress: &mut dyn FnMut(usize, usize, &str) -> bool,
@@ -112,7 +90,7 @@ pub fn callers(
         for (done, &callers) in options.callers.iter().enumerate() {
             let mut engines = Vec::new();
             for name in &options.engines {
-                engines.push((concurrent::create(name)?, Vec::new(), Answers::default()));
+                engines.push((concurrent::create(name)?, Vec::new(), CallerOutcome::default()));
             }
             for (engine, _, _) in &engines {
                 prepare(&**engine, sharing);
@@ -123,22 +101,21 @@ pub fn callers(
                 }
                 for turn in 0..engines.len() {
                     let at = (turn + repetition) % engines.len();
-                    let (engine, samples, answers) = &mut engines[at];
-                    if answers.full.is_some() {
+                    let (engine, samples, outcome) = &mut engines[at];
+                    if outcome.full.is_some() {
                         continue;
                     }
-                    let rate = repeat(&**engine, sharing, callers, options, answers);
-                    // Warm-up.
+                    let rate = repeat(&**engine, sharing, callers, options, outcome);
+                    // The first repetition is a warm-up.
                     if repetition > 0 {
                         samples.push(rate);
                     }
                 }
             }
-            for ((engine, mut samples, answers), name) in engines.into_iter().zip(&options.engines) {
-                let median = median(&mut samples);
-                let (p25, p75) = (percentile(&samples, 0.25), percentile(&samples, 0.75));
+            for ((engine, mut samples, outcome), name) in engines.into_iter().zip(&options.engines) {
+                let [median, p25, p75] = quartiles(&mut samples);
                 let (engine, substitute) = (name.clone(), engine.substitute());
-                let Answers { full, is_wrong } = answers;
+                let CallerOutcome { full, is_wrong } = outcome;
                 let is_right = !is_wrong;
                 rates.push(CallerRate {
                     sharing,
@@ -161,14 +138,14 @@ pub fn callers(
 fn prepare(engine: &dyn Concurrent, sharing: Sharing) {
     if sharing == Sharing::Hinted {
         let hints = Hints { no_any_source: true, ..Hints::default() };
-        // No entry is queued. Missing memory shows in the rates.
+        // Only missing memory refuses the hints of an engine without entries. The rates then show the refusal.
         let _ = engine.set_hints(ContextId(0), hints);
     }
 }
 
-/// Results of the calls, up to the refusal by a full table.
+/// Results of a caller, up to a full table.
 #[derive(Default)]
-struct Answers {
+struct CallerOutcome {
     full: Option<Full>,
     is_wrong: bool,
 }
@@ -179,7 +156,7 @@ fn repeat(
     sharing: Sharing,
     callers: usize,
     options: &CallerOptions,
-    answers: &mut Answers,
+    outcome: &mut CallerOutcome,
 ) -> f64 {
     let (ready, go) = (AtomicUsize::new(0), AtomicBool::new(false));
     let elapsed = std::thread::scope(|scope| {
@@ -202,9 +179,10 @@ fn repeat(
         go.store(true, Ordering::Release);
         for thread in threads {
             // A panic of a caller counts as a wrong result.
-            let Answers { full, is_wrong } = thread.join().unwrap_or(Answers { full: None, is_wrong: true });
-            answers.full = answers.full.take().or(full);
-            answers.is_wrong |= is_wrong;
+            let CallerOutcome { full, is_wrong } =
+                thread.join().unwrap_or(CallerOutcome { full: None, is_wrong: true });
+            outcome.full = outcome.full.take().or(full);
+            outcome.is_wrong |= is_wrong;
         }
         started.elapsed()
     });
@@ -212,8 +190,8 @@ fn repeat(
     messages as f64 / (elapsed.as_nanos().max(1) as f64 / 1e3)
 }
 
-/// Runs one caller until the table is full.
-fn call(engine: &dyn Concurrent, sharing: Sharing, caller: usize, options: &CallerOptions) -> Answers {
+/// Runs one caller until its bursts end or the table is full.
+fn call(engine: &dyn Concurrent, sharing: Sharing, caller: usize, options: &CallerOptions) -> CallerOutcome {
     let context = ContextId(if sharing == Sharing::Nothing { caller as u32 } else { 0 });
     let source = Rank(caller as u32);
     let id = |number: usize| ((caller as u64) << 32) | number as u64;
@@ -224,7 +202,7 @@ fn call(engine: &dyn Concurrent, sharing: Sharing, caller: usize, options: &Call
             let selector = Selector::new(context, Wild::Is(source), Wild::Is(Tag(number as u64)));
             let posted = engine.post(Receive::new(RecvId(id(number)), selector));
             if posted == Err(Refused::Full) {
-                return Answers { full: full(number, "receives"), is_wrong };
+                return CallerOutcome { full: full(number, "receives"), is_wrong };
             }
             is_wrong |= posted != Ok(None);
         }
@@ -232,10 +210,10 @@ fn call(engine: &dyn Concurrent, sharing: Sharing, caller: usize, options: &Call
             let envelope = Envelope::new(context, source, Tag(number as u64));
             let arrived = engine.arrive_message(Message::new(MsgId(id(number)), envelope));
             if arrived == Err(Refused::Full) {
-                return Answers { full: full(number, "messages"), is_wrong };
+                return CallerOutcome { full: full(number, "messages"), is_wrong };
             }
             is_wrong |= arrived != Ok(Some(RecvId(id(number))));
         }
     }
-    Answers { full: None, is_wrong }
+    CallerOutcome { full: None, is_wrong }
 }

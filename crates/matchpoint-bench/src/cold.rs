@@ -1,24 +1,20 @@
-//! Single calls with flushed caches: the cost of a call after a compute phase (fuzzy paper §VI-A clears the
-//! cache between iterations).
+//! Single engine calls with flushed caches: the cost of a call after a compute phase (fuzzy paper §VI-A).
 //!
-//! The program writes a buffer of several times the private caches. The core's first- and second-level data
-//! caches and its TLBs then have no data of the engine. A shared last-level cache of hundreds of megabytes
-//! keeps its data, so a miss costs an access there. The first-level instruction cache keeps its instructions.
+//! The program writes a buffer of several times the private caches. The first- and second-level data caches and the
+//! TLBs then have no data of the engine. A large shared last-level cache keeps the data, so a miss costs an access
+//! there. The first-level instruction cache keeps its instructions.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use crate::player::{self, Engines};
 use crate::random::{Random, SEED};
-use crate::script::{Call, Phase, Script};
+use crate::script::{EngineCall, Phase, Script};
 
-/// Several times the 2 MiB of private caches of current cores.
 const FLUSH_BYTES: usize = 16 << 20;
 
-/// Bytes in a cache line.
 const LINE: usize = 64;
 
-/// Timed per repetition.
 const CALLS: usize = 8;
 
 pub(crate) struct Flush(Vec<u8>);
@@ -28,7 +24,6 @@ impl Flush {
         Flush(vec![1; FLUSH_BYTES.max(4 * private_bytes())])
     }
 
-    /// One word of every cache line.
     pub fn flush(&mut self) {
         for line in self.0.chunks_mut(LINE) {
             line[0] = line[0].wrapping_add(1);
@@ -37,27 +32,26 @@ impl Flush {
     }
 }
 
-/// The second-level cache, from Linux, or 0.
+/// Size of the second-level cache from Linux, or 0.
 fn private_bytes() -> usize {
     let text = std::fs::read_to_string("/sys/devices/system/cpu/cpu0/cache/index2/size").unwrap_or_default();
     let kibibytes = text.trim().strip_suffix('K').and_then(|number| number.parse().ok());
     kibibytes.unwrap_or(0_usize) << 10
 }
 
-/// Times of single calls in nanoseconds, less the time to read the clock.
+/// Times of single calls in nanoseconds, without the time to read the clock.
 #[derive(Default)]
 pub(crate) struct Singles {
     pub posts: Vec<f64>,
     pub arrivals: Vec<f64>,
 }
 
-/// Time of two clock reads.
 pub(crate) fn clock_ns() -> f64 {
     let shortest = (0..1000).map(|_| Instant::now().elapsed()).min().unwrap_or(Duration::ZERO);
     shortest.as_nanos() as f64
 }
 
-/// Times random calls of a round with cold caches. Returns true if all results are right.
+/// Times random calls of a round with cold caches. Returns the sum of all results.
 pub(crate) fn round(
     engines: &mut Engines,
     script: &Script,
@@ -107,8 +101,8 @@ fn touch(phase: &Phase, at: usize) -> u64 {
     match phase {
         Phase::Posts(keys) | Phase::Arrivals(keys) => u64::from(black_box(keys.keys[at]).tag),
         Phase::Pairs(keys) => u64::from(black_box(keys.keys[at / 2]).tag),
-        Phase::Calls(calls) => match black_box(calls[at]) {
-            Call::Post(id, _) | Call::Arrive(id, _) => id.into(),
+        Phase::EngineCalls(calls) => match black_box(calls[at]) {
+            EngineCall::Post(id, _) | EngineCall::Arrive(id, _) => id.into(),
             _ => 0,
         },
     }
@@ -119,9 +113,9 @@ fn is_post(phase: &Phase, at: usize) -> Option<bool> {
         Phase::Posts(_) => Some(true),
         Phase::Arrivals(_) => Some(false),
         Phase::Pairs(_) => Some(at % 2 == 0),
-        Phase::Calls(calls) => match calls[at] {
-            Call::Post(..) => Some(true),
-            Call::Arrive(..) => Some(false),
+        Phase::EngineCalls(calls) => match calls[at] {
+            EngineCall::Post(..) => Some(true),
+            EngineCall::Arrive(..) => Some(false),
             _ => None,
         },
     }

@@ -1,5 +1,4 @@
-//! Cost of the contract: an engine that returns a wrong result at once. No engine behind `dyn Engine` is
-//! faster.
+//! Cost of the engine contract: an engine that returns a wrong result at once. No engine behind `dyn Engine` is faster.
 
 use std::time::Instant;
 
@@ -12,7 +11,6 @@ use crate::player;
 use crate::script::{Key, Phase};
 use crate::statistics::median;
 
-/// The last receive for every message.
 #[derive(Default)]
 pub(crate) struct Floor {
     last: u64,
@@ -72,10 +70,10 @@ impl Engine for Floor {
     }
 }
 
-/// About 100 µs.
+/// Posts and arrivals of a sample, which takes about 100 µs.
 const PAIRS: usize = 25_000;
 
-/// Nanoseconds per post and arrival: median of `samples`.
+/// Nanoseconds per post and arrival, the median of `samples`.
 pub fn floor_ns(samples: usize) -> f64 {
     let phase = Phase::pairs(vec![Key::new(1, 7); PAIRS], 0);
     let mut engine: Box<dyn Engine> = std::hint::black_box(Box::new(Floor::default()));

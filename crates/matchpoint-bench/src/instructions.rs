@@ -11,10 +11,10 @@ use crate::rate::{self, Scenario};
 use crate::script::Script;
 use crate::workloads;
 
-/// Messages or receives of [`counted_rounds`], at least: work of a first call is then negligible.
+/// Minimum messages or receives of [`counted_rounds`], so that the work of a first call is negligible.
 const MESSAGES: usize = 4096;
 
-/// A warm engine and its next work.
+/// A warm engine and its work.
 pub struct Counted {
     round: Round,
     rounds: usize,
@@ -22,15 +22,12 @@ pub struct Counted {
 }
 
 enum Round {
-    /// Matches messages.
     Matched { engines: Engines, script: Script },
-    /// Removes receives without a match.
     Ended { engine: Box<dyn Engine>, end: End, receives: u64 },
-    /// A window at a time.
     Delivered(Sequence),
 }
 
-/// A sequence of the message-rate benchmark: posts, not counted, then deliveries, counted.
+/// A sequence of the message-rate benchmark. Posts are not counted, and deliveries are counted.
 struct Sequence {
     engine: Box<dyn Engine>,
     scenario: Scenario,
@@ -38,11 +35,11 @@ struct Sequence {
     outcomes: Vec<Option<RecvId>>,
 }
 
-/// As in the paper's benchmark.
+/// Window of the benchmark in the paper.
 const WINDOW: usize = 128;
 
 impl Sequence {
-    /// Creates a sequence with posted receives, after the benchmark's warm-up sequences.
+    /// Posts the receives of a sequence, after the warm-up sequences of the benchmark.
     fn new(engine: &str, scenario: Scenario, messages: usize) -> Result<Self, Box<dyn Error>> {
         let engine = engines::create(engine)?;
         let messages = scenario.messages(messages);
@@ -62,7 +59,7 @@ impl Sequence {
         if right { Ok(()) } else { Err("a receive did not wait as it should") }
     }
 
-    /// True if all match.
+    /// Returns whether all messages match.
     #[inline(always)]
     fn deliver(&mut self) -> bool {
         let deliver = |_: usize, receive: RecvId| {
@@ -73,11 +70,10 @@ impl Sequence {
     }
 }
 
-/// True if the engine's results are right.
 type End = fn(&mut dyn Engine, u64) -> bool;
 
-/// Cases without a workload, because applications do not wait for them. Receives are cancelled from the
-/// youngest to the oldest. A context is closed, and another context has as many receives.
+/// Work that ends receives. `cancel` cancels receives, newest first. `close` closes a context while another context has
+/// equally many receives.
 const ENDS: [(&str, End); 2] = [("cancel", cancelled), ("close", closed)];
 
 fn receive(context: u32, tag: u64) -> Receive {
@@ -102,12 +98,8 @@ fn closed(engine: &mut dyn Engine, receives: u64) -> bool {
 }
 
 impl Counted {
-    /// Creates the engine and runs a warm-up. `what` is a workload with its size, `cancel:N` or `close:N`,
-    /// with two rounds. It can also be a [scenario](Scenario) of the message-rate benchmark with its messages
-    /// (`no_conflict:N`), with a hundred sequences.
-    ///
-    /// # Errors
-    /// If a name is invalid.
+    /// Creates a warm engine. `what` is a workload with its size, `cancel:N`, `close:N`, or a [scenario](Scenario) of
+    /// the message-rate benchmark with its messages (`no_conflict:N`).
     pub fn new(engine: &str, what: &str) -> Result<Self, Box<dyn Error>> {
         let scenario = what.split_once(':').and_then(|(name, messages)| {
             let scenario = Scenario::ALL.into_iter().find(|scenario| scenario.name() == name)?;
@@ -143,7 +135,7 @@ impl Counted {
         Ok(Counted { round, rounds: MESSAGES.div_ceil(each.max(1)), each })
     }
 
-    /// True if delivered messages took the right receives. Not counted.
+    /// Whether delivered messages took the right receives. Not counted.
     pub fn is_right(&self) -> bool {
         match &self.round {
             Round::Delivered(sequence) => rate::is_in_order(&sequence.outcomes, sequence.messages.len()),
@@ -151,14 +143,12 @@ impl Counted {
         }
     }
 
-    /// Matched messages, or removed receives, of [`counted_rounds`].
     pub fn messages(&self) -> usize {
         self.rounds * self.each
     }
 }
 
 impl Round {
-    /// True if the results are right.
     #[inline(always)]
     fn play(&mut self, rounds: usize) -> bool {
         match self {
@@ -167,13 +157,12 @@ impl Round {
                 sum == player::sum(script).wrapping_mul(rounds as u64)
             }
             Round::Ended { engine, end, receives } => (0..rounds).all(|_| end(&mut **engine, *receives)),
-            // Receives are posted once.
             Round::Delivered(sequence) => sequence.deliver(),
         }
     }
 }
 
-/// The counted work. True if the engine's results are right.
+/// The counted work. Returns whether the results of the engine are right.
 #[inline(never)]
 pub fn counted_rounds(counted: &mut Counted) -> bool {
     counted.round.play(counted.rounds)
@@ -207,7 +196,6 @@ mod tests {
             ("list", "no_conflict:many"),
             ("no such", "no_conflict:1"),
             ("list", "no_such:1"),
-            // The table is full before the first delivery.
             ("optimistic:capacity=8", "no_conflict:9"),
         ] {
             assert!(Counted::new(engine, what).is_err(), "{engine} {what}");

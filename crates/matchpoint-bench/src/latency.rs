@@ -1,8 +1,8 @@
-//! Latency of single calls: while queues grow to millions of entries, at the first use of a wildcard class,
-//! and while queues are emptied.
+//! Latency of single engine calls: while queues grow to millions of entries, at the first use of a wildcard class, and
+//! while queues become empty.
 //!
-//! The result of a call is its minimum over several runs of a scenario, each with a new engine. The engine's
-//! work repeats, and interruptions do not.
+//! The time of a call is its minimum over several runs of a scenario, each with a new engine. The work of the engine
+//! repeats, and interruptions do not.
 
 use std::time::{Duration, Instant};
 
@@ -13,91 +13,73 @@ use crate::budget::{Stopwatch, format_duration};
 use crate::measure::is_strict;
 use crate::model::Model;
 use crate::player;
-use crate::random::{Random, SEED};
-use crate::script::{ANY, Call, Key, NONE, Phase};
+use crate::random::shuffled;
+use crate::script::{ANY, EngineCall, Key, NONE, Phase};
 use crate::statistics::percentile;
 
-/// Parameters of a measurement.
 #[derive(Clone, Debug)]
 pub struct LatencyOptions {
-    /// Names of engines.
     pub engines: Vec<String>,
     /// Maximum queue length.
     pub entries: usize,
     /// Repetitions of each scenario.
     pub repetitions: usize,
-    /// Budget of an engine for one stage.
+    /// Time limit of an engine for one stage.
     pub budget: Duration,
 }
 
-/// Result of a measurement.
 #[derive(Clone, Debug)]
 pub struct Latencies {
-    /// Maximum queue length.
     pub entries: usize,
-    /// Repetitions of each scenario.
     pub repetitions: usize,
-    /// Two clock reads, subtracted from every time.
+    /// Nanoseconds of two clock reads, subtracted from every time.
     pub clock_ns: f64,
-    /// The loop without an engine: clock and interruptions.
+    /// The loop without an engine: clock reads and interruptions.
     pub nothing: Percentiles,
-    /// By engine.
     pub engines: Vec<EngineLatency>,
 }
 
-/// Result of one engine.
 #[derive(Clone, Debug)]
 pub struct EngineLatency {
-    /// The engine.
     pub engine: String,
-    /// The engine that replaced it: see [`Engine::substitute`].
+    /// The engine that replaced this engine ([`Engine::substitute`]).
     pub substitute: Option<String>,
     /// All calls of all complete stages.
     pub all: Percentiles,
-    /// By stage.
     pub stages: Vec<Stage>,
 }
 
-/// Calls of one kind.
+/// Engine calls of one kind.
 #[derive(Clone, Debug)]
 pub struct Stage {
-    /// Description.
     pub what: &'static str,
-    /// Times of the calls.
     pub percentiles: Percentiles,
-    /// `percentiles` then has the calls before.
-    pub ended: Option<Ended>,
+    /// Reason for an early end. `percentiles` then has the calls before the end.
+    pub ended: Option<StageEnd>,
 }
 
-/// Reason for an incomplete stage.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum StageEnd {
     /// An earlier stage is incomplete.
     NotReached,
-    /// The time limit was exceeded, at this position in words.
+    /// The time limit was exceeded, at this position.
     GivenUp(String),
-    /// The fixed table was full, at this position in words. A caller would fall back to another engine.
+    /// The table was full, at this position.
     Full(String),
     /// A result differs, as the engine's order or demands permit.
     Differs(String),
-    /// A result is wrong, in words.
     Wrong(String),
 }
 
-/// In nanoseconds.
+/// Percentiles in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Percentiles {
-    /// Number of calls.
     pub calls: usize,
-    /// 50th percentile.
     pub p50_ns: u32,
-    /// 99th percentile.
     pub p99_ns: u32,
-    /// 99.99th percentile.
     pub p9999_ns: u32,
-    /// Maximum.
     pub max_ns: u32,
-    /// As `p9999_ns`, of the first repetition only, including interruptions.
+    /// `p9999_ns` of the first repetition, with its interruptions.
     pub p9999_once_ns: u32,
 }
 
@@ -116,30 +98,24 @@ impl Percentiles {
     }
 }
 
-/// Number of sources.
 const SOURCES: usize = 1024;
 
-/// Calls of each wildcard class, and cancels.
 const WILDCARD_CALLS: usize = 1000;
 
-/// Probes without a match. From about this number on, engines no longer scan the whole queue.
+/// Number of probes without a match. From about this number on, engines no longer scan the whole queue.
 const PROBES: usize = 64;
 
-/// Calls between two checks of the time limit, and checks during a second budget after the first.
+/// Calls between two checks of the time limit.
 const STRIDE: usize = 1024;
 const CHECKS: u32 = 8;
 
-/// Calls and right results.
 struct Planned {
     what: &'static str,
     phase: Phase,
-    answers: Vec<u32>,
+    expected: Vec<u32>,
 }
 
 /// `None` if `go_on` returned false.
-///
-/// # Errors
-/// If an engine's name is invalid.
 pub fn latency(
     options: &LatencyOptions,
     go_on: &mut dyn FnMut(usize, usize, &str) -> bool,
@@ -185,11 +161,6 @@ fn key(at: usize) -> Key {
     Key::new(at % SOURCES, at / SOURCES)
 }
 
-fn shuffled(mut keys: Vec<Key>) -> Vec<Key> {
-    Random::new(SEED).shuffle(&mut keys);
-    keys
-}
-
 fn arrivals_first(entries: usize) -> Vec<Planned> {
     let mut plan = Plan::default();
     let few = WILDCARD_CALLS.min(entries / 8);
@@ -215,7 +186,7 @@ fn posts_first(entries: usize) -> Vec<Planned> {
     let mut plan = Plan::default();
     let few = WILDCARD_CALLS.min(entries / 8);
     plan.add("receives are posted", Phase::posts((0..entries).map(key).collect(), 0));
-    // Tags of no other receive: every message matches its receive.
+    // No other receive has these tags, so every message matches its receive.
     let tag = |at: usize| (entries + at) as u32;
     let any_source: Vec<Key> = (0..few).map(|at| Key { source: ANY, tag: tag(at) }).collect();
     plan.add("the first receives from any source are posted", Phase::posts(any_source, entries));
@@ -236,9 +207,9 @@ fn probes_without_match(entries: usize) -> Vec<Planned> {
     let arrivals = Phase::arrivals((0..entries).map(key).collect(), 0);
     plan.add("messages arrive anew, none expected", arrivals);
     let unmatched = |at: usize| Key { source: ANY, tag: (entries + at) as u32 };
-    let probes = (0..PROBES).map(|at| Call::Probe(unmatched(at).selector())).collect();
+    let probes = (0..PROBES).map(|at| EngineCall::Probe(unmatched(at).selector())).collect();
     let what = "the first probes from any source find nothing";
-    plan.stages.push(Planned { what, phase: Phase::Calls(probes), answers: vec![NONE; PROBES] });
+    plan.stages.push(Planned { what, phase: Phase::EngineCalls(probes), expected: vec![NONE; PROBES] });
     plan.stages
 }
 
@@ -250,24 +221,37 @@ struct Plan {
 
 impl Plan {
     fn add(&mut self, what: &'static str, phase: Phase) {
-        let mut answers = Vec::new();
-        self.model.play(&phase, &mut answers);
-        self.stages.push(Planned { what, phase, answers });
+        let mut expected = Vec::new();
+        self.model.play(&phase, &mut expected);
+        self.stages.push(Planned { what, phase, expected });
     }
 
-    /// `few` of the first `entries` receives, evenly spaced.
+    /// Cancels `few` of the first `entries` receives, evenly spaced.
     fn cancel(&mut self, what: &'static str, entries: usize, few: usize) {
         let ids: Vec<u32> = (0..few).map(|at| (at * (entries / few)) as u32).collect();
         self.model.cancel_all(ids.iter().map(|&id| (id, key(id as usize))));
-        let calls = ids.iter().map(|&id| Call::Cancel(id, key(id as usize).selector())).collect();
-        self.stages.push(Planned { what, phase: Phase::Calls(calls), answers: vec![0; few] });
+        let calls = ids.iter().map(|&id| EngineCall::Cancel(id, key(id as usize).selector())).collect();
+        self.stages.push(Planned { what, phase: Phase::EngineCalls(calls), expected: vec![0; few] });
     }
 }
 
-/// Per call: the minimum of all repetitions, and the first repetition.
+/// For each call: the minimum of all repetitions, and the first repetition.
+#[derive(Clone, Default)]
 struct Times {
     shortest: Vec<u32>,
     once: Vec<u32>,
+}
+
+impl Times {
+    fn add(&mut self, repetition: Vec<u32>) {
+        if self.once.is_empty() {
+            self.shortest.clone_from(&repetition);
+            self.once = repetition;
+        } else {
+            let shortest = self.shortest.iter_mut().zip(repetition);
+            shortest.for_each(|(shortest, time)| *shortest = time.min(*shortest));
+        }
+    }
 }
 
 fn measured(
@@ -277,26 +261,17 @@ fn measured(
     clock_ns: f64,
     substitute: &mut Option<String>,
 ) -> Result<Vec<(Stage, Times)>, NameError> {
-    let mut stages: Vec<(Option<Ended>, Times)> =
-        scenario.iter().map(|_| (None, Times { shortest: Vec::new(), once: Vec::new() })).collect();
+    let mut stages: Vec<(Option<StageEnd>, Times)> = vec![(None, Times::default()); scenario.len()];
     let mut times = Vec::new();
     for _ in 0..options.repetitions.max(1) {
         let mut engine = engines::create(name)?;
         for (planned, (ended, kept)) in scenario.iter().zip(&mut stages) {
-            // Also in later repetitions. Later stages are not reached.
+            // The stage ended early in a previous repetition, so later stages are not reached.
             if ended.is_some() {
                 break;
             }
             let why = timed(&mut *engine, planned, options.budget, &mut times);
-            if kept.once.is_empty() {
-                let as_ns = |&time: &u32| f64::from(time).max(clock_ns) - clock_ns;
-                kept.once = times.iter().map(|time| as_ns(time) as u32).collect();
-                kept.shortest.clone_from(&kept.once);
-            } else {
-                for (shortest, &time) in kept.shortest.iter_mut().zip(&times) {
-                    *shortest = (*shortest).min((f64::from(time).max(clock_ns) - clock_ns) as u32);
-                }
-            }
+            kept.add(times.iter().map(|&time| (f64::from(time) - clock_ns).max(0.0) as u32).collect());
             if why.is_some() {
                 *ended = why;
                 break;
@@ -309,8 +284,8 @@ fn measured(
     Ok(scenario.iter().zip(stages).map(|(planned, (ended, times))| stage(planned, ended, times)).collect())
 }
 
-fn stage(planned: &Planned, ended: Option<Ended>, times: Times) -> (Stage, Times) {
-    let ended = ended.or_else(|| times.once.is_empty().then_some(Ended::NotReached));
+fn stage(planned: &Planned, ended: Option<StageEnd>, times: Times) -> (Stage, Times) {
+    let ended = ended.or_else(|| times.once.is_empty().then_some(StageEnd::NotReached));
     let percentiles = Percentiles::of(times.shortest.clone(), times.once.clone());
     (Stage { what: planned.what, percentiles, ended }, times)
 }
@@ -321,7 +296,7 @@ fn timed(
     planned: &Planned,
     budget: Duration,
     times: &mut Vec<u32>,
-) -> Option<Ended> {
+) -> Option<StageEnd> {
     let calls = planned.phase.calls();
     times.clear();
     times.resize(calls, 0);
@@ -334,20 +309,20 @@ fn timed(
         sum_elapsed += elapsed;
         times[at] = u32::try_from(elapsed.as_nanos()).unwrap_or(u32::MAX);
         if sum == player::FULL {
-            // A refusal costs less than the refused work.
+            // A refusal costs less than the refused work, so its time is not kept.
             times.truncate(at);
-            return Some(Ended::Full(format!("after {at} of {calls} calls")));
+            return Some(StageEnd::Full(format!("after {at} of {calls} calls")));
         }
-        if let Some(what) = player::mismatch(at, player::result_of(sum), planned.answers[at]) {
+        if let Some(what) = player::mismatch(at, player::result_of(sum), planned.expected[at]) {
             times.truncate(at + 1);
-            return Some(if is_strict(engine) { Ended::Wrong(what) } else { Ended::Differs(what) });
+            return Some(if is_strict(engine) { StageEnd::Wrong(what) } else { StageEnd::Differs(what) });
         }
         if at + 1 < calls && (at % STRIDE == 0 || sum_elapsed > look_at) {
             look_at = sum_elapsed + budget / CHECKS;
             if let Some(spent) = spent.exceeding(budget) {
                 times.truncate(at + 1);
                 let why = format!("{} of {calls} calls in {}", at + 1, format_duration(spent));
-                return Some(Ended::GivenUp(why));
+                return Some(StageEnd::GivenUp(why));
             }
         }
     }
@@ -355,23 +330,12 @@ fn timed(
 }
 
 fn nothing(options: &LatencyOptions, clock_ns: f64) -> Percentiles {
-    let mut once = Vec::new();
-    let mut shortest: Vec<u32> = Vec::new();
+    let mut times = Times::default();
     for _ in 0..options.repetitions.max(1) {
-        let times: Vec<u32> = (0..4 * options.entries)
-            .map(|_| {
-                let elapsed_ns = Instant::now().elapsed().as_nanos() as f64;
-                (elapsed_ns.max(clock_ns) - clock_ns) as u32
-            })
-            .collect();
-        if once.is_empty() {
-            shortest.clone_from(&times);
-            once = times;
-        } else {
-            shortest.iter_mut().zip(&times).for_each(|(shortest, &time)| *shortest = (*shortest).min(time));
-        }
+        let elapsed_ns = || Instant::now().elapsed().as_nanos() as f64;
+        times.add((0..4 * options.entries).map(|_| (elapsed_ns() - clock_ns).max(0.0) as u32).collect());
     }
-    Percentiles::of(shortest, once)
+    Percentiles::of(times.shortest, times.once)
 }
 
 #[cfg(test)]
@@ -380,11 +344,11 @@ mod tests {
     use crate::floor::Floor;
 
     #[test]
-    fn wrong_answer_ends_stage() {
+    fn wrong_result_ends_stage() {
         let mut times = Vec::new();
         let ended =
             timed(&mut Floor::default(), &arrivals_first(1000)[0], Duration::from_secs(60), &mut times);
-        assert_eq!(ended, Some(Ended::Wrong("call 0 found number 0, not nothing".to_owned())));
+        assert_eq!(ended, Some(StageEnd::Wrong("call 0 found number 0, not nothing".to_owned())));
         assert_eq!(times.len(), 1);
     }
 }

@@ -1,6 +1,6 @@
 //! Schedule of the measurements.
 //!
-//! Engines alternate within every repetition, so that a slowdown of the machine affects all. Each repetition
+//! Engines alternate within every repetition, so that a slow phase of the host affects all engines. Each repetition
 //! starts with another engine. An engine that exceeds its budget in one round is stopped and reported.
 
 use std::time::Duration;
@@ -13,38 +13,30 @@ use crate::cold::{self, Flush, Singles};
 use crate::floor::floor_ns;
 use crate::player::{self, Engines, FirstRound, Split};
 use crate::reference::reference_ns;
-use crate::results::{Cell, Figures, Outcome, Results};
+use crate::results::{Cell, Outcome, Results, Timing};
 use crate::script::Script;
 use crate::statistics::{median, percentile};
 use crate::workloads::Job;
 
-/// Parameters of a measurement.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Names of engines.
     pub engines: Vec<String>,
-    /// Budget of an engine on one workload.
     pub budget: Duration,
-    /// Flushes the caches before every timed call.
     pub is_cold: bool,
 }
 
-/// Completed workloads, all workloads, and the current work. Returns false to stop.
+/// Receives the completed workloads, all workloads, and the current work. Returns false to stop.
 pub type Progress<'a> = &'a mut dyn FnMut(usize, usize, &str) -> bool;
 
-/// Repetitions within the budget.
 pub(crate) const REPETITIONS: usize = 31;
 
-/// Minimum: clock reads and interrupts are negligible.
+/// Minimum duration of a sample, so that clock reads and interrupts are negligible.
 const SAMPLE: Duration = Duration::from_micros(1000);
 
 /// Samples of the reference loop for each workload.
 const REFERENCE_SAMPLES: usize = 9;
 
 /// `None` if `progress` stopped the measurement.
-///
-/// # Errors
-/// If an engine's name is invalid.
 pub fn run(options: &Options, jobs: &[Job], progress: Progress<'_>) -> Result<Option<Results>, NameError> {
     for engine in &options.engines {
         engines::create(engine)?;
@@ -54,7 +46,7 @@ pub fn run(options: &Options, jobs: &[Job], progress: Progress<'_>) -> Result<Op
     measure_rows(jobs, &options.engines, options.is_cold, progress, row)
 }
 
-/// Measures the row of each workload, and the reference loop before each.
+/// Measures the row of each workload. Measures the reference loop before each row.
 pub(crate) fn measure_rows<E>(
     jobs: &[Job],
     engines: &[String],
@@ -83,7 +75,6 @@ pub(crate) fn measure_rows<E>(
     }))
 }
 
-/// One row. `None` if stopped.
 fn workload(
     job: &Job,
     options: &Options,
@@ -91,35 +82,35 @@ fn workload(
     go_on: &mut dyn FnMut(&str) -> bool,
 ) -> Result<Option<Vec<Cell>>, NameError> {
     let script = job.script();
-    let mut contestants = Vec::new();
+    let mut candidates = Vec::new();
     for name in &options.engines {
         if !go_on(&format!("{job}, {name}")) {
             return Ok(None);
         }
-        contestants.push(Candidate::enter(name, &script, options)?);
+        candidates.push(Candidate::enter(name, &script, options)?);
     }
     let sum = player::sum(&script);
     for repetition in 0..REPETITIONS {
-        for turn in 0..contestants.len() {
-            let at = (turn + repetition) % contestants.len();
-            let contestant = &mut contestants[at];
-            if contestant.given_up.is_some() || repetition >= contestant.repetitions {
+        for turn in 0..candidates.len() {
+            let at = (turn + repetition) % candidates.len();
+            let candidate = &mut candidates[at];
+            if candidate.given_up.is_some() || repetition >= candidate.repetitions {
                 continue;
             }
             match &mut flush {
-                Some(flush) => contestant.repeat_cold(&script, sum, flush, repetition),
-                None => contestant.repeat(&script, sum),
+                Some(flush) => candidate.repeat_cold(&script, sum, flush, repetition),
+                None => candidate.repeat(&script, sum),
             }
         }
         if !go_on(&job.to_string()) {
             return Ok(None);
         }
     }
-    let cells = contestants.into_iter().zip(&options.engines);
-    Ok(Some(cells.map(|(contestant, name)| contestant.cell(job, name, script.matched)).collect()))
+    let cells = candidates.into_iter().zip(&options.engines);
+    Ok(Some(cells.map(|(candidate, name)| candidate.cell(job, name, script.matched)).collect()))
 }
 
-/// A differing result is wrong: the engine relaxes no order and has no demands.
+/// Whether a differing result is wrong, because the engine relaxes no order and has no demands.
 pub(crate) fn is_strict(engine: &dyn Engine) -> bool {
     engine.order() == Order::Total && engine.demands() == Hints::default()
 }
@@ -141,19 +132,17 @@ pub(crate) fn given_up(first: FirstRound, is_strict: bool, script: &Script) -> O
     }
 }
 
-/// Rounds per repetition, and repetitions, for a round of this duration.
+/// Numbers of rounds per repetition and of repetitions, for a round of this duration.
 pub(crate) fn rounds_and_repetitions(took: Duration, budget: Duration) -> (usize, usize) {
     let rounds = SAMPLE.as_nanos().div_ceil(took.as_nanos()).max(1) as usize;
     let affordable = budget.as_nanos() / (took.as_nanos() * rounds as u128);
     (rounds, (affordable as usize).clamp(1, REPETITIONS))
 }
 
-/// One instance per part of the script.
 struct Candidate {
     engines: Engines,
     given_up: Option<Outcome>,
     attempts_mean: Option<f64>,
-    /// Rounds per repetition.
     rounds: usize,
     repetitions: usize,
     samples: Vec<f64>,
@@ -188,8 +177,8 @@ impl Candidate {
     }
 
     fn repeat(&mut self, script: &Script, sum: player::Sum) {
-        let (answered, elapsed) = player::rounds(&mut self.engines, script, self.rounds);
-        self.wrong |= answered != sum.wrapping_mul(self.rounds as u64);
+        let (found, elapsed) = player::rounds(&mut self.engines, script, self.rounds);
+        self.wrong |= found != sum.wrapping_mul(self.rounds as u64);
         self.samples.push(elapsed.as_nanos() as f64 / (self.rounds * script.matched.max(1)) as f64);
         if player::can_split(script) {
             self.splits.push(player::split(&mut self.engines, script));
@@ -197,17 +186,15 @@ impl Candidate {
     }
 
     fn repeat_cold(&mut self, script: &Script, sum: player::Sum, flush: &mut Flush, repetition: usize) {
-        let answered = cold::round(&mut self.engines, script, flush, repetition, &mut self.singles);
-        self.wrong |= answered != sum;
+        let found = cold::round(&mut self.engines, script, flush, repetition, &mut self.singles);
+        self.wrong |= found != sum;
     }
 
     fn cell(mut self, job: &Job, name: &str, matched: usize) -> Cell {
         let outcome = match self.given_up.take() {
-            None if self.wrong => {
-                Outcome::Wrong("a later round was answered otherwise than the first".to_owned())
-            }
-            None if self.samples.is_empty() => Outcome::Measured(self.singles.figures()),
-            None => Outcome::Measured(self.figures(matched)),
+            None if self.wrong => Outcome::Wrong("a later round has other results than the first".to_owned()),
+            None if self.samples.is_empty() => Outcome::Measured(self.singles.timing()),
+            None => Outcome::Measured(self.timing(matched)),
             Some(outcome) => outcome,
         };
         Cell {
@@ -221,25 +208,24 @@ impl Candidate {
         }
     }
 
-    fn figures(&mut self, matched: usize) -> Figures {
+    fn timing(&mut self, matched: usize) -> Timing {
         let median_of = |part: fn(&Split) -> f64| {
             let mut each: Vec<f64> = self.splits.iter().map(|split| part(split) / matched as f64).collect();
             median(&mut each)
         };
         let split = (median_of(|split| split.post_ns), median_of(|split| split.arrive_ns));
-        Figures {
+        Timing {
             split: (!self.splits.is_empty()).then_some(split),
-            ..Figures::of_repetitions(&mut self.samples)
+            ..Timing::of_repetitions(&mut self.samples)
         }
     }
 }
 
 impl Singles {
-    /// A post and an arrival, each with cold caches.
-    fn figures(&mut self) -> Figures {
+    fn timing(&mut self) -> Timing {
         let (post, arrive) = (median(&mut self.posts), median(&mut self.arrivals));
         let both = |share| percentile(&self.posts, share) + percentile(&self.arrivals, share);
-        Figures {
+        Timing {
             ns_median: post + arrive,
             ns_min: both(0.0),
             ns_p25: both(0.25),

@@ -1,8 +1,7 @@
-//! The right results, without an engine. Every entry is in one queue per possible key; a taken entry is
-//! skipped at the head of a queue.
+//! The right results, without an engine.
 //!
-//! `list` returns the same results (a test compares them), but takes seconds where the model takes
-//! milliseconds.
+//! An entry is in one queue for each possible key. A taken entry is skipped at the head of a queue. A test compares the
+//! model with `list`, which would take a thousand times as long.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -14,7 +13,7 @@ pub struct Model {
     clock: u64,
     posted: HashMap<Key, VecDeque<Entry>>,
     unexpected: HashMap<Key, VecDeque<Entry>>,
-    /// By message number: true for taken messages that are still in some queue.
+    /// True for taken messages that are still in some queue, by message number.
     taken: Vec<bool>,
     messages: HashMap<u64, (u32, Key)>,
     receives: HashMap<u64, (u32, Key)>,
@@ -26,7 +25,7 @@ struct Entry {
     id: u32,
 }
 
-/// The four keys of an exact entry.
+/// The four keys with and without wildcards that match an entry without wildcards.
 fn possible_keys(key: Key) -> [Key; 4] {
     [key, Key { source: ANY, ..key }, Key { tag: ANY, ..key }, Key { source: ANY, tag: ANY }]
 }
@@ -65,7 +64,6 @@ impl Model {
         NONE
     }
 
-    /// Removes posted receives.
     pub fn cancel_all(&mut self, receives: impl Iterator<Item = (u32, Key)>) {
         let ids: HashSet<u32> = receives
             .map(|(id, key)| {
@@ -84,33 +82,33 @@ impl Model {
         self.clock - 1
     }
 
-    /// Appends the results.
+    /// Appends the results of the phase.
     ///
     /// # Panics
     /// For calls of a trace, which have recorded results.
-    pub fn play(&mut self, phase: &Phase, answers: &mut Vec<u32>) {
+    pub fn play(&mut self, phase: &Phase, results: &mut Vec<u32>) {
         let (Keys { keys, first_id, .. }, posts, arrives) = match phase {
             Phase::Posts(keys) => (keys, true, false),
             Phase::Arrivals(keys) => (keys, false, true),
             Phase::Pairs(keys) => (keys, true, true),
-            Phase::Calls(_) => panic!("the calls of a trace know their answers"),
+            Phase::EngineCalls(_) => panic!("the results of traced calls are recorded"),
         };
         for (id, &key) in (*first_id..).zip(keys) {
             if posts {
-                answers.push(self.post(id, key));
+                results.push(self.post(id, key));
             }
             if arrives {
-                answers.push(self.arrive(id, key));
+                results.push(self.arrive(id, key));
             }
         }
     }
 
-    /// Posted, oldest first.
+    /// Posted receives, oldest first.
     pub fn receives(&self) -> Vec<Key> {
         in_order(&self.receives)
     }
 
-    /// Unexpected, oldest first.
+    /// Unexpected messages, oldest first.
     pub fn messages(&self) -> Vec<Key> {
         in_order(&self.messages)
     }
@@ -122,17 +120,16 @@ fn in_order(waiting: &HashMap<u64, (u32, Key)>) -> Vec<Key> {
     waiting.into_iter().map(|(_, key)| key).collect()
 }
 
-/// One part, with the results of every call of a round.
-pub fn answered(part: Part) -> Script {
+pub fn script_of(part: Part) -> Script {
     let mut model = Model::default();
-    let mut answers = Vec::new();
-    for phase in &part.standing {
-        model.play(phase, &mut answers);
+    let mut results = Vec::new();
+    for phase in &part.setup {
+        model.play(phase, &mut results);
     }
-    answers.clear();
+    results.clear();
     for phase in &part.round {
-        model.play(phase, &mut answers);
+        model.play(phase, &mut results);
     }
-    let matched = answers.iter().filter(|answer| **answer != NONE).count();
-    Script { parts: vec![part], is_job: false, answers: vec![answers], matched }
+    let matched = results.iter().filter(|result| **result != NONE).count();
+    Script { parts: vec![part], is_job: false, expected: vec![results], matched }
 }

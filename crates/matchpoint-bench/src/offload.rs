@@ -1,9 +1,8 @@
-//! Cost in the application's thread if another thread matches: per post, and per completion.
+//! Cost in the application's thread if another thread matches: for each post, and for each completion.
 //!
-//! A sequence posts receives, delivers their messages, and after the last match polls completions. Posts and
-//! polls are timed, and compared with the same calls on the engine in the application's thread, which pays
-//! for arrivals instead of completions. During matching the application would compute; here it waits,
-//! untimed.
+//! A sequence posts receives, delivers their messages, and polls completions after the last match. Posts and polls are
+//! timed. The comparison is an engine in the application's thread, with timed posts and arrivals. During matching the
+//! application would compute, so this time is not measured.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -14,69 +13,54 @@ use matchpoint::{
     ContextId, Engine, Envelope, Message, MsgId, Rank, Receive, RecvId, Refused, Selector, Tag,
 };
 
-use crate::full::Full;
-use crate::statistics::{median, percentile};
+use crate::results::Full;
+use crate::statistics::quartiles;
 
-/// Parameters of a measurement.
 #[derive(Clone, Debug)]
 pub struct OffloadOptions {
-    /// Names of engines.
     pub engines: Vec<String>,
-    /// Bytes of the matcher.
+    /// Memory limit of the matching thread, in bytes.
     pub budget_bytes: u64,
     /// Messages of a sequence.
     pub messages: usize,
-    /// Receives without a match in front of the queue.
+    /// Receives without a match at the head of the queue.
     pub depth: usize,
-    /// Sequences of a repetition.
     pub repeats: usize,
-    /// Repetitions.
     pub repetitions: usize,
 }
 
 /// Nanoseconds per call.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cost {
-    /// Median of the repetitions.
     pub median_ns: f64,
-    /// First quartile.
     pub p25_ns: f64,
-    /// Third quartile.
     pub p75_ns: f64,
 }
 
-/// Costs by kind of call.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Costs {
-    /// A post in the application's thread.
+    /// Nanoseconds of a post in the application's thread.
     pub post: Cost,
-    /// A post handed to the other thread.
+    /// Nanoseconds to hand a post to the matching thread.
     pub post_offloaded: Cost,
-    /// An arrival in the application's thread.
+    /// Nanoseconds of an arrival in the application's thread.
     pub arrive: Cost,
-    /// A polled completion.
+    /// Nanoseconds to poll a completion.
     pub completion_offloaded: Cost,
 }
 
-/// Result of one engine.
 #[derive(Clone, Debug)]
 pub struct OffloadCost {
-    /// The engine.
     pub engine: String,
-    /// The engine that replaced it: see [`Engine::substitute`].
+    /// The engine that replaced this engine ([`Engine::substitute`]).
     pub substitute: Option<String>,
-    /// Costs of the calls.
     pub costs: Result<Costs, Full>,
-    /// The budget was exceeded, and the costs are the fallback's.
+    /// Whether the memory limit was exceeded, so that the costs are those of the fallback engine.
     pub fell_back: bool,
-    /// Every completion is right.
     pub is_right: bool,
 }
 
 /// `None` if `progress` stopped the measurement.
-///
-/// # Errors
-/// If an engine's name is invalid, or if no thread can be created.
 pub fn offload(
     options: &OffloadOptions,
     progress: &mut dyn FnMut(usize, usize, &str) -> bool,
@@ -99,19 +83,19 @@ fn of_engine(
     let mut own = engines::create(name)?;
     let settings = Settings {
         budget_bytes: options.budget_bytes,
-        // A whole sequence fits: no call is repeated.
+        // A whole sequence fits into the ring, so no call is repeated.
         ring: options.messages.max(2),
     };
     let mut other = engines::create(name)?;
-    let stood = post_unmatched(&mut *own, options)
+    let posted = post_unmatched(&mut *own, options)
         .and_then(|right| Ok(right & post_unmatched(&mut *other, options)?));
     let (mut offload, mut wire) = Offload::start(other, settings)
         .map_err(|refused| NameError::new(format!("`{name}` cannot be offloaded"), refused.to_string()))?;
     let mut is_right = true;
     let mut samples: [Vec<f64>; 4] = Default::default();
-    // True at the end.
+    // Returns false if `goes_on` stopped the measurement.
     let play = || -> Result<bool, Full> {
-        is_right &= stood?;
+        is_right &= posted?;
         for repetition in 0..=options.repetitions {
             if !goes_on() {
                 return Ok(false);
@@ -125,7 +109,6 @@ fn of_engine(
                     *took += more;
                 }
             }
-            // Warm-up.
             if repetition > 0 {
                 let calls = (options.repeats * options.messages) as f64;
                 samples
@@ -151,8 +134,8 @@ fn of_engine(
 }
 
 fn cost(mut samples: Vec<f64>) -> Cost {
-    let median_ns = median(&mut samples);
-    Cost { median_ns, p25_ns: percentile(&samples, 0.25), p75_ns: percentile(&samples, 0.75) }
+    let [median_ns, p25_ns, p75_ns] = quartiles(&mut samples);
+    Cost { median_ns, p25_ns, p75_ns }
 }
 
 fn envelope(number: usize) -> Envelope {
@@ -167,33 +150,32 @@ fn message(number: usize) -> Message {
     Message::new(MsgId(number as u64), envelope(number))
 }
 
-/// True if all results are right.
+/// Returns whether all results are right.
 fn post_unmatched(engine: &mut dyn Engine, options: &OffloadOptions) -> Result<bool, Full> {
     let mut right = true;
     for number in 0..options.depth {
-        let answer = engine.post(receive((1 << 32) + number));
-        if answer == Err(Refused::Full) {
+        let result = engine.post(receive((1 << 32) + number));
+        if result == Err(Refused::Full) {
             let depth = options.depth;
-            return Err(Full(format!("after {number} of the {depth} receives that stand in front")));
+            return Err(Full(format!("after {number} of the {depth} receives in front")));
         }
-        right &= answer == Ok(None);
+        right &= result == Ok(None);
     }
     Ok(right)
 }
 
-/// In the middle of a sequence.
 fn full_after(number: usize, what: &str) -> Full {
     Full(format!("after {number} {what} of a sequence"))
 }
 
-/// True if all results are right.
+/// Returns the times of posts and of arrivals, and whether all results are right.
 fn time_local(engine: &mut dyn Engine, messages: usize) -> Result<((Duration, Duration), bool), Full> {
     let mut right = true;
     let started = Instant::now();
     for number in 0..messages {
         match engine.post(receive(black_box(number))) {
             Err(Refused::Full) => return Err(full_after(number, "receives")),
-            answer => right &= answer == Ok(None),
+            result => right &= result == Ok(None),
         }
     }
     let posted = started.elapsed();
@@ -201,13 +183,13 @@ fn time_local(engine: &mut dyn Engine, messages: usize) -> Result<((Duration, Du
     for number in 0..messages {
         match engine.arrive_message(message(black_box(number))) {
             Err(Refused::Full) => return Err(full_after(number, "messages")),
-            answer => right &= answer == Ok(Some(RecvId(number as u64))),
+            result => right &= result == Ok(Some(RecvId(number as u64))),
         }
     }
     Ok(((posted, started.elapsed()), right))
 }
 
-/// True if all completions are right.
+/// Returns the times of posts and of completions, and whether all completions are right.
 fn time_offloaded(
     offload: &mut Offload,
     wire: &mut matchpoint::offload::Wire,
@@ -219,9 +201,9 @@ fn time_offloaded(
         right &= offload.post(receive(black_box(number))).is_ok();
     }
     let posted = started.elapsed();
-    // No message is unexpected, as in this thread.
+    // All receives are posted before the messages, as with the engine in this thread.
     offload.wait_processed(wire.message_count());
-    // Before the arrivals, because the ring may not have space for the completions of both.
+    // The ring may not have space for the completions of receives and messages.
     if let Some(Completion::ReceiveRefused(RecvId(id), Refused::Full)) = offload.poll() {
         return Err(full_after(id as usize, "receives"));
     }

@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 use matchpoint::{Engine, Message, MsgId, Receive, RecvId, Refused};
 
 use crate::budget::Stopwatch;
-use crate::script::{Call, Form, Key, Keys, NONE, Part, Phase, Script};
+use crate::script::{EngineCall, Form, Key, Keys, NONE, Part, Phase, Script};
 
-/// Calls between two clock reads in the first round, which may exceed the budget.
-const STRIDE: usize = 64;
+/// Calls between two clock reads in the first round.
+pub(crate) const STRIDE: usize = 64;
 
-/// Added to a sum by a refusal for a full table, and by other refusals.
+/// A full table adds this number to a sum, and other refusals add another.
 pub(crate) const FULL: u64 = 1 << 48;
 const REFUSED: u64 = 1 << 49;
 
@@ -18,51 +18,52 @@ fn refusal(why: Refused) -> Sum {
     if why == Refused::Full { FULL } else { REFUSED }
 }
 
-/// Sum of all results, each id plus 1. Equal for all right engines. A wrong engine may reach the sum by
-/// chance, so [`first`] compares call by call.
+/// Sum of all results, each id plus 1. A wrong engine may reach the right sum by chance, so [`first`] compares call by
+/// call.
 pub(crate) type Sum = u64;
 
 pub(crate) fn sum(script: &Script) -> Sum {
-    let found = script.answers.iter().flatten().filter(|answer| **answer != NONE);
-    found.map(|answer| u64::from(*answer) + 1).sum()
+    let found = script.expected.iter().flatten().filter(|result| **result != NONE);
+    found.map(|result| u64::from(*result) + 1).sum()
+}
+
+#[inline(always)]
+fn of_post(found: Result<Option<MsgId>, Refused>) -> Sum {
+    found.map_or_else(refusal, |message| message.map_or(0, |message| message.0 + 1))
+}
+
+#[inline(always)]
+fn of_arrival(found: Result<Option<RecvId>, Refused>) -> Sum {
+    found.map_or_else(refusal, |receive| receive.map_or(0, |receive| receive.0 + 1))
 }
 
 #[inline(always)]
 fn post(engine: &mut dyn Engine, id: u64, form: Form, key: Key) -> Sum {
-    match engine.post(Receive::new(RecvId(id), form.selector(key))) {
-        Ok(found) => found.map_or(0, |message| message.0 + 1),
-        Err(why) => refusal(why),
-    }
+    of_post(engine.post(Receive::new(RecvId(id), form.selector(key))))
 }
 
 #[inline(always)]
 fn arrive(engine: &mut dyn Engine, id: u64, form: Form, key: Key) -> Sum {
-    match engine.arrive_message(Message::new(MsgId(id), form.envelope(key))) {
-        Ok(found) => found.map_or(0, |receive| receive.0 + 1),
-        Err(why) => refusal(why),
-    }
+    of_arrival(engine.arrive_message(Message::new(MsgId(id), form.envelope(key))))
 }
 
 #[inline(always)]
-fn call(engine: &mut dyn Engine, call: &Call) -> Sum {
+fn call(engine: &mut dyn Engine, call: &EngineCall) -> Sum {
     match *call {
-        Call::Post(id, selector) => match engine.post(Receive::new(RecvId(id.into()), selector)) {
-            Ok(found) => found.map_or(0, |message| message.0 + 1),
-            Err(why) => refusal(why),
-        },
-        Call::Arrive(id, envelope) => match engine.arrive_message(Message::new(MsgId(id.into()), envelope)) {
-            Ok(found) => found.map_or(0, |receive| receive.0 + 1),
-            Err(why) => refusal(why),
-        },
-        Call::Probe(selector) => engine.probe(&selector).map_or(0, |message| message.0 + 1),
-        Call::MatchedProbe(selector) => engine.matched_probe(&selector).map_or(0, |message| message.0 + 1),
-        Call::Cancel(id, selector) => engine.cancel(&Receive::new(RecvId(id.into()), selector)).into(),
-        Call::Retract(id, envelope) => engine.retract(&Message::new(MsgId(id.into()), envelope)).into(),
+        EngineCall::Post(id, selector) => of_post(engine.post(Receive::new(RecvId(id.into()), selector))),
+        EngineCall::Arrive(id, envelope) => {
+            of_arrival(engine.arrive_message(Message::new(MsgId(id.into()), envelope)))
+        }
+        EngineCall::Probe(selector) => engine.probe(&selector).map_or(0, |message| message.0 + 1),
+        EngineCall::MatchedProbe(selector) => {
+            engine.matched_probe(&selector).map_or(0, |message| message.0 + 1)
+        }
+        EngineCall::Cancel(id, selector) => engine.cancel(&Receive::new(RecvId(id.into()), selector)).into(),
+        EngineCall::Retract(id, envelope) => engine.retract(&Message::new(MsgId(id.into()), envelope)).into(),
     }
 }
 
-// A function per loop and per form, which is constant within the loop: the timed code does not depend on its
-// surroundings.
+// Each form of keys has a separate loop, so that the timed code does not depend on the surrounding code.
 
 /// Calls a loop with the form of its keys as a constant.
 macro_rules! by_form {
@@ -103,7 +104,7 @@ fn pairs<const FORM: u8>(engine: &mut dyn Engine, keys: &Keys) -> Sum {
 }
 
 #[inline(never)]
-fn calls(engine: &mut dyn Engine, calls: &[Call]) -> Sum {
+fn calls(engine: &mut dyn Engine, calls: &[EngineCall]) -> Sum {
     calls.iter().map(|one| call(engine, one)).sum()
 }
 
@@ -113,7 +114,7 @@ pub(crate) fn play(engine: &mut dyn Engine, phase: &Phase) -> Sum {
         Phase::Posts(keys) => by_form!(posts, engine, keys),
         Phase::Arrivals(keys) => by_form!(arrivals, engine, keys),
         Phase::Pairs(keys) => by_form!(pairs, engine, keys),
-        Phase::Calls(each) => calls(engine, each),
+        Phase::EngineCalls(each) => calls(engine, each),
     }
 }
 
@@ -130,7 +131,7 @@ pub(crate) fn step(engine: &mut dyn Engine, phase: &Phase, at: usize) -> Sum {
             let (id, key) = (u64::from(*first_id) + at as u64 / 2, keys[at / 2]);
             if at % 2 == 0 { post(engine, id, *form, key) } else { arrive(engine, id, *form, key) }
         }
-        Phase::Calls(each) => call(engine, &each[at]),
+        Phase::EngineCalls(each) => call(engine, &each[at]),
     }
 }
 
@@ -144,23 +145,21 @@ pub(crate) fn clean(engine: &mut dyn Engine, part: &Part) {
     }
 }
 
-/// Engines per part of a script.
+/// One engine for each part of a script.
 pub(crate) type Engines = Vec<Box<dyn Engine>>;
 
-/// Runs the phases before the first round.
 pub(crate) fn set_up(engines: &mut Engines, script: &Script) {
     for (engine, part) in engines.iter_mut().zip(&script.parts) {
-        for phase in &part.standing {
+        for phase in &part.setup {
             play(&mut **engine, phase);
         }
     }
 }
 
-/// Sum of the results, and time.
 pub(crate) fn rounds(engines: &mut Engines, script: &Script, rounds: usize) -> (Sum, Duration) {
     match (&mut engines[..], &script.parts[..]) {
-        // One clock interval for all rounds: a round of 26 messages is shorter than two clock reads.
-        ([engine], [part]) if !part.leaves() => {
+        // One clock interval for all rounds, because a round of 26 messages is shorter than two clock reads.
+        ([engine], [part]) if !part.leaves_entries() => {
             let started = Instant::now();
             let sum = (0..rounds).map(|_| round(&mut **engine, part)).fold(0, Sum::wrapping_add);
             (sum, started.elapsed())
@@ -184,17 +183,16 @@ fn round(engine: &mut dyn Engine, part: &Part) -> Sum {
     part.round.iter().map(|phase| play(engine, phase)).fold(0, Sum::wrapping_add)
 }
 
-/// Times of the posts and of the arrivals of one round.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Split {
     pub post_ns: f64,
     pub arrive_ns: f64,
 }
 
-/// Mean calls of a phase that is timed separately: two clock reads are 1 % of it.
+/// Minimum mean calls of a phase that is timed separately, so that two clock reads are 1 % of the time.
 const SPLIT_CALLS: usize = 500;
 
-/// Posts and arrivals are separate and long.
+/// Whether posts and arrivals are in separate phases of sufficient length.
 pub(crate) fn can_split(script: &Script) -> bool {
     let mut phases = script.parts.iter().flat_map(|part| &part.round);
     let number = phases.clone().count();
@@ -220,29 +218,32 @@ pub(crate) fn split(engines: &mut Engines, script: &Script) -> Split {
 }
 
 pub(crate) enum FirstRound {
-    /// Every result is right.
     Right,
     /// The budget was exceeded after this number of calls.
-    TooSlow { calls: usize, spent: Duration },
-    /// A result is wrong, in words.
+    TooSlow {
+        calls: usize,
+        spent: Duration,
+    },
     Wrong(String),
-    /// The engine's fixed table was full after this number of calls.
-    Full { calls: usize },
+    /// The table was full after this number of calls.
+    Full {
+        calls: usize,
+    },
 }
 
 /// Runs one round after [`set_up`] and checks every result.
 pub(crate) fn first(engines: &mut Engines, script: &Script, budget: Duration) -> FirstRound {
     let (mut calls, spent) = (0, Stopwatch::start());
-    for ((engine, part), expected) in engines.iter_mut().zip(&script.parts).zip(&script.answers) {
+    for ((engine, part), expected) in engines.iter_mut().zip(&script.parts).zip(&script.expected) {
         let mut expected = expected.iter();
         for phase in &part.round {
             for at in 0..phase.calls() {
-                let answer = step(&mut **engine, phase, at);
-                if answer == FULL {
+                let result = step(&mut **engine, phase, at);
+                if result == FULL {
                     return FirstRound::Full { calls };
                 }
                 let right = expected.next().copied().unwrap_or(NONE);
-                if let Some(what) = mismatch(calls, result_of(answer), right) {
+                if let Some(what) = mismatch(calls, result_of(result), right) {
                     return FirstRound::Wrong(what);
                 }
                 calls += 1;
@@ -258,20 +259,19 @@ pub(crate) fn first(engines: &mut Engines, script: &Script, budget: Duration) ->
     FirstRound::Right
 }
 
-/// 0 is no match. A refusal becomes a result of no call.
+/// The result of a call. 0 in the sum is no match. A refusal becomes an id that no entry has.
 pub(crate) fn result_of(sum: Sum) -> u32 {
     if sum == REFUSED { NONE - 1 } else { (sum as u32).wrapping_sub(1) }
 }
 
-/// Text about a wrong result, or `None`.
 pub(crate) fn mismatch(call: usize, found: u32, right: u32) -> Option<String> {
     (found != right).then(|| format!("call {call} found {}, not {}", named(found), named(right)))
 }
 
-fn named(answer: u32) -> String {
-    match answer {
+fn named(result: u32) -> String {
+    match result {
         NONE => "nothing".to_owned(),
-        answer if answer == NONE - 1 => "a refusal".to_owned(),
+        result if result == NONE - 1 => "a refusal".to_owned(),
         id => format!("number {id}"),
     }
 }
@@ -282,7 +282,6 @@ mod tests {
     use crate::floor::Floor;
     use crate::workloads::parse;
 
-    /// The engine always returns the last receive.
     fn floor(workload: &str) -> FirstRound {
         let script = parse(workload).unwrap().pop().unwrap().script();
         let mut engines: Engines = vec![Box::new(Floor::default())];
@@ -291,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn first_wrong_answer_is_reported() {
+    fn first_wrong_result_is_reported() {
         assert!(matches!(floor("last:8"), FirstRound::Right), "here the last receive is the right one");
         let FirstRound::Wrong(what) = floor("reverse:3") else { panic!("it gives the youngest twice") };
         assert_eq!(what, "call 4 found number 2, not number 1");

@@ -1,18 +1,15 @@
-//! Random numbers that never change, because they define the workloads.
+//! Random numbers that define the workloads, and therefore never change.
 
-/// Seed of every workload.
 pub const SEED: u64 = 20_190_521;
 
 /// SplitMix64 (Steele, Lea and Flood 2014).
 pub struct Random(u64);
 
 impl Random {
-    /// Creates the sequence of `seed`.
     pub fn new(seed: u64) -> Self {
         Random(seed)
     }
 
-    /// 64 bits.
     pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -20,18 +17,21 @@ impl Random {
         mixed ^ mixed >> 31
     }
 
-    /// Less than `bound`, which is not 0. Multiply and shift: the bias is below 2⁻³² for the bounds used
-    /// here.
+    /// A number below `bound`. The bias of multiply and shift is below 2⁻³² for the bounds used here.
     pub fn below(&mut self, bound: usize) -> usize {
         ((u128::from(self.bits()) * bound as u128) >> 64) as usize
     }
 
-    /// Fisher and Yates.
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last + 1));
         }
     }
+}
+
+pub fn shuffled<T>(mut items: Vec<T>) -> Vec<T> {
+    Random::new(SEED).shuffle(&mut items);
+    items
 }
 
 #[cfg(test)]
@@ -40,7 +40,7 @@ mod tests {
 
     #[test]
     fn numbers_equal_published_sequence() {
-        // From 1234567, from its authors' test vector.
+        // Values of the authors' test vector.
         let mut random = Random::new(1_234_567);
         assert_eq!([random.bits(), random.bits()], [6_457_827_717_110_365_317, 3_203_168_211_198_807_973]);
     }

@@ -1,9 +1,8 @@
-//! The message-rate benchmark of the optimistic paper (§VI) without its network. The time ends when the last
-//! of k messages is matched and delivered: then the paper's acknowledgement is sent.
+//! The message-rate benchmark of the optimistic paper (§VI) without its network. The time ends when the last of k
+//! messages is matched and delivered.
 //!
-//! A sequence posts receives, untimed, and then delivers messages, a window at a time. Each matched message
-//! costs protocol work in the thread that delivers it. All engines run all scenarios in turn, repetition by
-//! repetition.
+//! A sequence posts receives, untimed, and then delivers messages in windows. Each matched message costs protocol work
+//! in the delivering thread. All engines run all scenarios in turn.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -14,29 +13,26 @@ use matchpoint::{
 };
 
 use crate::cold::Flush;
-use crate::statistics::{median, percentile};
+use crate::measure::Progress;
+use crate::statistics::quartiles;
 
-/// Keys of messages and receives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scenario {
-    /// Every receive has a distinct source and tag (the paper's NC).
+    /// Every receive has another source and tag (NC in the paper).
     NoConflict,
-    /// All receives are duplicates, posted one after the other (WC-FP).
+    /// All receives are duplicates, posted one after the other (WC-FP in the paper).
     FastPath,
-    /// Duplicates with another receive posted and matched between any two: no run of compatible receives
-    /// (WC-SP).
+    /// Another receive is posted and matched between any two duplicates, so no run of compatible receives exists (WC-SP
+    /// in the paper).
     SlowPath,
-    /// Duplicates of a message, for receives that alternate between a source and any source. Not in the
-    /// paper.
+    /// Receives alternate between one source and any source. Not in the paper.
     Wildcards,
 }
 
 impl Scenario {
-    /// All scenarios.
     pub const ALL: [Scenario; 4] =
         [Scenario::NoConflict, Scenario::FastPath, Scenario::SlowPath, Scenario::Wildcards];
 
-    /// Name in files.
     pub fn name(self) -> &'static str {
         match self {
             Scenario::NoConflict => "no_conflict",
@@ -46,7 +42,6 @@ impl Scenario {
         }
     }
 
-    /// Name in reports.
     pub fn title(self) -> &'static str {
         match self {
             Scenario::NoConflict => "no conflict",
@@ -70,15 +65,10 @@ impl Scenario {
         }
     }
 
-    /// One per receive.
     pub(crate) fn messages(self, count: usize) -> Vec<Message> {
         (0..count).map(|number| Message::new(MsgId(number as u64), self.envelope(number))).collect()
     }
 
-    /// True if the engine's results are right.
-    ///
-    /// # Errors
-    /// If the engine refuses a receive.
     pub(crate) fn post(self, engine: &mut dyn Engine, count: usize) -> Result<bool, Refused> {
         let mut right = true;
         for number in 0..count {
@@ -96,38 +86,32 @@ impl Scenario {
 
 const CONTEXT: ContextId = ContextId(0);
 
-/// Parameters of a measurement.
 #[derive(Clone, Debug)]
 pub struct RateOptions {
-    /// An engine with an unset parameter `threads` is measured with each of `threads`.
+    /// An engine without the parameter `threads` is measured with each of `threads`.
     pub engines: Vec<String>,
-    /// Threads.
     pub threads: Vec<usize>,
     /// Messages per window.
     pub windows: Vec<usize>,
-    /// Nanoseconds of protocol work per message.
     pub work_ns: Vec<u32>,
-    /// Scenarios.
     pub scenarios: Vec<Scenario>,
-    /// The paper's k, messages of a sequence; for larger windows a multiple.
+    /// Messages of a sequence, k in the paper. Larger windows have a multiple.
     pub messages: usize,
-    /// Sequences of a repetition. Correspondingly fewer for larger windows.
+    /// Sequences of a repetition. Larger windows have fewer.
     pub repeats: usize,
-    /// Flushes the caches between posts and messages.
+    /// Whether caches are flushed between posts and messages.
     pub cold: bool,
-    /// Receives without a match in front of the queue.
+    /// Receives without a match at the head of the queue.
     pub depth: usize,
-    /// Repetitions.
     pub repetitions: usize,
 }
 
 impl RateOptions {
-    /// Maximum threads of the measured engines. `None` if no engine has several.
+    /// Maximum number of threads of the engines. `None`: no engine has threads.
     pub fn threads_most(&self) -> Option<usize> {
         names(&self.engines, &self.threads).into_iter().filter_map(|(_, threads)| threads).max()
     }
 
-    /// Messages of a sequence for this window size.
     pub fn messages_in(&self, window: usize) -> usize {
         self.messages * self.times(window)
     }
@@ -141,67 +125,48 @@ impl RateOptions {
     }
 }
 
-/// Protocol work only.
+/// Name of the measurement without an engine, which is only protocol work.
 pub const NO_MATCHING: &str = "none";
 
-/// Result of a measurement.
 #[derive(Clone, Debug)]
 pub struct Rates {
-    /// The parameters.
     pub options: RateOptions,
-    /// Processors of the process.
     pub processors: usize,
     /// By window, then work, then scenario, then engine.
     pub rates: Vec<Rate>,
 }
 
-/// One engine with one scenario.
 #[derive(Clone, Debug)]
 pub struct Rate {
-    /// Messages per window.
     pub window: usize,
-    /// Messages of a sequence.
     pub messages: usize,
-    /// Nanoseconds of protocol work per message.
     pub work_ns: u32,
-    /// The scenario.
     pub scenario: Scenario,
     /// Name of the engine without its threads.
     pub engine: String,
-    /// The engine that replaced it: see [`Engine::substitute`].
+    /// The engine that replaced this engine ([`Engine::substitute`]).
     pub substitute: Option<String>,
-    /// If the engine has this parameter.
+    /// Value of the parameter `threads`, if the engine has the parameter.
     pub threads: Option<usize>,
-    /// Million messages per second, median of the repetitions.
+    /// Million messages per second, the median of the repetitions.
     pub median: f64,
-    /// First quartile.
     pub p25: f64,
-    /// Third quartile.
     pub p75: f64,
-    /// Repetitions.
     pub samples: usize,
     /// Statistics of an engine with threads, per message of the timed sequences.
     pub counted: Vec<(&'static str, f64)>,
-    /// The fixed table was full, in words: no figures. A caller would fall back to another engine.
+    /// The position at which the table was full. The rates are then invalid.
     pub full: Option<String>,
-    /// The first wrong result.
     pub wrong: Option<String>,
 }
-
-/// Completed cells, all cells, and the current work. Returns false to stop.
-pub type Progress<'a> = &'a mut dyn FnMut(usize, usize, &str) -> bool;
 
 /// Warm-up sequences, after which an adaptive engine has chosen its method.
 pub(crate) const WARM: usize = 100;
 
-/// Untimed start of each turn: threads of the previous engine go to sleep, and threads of this engine wake
-/// up.
+/// Untimed start of each turn, in which the threads of this engine wake up.
 const SETTLE: Duration = Duration::from_millis(3);
 
 /// `None` if `progress` stopped the measurement.
-///
-/// # Errors
-/// If an engine's name is invalid.
 pub fn rates(options: &RateOptions, progress: Progress<'_>) -> Result<Option<Rates>, NameError> {
     let step_ns = step_ns();
     let cells = options.windows.len() * options.work_ns.len() * options.scenarios.len();
@@ -227,7 +192,6 @@ pub fn rates(options: &RateOptions, progress: Progress<'_>) -> Result<Option<Rat
     Ok(Some(Rates { options: options.clone(), processors, rates }))
 }
 
-/// Threads in a name are separated from it.
 fn names(engines: &[String], threads: &[usize]) -> Vec<(String, Option<usize>)> {
     let mut names = Vec::new();
     for engine in engines {
@@ -267,32 +231,31 @@ struct Cell<'a> {
 impl Cell<'_> {
     fn play(&mut self, go_on: &mut dyn FnMut() -> bool) -> Result<Option<Vec<Rate>>, NameError> {
         let steps = (f64::from(self.work_ns) / self.step_ns).round() as u32;
-        let mut contestants = Vec::new();
+        let mut candidates = Vec::new();
         for (name, threads) in names(&self.options.engines, &self.options.threads) {
-            contestants.push(Candidate::enter(self, name, threads, steps)?);
+            candidates.push(Candidate::enter(self, name, threads, steps)?);
         }
-        for contestant in &mut contestants {
+        for candidate in &mut candidates {
             if !go_on() {
                 return Ok(None);
             }
             (0..WARM).for_each(|_| {
-                contestant.sequence(self);
+                candidate.sequence(self);
             });
         }
         for repetition in 0..self.options.repetitions {
-            for turn in 0..contestants.len() {
-                let at = (turn + repetition) % contestants.len();
-                contestants[at].repeat(self);
+            for turn in 0..candidates.len() {
+                let at = (turn + repetition) % candidates.len();
+                candidates[at].repeat(self);
             }
             if !go_on() {
                 return Ok(None);
             }
         }
-        Ok(Some(contestants.into_iter().map(|contestant| contestant.rate(self)).collect()))
+        Ok(Some(candidates.into_iter().map(|candidate| candidate.rate(self)).collect()))
     }
 }
 
-/// An engine, or no matching.
 struct Candidate {
     name: String,
     threads: Option<usize>,
@@ -300,9 +263,9 @@ struct Candidate {
     messages: Vec<Message>,
     steps: u32,
     out: Vec<Option<RecvId>>,
-    /// Million messages per second.
+    /// Million messages per second, by repetition.
     samples: Vec<f64>,
-    /// Of the timed sequences.
+    /// Statistics of the timed sequences.
     counts: Vec<(&'static str, f64)>,
     full: Option<String>,
     wrong: Option<String>,
@@ -314,9 +277,9 @@ impl Candidate {
             NO_MATCHING => None,
             name => Some(engines::create(&with_threads(name, threads))?),
         };
-        let stood =
+        let posted =
             engine.as_mut().map_or(Ok(()), |engine| post_unmatched(&mut **engine, cell.options.depth));
-        let mut contestant = Candidate {
+        let mut candidate = Candidate {
             name,
             threads,
             engine,
@@ -328,13 +291,12 @@ impl Candidate {
             full: None,
             wrong: None,
         };
-        if let Err(refused) = stood {
-            contestant.refuse(refused);
+        if let Err(refused) = posted {
+            candidate.refuse(refused);
         }
-        Ok(contestant)
+        Ok(candidate)
     }
 
-    /// The engine is not measured further.
     fn refuse(&mut self, refused: Refused) {
         let what = match refused {
             Refused::Full => &mut self.full,
@@ -372,7 +334,6 @@ impl Candidate {
         }
     }
 
-    /// Times the deliveries from the first to the last message.
     fn sequence(&mut self, cell: &mut Cell<'_>) -> Duration {
         let steps = self.steps;
         let deliver = move |_: usize, receive: RecvId| work(steps, receive.0);
@@ -418,16 +379,17 @@ impl Candidate {
             .counts
             .iter()
             .map(|(name, count)| (*name, count / messages))
-            // A column, not a count.
+            // `threads` is a column of the report.
             .filter(|(name, _)| *name != "threads");
+        let [median, p25, p75] = quartiles(&mut self.samples);
         Rate {
             window: cell.window,
             messages: self.messages.len(),
             work_ns: cell.work_ns,
             scenario: cell.scenario,
-            median: median(&mut self.samples),
-            p25: percentile(&self.samples, 0.25),
-            p75: percentile(&self.samples, 0.75),
+            median,
+            p25,
+            p75,
             samples: self.samples.len(),
             engine: self.name,
             substitute: self.engine.as_ref().and_then(|engine| engine.substitute()).map(str::to_owned),
@@ -442,20 +404,20 @@ impl Candidate {
 fn post_unmatched(engine: &mut dyn Engine, depth: usize) -> Result<(), Refused> {
     for number in 0..depth as u64 {
         let (source, tag) = (Wild::Is(Rank(((1 << 20) + number) as u32)), Wild::Is(Tag(number)));
-        engine.post(Receive::new(RecvId(STANDING + number), Selector::new(CONTEXT, source, tag)))?;
+        engine.post(Receive::new(RecvId(UNMATCHED + number), Selector::new(CONTEXT, source, tag)))?;
     }
     Ok(())
 }
 
-/// The messages took the receives in order.
+/// Whether the messages took the receives in order.
 pub(crate) fn is_in_order(outcomes: &[Option<RecvId>], messages: usize) -> bool {
     outcomes.iter().copied().eq((0..messages as u64).map(|number| Some(RecvId(number))))
 }
 
 /// First id of the receives without a match.
-const STANDING: u64 = 1 << 40;
+const UNMATCHED: u64 = 1 << 40;
 
-/// Ends a run of compatible receives.
+/// Id of the receive that ends a run of compatible receives.
 const BETWEEN: RecvId = RecvId(1 << 41);
 
 fn flush(cell: &mut Cell<'_>) {
@@ -468,8 +430,8 @@ thread_local! {
     static LAST: std::cell::Cell<u64> = const { std::cell::Cell::new(1) };
 }
 
-/// Dependent multiplications, which start from the thread's last work: a processor would overlap several
-/// works, which it does not with copies.
+/// Dependent multiplications, which start with the result of the previous work. Otherwise a processor would overlap the
+/// work of several messages.
 #[inline(never)]
 fn work(steps: u32, seed: u64) {
     if steps == 0 {
@@ -495,10 +457,9 @@ fn step_ns() -> f64 {
     times.fold(f64::MAX, f64::min).max(1e-3)
 }
 
-/// The paper's Figure 8: BlueField-3 with RDMA traffic, window 128.
+/// Figure 8 of the paper: BlueField-3 with RDMA traffic, window 128.
 pub mod published {
-    /// Name, and million messages per second by number of threads: medians of the data published with the
-    /// paper.
+    /// Medians of the data published with the paper: name, and million messages per second by number of threads.
     pub const LINES: [(&str, &[(usize, f64)]); 3] = [
         ("no conflict", &[(1, 0.51), (2, 0.94), (4, 1.71), (8, 2.99), (16, 4.02), (32, 4.79)]),
         ("conflict, fast path", &[(1, 0.51), (2, 0.85), (4, 1.47), (8, 1.20), (16, 1.92), (32, 2.55)]),

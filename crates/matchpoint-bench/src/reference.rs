@@ -1,8 +1,8 @@
-//! Reference loop: the cost of matching without a search, independent of Matchpoint's engines.
+//! Reference loop: the cost of matching without a search and without Matchpoint's engines.
 //!
-//! Two linked lists of preallocated nodes, as in C libraries. A post searches the unexpected list and appends
-//! its node to the posted list; an arrival finds and unlinks the node. No contract, no refusals, no indirect
-//! call. Figures of two machines or days are comparable after division by this time.
+//! As in C libraries, two linked lists have preallocated nodes. A post searches the unexpected list and appends a node
+//! to the posted list. An arrival finds and unlinks the node. Division by the time of this loop makes times of
+//! different hosts comparable.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -107,10 +107,10 @@ impl Lists {
     }
 }
 
-/// About 100 µs.
+/// Posts and arrivals of a sample, which takes about 100 µs.
 const PAIRS: u64 = 25_000;
 
-/// Nanoseconds per post and arrival at depth 0: median of `samples`.
+/// Nanoseconds per post and arrival at queue length 0, the median of `samples`.
 pub fn reference_ns(samples: usize) -> f64 {
     let mut lists = black_box(Lists::new(64));
     let mut each: Vec<f64> = (0..samples).map(|_| sample(&mut lists)).collect();

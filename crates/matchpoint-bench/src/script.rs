@@ -1,8 +1,7 @@
-//! Calls of a workload in compact form: phases of posts and arrivals.
+//! Calls of a workload in compact form.
 //!
-//! The list of calls competes with the engine for the caches: a [`Key`] has 8 bytes, a receive 40. The
-//! receive is created just before the call, as a library does from the arguments of `MPI_Irecv`. The
-//! workload's [`Form`] defines the receive or message of a key.
+//! The list of calls competes with the engine for the caches, so a [`Key`] has 8 bytes, and a receive has 40. As in a
+//! library, the receive is created just before the call. The [`Form`] defines the receive or message of a key.
 
 use matchpoint::{ContextId, Envelope, Rank, Selector, Tag, TagMask, Wild};
 
@@ -12,18 +11,14 @@ pub const ANY: u32 = u32::MAX;
 /// The context of all workloads except `contexts` and traces.
 pub const WORLD: ContextId = ContextId(0);
 
-/// Source and tag of a message or receive.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(C)]
 pub struct Key {
-    /// A rank, or [`ANY`].
     pub source: u32,
-    /// A tag, or [`ANY`].
     pub tag: u32,
 }
 
 impl Key {
-    /// Creates a key.
     pub fn new(source: usize, tag: usize) -> Self {
         Key { source: source as u32, tag: tag as u32 }
     }
@@ -46,24 +41,23 @@ impl Key {
 /// Mapping of keys to entries. A message matches the receives that its key matches.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Form {
-    /// Source and tag, in [`WORLD`].
+    /// Source and tag of the key, in [`WORLD`].
     #[default]
     World,
     /// Each source is rank 0 of context 1 + *source*.
     Contexts,
-    /// Rank 0. Receives ignore the tag bits of mask *source*. All masks differ, and none is empty.
+    /// Rank 0. Receives ignore the tag bits of mask *source*. All masks differ, and no mask is empty.
     Masks,
 }
 
-/// Ignored bits of a receive with this source. They are in the lower half of the tag, which no key uses.
+/// Tag bits that a receive with this source ignores: bits of the lower half, which no key uses.
 #[inline]
 fn ignored(source: u32) -> u64 {
     u64::from(source) + 1
 }
 
 impl Form {
-    /// Selector of a receive with this key.
-    // With a constant form, one arm remains.
+    // If the form is a constant, the compiler keeps one arm.
     #[inline(always)]
     pub fn selector(self, key: Key) -> Selector {
         match self {
@@ -79,13 +73,12 @@ impl Form {
         }
     }
 
-    /// Envelope of a message with this key.
     #[inline(always)]
     pub fn envelope(self, key: Key) -> Envelope {
         match self {
             Form::World => key.envelope(),
             Form::Contexts => Envelope::new(ContextId(key.source + 1), Rank(0), Tag(key.tag.into())),
-            // All ignored bits are set: an engine that ignores the mask has no match.
+            // All ignored bits are set, so an engine that ignores the mask finds no match.
             Form::Masks => Envelope::new(WORLD, Rank(0), Tag(named(key) | ignored(key.source))),
         }
     }
@@ -97,36 +90,25 @@ fn named(key: Key) -> u64 {
     u64::from(key.source) << 44 | u64::from(key.tag) << 32
 }
 
-/// The entry of the nth key has the id `first_id + n`. Ids of queued receives differ, and ids of queued
-/// messages differ.
+/// The entry of the nth key has the id `first_id + n`. The ids of entries in a queue differ.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Keys {
-    /// The keys in order.
     pub keys: Vec<Key>,
-    /// Id of the first entry.
     pub first_id: u32,
-    /// Mapping of the keys.
     pub form: Form,
 }
 
-/// One call of a trace.
+/// One engine call of a traced process. The number is the id of the receive or message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Call {
-    /// Id of the receive.
+pub enum EngineCall {
     Post(u32, Selector),
-    /// Id of the message.
     Arrive(u32, Envelope),
-    /// `MPI_Iprobe`.
     Probe(Selector),
-    /// `MPI_Improbe`.
     MatchedProbe(Selector),
-    /// Id of the receive.
     Cancel(u32, Selector),
-    /// Id of the message.
     Retract(u32, Envelope),
 }
 
-/// A sequence of calls.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Phase {
     /// A post for each key.
@@ -136,91 +118,83 @@ pub enum Phase {
     /// A post and then an arrival for each key.
     Pairs(Keys),
     /// Calls of a trace.
-    Calls(Vec<Call>),
+    EngineCalls(Vec<EngineCall>),
 }
 
 impl Phase {
-    /// A post for each key.
     pub fn posts(keys: Vec<Key>, first_id: usize) -> Self {
         Phase::Posts(Keys { keys, first_id: first_id as u32, form: Form::World })
     }
 
-    /// An arrival for each key.
     pub fn arrivals(keys: Vec<Key>, first_id: usize) -> Self {
         Phase::Arrivals(Keys { keys, first_id: first_id as u32, form: Form::World })
     }
 
-    /// A post and then an arrival for each key.
     pub fn pairs(keys: Vec<Key>, first_id: usize) -> Self {
         Phase::Pairs(Keys { keys, first_id: first_id as u32, form: Form::World })
     }
 
-    /// The phase with another form of its keys.
-    pub fn of_form(mut self, of: Form) -> Self {
-        if let Phase::Posts(keys) | Phase::Arrivals(keys) | Phase::Pairs(keys) = &mut self {
-            keys.form = of;
-        }
-        self
-    }
-
-    /// Number of calls.
     pub fn calls(&self) -> usize {
         match self {
             Phase::Posts(keys) | Phase::Arrivals(keys) => keys.keys.len(),
             Phase::Pairs(keys) => 2 * keys.keys.len(),
-            Phase::Calls(calls) => calls.len(),
+            Phase::EngineCalls(calls) => calls.len(),
         }
     }
 }
 
-/// One process on one engine: preparation, and a repeated and timed round.
+/// The calls of one process on one engine: setup, and a repeated round.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Part {
-    /// Preparation, not timed.
-    pub standing: Vec<Phase>,
-    /// Timed as a whole.
+    /// Calls before the first round, not timed.
+    pub setup: Vec<Phase>,
     pub round: Vec<Phase>,
     /// Receives to cancel after each round, untimed, so that the queues are as before.
     pub receives_left: Vec<(u32, Selector)>,
-    /// Messages to retract after each round.
+    /// Messages to retract after each round, untimed.
     pub messages_left: Vec<(u32, Envelope)>,
 }
 
 impl Part {
-    /// A part without preparation and without remaining entries.
+    /// A part without setup and without remaining entries.
     pub fn of(round: Vec<Phase>) -> Self {
         Part { round, ..Part::default() }
     }
 
-    /// Calls of one round.
+    pub fn of_form(mut self, form: Form) -> Self {
+        for phase in &mut self.round {
+            if let Phase::Posts(keys) | Phase::Arrivals(keys) | Phase::Pairs(keys) = phase {
+                keys.form = form;
+            }
+        }
+        self
+    }
+
     pub fn calls(&self) -> usize {
         self.round.iter().map(Phase::calls).sum()
     }
 
-    /// True if a round leaves entries.
-    pub fn leaves(&self) -> bool {
+    pub fn leaves_entries(&self) -> bool {
         !self.receives_left.is_empty() || !self.messages_left.is_empty()
     }
 }
 
-/// No match, or not done.
+/// No match, or no result.
 pub const NONE: u32 = u32::MAX;
 
 /// A workload of one size with the right results.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Script {
-    /// By process.
     pub parts: Vec<Part>,
-    /// The parts are all ranks of a traced job, so that an engine can be created for each rank.
+    /// Whether the parts are the ranks of a traced job, so that each rank has an engine.
     pub is_job: bool,
-    /// By part: the result of each call of its round, an id or [`NONE`].
-    pub answers: Vec<Vec<u32>>,
-    /// Matches of one round.
+    /// The result of each call of a round, an id or [`NONE`], by part.
+    pub expected: Vec<Vec<u32>>,
+    /// Number of matches in one round.
     pub matched: usize,
 }
 
 impl Script {
-    /// Calls of one round.
     pub fn calls(&self) -> usize {
         self.parts.iter().map(Part::calls).sum()
     }

@@ -1,6 +1,6 @@
 //! Statistics of samples: median, quartiles, percentiles.
 
-/// Mean of the middle two for an even number of samples. 0 without samples.
+/// For an even number of samples, the mean of the middle two. 0 without samples.
 pub fn median(samples: &mut [f64]) -> f64 {
     samples.sort_by(f64::total_cmp);
     match samples.len() {
@@ -9,7 +9,12 @@ pub fn median(samples: &mut [f64]) -> f64 {
     }
 }
 
-/// Nearest rank of `sorted`. 0 without samples.
+/// Median, first and third quartile. Sorts the samples.
+pub fn quartiles(samples: &mut [f64]) -> [f64; 3] {
+    [median(samples), percentile(samples, 0.25), percentile(samples, 0.75)]
+}
+
+/// The nearest rank of `sorted`. 0 without samples.
 pub fn percentile<T: Copy + Default>(sorted: &[T], share: f64) -> T {
     let rank = (share * sorted.len() as f64).ceil() as usize;
     sorted.get(rank.clamp(1, sorted.len().max(1)) - 1).copied().unwrap_or_default()

@@ -1,8 +1,7 @@
 //! Engines called from C, next to stand-ins for MPI libraries: `matchpoint bench engines --through c`.
 //!
-//! A C driver plays the scripts, with requests of 256 bytes from a pool, of which the addresses are the ids.
-//! Engines are called through `matchpoint.h`; stand-ins link the requests themselves. All take turns within
-//! each repetition.
+//! A C driver plays the scripts with requests of 256 bytes. The ids are the addresses of the requests. Engines are
+//! called through `matchpoint.h`, and stand-ins link the requests themselves.
 
 mod player;
 
@@ -15,30 +14,22 @@ use crate::budget::Stopwatch;
 use crate::measure::{
     Options, Progress, REPETITIONS, given_up, is_strict, measure_rows, rounds_and_repetitions, shortest,
 };
-use crate::player::{FULL, FirstRound, Sum, mismatch, result_of, sum};
-use crate::results::{Cell, Figures, Outcome, Results};
+use crate::player::{FULL, FirstRound, STRIDE, Sum, mismatch, result_of, sum};
+use crate::results::{Cell, Outcome, Results, Timing};
 use crate::script::{NONE, Part, Phase, Script};
 use crate::workloads::Job;
 
-/// Calls between two looks at the clock.
-const STRIDE: usize = 64;
-
-/// True for a stand-in.
 pub fn is_stand_in(name: &str) -> bool {
     stand_ins().contains(&name)
 }
 
-/// Measures engines and then the stand-ins, with warm caches. `None` if `progress` stopped the measurement.
-///
-/// # Errors
-/// If an engine's name is unknown, if a workload is a trace, or if memory is missing: a sentence.
+/// Measures engines and then the stand-ins, with warm caches. `None`: `progress` stopped the measurement.
 pub fn run(options: &Options, jobs: &[Job], progress: Progress<'_>) -> Result<Option<Results>, String> {
     let stand_ins = stand_ins().into_iter().map(str::to_owned);
     let names: Vec<String> = options.engines.iter().cloned().chain(stand_ins).collect();
     measure_rows(jobs, &names, false, progress, |job, go_on| measure_job(job, &names, options.budget, go_on))
 }
 
-/// One row. `None` if stopped.
 fn measure_job(
     job: &Job,
     names: &[String],
@@ -48,24 +39,24 @@ fn measure_job(
     let script = job.script();
     let [part] = &script.parts[..] else { return Err(format!("{job}: C plays no traces")) };
     let round = Phases::new(&part.round).ok_or_else(|| format!("{job}: C plays no traces"))?;
-    let mut contestants = Vec::new();
+    let mut candidates = Vec::new();
     for name in names {
         if !go_on(&format!("{job}, {name}")) {
             return Ok(None);
         }
-        contestants.push(Candidate::enter(name, &script, part, &round, budget)?);
+        candidates.push(Candidate::enter(name, &script, part, &round, budget)?);
     }
     let sum = sum(&script);
     for repetition in 0..REPETITIONS {
-        for turn in 0..contestants.len() {
-            let at = (turn + repetition) % contestants.len();
-            contestants[at].repeat(repetition, &script, &round, sum);
+        for turn in 0..candidates.len() {
+            let at = (turn + repetition) % candidates.len();
+            candidates[at].repeat(repetition, &script, &round, sum);
         }
         if !go_on(&job.to_string()) {
             return Ok(None);
         }
     }
-    Ok(Some(contestants.into_iter().map(|contestant| contestant.cell(job)).collect()))
+    Ok(Some(candidates.into_iter().map(|candidate| candidate.cell(job)).collect()))
 }
 
 struct Candidate {
@@ -87,16 +78,15 @@ impl Candidate {
         round: &Phases<'_>,
         budget: Duration,
     ) -> Result<Self, String> {
-        // A stand-in answers as the model does, and no other engine substitutes for it.
         let (mut has_order, mut substitute) = (true, None);
         if !is_stand_in(name) {
             let engine = engines::create(name).map_err(|error| error.to_string())?;
             (has_order, substitute) = (is_strict(&*engine), engine.substitute().map(str::to_owned));
         }
-        let standing = Phases::new(&part.standing).ok_or("C plays no traces")?;
+        let setup = Phases::new(&part.setup).ok_or("C plays no traces")?;
         let calls = |phases: &[Phase]| phases.iter().map(Phase::calls).sum::<usize>();
-        let mut player = Player::new(name, calls(&part.standing) + calls(&part.round))?;
-        player.play_rounds(&standing, 1);
+        let mut player = Player::new(name, calls(&part.setup) + calls(&part.round))?;
+        player.play_rounds(&setup, 1);
         let first = play_first(&mut player, script, part, round, budget);
         let given_up = given_up(first, has_order, script);
         let mut took = budget;
@@ -112,17 +102,17 @@ impl Candidate {
         if self.given_up.is_some() || repetition >= self.repetitions {
             return;
         }
-        let (answered, elapsed) = play_rounds(&mut self.player, round, self.rounds);
-        self.is_wrong |= answered != sum.wrapping_mul(self.rounds as u64);
+        let (found, elapsed) = play_rounds(&mut self.player, round, self.rounds);
+        self.is_wrong |= found != sum.wrapping_mul(self.rounds as u64);
         self.samples.push(elapsed.as_nanos() as f64 / (self.rounds * script.matched.max(1)) as f64);
     }
 
     fn cell(mut self, job: &Job) -> Cell {
         let outcome = match self.given_up.take() {
             None if self.is_wrong => {
-                Outcome::Wrong("a later round was answered otherwise than the first".to_owned())
+                Outcome::Wrong("a later round has other results than the first".to_owned())
             }
-            None => Outcome::Measured(Figures::of_repetitions(&mut self.samples)),
+            None => Outcome::Measured(Timing::of_repetitions(&mut self.samples)),
             Some(outcome) => outcome,
         };
         Cell {
@@ -137,14 +127,12 @@ impl Candidate {
     }
 }
 
-/// Sum of the results, and time.
 fn play_rounds(player: &mut Player, round: &Phases<'_>, rounds: usize) -> (Sum, Duration) {
     let started = Instant::now();
     let sum = player.play_rounds(round, rounds);
     (sum, started.elapsed())
 }
 
-/// Compares every result with the model's.
 fn play_first(
     player: &mut Player,
     script: &Script,
@@ -155,18 +143,18 @@ fn play_first(
     let spent = Stopwatch::start();
     let each = part.round.iter().enumerate();
     let each = each.flat_map(|(at, phase)| (0..phase.calls()).map(move |call| (at, call)));
-    let expected = script.answers.iter().flatten().copied().chain(std::iter::repeat(NONE));
+    let expected = script.expected.iter().flatten().copied().chain(std::iter::repeat(NONE));
     for (calls, ((at, call), right)) in each.zip(expected).enumerate() {
         if calls > 0 && calls % STRIDE == 0 {
             if let Some(spent) = spent.exceeding(budget) {
                 return FirstRound::TooSlow { calls, spent };
             }
         }
-        let answer = player.play_call(round, at, call);
-        if answer == FULL {
+        let result = player.play_call(round, at, call);
+        if result == FULL {
             return FirstRound::Full { calls };
         }
-        if let Some(what) = mismatch(calls, result_of(answer), right) {
+        if let Some(what) = mismatch(calls, result_of(result), right) {
             return FirstRound::Wrong(what);
         }
     }

@@ -38,7 +38,9 @@ pub(crate) trait Owner: 'static {
     /// [`Engine::matched_probe`], with the place after a search without a match.
     fn matched_probe(&mut self, selector: &Selector) -> Outcome;
 
-    fn probe(&mut self, selector: &Selector) -> Outcome;
+    fn probe(&mut self, selector: &Selector) -> Outcome {
+        answers::found(self.engine().probe(selector).map(|MsgId(id)| id))
+    }
 
     /// Addresses of the lengths of the posted and of the unexpected queue.
     fn lengths(&self) -> [&u64; 2];
@@ -82,11 +84,6 @@ impl Owner for Hybrid {
     #[inline(always)]
     fn matched_probe(&mut self, selector: &Selector) -> Outcome {
         words(self.matched_probe_words(selector))
-    }
-
-    #[inline(always)]
-    fn probe(&mut self, selector: &Selector) -> Outcome {
-        words(self.probe_words(selector))
     }
 
     fn lengths(&self) -> [&u64; 2] {
@@ -143,10 +140,6 @@ impl Owner for Dynamic {
         self.add(0, -i64::from(taken.is_some()));
         let (pair, tag) = (selector.pair(), Tag(selector.tag_and_ignored().0));
         taken.map_or_else(|| self.none_at(pair, tag), |MsgId(id)| outcome(MP_FOUND, id))
-    }
-
-    fn probe(&mut self, selector: &Selector) -> Outcome {
-        answers::found(self.engine.probe(selector).map(|MsgId(id)| id))
     }
 
     fn lengths(&self) -> [&u64; 2] {

@@ -4,14 +4,12 @@ use matchpoint_trace::Description;
 
 use crate::format;
 
-/// Prints a note about missing ranks, with its meaning for the result.
 pub fn print_missing_ranks(of: &str, trace: &Description, meaning: &str) {
     if let Some(missing) = sentence(trace.missing.len(), trace.ranks) {
         anstream::eprintln!("matchpoint: {of}note: {missing}: {meaning}");
     }
 }
 
-/// `2 of 8 ranks are missing from the trace`, if any.
 pub fn sentence(missing: usize, ranks: u32) -> Option<String> {
     let are = if missing == 1 { "is" } else { "are" };
     let counts = format!("{} of {} ranks {are}", format::count(missing as u64), format::count(ranks.into()));

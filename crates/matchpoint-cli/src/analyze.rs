@@ -1,10 +1,9 @@
 //! `matchpoint analyze`: reports a verdict on a trace.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use matchpoint_replay::{Measurements, Progress, replay};
-use matchpoint_trace::Trace;
+use matchpoint_trace::open;
 
 use crate::cli::Analyze;
 use crate::delivery::Delivery;
@@ -14,10 +13,6 @@ use crate::places;
 use crate::progress;
 use crate::report::{Report, terminal};
 
-/// Runs the command.
-///
-/// # Errors
-/// The trace cannot be read, a file cannot be written, or the user interrupted.
 pub fn run(arguments: &Analyze) -> Result<(), Failure> {
     let mut delivery = Delivery::prepare(arguments)?;
     let progress = Arc::new(Progress::default());
@@ -31,10 +26,6 @@ pub fn run(arguments: &Analyze) -> Result<(), Failure> {
     delivery.finish(&terminal::render(&report))
 }
 
-/// Measurements of the trace: the input of a report.
-///
-/// # Errors
-/// The trace cannot be read, or [`Progress::stop`] was called.
 pub fn measure(arguments: &Analyze, progress: &Progress) -> Result<Measurements, Failure> {
     let trace = open(&arguments.trace)?;
     let mut measurements = replay(trace.as_ref(), &arguments.options(trace.as_ref()), progress)?;
@@ -43,14 +34,8 @@ pub fn measure(arguments: &Analyze, progress: &Progress) -> Result<Measurements,
     Ok(measurements)
 }
 
-/// Opens a trace.
-pub(crate) fn open(path: &Path) -> Result<Box<dyn Trace>, Failure> {
-    Ok(matchpoint_trace::open(path)?)
-}
-
-/// Stops the work after an interrupt, so that no file is left behind.
 pub(crate) fn stop_on_interrupt(progress: &Arc<Progress>) {
     let progress = Arc::clone(progress);
-    // Only one handler is possible. Without it, an interrupt ends the process immediately.
+    // A process has only one handler. Without the handler, an interrupt ends the process immediately.
     let _ = ctrlc::set_handler(move || progress.stop());
 }

@@ -4,13 +4,13 @@ pub mod defaults;
 mod files;
 
 use std::fmt::Display;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use matchpoint::Event;
 use matchpoint_bench::callers::{CallerOptions, callers};
-use matchpoint_bench::latency::{Ended, Latencies, LatencyOptions, latency};
+use matchpoint_bench::latency::{Latencies, LatencyOptions, StageEnd, latency};
 use matchpoint_bench::offload::{OffloadOptions, offload};
 use matchpoint_bench::rate::{RateOptions, Scenario, rates};
 use matchpoint_bench::workloads::{self, trace};
@@ -33,16 +33,11 @@ use crate::progress::bar;
 use crate::report::bench::{engines, gpu, latency, plot, rate, threads, through_c};
 use crate::report::document::Document;
 
-/// Events of a trace that are played. More may not fit into memory.
+/// Maximum number of played events of a trace. More may not fit into memory.
 const EVENTS_MAX: usize = 2_000_000;
 
-/// Repetitions of each scenario of `bench latency`.
 const LATENCY_REPETITIONS: usize = 3;
 
-/// Runs the command.
-///
-/// # Errors
-/// The trace cannot be read, a file cannot be written, the user interrupted, or an engine answered wrongly.
 pub fn run(arguments: &Bench) -> Result<(), Failure> {
     let progress = Arc::new(Progress::default());
     stop_on_interrupt(&progress);
@@ -100,8 +95,7 @@ fn measure_through_c(arguments: &EngineBench, files: Files, progress: &Progress)
 }
 
 fn measure_rate(arguments: &RateBench, progress: &Progress) -> Result<(), Failure> {
-    let files = [&arguments.csv, &arguments.json, &arguments.plot].map(Option::as_deref);
-    let mut files = Files::prepare(files)?;
+    let mut files = Files::prepare(arguments.files.paths())?;
     let many = |numbers: &[u32]| numbers.iter().map(|&number| number as usize).collect();
     let options = RateOptions {
         engines: engines(&arguments.engines, &defaults::RATED),
@@ -122,11 +116,10 @@ fn measure_rate(arguments: &RateBench, progress: &Progress) -> Result<(), Failur
     files.write_csv(|out| rate::csv(&rates, out))?;
     files.draw(&svg, &document)?;
     files.finish(&document, &rate::json(&rates, load))?;
-    let wrong = rates.rates.iter().find_map(|rate| {
+    fail_if_wrong(rates.rates.iter().filter_map(|rate| {
         let wrong = rate.wrong.as_ref()?;
         Some(format!("{} matched incorrectly in scenario '{}': {wrong}", rate.engine, rate.scenario.title()))
-    });
-    fail_if_wrong(wrong)
+    }))
 }
 
 /// Receives that a caller posts before their messages arrive.
@@ -151,13 +144,8 @@ fn measure_callers(arguments: &CallerBench, progress: &Progress) -> Result<(), F
     warn_of_few_processors(options.callers.iter().max().copied());
     let (rates, load) = measured(progress, |report| callers(&options, report))?;
     files.finish(&threads::callers(&rates), &threads::callers_json(&rates, load))?;
-    fail_if_wrong(
-        rates
-            .rates
-            .iter()
-            .find(|rate| !rate.is_right)
-            .map(|rate| format!("{} matched incorrectly", rate.engine)),
-    )
+    let wrong = rates.rates.iter().filter(|rate| !rate.is_right);
+    fail_if_wrong(wrong.map(|rate| format!("{} matched incorrectly", rate.engine)))
 }
 
 fn measure_offload(arguments: &OffloadBench, progress: &Progress) -> Result<(), Failure> {
@@ -172,14 +160,12 @@ fn measure_offload(arguments: &OffloadBench, progress: &Progress) -> Result<(), 
     };
     let (costs, load) = measured(progress, |report| offload(&options, report))?;
     files.finish(&threads::offload(&options, &costs), &threads::offload_json(&options, &costs, load))?;
-    fail_if_wrong(
-        costs.iter().find(|cost| !cost.is_right).map(|cost| format!("{} matched incorrectly", cost.engine)),
-    )
+    let wrong = costs.iter().filter(|cost| !cost.is_right);
+    fail_if_wrong(wrong.map(|cost| format!("{} matched incorrectly", cost.engine)))
 }
 
 fn measure_on_card(arguments: &GpuBench, progress: &Progress) -> Result<(), Failure> {
-    let files = [&arguments.csv, &arguments.json, &arguments.plot].map(Option::as_deref);
-    let mut files = Files::prepare(files)?;
+    let mut files = Files::prepare(arguments.files.paths())?;
     let jobs = jobs_on_card(arguments, progress)?;
     let (on_card, load) = match &arguments.from {
         Some(path) => measured_before(path, &jobs)?,
@@ -197,7 +183,7 @@ fn measure_on_card(arguments: &GpuBench, progress: &Progress) -> Result<(), Fail
         );
     }
     match on_card.missing() {
-        // The measured part is written before this error.
+        // The command writes the measured part before this error.
         Some(missing) if on_card.has_failed() => Err(Failure::Message(format!("incomplete: {missing}"))),
         Some(missing) => {
             anstream::eprintln!("matchpoint: incomplete: {missing}");
@@ -207,7 +193,6 @@ fn measure_on_card(arguments: &GpuBench, progress: &Progress) -> Result<(), Fail
     }
 }
 
-/// Jobs with the paper's distributions, or with the named traces.
 fn jobs_on_card(arguments: &GpuBench, progress: &Progress) -> Result<Vec<figures::Job>, Failure> {
     if arguments.workloads.is_empty() {
         return Ok(figures::jobs());
@@ -238,10 +223,8 @@ fn jobs_on_card(arguments: &GpuBench, progress: &Progress) -> Result<Vec<figures
     Ok(jobs)
 }
 
-/// Measures on a card. Failed jobs are omitted, and every later job if the card failed.
-///
-/// # Errors
-/// No card, or no job was measured.
+/// Measures the jobs, without failed jobs. After a failure of the GPU no further job runs. Without a measured job, the
+/// first error is returned.
 fn measured_now<'a>(
     ordinal: usize,
     jobs: &'a [figures::Job],
@@ -266,9 +249,7 @@ fn measured_now<'a>(
                         continue;
                     }
                     Err(error) => {
-                        if first.is_none() {
-                            first = Some(error.clone());
-                        }
+                        first.get_or_insert_with(|| error.clone());
                         is_over = error.is_card_failure().then(|| format!("`{}` failed", job.label));
                         error.to_string()
                     }
@@ -284,7 +265,6 @@ fn measured_now<'a>(
     Ok((on_card, load))
 }
 
-/// Reads results of an earlier run, with its host load.
 fn measured_before<'a>(
     path: &Path,
     jobs: &'a [figures::Job],
@@ -308,8 +288,7 @@ fn warn_of_few_processors(threads: Option<usize>) {
     }
 }
 
-/// Runs a measurement with a progress bar. Returns the result and the host load before it, and prints a warning about a
-/// high load.
+/// Runs a measurement with a progress bar. Returns the result and the host load before. Warns about a high load.
 fn measured<T, E: Display>(
     progress: &Progress,
     measure: impl FnOnce(&mut dyn FnMut(usize, usize, &str) -> bool) -> Result<Option<T>, E>,
@@ -318,11 +297,18 @@ fn measured<T, E: Display>(
     if let Some(warning) = load.and_then(Load::warning) {
         anstream::eprintln!("matchpoint: {warning}");
     }
-    let results = with_progress(progress, measure).map_err(|error| Failure::Message(error.to_string()))?;
+    let bar = bar("{pos} of {len}  {msg}");
+    let results = measure(&mut |done, total, next| {
+        bar.set_length(total as u64);
+        bar.set_position(done as u64);
+        bar.set_message(next.to_owned());
+        !progress.stopped()
+    });
+    bar.finish_and_clear();
+    let results = results.map_err(|error| Failure::Message(error.to_string()))?;
     Ok((results.ok_or(Failure::Interrupted)?, load.map(|load| load.average)))
 }
 
-/// The named engines, or the defaults.
 fn engines(named: &[String], usual: &[&str]) -> Vec<String> {
     let usual: Vec<String> = usual.iter().map(|&name| name.to_owned()).collect();
     expand_all(if named.is_empty() { &usual } else { named })
@@ -336,10 +322,6 @@ fn options(arguments: &EngineBench) -> Options {
     }
 }
 
-/// Results of the standard workloads, without an output.
-///
-/// # Errors
-/// A trace or an engine cannot be used, an engine answered wrongly, or [`Progress::stop`] was called.
 pub fn results(arguments: &EngineBench, progress: &Progress) -> Result<Results, Failure> {
     let jobs = jobs(arguments, progress)?;
     let report = &mut |done, total, _: &str| {
@@ -369,7 +351,7 @@ fn jobs(arguments: &EngineBench, progress: &Progress) -> Result<Vec<Job>, Failur
     let mut jobs = Vec::new();
     for name in &without_duplicates(&arguments.workloads) {
         match name.strip_prefix(TRACE) {
-            Some(path) => jobs.push(recorded(name, &PathBuf::from(path), progress)?),
+            Some(path) => jobs.push(recorded(name, Path::new(path), progress)?),
             None => jobs.extend(workloads::parse(name).map_err(Failure::Message)?),
         }
     }
@@ -388,7 +370,6 @@ fn no_match(name: &str) -> Failure {
     Failure::Message(format!("{name}: no message of this trace matches a receive"))
 }
 
-/// Events and outcomes of each rank of a trace.
 fn events_of(
     name: &str,
     path: &Path,
@@ -406,48 +387,28 @@ fn events_of(
     Ok(ranks.into_iter().map(|rank| rank.events).collect())
 }
 
-fn with_progress<T>(
-    progress: &Progress,
-    work: impl FnOnce(&mut dyn FnMut(usize, usize, &str) -> bool) -> T,
-) -> T {
-    let bar = bar("{pos} of {len}  {msg}");
-    let result = work(&mut |done, total, next| {
-        bar.set_length(total as u64);
-        bar.set_position(done as u64);
-        bar.set_message(next.to_owned());
-        !progress.stopped()
-    });
-    bar.finish_and_clear();
-    result
+fn fail_if_wrong(wrong: impl Iterator<Item = String>) -> Result<(), Failure> {
+    let wrong: Vec<String> = wrong.collect();
+    if wrong.is_empty() { Ok(()) } else { Err(Failure::Message(wrong.join("; "))) }
 }
 
-fn fail_if_wrong(wrong: Option<String>) -> Result<(), Failure> {
-    wrong.map_or(Ok(()), |wrong| Err(Failure::Message(wrong)))
-}
-
-/// Engines with wrong answers to single calls.
-fn wrong_calls(latencies: &Latencies) -> Option<String> {
+fn wrong_calls(latencies: &Latencies) -> impl Iterator<Item = String> {
     let stages = latencies.engines.iter().flat_map(|of| of.stages.iter().map(move |stage| (of, stage)));
-    let wrong = stages.filter_map(|(of, stage)| match &stage.ended {
-        Some(Ended::Wrong(what)) => {
+    stages.filter_map(|(of, stage)| match &stage.ended {
+        Some(StageEnd::Wrong(what)) => {
             Some(format!("{} matched incorrectly while {}: {what}", of.engine, stage.what))
         }
         _ => None,
-    });
-    let wrong: Vec<String> = wrong.collect();
-    (!wrong.is_empty()).then(|| wrong.join("; "))
+    })
 }
 
-/// Engines with wrong answers to a workload.
-fn wrong_results(results: &Results) -> Option<String> {
-    let wrong = results.cells.iter().filter_map(|cell| match &cell.outcome {
+fn wrong_results(results: &Results) -> impl Iterator<Item = String> {
+    results.cells.iter().filter_map(|cell| match &cell.outcome {
         Outcome::Wrong(what) => {
             Some(format!("{} matched incorrectly in {}:{}: {what}", cell.engine, cell.workload, cell.n))
         }
         _ => None,
-    });
-    let wrong: Vec<String> = wrong.collect();
-    (!wrong.is_empty()).then(|| wrong.join("; "))
+    })
 }
 
 #[cfg(test)]
@@ -458,23 +419,24 @@ mod tests {
 
     #[test]
     fn only_wrong_call_is_error() {
-        let error = |ended: Ended| {
+        let error = |ended: StageEnd| {
             let percentiles = Percentiles::default();
             let stages = vec![Stage { what: "receives are posted", percentiles, ended: Some(ended) }];
             let engine = "list".to_owned();
-            wrong_calls(&Latencies {
+            let latencies = Latencies {
                 entries: 1000,
                 repetitions: 1,
                 clock_ns: 20.0,
                 nothing: percentiles,
                 engines: vec![EngineLatency { engine, substitute: None, all: percentiles, stages }],
-            })
+            };
+            wrong_calls(&latencies).next()
         };
-        let wrong = error(Ended::Wrong("call 3 found nothing, not number 3".to_owned()));
+        let wrong = error(StageEnd::Wrong("call 3 found nothing, not number 3".to_owned()));
         let expected =
             "list matched incorrectly while receives are posted: call 3 found nothing, not number 3";
         assert_eq!(wrong.as_deref(), Some(expected));
-        for other in [Ended::NotReached, Ended::Full(String::new()), Ended::Differs(String::new())] {
+        for other in [StageEnd::NotReached, StageEnd::Full(String::new()), StageEnd::Differs(String::new())] {
             assert_eq!(error(other), None);
         }
     }

@@ -1,4 +1,5 @@
-//! A job of the `matchpoint-calibrate` benchmark. A thread controls the benchmark, and the main thread watches the job.
+//! A job of the `matchpoint-calibrate` benchmark. A thread controls the benchmark, and the main thread waits for the
+//! job.
 
 use std::path::Path;
 use std::process::{Child, ExitStatus, Stdio};
@@ -14,54 +15,44 @@ use matchpoint_replay::Progress;
 
 use crate::failure::Failure;
 use crate::job;
-use crate::lines::Lines;
+use crate::lines::ProgressLines;
 use crate::progress::bar;
 
-/// Progress of the benchmark.
-pub struct Shown {
-    /// Finished measurements.
+pub struct MeasurementProgress {
     pub done: usize,
-    /// All measurements.
     pub total: usize,
     /// Label of the next measurement.
     pub next: String,
 }
 
-/// Reports progress to the main thread.
+/// Sends progress to the main thread.
 pub struct ProgressSender {
-    steps: Sender<Shown>,
+    steps: Sender<MeasurementProgress>,
     stop: Arc<AtomicBool>,
 }
 
 impl ProgressSender {
-    /// Reports progress. False: the user interrupted the measurement.
     #[must_use]
-    pub fn show(&self, shown: Shown) -> bool {
-        // The main thread ignores progress after the end of the job.
+    pub fn show(&self, shown: MeasurementProgress) -> bool {
+        // After the end of the job, the main thread no longer receives progress.
         let _ = self.steps.send(shown);
         !self.stop.load(Relaxed)
     }
 
-    /// Progress of the files that the thread reads. An interrupt stops the read.
+    /// Progress of the files that this thread reads. An interrupt stops the read.
     pub fn of_files(&self) -> Progress {
         Progress::with_stop_flag(Arc::clone(&self.stop))
     }
 }
 
-/// End of a job.
 #[derive(Clone, Copy)]
 pub struct Ended {
-    /// Exit status of the launcher.
     pub status: ExitStatus,
-    /// Whether the user interrupted the job.
     pub is_interrupted: bool,
 }
 
-/// Starts `launcher` with the benchmark, runs `talk` in a thread, and waits for the job. Returns the result of `talk`
-/// and the end of the job.
-///
-/// # Errors
-/// No launcher, no compiler of its MPI, or the job cannot be started.
+/// Starts `launcher` with the benchmark, and runs `talk` in a thread. Returns the result of `talk` and the end of the
+/// job.
 pub fn run<T, E>(
     launcher: &[String],
     mpicc: Option<&Path>,
@@ -75,7 +66,7 @@ where
         anstream::eprintln!("matchpoint: compiling the benchmark for {library} (once)");
     })?;
     command.stdin(Stdio::piped()).stdout(Stdio::piped());
-    // An interrupt may not reach the job. The job then ends because no request follows.
+    // An interrupt may not reach the job. The job ends without further requests.
     let stop = job::signalled(&[signal_hook::consts::SIGINT])?;
     let mut watcher = BenchmarkWatcher {
         talk: Some(talk),
@@ -83,7 +74,7 @@ where
         thread: None,
         steps: None,
         bar: bar("{pos} of {len}  {msg}  {eta} left"),
-        lines: Lines::at_once(),
+        lines: ProgressLines::at_once(),
     };
     let status = job::run(command, &mut watcher)?;
     watcher.bar.finish_and_clear();
@@ -98,10 +89,10 @@ struct BenchmarkWatcher<F, T, E> {
     talk: Option<F>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<Result<T, E>>>,
-    steps: Option<Receiver<Shown>>,
-    /// Hidden without a terminal; then `lines` prints.
+    steps: Option<Receiver<MeasurementProgress>>,
+    /// The bar is hidden without a terminal. `lines` then prints the progress.
     bar: ProgressBar,
-    lines: Lines,
+    lines: ProgressLines,
 }
 
 impl<F, T, E> job::Watcher for BenchmarkWatcher<F, T, E>

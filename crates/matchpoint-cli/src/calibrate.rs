@@ -10,20 +10,16 @@ use matchpoint_calibrate::raw::Raw;
 use matchpoint_calibrate::session::{Request, Step};
 use matchpoint_calibrate::{CalibrateError, machine};
 
-use crate::benchmark::{self, Ended, Shown};
+use crate::benchmark::{self, Ended, MeasurementProgress};
 use crate::cli::Calibrate;
-use crate::distinct::place;
+use crate::distinct::canonical;
 use crate::failure::{Failure, INTERRUPTED, fact};
 use crate::files::Files;
-use crate::output::{Place, is_stdout};
+use crate::output::{OutputId, is_stdout};
 use crate::report::calibrate::document::document;
 use crate::report::calibrate::{Calibration, json};
 use crate::{format, job};
 
-/// Runs the command.
-///
-/// # Errors
-/// No compiler or launcher, a failed job, damaged raw measurements, or a file that cannot be written.
 pub fn run(arguments: &Calibrate) -> Result<(), Failure> {
     let (mut files, place) = prepare(arguments)?;
     let raw_path = match &arguments.from {
@@ -56,12 +52,11 @@ fn user() -> String {
     env::var("USER").or_else(|_| env::var("LOGNAME")).unwrap_or_else(|_| "unknown".to_owned())
 }
 
-/// Reserves every file before the measurement.
-fn prepare(arguments: &Calibrate) -> Result<(Files, Place), Failure> {
+fn prepare(arguments: &Calibrate) -> Result<(Files, OutputId), Failure> {
     let raw = arguments.from.clone().unwrap_or_else(|| raw_path(arguments));
     let mut named = vec![&arguments.output, &raw];
     named.extend(arguments.json.iter().filter(|path| !is_stdout(path)).chain(&arguments.html));
-    let places: Vec<PathBuf> = named.iter().map(|path| place(path)).collect();
+    let places: Vec<PathBuf> = named.iter().map(|path| canonical(path)).collect();
     let is_twice = |index: usize| places[index + 1..].contains(&places[index]);
     if let Some(index) = (0..named.len()).find(|&index| is_twice(index)) {
         return Err(Failure::Message(format!(
@@ -72,18 +67,18 @@ fn prepare(arguments: &Calibrate) -> Result<(Files, Place), Failure> {
     let mut files = Files::reserve(arguments.json.as_deref(), arguments.html.as_deref())?;
     let machine = files.outputs.reserve(&arguments.output)?;
     if arguments.from.is_none() {
-        // The ranks write this file during the measurement: an error is reported before they start.
-        files.outputs.try_out(&raw)?;
+        // The ranks write this file, so an error must be reported before the ranks start.
+        files.outputs.check_writable(&raw)?;
     }
     Ok((files, machine))
 }
 
-/// Path of the raw measurements: next to the machine file, with its name.
+/// The path of the raw measurements, next to the machine file by default.
 fn raw_path(arguments: &Calibrate) -> PathBuf {
     arguments.raw.clone().unwrap_or_else(|| arguments.output.with_extension("raw.jsonl"))
 }
 
-/// Makes the missing measurements, and returns the path of the raw measurements.
+/// Makes the missing measurements. Returns the path of the raw measurements.
 fn measured(arguments: &Calibrate) -> Result<PathBuf, Failure> {
     let raw = raw_path(arguments);
     let request = Request {
@@ -105,7 +100,7 @@ fn measured(arguments: &Calibrate) -> Result<PathBuf, Failure> {
         let made = format::counted(earlier.measured.len() as u64, "measurement");
         anstream::eprintln!("matchpoint: continuing '{}' with {made}", raw.display());
     }
-    // If the job itself fails, no hint to continue: a restart does not help.
+    // A failed job would fail again, so the error has no hint to continue.
     let (outcome, ended) =
         benchmark::run(&arguments.command, arguments.mpicc.as_deref(), move |job, progress| {
             let session = request.begin(earlier, job)?;
@@ -113,7 +108,7 @@ fn measured(arguments: &Calibrate) -> Result<PathBuf, Failure> {
         })?;
     match outcome {
         Ok(Ok(())) if ended.status.success() => Ok(raw),
-        Ok(Ok(())) => job::ended(ended.status).map(|()| raw),
+        Ok(Ok(())) => job::exit_result(ended.status).map(|()| raw),
         Ok(Err(error)) => Err(broken_off(&error, ended, &raw)),
         Err(_) if ended.is_interrupted => Err(Failure::Interrupted),
         Err(error) if ended.status.success() => Err(error.into()),
@@ -125,7 +120,7 @@ fn measured(arguments: &Calibrate) -> Result<PathBuf, Failure> {
     }
 }
 
-/// An interrupted measurement. The measurements so far are kept.
+/// The error for an interrupted measurement. The raw measurements so far are kept.
 fn broken_off(error: &CalibrateError, ended: Ended, raw: &Path) -> Failure {
     let left = Raw::read(raw).map_or(0, |raw| raw.measured.len());
     let made = format::counted(left as u64, "measurement");
@@ -140,12 +135,12 @@ fn exit_code(status: ExitStatus) -> String {
     status.code().filter(|&code| code != 0).map_or(String::new(), |code| format!(" (exit code {code})"))
 }
 
-fn shown(step: Step<'_>) -> Shown {
+fn shown(step: Step<'_>) -> MeasurementProgress {
     let of = step.next;
     let where_ = of.placement.map_or("on a node", |placement| placement.name());
     let what = match of.messages {
         1 => format!("{where_}, {}", format::bytes(of.bytes.into())),
         many => format!("{where_}, {} messages", format::count(many.into())),
     };
-    Shown { done: step.done, total: step.total, next: what }
+    MeasurementProgress { done: step.done, total: step.total, next: what }
 }

@@ -5,22 +5,17 @@ use std::path::Path;
 use crate::cli::Analyze;
 use crate::distinct::json_and_page;
 use crate::failure::Failure;
-use crate::output::{Outputs, Place};
+use crate::output::{OutputId, Outputs};
 use crate::report::{Report, csv, html, json};
 
-/// Reserved files.
 pub struct Delivery {
     outputs: Outputs,
-    json: Option<Place>,
-    html: Option<Place>,
-    csv: Vec<Place>,
+    json: Option<OutputId>,
+    html: Option<OutputId>,
+    csv: Vec<OutputId>,
 }
 
 impl Delivery {
-    /// Reserves every file.
-    ///
-    /// # Errors
-    /// A file cannot be written.
     pub fn prepare(arguments: &Analyze) -> Result<Self, Failure> {
         json_and_page(arguments.json.as_deref(), arguments.html.as_deref())?;
         let mut outputs = Outputs::default();
@@ -33,10 +28,6 @@ impl Delivery {
         Ok(Delivery { outputs, json, html, csv })
     }
 
-    /// Writes every report to its temporary file.
-    ///
-    /// # Errors
-    /// A disk is full.
     pub fn fill(&mut self, report: &Report<'_>) -> Result<(), Failure> {
         if let Some(place) = self.json {
             self.outputs.fill(place, |out| json::write(report, out))?;
@@ -50,16 +41,12 @@ impl Delivery {
         Ok(())
     }
 
-    /// Names every file, prints the summary or the JSON, and reports the files.
-    ///
-    /// # Errors
-    /// A rename fails, or standard output is closed.
     pub fn finish(self, summary: &str) -> Result<(), Failure> {
         self.outputs.finish(summary)
     }
 }
 
-fn tables(folder: &Path, outputs: &mut Outputs) -> Result<Vec<Place>, Failure> {
+fn tables(folder: &Path, outputs: &mut Outputs) -> Result<Vec<OutputId>, Failure> {
     outputs.folder(folder)?;
     csv::TABLES.iter().map(|table| outputs.reserve(&folder.join(table.file))).collect()
 }

@@ -1,4 +1,4 @@
-//! Figures of several reports, derived from the measurements.
+//! Values of several reports, derived from the measurements.
 
 use matchpoint_replay::Measurements;
 use matchpoint_replay::measurements::{EngineAtRank, EngineMeasurements, RankMeasurements, Totals};
@@ -6,16 +6,16 @@ use matchpoint_trace::{Class, Function};
 
 use crate::format::at_ranks;
 
-/// Bits that current networks match on.
+/// Bits of an envelope that current network cards compare.
 pub const HEADER_BITS: u32 = 64;
 
-/// The engine that matched: the engine itself, or its substitute at all ranks.
+/// The engine that matched: the engine, or its substitute if the substitute matched at all ranks.
 pub fn matched_by(engine: &EngineMeasurements) -> &str {
     let everywhere = engine.substitute.as_ref().filter(|of| of.ranks == of.of_ranks);
     everywhere.map_or(&engine.name, |of| &of.name)
 }
 
-/// The engine that matched, for a sentence: its name, with its substitute.
+/// The name of an engine and its substitute, for a sentence.
 pub fn engine_label(engine: &EngineMeasurements) -> String {
     match &engine.substitute {
         None => format!("`{}`", engine.name),
@@ -26,12 +26,10 @@ pub fn engine_label(engine: &EngineMeasurements) -> String {
     }
 }
 
-/// Calls of one class.
 pub fn calls_of(measurements: &Measurements, class: Class) -> u64 {
     measurements.calls.iter().filter(|(function, _)| function.class() == class).map(|(_, calls)| calls).sum()
 }
 
-/// Calls of one function.
 pub fn calls_to(measurements: &Measurements, function: Function) -> u64 {
     measurements.calls.get(&function).copied().unwrap_or(0)
 }
@@ -41,23 +39,21 @@ pub fn ratio(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }
 }
 
-/// Late receives: posted after their message arrived.
 pub fn late(totals: &Totals) -> u64 {
     totals.late_by_function.values().sum()
 }
 
-/// Late receives ÷ all receives.
 pub fn late_share(totals: &Totals) -> f64 {
     ratio(late(totals) as f64, totals.receives as f64)
 }
 
-/// Receives with any source, and receives with any tag.
+/// Any-source receives, and receives with any tag.
 pub fn wildcard_receives(totals: &Totals) -> (u64, u64) {
     let wildcards = totals.wildcards;
     (wildcards.any_source + wildcards.both, wildcards.any_tag + wildcards.both)
 }
 
-/// Mean and largest number of peers.
+/// Mean and maximum number of peers.
 pub fn peers(measurements: &Measurements) -> (f64, u32) {
     let of = |rank: &RankMeasurements| rank.peers;
     let sum: u64 = measurements.ranks.iter().map(|rank| u64::from(of(rank))).sum();
@@ -65,25 +61,20 @@ pub fn peers(measurements: &Measurements) -> (f64, u32) {
     (ratio(sum as f64, measurements.ranks.len() as f64), max)
 }
 
-/// Bits that the contexts, sources and tags of a trace need.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HeaderBits {
-    /// For the largest context.
     pub context: u32,
-    /// For the largest source.
     pub source: u32,
-    /// For the largest tag sent.
+    /// Bits of the largest sent tag.
     pub tag: u32,
 }
 
 impl HeaderBits {
-    /// Sum.
     pub fn total(self) -> u32 {
         self.context + self.source + self.tag
     }
 }
 
-/// Bits that a header needs to distinguish all envelopes of a trace.
 pub fn header_bits(measurements: &Measurements) -> HeaderBits {
     let context = measurements.communicators.iter().map(|of| of.context).max().unwrap_or(0);
     let tag = measurements.totals.tag_max.and_then(|tag| u32::try_from(tag).ok()).unwrap_or(0);
@@ -98,7 +89,7 @@ fn bits(largest: u32) -> u32 {
     u32::BITS - largest.leading_zeros()
 }
 
-/// The ranks with their indexes, without ranks that end early. Every rank if all ranks end early.
+/// The ranks and their indexes, without ranks that end early. If all ranks end early, all ranks.
 pub fn whole_ranks(measurements: &Measurements) -> impl Iterator<Item = (usize, &RankMeasurements)> {
     let early = &measurements.trace.ended_early;
     let is_whole = |rank: &RankMeasurements| early.binary_search(&rank.rank).is_err();
@@ -106,7 +97,6 @@ pub fn whole_ranks(measurements: &Measurements) -> impl Iterator<Item = (usize, 
     measurements.ranks.iter().enumerate().filter(move |(_, rank)| none || is_whole(rank))
 }
 
-/// Mean of a figure over ranks.
 pub fn mean_over_ranks(measurements: &Measurements, of: impl Fn(&RankMeasurements) -> f64) -> f64 {
     ratio(measurements.ranks.iter().map(of).sum(), measurements.ranks.len() as f64)
 }
@@ -118,46 +108,57 @@ pub fn median_over_receivers(measurements: &Measurements, of: impl Fn(&RankMeasu
     values.get(values.len() / 2).copied().unwrap_or(0.0)
 }
 
-/// Number of runs of compatible receives, and their mean length.
+/// Number of sequences of compatible receives, and their mean length.
 pub fn compatible_runs(totals: &Totals) -> (u64, f64) {
     let runs: u64 = totals.compatible_runs.iter().sum();
     (runs, ratio(totals.receives as f64, runs as f64))
 }
 
-/// Geometric mean of a time with warm caches and a time with cold caches: caches act as a factor.
-pub fn between(warm_ns: f64, cold_ns: f64) -> f64 {
+/// The geometric mean of a time with warm caches and a time with cold caches, because caches act as a factor.
+pub fn geometric_mean(warm_ns: f64, cold_ns: f64) -> f64 {
     (warm_ns * cold_ns).sqrt()
 }
 
-/// Likely time of an engine at one rank: from the traced calls, else the mean of both ends.
+/// The likely time of an engine at one rank: from the durations of the traced calls, else between warm and cold.
 pub fn cost_ns(at: &EngineAtRank) -> f64 {
-    at.library.map_or(between(at.match_ns, at.match_cold_ns), |cost| cost.likely_ns)
+    at.library.map_or(geometric_mean(at.match_ns, at.match_cold_ns), |cost| cost.likely_ns)
 }
 
-/// Part of the matching time of all `ranks` that one process waits for, because processes share processors. 0: they do
-/// not.
+/// Part of the matching time of all `ranks` that one process waits for on a shared processor. 0 without shared
+/// processors.
 pub fn shared_part(measurements: &Measurements, ranks: usize) -> f64 {
     let crowding = measurements.crowding.filter(|&crowding| crowding > 1.0);
     crowding.map_or(0.0, |crowding| crowding / ranks.max(1) as f64)
 }
 
-/// Likely time of an engine at the rank with this number.
-pub fn cost_at_ns(measurements: &Measurements, engine: &EngineMeasurements, rank: u32) -> f64 {
-    let index = measurements.ranks.iter().position(|of| of.rank == rank);
-    index.and_then(|index| engine.ranks.get(index)).map_or(0.0, cost_ns)
+/// Matching time on a shared processor: low end, likely, high end. A process waits while another process matches.
+pub fn shared_ns(measurements: &Measurements, engine: &EngineMeasurements) -> [f64; 3] {
+    let shared = shared_part(measurements, engine.ranks.len());
+    // The likely time of a library is a part of the durations of calls, which already include waiting.
+    let likely_ns = |at: &EngineAtRank| if at.library.is_some() { at.match_ns } else { cost_ns(at) };
+    let likely_ns: f64 = engine.ranks.iter().map(likely_ns).sum();
+    [engine.match_ns, likely_ns, engine.match_cold_ns].map(|ns| ns * shared)
 }
 
-/// Attempts of an engine in both queues, and per search.
+/// The index of the rank with this number.
+pub fn index_of(measurements: &Measurements, rank: u32) -> Option<usize> {
+    measurements.ranks.iter().position(|of| of.rank == rank)
+}
+
+pub fn cost_at_ns(measurements: &Measurements, engine: &EngineMeasurements, rank: u32) -> f64 {
+    index_of(measurements, rank).and_then(|index| engine.ranks.get(index)).map_or(0.0, cost_ns)
+}
+
+/// Attempts of an engine in both queues, and attempts per search.
 pub fn attempts(engine: &EngineMeasurements) -> (u64, f64) {
     let attempts = engine.posted.attempts + engine.unexpected.attempts;
     let searches = engine.posted.searches + engine.unexpected.searches;
     (attempts, ratio(attempts as f64, searches as f64))
 }
 
-/// A rank, the cost of an engine there, and that cost as a share of the run time.
+/// A rank, the cost of an engine at the rank, and the cost as a share of the run time.
 pub type RankCost<'a> = (&'a RankMeasurements, &'a EngineAtRank, f64);
 
-/// The ranks by the share of an engine's cost, largest first.
 pub fn worst_ranks<'a>(measurements: &'a Measurements, engine: &'a EngineMeasurements) -> Vec<RankCost<'a>> {
     let ranks = measurements.ranks.iter().zip(&engine.ranks);
     let mut ranks: Vec<RankCost<'_>> =

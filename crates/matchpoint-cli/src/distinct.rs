@@ -2,28 +2,24 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, folder_of};
 use crate::output::is_stdout;
 
-/// The canonical path of a file, which need not exist.
-pub fn place(path: &Path) -> PathBuf {
-    let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
-    match (path.canonicalize(), folder.canonicalize(), path.file_name()) {
-        (Ok(place), ..) => place,
+/// The canonical path of a file. The file need not exist.
+pub fn canonical(path: &Path) -> PathBuf {
+    match (path.canonicalize(), folder_of(path).canonicalize(), path.file_name()) {
+        (Ok(path), ..) => path,
         (Err(_), Ok(folder), Some(name)) => folder.join(name),
         _ => path.to_owned(),
     }
 }
 
-/// Checks that options name different outputs, before any work.
-///
-/// # Errors
-/// Two options name the same file, or standard output.
+/// Checks that the options name different files.
 pub fn check_distinct(options: &[(&str, Option<&Path>)]) -> Result<(), Failure> {
     let mut named: Vec<(&str, PathBuf)> = Vec::new();
     for (option, path) in options {
         let Some(path) = *path else { continue };
-        let place = if is_stdout(path) { path.to_owned() } else { place(path) };
+        let place = if is_stdout(path) { path.to_owned() } else { canonical(path) };
         if let Some((other, _)) = named.iter().find(|(_, taken)| *taken == place) {
             let what =
                 if is_stdout(path) { "standard output".to_owned() } else { path.display().to_string() };
@@ -36,10 +32,7 @@ pub fn check_distinct(options: &[(&str, Option<&Path>)]) -> Result<(), Failure> 
     Ok(())
 }
 
-/// Checks the two files of a report: only the JSON may go to standard output.
-///
-/// # Errors
-/// Both are the same, or the page would go to standard output.
+/// Checks the two files of a report. The files differ, and only the JSON may go to standard output.
 pub fn json_and_page(json: Option<&Path>, page: Option<&Path>) -> Result<(), Failure> {
     if page.is_some_and(is_stdout) {
         let problem = "--html cannot go to standard output\nhint: name a file";

@@ -10,18 +10,15 @@ use crate::cli::Engines;
 use crate::failure::Failure;
 use crate::output::{Outputs, columns};
 use crate::report::schema;
+use crate::stand_in::bare;
 use crate::wrap::wrap;
 
-/// Registers the engines of graphics cards, and prints their fallbacks.
+/// Registers the GPU engines. Prints their substitutes on standard error.
 pub fn make_known() {
     register(matchpoint_gpu::engines::SPECS);
     matchpoint_gpu::engine::set_listener(|sentence| anstream::eprintln!("matchpoint: {sentence}"));
 }
 
-/// Lists all or the named engines, their parameters, and the concurrent engines.
-///
-/// # Errors
-/// The file, or standard output, cannot be written.
 pub fn run(arguments: &Engines) -> Result<(), Failure> {
     let listed = Listed::of(&arguments.names);
     let mut outputs = Outputs::default();
@@ -33,16 +30,15 @@ pub fn run(arguments: &Engines) -> Result<(), Failure> {
     outputs.finish("")
 }
 
-/// Columns without a terminal.
 const WIDTH: usize = 80;
 
-/// Column of descriptions: wider than the longest name and parameter.
+/// Column of the descriptions, beyond the longest name.
 const COLUMN: usize = 22;
 
-/// Columns below which a description starts on its own line.
+/// Columns that a description needs next to a name. With fewer, the description starts on its own line.
 const LEAST: usize = 30;
 
-/// Indent of a description on its own line.
+/// Indent of a description on a separate line.
 const BELOW: usize = 8;
 
 struct Listed {
@@ -51,17 +47,14 @@ struct Listed {
 }
 
 impl Listed {
-    /// The named engines, or all.
     fn of(names: &[String]) -> Listed {
         let is_named = |name: &str| names.is_empty() || names.iter().any(|named| named == name);
-        let bare = |kind: &'static str| kind.split(':').next().unwrap_or(kind);
         Listed {
             engines: known_specs().filter(|spec| is_named(spec.name)).collect(),
             around: KINDS.into_iter().filter(|(kind, _)| is_named(bare(kind))).collect(),
         }
     }
 
-    /// The list in lines of `width` columns.
     fn text(&self, width: usize) -> String {
         let mut text = String::new();
         for spec in &self.engines {
@@ -104,7 +97,7 @@ impl Listed {
     }
 }
 
-/// Writes a name and its description, next to the name if there is room.
+/// Writes a name and its description.
 fn line(text: &mut String, head: &str, what: &str, width: usize) {
     let indent = if COLUMN + LEAST <= width { COLUMN } else { BELOW };
     let mut head = head;
@@ -136,7 +129,6 @@ mod tests {
             assert_eq!(wide, None, "{width}");
             assert_eq!(words(&text), words(&all.text(1000)), "{width}");
         }
-        // Every line has a head, or none, before the column of descriptions.
         for line in all.text(80).lines().filter(|line| line.starts_with(' ')) {
             let (head, what) = line.split_at(COLUMN);
             assert!(head.ends_with(' ') && !what.starts_with(' '), "{line}");
@@ -156,7 +148,7 @@ mod tests {
         assert!(named(&["sharded"]).ends_with(wrapped), "{}", named(&["sharded"]));
     }
 
-    /// A summary is also printed alone.
+    /// A summary must be clear without the other summaries.
     #[test]
     fn summaries_do_not_refer_to_others() {
         make_known();

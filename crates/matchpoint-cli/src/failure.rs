@@ -10,36 +10,30 @@ use matchpoint_replay::ReplayError;
 /// Exit code after an interrupt: 128 + SIGINT, as in a shell.
 pub const INTERRUPTED: u8 = 130;
 
-/// Reason why a command did not finish.
 #[derive(Debug)]
 pub enum Failure {
-    /// An error message, perhaps with a line `hint: …`.
+    /// An error message, and perhaps a second line `hint: …`.
     Message(String),
-    /// An error message with its exit code.
     Coded(u8, String),
-    /// The user interrupted the command.
     Interrupted,
-    /// A child process printed the error, and ended with this code.
+    /// A child process has printed the error. The code is its exit code.
     Reported(u8),
-    /// The reader of the output closed the pipe.
+    /// The reader of standard output closed the pipe.
     BrokenPipe,
 }
 
 impl Failure {
-    /// A wrong combination of options, or an unknown name: exit code 2.
     pub fn usage(message: String) -> Self {
         Failure::Coded(2, message)
     }
 
-    /// A file could not be written.
     pub fn writing(path: &Path, error: &io::Error) -> Self {
-        // Some errors name the temporary file, which the user does not know.
+        // Some errors contain the name of a temporary file, which users do not know.
         let text = error.to_string();
         let reason = text.split(" at path \"").next().unwrap_or_default();
         Failure::Message(format!("cannot write '{}': {reason}\nhint: {}", path.display(), hint(path, error)))
     }
 
-    /// Standard output could not be written.
     pub fn printing(error: &io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Failure::BrokenPipe,
@@ -48,9 +42,13 @@ impl Failure {
     }
 }
 
-/// The action after a failed write.
+/// The folder of a file. `.` for a name without a folder.
+pub fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
 fn hint(path: &Path, error: &io::Error) -> String {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = folder_of(path);
     let is_there = folder.is_dir();
     let folder = folder.display();
     match error.kind() {
@@ -69,7 +67,6 @@ fn hint(path: &Path, error: &io::Error) -> String {
     }
 }
 
-/// The message of the error, with its hint.
 impl<E: Error + 'static> From<E> for Failure {
     fn from(error: E) -> Self {
         let error: &dyn Error = &error;
@@ -80,7 +77,6 @@ impl<E: Error + 'static> From<E> for Failure {
     }
 }
 
-/// Prints the error, if any, and returns the exit code.
 pub fn exit_code(result: Result<(), Failure>) -> ExitCode {
     match result {
         Ok(()) | Err(Failure::BrokenPipe) => ExitCode::SUCCESS,
@@ -100,12 +96,10 @@ pub fn exit_code(result: Result<(), Failure>) -> ExitCode {
     }
 }
 
-/// The message without its hint.
 pub fn fact(message: &str) -> &str {
     message.split("\nhint: ").next().unwrap_or_default()
 }
 
-/// Prints `error: …`, and the hint of the message on its own line.
 pub fn print(message: &str) {
     anstream::eprintln!("error: {message}");
 }

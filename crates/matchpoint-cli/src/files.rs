@@ -4,34 +4,27 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use crate::distinct::json_and_page;
 use crate::failure::Failure;
-use crate::output::{Outputs, Place};
+use crate::output::{OutputId, Outputs};
 use crate::report::document::{Document, WIDTH};
 use crate::report::schema;
 
-/// Reserved outputs.
 pub struct Files {
-    /// All outputs.
     pub outputs: Outputs,
-    json: Option<Place>,
-    page: Option<Place>,
+    json: Option<OutputId>,
+    page: Option<OutputId>,
 }
 
 impl Files {
-    /// Reserves the files, before any work.
-    ///
-    /// # Errors
-    /// A file cannot be written.
     pub fn reserve(json: Option<&Path>, page: Option<&Path>) -> Result<Self, Failure> {
+        json_and_page(json, page)?;
         let mut outputs = Outputs::default();
         let (json, page) = (outputs.reserve_if(json)?, outputs.reserve_if(page)?);
         Ok(Files { outputs, json, page })
     }
 
-    /// Writes both files, and prints the text or the JSON.
-    ///
-    /// # Errors
-    /// A disk is full, or standard output is closed.
+    /// Writes both files. Prints the document, or the JSON if its file is standard output.
     pub fn finish(mut self, document: &Document, json: &Value) -> Result<(), Failure> {
         if let Some(place) = self.json {
             self.outputs.fill(place, |out| schema::write(json, out))?;

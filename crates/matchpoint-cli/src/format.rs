@@ -1,6 +1,6 @@
 //! Numbers with three significant digits and a unit.
 
-/// `1,234,567`; from ten million, `12.3 M`.
+/// `1,234,567`. From ten million on, `12.3 M`.
 pub fn count(value: u64) -> String {
     match value {
         0..10_000_000 => grouped(value),
@@ -9,7 +9,7 @@ pub fn count(value: u64) -> String {
     }
 }
 
-/// A count with its noun: `1 call`, `2 calls`, `2 processes`, `2 searches`.
+/// A count with its noun, such as `1 call` or `2 processes`.
 pub fn counted(value: u64, word: &str) -> String {
     let plural = match value {
         1 => "",
@@ -19,7 +19,6 @@ pub fn counted(value: u64, word: &str) -> String {
     format!("{} {word}{plural}", count(value))
 }
 
-/// A sentence with a capital first letter.
 pub fn capital(sentence: &str) -> String {
     let mut letters = sentence.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
@@ -37,7 +36,7 @@ fn grouped(value: u64) -> String {
     text
 }
 
-/// Three significant digits, no exponent: `0.0123`, `1.23`, `123`. Larger numbers are rounded to an integer.
+/// Three significant digits without an exponent. Numbers above 1000 are rounded to an integer.
 pub fn digits(value: f64) -> String {
     if !value.is_finite() || value == 0.0 {
         return "0".to_owned();
@@ -45,7 +44,7 @@ pub fn digits(value: f64) -> String {
     let magnitude = value.abs().log10().floor() as i32;
     let decimals = usize::try_from((2 - magnitude).clamp(0, 9)).unwrap_or(0);
     let text = format!("{value:.decimals$}");
-    // 9.996 has magnitude 0, but is written 10.00.
+    // 9.996 has one digit before the point, but is written 10.00.
     if text.trim_start_matches(['0', '.', '-']).replace('.', "").len() > 3 && decimals > 0 {
         format!("{value:.*}", decimals - 1)
     } else {
@@ -69,7 +68,6 @@ pub fn duration_ns(value: f64) -> String {
     format!("{} {unit}", digits(value / scale))
 }
 
-/// A duration or a time in seconds.
 pub fn seconds(value: f64) -> String {
     if value == 0.0 { "0 s".to_owned() } else { duration_ns(value * 1e9) }
 }
@@ -104,12 +102,11 @@ fn trim(text: String) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// The end of a sentence: the number of ranks, or empty for all ranks.
+/// The number of ranks, as the end of a sentence. Empty for all ranks.
 pub fn at_ranks(ranks: u32, of_ranks: u32) -> String {
     if ranks == of_ranks { String::new() } else { format!(" at {ranks} of {of_ranks} ranks") }
 }
 
-/// The name of an engine, with the substitute that matched instead.
 pub fn in_place(engine: &str, substitute: Option<&str>) -> String {
     substitute.map_or_else(|| engine.to_owned(), |substitute| format!("{substitute} for {engine}"))
 }
@@ -126,7 +123,6 @@ pub fn bytes(value: u64) -> String {
     if unit == 0 { format!("{value} B") } else { format!("{} {}", digits(scaled), UNITS[unit]) }
 }
 
-/// Names of `[2^i, 2^(i+1))`: `1`, `2–3`, `4–7`, …
 pub fn power_bin(index: usize) -> String {
     match index {
         0 => "1".to_owned(),
@@ -135,7 +131,6 @@ pub fn power_bin(index: usize) -> String {
     }
 }
 
-/// Names of search depths: `0`, then those of [`power_bin`].
 pub fn depth_bin(index: usize) -> String {
     index.checked_sub(1).map_or_else(|| "0".to_owned(), power_bin)
 }

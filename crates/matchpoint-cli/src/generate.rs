@@ -12,7 +12,6 @@ use clap_mangen::roff::{Roff, roman};
 use crate::cli::{Generate, visible};
 use crate::failure::Failure;
 
-/// Folders below the prefix and file names in which shells search completions.
 const COMPLETIONS: [(Shell, &str, &str); 3] = [
     (Shell::Bash, "share/bash-completion/completions", "matchpoint"),
     (Shell::Zsh, "share/zsh/site-functions", "_matchpoint"),
@@ -20,10 +19,6 @@ const COMPLETIONS: [(Shell, &str, &str); 3] = [
 ];
 const PAGES: &str = "share/man/man1";
 
-/// Runs the command.
-///
-/// # Errors
-/// A folder or a file cannot be written.
 pub fn run(arguments: &Generate) -> Result<(), Failure> {
     let mut command = visible();
     command.build();
@@ -46,7 +41,6 @@ fn write(path: &Path, text: &[u8]) -> Result<(), Failure> {
     fs::write(path, text).map_err(|error| Failure::writing(path, &error))
 }
 
-/// Writes the page of a command, and the pages of its subcommands.
 fn write_pages(command: &Command, folder: &Path) -> Result<(), Failure> {
     for subcommand in command.get_subcommands() {
         write_pages(subcommand, folder)?;
@@ -58,7 +52,7 @@ fn write_pages(command: &Command, folder: &Path) -> Result<(), Failure> {
     write(&folder.join(page.get_filename()), &text)
 }
 
-/// Renders a page. The library would join the lines of examples to one paragraph.
+/// `Man::render` would join the lines of an example.
 fn render(page: &Man, command: &Command, out: &mut dyn Write) -> io::Result<()> {
     page.render_title(out)?;
     page.render_name_section(out)?;

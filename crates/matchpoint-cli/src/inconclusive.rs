@@ -6,33 +6,31 @@ use crate::derived::engine_label;
 use crate::format;
 use crate::verdict::{Answer, NEGLIGIBLE, Verdict, WORTHWHILE};
 
-/// Part of the ranks, and of the calls, that a *No* requires in the trace: the rest may cost more.
+/// Part of the ranks, and of the calls, that the answer *No* requires in the trace.
 const SEEN: f64 = 0.5;
 
-/// Part of the run outside `MPI_Init` and `MPI_Finalize`: below it, longer runs have another share.
+/// Part of the run time outside `MPI_Init` and `MPI_Finalize`, below which a longer run may give another answer.
 const OWN: f64 = 0.5;
 
-/// A reason for *Cannot tell*, and an action: a sentence each.
+/// A sentence with a reason for *Cannot tell*, and a sentence with an action.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Inconclusive {
-    /// Reason.
     pub reason: String,
-    /// Action, or fact, that decides.
     pub action: String,
 }
 
-/// Influence of the times of the traced calls on the share.
+/// How the durations of the traced calls affect the share.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CallTimes {
-    /// Without influence: both ends of the range decide.
+    /// The durations are unknown, so both ends of the range decide.
     Unknown,
-    /// The times narrow the range, but do not decide.
+    /// The durations narrow the range, but do not decide.
     Open,
-    /// The times determine the share, and so the answer.
+    /// The durations determine the share.
     Decide,
 }
 
-/// The first reason against the answer that the share gives.
+/// The first reason why the share gives no answer.
 pub fn inconclusive(
     measurements: &Measurements,
     verdict: &Verdict,
@@ -55,7 +53,6 @@ fn full(measurements: &Measurements) -> Option<Inconclusive> {
     })
 }
 
-/// A threshold is between the ends of the range.
 fn range(verdict: &Verdict, call_times: CallTimes) -> Option<Inconclusive> {
     let threshold = between(verdict.low, verdict.high)?;
     let decides = match call_times {
@@ -73,7 +70,6 @@ fn range(verdict: &Verdict, call_times: CallTimes) -> Option<Inconclusive> {
     })
 }
 
-/// `MPI_Init` and `MPI_Finalize` take half of the run or more, and the rest has another answer.
 fn setup(verdict: &Verdict, call_times: CallTimes) -> Option<Inconclusive> {
     let (low, high) = verdict.range_without_setup;
     let share = format::share(verdict.share_without_setup);
@@ -94,12 +90,10 @@ fn setup(verdict: &Verdict, call_times: CallTimes) -> Option<Inconclusive> {
     })
 }
 
-/// Whether `MPI_Init` and `MPI_Finalize` take at least half of the run time of the verdict's rank.
 pub fn is_mostly_setup(verdict: &Verdict) -> bool {
     verdict.share > 0.0 && verdict.share <= OWN * verdict.share_without_setup
 }
 
-/// Less than half of the run is in the trace, and the rest may cost more.
 fn unseen(measurements: &Measurements, verdict: &Verdict) -> Option<Inconclusive> {
     if verdict.answer != Answer::No {
         return None;
@@ -120,7 +114,7 @@ fn unseen(measurements: &Measurements, verdict: &Verdict) -> Option<Inconclusive
     unseen_messages(measurements).or_else(|| unseen_calls(measurements, verdict))
 }
 
-/// Most messages went to missing ranks, which may have the longest searches.
+/// Most messages went to ranks without a trace, where searches may be longest.
 fn unseen_messages(measurements: &Measurements) -> Option<Inconclusive> {
     let arrived: u64 = measurements.ranks.iter().map(|rank| rank.messages).sum();
     let all = arrived + measurements.arrivals.lost_messages;
@@ -157,7 +151,6 @@ fn unseen_calls(measurements: &Measurements, verdict: &Verdict) -> Option<Inconc
     })
 }
 
-/// A rank with a larger share lacks calls.
 pub fn early(measurements: &Measurements, rank: u32, share: f64) -> Inconclusive {
     Inconclusive {
         reason: format!("the calls of rank {rank} end early, and cost {}.", format::share(share)),
@@ -169,7 +162,6 @@ pub fn early(measurements: &Measurements, rank: u32, share: f64) -> Inconclusive
     }
 }
 
-/// Action for truncated files.
 const COPY_AGAIN: &str = "Copy the trace again.";
 
 /// The first gap of an incomplete trace.
@@ -193,12 +185,12 @@ pub fn gaps(measurements: &Measurements) -> Option<Inconclusive> {
     Some(Inconclusive { reason, action: action.to_owned() })
 }
 
-/// Calls that the trace counts and does not contain.
+/// Number of calls that the trace counts and does not contain.
 fn missing_calls(measurements: &Measurements) -> u64 {
     measurements.trace.calls_left_out.saturating_add(measurements.trace.calls_cut_off)
 }
 
-/// The highest share of matching, if every missing call searched a queue like the calls in the trace.
+/// The highest share of matching, if the missing calls searched queues as the recorded calls do.
 pub fn if_all_searched(measurements: &Measurements, verdict: &Verdict) -> f64 {
     let totals = &measurements.totals;
     let searches = totals.sends + totals.receives + totals.probes_found + totals.probes_missed;

@@ -1,5 +1,3 @@
-//! A job of other processes, which the command starts and waits for.
-
 use std::ffi::c_int;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
@@ -15,14 +13,10 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 
 use crate::failure::Failure;
 
-/// Interval of calls to the watcher.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Observer of a running job.
 pub trait Watcher {
-    /// The job started.
     fn on_start(&mut self, _job: &mut Child) {}
-    /// The job is running; called repeatedly.
     fn on_poll(&mut self);
 }
 
@@ -32,15 +26,12 @@ impl<F: FnMut()> Watcher for F {
     }
 }
 
-/// Runs the job, and calls `watcher` meanwhile. An interrupt reaches the job too, because both are in the foreground of
-/// the terminal. SIGTERM and SIGHUP end the job. Waits for its end in any case.
-///
-/// # Errors
-/// The job cannot be started.
+/// Runs the job, and polls `watcher`. The terminal also sends an interrupt to the job. SIGTERM and SIGHUP end the job.
+/// Returns after the end of the job in every case.
 pub fn run(mut command: Command, watcher: &mut impl Watcher) -> Result<ExitStatus, Failure> {
-    // `run` handles SIGUSR1. With other commands, SIGUSR1 must not end the command and leave the job.
+    // `run` handles SIGUSR1. In other commands, SIGUSR1 must not end the command before the job.
     signalled(&[SIGINT, SIGUSR1])?;
-    // SIGHUP means a lost terminal. Without the command, the job and its helpers would not end.
+    // After SIGHUP the terminal is lost, and the job must end too.
     let stop = signalled(&[SIGTERM, SIGHUP])?;
     let mut job = command.spawn().map_err(|error| {
         Failure::Message(format!("cannot start '{}': {error}", command.get_program().to_string_lossy()))
@@ -59,14 +50,11 @@ pub fn run(mut command: Command, watcher: &mut impl Watcher) -> Result<ExitStatu
             ask_to_stop(job.id());
         }
         watcher.on_poll();
-        exit.wait(LOOK);
+        exit.wait(POLL_INTERVAL);
     }
 }
 
-/// A flag that is set by one of these signals. The signals no longer end this process.
-///
-/// # Errors
-/// The system refuses the handler.
+/// Returns a flag that each of these signals sets. The signals do not end this process.
 pub fn signalled(signals: &[c_int]) -> Result<Arc<AtomicBool>, Failure> {
     let flag = Arc::new(AtomicBool::new(false));
     for &signal in signals {
@@ -76,7 +64,7 @@ pub fn signalled(signals: &[c_int]) -> Result<Arc<AtomicBool>, Failure> {
     Ok(flag)
 }
 
-/// Exit of a process, for which a thread can wait.
+/// The process descriptor of a job, to wait with a time limit.
 struct ProcessExit(Option<OwnedFd>);
 
 impl ProcessExit {
@@ -86,7 +74,6 @@ impl ProcessExit {
         ProcessExit(pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok()))
     }
 
-    /// Waits until the process has ended, or the time has passed.
     fn wait(&self, most: Duration) {
         let Some(process) = &self.0 else { return thread::sleep(most) };
         let most = Timespec { tv_sec: 0, tv_nsec: i64::from(most.subsec_nanos()) };
@@ -95,20 +82,15 @@ impl ProcessExit {
     }
 }
 
-/// Asks the launcher to end the job.
 pub fn ask_to_stop(job: u32) {
     let pid = i32::try_from(job).ok().and_then(Pid::from_raw);
     if let Some(pid) = pid {
-        // The job may have ended already.
         let _ = kill_process(pid, Signal::TERM);
     }
 }
 
-/// Ends like the job: with its exit code, or 128 + the signal number.
-///
-/// # Errors
-/// The job failed.
-pub fn ended(status: ExitStatus) -> Result<(), Failure> {
+/// The exit code of the command for the exit status of a job. A signal gives 128 + the signal number.
+pub fn exit_result(status: ExitStatus) -> Result<(), Failure> {
     match (status.code(), status.signal()) {
         (Some(0), _) => Ok(()),
         (Some(code), _) => Err(Failure::Reported(u8::try_from(code).unwrap_or(1))),
@@ -118,13 +100,12 @@ pub fn ended(status: ExitStatus) -> Result<(), Failure> {
     }
 }
 
-/// A shell command that sets this variable.
-pub fn export(name: &str, value: &str) -> String {
+pub fn shell_export(name: &str, value: &str) -> String {
     format!("export {name}={}\n", quoted(value))
 }
 
-/// A shell word for this text, quoted if necessary.
-pub fn word(text: &str) -> String {
+/// The text as a word of the shell, quoted if necessary.
+pub fn shell_word(text: &str) -> String {
     let is_plain =
         |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+=:,@%".contains(&byte) || !byte.is_ascii();
     if !text.is_empty() && text.bytes().all(is_plain) { text.to_owned() } else { quoted(text) }
@@ -140,10 +121,10 @@ mod tests {
 
     #[test]
     fn words_with_spaces_are_quoted() {
-        assert_eq!(word("/tmp/a-b_1.trace"), "/tmp/a-b_1.trace");
-        assert_eq!(word("/tmp/sp ace/x.trace"), "'/tmp/sp ace/x.trace'");
-        assert_eq!(word("it's"), "'it'\\''s'");
-        assert_eq!(word("$HOME"), "'$HOME'");
-        assert_eq!(word(""), "''");
+        assert_eq!(shell_word("/tmp/a-b_1.trace"), "/tmp/a-b_1.trace");
+        assert_eq!(shell_word("/tmp/sp ace/x.trace"), "'/tmp/sp ace/x.trace'");
+        assert_eq!(shell_word("it's"), "'it'\\''s'");
+        assert_eq!(shell_word("$HOME"), "'$HOME'");
+        assert_eq!(shell_word(""), "''");
     }
 }

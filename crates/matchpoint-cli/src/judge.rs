@@ -1,25 +1,24 @@
 //! The verdict: the share of the run time that matching costs, and the answer.
 //!
-//! The cost is the time of the first engine for the replayed operations: with warm caches (low end) and with cold caches
-//! (high end). The share of a rank is its cost ÷ its recorded run time. The verdict is about the rank with the largest
-//! share; ranks that end early count only if all ranks end early. The likely cost is the geometric mean of both ends,
-//! because caches act on a search as a factor. If the cost of an entry in the traced library is known, the times of the
-//! traced calls decide instead.
+//! The cost is the time of the first engine for the replayed operations: with warm caches (low end) and with cold
+//! caches (high end). The share of a rank is its cost ÷ its recorded run time. The verdict is about the rank with the
+//! largest share. Ranks that end early count only if all ranks end early. The likely cost is the geometric mean of both
+//! ends. If the cost of an entry in the traced library is known, the durations of the traced calls give the likely
+//! cost.
 //!
-//! The answer is *Cannot tell*, with a reason ([`inconclusive`]), unless both ends give the same answer, or the times of
-//! the calls determine the share.
+//! The answer is *Cannot tell*, with a reason ([`inconclusive`]), unless both ends give the same answer or the
+//! durations determine the share.
 
 use matchpoint_replay::Measurements;
 use matchpoint_replay::measurements::{EngineAtRank, EngineMeasurements, RankMeasurements};
 
 use crate::absent;
-use crate::derived::{cost_ns, engine_label, shared_part, whole_ranks};
+use crate::derived::{cost_ns, engine_label, index_of, shared_ns, whole_ranks};
 use crate::format;
 use crate::inconclusive::{self, CallTimes, Inconclusive};
-use crate::stand_in::searches_as;
+use crate::stand_in::{bare, searches_as};
 use crate::verdict::{Answer, FASTER, NEGLIGIBLE, Other, REFERENCE, Verdict};
 
-/// Judges a replay.
 pub fn judge(measurements: &Measurements) -> Verdict {
     let Some(engine) = measurements.engines.first() else {
         return without(Answer::Unknown, "no engine was replayed.");
@@ -51,7 +50,7 @@ struct Worst<'a> {
     low: f64,
     share: f64,
     high: f64,
-    /// The durations of calls limit most of the likely cost.
+    /// Whether the durations of calls bound most of the likely cost.
     is_bounded: bool,
 }
 
@@ -60,7 +59,7 @@ fn worst<'a>(
     engine: &EngineMeasurements,
     ranks: impl Iterator<Item = (usize, &'a RankMeasurements)>,
 ) -> Option<Worst<'a>> {
-    let least = of_processor(measurements, engine);
+    let least = shared_ns(measurements, engine);
     let ranks = ranks.filter_map(|(index, rank)| shares(rank, engine.ranks.get(index)?, least));
     ranks.max_by(|a, b| a.share.total_cmp(&b.share))
 }
@@ -71,16 +70,6 @@ fn early(measurements: &Measurements, engine: &EngineMeasurements) -> Option<(u3
     (Answer::to(worst.share) != Answer::No).then_some((worst.rank.rank, worst.share))
 }
 
-/// Time of matching on a processor that several processes share: low end, likely, high end. A process waits while
-/// another process matches.
-fn of_processor(measurements: &Measurements, engine: &EngineMeasurements) -> [f64; 3] {
-    let shared = shared_part(measurements, engine.ranks.len());
-    // The likely time of a library is a part of the call times, which already include the other processes.
-    let likely_ns = |at: &EngineAtRank| if at.library.is_some() { at.match_ns } else { cost_ns(at) };
-    let likely_ns: f64 = engine.ranks.iter().map(likely_ns).sum();
-    [engine.match_ns, likely_ns, engine.match_cold_ns].map(|ns| ns * shared)
-}
-
 fn shares<'a>(rank: &'a RankMeasurements, cost: &EngineAtRank, least: [f64; 3]) -> Option<Worst<'a>> {
     // MPI_Init and MPI_Finalize match no message of the program.
     let own_ns = (rank.elapsed_s - rank.setup_s) * 1e9;
@@ -88,7 +77,7 @@ fn shares<'a>(rank: &'a RankMeasurements, cost: &EngineAtRank, least: [f64; 3]) 
     let share = |ns: f64, least: f64| ns.max(least).min(own_ns) / (rank.elapsed_s * 1e9);
     let (warm, cold) = (share(cost.match_ns, least[0]), share(cost.match_cold_ns, least[2]));
     let likely = share(cost_ns(cost), least[1]);
-    // Under host load, a short replay may be slower with warm caches than with cold ones.
+    // Under host load, the replay with warm caches may be slower than with cold caches.
     (warm.is_finite() && cold.is_finite()).then(|| Worst {
         rank,
         low: warm.min(cold).min(1.0),
@@ -98,16 +87,15 @@ fn shares<'a>(rank: &'a RankMeasurements, cost: &EngineAtRank, least: [f64; 3]) 
     })
 }
 
-/// Part of the likely cost that must be in calls shorter than searches with cold caches.
+/// Part of the likely cost that must be in calls shorter than a search with cold caches.
 const BOUNDED: f64 = 0.5;
 
-/// Distance of the share from both ends of the range, as a part of the end. An estimate at an end of the range decides nothing.
+/// Minimum distance of the share from both ends of the range, as a part of the end.
 const INSIDE: f64 = 0.01;
 
-/// Largest measured ratio of a share from the times of calls to the saved time (`scripts/test-verdict`).
+/// Largest measured error factor of a share from the durations of calls (`scripts/test-verdict`).
 const ERROR: f64 = 2.0;
 
-/// How the share follows from the times of the traced calls.
 fn call_times(measurements: &Measurements, worst: &Worst<'_>) -> CallTimes {
     let is_measured = measurements.library_cost.as_ref().is_some_and(|cost| cost.pairs > 0);
     if !is_measured || !worst.is_bounded {
@@ -115,7 +103,7 @@ fn call_times(measurements: &Measurements, worst: &Worst<'_>) -> CallTimes {
     }
     let Worst { low, share, high, .. } = *worst;
     let is_inside = share > low * (1.0 + INSIDE) && share < high * (1.0 - INSIDE);
-    // Calls also wait for processors, which hides or adds time.
+    // On shared processors, the durations of calls include waiting.
     let is_crowded = measurements.crowding.is_some_and(|crowding| crowding > 1.0);
     let answer = Answer::to(share);
     let decide = is_inside && Answer::to(share / ERROR) == answer && (!is_crowded || answer == Answer::Yes);
@@ -154,9 +142,9 @@ fn judged(measurements: &Measurements, engine: &EngineMeasurements, worst: &Wors
     verdict
 }
 
-/// Costs of the reference engine at that rank, and of the cheapest engine if it is clearly cheaper than both.
+/// Costs of the reference engine at the worst rank, and of the cheapest engine if that engine is clearly cheaper.
 fn others(measurements: &Measurements, worst: &Worst<'_>) -> Vec<Other> {
-    let Some(index) = measurements.ranks.iter().position(|rank| rank.rank == worst.rank.rank) else {
+    let Some(index) = index_of(measurements, worst.rank.rank) else {
         return Vec::new();
     };
     let share = |engine: &EngineMeasurements| {
@@ -171,13 +159,12 @@ fn others(measurements: &Measurements, worst: &Worst<'_>) -> Vec<Other> {
     });
     let others: Vec<Other> = others.filter(|other| other.share.is_finite() && other.share > 0.0).collect();
     let cheapest = others.iter().min_by(|a, b| a.share.total_cmp(&b.share));
-    let reference = others.iter().find(|other| other.name.split(':').next() == Some(REFERENCE));
+    let reference = others.iter().find(|other| bare(&other.name) == REFERENCE);
     let bar = reference.map_or(worst.share, |reference| reference.share.min(worst.share));
     let cheaper = cheapest.filter(|cheapest| cheapest.share * FASTER < bar);
     reference.into_iter().chain(cheaper).cloned().collect()
 }
 
-/// The answer with its share, range and rank.
 fn headline(worst: &Worst<'_>, verdict: &Verdict, inconclusive: Option<&Inconclusive>) -> String {
     let share = format::share(verdict.share);
     let range = format::share_range(verdict.low, verdict.high);
@@ -210,9 +197,9 @@ fn details(
 }
 
 fn other_shares(verdict: &Verdict) -> String {
-    // Below a tenth of the lowest threshold, timing noise decides which engine is the cheapest.
+    // Below a tenth of the lowest threshold, noise would decide which engine is the cheapest.
     let matters = verdict.high >= NEGLIGIBLE / 10.0;
-    let is_reference = |other: &&Other| other.name.split(':').next() == Some(REFERENCE);
+    let is_reference = |other: &&Other| bare(&other.name) == REFERENCE;
     let named = verdict.others.iter().filter(|other| matters || is_reference(other));
     let named = named.map(|other| format!("{} with {}", format::share(other.share), other.label));
     let named: Vec<_> = named.collect();
@@ -231,7 +218,6 @@ fn longest_search(rank: &RankMeasurements) -> String {
     )
 }
 
-/// Gaps of the trace that may change the answer.
 fn caveats(measurements: &Measurements) -> String {
     let mut caveats = String::new();
     let trace = &measurements.trace;

@@ -1,7 +1,9 @@
-//! The commands of `matchpoint`, the only crate that prints or exits.
+//! The commands of `matchpoint`. No other crate prints or exits. `main.rs` and the tests use this library.
 //!
-//! The replay supplies measurements. [`judge`] and [`advice`] evaluate them, and [`report`] renders them, one file per
-//! format. All three are pure functions, so tests render the output of the command.
+//! The replay supplies measurements. [`judge`] and [`advice`] evaluate the measurements, and [`report`] renders the
+//! results in one file for each output format. These three modules are pure functions.
+
+#![allow(missing_docs)] // An internal library: items with a clear name need no documentation.
 
 pub mod absent;
 pub mod advice;

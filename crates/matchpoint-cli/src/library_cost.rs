@@ -1,18 +1,17 @@
 //! Search cost of the traced MPI library: attempts of the stand-in × the cost of an entry.
 //!
-//! The recorder measured the cost of an entry in the traced run; other traces get typical values. A `list` compares an
-//! entry in 0.6 ns on one host, MPICH's list of request objects needs 5 ns and more. The search cost therefore replaces
-//! the time of the stand-in if the cost is higher. Other engines keep their times.
+//! The recorder measured the cost of an entry in the traced run. Other traces get typical values. `list` compares an
+//! entry in 0.6 ns, and MPICH's list of request objects needs 5 ns and more on the same host. The search cost therefore
+//! replaces the time of the stand-in if the cost is higher.
 
 use matchpoint_replay::Measurements;
 use matchpoint_replay::library_cost::{Curve, TYPICAL_OF};
-use matchpoint_replay::measurements::EngineMeasurements;
+use matchpoint_replay::measurements::{EngineMeasurements, RankMeasurements};
 
-use crate::derived::{cost_ns, ratio, shared_part};
+use crate::derived::{cost_ns, ratio, shared_ns, shared_part};
 use crate::format;
 use crate::stand_in::{is_hashed, is_stand_in};
 
-/// Whether the times of an engine are search costs of the traced library: only for the stand-in.
 pub fn has_library_cost(measurements: &Measurements, engine: &EngineMeasurements) -> bool {
     engine.ranks.iter().any(|rank| rank.library.is_some()) && is_stand_in(measurements, engine)
 }
@@ -34,7 +33,7 @@ pub fn apply(measurements: &mut Measurements) {
         }
         engine.match_ns = engine.ranks.iter().map(|rank| rank.match_ns).sum();
         engine.match_cold_ns = engine.ranks.iter().map(|rank| rank.match_cold_ns).sum();
-        // The likely time is a part of the call times, which include other processes on the processor.
+        // The likely time is a part of the durations of calls, which include other processes on the processor.
         let shared_ns = shared * engine.match_cold_ns;
         for rank in &mut engine.ranks {
             let Some(cost) = &mut rank.library else { continue };
@@ -43,7 +42,6 @@ pub fn apply(measurements: &mut Measurements) {
     }
 }
 
-/// Describes the source of the stand-in's times.
 pub fn describe(measurements: &Measurements) -> Option<String> {
     let engine = measurements.engines.iter().find(|engine| has_library_cost(measurements, engine))?;
     let cost = measurements.library_cost.as_ref()?;
@@ -74,12 +72,11 @@ pub fn describe(measurements: &Measurements) -> Option<String> {
     ))
 }
 
-/// Receives in the MPI library from which overflow matching saves time, within the limits that `matchpoint run` chooses.
-/// It is the cost of a message that overflows ÷ the cost of an entry in the library. `None`: an entry costs nothing, or
-/// an unknown time.
+/// Receives in the MPI library from which overflow matching saves time: cost of an overflowed message ÷ cost of an
+/// entry in the library, within the limits of `matchpoint run`. `None`: an entry costs nothing, or the cost is unknown.
 pub fn overflow_limit(measurements: &Measurements) -> Option<u64> {
     let cost = measurements.library_cost.as_ref()?;
-    // The typical values are not those of a library that hashes.
+    // The typical values are not those of hash tables.
     if cost.pairs == 0 && is_hashed(measurements) {
         return None;
     }
@@ -93,28 +90,27 @@ pub fn overflow_limit(measurements: &Measurements) -> Option<u64> {
     Some((overflow_ns(measurements) / entry_ns).clamp(LIMITS.0, LIMITS.1) as u64)
 }
 
-/// The overflow limit with which `matchpoint run` saves at least half of the matching cost of a rank. `None`: no limit.
+/// The overflow limit with which `matchpoint run` saves at least half of the matching cost of a rank.
 pub fn saving_limit(measurements: &Measurements, index: usize) -> Option<u64> {
     let overflow = Overflow::at(measurements, index)?;
     (overflow.left_ns <= overflow.likely_ns / 2.0).then_some(overflow.limit)
 }
 
-/// Fraction of the matching cost of a rank that `matchpoint run` saves. `None`: the library's cost is unknown or zero, or no
-/// queue overflows.
+/// Fraction of the matching cost of a rank that `matchpoint run` saves. `None`: the cost of an entry is unknown or
+/// zero, or no queue overflows.
 pub fn saving_by_run(measurements: &Measurements, index: usize) -> Option<f64> {
     let Overflow { left_ns, likely_ns, .. } = Overflow::at(measurements, index)?;
     Some((1.0 - ratio(left_ns, likely_ns)).max(0.0))
 }
 
-/// Whether `matchpoint run` saves at least half of the matching cost of a rank, if the cost is at the high end.
+/// Whether `matchpoint run` saves at least half of the matching cost of a rank at the high end.
 pub fn may_save(measurements: &Measurements, index: usize) -> bool {
     Overflow::at(measurements, index).is_some_and(|overflow| overflow.left_ns <= overflow.high_ns / 2.0)
 }
 
-/// Overflow matching at a rank with a queue that overflows.
 struct Overflow {
     limit: u64,
-    /// Time that remains: attempts of the MPI library below the limit, and the engine.
+    /// Remaining time: searches in the MPI library below the limit, and the engine.
     left_ns: f64,
     likely_ns: f64,
     high_ns: f64,
@@ -126,6 +122,7 @@ impl Overflow {
         let cost = measurements.library_cost.as_ref()?;
         let first = measurements.engines.first().filter(|engine| is_stand_in(measurements, engine))?;
         let (rank, at) = (measurements.ranks.get(index)?, first.ranks.get(index)?);
+        let [_, shared_likely_ns, shared_high_ns] = shared_ns(measurements, first);
         let is_unexpected_free = cost.unexpected.entry(SEARCHED).0 < NOISE_NS;
         let longest = match (is_unexpected_free, gives_back(measurements)) {
             (true, true) => 0,
@@ -133,19 +130,26 @@ impl Overflow {
             (false, true) => rank.worst_length.min(rank.unexpected.length_max),
             (false, false) => rank.worst_length,
         };
-        // Every message searches the entries in the library, so their caches are warm.
-        let in_library = limit.min(rank.posted.length_max) as f64;
-        let library_ns = in_library * cost.posted.entry(in_library).0;
-        let left_ns = rank.messages as f64 * (overflow_ns(measurements) + library_ns);
-        let (likely_ns, high_ns) = (cost_ns(at), at.match_cold_ns);
-        (longest > limit).then_some(Overflow { limit, left_ns, likely_ns, high_ns })
+        // Every message searches the entries in the library, so the entries are in the caches.
+        let left_ns = |rank: &RankMeasurements| {
+            let in_library = limit.min(rank.posted.length_max) as f64;
+            rank.messages as f64 * (overflow_ns(measurements) + in_library * cost.posted.entry(in_library).0)
+        };
+        let shared_left_ns = shared_part(measurements, first.ranks.len())
+            * measurements.ranks.iter().map(left_ns).sum::<f64>();
+        (longest > limit).then_some(Overflow {
+            limit,
+            left_ns: left_ns(rank).max(shared_left_ns),
+            likely_ns: cost_ns(at).max(shared_likely_ns),
+            high_ns: at.match_cold_ns.max(shared_high_ns),
+        })
     }
 }
 
 /// Queue length at which `matchpoint run` measures the cost of an entry.
 pub const SEARCHED: f64 = 256.0;
 
-/// Nanoseconds below which an entry costs nothing, also for `matchpoint run`.
+/// Cost of an entry in nanoseconds below which `matchpoint run` takes the entry as free.
 pub const NOISE_NS: f64 = 0.2;
 
 /// Highest cost of a message in the engine of `matchpoint run`, in nanoseconds. `MPI_Improbe` of Intel MPI is slow
@@ -157,11 +161,10 @@ fn overflow_ns(measurements: &Measurements) -> f64 {
 /// The lowest and the highest limit that `matchpoint run` chooses.
 pub const LIMITS: (f64, f64) = (64.0, 256.0);
 
-/// The limit that `matchpoint run` chooses if libfabric may carry messages.
+/// The limit of `matchpoint run` if libfabric may carry messages.
 pub const NETWORK_LIMIT: u64 = 1024;
 
-/// Whether overflow matching gives all receives back before a collective operation: if libfabric may carry messages, or
-/// if Open MPI does not match them itself.
+/// Whether overflow matching returns all receives to the library before a collective operation.
 fn gives_back(measurements: &Measurements) -> bool {
     match measurements.trace.transport.as_deref() {
         None | Some("" | "ob1" | "shm") => false,

@@ -2,30 +2,25 @@
 
 use std::time::{Duration, Instant};
 
-/// Interval between lines.
-pub const PLAIN: Duration = Duration::from_secs(10);
+pub const INTERVAL: Duration = Duration::from_secs(10);
 
-/// Interval of progress lines.
-pub struct Lines {
+pub struct ProgressLines {
     next: Instant,
 }
 
-impl Lines {
-    /// Prints the first line immediately.
+impl ProgressLines {
     pub fn at_once() -> Self {
-        Lines { next: Instant::now() }
+        ProgressLines { next: Instant::now() }
     }
 
-    /// Prints the first line after [`PLAIN`].
     pub fn later() -> Self {
-        Lines { next: Instant::now() + PLAIN }
+        ProgressLines { next: Instant::now() + INTERVAL }
     }
 
-    /// Prints a line on standard error if the interval has passed.
     pub fn print(&mut self, line: impl FnOnce() -> String) {
         if Instant::now() >= self.next {
             anstream::eprintln!("matchpoint: {}", line());
-            self.next = Instant::now() + PLAIN;
+            self.next = Instant::now() + INTERVAL;
         }
     }
 }

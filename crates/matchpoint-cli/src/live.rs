@@ -1,7 +1,7 @@
 //! `matchpoint record --live`: a table of queues below the output of the job.
 //!
-//! On a terminal, this process forwards the job's output: it erases the table, prints a line, and draws the table
-//! again. Output to other files is not forwarded, and nothing is if standard error is no terminal.
+//! On a terminal, this process forwards the output of the job: the process erases the table, prints a line, and draws
+//! the table again. Output to a file is not forwarded.
 
 use std::io::{self, IsTerminal, Read, Write};
 use std::path::Path;
@@ -11,21 +11,20 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::job::Watcher;
-use crate::lines::PLAIN;
-use crate::top::snapshot::State;
+use crate::lines::INTERVAL;
+use crate::top::snapshot::JobState;
 use crate::top::watch::Watch;
 use crate::top::{REFRESH, table};
 
-/// Longest time of one update: signals wait meanwhile.
-const LOOK: Duration = Duration::from_millis(300);
+/// Maximum time of an update. Signals are handled after an update.
+const UPDATE_MAX: Duration = Duration::from_millis(300);
 
-/// Ranks shown. The job's output needs the space.
+/// Maximum number of ranks in the table.
 const ROWS: usize = 8;
 
-/// Time to wait for output after the launcher's end: some launchers leave processes behind.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+/// Time to wait for output after the end of the launcher, because some launchers leave processes behind.
+const OUTPUT_WAIT: Duration = Duration::from_secs(1);
 
-/// The table of a running job.
 pub struct Live {
     watch: Watch,
     below: Option<Arc<Mutex<Below>>>,
@@ -35,7 +34,7 @@ pub struct Live {
 }
 
 impl Live {
-    /// Creates the table for the job of `command`.
+    /// Forwards the output of `command` if standard error is a terminal.
     pub fn new(trace: &Path, command: &mut Command) -> Live {
         let shown = io::stderr().is_terminal();
         if shown {
@@ -53,10 +52,9 @@ impl Live {
         }
     }
 
-    /// Erases the table after the end of the job.
     pub fn end(self) {
         let begun = Instant::now();
-        while self.forwarders.iter().any(|thread| !thread.is_finished()) && begun.elapsed() < LAST_WORDS {
+        while self.forwarders.iter().any(|thread| !thread.is_finished()) && begun.elapsed() < OUTPUT_WAIT {
             thread::sleep(Duration::from_millis(5));
         }
         if let Some(below) = &self.below {
@@ -76,24 +74,23 @@ impl Watcher for Live {
         }
     }
 
-    /// Updates the table if the interval has passed.
     fn on_poll(&mut self) {
-        let every = if self.below.is_some() { REFRESH } else { PLAIN };
+        let every = if self.below.is_some() { REFRESH } else { INTERVAL };
         if self.looked.unwrap_or(self.begun).elapsed() < every {
             return;
         }
         let begun = Instant::now();
-        while self.watch.read_some() && begun.elapsed() < LOOK {}
+        while self.watch.read_some() && begun.elapsed() < UPDATE_MAX {}
         self.looked = Some(Instant::now());
         let snapshot = self.watch.snapshot();
-        if snapshot.state == State::Waiting {
+        if snapshot.state == JobState::Waiting {
             return;
         }
         match &self.below {
             Some(below) => {
                 let (width, height) = terminal_size::terminal_size_of(io::stderr())
                     .map_or((80, 24), |(width, height)| (usize::from(width.0), usize::from(height.0)));
-                // A character in the last column may wrap.
+                // A character in the last column may wrap the line.
                 let lines = table::page(&snapshot, width.saturating_sub(1), height / 2, ROWS);
                 locked(below).show(lines, width);
             }
@@ -127,14 +124,13 @@ fn forward(mut from: impl Read + Send + 'static, to: Stream, below: Arc<Mutex<Be
     })
 }
 
-/// A table below forwarded output.
 #[derive(Default)]
 struct Below {
     lines: Vec<String>,
     width: usize,
     /// Lines of the terminal to erase before output.
     drawn: usize,
-    /// Incomplete lines of standard output and of standard error.
+    /// Incomplete last lines of standard output and standard error.
     begun: [Vec<u8>; 2],
     over: bool,
 }
@@ -163,7 +159,7 @@ impl Below {
         self.over = true;
     }
 
-    /// Erases the table, prints, and draws the table. Errors of a lost terminal are ignored, so that the job continues.
+    /// Erases the table, prints, and draws the table. Errors are ignored, so that the job continues without a terminal.
     fn put(&mut self, print: impl FnOnce(&mut Self) -> io::Result<()>) {
         let _ = self.erase().and_then(|()| print(self)).and_then(|()| self.draw());
     }
@@ -202,7 +198,7 @@ fn write(to: Stream, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-/// The visible text of an incomplete line, without overwritten text and escape sequences.
+/// The visible text of an incomplete line.
 fn visible(line: &[u8]) -> String {
     let text = String::from_utf8_lossy(line);
     let last = text.trim_end_matches('\r').rsplit('\r').next().unwrap_or_default();

@@ -5,17 +5,16 @@ use std::{fs, thread};
 
 use crate::format::{counted, digits};
 
-/// Load of the host.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Load {
-    /// Running or runnable threads, mean of the last minute.
+    /// Mean number of running or runnable threads in the last minute.
     pub average: f64,
-    /// Cores of the host, not only those of this process: the load average covers all.
+    /// All processors of the host, because the load average covers the host.
     cores: u64,
 }
 
 impl Load {
-    /// The current load; `None` on systems other than Linux.
+    /// `None`: the system is not Linux.
     pub fn now() -> Option<Load> {
         Load::of(&fs::read_to_string("/proc/loadavg").ok()?, &fs::read_to_string("/proc/stat").ok()?)
     }
@@ -29,7 +28,7 @@ impl Load {
         Some(Load { average, cores: stat.lines().filter(is_core).count() as u64 })
     }
 
-    /// A warning if more runs than the host can run next to a single-threaded measurement.
+    /// A warning if other programs leave no processor idle.
     pub fn warning(self) -> Option<String> {
         let idle = self.cores.saturating_sub(1);
         // An idle host has a load of up to 0.1.
@@ -45,7 +44,6 @@ impl Load {
     }
 }
 
-/// A warning if this process may use fewer processors than threads.
 pub fn too_few_processors(threads: usize) -> Option<String> {
     let processors = thread::available_parallelism().map_or(1, NonZero::get);
     (threads > processors).then(|| {

@@ -1,4 +1,5 @@
-//! Output files that are complete or absent: written to a temporary file in the same folder, renamed at the end.
+//! Output files that are complete or absent. A file is written under a temporary name in the same folder, and then
+//! renamed.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -6,23 +7,21 @@ use std::path::{Path, PathBuf};
 
 use tempfile::{Builder, NamedTempFile};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, folder_of};
 
-/// Output files of one run. Files without a [commit](Self::commit) are removed on drop.
+/// Output files of a command. Without a [commit](Self::commit), the files are removed on drop.
 #[derive(Default)]
 pub struct Outputs {
     staged: Vec<Staged>,
     made_folders: Vec<PathBuf>,
-    /// Text for standard output, printed after the rename of the files.
+    /// Text for standard output, printed after the files are renamed.
     printed: Option<Vec<u8>>,
 }
 
-/// Reserved output: an index of the files, or standard output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Place(Option<usize>);
+pub struct OutputId(Option<usize>);
 
-impl Place {
-    /// Whether the output is standard output.
+impl OutputId {
     pub fn is_stdout(self) -> bool {
         self.0.is_none()
     }
@@ -40,31 +39,21 @@ enum Sink {
 }
 
 impl Outputs {
-    /// Reserves a file; `-` is standard output. Called before the work, so that a missing permission is an early error.
-    ///
-    /// # Errors
-    /// The folder does not exist, or is not writable.
-    pub fn reserve(&mut self, path: &Path) -> Result<Place, Failure> {
+    /// Reserves a file before the work, so that errors are early. `-` is standard output.
+    pub fn reserve(&mut self, path: &Path) -> Result<OutputId, Failure> {
         if is_stdout(path) {
-            return Ok(Place(None));
+            return Ok(OutputId(None));
         }
         let sink = open(path).map_err(|error| Failure::writing(path, &error))?;
         self.staged.push(Staged { path: path.to_owned(), sink });
-        Ok(Place(Some(self.staged.len() - 1)))
+        Ok(OutputId(Some(self.staged.len() - 1)))
     }
 
-    /// Reserves the file of an optional option.
-    ///
-    /// # Errors
-    /// Those of [`reserve`](Self::reserve).
-    pub fn reserve_if(&mut self, path: Option<&Path>) -> Result<Option<Place>, Failure> {
+    pub fn reserve_if(&mut self, path: Option<&Path>) -> Result<Option<OutputId>, Failure> {
         path.map(|path| self.reserve(path)).transpose()
     }
 
-    /// Creates a folder if it does not exist, and checks that it is writable: the first file may follow hours later.
-    ///
-    /// # Errors
-    /// The folder cannot be created or is not writable, or another file has its name.
+    /// Creates a folder if necessary, and checks that files can be written there.
     pub fn folder(&mut self, path: &Path) -> Result<(), Failure> {
         if path.is_dir() {
             return match temporary(&path.join("file")) {
@@ -86,21 +75,14 @@ impl Outputs {
         Ok(())
     }
 
-    /// Checks that a file could be created, without creating it.
-    ///
-    /// # Errors
-    /// Those of [`reserve`](Self::reserve).
-    pub fn try_out(&self, path: &Path) -> Result<(), Failure> {
+    /// Checks that a file could be created, without creating the file.
+    pub fn check_writable(&self, path: &Path) -> Result<(), Failure> {
         open(path).map(drop).map_err(|error| Failure::writing(path, &error))
     }
 
-    /// Writes to a reserved file.
-    ///
-    /// # Errors
-    /// The disk is full, or the reader closed the pipe.
     pub fn fill(
         &mut self,
-        place: Place,
+        place: OutputId,
         write: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<()>,
     ) -> Result<(), Failure> {
         let Some(index) = place.0 else {
@@ -115,10 +97,7 @@ impl Outputs {
         write(&mut buffered).and_then(|()| buffered.flush()).map_err(|error| Failure::writing(path, &error))
     }
 
-    /// Renames every file to its name.
-    ///
-    /// # Errors
-    /// A rename fails. Earlier renames remain.
+    /// Renames every temporary file. An error does not undo earlier renames.
     pub fn commit(mut self) -> Result<Vec<PathBuf>, Failure> {
         self.made_folders.clear();
         let mut written = Vec::new();
@@ -131,10 +110,7 @@ impl Outputs {
         Ok(written)
     }
 
-    /// Names the files, prints `text` or the text for standard output, and reports the files.
-    ///
-    /// # Errors
-    /// Those of [`commit`](Self::commit), or standard output is closed.
+    /// Renames the files. Prints `text`, or the reserved text for standard output, and the names of the files.
     pub fn finish(mut self, text: &str) -> Result<(), Failure> {
         let printed = self.printed.take();
         let written = self.commit()?;
@@ -151,7 +127,7 @@ impl Drop for Outputs {
     fn drop(&mut self) {
         self.staged.clear();
         for folder in &self.made_folders {
-            // Only an empty folder: other files in it belong to others.
+            // Removal fails if the folder contains files of others.
             let _ = fs::remove_dir(folder);
         }
     }
@@ -166,25 +142,26 @@ fn open(path: &Path) -> io::Result<Sink> {
 }
 
 fn temporary(path: &Path) -> io::Result<NamedTempFile> {
-    let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut builder = Builder::new();
     builder.prefix(".matchpoint-");
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        // The default permissions of a new file, with the umask: temporary files would be private.
+        // New files have mode 0666 without the umask, and temporary files 0600.
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
-    builder.tempfile_in(folder)
+    builder.tempfile_in(folder_of(path))
 }
 
-/// Columns of the terminal at standard output, if any.
+pub fn print(text: &str) -> Result<(), Failure> {
+    anstream::stdout().write_all(text.as_bytes()).map_err(|error| Failure::printing(&error))
+}
+
 pub fn columns() -> Option<usize> {
     let size = terminal_size::terminal_size_of(io::stdout());
     size.map(|(width, _)| usize::from(width.0)).filter(|&width| width > 0)
 }
 
-/// Whether a path means standard output.
 pub fn is_stdout(path: &Path) -> bool {
     path.as_os_str() == "-"
 }

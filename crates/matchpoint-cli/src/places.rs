@@ -7,23 +7,16 @@ use matchpoint_record::sites::{self, Place};
 use matchpoint_replay::Measurements;
 use matchpoint_replay::measurements::{PlaceMeasurements, SiteReceives};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, folder_of};
 use crate::format;
 
-/// Fills [`Measurements::places`] from the addresses, sorted by compared entries.
-///
-/// # Errors
-/// The trace cannot be read again.
+/// Fills [`Measurements::places`], sorted by compared entries.
 pub fn name(measurements: &mut Measurements) -> Result<(), Failure> {
     if measurements.sites.is_empty() {
         return Ok(());
     }
     let path = Path::new(&measurements.trace.path);
-    let folder = match path.parent() {
-        Some(parent) if !path.is_dir() => parent,
-        _ => path,
-    };
-    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let folder = if path.is_dir() { path } else { folder_of(path) };
     let wanted: Vec<(u32, u64)> = measurements.sites.iter().map(|site| (site.rank, site.address)).collect();
     let named = sites::places(folder, &wanted)?;
     let mut merged: BTreeMap<Place, (u64, SiteReceives)> = BTreeMap::new();
@@ -50,7 +43,7 @@ pub fn compared(place: &PlaceMeasurements) -> u64 {
     place.receives.found.attempts + place.receives.sought.attempts
 }
 
-/// `exchange (halo.c:94)`, or the known part, without folders.
+/// The function and source line of a call site without folders, such as `exchange (halo.c:94)`, or the known part.
 pub fn short(place: &PlaceMeasurements) -> String {
     let file = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
     match (&place.function, &place.source) {
@@ -61,7 +54,7 @@ pub fn short(place: &PlaceMeasurements) -> String {
     }
 }
 
-/// A sentence about the call sites with most of the receives that `of` counts; empty without call sites.
+/// A sentence about the call sites with most of the receives that `of` counts. Empty without call sites.
 pub fn most(measurements: &Measurements, of: impl Fn(&SiteReceives) -> u64) -> String {
     const NAMED: usize = 3;
     let whole: u64 = measurements.places.iter().map(|place| of(&place.receives)).sum();

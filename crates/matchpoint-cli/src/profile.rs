@@ -3,18 +3,15 @@
 use std::sync::Arc;
 
 use matchpoint_replay::{Arrivals, Progress};
+use matchpoint_trace::open;
 
 use crate::absent::print_missing_ranks;
-use crate::analyze::{open, stop_on_interrupt};
+use crate::analyze::stop_on_interrupt;
 use crate::cli::Profile;
 use crate::failure::Failure;
 use crate::output::Outputs;
 use crate::progress;
 
-/// Runs the command.
-///
-/// # Errors
-/// The trace cannot be read, the file cannot be written, or the user interrupted.
 pub fn run(arguments: &Profile) -> Result<(), Failure> {
     let mut outputs = Outputs::default();
     let file = outputs.reserve(&arguments.output)?;

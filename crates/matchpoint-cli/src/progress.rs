@@ -13,13 +13,11 @@ use crate::format;
 
 const REDRAW: Duration = Duration::from_millis(100);
 
-/// A bar with this text; hidden without a terminal.
 pub fn bar(text: &str) -> ProgressBar {
     let style = ProgressStyle::with_template(&format!("{{bar:20}} {text}"));
     ProgressBar::new(0).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
 
-/// Runs `work` with a progress bar.
 pub fn shown<T>(progress: &Progress, work: impl FnOnce() -> T) -> T {
     if !io::stderr().is_terminal() {
         return work();
@@ -39,7 +37,6 @@ fn draw(progress: &Progress, wait: &mpsc::Receiver<()>) {
     while wait.recv_timeout(REDRAW) == Err(RecvTimeoutError::Timeout) {
         bar.set_length(progress.bytes_total.load(Relaxed));
         bar.set_position(progress.bytes.load(Relaxed));
-        // A matrix has no calls.
         if let calls @ 1.. = progress.calls.load(Relaxed) {
             bar.set_message(rate(calls, started.elapsed()));
         }

@@ -1,7 +1,6 @@
 //! `matchpoint record`: runs a job with the recorder loaded into its processes.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
@@ -11,12 +10,9 @@ use matchpoint_record::recording::{Recorded, Recording, Settings};
 use crate::cli::Record;
 use crate::failure::Failure;
 use crate::live::Live;
+use crate::output::print;
 use crate::{format, job};
 
-/// Runs the command.
-///
-/// # Errors
-/// The job cannot be started, no call was recorded, or the job failed (with its exit code).
 pub fn run(arguments: &Record) -> Result<(), Failure> {
     let settings = Settings {
         output: arguments.output.clone(),
@@ -30,9 +26,9 @@ pub fn run(arguments: &Record) -> Result<(), Failure> {
     let mut recording = prepare(settings)?;
     if arguments.dry_run {
         let lines = recording.variables().into_iter();
-        let lines = lines.map(|(name, value)| job::export(name, &value.to_string_lossy()));
+        let lines = lines.map(|(name, value)| job::shell_export(name, &value.to_string_lossy()));
         let text: String = lines.collect();
-        return anstream::stdout().write_all(text.as_bytes()).map_err(|error| Failure::printing(&error));
+        return print(&text);
     }
     recording.begins()?;
     let mut command = recording.command();
@@ -44,7 +40,6 @@ pub fn run(arguments: &Record) -> Result<(), Failure> {
     } else {
         job::run(command, &mut || {})?
     };
-    // As a shell reports it.
     let ended = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
     let recorded = recording.finish(ended)?;
     if recorded.ranks == 0 {
@@ -52,16 +47,12 @@ pub fn run(arguments: &Record) -> Result<(), Failure> {
     }
     anstream::eprintln!("{}", summary(&recorded));
     if recorded.calls > 0 {
-        let trace = job::word(&recorded.output.to_string_lossy());
+        let trace = job::shell_word(&recorded.output.to_string_lossy());
         anstream::eprintln!("matchpoint: next: matchpoint analyze {trace}");
     }
-    job::ended(status)
+    job::exit_result(status)
 }
 
-/// Prepares a recording, and reports a compilation.
-///
-/// # Errors
-/// Those of [`Recording::prepare`].
 pub(crate) fn prepare(settings: Settings) -> Result<Recording, RecordError> {
     Recording::prepare(settings, &mut |library| {
         anstream::eprintln!("matchpoint: compiling the recorder for {library} (once)");
@@ -82,7 +73,6 @@ fn nothing(status: ExitStatus) -> String {
     )
 }
 
-/// Reports the recorded calls, and the missing ones.
 pub(crate) fn summary(recorded: &Recorded) -> String {
     let mut lines = vec![format!(
         "matchpoint: recorded {} of {} in {} ({}{})",
@@ -154,7 +144,7 @@ fn calls_were(number: u64) -> String {
     format!("{} {}", format::counted(number, "call"), if number == 1 { "was" } else { "were" })
 }
 
-/// Empty if the trace is mostly file headers, of some 4 KiB.
+/// Empty if the headers of the files, of about 4 KiB each, dominate the size.
 fn per_call(recorded: &Recorded) -> String {
     const ENOUGH: u64 = 1000;
     if recorded.calls < ENOUGH * u64::from(recorded.ranks) {
@@ -163,7 +153,7 @@ fn per_call(recorded: &Recorded) -> String {
     format!(", {} bytes per call", format::digits(recorded.bytes as f64 / recorded.calls as f64))
 }
 
-/// Calls that had not returned when processes died, by function.
+/// MPI functions that had not returned at the end of a process.
 fn within(all: &[(String, u32)]) -> Vec<String> {
     let mut by_function: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
     for (function, rank) in all {

@@ -1,7 +1,7 @@
-//! The stand-in: the engine that searches as the traced MPI library does, the first engine of `analyze`.
+//! The stand-in: the engine that searches as the traced MPI library does, and the first engine of `analyze`.
 //!
 //! The choice depends on the library, its version, and its part that matches messages. The table in
-//! `docs/reference/analyze.md` has the sources. A test of `matchpoint-conformance` (`stand_ins`) compares each engine
+//! `docs/reference/analyze.md` has the sources. The test `stand_ins` of `matchpoint-conformance` compares each engine
 //! with a model of the library.
 
 use matchpoint_replay::Measurements;
@@ -9,10 +9,8 @@ use matchpoint_replay::measurements::EngineMeasurements;
 
 use crate::derived::matched_by;
 
-/// Engine in place of an MPI library.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StandIn {
-    /// Name with parameters.
     pub engine: &'static str,
     /// The library or layer with the same search, for a sentence.
     pub of: &'static str,
@@ -22,7 +20,7 @@ const fn list(of: &'static str) -> StandIn {
     StandIn { engine: "list", of }
 }
 
-/// The stand-in for a library, by its version string and by the recorded transport.
+/// The stand-in for a version string and a recorded transport.
 pub fn stand_in(library: Option<&str>, transport: Option<&str>) -> StandIn {
     let library = library.unwrap_or_default();
     match (transport.unwrap_or_default(), family(library)) {
@@ -30,7 +28,7 @@ pub fn stand_in(library: Option<&str>, transport: Option<&str>) -> StandIn {
         ("ob1", Family::OpenMpi) => StandIn { engine: "rank_array", of: "Open MPI's ob1" },
         ("ucx", Family::OpenMpi) => StandIn { engine: "ucx", of: "UCX" },
         ("cm/ofi", Family::OpenMpi) => list("libfabric"),
-        // PSM and others: no engine has their structure.
+        // No engine searches as PSM and similar layers.
         (_, Family::OpenMpi) => list("a linear list"),
         (_, Family::Intel) => list("Intel MPI"),
         ("ucx", Family::Mpich(of)) => match mpich_version(library) {
@@ -43,13 +41,13 @@ pub fn stand_in(library: Option<&str>, transport: Option<&str>) -> StandIn {
     }
 }
 
-/// Earlier versions clear two bits of every tag mask by default, and UCX hashes full masks only.
+/// Older MPICH clears two bits of every tag mask by default, and UCX hashes full masks only.
 const HASHED: (u32, u32) = (4, 3);
 
 enum Family {
     OpenMpi,
     Intel,
-    /// MPICH, or a derived library, by name.
+    /// The name of MPICH or of a derived library.
     Mpich(&'static str),
 }
 
@@ -67,7 +65,7 @@ fn family(library: &str) -> Family {
     }
 }
 
-/// The version of MPICH, or of the MPICH that a library derives from.
+/// The version of MPICH from which a library derives.
 fn mpich_version(library: &str) -> Option<(u32, u32)> {
     let version = library
         .strip_prefix("MPICH Version:")
@@ -77,11 +75,12 @@ fn mpich_version(library: &str) -> Option<(u32, u32)> {
     Some((next()?, next()?))
 }
 
-fn bare(engine: &str) -> &str {
+/// The name of an engine without its parameters.
+pub fn bare(engine: &str) -> &str {
     engine.split(':').next().unwrap_or_default()
 }
 
-/// The library with the same search as an engine, for any trace.
+/// The library that searches as an engine does.
 pub fn library_of(engine: &str) -> Option<&'static str> {
     match bare(engine) {
         "list" => Some("MPICH"),
@@ -95,7 +94,6 @@ fn of_trace(measurements: &Measurements) -> StandIn {
     stand_in(measurements.trace.library.as_deref(), measurements.trace.transport.as_deref())
 }
 
-/// Whether an engine is the stand-in for the library of the trace.
 pub fn is_stand_in(measurements: &Measurements, engine: &EngineMeasurements) -> bool {
     bare(matched_by(engine)) == bare(of_trace(measurements).engine)
 }
@@ -105,7 +103,7 @@ pub fn is_hashed(measurements: &Measurements) -> bool {
     bare(of_trace(measurements).engine) == "ucx"
 }
 
-/// The library with the same search as an engine: the part of a sentence after the engine's name, or empty.
+/// The end of a sentence with the library that searches as the engine. May be empty.
 pub fn searches_as(measurements: &Measurements, engine: &EngineMeasurements) -> String {
     let traced = of_trace(measurements);
     if is_stand_in(measurements, engine) {

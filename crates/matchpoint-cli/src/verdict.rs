@@ -3,16 +3,15 @@
 /// Share of the run time below which faster matching has no visible effect: run times vary by more.
 pub const NEGLIGIBLE: f64 = 0.01;
 
-/// Share of the run time from which matching is worth work: the gain equals that of a compiler upgrade.
+/// Share of the run time from which matching is worth work.
 pub const WORTHWHILE: f64 = 0.05;
 
-/// Ratio from which an engine counts as faster: timings of one engine differ by a fifth on a shared machine.
+/// Ratio from which an engine counts as faster, because timings of one engine differ by a fifth on a shared host.
 pub const FASTER: f64 = 1.25;
 
 /// Every verdict reports the cost of this engine.
 pub const REFERENCE: &str = "hybrid";
 
-/// The answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Answer {
     /// The measurements give different answers, or cover too little.
@@ -22,45 +21,40 @@ pub enum Answer {
     NoMessages,
     /// Below [`NEGLIGIBLE`].
     No,
-    /// Between [`NEGLIGIBLE`] and [`WORTHWHILE`].
+    /// From [`NEGLIGIBLE`] to [`WORTHWHILE`].
     Little,
     /// At least [`WORTHWHILE`].
     Yes,
 }
 
-/// The answer with its numbers. Every number is finite.
+/// Every number is finite.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Verdict {
-    /// Answer.
     pub answer: Answer,
-    /// Share of the run time of `rank` that matching costs.
     pub share: f64,
     /// Share with warm caches.
     pub low: f64,
     /// Share with cold caches.
     pub high: f64,
-    /// Cost at `rank` ÷ run time of the replay; at most 1. The replay computes as the trace, with a LogGP network.
+    /// Cost at `rank` ÷ run time of the replay, at most 1. The replay takes computing times from the trace, and network
+    /// times from the LogGP model.
     pub share_of_replay: f64,
-    /// `share_of_replay` with warm and with cold caches.
     pub range_of_replay: (f64, f64),
-    /// The share of the run time without `MPI_Init` and `MPI_Finalize`.
+    /// Share of the run time without `MPI_Init` and `MPI_Finalize`.
     pub share_without_setup: f64,
-    /// `share_without_setup` with warm and with cold caches.
     pub range_without_setup: (f64, f64),
-    /// Costs at `rank` of the reference engine, and of the cheapest engine if it is another.
+    /// Costs at `rank` of the reference engine, and of the cheapest engine if different.
     pub others: Vec<Other>,
     /// The rank with the largest share.
     pub rank: u32,
     /// Time in the replay at which `rank` searches its longest queue.
     pub at_s: f64,
-    /// The answer with share, range and rank: the beginning of `text`.
+    /// The beginning of `text`: answer, share, range and rank.
     pub headline: String,
-    /// The answer in words.
     pub text: String,
 }
 
 impl Answer {
-    /// The answer for a share.
     pub fn to(share: f64) -> Self {
         match share {
             below if below < NEGLIGIBLE => Answer::No,
@@ -69,7 +63,6 @@ impl Answer {
         }
     }
 
-    /// The answer for people.
     pub fn word(self) -> &'static str {
         match self {
             Answer::Unknown => "Cannot tell",
@@ -80,7 +73,6 @@ impl Answer {
         }
     }
 
-    /// The answer for programs.
     pub fn name(self) -> &'static str {
         match self {
             Answer::Unknown => "cannot_tell",
@@ -92,13 +84,10 @@ impl Answer {
     }
 }
 
-/// Cost of another engine.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Other {
-    /// Name with parameters.
     pub name: String,
-    /// Name for a sentence, with its substitute.
+    /// The name for a sentence, with the substitute that matched.
     pub label: String,
-    /// Share of the run time of the verdict's rank.
     pub share: f64,
 }

@@ -1,7 +1,6 @@
 //! Line wrapping.
 
-/// Splits text into lines of at most `width` columns. A longer word, such as an engine with parameters, is split after
-/// commas.
+/// Splits text into lines of at most `width` columns. A longer word is split after commas.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let columns = |text: &str| text.chars().count();
     let mut lines = vec![String::new()];

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use matchpoint_bench::results::Figures;
+use matchpoint_bench::results::Timing;
 use matchpoint_bench::{Cell, Outcome};
 use matchpoint_cli::bench as command;
 use matchpoint_cli::cli::{Bench, Command};
@@ -28,26 +28,26 @@ pub(crate) fn bench(
     let progress = Progress::default();
     let results = wait::run_parallel(py, &progress, notify, || command::results(&arguments, &progress))?;
     let cells = || results.cells.iter();
-    let figure = |of: fn(&Figures) -> f64| move |cell: &Cell| figures(cell).map(of);
+    let timing = |of: fn(&Timing) -> f64| move |cell: &Cell| timing(cell).map(of);
     Columns::default()
         .text("workload", cells().map(|cell| &cell.workload))
         .unsigned("n", cells().map(|cell| cell.n as u64))
         .text("engine", cells().map(|cell| &cell.engine))
         .optional_text("substitute", cells().map(|cell| cell.substitute.clone()))
         .text("outcome", cells().map(outcome))
-        .optional_float("ns_median", cells().map(figure(|of| of.ns_median)))
-        .optional_float("ns_min", cells().map(figure(|of| of.ns_min)))
-        .optional_float("ns_p25", cells().map(figure(|of| of.ns_p25)))
-        .optional_float("ns_p75", cells().map(figure(|of| of.ns_p75)))
-        .unsigned("samples", cells().map(|cell| figures(cell).map_or(0, |of| of.samples as u64)))
+        .optional_float("ns_median", cells().map(timing(|of| of.ns_median)))
+        .optional_float("ns_min", cells().map(timing(|of| of.ns_min)))
+        .optional_float("ns_p25", cells().map(timing(|of| of.ns_p25)))
+        .optional_float("ns_p75", cells().map(timing(|of| of.ns_p75)))
+        .unsigned("samples", cells().map(|cell| timing(cell).map_or(0, |of| of.samples as u64)))
         .optional_float("attempts_mean", cells().map(|cell| cell.attempts_mean))
         .unsigned("bytes_peak", cells().map(|cell| cell.bytes_peak))
         .try_into()
 }
 
-fn figures(cell: &Cell) -> Option<&Figures> {
+fn timing(cell: &Cell) -> Option<&Timing> {
     match &cell.outcome {
-        Outcome::Measured(figures) => Some(figures),
+        Outcome::Measured(timing) => Some(timing),
         _ => None,
     }
 }

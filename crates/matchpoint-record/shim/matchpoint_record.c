@@ -12,9 +12,9 @@
 
 #include "hot_state.h"
 #include "common/ticks.h"
-#include "common/transport.h"
 #include "site.h"
 #include "common/library.h"
+#include "common/transport.h"
 #include "call.h"
 #include "lane.h"
 #include "file.h"

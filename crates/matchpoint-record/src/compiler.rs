@@ -113,8 +113,7 @@ pub fn compiled(
     mpicc: Option<&Path>,
     compiles: &mut dyn FnMut(&str),
 ) -> Result<Compiled, RecordError> {
-    let header = header(product, launcher, mpicc)?;
-    let macros = header.macros(product)?;
+    let (header, macros) = header(product, launcher, mpicc)?;
     let (family, library) = (family(&macros), library_name(&macros));
     let flags = product.flags.join(" ");
     let name = shim::fingerprint(
@@ -178,27 +177,25 @@ fn standard_abi(product: &Product, bytes: &[u8]) -> Result<Compiled, RecordError
     Ok(recorder)
 }
 
+/// The first header that compiles, and its macros. Each attempt starts a compiler, which takes some 40 ms.
 fn header(
     product: &Product,
     launcher: Option<&Launcher>,
     mpicc: Option<&Path>,
-) -> Result<Header, RecordError> {
+) -> Result<(Header, String), RecordError> {
     if let Some(mpicc) = mpicc {
-        return Ok(Header::Compiler(mpicc.to_owned()));
+        let header = Header::Compiler(mpicc.to_owned());
+        return header.macros(product).map(|macros| (header, macros));
     }
-    let candidates = launcher.map(Launcher::compilers).unwrap_or_default();
-    let compilers = candidates.into_iter().chain(crate::launcher::in_path("mpicc")).map(Header::Compiler);
-    let folders = launcher.map(Launcher::headers).unwrap_or_default().into_iter().map(Header::Folder);
     // The launcher's compilers, its header, then any `mpicc`.
-    let (own, any): (Vec<_>, Vec<_>) = {
-        let all: Vec<Header> = compilers.collect();
-        let of_launcher = launcher.map_or(0, |launcher| launcher.compilers().len());
-        (all[..of_launcher].to_vec(), all[of_launcher..].to_vec())
+    let own = launcher.map(Launcher::compilers).unwrap_or_default().into_iter().map(Header::Compiler);
+    let folders = launcher.map(Launcher::headers).unwrap_or_default().into_iter().map(Header::Folder);
+    let any = crate::launcher::in_path("mpicc").into_iter().map(Header::Compiler);
+    let usable = |header: Header| {
+        let can_link = !product.is_linked || matches!(header, Header::Compiler(_));
+        can_link.then(|| header.macros(product).ok()).flatten().map(|macros| (header, macros))
     };
-    let usable = |header: &Header| {
-        (!product.is_linked || matches!(header, Header::Compiler(_))) && header.macros(product).is_ok()
-    };
-    own.into_iter().chain(folders).chain(any).find(usable).ok_or_else(|| {
+    own.chain(folders).chain(any).find_map(usable).ok_or_else(|| {
         let origin =
             launcher.map_or("this system".to_owned(), |launcher| launcher.path[0].display().to_string());
         missing(product, &origin)

@@ -37,19 +37,11 @@ static int find_polls_before_yield(void)
 }
 
 #if defined(OPEN_MPI)
-/* Returns whether Open MPI matches messages itself (ob1). Its performance variables exist only then. */
+/* Returns whether Open MPI matches messages itself (ob1). */
 static bool matches_itself(void)
 {
-    __typeof__(&MPI_T_init_thread) init = (__typeof__(init))library_symbol(RTLD_NEXT, "MPI_T_init_thread");
-    __typeof__(&MPI_T_finalize) finalize = (__typeof__(finalize))library_symbol(RTLD_NEXT, "MPI_T_finalize");
-    __typeof__(&MPI_T_pvar_get_index) find = (__typeof__(find))library_symbol(RTLD_NEXT, "MPI_T_pvar_get_index");
-    int level = MPI_THREAD_SINGLE, provided, index;
-    REAL(Query_thread)(&level); /* Open MPI takes this level as the program's */
-    if (init == NULL || finalize == NULL || find == NULL || init(level, &provided) != MPI_SUCCESS)
-        return false;
-    bool found = find("pml_ob1_unexpected_msgq_length", MPI_T_PVAR_CLASS_SIZE, &index) == MPI_SUCCESS;
-    finalize();
-    return found;
+    const char *layer = selected_component("mca_pml_base_selected_component", false, "pml");
+    return layer != NULL && strcmp(layer, "ob1") == 0;
 }
 #else
 /* MPICH and derived libraries match messages in shared memory. UCX or libfabric match other messages. */

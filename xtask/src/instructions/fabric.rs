@@ -1,5 +1,5 @@
-//! Instructions of the libfabric provider per message, with a fake core provider: only of Matchpoint's
-//! functions and code inlined into them.
+//! Instructions of the libfabric provider per message. Only functions of Matchpoint and code inlined into them count.
+//! The core provider is fake.
 
 use super::{Counts, dump, dumps};
 use crate::Failure;
@@ -8,13 +8,13 @@ const PACKAGE: &str = "matchpoint-fabric";
 const EXAMPLE: &str = "fabric_instructions";
 const FUNCTION: &str = "fabric_instructions::counted_messages";
 
-/// Expected or unexpected messages: one at a time; many, matched last to first; and one at a time among many
-/// receives without a match.
+/// Expected or unexpected messages: one at a time, many matched last to first, and one at a time among many receives
+/// without a match.
 const PATTERNS: [&str; 5] = ["expected:1", "unexpected:1", "expected:1024", "unexpected:1024", "among:8192"];
-/// Messages of each pattern, as in the example.
+/// Messages of each pattern in the example.
 const MESSAGES: f64 = 1024.0;
 
-/// Only Matchpoint's functions and files have these parts in their names.
+/// Parts of names of Matchpoint's functions and files.
 const OURS: [&str; 3] = ["matchpoint_fabric::", "matchpoint_process::", "matchpoint::"];
 const OUR_FILES: [&str; 3] = ["/matchpoint-fabric/src/", "/matchpoint-process/src/", "/matchpoint/src/"];
 
@@ -31,7 +31,7 @@ pub(super) fn count() -> Result<Counts, Failure> {
     PATTERNS.into_iter().enumerate().map(number).collect()
 }
 
-/// Instructions that Matchpoint's functions executed themselves, from callgrind's format.
+/// Instructions of Matchpoint's functions, without their callees, from a file of callgrind.
 fn own_instructions(dump: &str) -> u64 {
     let (mut executed, mut by_function, mut by_file, mut is_call) = (0, false, false, false);
     for line in dump.lines() {
@@ -40,7 +40,6 @@ fn own_instructions(dump: &str) -> u64 {
         } else if let Some(file) = ["fl=", "fi=", "fe="].iter().find_map(|key| line.strip_prefix(key)) {
             by_file = OUR_FILES.iter().any(|ours| file.contains(ours));
         } else if line.starts_with("calls=") {
-            // The next line has the cost of the callee.
             is_call = true;
         } else if line.starts_with(|first: char| first.is_ascii_digit() || "+-*".contains(first)) {
             let cost = line.split(' ').nth(1).and_then(|cost| cost.parse::<u64>().ok()).unwrap_or(0);

@@ -1,5 +1,3 @@
-//! Checks of ARCHITECTURE.md against cargo's metadata.
-
 use std::collections::BTreeMap;
 
 use super::{Complaints, listed};
@@ -59,7 +57,7 @@ pub fn imports(files: &[File]) -> Complaints {
     Ok(complaints)
 }
 
-/// Paths in `src/`, `tests/`, `shim/`, `driver/` and `program/` are in the crate above them.
+/// Paths in `src/`, `tests/`, `shim/`, `driver/` and `program/` exist in the crate above them.
 pub fn map(files: &[File]) -> Complaints {
     let (mut complaints, mut folder) = (Vec::new(), String::new());
     for (first, rest) in listed(files, "Code map")? {

@@ -1,17 +1,14 @@
-//! Circles of files in a crate, which have no first file to read.
+//! Checks for circles of files: no file of a circle can be read first.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Complaints;
 use crate::repository::File;
 
-/// The crate, the first file by name, and the number of files. No other circle may appear, and none may grow.
-const KNOWN: &[(&str, &str, usize)] = &[];
-
-/// `["engines", "bins"]`; empty for the crate.
+/// Path of a module, such as `["engines", "bins"]`. Empty for the crate root.
 type Module = Vec<String>;
 
-/// Circles that are not in [`KNOWN`], and entries of [`KNOWN`] that are no longer circles.
+/// Reports circles of files in a crate.
 pub fn circles(files: &[File]) -> Complaints {
     let mut crates: BTreeMap<&str, BTreeMap<Module, &str>> = BTreeMap::new();
     for file in files {
@@ -19,27 +16,12 @@ pub fn circles(files: &[File]) -> Complaints {
         crates.entry(folder).or_default().insert(module, &file.text);
     }
     let mut found = Vec::new();
-    let mut left: BTreeSet<&(&str, &str, usize)> = KNOWN.iter().collect();
     for (folder, modules) in &crates {
-        let name = folder.rsplit('/').next().unwrap_or(folder);
         for circle in circles_of(modules) {
             let all: Vec<String> = circle.iter().map(|module| module.join("/")).collect();
-            let known = KNOWN.iter().find(|(of, first, _)| *of == name && *first == all[0]);
-            left.retain(|entry| Some(*entry) != known);
-            match known {
-                Some((_, _, files)) if *files == all.len() => {}
-                Some((_, _, files)) => found.push(format!(
-                    "{folder}/src: {} files use each other, not {files}: change KNOWN, or the files {}",
-                    all.len(),
-                    all.join(", ")
-                )),
-                None => found.push(format!("{folder}/src: files use each other: {}", all.join(", "))),
-            }
+            found.push(format!("{folder}/src: files use each other: {}", all.join(", ")));
         }
     }
-    found.extend(left.iter().map(|(name, first, _)| {
-        format!("crates/{name}/src: {first} is in no circle any more: take it from KNOWN")
-    }));
     Ok(found)
 }
 
@@ -53,7 +35,7 @@ fn module_of(path: &str) -> Option<(&str, Module)> {
     (folder == "xtask" || folder.starts_with("crates/")).then_some((folder, module))
 }
 
-/// Two or more modules that reach each other.
+/// Sets of modules that reach each other.
 fn circles_of(modules: &BTreeMap<Module, &str>) -> BTreeSet<Vec<Module>> {
     let edges: BTreeMap<&Module, BTreeSet<Module>> =
         modules.iter().map(|(module, text)| (module, used_by(module, text, modules))).collect();
@@ -77,7 +59,7 @@ fn circles_of(modules: &BTreeMap<Module, &str>) -> BTreeSet<Vec<Module>> {
     modules.keys().map(circle).filter(|circle| circle.len() > 1).collect()
 }
 
-/// Modules that a file uses by its paths, without re-exports and tests.
+/// Modules that a file uses, without re-exports and tests.
 fn used_by(own: &Module, text: &str, modules: &BTreeMap<Module, &str>) -> BTreeSet<Module> {
     let code = code_of(text);
     let mut used = BTreeSet::new();
@@ -110,7 +92,7 @@ fn used_by(own: &Module, text: &str, modules: &BTreeMap<Module, &str>) -> BTreeS
     used
 }
 
-/// Code without comments, strings and the tests at the end.
+/// Code without comments, strings and tests.
 fn code_of(text: &str) -> String {
     let text = text.split("]\nmod tests {").next().unwrap_or(text);
     let mut code = String::new();
@@ -123,7 +105,7 @@ fn code_of(text: &str) -> String {
     code
 }
 
-/// Paths of `use` declarations that are not re-exports, and paths from `crate`, `self` or `super` elsewhere.
+/// Paths of `use` declarations without re-exports, and other paths from `crate`, `self` or `super`.
 fn paths_of(code: &str) -> Vec<String> {
     let mut paths = Vec::new();
     for statement in code.split(';') {
@@ -146,13 +128,12 @@ fn paths_of(code: &str) -> Vec<String> {
     paths
 }
 
-/// An item ends before this position, or an attribute or visibility is before it.
+/// Whether an item ends before this position, or only an attribute or a visibility is before it.
 fn ends_item(statement: &str, at: usize) -> bool {
     let before = statement[..at].trim_end();
     before.ends_with(['}', ']', ')', '{']) || before.ends_with("pub")
 }
 
-/// The paths of a `use` tree.
 fn expand(before: &str, tree: &str, paths: &mut Vec<String>) {
     let Some((stem, rest)) = tree.split_once('{') else {
         let path = tree.split(" as ").next().unwrap_or(tree).trim();
@@ -178,7 +159,6 @@ fn expand(before: &str, tree: &str, paths: &mut Vec<String>) {
     }
 }
 
-/// Paths in expressions and types.
 fn inline(code: &str) -> Vec<String> {
     let is_path = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == ':';
     let words = code.split(|letter: char| !is_path(letter));

@@ -1,28 +1,21 @@
-//! Checks of source files.
-
 use std::collections::BTreeSet;
 
 use super::{Complaints, listed};
 use crate::repository::File;
 
-/// Maximum lines of a file.
 const LINES_MAX: usize = 600;
 
-/// Exceptions with reasons.
-const LONG: [(&str, &str); 0] = [];
-
-/// May print and exit.
+/// Folders with code that may print and exit.
 const MAY_PRINT: [&str; 2] = ["crates/matchpoint-cli/", "xtask/"];
 
 const PRINTS: [&str; 6] = ["println!(", "eprintln!(", "print!(", "eprint!(", "dbg!(", "process::exit("];
 
-/// No source file has more than [`LINES_MAX`] lines, except the listed ones.
+/// No source file has more than [`LINES_MAX`] lines.
 pub fn sizes(files: &[File]) -> Complaints {
     let source = files
         .iter()
         .filter(|file| ["rs", "js", "css", "html", "sh", "c", "cpp", "hpp"].iter().any(|kind| file.is(kind)));
-    let long = source
-        .filter(|file| file.lines().count() > LINES_MAX && !LONG.iter().any(|(path, _)| *path == file.path));
+    let long = source.filter(|file| file.lines().count() > LINES_MAX);
     Ok(long.map(|file| format!("{}: more than {LINES_MAX} lines", file.path)).collect())
 }
 
@@ -48,11 +41,11 @@ pub fn unsafety(files: &[File]) -> Complaints {
 
 fn has_unsafe(file: &File) -> bool {
     code(file).any(|(_, line)| {
-        // A block, function, impl, trait or extern; not the name of a lint or a word in a text.
+        // `unsafe` begins a block, function, impl, trait or extern block. Names of lints and words in texts are
+        // ignored.
         line.match_indices("unsafe ").any(|(at, word)| {
             let rest = &line[at + word.len()..];
             let is_word = !line[..at].ends_with(|before: char| before.is_alphanumeric() || before == '_');
-            // The type of an unsafe function is not unsafe code.
             let is_type = rest.starts_with("extern \"C\" fn(");
             let is_code = ["{", "fn", "impl", "trait", "extern"].iter().any(|next| rest.starts_with(next));
             is_word && is_code && !is_type
@@ -88,7 +81,7 @@ pub fn fuzz_targets(files: &[File]) -> Complaints {
         .collect())
 }
 
-/// The lines before the tests at the end of a file, without comments.
+/// The lines before the tests of a file, without comments.
 fn code(file: &File) -> impl Iterator<Item = (usize, &str)> {
     let until_tests = file.lines().take_while(|(_, line)| *line != "#[cfg(test)]");
     until_tests.map(|(number, line)| (number, line.split("//").next().unwrap_or(line)))

@@ -1,11 +1,8 @@
-//! Checks of the engines' pages.
-
 use matchpoint::engines::REGISTRY;
 
 use super::Complaints;
 use crate::repository::File;
 
-/// The manual's table of engines.
 const TABLE: &str = "docs/reference/engines.md";
 
 /// Every engine of the registry has a page, and a row in the table.

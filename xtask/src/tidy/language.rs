@@ -3,7 +3,7 @@
 use super::Complaints;
 use crate::repository::File;
 
-/// Words and phrases that a reader has to translate.
+/// Words and phrases that are hard to understand.
 const TELL_TALES: &[&str] = &[
     "who",
     "whoever",
@@ -27,18 +27,18 @@ const TELL_TALES: &[&str] = &[
 ];
 /// Maximum tell-tales in 1000 words of a page.
 const TELL_TALES_MAX: f64 = 1.0;
-/// Words, on average per page.
+/// Maximum mean words of a sentence.
 const SENTENCE_WORDS_MAX: f64 = 20.0;
-/// README, page about an engine, other page, all pages.
+/// Maximum words: README, page about an engine, other page, all pages.
 const README_WORDS_MAX: usize = 900;
 const ENGINE_PAGE_WORDS_MAX: usize = 700;
 const PAGE_WORDS_MAX: usize = 2500;
 const MANUAL_WORDS_MAX: usize = 45_000;
-/// Words, and longer names in 100.
+/// Maximum words of a test name, and longer names per 100 names.
 const TEST_NAME_WORDS_MAX: usize = 7;
 const LONG_TEST_NAMES_MAX: usize = 10;
 
-/// Maximum tell-tales in 1000 words of comments in a part of the tree.
+/// Maximum tell-tales in 1000 words of comments.
 const COMMENT_TELL_TALES_MAX: f64 = 0.1;
 
 #[derive(Default)]
@@ -68,7 +68,6 @@ impl Prose {
     }
 }
 
-/// Pages of the manual.
 fn pages(files: &[File]) -> impl Iterator<Item = &File> {
     let is_page = |path: &str| path.starts_with("docs/") && path != "docs/SUMMARY.md" || path == "README.md";
     files.iter().filter(move |file| file.is("md") && is_page(&file.path))
@@ -135,13 +134,12 @@ pub fn manual(files: &[File]) -> Complaints {
     Ok(complaints)
 }
 
-/// A crate, or a folder of the root.
+/// The part of the tree: a crate, or a folder of the root.
 fn part(file: &File) -> &str {
     let folders = if file.path.starts_with("crates/") { 2 } else { 1 };
     file.path.match_indices('/').nth(folders - 1).map_or("", |(at, _)| &file.path[..at])
 }
 
-/// Parts of the tree with Rust files.
 fn parts(files: &[File]) -> Vec<&str> {
     let mut parts: Vec<&str> = files.iter().filter(|file| file.is("rs")).map(part).collect();
     parts.dedup();

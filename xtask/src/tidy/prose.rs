@@ -1,5 +1,3 @@
-//! Checks of text.
-
 use std::path::{Component, Path, PathBuf};
 
 use super::Complaints;
@@ -18,7 +16,7 @@ pub fn links(files: &[File]) -> Complaints {
     Ok(complaints)
 }
 
-/// Outside code blocks.
+/// Links outside of code blocks, and their lines.
 fn targets(file: &File) -> Vec<(usize, &str)> {
     let (mut targets, mut is_code) = (Vec::new(), false);
     for (number, line) in file.lines() {
@@ -48,7 +46,6 @@ fn broken(files: &[File], from: &File, target: &str) -> Option<&'static str> {
     (!anchor.is_empty() && !has_heading()).then_some("there is no such heading")
 }
 
-/// Resolves `..`.
 fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {
@@ -61,7 +58,7 @@ fn plain(path: &Path) -> PathBuf {
     plain
 }
 
-/// As code hosts do.
+/// The anchor of a heading, in the form of code hosts.
 fn slug(heading: &str) -> String {
     let kept = heading.trim_start_matches('#').trim().chars().filter_map(|character| match character {
         ' ' => Some('-'),
@@ -74,7 +71,7 @@ fn slug(heading: &str) -> String {
 
 /// Reports paths and names that are valid on one machine only.
 pub fn machines(files: &[File]) -> Complaints {
-    // In pieces, so that this file passes.
+    // The pieces keep this file free of these words.
     let words = ["/wo|rk/", "/ro|ot/", "/ho|me/", "pkg|.dev", "regis|try.npm", "artifact|-regis|try"]
         .map(|word| word.replace('|', ""));
     let mut complaints = Vec::new();
@@ -104,7 +101,7 @@ pub fn spaces(files: &[File]) -> Complaints {
 
 /// No file has a mark of an unresolved merge.
 pub fn conflicts(files: &[File]) -> Complaints {
-    // In pieces, so that this file passes.
+    // The pieces keep this file free of these marks.
     let marks = [["<<<<", "<<< "], [">>>>", ">>> "]].map(|pieces| pieces.concat());
     let is_mark = |line: &str| marks.iter().any(|mark| line.starts_with(mark.as_str()));
     let marked = files.iter().flat_map(|file| {

@@ -1,22 +1,19 @@
-//! Tests that return without testing: a test may return early only after a report of the reason, by
-//! `leave_out` or a helper that calls it.
+//! Finds tests that return without testing. A test may return early only after a report by `leave_out`.
 
 use std::collections::BTreeSet;
 
 use super::Complaints;
 use crate::repository::File;
 
-/// Function of a test file.
 struct Function<'a> {
     name: &'a str,
     is_test: bool,
-    /// Number of the first line, from 1.
     line: usize,
     lines: Vec<&'a str>,
 }
 
-/// `return` statements of tests without a preceding report. Closures, which leave out one of several cases,
-/// are ignored.
+/// `return` statements of tests without a report before. Closures are ignored, because a closure may leave out one of
+/// several cases.
 pub fn early(files: &[File]) -> Complaints {
     let is_test = |file: &&File| file.path.ends_with(".rs") && file.path.contains("/tests/");
     let read: Vec<(&str, Vec<Function<'_>>)> =
@@ -34,8 +31,7 @@ pub fn early(files: &[File]) -> Complaints {
     Ok(found)
 }
 
-/// Functions without indentation, and methods. A function ends at a brace with the indentation of its `fn` or
-/// visibility.
+/// The functions and methods of a file. A function ends at a brace with the indentation of its first line.
 fn functions(text: &str) -> Vec<Function<'_>> {
     let lines: Vec<&str> = text.lines().collect();
     let mut all = Vec::new();
@@ -59,7 +55,7 @@ fn functions(text: &str) -> Vec<Function<'_>> {
     all
 }
 
-/// They call `leave_out`, also through others.
+/// Names of functions that call `leave_out`, directly or through other functions.
 fn reporting<'a>(functions: impl Iterator<Item = &'a Function<'a>>) -> BTreeSet<&'a str> {
     let functions: Vec<&Function<'_>> = functions.collect();
     let mut names = BTreeSet::from(["leave_out"]);
@@ -81,12 +77,11 @@ fn has_call(line: &str, names: &BTreeSet<&str>) -> bool {
     })
 }
 
-/// Lines of a test, from its first line, that return without a report.
+/// Lines of a test that return without a report.
 fn silent(test: &Function<'_>, reporting: &BTreeSet<&str>) -> Vec<usize> {
     let indent = test.lines[0].len() - test.lines[0].trim_start().len() + 4;
     let indent_of = |line: &str| line.len() - line.trim_start().len();
     let mut found = Vec::new();
-    // A statement of the test itself, and its content one level down.
     let mut statement = 0;
     for (at, line) in test.lines.iter().enumerate().skip(1) {
         let code = line.trim();

@@ -40,7 +40,6 @@ unsafe extern "C" {
     ) -> u64;
 }
 
-/// Names of the stand-ins.
 pub fn stand_ins() -> Vec<&'static str> {
     // SAFETY: the driver returns NULL or a string constant in ASCII.
     let name = |at| unsafe {
@@ -50,7 +49,7 @@ pub fn stand_ins() -> Vec<&'static str> {
     (0..).map_while(name).collect()
 }
 
-/// As C reads them.
+/// Phases in the form of the driver.
 pub struct Phases<'a> {
     raw: Vec<RawPhase>,
     /// `raw` points to these keys.
@@ -58,7 +57,7 @@ pub struct Phases<'a> {
 }
 
 impl<'a> Phases<'a> {
-    /// `None` for calls of a trace, which the driver does not play.
+    /// `None`: the phases have calls of a trace, which the driver does not play.
     pub fn new(phases: &'a [Phase]) -> Option<Self> {
         let raw = phases.iter().map(raw_phase).collect::<Option<_>>()?;
         Some(Phases { raw, keys: PhantomData })
@@ -70,7 +69,7 @@ fn raw_phase(phase: &Phase) -> Option<RawPhase> {
         Phase::Posts(keys) => (0, keys),
         Phase::Arrivals(keys) => (1, keys),
         Phase::Pairs(keys) => (2, keys),
-        Phase::Calls(_) => return None,
+        Phase::EngineCalls(_) => return None,
     };
     let (first_number, form) = (*first_id, *form as u32);
     Some(RawPhase { keys: keys.as_ptr().cast(), count: keys.len(), first_number, kind, form })
@@ -80,10 +79,7 @@ fn raw_phase(phase: &Phase) -> Option<RawPhase> {
 pub struct Player(NonNull<c_void>);
 
 impl Player {
-    /// Creates an engine or a stand-in by name, for at most `requests` queued calls.
-    ///
-    /// # Errors
-    /// An unknown name, or no memory: a sentence.
+    /// Creates an engine or a stand-in by name, for at most `requests` queued entries.
     pub fn new(name: &str, requests: usize) -> Result<Self, String> {
         let name = CString::new(name).map_err(|_| "a name has a zero byte".to_owned())?;
         let mut error = [0_u8; 512];
@@ -97,10 +93,10 @@ impl Player {
         })
     }
 
-    /// Plays a call of the phase `at`. The answer is 0, or the number of the matched entry plus 1.
+    /// Plays a call of the phase `at`. The result is 0, or the number of the matched entry plus 1.
     ///
     /// # Panics
-    /// There is no such call.
+    /// The call does not exist.
     pub fn play_call(&mut self, phases: &Phases<'_>, at: usize, call: usize) -> u64 {
         let phase = &phases.raw[at];
         let calls = if phase.kind == 2 { 2 * phase.count } else { phase.count };
@@ -109,7 +105,6 @@ impl Player {
         unsafe { matchpoint_driver_play_call(self.0.as_ptr(), phase, call) }
     }
 
-    /// Returns the sum of the answers.
     pub fn play_rounds(&mut self, phases: &Phases<'_>, rounds: usize) -> u64 {
         // SAFETY: as in `play_call`.
         unsafe {
@@ -120,7 +115,7 @@ impl Player {
 
 impl Drop for Player {
     fn drop(&mut self) {
-        // SAFETY: the player is one of `matchpoint_driver_create`, and nothing uses it afterwards.
+        // SAFETY: the player is one of `matchpoint_driver_create`, and nothing uses the player afterwards.
         unsafe { matchpoint_driver_destroy(self.0.as_ptr()) }
     }
 }

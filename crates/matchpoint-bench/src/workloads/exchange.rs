@@ -3,14 +3,13 @@
 use crate::random::{Random, SEED};
 use crate::script::{Key, Part, Phase};
 
-/// Exchanges in a round.
 const EXCHANGES: usize = 16;
 
-/// Tags per neighbour and exchange: one per field.
+/// Tags of a neighbour in an exchange, one for each field.
 const TAGS: usize = 3;
 
-/// Receives are posted neighbour by neighbour. Messages arrive with neighbours interleaved at random, and
-/// those of one neighbour in the order of their tags.
+/// Receives are posted neighbour by neighbour. Messages of neighbours arrive interleaved at random, and those of one
+/// neighbour in the order of the tags.
 pub fn halo(n: usize) -> Part {
     let mut random = Random::new(SEED);
     let receives: Vec<Key> = (0..n * TAGS).map(|at| Key::new(at / TAGS, at % TAGS)).collect();

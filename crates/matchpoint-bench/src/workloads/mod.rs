@@ -1,7 +1,7 @@
-//! The standard workloads: one function and one line of [`WORKLOADS`] each.
+//! The standard workloads, with one function and one line of [`WORKLOADS`] each.
 //!
-//! `docs/reference/bench.md` defines each workload. All use one context (except `contexts`), one thread, and
-//! the random numbers of [`SEED`](crate::random::SEED).
+//! `docs/reference/bench.md` defines each workload. All use one thread, the random numbers of
+//! [`SEED`](crate::random::SEED), and one context (except `contexts`).
 
 mod exchange;
 mod posted;
@@ -11,26 +11,28 @@ mod unexpected;
 use std::fmt::{self, Display};
 
 use crate::model;
-use crate::script::{Part, Script};
+use crate::script::{Key, Part, Script};
 
-/// One workload, of any size.
 #[derive(Debug)]
 pub struct Workload {
-    /// The name.
     pub name: &'static str,
-    /// One line.
+    /// One line of text.
     pub summary: &'static str,
     /// Meaning of the size.
     pub counts: &'static str,
-    /// Default sizes.
     pub sizes: &'static [usize],
-    /// Limits of the size.
+    /// Minimum and maximum size.
     pub limits: (usize, usize),
-    /// Creates the calls.
     pub build: fn(usize) -> Part,
 }
 
-/// All workloads.
+const PER_SOURCE: usize = 4;
+
+/// Tags 0…3 of each source, source by source.
+fn per_source(sources: usize) -> Vec<Key> {
+    (0..sources * PER_SOURCE).map(|at| Key::new(at / PER_SOURCE, at % PER_SOURCE)).collect()
+}
+
 pub static WORKLOADS: &[Workload] = &[
     Workload {
         name: "last",
@@ -170,27 +172,20 @@ pub static WORKLOADS: &[Workload] = &[
     },
 ];
 
-/// Work for the engines.
 #[derive(Clone, Debug)]
 pub enum Job {
-    /// A workload of one size.
     Standard {
-        /// The workload.
         workload: &'static Workload,
-        /// Its size.
         n: usize,
     },
-    /// A trace.
     Recorded {
         /// `trace:PATH`.
         name: String,
-        /// Calls of its ranks.
         script: Script,
     },
 }
 
 impl Job {
-    /// The workload.
     pub fn name(&self) -> &str {
         match self {
             Job::Standard { workload, .. } => workload.name,
@@ -206,10 +201,9 @@ impl Job {
         }
     }
 
-    /// Calls with the right results.
     pub fn script(&self) -> Script {
         match self {
-            Job::Standard { workload, n } => model::answered((workload.build)(*n)),
+            Job::Standard { workload, n } => model::script_of((workload.build)(*n)),
             Job::Recorded { script, .. } => script.clone(),
         }
     }
@@ -225,9 +219,6 @@ impl Display for Job {
 }
 
 /// Parses `name:N`, or `name` for the default sizes.
-///
-/// # Errors
-/// The given name and the valid names.
 pub fn parse(text: &str) -> Result<Vec<Job>, String> {
     let (name, size) = text.split_once(':').map_or((text, None), |(name, size)| (name, Some(size)));
     let Some(workload) = WORKLOADS.iter().find(|workload| workload.name == name) else {
@@ -247,7 +238,6 @@ pub fn parse(text: &str) -> Result<Vec<Job>, String> {
     }
 }
 
-/// Every workload in its default sizes.
 pub fn all() -> Vec<Job> {
     let sized =
         |workload: &'static Workload| workload.sizes.iter().map(move |&n| Job::Standard { workload, n });

@@ -1,16 +1,13 @@
 //! Workloads with posts before arrivals: searches of the posted queue.
 
+use super::{PER_SOURCE, per_source};
 use crate::model::Model;
-use crate::random::{Random, SEED};
+use crate::random::{Random, SEED, shuffled};
 use crate::script::{ANY, Form, Key, Part, Phase};
 
-/// Posts and arrivals in a round of [`last`].
 const PAIRS: usize = 256;
 
-/// Receives per source.
-const PER_SOURCE: usize = 4;
-
-/// One of this many receives of [`wild`] has any source, one has any tag.
+/// One of this many receives has any source, and one has any tag.
 const WILD: usize = 100;
 
 /// Tags 0…n−1 stay posted. The receive of tag n and its message alternate.
@@ -23,18 +20,17 @@ pub fn last_sources(n: usize) -> Part {
     behind((0..n).map(|source| Key::new(source, 0)).collect(), Key::new(n, 0))
 }
 
-fn behind(standing: Vec<Key>, key: Key) -> Part {
-    let first_id = standing.len();
+fn behind(setup: Vec<Key>, key: Key) -> Part {
+    let first_id = setup.len();
     Part {
-        standing: vec![Phase::posts(standing, 0)],
+        setup: vec![Phase::posts(setup, 0)],
         round: vec![Phase::pairs(vec![key; PAIRS], first_id)],
         ..Part::default()
     }
 }
 
 fn exchange(receives: Vec<Key>, messages: Vec<Key>) -> Part {
-    let round = vec![Phase::posts(receives, 0), Phase::arrivals(messages, 0)];
-    Part::of(round)
+    Part::of(vec![Phase::posts(receives, 0), Phase::arrivals(messages, 0)])
 }
 
 fn tags(n: usize) -> Vec<Key> {
@@ -56,34 +52,20 @@ pub fn identical(n: usize) -> Part {
     exchange(vec![Key::new(0, 0); n], vec![Key::new(0, 0); n])
 }
 
-fn shuffled(mut keys: Vec<Key>) -> Vec<Key> {
-    Random::new(SEED).shuffle(&mut keys);
-    keys
-}
-
 /// Tags 0…n−1 from any source; tag t has source t mod 64.
 pub fn any_source(n: usize) -> Part {
     let receives = (0..n).map(|tag| Key { source: ANY, ..Key::new(0, tag) }).collect();
     exchange(receives, shuffled((0..n).map(|tag| Key::new(tag % 64, tag)).collect()))
 }
 
-/// Tags 0…3 in each of n communicators, one after the other. Messages arrive in random order.
+/// Tags 0…3 in each of n communicators, communicator by communicator. Messages arrive in random order.
 pub fn contexts(n: usize) -> Part {
-    of_form(exchange(per_source(n), shuffled(per_source(n))), Form::Contexts)
+    exchange(per_source(n), shuffled(per_source(n))).of_form(Form::Contexts)
 }
 
 /// 4 receives with each of n masks, mask by mask. Messages arrive in random order.
 pub fn masks(n: usize) -> Part {
-    of_form(exchange(per_source(n), shuffled(per_source(n))), Form::Masks)
-}
-
-fn of_form(mut part: Part, form: Form) -> Part {
-    part.round = part.round.into_iter().map(|phase| phase.of_form(form)).collect();
-    part
-}
-
-fn per_source(sources: usize) -> Vec<Key> {
-    (0..sources * PER_SOURCE).map(|at| Key::new(at / PER_SOURCE, at % PER_SOURCE)).collect()
+    exchange(per_source(n), shuffled(per_source(n))).of_form(Form::Masks)
 }
 
 /// Tags 0…3, source by source.
@@ -91,8 +73,8 @@ pub fn many_sources(n: usize) -> Part {
     exchange(per_source(n), shuffled(per_source(n)))
 }
 
-/// [`many_sources`] with wildcards at random positions. A wildcard receive may take the message of another.
-/// The end of the round matches the rest.
+/// [`many_sources`] with wildcards at random positions. A wildcard receive may take the message of another receive. The
+/// end of the round matches the rest.
 pub fn wild(n: usize) -> Part {
     let mut receives = per_source(n);
     let mut random = Random::new(SEED ^ 1);

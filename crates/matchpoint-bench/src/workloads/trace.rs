@@ -4,32 +4,31 @@ use std::collections::HashMap;
 
 use matchpoint::{Envelope, Event, MsgId, Outcome, RecvId, Selector};
 
-use crate::script::{Call, NONE, Part, Phase, Script};
+use crate::script::{EngineCall, NONE, Part, Phase, Script};
 
-/// Each rank becomes a part, without hints, closing and batches.
+/// Each rank becomes a part. Hints, closed contexts and batches are left out.
 pub fn script(ranks: &[Vec<(Event, Outcome)>]) -> Script {
-    let mut script = Script { parts: Vec::new(), is_job: true, answers: Vec::new(), matched: 0 };
+    let mut script = Script { parts: Vec::new(), is_job: true, expected: Vec::new(), matched: 0 };
     for events in ranks {
         let mut numbers = Numbers::default();
-        let (mut calls, mut answers) = (Vec::new(), Vec::new());
+        let (mut calls, mut expected) = (Vec::new(), Vec::new());
         for (event, outcome) in events {
-            if let Some((call, answer)) = numbers.call(event, outcome) {
-                script.matched += usize::from(answer != NONE && is_match(&call));
+            if let Some((call, result)) = numbers.call(event, outcome) {
+                script.matched += usize::from(result != NONE && is_match(&call));
                 calls.push(call);
-                answers.push(answer);
+                expected.push(result);
             }
         }
-        script.parts.push(numbers.part(vec![Phase::Calls(calls)]));
-        script.answers.push(answers);
+        script.parts.push(numbers.part(vec![Phase::EngineCalls(calls)]));
+        script.expected.push(expected);
     }
     script
 }
 
-fn is_match(call: &Call) -> bool {
-    matches!(call, Call::Post(..) | Call::Arrive(..) | Call::MatchedProbe(_))
+fn is_match(call: &EngineCall) -> bool {
+    matches!(call, EngineCall::Post(..) | EngineCall::Arrive(..) | EngineCall::MatchedProbe(_))
 }
 
-/// A trace may reuse ids.
 #[derive(Default)]
 struct Numbers {
     receives: HashMap<RecvId, (u32, Selector)>,
@@ -39,14 +38,14 @@ struct Numbers {
 }
 
 impl Numbers {
-    fn call(&mut self, event: &Event, outcome: &Outcome) -> Option<(Call, u32)> {
+    fn call(&mut self, event: &Event, outcome: &Outcome) -> Option<(EngineCall, u32)> {
         Some(match (event, outcome) {
             (Event::Post(receive), Outcome::Posted(Ok(took))) => {
                 self.posted += 1;
                 if took.is_none() {
                     self.receives.insert(receive.id, (self.posted - 1, receive.selector));
                 }
-                (Call::Post(self.posted - 1, receive.selector), self.take_message(*took))
+                (EngineCall::Post(self.posted - 1, receive.selector), self.take_message(*took))
             }
             (Event::Arrive(message), Outcome::Arrived(Ok(took))) => {
                 self.arrived += 1;
@@ -54,26 +53,26 @@ impl Numbers {
                     self.messages.insert(message.id, (self.arrived - 1, message.envelope));
                 }
                 let taken = took.and_then(|id| self.receives.remove(&id));
-                let answer = taken.map_or(NONE, |(number, _)| number);
-                (Call::Arrive(self.arrived - 1, message.envelope), answer)
+                let result = taken.map_or(NONE, |(number, _)| number);
+                (EngineCall::Arrive(self.arrived - 1, message.envelope), result)
             }
             (Event::Probe(selector), Outcome::Found(found)) => {
-                let answer = found.and_then(|id| self.messages.get(&id)).map_or(NONE, |(number, _)| *number);
-                (Call::Probe(*selector), answer)
+                let result = found.and_then(|id| self.messages.get(&id)).map_or(NONE, |(number, _)| *number);
+                (EngineCall::Probe(*selector), result)
             }
             (Event::MatchedProbe(selector), Outcome::Found(took)) => {
-                (Call::MatchedProbe(*selector), self.take_message(*took))
+                (EngineCall::MatchedProbe(*selector), self.take_message(*took))
             }
             (Event::Cancel(receive), Outcome::Done(was_posted)) => {
                 // A receive that is not posted gets an unused number.
                 let posted = self.receives.remove(&receive.id).filter(|_| *was_posted);
                 let number = posted.map_or(NONE - 1, |(number, _)| number);
-                (Call::Cancel(number, receive.selector), if *was_posted { 0 } else { NONE })
+                (EngineCall::Cancel(number, receive.selector), if *was_posted { 0 } else { NONE })
             }
             (Event::Retract(message), Outcome::Done(was_queued)) => {
                 let queued = self.messages.remove(&message.id).filter(|_| *was_queued);
                 let number = queued.map_or(NONE - 1, |(number, _)| number);
-                (Call::Retract(number, message.envelope), if *was_queued { 0 } else { NONE })
+                (EngineCall::Retract(number, message.envelope), if *was_queued { 0 } else { NONE })
             }
             _ => return None,
         })
@@ -83,12 +82,11 @@ impl Numbers {
         id.and_then(|id| self.messages.remove(&id)).map_or(NONE, |(number, _)| number)
     }
 
-    /// This round, and its remaining entries.
     fn part(self, round: Vec<Phase>) -> Part {
         let mut receives_left: Vec<_> = self.receives.into_values().collect();
         let mut messages_left: Vec<_> = self.messages.into_values().collect();
         receives_left.sort_unstable_by_key(|&(number, _)| number);
         messages_left.sort_unstable_by_key(|&(number, _)| number);
-        Part { standing: Vec::new(), round, receives_left, messages_left }
+        Part { setup: Vec::new(), round, receives_left, messages_left }
     }
 }

@@ -1,22 +1,13 @@
 //! Workloads with arrivals before posts: searches of the unexpected queue.
 
-use crate::random::{Random, SEED};
+use super::{PER_SOURCE, per_source};
+use crate::random::{Random, SEED, shuffled};
 use crate::script::{ANY, Form, Key, Part, Phase};
 
-/// Messages per source.
-const PER_SOURCE: usize = 4;
-
-/// Messages per source in [`gather`].
 const GATHERED: usize = 64;
 
 fn late(messages: Vec<Key>, receives: Vec<Key>) -> Part {
-    let round = vec![Phase::arrivals(messages, 0), Phase::posts(receives, 0)];
-    Part::of(round)
-}
-
-fn shuffled(mut keys: Vec<Key>) -> Vec<Key> {
-    Random::new(SEED).shuffle(&mut keys);
-    keys
+    Part::of(vec![Phase::arrivals(messages, 0), Phase::posts(receives, 0)])
 }
 
 /// Tags 0…n−1 of source 0.
@@ -40,14 +31,10 @@ pub fn any_source(n: usize) -> Part {
 
 /// Four messages for each of n masks. Receives are posted in random order.
 pub fn masks(n: usize) -> Part {
-    let messages: Vec<Key> =
-        (0..n * PER_SOURCE).map(|at| Key::new(at / PER_SOURCE, at % PER_SOURCE)).collect();
-    let mut part = late(messages.clone(), shuffled(messages));
-    part.round = part.round.into_iter().map(|phase| phase.of_form(Form::Masks)).collect();
-    part
+    late(per_source(n), shuffled(per_source(n))).of_form(Form::Masks)
 }
 
-/// Tags 0…63 of each source. Sources are interleaved at random, tags of a source in order.
+/// Tags 0…63 of each source. Sources are interleaved at random, and tags of a source are in order.
 pub fn gather(n: usize) -> Part {
     gathered(n, |message| message)
 }

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use matchpoint::engines::REGISTRY;
-use matchpoint_bench::full::Full;
-use matchpoint_bench::latency::{Ended, LatencyOptions, latency};
+use matchpoint_bench::latency::{LatencyOptions, StageEnd, latency};
 use matchpoint_bench::offload::{OffloadOptions, offload};
+use matchpoint_bench::results::Full;
 use matchpoint_bench::workloads::{Job, parse};
 use matchpoint_bench::{Options, Outcome, Results, run};
 
@@ -45,9 +45,9 @@ fn every_engine_is_right_on_workloads() {
     let both = ["posted_any:100", "identical:100", "halo:26"];
     let results = results(&options(&names, 20), &[&small[..], &late, &both].concat());
     for cell in &results.cells {
-        let Outcome::Measured(figures) = &cell.outcome else { panic!("{cell:?}") };
-        assert!(figures.ns_min > 0.0 && figures.ns_min <= figures.ns_p25, "{cell:?}");
-        assert!(figures.ns_p25 <= figures.ns_median && figures.ns_median <= figures.ns_p75, "{cell:?}");
+        let Outcome::Measured(timing) = &cell.outcome else { panic!("{cell:?}") };
+        assert!(timing.ns_min > 0.0 && timing.ns_min <= timing.ns_p25, "{cell:?}");
+        assert!(timing.ns_p25 <= timing.ns_median && timing.ns_median <= timing.ns_p75, "{cell:?}");
         assert!(cell.attempts_mean.is_some_and(|attempts| attempts > 0.0), "{cell:?}");
     }
 }
@@ -68,7 +68,7 @@ fn slow_engine_is_reported_with_bound() {
 fn posts_and_arrivals_have_separate_times() {
     let results = results(&options(&["bins"], 50), &["unexpected:2048", "halo"]);
     let split = |at: usize| match &results.cells[at].outcome {
-        Outcome::Measured(figures) => (figures.split, figures.ns_median),
+        Outcome::Measured(timing) => (timing.split, timing.ns_median),
         other => panic!("{other:?}"),
     };
     let (Some((post, arrive)), both) = split(0) else { panic!() };
@@ -77,39 +77,39 @@ fn posts_and_arrivals_have_separate_times() {
 }
 
 #[test]
-fn cold_single_calls_have_figures() {
+fn cold_single_calls_have_times() {
     let cold = Options { is_cold: true, ..options(&["list", "bins"], 100) };
     let results = results(&cold, &["last:8", "halo"]);
     assert!(results.is_cold);
     for cell in &results.cells {
-        let Outcome::Measured(figures) = &cell.outcome else { panic!("{cell:?}") };
-        let (post, arrive) = figures.split.unwrap();
-        assert_eq!(figures.ns_median, post + arrive);
-        assert!(figures.samples >= 8);
+        let Outcome::Measured(timing) = &cell.outcome else { panic!("{cell:?}") };
+        let (post, arrive) = timing.split.unwrap();
+        assert_eq!(timing.ns_median, post + arrive);
+        assert!(timing.samples >= 8);
     }
 }
 
 #[test]
 fn stop_request_ends_run() {
-    let mut told = 0;
+    let mut calls = 0;
     let stopped = run(&options(&["list"], 10), &jobs(&["last"]), &mut |done, total, _| {
         assert!(done < total);
-        told += 1;
-        told < 3
+        calls += 1;
+        calls < 3
     });
     assert!(stopped.unwrap().is_none());
-    assert_eq!(told, 3);
+    assert_eq!(calls, 3);
 }
 
 #[test]
 fn wrong_name_is_refused_before_work() {
-    let mut told = 0;
+    let mut calls = 0;
     let error = run(&options(&["list", "lost"], 10), &jobs(&["last"]), &mut |_, _, _| {
-        told += 1;
+        calls += 1;
         true
     });
     assert!(error.unwrap_err().to_string().contains("there is no engine `lost`"));
-    assert_eq!(told, 0);
+    assert_eq!(calls, 0);
 }
 
 #[test]
@@ -150,9 +150,9 @@ fn slow_engine_stops_before_later_stages() {
     let latencies = latency(&options, &mut |_, _, _| true).unwrap().unwrap();
     let stages = &latencies.engines[0].stages;
     let given_up = stages.iter().position(|stage| stage.ended.is_some()).unwrap();
-    let Some(Ended::GivenUp(why)) = &stages[given_up].ended else { panic!("{stages:?}") };
+    let Some(StageEnd::GivenUp(why)) = &stages[given_up].ended else { panic!("{stages:?}") };
     assert!(why.contains(" calls in "), "{stages:?}");
-    assert_eq!(stages[given_up + 1].ended, Some(Ended::NotReached), "{stages:?}");
+    assert_eq!(stages[given_up + 1].ended, Some(StageEnd::NotReached), "{stages:?}");
 }
 
 #[test]
@@ -166,16 +166,16 @@ fn full_table_ends_stage_before_refused_call() {
     let latencies = latency(&options, &mut |_, _, _| true).unwrap().unwrap();
     let stages = &latencies.engines[0].stages;
     assert_eq!(stages[5].what, "receives are posted");
-    assert_eq!(stages[5].ended, Some(Ended::Full("after 100 of 4000 calls".to_owned())));
+    assert_eq!(stages[5].ended, Some(StageEnd::Full("after 100 of 4000 calls".to_owned())));
     assert_eq!(stages[5].percentiles.calls, 100, "{stages:?}");
-    assert_eq!(stages[6].ended, Some(Ended::NotReached), "{stages:?}");
+    assert_eq!(stages[6].ended, Some(StageEnd::NotReached), "{stages:?}");
     let done: usize = stages.iter().filter(|of| of.ended.is_none()).map(|of| of.percentiles.calls).sum();
     assert_eq!(latencies.engines[0].all.calls, done);
 }
 
 #[test]
 fn substitute_hides_costs_of_full_table() {
-    for (depth, messages, when) in [(200, 10, "receives that stand in front"), (0, 200, "of a sequence")] {
+    for (depth, messages, when) in [(200, 10, "receives in front"), (0, 200, "of a sequence")] {
         let options = OffloadOptions {
             engines: vec!["optimistic:capacity=100".to_owned(), "list".to_owned()],
             budget_bytes: 1 << 20,
@@ -185,8 +185,8 @@ fn substitute_hides_costs_of_full_table() {
             repetitions: 2,
         };
         let costs = offload(&options, &mut |_, _, _| true).unwrap().unwrap();
-        let Err(Full(told)) = &costs[0].costs else { panic!("{costs:?}") };
-        assert!(told.contains(when) && costs[0].is_right, "{costs:?}");
+        let Err(Full(calls)) = &costs[0].costs else { panic!("{costs:?}") };
+        assert!(calls.contains(when) && costs[0].is_right, "{costs:?}");
         assert!(costs[1].is_right && costs[1].costs.as_ref().unwrap().post.median_ns > 0.0, "{costs:?}");
     }
 }

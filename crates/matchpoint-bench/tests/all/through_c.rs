@@ -12,10 +12,9 @@ use matchpoint_bench::through_c::{Phases, Player, is_stand_in, run, stand_ins};
 use matchpoint_bench::workloads::{Job, WORKLOADS, parse};
 use matchpoint_bench::{Options, Outcome};
 
-/// Calls of a random stream.
 const CALLS: usize = 6000;
 
-/// One key of this many has a wildcard where allowed.
+/// One of this many keys has a wildcard where permitted.
 const WILD: usize = 5;
 
 fn form(random: &mut Random) -> Form {
@@ -26,7 +25,6 @@ fn form(random: &mut Random) -> Form {
     }
 }
 
-/// `number` is the entry's unique id.
 fn phase(random: &mut Random, number: u32) -> Phase {
     let (is_post, form) = (random.below(2) == 0, form(random));
     let mut key = Key::new(random.below(6), random.below(4));
@@ -38,8 +36,7 @@ fn phase(random: &mut Random, number: u32) -> Phase {
     if is_post { Phase::Posts(keys) } else { Phase::Arrivals(keys) }
 }
 
-/// As the driver reports it.
-fn answer(engine: &mut dyn Engine, phase: &Phase) -> u64 {
+fn result_of(engine: &mut dyn Engine, phase: &Phase) -> u64 {
     match phase {
         Phase::Posts(Keys { keys, first_id, form }) => {
             let found = engine.post(Receive::new(RecvId(u64::from(*first_id)), form.selector(keys[0])));
@@ -59,7 +56,7 @@ fn stream(seed: u64) -> Vec<Phase> {
 }
 
 #[test]
-fn stand_ins_answer_random_streams_as_list() {
+fn stand_ins_match_random_streams_as_list() {
     for seed in 0..20 {
         let stream = stream(seed);
         let phases = Phases::new(&stream).unwrap();
@@ -68,7 +65,7 @@ fn stand_ins_answer_random_streams_as_list() {
         let mut list = engines::create("list").unwrap();
         let mut matched = [0; 2];
         for (at, phase) in stream.iter().enumerate() {
-            let right = answer(&mut *list, phase);
+            let right = result_of(&mut *list, phase);
             matched[usize::from(matches!(phase, Phase::Posts(_)))] += usize::from(right > 0);
             for (name, player) in &mut players {
                 assert_eq!(player.play_call(&phases, at, 0), right, "{name}, seed {seed}, call {at}");
@@ -80,8 +77,8 @@ fn stand_ins_answer_random_streams_as_list() {
 
 const RANK_ARRAY: &str = "c:rank_array";
 
-/// A receive takes the oldest message of its source. An any-source receive searches the sources in turn,
-/// after the last such match.
+/// A receive takes the oldest message of its source. An any-source receive searches the sources in turn, and begins
+/// after the source of the last any-source match.
 #[derive(Default)]
 struct SourcesInTurn {
     receives: Vec<(u64, Selector)>,
@@ -92,7 +89,7 @@ struct SourcesInTurn {
 impl SourcesInTurn {
     fn post(&mut self, number: u64, selector: Selector) -> u64 {
         let last = *self.last.entry(selector.context()).or_insert(Rank(0));
-        // The least pair is the next source, and the first of equals the oldest message.
+        // The least pair is the next source. The first of equal pairs is the oldest message.
         let turn = |envelope: &Envelope| (envelope.source <= last, envelope.source);
         let matching =
             self.messages.iter().enumerate().filter(|(_, (_, envelope))| selector.matches(envelope));
@@ -130,7 +127,7 @@ fn rank_array_searches_sources_in_turn() {
                 Phase::Arrivals(keys) => model.arrive(keys.first_id.into(), keys.form.envelope(keys.keys[0])),
                 _ => unreachable!("a stream has posts and arrivals"),
             };
-            differs |= right != answer(&mut *list, phase);
+            differs |= right != result_of(&mut *list, phase);
             assert_eq!(player.play_call(&phases, at, 0), right, "seed {seed}, call {at}");
         }
         assert!(differs, "a receive from any source takes a message that is not the oldest");
@@ -146,7 +143,7 @@ fn options(engines: &[&str], milliseconds: u64) -> Options {
 }
 
 #[test]
-fn stand_ins_answer_each_workload_as_model() {
+fn stand_ins_match_each_workload_as_model() {
     let smallest = |workload: &'static matchpoint_bench::Workload| Job::Standard {
         workload,
         n: workload.sizes.iter().copied().find(|n| *n > 0).unwrap_or(1),
@@ -163,7 +160,7 @@ fn stand_ins_answer_each_workload_as_model() {
 }
 
 #[test]
-fn full_engine_has_no_figures() {
+fn full_engine_has_no_times() {
     let jobs = parse("reverse:1024").unwrap();
     let results = run(&options(&["optimistic:capacity=16"], 20), &jobs, &mut |_, _, _| true);
     let cells = results.unwrap().unwrap().cells;
@@ -172,9 +169,9 @@ fn full_engine_has_no_figures() {
 }
 
 #[test]
-fn wrong_answer_is_reported() {
+fn wrong_result_is_reported() {
     let mut script = parse("reverse:1024").unwrap().pop().unwrap().script();
-    script.answers[0].swap(1024, 1025);
+    script.expected[0].swap(1024, 1025);
     let jobs = [Job::Recorded { name: "swapped".to_owned(), script }];
     let results = run(&options(&["hybrid"], 20), &jobs, &mut |_, _, _| true).unwrap().unwrap();
     for cell in &results.cells {

@@ -15,27 +15,27 @@ fn job(text: &str) -> Job {
 fn keys(phase: &Phase) -> &[Key] {
     match phase {
         Phase::Posts(keys) | Phase::Arrivals(keys) | Phase::Pairs(keys) => &keys.keys,
-        Phase::Calls(_) => &[],
+        Phase::EngineCalls(_) => &[],
     }
 }
 
-/// Uses only the keys of the tested crate.
+/// Plays a phase without code of the tested crate.
 fn play(engine: &mut dyn Engine, phase: &Phase) -> Vec<u32> {
     let (Phase::Posts(list) | Phase::Arrivals(list) | Phase::Pairs(list)) = phase else {
         panic!("a standard workload has keys");
     };
-    let mut answers = Vec::new();
+    let mut results = Vec::new();
     for (id, key) in (u64::from(list.first_id)..).zip(&list.keys) {
         if !matches!(phase, Phase::Arrivals(_)) {
             let found = engine.post(Receive::new(RecvId(id), list.form.selector(*key))).unwrap();
-            answers.push(found.map_or(NONE, |message| message.0 as u32));
+            results.push(found.map_or(NONE, |message| message.0 as u32));
         }
         if !matches!(phase, Phase::Posts(_)) {
             let found = engine.arrive_message(Message::new(MsgId(id), list.form.envelope(*key))).unwrap();
-            answers.push(found.map_or(NONE, |receive| receive.0 as u32));
+            results.push(found.map_or(NONE, |receive| receive.0 as u32));
         }
     }
-    answers
+    results
 }
 
 fn small() -> Vec<Job> {
@@ -50,19 +50,19 @@ fn small() -> Vec<Job> {
 }
 
 #[test]
-fn round_has_answers_of_list() {
+fn round_has_results_of_list() {
     for job in small() {
-        let Script { parts, answers, matched, .. } = job.script();
-        let [Part { standing, round, receives_left, messages_left }] = &parts[..] else { panic!("{job}") };
+        let Script { parts, expected, matched, .. } = job.script();
+        let [Part { setup, round, receives_left, messages_left }] = &parts[..] else { panic!("{job}") };
         assert!(receives_left.is_empty() && messages_left.is_empty());
         let mut engine = engines::create("list").unwrap();
-        for phase in standing {
+        for phase in setup {
             play(&mut *engine, phase);
         }
         let before = (engine.posted_len(), engine.unexpected_len());
         for _ in 0..3 {
             let found: Vec<u32> = round.iter().flat_map(|phase| play(&mut *engine, phase)).collect();
-            assert_eq!(found, answers[0], "{job}");
+            assert_eq!(found, expected[0], "{job}");
             assert_eq!((engine.posted_len(), engine.unexpected_len()), before, "{job}");
             assert_eq!(2 * matched, found.len(), "{job}: every message finds its receive");
         }
@@ -72,7 +72,7 @@ fn round_has_answers_of_list() {
 #[test]
 fn sizes_count_documented_units() {
     let part = |text: &str| job(text).script().parts.pop().unwrap();
-    assert_eq!(keys(&part("last:64").standing[0]).len(), 64);
+    assert_eq!(keys(&part("last:64").setup[0]).len(), 64);
     assert_eq!(keys(&part("last:64").round[0])[0], Key::new(0, 64));
     assert_eq!(keys(&part("last_sources:64").round[0])[0], Key::new(64, 0));
     for (text, messages) in
@@ -115,8 +115,7 @@ fn gathered_messages_keep_order_per_source() {
     assert!(arriving.windows(2).filter(|pair| pair[0].source != pair[1].source).count() > arriving.len() / 2);
 }
 
-/// As text.
-fn said(phase: &Phase) -> Vec<String> {
+fn as_text(phase: &Phase) -> Vec<String> {
     let (Phase::Posts(list) | Phase::Arrivals(list) | Phase::Pairs(list)) = phase else { return Vec::new() };
     let is_posted = !matches!(phase, Phase::Arrivals(_));
     let word = |&key: &Key| match is_posted {
@@ -141,12 +140,12 @@ fn masks_and_communicators_have_requested_number() {
             })
             .collect();
         assert_eq!(distinct.len(), expected, "{text}");
-        let all: std::collections::HashSet<String> = said(posts).into_iter().collect();
-        assert_eq!(all.len(), list.keys.len(), "{text}: no two receives ask for the same");
+        let all: std::collections::HashSet<String> = as_text(posts).into_iter().collect();
+        assert_eq!(all.len(), list.keys.len(), "{text}: two receives are equal");
     }
 }
 
-/// Figures are compared over years: a changed workload needs another name.
+/// Users compare times over years, so a changed workload needs another name.
 #[test]
 fn workloads_are_unchanged() {
     let (first, later) = WORKLOADS.split_at(14);
@@ -161,7 +160,7 @@ fn fingerprint(of: &'static [Workload]) -> u64 {
     for job in jobs {
         job.name().bytes().for_each(|byte| add(byte.into()));
         for part in job.script().parts {
-            for phase in part.standing.iter().chain(&part.round) {
+            for phase in part.setup.iter().chain(&part.round) {
                 add(phase.calls() as u64);
                 keys(phase).iter().for_each(|key| add(u64::from(key.source) << 32 | u64::from(key.tag)));
             }
@@ -170,7 +169,6 @@ fn fingerprint(of: &'static [Workload]) -> u64 {
     hash
 }
 
-/// Fingerprint of the workloads that were added later.
 const LATER: u64 = 0x5C76_3C95_4B77_07F7;
 
 #[test]
@@ -191,7 +189,7 @@ fn wrong_name_is_reported_with_valid_names() {
 }
 
 #[test]
-fn trace_is_played_with_recorded_answers() {
+fn trace_is_played_with_recorded_results() {
     let events = script::parse(
         "post r1 0/3/7\n arrive m1 0/3/7\n arrive m1 1/4/1\n probe 1/*/*\n matched_probe 1/*/*\n post r1 0/*/*\n \
          cancel r1 0/*/*\n cancel r1 0/*/*\n post r2 0/1/1\n arrive m9 0/9/9\n arrive m8 0/8/8\n retract m8 0/8/8",
@@ -202,7 +200,7 @@ fn trace_is_played_with_recorded_answers() {
         events.into_iter().map(|event| (event.clone(), event.play(&mut *engine))).collect();
     let script = trace::script(&[played]);
     assert_eq!(script.matched, 2);
-    assert_eq!(script.answers[0], [NONE, 0, NONE, 1, 1, NONE, 0, NONE, NONE, NONE, NONE, 0]);
+    assert_eq!(script.expected[0], [NONE, 0, NONE, 1, 1, NONE, 0, NONE, NONE, NONE, NONE, 0]);
     let part = &script.parts[0];
     let left = |id, source| (id, Envelope::new(ContextId(0), Rank(source), Tag(source.into())));
     assert_eq!(part.receives_left, [left(2, 1)].map(|(id, of)| (id, Selector::exactly(&of))));

@@ -3,9 +3,10 @@
 use matchpoint_replay::measurements::EngineMeasurements;
 
 use super::{Advice, Case, Saving, change};
-use crate::derived::{cost_ns, engine_label, ratio};
+use crate::derived::{cost_ns, engine_label, index_of, ratio};
 use crate::format;
 use crate::library_cost;
+use crate::stand_in::bare;
 use crate::verdict::{Answer, FASTER, NEGLIGIBLE, REFERENCE};
 
 pub fn none_needed(case: &Case<'_>) -> Option<Advice> {
@@ -32,7 +33,7 @@ pub fn other_engine(case: &Case<'_>) -> Option<Advice> {
     if case.is_negligible() {
         return None;
     }
-    let index = case.measurements.ranks.iter().position(|rank| rank.rank == case.verdict.rank)?;
+    let index = index_of(case.measurements, case.verdict.rank)?;
     let cost = |engine: &EngineMeasurements| engine.ranks.get(index).map_or(0.0, cost_ns);
     let (first, others) = case.measurements.engines.split_first()?;
     let best = best(case, index)?;
@@ -68,14 +69,13 @@ pub fn other_engine(case: &Case<'_>) -> Option<Advice> {
     advice.map(|advice| Advice { saving: Some(saving), ..advice })
 }
 
-/// The cheapest engine at a rank, except the first. The reference, if the difference is small.
+/// The cheapest engine at a rank, without the first engine. If the difference is small, the reference engine.
 pub(super) fn best<'a>(case: &Case<'a>, index: usize) -> Option<&'a EngineMeasurements> {
     let cost = |engine: &EngineMeasurements| engine.ranks.get(index).map_or(0.0, cost_ns);
     let usable =
         |engine: &&EngineMeasurements| engine.disagreements == 0 && !engine.full && cost(engine) > 0.0;
     let sound = case.measurements.engines.iter().skip(1).filter(usable);
     let cheapest = sound.clone().min_by(|a, b| cost(a).total_cmp(&cost(b)))?;
-    // If timing cannot separate the engines, the reference is the safe choice.
     let visible_ns = NEGLIGIBLE * case.measurements.ranks[index].elapsed_s * 1e9;
     let is_close = |of: &&EngineMeasurements| {
         cost(of) <= FASTER * cost(cheapest) || cost(of) - cost(cheapest) < visible_ns
@@ -83,12 +83,11 @@ pub(super) fn best<'a>(case: &Case<'a>, index: usize) -> Option<&'a EngineMeasur
     Some(sound.clone().find(|engine| is_reference(engine)).filter(is_close).unwrap_or(cheapest))
 }
 
-/// Whether `matchpoint run` uses this engine by default.
 pub(super) fn is_reference(engine: &EngineMeasurements) -> bool {
-    engine.name.split(':').next() == Some(REFERENCE)
+    bare(&engine.name) == REFERENCE
 }
 
-/// The reason why `matchpoint run` does not help. Empty if [`super::overflow`] advises it.
+/// The reason why `matchpoint run` does not help. Empty if [`super::overflow`] advises `matchpoint run`.
 fn by_run(case: &Case<'_>, index: usize) -> String {
     let measurements = case.measurements;
     let Some(limit) = library_cost::overflow_limit(measurements) else { return String::new() };

@@ -10,29 +10,29 @@ use crate::format;
 use crate::inconclusive::{if_all_searched, is_mostly_setup};
 use crate::library_cost::has_library_cost;
 
-/// Share of the recorded wildcard receives that match the same message in the replay. Below it, the order differs.
+/// Share of recorded wildcard receives with the same message in the replay, below which the share is reported.
 const REPRODUCED: f64 = 0.9;
 
-/// Difference in the share of late receives between arrival orders, from which the order matters.
+/// Difference in the share of late receives from which the arrival order matters.
 const SENSITIVE: f64 = 0.1;
 
-/// Ratio and length of the longest unexpected queues of two arrival orders, from which the order matters.
+/// Ratio and length of the longest unexpected queues from which the arrival order matters.
 const TIMES_LONGER: u64 = 4;
 const LONG_QUEUE: u64 = 64;
 
-/// Highest values on an idle host. The first is the share of the time that the timing thread waits for a
-/// processor. The second is the excess of the median repetition of a burst over the shortest.
+/// Highest values on an idle host: share of the time that the timing thread waits for a processor, and excess of the
+/// median repetition of a burst over the shortest.
 const WAITED: f64 = 0.05;
 const APART: f64 = 0.5;
 
-/// Bursts below which the excess is meaningless: the first bursts of an engine allocate its memory.
+/// Bursts below which the excess is meaningless, because the first bursts of an engine allocate memory.
 const BURSTS: u64 = 200;
 
-/// Interrupted bursts, and their part of all bursts, below which the load does not change the figures.
+/// Interrupted bursts, as a number and as a part of all bursts, below which host load does not matter.
 const INTERRUPTED: u64 = 3;
 const INTERRUPTED_PART: f64 = 0.1;
 
-pub fn busy(case: &Case<'_>) -> Option<Advice> {
+pub fn host_load(case: &Case<'_>) -> Option<Advice> {
     let timings = case.measurements.timings;
     let waited = 1.0 - ratio(timings.processor_s, timings.wall_s);
     let is_rare = timings.interrupted < INTERRUPTED
@@ -63,30 +63,31 @@ pub fn busy(case: &Case<'_>) -> Option<Advice> {
     )
 }
 
-/// Nanoseconds from which a message of a burst waits for a processor: three times the latency over TCP. The message needs
-/// no search.
+/// Nanoseconds from which a message without a search waits for a processor: three times the latency over TCP.
 const WAITING_NS: f64 = 20_000.0;
 
 pub fn waits_for_processors(case: &Case<'_>) -> Option<Advice> {
     let cost = case.measurements.library_cost.as_ref()?;
     let pair_ns = cost.bursts.first()?.message_ns;
-    if cost.ring_message_ns < WAITING_NS {
-        return None;
-    }
     let crowding = case.measurements.crowding.filter(|&crowding| crowding > 1.0);
-    let reason = crowding.map_or(String::new(), |crowding| {
-        format!(
-            " {} processes share each processor, and a waiting process may occupy it.",
-            format::digits(crowding)
-        )
-    });
+    let shares = crowding.map(|crowding| format!("{crowding:.1} processes share each processor"));
+    let measure =
+        "`matchpoint run` changes these waits too. Measure the saving with `matchpoint run --compare`.";
+    if cost.ring_message_ns < WAITING_NS {
+        return limitation(
+            "Processes share processors",
+            format!("{}. MPI calls wait for other processes, so the share is uncertain. {measure}", shares?),
+            vec![("crowding", crowding?)],
+        );
+    }
+    let reason =
+        shares.map_or(String::new(), |shares| format!(" {shares}, and a waiting process may occupy it."));
     limitation(
         "MPI calls wait without a search",
         format!(
             "At the start of the program, every rank sent messages to the next rank, which needs no search. A message took \
              {}. In a burst between two ranks, a message took {}.{reason} The calls of the program therefore wait too, and \
-             the share is uncertain. `matchpoint run` also changes these waits, so it can save more time than matching \
-             takes. Measure it with `matchpoint run --compare`.",
+             the share is uncertain. {measure}",
             format::duration_ns(cost.ring_message_ns),
             format::duration_ns(pair_ns),
         ),
@@ -94,7 +95,7 @@ pub fn waits_for_processors(case: &Case<'_>) -> Option<Advice> {
     )
 }
 
-/// Cost of a message in a long burst ÷ that in a short burst, from which the cost also grows beyond the long burst.
+/// Cost of a message in a long burst ÷ cost in a short burst, from which the cost grows with the length.
 const GROWTH: f64 = 3.0;
 
 pub fn transfer_grows(case: &Case<'_>) -> Option<Advice> {
@@ -123,7 +124,6 @@ pub fn transfer_grows(case: &Case<'_>) -> Option<Advice> {
     )
 }
 
-/// Ranks named in a sentence.
 const NAMED: usize = 5;
 
 pub fn implausible_times(case: &Case<'_>) -> Option<Advice> {
@@ -173,7 +173,7 @@ pub fn implausible_times(case: &Case<'_>) -> Option<Advice> {
     )
 }
 
-pub fn too_large(case: &Case<'_>) -> Option<Advice> {
+pub fn memory_limit_exceeded(case: &Case<'_>) -> Option<Advice> {
     let engines = case.measurements.engines.iter().filter(|engine| engine.too_large);
     let named: Vec<_> = engines.map(engine_label).collect();
     if named.is_empty() {
@@ -207,8 +207,7 @@ pub fn typical_cost(case: &Case<'_>) -> Option<Advice> {
     )
 }
 
-/// Without this limitation, equal warm and cold times would look measured.
-pub fn never_cold(case: &Case<'_>) -> Option<Advice> {
+pub fn no_cold_phase(case: &Case<'_>) -> Option<Advice> {
     let timings = case.measurements.timings;
     if timings.cold_phases > 0 || timings.bursts == 0 {
         return None;
@@ -256,7 +255,7 @@ pub fn disagreement(case: &Case<'_>) -> Option<Advice> {
     )
 }
 
-pub fn full(case: &Case<'_>) -> Option<Advice> {
+pub fn table_full(case: &Case<'_>) -> Option<Advice> {
     let engines = case.measurements.engines.iter().filter(|engine| engine.full);
     let full: Vec<_> = engines.map(engine_label).collect();
     if full.is_empty() {
@@ -273,7 +272,7 @@ pub fn full(case: &Case<'_>) -> Option<Advice> {
     )
 }
 
-pub fn sampled(case: &Case<'_>) -> Option<Advice> {
+pub fn stopped_early(case: &Case<'_>) -> Option<Advice> {
     let engines = case
         .measurements
         .engines
@@ -384,7 +383,7 @@ pub fn ended_early(case: &Case<'_>) -> Option<Advice> {
     )
 }
 
-pub fn released(case: &Case<'_>) -> Option<Advice> {
+pub fn blocked_calls_completed(case: &Case<'_>) -> Option<Advice> {
     let released = &case.measurements.arrivals.ended_calls;
     let total: u64 = released.values().sum();
     if total == 0 {
@@ -403,7 +402,7 @@ pub fn released(case: &Case<'_>) -> Option<Advice> {
     )
 }
 
-pub fn unexplained(case: &Case<'_>) -> Option<Advice> {
+pub fn unknown_communicators(case: &Case<'_>) -> Option<Advice> {
     let ranks = case.measurements.arrivals.unexplained_ranks;
     if ranks == 0 {
         return None;
@@ -420,7 +419,7 @@ pub fn unexplained(case: &Case<'_>) -> Option<Advice> {
     )
 }
 
-pub fn made_up(case: &Case<'_>) -> Option<Advice> {
+pub fn reconstructed_messages(case: &Case<'_>) -> Option<Advice> {
     let arrivals = &case.measurements.arrivals;
     if arrivals.made_up_messages + arrivals.lost_messages == 0 {
         return None;
@@ -439,7 +438,7 @@ pub fn made_up(case: &Case<'_>) -> Option<Advice> {
     )
 }
 
-pub fn unmatched(case: &Case<'_>) -> Option<Advice> {
+pub fn unmatched_at_end(case: &Case<'_>) -> Option<Advice> {
     let totals = &case.measurements.totals;
     if totals.unmatched_receives + totals.unmatched_messages == 0 {
         return None;
@@ -503,7 +502,7 @@ pub fn mostly_setup(case: &Case<'_>) -> Option<Advice> {
     )
 }
 
-pub fn sensitive(case: &Case<'_>) -> Option<Advice> {
+pub fn arrival_order_matters(case: &Case<'_>) -> Option<Advice> {
     let arrivals = &case.measurements.arrivals;
     let (own, others) = arrivals.compared.split_first()?;
     let differs = |of: &&ArrivalOrderResult| {
@@ -514,7 +513,7 @@ pub fn sensitive(case: &Case<'_>) -> Option<Advice> {
         let is_longer = long >= LONG_QUEUE && long >= TIMES_LONGER * short.max(1);
         is_longer || (of.unexpected_share - own.unexpected_share).abs() >= SENSITIVE
     };
-    // With `at_wait` no receive is late, whatever the order.
+    // With `at_wait`, no receive is late.
     let others = others.iter().filter(|of| of.mode != Arrivals::AtWait).filter(differs);
     let other = others.max_by_key(|of| of.unexpected_longest.abs_diff(own.unexpected_longest))?;
     let better = if arrivals.mode == Arrivals::Recorded || arrivals.intervals_known {

@@ -1,6 +1,4 @@
-//! Advice and limitations of a report, each with its numbers.
-//!
-//! A check is one function in a file of this folder, and one line of [`CHECKS`].
+//! Advice and limitations of a report. A check is one function in a file of this folder, and one line of [`CHECKS`].
 
 mod engine;
 mod limitations;
@@ -11,56 +9,44 @@ mod tags;
 
 use matchpoint_replay::Measurements;
 
-use crate::derived::{cost_ns, ratio};
+use crate::derived::{cost_ns, index_of, ratio};
 use crate::format;
 use crate::library_cost;
 use crate::verdict::{Answer, NEGLIGIBLE, Verdict};
 
-/// Advice, or a limitation.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Advice {
-    /// Advice or limitation.
     pub kind: Kind,
-    /// A few words.
     pub title: String,
-    /// Full sentences.
     pub text: String,
-    /// Numbers by name; the names contain the units.
     pub numbers: Vec<(&'static str, f64)>,
-    /// Matching time that the change can save.
     pub saving: Option<Saving>,
-    /// The command at the end of `text`.
     pub command: Option<String>,
 }
 
-/// Saving of a change at a rank.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Saving {
-    /// Time in nanoseconds, at most.
+    /// The saved time is at most this, in nanoseconds.
     pub ns: f64,
-    /// That time ÷ the run time of the rank.
+    /// Saved time ÷ run time of the rank.
     pub share: f64,
-    /// The limit with which `matchpoint run` saves most of that time; `None`: no limit.
+    /// The limit with which `matchpoint run` saves most of this time. `None`: no limit saves time.
     pub overflow_limit: Option<u64>,
 }
 
-/// Kind of a finding.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// A change, or that none is needed.
+    /// A recommended change, or the statement that no change is needed.
     Change,
-    /// A limitation of the results.
     Limitation,
 }
 
-/// Input of a check.
 pub struct Case<'a> {
     measurements: &'a Measurements,
     verdict: &'a Verdict,
 }
 
 impl Case<'_> {
-    /// Whether matching costs less than a change can visibly save.
     fn is_negligible(&self) -> bool {
         self.verdict.answer == Answer::No || self.verdict.high < NEGLIGIBLE
     }
@@ -85,30 +71,29 @@ const CHECKS: &[Check] = &[
     tags::many_tags,
     tags::wide_header,
     limitations::disagreement,
-    limitations::busy,
+    limitations::host_load,
     limitations::waits_for_processors,
     limitations::transfer_grows,
     limitations::typical_cost,
-    limitations::never_cold,
+    limitations::no_cold_phase,
     limitations::implausible_times,
-    limitations::full,
-    limitations::sampled,
-    limitations::too_large,
+    limitations::table_full,
+    limitations::stopped_early,
+    limitations::memory_limit_exceeded,
     limitations::timed_counting,
     limitations::missing_ranks,
     limitations::calls_left_out,
     limitations::calls_cut_off,
     limitations::ended_early,
-    limitations::released,
-    limitations::unexplained,
-    limitations::made_up,
-    limitations::unmatched,
+    limitations::blocked_calls_completed,
+    limitations::unknown_communicators,
+    limitations::reconstructed_messages,
+    limitations::unmatched_at_end,
     limitations::wildcards_differ,
     limitations::mostly_setup,
-    limitations::sensitive,
+    limitations::arrival_order_matters,
 ];
 
-/// All findings.
 pub fn advice(measurements: &Measurements, verdict: &Verdict) -> Vec<Advice> {
     let case = Case { measurements, verdict };
     CHECKS.iter().filter_map(|check| check(&case)).collect()
@@ -119,17 +104,10 @@ fn change(title: &str, text: String, numbers: Vec<(&'static str, f64)>) -> Optio
 }
 
 fn limitation(title: &str, text: String, numbers: Vec<(&'static str, f64)>) -> Option<Advice> {
-    Some(Advice {
-        kind: Kind::Limitation,
-        title: title.to_owned(),
-        text,
-        numbers,
-        saving: None,
-        command: None,
-    })
+    change(title, text, numbers).map(|advice| Advice { kind: Kind::Limitation, ..advice })
 }
 
-/// Adds the saving of shorter searches at a rank: at most the matching cost with the first engine.
+/// Adds the saving of shorter searches at a rank, which is at most the matching cost of the first engine.
 fn with_saving(advice: Option<Advice>, case: &Case<'_>, rank: u32) -> Option<Advice> {
     let mut advice = advice?;
     let Some(saving) = at_stake(case, rank) else { return Some(advice) };
@@ -144,7 +122,7 @@ fn with_saving(advice: Option<Advice>, case: &Case<'_>, rank: u32) -> Option<Adv
 
 fn at_stake(case: &Case<'_>, rank: u32) -> Option<Saving> {
     let measurements = case.measurements;
-    let index = measurements.ranks.iter().position(|of| of.rank == rank)?;
+    let index = index_of(measurements, rank)?;
     let ns = cost_ns(measurements.engines.first()?.ranks.get(index)?);
     Some(Saving {
         ns,

@@ -2,11 +2,12 @@
 
 use super::engine::{best, is_reference};
 use super::{Advice, Case, change};
+use crate::derived::index_of;
 use crate::format;
-use crate::job::word;
+use crate::job::shell_word;
 use crate::library_cost;
 
-/// Runs of each kind: with fewer, `matchpoint run` does not compare run times.
+/// Runs of each kind, the minimum for which `matchpoint run` compares run times.
 const TURNS: u32 = 3;
 
 pub fn run(case: &Case<'_>) -> Option<Advice> {
@@ -14,7 +15,7 @@ pub fn run(case: &Case<'_>) -> Option<Advice> {
         return None;
     }
     let measurements = case.measurements;
-    let index = measurements.ranks.iter().position(|rank| rank.rank == case.verdict.rank)?;
+    let index = index_of(measurements, case.verdict.rank)?;
     let limit = library_cost::overflow_limit(measurements)?;
     let saved = case.verdict.share * library_cost::saving_by_run(measurements, index)?;
     let saves = if library_cost::saving_limit(measurements, index).is_some() {
@@ -36,12 +37,12 @@ pub fn run(case: &Case<'_>) -> Option<Advice> {
     advice.map(|advice| Advice { command: Some(command), ..advice })
 }
 
-/// Another engine than the default is in the command if this engine saves at least 1 % of the run time more.
+/// The command names another engine if that engine saves at least 1 % of the run time more than the default.
 fn command(case: &Case<'_>, index: usize, limit: u64) -> String {
     let has_reference = case.measurements.engines.iter().skip(1).any(is_reference);
     let other = best(case, index).filter(|best| has_reference && !is_reference(best));
-    let engine = other.map_or(String::new(), |other| format!("--engine {} ", word(&other.name)));
-    let words: Vec<_> = case.measurements.trace.command_words.iter().map(|of| word(of)).collect();
+    let engine = other.map_or(String::new(), |other| format!("--engine {} ", shell_word(&other.name)));
+    let words: Vec<_> = case.measurements.trace.command_words.iter().map(|of| shell_word(of)).collect();
     let job = if words.is_empty() { "…".to_owned() } else { words.join(" ") };
     format!("matchpoint run --compare {TURNS} {engine}--limit {limit} -- {job}")
 }

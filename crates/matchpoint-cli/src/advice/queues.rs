@@ -7,19 +7,20 @@ use crate::derived::whole_ranks;
 use crate::format;
 use crate::places;
 
-/// Length from which the match entries of a network card may run out. All processes of a node share them.
+/// Posted receives from which the match entries of a network card may run out. All processes of a node share the
+/// entries.
 const LONG_POSTED: u64 = 1024;
 
-/// Length from which unexpected messages need much memory, and fill event queues.
+/// Unexpected messages that need much memory, and fill event queues.
 const LONG_UNEXPECTED: u64 = 1024;
 
-/// Longest queue of a rank ÷ that of the median rank, if the rank receives from all others.
+/// Longest queue of a rank ÷ longest queue of the median rank, from which the rank receives from all others.
 const GATHER_FACTOR: u64 = 8;
 
-/// Length below which uneven queues do not matter.
+/// Length of the longest queue below which uneven queues do not matter.
 const GATHER_LENGTH: u64 = 64;
 
-/// The rank with the longest queue; of several, the rank of the verdict.
+/// The rank with the longest queue. Among equal ranks, the rank of the verdict.
 fn longest<'a>(case: &Case<'a>, length: impl Fn(&RankMeasurements) -> u64) -> Option<&'a RankMeasurements> {
     let ranks = whole_ranks(case.measurements).map(|(_, rank)| rank);
     ranks.max_by_key(|rank| (length(rank), rank.rank == case.verdict.rank))

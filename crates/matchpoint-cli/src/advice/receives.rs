@@ -10,28 +10,26 @@ use crate::derived::{calls_to, late, late_share, ratio, wildcard_receives};
 use crate::format;
 use crate::places;
 
-/// Share of late receives from which the report gives advice. Every program has some.
+/// Share of late receives from which the report gives advice.
 const LATE: f64 = 0.2;
 
-/// Late receives below which their share is random.
 const LATE_MIN: u64 = 100;
 
-/// Successful probes from which probing is a part of the program's design. Unsuccessful probes are cheap.
+/// Successful probes from which probing is a part of the program's design.
 const PROBES: u64 = 1000;
 
-/// Receives from which the absence of wildcards is not accidental.
+/// Receives from which the absence of wildcards is no accident.
 const HABIT: u64 = 1000;
 
-/// Extra copied bytes of late receives below which the cost is invisible: some hundred microseconds.
+/// Extra copied bytes of late receives below which copying takes less than a millisecond.
 const COPIED_MIN: u64 = 1 << 20;
 
-/// Share of any-source receives from which they determine the cost of engines with a queue per source.
+/// Share of any-source receives from which the cost of engines with one queue for each source depends on these
+/// receives.
 const MANY_ANY_SOURCE: f64 = 0.1;
 
-/// Any-source receives below which their share is random.
 const MANY_ANY_SOURCE_MIN: u64 = 1000;
 
-/// Functions named in a sentence.
 const NAMED: usize = 3;
 
 pub fn post_earlier(case: &Case<'_>) -> Option<Advice> {
@@ -94,7 +92,7 @@ pub fn matched_probe(case: &Case<'_>) -> Option<Advice> {
 
 pub fn assert_no_wildcards(case: &Case<'_>) -> Option<Advice> {
     let totals = &case.measurements.totals;
-    // One missing call with a wildcard would make the assertion, and the program, wrong.
+    // One missing call with a wildcard would make the assertion wrong.
     if case.measurements.trace.calls_left_out > 0 || case.is_negligible() {
         return None;
     }

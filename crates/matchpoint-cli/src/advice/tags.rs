@@ -4,13 +4,12 @@ use super::{Advice, Case, change, with_saving};
 use crate::derived::{HEADER_BITS, compatible_runs, header_bits, median_over_receivers};
 use crate::format;
 
-/// Share of one (source, tag) at the median rank from which most messages are in one hash bin.
+/// Share of the most frequent (source, tag) at the median rank, from which most messages are in one hash bin.
 const HOT: f64 = 0.5;
 
-/// Receives below which duplicates do not matter.
 const HOT_MIN: u64 = 1000;
 
-/// Tags below which they fit the bins and blocks of any engine.
+/// Number of tags that the bins and blocks of every engine can separate.
 const MANY_TAGS: u64 = 1024;
 
 pub fn hot_tuple(case: &Case<'_>) -> Option<Advice> {

@@ -5,8 +5,7 @@ use std::thread;
 
 use matchpoint_bench::rate::NO_MATCHING;
 
-/// Engines of the message rate. The paper's tables have twice as many bins as expected receives, 1024. The last engine
-/// always matches as the paper does.
+/// Engines of the message rate. As in the paper, the tables have twice as many bins as the 1024 expected receives.
 pub const RATED: [&str; 7] = [
     NO_MATCHING,
     "hybrid",
@@ -17,10 +16,8 @@ pub const RATED: [&str; 7] = [
     "optimistic_parallel:bins=2048,capacity=0,by=optimism,block=32",
 ];
 
-/// Engines called from C, next to the stand-ins.
 pub const THROUGH_C: [&str; 1] = ["hybrid"];
 
-/// Thread counts of the message rate, up to the number of processors.
 pub fn threads() -> Vec<usize> {
     threads_of(thread::available_parallelism().map_or(1, NonZero::get))
 }
@@ -29,10 +26,9 @@ fn threads_of(processors: usize) -> Vec<usize> {
     (0..6).map(|power| 1 << power).filter(|&threads| threads <= processors.max(1)).collect()
 }
 
-/// Concurrent engines: one lock; one lock per communicator, or per source if assertions permit.
+/// Concurrent engines with one lock, and with one lock for each communicator (or source, if assertions permit).
 pub const CONCURRENT: [&str; 2] = ["locked:engine=hybrid", "sharded:shards=64,engine=hybrid"];
 
-/// Engines in a separate thread.
 pub const OFFLOADED: [&str; 3] = ["hybrid", "list", "optimistic:bins=2048,capacity=0"];
 
 #[cfg(test)]

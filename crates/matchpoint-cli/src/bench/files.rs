@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::distinct;
 use crate::failure::Failure;
-use crate::output::{Outputs, Place, columns};
+use crate::output::{OutputId, Outputs, columns};
 use crate::report::bench::plot;
 use crate::report::chart::alone;
 use crate::report::document::Document;
@@ -16,13 +16,12 @@ use crate::report::schema;
 
 pub(super) struct Files {
     outputs: Outputs,
-    csv: Option<Place>,
-    json: Option<Place>,
-    plot: Option<(Place, plot::Form)>,
+    csv: Option<OutputId>,
+    json: Option<OutputId>,
+    plot: Option<(OutputId, plot::Form)>,
 }
 
 impl Files {
-    /// Reserves the files of the options `--csv`, `--json` and `--plot` before the measurement.
     pub(super) fn prepare([csv, json, plot]: [Option<&Path>; 3]) -> Result<Self, Failure> {
         distinct::check_distinct(&[("--csv", csv), ("--json", json), ("--plot", plot)])?;
         let mut outputs = Outputs::default();
@@ -35,7 +34,6 @@ impl Files {
         Ok(Files { outputs, csv, json, plot: drawn })
     }
 
-    /// Rejects an empty picture before the measurement.
     pub(super) fn may_draw(&self, jobs: &[Job]) -> Result<(), Failure> {
         let has_sizes = |job: &Job| jobs.iter().filter(|other| other.name() == job.name()).count() > 1;
         match self.plot {
@@ -56,7 +54,6 @@ impl Files {
         self.outputs.fill(place, |out| write(out))
     }
 
-    /// Writes the picture, or the page with the picture.
     pub(super) fn draw(&mut self, svg: &str, document: &Document) -> Result<(), Failure> {
         let Some((place, form)) = self.plot else { return Ok(()) };
         let text = match form {
@@ -66,7 +63,6 @@ impl Files {
         self.outputs.fill(place, |out| out.write_all(text.as_bytes()))
     }
 
-    /// Reports workloads that the picture omits.
     pub(super) fn mention_undrawn(&self, results: &Results) {
         let lone = plot::of_one_size(results);
         if self.plot.is_none() || lone.is_empty() {
@@ -80,7 +76,6 @@ impl Files {
         );
     }
 
-    /// Writes the JSON, names the files, and prints the tables or the JSON.
     pub(super) fn finish(mut self, document: &Document, json: &Value) -> Result<(), Failure> {
         if let Some(place) = self.json {
             self.outputs.fill(place, |out| schema::write(json, out))?;

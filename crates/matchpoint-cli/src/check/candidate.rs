@@ -8,6 +8,7 @@ use matchpoint_conformance::OptionalCalls;
 
 use crate::cli::{ALL, Check, expand_all};
 use crate::failure::Failure;
+use crate::stand_in::bare;
 
 pub(super) struct Candidate {
     pub title: String,
@@ -46,15 +47,14 @@ fn of_registry(named: &[String]) -> Result<Vec<Candidate>, Failure> {
         engines::create(&name)?;
         let called = name.clone();
         let make = move || engines::create(&called).unwrap_or_else(|error| panic!("{error}"));
-        let bare = name.split(':').next();
         let fixed_table =
-            engines::known_specs().any(|spec| Some(spec.name) == bare && !spec.tight.is_empty());
+            engines::known_specs().any(|spec| spec.name == bare(&name) && !spec.tight.is_empty());
         Ok(Candidate { title: name, make: Box::new(make), lacks: Vec::new(), fixed_table })
     };
     names.into_iter().map(candidate).collect()
 }
 
-/// The library defines the names. A library with one engine may ignore them.
+/// A library with one engine may ignore `named`.
 fn of_library(path: &Path, named: &[String]) -> Result<Vec<Candidate>, Failure> {
     let library = Library::load(path)?;
     let names = if named.is_empty() { vec![String::new()] } else { named.to_vec() };

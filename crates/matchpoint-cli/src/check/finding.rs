@@ -10,19 +10,22 @@ use serde::{Deserialize, Serialize};
 use super::candidate::Candidate;
 use crate::format::{count, counted, in_place};
 
-/// Lines of a script in the output; `--save` keeps all.
+/// Exit code if a law is broken.
+pub(super) const BROKEN: u8 = 1;
+/// Exit code if nothing was checked.
+pub(super) const UNABLE: u8 = 2;
+
+/// Lines of a script in the output. `--save` writes all lines.
 const SHOWN: usize = 60;
 
-/// Limits of the check.
 pub(super) const NOT_COVERED: &str = "not covered: calls from several threads, calls from callbacks, NULL or reserved \
                                       arguments, allocation failures, statistics, time, longer queues and streams";
 
 #[derive(Serialize, Deserialize)]
 pub(super) struct Finding {
     engine: String,
-    /// The engine that matched instead.
     substitute: Option<String>,
-    /// Streams with the substitute at their end; `None` if a law is broken.
+    /// Streams with the substitute at their end. `None`: a law is broken.
     substitute_streams: Option<u64>,
     law_broken: Option<LawBroken>,
     streams: u64,
@@ -39,7 +42,6 @@ struct LawBroken {
     script: Vec<String>,
 }
 
-/// All findings. The meaning of a member never changes.
 #[derive(Serialize)]
 pub(super) struct Findings {
     pub(super) schema: u32,
@@ -75,7 +77,6 @@ impl Finding {
         }
     }
 
-    /// Adds a crash in this stream. The crashing call is unknown.
     pub(super) fn crashed(&mut self, stream: &str, status: ExitStatus) {
         let (law, how) = (Law::Panic.sentence().to_owned(), format!("It crashed ({status})."));
         self.law_broken = Some(LawBroken { law, how, stream: stream.to_owned(), script: Vec::new() });

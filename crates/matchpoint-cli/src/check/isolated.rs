@@ -5,17 +5,14 @@ use std::io::{self, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::process::{Command, ExitStatus};
 
-use super::finding::{Finding, Findings};
-use super::output::{BROKEN, UNABLE, print, write};
+use super::finding::{BROKEN, Finding, Findings, UNABLE};
 use crate::cli::Check;
 use crate::failure::Failure;
 use crate::format::counted;
-use crate::output::{Outputs, Place};
+use crate::output::{OutputId, Outputs, print};
+use crate::report::schema;
 
-/// Runs the same command in a process that loads the library.
-///
-/// # Errors
-/// The error of that process, or its crash.
+/// Runs the command in another process, which loads the library.
 pub(super) fn run(arguments: &Check, library: &Path) -> Result<(), Failure> {
     let started = |error: io::Error| {
         Failure::Coded(
@@ -37,7 +34,6 @@ pub(super) fn run(arguments: &Check, library: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Reports a crash as a broken law without a script.
 fn crashed(
     arguments: &Check,
     library: &Path,
@@ -57,12 +53,14 @@ fn crashed(
     let json = outputs.reserve_if(arguments.json.as_deref())?;
     if let Some(last) = engines.last_mut() {
         last.crashed(stream, status);
-        if !json.is_some_and(Place::is_stdout) {
+        if !json.is_some_and(OutputId::is_stdout) {
             print(&last.text(None))?;
         }
     }
     left = left.saturating_sub(engines.len());
-    write(&Findings { schema: 1, engines }, json, &mut outputs)?;
+    if let Some(json) = json {
+        outputs.fill(json, |out| schema::write(&Findings { schema: 1, engines }, out))?;
+    }
     outputs.finish("")?;
     let unchecked = match left {
         0 => String::new(),
@@ -72,16 +70,15 @@ fn crashed(
     Ok(Failure::Coded(BROKEN, text))
 }
 
-/// Files in which the process records the next stream and its findings, in case of a crash.
+/// Files for the case of a crash. The process writes the next stream and the findings so far.
 pub(super) struct Trail {
     stream: Option<File>,
     so_far: Option<File>,
-    /// Bytes of `so_far` about finished engines. The finding of the current engine follows.
+    /// Bytes of `so_far` about finished engines, before the finding of the current engine.
     finished: u64,
 }
 
 impl Trail {
-    /// Creates the files of the arguments, if any.
     pub(super) fn new(arguments: &Check) -> Result<Self, Failure> {
         let file = |path: &Path| File::create(path).map_err(|error| Failure::writing(path, &error));
         Ok(Trail {
@@ -91,33 +88,31 @@ impl Trail {
         })
     }
 
-    /// Records the next stream, and the finding before it. Write errors are ignored.
+    /// Writes the previous finding, and the next stream. Errors are ignored.
     pub(super) fn note(&mut self, stream: &str, so_far: impl FnOnce() -> Finding) {
         if let Some(file) = &mut self.stream {
             let _ = replace(file, 0, stream);
         }
-        if let Some(file) = &mut self.so_far {
-            let _ = serde_json::to_string(&so_far())
-                .map_err(io::Error::from)
-                .and_then(|line| replace(file, self.finished, &line));
+        if self.so_far.is_some() {
+            self.write(&so_far());
         }
     }
 
-    /// Records the finding of a finished engine.
     pub(super) fn finish(&mut self, finding: &Finding) {
-        let Some(file) = &mut self.so_far else { return };
-        let written = serde_json::to_string(finding)
-            .map_err(io::Error::from)
-            .and_then(|line| replace(file, self.finished, &line));
-        if let Ok(end) = written {
+        if let Some(end) = self.write(finding) {
             self.finished = end;
         }
     }
+
+    /// Writes the finding of the current engine. Returns the end of the line in the file.
+    fn write(&mut self, finding: &Finding) -> Option<u64> {
+        let line = serde_json::to_string(finding).ok()?;
+        replace(self.so_far.as_mut()?, self.finished, &line).ok()
+    }
 }
 
-/// Replaces everything from `from` on by a line. Returns the end of the line.
+/// Replaces the rest of the file, from `from` on, by a line. Returns the end of the line.
 fn replace(file: &mut File, from: u64, line: &str) -> io::Result<u64> {
-    // Otherwise the end of a longer old line would remain.
     file.set_len(from)?;
     file.seek(SeekFrom::Start(from))?;
     writeln!(file, "{line}")?;

@@ -3,7 +3,6 @@
 mod candidate;
 mod finding;
 mod isolated;
-mod output;
 
 use std::io::{self, IsTerminal as _};
 use std::panic;
@@ -12,20 +11,16 @@ use std::path::{Path, PathBuf};
 use matchpoint_conformance::{Options, Report, Violation, check_watched};
 
 use self::candidate::{Candidate, candidates};
-use self::finding::{Finding, Findings};
+use self::finding::{BROKEN, Finding, Findings, UNABLE};
 use self::isolated::Trail;
-use self::output::{BROKEN, UNABLE, print, write};
 use crate::cli::Check;
 use crate::failure::Failure;
 use crate::format::{count, counted};
-use crate::lines::Lines;
-use crate::output::{Outputs, Place};
+use crate::lines::ProgressLines;
+use crate::output::{OutputId, Outputs, print};
 use crate::progress::bar;
+use crate::report::schema;
 
-/// Runs the command.
-///
-/// # Errors
-/// A broken law, an unknown engine, or a library that cannot be loaded.
 pub fn run(arguments: &Check) -> Result<(), Failure> {
     checked(arguments).map_err(|failure| match failure {
         Failure::Message(message) => Failure::Coded(UNABLE, message),
@@ -44,11 +39,10 @@ fn checked(arguments: &Check) -> Result<(), Failure> {
         outputs.folder(folder)?;
     }
     let json = outputs.reserve_if(arguments.json.as_deref())?;
-    // Standard output then contains only the JSON.
-    let silent = json.is_some_and(Place::is_stdout);
+    let silent = json.is_some_and(OutputId::is_stdout);
     let mut findings = Findings { schema: 1, engines: Vec::new() };
     let mut broken = 0;
-    let mut lines = (!io::stderr().is_terminal()).then(Lines::later);
+    let mut lines = (!io::stderr().is_terminal()).then(ProgressLines::later);
     for (number, candidate) in candidates.iter().enumerate() {
         let place =
             format!("{}, {} of {}", candidate.title, number + 1, counted(candidates.len() as u64, "engine"));
@@ -66,7 +60,9 @@ fn checked(arguments: &Check) -> Result<(), Failure> {
         trail.finish(&finding);
         findings.engines.push(finding);
     }
-    write(&findings, json, &mut outputs)?;
+    if let Some(json) = json {
+        outputs.fill(json, |out| schema::write(&findings, out))?;
+    }
     if !silent && broken < candidates.len() {
         print(&format!("{}\n", finding::NOT_COVERED))?;
     }
@@ -88,13 +84,13 @@ fn judged(
     place: &str,
     options: &Options,
     trail: &mut Trail,
-    mut lines: Option<&mut Lines>,
+    mut lines: Option<&mut ProgressLines>,
 ) -> Result<Report, Box<Violation>> {
     let total = options.streams_total();
     let bar = bar("{percent:>3} %  {msg}: {pos} of {len} streams  {eta} left");
     bar.set_length(total);
     bar.set_message(place.to_owned());
-    // A panic of the engine is a broken law. The default hook would print it at every step of shrinking.
+    // A panic of the engine is a broken law. The default hook would print a panic for each shorter script.
     let hook = panic::take_hook();
     panic::set_hook(Box::new(|_| {}));
     let judged = check_watched(&*candidate.make, options, &mut |report, stream| {
@@ -110,7 +106,6 @@ fn judged(
     judged
 }
 
-/// Saves the script of an engine in a file with the engine's name.
 fn save(
     outputs: &mut Outputs,
     folder: &Path,

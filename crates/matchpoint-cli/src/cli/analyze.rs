@@ -16,7 +16,6 @@ pub(super) const EXAMPLES: &str = "Examples:
   matchpoint analyze traces/lulesh-27 --engine list --engine bins:n=256 --json -
   matchpoint analyze traces/lulesh-27 --loggp L=1500,o=400 --compare-arrivals";
 
-/// `matchpoint analyze`.
 #[derive(Args, Debug)]
 pub struct Analyze {
     /// Trace: a recorded trace, a folder of DUMPI files, a .meta file, text of dumpi2ascii, or an .otf2 file
@@ -53,11 +52,10 @@ pub struct Analyze {
     pub html: Option<PathBuf>,
 }
 
-/// Traces below this size are replayed quickly.
+/// Bytes of a trace below which three replays are quick.
 const COMPARED_ANYWAY_BYTES: u64 = 32 << 20;
 
 impl Analyze {
-    /// Options of the replay.
     pub fn options(&self, trace: &dyn Trace) -> Options {
         let description = trace.description();
         Options {
@@ -69,8 +67,8 @@ impl Analyze {
         }
     }
 
-    /// The engines, first the verdict's: the stand-in if no engine is named. `all` adds every other engine of the
-    /// registry.
+    /// The engines, with the engine of the verdict first. Without a named engine, the stand-in is first. `all` adds the
+    /// other engines of the registry.
     fn named(&self, library: Option<&str>, transport: Option<&str>) -> Vec<String> {
         let is_named = self.engines.iter().any(|name| name != ALL);
         let stand_in = stand_in(library, transport).engine;
@@ -86,7 +84,6 @@ impl Analyze {
         selected
     }
 
-    /// Whether some engines are not named.
     fn wants_all(&self) -> bool {
         self.engines.is_empty() || self.engines.iter().any(|name| name == ALL)
     }

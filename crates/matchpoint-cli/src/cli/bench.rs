@@ -48,7 +48,6 @@ const GPU_EXAMPLES: &str = "Examples:
 const WIDTH: usize = 80;
 const SUMMARIES: usize = 22;
 
-/// Examples, and all workloads.
 fn engines_help() -> String {
     let mut help = format!("{ENGINES_EXAMPLES}\n\nWorkloads, and their usual sizes N:\n");
     for workload in matchpoint_bench::workloads::WORKLOADS {
@@ -63,7 +62,7 @@ fn engines_help() -> String {
     help + "  trace:PATH          the events of every rank of a trace"
 }
 
-/// Examples, and the default engines, one per line, so that users can copy them.
+/// Lists one engine on each line, for users to copy.
 fn help_with_engines(examples: &[&str], engines: &[&str]) -> String {
     let list = |head: &str, lines: &[&str]| {
         lines.iter().fold(format!("{head}:\n"), |text, line| text + "  " + line + "\n")
@@ -90,7 +89,7 @@ fn offload_help() -> String {
 }
 
 /// The message for a workload, an engine or a trace without its option, and for a measurement named as an option.
-/// `words`: the arguments after the program's name.
+/// `words` are the arguments after the program's name.
 pub(super) fn missing_option(error: &Error, words: &[OsString]) -> Option<String> {
     if words.first().is_none_or(|word| word != "bench") {
         return None;
@@ -119,7 +118,7 @@ pub(super) fn missing_option(error: &Error, words: &[OsString]) -> Option<String
     Some(format!("the {what} '{word}' needs an option\nhint: use {option}"))
 }
 
-/// The measurements with this option, or with the last word of the option as name.
+/// The measurements with this option, or with a name equal to the last word of the option.
 fn measurements_with(option: &str) -> Vec<String> {
     let command = Measurement::augment_subcommands(Command::new("bench"));
     let has_option = |measurement: &&Command| {
@@ -133,20 +132,16 @@ fn measurements_with(option: &str) -> Vec<String> {
         .collect()
 }
 
-/// `matchpoint bench`.
 #[derive(Args, Debug)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct Bench {
-    /// Measurement; `None`: engines
     #[command(subcommand)]
     pub measurement: Option<Measurement>,
 
-    /// Options without a subcommand
     #[command(flatten)]
     pub engines: EngineBench,
 }
 
-/// The measurements.
 #[derive(Subcommand, Debug)]
 pub enum Measurement {
     /// Time, memory and compared entries of engines on standard workloads or traces
@@ -170,7 +165,6 @@ pub enum Measurement {
     Gpu(GpuBench),
 }
 
-/// `matchpoint bench engines`.
 #[derive(Args, Debug)]
 pub struct EngineBench {
     /// Engine, as name:key=value,… (repeatable); `all` adds every other engine of the processor [default: all; with
@@ -204,7 +198,6 @@ pub struct EngineBench {
     pub plot: Option<PathBuf>,
 }
 
-/// `matchpoint bench latency`.
 #[derive(Args, Debug)]
 pub struct LatencyBench {
     /// Engine, as name:key=value,… (repeatable); `all` adds every other engine of the processor [default: all]
@@ -224,7 +217,6 @@ pub struct LatencyBench {
     pub json: Option<PathBuf>,
 }
 
-/// `matchpoint bench rate`.
 #[derive(Args, Debug)]
 pub struct RateBench {
     /// Engine, as name:key=value,… (repeatable); `all` adds every other engine of the processor; `none` means no
@@ -250,28 +242,16 @@ pub struct RateBench {
     #[arg(long)]
     pub cold: bool,
 
-    /// Sequences
     #[command(flatten)]
     pub sequences: Sequences,
 
-    /// Repeats
     #[command(flatten)]
     pub repeats: Repeats,
 
-    /// Write the results as CSV to this file (- is standard output, instead of the tables)
-    #[arg(long, value_name = "FILE")]
-    pub csv: Option<PathBuf>,
-
-    /// Write the results as JSON to this file (- is standard output, instead of the tables)
-    #[arg(long, value_name = "FILE")]
-    pub json: Option<PathBuf>,
-
-    /// Draw the rates into this file: .svg, or .html with the tables
-    #[arg(long, value_name = "FILE")]
-    pub plot: Option<PathBuf>,
+    #[command(flatten)]
+    pub files: RateFiles,
 }
 
-/// `matchpoint bench callers`.
 #[derive(Args, Debug)]
 pub struct CallerBench {
     /// Concurrent engine, locked:engine=NAME or sharded:shards=N,engine=NAME (repeatable) [default: below]
@@ -282,7 +262,6 @@ pub struct CallerBench {
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = whole(1..=1024_u32, 4))]
     pub threads: Vec<u32>,
 
-    /// Repeats
     #[command(flatten)]
     pub repeats: Repeats,
 
@@ -291,7 +270,6 @@ pub struct CallerBench {
     pub json: Option<PathBuf>,
 }
 
-/// `matchpoint bench offload`.
 #[derive(Args, Debug)]
 pub struct OffloadBench {
     /// Engine, as name:key=value,… (repeatable); `all` adds every other engine of the processor [default: below]
@@ -302,11 +280,9 @@ pub struct OffloadBench {
     #[arg(long, value_name = "KIB", default_value_t = matchpoint::offload::BUDGET_KIB)]
     pub budget_kib: u64,
 
-    /// Sequences
     #[command(flatten)]
     pub sequences: Sequences,
 
-    /// Repeats
     #[command(flatten)]
     pub repeats: Repeats,
 
@@ -315,7 +291,6 @@ pub struct OffloadBench {
     pub json: Option<PathBuf>,
 }
 
-/// `matchpoint bench gpu`.
 #[derive(Args, Debug)]
 pub struct GpuBench {
     /// trace:PATH: the batches of an application (repeatable) [default: the figures of the paper]
@@ -330,6 +305,12 @@ pub struct GpuBench {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["card", "json", "workloads"])]
     pub from: Option<PathBuf>,
 
+    #[command(flatten)]
+    pub files: RateFiles,
+}
+
+#[derive(Args, Debug)]
+pub struct RateFiles {
     /// Write the results as CSV to this file (- is standard output, instead of the tables)
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
@@ -343,7 +324,12 @@ pub struct GpuBench {
     pub plot: Option<PathBuf>,
 }
 
-/// Options of measurements that play sequences of messages.
+impl RateFiles {
+    pub fn paths(&self) -> [Option<&Path>; 3] {
+        [&self.csv, &self.json, &self.plot].map(Option::as_deref)
+    }
+}
+
 #[derive(Args, Debug)]
 pub struct Sequences {
     /// Messages of a sequence, or the largest multiple that fits into a window
@@ -355,7 +341,6 @@ pub struct Sequences {
     pub depth: u32,
 }
 
-/// Options of repeated measurements.
 #[derive(Args, Debug)]
 pub struct Repeats {
     /// Sequences, bursts or batches per repetition; fewer sequences if they are longer
@@ -397,7 +382,6 @@ fn seconds(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "must be at least 0.001 seconds".to_owned())
 }
 
-/// Shortest useful budget.
 const LEAST_BUDGET: Duration = Duration::from_millis(1);
 
 #[cfg(test)]

@@ -24,7 +24,6 @@ parameters between nodes; several ranks on each, the rate of a node; four nodes
 in a line, the cost of shared links. Repeat the command after an interrupt to
 continue.";
 
-/// `matchpoint calibrate`.
 #[derive(Args, Debug)]
 pub struct Calibrate {
     /// Write the machine to this file
@@ -84,7 +83,7 @@ pub struct Calibrate {
     pub command: Vec<String>,
 }
 
-/// The benchmark counts bytes in an int, and needs a buffer for each direction.
+/// The benchmark stores a size in an int, and needs a buffer for each direction.
 const SIZE_MAX: u64 = 1 << 30;
 
 fn size(text: &str) -> Result<u32, String> {

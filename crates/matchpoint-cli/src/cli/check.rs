@@ -22,7 +22,6 @@ script found.
 Exit codes: 0 no law is broken; 1 a law is broken, or the library crashed;
 2 nothing to check: unknown engine, unusable library, or wrong option.";
 
-/// Streams of an engine, and examples.
 pub(super) fn help() -> String {
     let streams = |streams: u64| {
         let options = Options { streams, depths: DEPTHS.to_vec(), deep: DEEP, ..Options::quick() };
@@ -45,15 +44,13 @@ streams, events and matches of each engine.
     )
 }
 
-/// Defaults of the options.
 const STREAMS: u64 = 200;
 const EVENTS: usize = 1000;
 const DEEP: u64 = 70_000;
 
-/// Entries queued by the adversarial streams.
+/// Numbers of queued entries in the adversarial streams.
 const DEPTHS: [u64; 5] = [1, 2, 7, 70, 700];
 
-/// `matchpoint check`.
 #[derive(Args, Debug)]
 pub struct Check {
     /// Engines, as name:key=value,… [default: `all`, every engine of `matchpoint engines` that needs no card]. With
@@ -115,7 +112,6 @@ pub struct Check {
     pub json: Option<PathBuf>,
 }
 
-/// Order in which messages match.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OrderName {
     /// The oldest message of all sources
@@ -138,12 +134,10 @@ impl From<OrderName> for Order {
 }
 
 impl Check {
-    /// The named engines without duplicates.
     pub fn named(&self) -> Vec<String> {
         super::without_duplicates(&[&self.engines[..], &self.more].concat())
     }
 
-    /// Options of the check, for an engine with these calls.
     pub fn options(&self, calls: OptionalCalls) -> Options {
         Options {
             seed: self.seed,

@@ -14,7 +14,6 @@ pub(super) const EXAMPLES: &str = "Examples:
 
 Columns of tables, and limitations of each format: docs/reference/convert.md.";
 
-/// `matchpoint convert`.
 #[derive(Args, Debug)]
 pub struct Convert {
     /// Trace: a recorded trace, a folder of DUMPI files, a .meta file, text of dumpi2ascii, or an .otf2 file
@@ -29,7 +28,6 @@ pub struct Convert {
     pub to: Option<Format>,
 }
 
-/// Output format.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Format {
     /// Files of sst-dumpi 13.0.0: a .meta file, and a .bin file per rank
@@ -43,10 +41,6 @@ pub enum Format {
 }
 
 impl Convert {
-    /// The requested format.
-    ///
-    /// # Errors
-    /// The format is unknown: an error message.
     pub fn format(&self) -> Result<Format, String> {
         match self.to.or_else(|| by_name(&self.output)) {
             Some(Format::Dumpi | Format::Native) if is_stdout(&self.output) => {

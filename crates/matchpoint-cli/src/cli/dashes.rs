@@ -6,10 +6,9 @@ use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 
 use crate::job;
 
-/// Commands that start a launcher.
 const STARTERS: &[&[&str]] = &[&["record"], &["run"], &["calibrate"], &["predict", "validate"]];
 
-/// Error and hint, if `--` is missing. `words`: the arguments after the program's name.
+/// The error and its hint, if `--` is missing. `words` are the arguments after the program's name.
 pub(super) fn missing_dashes(error: &Error, words: &[OsString]) -> Option<String> {
     if error.kind() != ErrorKind::UnknownArgument || error.get(ContextKind::SuggestedArg).is_some() {
         return None;
@@ -26,8 +25,8 @@ pub(super) fn missing_dashes(error: &Error, words: &[OsString]) -> Option<String
         ));
     }
     let at = words.iter().position(|word| word == unknown)?;
-    let quoted = |words: &[String]| words.iter().map(|word| job::word(word)).collect::<Vec<_>>().join(" ");
-    // Words after a late `--` remain.
+    let quoted =
+        |words: &[String]| words.iter().map(|word| job::shell_word(word)).collect::<Vec<_>>().join(" ");
     let behind: Vec<String> = words[at..].iter().filter(|word| *word != "--").cloned().collect();
     Some(format!(
         "'--' is missing before the launcher '{unknown}'\nhint: use matchpoint {} -- {}",

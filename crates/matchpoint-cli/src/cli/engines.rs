@@ -6,12 +6,13 @@ use clap::Args;
 use matchpoint::concurrent::KINDS;
 use matchpoint::engines::{self, known_specs};
 
+use crate::stand_in::bare;
+
 pub(super) const EXAMPLES: &str = "Examples:
   matchpoint engines | less
   matchpoint engines list hybrid
   matchpoint engines --json -";
 
-/// `matchpoint engines`.
 #[derive(Args, Debug)]
 pub struct Engines {
     /// Engines to list; the text after a colon is ignored
@@ -23,14 +24,13 @@ pub struct Engines {
     pub json: Option<PathBuf>,
 }
 
-/// The name of an engine, or of a concurrent wrapper, without parameters.
 fn listed_name(name: &str) -> Result<String, String> {
-    let bare = name.split(':').next().unwrap_or(name);
-    let is_around = KINDS.iter().any(|(kind, _)| kind.split(':').next() == Some(bare));
-    if is_around || known_specs().any(|spec| spec.name == bare) {
-        return Ok(bare.to_owned());
+    let name = bare(name);
+    let is_around = KINDS.iter().any(|(kind, _)| bare(kind) == name);
+    if is_around || known_specs().any(|spec| spec.name == name) {
+        return Ok(name.to_owned());
     }
-    Err(engines::create(bare)
+    Err(engines::create(name)
         .err()
-        .map_or_else(|| format!("unknown engine '{bare}'"), |error| error.to_string()))
+        .map_or_else(|| format!("unknown engine '{name}'"), |error| error.to_string()))
 }

@@ -6,14 +6,13 @@ use clap::{Args, Command, CommandFactory};
 
 use super::Cli;
 
-/// `matchpoint generate`.
 #[derive(Args, Debug)]
 pub struct Generate {
     /// Folder of the installation, such as /usr/local; files are written below its folder share
     pub prefix: PathBuf,
 }
 
-/// The command without hidden subcommands, which completions of clap would list.
+/// The command without hidden subcommands, which completions would contain.
 pub fn visible() -> Command {
     let whole = Cli::command();
     let listed = whole.get_subcommands().filter(|command| !command.is_hide_set()).cloned();

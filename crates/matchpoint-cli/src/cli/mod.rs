@@ -21,6 +21,8 @@ use std::ffi::OsString;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use matchpoint::engines::{REGISTRY, Spec, known_specs};
 
+use crate::stand_in::bare;
+
 pub use analyze::Analyze;
 pub use bench::{
     Bench, CallerBench, EngineBench, GpuBench, LatencyBench, Measurement, OffloadBench, RateBench, TRACE,
@@ -46,12 +48,10 @@ pub use top::Top;
     after_help = "Start with:\n  matchpoint record -o app.trace -- mpiexec -n 8 ./app\n  matchpoint analyze app.trace --html report.html"
 )]
 pub struct Cli {
-    /// Command.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// Commands.
 #[derive(Subcommand, Debug)]
 pub enum Command {
     /// Run an MPI job, and record every point-to-point call
@@ -98,7 +98,6 @@ pub enum Command {
     Engines(Engines),
 }
 
-/// Reads the command line. Ends the process after an error or a request for help.
 pub fn parse() -> Cli {
     let words: Vec<OsString> = std::env::args_os().collect();
     try_parse(&words).unwrap_or_else(|error| {
@@ -113,10 +112,7 @@ pub fn parse() -> Cli {
     })
 }
 
-/// Reads the words of a command line, the program's name first.
-///
-/// # Errors
-/// The words are no command, or a request for help.
+/// `words` begins with the program's name.
 pub fn try_parse(words: &[OsString]) -> Result<Cli, clap::Error> {
     let mut command = number::with_negative(Cli::command());
     let matches = command.try_get_matches_from_mut(words);
@@ -124,16 +120,16 @@ pub fn try_parse(words: &[OsString]) -> Result<Cli, clap::Error> {
     parsed.map_err(|error| error.format(&mut command))
 }
 
-/// Names without duplicates, in the order of their first mention.
-pub fn without_duplicates(names: &[String]) -> Vec<String> {
-    let is_first = |(at, name): &(usize, &String)| !names[..*at].contains(name);
-    names.iter().enumerate().filter(is_first).map(|(_, name)| name.clone()).collect()
+/// The values without duplicates, in the order of their first occurrence.
+pub fn without_duplicates<T: Clone + PartialEq>(values: &[T]) -> Vec<T> {
+    let is_first = |(at, value): &(usize, &T)| !values[..*at].contains(value);
+    values.iter().enumerate().filter(is_first).map(|(_, value)| value.clone()).collect()
 }
 
-/// The name for every engine of the registry that is not named, with defaults.
+/// Names every engine of the registry, with default parameters.
 pub const ALL: &str = "all";
 
-/// The named engines without duplicates; `all` adds the others at the end.
+/// The named engines without duplicates. `all` adds the other engines at the end.
 pub fn expand_all(named: &[String]) -> Vec<String> {
     let mut names = without_duplicates(named);
     let wants_all = names.iter().any(|name| name == ALL);
@@ -153,12 +149,12 @@ fn engine_name(name: &str) -> Result<String, String> {
     matchpoint::engines::create(name).map(|_| name.to_owned()).map_err(|error| error.to_string())
 }
 
-/// An engine of the registry, which processes of an MPI job can use.
+/// Accepts engines that processes of an MPI job can use.
 fn engine_of_processor(name: &str) -> Result<String, String> {
-    let bare = name.split(':').next().unwrap_or_default();
-    let is_it = |spec: &Spec| spec.name == bare;
+    let kind = bare(name);
+    let is_it = |spec: &Spec| spec.name == kind;
     if known_specs().any(is_it) && !REGISTRY.iter().any(is_it) {
-        return Err(format!("processes of a job cannot use '{bare}': it needs a graphics card"));
+        return Err(format!("processes of a job cannot use '{kind}': it needs a graphics card"));
     }
     engine_name(name)
 }

@@ -1,12 +1,9 @@
-//! Whole numbers. Errors contain the range and an example.
-
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use clap::{Arg, Command};
 
-/// A parser of numbers within a range, with an example.
 pub(super) fn whole<T>(
     range: RangeInclusive<T>,
     example: T,
@@ -22,7 +19,6 @@ where
     }
 }
 
-/// A parser of numbers without an upper limit.
 pub(super) fn at_least<T>(
     least: T,
     example: T,
@@ -36,7 +32,7 @@ where
     }
 }
 
-/// Lets options take `-1` as a value. Their parsers then report the error; otherwise clap would suggest `--`.
+/// Lets options take `-1` as a value, so that the parser of the option reports the range.
 pub(super) fn with_negative(command: Command) -> Command {
     let options = |arg: Arg| {
         let takes_values = !arg.is_positional() && arg.get_action().takes_values();

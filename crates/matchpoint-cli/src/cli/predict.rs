@@ -29,15 +29,13 @@ of processes per node: set --ppn to the number of processes.
 Machine files, written by `matchpoint calibrate`: docs/reference/machine.md.
 Models and options: docs/reference/predict.md.";
 
-/// `matchpoint predict`.
 #[derive(Args, Debug)]
 pub struct Predict {
-    /// Kind of prediction.
     #[command(subcommand)]
     pub what: What,
 }
 
-/// Usage in two lines, because clap does not wrap it.
+/// The usage in two lines, because clap does not wrap usage.
 const SPMV_USAGE: &str = "matchpoint predict spmv [OPTIONS] --machine <FILE>
        <--processes <P>|--scale <P1,P2,…>> <A.mtx>";
 const SPGEMM_USAGE: &str = "matchpoint predict spgemm [OPTIONS] --machine <FILE>
@@ -45,7 +43,6 @@ const SPGEMM_USAGE: &str = "matchpoint predict spgemm [OPTIONS] --machine <FILE>
 const VALIDATE_USAGE: &str = "matchpoint predict validate [OPTIONS] --machine <FILE>
        <DIR> -- <LAUNCHER>...";
 
-/// Kind of prediction.
 #[derive(Subcommand, Debug)]
 pub enum What {
     /// A sparse matrix-vector product, with rows distributed over processes
@@ -65,7 +62,6 @@ pub enum What {
     Validate(Validate),
 }
 
-/// Machine and outputs.
 #[derive(Args, Clone, Debug)]
 pub struct On {
     /// Machine: a file of matchpoint calibrate, or blue-waters, the paper's machine
@@ -93,7 +89,6 @@ pub struct On {
     pub html: Option<PathBuf>,
 }
 
-/// Numbers of processes.
 #[derive(Args, Clone, Debug)]
 #[group(required = true, multiple = false)]
 pub struct Processes {
@@ -107,31 +102,21 @@ pub struct Processes {
 }
 
 impl Processes {
-    /// All numbers without duplicates, in order.
     pub fn all(&self) -> Vec<NonZeroU32> {
-        let mut all = Vec::new();
-        for number in self.processes.into_iter().chain(self.scale.iter().copied()) {
-            if !all.contains(&number) {
-                all.push(number);
-            }
-        }
-        all
+        super::without_duplicates(&[self.processes.as_slice(), &self.scale].concat())
     }
 }
 
-/// Properties of an exchange other than its matrix.
 #[derive(Args, Clone, Debug)]
 pub struct Exchanged {
     /// Order of messages and receives: bound (γ n²), reversed, third (n² ÷ 3 entries) or in_order
     #[arg(long, value_name = "ORDER", default_value_t = SearchOrder::Bound)]
     pub order: SearchOrder,
 
-    /// Sizes of messages.
     #[command(flatten)]
     pub sizes: Numbers,
 }
 
-/// Sizes of matrix elements.
 #[derive(Args, Clone, Debug)]
 pub struct Numbers {
     /// Bytes of a value
@@ -143,10 +128,8 @@ pub struct Numbers {
     pub index_bytes: u64,
 }
 
-/// A product with distributed rows.
 #[derive(Args, Clone, Debug)]
 pub struct Product {
-    /// Numbers of processes.
     #[command(flatten)]
     pub processes: Processes,
 
@@ -155,28 +138,23 @@ pub struct Product {
     #[arg(long, value_name = "FILE", conflicts_with = "scale")]
     pub partition: Option<PathBuf>,
 
-    /// Sizes and order of messages.
     #[command(flatten)]
     pub exchanged: Exchanged,
 
-    /// Machine and outputs.
     #[command(flatten)]
     pub on: On,
 }
 
-/// `matchpoint predict spmv`.
 #[derive(Args, Clone, Debug)]
 pub struct Spmv {
     /// Matrix, a Matrix Market file
     #[arg(value_name = "A.mtx")]
     pub matrix: PathBuf,
 
-    /// Distribution of the rows.
     #[command(flatten)]
     pub product: Product,
 }
 
-/// `matchpoint predict spgemm`.
 #[derive(Args, Clone, Debug)]
 pub struct Spgemm {
     /// First matrix, a Matrix Market file
@@ -187,12 +165,10 @@ pub struct Spgemm {
     #[arg(value_name = "B.mtx")]
     pub second: Option<PathBuf>,
 
-    /// Distribution of the rows.
     #[command(flatten)]
     pub product: Product,
 }
 
-/// `matchpoint predict amg`.
 #[derive(Args, Clone, Debug)]
 pub struct Amg {
     /// Folder with the levels: A0.mtx (the finest), A1.mtx, …, and the interpolations P0.mtx, P1.mtx, …
@@ -203,16 +179,13 @@ pub struct Amg {
     #[arg(short = 'n', long, value_name = "P", value_parser = processes)]
     pub processes: NonZeroU32,
 
-    /// Sizes and order of messages.
     #[command(flatten)]
     pub exchanged: Exchanged,
 
-    /// Machine and outputs.
     #[command(flatten)]
     pub on: On,
 }
 
-/// `matchpoint predict trace`.
 #[derive(Args, Clone, Debug)]
 pub struct PredictTrace {
     /// Trace: a recorded trace, a folder of DUMPI files, a .meta file, text of dumpi2ascii, or an .otf2 file
@@ -240,12 +213,10 @@ pub struct PredictTrace {
     #[arg(long, value_name = "P1,P2,…", value_delimiter = ',', value_parser = processes)]
     pub scale: Vec<NonZeroU32>,
 
-    /// Machine and outputs.
     #[command(flatten)]
     pub on: On,
 }
 
-/// `matchpoint predict figures`.
 #[derive(Args, Clone, Debug)]
 pub struct Figures {
     /// Folder for the figures, one SVG file each
@@ -257,7 +228,6 @@ pub struct Figures {
     pub machine: PathBuf,
 }
 
-/// `matchpoint predict validate`.
 #[derive(Args, Clone, Debug)]
 pub struct Validate {
     /// Folder with the levels, as for amg
@@ -281,11 +251,9 @@ pub struct Validate {
     #[arg(long, value_name = "PATH")]
     pub mpicc: Option<PathBuf>,
 
-    /// Sizes of messages.
     #[command(flatten)]
     pub sizes: Numbers,
 
-    /// Machine, calibrated with this launcher, and outputs.
     #[command(flatten)]
     pub on: On,
 
@@ -294,10 +262,8 @@ pub struct Validate {
     pub command: Vec<String>,
 }
 
-/// Example of a small number.
 const SIXTEEN: NonZeroU32 = NonZeroU32::MIN.saturating_add(15);
 
-/// Highest number of processes.
 const PROCESSES_MAX: u32 = 1 << 20;
 
 fn processes(text: &str) -> Result<NonZeroU32, String> {
@@ -305,7 +271,7 @@ fn processes(text: &str) -> Result<NonZeroU32, String> {
     number.ok_or_else(|| format!("must be a number of processes from 1 to {PROCESSES_MAX}, such as 512"))
 }
 
-/// Tags distinguish the messages of two ranks, and MPI guarantees this many (MPI-4.1 §9.1.1).
+/// A job of two ranks distinguishes processes by tag, and MPI guarantees this number of tags (MPI-4.1 §9.1.1).
 const PLAYED_MAX: u32 = 1 << 15;
 
 fn played(text: &str) -> Result<NonZeroU32, String> {

@@ -12,7 +12,6 @@ pub(super) const EXAMPLE: &str = "Example:
 
 The engine of each rank reads its own part of the profile.";
 
-/// `matchpoint profile`.
 #[derive(Args, Debug)]
 pub struct Profile {
     /// Trace: a recorded trace, a folder of DUMPI files, a .meta file, text of dumpi2ascii, or an .otf2 file

@@ -15,7 +15,6 @@ pub(super) const EXAMPLES: &str = "Examples:
 
 If a batch system starts the processes, --dry-run prints their environment.";
 
-/// `matchpoint record`.
 #[derive(Args, Debug)]
 pub struct Record {
     /// Folder for the trace, which all hosts of the job must see

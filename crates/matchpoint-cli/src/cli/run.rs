@@ -22,7 +22,6 @@ pub(super) const EXAMPLES: &str = "Examples:
 Works above any MPI library with a header (mpi.h). --below needs MPICH or Open
 MPI with libfabric, or Intel MPI.";
 
-/// `matchpoint run`.
 #[derive(Args, Debug)]
 pub struct Run {
     /// Engine that matches: one of matchpoint engines, with its parameters

@@ -1,6 +1,5 @@
 //! Sizes with units, and times.
 
-/// Parses `2G`, `500M`, `65536`.
 pub(super) fn bytes(text: &str) -> Result<u64, String> {
     let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
     let factor = match text[digits.len()..].to_ascii_uppercase().as_str() {
@@ -14,7 +13,6 @@ pub(super) fn bytes(text: &str) -> Result<u64, String> {
     number.checked_mul(factor).ok_or_else(|| "too large".to_owned())
 }
 
-/// Parses a measurement time in seconds: `0.1`.
 pub(super) fn seconds(text: &str) -> Result<f64, String> {
     let seconds: Option<f64> = text.parse().ok();
     seconds

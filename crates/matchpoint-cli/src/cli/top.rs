@@ -12,7 +12,6 @@ pub(super) const EXAMPLES: &str = "Examples:
 
 q or Ctrl-C ends top, not the job. The output is plain text without a terminal.";
 
-/// `matchpoint top`.
 #[derive(Args, Debug)]
 pub struct Top {
     /// Process of a recorded job (a rank, or a parent process), or the folder of its trace

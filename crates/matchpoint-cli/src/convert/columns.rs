@@ -1,4 +1,4 @@
-//! Columns of the call table, in the order of `docs/reference/convert.md`; used by CSV and Parquet.
+//! Columns of the table of calls, in the order of `docs/reference/convert.md`. CSV and Parquet have the same columns.
 
 use std::collections::HashMap;
 
@@ -7,31 +7,20 @@ use matchpoint_trace::call::{
     Action, CommId, HandleId, NewComm, Peer, ReceiveArgs, RequestId, SendArgs, Status, TagArg,
 };
 
-/// Type of a column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// The name of a function.
     Name,
-    /// 16 bits, unsigned.
     U16,
-    /// 32 bits, unsigned.
     U32,
-    /// 32 bits, signed.
     I32,
-    /// 64 bits, unsigned.
     U64,
-    /// 64 bits, signed.
     I64,
-    /// True or false.
     Bool,
 }
 
-/// Column of the table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Column {
-    /// Name.
     pub name: &'static str,
-    /// Type.
     pub kind: Kind,
     /// Whether every call has a value.
     pub required: bool,
@@ -47,7 +36,6 @@ macro_rules! columns {
             const COUNT: usize = [$($at::$name),*].len();
         }
 
-        /// The columns of one kind, in order.
         pub const $table: [Column; $at::COUNT] = [$(
             Column { name: stringify!($name), kind: Kind::$kind, required: columns!(@ $($required)?) },
         )*];
@@ -87,19 +75,19 @@ columns! { LISTS List {
     status_cancelled Bool,
 } }
 
-/// A call as a row. Functions are numbers, booleans are 0 and 1.
+/// A call as a row. Functions are numbers, and booleans are 0 and 1.
 #[derive(Default)]
 pub struct Row {
-    /// Values of [`VALUES`].
     pub values: [Option<i64>; Value::COUNT],
-    /// Values of [`LISTS`]; unknown elements are `None`.
+    /// Values of [`LISTS`]. Unknown elements are `None`.
     pub lists: [Vec<Option<i64>>; List::COUNT],
-    /// Requests of the rank that are not receives, and whether each is persistent. Their statuses describe no message.
+    /// Requests of the rank that are no receives, and whether each is persistent. The status of such a request
+    /// describes no message.
     no_receives: HashMap<RequestId, bool>,
 }
 
 impl Row {
-    /// Fills the row from call `number` of the rank. Calls must be in order, without gaps.
+    /// Fills the row from call `number` of the rank. Calls come in order, without gaps.
     pub fn fill(&mut self, rank: u32, number: u64, call: &Call) {
         if number == 0 {
             self.no_receives.clear();
@@ -132,7 +120,7 @@ impl Row {
         self.begin(call);
     }
 
-    /// Updates the requests that are not receives: created, or freed without a wait.
+    /// Records requests that the call creates, or frees without a wait.
     fn begin(&mut self, call: &Call) {
         match call.action {
             Action::Send { request: Some(request), .. }
@@ -258,7 +246,6 @@ impl Row {
         status.into_iter().for_each(|status| self.status(Some(status)));
     }
 
-    /// A request without a recorded creation is unknown.
     fn request(&mut self, request: RequestId) {
         let known = (request != RequestId::UNKNOWN).then_some(request.0.into());
         self.lists[List::requests as usize].push(known);
@@ -282,7 +269,7 @@ impl Row {
     }
 }
 
-/// −1 is `MPI_ANY_SOURCE`, −2 `MPI_PROC_NULL`.
+/// −1 is `MPI_ANY_SOURCE`, and −2 is `MPI_PROC_NULL`.
 fn peer(peer: Peer) -> i32 {
     match peer {
         Peer::Rank(rank) => i32::try_from(rank).unwrap_or(i32::MAX),

@@ -1,4 +1,4 @@
-//! The table as CSV: list elements are separated by spaces, unknown values are empty.
+//! The table of calls as CSV. Spaces separate list elements, and unknown values are empty.
 
 use std::io::{self, Write};
 
@@ -7,15 +7,10 @@ use matchpoint_trace::{Function, Trace};
 
 use super::columns::{Column, Kind, LISTS, Row, VALUES};
 use super::origin::Origin;
-use super::ranks::each_call;
+use super::ranks::each_row;
 
-/// Size of the write buffer.
 const AT_ONCE: usize = 64 << 10;
 
-/// Writes the table, and returns the number of rows.
-///
-/// # Errors
-/// The trace is damaged, the output cannot be written, or the user interrupted.
 pub(super) fn write(
     trace: &dyn Trace,
     origin: &Origin,
@@ -25,20 +20,15 @@ pub(super) fn write(
     let names: Vec<&str> = VALUES.iter().chain(&LISTS).map(|column| column.name).collect();
     out.write_all(names.join(",").as_bytes())?;
     out.write_all(b"\n")?;
-    let (mut row, mut text, mut rows) = (Row::default(), Vec::with_capacity(2 * AT_ONCE), 0);
-    for &rank in trace.present() {
-        let mut number = 0;
-        rows += each_call(trace, origin, rank, progress, |call| {
-            row.fill(rank, number, call);
-            number += 1;
-            line(&mut text, &row);
-            if text.len() >= AT_ONCE {
-                out.write_all(&text)?;
-                text.clear();
-            }
-            Ok(())
-        })?;
-    }
+    let mut text = Vec::with_capacity(2 * AT_ONCE);
+    let rows = each_row(trace, origin, progress, |row| {
+        line(&mut text, row);
+        if text.len() >= AT_ONCE {
+            out.write_all(&text)?;
+            text.clear();
+        }
+        Ok(())
+    })?;
     out.write_all(&text)?;
     Ok(rows)
 }
@@ -57,7 +47,7 @@ fn line(text: &mut Vec<u8>, row: &Row) {
             }
             match value {
                 Some(value) => put(text, column, *value),
-                // Corresponding elements of lists have the same index.
+                // A placeholder keeps the indexes of list elements equal across columns.
                 None => text.push(b'-'),
             }
         }

@@ -17,23 +17,18 @@ use super::origin::Origin;
 use super::ranks::{each_call, each_rank};
 use super::written::{Written, failed};
 use crate::cli::Format;
-use crate::failure::Failure;
+use crate::failure::{Failure, folder_of};
 use crate::progress;
 
-/// Prefix of DUMPI file names.
 const PREFIX: &str = "dumpi";
 
-/// A folder that is complete or absent: filled under a temporary name, renamed at the end.
+/// A folder that is complete or absent. The folder is filled under a temporary name, and then renamed.
 pub(super) struct Folder {
     path: PathBuf,
     staged: TempDir,
 }
 
 impl Folder {
-    /// Reserves the folder.
-    ///
-    /// # Errors
-    /// The name is in use, or the folder cannot be created.
     pub fn reserve(path: &Path) -> Result<Self, Failure> {
         let writing = |error: io::Error| Failure::writing(path, &error);
         match fs::read_dir(path) {
@@ -46,7 +41,6 @@ impl Folder {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(writing(error)),
         }
-        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let mut builder = Builder::new();
         builder.prefix(".matchpoint-");
         #[cfg(unix)]
@@ -54,14 +48,10 @@ impl Folder {
             use std::os::unix::fs::PermissionsExt;
             builder.permissions(fs::Permissions::from_mode(0o777));
         }
-        let staged = builder.tempdir_in(parent).map_err(writing)?;
+        let staged = builder.tempdir_in(folder_of(path)).map_err(writing)?;
         Ok(Folder { path: path.to_owned(), staged })
     }
 
-    /// Writes the trace, and renames the folder to its name.
-    ///
-    /// # Errors
-    /// The trace is damaged, the disk is full, or the user interrupted.
     pub fn fill(self, trace: &dyn Trace, to: Format, progress: &Progress) -> Result<Written, Failure> {
         let passes = if to == Format::Native { 2 } else { 1 };
         progress.bytes_total.store(trace.description().bytes * passes, Relaxed);
@@ -74,7 +64,6 @@ impl Folder {
         }
         let Folder { path, staged } = self;
         fs::rename(staged.path(), &path).map_err(|error| Failure::writing(&path, &error))?;
-        // The folder has been renamed.
         let _ = staged.keep();
         Ok(written)
     }
@@ -85,7 +74,6 @@ impl Folder {
         Ok(BufWriter::with_capacity(256 << 10, file))
     }
 
-    /// The failure for an error of a file.
     fn failed(&self, name: &str, progress: &Progress, error: &io::Error) -> Failure {
         failed(progress, error, |error| match error.kind() {
             io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput => {
@@ -142,7 +130,7 @@ impl Folder {
                 let calls = each_call(trace, &origin, rank, progress, |call| {
                     members.list(call);
                     complete |= call.function == Function::Finalize;
-                    // The native format has no calls of this function without arguments.
+                    // In the native format, a call of this function has arguments.
                     if call.action == Action::Other && !fields(call.function).is_empty() {
                         call.function = Function::Unknown;
                         unnamed += 1;
@@ -167,7 +155,6 @@ impl Folder {
         Ok(Written { calls, notes })
     }
 
-    /// Writes the manifest. `of_run`: facts about the run.
     fn manifest(
         &self,
         of_run: Manifest,

@@ -15,13 +15,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use matchpoint_replay::Progress;
-use matchpoint_trace::Trace;
+use matchpoint_trace::{Trace, open};
 
 use self::folder::Folder;
 use self::origin::Origin;
 use self::written::{Written, failed};
 use crate::absent::print_missing_ranks;
-use crate::analyze::{open, stop_on_interrupt};
+use crate::analyze::stop_on_interrupt;
 use crate::cli::{Convert, Format};
 use crate::failure::Failure;
 use crate::format;
@@ -31,10 +31,6 @@ use crate::progress;
 const WITHOUT_PARQUET: &str = "this build has no Parquet support\nhint: build with \
      `cargo build --release --features parquet`, or write CSV (--to csv)";
 
-/// Runs the command.
-///
-/// # Errors
-/// The trace cannot be read, the output cannot be written, or the user interrupted. Then no output exists.
 pub fn run(arguments: &Convert) -> Result<(), Failure> {
     let to = arguments.format().map_err(Failure::usage)?;
     let progress = Arc::new(Progress::default());
@@ -77,11 +73,10 @@ pub fn run(arguments: &Convert) -> Result<(), Failure> {
             (trace, written)
         }
     };
-    tell(trace.as_ref(), output, &written);
+    print_summary(trace.as_ref(), output, &written);
     Ok(())
 }
 
-/// Writes all calls of all ranks as rows of one table.
 fn table(
     trace: &dyn Trace,
     to: Format,
@@ -98,12 +93,12 @@ fn table(
     Ok(Written { calls, notes: origin.lost(to) })
 }
 
-fn tell(trace: &dyn Trace, output: &Path, written: &Written) {
+fn print_summary(trace: &dyn Trace, output: &Path, written: &Written) {
     let ranks = format::counted(trace.present().len() as u64, "rank");
     let name = if is_stdout(output) { "standard output".to_owned() } else { output.display().to_string() };
     anstream::eprintln!("matchpoint: wrote {} calls of {ranks} to {name}", format::count(written.calls));
     print_missing_ranks("", trace.description(), "the output lacks them too");
-    // The output format has no notes, but they apply to the output too.
+    // The output format has no place for the notes of the original, so the command prints the notes.
     for note in &trace.description().notes {
         anstream::eprintln!("matchpoint: note: of the original: {note}");
     }

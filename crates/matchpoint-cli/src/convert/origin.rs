@@ -1,16 +1,15 @@
-//! Data of a recorded trace other than calls: run, call sites, arrivals.
+//! Data of a recorded trace other than MPI calls: facts about the run, call sites, arrival times.
 
 use std::fs;
-use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use matchpoint_trace::Trace;
 use matchpoint_trace::native::manifest::{self, Manifest};
 
 use crate::cli::Format;
+use crate::failure::folder_of;
 use crate::format;
 
-/// Other data of the converted trace.
 pub(super) struct Origin {
     manifest: Option<Manifest>,
     has_arrivals: bool,
@@ -18,16 +17,14 @@ pub(super) struct Origin {
 }
 
 impl Origin {
-    /// Reads the other data.
     pub fn of(trace: &dyn Trace) -> Origin {
         let path = &trace.description().path;
-        let folder = if path.is_dir() { path } else { path.parent().unwrap_or(Path::new("")) };
+        let folder = if path.is_dir() { path } else { folder_of(path) };
         let text = fs::read(folder.join(manifest::FILE)).ok();
         let manifest = text.and_then(|text| serde_json::from_slice::<Manifest>(&text).ok());
-        // A manifest of a converted trace may not describe a run.
         let is_complete =
             |manifest: &Manifest| manifest.format == manifest::FORMAT && !manifest.mpi.is_empty();
-        // An unreadable arrivals file is lost too.
+        // An unreadable file of arrivals is lost too.
         let arrives = |&rank: &u32| !matches!(trace.arrivals(rank), Ok(None));
         Origin {
             manifest: manifest.filter(is_complete),
@@ -36,19 +33,16 @@ impl Origin {
         }
     }
 
-    /// Counts calls without a written call site.
     pub fn saw_sites(&self, calls: u64) {
         self.sites.fetch_add(calls, Relaxed);
     }
 
-    /// A manifest with the facts about the run.
     pub fn manifest(&self) -> Manifest {
         let Manifest { command, mpi, started, ended, exit_status, .. } =
             self.manifest.clone().unwrap_or_default();
         Manifest { command, mpi, started, ended, exit_status, ..Manifest::default() }
     }
 
-    /// The lost data, one sentence each.
     pub fn lost(&self, to: Format) -> Vec<String> {
         let mut lost = Vec::new();
         let sites = self.sites.load(Relaxed);

@@ -1,4 +1,4 @@
-//! The table as one Parquet file: row groups, compressed with zstd.
+//! The table of calls as one Parquet file, compressed with zstd.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -17,17 +17,13 @@ use parquet::schema::types::{ColumnPath, Type, TypePtr};
 
 use super::columns::{Column, Kind, LISTS, Row, VALUES};
 use super::origin::Origin;
-use super::ranks::each_call;
+use super::ranks::each_row;
 
-/// Rows per group: DuckDB's default, at some dozen megabytes of memory.
+/// Rows of a group: the default of DuckDB, some dozen megabytes of memory.
 const GROUP_ROWS: usize = 122_880;
-/// Highest number of list elements per group: a call may have any number of requests.
+/// Maximum number of list elements in a group, because an MPI call may have many requests.
 const GROUP_ELEMENTS: usize = 2 << 20;
 
-/// Writes the table, and returns the number of rows.
-///
-/// # Errors
-/// The trace is damaged, the output cannot be written, or the user interrupted.
 pub(super) fn write(
     trace: &dyn Trace,
     origin: &Origin,
@@ -36,16 +32,11 @@ pub(super) fn write(
 ) -> io::Result<u64> {
     let properties = Arc::new(properties(trace));
     let mut file = SerializedFileWriter::new(out, schema()?, properties).map_err(io::Error::other)?;
-    let (mut row, mut group, mut rows) = (Row::default(), Group::default(), 0);
-    for &rank in trace.present() {
-        let mut number = 0;
-        rows += each_call(trace, origin, rank, progress, |call| {
-            row.fill(rank, number, call);
-            number += 1;
-            group.add(&row);
-            if group.is_full() { group.flush(&mut file) } else { Ok(()) }
-        })?;
-    }
+    let mut group = Group::default();
+    let rows = each_row(trace, origin, progress, |row| {
+        group.add(row);
+        if group.is_full() { group.flush(&mut file) } else { Ok(()) }
+    })?;
     if group.rows > 0 {
         group.flush(&mut file)?;
     }
@@ -66,7 +57,7 @@ fn properties(trace: &dyn Trace) -> WriterProperties {
         .set_created_by(concat!("matchpoint ", env!("CARGO_PKG_VERSION")).to_owned())
         .set_key_value_metadata(Some(about))
         .set_compression(Compression::ZSTD(ZstdLevel::default()));
-    // Ascending values: small differences, no duplicates.
+    // These columns have ascending values, so differences are small.
     for name in ["call", "enter_ns", "leave_ns"] {
         let path = ColumnPath::from(name);
         properties = properties
@@ -101,7 +92,7 @@ fn leaf(column: &Column, name: &str, repetition: Repetition) -> parquet::errors:
     leaf.with_logical_type(logical).build().map(Arc::new)
 }
 
-/// A list with optional elements, in the standard form of three levels.
+/// A list with optional elements, in the standard three-level form.
 fn list(column: &Column) -> parquet::errors::Result<TypePtr> {
     let element = leaf(column, "element", Repetition::OPTIONAL)?;
     let repeated =
@@ -115,7 +106,6 @@ fn list(column: &Column) -> parquet::errors::Result<TypePtr> {
         .map(Arc::new)
 }
 
-/// Values of one column in a row group, in their physical type.
 enum Values {
     Names(Vec<u16>),
     Narrow(Vec<i32>),
@@ -123,7 +113,6 @@ enum Values {
     Truths(Vec<bool>),
 }
 
-/// One column of a row group.
 struct Part {
     values: Values,
     definition: Vec<i16>,
@@ -198,7 +187,6 @@ impl Part {
                 writer.write_batch(values, definition, repetition)?;
             }
             (Values::Names(values), _) => {
-                // The bytes of names are shared, so a clone copies an address.
                 let values: Vec<<ByteArrayType as DataType>::T> =
                     values.iter().map(|&function| names[usize::from(function)].clone()).collect();
                 column.typed::<ByteArrayType>().write_batch(&values, definition, repetition)?;
@@ -209,7 +197,6 @@ impl Part {
     }
 }
 
-/// Buffered rows.
 struct Group {
     rows: usize,
     elements: usize,

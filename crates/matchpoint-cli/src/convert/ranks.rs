@@ -9,15 +9,12 @@ use std::thread;
 use matchpoint_replay::Progress;
 use matchpoint_trace::{Call, Trace};
 
+use super::columns::Row;
 use super::origin::Origin;
 
-/// Calls between checks for an interrupt.
-const CALLS_PER_LOOK: u64 = 4096;
+const CALLS_PER_CHECK: u64 = 4096;
 
-/// Passes every call of a rank to `take`, and returns their number.
-///
-/// # Errors
-/// The stream is damaged, `take` fails, or the user interrupted.
+/// Passes every call of a rank to `take`. Returns the number of calls.
 pub(super) fn each_call(
     trace: &dyn Trace,
     origin: &Origin,
@@ -31,25 +28,42 @@ pub(super) fn each_call(
         sites += u64::from(call.site != 0);
         take(&mut call)?;
         calls += 1;
-        if calls % CALLS_PER_LOOK == 0 {
+        if calls % CALLS_PER_CHECK == 0 {
             if progress.stopped() {
                 return Err(io::ErrorKind::Interrupted.into());
             }
-            progress.calls.fetch_add(CALLS_PER_LOOK, Relaxed);
+            progress.calls.fetch_add(CALLS_PER_CHECK, Relaxed);
             progress.bytes.fetch_add(stream.position() - reported, Relaxed);
             reported = stream.position();
         }
     }
     origin.saw_sites(sites);
-    progress.calls.fetch_add(calls % CALLS_PER_LOOK, Relaxed);
+    progress.calls.fetch_add(calls % CALLS_PER_CHECK, Relaxed);
     progress.bytes.fetch_add(stream.position() - reported, Relaxed);
     Ok(calls)
 }
 
-/// Calls `work` with the index and the rank of every rank, in parallel. Results are in the order of ranks.
-///
-/// # Errors
-/// An error of `work`. Ranks that were not started are skipped.
+/// Passes every call of the trace to `take`, as a row of the table of calls. Returns the number of rows.
+pub(super) fn each_row(
+    trace: &dyn Trace,
+    origin: &Origin,
+    progress: &Progress,
+    mut take: impl FnMut(&Row) -> io::Result<()>,
+) -> io::Result<u64> {
+    let (mut row, mut rows) = (Row::default(), 0);
+    for &rank in trace.present() {
+        let mut number = 0;
+        rows += each_call(trace, origin, rank, progress, |call| {
+            row.fill(rank, number, call);
+            number += 1;
+            take(&row)
+        })?;
+    }
+    Ok(rows)
+}
+
+/// Calls `work` with the index and the number of every rank, in parallel. The results are in the order of ranks. After
+/// an error, no further rank starts.
 pub(super) fn each_rank<T: Send, E: Send>(
     trace: &dyn Trace,
     work: impl Fn(usize, u32) -> Result<T, E> + Sync,

@@ -7,14 +7,12 @@ use matchpoint_trace::TraceError;
 
 use crate::failure::Failure;
 
-/// A finished conversion.
 pub(super) struct Written {
     pub calls: u64,
-    /// Notes for the user: full sentences.
     pub notes: Vec<String>,
 }
 
-/// Classifies an error: of the trace, or of the output.
+/// Whether the trace or the output caused the error.
 pub(super) fn failed(
     progress: &Progress,
     error: &io::Error,

@@ -9,7 +9,7 @@ use matchpoint_replay::Progress;
 
 use super::check_stop;
 use super::matrices::{self, Matrix};
-use super::place::Place;
+use super::placement::Placement;
 use super::predicted::{Predicted, Row};
 use super::sparse::{begin, require_matching_sizes, searched, sizes};
 use crate::cli::Amg;
@@ -19,18 +19,18 @@ use crate::format::count;
 const LEVELS_MAX: usize = 64;
 
 pub(super) fn amg(arguments: &Amg, progress: &Progress) -> Result<Predicted, Failure> {
-    let place = Place::read(&arguments.on)?;
+    let placement = Placement::read(&arguments.on)?;
     let hierarchy = Hierarchy::find(&arguments.levels)?;
     let order = arguments.exchanged.order;
     let subject = format!("{} levels in {}", hierarchy.levels.len(), arguments.levels.display());
-    let mut predicted = begin("amg", subject, &place, searched(order));
+    let mut predicted = begin("amg", subject, &placement, searched(order));
     predicted.row_name = "level";
     for product in hierarchy.products(arguments.processes, sizes(&arguments.exchanged.sizes), progress)? {
         check_stop(progress)?;
-        let setting = place.setting(product.processes, order);
+        let setting = placement.setting(product.processes, order);
         let prediction = predict(&setting, &product.exchange)
-            .map_err(|problem| place.missing_parameter(product.processes, problem))?;
-        let (name, layout) = (product.level.to_string(), place.layout(product.processes));
+            .map_err(|problem| placement.missing_parameter(product.processes, problem))?;
+        let (name, layout) = (product.level.to_string(), placement.layout(product.processes));
         let row = Row::new(name, product.operation, layout, &product.exchange, prediction);
         predicted.rows.push(Row { matrix: Some(product.of_matrix), ..row });
     }
@@ -56,23 +56,17 @@ pub(super) struct Hierarchy {
 }
 
 pub(super) struct Product {
-    /// Level; 0 is the finest.
+    /// 0 is the finest level.
     pub level: usize,
-    /// `spmv` or `spgemm`.
     pub operation: &'static str,
-    /// Number of processes, at most the rows of the level.
+    /// At most the number of rows of the level.
     pub processes: NonZeroU32,
-    /// Messages.
     pub exchange: Exchange,
-    /// Rows and entries of the matrix.
+    /// Number of rows and entries of the matrix.
     pub of_matrix: (u64, u64),
 }
 
 impl Hierarchy {
-    /// Finds the levels in a folder.
-    ///
-    /// # Errors
-    /// There is no level.
     pub fn find(folder: &Path) -> Result<Self, Failure> {
         let file = |letter: char, number: usize| {
             let path = folder.join(format!("{letter}{number}.mtx"));
@@ -90,10 +84,7 @@ impl Hierarchy {
         Ok(Hierarchy { levels })
     }
 
-    /// The products of all levels: first with vectors, then with interpolations.
-    ///
-    /// # Errors
-    /// A file cannot be read, or is invalid, or [`Progress::stop`] was called.
+    /// The products of all levels: with vectors, then with interpolations.
     pub fn products(
         &self,
         processes: NonZeroU32,
@@ -101,7 +92,6 @@ impl Hierarchy {
         progress: &Progress,
     ) -> Result<Vec<Product>, Failure> {
         for files in &self.levels {
-            // Both products read the matrix.
             let paths = [&files.matrix, &files.matrix].into_iter().chain(&files.interpolation);
             matrices::add_sizes(paths.map(PathBuf::as_path), progress);
         }
@@ -111,7 +101,6 @@ impl Hierarchy {
         spmv.chain(levels.iter().map(Level::spgemm)).collect()
     }
 
-    /// Notes about the products.
     pub fn notes(&self) -> Vec<String> {
         let last = self.levels.len() - 1;
         let lacks = self.levels[..last].iter().enumerate().filter(|(_, files)| files.interpolation.is_none());
@@ -140,7 +129,7 @@ impl Level<'_> {
         Ok(self.product("spmv", exchanges, rows, entries))
     }
 
-    /// A·P, the first half of the product for the next level; A·A on the last level.
+    /// A·P, the first half of the product for the next level. On the last level, A·A.
     fn spgemm(&self) -> Result<Product, Failure> {
         let matrix = Matrix::open(&self.files.matrix, self.progress)?;
         let rows = matrix.header().rows;
@@ -166,7 +155,6 @@ impl Level<'_> {
             level: self.number,
             operation,
             processes: self.processes(rows),
-            // One partition gives one exchange.
             exchange: exchanges.into_iter().next().unwrap_or_default(),
             of_matrix: (rows.into(), entries),
         }

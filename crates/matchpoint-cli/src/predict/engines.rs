@@ -3,26 +3,25 @@
 use std::num::NonZeroU32;
 
 use super::check_stop;
-use super::place::Place;
+use super::placement::Placement;
 use super::predicted::{EngineRow, Row};
 use crate::failure::Failure;
 use matchpoint::engines::{NameError, REGISTRY, at_process, create, create_counting};
 use matchpoint::{ContextId, Engine, Envelope, Message, MsgId, Rank, Receive, RecvId, Selector, Tag};
 use matchpoint_replay::Progress;
 
-/// More messages take too long with a list, which compares n² ÷ 2 entries.
+/// Maximum number of messages, because a list compares n² ÷ 2 entries.
 const MESSAGES_MAX: u64 = 20_000;
 
-/// Runs every engine of the registry on one exchange.
-pub(super) fn at(place: &Place, row: &Row, progress: &Progress) -> Result<Vec<EngineRow>, Failure> {
+pub(super) fn at(placement: &Placement, row: &Row, progress: &Progress) -> Result<Vec<EngineRow>, Failure> {
     let of = |name: &str| {
         check_stop(progress)?;
-        at_one(place, row, name).map_err(|error| Failure::Message(error.to_string()))
+        at_one(placement, row, name).map_err(|error| Failure::Message(error.to_string()))
     };
     REGISTRY.iter().map(|spec| of(spec.name)).collect()
 }
 
-fn at_one(place: &Place, row: &Row, name: &str) -> Result<EngineRow, NameError> {
+fn at_one(placement: &Placement, row: &Row, name: &str) -> Result<EngineRow, NameError> {
     let messages = row.prediction.processes.iter().map(|process| process.received).max().unwrap_or(0);
     let processes = row.layout.processes.get();
     let full_name = at_process(name, 0, processes.into());
@@ -39,9 +38,9 @@ fn at_one(place: &Place, row: &Row, name: &str) -> Result<EngineRow, NameError> 
     };
     let (attempts_reversed, attempts_in_order) = (count(false)?, count(true)?);
     let mut engine = create(&full_name)?;
-    // Posted receives take the memory, whatever the order of messages.
+    // The order of messages does not change the memory.
     let _ = exchange(engine.as_mut(), messages, true);
-    let per_node = place.per_node(processes);
+    let per_node = placement.per_node(processes);
     Ok(EngineRow {
         engine: name.to_owned(),
         processes,
@@ -54,7 +53,7 @@ fn at_one(place: &Place, row: &Row, name: &str) -> Result<EngineRow, NameError> 
     })
 }
 
-/// Memory of an engine after a message from every other process.
+/// Memory of an engine after one message from every other process.
 pub(super) fn memory(name: &str, processes: NonZeroU32, per_node: u64) -> Result<EngineRow, Failure> {
     let full_name = at_process(name, 0, processes.get().into());
     let bytes =
@@ -68,7 +67,7 @@ pub(super) fn memory(name: &str, processes: NonZeroU32, per_node: u64) -> Result
     })
 }
 
-/// Posts a receive from each source, then delivers the messages. `None`: a table is full.
+/// Posts a receive from each source, and then delivers the messages. `None`: the table is full.
 fn exchange(engine: &mut dyn Engine, messages: u64, in_order: bool) -> Option<()> {
     for at in 0..messages {
         engine.post(Receive::new(RecvId(at), Selector::exactly(&envelope(at)))).ok()?;
@@ -80,7 +79,6 @@ fn exchange(engine: &mut dyn Engine, messages: u64, in_order: bool) -> Option<()
     Some(())
 }
 
-/// Memory of an engine after one message from every other process, in turn.
 fn all_peers(name: &str, processes: u32) -> Result<Option<u64>, NameError> {
     let mut engine = create(name)?;
     for at in 1..u64::from(processes) {
@@ -109,7 +107,7 @@ mod tests {
             for (in_order, order) in [(false, SearchOrder::Reversed), (true, SearchOrder::InOrder)] {
                 let mut engine = create_counting("list").unwrap();
                 exchange(engine.as_mut(), messages, in_order).unwrap();
-                // A post searches an empty queue.
+                // A post compares no entry, because the unexpected message queue is empty.
                 assert_eq!(engine.attempts().posted as f64, order.attempts(messages), "{messages} {order}");
                 assert_eq!(engine.posted_len() + engine.unexpected_len(), 0);
             }

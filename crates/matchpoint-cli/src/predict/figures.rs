@@ -2,7 +2,7 @@
 
 use matchpoint_model::figures::{Figure, figures};
 
-use super::place::read_machine;
+use super::placement::read_machine;
 use crate::cli::Figures;
 use crate::failure::Failure;
 use crate::format::seconds;
@@ -10,7 +10,6 @@ use crate::output::Outputs;
 use crate::report::chart::axis::Scale;
 use crate::report::chart::{Chart, Line, STYLES, Shape, alone, grid};
 
-/// Writes a file per figure.
 pub(super) fn draw(arguments: &Figures) -> Result<(), Failure> {
     let machine = read_machine(&arguments.machine)?;
     let figures = figures(&machine)?;

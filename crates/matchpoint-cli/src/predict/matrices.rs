@@ -1,4 +1,4 @@
-//! Matrices from files to exchanges, in one pass through each file.
+//! Reads matrices in one pass, and computes their exchanges.
 
 use std::fs::File;
 use std::io::{self, BufReader};
@@ -15,7 +15,6 @@ use matchpoint_replay::Progress;
 use super::check_stop;
 use crate::failure::Failure;
 
-/// An open matrix file, with its header.
 pub struct Matrix<'a> {
     path: PathBuf,
     progress: &'a Progress,
@@ -25,10 +24,6 @@ pub struct Matrix<'a> {
 const BUFFER_BYTES: usize = 1 << 20;
 
 impl<'a> Matrix<'a> {
-    /// Opens a file.
-    ///
-    /// # Errors
-    /// The file cannot be read, or is not a sparse matrix.
     pub fn open(path: &Path, progress: &'a Progress) -> Result<Self, Failure> {
         let cannot = |error: io::Error| {
             Failure::Message(format!(
@@ -48,17 +43,14 @@ impl<'a> Matrix<'a> {
         Ok(Matrix { path: path.to_owned(), progress, reader: reader.map_err(failure)? })
     }
 
-    /// Path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Rows, columns, entries.
     pub fn header(&self) -> Header {
         self.reader.header()
     }
 
-    /// Fails unless the matrix is square.
     pub fn require_square(&self) -> Result<(), Failure> {
         let Header { rows, columns, .. } = self.header();
         if rows == columns {
@@ -67,7 +59,7 @@ impl<'a> Matrix<'a> {
         Err(self.wrong(&format!("{rows} rows and {columns} columns, but the product needs a square matrix")))
     }
 
-    /// Owners of the rows: as listed in a file, or consecutive rows.
+    /// The owner of each row, from a file or in consecutive blocks.
     pub fn partition(&self, listed: Option<&Path>, processes: NonZeroU32) -> Result<Partition, Failure> {
         let rows = self.header().rows;
         let Some(path) = listed else {
@@ -78,10 +70,7 @@ impl<'a> Matrix<'a> {
         Partition::listed(BufReader::new(file), rows, processes).map_err(wrong)
     }
 
-    /// Reads all entries, passes them to `needs`, and counts the entries of each row.
-    ///
-    /// # Errors
-    /// The file is damaged, or a row has no entry.
+    /// Reads all entries, and passes each to `needs`. Counts the entries of each row.
     pub fn read(mut self, needs: &mut [Needs]) -> Result<RowSizes, Failure> {
         self.reader.check_enough_entries().map_err(failure)?;
         let sizes = self.count(needs)?;
@@ -96,10 +85,6 @@ impl<'a> Matrix<'a> {
         }
     }
 
-    /// Counts the entries of each row. Rows of an interpolation may be empty.
-    ///
-    /// # Errors
-    /// The file is damaged.
     pub fn row_sizes(mut self) -> Result<RowSizes, Failure> {
         self.count(&mut [])
     }
@@ -125,9 +110,7 @@ impl<'a> Matrix<'a> {
     }
 }
 
-/// Adds the sizes of these files to the total of the progress.
 pub fn add_sizes<'a>(paths: impl IntoIterator<Item = &'a Path>, progress: &Progress) {
-    // `Matrix::open` reports a file that cannot be read.
     let bytes = paths.into_iter().map(|path| path.metadata().map_or(0, |known| known.len())).sum();
     progress.bytes_total.fetch_add(bytes, Relaxed);
 }
@@ -136,7 +119,6 @@ fn failure(error: FileError) -> Failure {
     Failure::Message(error.to_string())
 }
 
-/// The messages of a matrix-vector product, for each partition.
 pub fn spmv(
     matrix: Matrix<'_>,
     partitions: Vec<Partition>,
@@ -148,8 +130,7 @@ pub fn spmv(
     Ok((exchanges(needs, |_| sizes.element(), progress)?, entries))
 }
 
-/// The messages of a product of two matrices, for each pair of row partitions. Without a second matrix, the first is
-/// squared.
+/// The messages of a product of two matrices, for each pair of row partitions. Without a second matrix, of the square.
 pub fn spgemm(
     first: Matrix<'_>,
     second: Option<Matrix<'_>>,

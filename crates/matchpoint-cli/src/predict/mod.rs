@@ -1,13 +1,12 @@
 //! `matchpoint predict`: predicts the cost of messages with the models of `matchpoint-model`.
 //!
-//! A prediction ends in a [`Predicted`], a comparison with measurements in a [`Validated`]. Both are the input of the
-//! reports.
+//! A prediction is a [`Predicted`], a comparison with measurements is a [`Validated`]. Both are inputs of reports.
 
 mod amg;
 mod engines;
 mod figures;
 mod matrices;
-pub mod place;
+pub mod placement;
 pub mod predicted;
 mod sparse;
 mod trace;
@@ -20,7 +19,6 @@ use serde_json::Value;
 
 use crate::analyze::stop_on_interrupt;
 use crate::cli::{Amg, On, Predict, PredictTrace, PredictWhat, Product, Spgemm, Spmv};
-use crate::distinct::json_and_page;
 use crate::failure::Failure;
 use crate::files::Files;
 use crate::progress;
@@ -30,10 +28,6 @@ use crate::report::{predict as prediction, validate as validation};
 pub use predicted::Predicted;
 pub use validate::validated::Validated;
 
-/// Runs the command.
-///
-/// # Errors
-/// A file cannot be read or written, the machine lacks a parameter, or the user interrupted.
 pub fn run(arguments: &Predict) -> Result<(), Failure> {
     match &arguments.what {
         PredictWhat::Figures(arguments) => figures::draw(arguments),
@@ -52,16 +46,11 @@ pub fn run(arguments: &Predict) -> Result<(), Failure> {
     }
 }
 
-/// Document and JSON of a prediction.
 fn predicted(arguments: &Predict, progress: &Progress) -> Result<(Document, Value), Failure> {
     let of = predict(arguments, progress)?;
     Ok((prediction::document::document(&of), prediction::json::document(&of)))
 }
 
-/// Predicts without an output.
-///
-/// # Errors
-/// A file cannot be read, the machine lacks a parameter, the kind makes no prediction, or [`Progress::stop`] was called.
 pub fn predict(arguments: &Predict, progress: &Progress) -> Result<Predicted, Failure> {
     match &arguments.what {
         PredictWhat::Spmv(arguments) => sparse::spmv(arguments, progress),
@@ -74,14 +63,11 @@ pub fn predict(arguments: &Predict, progress: &Progress) -> Result<Predicted, Fa
     }
 }
 
-/// Fails if [`Progress::stop`] was called.
 fn check_stop(progress: &Progress) -> Result<(), Failure> {
     if progress.stopped() { Err(Failure::Interrupted) } else { Ok(()) }
 }
 
-/// Reserves the files, predicts, and writes the reports.
 fn deliver(on: &On, predict: impl FnOnce() -> Result<(Document, Value), Failure>) -> Result<(), Failure> {
-    json_and_page(on.json.as_deref(), on.html.as_deref())?;
     let files = Files::reserve(on.json.as_deref(), on.html.as_deref())?;
     let (document, json) = predict()?;
     files.finish(&document, &json)

@@ -1,57 +1,42 @@
-//! A prediction. Plain data, the only input of its reports.
+//! A prediction, which is the only input of its reports.
 
 use matchpoint_model::{Exchange, Layout, Machine, Prediction};
 use serde::Serialize;
 
-/// Name of the row for the machine's MPI library.
+/// Name of the row with the MPI library of the machine.
 pub const LIBRARY: &str = "MPI library";
 
-/// A prediction.
 #[derive(Clone, Debug)]
 pub struct Predicted {
-    /// Command: `spmv`, `spgemm`, `amg`, `trace`.
     pub command: &'static str,
-    /// Description of the input.
     pub subject: String,
-    /// Parameters.
     pub machine: Machine,
-    /// Description of the network.
     pub network: String,
-    /// Description of the search order.
     pub searched: String,
-    /// Meaning of a row: `processes`, `level`, `phase`.
+    /// Meaning of a row: `processes`, `level` or `phase`.
     pub row_name: &'static str,
-    /// One exchange each; empty for a trace without messages.
+    /// Rows, each about one exchange. Empty for a trace without messages.
     pub rows: Vec<Row>,
     /// The answer if no row has a message.
     pub without_messages: String,
-    /// Costs of engines, for each number of processes.
     pub engines: Vec<EngineRow>,
-    /// Notes: full sentences.
     pub notes: Vec<String>,
 }
 
-/// An exchange with its cost.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// Name: a number of processes, a level, a phase.
+    /// A number of processes, a level, or a phase.
     pub name: String,
-    /// Operation: `spmv`, `spgemm`, `trace`.
     pub operation: &'static str,
-    /// Rows and entries of the matrix, if any.
+    /// Number of rows and entries of the matrix.
     pub matrix: Option<(u64, u64)>,
-    /// Placement of the processes.
     pub layout: Layout,
-    /// Messages of all processes.
     pub messages: u64,
-    /// Bytes of all messages.
     pub bytes: u64,
-    /// Cost.
     pub prediction: Prediction,
 }
 
 impl Row {
-    /// The row of an exchange.
     pub fn new(
         name: impl Into<String>,
         operation: &'static str,
@@ -71,27 +56,23 @@ impl Row {
     }
 }
 
-/// Cost of an engine.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct EngineRow {
-    /// Name.
     pub engine: String,
-    /// Number of processes.
     pub processes: u32,
     /// Messages at the process that receives most.
     pub messages: u64,
-    /// Attempts if messages arrive in reversed order; `None` if not played.
+    /// Attempts if messages arrive in reversed order. `None`: the engine did not run.
     pub attempts_reversed: Option<u64>,
-    /// Attempts if messages arrive in order.
     pub attempts_in_order: Option<u64>,
-    /// Attempts with the traced messages, at all ranks.
+    /// Attempts at all ranks with the messages of the trace.
     pub attempts_recorded: Option<u64>,
-    /// For a trace: matching time at the slowest process, in seconds: low, likely, high.
+    /// Matching time of a trace at the slowest process, in seconds: low, likely, high.
     pub time_s: Option<[f64; 3]>,
-    /// Source of the time.
     pub time_from: Option<&'static str>,
-    /// Memory of all engines of a node after the messages.
+    /// Memory of all engines on a node, in bytes.
     pub node_bytes: Option<u64>,
-    /// That memory after a message from every other process; `None` if not played.
+    /// Memory of all engines on a node after a message from every other process, in bytes. `None`: the engine did not
+    /// run.
     pub node_bytes_all_peers: Option<u64>,
 }

@@ -9,14 +9,14 @@ use matchpoint_replay::Progress;
 use super::check_stop;
 use super::engines;
 use super::matrices::{self, Matrix};
-use super::place::Place;
+use super::placement::Placement;
 use super::predicted::{Predicted, Row};
 use crate::cli::{Numbers, Spgemm, Spmv};
 use crate::failure::Failure;
 use crate::format::count;
 
 pub(super) fn spmv(arguments: &Spmv, progress: &Progress) -> Result<Predicted, Failure> {
-    let place = Place::read(&arguments.product.on)?;
+    let placement = Placement::read(&arguments.product.on)?;
     matrices::add_sizes([arguments.matrix.as_path()], progress);
     let matrix = Matrix::open(&arguments.matrix, progress)?;
     matrix.require_square()?;
@@ -29,17 +29,17 @@ pub(super) fn spmv(arguments: &Spmv, progress: &Progress) -> Result<Predicted, F
     let (exchanges, entries) =
         matrices::spmv(matrix, partitions?, sizes(&arguments.product.exchanged.sizes))?;
     let subject = format!("{} and a vector", arguments.matrix.display());
-    let of = Of {
+    let of = SparseProduct {
         command: "spmv",
         subject,
         order: arguments.product.exchanged.order,
         matrix: (rows.into(), entries),
     };
-    of.predicted(&place, &processes, &exchanges, progress)
+    of.predicted(&placement, &processes, &exchanges, progress)
 }
 
 pub(super) fn spgemm(arguments: &Spgemm, progress: &Progress) -> Result<Predicted, Failure> {
-    let place = Place::read(&arguments.product.on)?;
+    let placement = Placement::read(&arguments.product.on)?;
     let (first, second) = (arguments.matrix.as_path(), arguments.second.as_deref());
     matrices::add_sizes([first].into_iter().chain(second), progress);
     let first = Matrix::open(first, progress)?;
@@ -63,16 +63,15 @@ pub(super) fn spgemm(arguments: &Spgemm, progress: &Progress) -> Result<Predicte
         matrices::spgemm(first, second, partitions?, sizes(&arguments.product.exchanged.sizes))?;
     let second = arguments.second.as_ref().map_or("itself".to_owned(), |path| path.display().to_string());
     let subject = format!("{} and {second}", arguments.matrix.display());
-    let of = Of {
+    let of = SparseProduct {
         command: "spgemm",
         subject,
         order: arguments.product.exchanged.order,
         matrix: (rows.into(), entries),
     };
-    of.predicted(&place, &processes, &exchanges, progress)
+    of.predicted(&placement, &processes, &exchanges, progress)
 }
 
-/// Checks that the columns of the first are the rows of the second.
 pub(super) fn require_matching_sizes(first: &Matrix<'_>, second: Option<&Matrix<'_>>) -> Result<(), Failure> {
     let Some(second) = second else { return first.require_square() };
     let (columns, rows) = (first.header().columns, second.header().rows);
@@ -90,13 +89,17 @@ pub(super) fn sizes(numbers: &Numbers) -> Sizes {
     Sizes { value_bytes: numbers.value_bytes, index_bytes: numbers.index_bytes }
 }
 
-/// Creates a prediction without rows.
-pub(super) fn begin(command: &'static str, subject: String, place: &Place, searched: String) -> Predicted {
+pub(super) fn begin(
+    command: &'static str,
+    subject: String,
+    placement: &Placement,
+    searched: String,
+) -> Predicted {
     Predicted {
         command,
         subject,
-        machine: place.machine.clone(),
-        network: place.network(),
+        machine: placement.machine.clone(),
+        network: placement.network.clone(),
         searched,
         row_name: "processes",
         rows: Vec::new(),
@@ -106,7 +109,6 @@ pub(super) fn begin(command: &'static str, subject: String, place: &Place, searc
     }
 }
 
-/// Description of a search order.
 pub(super) fn searched(order: SearchOrder) -> String {
     let words = match order {
         SearchOrder::Bound => {
@@ -121,32 +123,32 @@ pub(super) fn searched(order: SearchOrder) -> String {
     words.to_owned()
 }
 
-/// A product; its matrix has these rows and entries.
-struct Of {
+struct SparseProduct {
     command: &'static str,
     subject: String,
     order: SearchOrder,
+    /// Number of rows and entries of the matrix.
     matrix: (u64, u64),
 }
 
-impl Of {
+impl SparseProduct {
     fn predicted(
         self,
-        place: &Place,
+        placement: &Placement,
         processes: &[NonZeroU32],
         exchanges: &[Exchange],
         progress: &Progress,
     ) -> Result<Predicted, Failure> {
         let (rows, entries) = (count(self.matrix.0), count(self.matrix.1));
         let subject = format!("product of {}: {rows} rows, {entries} entries", self.subject);
-        let mut predicted = begin(self.command, subject, place, searched(self.order));
+        let mut predicted = begin(self.command, subject, placement, searched(self.order));
         for (&processes, exchange) in processes.iter().zip(exchanges) {
             check_stop(progress)?;
-            let prediction = predict(&place.setting(processes, self.order), exchange)
-                .map_err(|problem| place.missing_parameter(processes, problem))?;
-            let layout = place.layout(processes);
+            let prediction = predict(&placement.setting(processes, self.order), exchange)
+                .map_err(|problem| placement.missing_parameter(processes, problem))?;
+            let layout = placement.layout(processes);
             let row = Row::new(processes.to_string(), self.command, layout, exchange, prediction);
-            predicted.engines.extend(engines::at(place, &row, progress)?);
+            predicted.engines.extend(engines::at(placement, &row, progress)?);
             predicted.rows.push(Row { matrix: Some(self.matrix), ..row });
         }
         Ok(predicted)

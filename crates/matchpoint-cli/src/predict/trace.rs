@@ -1,8 +1,7 @@
-//! `matchpoint predict trace`: predicts the cost of a traced application's messages on a machine by phase, and the
-//! effect of another engine.
+//! `matchpoint predict trace`: predicts the cost of the messages of a trace by phase, and the effect of another engine.
 //!
-//! Sends are those of the trace. Matching times are those of real engines on the traced events. A phase takes as long
-//! as its slowest process, as if phases began together.
+//! The matching times are times of real engines with the events of the trace. A phase takes as long as its slowest
+//! process, as if all processes began a phase together.
 
 use std::num::NonZeroU32;
 
@@ -10,30 +9,29 @@ use matchpoint_model::{End, Exchange, Locality, Machine, Search, Sent, predict};
 use matchpoint_replay::measurements::{EngineAtRank, EngineMeasurements, RankMeasurements};
 use matchpoint_replay::traffic::{PhaseTraffic, TrafficClasses, traffic};
 use matchpoint_replay::{Arrivals, LogGp, Measurements, Options, Progress};
+use matchpoint_trace::open;
 
 use super::check_stop;
 use super::engines;
-use super::place::Place;
+use super::placement::Placement;
 use super::predicted::{EngineRow, LIBRARY, Predicted, Row};
 use super::sparse::begin;
-use crate::analyze::open;
-use crate::cli::{PredictTrace, expand_all};
-use crate::derived::{between, ratio};
+use crate::cli::{PredictTrace, expand_all, without_duplicates};
+use crate::derived::{geometric_mean, ratio};
 use crate::failure::Failure;
 use crate::format::{count, seconds, share};
 use crate::inconclusive::{Inconclusive, gaps};
 
-/// Matching times of each process, at each end.
+/// Matching times of each process in seconds: low, likely, high.
 type Times = Vec<[f64; 3]>;
 
-/// Sources of engine times.
 const FROM_REPLAY: &str = "the replay on this host, warm to cold caches";
 const FROM_LIBRARY: &str = "attempts of list × the cost of an entry in the machine's MPI library";
 
 pub(super) fn trace(arguments: &PredictTrace, progress: &Progress) -> Result<Predicted, Failure> {
-    let place = Place::read(&arguments.on)?;
-    let (measured, phases) = measure(arguments, &place, progress)?;
-    let of = Traced { arguments, place: &place, measured: &measured, phases: &phases };
+    let placement = Placement::read(&arguments.on)?;
+    let (measured, phases) = measure(arguments, &placement, progress)?;
+    let of = Traced { arguments, placement: &placement, measured: &measured, phases: &phases };
     let predicted = of.predicted()?;
     check_stop(progress)?;
     Ok(predicted)
@@ -41,24 +39,24 @@ pub(super) fn trace(arguments: &PredictTrace, progress: &Progress) -> Result<Pre
 
 fn measure(
     arguments: &PredictTrace,
-    place: &Place,
+    placement: &Placement,
     progress: &Progress,
 ) -> Result<(Measurements, Vec<PhaseTraffic>), Failure> {
     let trace = open(&arguments.trace)?;
     let options = Options {
         engines: expand_all(&arguments.engines),
         arrivals: arguments.arrivals,
-        loggp: arguments.loggp.or_else(|| network(&place.machine)).unwrap_or_default(),
+        loggp: arguments.loggp.or_else(|| network(&placement.machine)).unwrap_or_default(),
         ..Options::default()
     };
-    let size_limits = size_limits(place);
+    let size_limits = size_limits(placement);
     let classes = TrafficClasses { phases: arguments.phases, size_limits: &size_limits };
     Ok(traffic(trace.as_ref(), &options, classes, progress)?)
 }
 
-/// The sizes at which the protocol of any link changes.
-fn size_limits(place: &Place) -> Vec<u64> {
-    let links = Locality::ALL.map(|locality| place.machine.link(locality));
+/// The sizes at which a link changes its protocol.
+fn size_limits(placement: &Placement) -> Vec<u64> {
+    let links = Locality::ALL.map(|locality| placement.machine.link(locality));
     let mut limits: Vec<u64> =
         links.iter().flat_map(|link| [link.short_max_bytes, link.eager_max_bytes]).flatten().collect();
     limits.sort_unstable();
@@ -66,7 +64,6 @@ fn size_limits(place: &Place) -> Vec<u64> {
     limits
 }
 
-/// The machine's network for the replay, if the file contains it.
 fn network(machine: &Machine) -> Option<LogGp> {
     let network = machine.as_loggp(End::Value).ok()?;
     let ns = |seconds: f64| seconds * 1e9;
@@ -81,7 +78,7 @@ fn network(machine: &Machine) -> Option<LogGp> {
 
 struct Traced<'a> {
     arguments: &'a PredictTrace,
-    place: &'a Place,
+    placement: &'a Placement,
     measured: &'a Measurements,
     phases: &'a [PhaseTraffic],
 }
@@ -94,7 +91,7 @@ impl Traced<'_> {
             row_name: "phase",
             without_messages: self.without_messages(),
             notes: self.notes(),
-            ..begin("trace", self.subject(), self.place, searched)
+            ..begin("trace", self.subject(), self.placement, searched)
         };
         let has_messages =
             self.phases.iter().any(|phase| phase.flows.iter().any(|flow| flow.from != flow.to));
@@ -106,15 +103,12 @@ impl Traced<'_> {
             predicted.engines.push(self.engine_row(&self.measured.engines[at], &times, FROM_REPLAY));
         }
         predicted.engines.extend(self.library()?);
-        for (at, &processes) in self.arguments.scale.iter().enumerate() {
-            if !self.arguments.scale[..at].contains(&processes) {
-                predicted.engines.extend(self.elsewhere(processes)?);
-            }
+        for processes in without_duplicates(&self.arguments.scale) {
+            predicted.engines.extend(self.elsewhere(processes)?);
         }
         Ok(predicted)
     }
 
-    /// A trace without messages may be incomplete, for example if calls did not return.
     fn without_messages(&self) -> String {
         match gaps(self.measured) {
             None => "No messages: no process of this trace sends a message to another process.".to_owned(),
@@ -148,14 +142,14 @@ impl Traced<'_> {
         let ranks = NonZeroU32::new(self.measured.trace.ranks);
         let ranks = ranks.ok_or_else(|| Failure::Message("the trace has no ranks".to_owned()))?;
         let known = self.by_rank(&self.times(0, phase));
-        let setting = self.place.setting_of(ranks, Search::Known(&known));
-        let prediction =
-            predict(&setting, &exchange).map_err(|problem| self.place.missing_parameter(ranks, problem))?;
+        let setting = self.placement.setting_of(ranks, Search::Known(&known));
+        let prediction = predict(&setting, &exchange)
+            .map_err(|problem| self.placement.missing_parameter(ranks, problem))?;
         let name = format!("{} at {}", phase + 1, seconds(self.phases[phase].begin_s));
-        Ok(Row::new(name, "trace", self.place.layout(ranks), &exchange, prediction))
+        Ok(Row::new(name, "trace", self.placement.layout(ranks), &exchange, prediction))
     }
 
-    /// Times of the present processes as times of all ranks.
+    /// The times of the present processes, at the indexes of all ranks.
     fn by_rank(&self, times: &[[f64; 3]]) -> Times {
         let mut known = vec![[0.0; 3]; self.measured.trace.ranks as usize];
         for (rank, time) in self.measured.ranks.iter().zip(times) {
@@ -164,7 +158,6 @@ impl Traced<'_> {
         known
     }
 
-    /// Times of an engine in one phase, by process.
     fn times(&self, engine: usize, phase: usize) -> Times {
         let ranks = self.measured.engines[engine].ranks.iter().enumerate();
         let times = ranks.map(|(process, rank)| {
@@ -174,7 +167,7 @@ impl Traced<'_> {
         times.collect()
     }
 
-    /// Share of a process's matching in a phase: by calls and attempts.
+    /// The part of a process's matching time in a phase, estimated by calls and attempts.
     fn part(&self, engine: usize, phase: usize, process: usize) -> f64 {
         let work = |phase: &PhaseTraffic| {
             let matching = &phase.matching[process];
@@ -183,7 +176,6 @@ impl Traced<'_> {
         ratio(work(&self.phases[phase]), self.phases.iter().map(work).sum())
     }
 
-    /// Times of an engine in the whole run, by process.
     fn times_of_run(&self, engine: usize) -> Times {
         let mut sums = vec![[0.0; 3]; self.measured.ranks.len()];
         for phase in 0..self.phases.len() {
@@ -202,18 +194,18 @@ impl Traced<'_> {
             attempts_recorded: Some(engine.posted.attempts + engine.unexpected.attempts),
             time_s: Some(longest(times)),
             time_from: Some(from),
-            node_bytes: Some(engine.bytes_max * self.place.per_node(processes)),
+            node_bytes: Some(engine.bytes_max * self.placement.per_node(processes)),
             ..EngineRow::default()
         }
     }
 
-    /// The MPI library of the machine, which searches as `list`, if `list` was played.
+    /// The row of the MPI library of the machine, which searches as `list`. `None`: `list` was not replayed.
     fn library(&self) -> Result<Option<EngineRow>, Failure> {
-        let (machine, engines) = (&self.place.machine, &self.measured.engines);
+        let (machine, engines) = (&self.placement.machine, &self.measured.engines);
         let list = engines.iter().find(|engine| engine.name == "list");
         let (Some(list), Ok(_)) = (list, machine.attempt_s(1, End::Value)) else { return Ok(None) };
         let time = |(rank, own): (&EngineAtRank, &RankMeasurements), end| {
-            // This many messages in reversed order have the same mean search.
+            // In reversed order, this number of messages has the same mean search length.
             let at_once = 2 * rank.attempts / own.messages.max(1);
             machine.attempt_s(at_once, end).map(|each_s| each_s * rank.attempts as f64)
         };
@@ -226,9 +218,9 @@ impl Traced<'_> {
         Ok(Some(EngineRow { engine: LIBRARY.to_owned(), node_bytes: None, ..row }))
     }
 
-    /// Memory of every engine on this number of processes, after messages from all.
+    /// Memory of every engine on a node of this number of processes.
     fn elsewhere(&self, processes: NonZeroU32) -> Result<Vec<EngineRow>, Failure> {
-        let of = |name: &String| engines::memory(name, processes, self.place.per_node(processes.get()));
+        let of = |name: &String| engines::memory(name, processes, self.placement.per_node(processes.get()));
         expand_all(&self.arguments.engines).iter().map(of).collect()
     }
 
@@ -263,7 +255,7 @@ impl Traced<'_> {
             self.measured.host
         ));
         let is_simulated = self.arguments.arrivals == Arrivals::Simulated;
-        notes.extend(is_simulated.then(|| match (self.arguments.loggp, network(&self.place.machine)) {
+        notes.extend(is_simulated.then(|| match (self.arguments.loggp, network(&self.placement.machine)) {
             (Some(given), _) => format!("Messages arrive as in the network {given} (--loggp)."),
             (None, Some(own)) => format!("Messages arrive as in the machine's network: {own}."),
             (None, None) => {
@@ -275,13 +267,12 @@ impl Traced<'_> {
     }
 }
 
-/// Seconds with warm caches, likely, with cold caches.
+/// Seconds with warm caches, likely, and with cold caches.
 fn warm_to_cold(rank: &EngineAtRank) -> [f64; 3] {
     let (low, high) = (rank.match_ns.min(rank.match_cold_ns), rank.match_ns.max(rank.match_cold_ns));
-    [low, between(low, high), high].map(|ns| ns * 1e-9)
+    [low, geometric_mean(low, high), high].map(|ns| ns * 1e-9)
 }
 
-/// The longest time of any process, at each end.
 fn longest(times: &[[f64; 3]]) -> [f64; 3] {
     let at = |at: usize| times.iter().map(|time| time[at]).fold(0.0, f64::max);
     [at(0), at(1), at(2)]

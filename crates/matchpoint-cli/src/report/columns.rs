@@ -6,31 +6,22 @@ use serde_json::{Value, json};
 
 use super::schema::table;
 
-/// Values of a column, one per row.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Values {
-    /// Texts; `None` if unknown.
     Text(Vec<Option<String>>),
-    /// Unsigned numbers.
     Unsigned(Vec<u64>),
-    /// Signed numbers.
     Signed(Vec<i64>),
-    /// Floating-point numbers; `None` if unknown.
     Float(Vec<Option<f64>>),
-    /// Booleans.
     Truth(Vec<bool>),
 }
 
-/// A column with its name.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Column {
-    /// Name, with the unit.
     pub name: String,
-    /// Values.
     pub values: Values,
 }
 
-/// A table. All columns have the same number of rows.
+/// A table with equally long columns.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Columns(pub Vec<Column>);
 
@@ -62,52 +53,41 @@ impl Columns {
         self
     }
 
-    /// Adds a column of texts.
     #[must_use]
     pub fn text(self, name: &str, values: impl Iterator<Item = impl Into<String>>) -> Self {
         self.optional_text(name, values.map(Some))
     }
 
-    /// Adds a column of texts that may be unknown.
     #[must_use]
     pub fn optional_text(self, name: &str, values: impl Iterator<Item = Option<impl Into<String>>>) -> Self {
         self.with(name, Values::Text(values.map(|value| value.map(Into::into)).collect()))
     }
 
-    /// Adds a column of unsigned numbers.
     #[must_use]
     pub fn unsigned(self, name: impl Into<String>, values: impl Iterator<Item = impl Into<u64>>) -> Self {
         self.with(name, Values::Unsigned(values.map(Into::into).collect()))
     }
 
-    /// Adds a column of signed numbers.
     #[must_use]
     pub fn signed(self, name: &str, values: impl Iterator<Item = impl Into<i64>>) -> Self {
         self.with(name, Values::Signed(values.map(Into::into).collect()))
     }
 
-    /// Adds a column of floating-point numbers.
     #[must_use]
     pub fn float(self, name: impl Into<String>, values: impl Iterator<Item = f64>) -> Self {
         self.optional_float(name, values.map(Some))
     }
 
-    /// Adds a column of floating-point numbers that may be unknown.
     #[must_use]
     pub fn optional_float(self, name: impl Into<String>, values: impl Iterator<Item = Option<f64>>) -> Self {
         self.with(name, Values::Float(values.collect()))
     }
 
-    /// Adds a column of booleans.
     #[must_use]
     pub fn truth(self, name: &str, values: impl Iterator<Item = bool>) -> Self {
         self.with(name, Values::Truth(values.collect()))
     }
 
-    /// Writes the table as CSV. Unknown values are empty.
-    ///
-    /// # Errors
-    /// Those of `out`.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let rows = self.0.first().map_or(0, |column| column.values.len());
         let row = |row: usize| self.0.iter().map(|column| column.values.cell(row)).collect::<Vec<_>>();

@@ -8,15 +8,11 @@ use matchpoint_replay::measurements::{
 use super::Report;
 use super::columns::Columns;
 
-/// A table of the report.
 pub struct Table {
-    /// File name.
     pub file: &'static str,
-    /// Function that collects the columns.
     pub columns: fn(&Report<'_>) -> Columns,
 }
 
-/// All tables.
 pub const TABLES: [Table; 8] = [
     Table { file: "calls.csv", columns: calls },
     Table { file: "engines.csv", columns: engines },
@@ -67,7 +63,6 @@ fn queue<'a, I: Iterator<Item = &'a QueueMeasurements>>(
         .unsigned(format!("{name}_hits"), queues().map(|of| of.hits))
 }
 
-/// Ranks, with time and memory of each engine.
 fn ranks(report: &Report<'_>) -> Columns {
     let ranks = || report.measurements.ranks.iter();
     let lengths = |columns: Columns, name: &str, queue: fn(&RankMeasurements) -> &RankQueue| {
@@ -108,7 +103,7 @@ fn at_ranks(columns: Columns, of: &EngineMeasurements, count: usize) -> Columns 
         .unsigned(name("bytes"), at().map(|at| at.bytes))
 }
 
-/// One line per rank, span and queue, so that tools can pivot.
+/// One row for each rank, interval and queue, so that tools can pivot.
 fn timeline(report: &Report<'_>) -> Columns {
     let replayed_s = report.measurements.replayed_s;
     let queues = report.measurements.ranks.iter().flat_map(|of| {
@@ -128,7 +123,7 @@ fn timeline(report: &Report<'_>) -> Columns {
         .unsigned("length_max", rows.iter().map(|of| of.3))
 }
 
-/// A histogram of attempts, with its engine, its queue and the outcome of its searches.
+/// A histogram of attempts: engine, queue, outcome of the searches, and counts.
 type Depths<'a> = (&'a str, &'static str, &'static str, &'a [u64]);
 
 fn depth(report: &Report<'_>) -> Columns {
@@ -152,7 +147,7 @@ fn depth(report: &Report<'_>) -> Columns {
         .unsigned("searches", rows.iter().map(|(of, index)| of.3[*index]))
 }
 
-/// Cells with messages only: most of a large matrix is empty.
+/// Cells with messages, because most of a large matrix is empty.
 fn matrix(report: &Report<'_>) -> Columns {
     let of = &report.measurements.matrix;
     let cells = (of.cells as usize).max(1);
@@ -171,7 +166,6 @@ fn tags(report: &Report<'_>) -> Columns {
     Columns::default().signed("tag", tags().map(|of| of.0)).unsigned("sends", tags().map(|of| of.1))
 }
 
-/// Call sites of receives; without rows if the trace contains no call sites.
 fn sites(report: &Report<'_>) -> Columns {
     let places = || report.measurements.places.iter();
     let compared = |columns: Columns, name: &str, counts: fn(&PlaceMeasurements) -> &SearchCounts| {

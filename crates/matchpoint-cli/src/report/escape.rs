@@ -1,6 +1,5 @@
-//! Escapes text of a trace, which may contain markup.
+//! Text of a trace may contain markup.
 
-/// Escapes text, and attribute values in double quotes.
 pub fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for character in text.chars() {
@@ -16,7 +15,7 @@ pub fn escape(text: &str) -> String {
     safe
 }
 
-/// Escapes text, and formats text between backticks as code.
+/// Escapes text. Text between backticks becomes code.
 pub fn prose(text: &str) -> String {
     let parts: Vec<_> = escape(text).split('`').map(str::to_owned).collect();
     let marked = parts.iter().enumerate().map(|(index, part)| match index % 2 {
@@ -26,7 +25,7 @@ pub fn prose(text: &str) -> String {
     marked.collect()
 }
 
-/// JSON for a script element, which its text cannot end.
+/// JSON that cannot end the surrounding script element.
 pub fn script_json(json: &str) -> String {
     json.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
 }

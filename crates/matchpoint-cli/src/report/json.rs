@@ -1,5 +1,5 @@
-//! JSON, schema 1. Names and nesting are fixed, because programs read them. `docs/reference/json.md` describes every
-//! member, and a test compares the page with the output.
+//! JSON, schema 1. Programs read the JSON, so names and nesting are fixed. A test compares `docs/reference/json.md`
+//! with the output.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -13,12 +13,9 @@ use serde_json::{Value, json};
 use super::Report;
 use super::schema::{self, SCHEMA};
 use crate::advice::{Advice, Kind};
-use crate::{derived, library_cost};
+use crate::derived::{self, index_of};
+use crate::library_cost;
 
-/// Writes the report.
-///
-/// # Errors
-/// Those of `out`.
 pub fn write(report: &Report<'_>, out: &mut (dyn Write + Send)) -> io::Result<()> {
     let (of_run, ranks) = (of_run(report), Ranks(report.measurements));
     schema::write(&Document { schema: SCHEMA, of_run, ranks }, out)
@@ -32,7 +29,6 @@ struct Document<'a> {
     ranks: Ranks<'a>,
 }
 
-/// Ranks, serialized one by one because there may be many.
 struct Ranks<'a>(&'a Measurements);
 
 impl Serialize for Ranks<'_> {
@@ -41,7 +37,6 @@ impl Serialize for Ranks<'_> {
     }
 }
 
-/// Everything except the ranks.
 fn of_run(report: &Report<'_>) -> Value {
     let measurements = report.measurements;
     let totals = &measurements.totals;
@@ -130,7 +125,7 @@ fn trace(measurements: &Measurements) -> Value {
     with(&measurements.trace, [("missing", missing.collect())])
 }
 
-/// The members of a structure, and others.
+/// The members of a structure, and further members.
 fn with<const N: usize>(of: &impl Serialize, others: [(&str, Value); N]) -> Value {
     let mut value = json!(of);
     others.into_iter().for_each(|(name, other)| value[name] = other);
@@ -196,11 +191,10 @@ fn verdict(report: &Report<'_>) -> Value {
 }
 
 fn saved_by_run(report: &Report<'_>) -> Option<f64> {
-    let index = report.measurements.ranks.iter().position(|of| of.rank == report.verdict.rank)?;
+    let index = index_of(report.measurements, report.verdict.rank)?;
     Some(report.verdict.share * library_cost::saving_by_run(report.measurements, index)?)
 }
 
-/// The reason why an engine was stopped, if it was.
 fn stopped(of: &EngineMeasurements) -> Option<&'static str> {
     match of {
         _ if of.full => Some("full"),

@@ -21,18 +21,13 @@ use crate::advice::{self, Advice};
 use crate::judge::judge;
 use crate::verdict::Verdict;
 
-/// Measurements with their verdict and advice.
 pub struct Report<'a> {
-    /// Measurements.
     pub measurements: &'a Measurements,
-    /// Answer.
     pub verdict: Verdict,
-    /// Advice and limitations.
     pub advice: Vec<Advice>,
 }
 
 impl<'a> Report<'a> {
-    /// Judges the measurements.
     pub fn new(measurements: &'a Measurements) -> Self {
         let verdict = judge(measurements);
         let advice = advice::advice(measurements, &verdict);

@@ -1,40 +1,31 @@
-//! Documents and tables for programs. Manual pages describe every member; members never change or disappear.
+//! JSON documents and tables. Manual pages describe every member. Members never change or disappear.
 
 use std::io::{self, Write};
 
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// Increased when a member changes its meaning.
+/// Increased if a member changes its meaning.
 pub const SCHEMA: u32 = 1;
 
-/// Writes a document.
-///
-/// # Errors
-/// Those of `out`.
 pub fn write(document: &impl Serialize, out: &mut (dyn Write + Send)) -> io::Result<()> {
     serde_json::to_writer_pretty(&mut *out, document)?;
     out.write_all(b"\n")
 }
 
-/// Adds the common members to a document.
 pub fn headed(mut document: Value) -> Value {
     document["schema"] = json!(SCHEMA);
     document["matchpoint"] = json!(env!("CARGO_PKG_VERSION"));
     document
 }
 
-/// Adds the common members, and the host load before the measurement if known.
+/// Adds the common members, and the host load before the measurement.
 pub fn measured(load: Option<f64>, mut document: Value) -> Value {
     document["host"] = json!(matchpoint_replay::host::host());
     document["load"] = json!(load);
     headed(document)
 }
 
-/// Writes a table as CSV.
-///
-/// # Errors
-/// Those of `out`.
 pub fn table<R: Serialize>(
     header: impl IntoIterator<Item = impl AsRef<[u8]>>,
     rows: impl IntoIterator<Item = R>,
@@ -48,10 +39,7 @@ pub fn table<R: Serialize>(
     table.flush()
 }
 
-/// Writes a table of document members: names of columns, and the path of each member.
-///
-/// # Errors
-/// Those of `out`.
+/// Writes members of a document as a table. `columns` has the names of the columns and the paths of the members.
 pub fn members(
     columns: &[(String, String)],
     documents: impl Iterator<Item = Value>,
@@ -65,7 +53,7 @@ pub fn members(
     table(columns.iter().map(|(name, _)| name), documents.map(row), out)
 }
 
-/// A member as text: empty if missing, with this number of decimals if not an integer.
+/// A member as text. Empty if missing. Fractions have this number of decimals.
 pub fn cell(value: &Value, decimals: usize) -> String {
     match value {
         Value::Null => String::new(),

@@ -8,7 +8,6 @@ use super::Report;
 use super::document::{Document, WIDTH, answer_style};
 use crate::advice::{Advice, Kind};
 
-/// The whole summary.
 pub fn render(report: &Report<'_>) -> String {
     let mut document = Document::default();
     let verdict = &report.verdict;
@@ -45,7 +44,7 @@ fn findings(report: &Report<'_>, kind: Kind, heading: &str, document: &mut Docum
     }
 }
 
-/// The command is on one line, so that it can be copied.
+/// The command is on one line, so that users can copy the line.
 fn finding(advice: &Advice, document: &mut Document) {
     let quoted = advice.command.as_ref().map(|command| (command, format!(" `{command}`")));
     match quoted.and_then(|(command, quoted)| Some((command, advice.text.strip_suffix(&quoted)?))) {

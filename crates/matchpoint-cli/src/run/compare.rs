@@ -13,17 +13,14 @@ use crate::format;
 use crate::job::{self, Watcher, ask_to_stop};
 use crate::report::run::compared::{Compared, Row};
 
-/// Longest run with the engine × this is the limit of an unchanged run: some transports let jobs hang.
+/// Time limit of an unchanged run ÷ longest time of a run with the engine. Jobs over some transports hang.
 const PATIENCE: u32 = 10;
-/// Lowest limit.
 const LEAST: Duration = Duration::from_secs(60);
 
-/// Runs the job `times` times in each way; `with_engine` runs it with the engine. Returns the status of the last run with
-/// the engine. A failed run, a signal, or, unless `may_be_silent`, a run in which no process loaded the library ends the
-/// comparison. After a failed run in the first turn, one unchanged run shows whether the engine causes the failure.
+/// Runs the job `times` times in each way, and returns the status of the last run with the engine.
 ///
-/// # Errors
-/// The job cannot be started.
+/// A failed run or a signal ends the comparison. Unless `may_be_silent`, a run in which no process loaded the library
+/// does so too. After a failed run in the first turn, one unchanged run shows whether the engine causes the failure.
 pub fn run(
     job: &Job,
     times: u32,
@@ -56,7 +53,7 @@ pub fn run(
             if stop.load(Relaxed) {
                 return Ok(last);
             }
-            tell(row, turn, times);
+            print_turn(row, turn, times);
         }
     }
     Ok(last)
@@ -71,7 +68,7 @@ fn run_after_failure(
     let shipped = compared.0.iter_mut().find(|row| row.way == Way::Shipped);
     if let Some(row) = shipped.filter(|row| row.seconds.is_empty() && row.left_out.is_none()) {
         run_unchanged(job, row, limit)?;
-        tell(row, turn, times);
+        print_turn(row, turn, times);
     }
     Ok(())
 }
@@ -91,7 +88,7 @@ fn run_unchanged(job: &Job, row: &mut Row, limit: Duration) -> Result<(), Failur
     Ok(())
 }
 
-fn tell(row: &Row, turn: u32, times: u32) {
+fn print_turn(row: &Row, turn: u32, times: u32) {
     let what = match (&row.left_out, row.seconds.last()) {
         (Some(why), _) => why.clone(),
         (None, Some(&seconds)) => format::seconds(seconds),
@@ -100,7 +97,6 @@ fn tell(row: &Row, turn: u32, times: u32) {
     anstream::eprintln!("matchpoint: turn {turn} of {times}, {}: {what}", row.name);
 }
 
-/// Ends a job after a time limit.
 struct Watched {
     begun: Instant,
     limit: Duration,

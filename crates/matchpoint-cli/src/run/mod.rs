@@ -5,7 +5,6 @@ mod queues;
 mod recorder;
 mod start;
 
-use std::io::Write;
 use std::path::Path;
 use std::process::ExitStatus;
 
@@ -17,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::cli;
 use crate::failure::Failure;
-use crate::output::{Outputs, Place, is_stdout};
+use crate::output::{OutputId, Outputs, is_stdout, print};
 use crate::report::run::compared::Compared;
 use crate::report::run::{Run, json as json_report, terminal, verdict};
 use crate::report::schema;
@@ -26,10 +25,6 @@ use queues::Queues;
 use recorder::Recorder;
 use start::{StartMessage, start_message};
 
-/// Runs the command.
-///
-/// # Errors
-/// The job cannot be started, no process used the engine, or the job failed (with its exit code).
 pub fn run(arguments: &cli::Run) -> Result<(), Failure> {
     if arguments.json.as_deref().is_some_and(is_stdout) {
         return Err(Failure::Message(
@@ -60,20 +55,19 @@ pub fn run(arguments: &cli::Run) -> Result<(), Failure> {
     };
     let mut job = Job::prepare(request(arguments), &program, &mut compiles)?;
     if arguments.quiet {
-        // Processes may write no report, so their number is unknown.
+        // Processes may write no report, so the number of reports is unknown.
         job.ranks = None;
     }
     if arguments.print_environment {
-        let text = environment(&job);
-        return anstream::stdout().write_all(text.as_bytes()).map_err(|error| Failure::printing(&error));
+        return print(&environment(&job));
     }
     let recorder = Recorder::prepare(arguments, &mut job)?;
     anstream::eprintln!("matchpoint: {}", job.describe());
     let (mut start, mut queues) = (StartMessage::default(), Queues::watch()?);
     let mut with_engine = || {
         job::run(job.command(Way::Ours), &mut || {
-            start.look(&job);
-            queues.look(&job);
+            start.poll(&job);
+            queues.poll(&job);
         })
     };
     let mut compared = None;
@@ -111,7 +105,7 @@ pub fn run(arguments: &cli::Run) -> Result<(), Failure> {
             return Err(Failure::Message(why));
         }
         anstream::eprintln!("matchpoint: the job failed ({status}): {why}");
-        return job::ended(status);
+        return job::exit_result(status);
     }
     if !start.is_printed && !run.ranks.is_empty() {
         anstream::eprintln!("{}", start_message(&job, &reports));
@@ -120,11 +114,11 @@ pub fn run(arguments: &cli::Run) -> Result<(), Failure> {
         anstream::eprint!("{}", compared.render(verdict::nothing_overflowed(&run)));
     }
     finish(arguments, outputs, json, &about(&job, status, compared.as_ref()), &run)?;
-    recorded.and_then(|()| job::ended(status))
+    recorded.and_then(|()| job::exit_result(status))
 }
 
 fn request(arguments: &cli::Run) -> Request {
-    // A recorded job must show every arrival, so the engine matches all receives.
+    // A trace with arrivals needs every arrival, so the engine matches all receives.
     let all = arguments.record.is_some() && arguments.limit == Limit::Measured;
     Request {
         engine: arguments.engine.clone(),
@@ -141,7 +135,6 @@ fn request(arguments: &cli::Run) -> Request {
     }
 }
 
-/// Reports of an earlier job in its folder.
 fn read_reports(folder: &Path) -> Result<Vec<Process>, Failure> {
     let reports = folder.join("reports");
     if !reports.is_dir() {
@@ -157,7 +150,7 @@ fn read_reports(folder: &Path) -> Result<Vec<Process>, Failure> {
 fn finish(
     arguments: &cli::Run,
     mut outputs: Outputs,
-    json: Option<Place>,
+    json: Option<OutputId>,
     about: &Value,
     run: &Run,
 ) -> Result<(), Failure> {
@@ -175,7 +168,6 @@ fn finish(
     Ok(())
 }
 
-/// The job, and the comparison, as JSON.
 fn about(job: &Job, status: ExitStatus, compared: Option<&Compared>) -> Value {
     let (mpi, version, below) = match &job.position {
         Position::Above(overflow) => {
@@ -200,7 +192,6 @@ fn about(job: &Job, status: ExitStatus, compared: Option<&Compared>) -> Value {
     })
 }
 
-/// Splits `MPICH 5.0.2` into `MPICH` and `5.0.2`.
 fn name_and_version(mpi: &str) -> (&str, Option<&str>) {
     match mpi.rsplit_once(' ') {
         Some((name, version)) if version.starts_with(|first: char| first.is_ascii_digit()) => {
@@ -210,14 +201,12 @@ fn name_and_version(mpi: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// Message if no process loaded the library.
 fn nothing_above() -> &'static str {
     "no process reported: the program does not call MPI_Init, is linked statically, is set-user-id, sets LD_PRELOAD, uses \
      another MPI library, or its hosts do not see the folder (--folder)\n\
      hint: put the launcher itself after --, not a script that starts it, or name the compiler of its MPI with --mpicc"
 }
 
-/// Message if the engine matched in no process: reason and hint.
 fn nothing(run: &Run, silent: bool) -> String {
     if silent {
         return "no process loaded the provider: no process called MPI_Init, the application uses another MPI library, or \
@@ -232,7 +221,7 @@ fn nothing(run: &Run, silent: bool) -> String {
     if let Some(why) = run.unseen() {
         return why;
     }
-    // The numbers of processes and hosts are unknown for a job that was started by hand.
+    // The numbers of processes and hosts are unknown for a job that the user started.
     let alone = match run.reporting_hosts.first() {
         Some(host) if run.reporting_hosts.len() == 1 && run.expected.is_none() => {
             format!(", or hosts other than {host} lack the folder or the variables")
@@ -246,11 +235,11 @@ fn nothing(run: &Run, silent: bool) -> String {
     )
 }
 
-/// Shell commands that set the environment, with comments about the remaining steps.
+/// Shell commands that set the environment. Comments have the remaining steps.
 fn environment(job: &Job) -> String {
     let mut text = format!("# {}\n", job.describe());
     for variable in &job.variables() {
-        text += &format!("# {}\n{}", variable.why, job::export(variable.name, &variable.value));
+        text += &format!("# {}\n{}", variable.why, job::shell_export(variable.name, &variable.value));
     }
     let folder = job.folder.path.display();
     let passed_on = job.passed_on();
@@ -264,11 +253,7 @@ fn environment(job: &Job) -> String {
     text
 }
 
-/// The hidden command of [`libfabric`].
-///
-/// # Errors
-/// The library cannot be loaded.
 pub fn ask_libfabric(library: &Path) -> Result<(), Failure> {
     let text = libfabric::answer(library).map_err(Failure::Message)?;
-    anstream::stdout().write_all(text.as_bytes()).map_err(|error| Failure::printing(&error))
+    print(&text)
 }

@@ -1,8 +1,7 @@
 //! Queue contents of a hanging job, on SIGUSR1.
 //!
-//! SIGUSR1 to this command sends SIGUSR2 to its processes on this host, because MPICH uses SIGUSR1. The library writes
-//! queue contents into files next to the reports when the application next polls for completions. A computing process
-//! does not poll.
+//! MPICH uses SIGUSR1, so this command sends SIGUSR2 to its processes on this host. The library writes the queues into
+//! files next to the reports when the application next polls. A computing process does not poll.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,40 +17,35 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::failure::Failure;
 use crate::job::signalled;
 
-/// Waits for the signal, and prints the answers.
 pub struct Queues {
     asked: Arc<AtomicBool>,
     waiting: Option<Instant>,
-    /// Printed bytes of each file.
+    /// Number of printed bytes of each file.
     printed: BTreeMap<PathBuf, usize>,
 }
 
 impl Queues {
-    /// Wait for answers. Processes without an answer do not poll.
+    /// Time to wait for answers, in case a process does not poll.
     const PATIENCE: Duration = Duration::from_secs(1);
 
-    /// Installs the signal handler.
-    ///
-    /// # Errors
-    /// The system refuses the handler.
     pub fn watch() -> Result<Queues, Failure> {
         let asked = signalled(&[signal_hook::consts::SIGUSR1])?;
         Ok(Queues { asked, waiting: None, printed: BTreeMap::new() })
     }
 
-    /// Asks the processes after a signal, and prints the answers later.
-    pub fn look(&mut self, job: &Job) {
+    /// After a signal, asks the processes for their queues. Prints the answers after [`Queues::PATIENCE`].
+    pub fn poll(&mut self, job: &Job) {
         if self.asked.swap(false, Relaxed) {
             ask(job);
             self.waiting = Some(Instant::now());
         }
         if self.waiting.is_some_and(|asked| asked.elapsed() > Queues::PATIENCE) {
             self.waiting = None;
-            self.tell(job);
+            self.print_answers(job);
         }
     }
 
-    fn tell(&mut self, job: &Job) {
+    fn print_answers(&mut self, job: &Job) {
         let own = own_host();
         for process in job.processes().iter().filter(|process| process.is_matched()) {
             let path = answers(job, process);
@@ -83,12 +77,11 @@ fn own_host() -> String {
     fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned()
 }
 
-/// The file with the queue contents of a process.
 fn answers(job: &Job, process: &Process) -> PathBuf {
     job.folder.reports().join(format!("queues-{}-{}.txt", process.host, process.pid))
 }
 
-/// Sends SIGUSR2 to local processes, and prints the command for remote ones.
+/// Sends SIGUSR2 to local processes. For remote processes, prints a command.
 fn ask(job: &Job) {
     let own = own_host();
     for process in job.processes().iter().filter(|process| process.is_open()) {
@@ -103,15 +96,14 @@ fn ask(job: &Job) {
             );
             continue;
         };
-        // A process with another SIGUSR2 handler has no such file.
+        // A process with another handler of SIGUSR2 has no such file.
         if answers(job, process).exists() && is_of(job, process.pid) {
-            // The process may have ended already.
             let _ = kill_process(pid, Signal::USR2);
         }
     }
 }
 
-/// Whether the pid still belongs to a process of the job: the signal would end another process.
+/// Whether the process id belongs to the job. SIGUSR2 would end another process.
 fn is_of(job: &Job, pid: u64) -> bool {
     let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
     let folder = job.folder.reports().into_os_string().into_encoded_bytes();

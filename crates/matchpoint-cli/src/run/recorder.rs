@@ -1,4 +1,4 @@
-//! `--record`: records calls as `matchpoint record` does, and arrival times from the library.
+//! `--record`: records MPI calls as `matchpoint record` does, and arrival times from the library.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
@@ -18,21 +18,16 @@ use crate::cli;
 use crate::failure::Failure;
 use crate::{format, job, progress, record};
 
-/// The recording of a job.
 pub struct Recorder(Recording);
 
 impl Recorder {
-    /// Prepares the recording, if requested, and configures the job.
-    ///
-    /// # Errors
-    /// No recorder for this MPI, or the folder of the trace cannot be created.
     pub fn prepare(arguments: &cli::Run, job: &mut Job) -> Result<Option<Recorder>, Failure> {
         let Some(output) = &arguments.record else { return Ok(None) };
         let mut recording = record::prepare(Settings {
             output: output.clone(),
             replace: arguments.replace,
             mpicc: arguments.mpicc.clone(),
-            // The engine also searches, so the library's cost would be wrong.
+            // The engine also searches, so a measured cost of the library would be wrong.
             no_search_cost: true,
             command: arguments.command.clone(),
             ..Settings::default()
@@ -51,10 +46,6 @@ impl Recorder {
         Ok(Some(Recorder(recording)))
     }
 
-    /// Completes the trace, and prints a summary.
-    ///
-    /// # Errors
-    /// The trace cannot be completed.
     pub fn finish(self, job: &Job, status: ExitStatus) -> Result<(), Failure> {
         let recorded = self.0.finish(status.code())?;
         if recorded.ranks == 0 {
@@ -68,13 +59,13 @@ impl Recorder {
     }
 }
 
-/// The variable that preloads the recorder alone.
+/// The variable that preloads only the recorder.
 fn loaded(recording: &Recording) -> Variable {
     let (name, value) = recording.preload_variable();
     Variable { name, value: value.to_string_lossy().into_owned(), why: "calls are recorded" }
 }
 
-/// Writes the arrivals of all ranks next to their calls.
+/// Writes the arrivals of each rank next to its calls.
 fn write_arrivals(recorded: &Recorded, reports: &Path) -> Result<Vec<AssignedArrivals>, Failure> {
     let folder = &recorded.output;
     let summaries = native::summaries(folder)?;
@@ -94,7 +85,6 @@ fn write_arrivals(recorded: &Recorded, reports: &Path) -> Result<Vec<AssignedArr
     Ok(placed)
 }
 
-/// Writes a file completely or not at all.
 fn write(path: &Path, placed: &AssignedArrivals) -> std::io::Result<()> {
     let fresh = path.with_extension("mpa.new");
     let mut file = BufWriter::new(File::create(&fresh)?);
@@ -104,7 +94,7 @@ fn write(path: &Path, placed: &AssignedArrivals) -> std::io::Result<()> {
     fs::rename(&fresh, path)
 }
 
-/// Matches that the process of a rank's file reported.
+/// The matches that the process of a rank reported.
 fn seen(summary: &Summary, reports: &Path) -> Result<Vec<Match>, Failure> {
     let head = &summary.head;
     let Some(seen) = arrivals::of_process(reports, &head.host, head.pid)? else { return Ok(Vec::new()) };
@@ -127,6 +117,6 @@ fn arrival_summary(recorded: &Recorded, placed: &[AssignedArrivals]) -> String {
          matchpoint: next: matchpoint analyze --arrivals recorded {}",
         format::count(known as u64),
         format::counted(all, "completed receive"),
-        job::word(&recorded.output.to_string_lossy())
+        job::shell_word(&recorded.output.to_string_lossy())
     )
 }

@@ -9,30 +9,28 @@ use matchpoint_run::report::{Overflow, Process};
 use crate::format;
 use crate::report::run::Run;
 
-/// Waits for the first reports, and prints one line about them.
+/// Waits for the first reports, and prints one line.
 #[derive(Default)]
 pub struct StartMessage {
-    /// Whether the line was printed.
     pub is_printed: bool,
     seen: usize,
     changed: Option<Instant>,
     looked: Option<Instant>,
-    /// Time of the last read.
+    /// Duration of the last read.
     took: Duration,
 }
 
 impl StartMessage {
-    /// Wait for further reports if the number of processes is unknown.
+    /// Time to wait for more reports if the number of processes is unknown.
     const PATIENCE: Duration = Duration::from_millis(500);
-    /// Wait for further reports if the number is known: a loaded host starts processes seconds apart.
+    /// Time to wait for more reports if the number of processes is known. A loaded host starts processes seconds apart.
     const LONG_PATIENCE: Duration = Duration::from_secs(10);
-    /// Shortest interval between reads of the folder.
+    /// Minimum interval between reads of the folder.
     const PAUSE: Duration = Duration::from_millis(100);
-    /// Shortest interval ÷ time of a read, for many processes.
+    /// Minimum interval ÷ duration of a read, for many processes.
     const SHARE: u32 = 20;
 
-    /// Reads the reports if the interval has passed.
-    pub fn look(&mut self, job: &Job) {
+    pub fn poll(&mut self, job: &Job) {
         let pause = StartMessage::PAUSE.max(self.took * StartMessage::SHARE);
         if self.is_printed || self.looked.is_some_and(|looked| looked.elapsed() < pause) {
             return;
@@ -58,7 +56,7 @@ impl StartMessage {
     }
 }
 
-/// The line: `matchpoint: hybrid is ready in 8 ranks: …`.
+/// The line, such as `matchpoint: hybrid is ready in 8 ranks: …`.
 pub fn start_message(job: &Job, reports: &[Process]) -> String {
     let matched: Vec<&Process> = reports.iter().filter(|process| process.is_matched()).collect();
     let first = matched.first();
@@ -84,7 +82,6 @@ pub fn start_message(job: &Job, reports: &[Process]) -> String {
     }
 }
 
-/// Describes the limits of a process.
 fn begins(overflow: Option<&Overflow>) -> String {
     let receives = |limit: u64| match limit {
         0 => "with the first receive".to_owned(),

@@ -1,15 +1,13 @@
-//! Messages sent to each rank and not received yet.
+//! Messages sent to each rank and not received.
 //!
-//! Ranks write their calls at different times, up to a second apart. Recent sends of one rank would count before the
-//! receives of another are read. Flow therefore keeps sends and receives by time, and counts up to a time that every
-//! rank has reported.
+//! Ranks write their calls up to a second apart. `Flow` therefore keeps the numbers of messages by time, and counts up
+//! to a time that every rank has reported.
 
 use std::collections::VecDeque;
 
 /// Resolution of the times.
 const BUCKET_NS: i64 = 10_000_000;
 
-/// Messages to all ranks.
 #[derive(Default)]
 pub struct Flow {
     ranks: Vec<Rank>,
@@ -17,19 +15,17 @@ pub struct Flow {
 
 #[derive(Clone, Default)]
 struct Rank {
-    /// Sent − received before the buckets.
+    /// Sent − received messages before the buckets.
     before: i64,
-    /// Time bucket, and sent − received in it.
+    /// Times, and sent − received messages in each bucket.
     buckets: VecDeque<(i64, i64)>,
 }
 
 impl Flow {
-    /// Counts a message sent to `rank` at `ns`.
     pub fn sent(&mut self, rank: u32, ns: i64) {
         self.rank(rank).add(ns, 1);
     }
 
-    /// Counts a message received by `rank` at `ns`.
     pub fn received(&mut self, rank: u32, ns: i64) {
         self.rank(rank).add(ns, -1);
     }
@@ -49,8 +45,8 @@ impl Flow {
         u64::try_from(rank.before + recent.map(|(_, change)| change).sum::<i64>()).unwrap_or(0)
     }
 
-    /// Merges the buckets before `ns`, which no later call queries.
-    pub fn settle(&mut self, ns: i64) {
+    /// Merges the buckets before `ns`. Later calls of `pending` must not ask for an earlier time.
+    pub fn merge_before(&mut self, ns: i64) {
         let until = ns.div_euclid(BUCKET_NS);
         for rank in &mut self.ranks {
             let settled = rank.buckets.iter().take_while(|(number, _)| *number < until).count();
@@ -62,7 +58,7 @@ impl Flow {
 impl Rank {
     fn add(&mut self, ns: i64, change: i64) {
         let number = ns.div_euclid(BUCKET_NS);
-        // Nearly always the last: calls of a rank are in order.
+        // The calls of a rank are in order, so this is usually the last bucket.
         let before = self.buckets.iter().rposition(|(there, _)| *there <= number);
         match before {
             Some(at) if self.buckets[at].0 == number => self.buckets[at].1 += change,
@@ -87,12 +83,11 @@ mod tests {
         for ms in 0..1000 {
             flow.received(7, (ms + 5) * MS);
         }
-        // At most five milliseconds of messages, and the bucket of 10 ms.
         assert_eq!(flow.pending(7, 1000 * MS), 5);
         assert_eq!(flow.pending(7, 3000 * MS), 2000);
         assert_eq!(flow.pending(7, i64::MAX), 2000);
         assert_eq!((flow.pending(7, -1), flow.pending(8, 0)), (0, 0));
-        flow.settle(990 * MS);
+        flow.merge_before(990 * MS);
         assert_eq!(flow.pending(7, 1000 * MS), 5);
         assert!(flow.ranks[7].buckets.len() < 202);
     }
@@ -105,7 +100,7 @@ mod tests {
         flow.sent(0, 100 * MS);
         let at = |ms: i64| flow.pending(0, ms * MS);
         assert_eq!([at(100), at(200), at(400), at(600)], [0, 1, 2, 1]);
-        flow.settle(400 * MS);
+        flow.merge_before(400 * MS);
         flow.received(0, 50 * MS);
         assert_eq!(flow.pending(0, 600 * MS), 0);
     }

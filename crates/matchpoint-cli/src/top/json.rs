@@ -2,9 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::snapshot::{Life, Row, Snapshot};
+use super::snapshot::{ProcessState, Row, Snapshot};
 
-/// The line with all ranks, and a newline.
 pub fn line(snapshot: &Snapshot) -> String {
     let rows: Vec<Value> = snapshot.rows.iter().map(row).collect();
     let whole = json!({
@@ -28,7 +27,7 @@ pub fn line(snapshot: &Snapshot) -> String {
 
 fn row(row: &Row) -> Value {
     let mut value = json!(row);
-    if let Life::Lost(why) = &row.life {
+    if let ProcessState::Unreadable(why) = &row.life {
         value["why"] = json!(why);
     }
     value

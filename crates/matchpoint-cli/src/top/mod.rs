@@ -34,10 +34,6 @@ pub const REFRESH: Duration = Duration::from_secs(1);
 /// Ranks shown without a terminal.
 const PLAIN_ROWS: usize = 20;
 
-/// Runs the command.
-///
-/// # Errors
-/// The job does not exist or is not recorded, or its trace cannot be read.
 pub fn run(arguments: &Top) -> Result<(), Failure> {
     let mut watch = Watch::new(&target::folder(&arguments.target)?);
     if arguments.once {
@@ -61,7 +57,6 @@ fn checked(watch: &Watch) -> Result<Snapshot, Failure> {
     }
 }
 
-/// Prints a snapshot each second.
 fn follow(watch: &mut Watch, arguments: &Top, stop: &AtomicBool) -> Result<(), Failure> {
     loop {
         let begun = Instant::now();
@@ -91,12 +86,11 @@ fn print(snapshot: &Snapshot, arguments: &Top) -> Result<(), Failure> {
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| Failure::printing(&error))
 }
 
-/// Redraws a page each second.
 fn show(watch: &mut Watch, arguments: &Top, stop: &AtomicBool) -> Result<(), Failure> {
     let last = {
         let mut screen = Screen::open().map_err(|error| Failure::printing(&error))?;
         loop {
-            // A long trace takes several updates, which show the progress.
+            // A long trace needs several updates, which show the progress.
             let begun = Instant::now();
             while watch.read_some() && begun.elapsed() < REFRESH {}
             let snapshot = checked(watch)?;
@@ -108,6 +102,6 @@ fn show(watch: &mut Watch, arguments: &Top, stop: &AtomicBool) -> Result<(), Fai
             }
         }
     };
-    // The page disappears with the screen, so the last snapshot is printed.
+    // The alternate screen disappears, so the last snapshot is printed.
     print(&last, &Top { target: String::new(), once: true, json: false, rows: arguments.rows })
 }

@@ -1,7 +1,7 @@
 //! Pending operations of one rank, from its calls.
 //!
-//! A trace shows when a receive is posted, and when a call reports its completion. No call shows the arrival of the
-//! message. The pending receives are therefore at least the posted queue.
+//! A trace shows when a receive is posted and completed, but not when its message arrives. The pending receives are
+//! therefore at least the posted receive queue.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,35 +11,32 @@ use matchpoint_trace::call::{Action, CommId, NewComm, Peer, ReceiveArgs, Request
 
 use super::flow::Flow;
 
-/// Highest number of ranks. A higher one is an error of the file.
-pub const MOST_RANKS: u32 = 1 << 20;
+/// Maximum number of ranks. A larger number is an error of the file.
+pub const RANKS_MAX: u32 = 1 << 20;
 
 #[derive(Clone)]
 enum Members {
-    /// All ranks, in order.
     World,
-    /// The process itself.
     Own,
-    /// Ranks of `MPI_COMM_WORLD`, −1 for processes of other worlds.
+    /// Ranks of `MPI_COMM_WORLD`. −1: a process of another world.
     Listed(Arc<[i32]>),
 }
 
-/// Pending operations of one rank.
 #[derive(Default)]
 pub struct Pending {
     rank: u32,
     comms: HashMap<CommId, Members>,
-    /// Requests by id: ids are small and reused.
+    /// Requests by id. Ids are small and reused.
     requests: Vec<Option<Request>>,
     /// Pending receives with a source.
     pub posted_from: u64,
-    /// Pending receives from any source.
+    /// Pending any-source receives.
     pub posted_from_any: u64,
-    /// Messages to or from a peer that is unknown, or in another world.
+    /// Messages to or from a peer that is unknown or in another world.
     pub elsewhere: u64,
-    /// Time at which the last call returned.
+    /// Time at which the last MPI call returned.
     pub left_ns: i64,
-    /// Begin and end of the current call.
+    /// Begin and end of the current MPI call.
     now_ns: (i64, i64),
 }
 
@@ -58,12 +55,10 @@ enum Operation {
 }
 
 impl Pending {
-    /// State of a rank without calls.
     pub fn new(rank: u32) -> Pending {
         Pending { rank, left_ns: i64::MIN, ..Pending::default() }
     }
 
-    /// Processes a call. Messages are added to `flow`.
     pub fn call(&mut self, call: &Call, flow: &mut Flow) {
         self.left_ns = self.left_ns.max(call.leave_ns);
         self.now_ns = (call.enter_ns, call.leave_ns);
@@ -84,7 +79,7 @@ impl Pending {
             Action::Complete { .. } => self.completions(call, true, flow),
             Action::RequestStatus => self.completions(call, false, flow),
             Action::RequestFree => call.requests.iter().for_each(|id| self.forget(*id)),
-            // A matched probe removes the message; the matched receive does not count again.
+            // A matched probe removes the message, so the matched receive does not count.
             Action::Probe { ref args, handle: Some(_), found: true, status, .. } => {
                 self.receive(args, status, flow)
             }
@@ -98,7 +93,7 @@ impl Pending {
 
     fn send(&mut self, args: &SendArgs, flow: &mut Flow) {
         let Peer::Rank(to) = args.dest else { return };
-        match self.member(args.comm, to).filter(|rank| *rank < MOST_RANKS) {
+        match self.member(args.comm, to).filter(|rank| *rank < RANKS_MAX) {
             Some(rank) => flow.sent(rank, self.now_ns.0),
             None => self.elsewhere += 1,
         }
@@ -117,7 +112,7 @@ impl Pending {
         };
         let known = match named {
             Some(rank) => self.member(args.comm, rank).is_some(),
-            // The call failed, or the trace lacks the status.
+            // The MPI call failed, or the trace lacks the status.
             None => self.is_of_world(args.comm),
         };
         if known {
@@ -217,7 +212,7 @@ impl Pending {
         let members = match how {
             _ if comm == CommId::NULL => return,
             NewComm::Dup => self.members(parent),
-            // Messages on an inter-communicator have the remote group as peers, which is listed second.
+            // Peers on an inter-communicator are in the remote group, which is second.
             NewComm::Listed { own, .. } if (own as usize) < listed.len() => {
                 Some(Members::Listed(listed[own as usize..].into()))
             }
@@ -256,10 +251,9 @@ mod tests {
         Some(Status { source: Peer::Rank(source), tag: TagArg::Is(1), bytes: None, cancelled })
     }
 
-    /// Messages sent to the rank before: the remaining number shows its receives.
+    /// Messages sent to rank 3 at the start of a test.
     const PLENTY: i64 = 100;
 
-    /// Rank 3, which processes calls one by one.
     struct Processed {
         pending: Pending,
         flow: Flow,
@@ -318,7 +312,7 @@ mod tests {
         assert_eq!(processed.counts(), (2, 1, 0, 0));
         processed.wait(&[1, 2], &[(1, from(0, false))]);
         assert_eq!(processed.counts(), (2, 0, 1, 0));
-        // A cancelled receive has no message; a freed one is unknown.
+        // A cancelled receive has no message. The message of a freed receive is unknown.
         processed.wait(&[1], &[(0, from(1, true))]);
         processed.with(Action::RequestFree, &[4], &[], &[]);
         assert_eq!(processed.counts(), (0, 0, 1, 0));
@@ -343,7 +337,7 @@ mod tests {
         for round in 1..=3 {
             processed.with(Action::Start, &[1, 2], &[], &[]);
             assert_eq!((processed.counts(), processed.sent(5)), ((1, 0, round - 1, 0), round));
-            // The status test reports the completion, which counts once.
+            // The completion counts once, at the status test.
             processed.with(Action::RequestStatus, &[1], &[(0, None)], &[]);
             assert_eq!(processed.counts(), (0, 0, round, 0));
             processed.wait(&[1, 2], &[(0, from(1, false)), (1, None)]);
@@ -382,13 +376,11 @@ mod tests {
             status: from(2, false),
         });
         processed.call(Action::Receive { args: receive(THERE, Peer::Rank(0)), request: None, status: None });
-        // The message to the rank itself, and the received one.
         assert_eq!(processed.counts(), (0, 0, 0, 2));
-        // Messages on an inter-communicator go to the remote group.
         processed.with(made(NewComm::Listed { own: 1, tag: None }, CommId::WORLD), &[], &[], &[3, 8]);
         processed.call(Action::Send { args: send(THERE, 0), request: None });
         assert_eq!(processed.sent(8), 1);
-        // A duplicate has the members of its parent. A communicator without a recorded creation has unknown members.
+        // A communicator without a recorded creation has unknown members.
         processed.call(made(NewComm::Dup, CommId::WORLD));
         processed.call(Action::Send { args: send(THERE, 1), request: None });
         assert_eq!(processed.sent(1), 1);

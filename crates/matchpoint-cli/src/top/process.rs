@@ -1,4 +1,4 @@
-//! Processes of this host, from `/proc`.
+//! Processes of this host, read from `/proc`.
 
 use std::fs;
 use std::time::{Duration, SystemTime};
@@ -6,28 +6,25 @@ use std::time::{Duration, SystemTime};
 /// Fields of `/proc/PID/stat`, see proc_pid_stat(5).
 #[derive(Debug, PartialEq, Eq)]
 pub struct Stat {
-    /// Whether the process has ended: its parent has not waited, so the pid is not free yet.
+    /// Whether the process has ended. Its id is in use until the parent waits.
     pub is_ended: bool,
-    /// Parent process.
     pub parent: u32,
-    /// Start time, from the boot of the host.
+    /// Start time, after the boot of the host.
     started: Duration,
 }
 
-/// Tolerance for clock changes. A pid is not reused so soon.
+/// Tolerance for clock changes, shorter than the reuse of a process id.
 const SLACK: Duration = Duration::from_secs(60);
 
 /// Ticks per second in `/proc` (time(7): `USER_HZ`).
 const TICKS_PER_S: u64 = 100;
 
-/// Reads the fields of a process, if it exists.
 pub fn stat(pid: u64) -> Option<Stat> {
     parse(&fs::read(format!("/proc/{pid}/stat")).ok()?)
 }
 
-/// Whether the process that had this pid at that time still runs. A zombie does not run. A newer process with the pid
-/// is another.
-pub fn is_there(pid: u64, then: SystemTime) -> bool {
+/// Whether the process that had this id at `then` still runs. A zombie process does not run.
+pub fn is_running(pid: u64, then: SystemTime) -> bool {
     stat(pid).is_some_and(|stat| !stat.is_ended && started_at(&stat) <= then + SLACK)
 }
 
@@ -37,7 +34,7 @@ fn started_at(stat: &Stat) -> SystemTime {
     SystemTime::now() - up.saturating_sub(stat.started)
 }
 
-/// The state and the parent follow the name, which may contain spaces and brackets. The start time is field 22.
+/// State and parent follow the name, which may contain spaces and brackets. The start time is field 22.
 fn parse(line: &[u8]) -> Option<Stat> {
     let behind = line.iter().rposition(|&byte| byte == b')')?;
     let words: Vec<&str> = std::str::from_utf8(&line[behind + 1..]).ok()?.split_ascii_whitespace().collect();
@@ -67,15 +64,15 @@ mod tests {
         assert_eq!(parse(b"12 (a) S 7"), None);
     }
 
-    /// If the first process of a container does not wait for children, orphans remain zombies.
+    /// If the first process of a container does not wait for its children, the children remain zombies.
     #[test]
     fn zombie_process_counts_as_ended() {
         let mut child = Command::new("true").spawn().unwrap();
         let begun = Instant::now();
-        while is_there(child.id().into(), SystemTime::now()) && begun.elapsed().as_secs() < 20 {
+        while is_running(child.id().into(), SystemTime::now()) && begun.elapsed().as_secs() < 20 {
             std::thread::sleep(Duration::from_millis(5));
         }
-        let (seen, kept) = (is_there(child.id().into(), SystemTime::now()), stat(child.id().into()));
+        let (seen, kept) = (is_running(child.id().into(), SystemTime::now()), stat(child.id().into()));
         child.wait().unwrap();
         assert!(!seen && kept.is_some(), "{kept:?}");
     }
@@ -83,7 +80,7 @@ mod tests {
     #[test]
     fn reused_process_number_is_another_process() {
         let own = std::process::id().into();
-        assert!(is_there(own, SystemTime::now()));
-        assert!(!is_there(own, SystemTime::UNIX_EPOCH));
+        assert!(is_running(own, SystemTime::now()));
+        assert!(!is_running(own, SystemTime::UNIX_EPOCH));
     }
 }

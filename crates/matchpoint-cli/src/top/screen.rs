@@ -7,24 +7,17 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
 
-/// Alternate screen without a cursor, and back.
 const ENTER: &str = "\x1b[?1049h\x1b[?25l";
 const LEAVE: &str = "\x1b[?25h\x1b[?1049l";
 
-/// Interval of checks for signals.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL: Duration = Duration::from_millis(50);
 
-/// A page on the alternate screen. Drop restores the terminal.
 pub struct Screen {
-    /// Previous terminal mode, if standard input is a terminal.
+    /// The previous mode of the terminal, if standard input is a terminal.
     before: Option<Termios>,
 }
 
 impl Screen {
-    /// Opens the screen on standard output, a terminal.
-    ///
-    /// # Errors
-    /// The terminal is not writable.
     pub fn open() -> io::Result<Screen> {
         let screen = Screen { before: keys_at_once() };
         let mut out = io::stdout().lock();
@@ -33,20 +26,15 @@ impl Screen {
         Ok(screen)
     }
 
-    /// Columns and lines.
     pub fn size(&self) -> (usize, usize) {
         let (width, height) = terminal_size::terminal_size()
             .map_or((80, 24), |(width, height)| (usize::from(width.0), usize::from(height.0)));
         (width.max(1), height.max(1))
     }
 
-    /// Redraws the page.
-    ///
-    /// # Errors
-    /// The terminal is closed.
     pub fn draw(&mut self, lines: &[String]) -> io::Result<()> {
         let (_, height) = self.size();
-        // Clearing only the rest of each line avoids flicker.
+        // Clearing the rest of each line, and not the screen, avoids flicker.
         let mut text = String::from("\x1b[H");
         for (at, line) in lines.iter().take(height).enumerate() {
             text.push_str(if at == 0 { "" } else { "\r\n" });
@@ -54,14 +42,14 @@ impl Screen {
             text.push_str("\x1b[K");
         }
         text.push_str("\x1b[J");
-        // Without colours, the sequences that move the cursor must remain.
+        // Without colours, the sequences that move the cursor remain.
         let styled = anstream::AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never;
         let mut out = io::stdout().lock();
         out.write_all(if styled { text } else { without_styles(&text) }.as_bytes())?;
         out.flush()
     }
 
-    /// Waits for this time. Returns whether the user quits.
+    /// Waits. Returns whether the user quits.
     pub fn quits_within(&mut self, time: Duration, stop: &AtomicBool) -> bool {
         let begun = Instant::now();
         loop {
@@ -72,7 +60,7 @@ impl Screen {
             if left.is_zero() {
                 return false;
             }
-            if self.key(left.min(LOOK)).is_some_and(|key| key == b'q' || key == b'Q') {
+            if self.key(left.min(POLL)).is_some_and(|key| key == b'q' || key == b'Q') {
                 return true;
             }
         }
@@ -92,7 +80,7 @@ impl Screen {
         let mut key = [0];
         match rustix::io::read(stdin, &mut key) {
             Ok(1) => Some(key[0]),
-            // Standard input is closed, so only a sleep avoids a busy loop.
+            // Standard input is closed, so polling would return at once.
             _ => {
                 std::thread::sleep(time);
                 None
@@ -112,8 +100,7 @@ impl Drop for Screen {
     }
 }
 
-/// Keys are read immediately, without echo. Ctrl-C remains a signal. Ctrl-Z is ignored, because it would leave the
-/// alternate screen active.
+/// Reads keys without a line end and without echo. Ctrl-Z is disabled, because the alternate screen would remain.
 fn keys_at_once() -> Option<Termios> {
     if !io::stdin().is_terminal() {
         return None;
@@ -129,7 +116,6 @@ fn keys_at_once() -> Option<Termios> {
     Some(before)
 }
 
-/// Removes colours and weights, and keeps cursor movements.
 fn without_styles(text: &str) -> String {
     let mut plain = String::new();
     let mut rest = text;

@@ -1,148 +1,121 @@
-//! The state of a job at one time. Plain data.
+//! The state of a job at one time.
 
 use std::path::PathBuf;
 use std::time::SystemTime;
 
 use serde::{Serialize, Serializer};
 
-/// State of all ranks.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
-    /// Time.
     pub at: SystemTime,
-    /// Folder of the trace.
     pub folder: PathBuf,
-    /// Command, if the manifest contains it.
     pub command: Vec<String>,
-    /// Version string of the MPI library.
     pub library: String,
-    /// State of the job.
-    pub state: State,
-    /// Exit status of the launcher, if known.
+    pub state: JobState,
     pub exit_status: Option<i64>,
-    /// Processes of `MPI_COMM_WORLD`; 0 if unknown.
+    /// Processes of `MPI_COMM_WORLD`. 0: unknown.
     pub ranks: u32,
-    /// Messages on communicators with unknown members or other worlds: estimates do not contain them.
+    /// Messages on communicators with unknown members or in other worlds, which the estimates do not include.
     pub elsewhere: u64,
-    /// Whether the files contain unread data.
     pub behind: bool,
-    /// Started ranks, in order.
+    /// Whether files contain unread data.
     pub rows: Vec<Row>,
 }
 
-/// State of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
-    /// No process has called `MPI_Init` yet.
+pub enum JobState {
+    /// No process has called `MPI_Init`.
     Waiting,
-    /// The job seems to run.
     Running,
-    /// The job has ended.
     Finished,
 }
 
-/// State of one rank.
 #[derive(Debug, Clone, Serialize)]
 pub struct Row {
-    /// Rank in `MPI_COMM_WORLD`.
     pub rank: u32,
-    /// Host.
     pub host: String,
-    /// Process on the host.
     pub pid: u64,
     /// Length of the posted receive queue (PRQ).
-    pub posted: Length,
+    pub posted: QueueLength,
     /// Length of the unexpected message queue (UMQ).
-    pub unexpected: Length,
-    /// Calls so far.
+    pub unexpected: QueueLength,
     pub calls: u64,
-    /// Calls per second, over the last reported seconds.
+    /// MPI calls per second, in the last seconds.
     pub calls_per_s: f64,
-    /// Age of this state, in seconds.
     pub age_s: f64,
-    /// Seconds since the last call returned: the rank computes, or is within a call. `None` before the first call.
+    /// Seconds since the last MPI call returned. `None`: no call has returned.
     pub last_call_s: Option<f64>,
-    /// MPI function in which the rank has been for a second or more.
+    /// MPI function in which the rank has been for at least a second.
     pub within: Option<String>,
-    /// State of the process.
     #[serde(rename = "state")]
-    pub life: Life,
+    pub life: ProcessState,
 }
 
-/// Length of a queue, with its source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Length {
-    /// Entries.
+pub struct QueueLength {
     pub entries: u64,
-    /// Whether the MPI library counted them; else they are estimated from the calls.
+    /// Whether the MPI library counted the entries. Otherwise the length is estimated from MPI calls.
     pub measured: bool,
 }
 
-impl Serialize for Length {
+impl Serialize for QueueLength {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let how = if self.measured { "measured" } else { "estimated" };
         serde_json::json!({ "entries": self.entries, "how": how }).serialize(serializer)
     }
 }
 
-/// State of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Life {
-    /// The process seems to run.
+pub enum ProcessState {
     Running,
-    /// The process called `MPI_Finalize`.
     Finalized,
-    /// The process called `MPI_Abort`.
     Aborted,
     /// The process exited without `MPI_Finalize`.
-    Left,
+    Exited,
     /// The process ended without a final record.
     Died,
-    /// The file of the process cannot be read further.
-    Lost(String),
+    /// The rest of the file cannot be read.
+    Unreadable(String),
 }
 
-impl Life {
-    /// Name for JSON and the table.
+impl ProcessState {
     pub fn word(&self) -> &'static str {
         match self {
-            Life::Running => "running",
-            Life::Finalized => "finalized",
-            Life::Aborted => "aborted",
-            Life::Left => "left",
-            Life::Died => "died",
-            Life::Lost(_) => "lost",
+            ProcessState::Running => "running",
+            ProcessState::Finalized => "finalized",
+            ProcessState::Aborted => "aborted",
+            ProcessState::Exited => "left",
+            ProcessState::Died => "died",
+            ProcessState::Unreadable(_) => "lost",
         }
     }
 }
 
-impl Serialize for Life {
+impl Serialize for ProcessState {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.word())
     }
 }
 
-impl State {
-    /// Name for JSON and the table.
+impl JobState {
     pub fn word(self) -> &'static str {
         match self {
-            State::Waiting => "waiting",
-            State::Running => "running",
-            State::Finished => "finished",
+            JobState::Waiting => "waiting",
+            JobState::Running => "running",
+            JobState::Finished => "finished",
         }
     }
 }
 
 impl Snapshot {
-    /// Whether the snapshot is the last one.
     pub fn is_over(&self) -> bool {
-        self.state == State::Finished && !self.behind
+        self.state == JobState::Finished && !self.behind
     }
 
-    /// The error, if no file can be read further.
+    /// The error if no file can be read.
     pub fn problem(&self) -> Option<String> {
         let lost = |row: &Row| match &row.life {
-            Life::Lost(why) => Some(format!("rank {}: {why}", row.rank)),
+            ProcessState::Unreadable(why) => Some(format!("rank {}: {why}", row.rank)),
             _ => None,
         };
         let all: Vec<String> = self.rows.iter().filter_map(lost).collect();
@@ -152,17 +125,16 @@ impl Snapshot {
         Some(format!("cannot read '{}': {}", self.folder.display(), all[0]))
     }
 
-    /// Ranks by queue length, longest first.
     pub fn worst_first(&self) -> Vec<&Row> {
         let mut rows: Vec<&Row> = self.rows.iter().collect();
         rows.sort_by_key(|row| (std::cmp::Reverse(row.posted.entries + row.unexpected.entries), row.rank));
         rows
     }
 
-    /// Sum over all ranks: measured only if every rank is.
-    pub fn total(&self, length: impl Fn(&Row) -> Length) -> Length {
+    /// The sum over all ranks, which is measured if the lengths of all ranks are measured.
+    pub fn total(&self, length: impl Fn(&Row) -> QueueLength) -> QueueLength {
         let all = self.rows.iter().map(length);
-        all.fold(Length { entries: 0, measured: !self.rows.is_empty() }, |sum, one| Length {
+        all.fold(QueueLength { entries: 0, measured: !self.rows.is_empty() }, |sum, one| QueueLength {
             entries: sum.entries + one.entries,
             measured: sum.measured && one.measured,
         })

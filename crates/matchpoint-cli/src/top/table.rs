@@ -2,31 +2,30 @@
 
 use anstyle::{AnsiColor, Style};
 
-use super::snapshot::{Length, Life, Row, Snapshot, State};
+use super::snapshot::{JobState, ProcessState, QueueLength, Row, Snapshot};
 use crate::format;
 
-/// Columns without a terminal, if nothing is lost.
+/// Columns without a terminal.
 const WIDTH: usize = 80;
 
-/// Lines other than ranks, at most.
+/// Maximum number of lines, not counting the lines of ranks.
 pub const FIXED_LINES: usize = 8;
 
-/// Lines other than ranks, without the legend.
+/// Maximum number of lines, not counting the lines of ranks and of the legend.
 const BRIEF_LINES: usize = 4;
 
-/// Ranks below which the legend is omitted.
+/// With fewer ranks, the legend is omitted.
 const FEW: usize = 3;
 
-/// Columns of a rank's line with a one-word state.
+/// Columns of the line of a rank with a one-word state.
 const WIDE: usize = 70;
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
 const RED: Style = Style::new().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Red)));
 
-/// Lines for a terminal, with at most `most` ranks. Parts without room are omitted; `…` marks truncated text.
+/// Lines for a terminal, with at most `most` ranks. `…` marks truncated text.
 pub fn page(snapshot: &Snapshot, width: usize, height: usize, most: usize) -> Vec<String> {
-    // Ranks matter more than the legend.
     let explained = height >= FIXED_LINES + FEW;
     let around = if explained { FIXED_LINES } else { BRIEF_LINES };
     let narrow = width < WIDE;
@@ -36,7 +35,7 @@ pub fn page(snapshot: &Snapshot, width: usize, height: usize, most: usize) -> Ve
     lines.iter().map(|(style, line)| styled(*style, &cut(line, width))).collect()
 }
 
-/// At most `rows` ranks, longest queues first, without truncation, for output that is not a terminal.
+/// Lines for other outputs: at most `rows` ranks, with the longest queues first.
 pub fn lines(snapshot: &Snapshot, rows: usize) -> Vec<String> {
     let mut head = vec![titles(snapshot)[0].clone()];
     head.extend(broken(&totals_in_parts(snapshot), WIDTH));
@@ -44,7 +43,7 @@ pub fn lines(snapshot: &Snapshot, rows: usize) -> Vec<String> {
     lines.iter().map(|(style, line)| styled(*style, line)).collect()
 }
 
-/// `head`: the title and the totals.
+/// `head` has the title and the totals.
 fn table(
     snapshot: &Snapshot,
     head: Vec<String>,
@@ -67,7 +66,11 @@ fn table(
     let worst = snapshot.worst_first();
     for row in worst.iter().take(rows) {
         let style =
-            if matches!(row.life, Life::Died | Life::Aborted | Life::Lost(_)) { RED } else { Style::new() };
+            if matches!(row.life, ProcessState::Died | ProcessState::Aborted | ProcessState::Unreadable(_)) {
+                RED
+            } else {
+                Style::new()
+            };
         lines.push((style, if narrow { narrow_line(row) } else { line(row) }));
     }
     let rest = &worst[rows.min(worst.len())..];
@@ -82,7 +85,7 @@ fn table(
 const HEADER: &str = " rank      PRQ      UMQ   calls/s       calls last call    data  state";
 const NARROW_HEADER: &str = " rank      PRQ      UMQ  state";
 
-/// At most [`WIDE`] columns.
+/// Each line has at most [`WIDE`] columns.
 const LEGEND: &[&str] = &[
     "= counted by the MPI library (MPI_T)   ~ estimated from calls:",
     "PRQ: pending receives; UMQ: messages sent and not received yet,",
@@ -95,11 +98,11 @@ const NARROW_LEGEND: &[&str] = &["= counted by the MPI library", "~ estimated fr
 fn titles(snapshot: &Snapshot) -> Vec<String> {
     let name = snapshot.folder.file_name().unwrap_or(snapshot.folder.as_os_str()).to_string_lossy();
     let state = match snapshot.state {
-        State::Waiting => "waiting",
-        State::Running if snapshot.behind => "running; still reading",
-        State::Running => "running",
-        State::Finished => match snapshot.exit_status {
-            None if snapshot.rows.iter().any(|row| row.life == Life::Died) => "died: last state",
+        JobState::Waiting => "waiting",
+        JobState::Running if snapshot.behind => "running; still reading",
+        JobState::Running => "running",
+        JobState::Finished => match snapshot.exit_status {
+            None if snapshot.rows.iter().any(|row| row.life == ProcessState::Died) => "died: last state",
             None | Some(0) => "finished: last state",
             Some(_) => "failed: last state",
         },
@@ -118,14 +121,12 @@ fn titles(snapshot: &Snapshot) -> Vec<String> {
     vec![format!("{brief}  ({ranks}, {})", library.trim()), format!("{brief}  ({ranks})"), brief]
 }
 
-/// The totals of all ranks in one line.
 pub fn totals(snapshot: &Snapshot) -> String {
     totals_in_parts(snapshot).join("  ")
 }
 
-/// Queues and calls.
 fn totals_in_parts(snapshot: &Snapshot) -> [String; 3] {
-    let most = |name: &str, length: fn(&Row) -> Length| {
+    let most = |name: &str, length: fn(&Row) -> QueueLength| {
         let longest =
             snapshot.rows.iter().max_by_key(|row| (length(row).entries, std::cmp::Reverse(row.rank)));
         let at = longest.filter(|row| length(row).entries > 0);
@@ -138,7 +139,7 @@ fn totals_in_parts(snapshot: &Snapshot) -> [String; 3] {
 
 /// Totals, longest first.
 fn totals_by_length(snapshot: &Snapshot) -> [String; 3] {
-    let of = |length: fn(&Row) -> Length| shown(snapshot.total(length));
+    let of = |length: fn(&Row) -> QueueLength| shown(snapshot.total(length));
     let few = format!("PRQ {}  UMQ {}", of(|row| row.posted), of(|row| row.unexpected));
     [totals(snapshot), format!("{few}  {}", calls(snapshot)), few]
 }
@@ -153,13 +154,13 @@ fn narrow_line(row: &Row) -> String {
     format!("{:>5} {:>8} {:>8}  {}", row.rank, shown(row.posted), shown(row.unexpected), state(row))
 }
 
-/// `running`, `in Recv`, `died in Recv`.
+/// The state of a rank, such as `running`, `in Recv` or `died in Recv`.
 fn state(row: &Row) -> String {
     let within = row.within.as_ref().map(|function| function.trim_start_matches("MPI_"));
     match (&row.life, within) {
-        (Life::Lost(why), _) => why.clone(),
-        (Life::Running, Some(function)) => format!("in {function}"),
-        (Life::Died, Some(function)) => format!("died in {function}"),
+        (ProcessState::Unreadable(why), _) => why.clone(),
+        (ProcessState::Running, Some(function)) => format!("in {function}"),
+        (ProcessState::Died, Some(function)) => format!("died in {function}"),
         (life, _) => life.word().to_owned(),
     }
 }
@@ -178,7 +179,6 @@ fn line(row: &Row) -> String {
     )
 }
 
-/// The omitted ranks and messages.
 fn more(rest: &[&Row], elsewhere: u64) -> String {
     let mut parts = Vec::new();
     if !rest.is_empty() {
@@ -195,11 +195,11 @@ fn more(rest: &[&Row], elsewhere: u64) -> String {
     if parts.is_empty() { String::new() } else { format!("  {}", parts.join("; ")) }
 }
 
-fn shown(length: Length) -> String {
+fn shown(length: QueueLength) -> String {
     format!("{}{}", if length.measured { '=' } else { '~' }, format::count(length.entries))
 }
 
-/// `0.4 s`, `12 s`, `5 min`, `3 h`: at most eight columns.
+/// A time in at most eight columns, such as `0.4 s` or `5 min`.
 fn ago(seconds: f64) -> String {
     match seconds {
         below if below < 9.95 => format!("{below:.1} s"),
@@ -210,13 +210,12 @@ fn ago(seconds: f64) -> String {
     }
 }
 
-/// The first form that fits, else the last.
+/// The first form that fits, or the last.
 fn fitting(forms: &[String], width: usize) -> String {
     let fits = forms.iter().find(|form| form.chars().count() <= width);
     fits.or(forms.last()).cloned().unwrap_or_default()
 }
 
-/// Joins parts to lines of at most `width` columns.
 fn broken(parts: &[String], width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for part in parts {
@@ -254,14 +253,18 @@ mod tests {
             rank,
             host: "here".to_owned(),
             pid: 1,
-            posted: Length { entries: u64::from(rank) * 1000, measured: rank % 2 == 0 },
-            unexpected: Length { entries: 3, measured: true },
+            posted: QueueLength { entries: u64::from(rank) * 1000, measured: rank % 2 == 0 },
+            unexpected: QueueLength { entries: 3, measured: true },
             calls: 123_456_789_012,
             calls_per_s: 1_234_567.4,
             age_s: 0.51,
             last_call_s: (rank > 0).then_some(86400.0 * 3.0),
             within: (rank == 6).then(|| "MPI_Recv".to_owned()),
-            life: if rank == 7 { Life::Lost("its file is gone".to_owned()) } else { Life::Running },
+            life: if rank == 7 {
+                ProcessState::Unreadable("its file is gone".to_owned())
+            } else {
+                ProcessState::Running
+            },
         }
     }
 
@@ -271,7 +274,7 @@ mod tests {
             folder: PathBuf::from("/scratch/halo27.trace"),
             command: vec![],
             library: "Open MPI v5.0.11, package: Open MPI somebody@somewhere".to_owned(),
-            state: State::Running,
+            state: JobState::Running,
             exit_status: None,
             ranks,
             elsewhere: 0,
@@ -340,22 +343,26 @@ mod tests {
 
     #[test]
     fn function_of_died_rank_fits() {
-        let died =
-            Row { calls: 123_456_789, life: Life::Died, within: Some("MPI_Waitall".to_owned()), ..row(0) };
+        let died = Row {
+            calls: 123_456_789,
+            life: ProcessState::Died,
+            within: Some("MPI_Waitall".to_owned()),
+            ..row(0)
+        };
         let line = cut(&line(&died), WIDTH);
         assert!(line.ends_with("  died in Waitall"), "{line}");
     }
 
     #[test]
     fn lost_process_is_shown_as_died() {
-        let dead = Row { life: Life::Died, ..row(0) };
-        let over = Snapshot { state: State::Finished, rows: vec![dead], ..snapshot(1) };
+        let dead = Row { life: ProcessState::Died, ..row(0) };
+        let over = Snapshot { state: JobState::Finished, rows: vec![dead], ..snapshot(1) };
         assert!(plain(&over, 9)[0].contains("died: last state"));
     }
 
     #[test]
     fn failed_job_is_not_called_finished() {
-        let ended = |exit_status| Snapshot { state: State::Finished, exit_status, ..snapshot(2) };
+        let ended = |exit_status| Snapshot { state: JobState::Finished, exit_status, ..snapshot(2) };
         assert!(plain(&ended(Some(0)), 9)[0].contains("finished"));
         assert!(plain(&ended(Some(3)), 9)[0].contains("failed"));
     }
@@ -366,13 +373,12 @@ mod tests {
         assert!(text.contains("= counted by the MPI library (MPI_T)   ~ estimated from calls:\n"));
         assert!(text.contains("including messages in transit"));
         assert!(text.contains("its file is gone") && text.contains(" - "), "{text}");
-        // A total is measured only if every rank is.
         assert!(text.contains("PRQ ~28,000") && text.contains("UMQ =24"), "{text}");
     }
 
     #[test]
     fn waiting_job_and_ranks_are_shown() {
-        let waiting = Snapshot { state: State::Waiting, ..snapshot(0) };
+        let waiting = Snapshot { state: JobState::Waiting, ..snapshot(0) };
         assert_eq!(plain(&waiting, 9), ["halo27.trace: waiting", "no process has called MPI_Init yet"]);
         let half = Snapshot { ranks: 64, elsewhere: 9, ..snapshot(8) };
         let text = plain(&half, 20).join("\n");

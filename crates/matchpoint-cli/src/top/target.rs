@@ -12,12 +12,9 @@ use matchpoint_trace::native;
 use matchpoint_trace::native::manifest;
 
 use super::process;
-use crate::failure::Failure;
+use crate::failure::{Failure, folder_of};
 
-/// The folder of a trace: the named folder, or the folder to which the process or one of its children writes.
-///
-/// # Errors
-/// No such process or folder, no permission, or no recorded trace.
+/// The folder `target`, or the folder to which the process `target` or one of its descendants writes.
 pub fn folder(target: &str) -> Result<PathBuf, Failure> {
     let path = Path::new(target);
     let folder = match target.parse::<u32>() {
@@ -38,12 +35,12 @@ fn of_path(path: &Path) -> Result<PathBuf, String> {
     })?;
     let inside = path.file_name().is_some_and(|name| name == manifest::FILE)
         || path.extension().is_some_and(|extension| extension == "mpt");
-    match path.parent() {
-        _ if known.is_dir() => Ok(path.to_owned()),
-        Some(parent) if inside => {
-            Ok(if parent.as_os_str().is_empty() { PathBuf::from(".") } else { parent.to_owned() })
-        }
-        _ => Err(format!("'{}' is not the folder of a trace", path.display())),
+    if known.is_dir() {
+        Ok(path.to_owned())
+    } else if inside {
+        Ok(folder_of(path).to_owned())
+    } else {
+        Err(format!("'{}' is not the folder of a trace", path.display()))
     }
 }
 
@@ -62,7 +59,7 @@ fn check(folder: &Path) -> Result<(), String> {
     ))
 }
 
-/// The folder to which a process or its descendants write, if there is only one.
+/// The only folder to which a process or its descendants write.
 fn of_process(pid: u32) -> Result<PathBuf, String> {
     if !Path::new(&format!("/proc/{pid}")).exists() {
         return Err(format!(
@@ -80,7 +77,7 @@ fn of_process(pid: u32) -> Result<PathBuf, String> {
                     if found.iter().all(|(_, other)| *other != folder) {
                         found.push((pid, folder));
                     }
-                    // Its children belong to the same job.
+                    // The descendants of a recorded process belong to the same job.
                     continue;
                 }
             }
@@ -138,7 +135,7 @@ fn recorded_in(environment: &[u8]) -> Option<PathBuf> {
     environment.split(|&byte| byte == 0).find_map(of_name).filter(|path| !path.as_os_str().is_empty())
 }
 
-/// A process in a container has another root.
+/// A process in a container has another root folder.
 fn as_seen_here(folder: PathBuf, pid: u32) -> PathBuf {
     let within = Path::new("/proc").join(pid.to_string()).join("root");
     match folder.strip_prefix("/") {
@@ -159,7 +156,7 @@ mod tests {
         assert_eq!(recorded_in(b""), None);
     }
 
-    /// A process that does not record, with two children that do.
+    /// The process does not record, and two of its children do.
     #[test]
     fn several_jobs_give_error() {
         let folders = [(); 2].map(|()| tempfile::tempdir().unwrap());

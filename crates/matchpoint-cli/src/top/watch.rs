@@ -9,21 +9,19 @@ use matchpoint_trace::native::manifest::{self, Manifest};
 use matchpoint_trace::native::{self, Entry, FollowError, Follower, Queues};
 
 use super::flow::Flow;
-use super::pending::{MOST_RANKS, Pending};
+use super::pending::{Pending, RANKS_MAX};
 use super::process;
-use super::snapshot::{Length, Life, Row, Snapshot, State};
+use super::snapshot::{JobState, ProcessState, QueueLength, Row, Snapshot};
 
-/// Age after which a measured length is not shown. The rank has not called MPI since, or is within a call, and others
-/// may have sent messages.
+/// Age from which a measured queue length is not shown, because other ranks may have sent messages.
 const MEASURED_FOR: Duration = Duration::from_secs(3);
 
-/// A process writes every second, even without MPI calls.
+/// Seconds without data from which a process is silent. The recorder writes every second.
 const SILENT_S: f64 = 3.0;
 
 /// Time before the last common report for which messages are kept by time.
 const SETTLED_NS: i64 = 1_000_000_000;
 
-/// A trace that is read repeatedly.
 #[derive(Default)]
 pub struct Watch {
     folder: PathBuf,
@@ -41,49 +39,46 @@ struct Rank {
     lost: Option<FollowError>,
     pending: Pending,
     queues: Option<Queues>,
-    /// The process has ended, as far as this host shows.
-    gone: bool,
-    /// The process had not written for a while when its file was read completely.
+    has_ended: bool,
+    /// Whether the process had written nothing for [`SILENT_S`] at the last complete read.
     silent: bool,
 }
 
 impl Watch {
-    /// Watches the trace in a folder, which may be empty.
     pub fn new(folder: &Path) -> Watch {
         let own_host = rustix::system::uname().nodename().to_string_lossy().into_owned();
         Watch { folder: folder.to_owned(), own_host, ..Watch::default() }
     }
 
-    /// Reads all new data.
     pub fn read_all(&mut self) {
         while self.read_some() {}
     }
 
-    /// Reads some new data of each file. Returns whether there is more.
+    /// Reads a part of the new data. Returns whether more data exist.
     pub fn read_some(&mut self) -> bool {
-        // Read before the files: a finished job has then written everything.
+        // The manifest of a finished job is written after all data, so the manifest is read first.
         let manifest = fs::read(self.folder.join(manifest::FILE)).ok();
         self.manifest = manifest.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default();
         self.find();
         self.behind = false;
         for rank in &mut self.ranks {
             self.behind |= rank.read(&mut self.flow, &self.own_host);
-            if let Some(size) = rank.file.head().map(|head| head.size.min(MOST_RANKS)) {
+            if let Some(size) = rank.file.head().map(|head| head.size.min(RANKS_MAX)) {
                 self.world = self.world.max(size);
             }
         }
-        self.flow.settle(self.reported_ns().saturating_sub(SETTLED_NS));
+        self.flow.merge_before(self.reported_ns().saturating_sub(SETTLED_NS));
         self.behind
     }
 
-    /// Time that all ranks have reported. Silent ranks are excluded.
+    /// The time up to which all ranks have reported, without silent ranks.
     fn reported_ns(&self) -> i64 {
         let is_reporting = |rank: &&Rank| rank.file.head().is_some() && !rank.is_over() && !rank.silent;
         let until = self.ranks.iter().filter(is_reporting).map(|rank| rank.file.until_ns());
         until.min().filter(|_| !self.is_finished()).unwrap_or(i64::MAX)
     }
 
-    /// Finds new files. Ranks have no gaps, but hosts start at different times.
+    /// Opens new files. Hosts start at different times.
     fn find(&mut self) {
         let all = self.world > 0 && self.ranks.len() >= self.world as usize;
         if all {
@@ -91,7 +86,7 @@ impl Watch {
         }
         for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
             let Some(rank) = entry.file_name().to_str().and_then(native::rank_of_file_name) else { continue };
-            if rank < MOST_RANKS && !self.ranks.iter().any(|known| known.rank == rank) {
+            if rank < RANKS_MAX && !self.ranks.iter().any(|known| known.rank == rank) {
                 self.ranks.push(Rank::new(rank, entry.path()));
                 self.world = self.world.max(rank + 1);
             }
@@ -103,14 +98,13 @@ impl Watch {
         self.manifest.state == "finished" && !self.behind
     }
 
-    /// The current state.
     pub fn snapshot(&self) -> Snapshot {
         let at = SystemTime::now();
         let reported_ns = self.reported_ns();
         let rows: Vec<Row> = self.ranks.iter().filter_map(|rank| rank.row(at, reported_ns, self)).collect();
         let heads: Vec<&Head> = self.ranks.iter().filter_map(|rank| rank.file.head()).collect();
         let ranks = heads.first().map_or(0, |head| head.size);
-        let state = if self.is_finished() { State::Finished } else { state(&rows, ranks) };
+        let state = if self.is_finished() { JobState::Finished } else { state(&rows, ranks) };
         let library = heads.first().and_then(|head| head.library.lines().next()).unwrap_or_default();
         Snapshot {
             at,
@@ -118,7 +112,7 @@ impl Watch {
             command: self.manifest.command.clone(),
             library: library.split_whitespace().collect::<Vec<_>>().join(" "),
             state,
-            exit_status: self.manifest.exit_status.filter(|_| state == State::Finished),
+            exit_status: self.manifest.exit_status.filter(|_| state == JobState::Finished),
             ranks,
             elsewhere: self.ranks.iter().map(|rank| rank.pending.elsewhere).sum(),
             behind: self.behind,
@@ -135,7 +129,7 @@ impl Rank {
             lost: None,
             pending: Pending::new(rank),
             queues: None,
-            gone: false,
+            has_ended: false,
             silent: false,
         }
     }
@@ -144,16 +138,16 @@ impl Rank {
         if self.lost.is_some() || self.file.end().is_some() {
             return false;
         }
-        // Checked before the last data is read.
-        let gone = self.file.head().is_some_and(|head| is_gone(head, own_host));
+        // The process must be checked before its last data is read.
+        let has_ended = self.file.head().is_some_and(|head| is_ended(head, own_host));
         let (pending, queues) = (&mut self.pending, &mut self.queues);
         let more = self.file.read(&mut |entry| match entry {
             Entry::Call(call) => pending.call(call, flow),
             Entry::Queues(said) => *queues = Some(said),
         });
         let behind = matches!(more, Ok(true));
-        self.gone = gone && !behind;
-        // Not at display time: reading other files takes time.
+        self.has_ended = has_ended && !behind;
+        // The age is computed here, because reads of other files take time.
         self.silent = !behind && self.age_s(SystemTime::now()) > SILENT_S;
         more.unwrap_or_else(|lost| {
             self.lost = Some(lost);
@@ -184,18 +178,15 @@ impl Rank {
         })
     }
 
-    /// Age of the last data.
     fn age_s(&self, at: SystemTime) -> f64 {
         let since_1970 = at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_nanos() as i64;
         seconds(since_1970 - self.file.until_wall_ns())
     }
 
-    /// Whether the file will not grow.
     fn is_over(&self) -> bool {
-        self.lost.is_some() || self.gone || self.file.end().is_some()
+        self.lost.is_some() || self.has_ended || self.file.end().is_some()
     }
 
-    /// The last measured lengths, if recent.
     fn measured(&self) -> Option<Queues> {
         let is_new = |queues: &Queues| {
             self.file.until_ns().saturating_sub(queues.at_ns) <= MEASURED_FOR.as_nanos() as i64
@@ -204,56 +195,62 @@ impl Rank {
         self.queues.filter(|queues| self.file.end().is_none() && is_new(queues))
     }
 
-    fn posted(&self) -> Length {
+    fn posted(&self) -> QueueLength {
         let pending = &self.pending;
         match self.measured().and_then(|queues| Some((queues.posted?, queues.excludes_any_source))) {
-            // The library does not count these receives, so a sum with them is an estimate.
+            // The library does not count any-source receives, so a sum with them is an estimate.
             Some((posted, excludes_any_source)) => {
                 let rest = if excludes_any_source { pending.posted_from_any } else { 0 };
-                Length { entries: posted + rest, measured: rest == 0 }
+                QueueLength { entries: posted + rest, measured: rest == 0 }
             }
-            None => Length { entries: pending.posted_from + pending.posted_from_any, measured: false },
+            None => QueueLength { entries: pending.posted_from + pending.posted_from_any, measured: false },
         }
     }
 
-    fn unexpected(&self, reported_ns: i64, watch: &Watch) -> Length {
+    fn unexpected(&self, reported_ns: i64, watch: &Watch) -> QueueLength {
         match self.measured().and_then(|queues| queues.unexpected) {
-            Some(entries) => Length { entries, measured: true },
-            None => Length { entries: watch.flow.pending(self.rank, reported_ns), measured: false },
+            Some(entries) => QueueLength { entries, measured: true },
+            None => QueueLength { entries: watch.flow.pending(self.rank, reported_ns), measured: false },
         }
     }
 
-    fn life(&self, age_s: f64, all_ended: bool) -> Life {
+    fn life(&self, age_s: f64, all_ended: bool) -> ProcessState {
         if let Some(end) = self.file.end() {
             return match end.reason.as_str() {
-                "finalize" => Life::Finalized,
-                "abort" => Life::Aborted,
-                _ => Life::Left,
+                "finalize" => ProcessState::Finalized,
+                "abort" => ProcessState::Aborted,
+                _ => ProcessState::Exited,
             };
         }
         if let Some(lost) = &self.lost {
-            return Life::Lost(lost.to_string());
+            return ProcessState::Unreadable(lost.to_string());
         }
-        // A container hides processes of others: a process that writes is running.
-        if all_ended || (self.gone && age_s > SILENT_S) { Life::Died } else { Life::Running }
+        // A container hides the processes of other containers. A process that writes still runs.
+        if all_ended || (self.has_ended && age_s > SILENT_S) {
+            ProcessState::Died
+        } else {
+            ProcessState::Running
+        }
     }
 }
 
-/// State of a job from its processes, if the manifest does not contain it.
-fn state(rows: &[Row], ranks: u32) -> State {
-    let all_over = !rows.is_empty() && rows.iter().all(|row| row.life != Life::Running);
-    // `MPI_Init` waits for all processes: if one died, missing processes will not start.
+/// The state of a job without a state in the manifest, from its processes.
+fn state(rows: &[Row], ranks: u32) -> JobState {
+    let all_over = !rows.is_empty() && rows.iter().all(|row| row.life != ProcessState::Running);
+    // `MPI_Init` waits for all processes, so missing processes do not start after a process died.
     let all_came = ranks > 0 && rows.len() == ranks as usize;
-    match () {
-        () if all_over && (all_came || rows.iter().any(|row| row.life == Life::Died)) => State::Finished,
-        () if rows.is_empty() => State::Waiting,
-        () => State::Running,
+    if all_over && (all_came || rows.iter().any(|row| row.life == ProcessState::Died)) {
+        JobState::Finished
+    } else if rows.is_empty() {
+        JobState::Waiting
+    } else {
+        JobState::Running
     }
 }
 
-/// A pid is valid on its host only.
-fn is_gone(head: &Head, own_host: &str) -> bool {
-    head.host == own_host && head.pid > 0 && !process::is_there(head.pid, began(head))
+/// A process id is valid on one host.
+fn is_ended(head: &Head, own_host: &str) -> bool {
+    head.host == own_host && head.pid > 0 && !process::is_running(head.pid, began(head))
 }
 
 fn began(head: &Head) -> SystemTime {
@@ -268,13 +265,13 @@ fn seconds(ns: i64) -> f64 {
 mod tests {
     use super::*;
 
-    fn row(life: Life) -> Row {
+    fn row(life: ProcessState) -> Row {
         Row {
             rank: 0,
             host: String::new(),
             pid: 1,
-            posted: Length::default(),
-            unexpected: Length::default(),
+            posted: QueueLength::default(),
+            unexpected: QueueLength::default(),
             calls: 0,
             calls_per_s: 0.0,
             age_s: 9.0,
@@ -286,13 +283,13 @@ mod tests {
 
     #[test]
     fn job_without_processes_is_not_running() {
-        let of = |lives: &[Life], ranks| state(&lives.iter().cloned().map(row).collect::<Vec<_>>(), ranks);
-        assert_eq!(of(&[], 0), State::Waiting);
-        assert_eq!(of(&[Life::Finalized, Life::Running], 2), State::Running);
-        assert_eq!(of(&[Life::Finalized, Life::Died], 2), State::Finished);
-        // The third process was killed before it wrote.
-        assert_eq!(of(&[Life::Died, Life::Died], 3), State::Finished);
+        let of =
+            |lives: &[ProcessState], ranks| state(&lives.iter().cloned().map(row).collect::<Vec<_>>(), ranks);
+        assert_eq!(of(&[], 0), JobState::Waiting);
+        assert_eq!(of(&[ProcessState::Finalized, ProcessState::Running], 2), JobState::Running);
+        assert_eq!(of(&[ProcessState::Finalized, ProcessState::Died], 2), JobState::Finished);
+        assert_eq!(of(&[ProcessState::Died, ProcessState::Died], 3), JobState::Finished);
         // A short process may finish before the other files exist.
-        assert_eq!(of(&[Life::Finalized], 2), State::Running);
+        assert_eq!(of(&[ProcessState::Finalized], 2), JobState::Running);
     }
 }

@@ -10,38 +10,32 @@ use matchpoint::engines::REGISTRY;
 use matchpoint_bench::workloads::WORKLOADS;
 use matchpoint_cli::bench::defaults;
 use serde_json::Value;
-use tempfile::{TempDir, tempdir};
+use tempfile::tempdir;
 
-use crate::ran::{Ran, bundled, matchpoint, repository, words};
+use crate::ran::{CommandOutput, bundled, file, matchpoint, repository, words};
 
-/// Runs `matchpoint bench` with these words and more arguments.
-fn bench(words: &str, more: &[&str]) -> Ran {
+fn bench(words: &str, more: &[&str]) -> CommandOutput {
     matchpoint(["bench"].into_iter().chain(words.split_whitespace()).chain(more.iter().copied()))
 }
 
 fn json(words: &str, more: &[&str]) -> Value {
     let output = bench(words, &[more, &["--json", "-"]].concat()).succeed();
-    assert_eq!(said(&output), "", "nothing but the JSON in a pipe");
+    assert_eq!(messages(&output), "", "nothing but the JSON in a pipe");
     output.json()
 }
 
-/// Standard error without warnings about host load, which other tests cause.
-fn said(output: &Ran) -> String {
-    let is_said = |line: &&str| {
+/// Standard error without messages about host load, because other tests load the host.
+fn messages(output: &CommandOutput) -> String {
+    let is_kept = |line: &&str| {
         !is_warning(line)
             && !line.starts_with("hint: end other programs")
             && !line.starts_with("matchpoint: this process may use ")
     };
-    output.stderr.lines().filter(is_said).collect::<Vec<_>>().join("\n")
+    output.stderr.lines().filter(is_kept).collect::<Vec<_>>().join("\n")
 }
 
 fn is_warning(line: &str) -> bool {
     line.starts_with("matchpoint: host load: ")
-}
-
-/// A path in a folder.
-fn file(folder: &TempDir, name: &str) -> String {
-    folder.path().join(name).display().to_string()
 }
 
 fn read_json(path: &str) -> Value {
@@ -52,8 +46,7 @@ fn array(value: &Value) -> &[Value] {
     value.as_array().unwrap()
 }
 
-/// The values of a member of each row.
-fn members(rows: &Value, member: &str) -> Vec<Value> {
+pub fn members(rows: &Value, member: &str) -> Vec<Value> {
     array(rows).iter().map(|row| row[member].clone()).collect()
 }
 
@@ -77,7 +70,7 @@ fn json_has_documented_members() {
 }
 
 #[test]
-fn abandoned_figure_is_null_with_reason() {
+fn abandoned_measurement_is_null_with_reason() {
     let value = json("--budget 0.001 -e list -w many_sources:16384", &[]);
     let result = &value["results"][0];
     for member in ["ns_median", "ns_min", "attempts_mean", "bytes_peak"] {
@@ -134,7 +127,6 @@ fn tables_fit_terminal() {
     assert!(output.width() <= 80, "{output}");
 }
 
-/// Empty lines show the end of a table.
 #[test]
 fn sections_begin_after_empty_line() {
     let output = bench("--budget 0.02 -e list -e bins -w unexpected:1024", &[]);
@@ -160,12 +152,12 @@ fn workload_of_one_size_has_no_chart() {
     let folder = tempdir().unwrap();
     let [drawn, empty, page] = ["a.svg", "b.svg", "b.html"].map(|name| file(&folder, name));
     let output = bench("--budget 0.02 -e list -w last -w identical --plot", &[&drawn]).succeed();
-    output.says("identical was measured at one size");
+    output.reports("identical was measured at one size");
     assert!(!output.stderr.contains("last was"), "{output}");
     let svg = fs::read_to_string(drawn).unwrap();
     assert!(svg.contains(">last<") && !svg.contains(">identical<"));
     let lone = "--budget 0.02 -w last:64 -w identical -e list --plot";
-    bench(lone, &[&empty]).fail(2).says("needs a workload at several sizes");
+    bench(lone, &[&empty]).fail(2).reports("needs a workload at several sizes");
     bench(lone, &[&page]).succeed();
     assert!(!fs::exists(empty).unwrap() && fs::exists(page).unwrap(), "a page has tables");
 }
@@ -228,7 +220,6 @@ fn charts_name_every_engine() {
     }
 }
 
-/// A page contains everything of the terminal.
 #[test]
 fn page_has_spreads_notes_memory() {
     let folder = tempdir().unwrap();
@@ -270,7 +261,7 @@ fn wrong_word_is_usage_error_with_hint() {
         ("gpu -w last", "a card does not run the workload 'last'"),
         ("--through c -w trace:lost", "--through c runs only the standard workloads, not 'trace:lost'"),
     ] {
-        bench(arguments, &[]).exit(2).says(expected);
+        bench(arguments, &[]).exit(2).reports(expected);
     }
 }
 
@@ -283,12 +274,11 @@ fn impossible_bench_leaves_no_file() {
         ("-w last:0 --json", "none/a.json", 1, "cannot write"),
     ] {
         let output = bench(words, &[&file(&folder, name)]).fail(code);
-        assert!(output.says(expected).stderr.starts_with("error: "), "{output}");
+        assert!(output.reports(expected).stderr.starts_with("error: "), "{output}");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 }
 
-/// The second file would overwrite the first.
 #[test]
 fn outputs_need_distinct_files() {
     let folder = tempdir().unwrap();
@@ -299,7 +289,7 @@ fn outputs_need_distinct_files() {
         ["--csv", "-", "--json", "-"],
     ] {
         let output = bench("rate", &[one, path, other, same]).fail(2);
-        output.says(&format!("{one} and {other} both name '"));
+        output.reports(&format!("{one} and {other} both name '"));
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 }
@@ -318,7 +308,6 @@ fn single_calls_have_percentiles() {
     assert!(page.width() <= 80, "{page}");
 }
 
-/// The manual has every workload and every JSON member.
 #[test]
 fn manual_lists_workloads_and_members() {
     let page = fs::read_to_string(repository("docs/reference/bench.md")).unwrap();
@@ -339,7 +328,6 @@ fn manual_lists_workloads_and_members() {
     }
 }
 
-/// A full table is neither a wrong answer nor a cheap call.
 #[test]
 fn full_table_is_reported_in_single_calls() {
     let calls = "latency --entries 1000 --budget 5 -e optimistic:capacity=100";
@@ -364,7 +352,7 @@ fn full_table_is_reported_in_single_calls() {
     let costs = "offload -e optimistic:capacity=100 -e list --depth 1000 --repeats 2 --repetitions 1";
     let value = json(costs, &[]);
     let [full, list] = array(&value["offload"]) else { panic!("{value}") };
-    assert!(full["full"].as_str().unwrap().ends_with("of the 1000 receives that stand in front"), "{value}");
+    assert!(full["full"].as_str().unwrap().ends_with("of the 1000 receives in front"), "{value}");
     assert!(full["right"] == true && full["post"]["median_ns"].is_null(), "{value}");
     assert!(list["full"].is_null() && list["post"]["median_ns"].is_number(), "{value}");
     bench(costs, &[]).succeed().prints("Full: optimistic:capacity=100: its table");
@@ -396,14 +384,14 @@ fn full_table_of_callers_reports_fill() {
         let burst =
             when.strip_prefix("after ").and_then(|when| when.strip_suffix(" receives of a caller's burst"));
         let posted: u64 = burst.and_then(|number| number.parse().ok()).unwrap_or_else(|| panic!("{rate}"));
-        // One caller or two callers use the three slots.
+        // One caller uses the three slots of the table, or two callers share the slots.
         assert!(posted == 3 || posted < 3 && rate["callers"] == 2, "{rate}");
         assert!(rate["right"] == true && rate["rate_millions_per_s"].is_null(), "{rate}");
     }
     bench(arguments, &[full]).prints(&format!("Full: {full}: its table, "));
 }
 
-/// Short measurements of each kind that accepts engines of cards, and the member of the JSON with the results.
+/// Arguments for a short measurement of each kind, and the JSON member with the results.
 const KINDS: [(&str, &str); 5] = [
     ("-w last:8 -w last:64 --budget 0.01", "results"),
     ("latency --entries 1000", "engines"),
@@ -412,9 +400,8 @@ const KINDS: [(&str, &str); 5] = [
     ("callers --threads 1,2 --repeats 3 --repetitions 1", "callers"),
 ];
 
-/// Every form shows that the figures are those of a substitute.
 #[test]
-fn figures_of_substitute_have_its_name() {
+fn outputs_name_substitute_of_card() {
     const CARD: &str = "gpu_ordered:card=999,fallback=list";
     let folder = tempdir().unwrap();
     let path = file(&folder, "a.json");
@@ -443,7 +430,7 @@ fn figures_of_substitute_have_its_name() {
         let csv_too = if kind == 2 { &["--csv", &csv][..] } else { &[] };
         bench(KINDS[kind].0, &[&["-e", "list", "-e", CARD, "--plot", &plot], csv_too].concat()).succeed();
         let drawn = fs::read_to_string(plot).unwrap();
-        // The visible short name contains the substitute; the tooltip has the full name.
+        // The visible short name contains the stand-in. The tooltip has the full name.
         assert!(drawn.contains(&format!("list for {CARD}")), "{form}: {drawn}");
         assert!(drawn.contains(">list for gpu_"), "{form}: {drawn}");
     }
@@ -464,7 +451,6 @@ fn substitute_inside_concurrent_engine_is_named() {
     }
 }
 
-/// The host load in the JSON shows how reliable the figures are.
 #[test]
 fn every_measurement_has_host_load() {
     let cores = fs::read_to_string("/proc/stat").map_or(0, |stat| stat.matches("\ncpu").count());

@@ -1,6 +1,6 @@
-//! The HTML report in a browser: maps are drawn, keys work, no script fails, nothing is fetched.
+//! Tests of the HTML report in a browser.
 //!
-//! Needs Chromium; otherwise the tests are skipped. The pages remain in `target/tmp`.
+//! The tests need Chromium. The pages remain in `target/tmp`.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -16,19 +16,18 @@ use crate::synthetic;
 const BROWSERS: [&str; 5] =
     ["chromium", "chromium-headless-shell", "chromium-browser", "google-chrome", "chrome"];
 
-/// Runs first, and writes script errors and requests into the page.
+/// The script runs first, and writes script errors and network requests into the page.
 const WATCH: &str = "<head><script>
   addEventListener('error', event => document.documentElement.dataset.error = event.message || 'resource');
   document.addEventListener('securitypolicyviolation', event =>
     document.documentElement.dataset.error = 'asked for ' + event.blockedURI);
 </script>";
 
-/// Presses keys, and records the text of the page.
 const DRIVE: &str = "<script>(() => {
-  const said = [];
+  const output = [];
   function press(stage, key) {
     stage.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true }));
-    said.push(document.querySelector('[data-map=heat] .readout').textContent);
+    output.push(document.querySelector('[data-map=heat] .readout').textContent);
   }
   const stage = document.querySelector('[data-map=heat] .stage');
   document.querySelector('[data-map=heat] input[value=posted]').click();
@@ -37,14 +36,14 @@ const DRIVE: &str = "<script>(() => {
   press(stage, 'Enter');
   stage.blur();
   stage.focus();
-  said.push('shown ' + !stage.querySelector('.cell').hidden);
+  output.push('shown ' + !stage.querySelector('.cell').hidden);
   const columns = document.querySelector('[data-columns=matching_ns] .stage');
   columns.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter' }));
-  said.push(columns.querySelector('.tip').textContent);
+  output.push(columns.querySelector('.tip').textContent);
   const pixels = document.querySelector('[data-map=heat] .stage canvas');
   const painted = pixels.getContext('2d').getImageData(0, 0, pixels.width, pixels.height).data;
-  said.push('painted ' + painted.some(value => value > 0));
-  document.documentElement.dataset.said = said.join(' | ');
+  output.push('painted ' + painted.some(value => value > 0));
+  document.documentElement.dataset.output = output.join(' | ');
   document.documentElement.dataset.wide = document.documentElement.scrollWidth > innerWidth;
 })();</script></body>";
 
@@ -66,7 +65,7 @@ fn write(name: &str, measurements: &Measurements) -> PathBuf {
     path
 }
 
-/// The document after its scripts; `None` without a browser.
+/// The document after its scripts ran. `None`: this host has no browser.
 fn run(page: &Path, width: u32) -> Option<String> {
     let browser = browser()?;
     let driven = page.with_extension(format!("{width}.driven.html"));
@@ -101,18 +100,18 @@ fn keys_move_over_maps() {
         let Some(dom) = run(&page, 1400) else { return };
         assert_eq!(data(&dom, "error"), None);
         assert_eq!(data(&dom, "wide").as_deref(), Some("false"));
-        let said = data(&dom, "said").unwrap();
-        let said: Vec<_> = said.split(" | ").collect();
-        assert!(said[0].contains("posted receives"), "{said:?}");
-        assert_ne!(said[0], said[1], "an arrow key moves the cursor");
-        assert!(said[3].contains(", 0.000–") && said[4].contains("–1.250 s"), "{said:?}");
+        let output = data(&dom, "output").unwrap();
+        let output: Vec<_> = output.split(" | ").collect();
+        assert!(output[0].contains("posted receives"), "{output:?}");
+        assert_ne!(output[0], output[1], "an arrow key moves the cursor");
+        assert!(output[3].contains(", 0.000–") && output[4].contains("–1.250 s"), "{output:?}");
         let piled = format::count(measurements.ranks[5].unexpected.length_max);
         assert!(
-            said[5].starts_with("rank 5, ") && said[5].ends_with(&format!("{piled} unexpected messages"))
+            output[5].starts_with("rank 5, ") && output[5].ends_with(&format!("{piled} unexpected messages"))
         );
-        assert_eq!(said[6], "shown true", "the focus alone shows a cursor");
-        assert!(said[7].starts_with("rank 5: "), "{said:?}");
-        assert_eq!(said[8], "painted true");
+        assert_eq!(output[6], "shown true", "the focus alone shows a cursor");
+        assert!(output[7].starts_with("rank 5: "), "{output:?}");
+        assert_eq!(output[8], "painted true");
         assert!(dom.contains("data-drawn=\"unexpected\"") && dom.contains("data-drawn=\"messages\""));
         assert!(dom.contains("matching costs"), "the verdict is there");
     }
@@ -155,7 +154,7 @@ fn run_without_messages_has_report() {
     assert!(!html.contains("NaN") && !html.contains("inf%"));
 }
 
-/// Random queues, which compress worst.
+/// Random queue lengths, which compress worst.
 #[test]
 fn thousand_ranks_need_three_megabytes() {
     let mut measurements = synthetic::run(1024);

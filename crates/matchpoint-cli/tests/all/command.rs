@@ -5,12 +5,18 @@ use std::fs;
 use serde_json::Value;
 use tempfile::{TempDir, tempdir};
 
-use crate::ran::{bundled, matchpoint, repository, words};
+use crate::ran::{bundled, file, matchpoint, repository, words};
 
 #[test]
 fn help_has_example() {
-    let help = matchpoint(["analyze", "--help"]).succeed();
-    help.prints("matchpoint analyze traces/lulesh-27 --html report.html");
+    for (command, example) in [
+        ("analyze", "matchpoint analyze traces/lulesh-27 --html report.html"),
+        ("predict", "matchpoint predict spmv A.mtx --machine blue-waters --processes 512"),
+        ("profile", "matchpoint profile traces/fillboundary-27 -o app.partners"),
+        ("profile", "-e list -e partner:mode=static,profile=app.partners"),
+    ] {
+        matchpoint([command, "--help"]).succeed().prints(example);
+    }
 }
 
 #[test]
@@ -26,7 +32,6 @@ fn help_fits_80_columns() {
     }
 }
 
-/// All commands that start ranks and distribute rows explain both -n.
 #[test]
 fn help_explains_numbers_around_dashes() {
     for (command, what) in [
@@ -61,7 +66,7 @@ fn engines_are_listed_as_text_and_json() {
     let output = matchpoint(["engines", "list", "bins:n=3"]);
     let names: Vec<&str> = output.stdout.lines().filter(|line| !line.starts_with(' ')).collect();
     assert!(names.len() == 2 && names[0].starts_with("list ") && names[1].starts_with("bins "), "{names:?}");
-    matchpoint(["engines", "lost"]).exit(2).says("there is no engine `lost`");
+    matchpoint(["engines", "lost"]).exit(2).reports("there is no engine `lost`");
     assert!(matchpoint(["engines"]).width() <= 80);
     let json = matchpoint(["engines", "bins", "locked", "--json", "-"]).json();
     let bins = &json["engines"][0];
@@ -78,7 +83,7 @@ fn engines_are_listed_as_text_and_json() {
     }
 }
 
-/// An option is not ignored in another measurement. Errors of numbers contain the range and an example.
+/// Options of another measurement are errors. Errors of numbers contain the range and an example.
 #[test]
 fn wrong_word_is_usage_error() {
     for (arguments, expected) in [
@@ -103,20 +108,15 @@ fn wrong_word_is_usage_error() {
         ("predict spmv a.mtx --ppn 0", "must be a whole number from 1, such as 16"),
         ("record --limit -2 -- mpiexec", "must be a number of bytes"),
     ] {
-        matchpoint(arguments.split(' ')).exit(2).says(expected);
+        matchpoint(arguments.split(' ')).exit(2).reports(expected);
     }
-}
-
-/// A path in a folder.
-fn file(folder: &TempDir, name: &str) -> String {
-    folder.path().join(name).display().to_string()
 }
 
 fn count(folder: &TempDir) -> usize {
     fs::read_dir(folder.path()).unwrap().count()
 }
 
-/// Reported before any work: these commands would fail later with another error.
+/// The input does not exist either, so the order of the checks shows.
 #[test]
 fn unwritable_file_is_reported_before_work() {
     let folder = tempdir().unwrap();
@@ -128,7 +128,9 @@ fn unwritable_file_is_reported_before_work() {
         (&itself, "name a file in this folder"),
     ] {
         for arguments in [
-            &["profile", "no/trace", "-o", path][..],
+            &["analyze", "x", "--engine=list", "--json", path][..],
+            &["analyze", "x", "--engine=list", "--html", path],
+            &["profile", "no/trace", "-o", path],
             &["convert", "no/trace", "--to", "csv", "-o", path],
             &["check", "--json", path],
             &["run", "--json", path, "--", "true"],
@@ -137,7 +139,7 @@ fn unwritable_file_is_reported_before_work() {
             &["predict", "trace", "no/trace", "-m", "blue-waters", "--json", path],
         ] {
             let output = matchpoint(arguments);
-            output.says("cannot write ").says(expected);
+            output.reports("cannot write ").reports(expected);
             assert_eq!(output.errors(), 1, "{output}");
         }
     }
@@ -159,11 +161,10 @@ fn missing_dashes_give_hint() {
             "use matchpoint predict validate levels -m m.toml -- mpiexec",
         ),
     ] {
-        let said = matchpoint(arguments).fail(2).stderr;
-        assert!(said.ends_with(&format!("{hint}\n")), "{said}");
+        let message = matchpoint(arguments).fail(2).stderr;
+        assert!(message.ends_with(&format!("{hint}\n")), "{message}");
     }
-    // A misspelled option is not an option of the launcher.
-    matchpoint(["record", "--replce", "--", "true"]).says("--replace");
+    matchpoint(["record", "--replce", "--", "true"]).reports("--replace");
 }
 
 #[test]
@@ -176,9 +177,9 @@ fn measurement_is_named_with_its_option() {
         ("engine", "bins:n=64", "-e bins:n=64".to_owned()),
         ("trace", trace, format!("-w trace:{trace}")),
     ] {
-        let said = matchpoint(["bench", word]).fail(2).stderr;
+        let message = matchpoint(["bench", word]).fail(2).stderr;
         let expected = format!("the {what} '{word}' needs an option\nhint: use {option}\n");
-        assert!(said.ends_with(&expected), "{said}");
+        assert!(message.ends_with(&expected), "{message}");
     }
 }
 
@@ -190,8 +191,11 @@ fn only_trace_folders_are_suggested() {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, "").unwrap();
     }
-    let said = matchpoint(["analyze", &file(&folder, "")]).stderr;
-    assert!(said.contains("halo.trace") && !said.contains("bin") && !said.contains("src"), "{said}");
+    let message = matchpoint(["analyze", &file(&folder, "")]).stderr;
+    assert!(
+        message.contains("halo.trace") && !message.contains("bin") && !message.contains("src"),
+        "{message}"
+    );
 }
 
 #[test]
@@ -200,7 +204,7 @@ fn tables_are_not_written_over_file() {
     let source = file(&folder, "ring.c");
     fs::write(&source, "").unwrap();
     let output = matchpoint(["analyze", "x", "--engine=list", "--csv", &source]);
-    output.says("ring.c' exists and is not a folder");
+    output.reports("ring.c' exists and is not a folder");
 }
 
 #[test]
@@ -209,23 +213,9 @@ fn missing_trace_is_one_line() {
     let [trace, json, html, csv] =
         ["nothing", "out.json", "out.html", "tables"].map(|name| file(&folder, name));
     let files = ["--json", &json, "--html", &html, "--csv", &csv];
-    let said = matchpoint([&["analyze", &trace, "--engine=list"], &files[..]].concat()).fail(1).stderr;
-    assert!(said.starts_with("error: "), "{said}");
+    let message = matchpoint([&["analyze", &trace, "--engine=list"], &files[..]].concat()).fail(1).stderr;
+    assert!(message.starts_with("error: "), "{message}");
     assert_eq!(count(&folder), 0);
-}
-
-#[test]
-fn missing_folder_is_reported_before_replay() {
-    let folder = tempdir().unwrap();
-    let output = matchpoint(["analyze", "x", "--engine=list", "--json", &file(&folder, "none/out.json")]);
-    output.exit(1).says("cannot write").says("none/out.json");
-}
-
-#[test]
-fn file_does_not_overwrite_folder() {
-    let folder = tempdir().unwrap();
-    matchpoint(["analyze", "x", "--engine=list", "--html", &file(&folder, "")]).says("it is a folder");
-    assert!(folder.path().is_dir());
 }
 
 #[test]
@@ -233,12 +223,11 @@ fn two_reports_need_two_files() {
     let folder = tempdir().unwrap();
     let (file, trace) = (file(&folder, "report"), bundled("npb-is-16"));
     for files in [["--json", &file, "--html", &file], ["--html", "-", "--csv", &file]] {
-        matchpoint([&["analyze", &trace], &files[..]].concat()).exit(2).says("hint: name a ");
+        matchpoint([&["analyze", &trace], &files[..]].concat()).exit(2).reports("hint: name a ");
         assert_eq!(count(&folder), 0);
     }
 }
 
-/// No host has this card, so the test is the same everywhere.
 const NO_CARD: &str = "gpu_ordered:card=999";
 
 #[test]
@@ -247,10 +236,10 @@ fn missing_card_engine_names_alternatives() {
         [&["check", NO_CARD][..], &["bench", "-w", "last:8", "-e", NO_CARD], &["analyze", "x", "-e", NO_CARD]]
     {
         let output = matchpoint(arguments).exit(2);
-        output.says("engine `gpu_ordered`: ").says(" card");
-        output.says("use gpu_ordered:fallback=hybrid to run without a card");
+        output.reports("engine `gpu_ordered`: ").reports(" card");
+        output.reports("use gpu_ordered:fallback=hybrid to run without a card");
     }
-    matchpoint(["check", "gpu_ordered:card=999,fallback=no_such"]).says("there is no engine `no_such`");
+    matchpoint(["check", "gpu_ordered:card=999,fallback=no_such"]).reports("there is no engine `no_such`");
 }
 
 #[test]
@@ -272,8 +261,8 @@ fn reports_name_substitute_of_card() {
     let with_fallback = format!("{NO_CARD},fallback=list");
     let engines = ["-e", "list", "-e", &with_fallback, "--json", &json, "--html", &html];
     let output = matchpoint([&["analyze", &bundled("lulesh-27")], &engines[..]].concat()).succeed();
-    let said = words(&output.stdout);
-    assert!(said.contains(&format!("`list` matched instead of `{with_fallback}`")), "{said}");
+    let message = words(&output.stdout);
+    assert!(message.contains(&format!("`list` matched instead of `{with_fallback}`")), "{message}");
     let html = fs::read_to_string(html).unwrap();
     assert!(html.contains("<code>list</code> instead"), "no substitute");
     let json: Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
@@ -286,7 +275,6 @@ fn reports_name_substitute_of_card() {
     assert!(instead["bytes_max"].as_u64() > list["bytes_max"].as_u64(), "{instead}");
 }
 
-/// The result of a check names the engine that matched.
 #[test]
 fn check_names_substitute_of_card() {
     let check = |engine: &str| {
@@ -305,7 +293,7 @@ fn check_names_substitute_of_card() {
     assert!(text.contains("BREAKS A LAW"), "{text}");
     let (own, text) = check("list");
     assert_eq!((own.get("substitute"), text.starts_with("list: ")), (Some(&Value::Null), true));
-    // The table is full in some streams only.
+    // The table of the engine becomes full in some streams only.
     let (some, text) = check("optimistic:bins=4,capacity=8,full=software");
     let streams = some["substitute_streams"].as_u64().unwrap();
     assert!((1..some["streams"].as_u64().unwrap()).contains(&streams), "{some}");
@@ -313,7 +301,7 @@ fn check_names_substitute_of_card() {
     assert!(text.contains(&format!("at the end of {streams} of ")), "{text}");
 }
 
-/// Its workload has any-source receives: refusing them is not a wrong answer.
+/// The engine refuses the any-source receives of the workload. The stand-in accepts the receives.
 #[test]
 fn demand_of_engine_is_no_fault() {
     let engine = "gpu_partitioned:card=999,fallback=list";

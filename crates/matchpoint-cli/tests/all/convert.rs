@@ -9,16 +9,15 @@ use matchpoint_trace::Call;
 use serde_json::Value;
 use tempfile::tempdir;
 
-use crate::ran::{MATCHPOINT, Ran, bundled, copy_bundled, matchpoint, repository};
+use crate::ran::{CommandOutput, MATCHPOINT, bundled, copy_bundled, matchpoint, repository};
 
 #[cfg(feature = "parquet")]
 mod packed;
 
-/// Formats that the build may lack.
+/// Output files and formats of this build.
 const PACKED: &[&str] = if cfg!(feature = "parquet") { &["a.parquet"] } else { &[] };
 const TABLES: &[&str] = if cfg!(feature = "parquet") { &["csv", "parquet"] } else { &["csv"] };
 
-/// The bundled DUMPI traces.
 fn all_bundled() -> Vec<PathBuf> {
     let entries = fs::read_dir(bundled("")).unwrap().flatten().map(|entry| entry.path());
     let is_dumpi = |path: &PathBuf| path.is_dir() && !path.join("manifest.json").exists();
@@ -34,15 +33,15 @@ fn command(trace: &Path, output: &Path, more: &[&str]) -> Command {
     command
 }
 
-fn convert(trace: &Path, output: &Path, more: &[&str]) -> Ran {
-    Ran::of(&mut command(trace, output, more))
+fn convert(trace: &Path, output: &Path, more: &[&str]) -> CommandOutput {
+    CommandOutput::of(&mut command(trace, output, more))
 }
 
 fn converted(trace: &Path, output: &Path) -> String {
     convert(trace, output, &[]).succeed().stderr
 }
 
-/// The analysis, without members that vary between runs.
+/// The JSON of `analyze` without members that vary between runs.
 fn analysis(trace: &Path) -> Value {
     let mut report =
         matchpoint(["analyze", trace.to_str().unwrap(), "--json", "-", "-e", "list"]).succeed().json();
@@ -60,7 +59,7 @@ fn analysis(trace: &Path) -> Value {
 fn timeless(value: &mut Value) {
     match value {
         Value::Object(members) => {
-            // The origin of a communicator may be lost if its members are known.
+            // A conversion may lose the origin of a communicator. The members of the communicator are kept.
             members.retain(|name, _| !name.contains("_ns") && !name.contains("share") && name != "origin");
             members.values_mut().for_each(timeless);
         }
@@ -77,13 +76,13 @@ fn converted_traces_have_equal_analysis() {
         let [native, dumpi] =
             ["trace", "dumpi"].map(|extension| folder.path().join(format!("{name}.{extension}")));
         let expected = converted(&trace, &native);
-        // The new trace does not contain the tracer's omissions, so the command reports them.
+        // Calls that the tracer did not write are reported, because the new trace has no place for their number.
         assert_eq!(expected.contains("did not write 1260 calls"), name == "quicksilver-8", "{expected}");
         let theirs = analysis(&trace);
         assert_eq!(analysis(&native), theirs, "{name}");
         converted(&native, &dumpi);
         let mut ours = analysis(&dumpi);
-        // Calls that create communicators may become equivalent calls.
+        // DUMPI lacks some functions that create communicators. The conversion writes equivalent functions.
         ours["calls"] = theirs["calls"].clone();
         assert_eq!(ours, theirs, "{name}, in DUMPI again");
     }
@@ -120,7 +119,7 @@ fn csv_has_every_call() {
 fn parquet_is_refused_without_feature() {
     let folder = tempdir().unwrap();
     let done = convert(&all_bundled()[0], &folder.path().join("calls.parquet"), &[]);
-    done.exit(1).says("--features parquet");
+    done.exit(1).reports("--features parquet");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
@@ -142,7 +141,6 @@ fn table_has_wildcards_and_statuses() {
     converted(Path::new(&bundled("imb-mpi1-4")), &csv);
     let mut rows = csv::Reader::from_path(&csv).unwrap();
     let rows: Vec<BTreeMap<String, String>> = rows.deserialize().map(Result::unwrap).collect();
-    // Expected numbers: see the tests of the reader.
     let receives =
         |row: &&BTreeMap<String, String>| ["MPI_Recv", "MPI_Irecv"].contains(&row["function"].as_str());
     let any = |name: &str, row: &BTreeMap<String, String>| {
@@ -172,7 +170,7 @@ fn failed_conversion_leaves_no_output() {
     }
     for name in [&["a.csv", "a.trace", "a.dumpi"][..], PACKED].concat() {
         let done = convert(&damaged, &folder.path().join(name), &[]).fail(1);
-        done.says("-0003.bin").says("byte 2");
+        done.reports("-0003.bin").reports("byte 2");
         assert!(!done.stderr.contains("cannot write"), "{done}");
     }
     let left: Vec<_> =
@@ -180,7 +178,7 @@ fn failed_conversion_leaves_no_output() {
     assert_eq!(left, ["damaged"]);
 }
 
-/// Facts about the run are kept in the native format; lost facts are reported.
+/// The native format keeps facts about the run. The command reports the facts that other formats lose.
 #[test]
 fn command_line_is_kept_or_reported_missing() {
     let folder = tempdir().unwrap();
@@ -220,14 +218,14 @@ fn nonempty_folder_is_not_changed() {
     let folder = tempdir().unwrap();
     fs::write(folder.path().join("mine"), "1").unwrap();
     let done = convert(&all_bundled()[0], folder.path(), &["--to", "dumpi"]);
-    done.exit(1).says("is not empty");
+    done.exit(1).reports("is not empty");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
 #[test]
 fn name_without_format_is_error() {
     let done = convert(&all_bundled()[0], Path::new("somewhere"), &[]);
-    done.exit(2).says("use --to dumpi");
+    done.exit(2).reports("use --to dumpi");
 }
 
 #[test]
@@ -239,7 +237,7 @@ fn both_tables_go_to_standard_output() {
         let done = command(&all_bundled()[0], Path::new("-"), &["--to", to]).output().unwrap();
         assert!(done.status.success() && done.stdout == fs::read(&path).unwrap(), "{to}");
     }
-    convert(&all_bundled()[0], Path::new("-"), &["--to", "native"]).says("name a folder");
+    convert(&all_bundled()[0], Path::new("-"), &["--to", "native"]).reports("name a folder");
 }
 
 #[test]

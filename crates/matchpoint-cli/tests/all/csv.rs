@@ -14,7 +14,7 @@ fn table(measurements: &Measurements, file: &str) -> (Vec<String>, Vec<Vec<Strin
     let mut reader = Reader::from_reader(&bytes[..]);
     let owned = |record: &csv::StringRecord| record.iter().map(str::to_owned).collect::<Vec<_>>();
     let header = owned(reader.headers().unwrap());
-    // The reader rejects lines of another length.
+    // The reader rejects rows of different lengths.
     (header, reader.records().map(|record| owned(&record.unwrap())).collect())
 }
 

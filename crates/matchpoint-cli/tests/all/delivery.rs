@@ -1,4 +1,4 @@
-//! Tests of report files: complete or absent.
+//! Report files are complete or absent.
 
 use std::fs;
 use std::path::Path;
@@ -19,7 +19,7 @@ fn arguments(folder: &Path) -> Analyze {
         ["matchpoint", "analyze", "x", "--engine=list", "--json", &json, "--html", &html, "--csv", &csv];
     match Cli::parse_from(line).command {
         Command::Analyze(arguments) => arguments,
-        _ => unreachable!("the line says analyze"),
+        _ => unreachable!("the line has `analyze`"),
     }
 }
 

@@ -7,16 +7,14 @@ use std::process::Command;
 use matchpoint_cli::cli::visible;
 use tempfile::{TempDir, tempdir};
 
-use crate::ran::{Ran, matchpoint};
+use crate::ran::{CommandOutput, matchpoint};
 
-/// A folder with the files of `matchpoint generate`.
 fn generated() -> TempDir {
     let prefix = tempdir().unwrap();
     matchpoint(["generate".as_ref(), prefix.path()]).succeed();
     prefix
 }
 
-/// Checks the page of a command and those of its subcommands. Returns their number.
 fn check_pages(command: &clap::Command, name: &str, folder: &Path) -> usize {
     let page = fs::read_to_string(folder.join(format!("{name}.1"))).unwrap().replace("\\-", "-");
     for option in command.get_arguments().filter(|option| !option.is_hide_set()) {
@@ -42,12 +40,11 @@ fn pages_have_options_and_examples() {
     assert!(pages > 11 && !folder.join("matchpoint-ask-libfabric.1").exists());
 }
 
-/// The words that bash offers for the last word of a command line.
 fn offered_by_bash(script: &Path, words: &[&str]) -> Vec<String> {
     let program = "source \"$1\"; shift; COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); \
                    _matchpoint matchpoint \"${!#}\" \"${COMP_WORDS[$# - 2]}\"; printf '%s\\n' \"${COMPREPLY[@]}\"";
     let mut bash = Command::new("bash");
-    let ran = Ran::of(bash.args(["-c", program, "bash"]).arg(script).args(words)).succeed();
+    let ran = CommandOutput::of(bash.args(["-c", program, "bash"]).arg(script).args(words)).succeed();
     ran.stdout.lines().map(str::to_owned).collect()
 }
 
@@ -79,5 +76,5 @@ fn zsh_and_fish_files_name_commands() {
 fn unwritable_prefix_is_reported() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let output = matchpoint(["generate".as_ref(), file.path()]).exit(1);
-    assert!(output.says("\nhint: ").stderr.starts_with("error: cannot write '"), "{output}");
+    assert!(output.reports("\nhint: ").stderr.starts_with("error: cannot write '"), "{output}");
 }

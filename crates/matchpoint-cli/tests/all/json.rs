@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::synthetic;
 
-/// JSON objects with data as member names.
+/// JSON objects in which the member names are data, such as MPI function names.
 const MAPS: [&str; 7] = [
     "advice[].numbers",
     "calls.by_function",
@@ -22,7 +22,7 @@ const MAPS: [&str; 7] = [
     "replay.unexpected_share",
 ];
 
-fn written(measurements: &Measurements) -> Value {
+pub fn written(measurements: &Measurements) -> Value {
     let mut bytes = Vec::new();
     json::write(&Report::new(measurements), &mut bytes).unwrap();
     serde_json::from_slice(&bytes).unwrap()

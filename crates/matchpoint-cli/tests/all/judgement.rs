@@ -49,7 +49,7 @@ fn answer_follows_share() {
     }
 }
 
-/// A rank needs 6 to 24 ms, likely 12; two on a processor need 24.
+/// Each rank needs 6 to 24 ms, likely 12 ms. Two ranks on one processor need up to 24 ms.
 #[test]
 fn crowded_engine_cost_is_doubled() {
     let measurements = with(|measurements| {
@@ -62,7 +62,6 @@ fn crowded_engine_cost_is_doubled() {
     assert!((verdict.share * 2.0 - verdict.high).abs() < 1e-9, "{} {}", verdict.share, verdict.high);
 }
 
-/// A process waits while another matches.
 #[test]
 fn crowded_ranks_share_matching_cost() {
     let share = |crowding| {
@@ -81,7 +80,6 @@ fn crowded_ranks_share_matching_cost() {
     assert!(share(Some(1000.0)) <= 1.0);
 }
 
-/// Sentences do not attribute matches of a substitute to the card.
 #[test]
 fn sentences_name_substitute_of_card() {
     const CARD: &str = "gpu_ordered:fallback=";
@@ -151,7 +149,7 @@ fn partial_trace_gives_no_negative_verdict() {
     assert_eq!(Report::new(&hardly_any).verdict.answer, Answer::No);
 }
 
-/// Nine of ten messages go to a missing rank.
+/// Nine of ten messages go to the rank without a trace.
 #[test]
 fn missing_busiest_rank_prevents_negative_verdict() {
     let headless = with(|of| {
@@ -194,7 +192,6 @@ fn truncated_calls_are_reported() {
     }
 }
 
-/// The receives of rank 6 were cut off, so its unexpected queue is long.
 #[test]
 fn truncated_rank_gets_no_queue_advice() {
     let queues = |early: Vec<u32>, share: f64| {
@@ -261,7 +258,7 @@ fn trace_without_messages_is_reported() {
     assert!(verdict.text.starts_with("No messages: "), "{}", verdict.text);
 }
 
-/// A deadlock, a limit or an abort may hide messages.
+/// A deadlock, a limit of the trace or an abort may hide messages.
 #[test]
 fn incomplete_trace_without_messages_is_inconclusive() {
     let silent = |change: fn(&mut TraceFacts)| {
@@ -274,7 +271,7 @@ fn incomplete_trace_without_messages_is_inconclusive() {
         text
     };
     let shows = "Cannot tell: the trace contains no point-to-point message, and ";
-    for (text, says) in [
+    for (text, ending) in [
         (
             silent(|of| of.missing = vec![(1, "no file".to_owned())]),
             "1 of 8 ranks is missing. Trace all ranks.",
@@ -286,7 +283,7 @@ fn incomplete_trace_without_messages_is_inconclusive() {
             "the calls of 2 ranks end early. Trace a run that ends normally.",
         ),
     ] {
-        assert!(text.starts_with(shows) && text.ends_with(says), "{text}");
+        assert!(text.starts_with(shows) && text.ends_with(ending), "{text}");
     }
 }
 
@@ -317,7 +314,7 @@ fn unused_wildcards_can_be_asserted() {
     let sources = text(&wildcards(10, 0)).unwrap();
     assert!(!sources.contains("no_any_source") && sources.contains("no_any_tag"));
     assert_eq!(text(&wildcards(10, 10)), None);
-    // Probes, and missing calls, may use wildcards too.
+    // Probes use wildcards too. Missing calls may use wildcards.
     let mut probing = wildcards(0, 0);
     probing.totals.probes_any_source = 1;
     assert!(!text(&probing).unwrap().contains("no_any_source"));
@@ -343,8 +340,8 @@ fn run_of_mostly_setup_is_no_answer() {
         "{}",
         verdict.text
     );
-    let says = "Without MPI_Init and MPI_Finalize, the share is 3 % (1.5–6 %). Trace a longer run.";
-    assert!(verdict.text.contains(says), "{}", verdict.text);
+    let expected = "Without MPI_Init and MPI_Finalize, the share is 3 % (1.5–6 %). Trace a longer run.";
+    assert!(verdict.text.contains(expected), "{}", verdict.text);
     let exact = with(|of| {
         *of = short(0.9);
         let at = &mut of.engines[0].ranks[3];
@@ -379,7 +376,6 @@ fn stand_in_engine_is_named() {
     }
 }
 
-/// The measurements with a high share of matching.
 fn costly(of: &mut Measurements) {
     *of = costing(0.2);
 }
@@ -402,7 +398,7 @@ fn wrong_engine(of: &mut Measurements) {
     of.engines[2].disagreements = 7;
 }
 
-/// Titles of advice, with a part of the text; `None`: no such advice.
+/// A title of advice, a change of the measurements, and a part of the text. `None`: the advice is absent.
 #[test]
 fn advice_follows_measurements() {
     type Case = (&'static str, fn(&mut Measurements), Option<&'static str>);
@@ -465,7 +461,6 @@ fn advice_follows_measurements() {
         ("needs no change", |of| *of = costing(0.004), Some("")),
         ("Another engine", |of| *of = costing(0.004), None),
         ("Another engine would help", costly, Some("`bins`")),
-        // A wrong engine is not recommended.
         ("Another engine would help", wrong_engine, Some("`rank_array`")),
         ("An engine matched incorrectly", wrong_engine, Some("")),
         ("Post receives earlier", |_| {}, Some("MPI_Recv (4,005)")),

@@ -6,9 +6,9 @@ use matchpoint_cli::verdict::{Answer, Verdict};
 use matchpoint_replay::library_cost::{Curve, SearchTime};
 
 use crate::judgement::{find, with};
+use crate::ran::words;
 use crate::synthetic;
 
-/// 1000 entries cost more in the library than in `list` on this host.
 #[test]
 fn stand_in_has_cost_of_library() {
     let curve = Curve { warm: vec![(16.0, 1.0), (1024.0, 5.0)], cold_ns: 15.0, empty_ns: 100.0 };
@@ -35,7 +35,7 @@ fn stand_in_has_cost_of_library() {
     assert_eq!((report.verdict.answer, report.verdict.rank), (Answer::Yes, 3));
     assert!((report.verdict.share - 0.25).abs() < 0.01, "{}", report.verdict.share);
     let text = terminal::render(&report);
-    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = words(&text);
     assert!(text.contains("Measured in this run, between 4 pairs of ranks on one host"), "{text}");
 
     assert!(find(&measurements, "cost of an entry is typical").is_none());
@@ -50,7 +50,8 @@ fn stand_in_has_cost_of_library() {
     assert_eq!(with_cost(None).engines[0].ranks[3].match_ns, 0.2e9);
 }
 
-/// The verdict of rank 3 from these shares, of which a part is in calls that bound their searches.
+/// The verdict of rank 3 from the shares of its search time. The part `bounded` of the likely time comes from calls
+/// shorter than the search time.
 fn from_calls([low, likely, high]: [f64; 3], bounded: f64, crowding: f64) -> Verdict {
     let curve = Curve { warm: vec![(128.0, 2.0)], cold_ns: 14.0, empty_ns: 100.0 };
     let mut measurements = with(|of| {
@@ -88,7 +89,8 @@ fn bounded_calls_decide_within_range() {
     assert!(text.contains("The times of the traced calls do not decide: the share is near 4 %"), "{text}");
 }
 
-/// Calls of 900 ms include the other process on the processor. The search time is limited to the need of both.
+/// MPI calls of 900 ms include the time of another process on the processor. The search time is limited to the needs of
+/// both processes.
 #[test]
 fn crowded_library_cost_has_one_share() {
     let curve = Curve { warm: vec![(128.0, 2.0)], cold_ns: 14.0, empty_ns: 100.0 };

@@ -14,18 +14,17 @@ use matchpoint_trace::native::{Settings, Writer, file_name};
 use serde_json::Value;
 use tempfile::{TempDir, tempdir};
 
+use crate::bench::members;
 use crate::left_out::leave_out;
-use crate::ran::{Ran, bundled, matchpoint, repository};
+use crate::ran::{CommandOutput, bundled, matchpoint, repository};
 
 const LEVELS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/levels");
 
-/// Runs `matchpoint predict` with these words and more arguments.
-fn predict(words: &str, more: &[&str]) -> Ran {
+fn predict(words: &str, more: &[&str]) -> CommandOutput {
     matchpoint(["predict"].into_iter().chain(words.split(' ')).chain(more.iter().copied()))
 }
 
-/// Standard output of a successful run without messages.
-fn printed(ran: Ran) -> String {
+fn printed(ran: CommandOutput) -> String {
     let ran = ran.succeed();
     assert_eq!(ran.stderr, "", "{ran}");
     ran.stdout
@@ -35,29 +34,22 @@ fn json(words: &str, more: &[&str]) -> Value {
     serde_json::from_str(&printed(predict(words, &[more, &["--json", "-"]].concat()))).unwrap()
 }
 
-/// The error of a failed run without output.
 fn complaint(words: &str, more: &[&str]) -> String {
     let ran = predict(words, more);
     assert!(ran.code != Some(0) && ran.stdout.is_empty() && ran.errors() == 1, "{ran}");
     ran.stderr
 }
 
-/// The values of a member of each row.
-fn members(rows: &Value, member: &str) -> Vec<Value> {
-    rows.as_array().unwrap().iter().map(|row| row[member].clone()).collect()
-}
-
-/// Two ranks play all processes, and distinguish messages by tag.
+/// The tag of a message between two ranks names a process, so there are at most as many processes as tags.
 #[test]
 fn played_processes_do_not_exceed_tags() {
     let validate =
         |processes| predict("validate levels -m blue-waters --processes", &[processes, "--", "mpiexec"]);
-    validate("32769").exit(2).says("must be a number of processes from 2 to 32768");
+    validate("32769").exit(2).reports("must be a number of processes from 2 to 32768");
     let most = validate("32768");
     assert!(!most.stderr.contains("must be a number"), "{most}");
 }
 
-/// A folder with a tridiagonal matrix of 8 rows.
 fn tridiagonal() -> (TempDir, String) {
     let folder = tempdir().unwrap();
     let mut matrix = "%%MatrixMarket matrix coordinate pattern symmetric\n8 8 15\n8 8\n".to_owned();
@@ -83,7 +75,7 @@ fn tridiagonal_matrix_equals_manual_result() {
     let row = &spmv["rows"][0];
     assert_eq!((row["messages"].as_u64(), row["bytes"].as_u64()), (Some(6), Some(48)));
     assert_eq!((row["matrix_rows"].as_u64(), row["matrix_entries"].as_u64()), (Some(8), Some(22)));
-    // Process 1 sends an element to both sides, and receives two messages.
+    // Process 1 sends one element to each neighbour, and receives two messages.
     assert_eq!(row["worst_process"], 1);
     assert!(close(&row["time"]["transport_s"], 2.0 * (2.3e-6 + 8.0 / 1.3e9)));
     assert!(close(&row["time"]["queue_s"], 8.4e-9 * 4.0));
@@ -92,7 +84,7 @@ fn tridiagonal_matrix_equals_manual_result() {
     assert!(close(&row["hops_mean"], hops));
     assert!(close(&row["time"]["contention_s"], 1e-10 * 2.0 * hops.powi(3) * 12.0));
     let spgemm = json("spgemm -m blue-waters --ppn 1 --processes 4", &[&matrix]);
-    // Rows of three entries: a length, three columns, three values.
+    // A message has a row of three entries: a length, three columns, three values.
     assert_eq!(spgemm["rows"][0]["bytes"].as_u64(), Some(6 * (4 + 3 * 12)));
     let within = json("spmv -m blue-waters -n 1", &[&matrix]);
     assert_eq!(within["rows"][0]["time"]["total_s"], 0.0);
@@ -115,7 +107,7 @@ fn search_order_is_selectable() {
 fn partition_is_used() {
     let (folder, matrix) = tridiagonal();
     let partition = folder.path().join("rows");
-    // Odd and even rows alternate, so the other side needs all eight.
+    // Odd and even rows alternate, so each process needs four elements of the other.
     fs::write(&partition, "0\n1\n".repeat(4)).unwrap();
     let partition = partition.display().to_string();
     let of = json("spmv -m blue-waters -n 2", &[&matrix, "--partition", &partition]);
@@ -128,7 +120,7 @@ fn amg_predicts_every_level() {
     let of = |member| members(&amg["rows"], member);
     assert_eq!(of("operation"), ["spmv", "spmv", "spmv", "spgemm", "spgemm", "spgemm"]);
     assert_eq!(of("matrix_rows"), [300, 55, 10, 300, 55, 10]);
-    // Levels with fewer rows use fewer processes.
+    // Levels with fewer rows than processes use fewer processes.
     assert_eq!(of("processes"), [64, 55, 10, 64, 55, 10]);
     for row in amg["rows"].as_array().unwrap() {
         let processes = &row["per_process"];
@@ -142,7 +134,7 @@ fn amg_predicts_every_level() {
         let sum = |member| members(processes, member).iter().map(|of| of.as_u64().unwrap()).sum::<u64>();
         assert_eq!((sum("sent"), sum("received_bytes")), (number(&row["messages"]), number(&row["bytes"])));
     }
-    // On level 1 every process has one row, and receives a message per other column.
+    // On level 1 every process has one row, and receives one message for each entry outside the diagonal.
     let level = fs::read_to_string(Path::new(LEVELS).join("A1.mtx")).unwrap();
     let entries = level.lines().filter(|line| !line.starts_with('%')).skip(1);
     let off_diagonal = entries.filter(|line| line.split_once(' ').is_some_and(|(row, column)| row != column));
@@ -186,19 +178,17 @@ fn traces_are_split_by_phases_and_engines() {
     assert_eq!(members(&predicted["engines"], "engine"), names, "each number once");
     assert_eq!(engines[0]["attempts_recorded"], engines[2]["attempts_recorded"]);
     assert!(engines[4]["node_bytes_all_peers"].as_u64() > Some(0));
-    // Memory for other numbers of processes is one table, and legends match the columns.
     let page = printed(predict(of, &[&trace]));
     let lines = |with: &str| page.lines().filter(|line| line.starts_with(with)).count();
     assert_eq!(lines("Engines, "), 2, "{page}");
     assert_eq!(lines("Engines, memory of a node by number of processes"), 1, "{page}");
     assert!(page.contains("compared: entries") && !page.contains("reversed: entries"), "{page}");
-    // The answer names the engine of the time.
     let answer = page.split("\n\n").next().unwrap().replace('\n', " ");
-    let said = "Queue search of `list` on this host: ";
-    assert!(answer.contains(said) && answer.contains("MPI library of Blue Waters: "), "{answer}");
+    let expected = "Queue search of `list` on this host: ";
+    assert!(answer.contains(expected) && answer.contains("MPI library of Blue Waters: "), "{answer}");
 }
 
-/// Calls that never returned are missing, so the absence of messages proves nothing.
+/// MPI calls that never returned are missing, so messages may be missing too.
 #[test]
 fn unfinished_trace_without_messages_is_reported() {
     let printed_of = |ended: u32| {
@@ -221,7 +211,6 @@ fn unfinished_trace_without_messages_is_reported() {
     assert!(hung.contains("Trace all ranks."), "{hung}");
 }
 
-/// The replay uses the machine's network, if the file contains it.
 #[test]
 fn trace_is_replayed_on_machine_network() {
     let folder = tempdir().unwrap();
@@ -233,7 +222,7 @@ fn trace_is_replayed_on_machine_network() {
     let notes = |options: &[&str]| {
         json("trace -e list --phases 1", &[&[trace.as_str()], options].concat())["notes"].to_string()
     };
-    // L: α of the shortest messages minus both overheads. G: of the longest.
+    // L is α of the shortest messages minus both overheads. G is the time per byte of the longest messages.
     for (options, expected) in [
         (&["-m", &machine][..], "the machine's network: L=1700"),
         (&["-m", &machine], "o=300,g=500,G=0.3448"),
@@ -247,7 +236,6 @@ fn trace_is_replayed_on_machine_network() {
     }
 }
 
-/// γ depends on the number of messages.
 #[test]
 fn search_cost_depends_on_messages() {
     let (folder, matrix) = tridiagonal();
@@ -287,7 +275,6 @@ fn blue_waters() -> String {
     fs::read_to_string(repository("machines/blue-waters.toml")).unwrap()
 }
 
-/// A machine calibrated on one host, without parameters between nodes.
 fn one_host(folder: &TempDir) -> String {
     let text = blue_waters();
     let sections = text.split("\n[").filter(|section| !section.starts_with("off_node"));
@@ -356,26 +343,19 @@ fn invalid_input_is_reported() {
     }
 }
 
-/// The script names missing Python packages in one line.
 #[test]
 fn level_script_names_missing_packages() {
     let script = repository("examples/python/amg_levels.py");
-    // Isolated from installed packages.
+    // -I and -S hide the installed packages.
     let mut python = Command::new("python3");
     if python.arg("--version").output().is_err() {
         return leave_out("no python3", "`apt-get install python3`");
     }
     let mut python = Command::new("python3");
-    let ran = Ran::of(python.args(["-I", "-S"]).arg(script).arg("levels")).fail(1);
-    ran.says("pip install scikit-fem pyamg");
+    let ran = CommandOutput::of(python.args(["-I", "-S"]).arg(script).arg("levels")).fail(1);
+    ran.reports("pip install scikit-fem pyamg");
 }
 
-#[test]
-fn help_has_examples() {
-    predict("--help", &[]).prints("matchpoint predict spmv A.mtx --machine blue-waters --processes 512");
-}
-
-/// A prediction in this process.
 fn predicted(words: &[&str], progress: &Progress) -> Result<(), Failure> {
     let words: Vec<_> = ["matchpoint", "predict"].iter().chain(words).map(OsString::from).collect();
     let cli::Command::Predict(arguments) = try_parse(&words).unwrap().command else { panic!("{words:?}") };

@@ -10,7 +10,6 @@ use tempfile::{TempDir, tempdir};
 
 use crate::ran::{bundled, copy_bundled, matchpoint, words};
 
-/// A profile in a folder.
 struct Written {
     file: String,
     profile: Profile,
@@ -40,15 +39,8 @@ fn measured(trace: &str, engines: &[&str]) -> Measurements {
 }
 
 #[test]
-fn help_has_example() {
-    let help = matchpoint(["profile", "--help"]).succeed();
-    help.prints("matchpoint profile traces/fillboundary-27 -o app.partners");
-    help.prints("-e list -e partner:mode=static,profile=app.partners");
-}
-
-#[test]
 fn profile_counts_search_misses() {
-    // These traces have no any-source receives, probes or cancels.
+    // Without any-source receives, probes and cancels, each search belongs to one source.
     for trace in ["fillboundary-27", "lulesh-27", "npb-is-16"] {
         let profile = Written::of(trace).profile;
         let measurements = measured(trace, &["list"]);
@@ -73,7 +65,7 @@ fn each_rank_has_its_own_partners() {
         assert_eq!((engine.matched, engine.disagreements), (list.matched, 0), "{}", engine.name);
     }
     let attempts = |engine: &EngineMeasurements| engine.posted.attempts + engine.unexpected.attempts;
-    // Every source above the average is a partner: nearly all sources.
+    // Nearly all sources send more messages than the average of all processes, so nearly all are partners.
     assert!(attempts(all) < attempts(list) / 3 && attempts(all) >= attempts(array));
     assert!(attempts(one) > 2 * attempts(all), "the neighbours of rank 0 are not those of others");
     assert!(written.profile.known.iter().all(|process| !process.sources.is_empty()));
@@ -92,12 +84,11 @@ fn profile_of_other_job_is_reported() {
         for arguments in
             [["analyze", &trace, "-e", &engine].as_slice(), &["bench", "-w", &workload, "-e", &engine]]
         {
-            assert_eq!(matchpoint(arguments).exit(1).says(&message).stdout, "");
+            assert_eq!(matchpoint(arguments).exit(1).reports(&message).stdout, "");
         }
     }
 }
 
-/// `bench` creates each rank's engine for this rank, as `analyze` does.
 #[test]
 fn trace_bench_uses_partners_of_rank() {
     let written = Written::of("fillboundary-27");
@@ -126,7 +117,7 @@ fn damaged_profile_error_has_line() {
         ("partner:profile=x", "`profile` is for mode=static"),
         ("partner:fence=broken", "`broken` is no value for `fence`"),
     ] {
-        matchpoint(["analyze", "x", "--engine", engine]).exit(2).says(expected);
+        matchpoint(["analyze", "x", "--engine", engine]).exit(2).reports(expected);
     }
 }
 

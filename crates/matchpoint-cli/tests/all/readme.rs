@@ -3,20 +3,19 @@
 use std::fs;
 use std::process::Command;
 
-use crate::ran::{MATCHPOINT, Ran, repository};
+use crate::ran::{CommandOutput, MATCHPOINT, repository};
 
-/// The example, and the current output.
 fn shown_and_printed() -> (String, String) {
     let readme = fs::read_to_string(repository("README.md")).unwrap();
     let (_, example) = readme.split_once("```text\nNo: ").expect("the example begins with its answer");
     let (shown, _) = example.split_once("```").unwrap();
     let mut command = Command::new(MATCHPOINT);
     command.current_dir(repository("")).args(["analyze", "traces/lulesh-27"]);
-    (shown.to_owned(), Ran::of(&mut command).succeed().stdout)
+    (shown.to_owned(), CommandOutput::of(&mut command).succeed().stdout)
 }
 
-/// Name, attempts, attempts per search, and memory of each engine. Times are omitted. Of `hybrid` only the name is
-/// compared, because its hash key is random.
+/// Name, attempts, attempts per search, and memory of each engine. Only the name of `hybrid` is compared, because its
+/// hash key is random.
 fn engines(text: &str) -> Vec<Vec<&str>> {
     let (_, table) = text.split_once("\nEngine ").expect("a table of engines");
     let rows = table.lines().skip(1).take_while(|line| !line.starts_with("compared: "));
@@ -31,7 +30,6 @@ fn engines(text: &str) -> Vec<Vec<&str>> {
     .collect()
 }
 
-/// Lines between the verdict and the engine table: counts of the trace.
 fn counted(text: &str) -> Vec<&str> {
     let (_, rest) = text.split_once("\nTrace ").expect("what the trace is");
     let (counted, _) = rest.split_once("\nEngine ").expect("a table of engines");

@@ -23,5 +23,5 @@ fn dead_rank_is_reported() {
     damaged[middle] ^= 0x55;
     fs::write(&file, damaged).unwrap();
     let output = matchpoint(["analyze", &trace, "--engine", "list"]).exit(1);
-    output.says("rank-00003.mpt', byte ").says("the checksum");
+    output.reports("rank-00003.mpt', byte ").reports("the checksum");
 }

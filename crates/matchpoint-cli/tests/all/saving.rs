@@ -1,13 +1,14 @@
-//! Advice names the saving, and the overflow limit if overflow matching achieves it.
+//! Advice names the saving, and the overflow limit if overflow matching achieves the saving.
 
 use matchpoint_cli::advice::Advice;
 use matchpoint_cli::library_cost;
-use matchpoint_cli::report::{Report, html, json, terminal};
+use matchpoint_cli::report::{Report, html, terminal};
 use matchpoint_replay::Measurements;
 use matchpoint_replay::library_cost::{Curve, LibraryCost};
 use matchpoint_trace::BurstCost;
 use serde_json::Value;
 
+use crate::json::written as json_of;
 use crate::synthetic;
 
 const TITLE: &str = "Long posted receive queue";
@@ -21,7 +22,7 @@ fn costs(posted: Curve, unexpected: Curve) -> Option<LibraryCost> {
     Some(synthetic::library_cost(1, posted, unexpected))
 }
 
-/// Rank 3 has 2000 posted receives, and searches for 20 % of its run time.
+/// Rank 3 has at most 2000 posted receives, and searches for 20 % of its run time.
 fn long(change: impl FnOnce(&mut Measurements)) -> Measurements {
     let mut of = synthetic::run(8);
     of.library_cost = costs(curve(2.0, 14.0), curve(2.0, 14.0));
@@ -40,12 +41,6 @@ fn spend(of: &mut Measurements, share: f64) {
 fn find(of: &Measurements, title: &str) -> Advice {
     let found = Report::new(of).advice.into_iter().find(|advice| advice.title == title);
     found.unwrap_or_else(|| panic!("no {title}"))
-}
-
-fn json_of(of: &Measurements) -> Value {
-    let mut bytes = Vec::new();
-    json::write(&Report::new(of), &mut bytes).unwrap();
-    serde_json::from_slice(&bytes).unwrap()
 }
 
 fn limit(change: impl FnOnce(&mut Measurements)) -> Option<u64> {
@@ -109,7 +104,7 @@ fn queue_within_limit_gives_no_limit() {
     assert_eq!(limit(|of| of.ranks[3].worst_length = 76), Some(75));
 }
 
-/// 3000 messages cost 150 ns each in the engine, and up to 75 warm entries each in the library.
+/// In `matchpoint run`, each of 3000 messages costs 150 ns and a search of up to 75 warm entries.
 #[test]
 fn small_saving_gives_no_limit() {
     let share = |ns_each: f64| 3000.0 * ns_each / 1.197e9;
@@ -149,7 +144,7 @@ fn free_entry_gives_no_limit() {
     assert_eq!((limit(2.0), limit(0.0)), (Some(75), None));
 }
 
-/// Typical costs exclude UCX; measured costs include it.
+/// The typical costs are those of a library without UCX. UCX itself was measured if pairs were measured.
 #[test]
 fn hashed_library_gives_no_limit() {
     let over_ucx = |pairs| {
@@ -203,10 +198,26 @@ fn limit_follows_library_and_transport() {
     }
 }
 
+/// A process also waits for the overflow matching of the other process on its processor.
 #[test]
-fn slow_ring_reports_waiting() {
-    let title = "MPI calls wait without a search";
-    let advice = |ring_message_ns, crowding| {
+fn shared_processor_counts_overflow_twice() {
+    let saved = |crowding| {
+        let of = long(|of| {
+            of.crowding = crowding;
+            for rank in &mut of.ranks {
+                (rank.messages, rank.posted.length_max) = (3000, 2000);
+            }
+        });
+        json_of(&of)["verdict"]["share_saved_by_run"].as_f64().unwrap()
+    };
+    let left = 3000.0 * (150.0 + 75.0 * 2.0) / 1.197e9;
+    assert!((saved(None) - (0.2 - left)).abs() < 1e-9, "{}", saved(None));
+    assert!((saved(Some(2.0)) - (0.2 - 2.0 * left)).abs() < 1e-9, "{}", saved(Some(2.0)));
+}
+
+#[test]
+fn waiting_calls_are_reported() {
+    let advice = |title, ring_message_ns, crowding| {
         let of = long(|of| {
             let cost = of.library_cost.as_mut().unwrap();
             cost.bursts = vec![BurstCost { messages: 128, message_ns: 4000.0 }];
@@ -214,15 +225,15 @@ fn slow_ring_reports_waiting() {
         });
         Report::new(&of).advice.into_iter().find(|advice| advice.title == title).map(|advice| advice.text)
     };
-    assert_eq!(advice(19_000.0, 2.0), None);
-    let text = advice(21_000.0, 2.0).unwrap();
-    assert!(
-        text.contains(
-            "A message took 21.0 µs. In a burst between two ranks, a message took 4.00 µs. 2.00 processes share"
-        ),
-        "{text}"
-    );
-    assert!(!advice(21_000.0, 1.0).unwrap().contains("processes share"));
+    let (waiting, shared) = ("MPI calls wait without a search", "Processes share processors");
+    assert_eq!((advice(waiting, 19_000.0, 2.0), advice(shared, 21_000.0, 2.0)), (None, None));
+    let text = advice(waiting, 21_000.0, 2.0).unwrap();
+    let expected =
+        "A message took 21.0 µs. In a burst between two ranks, a message took 4.00 µs. 2.0 processes share";
+    assert!(text.contains(expected), "{text}");
+    assert!(!advice(waiting, 21_000.0, 1.0).unwrap().contains("processes share"));
+    assert!(advice(shared, 19_000.0, 2.0).unwrap().starts_with("2.0 processes share each processor."));
+    assert_eq!(advice(shared, 19_000.0, 1.0), None);
 }
 
 #[test]

@@ -37,12 +37,10 @@ fn summary_of_any_size_fits_screen() {
     }
 }
 
-/// A trace with call sites has another table, and advice names call sites.
 #[test]
 fn call_sites_are_shown() {
     let text = rendered(&synthetic::run(8));
     let row = text.lines().find(|line| line.starts_with("exchange (exchange.c:94)")).expect(&text);
-    // 3,200 receives, a ninth of them late, none from any source.
     let cells: Vec<&str> = row.split_whitespace().skip(2).collect();
     assert_eq!(cells.last(), Some(&"26"), "{row}");
     assert!(text.contains("halo+0x2210"), "{text}");

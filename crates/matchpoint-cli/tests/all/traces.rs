@@ -45,7 +45,7 @@ fn every_bundled_trace_has_verdict() {
             let [low, share, high] =
                 ["low", "share", "high"].map(|name| report["verdict"][name].as_f64().unwrap());
             assert!(0.0 < low && low <= share && share <= high, "{what}: {low} {share} {high}");
-            // With `at_wait` no message is unexpected, so no receive searches.
+            // With `at_wait` no message is unexpected, so no search finds a long unexpected message queue.
             let is_slow = trace.ends_with("gather_fds-4") && arrivals != "at_wait";
             assert!(if is_slow { low > 0.1 } else { high < 0.1 }, "{what}: {low} {share} {high}");
             let engines = report["engines"].as_array().unwrap();
@@ -111,7 +111,7 @@ fn folder_with_none_or_two_traces_fails() {
 }
 
 #[test]
-fn text_named_bin_is_told_apart() {
+fn text_file_named_bin_is_rejected() {
     let trace = copy("lulesh-8");
     let text = "MPI_Init entering at walltime 1.0, cputime 1.0 seconds in thread 0.\n";
     fs::write(stream(trace.path(), 0), text).unwrap();

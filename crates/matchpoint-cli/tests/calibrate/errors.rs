@@ -5,7 +5,6 @@ use std::fs;
 use crate::mpi;
 use crate::setting::{QUICK, Setting};
 
-/// A launcher script, with a false compiler.
 pub fn launcher(setting: &Setting, script: &str) -> String {
     let bin = setting.path("bin");
     fs::create_dir_all(&bin).unwrap();
@@ -14,7 +13,7 @@ pub fn launcher(setting: &Setting, script: &str) -> String {
         crate::ran::script(&path, text);
         path.display().to_string()
     };
-    // The compiled benchmark depends on the launcher's header.
+    // The name of the compiled benchmark depends on this output, so each folder has its own benchmark.
     let compiler = format!(
         "echo '#define MPICH_VERSION \"{}\"'\nwhile [ $# -gt 1 ]; do [ \"$1\" = -o ] && touch \"$2\"; shift; done; true",
         bin.display()
@@ -37,7 +36,7 @@ fn missing_launcher_is_reported() {
 fn failing_launcher_is_reported() {
     for (script, expected) in [
         ("echo 'no hosts today' >&2; exit 3", "the benchmark did not start (exit code 3)"),
-        // The program would receive the benchmark as an argument.
+        // A launcher line with a program starts the program, with the benchmark as an argument.
         ("exec echo I am an application", "give the launcher without a program, as in -- mpiexec -n 2"),
         (&format!("{HELLO}\nread line; echo 'MPCAL1 measured 0 nan'; read line"), "impossible measurement"),
         ("echo 'MPCAL1 goodbye'; read line", "unexpected output of the benchmark: 'goodbye'"),
@@ -63,7 +62,6 @@ fn interrupted_job_can_continue() {
         "{complaint}"
     );
     assert_eq!(setting.raw().lines().count(), 2);
-    // Another job cannot continue the calibration.
     let three = HELLO.replace("ranks=2", "ranks=3").replace("in 0 1;", "in 0 1 2;");
     let complaint = setting.run(QUICK, [launcher(&setting, &format!("{three}\nread line"))]).complaint();
     assert!(
@@ -125,13 +123,12 @@ fn damaged_files_are_reported() {
     };
     let damaged = format!("{head}\n{}\n{}\n", measured(1, "1e-6"), measured(2, "-2e-6"));
     assert!(from(&damaged).complaint().contains("line 3: -0.000002 s is not a time"));
-    // One size and a truncated line: no parameter follows.
     let one = format!("{head}\n{}\n{}", measured(1, "1e-6"), &measured(2, "2e-6")[..40]);
     let complaint = from(&one).complaint();
     assert!(complaint.contains("no parameter follows"), "{complaint}");
     assert!(complaint.contains("one size does not separate latency and rate"), "{complaint}");
     assert!(!setting.path("machine.toml").exists());
-    // Two or more sizes are fitted. The time per byte is below the scatter.
+    // The time per byte is below the scatter of the measurements.
     let sizes = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64];
     let times = sizes.iter().map(|&bytes| measured(bytes, if bytes % 3 == 0 { "1.03e-6" } else { "1e-6" }));
     let ran = from(&format!("{head}\n{}\n", times.collect::<Vec<_>>().join("\n"))).succeed();
@@ -151,7 +148,7 @@ fn files_must_be_distinct_and_writable() {
     let machine = setting.path("machine.toml").display().to_string();
     let complaint = setting.run(&["--html", &machine], ["mpiexec"]).complaint();
     assert!(complaint.contains("the output of two options"), "{complaint}");
-    // Raw measurements have a default name, and a file may have several names.
+    // The default name of the raw measurements counts as an output.
     let raw = setting.path("machine.raw.jsonl").display().to_string();
     let complaint = setting.run(&["--html", &raw], ["mpiexec"]).complaint();
     assert!(complaint.contains("the output of two options"), "{complaint}");

@@ -7,12 +7,12 @@ use std::process::{Child, Command, Stdio};
 use crate::cluster::Cluster;
 use crate::left_out::leave_out;
 use crate::mpi::{self, Mpi};
-use crate::setting::{Ran, Setting};
+use crate::setting::{CommandOutput, Setting};
 
-/// Data share of an Ethernet frame with 1448 bytes of data.
+/// Share of data in an Ethernet frame with 1448 bytes of data.
 const FRAME: f64 = 1448.0 / 1514.0;
 
-/// Hosts with a line between both halves (`line.c`).
+/// Emulated hosts. The program `line.c` connects the two halves.
 struct Hosts {
     cluster: Cluster,
     line: Option<Child>,
@@ -21,13 +21,11 @@ struct Hosts {
 
 struct Between {
     delay_ms: f64,
-    /// Rate of each host.
     rate_mbit: f64,
-    /// Rate of the line that all hosts of a side share.
+    /// Rate of the line between the halves. All hosts of a half share the line.
     line_mbit: Option<f64>,
 }
 
-/// Limits the rate, packet by packet.
 fn limit(interface: &str, rate_mbit: f64) -> String {
     format!(
         "ip link set {interface} gso_max_segs 1 && tc qdisc add dev {interface} root tbf rate {rate_mbit}mbit burst 6kb latency 2s"
@@ -35,7 +33,6 @@ fn limit(interface: &str, rate_mbit: f64) -> String {
 }
 
 impl Hosts {
-    /// `None`: hosts are not possible here.
     fn make(number: u32, between: &Between) -> Option<Hosts> {
         let mut hosts = Hosts { cluster: Cluster::of(number)?, line: None, number };
         if !hosts.limit(between.rate_mbit) || !hosts.delay(between) {
@@ -58,9 +55,8 @@ impl Hosts {
         })
     }
 
-    /// Reconnects the second half of the hosts through the line.
     fn delay(&mut self, between: &Between) -> bool {
-        let pid = std::fs::read_to_string(self.cluster.noted().join("pid")).unwrap();
+        let pid = std::fs::read_to_string(self.cluster.state().join("pid")).unwrap();
         let network = format!("--net=/proc/{}/ns/net", pid.trim());
         let micros = format!("{}", (between.delay_ms * 1e3) as u32);
         let mut line = Command::new("nsenter")
@@ -72,10 +68,10 @@ impl Hosts {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut said = String::new();
-        BufReader::new(line.stdout.take().unwrap()).read_line(&mut said).unwrap();
+        let mut answer = String::new();
+        BufReader::new(line.stdout.take().unwrap()).read_line(&mut answer).unwrap();
         self.line = Some(line);
-        if said.trim() != "ready" {
+        if answer.trim() != "ready" {
             leave_out("no /dev/net/tun", "load the module tun, and run the tests as root");
             return false;
         }
@@ -95,7 +91,7 @@ impl Hosts {
         true
     }
 
-    fn calibrate(&self, setting: &Setting, mpi: &Mpi, ranks: u32, options: &str) -> Ran {
+    fn calibrate(&self, setting: &Setting, mpi: &Mpi, ranks: u32, options: &str) -> CommandOutput {
         let mut command = self.cluster.script();
         let cache = format!("XDG_CACHE_HOME={}", mpi::cache().display());
         command
@@ -103,16 +99,15 @@ impl Hosts {
             .args(setting.words(&options.split(' ').collect::<Vec<_>>()))
             .arg("--")
             .arg(mpi.mpiexec());
-        command.arg("-f").arg(self.cluster.noted().join("hostfile"));
+        command.arg("-f").arg(self.cluster.state().join("hostfile"));
         command.args(["-ppn", &(ranks / self.number).to_string(), "-n", &ranks.to_string()]);
-        Ran::of(&mut command)
+        CommandOutput::of(&mut command)
     }
 }
 
 impl Drop for Hosts {
     fn drop(&mut self) {
         if let Some(mut line) = self.line.take() {
-            // The line ends with its input.
             drop(line.stdin.take());
             let _ = line.wait();
         }
@@ -126,14 +121,14 @@ fn line_program() -> PathBuf {
     program
 }
 
-/// The fitted value is near the configured one.
-fn is_within(share: f64, found: f64, right: f64, what: &str, said: &Ran) {
+/// Asserts that the fitted value differs from the configured one by at most `share`.
+fn is_within(share: f64, found: f64, right: f64, what: &str, ran: &CommandOutput) {
     let off = found / right - 1.0;
     eprintln!("{what}: {found:.4e}, put in {right:.4e}, off by {:+.1} %", off * 100.0);
-    assert!(off.abs() <= share, "{what}: {found:e} is not {right:e}: {said}");
+    assert!(off.abs() <= share, "{what}: {found:e} is not {right:e}: {ran}");
 }
 
-/// Options for a loaded host. Three rounds, because slow messages take long.
+/// Three rounds of short measurements, because the messages are slow.
 const OPTIONS: &str = "--rounds 3 --seconds 0.03 --max-bytes 512K --max-messages 3 --total-bytes 16K";
 
 fn goodput(rate_mbit: f64) -> f64 {
@@ -153,7 +148,7 @@ fn recover_latency_and_rate(delay_ms: f64, rate_mbit: f64) {
     is_within(0.1, last.value, goodput(rate_mbit), "rate", &ran);
 }
 
-/// The shortest delay and the highest rate that two cores can emulate.
+/// The shortest delay and the highest rate that two processors can emulate.
 #[test]
 fn latency_and_rate_between_hosts_are_recovered() {
     recover_latency_and_rate(2.0, 200.0);
@@ -165,7 +160,7 @@ fn long_latency_and_low_rate_are_recovered() {
     recover_latency_and_rate(10.0, 40.0);
 }
 
-/// Two pairs share the link of a host: R_N is its rate.
+/// Two pairs of ranks share the link of a node, so R_N is the rate of the link.
 #[test]
 #[ignore = "takes a minute: .ci/deep"]
 fn node_rate_is_recovered() {
@@ -182,8 +177,8 @@ fn node_rate_is_recovered() {
     is_within(0.1, found, goodput(between.rate_mbit), "rate of a node", &ran);
 }
 
-/// Figure 6: two hosts share the line to two others. One pair needs b ÷ R for its bytes, two pairs need 2 b ÷ R. The
-/// difference over 2 b bytes on the line is 1 ÷ 2 R.
+/// Two hosts share the line to two others. One pair needs b ÷ R for b bytes, two pairs need 2 b ÷ R. The difference
+/// over the 2 b bytes on the line is 1 ÷ 2 R.
 #[test]
 #[ignore = "takes two minutes: .ci/deep"]
 fn cost_of_shared_link_is_found() {

@@ -9,8 +9,7 @@ use rustix::process::Signal;
 use crate::left_out::leave_out;
 use crate::mpi::{self, Mpi};
 use crate::setting::{MATCHPOINT, QUICK, Setting};
-
-fn launcher(mpi: &Mpi, ranks: &str) -> [String; 3] {
+pub fn launcher(mpi: &Mpi, ranks: &str) -> [String; 3] {
     [mpi.mpiexec().display().to_string(), "-n".to_owned(), ranks.to_owned()]
 }
 
@@ -21,15 +20,14 @@ fn host_is_measured_and_fitted() {
         let page = setting.path("machine.html").display().to_string();
         let ran = setting.run(&[QUICK, &["--html", &page]].concat(), launcher(mpi, "2")).succeed();
         assert!(ran.stdout.lines().all(|line| line.chars().count() <= 80), "{ran}");
-        // No progress bar in a pipe.
         let news = ran.stderr.lines().filter(|line| !line.starts_with("matchpoint: ")).collect::<Vec<_>>();
         assert_eq!(news, [""; 0], "{ran}");
-        let (json, machine) = (setting.json(), setting.machine());
+        let (json, machine) = (setting.json("machine.json"), setting.machine());
         assert_eq!((json["ranks"].as_u64(), json["complete"].as_bool()), (Some(2), Some(true)));
         let library = json["mpi"].as_str().unwrap();
         let is_right = if mpi.is_open_mpi() { library.contains("Open MPI") } else { library.contains("MPI") };
         assert!(is_right && machine.provenance.mpi == library, "{library}");
-        // The number of sockets is unknown, but there is one host.
+        // All ranks are on one host, on an unknown number of sockets.
         assert!(machine.off_node.eager.alpha_s.is_none());
         assert!(json["warnings"].to_string().contains("No off-node parameters"), "{json}");
         for link in json["links"].as_array().unwrap() {
@@ -46,16 +44,15 @@ fn host_is_measured_and_fitted() {
     });
 }
 
-/// The interrupt is reported, and the same command continues.
 #[test]
 fn interrupted_calibration_continues() {
     let _alone = mpi::alone();
     let Some(mpi) = mpi::first() else { return };
-    // From a terminal, which also interrupts the job, and to the command only.
+    // A terminal sends SIGINT to the job too. SIGTERM reaches only the command.
     for (signal, code) in [(Signal::TERM, 1), (Signal::INT, 130)] {
         let setting = Setting::new();
         let words = setting.words(QUICK);
-        // Without `timeout`, so that only this process gets the signal.
+        // `timeout` would get the signal instead of the command.
         let mut command = Command::new(MATCHPOINT);
         command.args(&words[5..]).arg("--").args(launcher(&mpi, "2"));
         command.env("XDG_CACHE_HOME", mpi::cache());
@@ -68,35 +65,34 @@ fn interrupted_calibration_continues() {
         }
         assert!(mpi::send_signal(job.id(), signal));
         let status = job.wait().unwrap();
-        let mut said = String::new();
-        job.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        let mut message = String::new();
+        job.stderr.take().unwrap().read_to_string(&mut message).unwrap();
         if status.success() {
             eprintln!("left out: the measurement ended before the interrupt");
             continue;
         }
-        assert!(said.contains("repeat the command to continue after the"), "{said}");
-        assert_eq!(status.code(), Some(code), "{said}");
+        assert!(message.contains("repeat the command to continue after the"), "{message}");
+        assert_eq!(status.code(), Some(code), "{message}");
         assert!(!setting.path("machine.toml").exists());
         let before: Vec<String> = setting.raw().lines().map(str::to_owned).collect();
         let ran = setting.run(QUICK, launcher(&mpi, "2")).succeed();
         assert!(ran.stderr.contains("continuing '"), "{ran}");
         let after: Vec<String> = setting.raw().lines().map(str::to_owned).collect();
         assert_eq!(after[..before.len() - 1], before[..before.len() - 1]);
-        assert!(setting.json()["complete"].as_bool().unwrap());
+        assert!(setting.json("machine.json")["complete"].as_bool().unwrap());
     }
 }
 
-/// The rendezvous limit is a tested size, and o is at most α.
 #[test]
 fn rendezvous_limit_is_measured() {
     mpi::each(|mpi| {
         let setting = Setting::new();
-        // Rendezvous begins at 4 to 64 KiB, with Intel MPI within a host at 8 MiB.
+        // Rendezvous begins at 4 to 64 KiB. With Intel MPI within a host, rendezvous begins at 8 MiB.
         let (most, bytes) = if mpi.name == "intel-wheel" { ("16M", 16 << 20) } else { ("1M", 1 << 20) };
         let options =
             ["--seconds", "0.005", "--max-bytes", most, "--max-messages", "10", "--total-bytes", "1K"];
         setting.run(&options, launcher(mpi, "2")).succeed();
-        let (json, machine) = (setting.json(), setting.machine());
+        let (json, machine) = (setting.json("machine.json"), setting.machine());
         let Some(link) = json["links"].as_array().unwrap().first() else {
             leave_out("ranks may be on different sockets", "run the tests on a host with one socket");
             return;

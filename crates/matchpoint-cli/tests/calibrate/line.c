@@ -1,8 +1,8 @@
 /*
- * A line between two network interfaces, which it makes: what goes in at one end comes out at the other some time later.
- * Linux has a queueing discipline for that (netem), but not every kernel is built with it.
+ * Creates two network interfaces, and forwards each frame from one to the other after a delay. Not every Linux kernel
+ * has the queueing discipline netem.
  *
- * Usage: line NEAR FAR MICROSECONDS. Says `ready` once both are there, and ends with its standard input.
+ * Usage: line NEAR FAR MICROSECONDS. Prints `ready` when both interfaces exist. Ends at the end of standard input.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -25,7 +25,7 @@ struct frame {
     char data[FRAME_BYTES];
 };
 
-/* Frames on their way in one direction. */
+/* Frames that wait for their delay, in one direction. */
 struct lane {
     int from, to;
     unsigned first, next;
@@ -68,7 +68,7 @@ static void take(struct lane *lane, long long delay_ns) {
     }
 }
 
-/* Hands over what is due; returns when the next is, or a long time from now. */
+/* Forwards the frames that are due. Returns the time when the next frame is due, or a distant time. */
 static long long give(struct lane *lane) {
     while (lane->first != lane->next) {
         struct frame *frame = &lane->frames[lane->first % FRAMES];
@@ -76,7 +76,7 @@ static long long give(struct lane *lane) {
             return frame->due_ns;
         }
         if (write(lane->to, frame->data, frame->bytes) < 0) {
-            /* An interface that is down loses it, as a cable does. */
+            /* An interface that is down loses the frame. */
         }
         lane->first++;
     }
@@ -92,7 +92,7 @@ int main(int argc, char **argv) {
     long long delay_ns = atoll(argv[3]) * 1000;
     lanes[0].from = lanes[1].to = near;
     lanes[1].from = lanes[0].to = far;
-    /* The processes that wait for messages never sleep: it goes before them. */
+    /* Waiting MPI processes poll, so this process needs priority. */
     struct sched_param first = {.sched_priority = 1};
     sched_setscheduler(0, SCHED_FIFO, &first);
     printf("ready\n");

@@ -1,6 +1,6 @@
 /*
- * Loaded before an MPI library: messages between processes share a link, which each has to itself for a while, in each
- * direction. LINK_FOLDER is where its two locks are.
+ * A library to preload: messages between processes share an emulated link. Each message occupies one direction of the
+ * link for some time. The two locks of the link are in the folder LINK_FOLDER.
  */
 #include <fcntl.h>
 #include <mpi.h>
@@ -25,7 +25,7 @@ static void pass(int direction) {
 int MPI_Send(const void *from, int count, MPI_Datatype of, int to, int tag, MPI_Comm among) {
     int rank;
     PMPI_Comm_rank(among, &rank);
-    /* What the benchmark says to itself goes another way. */
+    /* Only messages of the measurement use the link. */
     if (among == MPI_COMM_WORLD && count > 0) {
         pass(rank < to);
     }

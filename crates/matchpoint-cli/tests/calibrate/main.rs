@@ -1,6 +1,6 @@
 //! Tests of `matchpoint calibrate` with real MPI libraries, and between hosts with known latency and rate.
 //!
-//! `MATCHPOINT_TEST_MPI` names the libraries, as for `scripts/mpi`. Without it, the tests use all prepared libraries.
+//! `MATCHPOINT_TEST_MPI` names the libraries, as for `scripts/mpi`. The default is all prepared libraries.
 
 #[path = "../record/cluster.rs"]
 #[allow(dead_code)]

@@ -1,4 +1,4 @@
-//! Several pairs at once must start each exchange together, so that they share the link.
+//! Several pairs start each exchange together, so that the pairs share the link.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -9,7 +9,7 @@ use matchpoint_model::Locality;
 
 use crate::mpi::{self, Mpi};
 
-/// Seconds of each message on the link (`link.c`).
+/// Seconds that each message occupies the emulated link (`link.c`).
 const HELD_S: f64 = 0.02;
 
 fn benchmark(mpi: &Mpi) -> PathBuf {
@@ -27,8 +27,7 @@ fn link(mpi: &Mpi) -> PathBuf {
     library
 }
 
-/// Messages of two pairs wait for each other, so both directions take the time of two messages. Without a common start,
-/// the pairs would alternate.
+/// Both messages of a direction share the link, so a direction takes the time of two messages.
 #[test]
 fn pairs_on_shared_link_slow_down() {
     let _alone = mpi::alone();
@@ -49,7 +48,6 @@ fn pairs_on_shared_link_slow_down() {
         messages: 1,
         bytes: 8,
     };
-    // Batches of several exchanges.
     let seconds = conversation.measure(0, &measurement, 10.0 * HELD_S, 20.0 * HELD_S).unwrap();
     drop(conversation);
     job.wait().unwrap();

@@ -9,12 +9,11 @@ use serde_json::Value;
 use tempfile::{TempDir, tempdir_in};
 
 use crate::mpi;
-pub use crate::ran::{MATCHPOINT, Ran};
+pub use crate::ran::{CommandOutput, MATCHPOINT};
 
-/// Time limit of a job in seconds.
+/// Time limit of a job, in seconds.
 const SECONDS: &str = "200";
 
-/// Few and short measurements.
 pub const QUICK: &[&str] =
     &["--seconds", "0.005", "--max-bytes", "32K", "--max-messages", "100", "--total-bytes", "16K"];
 
@@ -23,7 +22,7 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// Below the folder of all tests, which every host sees.
+    /// Creates the folder below the folder of all tests, which every emulated host mounts.
     pub fn new() -> Setting {
         Setting { folder: tempdir_in(mpi::scratch()).unwrap() }
     }
@@ -32,7 +31,6 @@ impl Setting {
         self.folder.path().join(name)
     }
 
-    /// The words of the command, with these options.
     pub fn words(&self, options: &[&str]) -> Vec<Box<OsStr>> {
         let mut words: Vec<Box<OsStr>> = ["timeout", "-k", "5", SECONDS, MATCHPOINT, "calibrate"]
             .map(|word| OsStr::new(word).into())
@@ -43,7 +41,11 @@ impl Setting {
         words
     }
 
-    pub fn run<T: AsRef<OsStr>>(&self, options: &[&str], launcher: impl IntoIterator<Item = T>) -> Ran {
+    pub fn run<T: AsRef<OsStr>>(
+        &self,
+        options: &[&str],
+        launcher: impl IntoIterator<Item = T>,
+    ) -> CommandOutput {
         let words = self.words(options);
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]);
@@ -51,12 +53,11 @@ impl Setting {
         if launcher.peek().is_some() {
             command.arg("--").args(launcher);
         }
-        // The compiled benchmark is kept in the tests' cache.
-        Ran::of(command.env("XDG_CACHE_HOME", mpi::cache()))
+        CommandOutput::of(command.env("XDG_CACHE_HOME", mpi::cache()))
     }
 
-    pub fn json(&self) -> Value {
-        serde_json::from_slice(&std::fs::read(self.path("machine.json")).unwrap()).unwrap()
+    pub fn json(&self, name: &str) -> Value {
+        serde_json::from_slice(&std::fs::read(self.path(name)).unwrap()).unwrap()
     }
 
     pub fn machine(&self) -> Machine {

@@ -11,20 +11,17 @@ use tempfile::TempDir;
 use crate::mpi::Mpi;
 use crate::ran;
 
-/// The command, and a folder for results.
 pub struct Job {
     pub folder: TempDir,
     pub command: Command,
 }
 
-/// A finished job.
-pub struct Ran {
+pub struct JobOutput {
     pub folder: TempDir,
-    ran: ran::Ran,
+    ran: ran::CommandOutput,
 }
 
 impl Job {
-    /// This number of ranks of a program.
     pub fn with(self, mpi: &Mpi, ranks: u32, program: &Path) -> Job {
         let (launcher, ranks) = (mpi.mpiexec(), ranks.to_string());
         self.args([launcher.as_os_str(), OsStr::new("-n"), OsStr::new(&ranks), program.as_os_str()])
@@ -35,7 +32,6 @@ impl Job {
         self
     }
 
-    /// Lets the program write its counts.
     pub fn counting(self) -> Job {
         let prefix = self.folder.path().join("count");
         self.args([OsStr::new("--count"), prefix.as_os_str()])
@@ -46,9 +42,9 @@ impl Job {
         self
     }
 
-    /// Runs the job, which must leave no folder of a run.
-    pub fn run(mut self) -> Ran {
-        let ran = Ran { ran: ran::Ran::of(&mut self.command), folder: self.folder };
+    /// Runs the job. Asserts that the job deletes the temporary folders of `matchpoint run`.
+    pub fn run(mut self) -> JobOutput {
+        let ran = JobOutput { ran: ran::CommandOutput::of(&mut self.command), folder: self.folder };
         let places = [ran.folder.path().join("tmp"), ran.folder.path().to_owned()];
         let left = places.iter().filter_map(|place| fs::read_dir(place).ok()).flatten().flatten();
         let mut names = left.map(|entry| entry.file_name().to_string_lossy().into_owned());
@@ -57,30 +53,28 @@ impl Job {
         ran
     }
 
-    /// Runs the job, which must succeed.
-    pub fn succeed(self) -> Ran {
+    pub fn succeed(self) -> JobOutput {
         let ran = self.run();
         assert_eq!(ran.code, Some(0), "{ran}");
         ran
     }
 }
 
-impl Ran {
-    /// The prefix of the files with the program's counts.
+impl JobOutput {
     pub fn prefix(&self) -> PathBuf {
         self.folder.path().join("count")
     }
 }
 
-impl Deref for Ran {
-    type Target = ran::Ran;
+impl Deref for JobOutput {
+    type Target = ran::CommandOutput;
 
-    fn deref(&self) -> &ran::Ran {
+    fn deref(&self) -> &ran::CommandOutput {
         &self.ran
     }
 }
 
-impl fmt::Display for Ran {
+impl fmt::Display for JobOutput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.ran.fmt(f)
     }

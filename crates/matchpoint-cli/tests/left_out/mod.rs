@@ -5,11 +5,8 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::thread;
 
-/// Reports that the calling test, or a part of it, cannot run: what is missing, and a remedy. Shell commands are in
-/// backticks.
-///
-/// The report is a line of the file in `MATCHPOINT_LEFT_OUT`: test, reason and remedy, separated by tabs.
-/// `scripts/test` prints the file at its end. Without the variable the test fails.
+/// Reports that the calling test, or a part of the test, cannot run. Appends test, reason and remedy, separated by
+/// tabs, to the file `MATCHPOINT_LEFT_OUT`, which `scripts/test` prints. Without the variable the test panics.
 pub fn leave_out(missing: &str, remedy: &str) {
     let thread = thread::current();
     let test = thread.name().unwrap_or("a test");

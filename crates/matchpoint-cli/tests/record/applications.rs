@@ -1,4 +1,4 @@
-//! Applications of Debian, built with its Open MPI.
+//! Applications from Debian packages, linked with Debian's Open MPI.
 
 use std::fs;
 use std::process::Command;
@@ -10,13 +10,13 @@ use crate::left_out::leave_out;
 use crate::mpi;
 use crate::ran::repository;
 
-/// Records an application with 8 ranks. `None`: not installed, and optional.
+/// Records an application with 8 ranks. `None`: the application is not installed.
 fn record(program: &str, input: &str, arguments: &[&str]) -> Option<Value> {
     let _alone = mpi::alone();
-    let is_there =
+    let is_installed =
         Command::new("sh").args(["-c", &format!("command -v {program}")]).output().unwrap().status.success();
-    let mpi = mpi::named("debian-openmpi").filter(|_| is_there);
-    if !is_there {
+    let mpi = mpi::named("debian-openmpi").filter(|_| is_installed);
+    if !is_installed {
         leave_out(&format!("no {program}"), "`apt-get install lammps hpcc`");
     }
     let mpi = mpi?;
@@ -39,14 +39,14 @@ fn record(program: &str, input: &str, arguments: &[&str]) -> Option<Value> {
 }
 
 #[test]
-fn lammps() {
+fn lammps_run_is_recorded() {
     let Some(report) = record("lmp", "lammps/melt.in", &["-in", "melt.in", "-log", "none"]) else { return };
     assert!(number(&report, "calls.by_function.MPI_Irecv") > 1000);
     assert!(number(&report, "calls.by_function.MPI_Sendrecv") > 100);
 }
 
 #[test]
-fn hpc_challenge() {
+fn hpc_challenge_run_is_recorded() {
     let Some(report) = record("hpcc", "hpcc/hpccinf.txt", &[]) else { return };
     assert!(number(&report, "calls.by_function.MPI_Iprobe") > 0);
     assert!(number(&report, "sends") > 1000);

@@ -1,5 +1,4 @@
-//! Hosts with separate names, network interfaces, clocks and temporary files, for launchers as on a cluster:
-//! `scripts/hosts`.
+//! Emulated hosts (`scripts/hosts`), each with a name, a network interface, a clock and temporary files.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -11,21 +10,20 @@ use crate::left_out::leave_out;
 use crate::mpi::{self, Mpi};
 use crate::ran::repository;
 
-/// Hosts, which end on drop.
+/// Emulated hosts, which end when the value is dropped.
 pub struct Cluster {
     folder: TempDir,
 }
 
 impl Cluster {
-    /// Difference of the clocks of successive hosts.
+    /// Difference between the clocks of successive hosts, in seconds.
     pub const AHEAD_S: i64 = 1000;
 
-    /// Two hosts; `None`: not possible here.
+    /// Starts two hosts. `None`: this host cannot emulate hosts.
     pub fn make() -> Option<Cluster> {
         Cluster::of(2)
     }
 
-    /// This number of hosts.
     pub fn of(hosts: u32) -> Option<Cluster> {
         let check = script().arg("check").output().unwrap();
         if check.status.code() == Some(77) {
@@ -43,34 +41,31 @@ impl Cluster {
         Some(cluster)
     }
 
-    /// `scripts/hosts` for these hosts.
     pub fn script(&self) -> Command {
         let mut command = script();
-        command.arg("--folder").arg(self.noted());
+        command.arg("--folder").arg(self.state());
         command
     }
 
-    /// State file of the script.
-    pub fn noted(&self) -> PathBuf {
+    pub fn state(&self) -> PathBuf {
         self.folder.path().join("hosts")
     }
 
-    /// Commands run on the first host.
     pub fn first(&self) -> Command {
         self.on("host0")
     }
 
-    /// Commands run on this host.
+    /// A command that runs its arguments on `host`.
     pub fn on(&self, host: &str) -> Command {
         let mut command = self.script();
-        // The launcher of `scripts/mpi` starts processes on the local host.
+        // The MPI launchers of `scripts/mpi` start processes on the local host by default.
         command.env("I_MPI_HYDRA_BOOTSTRAP", "ssh").args(["exec", host]);
         command
     }
 
-    /// A program with even ranks on the first host and odd ranks on the second.
+    /// The words that start a program with even ranks on the first host and odd ranks on the second.
     pub fn launch(&self, mpi: &Mpi, ranks: u32, program: &Path) -> Vec<Box<OsStr>> {
-        let (launcher, hosts, ranks) = (mpi.mpiexec(), self.noted().join("hostfile"), ranks.to_string());
+        let (launcher, hosts, ranks) = (mpi.mpiexec(), self.state().join("hostfile"), ranks.to_string());
         let mut words: Vec<&OsStr> = vec![launcher.as_ref()];
         if mpi.is_open_mpi() {
             words.extend(["--map-by", "node:oversubscribe", "--hostfile"].map(OsStr::new));
@@ -84,7 +79,6 @@ impl Cluster {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        // Processes on the hosts end too.
         let _ = self.script().arg("down").status();
     }
 }
@@ -93,7 +87,6 @@ fn script() -> Command {
     Command::new(repository("scripts/hosts"))
 }
 
-/// A folder that all hosts see.
 pub fn seen_by_all() -> TempDir {
     tempfile::tempdir_in(mpi::scratch()).unwrap()
 }

@@ -1,4 +1,4 @@
-//! Counts of a program of `examples/mpi`, compared with the analysis of its trace.
+//! Compares the counts of a program of `examples/mpi` with the analysis of its trace.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::job::number;
 
-/// Local queries without messages, which are not recorded.
+/// The recorder does not record local queries without messages.
 const NOT_RECORDED: &[&str] = &[
     "MPI_Cart_coords",
     "MPI_Cart_rank",
@@ -22,7 +22,7 @@ const NOT_RECORDED: &[&str] = &[
     "MPI_Test_cancelled",
 ];
 
-/// Recorded functions that the programs do not count.
+/// The programs do not count these recorded functions.
 const NOT_COUNTED: &[&str] = &["MPI_Session_finalize", "MPI_Session_init"];
 
 pub struct Counts {
@@ -30,7 +30,6 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Reads `PREFIX.RANK.json`.
     pub fn read(prefix: &Path, ranks: u32) -> Counts {
         let file = |rank: u32| {
             let path = format!("{}.{rank}.json", prefix.display());
@@ -48,7 +47,7 @@ impl Counts {
         let mut sums = BTreeMap::new();
         for rank in &self.ranks {
             for (name, count) in rank["calls"].as_object().unwrap() {
-                // Reports merge functions for large counts with the others.
+                // Reports count a function for large counts (`_c`) with the function for `int` counts.
                 let name = name.strip_suffix("_c").unwrap_or(name).to_owned();
                 *sums.entry(name).or_insert(0) += count.as_u64().unwrap();
             }
@@ -57,7 +56,6 @@ impl Counts {
         sums
     }
 
-    /// All counts equal the report.
     pub fn agree(&self, report: &Value, what: &str) {
         self.messages_agree(report, what);
         let counted = self.calls();
@@ -66,7 +64,6 @@ impl Counts {
         assert_eq!(recorded, counted, "calls: {what}");
     }
 
-    /// Messages and receives; the names are the same in both.
     pub fn messages_agree(&self, report: &Value, what: &str) {
         let same = [
             "sends",

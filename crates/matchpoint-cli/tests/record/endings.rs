@@ -1,4 +1,4 @@
-//! However a job ends, earlier calls are readable, and the end is reported.
+//! Traces of jobs that fail, stop early, or reach the limit of disk space.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,13 +9,12 @@ use matchpoint_trace::native;
 use rustix::process::Signal;
 
 use crate::counts::Counts;
-use crate::job::{self, Job, MATCHPOINT, Ran, engines_agree, number};
+use crate::job::{self, Job, JobOutput, MATCHPOINT, engines_agree, number};
 use crate::left_out::leave_out;
 use crate::mpi;
 use crate::ran::matchpoint;
 
-/// Every rank's trace has the calls of the first second, under any load.
-fn is_readable(ran: &Ran) -> serde_json::Value {
+fn is_readable(ran: &JobOutput) -> serde_json::Value {
     let report = ran.report();
     let what = format!("{ran}");
     assert_eq!(report["trace"]["missing"].as_array().unwrap().len(), 0, "{what}");
@@ -26,8 +25,7 @@ fn is_readable(ran: &Ran) -> serde_json::Value {
     report
 }
 
-/// The job failed with the launcher's exit code, which varies with the first process to die.
-fn failed(ran: &Ran) {
+fn failed(ran: &JobOutput) {
     let code = ran.code.unwrap_or_else(|| panic!("{ran}"));
     assert!(code != 0, "{ran}");
     assert_eq!(ran.manifest()["exit_status"], code, "{ran}");
@@ -51,30 +49,29 @@ fn exit_code_is_code_of_job() {
     });
 }
 
-/// The report does not suggest to analyze an empty trace.
+/// The command does not suggest to analyze an empty trace.
 #[test]
 fn crash_before_first_write_is_reported() {
     mpi::each(|mpi| {
         let program = mpi.program("endings");
         let ran = Job::of(mpi, 4, &program).args(["early"]).run();
         failed(&ran);
-        ran.says("no calls of ranks 0, 1, 2, 3: a process writes calls after 0.1 s");
+        ran.reports("no calls of ranks 0, 1, 2, 3: a process writes calls after 0.1 s");
         assert!(!ran.stderr.contains("next: ") && !ran.stderr.contains("are readable"), "{ran}");
         let analyzed = matchpoint(["analyze".as_ref(), ran.trace().as_path()]).exit(1);
-        analyzed.says("no file of a rank has calls: every process died before its first write");
+        analyzed.reports("no file of a rank has calls: every process died before its first write");
     });
 }
 
-/// The words of the command, and a note of the report, by the end of the job.
 #[test]
 fn ended_job_leaves_written_calls() {
     const UNFINISHED: &str = "did not reach MPI_Finalize";
     mpi::each(|mpi| {
         let program = mpi.program("endings");
-        for (ending, said, note) in [
+        for (ending, message, note) in [
             ("kill", UNFINISHED, "died"),
             ("segfault", UNFINISHED, "died"),
-            // As in a deadlock: a pending call is not in a block of calls.
+            // A deadlock: the recorder writes the pending call outside of the blocks of calls.
             ("late", "MPI_Recv had not returned at ranks 0, 2, 3", " s in MPI_Recv"),
             ("fatal", UNFINISHED, ""),
             ("abort", UNFINISHED, "MPI_Abort ended the run, called by rank 1."),
@@ -82,7 +79,7 @@ fn ended_job_leaves_written_calls() {
         ] {
             let ran = Job::of(mpi, 4, &program).args([ending]).run();
             failed(&ran);
-            ran.says(said);
+            ran.reports(message);
             let report = is_readable(&ran);
             let (notes, files) = (notes(&report), ran.manifest()["files"].clone());
             assert!(notes.contains(note), "{ending}: {notes}");
@@ -102,7 +99,7 @@ fn ended_job_leaves_written_calls() {
     });
 }
 
-/// As batch systems do at the time limit.
+/// Batch systems send SIGTERM at the time limit.
 #[test]
 fn stopped_job_keeps_trace() {
     mpi::each(|mpi| {
@@ -112,10 +109,9 @@ fn stopped_job_keeps_trace() {
         let mut command = Command::new(MATCHPOINT);
         command.env("XDG_CACHE_HOME", mpi::cache()).arg("record").arg("-o").arg(&trace).arg("--");
         command.arg(mpi.mpiexec()).args(["-n", "4"]).arg(&program).arg("never");
-        let said = fs::File::create(folder.path().join("said")).unwrap();
-        let mut child = command.stderr(said).spawn().unwrap();
+        let message = fs::File::create(folder.path().join("message")).unwrap();
+        let mut child = command.stderr(message).spawn().unwrap();
         let begin = Instant::now();
-        // Every file has calls over more than a second.
         let written = || {
             native::summaries(&trace)
                 .is_ok_and(|files| files.iter().filter(|file| file.calls > 50).count() == 4)
@@ -126,28 +122,26 @@ fn stopped_job_keeps_trace() {
         }
         assert!(mpi::send_signal(child.id(), Signal::TERM));
         let status = child.wait().unwrap();
-        let said = fs::read_to_string(folder.path().join("said")).unwrap();
-        assert!(!status.success(), "{said}");
-        assert!(said.contains("did not reach MPI_Finalize"), "{said}");
+        let message = fs::read_to_string(folder.path().join("message")).unwrap();
+        assert!(!status.success(), "{message}");
+        assert!(message.contains("did not reach MPI_Finalize"), "{message}");
         let report = job::analyze(&trace);
-        assert!(number(&report, "sends") > 20, "{said}");
-        engines_agree(&report, &said);
+        assert!(number(&report, "sends") > 20, "{message}");
+        engines_agree(&report, &message);
         assert_eq!(job::manifest(&trace)["state"], "finished");
-        // No rank remains.
         let pids: Vec<u64> = native::summaries(&trace).unwrap().iter().map(|file| file.head.pid).collect();
         let alive = || {
             pids.iter().any(|pid| fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe == program))
         };
         let begin = Instant::now();
         while alive() {
-            assert!(begin.elapsed() < Duration::from_secs(20), "processes are left: {said}");
+            assert!(begin.elapsed() < Duration::from_secs(20), "processes are left: {message}");
             thread::sleep(Duration::from_millis(50));
         }
     });
 }
 
-/// Calls beyond the limit are counted: every call is written or counted. Compression depends on the times, so the
-/// written part varies.
+/// Every call is written, or counted as left out. Compression depends on the times, so the written part varies.
 #[test]
 fn limit_bounds_file_size() {
     mpi::each(|mpi| {
@@ -157,14 +151,14 @@ fn limit_bounds_file_size() {
             .args(["--steps", "2000"])
             .counting()
             .succeed();
-        ran.says("the limit was reached");
+        ran.reports("the limit was reached");
         let counted: u64 = Counts::read(&ran.prefix(), 4).calls().values().sum();
         let files = native::summaries(&ran.trace()).unwrap();
         let left_out: u64 = files.iter().map(|file| file.end.as_ref().unwrap().left_out).sum();
         let written: u64 = files.iter().map(|file| file.calls).sum();
         assert_eq!(written + left_out, counted, "{ran}");
         assert!(left_out > 0 && files.iter().all(|file| file.end.as_ref().unwrap().limit_ticks.is_some()));
-        // Clocks and the end are written beyond the limit.
+        // Clock measurements and the end of the trace are written beyond the limit.
         assert!(files.iter().all(|file| file.bytes < 44 << 10), "{ran}");
         let report = ran.report();
         assert_eq!(number(&report, "trace.calls_left_out"), left_out);
@@ -177,14 +171,14 @@ fn limit_bounds_file_size() {
 fn limit_below_first_call_is_reported() {
     mpi::each(|mpi| {
         let ran = Job::new(&["--limit", "1K"]).with(mpi, 2, &mpi.example("gather_fds")).succeed();
-        ran.says("no calls of ranks 0, 1 within the limit");
+        ran.reports("no calls of ranks 0, 1 within the limit");
         assert!(!ran.stderr.contains("next: "), "{ran}");
         let analyzed = matchpoint(["analyze".as_ref(), ran.trace().as_path()]).exit(1);
-        analyzed.says("the limit of disk space was reached before the first");
+        analyzed.reports("the limit of disk space was reached before the first");
     });
 }
 
-/// The trace ends, not the job. A disk of 200 KiB is mounted privately.
+/// The trace ends, and the job continues. A private mount provides a disk of 200 KiB.
 #[test]
 fn full_disk_ends_trace_only() {
     let mount = "mount -t tmpfs -o size=200k none \"$0\"";
@@ -216,13 +210,13 @@ fn full_disk_ends_trace_only() {
             .args(["--steps", "2000", "--count"]);
         command.arg(&prefix).env("XDG_CACHE_HOME", mpi::cache());
         let output = command.output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(said.contains("its trace ends here"), "{said}");
-        assert!(String::from_utf8_lossy(&output.stdout).contains(": right"), "{said}");
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert!(message.contains("its trace ends here"), "{message}");
+        assert!(String::from_utf8_lossy(&output.stdout).contains(": right"), "{message}");
         let counts = Counts::read(&prefix, 2);
         let report = job::analyze(&copy);
         let written = number(&report, "sends");
-        assert!(0 < written && written < counts.sum("sends"), "{written}: {said}");
-        engines_agree(&report, &said);
+        assert!(0 < written && written < counts.sum("sends"), "{written}: {message}");
+        engines_agree(&report, &message);
     });
 }

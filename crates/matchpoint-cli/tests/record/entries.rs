@@ -1,5 +1,5 @@
-//! Recomputes the verdict of recorded runs: compared entries × cost of an entry ÷ run time. The short form of
-//! `scripts/test-verdict`.
+//! Recomputes the verdict of recorded runs: compared entries × cost of an entry ÷ run time (`scripts/test-verdict` is
+//! longer).
 
 use std::fmt::Write;
 
@@ -7,20 +7,18 @@ use matchpoint::{Envelope, Event, Message, Receive, Selector, Wild};
 use matchpoint_replay::{Arrivals, LogGp, Progress, events};
 use serde_json::Value;
 
-use crate::job::{Job, Ran, number};
+use crate::job::{Job, JobOutput, number};
 use crate::mpi::{self, Mpi};
 use crate::search::measuring_pairs;
 
 const RANKS: u32 = 4;
 
-/// Both queues of a process, as the library searches them.
 struct Queues {
     is_open_mpi: bool,
     posted: Vec<Receive>,
     unexpected: Vec<Message>,
 }
 
-/// Compared entries, and their cost with warm and with cold caches.
 #[derive(Clone, Copy, Default)]
 struct Spent {
     posted: u64,
@@ -29,7 +27,8 @@ struct Spent {
     high_ns: f64,
 }
 
-/// MPICH compares every entry until one matches, ob1 those of the source. No program here uses any source.
+/// MPICH compares every entry until one matches. Open MPI's ob1 compares only entries of one source. No receive is from
+/// any source.
 impl Queues {
     fn is_compared(&self, selector: &Selector, envelope: &Envelope) -> bool {
         !self.is_open_mpi
@@ -70,7 +69,8 @@ fn is_of_context(selector: &Selector, envelope: &Envelope) -> bool {
     selector.context() == envelope.context
 }
 
-/// Cost of a search by `library_cost` of the JSON, on the logarithm of its length.
+/// The cost of a search from `library_cost` of the JSON. The cost of an entry is interpolated over the logarithm of the
+/// length.
 fn search_ns(curve: &Value, entries: u64) -> (f64, f64) {
     let numbers = |name: &str| -> Vec<f64> {
         curve[name].as_array().unwrap().iter().map(|number| number.as_f64().unwrap()).collect()
@@ -93,8 +93,7 @@ fn search_ns(curve: &Value, entries: u64) -> (f64, f64) {
     (length * low_ns, length * high_ns)
 }
 
-/// Cost of every process, from the events of the trace.
-fn recompute(ran: &Ran, mpi: &Mpi, cost: &Value) -> Vec<Spent> {
+fn recompute(ran: &JobOutput, mpi: &Mpi, cost: &Value) -> Vec<Spent> {
     let trace = matchpoint_trace::open(&ran.trace()).unwrap();
     let arrivals = Arrivals::best_of(trace.as_ref());
     let read = events(trace.as_ref(), arrivals, LogGp::default(), None, usize::MAX, &Progress::default());
@@ -130,7 +129,7 @@ fn assert_near(value: f64, expected: f64, what: &str) {
     assert!((value - expected).abs() <= 1e-6 * expected.abs(), "{value}, expected {expected}: {what}");
 }
 
-/// Records a program, and compares its report with entries and costs. Returns the entries of both queues.
+/// Records a program, and compares the report with the recomputed values. Returns the compared entries of both queues.
 fn compare(mpi: &Mpi, program: &str, arguments: &[&str]) -> [u64; 2] {
     let ran = Job::of(mpi, RANKS, &mpi.example(program)).args(arguments).succeed();
     let report = ran.report();
@@ -149,10 +148,10 @@ fn compare(mpi: &Mpi, program: &str, arguments: &[&str]) -> [u64; 2] {
     for (rank, spent) in ranks.iter().zip(&spent) {
         let (at, what) = (&rank["engines"][0], format!("rank {}: {ran}\n{rank}", rank["rank"]));
         assert_eq!(number(at, "attempts"), spent.posted + spent.unexpected, "{what}");
-        // The engine is slower if entries cost less than its own: the times of short queues.
+        // The report uses the time of the engine if longer than the recomputed cost, as with short queues.
         let (low_ns, high_ns) = (real(at, "match_ns"), real(at, "match_cold_ns"));
         assert!(low_ns >= spent.low_ns * (1.0 - 1e-9) && high_ns >= spent.high_ns * (1.0 - 1e-9), "{what}");
-        // In a long queue with cold caches, the engine needs at most a tenth of the library's time.
+        // With a long queue and cold caches, the engine needs at most a tenth of the library's time.
         if program == "alltoall_reverse" {
             assert_near(high_ns, spent.high_ns, &what);
         }
@@ -164,10 +163,9 @@ fn compare(mpi: &Mpi, program: &str, arguments: &[&str]) -> [u64; 2] {
     entries
 }
 
-/// The costs of the ranks give the range of the verdict, at the rank that it names.
 fn check_verdict(verdict: &Value, ranks: &[Value], crowding: f64, what: &str) {
     let costs = |end| ranks.iter().map(move |rank| real(&rank["engines"][0], end));
-    // A rank waits while another uses the processor.
+    // On a shared processor, a rank waits for the searches of the others.
     let share = |rank: &Value, end| {
         let shared_ns =
             if crowding > 1.0 { costs(end).sum::<f64>() * crowding / ranks.len() as f64 } else { 0.0 };
@@ -183,7 +181,7 @@ fn check_verdict(verdict: &Value, ranks: &[Value], crowding: f64, what: &str) {
     assert!(ranks.iter().all(|rank| share(rank, "match_ns") <= likely), "{verdict}: {what}");
 }
 
-/// The last posted receive of each source matches first. `list` also compares receives of other sources.
+/// The receive posted last for each source matches first. `list` also compares receives of other sources.
 #[test]
 fn reversed_receives_compare_documented_entries() {
     let (blocks, exchanges) = (200, 4);
@@ -199,7 +197,7 @@ fn reversed_receives_compare_documented_entries() {
     });
 }
 
-/// Receives take the messages of a source in order: ob1 compares one entry each, MPICH also those of other sources.
+/// The messages of a source match in order. ob1 compares one entry each. MPICH also compares entries of other sources.
 #[test]
 fn gathered_messages_compare_documented_entries() {
     let (meshes, steps, senders) = (300, 3, u64::from(RANKS) - 1);
@@ -220,7 +218,7 @@ fn gathered_messages_compare_documented_entries() {
     });
 }
 
-/// One receive from each of 26 directions, and at most the messages of two steps.
+/// Each step has one receive from each of 26 directions. At most the messages of two steps are in a queue.
 #[test]
 fn halo_compares_documented_entries() {
     let (steps, directions) = (20, 26);

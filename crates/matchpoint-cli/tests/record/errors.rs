@@ -1,4 +1,4 @@
-//! Each obstacle gives one error with a hint, and nothing runs.
+//! Errors of `matchpoint record`. Each has a hint, and no job starts.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,7 +8,7 @@ use tempfile::{TempDir, tempdir};
 
 use crate::job::MATCHPOINT;
 use crate::mpi;
-use crate::ran::{Ran, script};
+use crate::ran::{CommandOutput, script};
 
 struct Setting {
     folder: TempDir,
@@ -24,7 +24,7 @@ impl Setting {
         Setting { folder, command }
     }
 
-    /// With the compiler of a library, and the cache of all tests.
+    /// Uses the compiler of an MPI library, and the cache of all tests.
     fn with_compiler() -> Option<Setting> {
         let mpi = mpi::first()?;
         let mut setting = Setting::new(&["--mpicc", mpi.mpicc().to_str().unwrap()]);
@@ -36,7 +36,6 @@ impl Setting {
         self.folder.path().join(name)
     }
 
-    /// A launcher that leaves a file if it runs.
     fn launcher(&self) -> PathBuf {
         let path = self.path("bin/mpiexec");
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -44,27 +43,27 @@ impl Setting {
         path
     }
 
-    /// The error and its hint.
+    /// The only error and its hint. Asserts that the launcher did not run.
     fn complaint(&mut self, command: &[&Path]) -> String {
-        let said = Ran::of(self.command.arg("--").args(command)).exit(1).stderr;
+        let message = CommandOutput::of(self.command.arg("--").args(command)).exit(1).stderr;
         let is_error = |line: &&str| !line.contains("compiling the recorder") && !line.starts_with("hint: ");
-        let lines: Vec<&str> = said.lines().filter(is_error).collect();
-        assert!(lines.len() == 1 && lines[0].starts_with("error: "), "{said}");
-        assert!(!self.path("has-run").exists(), "it was run: {said}");
-        said
+        let lines: Vec<&str> = message.lines().filter(is_error).collect();
+        assert!(lines.len() == 1 && lines[0].starts_with("error: "), "{message}");
+        assert!(!self.path("has-run").exists(), "the launcher ran: {message}");
+        message
     }
 }
 
 #[test]
 fn missing_command_is_reported() {
-    let said = Setting::new(&[]).complaint(&[Path::new("no-such-mpiexec")]);
-    assert!(said.contains("no such command: 'no-such-mpiexec'"), "{said}");
+    let message = Setting::new(&[]).complaint(&[Path::new("no-such-mpiexec")]);
+    assert!(message.contains("no such command: 'no-such-mpiexec'"), "{message}");
 }
 
 #[test]
 fn option_after_dashes_is_reported() {
-    let said = Setting::new(&[]).complaint(&[Path::new("-o"), Path::new("w.trace"), Path::new("mpiexec")]);
-    assert!(said.contains("'-o' follows --") && said.contains("before --"), "{said}");
+    let message = Setting::new(&[]).complaint(&[Path::new("-o"), Path::new("w.trace"), Path::new("mpiexec")]);
+    assert!(message.contains("'-o' follows --") && message.contains("before --"), "{message}");
 }
 
 #[test]
@@ -72,9 +71,9 @@ fn missing_compiler_is_reported() {
     let mut setting = Setting::new(&[]);
     let launcher = setting.launcher();
     setting.command.env("PATH", "");
-    let said = setting.complaint(&[&launcher]);
+    let message = setting.complaint(&[&launcher]);
     for words in ["no working mpicc", "libopenmpi-dev", "--mpicc", "libmpi_abi"] {
-        assert!(said.contains(words), "{said}");
+        assert!(message.contains(words), "{message}");
     }
     assert!(!setting.path("trace").exists());
 }
@@ -86,12 +85,11 @@ fn wrong_compiler_is_reported() {
     {
         let mut setting = Setting::new(&["--mpicc", mpicc]);
         let launcher = setting.launcher();
-        let said = setting.complaint(&[&launcher]);
-        assert!(said.contains(mpicc) && said.contains(words), "{said}");
+        let message = setting.complaint(&[&launcher]);
+        assert!(message.contains(mpicc) && message.contains(words), "{message}");
     }
 }
 
-/// A compiler that fails after the header check.
 #[test]
 fn failing_compiler_is_reported() {
     let mut setting = Setting::new(&[]);
@@ -101,8 +99,11 @@ fn failing_compiler_is_reported() {
         "case $1 in -E) echo '#define MPI_VERSION 3';; *) echo 'mpicc: out of order' >&2; exit 1;; esac";
     script(&mpicc, fails);
     setting.command.arg("--mpicc").arg(&mpicc);
-    let said = setting.complaint(&[&launcher]);
-    assert!(said.contains("out of order") && said.contains("name another compiler with --mpicc"), "{said}");
+    let message = setting.complaint(&[&launcher]);
+    assert!(
+        message.contains("out of order") && message.contains("name another compiler with --mpicc"),
+        "{message}"
+    );
 }
 
 #[test]
@@ -113,8 +114,8 @@ fn nonempty_folder_is_refused() {
         let launcher = setting.launcher();
         fs::create_dir(setting.path("trace")).unwrap();
         fs::write(setting.path("trace").join(file), "mine").unwrap();
-        let said = setting.complaint(&[&launcher]);
-        assert!(said.contains("is not empty") && said.contains(words), "{said}");
+        let message = setting.complaint(&[&launcher]);
+        assert!(message.contains("is not empty") && message.contains(words), "{message}");
         assert_eq!(fs::read_to_string(setting.path("trace").join(file)).unwrap(), "mine");
     }
 }
@@ -125,12 +126,12 @@ fn unwritable_cache_is_reported() {
     let Some(mut setting) = Setting::with_compiler() else { return };
     let launcher = setting.launcher();
     setting.command.env("XDG_CACHE_HOME", setting.path("cache"));
-    // A file in place of the folder also stops root.
+    // Root can write to any folder, so a file is in place of the folder.
     fs::write(setting.path("cache"), "").unwrap();
-    let said = setting.complaint(&[&launcher]);
+    let message = setting.complaint(&[&launcher]);
     assert!(
-        said.contains("cache/matchpoint/record") && said.contains("check the path and its permissions"),
-        "{said}"
+        message.contains("cache/matchpoint/record") && message.contains("check the path and its permissions"),
+        "{message}"
     );
 }
 
@@ -140,20 +141,18 @@ fn missing_cache_folder_is_reported() {
     let Some(mut setting) = Setting::with_compiler() else { return };
     let launcher = setting.launcher();
     setting.command.env_remove("XDG_CACHE_HOME").env_remove("HOME");
-    let said = setting.complaint(&[&launcher]);
-    assert!(said.contains("set HOME or XDG_CACHE_HOME"), "{said}");
+    let message = setting.complaint(&[&launcher]);
+    assert!(message.contains("set HOME or XDG_CACHE_HOME"), "{message}");
 }
 
-/// Nothing is compiled or created for a command without MPI.
 #[test]
 fn command_without_mpi_is_refused() {
     let mut setting = Setting::new(&[]);
-    let said = setting.complaint(&[Path::new("ls")]);
-    assert!(said.contains("'ls' does not use MPI"), "{said}");
-    assert!(!said.contains("compiling") && !setting.path("trace").exists(), "{said}");
+    let message = setting.complaint(&[Path::new("ls")]);
+    assert!(message.contains("'ls' does not use MPI"), "{message}");
+    assert!(!message.contains("compiling") && !setting.path("trace").exists(), "{message}");
 }
 
-/// The job succeeds, but the missing calls are reported.
 #[test]
 fn job_without_mpi_is_reported() {
     let _alone = mpi::alone();
@@ -161,8 +160,8 @@ fn job_without_mpi_is_reported() {
         [("exit 0", "calls MPI_Init"), ("exit 3", "before a process with the recorder wrote a call")]
     {
         let Some(mut setting) = Setting::with_compiler() else { return };
-        let said = setting.complaint(&[Path::new("sh"), Path::new("-c"), Path::new(command)]);
-        assert!(said.contains("nothing was recorded") && said.contains(words), "{said}");
+        let message = setting.complaint(&[Path::new("sh"), Path::new("-c"), Path::new(command)]);
+        assert!(message.contains("nothing was recorded") && message.contains(words), "{message}");
         assert!(!setting.path("trace").exists(), "an empty trace is left");
     }
     assert!(env::var_os("MATCHPOINT_RECORD_DIR").is_none());

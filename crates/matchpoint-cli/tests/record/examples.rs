@@ -1,14 +1,14 @@
-//! The programs of `examples/mpi`: the trace has every counted call once.
+//! Records the programs of `examples/mpi`. The trace contains every counted call once.
 
 use std::fs;
 
 use serde_json::Value;
 
 use crate::counts::Counts;
-use crate::job::{Job, Ran, is_matched, is_whole, number};
+use crate::job::{Job, JobOutput, is_matched, is_whole, number};
 use crate::mpi::{self, Mpi};
 
-fn compare(mpi: &Mpi, ranks: u32, program: &str, arguments: &[&str]) -> (Ran, Value) {
+fn compare(mpi: &Mpi, ranks: u32, program: &str, arguments: &[&str]) -> (JobOutput, Value) {
     let job = Job::of(mpi, ranks, &mpi.example(program)).args(arguments).counting();
     let ran = job.succeed();
     let what = format!("{ran}");
@@ -28,17 +28,17 @@ fn compare(mpi: &Mpi, ranks: u32, program: &str, arguments: &[&str]) -> (Ran, Va
     (ran, report)
 }
 
-/// Compares a program that leaves no message.
 fn compare_whole(mpi: &Mpi, ranks: u32, program: &str, arguments: &[&str]) -> Value {
     let (ran, report) = compare(mpi, ranks, program, arguments);
-    // If probes find messages in another order, a synchronous send may wait for a late one.
+    // Probes may find messages of `amr` in another order than recorded, so a synchronous send may wait for a late
+    // message.
     let check = if program == "amr" { is_matched } else { is_whole };
     check(&report, &format!("{ran}"));
-    eprintln!("  {program}: let go in the replay: {}", report["replay"]["released"]);
+    eprintln!("  {program}: blocked calls completed: {}", report["replay"]["released"]);
     let [recorded, reproduced] =
         ["recorded", "reproduced"].map(|what| number(&report, &format!("replay.{what}_wildcards")));
     eprintln!("  {program} {}: {reproduced} of {recorded} wildcards reproduced", arguments.join(" "));
-    // The trace has the match of each wildcard, even if the program ignores the status.
+    // The trace contains the match of each wildcard receive, even if the program ignores the status.
     let wildcards =
         ["any_source", "any_tag", "both"].map(|class| number(&report, &format!("wildcards.{class}")));
     let cancelled = number(&report, "messages.cancelled");
@@ -47,7 +47,7 @@ fn compare_whole(mpi: &Mpi, ranks: u32, program: &str, arguments: &[&str]) -> Va
 }
 
 #[test]
-fn stencils_and_sweeps() {
+fn stencils_are_recorded() {
     mpi::each(|mpi| {
         compare_whole(mpi, 8, "halo27", &[]);
         compare_whole(mpi, 4, "halo27", &["--persistent"]);
@@ -56,7 +56,7 @@ fn stencils_and_sweeps() {
 }
 
 #[test]
-fn masters_and_workers() {
+fn master_and_workers_are_recorded() {
     mpi::each(|mpi| {
         for arguments in [&[][..], &["--iprobe"], &["--direct"]] {
             compare_whole(mpi, 4, "master_worker", arguments);
@@ -67,7 +67,7 @@ fn masters_and_workers() {
 }
 
 #[test]
-fn irregular_neighbours() {
+fn irregular_exchanges_are_recorded() {
     mpi::each(|mpi| {
         compare_whole(mpi, 4, "amr", &[]);
         let matrix = mpi.example("irregular.mtx");
@@ -76,7 +76,7 @@ fn irregular_neighbours() {
 }
 
 #[test]
-fn threads_have_lanes_of_their_own() {
+fn calls_of_threads_are_recorded() {
     mpi::each(|mpi| {
         for arguments in [&[][..], &["--comms"]] {
             let report = compare_whole(mpi, 4, "threads_halo", arguments);
@@ -86,7 +86,7 @@ fn threads_have_lanes_of_their_own() {
 }
 
 #[test]
-fn every_facility() {
+fn every_mpi_feature_is_recorded() {
     mpi::each(|mpi| {
         compare_whole(mpi, 4, "features", &[]);
         if mpi.has_sessions() {
@@ -95,7 +95,7 @@ fn every_facility() {
     });
 }
 
-/// Each world has a trace; messages between worlds are incomplete in both.
+/// Each MPI_COMM_WORLD has a trace. Messages between both are incomplete in both traces.
 #[test]
 fn spawned_processes_have_separate_trace() {
     mpi::each(|mpi| {
@@ -106,7 +106,7 @@ fn spawned_processes_have_separate_trace() {
         let (ran, report) = compare(mpi, 2, "features", &["--spawn"]);
         assert_eq!(number(&report, "calls.by_function.MPI_Comm_spawn"), 2);
         assert_eq!(ran.manifest()["spawned"], serde_json::json!(["spawned-1"]));
-        ran.says("spawned");
+        ran.reports("spawned");
         let spawned = ran.trace().join("spawned-1");
         let report = crate::job::analyze(&spawned);
         let counts = Counts::read(&ran.folder.path().join("count.spawned"), 2);
@@ -114,9 +114,7 @@ fn spawned_processes_have_separate_trace() {
         let manifest = crate::job::manifest(&spawned);
         assert_eq!((&manifest["state"], number(&manifest, "ranks")), (&"finished".into(), 2));
         assert!(manifest["files"].as_array().unwrap().iter().all(|file| file["complete"] == true));
-        // Replaced with all its worlds.
-        let again = Job::new(&["--replace"]).run();
-        drop(again);
+        drop(Job::new(&["--replace"]).run());
         assert!(fs::read_dir(&spawned).unwrap().count() > 2);
     });
 }

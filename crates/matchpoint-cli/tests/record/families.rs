@@ -1,4 +1,4 @@
-//! Recorders by library, and their compilation.
+//! Recorders of different MPI libraries, and their compilation.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -11,14 +11,14 @@ use crate::counts::Counts;
 use crate::job::{Job, MATCHPOINT, is_whole, number};
 use crate::left_out::leave_out;
 use crate::mpi::{self, run, scratch};
-use crate::ran::{Ran, repository, script};
+use crate::ran::{CommandOutput, repository, script};
 
 const COMPILED: &str = "compiling the recorder";
 
-/// Variables that select the C compiler of `mpicc`.
+/// Environment variables that select the C compiler behind `mpicc`.
 const COMPILERS: [&str; 3] = ["MPICH_CC", "OMPI_CC", "I_MPI_CC"];
 
-/// A C compiler without optimization, four times as fast.
+/// A C compiler without optimization, to compile four times as fast.
 fn quick_compiler(folder: &Path) -> PathBuf {
     let path = folder.join("cc");
     script(&path, "exec cc \"$@\" -O0");
@@ -35,7 +35,7 @@ fn recorder_is_compiled_once() {
             let job = Job::of(mpi, 2, &program).env("XDG_CACHE_HOME", cache.path());
             COMPILERS.iter().fold(job, |job, name| job.env(name, &compiler))
         };
-        job().succeed().says(COMPILED);
+        job().succeed().reports(COMPILED);
         assert!(cache.path().join("matchpoint/record").is_dir());
         let second = job().succeed();
         assert!(!second.stderr.contains(COMPILED), "{second}");
@@ -43,7 +43,6 @@ fn recorder_is_compiled_once() {
     });
 }
 
-/// A program that never calls `MPI_Init`.
 #[test]
 fn sessions_alone_are_recorded() {
     mpi::each(|mpi| {
@@ -60,7 +59,6 @@ fn sessions_alone_are_recorded() {
     });
 }
 
-/// `--dry-run` prints the environment for a batch script.
 #[test]
 fn exported_environment_records_job() {
     mpi::each(|mpi| {
@@ -79,7 +77,7 @@ fn exported_environment_records_job() {
     });
 }
 
-/// Neither the launcher's folder nor the path has a usable compiler.
+/// No compiler is in PATH or in the folder of the launcher.
 #[test]
 fn standard_abi_needs_no_compiler() {
     let _alone = mpi::alone();
@@ -94,7 +92,7 @@ fn standard_abi_needs_no_compiler() {
         .arg("-o")
         .arg(&program)
         .args(["-lm", "-lpthread"]);
-    // The wheel sets the library path only for its own compiler.
+    // Only the wheel's own compiler sets the library path.
     mpicc.arg(format!("-Wl,-rpath,{}", venv.join("lib").display()));
     run(&mut mpicc);
     let cache = tempdir().unwrap();
@@ -111,7 +109,7 @@ fn standard_abi_needs_no_compiler() {
     is_whole(&report, &format!("{ran}"));
 }
 
-/// A recorder of one family would misread the handles of another.
+/// The recorder of one library family would misread the handles of another.
 #[test]
 fn application_of_other_family_is_refused() {
     let _alone = mpi::alone();
@@ -127,7 +125,7 @@ fn application_of_other_family_is_refused() {
         let mut command = Command::new(MATCHPOINT);
         command.env("XDG_CACHE_HOME", mpi::cache()).arg("record").arg("-o").arg(&trace).arg("--");
         command.arg(launcher.mpiexec()).args(["-n", "2"]).arg(application.example("halo27"));
-        Ran::of(&mut command).exit(1).says("is linked with").says("--mpicc");
+        CommandOutput::of(&mut command).exit(1).reports("is linked with").reports("--mpicc");
         assert!(fs::metadata(&trace).is_err(), "no folder is made for a job that does not run");
     }
 }

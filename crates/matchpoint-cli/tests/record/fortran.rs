@@ -1,11 +1,11 @@
-//! Fortran bindings call functions of either name, and every call is recorded once.
+//! Fortran bindings of some libraries call `MPI_` functions, of others `PMPI_` functions. Every call is recorded once.
 
 use crate::counts::{Counts, by_function};
 use crate::job::{Job, is_whole};
 use crate::left_out::leave_out;
 use crate::mpi::{self, Mpi};
 
-/// Wheels of MPICH and Open MPI have no Fortran.
+/// The wheels of MPICH and Open MPI have no Fortran bindings.
 fn without_fortran(mpi: &Mpi, program: &str) {
     if mpi.name.starts_with("debian") {
         leave_out("no gfortran", "`apt-get install gfortran`");
@@ -31,9 +31,9 @@ fn compare(program: &str, has: fn(&str) -> bool, recorded_besides: &[(&str, u64)
     });
 }
 
-/// Intel's wheel has no modules for gfortran.
+/// Intel's wheel has no `mpi_f08` module for gfortran.
 #[test]
-fn mpi_f08() {
+fn mpi_f08_calls_are_recorded() {
     let besides = [
         ("MPI_Init", 1),
         ("MPI_Finalize", 1),
@@ -45,6 +45,6 @@ fn mpi_f08() {
 }
 
 #[test]
-fn mpif_h() {
+fn mpif_h_calls_are_recorded() {
     compare("ring", |_| true, &[("MPI_Init", 1), ("MPI_Finalize", 1), ("MPI_Allreduce", 1)]);
 }

@@ -1,4 +1,4 @@
-//! Members of communicators in any order.
+//! The recorder keeps the order of the members of a communicator.
 
 use matchpoint_trace::Call;
 use matchpoint_trace::call::{Action, NewComm};
@@ -6,7 +6,7 @@ use matchpoint_trace::call::{Action, NewComm};
 use crate::job::Job;
 use crate::mpi;
 
-/// Orders by number, which is the tag, as in `programs/groups.c`.
+/// The orders of members in `programs/groups.c`. The index is the tag of the communicator.
 fn orders(ranks: i32) -> [Vec<i32>; 6] {
     let of = |member: &dyn Fn(i32) -> i32| {
         let members = (0..ranks).map(member);
@@ -25,7 +25,8 @@ fn orders(ranks: i32) -> [Vec<i32>; 6] {
 #[test]
 fn members_are_recorded_in_order() {
     mpi::each(|mpi| {
-        // Open MPI reads groups of 32; other libraries poll for long with many ranks per core.
+        // The recorder of Open MPI reads 32 members at once, and 40 ranks exceed this number. Other libraries poll, so
+        // many ranks are slow.
         let ranks: i32 = if mpi.is_open_mpi() { 40 } else { 8 };
         let ran = Job::of(mpi, ranks as u32, &mpi.program("groups")).succeed();
         let orders = orders(ranks);

@@ -1,4 +1,4 @@
-//! Programs compute the same with the recorder, and the trace has their calls.
+//! Programs with the recorder: the results are unchanged, and the trace has the calls.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -8,14 +8,13 @@ use std::process::Command;
 use matchpoint_trace::native;
 
 use crate::counts::by_function;
-use crate::job::{self, Job, Ran, TIMED_OUT, is_matched, number};
+use crate::job::{self, Job, JobOutput, TIMED_OUT, is_matched, number};
 use crate::mpi::{self, Mpi, run, scratch};
 
 fn hazards(mpi: &Mpi, ranks: u32, words: &[&str]) -> Job {
     Job::of(mpi, ranks, &mpi.program("hazards")).args(words)
 }
 
-/// Whether failed calls are marked in the trace.
 fn failed(trace: &Path) -> bool {
     let files = native::summaries(trace).unwrap();
     files[0]
@@ -25,8 +24,8 @@ fn failed(trace: &Path) -> bool {
         .any(|(name, fields)| name == "MPI_Send (failed)" && fields.starts_with('i'))
 }
 
-/// Counts of intercommunicator collectives, failed calls, truncated messages, a call left by a jump, a closed
-/// descriptor, callbacks in `MPI_Finalize`, and a later fork.
+/// Intercommunicator collectives, failed calls, truncated messages, an MPI call left by `longjmp`, a closed file
+/// descriptor, callbacks in `MPI_Finalize`, and a fork.
 #[test]
 fn program_results_are_unchanged() {
     mpi::each(|mpi| {
@@ -37,20 +36,20 @@ fn program_results_are_unchanged() {
             assert!(ran.stdout.contains(expected), "{what}");
         }
         let report = ran.report();
-        // Messages to MPI_PROC_NULL do not count. Failed calls count as calls.
+        // Messages to MPI_PROC_NULL are not sends. Failed calls are MPI calls.
         assert_eq!([number(&report, "sends"), number(&report, "receives")], [17, 17], "{what}");
         assert_eq!(number(&report, "messages.proc_null"), 40, "{what}");
         is_matched(&report, &what);
-        // 5 failed at each rank; the call left by a jump never returned.
+        // At each rank, 5 more calls failed. The call left by `longjmp` never returned.
         assert_eq!(by_function(&report)["MPI_Send"], 57 + 4 * 5, "{what}");
-        ran.says("4 calls were not recorded");
+        ran.reports("4 calls were not recorded");
         assert!(failed(&ran.trace()));
         assert!(number(&report, "messages.bytes") < 1000, "{what}");
     });
 }
 
-/// The file has an end record, and the number of calls in it.
-fn is_sound(ran: &Ran, reason: &str) -> u64 {
+/// The number of calls in the end record of the only file.
+fn is_sound(ran: &JobOutput, reason: &str) -> u64 {
     let files = native::summaries(&ran.trace()).unwrap();
     let end = files[0].end.as_ref().unwrap_or_else(|| panic!("no end: {ran}"));
     assert_eq!((end.reason.as_str(), end.calls, end.left_out), (reason, files[0].calls, 0), "{ran}");
@@ -77,7 +76,7 @@ fn callbacks_may_free_communicators() {
     });
 }
 
-/// The writing thread may be interrupted, so nothing may wait for it.
+/// The signal may interrupt the thread that writes, so no other thread may wait for that thread.
 #[test]
 fn signal_may_end_process_during_write() {
     mpi::each(|mpi| {
@@ -112,7 +111,7 @@ fn sessions_begin_at_once_and_outlive_finalize() {
     });
 }
 
-/// A process without the recorder takes no part in its communication.
+/// The recorded ranks do not communicate with a process without the recorder.
 #[test]
 fn some_ranks_may_lack_recorder() {
     mpi::each(|mpi| {
@@ -120,13 +119,12 @@ fn some_ranks_may_lack_recorder() {
         let program = program.to_str().unwrap();
         let words = format!("-n 1 {program} collective : -n 1 env -u LD_PRELOAD {program} collective");
         let ran = Job::new(&[]).args([launcher.as_os_str()]).args(words.split(' ')).succeed();
-        ran.says("no file of rank 1");
+        ran.reports("no file of rank 1");
         let report = ran.report();
         assert_eq!(report["trace"]["missing"].as_array().unwrap().len(), 1, "{ran}");
     });
 }
 
-/// A script with two jobs: each has a trace.
 #[test]
 fn second_job_has_separate_trace() {
     mpi::each(|mpi| {
@@ -135,7 +133,7 @@ fn second_job_has_separate_trace() {
         let script =
             format!("'{launcher}' -n 2 '{program}' collective && '{launcher}' -n 3 '{program}' collective");
         let ran = Job::new(&["--mpicc", mpi.mpicc().to_str().unwrap()]).args(["sh", "-c", &script]).succeed();
-        ran.says("separate trace of 3 processes of another job");
+        ran.reports("separate trace of 3 processes of another job");
         for (trace, ranks) in [(ran.trace(), 2), (ran.trace().join("job-2"), 3)] {
             let report = job::analyze(&trace);
             assert_eq!(by_function(&report)["MPI_Allgather"], ranks, "{ran}");
@@ -144,7 +142,6 @@ fn second_job_has_separate_trace() {
     });
 }
 
-/// A tool between program and library sees every call.
 #[test]
 fn linked_tool_sees_every_call() {
     mpi::each(|mpi| {
@@ -163,12 +160,12 @@ fn linked_tool_sees_every_call() {
             .arg(&tool)
             .args(["-Wl,-rpath,$ORIGIN", "-lpthread"]));
         let ran = Job::of(mpi, 1, &program).args(["sends"]).succeed();
-        ran.says("tool: 10 sends");
+        ran.reports("tool: 10 sends");
         assert_eq!(by_function(&ran.report())["MPI_Send"], 10, "{ran}");
     });
 }
 
-/// ROMIO, a component of Open MPI, calls MPI as a program does.
+/// ROMIO, a component of Open MPI, calls `MPI_` functions as a program does.
 #[test]
 fn inner_calls_of_romio_are_not_recorded() {
     let _alone = mpi::alone();
@@ -181,17 +178,15 @@ fn inner_calls_of_romio_are_not_recorded() {
     assert_eq!(names, ["MPI_Finalize", "MPI_Init_thread"], "{ran}");
 }
 
-/// A file size limit is reported, and ends the trace, not the program.
 #[test]
 fn file_size_limit_does_not_end_program() {
     mpi::each(|mpi| {
         let ran = hazards(mpi, 1, &["size-limit"]).succeed();
-        ran.says("its trace ends here");
-        ran.says("could not write to the end");
+        ran.reports("its trace ends here");
+        ran.reports("could not write to the end");
     });
 }
 
-/// Libraries preloaded by a launcher option are loaded with the recorder.
 #[test]
 fn preloaded_library_is_kept() {
     mpi::each(|mpi| {
@@ -214,7 +209,7 @@ fn preloaded_library_is_kept() {
     });
 }
 
-/// LD_PRELOAD does not support such a path.
+/// LD_PRELOAD does not support these paths.
 #[test]
 fn cache_path_with_space_is_refused() {
     let _alone = mpi::alone();
@@ -226,6 +221,6 @@ fn cache_path_with_space_is_refused() {
         let words = [mpi.mpiexec().as_os_str().to_owned(), "-n".into(), "1".into(), program.clone().into()];
         let ran = job.args(words.iter().map(|word| word as &OsStr)).run();
         assert_eq!(ran.code, Some(1), "{ran}");
-        ran.says("set XDG_CACHE_HOME");
+        ran.reports("set XDG_CACHE_HOME");
     }
 }

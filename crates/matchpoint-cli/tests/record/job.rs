@@ -1,4 +1,4 @@
-//! A recorded and analyzed job.
+//! Recorded and analyzed jobs.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
@@ -10,18 +10,17 @@ use serde_json::Value;
 use tempfile::{TempDir, tempdir};
 
 use crate::cluster::{self, Cluster};
-pub use crate::launch::{Job, Ran};
+pub use crate::launch::{Job, JobOutput};
 use crate::mpi::{self, Mpi};
 use crate::ran;
 pub use crate::ran::MATCHPOINT;
 
-/// Time limit of a job in seconds.
+/// Time limit of a job, in seconds.
 const SECONDS: &str = "120";
 
-/// Exit code of `timeout` at the limit.
 pub const TIMED_OUT: i32 = 124;
 
-/// Runs with `timeout`, found before a test empties the path.
+/// The program under `timeout`. Some tests empty PATH, so the path of `timeout` is absolute.
 pub fn limited(program: &str) -> Command {
     let mut command = Command::new(timeout());
     command.args(["-k", "5", SECONDS, program]);
@@ -36,12 +35,12 @@ fn timeout() -> PathBuf {
 }
 
 impl Job {
-    /// `matchpoint record` with these options. The command follows.
+    /// `matchpoint record`. The caller adds the command of the job.
     pub fn new(options: &[&str]) -> Job {
         Job::made(limited(MATCHPOINT), tempdir().unwrap(), options)
     }
 
-    /// On the first host of a cluster, with a shared folder.
+    /// The job runs on the first host of a cluster, and the trace is in a shared folder.
     pub fn on(cluster: &Cluster, options: &[&str]) -> Job {
         let mut command = cluster.first();
         command.arg(timeout()).args(["-k", "5", SECONDS, MATCHPOINT]);
@@ -54,7 +53,6 @@ impl Job {
         Job { folder, command }
     }
 
-    /// This number of ranks of a program.
     pub fn of(mpi: &Mpi, ranks: u32, program: &Path) -> Job {
         Job::new(&[]).with(mpi, ranks, program)
     }
@@ -64,31 +62,31 @@ impl Job {
         self
     }
 
-    pub fn start(mut self) -> Going {
+    pub fn start(mut self) -> Running {
         let to = |name: &str| fs::File::create(self.folder.path().join(name)).unwrap();
         let child = self.command.stdout(to("stdout")).stderr(to("stderr")).spawn().unwrap();
-        Going { folder: self.folder, child, what: format!("{:?}", self.command) }
+        Running { folder: self.folder, child, what: format!("{:?}", self.command) }
     }
 }
 
-/// A running job, which ends on drop.
-pub struct Going {
+/// A running job. Dropping the value ends the job.
+pub struct Running {
     pub folder: TempDir,
     child: Child,
     what: String,
 }
 
-impl Going {
+impl Running {
     pub fn trace(&self) -> PathBuf {
         self.folder.path().join("trace")
     }
 
-    /// Pid of the first process.
+    /// The process id of the launcher's `timeout`.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    pub fn said(&self) -> String {
+    pub fn description(&self) -> String {
         format!("{}\n{}", self.what, self.printed())
     }
 
@@ -97,25 +95,23 @@ impl Going {
         read("stdout") + &read("stderr")
     }
 
-    /// Waits for this output.
     pub fn wait_for(&mut self, words: &str) {
         while !self.printed().contains(words) {
-            assert!(self.child.try_wait().unwrap().is_none(), "{}", self.said());
+            assert!(self.child.try_wait().unwrap().is_none(), "{}", self.description());
             thread::sleep(Duration::from_millis(50));
         }
     }
 
-    /// Waits for the end of the job, which must succeed.
     pub fn end(mut self) -> TempDir {
         let status = self.child.wait().unwrap();
-        assert!(status.success(), "{status}: {}", self.said());
+        assert!(status.success(), "{status}: {}", self.description());
         std::mem::replace(&mut self.folder, tempdir().unwrap())
     }
 }
 
-impl Drop for Going {
+impl Drop for Running {
     fn drop(&mut self) {
-        // After a failed test, `timeout` ends the job.
+        // After a failed test, SIGTERM to `timeout` ends the job.
         if matches!(self.child.try_wait(), Ok(None)) {
             mpi::send_signal(self.child.id(), Signal::TERM);
             let _ = self.child.wait();
@@ -123,7 +119,7 @@ impl Drop for Going {
     }
 }
 
-impl Ran {
+impl JobOutput {
     pub fn trace(&self) -> PathBuf {
         self.folder.path().join("trace")
     }
@@ -132,17 +128,14 @@ impl Ran {
         manifest(&self.trace())
     }
 
-    /// The report of `matchpoint analyze`.
     pub fn report(&self) -> Value {
         analyze(&self.trace())
     }
 
-    /// The report with this engine first.
     pub fn report_of(&self, engine: &str) -> Value {
         analyze_with(&self.trace(), &["--engine", engine])
     }
 
-    /// Lines of the command itself.
     pub fn log(&self) -> String {
         let own = self.stderr.lines().filter(|line| line.starts_with("matchpoint: "));
         own.collect::<Vec<_>>().join("\n")
@@ -160,23 +153,23 @@ pub fn analyze(trace: &Path) -> Value {
 fn analyze_with(trace: &Path, options: &[&str]) -> Value {
     let mut command = limited(MATCHPOINT);
     command.arg("analyze").arg(trace).args(["--json", "-"]).args(options);
-    ran::Ran::of(&mut command).succeed().json()
+    ran::CommandOutput::of(&mut command).succeed().json()
 }
 
-/// A member of a report, by its path in `docs/reference/json.md`: `replay.lost_messages`.
+/// The number at a path of the JSON report, such as `replay.lost_messages`.
 pub fn number(report: &Value, path: &str) -> u64 {
     let found = report.pointer(&format!("/{}", path.replace('.', "/")));
     found.and_then(Value::as_u64).unwrap_or_else(|| panic!("no number {path}: {found:?}"))
 }
 
-/// As `is_matched`, and the replay ends as the program.
+/// Asserts `is_matched`, and that the replay completed no blocked call.
 pub fn is_whole(report: &Value, what: &str) {
     is_matched(report, what);
     let released = report["replay"]["released"].as_object().unwrap();
     assert!(released.values().all(|count| count == 0), "{released:?}: {what}");
 }
 
-/// No engine disagrees, no entry remains, and no message was reconstructed.
+/// Asserts that all engines agree, no queue entry remains, and no message was reconstructed.
 pub fn is_matched(report: &Value, what: &str) {
     for path in [
         "replay.made_up_messages",

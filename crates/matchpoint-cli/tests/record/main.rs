@@ -1,7 +1,7 @@
-//! Tests of `matchpoint record`: programs with real MPI libraries are recorded and analyzed, and compared with their
-//! own counts.
+//! Tests of `matchpoint record` with real MPI libraries. Programs count their calls and messages, and the tests compare
+//! the counts with the traces.
 //!
-//! `MATCHPOINT_TEST_MPI` names the libraries, as for `scripts/mpi`. Without it, the tests use all prepared libraries.
+//! `MATCHPOINT_TEST_MPI` names the libraries, as for `scripts/mpi`. The default is all prepared libraries.
 
 mod applications;
 mod cluster;

@@ -1,4 +1,4 @@
-//! Available MPI libraries, and programs built with them.
+//! MPI libraries prepared by `scripts/mpi`, and programs built with the libraries.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -9,36 +9,33 @@ use std::{env, fs};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::left_out::leave_out;
-use crate::ran::{Ran, repository};
+use crate::ran::{CommandOutput, repository};
 
-/// A library prepared by `scripts/mpi`.
 #[derive(Clone, Debug)]
 pub struct Mpi {
     pub name: String,
     bin: PathBuf,
 }
 
-/// Folder of these tests.
 pub fn scratch() -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("record");
     fs::create_dir_all(&folder).unwrap();
     folder
 }
 
-/// Cache of compiled libraries, for all tests except those of the cache.
+/// The cache of compiled recorders for most tests.
 pub fn cache() -> PathBuf {
     scratch().join("cache")
 }
 
-/// Ranks poll while they wait, so two jobs at once would be many times slower.
+/// Waiting ranks poll, so two jobs at once would be many times slower.
 static ONE_JOB: Mutex<()> = Mutex::new(());
 
 pub fn alone() -> MutexGuard<'static, ()> {
-    // A failed test has ended its job.
+    // A panicking test has ended its job.
     ONE_JOB.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs a test with each library. A named library must exist.
 pub fn each(mut test: impl FnMut(&Mpi)) {
     let _alone = alone();
     let all = all();
@@ -51,7 +48,6 @@ pub fn each(mut test: impl FnMut(&Mpi)) {
     }
 }
 
-/// The first library, for tests that need only one.
 pub fn first() -> Option<Mpi> {
     let first = all().into_iter().next();
     if first.is_none() {
@@ -60,7 +56,6 @@ pub fn first() -> Option<Mpi> {
     first
 }
 
-/// The library of this name, if selected.
 pub fn named(name: &str) -> Option<Mpi> {
     let found = all().into_iter().find(|mpi| mpi.name == name);
     if found.is_none() {
@@ -104,7 +99,7 @@ impl Mpi {
         Some(self.bin.join("mpifort")).filter(|path| path.is_file())
     }
 
-    /// Installation folder, if not of the distribution.
+    /// The virtual environment of a library from PyPI.
     pub fn venv(&self) -> PathBuf {
         self.bin.join("../venv").canonicalize().unwrap()
     }
@@ -113,7 +108,7 @@ impl Mpi {
         self.name.contains("openmpi")
     }
 
-    /// See the table in `examples/mpi/README.md`.
+    /// The table in `examples/mpi/README.md` has these facts.
     pub fn has_sessions(&self) -> bool {
         self.name != "debian-openmpi"
     }
@@ -157,7 +152,7 @@ impl Mpi {
             let source =
                 Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/record/programs/{name}.c"));
             let mut mpicc = Command::new(self.mpicc());
-            // Preloaded libraries may use symbols of the program.
+            // -rdynamic: preloaded libraries may use symbols of the program.
             mpicc
                 .args(["-std=gnu11", "-O1", "-g", "-Wall", "-Wno-stringop-overflow", "-rdynamic", "-iquote"])
                 .arg(repository("examples/mpi"))
@@ -170,7 +165,7 @@ impl Mpi {
     }
 }
 
-/// Builds a file once per run, which is faster than a comparison with its sources.
+/// Builds a file once in a test run. A comparison with the sources would be slower.
 pub fn build_once(file: PathBuf, build: impl FnOnce(&Path)) -> PathBuf {
     static BUILT: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
     let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
@@ -181,12 +176,12 @@ pub fn build_once(file: PathBuf, build: impl FnOnce(&Path)) -> PathBuf {
     file
 }
 
-/// Sends a signal without the program `kill`, which a minimal system does not have. Returns false if the process has ended.
+/// Sends a signal. Returns false if the process has ended. Minimal systems lack the program `kill`.
 pub fn send_signal(pid: u32, signal: Signal) -> bool {
     let pid = Pid::from_raw(pid.try_into().unwrap()).unwrap();
     kill_process(pid, signal).is_ok()
 }
 
 pub fn run(command: &mut Command) {
-    Ran::of(command).succeed();
+    CommandOutput::of(command).succeed();
 }

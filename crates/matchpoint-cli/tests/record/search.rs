@@ -1,8 +1,8 @@
-//! Cost of an entry in the MPI library: measured at the start, in the manifest and the report.
+//! The recorder measures the search costs of the MPI library. Manifest and report contain the costs.
 
 use serde_json::Value;
 
-use crate::job::{Job, Ran, number};
+use crate::job::{Job, JobOutput, number};
 use crate::mpi::each;
 
 const QUEUES: [&str; 4] = ["posted", "posted_any", "unexpected", "unexpected_any"];
@@ -11,7 +11,7 @@ const QUEUES: [&str; 4] = ["posted", "posted_any", "unexpected", "unexpected_any
 fn entry_cost_is_measured_and_used() {
     each(|mpi| {
         let record = || Job::of(mpi, 4, &mpi.example("alltoall_reverse")).succeed();
-        // Other jobs may disturb a measurement.
+        // Other jobs may disturb a measurement, so the job is repeated twice.
         let ran = (1..3).map(|_| record()).find(has_plausible_costs).unwrap_or_else(record);
         let search = ran.manifest()["search"].clone();
         assert!(has_plausible_costs(&ran), "{search}");
@@ -33,14 +33,14 @@ fn entry_cost_is_measured_and_used() {
     });
 }
 
-/// Pairs that measure: one for every two processors, and at least one.
+/// The number of pairs of ranks that measure: one for every two processors, and at least one.
 pub fn measuring_pairs(ranks: u32) -> u64 {
     let processors = std::thread::available_parallelism().unwrap().get() as u64;
     (processors / 2).clamp(1, u64::from(ranks) / 2)
 }
 
-/// A thousand receives cost time, and cold entries cost more than warm ones.
-fn has_plausible_costs(ran: &Ran) -> bool {
+/// Whether warm entries take a time in a queue of 1024 receives, and cold entries take longer.
+fn has_plausible_costs(ran: &JobOutput) -> bool {
     let search = ran.manifest()["search"][0].clone();
     let longest = search["posted"]["warm_ns"][2].as_f64().unwrap();
     let costs =
@@ -54,7 +54,7 @@ fn transport_is_recorded_on_one_host() {
         let ran = Job::of(mpi, 2, &mpi.example("halo27")).succeed();
         let (transport, engine) = match &*mpi.name {
             _ if mpi.is_open_mpi() => ("ob1", "rank_array"),
-            "debian-mpich" => ("ucx", "list"), // its only network module
+            "debian-mpich" => ("ucx", "list"), // UCX is the only network module of this library.
             _ => ("shm", "list"),
         };
         assert_eq!(ran.manifest()["transport"], transport);
@@ -85,12 +85,12 @@ fn any_number_of_ranks_measures() {
     });
 }
 
-/// One rank of the pair alone would not measure unexpected messages.
+/// A rank alone cannot measure unexpected messages, so both ranks measure the same kinds.
 #[test]
 fn ranks_of_pair_measure_same_kinds() {
     each(|mpi| {
         if mpi.name == "intel-wheel" {
-            return; // both ranks must have the same setting
+            return; // Ranks with different I_MPI_FABRICS do not start.
         }
         let program = mpi.example("halo27").display().to_string();
         let words = ["env", "I_MPI_FABRICS=ofi", &program, ":", "-n", "1", &program];
@@ -99,7 +99,7 @@ fn ranks_of_pair_measure_same_kinds() {
     });
 }
 
-/// MPICH 5.0.2 over UCX never completes a receive of an unexpected message from any source.
+/// MPICH 5.0.2 over UCX never completes an any-source receive of an unexpected message.
 #[test]
 fn receive_without_end_ends_measurement() {
     let _alone = crate::mpi::alone();
@@ -110,7 +110,7 @@ fn receive_without_end_ends_measurement() {
     assert_eq!((&manifest["transport"], &manifest["search"][0]["pairs"]), (&"ucx".into(), &1.into()));
 }
 
-/// The library sends local messages over a network that holds few unexpected messages.
+/// The library sends local messages over a network provider that stores few unexpected messages.
 #[test]
 fn full_network_ends_measurement() {
     let _alone = crate::mpi::alone();

@@ -1,4 +1,4 @@
-//! Hard cases for the recorder's rings: every call is in the trace.
+//! Programs that are hard on the rings of the recorder. Every call is in the trace.
 
 use matchpoint_trace::native;
 
@@ -19,19 +19,19 @@ fn compare(arguments: &[&str], receives: u64) {
     });
 }
 
-/// A record of 100 000 requests exceeds half a ring, and gets separate memory.
+/// A call of 100 000 MPI requests exceeds half a ring, so the recorder allocates memory for the call.
 #[test]
-fn huge_records() {
+fn huge_calls_are_recorded() {
     compare(&["--huge", "100000"], 8000);
 }
 
-/// Rings of 262 144 words wrap around, with records of all lengths.
+/// Rings of 262 144 words wrap around at calls of all lengths.
 #[test]
-fn rings_wrap_around() {
+fn calls_across_ring_end_are_recorded() {
     compare(&["--wraps", "12000"], 100_000);
 }
 
 #[test]
-fn threads_come_and_go() {
+fn calls_of_short_threads_are_recorded() {
     compare(&["--threads", "2000"], 4000);
 }

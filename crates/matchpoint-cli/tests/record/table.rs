@@ -1,4 +1,4 @@
-//! The recorder's table of functions equals that of the readers.
+//! The recorder and the readers have the same table of functions.
 
 use matchpoint_trace::Function;
 use matchpoint_trace::function::Class;
@@ -26,7 +26,7 @@ fn recorded_functions_have_format_fields() {
                 assert_eq!(fields, "i", "{name}");
                 continue;
             }
-            // Functions that the recorder itself calls have no fields.
+            // Functions that only the recorder calls have no fields.
             let Some(function) = Function::named(name) else {
                 assert!(fields.is_empty(), "{name} has fields, and the reader does not know it");
                 continue;

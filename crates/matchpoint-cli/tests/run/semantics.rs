@@ -1,5 +1,5 @@
-//! MPI's guarantees hold with an engine above or below: `semantics` of `crates/matchpoint-fabric/tests/mpi` checks
-//! them. `scripts/test-fabric` is the long form, with each core provider and library.
+//! MPI's guarantees hold with an engine above or below the MPI library, checked by `semantics` of
+//! `crates/matchpoint-fabric/tests/mpi`. `scripts/test-fabric` is the long form.
 
 use std::fs;
 use std::path::PathBuf;
@@ -21,12 +21,12 @@ pub fn built(mpi: &Mpi, folder: &str, name: &str) -> PathBuf {
     })
 }
 
-/// All sections. Without the provider, truncation over shm ends the program.
+/// Without Matchpoint's provider, truncation over shm ends the program.
 fn holds(mpi: &Mpi, ranks: u32, core: &str) {
     let program = built(mpi, "mpi", "semantics");
     let ran = Job::below(&["--core", core]).with(mpi, ranks, &program).succeed();
     assert!(ran.stdout.contains("all right"), "{ran}");
-    ran.says(&format!("matches for {ranks} ranks over "));
+    ran.reports(&format!("matches for {ranks} ranks over "));
 }
 
 fn with(name: &str, test: impl Fn(&Mpi)) {
@@ -48,7 +48,7 @@ fn semantics_holds_below() {
     }
 }
 
-/// All sections. Truncated messages over shared memory also fail without the shim.
+/// `--truncate 0`: the unchanged MPI libraries fail with truncated messages over shared memory.
 #[test]
 fn semantics_holds_above() {
     for name in WHEELS {
@@ -58,7 +58,7 @@ fn semantics_holds_above() {
                 let job = Job::new(&["--limit", limit]).with(mpi, 3, &program);
                 let ran = job.args(["--truncate", "0"]).succeed();
                 assert!(ran.stdout.contains("all right"), "{ran}");
-                ran.says("hybrid is ready in 3 ranks: overflow begins ");
+                ran.reports("hybrid is ready in 3 ranks: overflow begins ");
             }
             let job = Job::new(&["--limit", "0"]).with(mpi, 2, &program);
             let ran = job.args(["--threads", "--truncate", "0"]).succeed();
@@ -78,7 +78,6 @@ fn forking_program_holds_above() {
     }
 }
 
-/// A killed rank ends the job with an error.
 #[test]
 fn killed_rank_ends_job_above() {
     with("mpich-wheel", |mpi| {
@@ -89,7 +88,6 @@ fn killed_rank_ends_job_above() {
     });
 }
 
-/// Several threads use several endpoints of a process, with separate queues.
 #[test]
 fn several_endpoints_hold_below() {
     with("mpich-wheel", |mpi| {
@@ -99,12 +97,12 @@ fn several_endpoints_hold_below() {
             assert!(ran.stdout.contains("right") && !ran.stdout.contains("wrong"), "{ran}");
             let job = Job::below(&["--core", core]).env("MPIR_CVAR_CH4_NUM_VCIS", "4");
             let ran = job.with(mpi, 4, &mpi.example("threads_halo")).succeed();
-            ran.says("matches for 4 ranks over ");
+            ran.reports("matches for 4 ranks over ");
         }
     });
 }
 
-/// Messages from unknown addresses: the provider must name the sender.
+/// The provider must name the senders of messages from unknown addresses.
 #[test]
 fn spawned_processes_hold_below() {
     for name in WHEELS {
@@ -131,7 +129,6 @@ fn forking_program_holds_below() {
     });
 }
 
-/// A killed rank ends the job with an error.
 #[test]
 fn killed_rank_ends_job_below() {
     with("mpich-wheel", |mpi| {

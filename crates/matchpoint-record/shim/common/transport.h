@@ -26,3 +26,25 @@ static inline bool is_loaded(const char *part)
 {
     return dl_iterate_phdr(find_loaded, (void *)part) != 0;
 }
+
+/* The first members of an Open MPI component, equal in versions 4 and 5 (opal/mca/mca.h). */
+struct mca_component {
+    int version[3];
+    char project[16];
+    int project_version[3];
+    char type[32];
+    int type_version[3];
+    char name[64];
+};
+
+/* Returns the component in a variable of Open MPI, or behind its pointer. NULL: no component of that type. */
+static inline const char *selected_component(const char *variable, bool is_pointer, const char *type)
+{
+    const void *address = library_symbol(RTLD_DEFAULT, variable);
+    if (address != NULL && is_pointer)
+        address = *(void *const *)address;
+    const struct mca_component *component = address;
+    if (component == NULL || strncmp(component->type, type, sizeof component->type) != 0)
+        return NULL;
+    return memchr(component->name, 0, sizeof component->name) != NULL ? component->name : NULL;
+}

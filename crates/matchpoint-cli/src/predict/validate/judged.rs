@@ -4,10 +4,9 @@ use super::validated::{Application, Judgement, ModelError, Row, Step};
 use crate::derived::ratio;
 use crate::format::digits;
 
-/// Errors closer than this, half of the last digit shown, are equal.
+/// Errors that differ by less, half of the last shown digit, are equal.
 const SAME: f64 = 0.005;
 
-/// Judges every application with rows.
 pub(super) fn judge(rows: &[Row]) -> Vec<Judgement> {
     let of = |application| rows.iter().filter(|row| row.application == application).collect::<Vec<_>>();
     let all = Application::ALL.into_iter().map(|application| (application, of(application)));
@@ -17,13 +16,10 @@ pub(super) fn judge(rows: &[Row]) -> Vec<Judgement> {
 }
 
 fn judgement(application: Application, rows: &[&Row]) -> Judgement {
-    let mut errors = [None; 6];
-    for (at, error) in errors.iter_mut().enumerate() {
-        *error = off(rows, at);
-    }
+    let errors: [Option<ModelError>; 6] = std::array::from_fn(|at| off(rows, at));
     let within = |row: &&&Row| (row.interval.0..=row.interval.1).contains(&row.measured.typical_s);
     let is_worse = |at: usize| {
-        let (before, error): (Option<ModelError>, Option<ModelError>) = (errors[at - 1], errors[at]);
+        let (before, error) = (errors[at - 1], errors[at]);
         before.zip(error).filter(|(before, error)| error.absolute > before.absolute + SAME)
     };
     let reasons = (1..errors.len()).filter_map(|at| is_worse(at).map(|(before, _)| reason(rows, at, before)));
@@ -36,7 +32,7 @@ fn judgement(application: Application, rows: &[&Row]) -> Judgement {
     }
 }
 
-/// Error of one model, if the machine has its parameters for every row.
+/// The error of a model. `None`: the machine lacks a parameter for some row.
 fn off(rows: &[&Row], at: usize) -> Option<ModelError> {
     let relative = |row: &&Row| row.modelled[at].map(|time| time / row.measured.typical_s - 1.0);
     let all: Option<Vec<f64>> = rows.iter().map(relative).collect();
@@ -45,7 +41,6 @@ fn off(rows: &[&Row], at: usize) -> Option<ModelError> {
     Some(ModelError { absolute: mean(f64::abs), signed: mean(|error| error) })
 }
 
-/// The reason why a model is worse than the previous one.
 fn reason(rows: &[&Row], at: usize, before: ModelError) -> String {
     let step = Step::ALL[at];
     let above = rows.iter().filter(|row| row.modelled[at - 1] > Some(row.measured.typical_s)).count();
@@ -56,13 +51,11 @@ fn reason(rows: &[&Row], at: usize, before: ModelError) -> String {
         Step::Attempts => {
             format!("{title}: {} ({} of the entries of γ n²).", less_or_more(rows, at), compared(rows))
         }
-        // Each step adds or removes time.
         _ if before.signed > 0.0 => format!("{title}: {state}, and this step adds time."),
         _ => format!("{title}: with its parameters, messages are faster than measured."),
     }
 }
 
-/// The effect of counted attempts on the time, and why it is worse.
 fn less_or_more(rows: &[&Row], at: usize) -> &'static str {
     let sum = |at: usize| rows.iter().filter_map(|row| row.modelled[at]).sum::<f64>();
     match sum(at) < sum(at - 1) {
@@ -71,7 +64,6 @@ fn less_or_more(rows: &[&Row], at: usize) -> &'static str {
     }
 }
 
-/// The attempts of the bound, compared with the counted ones.
 fn entries(rows: &[&Row]) -> String {
     match rows.iter().any(|row| row.received > 1) {
         false => ", and no rank received more than one message, so there was no search".to_owned(),
@@ -79,7 +71,7 @@ fn entries(rows: &[&Row]) -> String {
     }
 }
 
-/// Attempts ÷ (n² ÷ 2), over rows with counts.
+/// Mean attempts ÷ (n² ÷ 2), over rows with counted attempts.
 fn compared(rows: &[&Row]) -> String {
     let counted = rows.iter().filter_map(|row| row.searched.map(|searched| searched.natural));
     let (compared, bound) = counted.fold((0.0, 0.0), |(compared, bound), worst| {

@@ -11,26 +11,22 @@ use matchpoint_model::Setting;
 use super::models::{self, ModelledTimes};
 use super::operations::{Asked, Operation, volume_attempts};
 use super::played::Played;
-use super::searched::Counts;
+use super::searched::AttemptCounts;
 use super::validated::{Row, Searched, Times, Worst};
-use crate::benchmark::{ProgressSender, Shown};
+use crate::benchmark::{MeasurementProgress, ProgressSender};
 use crate::failure::Failure;
 use crate::format;
 
-/// Measurements of an operation.
 #[derive(Default)]
 pub(super) struct Measured {
-    /// Times by round, as in a calibration.
+    /// Times in seconds, by round.
     natural: Vec<Vec<f64>>,
-    /// Times of exchanges with reversed receives.
     reversed: Vec<Vec<f64>>,
-    /// Arrival orders of exchanges.
     arrivals: Vec<Vec<Arrived>>,
-    /// Elapsed time, with barriers.
     took: Duration,
 }
 
-/// A note about operations beyond their budget. A minimum of repetitions is necessary.
+/// A note about operations that took longer than their budget.
 pub(super) fn beyond_budget(all: &[Measured], budget_s: f64) -> Option<String> {
     let beyond: Vec<f64> = all
         .iter()
@@ -48,10 +44,9 @@ pub(super) fn beyond_budget(all: &[Measured], budget_s: f64) -> Option<String> {
     })
 }
 
-/// Tolerance for connections and requests.
+/// Tolerated excess for connections and requests.
 const SOME_MORE: f64 = 2.0;
 
-/// Runs all operations, each for about `budget_s`.
 pub(super) fn all(
     benchmark: &mut Conversation,
     operations: &[Operation],
@@ -68,7 +63,7 @@ pub(super) fn all(
         for at in order {
             let (operation, into) = (&operations[at], &mut all[at]);
             let next = format!("{} {}", operation.application.title(), operation.name);
-            if !progress.show(Shown { done, total, next }) {
+            if !progress.show(MeasurementProgress { done, total, next }) {
                 return Err(Failure::Interrupted);
             }
             let begin = Instant::now();
@@ -92,7 +87,6 @@ pub(super) fn all(
 }
 
 impl Measured {
-    /// The operation with its measurements and models.
     pub fn row(&self, operation: &Operation, setting: &Setting<'_>) -> Result<Row, Failure> {
         match &operation.asked {
             Asked::Volume(measurement) => self.of_volume(operation, measurement, setting),
@@ -107,7 +101,7 @@ impl Measured {
         setting: &Setting<'_>,
     ) -> Result<Row, Failure> {
         let exchange = played.exchange();
-        let counts = Counts::of(&self.arrivals);
+        let counts = AttemptCounts::of(&self.arrivals);
         let ranks = setting.layout.processes.get();
         let model = models::exchange(setting, &exchange, &counts.by_rank(ranks))?;
         let row = self.timed(operation, model);
@@ -143,7 +137,6 @@ impl Measured {
         })
     }
 
-    /// The common part of a row.
     fn timed(&self, operation: &Operation, model: ModelledTimes) -> Row {
         Row {
             application: operation.application,

@@ -1,7 +1,8 @@
-//! `matchpoint predict validate`: predicts operations, runs them under the user's MPI, and compares.
+//! `matchpoint predict validate`: predicts operations, runs the operations under the user's MPI, and compares the
+//! times.
 //!
-//! The benchmark of `matchpoint calibrate` gets every message of an operation. The benchmark reports the time and the
-//! arrival order. The comparison uses the time of the slowest rank.
+//! The benchmark of `matchpoint calibrate` receives every message of an operation, and reports time and arrival order.
+//! The comparison uses the time of the slowest rank.
 
 mod judged;
 mod measured;
@@ -11,7 +12,6 @@ mod played;
 mod searched;
 pub mod validated;
 
-use std::fs;
 use std::num::NonZeroU32;
 use std::time::SystemTime;
 
@@ -22,15 +22,16 @@ use matchpoint_model::{Layout, SearchOrder};
 use self::operations::{Extent, operations};
 use self::validated::{Job, Validated};
 use super::amg::Hierarchy;
-use super::place::{Place, read_machine};
+use super::placement::{Placement, read_machine};
 use super::sparse::sizes;
 use crate::benchmark::{self, ProgressSender};
 use crate::cli::{On, Validate};
 use crate::failure::{Failure, fact};
+use crate::load::Load;
 use crate::{format, job};
 
 pub(super) fn validate(arguments: &Validate) -> Result<Validated, Failure> {
-    // Errors of files are reported before the job starts.
+    // Errors of files must be reported before the job starts.
     read_machine(&arguments.on.machine)?;
     let hierarchy = Hierarchy::find(&arguments.levels)?;
     let asked = arguments.clone();
@@ -44,7 +45,7 @@ pub(super) fn validate(arguments: &Validate) -> Result<Validated, Failure> {
     let status = ended.status;
     match outcome {
         Err(_) if ended.is_interrupted => Err(Failure::Interrupted),
-        Ok(validated) => job::ended(status).map(|()| validated),
+        Ok(validated) => job::exit_result(status).map(|()| validated),
         Err(Failure::Message(why)) if !status.success() => {
             let code =
                 status.code().map_or_else(|| "a signal".to_owned(), |code| format!("exit code {code}"));
@@ -64,13 +65,12 @@ struct Validation {
 
 impl Validation {
     fn run(&self, mut benchmark: Conversation, progress: &ProgressSender) -> Result<Validated, Failure> {
-        let load = fs::read_to_string("/proc/loadavg").ok();
-        let load = load.and_then(|said| said.split(' ').next().and_then(|load| load.parse().ok()));
+        let load = Load::now().map(|load| load.average);
         let hello = benchmark.hello()?;
         let ranks = hello.ranks.0.len() as u32;
         let processes = self.processes(ranks)?;
-        let place = Place::read(&self.on(&hello.ranks))?;
-        let layout = place.layout(NonZeroU32::new(ranks).unwrap_or(NonZeroU32::MIN));
+        let placement = Placement::read(&self.on(&hello.ranks))?;
+        let layout = placement.layout(NonZeroU32::new(ranks).unwrap_or(NonZeroU32::MIN));
         check_placement(&hello.ranks, &layout)?;
         let extent = Extent { processes, ranks, messages_max: self.asked.max_messages };
         let sizes = sizes(&self.asked.sizes);
@@ -78,7 +78,7 @@ impl Validation {
         let measured = measured::all(&mut benchmark, &operations, self.asked.seconds, progress)?;
         drop(benchmark);
         notes.extend(measured::beyond_budget(&measured, self.asked.seconds));
-        let setting = place.setting(layout.processes, SearchOrder::Bound);
+        let setting = placement.setting(layout.processes, SearchOrder::Bound);
         let rows: Result<Vec<_>, Failure> = operations
             .iter()
             .zip(&measured)
@@ -87,11 +87,11 @@ impl Validation {
         let rows = rows?;
         Ok(Validated {
             subject: self.subject(processes, ranks),
-            machine: place.machine.clone(),
+            machine: placement.machine.clone(),
             processes: processes.get(),
             judgements: judged::judge(&rows),
             rows,
-            notes: [notes, warnings(&place, &hello, &layout), place.machine.provenance.notes.clone()]
+            notes: [notes, warnings(&placement, &hello, &layout), placement.machine.provenance.notes.clone()]
                 .concat(),
             job: self.job(hello, load, ranks),
         })
@@ -113,7 +113,7 @@ impl Validation {
         Ok(processes)
     }
 
-    /// Nodes and sockets are those of the job, unless options set them.
+    /// The nodes and sockets of the job, unless options set other numbers.
     fn on(&self, ranks: &Ranks) -> On {
         let nodes = ranks.nodes();
         let ppn = nodes.iter().map(|node| node.len() as u32).max().and_then(NonZeroU32::new);
@@ -147,7 +147,7 @@ impl Validation {
     }
 }
 
-/// Models place ranks node by node.
+/// The models place ranks node by node, so the job must too.
 fn check_placement(ranks: &Ranks, layout: &Layout) -> Result<(), Failure> {
     for (node, here) in ranks.nodes().iter().enumerate() {
         if let Some(rank) = here.iter().find(|rank| layout.node(rank.rank) as usize != node) {
@@ -164,8 +164,8 @@ fn check_placement(ranks: &Ranks, layout: &Layout) -> Result<(), Failure> {
     Ok(())
 }
 
-fn warnings(place: &Place, hello: &Hello, layout: &Layout) -> Vec<String> {
-    let (of, mut warnings) = (&place.machine.provenance, Vec::new());
+fn warnings(placement: &Placement, hello: &Hello, layout: &Layout) -> Vec<String> {
+    let (of, mut warnings) = (&placement.machine.provenance, Vec::new());
     let nodes = hello.ranks.nodes();
     if let Some(other) = nodes.iter().find(|node| !of.host.contains(&node[0].host)) {
         warnings.push(format!(

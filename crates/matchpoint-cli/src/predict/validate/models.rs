@@ -7,17 +7,15 @@ use matchpoint_model::{End, Exchange, Missing, Search, Sent, Setting, Split, pre
 use super::validated::Modelled;
 use crate::failure::Failure;
 
-/// Modelled times of one operation.
 pub(super) struct ModelledTimes {
-    /// Times of every model.
     pub modelled: Modelled,
-    /// The time with γ n² and δ ℓ, split.
+    /// The parts of the time with γ n² and δ ℓ.
     pub split: Split,
-    /// That time at both ends of the parameters' intervals.
+    /// The time with γ n² and δ ℓ at both ends of the intervals of the parameters.
     pub interval: (f64, f64),
 }
 
-/// Models an exchange. `attempts`: entries compared, by rank.
+/// Models an exchange. `attempts` are the compared entries, by rank.
 pub(super) fn exchange(
     setting: &Setting<'_>,
     of: &Exchange,
@@ -50,7 +48,7 @@ pub(super) fn exchange(
     })
 }
 
-/// By rank and end: the time of the attempts, given the received messages.
+/// The time of the attempts, by rank and end of the interval.
 fn known(setting: &Setting<'_>, attempts: &[u64], received: &[u64]) -> Result<Vec<[f64; 3]>, Missing> {
     let of = |(&attempts, &received): (&u64, &u64)| {
         let [shortest, value, longest] = End::ALL.map(|end| setting.machine.attempt_s(received, end));
@@ -59,8 +57,8 @@ fn known(setting: &Setting<'_>, attempts: &[u64], received: &[u64]) -> Result<Ve
     attempts.iter().zip(received).map(of).collect()
 }
 
-/// Models messages from rank 0 to rank 1, as in the paper's figures 4, 5 and 9. The time is the transport at
-/// the sender plus the search at the receiver.
+/// Models messages from rank 0 to rank 1, as in figures 4, 5 and 9 of the paper: the transport at the sender plus the
+/// search at the receiver.
 pub(super) fn volume(
     setting: &Setting<'_>,
     messages: u64,
@@ -113,7 +111,6 @@ mod tests {
         one.is_some_and(|one| (one - other).abs() <= 1e-9 * other)
     }
 
-    /// This number of processes on one node.
     fn on_node(machine: &Machine, processes: u32) -> Setting<'_> {
         let processes = NonZeroU32::new(processes).unwrap();
         let layout = Layout { processes, ppn: processes, sockets: NonZeroU32::MIN };
@@ -124,7 +121,6 @@ mod tests {
     fn each_model_adds_what_it_knows() {
         let machine = blue_waters().unwrap();
         let setting = on_node(&machine, 4);
-        // Rank 1 sends one message, and searches three.
         let to_one = [0, 2, 3].map(|from| Sent::one(from, 1, 100));
         let all = Exchange { messages: [&to_one[..], &[Sent::one(1, 0, 100)]].concat() };
         let predicted = exchange(&setting, &all, &[0, 6, 0, 0]).unwrap();

@@ -1,4 +1,4 @@
-//! The operations: products on the levels of a hierarchy, gathers, and HighVolumePingPong.
+//! The operations: matrix products on the levels of a hierarchy, gathers, and HighVolumePingPong.
 
 use std::num::NonZeroU32;
 
@@ -13,28 +13,23 @@ use crate::failure::Failure;
 use crate::format;
 use crate::predict::amg::Hierarchy;
 
-/// Message sizes of gathers.
 const GATHERED_BYTES: [u64; 3] = [8, 1 << 10, 32 << 10];
 
-/// Numbers of messages of HighVolumePingPong, and their sizes.
 const VOLUMES: [u32; 5] = [1, 10, 100, 1000, 5000];
 const VOLUME_BYTES: [u32; 3] = [8, 1 << 10, 32 << 10];
 
-/// More bytes measure memory rather than messages.
+/// Maximum bytes of all messages. More bytes would measure the memory.
 const VOLUME_BYTES_MAX: u64 = 4 << 20;
 
 pub(super) struct Operation {
     pub application: Application,
-    /// Name within its application.
     pub name: String,
     pub asked: Asked,
 }
 
-/// Request to the benchmark.
 pub(super) enum Asked {
-    /// An exchange among all ranks.
     Exchange(Played),
-    /// Algorithm 1, by ranks 0 and 1.
+    /// Algorithm 1 of the paper, between ranks 0 and 1.
     Volume(Measurement),
 }
 
@@ -42,11 +37,9 @@ pub(super) enum Asked {
 pub(super) struct Extent {
     pub processes: NonZeroU32,
     pub ranks: u32,
-    /// Most messages of HighVolumePingPong.
     pub messages_max: u32,
 }
 
-/// All operations, and notes.
 pub(super) fn operations(
     hierarchy: &Hierarchy,
     sizes: Sizes,
@@ -75,7 +68,7 @@ pub(super) fn operations(
 }
 
 impl Extent {
-    /// With as many ranks as processes, all play; with fewer, two play one process.
+    /// With fewer ranks than processes, two ranks play one process.
     fn asked(self, exchange: &Exchange, processes: u32) -> Result<Asked, Failure> {
         let are_all = self.ranks == self.processes.get();
         let played = if are_all { played::all(exchange) } else { played::one(exchange, processes) };
@@ -83,7 +76,6 @@ impl Extent {
     }
 }
 
-/// A message from every other process to the first.
 fn gather(processes: u32, bytes: u64) -> Exchange {
     Exchange { messages: (1..processes).map(|from| Sent::one(from, 0, bytes)).collect() }
 }
@@ -110,7 +102,7 @@ fn volumes(messages_max: u32) -> Vec<Operation> {
     volumes
 }
 
-/// Attempts of a list for n messages of HighVolumePingPong; in random order, the mean.
+/// Attempts of a list for n messages of HighVolumePingPong. In random order, the mean.
 pub(super) fn volume_attempts(order: PostOrder, messages: u32) -> u64 {
     let n = u64::from(messages);
     match order {
@@ -144,7 +136,7 @@ mod tests {
         assert_eq!(volumes(10).len(), 3 * 3 * 2);
     }
 
-    /// All orders of n messages: a list compares n (n + 3) ÷ 4 entries on average.
+    /// Over all orders of n messages, a list compares n (n + 3) ÷ 4 entries on average.
     #[test]
     fn volume_attempts_follow_order() {
         let of =

@@ -1,8 +1,7 @@
 //! The messages that the ranks exchange for an operation.
 //!
-//! With as many ranks as processes, each rank is a process. With more processes, two ranks exchange the messages of one
-//! process: rank 0 is the process, rank 1 is all its partners. Queue lengths and sizes are those of the operation.
-//! Concurrent sends and shared links are missing.
+//! With as many ranks as processes, each rank is a process. With fewer ranks, rank 0 is one process, and rank 1 is all
+//! its partners. Concurrent sends and shared links are then missing.
 
 use matchpoint_bench::random::{Random, SEED};
 use matchpoint_calibrate::irregular::{Irregular, Message};
@@ -10,21 +9,19 @@ use matchpoint_model::{Exchange, Sent};
 
 use crate::failure::Failure;
 
-/// The rank that is the process, and the rank that is all others.
+/// The rank of the played process, and the rank of its partners.
 const SELF: u32 = 0;
 const OTHERS: u32 = 1;
 
-/// An operation for the ranks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Played {
-    /// Messages.
     pub messages: Irregular,
-    /// The played process; `None`: all processes.
+    /// The played process. `None`: each rank is a process.
     pub process: Option<u32>,
 }
 
-/// Every message of an exchange, with as many ranks as processes. Ranks send, and post receives, in ascending order of
-/// peers, as sparse matrix libraries do.
+/// All messages of an exchange between as many ranks as processes. Ranks send, and post receives, in ascending order of
+/// peers.
 pub(super) fn all(exchange: &Exchange) -> Result<Played, Failure> {
     let mut sorted = exchange.messages.clone();
     sorted.sort_unstable();
@@ -38,8 +35,8 @@ pub(super) fn all(exchange: &Exchange) -> Result<Played, Failure> {
     Ok(Played { messages: Irregular { messages }, process: None })
 }
 
-/// The messages of the process that receives most messages, then most bytes. The arrival order from its partners is
-/// unknown, so the order of sends is random, with a fixed seed.
+/// The messages of the process that receives most messages (then most bytes). The real arrival order is unknown, so the
+/// order of sends is random with a fixed seed.
 pub(super) fn one(exchange: &Exchange, processes: u32) -> Result<Played, Failure> {
     let process = busiest(exchange, processes);
     let mut sorted = exchange.messages.clone();
@@ -73,7 +70,7 @@ fn busiest(exchange: &Exchange, processes: u32) -> u32 {
 }
 
 fn size(sent: &Sent) -> Result<u32, Failure> {
-    // The benchmark uses an int.
+    // The benchmark stores a size in an int.
     i32::try_from(sent.bytes).map(|bytes| bytes as u32).map_err(|_| {
         Failure::Message(format!(
             "process {} sends {} bytes to process {} in one message, but the benchmark supports 2 GiB\nhint: use more \
@@ -84,17 +81,14 @@ fn size(sent: &Sent) -> Result<u32, Failure> {
 }
 
 impl Played {
-    /// Whether a rank is a process of the operation.
     pub fn is_process(&self, rank: u32) -> bool {
         self.process.is_none() || rank == SELF
     }
 
-    /// The messages with reversed receives at processes.
     pub fn reversed(&self) -> Irregular {
         self.messages.reversed(|rank| self.is_process(rank))
     }
 
-    /// The process of a rank.
     pub fn process_at(&self, rank: u32) -> u32 {
         self.process.unwrap_or(rank)
     }
@@ -111,7 +105,6 @@ mod tests {
     use super::*;
 
     fn star() -> Exchange {
-        // Process 2 receives from all others, and sends to process 3.
         let to_two = [0, 1, 3, 4].map(|from| Sent::one(from, 2, 10 + u64::from(from)));
         Exchange { messages: [&to_two[..], &[Sent::one(2, 3, 99)]].concat() }
     }
@@ -144,13 +137,11 @@ mod tests {
                 Sent::one(1, 0, 14)
             ]
         );
-        // Receives are in the order of partners, whatever the arrival order.
         let mut received: Vec<(u32, u32)> =
             played.messages.messages[1..].iter().map(|of| (of.place, of.bytes)).collect();
         received.sort_unstable();
         assert_eq!(received, [(0, 10), (1, 11), (2, 13), (3, 14)]);
         assert_eq!(one(&star(), 5).unwrap(), played, "the same every time");
-        // The other rank is not a process, so its receives remain.
         let reversed = played.reversed();
         assert_eq!(reversed.messages[0], played.messages.messages[0]);
         assert!(

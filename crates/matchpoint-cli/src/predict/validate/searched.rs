@@ -1,18 +1,18 @@
-//! Attempts of a list with the messages of every rank in arrival order.
+//! Attempts of `list` for every rank, from the measured arrival order.
 
 use matchpoint_calibrate::irregular::Arrived;
 
 use super::played::Played;
 use super::validated::{Searched, Worst};
 
-/// Attempts of `list` for a rank with receives in order and arrivals as in `places`. A message is compared
-/// with the remaining receives before its own. O(n log n); `list` takes n² ÷ 2 steps.
+/// Attempts of `list` at a rank that posted its receives in order. `places` are the receives in arrival order. O(n log
+/// n), while `list` takes n² ÷ 2 steps.
 fn attempts(places: impl Iterator<Item = u32>, receives: u32) -> u64 {
     let mut waiting = Waiting::all(receives);
     places.map(|place| waiting.take(place)).sum()
 }
 
-/// Remaining receives by place, as a Fenwick tree: entry i, from 1 on, sums the last i & −i places up to i.
+/// Remaining receives by place, as a Fenwick tree: entry i, from 1 on, is the sum of the last i & −i places up to i.
 struct Waiting(Vec<u32>);
 
 impl Waiting {
@@ -20,7 +20,7 @@ impl Waiting {
         Waiting((0..=receives).map(|at| at & at.wrapping_neg()).collect())
     }
 
-    /// Removes the receive at this place. Returns the number of remaining receives up to it, inclusive.
+    /// Removes the receive at `place`. Returns the number of remaining receives up to `place`, inclusive.
     fn take(&mut self, place: u32) -> u64 {
         let (mut before, mut at) = (0, place as usize + 1);
         while at > 0 {
@@ -36,21 +36,21 @@ impl Waiting {
     }
 }
 
-/// Attempts of all ranks, over several exchanges.
-pub(super) struct Counts {
-    /// Receiving ranks, and their messages.
+/// Attempts of all ranks in several exchanges.
+pub(super) struct AttemptCounts {
+    /// Receiving ranks, and the number of their messages.
     received: Vec<(u32, u32)>,
-    /// By rank, medians over the exchanges.
+    /// Medians over the exchanges, by rank.
     natural: Vec<u64>,
     reversed: Vec<u64>,
 }
 
-impl Counts {
-    /// Counts attempts; all `exchanges` have the same ranks.
-    pub fn of(exchanges: &[Vec<Arrived>]) -> Counts {
+impl AttemptCounts {
+    /// All `exchanges` have the same ranks.
+    pub fn of(exchanges: &[Vec<Arrived>]) -> AttemptCounts {
         let first = exchanges.first().map_or(&[][..], Vec::as_slice);
         let received = first.iter().map(|arrived| (arrived.rank, arrived.places.len() as u32)).collect();
-        let mut counts = Counts { received, natural: Vec::new(), reversed: Vec::new() };
+        let mut counts = AttemptCounts { received, natural: Vec::new(), reversed: Vec::new() };
         for at in 0..first.len() {
             let (mut natural, mut reversed) = (Vec::new(), Vec::new());
             for exchange in exchanges {
@@ -65,7 +65,6 @@ impl Counts {
         counts
     }
 
-    /// Attempts by rank, with receives as in the timed exchange.
     pub fn by_rank(&self, ranks: u32) -> Vec<u64> {
         let mut all = vec![0; ranks as usize];
         for (&(rank, _), &attempts) in self.received.iter().zip(&self.natural) {
@@ -74,7 +73,7 @@ impl Counts {
         all
     }
 
-    /// The processes with most attempts; `None` if no process received a message.
+    /// The processes with most attempts. `None`: no process received a message.
     pub fn worst(&self, played: &Played) -> Option<Searched> {
         let worst = |counts: &[u64]| {
             let processes = (0..counts.len()).filter(|&at| played.is_process(self.received[at].0));
@@ -100,7 +99,6 @@ mod tests {
 
     use super::*;
 
-    /// Attempts counted by the engine.
     fn by_list(places: &[u32]) -> u64 {
         let envelope = |place: u32| Envelope::new(ContextId(0), Rank(place), Tag(0));
         let mut list = create_counting("list").unwrap();
@@ -123,7 +121,6 @@ mod tests {
         }
     }
 
-    /// As many messages as MPI has tags, in the worst order.
     #[test]
     fn longest_queue_is_counted_quickly() {
         let count = 32_767_u64;
@@ -140,13 +137,11 @@ mod tests {
 
     #[test]
     fn counts_follow_arrival_order() {
-        let counts = Counts::of(&[vec![arrived(0, &[0, 1, 2, 3]), arrived(3, &[4, 3, 2, 1, 0])]]);
+        let counts = AttemptCounts::of(&[vec![arrived(0, &[0, 1, 2, 3]), arrived(3, &[4, 3, 2, 1, 0])]]);
         assert_eq!(counts.by_rank(4), [4, 0, 0, 15]);
         let worst = counts.worst(&played(None)).unwrap();
         assert_eq!(worst.natural, Worst { process: 3, received: 5, attempts: 15 });
-        // Reversed receives have another worst process.
         assert_eq!(worst.reversed.unwrap(), Worst { process: 0, received: 4, attempts: 10 });
-        // If one process is played, the other rank is not a process.
         let worst = counts.worst(&played(Some(7))).unwrap();
         assert_eq!(worst.natural, Worst { process: 7, received: 4, attempts: 4 });
     }
@@ -154,13 +149,13 @@ mod tests {
     #[test]
     fn medians_are_of_several_exchanges() {
         let of = |places: &[u32]| vec![arrived(1, places)];
-        let counts = Counts::of(&[of(&[0, 1, 2]), of(&[2, 1, 0]), of(&[1, 0, 2])]);
+        let counts = AttemptCounts::of(&[of(&[0, 1, 2]), of(&[2, 1, 0]), of(&[1, 0, 2])]);
         assert_eq!(counts.by_rank(2), [0, 4]);
     }
 
     #[test]
     fn no_messages_give_no_search() {
-        assert_eq!(Counts::of(&[Vec::new()]).worst(&played(None)), None);
-        assert_eq!(Counts::of(&[]).worst(&played(None)), None);
+        assert_eq!(AttemptCounts::of(&[Vec::new()]).worst(&played(None)), None);
+        assert_eq!(AttemptCounts::of(&[]).worst(&played(None)), None);
     }
 }

@@ -1,70 +1,51 @@
-//! A validation. Plain data, the only input of its reports.
+//! A validation, which is the only input of its reports.
 
 use matchpoint_calibrate::typical::over_rounds;
 use matchpoint_model::{Machine, Split};
 use serde::Serialize;
 
-/// A validation.
 #[derive(Clone, Debug)]
 pub struct Validated {
-    /// Description of the operations.
     pub subject: String,
-    /// Parameters.
     pub machine: Machine,
-    /// Measured job.
     pub job: Job,
-    /// Processes of the operations.
     pub processes: u32,
-    /// One operation each, grouped by application.
     pub rows: Vec<Row>,
-    /// Errors of the models, by application.
     pub judgements: Vec<Judgement>,
-    /// Notes: full sentences.
     pub notes: Vec<String>,
 }
 
-/// A measured job.
 #[derive(Clone, Debug, Serialize)]
 pub struct Job {
-    /// Launcher and its options.
     pub command: Vec<String>,
-    /// Start time, in RFC 3339.
     pub started: String,
-    /// Version string of the MPI library.
     pub mpi: String,
-    /// Names of the nodes.
     pub nodes: Vec<String>,
-    /// Processor and cores of the host of the command.
+    /// Processor and number of processors of the command's host.
     pub host: String,
-    /// Load average of that host before the job, on Linux.
+    /// Load average of the command's host before the job. `None`: the system is not Linux.
     pub load: Option<f64>,
-    /// Number of ranks.
     pub ranks: u32,
 }
 
-/// Kind of operation.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Application {
-    /// Matrix-vector products, by level.
     Spmv,
-    /// Products of matrices and interpolations, by level.
     Spgemm,
-    /// Messages from every rank to one.
     Gather,
-    /// Algorithm 1, receives in the order of messages.
+    /// Algorithm 1 with receives in the order of the messages.
     #[serde(rename = "high_volume_equal")]
     VolumeEqual,
-    /// Algorithm 1, receives in reversed order.
+    /// Algorithm 1 with receives in reversed order.
     #[serde(rename = "high_volume_reversed")]
     VolumeReversed,
-    /// Algorithm 1, receives in random order.
+    /// Algorithm 1 with receives in random order.
     #[serde(rename = "high_volume_random")]
     VolumeRandom,
 }
 
 impl Application {
-    /// All kinds, in the order of reports.
     pub const ALL: [Application; 6] = [
         Application::Spmv,
         Application::Spgemm,
@@ -74,12 +55,11 @@ impl Application {
         Application::VolumeRandom,
     ];
 
-    /// Whether the algorithm is number 1. Times of algorithm 1 differ by orders of magnitude.
+    /// Whether the operation is algorithm 1 of the paper.
     pub const fn is_volume(self) -> bool {
         matches!(self, Application::VolumeEqual | Application::VolumeReversed | Application::VolumeRandom)
     }
 
-    /// Name in reports.
     pub const fn title(self) -> &'static str {
         match self {
             Application::Spmv => "SpMV",
@@ -92,30 +72,28 @@ impl Application {
     }
 }
 
-/// Models, each more detailed than the previous one.
+/// Models, each more detailed than the previous model.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
-    /// Equation 1, one set of parameters.
+    /// Equation 1, with one set of parameters.
     Postal,
-    /// Equation 2, one set of parameters.
+    /// Equation 2, with one set of parameters.
     MaxRate,
-    /// Parameters by locality (§3).
+    /// Equation 2 with parameters by locality (§3).
     NodeAware,
-    /// With γ n² (equation 3).
+    /// Also with γ n² (equation 3).
     Queue,
-    /// With δ ℓ (equation 5).
+    /// Also with δ ℓ (equation 5).
     Contention,
-    /// With attempts of a list in the measured order, instead of γ n².
+    /// With the attempts of a list in the measured arrival order, instead of γ n².
     Attempts,
 }
 
 impl Step {
-    /// All models, simplest first.
     pub const ALL: [Step; 6] =
         [Step::Postal, Step::MaxRate, Step::NodeAware, Step::Queue, Step::Contention, Step::Attempts];
 
-    /// Name in reports.
     pub const fn title(self) -> &'static str {
         match self {
             Step::Postal => "postal",
@@ -128,55 +106,45 @@ impl Step {
     }
 }
 
-/// Modelled times, as in [`Step::ALL`]; `None`: the machine lacks a parameter.
+/// Modelled times in the order of [`Step::ALL`]. `None`: the machine lacks a parameter.
 pub type Modelled = [Option<f64>; 6];
 
-/// An operation with measurements and models.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// Kind.
     pub application: Application,
-    /// Name: a level, bytes, messages and bytes.
+    /// A level, a number of bytes, or messages and bytes.
     pub name: String,
-    /// The process that two ranks played by exchanging its messages. `None`: each rank was a process.
+    /// The process that two ranks play. `None`: each rank is a process.
     pub played: Option<u32>,
-    /// Messages of all ranks.
     pub messages: u64,
-    /// Bytes of all messages.
     pub bytes: u64,
-    /// Most messages received by a rank.
+    /// Largest number of messages that a rank received.
     pub received: u32,
-    /// Times of the slowest rank.
     pub measured: Times,
-    /// Times with reversed receives; `None` for HighVolumePingPong, which has separate operations.
+    /// Times with reversed receives. `None`: HighVolumePingPong, which has separate operations.
     pub reversed: Option<Times>,
-    /// Modelled times.
     pub modelled: Modelled,
-    /// Split of the time with [`Step::Contention`].
+    /// Parts of the time of [`Step::Contention`].
     pub split: Split,
-    /// That time at both ends of the parameters' intervals.
+    /// The time of [`Step::Contention`] at both ends of the intervals of the parameters.
     pub interval: (f64, f64),
-    /// Attempts.
     pub searched: Option<Searched>,
 }
 
-/// Repetitions of one operation, in seconds.
+/// Times of the repetitions of an operation, in seconds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Times {
     /// Typical time of an uninterrupted repetition, as in a calibration.
     pub typical_s: f64,
-    /// Median.
     pub median_s: f64,
     /// First quartile.
     pub low_s: f64,
     /// Third quartile.
     pub high_s: f64,
-    /// Number of repetitions.
     pub repetitions: usize,
 }
 
 impl Times {
-    /// Statistics of at least one repetition, by round.
     pub fn of(rounds: &[Vec<f64>]) -> Times {
         let mut sorted = rounds.concat();
         sorted.sort_by(f64::total_cmp);
@@ -196,46 +164,38 @@ impl Times {
     }
 }
 
-/// Attempts of a list in arrival order, at the process with most.
+/// Attempts of a list in arrival order, at the process with most attempts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Worst {
-    /// Process.
     pub process: u32,
-    /// Messages received.
     pub received: u32,
-    /// Attempts, median of several exchanges.
+    /// Median over several exchanges.
     pub attempts: u64,
 }
 
-/// Attempts with receives in both orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Searched {
-    /// Receives as timed.
     pub natural: Worst,
-    /// Reversed receives; `None` for HighVolumePingPong.
+    /// With reversed receives. `None`: HighVolumePingPong.
     pub reversed: Option<Worst>,
 }
 
-/// Errors of the models for one application.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judgement {
-    /// Application.
     pub application: Application,
-    /// Number of operations.
     pub rows: usize,
-    /// Errors as in [`Step::ALL`]; `None`: some rows lack the model.
+    /// Errors in the order of [`Step::ALL`]. `None`: some rows lack the model.
     pub errors: [Option<ModelError>; 6],
-    /// Measured times within the interval of [`Step::Contention`].
+    /// Number of measured times within the interval of [`Step::Contention`].
     pub within: usize,
-    /// Reasons why a model is not better than the previous one, one sentence each.
+    /// Sentences with reasons why a model is not better than the previous model.
     pub reasons: Vec<String>,
 }
 
-/// Error of one model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ModelError {
     /// Mean of |modelled − measured| ÷ measured.
     pub absolute: f64,
-    /// Mean of (modelled − measured) ÷ measured; positive: the model is too slow.
+    /// Mean of (modelled − measured) ÷ measured. Positive: the model is too slow.
     pub signed: f64,
 }

@@ -6,13 +6,12 @@ use serde_json::{Value, json};
 use super::ranking::{self, RowRank, best};
 use super::tables::{
     NOTHING, attempts, label, leanest, measured_on, memory, names, reference, rows, split, spread,
-    substitutes, time, unfinished, with_halves, without_figures,
+    substitutes, time, unfinished, with_halves, without_timing,
 };
 use crate::format::digits;
 use crate::report::document::Document;
 use crate::report::schema::measured;
 
-/// The report, with the host load before and the chart.
 pub fn document(results: &Results, load: Option<f64>, svg: &str) -> Document {
     let mut document = Document::new("engines", "Cost of matching by engine");
     document.on_page().paragraph(measured_on(load));
@@ -42,7 +41,7 @@ pub fn document(results: &Results, load: Option<f64>, svg: &str) -> Document {
     document
 }
 
-/// A page has spreads and ratios below the times, a terminal in tables.
+/// A page has spreads and ratios below the times. A terminal has separate tables.
 fn times(results: &Results, rows: &[&[Cell]], document: &mut Document) {
     document.section(if results.is_cold {
         "Nanoseconds per matched message, with cold caches before each call"
@@ -59,7 +58,6 @@ fn times(results: &Results, rows: &[&[Cell]], document: &mut Document) {
     }
 }
 
-/// Header: engines are columns, workloads are rows.
 pub(super) fn header(results: &Results) -> Vec<String> {
     ["workload".to_owned()].into_iter().chain(names(results)).collect()
 }
@@ -75,7 +73,6 @@ pub(super) fn or_nothing(text: Option<String>) -> String {
     text.unwrap_or_else(|| NOTHING.to_owned())
 }
 
-/// The time, its spread, and its ratio to the best.
 pub(super) fn timed(cell: &Cell, row: &[Cell]) -> String {
     let standing = RowRank::of(cell, row);
     let times = match (&cell.outcome, standing) {
@@ -88,18 +85,17 @@ pub(super) fn timed(cell: &Cell, row: &[Cell]) -> String {
 
 fn ratio(cell: &Cell, row: &[Cell]) -> String {
     match (&cell.outcome, best(row).map(|best| best.ns_median)) {
-        (Outcome::Measured(figures), Some(best)) => {
+        (Outcome::Measured(timing), Some(best)) => {
             let standing = RowRank::of(cell, row);
             let mark = if standing == RowRank::Level { standing.mark() } else { "" };
-            format!("{mark}{}", digits(figures.ns_median / best))
+            format!("{mark}{}", digits(timing.ns_median / best))
         }
         (Outcome::TooSlow { above_ns, .. }, Some(best)) => format!("> {}", digits(above_ns / best)),
         (Outcome::Differs(_), _) => NOTHING.to_owned(),
-        (other, _) => without_figures(other).to_owned(),
+        (other, _) => without_timing(other).to_owned(),
     }
 }
 
-/// The results as JSON.
 pub fn json(results: &Results, load: Option<f64>) -> Value {
     measured(
         load,
@@ -130,13 +126,13 @@ pub(super) fn result(cell: &Cell) -> Value {
         value["bytes_above"] = json!(cell.bytes_peak);
     }
     match &cell.outcome {
-        Outcome::Measured(figures) => {
-            value["ns_median"] = json!(rounded(figures.ns_median));
-            value["ns_min"] = json!(rounded(figures.ns_min));
-            value["ns_p25"] = json!(rounded(figures.ns_p25));
-            value["ns_p75"] = json!(rounded(figures.ns_p75));
-            value["samples"] = json!(figures.samples);
-            if let Some((post, arrive)) = figures.split {
+        Outcome::Measured(timing) => {
+            value["ns_median"] = json!(rounded(timing.ns_median));
+            value["ns_min"] = json!(rounded(timing.ns_min));
+            value["ns_p25"] = json!(rounded(timing.ns_p25));
+            value["ns_p75"] = json!(rounded(timing.ns_p75));
+            value["samples"] = json!(timing.samples);
+            if let Some((post, arrive)) = timing.split {
                 value["ns_post"] = json!(rounded(post));
                 value["ns_arrive"] = json!(rounded(arrive));
             }
@@ -152,7 +148,7 @@ pub(super) fn result(cell: &Cell) -> Value {
     value
 }
 
-/// Rounds to 0.001, below the accuracy of measurements.
+/// Rounds to 0.001, which is below the accuracy of measurements.
 pub(super) fn rounded(value: f64) -> f64 {
     (value * 1e3).round() / 1e3
 }

@@ -1,6 +1,6 @@
 //! The report of single calls.
 
-use matchpoint_bench::latency::{Ended, Latencies, Percentiles, Stage};
+use matchpoint_bench::latency::{Latencies, Percentiles, Stage, StageEnd};
 use serde_json::{Value, json};
 
 use super::tables;
@@ -8,7 +8,6 @@ use crate::format::{count, duration_ns, in_place};
 use crate::report::document::Document;
 use crate::report::schema::measured;
 
-/// The report.
 pub fn document(latencies: &Latencies) -> Document {
     let mut document = Document::default();
     document.section(format!(
@@ -37,7 +36,7 @@ pub fn document(latencies: &Latencies) -> Document {
                 document.item(what, format!("{}, {}: {text}", engine.engine, stage.what));
             }
         }
-        let not_reached = engine.stages.iter().filter(|stage| stage.ended == Some(Ended::NotReached));
+        let not_reached = engine.stages.iter().filter(|stage| stage.ended == Some(StageEnd::NotReached));
         let not_reached: Vec<&str> = not_reached.map(|stage| stage.what).collect();
         if !not_reached.is_empty() {
             document.item("Not reached", format!("{}: {}", engine.engine, not_reached.join("; ")));
@@ -55,24 +54,22 @@ pub fn document(latencies: &Latencies) -> Document {
     document
 }
 
-/// A stage, with its limitation.
 fn called(stage: &Stage) -> String {
     match &stage.ended {
-        Some(Ended::Full(_)) => format!("{}, until full", stage.what),
-        Some(Ended::Differs(_)) => format!("{}, until it differs", stage.what),
-        Some(Ended::Wrong(_)) => format!("{}, until WRONG", stage.what),
-        Some(Ended::NotReached | Ended::GivenUp(_)) | None => stage.what.to_owned(),
+        Some(StageEnd::Full(_)) => format!("{}, until full", stage.what),
+        Some(StageEnd::Differs(_)) => format!("{}, until it differs", stage.what),
+        Some(StageEnd::Wrong(_)) => format!("{}, until WRONG", stage.what),
+        Some(StageEnd::NotReached | StageEnd::GivenUp(_)) | None => stage.what.to_owned(),
     }
 }
 
-/// Title and sentence about missing calls of a stage.
 fn unfinished(stage: &Stage) -> Option<(&'static str, String)> {
     Some(match stage.ended.as_ref()? {
-        Ended::NotReached => return None,
-        Ended::GivenUp(why) => ("Given up", why.clone()),
-        Ended::Full(when) => ("Full", tables::full(when)),
-        Ended::Differs(what) => ("Differs", tables::differs(what)),
-        Ended::Wrong(what) => ("WRONG", format!("{what}.")),
+        StageEnd::NotReached => return None,
+        StageEnd::GivenUp(why) => ("Given up", why.clone()),
+        StageEnd::Full(when) => ("Full", tables::full(when)),
+        StageEnd::Differs(what) => ("Differs", tables::differs(what)),
+        StageEnd::Wrong(what) => ("WRONG", format!("{what}.")),
     })
 }
 
@@ -83,7 +80,6 @@ fn line(name: &str, of: &Percentiles) -> Vec<String> {
     [name.to_owned(), count(of.calls as u64)].into_iter().chain(times).collect()
 }
 
-/// The results as JSON.
 pub fn json(latencies: &Latencies, load: Option<f64>) -> Value {
     measured(
         load,
@@ -107,20 +103,21 @@ fn stage(stage: &Stage) -> Value {
     value["stage"] = json!(stage.what);
     if let Some(ended) = &stage.ended {
         value["unfinished"] = json!(match ended {
-            Ended::NotReached => "not reached",
-            Ended::GivenUp(why) | Ended::Full(why) | Ended::Differs(why) | Ended::Wrong(why) => why,
+            StageEnd::NotReached => "not reached",
+            StageEnd::GivenUp(why) | StageEnd::Full(why) | StageEnd::Differs(why) | StageEnd::Wrong(why) =>
+                why,
         });
     }
     match &stage.ended {
-        Some(Ended::Full(when)) => value["full"] = json!(when),
-        Some(Ended::Differs(what)) => value["differs"] = json!(what),
-        Some(Ended::Wrong(what)) => value["wrong"] = json!(what),
-        Some(Ended::NotReached | Ended::GivenUp(_)) | None => {}
+        Some(StageEnd::Full(when)) => value["full"] = json!(when),
+        Some(StageEnd::Differs(what)) => value["differs"] = json!(what),
+        Some(StageEnd::Wrong(what)) => value["wrong"] = json!(what),
+        Some(StageEnd::NotReached | StageEnd::GivenUp(_)) | None => {}
     }
     value
 }
 
-/// Percentiles of no calls are null: 0 ns would look best.
+/// Percentiles of no calls are null, because 0 ns would be the best time.
 fn percentiles(of: &Percentiles) -> Value {
     let some = |ns: u32| (of.calls > 0).then_some(ns);
     json!({

@@ -1,51 +1,46 @@
 //! The rank of engines within a row, by spreads instead of medians only.
 
-use matchpoint_bench::results::Figures;
+use matchpoint_bench::results::Timing;
 use matchpoint_bench::{Cell, Outcome, Results};
 
-use super::tables::{figures, label, names, rows};
+use super::tables::{label, names, rows, timing};
 use crate::format::digits;
 
-/// The best of a row: the lowest median.
-pub fn best(row: &[Cell]) -> Option<&Figures> {
-    row.iter().filter_map(figures).min_by(|one, other| one.ns_median.total_cmp(&other.ns_median))
+pub fn best(row: &[Cell]) -> Option<&Timing> {
+    row.iter().filter_map(timing).min_by(|one, other| one.ns_median.total_cmp(&other.ns_median))
 }
 
-/// Whether the spreads of an engine and of the best overlap, so that another run might have another order.
-/// Interrupts only lengthen times. The upper half of the best's spread therefore counts at most as much as
-/// its lower half. Otherwise a disturbed measurement would overlap with much slower engines.
-pub fn is_level(best: &Figures, other: &Figures) -> bool {
+/// Whether the spreads of an engine and of the best engine overlap, so that another run might have another order.
+/// Interrupts only lengthen times, so the upper half of the best spread counts at most as much as its lower half.
+pub fn is_level(best: &Timing, other: &Timing) -> bool {
     other.ns_p25 <= best.ns_p75.min(2.0 * best.ns_median - best.ns_p25)
 }
 
-/// Legend of the marks.
 pub const LEGEND: &str = "*: best of the row. ≈: as fast as the best, because the spreads overlap: another run may \
                           have another order. (The upper half of the best's spread counts at most as much as its \
                           lower half.)";
 
-/// Rank of a cell within its row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RowRank {
     /// Faster than all others.
     Best,
-    /// Level with the best.
+    /// As fast as the best.
     Level,
-    /// Slower than another, or without figures.
+    /// Slower than the best, or without times.
     Behind,
 }
 
 impl RowRank {
-    /// The rank of a cell. If others are as fast as the best, the best also has this mark: its lower median is random.
+    /// The rank of a cell. If other engines are as fast as the best, the best is [`RowRank::Level`] too.
     pub fn of(cell: &Cell, row: &[Cell]) -> RowRank {
-        let (Some(own), Some(best)) = (figures(cell), best(row)) else { return RowRank::Behind };
-        match row.iter().filter_map(figures).filter(|other| is_level(best, other)).count() {
+        let (Some(own), Some(best)) = (timing(cell), best(row)) else { return RowRank::Behind };
+        match row.iter().filter_map(timing).filter(|other| is_level(best, other)).count() {
             _ if !is_level(best, own) => RowRank::Behind,
             ..2 => RowRank::Best,
             _ => RowRank::Level,
         }
     }
 
-    /// Mark before the time.
     pub fn mark(self) -> &'static str {
         match self {
             RowRank::Best => "*",
@@ -66,8 +61,8 @@ fn loss(rows: &[&[Cell]], engine: usize) -> String {
     let behind = all().filter_map(|(cell, row)| {
         let best = best(row)?.ns_median;
         match &cell.outcome {
-            Outcome::Measured(figures) if RowRank::of(cell, row) == RowRank::Behind => {
-                Some((figures.ns_median / best, "", label(cell)))
+            Outcome::Measured(timing) if RowRank::of(cell, row) == RowRank::Behind => {
+                Some((timing.ns_median / best, "", label(cell)))
             }
             Outcome::TooSlow { above_ns, .. } if *above_ns > best => {
                 Some((above_ns / best, "more than ", label(cell)))
@@ -78,13 +73,13 @@ fn loss(rows: &[&[Cell]], engine: usize) -> String {
     if let Some((ratio, above, workload)) = behind.max_by(|one, other| one.0.total_cmp(&other.0)) {
         return format!("{above}{} × the best on {workload}", digits(ratio));
     }
-    let measured = all().filter(|(cell, _)| figures(cell).is_some());
+    let measured = all().filter(|(cell, _)| timing(cell).is_some());
     let (done, level) = measured.fold((0, 0), |(done, level), (cell, row)| {
         (done + 1, level + usize::from(RowRank::of(cell, row) == RowRank::Level))
     });
     let which = if done == rows.len() { "every workload" } else { "every finished workload" };
     match (done, level) {
-        (0, _) => "no figures".to_owned(),
+        (0, _) => "no times".to_owned(),
         (_, 0) => format!("none: best on {which}"),
         (done, level) if done == level => {
             format!("none: as fast as the best on {which}{}", apart(rows, engine))
@@ -93,9 +88,9 @@ fn loss(rows: &[&[Cell]], engine: usize) -> String {
     }
 }
 
-/// Ratio of medians of an engine that is as fast as the best, if large.
+/// The ratio of medians of an engine that is as fast as the best, if the ratio is large.
 fn apart(rows: &[&[Cell]], engine: usize) -> String {
-    let ratio = |row: &&[Cell]| Some(figures(row.get(engine)?)?.ns_median / best(row)?.ns_median);
+    let ratio = |row: &&[Cell]| Some(timing(row.get(engine)?)?.ns_median / best(row)?.ns_median);
     match rows.iter().filter_map(ratio).fold(0.0, f64::max) {
         ratio if ratio > FAR => {
             format!(", although its medians are up to {} × as long: repeat on an idle host", digits(ratio))
@@ -104,7 +99,7 @@ fn apart(rows: &[&[Cell]], engine: usize) -> String {
     }
 }
 
-/// Ratio of medians from which an overlap of spreads shows host load rather than equal engines.
+/// Ratio of medians from which overlapping spreads show host load.
 const FAR: f64 = 1.5;
 
 #[cfg(test)]
@@ -124,7 +119,7 @@ mod tests {
     }
 
     fn spread(ns_p25: f64, ns_median: f64, ns_p75: f64) -> Outcome {
-        Outcome::Measured(Figures { ns_median, ns_p25, ns_p75, ..Figures::default() })
+        Outcome::Measured(Timing { ns_median, ns_p25, ns_p75, ..Timing::default() })
     }
 
     fn standings(outcomes: Vec<Outcome>) -> Vec<RowRank> {
@@ -139,12 +134,11 @@ mod tests {
         for (outcomes, expected) in [
             (vec![spread(9.0, 10.0, 11.0), spread(12.0, 13.0, 14.0)], vec![Best, Behind]),
             (vec![spread(9.0, 10.0, 11.0), spread(11.0, 13.0, 14.0)], vec![Level, Level]),
-            // The third overlaps with the second, but not with the best.
+            // The spread of the third engine overlaps with the second, but not with the best.
             (
                 vec![spread(9.0, 10.0, 11.0), spread(10.5, 11.0, 13.0), spread(12.0, 13.0, 14.0)],
                 vec![Level, Level, Behind],
             ),
-            // The upper spread of a disturbed best is limited.
             (vec![spread(9.0, 10.0, 60.0), spread(40.0, 41.0, 42.0)], vec![Best, Behind]),
             (vec![full(), spread(9.0, 10.0, 11.0)], vec![Behind, Best]),
             (vec![full()], vec![Behind]),
@@ -175,7 +169,7 @@ mod tests {
             ),
             (spread(1.0, 2.0, 3.0), spread(1.0, 2.0, 3.0), "none: best on every workload"),
             (spread(1.0, 2.0, 3.0), full(), "none: best on every finished workload"),
-            (full(), full(), "no figures"),
+            (full(), full(), "no times"),
         ] {
             let results = Results {
                 reference_ns: 1.0,

@@ -13,7 +13,6 @@ use crate::format::{in_place, with_spread};
 use crate::report::document::Document;
 use crate::report::schema::{self, measured};
 
-/// The report, with the host load before and the chart.
 pub fn document(rates: &Rates, load: Option<f64>, svg: &str) -> Document {
     let mut document = Document::new("message rate", "Messages matched and delivered, by threads");
     document.on_page().paragraph(measured_on(load));
@@ -52,9 +51,9 @@ pub fn document(rates: &Rates, load: Option<f64>, svg: &str) -> Document {
     document
 }
 
-/// Pages only: hundreds of lines would hide the tables of a terminal.
+/// Counts for a page. A terminal would show hundreds of lines.
 fn counted(rates: &Rates, document: &mut Document) {
-    // Counts of 0 are shown if the engine counts at all.
+    // If an engine counts, its counts of 0 are shown too.
     if rates.rates.iter().all(|rate| rate.counted.is_empty()) {
         return;
     }
@@ -74,19 +73,17 @@ fn published_rows() -> Vec<Vec<String>> {
     lines.chain(controls).collect()
 }
 
-/// The engine, its substitute, and its threads.
 pub(super) fn label(rate: &Rate) -> String {
     let name = in_place(&rate.engine, rate.substitute.as_deref());
     rate.threads.map_or_else(|| name.clone(), |threads| format!("{name} ×{threads}"))
 }
 
-/// Windows, each with each amount of work.
+/// Pairs of a window and an amount of work.
 pub(super) fn charts(rates: &Rates) -> Vec<(usize, u32)> {
     let windows = rates.options.windows.iter();
     windows.flat_map(|&window| rates.options.work_ns.iter().map(move |&work_ns| (window, work_ns))).collect()
 }
 
-/// Rows are engines, columns are scenarios.
 fn table(rates: &Rates, window: usize, work_ns: u32) -> Vec<Vec<String>> {
     let of = |scenario: Scenario| {
         let is_here =
@@ -114,7 +111,7 @@ fn text(rate: &Rate) -> String {
     }
 }
 
-/// A word instead of missing figures.
+/// The word for a rate without a number.
 fn without(rate: &Rate) -> Option<&'static str> {
     match rate {
         Rate { wrong: Some(_), .. } => Some("WRONG"),
@@ -123,10 +120,6 @@ fn without(rate: &Rate) -> Option<&'static str> {
     }
 }
 
-/// Writes a row for each engine in each scenario.
-///
-/// # Errors
-/// Those of `out`.
 pub fn csv(rates: &Rates, out: &mut dyn Write) -> io::Result<()> {
     let mut counts: Vec<&str> = Vec::new();
     for (name, _) in rates.rates.iter().flat_map(|rate| &rate.counted) {
@@ -144,7 +137,6 @@ pub fn csv(rates: &Rates, out: &mut dyn Write) -> io::Result<()> {
     schema::members(&columns, rates.rates.iter().map(rate), cell, out)
 }
 
-/// The results as JSON.
 pub fn json(rates: &Rates, load: Option<f64>) -> Value {
     let options = &rates.options;
     measured(
@@ -162,12 +154,12 @@ pub fn json(rates: &Rates, load: Option<f64>) -> Value {
     )
 }
 
-/// Published rates, in million messages per second, of other hardware: not comparable in absolute terms.
+/// Published rates on other hardware, in million messages per second.
 fn published_rates() -> Value {
     let lines = published::LINES.iter().map(|(scenario, points)| {
         let points =
             points.iter().map(|(threads, rate)| json!({"threads": threads, "rate_millions_per_s": rate}));
-        // `scenario` is the title; `rates` uses the id.
+        // `scenario` has the title. `scenario_id` is the id in `rates`.
         let id = Scenario::ALL.iter().find(|of| of.title() == *scenario).map(|of| of.name());
         json!({"scenario": scenario, "scenario_id": id, "points": points.collect::<Vec<_>>()})
     });

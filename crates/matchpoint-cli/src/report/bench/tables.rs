@@ -1,37 +1,32 @@
 //! Common parts of tables on a terminal and in a page.
 
-use matchpoint_bench::results::Figures;
+use matchpoint_bench::results::Timing;
 use matchpoint_bench::{Cell, Outcome, Results};
 
 use crate::format::{bytes, digits, in_place};
 
-/// Host of the measurement, with its load.
 pub fn measured_on(load: Option<f64>) -> String {
     let busy = load.map_or_else(String::new, |load| format!(" Load average before: {}.", digits(load)));
     format!("Measured on {}.{busy}", matchpoint_replay::host::host())
 }
 
-/// The cells of each workload, by engine.
 pub fn rows(results: &Results) -> Vec<&[Cell]> {
     results.cells.chunks(results.engines.len().max(1)).collect()
 }
 
-/// The figures of a cell, if any.
-pub fn figures(cell: &Cell) -> Option<&Figures> {
-    if let Outcome::Measured(figures) = &cell.outcome { Some(figures) } else { None }
+pub fn timing(cell: &Cell) -> Option<&Timing> {
+    if let Outcome::Measured(timing) = &cell.outcome { Some(timing) } else { None }
 }
 
-/// A cell of the table of times, without the mark.
 pub fn time(cell: &Cell) -> String {
     match &cell.outcome {
-        Outcome::Measured(figures) => digits(figures.ns_median),
+        Outcome::Measured(timing) => digits(timing.ns_median),
         Outcome::TooSlow { above_ns, .. } => format!("> {}", digits(*above_ns)),
-        other => without_figures(other).to_owned(),
+        other => without_timing(other).to_owned(),
     }
 }
 
-/// The reason for missing figures.
-pub fn without_figures(outcome: &Outcome) -> &'static str {
+pub fn without_timing(outcome: &Outcome) -> &'static str {
     match outcome {
         Outcome::Differs(_) => "differs",
         Outcome::Full(_) => "full",
@@ -40,32 +35,28 @@ pub fn without_figures(outcome: &Outcome) -> &'static str {
     }
 }
 
-/// The quartiles of a time.
 pub fn spread(cell: &Cell) -> Option<String> {
-    let figures = figures(cell)?;
-    Some(format!("{}–{}", digits(figures.ns_p25), digits(figures.ns_p75)))
+    let timing = timing(cell)?;
+    Some(format!("{}–{}", digits(timing.ns_p25), digits(timing.ns_p75)))
 }
 
-/// Attempts.
 pub fn attempts(cell: &Cell) -> String {
     cell.attempts_mean.map_or_else(|| NOTHING.to_owned(), digits)
 }
 
-/// Times of posts and of arrivals, if timed separately.
 pub fn split(cell: &Cell) -> Option<String> {
-    let (post, arrive) = figures(cell)?.split?;
+    let (post, arrive) = timing(cell)?.split?;
     Some(format!("{} + {}", digits(post), digits(arrive)))
 }
 
-/// Rows with separate times. A library waits only in the post of an unexpected message.
+/// Rows in which posts and arrivals were timed separately.
 pub fn with_halves<'a>(rows: &[&'a [Cell]]) -> Vec<&'a [Cell]> {
     rows.iter().copied().filter(|row| row.iter().any(|cell| split(cell).is_some())).collect()
 }
 
-/// Text of an empty cell.
 pub const NOTHING: &str = "·";
 
-/// Cells with missing figures, and the reasons.
+/// Cells without times, and the reasons.
 pub fn unfinished(results: &Results) -> Vec<(&'static str, String)> {
     let note = |cell: &Cell| {
         let at = format!("{} on {}", cell.engine, label(cell));
@@ -80,12 +71,10 @@ pub fn unfinished(results: &Results) -> Vec<(&'static str, String)> {
     results.cells.iter().filter_map(note).collect()
 }
 
-/// A sentence about a full table.
 pub fn full(when: &str) -> String {
     format!("its table, {when}.")
 }
 
-/// A sentence about another permitted answer.
 pub fn differs(what: &str) -> String {
     format!("{what}, which its order or its requirements permit.")
 }
@@ -95,7 +84,6 @@ pub fn leanest(row: &[Cell]) -> Option<u64> {
     row.iter().filter_map(Cell::bytes_whole).min()
 }
 
-/// A cell of the table of memory.
 pub fn memory(cell: &Cell, leanest: Option<u64>) -> String {
     match &cell.outcome {
         Outcome::Measured(_) => {
@@ -103,11 +91,11 @@ pub fn memory(cell: &Cell, leanest: Option<u64>) -> String {
             format!("{mark}{}", bytes(cell.bytes_peak))
         }
         Outcome::TooSlow { .. } => format!("≥ {}", bytes(cell.bytes_peak)),
-        other => without_figures(other).to_owned(),
+        other => without_timing(other).to_owned(),
     }
 }
 
-/// Cells of each engine with a substitute: the figures are those of the substitute.
+/// The cells of each engine in which a substitute was measured.
 fn substituted(results: &Results) -> Vec<Vec<&Cell>> {
     let rows = rows(results);
     let of = |at: usize| {
@@ -116,7 +104,6 @@ fn substituted(results: &Results) -> Vec<Vec<&Cell>> {
     (0..results.engines.len()).map(of).collect()
 }
 
-/// Names of columns and lines: engines, with their substitutes.
 pub fn names(results: &Results) -> Vec<String> {
     let name = |(engine, cells): (&String, Vec<&Cell>)| {
         in_place(engine, cells.first().and_then(|cell| cell.substitute.as_deref()))
@@ -124,7 +111,6 @@ pub fn names(results: &Results) -> Vec<String> {
     results.engines.iter().zip(substituted(results)).map(name).collect()
 }
 
-/// A sentence for each engine with a substitute, with the workloads if not all.
 pub fn substitutes(results: &Results) -> Vec<String> {
     let all = rows(results).len();
     let sentence = |cells: Vec<&Cell>| {
@@ -136,19 +122,15 @@ pub fn substitutes(results: &Results) -> Vec<String> {
     substituted(results).into_iter().filter_map(sentence).collect()
 }
 
-/// A sentence about a substitute, if any.
 pub fn substitute(engine: &str, substitute: Option<&str>) -> Option<String> {
     Some(format!("`{}` matched instead of `{engine}`", substitute?))
 }
 
-/// A workload with its size.
 pub fn label(cell: &Cell) -> String {
-    // The size of a trace is not a parameter.
     let is_trace = cell.workload.contains(':');
     if is_trace { cell.workload.clone() } else { format!("{}:{}", cell.workload, cell.n) }
 }
 
-/// The reference for comparisons between hosts.
 pub fn reference(results: &Results) -> String {
     let (low, high) = results.reference_range_ns;
     format!(

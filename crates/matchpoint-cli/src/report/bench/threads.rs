@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use matchpoint_bench::callers::{CallerRates, Sharing};
-use matchpoint_bench::full::Full;
 use matchpoint_bench::offload::{Cost, Costs, OffloadCost, OffloadOptions};
+use matchpoint_bench::results::Full;
 use serde_json::{Value, json};
 
 use super::tables;
@@ -12,7 +12,6 @@ use crate::format::{counted, in_place, with_spread};
 use crate::report::document::Document;
 use crate::report::schema::measured;
 
-/// The report of concurrent callers.
 pub fn callers(rates: &CallerRates) -> Document {
     let mut document = Document::default();
     for sharing in Sharing::ALL {
@@ -49,7 +48,7 @@ pub fn callers(rates: &CallerRates) -> Document {
     document
 }
 
-/// For each engine with a full table, the first occurrence.
+/// The first measurement with a full table, for each engine.
 pub(super) fn full_tables<'a>(
     document: &mut Document,
     rates: impl Iterator<Item = (&'a str, Option<&'a Full>)>,
@@ -62,7 +61,6 @@ pub(super) fn full_tables<'a>(
     }
 }
 
-/// The results as JSON.
 pub fn callers_json(rates: &CallerRates, load: Option<f64>) -> Value {
     let each = |rate: &matchpoint_bench::callers::CallerRate| {
         let measured = |figure: f64| rate.full.is_none().then_some(figure);
@@ -90,7 +88,6 @@ pub fn callers_json(rates: &CallerRates, load: Option<f64>) -> Value {
     )
 }
 
-/// The report of offloaded matching.
 pub fn offload(options: &OffloadOptions, costs: &[OffloadCost]) -> Document {
     let mut document = Document::default();
     document.section("Nanoseconds of the application's thread per call (p25–p75)");
@@ -121,14 +118,12 @@ pub fn offload(options: &OffloadOptions, costs: &[OffloadCost]) -> Document {
     document
 }
 
-/// Text instead of figures of an engine with a full table.
 pub(super) const FULL: &str = "full";
 
 fn each(costs: &Costs) -> [&Cost; 4] {
     [&costs.post, &costs.post_offloaded, &costs.arrive, &costs.completion_offloaded]
 }
 
-/// The results as JSON.
 pub fn offload_json(options: &OffloadOptions, costs: &[OffloadCost], load: Option<f64>) -> Value {
     let of = |cost: Option<&Cost>| -> Value {
         json!({

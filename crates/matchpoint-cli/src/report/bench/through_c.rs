@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::engines::{header, or_nothing, result, rounded, table, timed};
 use super::ranking::{self, best, is_level};
-use super::tables::{NOTHING, figures, label, measured_on, names, reference, rows, spread, unfinished};
+use super::tables::{NOTHING, label, measured_on, names, reference, rows, spread, timing, unfinished};
 use crate::format::digits;
 use crate::report::document::Document;
 use crate::report::schema::measured;
@@ -15,7 +15,6 @@ const STAND_INS: &str = "Stand-ins: the structures of MPI libraries, in C, on th
      c:rank_array: two queues for each communicator and source, and one of receives from any source (Open MPI's ob1). c:ucx: 1021 \
      buckets by all words, a list of receives with wildcards, and a list of all unexpected messages (UCX).";
 
-/// The report, with the host load before and the chart.
 pub fn document(results: &Results, load: Option<f64>, svg: &str) -> Document {
     let mut document = Document::new("through_c", "Cost of matching, called from C");
     document.on_page().paragraph(measured_on(load));
@@ -39,7 +38,7 @@ pub fn document(results: &Results, load: Option<f64>, svg: &str) -> Document {
     document
 }
 
-/// Number of engines; stand-ins follow.
+/// Number of engines in a row, before the stand-ins.
 fn engine_count(results: &Results) -> usize {
     results.engines.len() - stand_ins().len()
 }
@@ -49,11 +48,10 @@ fn split_row(row: &[Cell]) -> (&[Cell], &[Cell]) {
 }
 
 fn best_stand_in(row: &[Cell]) -> Option<&Cell> {
-    let measured = split_row(row).1.iter().filter_map(|cell| Some((cell, figures(cell)?.ns_median)));
+    let measured = split_row(row).1.iter().filter_map(|cell| Some((cell, timing(cell)?.ns_median)));
     measured.min_by(|one, other| one.1.total_cmp(&other.1)).map(|(cell, _)| cell)
 }
 
-/// Time of an engine ÷ time of the best stand-in.
 fn ratio(cell: &Cell, row: &[Cell]) -> Option<f64> {
     Some(cell.outcome.ns()? / best_stand_in(row)?.outcome.ns()?)
 }
@@ -71,12 +69,12 @@ fn ratio_line(row: &[Cell]) -> Vec<String> {
     row.first().map(label).into_iter().chain(ratios).chain([named]).collect()
 }
 
-/// The workloads on which an engine is slower, by spreads, worst first.
+/// The workloads on which an engine is slower than the best stand-in, by spreads, with the slowest first.
 fn slower(rows: &[&[Cell]], engine: usize) -> String {
     let behind = rows.iter().filter_map(|row| {
         let cell = &row[engine];
         let best = best(split_row(row).1)?;
-        (!is_level(best, figures(cell)?)).then_some(())?;
+        (!is_level(best, timing(cell)?)).then_some(())?;
         Some((ratio(cell, row)?, label(cell))).filter(|(ratio, _)| *ratio > 1.0)
     });
     let mut behind: Vec<_> = behind.collect();
@@ -86,7 +84,6 @@ fn slower(rows: &[&[Cell]], engine: usize) -> String {
     if words.is_empty() { "nowhere".to_owned() } else { words.join(", ") }
 }
 
-/// The results as JSON.
 pub fn json(results: &Results, load: Option<f64>) -> Value {
     let (low, high) = results.reference_range_ns;
     let cells =
@@ -106,7 +103,7 @@ pub fn json(results: &Results, load: Option<f64>) -> Value {
     )
 }
 
-/// A result without the members that are not measured through C.
+/// A result, without members that have no value through C.
 fn result_in_row(cell: &Cell, row: &[Cell]) -> Value {
     let mut value = result(cell);
     if let Some(members) = value.as_object_mut() {

@@ -17,17 +17,12 @@ const COUNTS: Scale = Scale::Powers(10, |mark| count(mark as u64));
 const TIMES: Scale = Scale::Powers(10, seconds);
 const RESIDUALS: Scale = Scale::Signed(|mark| format!("{:+.0} %", mark * 100.0));
 
-/// A title with its charts.
 pub(super) struct Group {
-    /// Title.
     pub title: &'static str,
-    /// Legend.
     pub text: &'static str,
-    /// Charts.
     pub charts: Vec<Chart>,
 }
 
-/// All groups with charts.
 pub(super) fn groups(of: &Calibration<'_>) -> Vec<Group> {
     let groups = [
         Group {
@@ -63,7 +58,7 @@ fn line(style: usize, points: Vec<(f64, f64)>) -> Line {
     Line { style, points, shape: Shape::Curve, ..Line::default() }
 }
 
-/// Sizes of a segment, dense enough for a smooth line.
+/// Sizes of a segment for a smooth line.
 fn within(segment: &Segment) -> impl Iterator<Item = f64> {
     const STEPS: u32 = 24;
     let (low, high) = (f64::from(segment.bytes.0), f64::from(segment.bytes.1));
@@ -112,7 +107,7 @@ fn injection(of: &Calibration<'_>) -> Option<Chart> {
     Some(chart("Time of a message of each pair", "→ bytes   ↑ time", series, (SIZES, TIMES)))
 }
 
-/// Equation 2.
+/// Equation 2 (max-rate).
 fn limited_s(link: &Link, index: usize, pairs: usize, size: f64) -> f64 {
     let segment = &link.segments[index];
     let alone_s = segment.beta_s_per_byte.value * size;

@@ -5,7 +5,6 @@ use super::{Calibration, HEADER, contention, logp, rows, search, where_};
 use crate::report::chart::grid;
 use crate::report::document::Document;
 
-/// The report.
 pub fn document(of: &Calibration<'_>) -> Document {
     let (name, head) = (&of.machine.name, &of.raw.head);
     let mut document = Document::new(format!("the machine {name}"), format!("The machine {name}"));

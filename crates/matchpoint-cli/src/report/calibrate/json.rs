@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 use super::Calibration;
 use crate::report::schema::headed;
 
-/// The calibration as JSON.
 pub fn document(of: &Calibration<'_>) -> Value {
     let parameters = of.parameters;
     headed(json!({
@@ -93,7 +92,7 @@ fn pairs(name: &str, residuals: &[(f64, f64)]) -> Vec<Value> {
     residuals.iter().map(|(at, residual)| json!({ name: at, "residual": residual })).collect()
 }
 
-/// An unknown end is null: JSON has no infinity.
+/// An unknown end is null, because JSON has no infinity.
 fn range(range: &Range) -> Value {
     json!({ "value": range.value, "low": range.low, "high": range.high.is_finite().then_some(range.high) })
 }

@@ -14,20 +14,14 @@ use matchpoint_model::machine::Machine;
 
 use crate::format::{bytes, count, counted, digits, seconds};
 
-/// A calibration: measurements and parameters.
 pub struct Calibration<'a> {
-    /// Measurements.
     pub raw: &'a Raw,
-    /// Fitted parameters.
     pub parameters: &'a Parameters,
-    /// Machine file.
     pub machine: &'a Machine,
 }
 
-/// The columns of [`rows`].
 const HEADER: [&str; 7] = ["", "up to", "α", "", "R_b", "", "R_N"];
 
-/// A row for each protocol of each link.
 fn rows(parameters: &Parameters) -> Vec<Vec<String>> {
     parameters.links.iter().flat_map(link_rows).collect()
 }
@@ -36,7 +30,7 @@ fn link_rows(link: &Link) -> Vec<Vec<String>> {
     let row = |(index, segment): (usize, &Segment)| {
         let (alpha, beta) = (segment.alpha_s, segment.beta_s_per_byte);
         let (rate, of_rate) = match beta.may_be_zero() {
-            // The time per byte is below the scatter of times.
+            // The time per byte is below the scatter of the times.
             true => ("not determined".to_owned(), String::new()),
             false => (rate(1.0 / beta.value), margin(&beta)),
         };
@@ -54,7 +48,7 @@ fn link_rows(link: &Link) -> Vec<Vec<String>> {
     link.segments.iter().enumerate().map(row).collect()
 }
 
-/// The largest message of a protocol: measured, or tested with rendezvous messages.
+/// The largest measured message of a protocol, or the largest message that was tested for rendezvous.
 fn largest(link: &Link, index: usize) -> u32 {
     let segment = &link.segments[index];
     match segment.protocol {
@@ -71,7 +65,6 @@ fn node_rate(rate_: &NodeRate) -> String {
     }
 }
 
-/// Bytes per second, in decimal units.
 fn rate(bytes_per_s: f64) -> String {
     match bytes_per_s {
         small if small < 1e6 => format!("{} kB/s", digits(small / 1e3)),
@@ -106,7 +99,7 @@ fn search(parameters: &Parameters) -> Option<String> {
     Some(text)
 }
 
-/// Cost of an entry for the fewest and the most messages.
+/// Cost of an entry with the fewest and with the most messages.
 fn by_messages(search: &Search) -> String {
     let known = search.gamma_by_messages();
     match &known[..] {
@@ -137,7 +130,6 @@ fn contention(parameters: &Parameters) -> Option<String> {
     Some(format!("δ = {:.3e} s per byte over a shared link, {}", delta.value, margin(&delta)))
 }
 
-/// Placement of the ranks.
 fn where_(raw: &Raw) -> String {
     let nodes = raw.head.ranks.nodes();
     let ranks = raw.head.ranks.0.len();

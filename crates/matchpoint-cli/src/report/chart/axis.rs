@@ -1,44 +1,38 @@
-//! Axes: pixels of values, and marks.
-
-/// Ranges of axes around 0: small residuals must look small.
+/// Ranges of axes around 0. The smallest range is so large that small residuals look small.
 const REACHES: [f64; 6] = [0.04, 0.1, 0.2, 0.4, 1.0, 2.0];
 
-/// Highest number of marked powers.
+/// Maximum number of marked powers.
 const POWERS: i32 = 8;
 
-/// Text of a mark.
 pub type Label = fn(f64) -> String;
 
-/// Placement of values and marks.
 #[derive(Clone, Copy)]
 pub enum Scale {
-    /// Linear, with a mark per number.
+    /// Linear, with a mark at each number.
     Even,
-    /// Logarithmic, with a mark per number.
+    /// Logarithmic, with a mark at each number.
     Ratios,
-    /// From 0, in round steps.
+    /// Linear from 0, with marks in round steps.
     FromZero,
-    /// Logarithmic, with marks at powers of this number.
+    /// Logarithmic, with marks at powers of a base.
     Powers(u32, Label),
-    /// Around 0.
+    /// Linear around 0.
     Signed(Label),
 }
 
-/// Pixels of values.
 pub struct Axis {
     scale: Scale,
-    /// Offset of every value: a queue without entries has no logarithm.
+    /// Added to every value, because 0 has no logarithm.
     added: f64,
     low: f64,
     high: f64,
     from: f64,
     to: f64,
-    /// Values and texts of marks.
+    /// Values and labels of the marks.
     pub marks: Vec<(f64, String)>,
 }
 
 impl Axis {
-    /// Creates an axis between two pixels for these values.
     pub fn of(values: impl Iterator<Item = f64>, scale: Scale, from: f64, to: f64) -> Axis {
         let mut values: Vec<f64> = values.filter(|value| value.is_finite()).collect();
         values.sort_by(f64::total_cmp);
@@ -96,21 +90,18 @@ impl Axis {
         }
     }
 
-    /// The pixel of a value.
     pub fn place(&self, value: f64) -> f64 {
-        // A single number is at the right edge, next to the names.
+        // The single number of an axis is at the right edge, next to the names.
         let share =
             if self.high > self.low { (self.scaled(value) - self.low) / (self.high - self.low) } else { 1.0 };
         self.from + share * (self.to - self.from)
     }
 }
 
-/// A value with three decimals.
 pub fn plain(value: f64) -> String {
     ((value * 1e3).round() / 1e3).to_string()
 }
 
-/// The label of a number: large powers of two are short.
 fn short(number: usize) -> String {
     match number.trailing_zeros() {
         20.. if number > 0 => format!("{}Mi", number >> 20),
@@ -119,7 +110,7 @@ fn short(number: usize) -> String {
     }
 }
 
-/// The next 1, 2 or 5 × a power of ten.
+/// The next number of the form 1, 2 or 5 × a power of ten.
 fn round_step(step: f64) -> f64 {
     let power = 10_f64.powf(step.max(1e-3).log10().floor());
     let of = |times: &&f64| **times * power >= step;

@@ -7,14 +7,14 @@ use crate::report::escape::escape;
 
 const COLUMNS: usize = 3;
 
-/// Size of a chart, in pixels, with margins.
+/// Width of a chart in pixels.
 const WIDTH: usize = 460;
 const HEIGHT: usize = 300;
 
-/// Minimum distance of two numbers below the axis.
+/// Minimum distance of two labels below the axis, in pixels.
 const APART: f64 = 30.0;
 
-/// Distances from the corner of the chart to the left, right, top and bottom of the drawing area, in pixels.
+/// Distances from the edges of the chart to the drawing area, in pixels.
 pub(super) struct Frame {
     pub left: f64,
     pub right: f64,
@@ -24,7 +24,6 @@ pub(super) struct Frame {
 
 pub(super) const FRAME: Frame = Frame { left: 48.0, right: 278.0, top: 34.0, bottom: 258.0 };
 
-/// Horizontal lines with their labels.
 pub(super) fn levels(svg: &mut String, values: &Axis) {
     let Frame { left, right, .. } = FRAME;
     for (value, name) in &values.marks {
@@ -39,7 +38,7 @@ pub(super) fn levels(svg: &mut String, values: &Axis) {
     }
 }
 
-/// Marks below the chart, from the left. Close marks have no labels.
+/// Marks below the chart. Marks that are too close have no label.
 pub(super) fn marks(svg: &mut String, numbers: &Axis) {
     let (bottom, mut last) = (FRAME.bottom, f64::MIN);
     for (number, name) in &numbers.marks {
@@ -57,11 +56,9 @@ pub(super) fn marks(svg: &mut String, numbers: &Axis) {
     }
 }
 
-/// A picture of all charts, with a label for screen readers. Without charts it shows the text `nothing`.
 pub(super) fn grid(charts: &[String], label: &str, nothing: &str) -> String {
     let columns = COLUMNS.min(charts.len().max(1));
     let rows = charts.len().div_ceil(COLUMNS).max(1);
-    // Few charts are not enlarged.
     let across = WIDTH * columns;
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {across} {}\" style=\"max-width:{across}px\" role=\"img\" aria-label=\"{}\">",

@@ -12,67 +12,54 @@ use self::names::{End, names};
 use crate::report::document::html::PICTURE;
 use crate::report::escape::escape;
 
-/// Number of line styles, which then repeat.
+/// Number of line styles. More lines repeat the styles.
 pub const STYLES: usize = 12;
 
-/// Drawn parts of a line.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub enum Shape {
-    /// Points and a line.
     #[default]
     Points,
-    /// Points only.
     Dots,
-    /// Line only.
     Curve,
-    /// A level from the left to the last number, without points.
+    /// A horizontal line from the left edge to the last number, without points.
     Level,
 }
 
-/// A line: name, points, style.
 #[derive(Default)]
 pub struct Line {
-    /// Name at its end; empty for a continuation of the previous line.
+    /// The name at the end of the line. Empty: the line continues the previous line.
     pub name: String,
-    /// Tooltip, if longer than the name.
+    /// The tooltip, if longer than the name.
     pub full: String,
-    /// Number and value.
+    /// Number and value of each point.
     pub points: Vec<(f64, f64)>,
-    /// Number, and range of values.
+    /// Numbers, and the range of values at each number.
     pub spreads: Vec<(f64, f64, f64)>,
-    /// Lower bounds of values.
+    /// Points with a value that is only a lower bound.
     pub arrows: Vec<(f64, f64)>,
-    /// Index of the colour.
     pub style: usize,
-    /// Drawn parts.
     pub shape: Shape,
 }
 
-/// A chart.
 pub struct Chart {
-    /// Title.
     pub title: String,
-    /// Names of the axes.
     pub axes: String,
-    /// Lines, in drawing order.
     pub lines: Vec<Line>,
-    /// Scales of numbers and of values.
+    /// Scales of the numbers and of the values.
     pub scales: (Scale, Scale),
-    /// Values that the chart includes in any case.
+    /// Values that the chart must include.
     pub reach: Vec<f64>,
 }
 
-/// A picture of all charts, with a label for screen readers. Without charts it shows the text `nothing`.
+/// A picture of all charts. `label` is for screen readers. `nothing` is the text without charts.
 pub fn grid(charts: &[Chart], label: &str, nothing: &str) -> String {
     frame::grid(&charts.iter().map(Chart::drawn).collect::<Vec<_>>(), label, nothing)
 }
 
-/// A picture as a file with its own style.
 pub fn alone(svg: &str) -> String {
     svg.replacen("><", &format!("><style>{PICTURE}</style><"), 1)
 }
 
-/// Adds a point to the line with this name, or to a new line.
 pub fn add(lines: &mut Vec<Line>, name: String, point: (f64, f64)) {
     match lines.iter_mut().find(|line| line.name == name) {
         Some(line) => line.points.push(point),
@@ -84,7 +71,6 @@ impl Chart {
     fn axes(&self) -> (Axis, Axis) {
         let points = || self.lines.iter().flat_map(|line| line.points.iter().chain(&line.arrows));
         let spreads = self.lines.iter().flat_map(|line| &line.spreads);
-        // A spread exceeds its points.
         let values = points().map(|point| point.1).chain(spreads.flat_map(|&(_, low, high)| [low, high]));
         let values = values.chain(self.reach.iter().copied());
         let Frame { left, right, top, bottom } = FRAME;
@@ -112,7 +98,7 @@ impl Chart {
 }
 
 impl Line {
-    /// Draws the line. Returns its end, if it has points.
+    /// Draws the line. Returns its last point.
     fn draw(&self, svg: &mut String, numbers: &Axis, values: &Axis) -> Option<(f64, f64)> {
         let style = self.style;
         let place = |&(number, value): &(f64, f64)| (numbers.place(number), values.place(value));
@@ -127,7 +113,7 @@ impl Line {
         let mut path = String::new();
         for (x, y) in self.points.iter().map(place) {
             if self.shape == Shape::Level && path.is_empty() {
-                // A level with one number is drawn as a short line.
+                // A level at a single number is a short line.
                 let _ = write!(path, "M{:.1} {y:.1}", FRAME.left);
             }
             let _ = write!(path, "{}{x:.1} {y:.1}", if path.is_empty() { "M" } else { "L" });

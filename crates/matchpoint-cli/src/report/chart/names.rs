@@ -5,24 +5,23 @@ use std::fmt::Write;
 use super::frame::Frame;
 use crate::report::escape::escape;
 
-/// Distance of two names.
+/// Vertical distance of two names, in pixels.
 const LINE: f64 = 11.5;
 
-/// Letters of a name.
+/// Maximum letters of a name.
 const LETTERS: usize = 29;
 
-/// End of a line, in pixels, with its name.
+/// The end of a line in pixels, and its name.
 pub(super) struct End<'a> {
     pub x: f64,
     pub y: f64,
     pub name: &'a str,
-    /// Tooltip; if empty, the name.
+    /// The tooltip. Empty: the name.
     pub full: &'a str,
-    /// Style of the line.
     pub style: usize,
 }
 
-/// Writes names right of the frame, as far as there is room, with leaders.
+/// Writes names right of the frame, with leaders to the lines.
 pub(super) fn names(svg: &mut String, ends: &[End<'_>], frame: &Frame) {
     let &Frame { right, top, bottom, .. } = frame;
     let wanted: Vec<f64> = ends.iter().map(|end| end.y).collect();
@@ -39,7 +38,6 @@ pub(super) fn names(svg: &mut String, ends: &[End<'_>], frame: &Frame) {
     }
 }
 
-/// A truncated name; the tooltip has the full name.
 fn short(name: &str, full: &str, letters: usize) -> String {
     let start = match name.chars().count() {
         all if all <= letters && name == full => return escape(name),
@@ -49,8 +47,8 @@ fn short(name: &str, full: &str, letters: usize) -> String {
     format!("{}<title>{}</title>", escape(&start), escape(full))
 }
 
-/// Moves positions apart to at least `distance`, within `top` and `bottom`, with minimal moves and in order. Results
-/// are by input index.
+/// Moves positions apart to at least `distance`, within `top` and `bottom`, with minimal moves. The order of positions
+/// is kept.
 fn apart(wanted: &[f64], distance: f64, top: f64, bottom: f64) -> Vec<f64> {
     let mut order: Vec<usize> = (0..wanted.len()).collect();
     order.sort_by(|one, other| wanted[*one].total_cmp(&wanted[*other]));

@@ -7,10 +7,11 @@ use crate::report::escape::{escape, prose};
 
 const STYLE: &str = include_str!("page.css");
 
-/// The style of pictures, which are also separate files.
+/// The style of pictures, also for separate SVG files.
 pub(in crate::report) const PICTURE: &str = include_str!("picture.css");
 
-/// A complete file. `about` is next to the product name, `script` runs in a closure. `about` and `main` are HTML.
+/// A complete HTML file. `about` is next to the product name, and `script` runs in a closure. `about` and `main` are
+/// HTML.
 pub(in crate::report) fn file(title: &str, about: &str, main: &str, script: &str) -> String {
     let (scripts, script) = match script {
         "" => ("", String::new()),
@@ -86,7 +87,6 @@ pub(in crate::report) fn facts(class: &str, facts: &[(&str, String)]) -> String 
     format!("<dl class=\"{class}\">{all}</dl>")
 }
 
-/// A table with a caption.
 pub(in crate::report) fn captioned(
     caption: &str,
     header: &[impl AsRef<str>],
@@ -119,7 +119,7 @@ fn grid(caption: &str, header: &[impl AsRef<str>], rows: &[Vec<String>], is_mark
     html + "</tbody></table></div>"
 }
 
-/// A cell; lines after the first are small.
+/// A table cell. Lines after the first have a small font.
 fn element(name: &str, attributes: &str, class: &str, text: &str) -> String {
     let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
     let mut lines = text.split('\n');
@@ -128,7 +128,7 @@ fn element(name: &str, attributes: &str, class: &str, text: &str) -> String {
     html + &format!("</{name}>")
 }
 
-/// Whether most cells of a column begin with a letter. A few words instead of missing figures do not count.
+/// Whether most cells of a column begin with a letter.
 fn is_of_words(rows: &[Vec<String>], column: usize) -> bool {
     let cells = rows.iter().filter_map(|row| row.get(column)?.chars().next());
     let (words, figures): (Vec<char>, Vec<char>) = cells.partition(|first| first.is_alphabetic());

@@ -1,4 +1,4 @@
-//! A report as a list of blocks, for a terminal and for an HTML page.
+//! A report as blocks for a terminal and for an HTML page.
 
 pub(super) mod html;
 mod terminal;
@@ -9,7 +9,6 @@ use anstyle::{AnsiColor, Style};
 
 use crate::verdict::Answer;
 
-/// Columns of a terminal, if its width is unknown.
 pub const WIDTH: usize = 80;
 
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
@@ -34,7 +33,7 @@ enum Block {
     Gap,
 }
 
-/// The first cell of a row is its name. Further lines of a cell are for pages only.
+/// The first cell of a row is its name. Only pages show the further lines of a cell.
 struct Table {
     header: Vec<String>,
     rows: Vec<Vec<String>>,
@@ -42,28 +41,23 @@ struct Table {
     is_marked: bool,
 }
 
-/// A report.
 #[derive(Default)]
 pub struct Document {
     subject: String,
     heading: String,
     blocks: Vec<(Medium, Block)>,
-    /// Medium of the next block.
     medium: Medium,
 }
 
 impl Document {
-    /// Creates a document with a subject and a heading for its page.
     pub fn new(subject: impl Into<String>, heading: impl Into<String>) -> Self {
         Document { subject: subject.into(), heading: heading.into(), ..Document::default() }
     }
 
-    /// Renders the document for a terminal with `width` columns.
     pub fn text(&self, width: usize) -> String {
         terminal::render(self.blocks_on(Medium::Terminal), width)
     }
 
-    /// Renders the document as an HTML file.
     pub fn page(&self) -> String {
         html::render(&self.subject, &self.heading, self.blocks_on(Medium::Page))
     }
@@ -77,39 +71,33 @@ impl Document {
         self.blocks.push((mem::take(&mut self.medium), block));
     }
 
-    /// Restricts the next block to terminals.
     pub fn on_terminal(&mut self) -> &mut Self {
         self.medium = Medium::Terminal;
         self
     }
 
-    /// Restricts the next block to pages.
     pub fn on_page(&mut self) -> &mut Self {
         self.medium = Medium::Page;
         self
     }
 
-    /// Adds the answer.
     pub fn lead(&mut self, text: impl Into<String>, style: Style) {
         self.push(Block::Lead(text.into(), style));
     }
 
-    /// Adds a paragraph.
     pub fn paragraph(&mut self, text: impl Into<String>) {
         self.push(Block::Paragraph(text.into()));
     }
 
-    /// Adds text with a label at its left.
     pub fn fact(&mut self, label: &str, text: impl Into<String>) {
         self.push(Block::Fact(label.to_owned(), text.into()));
     }
 
-    /// Adds a heading.
     pub fn section(&mut self, title: impl Into<String>) {
         self.push(Block::Section(title.into()));
     }
 
-    /// Adds a table. A terminal that is too narrow shows several tables.
+    /// Adds a table. A narrow terminal shows the table in parts.
     pub fn table(&mut self, header: &[impl AsRef<str>], rows: Vec<Vec<String>>) {
         let header = header.iter().map(|cell| cell.as_ref().to_owned()).collect();
         self.push(Block::Table(Table { header, rows, is_marked: false }));
@@ -121,38 +109,32 @@ impl Document {
         self.push(Block::Table(Table { header, rows, is_marked: true }));
     }
 
-    /// Adds an explanation of the preceding table.
     pub fn note(&mut self, text: impl Into<String>) {
         self.push(Block::Note(text.into()));
     }
 
-    /// Adds a list item with a title.
     pub fn item(&mut self, title: &str, text: impl Into<String>) {
         self.push(Block::Item(title.to_owned(), text.into()));
     }
 
-    /// Adds a list item.
     pub fn bullet(&mut self, text: impl Into<String>) {
         self.push(Block::Bullet(text.into()));
     }
 
-    /// Adds a command to the preceding list item, on one line.
     pub fn command(&mut self, command: &str) {
         self.push(Block::Command(command.to_owned()));
     }
 
-    /// Adds HTML, which terminals omit.
+    /// Adds HTML for pages.
     pub fn html(&mut self, html: impl Into<String>) {
         self.on_page().push(Block::Html(html.into()));
     }
 
-    /// Ends a list before another block.
     pub fn gap(&mut self) {
         self.push(Block::Gap);
     }
 }
 
-/// Style of an answer.
 pub fn answer_style(answer: Answer) -> Style {
     let colour = match answer {
         Answer::Unknown => return Style::new().bold(),

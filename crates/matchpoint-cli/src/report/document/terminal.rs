@@ -1,6 +1,5 @@
-//! A document as text: wrapped paragraphs, labels, aligned tables.
-//!
-//! The text contains styles, which the output stream removes unless it is a terminal.
+//! A document as text for a terminal: wrapped paragraphs, labels, aligned tables. The text contains styles, which the
+//! output stream removes outside a terminal.
 
 use std::fmt::Write;
 
@@ -9,13 +8,11 @@ use anstyle::Style;
 use super::{Block, WIDTH};
 use crate::wrap::wrap;
 
-/// Columns of the labels on the left.
 const LABEL: usize = 15;
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
 
-/// Renders blocks in `width` columns.
 pub(super) fn render<'a>(blocks: impl Iterator<Item = &'a Block>, width: usize) -> String {
     let mut page = Page { text: String::new(), width };
     let mut last = None;
@@ -29,7 +26,6 @@ pub(super) fn render<'a>(blocks: impl Iterator<Item = &'a Block>, width: usize) 
     page.text
 }
 
-/// Whether an empty line separates two blocks.
 fn are_apart(one: &Block, next: &Block) -> bool {
     use Block::{Bullet, Command, Fact, Item, Note, Paragraph, Section, Table};
     !matches!(
@@ -97,7 +93,7 @@ impl Page {
         }
     }
 
-    /// Splits a wide table into several tables, each with the first column.
+    /// Splits a wide table into tables with the same first column.
     fn table(&mut self, header: &[String], rows: &[Vec<String>]) {
         let widths = widths(header, rows, self.width);
         let first = widths.first().copied().unwrap_or_default();
@@ -118,12 +114,11 @@ impl Page {
         }
     }
 
-    /// A table with the first column left-aligned, the others right-aligned.
+    /// The first column is left-aligned, and the others are right-aligned.
     fn narrow_table(&mut self, header: &[String], rows: &[Vec<String>]) {
         let widths = widths(header, rows, self.width);
         self.line(&format!("{BOLD}{}{BOLD:#}", aligned(header, &widths)));
         for row in rows {
-            // A name that is too long gets its own line.
             if row[0].chars().count() > widths[0] {
                 wrap(&row[0], self.width).iter().for_each(|line| self.line(line));
                 let unnamed: Vec<String> =
@@ -146,7 +141,7 @@ fn widths(header: &[String], rows: &[Vec<String>], page: usize) -> Vec<usize> {
         cells.map(|cell| first_line(cell).chars().count()).max().unwrap_or(0)
     };
     let mut widths: Vec<usize> = (0..header.len()).map(of).collect();
-    // The first column is as wide as labels if there is room; long names get their own lines.
+    // The first column is as wide as the labels if possible.
     let others: usize = widths[1..].iter().map(|width| width + 2).sum();
     let room = page.saturating_sub(others).max(widths[0].min(LABEL - 2));
     widths[0] = widths[0].max(LABEL - 2).min(room).max(header[0].chars().count());
@@ -180,7 +175,7 @@ mod tests {
         assert_eq!(text.lines().skip(1).take(2).collect::<String>(), name);
     }
 
-    /// The columns of `matchpoint run --stats`.
+    /// `matchpoint run --stats` has nine columns.
     #[test]
     fn nine_columns_fit_eighty() {
         let header =

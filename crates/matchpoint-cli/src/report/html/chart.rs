@@ -6,16 +6,15 @@ use crate::derived::ratio;
 use crate::format::{count, share};
 use crate::report::escape::escape;
 
-/// A table row with a bar: label, number, and length of the bar (0 to 1).
+/// A table row with a label, a number, and a bar of this length (0 to 1).
 pub struct Bar {
     pub label: String,
     pub number: String,
     pub length: f64,
-    /// Marked part (0 to 1 of the scale).
+    /// The marked part of the bar (0 to 1).
     pub marked: f64,
 }
 
-/// A table of bars; empty without rows.
 pub fn bars(caption: &str, class: &str, rows: &[Bar]) -> String {
     if rows.is_empty() {
         return String::new();
@@ -33,7 +32,6 @@ pub fn bars(caption: &str, class: &str, rows: &[Bar]) -> String {
     html + "</tbody></table>"
 }
 
-/// A bar without its table.
 pub fn bar(length: f64, marked: f64) -> String {
     let percent = |part: f64| (part * 100.0).clamp(0.0, 100.0);
     let mark = if marked > 0.0 {
@@ -44,7 +42,7 @@ pub fn bar(length: f64, marked: f64) -> String {
     format!("<span class=\"bar\"><i style=\"width:{:.2}%\"></i>{mark}</span>", percent(length))
 }
 
-/// One bar for all parts of a whole, and a legend.
+/// One bar for all parts of a whole, with a legend.
 pub fn stack(parts: &[(&str, u64)]) -> String {
     let whole: u64 = parts.iter().map(|(_, number)| number).sum();
     let of = |number: u64| ratio(number as f64, whole as f64);
@@ -63,25 +61,23 @@ pub fn stack(parts: &[(&str, u64)]) -> String {
     format!("<div class=\"stack\" aria-hidden=\"true\">{strip}</div><ul class=\"legend\">{legend}</ul>")
 }
 
-/// A column per rank. The script shows the numbers of `series` at the cursor.
+/// One column for each rank. The script shows the numbers of `series` at the cursor.
 pub struct Columns<'a> {
     pub title: &'a str,
     pub series: &'a str,
-    /// Columns in the background.
     pub back: &'a [f64],
     pub front: &'a [f64],
-    /// Label of the top of the scale.
+    /// Label at the top of the scale.
     pub top: &'a str,
     pub first_rank: u32,
     pub last_rank: u32,
-    /// Column and text of a mark.
+    /// Index of a marked column, and text of the mark.
     pub mark: Option<(usize, String)>,
 }
 
-/// Highest column ÷ median column, from which the scale is logarithmic: a linear scale would show one column only.
+/// Highest column ÷ median column, from which the scale is logarithmic.
 const OUTLIER: f64 = 16.0;
 
-/// Draws the columns; empty without ranks.
 pub fn columns(of: &Columns<'_>) -> String {
     if of.front.is_empty() {
         return String::new();
@@ -98,7 +94,7 @@ pub fn columns(of: &Columns<'_>) -> String {
         series = of.series,
         title = escape(of.title),
         note = if scale.logarithmic { ", logarithmic" } else { "" },
-        // Near the left edge, the text of the mark would cover the label of the scale.
+        // Near the left edge, the text would cover the label of the scale.
         side = if of.mark.as_ref().is_some_and(|(at, _)| at * 3 < number) { " right" } else { "" },
         top = escape(of.top),
         mark = of.mark.as_ref().map_or(String::new(), |(at, text)| mark(*at, number, text)),
@@ -122,7 +118,7 @@ impl Scale {
         let mut used: Vec<f64> = front.iter().copied().filter(|value| *value > 0.0).collect();
         used.sort_by(f64::total_cmp);
         let ordinary = used.get(used.len() / 2).copied().unwrap_or(top);
-        // Half of the lowest value, so that its column is visible.
+        // The scale starts at half of the lowest value, so that the lowest column is visible.
         let bottom = used.first().map_or(1.0, |least| least / 2.0);
         Scale { bottom, top, logarithmic: top > OUTLIER * ordinary }
     }
@@ -143,7 +139,7 @@ fn mark(at: usize, number: usize, text: &str) -> String {
 }
 
 fn path(values: &[f64], scale: Scale) -> String {
-    // A gap would hide narrow columns.
+    // Narrow columns have no gap.
     let gap = if values.len() <= 128 { 0.08 } else { 0.0 };
     let mut path = String::new();
     for (index, value) in values.iter().enumerate().filter(|(_, value)| **value > 0.0) {

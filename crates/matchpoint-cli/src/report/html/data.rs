@@ -10,7 +10,7 @@ use crate::derived::cost_ns;
 use crate::report::Report;
 use crate::report::escape::script_json;
 
-/// Rows of the heat map: about the pixels of a screen.
+/// Maximum rows of the heat map, about the pixels of a screen.
 const ROWS: usize = 1024;
 
 const COLUMNS: usize = 240;
@@ -20,13 +20,12 @@ struct Data {
     heat: Heat,
     matrix: Matrix,
     ranks: Vec<u32>,
-    /// Series of the column charts, by name, one value per rank.
+    /// Series of the column charts, with one value for each rank.
     series: Series,
 }
 
 #[derive(Serialize)]
 struct Heat {
-    /// First and last rank of each row.
     rows: Vec<(u32, u32)>,
     columns: usize,
     duration_s: f64,
@@ -52,7 +51,7 @@ struct Series {
     elapsed_s: Vec<f64>,
 }
 
-/// The data as JSON, safe inside a script element.
+/// The data as JSON for a script element.
 pub fn json(report: &Report<'_>) -> String {
     let measurements = report.measurements;
     let data = Data {
@@ -61,7 +60,7 @@ pub fn json(report: &Report<'_>) -> String {
         ranks: measurements.ranks.iter().map(|rank| rank.rank).collect(),
         series: series(measurements),
     };
-    // Numbers and text always serialize.
+    // Serialization of numbers and text cannot fail.
     script_json(&serde_json::to_string(&data).unwrap_or_default())
 }
 
@@ -82,7 +81,7 @@ fn heat(measurements: &Measurements) -> Heat {
     }
 }
 
-/// The longest queue of each column, over the ranks of a row.
+/// The longest queue in each time interval, over the ranks of a row.
 fn longest(row: &[RankMeasurements], columns: usize, of: fn(&RankMeasurements) -> &RankQueue) -> Vec<u64> {
     let mut lengths = vec![0; columns];
     for timeline in row.iter().map(|rank| &of(rank).timeline) {
@@ -117,7 +116,7 @@ fn series(measurements: &Measurements) -> Series {
     }
 }
 
-/// Encodes numbers in base 36, and a run of equal numbers as `value*length`: a third of the size of JSON.
+/// Encodes numbers in base 36, and runs of equal numbers as `value*length`. The text is a third of the JSON.
 fn encode(values: impl IntoIterator<Item = u64>) -> String {
     let mut text = String::new();
     let mut values = values.into_iter().peekable();

@@ -9,7 +9,7 @@ use crate::report::escape::{escape, prose};
 use crate::report::{Report, document};
 use crate::verdict::{Answer, NEGLIGIBLE, WORTHWHILE};
 
-/// The left end of the gauge, 0.01 %.
+/// Decades of the gauge, which begins at 0.01 %.
 const GAUGE_DECADES: f64 = 4.0;
 const GAUGE_FROM: f64 = 1e-4;
 
@@ -30,7 +30,7 @@ pub fn verdict(report: &Report<'_>) -> String {
         Answer::Little => ("little", "A little"),
         Answer::Yes => ("yes", "Yes"),
     };
-    // The answer has its own line, so the sentence omits it.
+    // The answer has a separate line, so the sentence omits the answer.
     let sentence = match verdict.answer {
         Answer::NoMessages => &verdict.text,
         _ => verdict.text.split_once(": ").map_or(verdict.text.as_str(), |(_, sentence)| sentence),
@@ -60,7 +60,7 @@ fn gauge(report: &Report<'_>) -> String {
     for (value, label) in
         [(1e-4, "0.01 %"), (1e-3, "0.1 %"), (NEGLIGIBLE, "1 %"), (WORTHWHILE, "5 %"), (1.0, "100 %")]
     {
-        let _ = write!(ticks, "<span style=\"left:{:.2}%\">{label}</span>", place(value));
+        let _ = write!(ticks, "<span style=\"left:{:.2}%\">{label}</span>", gauge_position(value));
     }
     format!(
         "<div class=\"gauge\" role=\"img\" aria-label=\"Share of the run time, {}\"><div class=\"track\">\
@@ -69,21 +69,21 @@ fn gauge(report: &Report<'_>) -> String {
          <i class=\"zone yes\" style=\"left:{yes:.2}%;right:0\"></i>\
          {recorded}</div><div class=\"ticks\">{ticks}</div><p>{legend}</p></div>",
         escape(&share_range(verdict.low, verdict.high)),
-        no = place(NEGLIGIBLE),
-        little = place(WORTHWHILE) - place(NEGLIGIBLE),
-        yes = place(WORTHWHILE),
+        no = gauge_position(NEGLIGIBLE),
+        little = gauge_position(WORTHWHILE) - gauge_position(NEGLIGIBLE),
+        yes = gauge_position(WORTHWHILE),
     )
 }
 
-/// A bar from the low end to the high end, with a mark at the share; empty if the range is below the scale.
+/// A bar from the low end to the high end, with a mark at the share. Empty below the scale.
 fn range(low: f64, high: f64, share: f64) -> String {
     if high < GAUGE_FROM {
         return String::new();
     }
-    let (from, to) = (place(low), place(high));
+    let (from, to) = (gauge_position(low), gauge_position(high));
     let point = match share {
         share if share >= GAUGE_FROM => {
-            format!("<i class=\"point\" style=\"left:{:.2}%\"></i>", place(share))
+            format!("<i class=\"point\" style=\"left:{:.2}%\"></i>", gauge_position(share))
         }
         _ => String::new(),
     };
@@ -94,8 +94,8 @@ fn range(low: f64, high: f64, share: f64) -> String {
     )
 }
 
-/// Position of a share on the logarithmic gauge, in percent of its width.
-fn place(share: f64) -> f64 {
+/// Position on the logarithmic gauge, in percent of its width.
+fn gauge_position(share: f64) -> f64 {
     ((share.max(1e-12).log10() + GAUGE_DECADES) / GAUGE_DECADES * 100.0).clamp(0.0, 100.0)
 }
 

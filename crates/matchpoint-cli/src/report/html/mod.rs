@@ -19,7 +19,6 @@ const PAGE: &str = include_str!("page.html");
 const SCRIPT: &[&str] =
     &[include_str!("cursor.js"), include_str!("map.js"), include_str!("columns.js"), include_str!("main.js")];
 
-/// The whole file.
 pub fn render(report: &Report<'_>) -> String {
     let main = fill(PAGE, |name| match name {
         "verdict" => head::verdict(report),
@@ -44,7 +43,7 @@ pub fn render(report: &Report<'_>) -> String {
     file(&report.measurements.trace.path, &head::trace(report), &main, &SCRIPT.concat())
 }
 
-/// Replaces every `{{name}}` of the template. The replacement text is not searched again.
+/// Replaces every `{{name}}` of the template. Replacement texts are not searched.
 fn fill(template: &str, part: impl Fn(&str) -> String) -> String {
     let mut filled = String::new();
     let mut rest = template;

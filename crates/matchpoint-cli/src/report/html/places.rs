@@ -1,5 +1,3 @@
-//! Call sites of receives.
-
 use matchpoint_replay::measurements::PlaceMeasurements;
 
 use crate::derived::ratio;
@@ -13,7 +11,6 @@ const ROWS: usize = 20;
 const COLUMNS: [&str; 8] =
     ["Call site", "Ranks", "Receives", "Late", "Any source", "Any tag", "Compared", "Deepest"];
 
-/// The section, if the trace contains call sites.
 pub fn places(report: &Report<'_>) -> String {
     let measurements = report.measurements;
     let (all, Some(engine)) = (&measurements.places, measurements.engines.first()) else {
@@ -36,7 +33,7 @@ pub fn places(report: &Report<'_>) -> String {
     format!("<section id=\"places\"><h2>Call sites of receives</h2>{table}{rest}</section>")
 }
 
-/// The first cell has the name of the call site, then its source line or module.
+/// The first cell has the name of the call site, and its source line or module.
 fn row(place: &PlaceMeasurements) -> Vec<String> {
     let there = &place.receives;
     let of_posted = |part: u64| share(ratio(part as f64, there.posted as f64));

@@ -28,19 +28,16 @@ pub fn heat(report: &Report<'_>) -> String {
     })
 }
 
-/// A map, drawn by the script.
 pub struct Map<'a> {
     pub name: &'a str,
     pub label: &'a str,
     pub modes: [(&'a str, &'a str); 2],
-    /// The mode shown first.
     pub first: usize,
     pub rows: &'a str,
     pub columns: &'a str,
     pub note: &'a str,
 }
 
-/// The frame of a map.
 pub fn map(of: &Map<'_>) -> String {
     let mut switch = String::new();
     for (index, (mode, label)) in of.modes.iter().enumerate() {

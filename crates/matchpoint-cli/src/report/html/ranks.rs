@@ -3,7 +3,7 @@
 use matchpoint_replay::measurements::EngineMeasurements;
 
 use super::chart::{Columns, columns};
-use crate::derived::{RankCost, attempts, cost_at_ns, cost_ns, ratio, worst_ranks};
+use crate::derived::{RankCost, attempts, cost_at_ns, cost_ns, index_of, ratio, worst_ranks};
 use crate::format::{at_ranks, bytes, count, digits, duration_ns, seconds, share};
 use crate::library_cost;
 use crate::report::Report;
@@ -81,8 +81,8 @@ pub fn times(report: &Report<'_>) -> String {
     };
     let warm: Vec<f64> = engine.ranks.iter().map(|at| at.match_ns).collect();
     let cold: Vec<f64> = engine.ranks.iter().map(|at| at.match_cold_ns).collect();
-    // The rank of the verdict has the largest share, not always the longest time.
-    let worst = measurements.ranks.iter().position(|rank| rank.rank == report.verdict.rank);
+    // The rank of the verdict has the largest share, but not always the longest time.
+    let worst = index_of(measurements, report.verdict.rank);
     let mark =
         worst.and_then(|index| Some((index, measurements.ranks.get(index)?, engine.ranks.get(index)?)));
     columns(&Columns {

@@ -10,7 +10,7 @@ use crate::format::seconds;
 use crate::predict::predicted::{Predicted, Row};
 use crate::report::escape::escape;
 
-/// A part of a time: class of its colour, name, seconds.
+/// A part of a time: CSS class, name, and seconds.
 type Part = (&'static str, &'static str, fn(&Split) -> f64);
 
 const PARTS: [Part; 3] = [
@@ -19,7 +19,7 @@ const PARTS: [Part; 3] = [
     ("k4", "contention", |split| split.contention_s),
 ];
 
-/// One chart per operation, with one scale for all rows.
+/// One chart for each operation, with one scale for all rows.
 pub(super) fn of_operations(predicted: &Predicted) -> String {
     let mut operations: Vec<&str> = predicted.rows.iter().map(|row| row.operation).collect();
     operations.dedup();
@@ -32,14 +32,14 @@ pub(super) fn of_operations(predicted: &Predicted) -> String {
     html + &legend("", "")
 }
 
-/// The legend of colours, between two more items.
+/// The legend of the colours, between two more items.
 pub(in crate::report) fn legend(first: &str, last: &str) -> String {
     let parts =
         PARTS.map(|(class, name, _)| format!("<li><i class=\"{class}\"></i><span>{name}</span></li>"));
     format!("<ul class=\"legend\">{first}{}{last}</ul>", parts.concat())
 }
 
-/// The parts of a time; `whole` seconds fill the width.
+/// The parts of a time. The width of the bar is `whole` seconds.
 pub(in crate::report) fn strip(split: &Split, whole: f64) -> String {
     let mut strip = String::new();
     for (class, name, of) in PARTS {
@@ -53,7 +53,7 @@ pub(in crate::report) fn strip(split: &Split, whole: f64) -> String {
     strip
 }
 
-/// A line over the parts, from one time to another, if they differ.
+/// A line over the bar from one time to another. Empty for equal times.
 pub(in crate::report) fn reach(from_s: f64, to_s: f64, whole: f64) -> String {
     let [from, to] = [from_s, to_s].map(|time| ratio(time, whole) * 100.0);
     match to > from {

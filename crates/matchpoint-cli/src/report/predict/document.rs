@@ -1,4 +1,4 @@
-//! The prediction: answer, bars as in the paper's figures 10 and 11, facts, tables.
+//! The prediction: answer, bars, facts, tables.
 
 use anstyle::Style;
 
@@ -7,10 +7,9 @@ use crate::format::{count, seconds, share};
 use crate::predict::predicted::{EngineRow, LIBRARY, Predicted, Row};
 use crate::report::document::Document;
 
-/// Tables of engines on a terminal; JSON and pages have all.
+/// Tables of engines on a terminal. JSON and pages have all tables.
 const ENGINE_TABLES: usize = 4;
 
-/// The report.
 pub fn document(predicted: &Predicted) -> Document {
     let mut document = Document::new(&predicted.subject, "Cost of messages");
     document.lead(answer(predicted), Style::new().bold());
@@ -40,7 +39,7 @@ fn longest(predicted: &Predicted) -> Option<&Row> {
     predicted.rows.iter().max_by(|one, other| total(one).total_cmp(&total(other)))
 }
 
-/// One sentence: the time, and its largest part.
+/// A sentence with the time and its largest part.
 fn answer(predicted: &Predicted) -> String {
     let sending = longest(predicted).map(|row| (row, row.prediction.longest[1]));
     let Some((row, split)) = sending.filter(|(_, split)| split.total_s() > 0.0) else {
@@ -70,7 +69,7 @@ fn answer(predicted: &Predicted) -> String {
     format!("Longest time: {which}; {} of it is {most}.{}", share(time / total), library(predicted))
 }
 
-/// For a trace: the source of the queue search, and the cost of the machine's library.
+/// The source of the search time of a trace, and the search time of the machine's MPI library.
 fn library(predicted: &Predicted) -> String {
     let time = |row: &EngineRow| row.time_s.map(|time| time[1]);
     let library = predicted.engines.iter().find(|row| row.engine == LIBRARY).and_then(time);
@@ -107,7 +106,6 @@ fn traffic(predicted: &Predicted, document: &mut Document) {
     document.note(table::TRAFFIC);
 }
 
-/// Transport with simpler models.
 fn knowledge(predicted: &Predicted, document: &mut Document) {
     let known = |time: Option<f64>| time.map_or_else(|| "·".to_owned(), seconds);
     let of = |row: &Row| {
@@ -119,7 +117,6 @@ fn knowledge(predicted: &Predicted, document: &mut Document) {
     document.table(&header(predicted, &["postal", "max-rate", "node-aware"]), lines(predicted, of));
 }
 
-/// The medium of the table with this index.
 fn shown(document: &mut Document, at: usize) -> &mut Document {
     if at < ENGINE_TABLES { document } else { document.on_page() }
 }
@@ -129,7 +126,7 @@ fn engines(predicted: &Predicted, document: &mut Document) {
     for (at, of) in tables.iter().enumerate() {
         shown(document, at).section(&of.title);
         shown(document, at).table(&of.columns, of.rows.clone());
-        // Equal tables have one legend.
+        // Consecutive tables with equal legends print the legend once.
         if at + 1 == ENGINE_TABLES || tables.get(at + 1).is_none_or(|next| next.meaning != of.meaning) {
             shown(document, at).note(&of.meaning);
         }

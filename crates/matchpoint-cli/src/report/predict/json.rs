@@ -6,10 +6,9 @@ use serde_json::{Value, json};
 use crate::predict::predicted::{EngineRow, Predicted, Row};
 use crate::report::schema::headed;
 
-/// Highest number of listed processes; more are only summed.
+/// Maximum number of processes in the JSON. The sums include all processes.
 const PROCESSES_LISTED: usize = 1 << 16;
 
-/// The prediction as JSON.
 pub fn document(predicted: &Predicted) -> Value {
     headed(json!({
         "command": predicted.command,
@@ -23,7 +22,6 @@ pub fn document(predicted: &Predicted) -> Value {
     }))
 }
 
-/// The machine, and the source of its parameters.
 pub(in crate::report) fn machine(machine: &Machine) -> Value {
     let of = &machine.provenance;
     json!({
@@ -65,7 +63,7 @@ fn row(row: &Row) -> Value {
     })
 }
 
-/// The parts of a time; parts that the machine lacks are null.
+/// The parts of a time. Parts without parameters are null.
 fn split(split: &Split, of: &Prediction) -> Value {
     json!({
         "transport_s": split.transport_s,

@@ -5,26 +5,21 @@ use matchpoint_model::{Prediction, ProcessCost, Split};
 use crate::format::{bytes, count, counted, digits, seconds};
 use crate::predict::predicted::{EngineRow, Predicted, Row};
 
-/// Heading of the times.
 pub const TIMES: &str = "Time of the slowest process";
 
-/// Columns of the times, after the name of the row.
 pub const TIME_COLUMNS: [&str; 5] = ["transport", "queue search", "contention", "total", "interval"];
 
-/// Columns of the traffic, after the name of the row.
 pub const TRAFFIC_COLUMNS: [&str; 6] = ["messages", "bytes", "sent", "received", "hops", "on a link"];
 
-/// Legend of the traffic.
 pub const TRAFFIC: &str = "messages, bytes: of all processes. sent, received: most messages of one process. hops: \
                            links per byte between nodes, mean. on a link: bytes on the busiest link.";
 
-/// The name of a row, with the operation if rows differ.
+/// The name of a row. If the operations of the rows differ, also the operation.
 pub fn name(predicted: &Predicted, row: &Row) -> String {
     let differs = predicted.rows.iter().any(|other| other.operation != row.operation);
     if differs { format!("{} {}", row.operation, row.name) } else { row.name.clone() }
 }
 
-/// The times of a row.
 pub fn times(row: &Row) -> Vec<String> {
     let [_, split, _] = row.prediction.longest;
     vec![
@@ -40,7 +35,6 @@ fn unless(is_unknown: bool, time_s: f64) -> String {
     if is_unknown { "unknown".to_owned() } else { seconds(time_s) }
 }
 
-/// The range of times within the intervals of the parameters.
 pub fn interval(prediction: &Prediction) -> String {
     let [shortest, value, longest] = prediction.longest.map(|split| split.total_s());
     if shortest == value && value == longest {
@@ -49,7 +43,6 @@ pub fn interval(prediction: &Prediction) -> String {
     format!("{} to {}", seconds(shortest), seconds(longest))
 }
 
-/// The traffic of a row.
 pub fn traffic(row: &Row) -> Vec<String> {
     let most = |of: fn(&ProcessCost) -> u64| row.prediction.processes.iter().map(of).max().unwrap_or(0);
     vec![
@@ -62,7 +55,7 @@ pub fn traffic(row: &Row) -> Vec<String> {
     ]
 }
 
-/// Minimum, mean and maximum over processes, one line each.
+/// Minimum, mean and maximum over the processes.
 pub fn spread(row: &Row) -> Vec<Vec<String>> {
     let line = |name: &str, of: &dyn Fn(&ProcessCost) -> f64, shown: &dyn Fn(f64) -> String| {
         let values = || row.prediction.processes.iter().map(of);
@@ -89,19 +82,16 @@ pub fn spread(row: &Row) -> Vec<Vec<String>> {
     ]
 }
 
-/// Tables of engines: one per number of processes with a replay, and one of memory for all others.
+/// A table for each number of processes with replayed engines. One more table has the memory of engines on other
+/// numbers of processes.
 pub struct Engines {
-    /// Title.
     pub title: String,
-    /// Columns, the engine's name first.
     pub columns: Vec<String>,
-    /// A row for each engine.
     pub rows: Vec<Vec<String>>,
-    /// Legend.
     pub meaning: String,
 }
 
-/// A column: its name, its meaning, and the text of a cell, if any.
+/// A column: name, meaning, and the text of a cell.
 type Column = (&'static str, &'static str, fn(&EngineRow) -> Option<String>);
 
 const ENGINE_COLUMNS: [Column; 6] = [
@@ -125,7 +115,6 @@ fn all_peers(row: &EngineRow) -> Option<String> {
     row.node_bytes_all_peers.map(bytes)
 }
 
-/// The tables of engines.
 pub fn engines(predicted: &Predicted) -> Vec<Engines> {
     let (played, others): (Vec<&EngineRow>, Vec<&EngineRow>) =
         predicted.engines.iter().partition(|row| row.node_bytes.is_some() || row.time_s.is_some());
@@ -136,7 +125,7 @@ pub fn engines(predicted: &Predicted) -> Vec<Engines> {
     tables
 }
 
-/// A table without empty columns.
+/// A table without its empty columns.
 fn engines_of(played: &[&EngineRow], processes: u32) -> Engines {
     let of: Vec<&EngineRow> = played.iter().copied().filter(|row| row.processes == processes).collect();
     let columns: Vec<Column> =
@@ -163,7 +152,7 @@ fn engines_of(played: &[&EngineRow], processes: u32) -> Engines {
     }
 }
 
-/// Memory of engines that were not played, with a column per number of processes.
+/// The memory of engines that did not run, with a column for each number of processes.
 fn memory(of: &[&EngineRow]) -> Engines {
     let (mut engines, mut numbers): (Vec<&str>, Vec<u32>) = Default::default();
     for row in of {
@@ -201,7 +190,6 @@ fn time_range([shortest, value, longest]: [f64; 3]) -> String {
     }
 }
 
-/// Facts about all rows: machine, network, search.
 pub fn facts(predicted: &Predicted) -> Vec<(&'static str, String)> {
     let provenance = &predicted.machine.provenance;
     let confidence = provenance.confidence.map_or(String::new(), |confidence| {
@@ -233,7 +221,6 @@ fn nodes(predicted: &Predicted) -> String {
     })
 }
 
-/// Limitations: missing parameters, and the notes.
 pub fn notes(predicted: &Predicted) -> Vec<String> {
     let mut missing: Vec<String> = Vec::new();
     for lack in predicted.rows.iter().flat_map(|row| &row.prediction.missing) {

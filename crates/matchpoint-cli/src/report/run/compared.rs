@@ -7,19 +7,15 @@ use serde_json::{Value, json};
 use crate::format;
 use crate::report::document::{Document, WIDTH};
 
-/// Run times of one variant.
 pub struct Row {
-    /// Variant.
     pub way: Way,
-    /// Name.
     pub name: String,
-    /// Time of the command in seconds, for each successful run.
+    /// Run times of the successful runs, in seconds.
     pub seconds: Vec<f64>,
-    /// Reason why the comparison stopped to run this variant.
+    /// The reason why the comparison stopped to run this variant.
     pub left_out: Option<String>,
 }
 
-/// All variants, in the order of their turns.
 pub struct Compared(pub Vec<Row>);
 
 impl Row {
@@ -27,7 +23,6 @@ impl Row {
         (!self.seconds.is_empty()).then(|| median(&mut self.seconds.clone()))
     }
 
-    /// Whether the ranges of run times overlap.
     fn overlaps(&self, other: &Row) -> bool {
         let least = |row: &Row| row.seconds.iter().copied().fold(f64::INFINITY, f64::min);
         let most = |row: &Row| row.seconds.iter().copied().fold(0.0, f64::max);
@@ -47,13 +42,12 @@ impl Row {
     }
 }
 
-/// Runs of each kind, below which ranges of run times that do not overlap are no evidence.
+/// Runs of each kind, from which separate ranges of run times are evidence.
 const TURNS: usize = 3;
 
-/// Difference from which fewer runs are evidence: unchanged runs differ by less.
+/// Ratio of run times from which fewer runs are evidence, because unchanged runs differ by less.
 const CLEAR: f64 = 1.25;
 
-/// How the first row differs from another row.
 fn difference(ours: &Row, other: &Row, ratio: f64, nothing_overflowed: bool) -> String {
     let (name, ratio_digits) = (&other.name, format::digits(ratio));
     let is_small = (1.0 / CLEAR..CLEAR).contains(&ratio);
@@ -81,7 +75,6 @@ fn in_words(ratio: f64, other: &str) -> String {
 }
 
 impl Compared {
-    /// Creates the comparison of a job, without run times.
     pub fn new(job: &Job) -> Compared {
         let rows = job.ways().iter().map(|&way| match (way, &job.position) {
             (Way::Ours, _) => (way, format!("with {}", job.engine)),
@@ -96,8 +89,8 @@ impl Compared {
         Compared(rows.into_iter().map(row).collect())
     }
 
-    /// Renders the comparison for a terminal. `nothing_overflowed`: the MPI library matched every message of the last run
-    /// with the engine.
+    /// Renders the comparison. With `nothing_overflowed`, the MPI library matched every message of the last run with
+    /// the engine.
     pub fn render(&self, nothing_overflowed: bool) -> String {
         let ours = self.0.iter().find(|row| row.way == Way::Ours).and_then(Row::median);
         let mut document = Document::default();
@@ -123,7 +116,6 @@ impl Compared {
         format!("\n{}", document.text(WIDTH))
     }
 
-    /// Whether the job also fails without the engine.
     pub fn unchanged_after_failure(&self) -> String {
         let row = self.0.iter().find(|row| row.way == Way::Shipped);
         match row.map(|row| (&row.left_out, row.seconds.is_empty())) {
@@ -133,7 +125,6 @@ impl Compared {
         }
     }
 
-    /// The comparison as JSON.
     pub fn document(&self) -> Value {
         let row = |row: &Row| {
             let way = match row.way {

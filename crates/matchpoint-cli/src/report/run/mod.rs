@@ -11,28 +11,24 @@ use std::path::{Path, PathBuf};
 use matchpoint_run::job::Job;
 use matchpoint_run::report::{Process, Rank};
 
-/// Reports of the processes of one job.
 pub struct Run {
-    /// Engine that matched.
     pub engine: String,
-    /// The engine of the job, if `engine` replaced it in some process because its table was full.
+    /// The engine of the job, if another engine replaced this engine because of a full table.
     pub replaced: Option<String>,
-    /// Ranks with a matched endpoint, by decreasing share.
+    /// Ranks that matched messages, with the largest share first.
     pub ranks: Vec<Rank>,
-    /// Reasons why the core provider matched instead, with the number of processes.
+    /// Reasons why the core provider matched, with the number of processes.
     pub unmatched: Vec<(String, u64)>,
-    /// Processes that loaded the provider without opening an endpoint.
+    /// Processes that loaded the provider and opened no endpoint.
     pub idle: u64,
-    /// Processes that the command starts, if known.
+    /// Number of processes of the job, if known.
     pub expected: Option<u64>,
-    /// Hosts of the processes with a report.
     pub reporting_hosts: BTreeSet<String>,
-    /// Number of hosts of the job, and the folder that they share, if known.
+    /// Number of hosts of the job, and the shared folder of the reports, if known.
     shared_folder: Option<(u64, PathBuf)>,
 }
 
 impl Run {
-    /// Creates the report of these processes.
     pub fn new(processes: &[Process], expected: Option<u64>) -> Run {
         let mut ranks: Vec<Rank> =
             processes.iter().filter(|one| one.is_matched()).map(Process::sums).collect();
@@ -61,12 +57,10 @@ impl Run {
         }
     }
 
-    /// Creates the report of a job from the reports so far.
     pub fn of_job(job: &Job, processes: &[Process]) -> Run {
         Run::new(processes, job.ranks).over(job.hosts.count, &job.folder.path)
     }
 
-    /// Adds the number of hosts of the job, and the folder of the reports.
     pub fn over(self, hosts: u64, folder: &Path) -> Run {
         Run { shared_folder: Some((hosts, folder.to_owned())), ..self }
     }
@@ -78,7 +72,7 @@ impl Run {
         self.expected.map_or(0, |expected| expected.saturating_sub(reported))
     }
 
-    /// A sentence about a folder that only one host sees.
+    /// A sentence if only one host sees the folder of the reports.
     pub fn unseen(&self) -> Option<String> {
         let (hosts, folder) = self.shared_folder.as_ref()?;
         let expected = self.expected?;
@@ -92,7 +86,7 @@ impl Run {
         ))
     }
 
-    /// Ranks that did not close their endpoints: killed, aborted, or ended by `exit`.
+    /// Ranks that did not close their endpoints, because the processes were killed, aborted, or called `exit`.
     pub fn unfinished(&self) -> Vec<u32> {
         let open = self.ranks.iter().filter(|rank| !rank.complete);
         let mut open: Vec<u32> = open.filter_map(|rank| u32::try_from(rank.rank?).ok()).collect();

@@ -8,17 +8,15 @@ use crate::format;
 use crate::record::ranks;
 use crate::report::document::{Document, WIDTH, answer_style};
 
-/// Ranks in the table without `--stats`.
 const ROWS: usize = 10;
 
-/// Columns with overflow matching.
 const OVERFLOW: [&str; 9] =
     ["Rank", "receives", "overflowed", "given back", "messages", "PRQ", "UMQ", "matching", "share"];
 
 const HEADER: [&str; 9] =
     ["Rank", "posts", "arrivals", "unexp.", "PRQ", "UMQ", "length", "matching", "share"];
 
-/// Renders the report. `all`: every rank.
+/// Renders the report. With `all`, the table has every rank.
 pub fn render(run: &Run, verdict: &Verdict, all: bool) -> String {
     let mut document = Document::default();
     document.lead(&verdict.text, answer_style(verdict.answer));
@@ -27,11 +25,11 @@ pub fn render(run: &Run, verdict: &Verdict, all: bool) -> String {
         .iter()
         .filter(|rank| rank.complete || rank.searches() > 0 || rank.overflow.is_some())
         .collect();
-    // Without overflow, every row is the same.
+    // Rows without overflow are equal.
     let is_empty = |rank: &&Rank| rank.overflow.as_ref().is_some_and(|overflow| overflow.overflowed == 0);
     if !reported.is_empty() && (all || !reported.iter().all(is_empty)) {
         let shown = if all { reported.len() } else { ROWS.min(reported.len()) };
-        // Ranks of spawned processes begin at 0 again. Without a launcher, ranks are unknown.
+        // The ranks of spawned processes begin at 0 again.
         let of_several = |rank: &Rank| {
             rank.rank.is_some() && reported.iter().filter(|other| other.rank == rank.rank).count() > 1
         };
@@ -97,7 +95,6 @@ fn row(rank: &Rank, of_several: bool) -> Vec<String> {
     ]
 }
 
-/// Facts that are not in the table.
 fn notes(run: &Run) -> Vec<(String, String)> {
     let mut notes = Vec::new();
     let mut note = |title: &str, text: String| notes.push((title.to_owned(), text));

@@ -6,20 +6,15 @@ use super::Run;
 use crate::format;
 use crate::verdict::Answer;
 
-/// The answer with its numbers.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Verdict {
-    /// Answer for the engine of the job.
     pub answer: Answer,
-    /// Share of the run time of the worst rank; `None` if too few messages were timed.
+    /// Share of the run time of the worst rank. `None`: too few messages were timed.
     pub share: Option<f64>,
-    /// The rank with the largest share.
     pub rank: Option<u64>,
-    /// The answer in words.
     pub text: String,
 }
 
-/// Judges a job.
 pub fn verdict(run: &Run) -> Verdict {
     if run.ranks.iter().any(|rank| rank.overflow.is_some()) {
         return of_overflow(run);
@@ -29,7 +24,7 @@ pub fn verdict(run: &Run) -> Verdict {
     };
     let share = worst.share();
     let answer = answer(run, share);
-    let name = worst.rank.map_or_else(|| format!("process {}", worst.pid), |rank| format!("rank {rank}"));
+    let name = name(worst);
     let measured = match share {
         Some(share) => {
             format!("matching costs {} of the run time at {name}, the worst", format::share(share))
@@ -45,18 +40,22 @@ pub fn verdict(run: &Run) -> Verdict {
     Verdict { answer, share, rank: worst.rank, text }
 }
 
-/// Whether the MPI library matched every message itself, at every rank.
+fn name(worst: &Rank) -> String {
+    worst.rank.map_or_else(|| format!("process {}", worst.pid), |rank| format!("rank {rank}"))
+}
+
+/// Whether the MPI library matched every message at every rank.
 pub fn nothing_overflowed(run: &Run) -> bool {
     let is_idle = |rank: &Rank| rank.overflow.as_ref().is_some_and(|overflow| overflow.overflowed == 0);
     !run.ranks.is_empty() && run.ranks.iter().all(|rank| rank.complete && is_idle(rank))
 }
 
-/// The verdict with overflow matching. One run does not show the saving.
+/// The verdict with overflow matching. A single run does not show the saving.
 fn of_overflow(run: &Run) -> Verdict {
     let receives = |rank: &Rank| rank.overflow.as_ref().map_or(0, |overflow| overflow.receives);
     let overflowed = |rank: &Rank| rank.overflow.as_ref().map_or(0, |overflow| overflow.overflowed);
     let Some(worst) = run.ranks.iter().max_by_key(|rank| overflowed(rank)) else { return without(run) };
-    let name = worst.rank.map_or_else(|| format!("process {}", worst.pid), |rank| format!("rank {rank}"));
+    let name = name(worst);
     if overflowed(worst) == 0 {
         let answer = answer(run, None);
         let text = if answer == Answer::No {
@@ -83,7 +82,7 @@ fn of_overflow(run: &Run) -> Verdict {
     Verdict { answer: answer(run, share), share, rank: worst.rank, text }
 }
 
-/// The answer for a share of the run time. A rank that did not finish may have a larger share.
+/// The answer for a share of the run time. An unfinished rank may have a larger share.
 fn answer(run: &Run, share: Option<f64>) -> Answer {
     match Answer::to(share.unwrap_or(0.0)) {
         Answer::No if run.ranks.iter().any(|rank| !rank.complete) => Answer::Unknown,

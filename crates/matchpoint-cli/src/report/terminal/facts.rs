@@ -12,7 +12,6 @@ use crate::format::{bytes, count, counted, digits, seconds, share};
 use crate::report::Report;
 use crate::report::document::Document;
 
-/// Items of a kind named in a line.
 const NAMED: usize = 3;
 
 pub fn write(report: &Report<'_>, document: &mut Document) {
@@ -49,7 +48,7 @@ fn trace(measurements: &Measurements) -> String {
     )
 }
 
-/// Name and version. The text after a comma is about the build.
+/// Name and version. A comma separates facts about the build.
 fn library(trace: &TraceFacts) -> String {
     let name = trace.library.as_deref().and_then(|library| library.split(',').next());
     name.map_or(String::new(), |name| format!(", {name}"))

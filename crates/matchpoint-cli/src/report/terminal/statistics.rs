@@ -1,10 +1,10 @@
-//! Statistics of engines, with words and units. The manual page of an engine explains the names in JSON.
+//! Statistics of engines, with words and units.
 
 use matchpoint_replay::measurements::{EngineMeasurements, Statistic};
 
 use crate::format::{bytes, count, digits, duration_ns, share};
 
-/// Words for unclear names. Other names are printed with their unit.
+/// Words for unclear names. Other names are printed as in the JSON.
 const WORDS: &[(&str, &str)] = &[
     // adaptive
     ("moves", "migrations to another structure"),
@@ -65,7 +65,7 @@ enum Unit {
 }
 
 fn unit(name: &str) -> Unit {
-    // Names are written as `total_bytes` or `total bytes`.
+    // Names contain `total_bytes` or `total bytes`.
     let ends = |unit: &str| name.strip_suffix(unit).is_some_and(|rest| rest.ends_with(['_', ' ']));
     match name {
         "partners_bytes_per_rank_array_bytes" => Unit::Share,
@@ -76,7 +76,7 @@ fn unit(name: &str) -> Unit {
     }
 }
 
-/// All statistics of an engine: the mean over ranks, and the maximum if it differs.
+/// The statistics of an engine: the mean over ranks, and the maximum if different.
 pub(super) fn statistics(engine: &EngineMeasurements) -> Option<String> {
     let described: Vec<String> = engine.statistics.iter().filter(|of| of.max > 0.0).map(describe).collect();
     (!described.is_empty()).then(|| format!("{}.", described.join(", ")))
@@ -92,7 +92,6 @@ fn words(name: &str) -> String {
     if let Some((_, words)) = WORDS.iter().find(|(of, _)| *of == name) {
         return (*words).to_owned();
     }
-    // The figure has the unit.
     let bare = match unit(name) {
         Unit::Ns => name.strip_suffix("ns"),
         Unit::Bytes => name.strip_suffix("bytes"),
@@ -105,7 +104,6 @@ fn words(name: &str) -> String {
 fn value(name: &str, value: f64) -> String {
     match unit(name) {
         Unit::Ns => duration_ns(value),
-        // A mean number of bytes may have a fraction.
         Unit::Bytes => bytes(value.round() as u64),
         Unit::Percent => share(value / 100.0),
         Unit::Share => share(value),
@@ -121,14 +119,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_have_words_and_units() {
+    fn statistics_have_words_and_units() {
         for (name, mean, max, expected) in [
             ("rank_array_bytes", 181.4, 216.0, "memory of an array of ranks 181 B (at most 216 B)"),
             ("empty_bins_any_tag_percent", 100.0, 100.0, "empty bins for any tag 100 %"),
             ("partners_bytes_per_rank_array_bytes", 0.37, 0.37, "memory of partners ÷ that 37 %"),
             ("threads", 2.0, 2.0, "threads 2"),
             ("posted_partners", 1.5, 12_345.0, "partners of posted receives 1.50 (at most 12,345)"),
-            // Names of an unknown engine.
             ("log of arrivals bytes", 2048.0, 2048.0, "log of arrivals 2.00 KiB"),
             ("tree_walk_ns", 1.5, 1.5, "tree walk 1.50 ns"),
             ("columns", 3.0, 4.0, "columns 3 (at most 4)"),

@@ -18,7 +18,7 @@ const WORST: usize = 5;
 
 const PLACES: usize = 6;
 
-/// Columns of depths that fit into 80 columns.
+/// Columns of a histogram that fit into 80 columns of text.
 const BINS: usize = 8;
 
 pub fn write(report: &Report<'_>, document: &mut Document) {
@@ -31,7 +31,6 @@ pub fn write(report: &Report<'_>, document: &mut Document) {
     }
 }
 
-/// Call sites of receives, if the trace contains call sites.
 fn places(report: &Report<'_>, engine: &EngineMeasurements, document: &mut Document) {
     let all = &report.measurements.places;
     if all.is_empty() {
@@ -157,7 +156,7 @@ fn engines(report: &Report<'_>, document: &mut Document) {
     if let Some(text) = library_cost::describe(report.measurements) {
         document.note(text);
     }
-    // Statistics of all engines would fill a page, so only named engines have statistics.
+    // Only engines that the user named have statistics, because all engines would fill a page.
     let described: Vec<_> = engines.iter().filter_map(|of| Some((of, statistics(of)?))).collect();
     if !described.is_empty() && engines.len() < REGISTRY.len() {
         for (engine, text) in described {

@@ -8,7 +8,7 @@ use crate::predict::validate::validated::{Application, Row, Step};
 use crate::report::escape::escape;
 use crate::report::predict::bars::{legend, reach, strip};
 
-/// One chart per application, with one scale, or with a scale per operation if times differ much.
+/// One chart for each application. If the times of operations differ much, each operation has a scale.
 pub(super) fn of_applications(validated: &Validated) -> String {
     let mut html = String::new();
     for application in Application::ALL {
@@ -54,7 +54,6 @@ fn chart(rows: &[&Row]) -> String {
     html + "</tbody></table>"
 }
 
-/// `level 2`, or the name of the operation.
 fn name(row: &Row) -> String {
     match row.application {
         Application::Spmv | Application::Spgemm => format!("level {}", row.name),

@@ -6,7 +6,6 @@ use super::{bars, table};
 use crate::predict::Validated;
 use crate::report::document::Document;
 
-/// The report.
 pub fn document(validated: &Validated) -> Document {
     let mut document = Document::new(&validated.subject, "Accuracy of the models");
     document.lead(table::answer(validated), Style::new().bold());

@@ -9,7 +9,6 @@ use crate::predict::validate::validated::{Judgement, Row, Step};
 use crate::report::predict::json::machine;
 use crate::report::schema::headed;
 
-/// The validation as JSON.
 pub fn document(validated: &Validated) -> Value {
     headed(json!({
         "command": "validate",

@@ -4,31 +4,25 @@ use crate::format::{bytes, count, seconds};
 use crate::predict::Validated;
 use crate::predict::validate::validated::{Application, Judgement, Row, Searched, Step, Times, Worst};
 
-/// Text of an empty cell.
 const NOTHING: &str = "·";
 
-/// Legend of the errors.
 pub const ERRORS: &str = "Mean of |modelled − measured| ÷ measured over the operations; below it the mean of \
                           (modelled − measured) ÷ measured, positive if the model is too slow. within: operations \
                           with a measured time within the interval of the model with contention. HVPP: \
                           HighVolumePingPong.";
 
-/// Legend of the measured times.
 pub const TIMES: &str = "measured: an uninterrupted repetition of the slowest rank. quartiles: of all repetitions. \
                          reversed: with receives in reversed order. *: below the quartiles, because most repetitions \
                          were interrupted.";
 
-/// Legend of the searches.
 pub const SEARCHES: &str = "n: messages received by the process with most attempts. compared: attempts of a list \
                             there, in arrival order. reversed: at the process with most attempts if receives are in \
                             reversed order.";
 
-/// Columns of the errors.
 pub fn error_columns() -> Vec<&'static str> {
     ["application"].into_iter().chain(Step::ALL.map(Step::title)).collect()
 }
 
-/// Two lines per application.
 pub fn errors(validated: &Validated) -> Vec<Vec<String>> {
     validated.judgements.iter().flat_map(|of| [absolute(of), signed(of)]).collect()
 }
@@ -50,11 +44,9 @@ fn percent(share: f64, signed: bool) -> String {
     if signed { format!("{percent:+.0} %") } else { format!("{percent:.0} %") }
 }
 
-/// Columns of the measured times.
 pub const MEASURED_COLUMNS: [&str; 6] =
     ["operation", "messages", "bytes", "measured", "quartiles", "reversed"];
 
-/// A line for each shown operation.
 pub fn measured(validated: &Validated, is_shown: fn(Application) -> bool) -> Vec<Vec<String>> {
     let line = |row: &Row| {
         vec![
@@ -69,12 +61,10 @@ pub fn measured(validated: &Validated, is_shown: fn(Application) -> bool) -> Vec
     validated.rows.iter().filter(|row| is_shown(row.application)).map(line).collect()
 }
 
-/// Columns of the modelled times.
 pub fn modelled_columns() -> Vec<&'static str> {
     ["operation"].into_iter().chain(Step::ALL.map(Step::title)).collect()
 }
 
-/// A line for each shown operation.
 pub fn modelled(validated: &Validated, is_shown: fn(Application) -> bool) -> Vec<Vec<String>> {
     let line = |row: &Row| {
         let times = row.modelled.iter().map(|time| time.map_or(NOTHING.to_owned(), seconds));
@@ -83,7 +73,7 @@ pub fn modelled(validated: &Validated, is_shown: fn(Application) -> bool) -> Vec
     validated.rows.iter().filter(|row| is_shown(row.application)).map(line).collect()
 }
 
-/// The typical time, with a mark if it is outside its quartiles, see [`TIMES`].
+/// The typical time, with a mark if the typical time is below the quartiles ([`TIMES`]).
 fn typical(times: &Times) -> String {
     format!("{}{}", seconds(times.typical_s), if times.typical_s < times.low_s { " *" } else { "" })
 }
@@ -98,17 +88,16 @@ pub fn name(row: &Row) -> String {
         Application::VolumeEqual => format!("{}, equal", row.name),
         Application::VolumeReversed => format!("{}, reversed", row.name),
         Application::VolumeRandom => format!("{}, random", row.name),
-        // 1 KiB and 32 KiB are exact without decimals.
+        // Sizes are whole numbers of KiB.
         Application::Gather => format!("gather {}", row.name.replace(".00 ", " ").replace(".0 ", " ")),
         other => format!("{} {}", other.title(), row.name),
     }
 }
 
-/// Columns of the searches.
 pub const SEARCH_COLUMNS: [&str; 7] =
     ["operation", "n", "n² ÷ 3", "compared", "at process", "reversed", "at process"];
 
-/// A line for each operation with both orders.
+/// A line for each operation with both orders of receives.
 pub fn searches(validated: &Validated) -> Vec<Vec<String>> {
     validated.rows.iter().filter_map(search).collect()
 }
@@ -129,7 +118,6 @@ fn search(row: &Row) -> Option<Vec<String>> {
     ])
 }
 
-/// Facts about all rows.
 pub fn facts(validated: &Validated) -> Vec<(&'static str, String)> {
     let (of, job) = (&validated.machine.provenance, &validated.job);
     let load = job.load.map_or(String::new(), |load| format!(", load {load} before"));
@@ -149,7 +137,7 @@ pub fn facts(validated: &Validated) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// The answer: errors of the models for products, then for other operations.
+/// The answer: the errors of the models for products, then for other operations.
 pub fn answer(validated: &Validated) -> String {
     let products = validated.judgements.iter().filter(|of| of.application <= Application::Spgemm);
     let answers: Vec<String> = products.filter_map(answer_of).collect();
@@ -162,7 +150,7 @@ pub fn answer(validated: &Validated) -> String {
     if rest.is_empty() { of_levels } else { format!("{of_levels} Other operations: {rest}.") }
 }
 
-/// Gathers and HighVolumePingPong, each with its closest model.
+/// The closest model for gathers, and for HighVolumePingPong.
 fn rest(validated: &Validated) -> String {
     let off = |is_selected: fn(Application) -> bool| -> Vec<f64> {
         let selected = validated.judgements.iter().filter(|of| is_selected(of.application));
@@ -179,7 +167,7 @@ fn rest(validated: &Validated) -> String {
     sentences.collect::<Vec<_>>().join("; ")
 }
 
-/// The closest model, and its error. Among equal models, the most detailed one.
+/// The closest model, and its error. Among equal models, the most detailed.
 fn closest(judgement: &Judgement) -> Option<(Step, f64)> {
     let steps = Step::ALL.into_iter().zip(judgement.errors).rev();
     let sentences = steps.filter_map(|(step, off)| Some((step, off?.absolute)));
@@ -191,7 +179,6 @@ fn answer_of(judgement: &Judgement) -> Option<String> {
     let closest = format!("{} {} with {}", percent(least, false), direction(judgement, step), step.title());
     let title = judgement.application.title();
     Some(match judgement.errors[Step::Contention as usize] {
-        // Among equal models, the most detailed one is the closest.
         Some(_) if step == Step::Contention => format!("{title}: {closest}, which has all parameters"),
         Some(all) => format!(
             "{title}: {} {} with all parameters, {closest}, the closest model",
@@ -202,7 +189,6 @@ fn answer_of(judgement: &Judgement) -> Option<String> {
     })
 }
 
-/// Whether a model is too slow or too fast, or either.
 fn direction(judgement: &Judgement, step: Step) -> &'static str {
     match judgement.errors[step as usize] {
         Some(off) if off.signed > 0.9 * off.absolute => "too long",
@@ -211,7 +197,6 @@ fn direction(judgement: &Judgement, step: Step) -> &'static str {
     }
 }
 
-/// Reasons why models are not better than simpler ones, by application.
 pub fn reasons(validated: &Validated) -> Vec<String> {
     let of = |of: &Judgement| {
         let title = of.application.title();

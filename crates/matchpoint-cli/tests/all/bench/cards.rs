@@ -1,15 +1,15 @@
-//! Tests of `matchpoint bench gpu`: without a card, from an earlier result, and with a false driver.
+//! Tests of `matchpoint bench gpu`: without a GPU, from an earlier result, and with an emulated driver.
 
 use std::fs;
 use std::process::Command;
 
 use tempfile::tempdir;
 
-use super::{KINDS, array, bench, file, read_json, said};
+use super::{KINDS, array, bench, file, messages, read_json};
 use crate::left_out::leave_out;
-use crate::ran::{MATCHPOINT, Ran, bundled, matchpoint, repository};
+use crate::ran::{CommandOutput, MATCHPOINT, bundled, matchpoint, repository};
 
-/// With a card, this measurement would take half a minute.
+/// On a host with a GPU, this measurement takes half a minute.
 #[test]
 fn missing_card_is_reported() {
     let output = bench("gpu", &[]);
@@ -21,7 +21,6 @@ fn missing_card_is_reported() {
     assert_eq!(output.stdout, "", "{output}");
 }
 
-/// An earlier result is reported and drawn without a card.
 #[test]
 fn earlier_result_is_reported_and_drawn() {
     let folder = tempdir().unwrap();
@@ -43,7 +42,6 @@ fn earlier_result_is_reported_and_drawn() {
         assert!(!drawn.contains("NaN") && !drawn.contains("inf"), "{plot}");
         assert_eq!(drawn.contains("Table II"), *plot == page);
     }
-    // Measurements that the earlier result lacks are reported.
     let (rows, measured) = rows(&csv);
     let output = bench("gpu --from", &[&record]);
     let (others, missing) = (array(&read_json(&record)["results"]).len() - measured, rows - measured);
@@ -51,11 +49,11 @@ fn earlier_result_is_reported_and_drawn() {
         (others, format!("matchpoint: {others} other measurements of that file are not shown, such as ")),
         (missing, format!("matchpoint: incomplete: {missing} of {} measurements are missing (", rows)),
     ] {
-        assert_eq!(said(&output).contains(&what), count > 0, "{}", said(&output));
+        assert_eq!(messages(&output).contains(&what), count > 0, "{}", messages(&output));
     }
 }
 
-/// The number of rows of a table, and of those with a measurement.
+/// The number of rows of a table, and the number of rows with a measurement.
 fn rows(csv: &str) -> (usize, usize) {
     let mut table = csv::Reader::from_path(csv).unwrap();
     let rows: Vec<csv::StringRecord> = table.records().map(Result::unwrap).collect();
@@ -63,10 +61,10 @@ fn rows(csv: &str) -> (usize, usize) {
     (rows.len(), rows.iter().filter(is_measured).count())
 }
 
-/// The kernels of the false driver find nothing: equal kernels fail, then the card.
+/// The emulated driver fails at a GPU kernel. The measurements of other GPU kernels are kept.
 #[cfg(target_os = "linux")]
 #[test]
-fn card_failure_keeps_earlier_figures() {
+fn card_failure_keeps_other_measurements() {
     let folder = tempdir().unwrap();
     let driver = file(&folder, "libcuda.so");
     let mut compiler = Command::new("cc");
@@ -82,11 +80,11 @@ fn card_failure_keeps_earlier_figures() {
     let played = |failure: &str, arguments: &[&str]| {
         let mut command = Command::new(MATCHPOINT);
         command.args(["bench", "gpu"]).args(arguments).env("PLAYED_FAILURE", failure);
-        Ran::of(command.env("LD_PRELOAD", &driver).env("LD_LIBRARY_PATH", folder.path()))
+        CommandOutput::of(command.env("LD_PRELOAD", &driver).env("LD_LIBRARY_PATH", folder.path()))
     };
-    let is_partial = |output: Ran| {
+    let is_partial = |output: CommandOutput| {
         let output = output.exit(1);
-        let printed = said(&output);
+        let printed = messages(&output);
         let printed = printed.lines().find(|line| line.starts_with("error: ")).unwrap();
         for expected in [
             "incomplete: ",
@@ -112,13 +110,11 @@ fn card_failure_keeps_earlier_figures() {
     is_partial(bench("gpu --from", &[&json, "--plot", &page]));
     let page = fs::read_to_string(page).unwrap();
     assert!(page.contains("<b>Incomplete</b>: ") && page.contains("missing: not tried after"), "{page}");
-    // Without any measurement: an error and no file.
     let output = played("match_matrix:700", &["--json", &none]).exit(1);
     assert_eq!(output.stdout, "");
-    assert!(said(&output).contains("PLAYED_ERROR_700") && !fs::exists(none).unwrap());
+    assert!(messages(&output).contains("PLAYED_ERROR_700") && !fs::exists(none).unwrap());
 }
 
-/// The error names the actual and the expected kind.
 #[test]
 fn wrong_card_file_is_named() {
     let folder = tempdir().unwrap();
@@ -126,7 +122,7 @@ fn wrong_card_file_is_named() {
     let printed = |what: &str| {
         let output = bench("gpu --from", &[&file]).exit(1);
         let wants = "\nhint: give --from a complete file of `matchpoint bench gpu --json`";
-        let printed = said(&output);
+        let printed = messages(&output);
         assert!(printed.contains(what) && printed.ends_with(wants), "{printed}");
         assert_eq!((printed.lines().count(), &*output.stdout), (2, ""), "{printed}");
     };

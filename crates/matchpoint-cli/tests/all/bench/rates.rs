@@ -7,7 +7,6 @@ use tempfile::tempdir;
 use super::{KINDS, array, bench, file, is_positive, json};
 use crate::ran::words;
 
-/// Very short measurements.
 const FEW: &str = "rate --threads 1,2 --windows 1,7 --work-ns 0,50 --repetitions 1 --messages 20 --repeats 2";
 
 #[test]
@@ -17,7 +16,8 @@ fn message_rates_have_every_output_form() {
     let engines = ["-e", "none", "-e", "list", "-e", "optimistic_parallel:bins=16"];
     let value = json(FEW, &engines);
     let rates = array(&value["rates"]);
-    // Two windows, two amounts of work, four scenarios; `none`, one engine without threads, one with one or two.
+    // Two windows, two amounts of work, and four scenarios. `none` and `list` have one rate each, the parallel engine
+    // one for each number of threads.
     assert_eq!(rates.len(), 2 * 2 * 4 * 4);
     assert!(rates.iter().all(|rate| is_positive(&rate["rate_millions_per_s"]) && rate["wrong"].is_null()));
     assert!(rates[3]["per_message"]["jobs"].is_number() && rates[1]["threads"].is_null());
@@ -27,9 +27,9 @@ fn message_rates_have_every_output_form() {
     output.prints("Published: window 128, other hardware").prints("Gain of threads");
     assert!(!output.stdout.contains("jobs"), "counts are for machines, and for the page");
     output.prints("Counts per message: --json");
-    let said = words(&output.stdout);
+    let text = words(&output.stdout);
     for legend in ["Work: requested with --work-ns", "none: no matching, one thread delivers"] {
-        assert!(said.contains(legend) && fs::read_to_string(&page).unwrap().contains(legend), "{legend}");
+        assert!(text.contains(legend) && fs::read_to_string(&page).unwrap().contains(legend), "{legend}");
     }
     let rows = fs::read_to_string(csv).unwrap();
     assert_eq!(rows.lines().count(), 1 + 2 * 2 * 4 * 4);
@@ -39,7 +39,7 @@ fn message_rates_have_every_output_form() {
     let printed = printed.stdout;
     assert!(rows.starts_with(printed.lines().next().unwrap()) && printed.lines().count() == 1 + 2 * 2 * 4);
     let page = fs::read_to_string(page).unwrap();
-    // A chart per scenario, window and amount of work, and the published rates.
+    // One chart for each scenario, window and amount of work, and one chart of the published rates.
     assert_eq!(page.matches("class=\"title\"").count(), 4 * 2 * 2 + 1);
     assert_eq!(value["published"]["lines"][0]["points"][5]["rate_millions_per_s"], 4.79);
     let lines = array(&value["published"]["lines"]);
@@ -50,14 +50,13 @@ fn message_rates_have_every_output_form() {
     assert!(page.contains("published, other hardware: not comparable"));
     assert!(page.contains("class=\"spread") && page.contains("Gain of threads"));
     assert!(page.contains("Counts of engines, per message") && page.contains("jobs "));
-    // Default threads do not exceed the processors.
     let unasked = json(KINDS[2].0, &["-e", "optimistic_parallel"]);
     let most = array(&unasked["rates"]).iter().map(|rate| rate["threads"].as_u64().unwrap()).max();
     assert!(most <= unasked["processors"].as_u64(), "{most:?}");
     assert!(page.matches("</html>").count() == 1 && page.ends_with("</html>\n"));
 }
 
-/// Similar names would be cut to the same letters.
+/// A chart cuts long names, so names that begin alike get numbers.
 #[test]
 fn chart_has_short_names_and_key() {
     let folder = tempdir().unwrap();

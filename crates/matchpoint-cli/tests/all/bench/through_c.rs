@@ -6,6 +6,7 @@ use serde_json::Value;
 use tempfile::tempdir;
 
 use super::{array, bench, file, is_positive, json, members};
+
 #[test]
 fn json_has_engines_and_stand_ins() {
     let value = json("--through c --budget 0.02 -w last:64 -w wild:64 -e bins", &[]);

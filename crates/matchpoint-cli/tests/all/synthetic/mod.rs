@@ -1,4 +1,4 @@
-//! Invented measurements, always equal: a halo exchange that ends in a gather.
+//! Invented measurements: a halo exchange that ends in a gather. Equal arguments give equal measurements.
 
 use std::collections::BTreeMap;
 
@@ -11,18 +11,16 @@ use matchpoint_replay::measurements::{
 };
 use matchpoint_trace::Function;
 
-/// Spans of a timeline.
+/// Number of time intervals in the timeline of a queue.
 pub const SPANS: usize = 200;
 
 const ROUNDS: u64 = 500;
 const REPLAYED_S: f64 = 1.25;
 
-/// Costs of entries in both queues, with this number of pairs.
 pub fn library_cost(pairs: u32, posted: Curve, unexpected: Curve) -> LibraryCost {
     LibraryCost { pairs, same_host: true, posted, unexpected, bursts: vec![], ring_message_ns: 0.0 }
 }
 
-/// A run of this many ranks.
 pub fn run(ranks: u32) -> Measurements {
     let all: Vec<_> = (0..ranks).map(|rank| at_rank(rank, ranks)).collect();
     let messages: u64 = all.iter().map(|rank| rank.messages).sum();
@@ -210,7 +208,7 @@ fn queue(timeline: Vec<u32>) -> RankQueue {
     RankQueue { length_max: longest(&timeline), length_mean: mean * 0.6, timeline }
 }
 
-/// Waves over the ranks, noise, and a long queue at the end of the run.
+/// Queue lengths over the run: waves, noise, and `pile` entries near the end.
 fn timeline(rank: u32, phase: f64, pile: u32) -> Vec<u32> {
     let mut state = u64::from(rank) * 7919 + (phase * 64.0) as u64;
     (0..SPANS)
@@ -237,7 +235,7 @@ fn engine(name: &str, factor: f64, all: &[RankMeasurements]) -> EngineMeasuremen
         unmatched_receives: 1,
         posted: searches(messages, factor, 3, all.iter().map(|rank| rank.posted.length_max).max()),
         unexpected: searches(messages, factor, 1, all.iter().map(|rank| rank.unexpected.length_max).max()),
-        // Statistics for the JSON.
+        // One statistic, so that the JSON has its members.
         statistics: vec![Statistic { name: "nothing", mean: 0.0, max: 0.0 }],
         bytes_max: 4096 + (ranks.len() as f64 * 32.0 / factor) as u64,
         bytes_sum: ranks.iter().map(|at| at.bytes).sum(),

@@ -1,7 +1,9 @@
-/* Exchanges messages for the seconds of the second argument. Without one, for a little more than a second, which is how long the
- * recorder keeps calls in memory at most. Then it ends by its first argument: kill, late (kill while the others wait), abort, exit,
- * segfault; or never. fatal: after 0.4 s, by an error of rank 1. early: at once, by abort(); all ranks have a file, for the recorder
- * sends messages between them in MPI_Init. */
+/* Exchanges messages, and then ends by its first argument: kill, late (kill while the other ranks wait), abort, exit,
+ * segfault, or never. fatal: ends after 0.4 s by an error of rank 1. early: ends at once by abort(); all ranks have a
+ * trace file, because the recorder exchanges messages in MPI_Init.
+ *
+ * The second argument is the time in seconds. The default is longer than the second for which the recorder keeps calls
+ * in memory. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
@@ -41,9 +43,9 @@ int main(int argc, char **argv)
     if (strcmp(ending, "abort") == 0 && rank == 1)
         MPI_Abort(MPI_COMM_WORLD, 5);
     if (strcmp(ending, "fatal") == 0 && rank == 1)
-        MPI_Send(&rank, 1, MPI_INT, ranks, 2, MPI_COMM_WORLD); /* no such rank */
+        MPI_Send(&rank, 1, MPI_INT, ranks, 2, MPI_COMM_WORLD); /* This rank does not exist. */
     if (strcmp(ending, "exit") == 0)
         exit(3);
-    MPI_Recv(&goes_on, 1, MPI_INT, rank, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* which nobody sends */
+    MPI_Recv(&goes_on, 1, MPI_INT, rank, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* No rank sends this message. */
     return 0;
 }

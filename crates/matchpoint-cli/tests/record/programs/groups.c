@@ -1,11 +1,11 @@
-/* Makes communicators whose members stand in all kinds of orders; the tag says in which (tests/record/groups.rs). */
+/* Creates communicators with members in several orders. The tag is the index of the order in tests/record/groups.rs. */
 #include <mpi.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
 enum { ORDERS = 6 };
 
-/* Whether there is a member of that place, and which. */
+/* Returns whether the communicator has a member at this index, and stores the rank of the member. */
 static bool member(int order, int place, int ranks, int *rank)
 {
     const int of[ORDERS] = {place, ranks - 1 - place, 2 * place, 7 * place % ranks, place ^ 1, place / 3 * 5 + place % 3};

@@ -1,5 +1,5 @@
-/* What a recorder must not change, lose or stumble over. Each rank writes at last how much it sent and received; a check that
- * fails ends the program with 1. The first argument says what is done. */
+/* Uses of MPI that are difficult for a recorder. The first argument selects the use. Each rank prints its number of sends
+ * and receives. A failed check ends the program with exit code 1. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -39,7 +39,7 @@ static void send_to(int to, int count, int tag, MPI_Comm comm)
     sends++;
 }
 
-/* Of which nothing may be read behind the last. */
+/* A recorder must not read beyond the end of this array. */
 static int *guarded(int count)
 {
     char *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -47,7 +47,7 @@ static int *guarded(int count)
     return (int *)(pages + 4096) - count;
 }
 
-/* One process here, and all others there: counts have an entry for each there. */
+/* One process is in the local group, all others are in the remote group. Counts have one entry per remote process. */
 static void between_groups(void)
 {
     MPI_Comm half, inter;
@@ -66,7 +66,7 @@ static void between_groups(void)
     MPI_Comm_free(&half);
 }
 
-/* Errors on a communicator that gives them back: those on MPI_COMM_WORLD stay fatal. */
+/* Errors on a communicator with MPI_ERRORS_RETURN. Errors on MPI_COMM_WORLD remain fatal. */
 static void fail(MPI_Comm comm)
 {
     int in;
@@ -77,8 +77,8 @@ static void fail(MPI_Comm comm)
     check(MPI_Recv(&in, -1, MPI_INT, 0, 1, comm, MPI_STATUS_IGNORE) != MPI_SUCCESS, "no count to receive");
 }
 
-/* Receives whose message is too long for them, completed in every way; each is followed by one that is not, which may have
- * the same handle. */
+/* Receives with too long messages, completed by every completion function. After each comes a receive without an error,
+ * which may have the same handle. */
 static void truncate_messages(MPI_Comm comm)
 {
     int in[4], index, flag, count, indices[2], error;
@@ -87,7 +87,7 @@ static void truncate_messages(MPI_Comm comm)
         if (rank == 0) {
             MPI_Barrier(comm);
             send_to(1, 4, 10 + 2 * way, comm);
-            if (way == 4) /* long after it */
+            if (way == 4) /* The second message arrives much later. */
                 usleep(100000);
             send_to(1, 4, 11 + 2 * way, comm);
             continue;
@@ -113,14 +113,14 @@ static void truncate_messages(MPI_Comm comm)
         case 3: error = MPI_Waitsome(1, requests, &count, indices, MPI_STATUSES_IGNORE); break;
         case 4:
             error = MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
-#ifdef OPEN_MPI /* leaves what is under way, statuses or none */
+#ifdef OPEN_MPI /* Open MPI leaves pending requests without a status. */
             if (requests[1] != MPI_REQUEST_NULL)
                 MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
 #else
             check(requests[1] == MPI_REQUEST_NULL, "who ignores statuses waits for all");
 #endif
             break;
-        case 5: /* some libraries leave it, others do not */
+        case 5: /* Some libraries leave the request pending. */
             while (error == MPI_SUCCESS && !flag)
                 error = MPI_Testall(1, requests, &flag, MPI_STATUSES_IGNORE);
             if (requests[0] != MPI_REQUEST_NULL)
@@ -160,7 +160,7 @@ static void leave_by_a_jump(MPI_Comm comm)
         send_to(MPI_PROC_NULL, 1, 7, comm);
 }
 
-/* As a library does that makes itself a daemon: what has its descriptor's number then is the application's. */
+/* Gives the descriptor of the trace file to another file, as a program that closes all descriptors may do. */
 static int close_the_trace(const char *results)
 {
     char path[64], target[4096];
@@ -180,7 +180,7 @@ static int close_the_trace(const char *results)
 
 static MPI_Comm at_the_end;
 
-/* MPI-4.1 §11.2.4: MPI_Finalize calls it. */
+/* MPI_Finalize calls this function (MPI-4.1 §11.2.4). */
 static int deleted(MPI_Comm comm, int key, void *value, void *more)
 {
     (void)comm, (void)key, (void)value, (void)more;
@@ -222,7 +222,7 @@ static void many(const char *results)
     MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
     between_groups();
     fail(comm);
-    /* Errors of completions may be told to either. */
+    /* The library may report errors of completions at either communicator. */
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     truncate_messages(comm);
@@ -270,8 +270,8 @@ static int free_communicator(MPI_Win window, int key, void *communicator, void *
     return MPI_Comm_free(communicator);
 }
 
-/* Communicators are freed within another call, and what they lay in is used again; then calls go on for as long as it takes the
- * recorder to ask for the lengths of their queues. */
+/* A callback frees communicators within another MPI call, and their memory is reused. The program then continues until
+ * the recorder has asked for the lengths of the queues. */
 static void free_within_calls(void)
 {
     enum { COMMUNICATORS = 8, PIECES = 4000 };
@@ -296,7 +296,7 @@ static void free_within_calls(void)
 
 static volatile sig_atomic_t writing_is_slow;
 
-/* As on a file system that is busy: the recorder writes with this. */
+/* Replaces the function with which the recorder writes. The file system is slow. */
 ssize_t writev(int descriptor, const struct iovec *parts, int count)
 {
     ssize_t (*real)(int, const struct iovec *, int) = dlsym(RTLD_NEXT, "writev");
@@ -311,7 +311,7 @@ static void leave(int signal)
     exit(signal == SIGALRM ? 3 : 4);
 }
 
-/* A batch system's signal, say, while the recorder writes the last of it. */
+/* A signal, such as that of a batch system, arrives while the recorder writes the end of the trace. */
 static void leave_while_all_is_written(void)
 {
     struct itimerval soon = {.it_value = {.tv_usec = 300000}};
@@ -323,7 +323,7 @@ static void leave_while_all_is_written(void)
     setitimer(ITIMER_REAL, &soon, NULL);
 }
 
-/* More requests than a record in the ring can name, in a call that fails. */
+/* A failing MPI call with more requests than a record in the ring can contain. */
 static void fail_with_many_requests(void)
 {
     enum { REQUESTS = 140000 };
@@ -336,7 +336,7 @@ static void fail_with_many_requests(void)
     MPI_Startall(REQUESTS, requests);
     MPI_Iprobe(MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
     free(requests);
-    usleep(300000); /* the drain reads it */
+    usleep(300000); /* The writing thread of the recorder reads the record. */
 }
 
 #ifdef SESSIONS
@@ -362,7 +362,7 @@ static void *open_session(void *tag)
     pthread_barrier_wait(&together);
     MPI_Session_init(info, MPI_ERRORS_RETURN, &session);
     MPI_Info_free(&info);
-    // Open MPI 5.0 never returns from some that are created at once, with or without a recorder.
+    // Open MPI 5.0 hangs if several sessions are created at once, with and without a recorder.
     pthread_mutex_lock(&one_by_one);
     MPI_Comm comm = session_comm(session, tag);
     pthread_mutex_unlock(&one_by_one);
@@ -397,7 +397,7 @@ static void session_outlives_finalize(void)
 }
 #endif
 
-/* Whatever is written to a longer file ends the process, unless it sees to that. */
+/* A write beyond the file size limit ends the process by SIGXFSZ, unless the signal is handled. */
 static void limit_the_size_of_files(void)
 {
     struct rlimit limit = {5200, 5200};

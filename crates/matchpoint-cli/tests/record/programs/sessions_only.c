@@ -1,4 +1,4 @@
-/* A program without MPI_Init: ten messages around a ring, on a communicator of a process set. */
+/* A program without MPI_Init. Sends ten messages around a ring, on a communicator of a process set. */
 #include <mpi.h>
 #include <stdio.h>
 

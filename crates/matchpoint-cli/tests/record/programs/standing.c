@@ -1,8 +1,8 @@
-/* Leaves known numbers of posted receives and unexpected messages standing until a file appears.
+/* Keeps known numbers of posted receives and unexpected messages until a file appears.
  *
- * Rank r posts 3 + 2 r receives from the rank behind it, rank 1 four more from any source, and every rank sends 5 + d
- * messages to the rank d behind it that nobody has posted receives for. On a communicator of its own, turned around, each
- * rank posts one more and leaves one more message. Usage: standing FILE */
+ * Rank r posts 3 + 2 r receives from the next rank d. Rank 1 posts four more from any source. Each rank sends 5 + d
+ * messages without a posted receive to rank d. On a second communicator with reversed ranks, each rank posts one more
+ * receive, and sends one more message. Usage: standing FILE */
 #include <mpi.h>
 #include <stdio.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
-/* What is hard on the recorder's rings: records longer than a ring, records of all lengths across its end, and many
- * threads that come and go. The program counts what it does. */
+/* Difficult cases for the rings of the recorder: records longer than a ring, records of all lengths across the end of a
+ * ring, and many short threads. The program counts its MPI calls and messages. */
 #include "example.h"
 
 #include <pthread.h>
@@ -18,8 +18,8 @@ static long random_below(long bound)
     return (long)(state % (uint64_t)bound);
 }
 
-/* So many messages to the next rank, all completed by one call. With thousands at once Open MPI 4.1 takes a minute, by
- * itself: beyond that they go to nobody. */
+/* Sends `many` messages to the next rank, completed by one MPI call. Further messages go to MPI_PROC_NULL, because Open
+ * MPI 4.1 takes a minute for thousands of pending messages. */
 static void exchange(int many, char *data, MPI_Request *requests, MPI_Comm comm, int tag)
 {
     int to = (rank + 1) % ranks, from = (rank + ranks - 1) % ranks;
@@ -61,7 +61,7 @@ int main(int argc, char **argv)
     for (long round = 0; round < wraps; round++) {
         exchange((int)random_below(round % 8 == 0 ? 300 : 9), data, requests, round % 3 ? comm : MPI_COMM_WORLD,
                  (int)random_below(32768));
-        /* Lengths of records go through all remainders of the ring's. */
+        /* The records have all lengths modulo the length of the ring. */
         if (random_below(3) == 0)
             MPI_Startall(0, requests);
     }

@@ -1,4 +1,4 @@
-/* A profiling tool as a library: it stands between an application and MPI (MPI-4.1 §15.2). */
+/* A profiling tool as a library between application and MPI library (MPI-4.1 §15.2). */
 #include <mpi.h>
 #include <stdio.h>
 

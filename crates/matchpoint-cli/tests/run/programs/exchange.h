@@ -1,4 +1,4 @@
-/* Every rank posts many receives from its left neighbour, and receives messages in reverse order of their tags. */
+/* Every rank posts many receives from its left neighbour. The messages arrive in reverse order of the receives. */
 #include <mpi.h>
 #include <stdio.h>
 

@@ -1,4 +1,5 @@
-/* A receive that is too short, under MPI_ERRORS_ARE_FATAL. Argument: the call that reports it. The sender does not end. */
+/* A too short receive under MPI_ERRORS_ARE_FATAL. The argument is the MPI function that reports the error. The sender
+ * does not end. */
 #include <mpi.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,8 +1,8 @@
-/* Loads the MPI library after it has started, and exchanges messages.
+/* Loads the MPI library after the start of the program, and exchanges messages.
  *
- *     late handle LIBRARY    calls the functions that dlsym finds in LIBRARY
- *     late global LIBRARY    loads LIBRARY for all, and calls the functions that dlsym finds first
- *     late plugin PLUGIN     loads PLUGIN, a library that is linked with MPI (plugin.c), and calls its `exchange` */
+ *     late handle LIBRARY    calls the functions of LIBRARY
+ *     late global LIBRARY    loads LIBRARY with RTLD_GLOBAL, and calls the functions that dlsym finds first
+ *     late plugin PLUGIN     loads PLUGIN, a library linked with MPI (plugin.c), and calls its `exchange` */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@ static void *find(void *handle, const char *name)
     return found;
 }
 
-/* Handles that are addresses of the library's objects. */
+/* These MPI handles are addresses of objects in the library. */
 #ifdef OPEN_MPI
 #define WORLD ((MPI_Comm)find(handle, "ompi_mpi_comm_world"))
 #define INT ((MPI_Datatype)find(handle, "ompi_mpi_int"))

@@ -1,4 +1,4 @@
-/* Processes that leave while messages are under way. Arguments: how they leave, and the number of messages.
+/* Processes end while messages are pending. Arguments: the kind of end, and the number of messages.
  *
  * finalize   senders finalize while rank 0 still receives
  * freed      the same after MPI_Isend and MPI_Request_free

@@ -1,4 +1,4 @@
-/* A program with its own handler of SIGUSR2, as batch systems send it: it ends with 66. Without the signal it polls. */
+/* A program that handles SIGUSR2: the handler ends the program with exit code 66. Otherwise the program polls. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* A library that is linked with MPI, which `late` loads. */
+/* A library linked with MPI. The program `late` loads the library. */
 #include "exchange.h"
 
 int exchange(int *argc, char ***argv)

@@ -1,4 +1,4 @@
-/* Each rank repeats one call, or waits in MPI_Probe, for a message that no rank sends. */
+/* Each rank repeats one MPI call, or waits in MPI_Probe. No rank sends the message. */
 #include <mpi.h>
 #include <string.h>
 

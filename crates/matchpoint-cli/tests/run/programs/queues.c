@@ -1,5 +1,5 @@
-/* Rank 0 waits with two receives for messages that nobody sends, and rank 1 has sent it two messages that it does not
- * receive. With overflow matching a third receive, of the wait itself, is in the engine too. */
+/* Rank 0 waits with two receives without a message, and with two messages without a receive, sent by rank 1. With
+ * overflow matching, the engine also has the receive in which rank 0 waits. */
 #include <mpi.h>
 #include <stdio.h>
 

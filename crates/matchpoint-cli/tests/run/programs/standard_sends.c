@@ -1,8 +1,8 @@
-/* How many standard sends return before a receive is posted: MPI_Send, and MPI_Isend with MPI_Wait, in turn. Arguments: "one" (each rank sends to rank 0) or "all" (rank 0
- * sends to each other rank), and the lengths if not all.
+/* Counts the standard sends that return before a receive is posted: MPI_Send, and MPI_Isend with MPI_Wait, in turn.
+ * Arguments: "one" (each rank sends to rank 0) or "all" (rank 0 sends to each other rank), and optionally lengths.
  *
- * The receiver makes progress, and posts the receives once no send has returned for a while. Counts are shared by a file in
- * the working folder, because a message about them would be matched too. */
+ * The receiver makes progress, and posts the receives when no send has returned for PATIENCE_S. The ranks share the
+ * counts in a file in the working folder, because further messages would disturb the matching. */
 #include <mpi.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #define MESSAGES 1000
-#define PATIENCE_S 0.5 /* a busy host takes the processor from a sender for less */
+#define PATIENCE_S 0.5 /* Longer than a busy host interrupts a sender, in seconds. */
 #define MOST_RANKS 64
 
 #define LENGTHS 9
@@ -20,7 +20,7 @@
 
 static int lengths[LENGTHS] = {0, 100, 200, 1000, 1100, 4000, 8192, 16384, MOST_BYTES};
 
-static volatile int *returned; /* sends that returned, by the rank that is not 0 */
+static volatile int *returned; /* Returned sends, by sender or receiver other than rank 0. */
 
 static int *share_counts(int rank)
 {
@@ -55,7 +55,7 @@ static void send_all(int length, int index, int peer, char *bytes)
     }
 }
 
-/* Makes progress until no send has returned for a while. */
+/* Makes progress until no send has returned for PATIENCE_S. */
 static void wait_for_silence(const volatile int *counts, int number)
 {
     int before = -1, found;
@@ -83,7 +83,6 @@ static int receive_all(int length, int peer, char *bytes)
     return wrong;
 }
 
-/* "all" or none, else the number: the first send and the thousandth may differ. */
 static void report(int length, int peer, int count)
 {
     char text[32];

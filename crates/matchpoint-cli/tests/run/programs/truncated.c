@@ -1,7 +1,8 @@
-/* Messages that are longer than their receives: the error of each receive, then a message that fits. Rank 0 receives. At the end,
- * a receive without a request.
+/* Messages longer than their receives. Rank 0 prints the error of each receive, and then receives a message that fits.
+ * The last receive has no request.
  *
- * Left out, because MPICH 5.0 or Intel MPI report no error: late receives from any source, and late receives of long messages. */
+ * MPICH 5.0 or Intel MPI report no error for late any-source receives, and for late receives of long messages. This
+ * program has no such receives. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +23,7 @@ static void print_error(const char *what, int length, int error, const MPI_Statu
            status->MPI_SOURCE, status->MPI_TAG);
 }
 
-/* Posted before the message is sent, or after it has arrived. */
+/* The receive is posted before the message is sent, or after the message has arrived. */
 static void receive(const char *what, int length, int source, int is_late)
 {
     MPI_Request request;
@@ -43,7 +44,8 @@ static void receive(const char *what, int length, int source, int is_late)
         printf("%s, %d bytes: the next message is WRONG\n", what, length);
 }
 
-/* Open MPI's MPI_Waitall returns at the first error. Others wait for all requests, and rank 1 sends the last message later. */
+/* MPI_Waitall of Open MPI returns at the first error. Other libraries wait for all requests, so rank 1 sends the last
+ * message later. */
 static void wait_for_all(int rank, int early)
 {
     MPI_Request requests[3];
@@ -71,7 +73,7 @@ static void wait_for_all(int rank, int early)
     }
 }
 
-/* A collective call shows that a message was sent, and so that a receive without a request has it. */
+/* After the barrier, the receive without a request has its message. */
 static void free_receive(int rank)
 {
     static int in, out = 42;

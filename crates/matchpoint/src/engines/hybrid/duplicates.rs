@@ -21,12 +21,10 @@ impl Link {
     pub(super) const NONE: Link = Link(null_mut());
 
     /// The link that [`word`](Self::word) returned.
-    #[inline(always)]
     pub(super) fn of_word(word: u64) -> Self {
         Link(with_exposed_provenance_mut(word as usize))
     }
 
-    #[inline(always)]
     pub(super) fn word(self) -> u64 {
         self.0.expose_provenance() as u64
     }
@@ -54,14 +52,12 @@ pub(super) struct Block {
 }
 
 impl Block {
-    #[inline(always)]
     pub(super) fn used(&self) -> &[Entry] {
         &self.entries[self.first as usize..self.end as usize]
     }
 
     /// Appends an entry, and returns false if the block is full.
-    #[inline(always)]
-    fn push(&mut self, entry: Entry) -> bool {
+    pub(super) fn push(&mut self, entry: Entry) -> bool {
         let end = self.end as usize;
         let Some(place) = self.entries.get_mut(end) else { return false };
         *place = entry;
@@ -70,7 +66,6 @@ impl Block {
     }
 
     /// Takes the oldest entry of the block, unless the block has only one entry.
-    #[inline(always)]
     pub(super) fn take_unless_last(&mut self) -> Option<Entry> {
         let first = self.first as usize;
         if first + 1 >= self.end as usize {
@@ -105,7 +100,6 @@ impl Drop for Duplicates {
 impl Index<Link> for Duplicates {
     type Output = Block;
 
-    #[inline(always)]
     fn index(&self, Link(block): Link) -> &Block {
         debug_assert!(!block.is_null());
         // SAFETY: links in slots and in blocks lead to blocks in `pieces`, and `self` borrows all pieces.
@@ -114,7 +108,6 @@ impl Index<Link> for Duplicates {
 }
 
 impl IndexMut<Link> for Duplicates {
-    #[inline(always)]
     fn index_mut(&mut self, Link(block): Link) -> &mut Block {
         debug_assert!(!block.is_null());
         // SAFETY: links lead to blocks in `pieces`, and `self` borrows all pieces mutably.
@@ -155,17 +148,11 @@ impl Duplicates {
         Ok(())
     }
 
-    /// Appends an entry to the youngest block of a ring, and returns false if the block is full.
-    #[inline(always)]
-    pub(super) fn push(&mut self, head: Link, entry: Entry) -> bool {
-        let tail = self[head].before;
-        self[tail].push(entry)
-    }
-
     /// Appends an entry to a ring.
     pub(super) fn append(&mut self, head: Link, entry: Entry) -> Result<(), Refused> {
-        if !self.push(head, entry) {
-            let (block, tail) = (self.allocate(&[entry])?, self[head].before);
+        let tail = self[head].before;
+        if !self[tail].push(entry) {
+            let block = self.allocate(&[entry])?;
             (self[block].next, self[block].before) = (head, tail);
             self[tail].next = block;
             self[head].before = block;

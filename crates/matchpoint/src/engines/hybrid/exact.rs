@@ -5,13 +5,12 @@ use super::row::{NEXT, NUMBER, POSTED, UNEXPECTED};
 use super::table::{At, Exchange, Hashed};
 use super::{HASHED, HINTED, Hybrid, MOVING, NO_ROOM, WILD};
 use crate::effort::Effort;
-use crate::engine::{Engine, Outcome, Place, Queue};
+use crate::engine::{Engine, MsgId, Outcome, Place, Queue};
 use crate::envelope::{Pair, Selector, Tag};
 
 /// Posts and arrivals with arguments in registers, for the C interface.
 impl<E: Effort> Hybrid<E> {
     /// Posts an exact receive, like [`Engine::post_exact`].
-    #[inline(always)]
     pub fn post_words(&mut self, id: u64, pair: Pair, tag: Tag) -> Outcome {
         self.post_key(id, self.hashed(Key::new(pair, tag), Place::default()))
     }
@@ -44,63 +43,31 @@ impl<E: Effort> Hybrid<E> {
     }
 
     /// [`Engine::take_receive`], with the place after a search without a match.
-    #[inline(always)]
     pub fn take_receive_words(&mut self, pair: Pair, tag: Tag) -> Outcome {
         let key = Key::new(pair, tag);
-        let hash = self.table.hash(key);
+        let hash = self.table.hashing.hash(key);
         if self.gate & !NO_ROOM == 0 {
-            match self.table.exchange(key, self.table.home(hash), UNEXPECTED) {
+            match self.table.exchange(key, self.table.row.home(hash), UNEXPECTED) {
                 Exchange::Vacant(_) => return Outcome::none_at(Place(hash | HASHED)),
                 Exchange::Took(entry) => return self.count_taken::<UNEXPECTED>(entry),
-                Exchange::Other => {}
+                Exchange::Present | Exchange::Other => {}
             }
         }
         self.take_receive_slowly(key, hash)
     }
 
     /// [`Engine::matched_probe`], with the place after a search without a match.
-    #[inline(always)]
     pub fn matched_probe_words(&mut self, selector: &Selector) -> Outcome {
         let pattern = Pattern::of(selector);
-        let hash = self.table.hash(pattern.key);
+        let hash = self.table.hashing.hash(pattern.key);
         if self.gate & (MOVING | HINTED) == 0 && pattern.class == Class::EXACT {
-            match self.table.exchange(pattern.key, self.table.home(hash), POSTED) {
+            match self.table.exchange(pattern.key, self.table.row.home(hash), POSTED) {
                 Exchange::Vacant(_) => return Outcome::none_at(Place(hash | HASHED)),
                 Exchange::Took(entry) => return self.count_taken::<POSTED>(entry),
-                Exchange::Other => {}
+                Exchange::Present | Exchange::Other => {}
             }
         }
         self.matched_probe_slowly(selector, hash)
-    }
-
-    /// [`Engine::cancel`].
-    #[inline(always)]
-    pub fn cancel_words(&mut self, id: u64, selector: &Selector) -> bool {
-        let pattern = Pattern::of(selector);
-        if self.gate & MOVING == 0 && pattern.class == Class::EXACT {
-            let home = self.table.home(self.table.hash(pattern.key));
-            if self.table.slot(home).entry().id == id {
-                if let Exchange::Took(_) = self.table.exchange(pattern.key, home, UNEXPECTED) {
-                    self.posted -= 1;
-                    self.entry_left();
-                    return true;
-                }
-            }
-        }
-        self.cancel_slowly(id, &pattern)
-    }
-
-    /// [`Engine::probe`].
-    #[inline(always)]
-    pub fn probe_words(&mut self, selector: &Selector) -> Outcome {
-        let pattern = Pattern::of(selector);
-        if self.gate & (MOVING | HINTED) == 0 && pattern.class == Class::EXACT {
-            let home = self.table.home(self.table.hash(pattern.key));
-            if self.table.slot(home).mark == 0 {
-                return Outcome::none_at(Place::default());
-            }
-        }
-        self.probe_slowly(selector)
     }
 }
 
@@ -118,24 +85,33 @@ impl<E: Effort> Hybrid<E> {
     /// the other queue, or queues the entry. The table must be ready.
     #[inline(always)]
     fn exchange<const QUEUE: u64>(&mut self, id: u64, (key, hash): Hashed) -> Outcome {
-        let home = self.table.home(hash);
+        let home = self.table.row.home(hash);
         match self.table.exchange(key, home, QUEUE) {
             Exchange::Vacant(slot) => {
                 slot.fill(key, id, if QUEUE == POSTED { self.posts } else { self.log.mark });
                 self.count_queued::<QUEUE>(key)
             }
             Exchange::Took(entry) => self.count_taken::<QUEUE>(entry),
-            Exchange::Other => self.exchange_elsewhere::<QUEUE>(id, key, hash),
+            Exchange::Present => self.exchange_duplicate::<QUEUE>(id, key, home),
+            Exchange::Other => self.exchange_displaced::<QUEUE>(id, key, hash),
         }
     }
 
-    /// Does [`exchange`](Self::exchange) for a key with duplicates, or for a slot with another key.
+    /// Does [`exchange`](Self::exchange) for a home slot that has the key.
     #[inline(never)]
-    fn exchange_elsewhere<const QUEUE: u64>(&mut self, id: u64, key: Key, hash: u64) -> Outcome {
-        match self.table.exchange_duplicate((key, hash), QUEUE, self.new_entry::<QUEUE>(id)) {
+    fn exchange_duplicate<const QUEUE: u64>(&mut self, id: u64, key: Key, home: At) -> Outcome {
+        match self.table.exchange_duplicate(home, QUEUE, self.new_entry::<QUEUE>(id)) {
             Some(exchanged) => self.finish_exchange::<QUEUE>(key, exchanged),
-            None => self.exchange_displaced::<QUEUE>(id, key, hash),
+            None => self.exchange_present::<QUEUE>(id, key, home),
         }
+    }
+
+    /// Does [`exchange`](Self::exchange) for a home slot that has the key, if duplicates begin, or a block of
+    /// duplicates begins or ends.
+    #[inline(never)]
+    fn exchange_present<const QUEUE: u64>(&mut self, id: u64, key: Key, home: At) -> Outcome {
+        let exchanged = self.table.exchange_at(home, QUEUE, self.new_entry::<QUEUE>(id));
+        exchanged.map_or_else(Outcome::refused, |exchanged| self.finish_exchange::<QUEUE>(key, exchanged))
     }
 
     /// Does [`exchange`](Self::exchange) for a slot with another key.
@@ -201,12 +177,15 @@ impl<E: Effort> Hybrid<E> {
     /// Takes the oldest receive with wildcards that accepts a message, if a free slot shows that no other receive does.
     #[inline(always)]
     fn take_wildcard(&mut self, key: Key, hash: u64) -> Option<u64> {
-        if self.gate & !NO_ROOM != WILD || self.table.slot(self.table.home(hash)).mark != 0 {
+        if self.gate & !NO_ROOM != WILD || self.table.row.slot(self.table.row.home(hash)).mark != 0 {
             return None;
         }
-        let taken = self.wildcards.take_in_class(key);
+        let taken = self.wildcards.take_listed(key, &mut self.effort);
+        let taken = taken.or_else(|| self.wildcards.take_in_class(key));
         let taken = taken.or_else(|| self.wildcards.take(key, u64::MAX, &mut self.effort));
-        self.left_wildcards();
+        if self.wildcards.len == 0 {
+            self.gate &= !WILD;
+        }
         taken
     }
 
@@ -219,12 +198,10 @@ impl<E: Effort> Hybrid<E> {
         }
         if self.posted_len() > 0 {
             if let Some(id) = self.take_for(key) {
-                self.table.move_some();
-                self.set_gates();
                 return Outcome::took(id);
             }
         }
-        if self.gate & HINTED != 0 && self.hints.admit_unexpected(key.context()).is_err() {
+        if self.gate & HINTED != 0 && self.hints.admit_unexpected(Pair(key.pair).context()).is_err() {
             return Outcome::HINT;
         }
         if self.gate & NO_ROOM != 0 {
@@ -236,11 +213,12 @@ impl<E: Effort> Hybrid<E> {
     /// Updates the counts after the call queued its entry.
     #[inline(always)]
     fn count_queued<const QUEUE: u64>(&mut self, key: Key) -> Outcome {
-        if QUEUE == UNEXPECTED {
-            return if self.log.push(key) { Outcome::QUEUED } else { self.block_ended() };
+        if QUEUE == POSTED {
+            self.posts += NEXT;
+            self.posted += 1;
+        } else if !self.log.push(key) {
+            self.gate |= NO_ROOM;
         }
-        self.posts += NEXT;
-        self.posted += 1;
         Outcome::QUEUED
     }
 
@@ -273,22 +251,6 @@ impl<E: Effort> Hybrid<E> {
         Outcome::took(id)
     }
 
-    /// Appends a log block, because the last block of the log is full.
-    #[cold]
-    #[inline(never)]
-    fn block_ended(&mut self) -> Outcome {
-        _ = self.log.make_room();
-        self.set_gates();
-        Outcome::QUEUED
-    }
-
-    #[inline(always)]
-    fn left_wildcards(&mut self) {
-        if self.wildcards.len() == 0 {
-            self.gate &= !WILD;
-        }
-    }
-
     /// [`Engine::take_receive`] in all cases.
     #[inline(never)]
     fn take_receive_slowly(&mut self, key: Key, hash: u64) -> Outcome {
@@ -312,15 +274,14 @@ impl<E: Effort> Hybrid<E> {
     }
 
     /// [`Engine::probe`] in all cases.
-    #[inline(never)]
-    fn probe_slowly(&mut self, selector: &Selector) -> Outcome {
-        let found = self.find_admitted(selector, false);
-        found.map_or(Outcome::none_at(Place::default()), |at| Outcome::took(self.table.first(at).entry.id))
+    pub(super) fn probe_slowly(&mut self, selector: &Selector) -> Option<MsgId> {
+        let at = self.find_admitted(selector, false)?;
+        Some(MsgId(self.table.first(at).entry.id))
     }
 
     /// [`Engine::cancel`] in all cases.
     #[inline(never)]
-    fn cancel_slowly(&mut self, id: u64, pattern: &Pattern) -> bool {
+    pub(super) fn cancel_slowly(&mut self, id: u64, pattern: &Pattern) -> bool {
         let was_there = self.remove_receive(pattern, |entry| entry.id == id);
         self.set_gates();
         self.entry_left();
@@ -338,17 +299,16 @@ impl<E: Effort> Hybrid<E> {
     pub(super) fn take_for(&mut self, key: Key) -> Option<u64> {
         let (found, compared) = self.table.find(key);
         self.effort.examined(Queue::Posted, if self.posted_len() > 0 { compared } else { 0 });
-        let exact = found.filter(|&at| self.table.slot(at).queue() == POSTED);
+        let exact = found.filter(|&at| self.table.row.slot(at).queue() == POSTED);
         let before = exact.map_or(u64::MAX, |at| self.table.first(at).entry.number);
         let id = match self.wildcards.take(key, before, &mut self.effort) {
-            Some(id) => {
-                self.left_wildcards();
-                id
-            }
+            Some(id) => id,
             None => self.table.pop(exact?).id,
         };
         self.posted -= 1;
         self.entry_left();
+        self.table.move_some();
+        self.set_gates();
         Some(id)
     }
 }

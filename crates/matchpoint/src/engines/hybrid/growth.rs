@@ -34,11 +34,6 @@ const EMPTY: usize = 64;
 const SHRINK: usize = 16;
 
 impl Table {
-    /// Number of slots in the current row.
-    pub(super) fn slots_len(&self) -> usize {
-        self.row.len()
-    }
-
     /// Allocates the first row of an empty table.
     pub(super) fn begin(&mut self) -> Result<(), Refused> {
         if self.row.is_none() { self.resize(LEAST) } else { Ok(()) }
@@ -73,7 +68,7 @@ impl Table {
     /// [`move_some`](Self::move_some).
     pub(super) fn insert(&mut self, key: Key, queue: u64, entry: Entry, len: usize) -> Result<(), Refused> {
         self.begin()?;
-        let (hash, mark) = (self.hash(key), (entry.number * NEXT) | queue);
+        let (hash, mark) = (self.hashing.hash(key), (entry.number * NEXT) | queue);
         if !self.row.insert(key, hash, entry.id, mark) {
             // The row is full: an attacker can choose keys that fill a row without displacement. During a
             // move the row always has free slots.
@@ -105,7 +100,6 @@ impl Table {
     }
 
     #[cold]
-    #[inline(never)]
     fn resize(&mut self, slots: usize) -> Result<(), Refused> {
         self.finish_move(usize::MAX);
         let row = if slots <= MOST { Row::zeroed(slots) } else { None };
@@ -118,7 +112,6 @@ impl Table {
     }
 
     /// Moves some slots from the old row to the new row, if an old row exists.
-    #[inline]
     pub(super) fn move_some(&mut self) {
         if !self.old.is_none() {
             self.move_slots();
@@ -126,7 +119,6 @@ impl Table {
     }
 
     #[cold]
-    #[inline(never)]
     fn move_slots(&mut self) {
         if self.old.len() - self.left >= TRIM {
             return self.old.truncate(self.left);
@@ -137,7 +129,7 @@ impl Table {
             let at = self.old.nth(nth);
             let slot = *self.old.slot(at);
             if slot.is_used() {
-                let hash = self.hash(slot.key());
+                let hash = self.hashing.hash(slot.key());
                 self.old.remove(at, hash);
                 let has_room = self.row.insert(slot.key(), hash, slot.id, slot.mark & !(PASSED | DISPLACED));
                 debug_assert!(has_room, "the new row has twice as many slots as keys");
@@ -194,14 +186,14 @@ mod tests {
         let mut tag = 0;
         while keys.len() < LEAST + 1 {
             let key = Key { pair: 1, tag };
-            let is_free = table.slot(table.home(table.hash(key))).mark == 0;
+            let is_free = table.row.slot(table.row.home(table.hashing.hash(key))).mark == 0;
             if keys.len() == LEAST || is_free {
                 table.insert(key, POSTED, Entry { id: tag, number: tag }, keys.len()).unwrap();
                 keys.push(key);
             }
             tag += 1;
         }
-        assert!(table.slots_len() > LEAST);
+        assert!(table.row.len() > LEAST);
         assert!(keys.iter().all(|&key| table.find(key).0.is_some()));
     }
 }

@@ -35,7 +35,7 @@ const FEW: usize = 1 << 14;
 /// Maximum number of stale entries that a search removes. The message of a stale entry is no longer queued.
 const STALE: usize = 512;
 
-struct Index {
+pub(super) struct Index {
     /// Entries of the index. The id of an entry is the number of a message, and the number of the entry is
     /// the message's age. Entries of messages that are no longer queued are stale.
     messages: ClassTable,
@@ -50,7 +50,6 @@ struct Index {
 impl Index {
     /// Returns the first queued message under a key, or the age from which the log must be searched. If
     /// `is_taken`, the entry of this message is removed.
-    #[inline]
     fn first<E: Effort>(&mut self, key: Key, is_taken: bool, log: &Log, effort: &mut E) -> Result<u64, u64> {
         for _ in 0..STALE {
             let (found, compared) = self.messages.find(key);
@@ -69,6 +68,7 @@ impl Index {
     }
 
     /// Adds the next messages of the log to the index.
+    #[inline(never)]
     fn extend(&mut self, log: &Log) -> Result<(), Refused> {
         if self.untouched > 0 {
             self.untouched = self.untouched.saturating_sub(TOUCHED);
@@ -76,12 +76,12 @@ impl Index {
             return Ok(());
         }
         let mut cost = 0;
-        for (number, age) in log.messages_from(self.end) {
+        for (key, number, age) in log.messages_from(self.end) {
             cost += if self.messages.table.is_ready() { 1 } else { MOVE };
             if cost > STEP {
                 break;
             }
-            self.messages.add(log.key(number), Entry { id: number, number: age })?;
+            self.messages.add(key, Entry { id: number, number: age })?;
             self.end = age + 1;
         }
         Ok(())
@@ -90,7 +90,7 @@ impl Index {
 
 /// See the [module's documentation](self).
 pub(super) struct Indexes {
-    all: Vec<Index>,
+    pub(super) all: Vec<Index>,
     hashing: Hashing,
 }
 
@@ -100,7 +100,6 @@ impl Indexes {
     }
 
     /// The number of the first message that a pattern accepts. If `is_taken`, the caller takes this message.
-    #[inline]
     pub(super) fn find<E: Effort>(
         &mut self,
         pattern: &Pattern,
@@ -120,16 +119,12 @@ impl Indexes {
         let (found, compared) = log.search(pattern, from);
         effort.examined(Queue::Unexpected, compared);
         if compared > SHORT_SCAN * (1 + self.all.len() as u64) || nth.is_some() && compared > 0 {
-            self.extend(nth, pattern.class, log);
+            if let Some(nth) = nth.or_else(|| self.begin(pattern.class, log.len())) {
+                // After a failed allocation the index has fewer messages, and searches scan more of the log.
+                _ = self.all[nth].extend(log);
+            }
         }
         found
-    }
-
-    #[inline(never)]
-    fn extend(&mut self, nth: Option<usize>, class: Class, log: &Log) {
-        let Some(nth) = nth.or_else(|| self.begin(class, log.len())) else { return };
-        // After a failed allocation the index has fewer messages, and searches scan more of the log.
-        _ = self.all[nth].extend(log);
     }
 
     /// Creates an index, unless [`INDEXES`] indexes exist. The table has slots for `messages` messages from
@@ -146,7 +141,7 @@ impl Indexes {
             is_used: true,
         };
         _ = index.messages.table.reserve(if messages < FEW { 2 * messages } else { messages });
-        index.untouched = index.messages.table.slots_len();
+        index.untouched = index.messages.table.row.len();
         self.all.push(index);
         Some(self.all.len() - 1)
     }
@@ -174,10 +169,5 @@ impl Indexes {
     pub(super) fn bytes(&self) -> u64 {
         let tables: u64 = self.all.iter().map(|index| index.messages.table.bytes()).sum();
         tables + (self.all.capacity() * size_of::<Index>()) as u64
-    }
-
-    /// Number of indexes.
-    pub(super) fn len(&self) -> usize {
-        self.all.len()
     }
 }

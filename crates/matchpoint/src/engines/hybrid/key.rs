@@ -3,7 +3,7 @@
 use std::hash::{BuildHasher, RandomState};
 use std::sync::OnceLock;
 
-use crate::envelope::{ContextId, Envelope, Pair, Selector, Tag};
+use crate::envelope::{Envelope, Pair, Selector, Tag};
 
 /// Context, source number and tag of a message, or of a receive without wildcards.
 ///
@@ -29,21 +29,12 @@ pub struct Entry {
 const ANY: u64 = 0xFFFF_FFFF;
 
 impl Key {
-    #[inline(always)]
     pub(super) fn new(pair: Pair, tag: Tag) -> Self {
         Key { pair: pair.0, tag: tag.0 }
     }
 
     pub(super) fn of(envelope: &Envelope) -> Self {
         Key::new(envelope.pair(), envelope.tag)
-    }
-
-    pub(super) fn context(self) -> ContextId {
-        Pair(self.pair).context()
-    }
-
-    pub(super) fn envelope(self) -> Envelope {
-        Envelope::of(Pair(self.pair), Tag(self.tag))
     }
 }
 
@@ -63,7 +54,6 @@ impl Class {
 
     /// Removes the wild fields from a key: all keys that one receive of this class accepts have the same
     /// masked key.
-    #[inline(always)]
     pub(super) fn masked(self, key: Key) -> Key {
         Key { pair: key.pair | u64::from(self.source), tag: key.tag & !self.ignore }
     }
@@ -78,31 +68,23 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    #[inline(always)]
     pub(super) fn of(selector: &Selector) -> Self {
         let (tag, ignore) = selector.tag_and_ignored();
         Pattern::new(selector.pair(), tag, ignore)
     }
 
     /// A pattern of context, source, tag and ignore mask. `tag` must be zero in the bits of `ignore`.
-    #[inline(always)]
     pub(super) fn new(Pair(pair): Pair, tag: u64, ignore: u64) -> Self {
         let source = if pair as u32 == ANY as u32 { ANY as u32 } else { 0 };
         Pattern { key: Key { pair, tag }, class: Class { ignore, source } }
     }
 
     /// The pattern of a receive without wildcards.
-    #[inline(always)]
     pub(super) const fn exact(key: Key) -> Self {
         Pattern { key, class: Class::EXACT }
     }
 
-    pub(super) fn selector(&self) -> Selector {
-        Selector::of(Pair(self.key.pair), self.key.tag, self.class.ignore)
-    }
-
     /// Rule 1 of the contract: returns whether a message with this key matches.
-    #[inline(always)]
     pub(super) fn accepts(&self, key: Key) -> bool {
         self.class.masked(key) == self.key
     }
@@ -142,7 +124,6 @@ impl Hashing {
     /// The first product alone is a linear function of the source while the tag is constant. With one seed of
     /// twenty, the lower bits of this product put consecutive sources into few slots. The second product
     /// (Fibonacci hashing, Knuth, TAOCP 3, 6.4) spreads the sources.
-    #[inline(always)]
     pub(super) fn hash(&self, key: Key) -> u64 {
         let product = u128::from(key.pair ^ self.pair) * u128::from(key.tag ^ self.tag);
         (product as u64 ^ (product >> 64) as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 28

@@ -52,7 +52,6 @@ impl Block {
         }
     }
 
-    #[inline(always)]
     pub(super) fn key(&self, lane: usize) -> Key {
         let [low, high, source, context] = self.columns.each_ref().map(|column| u64::from(column[lane]));
         Key { pair: context << 32 | source, tag: high << 32 | low }
@@ -101,13 +100,11 @@ impl Log {
     }
 
     /// Number of queued messages.
-    #[inline(always)]
     pub(super) fn len(&self) -> usize {
         self.len as usize
     }
 
     /// The number of the next message.
-    #[inline(always)]
     pub(super) fn next(&self) -> u64 {
         self.mark >> NUMBER
     }
@@ -117,24 +114,20 @@ impl Log {
         if self.has_room() { self.age - LANE + self.next() % LANE } else { self.age }
     }
 
-    #[inline(always)]
     fn block(&self, block: u64) -> Option<&Block> {
         self.blocks.get(block as usize)?.first()
     }
 
-    #[inline(always)]
     fn block_mut(&mut self, block: u64) -> Option<&mut Block> {
         self.blocks.get_mut(block as usize)?.first_mut()
     }
 
     /// The block and the lane of a queued message.
-    #[inline(always)]
     fn place(&self, number: u64) -> (&Block, u64) {
         (&self.blocks[(number / LANE) as usize][0], number % LANE)
     }
 
     /// True if a block of the list has a free lane for the next message.
-    #[inline(always)]
     pub(super) fn has_room(&self) -> bool {
         self.next() < self.end
     }
@@ -153,7 +146,6 @@ impl Log {
     }
 
     /// Appends a block to the list, for the next messages.
-    #[inline(never)]
     pub(super) fn make_room(&mut self) -> Result<(), Refused> {
         if self.has_room() {
             return Ok(());
@@ -223,7 +215,6 @@ impl Log {
 
     /// Removes the block of a message from the list.
     #[cold]
-    #[inline(never)]
     pub(super) fn unlink(&mut self, number: u64) {
         let Block { before, next, .. } = *self.place(number).0;
         match self.block_mut(before.into()) {
@@ -258,7 +249,6 @@ impl Log {
     }
 
     /// True if the message with this number and this age is still queued.
-    #[inline(always)]
     pub(super) fn is_queued(&self, number: u64, age: u64) -> bool {
         let (place, lane) = ((number / LANE) as usize, number % LANE);
         let block = self.block(number / LANE);
@@ -266,7 +256,6 @@ impl Log {
     }
 
     /// The key of a queued message.
-    #[inline]
     pub(super) fn key(&self, number: u64) -> Key {
         let (block, lane) = self.place(number);
         block.key(lane as usize)
@@ -316,11 +305,13 @@ impl Log {
         self.first
     }
 
-    /// The numbers and ages of the queued messages, from an age on.
-    pub(super) fn messages_from(&self, age: u64) -> impl Iterator<Item = (u64, u64)> {
+    /// The keys, numbers and ages of the queued messages, from an age on.
+    pub(super) fn messages_from(&self, age: u64) -> impl Iterator<Item = (Key, u64, u64)> {
         self.blocks_from(age).flat_map(|(number, block, waiting)| {
             let lanes = set_bits(waiting).map(u64::from);
-            lanes.map(move |lane| (u64::from(number) * LANE + lane, block.age + lane))
+            lanes.map(move |lane| {
+                (block.key(lane as usize), u64::from(number) * LANE + lane, block.age + lane)
+            })
         })
     }
 

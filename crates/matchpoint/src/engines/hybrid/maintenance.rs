@@ -1,4 +1,4 @@
-//! Cancel, retract and readdress, and the functions that [`maintenance`](crate::maintenance) requires.
+//! Removal of entries, memory checks and reservations, and the functions that [`maintenance`](crate::maintenance) requires.
 
 use super::growth::Retired;
 use super::index::Indexes;
@@ -8,8 +8,8 @@ use super::table::Table;
 use super::wildcards::Wildcards;
 use super::{CHECK, Hybrid};
 use crate::effort::Effort;
-use crate::engine::{Engine, Message, MsgId, Readdressed, Receive, RecvId, Refused};
-use crate::envelope::{Envelope, Rank};
+use crate::engine::{Engine, Message, MsgId, Receive, RecvId, Refused};
+use crate::envelope::{Envelope, Pair, Selector, Tag};
 use crate::hints::HintTable;
 use crate::maintenance::Queues;
 
@@ -18,7 +18,6 @@ const CHECKS: usize = 16;
 
 impl<E: Effort> Hybrid<E> {
     /// Updates the countdown to the next memory check after a call took an entry.
-    #[inline(always)]
     pub(super) fn entry_left(&mut self) {
         self.until_check -= 1;
         if self.until_check == 0 {
@@ -29,14 +28,13 @@ impl<E: Effort> Hybrid<E> {
     /// Checks the number of entries. After as many takes as an eighth of the slots, this call frees the
     /// memory that the largest number of entries at a check does not need.
     #[cold]
-    #[inline(never)]
     pub(super) fn give_back(&mut self) {
         self.until_check = CHECK;
         self.checks += 1;
         self.most = self.most.max(self.entries()).max(self.reserved);
         self.note_peak();
         self.retired.free_some();
-        if self.checks as usize >= CHECKS.max(self.table.slots_len() / 8 / CHECK as usize) {
+        if self.checks as usize >= CHECKS.max(self.table.row.len() / 8 / CHECK as usize) {
             self.shrink(self.most);
             self.indexes.shrink(self.log.len(), &mut self.retired);
             (self.checks, self.most) = (0, 0);
@@ -55,45 +53,12 @@ impl<E: Effort> Hybrid<E> {
     }
 
     /// Records the peak memory of the engine, before the engine frees memory.
-    #[cold]
-    #[inline(never)]
     pub(super) fn note_peak(&mut self) {
         self.peak_bytes = self.footprint().peak_bytes;
     }
 
-    /// Sets the source of a message, as [`Engine::readdress`](crate::Engine::readdress) does.
-    pub(super) fn readdress_message(
-        &mut self,
-        message: &Message,
-        source: Rank,
-    ) -> Result<Readdressed, Refused> {
-        if message.envelope.source != Rank::UNKNOWN || source == Rank::UNKNOWN {
-            return Ok(Readdressed::Unchanged);
-        }
-        let old = Key::of(&message.envelope);
-        let found = self.table.search(old, UNEXPECTED, |entry| entry.id == message.id.0);
-        let Some(entry) = found.map(|found| found.entry) else { return Ok(Readdressed::Unchanged) };
-        let key = Key::of(&Envelope { source, ..message.envelope });
-        // Attempts of this search do not count: only post, arrive and probe count attempts.
-        let effort = std::mem::take(&mut self.effort);
-        let taken = self.take_for(key);
-        self.effort = effort;
-        let readdressed = match taken {
-            Some(receive) => {
-                self.remove_message(old, |other| other.number == entry.number);
-                Readdressed::Matched(RecvId(receive))
-            }
-            None => {
-                self.change_key(old, key, entry)?;
-                Readdressed::SourceSet
-            }
-        };
-        self.set_gates();
-        Ok(readdressed)
-    }
-
     /// Replaces the key of a queued message, and keeps the age of the message.
-    fn change_key(&mut self, old: Key, new: Key, entry: Entry) -> Result<(), Refused> {
+    pub(super) fn change_key(&mut self, old: Key, new: Key, entry: Entry) -> Result<(), Refused> {
         let len = self.entries();
         let added = self.table.add_in_order(new, UNEXPECTED, entry, len, |number| self.log.age(number));
         self.set_gates();
@@ -167,11 +132,12 @@ impl<E: Effort> Queues for Hybrid<E> {
     }
 
     fn receive(&self, (pattern, entry): Self::Posted) -> Receive {
-        Receive::new(RecvId(entry.id), pattern.selector())
+        let Pattern { key: Key { pair, tag }, class } = pattern;
+        Receive::new(RecvId(entry.id), Selector::of(Pair(pair), tag, class.ignore))
     }
 
     fn message(&self, (key, entry): Self::Unexpected) -> Message {
-        Message::new(MsgId(entry.id), key.envelope())
+        Message::new(MsgId(entry.id), Envelope::of(Pair(key.pair), Tag(key.tag)))
     }
 
     fn take_posted(&mut self, (pattern, entry): Self::Posted) {

@@ -61,7 +61,7 @@
 //! | `table.rs`, `growth.rs`, `row.rs`, `duplicates.rs` | the hash table |
 //! | `log.rs`, `search.rs`, `index.rs` | unexpected messages for wildcard searches |
 //! | `wildcards.rs` | posted receives with wildcards |
-//! | `maintenance.rs` | cancel, retract, readdress, functions for `crate::maintenance` |
+//! | `maintenance.rs` | removal of entries, memory checks, reservations, functions for `crate::maintenance` |
 
 mod duplicates;
 mod exact;
@@ -80,7 +80,7 @@ use std::any::Any;
 use super::{Arguments, Built, Parameter, Spec};
 use crate::effort::{Attempts, Effort};
 use crate::engine::{Drained, Engine, Message, MsgId, Place, Queue, Readdressed, Receive, RecvId, Refused};
-use crate::envelope::{ContextId, Pair, Rank, Selector, Tag};
+use crate::envelope::{ContextId, Envelope, Pair, Rank, Selector, Tag};
 use crate::footprint::Footprint;
 use crate::hints::{HintTable, Hints};
 use crate::scan::Kernel;
@@ -89,7 +89,7 @@ use index::Indexes;
 use key::{Class, Hashing, Key, Pattern};
 use log::Log;
 use row::{POSTED, UNEXPECTED};
-use table::{At, Hashed, Table};
+use table::{At, Exchange, Hashed, Table};
 use wildcards::Wildcards;
 
 pub(super) const SPEC: Spec = Spec {
@@ -111,11 +111,10 @@ fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
         "random" => Hashing::of_process(),
         _ => Hashing::of_seed(arguments.get("seed")?),
     };
-    let kernel = Kernel::fastest();
     Ok(if counting {
-        Box::new(Hybrid::<Attempts>::new(hashing, kernel))
+        Box::new(Hybrid::<Attempts>::new(hashing))
     } else {
-        Box::new(Hybrid::<()>::new(hashing, kernel))
+        Box::new(Hybrid::<()>::new(hashing))
     })
 }
 
@@ -170,7 +169,7 @@ pub struct Hybrid<E: Effort = ()> {
 }
 
 impl<E: Effort> Hybrid<E> {
-    fn new(hashing: Hashing, kernel: Kernel) -> Self {
+    fn new(hashing: Hashing) -> Self {
         Hybrid {
             gate: MOVING | NO_ROOM,
             posts: POSTED,
@@ -181,7 +180,7 @@ impl<E: Effort> Hybrid<E> {
             most: 0,
             reserved: 0,
             table: Table::new(hashing),
-            log: Log::new(kernel),
+            log: Log::new(Kernel::fastest()),
             wildcards: Wildcards::new(hashing),
             indexes: Indexes::new(hashing),
             retired: Retired::default(),
@@ -198,23 +197,20 @@ impl<E: Effort> Hybrid<E> {
     }
 
     /// Number of posted receives and unexpected messages.
-    #[inline]
     fn entries(&self) -> usize {
         self.posted_len() + self.unexpected_len()
     }
 
     /// A key and its hash. The place may contain the hash.
-    #[inline(always)]
     fn hashed(&self, key: Key, place: Place) -> Hashed {
-        (key, if place.0 & HASHED != 0 { place.0 } else { self.table.hash(key) })
+        (key, if place.0 & HASHED != 0 { place.0 } else { self.table.hashing.hash(key) })
     }
 
     /// Updates `gate` after calls that can move slots.
-    #[inline]
     fn set_gates(&mut self) {
         let gate = |bit, is_set| if is_set { bit } else { 0 };
         self.gate = gate(HINTED, self.hints.can_refuse())
-            | gate(WILD, self.wildcards.len() > 0)
+            | gate(WILD, self.wildcards.len > 0)
             | gate(NO_ROOM, !self.log.has_room())
             | gate(MOVING, !self.table.is_ready());
         if self.gate & MOVING != 0 {
@@ -237,11 +233,10 @@ impl<E: Effort> Hybrid<E> {
         };
         let (at, compared) = self.table.find(key);
         self.effort.examined(Queue::Unexpected, compared);
-        at.filter(|&at| self.table.slot(at).queue() == UNEXPECTED)
+        at.filter(|&at| self.table.row.slot(at).queue() == UNEXPECTED)
     }
 
     /// Takes the oldest message of the key in slot `at`, and returns the message's id.
-    #[inline]
     fn take_message(&mut self, at: At) -> u64 {
         let entry = self.table.pop(at);
         self.log.remove(entry.number);
@@ -251,12 +246,10 @@ impl<E: Effort> Hybrid<E> {
 }
 
 impl<E: Effort> Engine for Hybrid<E> {
-    #[inline(always)]
     fn post_exact(&mut self, id: RecvId, pair: Pair, tag: Tag) -> Result<Option<MsgId>, Refused> {
         self.post_words(id.0, pair, tag).map(MsgId)
     }
 
-    #[inline(always)]
     fn post_selector(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
         self.queue_receive(id, selector, Place::default())
     }
@@ -266,7 +259,6 @@ impl<E: Effort> Engine for Hybrid<E> {
         self.queue_message(id, pair, tag, Place::default())
     }
 
-    #[inline(always)]
     fn take_receive(&mut self, pair: Pair, tag: Tag) -> Option<RecvId> {
         self.take_receive_words(pair, tag).taken().map(RecvId)
     }
@@ -282,7 +274,6 @@ impl<E: Effort> Engine for Hybrid<E> {
         self.arrive_words(id.0, pair, tag, place).map(RecvId)
     }
 
-    #[inline(always)]
     fn queue_receive(
         &mut self,
         id: RecvId,
@@ -292,9 +283,8 @@ impl<E: Effort> Engine for Hybrid<E> {
         self.post_open_words(id.0, selector, place).map(MsgId)
     }
 
-    #[inline(always)]
     fn place(&self, pair: Pair, tag: Tag) -> Place {
-        Place(self.table.hash(Key::new(pair, tag)) | HASHED)
+        Place(self.table.hashing.hash(Key::new(pair, tag)) | HASHED)
     }
 
     fn reserve(&mut self, entries: usize) -> Result<(), Refused> {
@@ -309,17 +299,35 @@ impl<E: Effort> Engine for Hybrid<E> {
     }
 
     fn probe(&mut self, selector: &Selector) -> Option<MsgId> {
-        self.probe_words(selector).taken().map(MsgId)
+        let pattern = Pattern::of(selector);
+        if self.gate & (MOVING | HINTED) == 0 && pattern.class == Class::EXACT {
+            let home = self.table.row.home(self.table.hashing.hash(pattern.key));
+            if self.table.row.slot(home).mark == 0 {
+                return None;
+            }
+        }
+        self.probe_slowly(selector)
     }
 
     fn matched_probe(&mut self, selector: &Selector) -> Option<MsgId> {
         self.matched_probe_words(selector).taken().map(MsgId)
     }
 
-    crate::maintenance::provided!(visit);
+    crate::maintenance::provided!(visit attempts);
 
     fn cancel(&mut self, receive: &Receive) -> bool {
-        self.cancel_words(receive.id.0, &receive.selector)
+        let pattern = Pattern::of(&receive.selector);
+        if self.gate & MOVING == 0 && pattern.class == Class::EXACT {
+            let home = self.table.row.home(self.table.hashing.hash(pattern.key));
+            if self.table.row.slot(home).entry().id == receive.id.0 {
+                if let Exchange::Took(_) = self.table.exchange(pattern.key, home, UNEXPECTED) {
+                    self.posted -= 1;
+                    self.entry_left();
+                    return true;
+                }
+            }
+        }
+        self.cancel_slowly(receive.id.0, &pattern)
     }
 
     fn retract(&mut self, message: &Message) -> bool {
@@ -328,7 +336,23 @@ impl<E: Effort> Engine for Hybrid<E> {
     }
 
     fn readdress(&mut self, message: &Message, source: Rank) -> Result<Readdressed, Refused> {
-        self.readdress_message(message, source)
+        if message.envelope.source != Rank::UNKNOWN || source == Rank::UNKNOWN {
+            return Ok(Readdressed::Unchanged);
+        }
+        let old = Key::of(&message.envelope);
+        let found = self.table.search(old, UNEXPECTED, |entry| entry.id == message.id.0);
+        let Some(entry) = found.map(|found| found.entry) else { return Ok(Readdressed::Unchanged) };
+        let key = Key::of(&Envelope { source, ..message.envelope });
+        // Attempts of this search do not count: only post, arrive and probe count attempts.
+        let effort = std::mem::take(&mut self.effort);
+        let taken = self.take_for(key);
+        self.effort = effort;
+        let Some(receive) = taken else {
+            self.change_key(old, key, entry)?;
+            return Ok(Readdressed::SourceSet);
+        };
+        self.remove_message(old, |other| other.number == entry.number);
+        Ok(Readdressed::Matched(RecvId(receive)))
     }
 
     fn fail_source(&mut self, context: ContextId, source: Rank, drained: &mut Drained) {
@@ -344,7 +368,6 @@ impl<E: Effort> Engine for Hybrid<E> {
 
     fn close(&mut self, context: ContextId, drained: &mut Drained) {
         crate::maintenance::close(self, context, drained);
-        self.set_gates();
         self.release();
     }
 
@@ -367,15 +390,11 @@ impl<E: Effort> Engine for Hybrid<E> {
         Footprint { fixed_bytes, peers_bytes: 0, entries_bytes, peak_bytes }
     }
 
-    fn attempts(&self) -> Attempts {
-        self.effort.attempts()
-    }
-
     fn statistics(&self) -> Vec<(&'static str, f64)> {
         vec![
-            ("slots", self.table.slots_len() as f64),
+            ("slots", self.table.row.len() as f64),
             ("wildcard_classes", self.wildcards.classes() as f64),
-            ("unexpected_indexes", self.indexes.len() as f64),
+            ("unexpected_indexes", self.indexes.all.len() as f64),
         ]
     }
 }

@@ -47,13 +47,11 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    #[inline(always)]
     pub(super) fn key(&self) -> Key {
         Key { pair: self.pair, tag: self.tag }
     }
 
     /// Writes an entry into a free slot. `mark` includes the count of keys that pass the slot.
-    #[inline(always)]
     pub(super) fn fill(&mut self, key: Key, id: u64, mark: u64) {
         self.tag = key.tag;
         self.id = id;
@@ -62,41 +60,29 @@ impl Slot {
     }
 
     /// Removes the key from the slot.
-    #[inline(always)]
     pub(super) fn clear(&mut self) {
         self.mark &= PASSED;
     }
 
-    #[inline(always)]
     pub(super) fn is_used(&self) -> bool {
         self.mark & QUEUES != 0
     }
 
-    /// True if the slot holds `key`.
-    #[inline(always)]
-    pub(super) fn has(&self, key: Key) -> bool {
-        self.tag == key.tag && self.pair == key.pair && self.is_used()
-    }
-
     /// The flag of the queue that the key's entries are in.
-    #[inline(always)]
     pub(super) fn queue(&self) -> u64 {
         self.mark & QUEUES
     }
 
-    #[inline(always)]
     pub(super) fn has_many(&self) -> bool {
         self.mark & MANY != 0
     }
 
     /// The only entry of the key.
-    #[inline(always)]
     pub(super) fn entry(&self) -> Entry {
         Entry { id: self.id, number: self.mark >> NUMBER }
     }
 
     /// The block of the oldest duplicates.
-    #[inline(always)]
     pub(super) fn head(&self) -> Link {
         Link::of_word(self.id)
     }
@@ -158,12 +144,10 @@ impl Row {
     }
 
     /// Number of slots that are not freed.
-    #[inline(always)]
     pub(super) fn len(&self) -> usize {
         (self.end as usize - self.start as usize) / size_of::<Slot>()
     }
 
-    #[inline(always)]
     pub(super) fn is_none(&self) -> bool {
         self.start == self.end
     }
@@ -182,7 +166,6 @@ impl Row {
         self.end = self.start.wrapping_add(len);
     }
 
-    #[inline(always)]
     fn at(&self, slot: *mut Slot) -> At {
         debug_assert!(self.start <= slot && slot < self.end);
         // SAFETY: the address is that of a slot.
@@ -190,7 +173,6 @@ impl Row {
     }
 
     /// The home slot of a key with this hash. The row must have slots, and no slot may have been freed.
-    #[inline(always)]
     pub(super) fn home(&self, hash: u64) -> At {
         self.at(self.start.wrapping_byte_add((hash & self.mask) as usize))
     }
@@ -201,12 +183,10 @@ impl Row {
     }
 
     /// Returns `slot`, or the first slot of the row if `slot` is at the end.
-    #[inline(always)]
     fn wrapped(&self, slot: *mut Slot) -> At {
         self.at(if slot < self.end { slot } else { self.start })
     }
 
-    #[inline(always)]
     fn next(&self, at: At) -> At {
         self.wrapped(at.0.as_ptr().wrapping_add(1))
     }
@@ -219,26 +199,22 @@ impl Row {
         (self.start..self.end).contains(&at.0.as_ptr())
     }
 
-    #[inline(always)]
     pub(super) fn slots(&self) -> &[Slot] {
         // SAFETY: `start` and `end` are the ends of initialized slots in `words`.
         unsafe { std::slice::from_raw_parts(self.start, self.len()) }
     }
 
-    #[inline(always)]
     pub(super) fn slot(&self, at: At) -> &Slot {
         // SAFETY: rows return addresses of slots only, and callers keep no address while slots are freed.
         unsafe { at.0.as_ref() }
     }
 
-    #[inline(always)]
     pub(super) fn slot_mut(&mut self, mut at: At) -> &mut Slot {
         // SAFETY: rows return addresses of slots only, and callers keep no address while slots are freed.
         unsafe { at.0.as_mut() }
     }
 
     /// The slot that holds a key, and the number of keys compared. O(1) expected.
-    #[inline]
     pub(super) fn find(&self, key: Key, hash: u64) -> (Option<At>, u64) {
         if self.is_none() {
             return (None, 0);
@@ -248,7 +224,7 @@ impl Row {
         loop {
             let slot = self.slot(at);
             compared += u64::from(slot.is_used());
-            if slot.has(key) {
+            if slot.tag == key.tag && slot.pair == key.pair && slot.is_used() {
                 return (Some(at), compared);
             }
             at = self.next(at);
@@ -259,7 +235,6 @@ impl Row {
     }
 
     /// Adds a key that the row does not have. Returns false if the row is full.
-    #[inline]
     pub(super) fn insert(&mut self, key: Key, hash: u64, id: u64, mark: u64) -> bool {
         let home = self.home(hash);
         let mut at = home;
@@ -280,7 +255,6 @@ impl Row {
     }
 
     /// Removes the key in slot `at`; `hash` is the key's hash.
-    #[inline]
     pub(super) fn remove(&mut self, at: At, hash: u64) {
         if self.slot(at).mark & DISPLACED != 0 {
             self.displaced -= 1;
@@ -290,7 +264,6 @@ impl Row {
     }
 
     /// Adds `change` to the pass counts of the slots from `at` up to `to`.
-    #[inline(always)]
     fn pass(&mut self, mut at: At, to: At, change: u64) {
         while at != to {
             let slot = self.slot_mut(at);

@@ -6,7 +6,6 @@ use crate::scan::{Lanes, Search};
 
 impl Log {
     /// The first message that a pattern accepts, from age `from` on, and the number of messages compared.
-    #[inline]
     pub(super) fn search(&self, pattern: &Pattern, from: u64) -> (Option<u64>, u64) {
         let mut scan = Scan { log: self, pattern, from, compared: 0 };
         let found = if self.len > 0 { self.kernel.run(&mut scan) } else { None };

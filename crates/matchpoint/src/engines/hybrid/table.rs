@@ -24,7 +24,9 @@ pub(super) enum Exchange<'a> {
     Vacant(&'a mut Slot),
     /// The call took the key's only entry, which was in the other queue.
     Took(Entry),
-    /// One slot does not decide. The table is unchanged.
+    /// The home slot has the key, with duplicates or in the same queue. The table is unchanged.
+    Present,
+    /// The home slot has another key, or other keys pass the slot. The table is unchanged.
     Other,
 }
 
@@ -54,19 +56,7 @@ impl Table {
         Table { row: Row::none(), hashing, old: Row::none(), left: 0, most_displaced: 0, duplicates }
     }
 
-    #[inline(always)]
-    pub(super) fn hash(&self, key: Key) -> u64 {
-        self.hashing.hash(key)
-    }
-
-    /// The home slot of a key with this hash. The table must be [ready](Self::is_ready).
-    #[inline(always)]
-    pub(super) fn home(&self, hash: u64) -> At {
-        self.row.home(hash)
-    }
-
     /// True if the table has slots, all in one row.
-    #[inline(always)]
     pub(super) fn is_ready(&self) -> bool {
         !self.row.is_none() && self.old.is_none()
     }
@@ -80,26 +70,29 @@ impl Table {
         if slot.mark == 0 {
             return Exchange::Vacant(slot);
         }
-        if slot.tag == key.tag && slot.pair == key.pair && slot.mark & (QUEUES | MANY) == QUEUES ^ queue {
+        if slot.tag != key.tag || slot.pair != key.pair {
+            return Exchange::Other;
+        }
+        if slot.mark & (QUEUES | MANY) == QUEUES ^ queue {
             let entry = slot.entry();
             slot.clear();
             return Exchange::Took(entry);
         }
-        Exchange::Other
+        if slot.is_used() { Exchange::Present } else { Exchange::Other }
     }
 
-    /// Does [`exchange`](Self::exchange) for a key with duplicates in its home slot. Returns the exchange, or
-    /// `None` if the call would add or remove a block.
+    /// Does [`exchange`](Self::exchange) for the duplicates in slot `at`. Returns `None` if the slot has no
+    /// duplicates, or if the call would add or remove a block.
     #[inline(always)]
-    pub(super) fn exchange_duplicate(&mut self, of: Hashed, queue: u64, entry: Entry) -> Option<Exchanged> {
-        let (key, hash) = of;
-        let slot = self.slot(self.home(hash));
-        if !slot.has_many() || slot.tag != key.tag || slot.pair != key.pair {
+    pub(super) fn exchange_duplicate(&mut self, at: At, queue: u64, entry: Entry) -> Option<Exchanged> {
+        let slot = self.row.slot(at);
+        if !slot.has_many() {
             return None;
         }
-        let (head, is_same) = (slot.head(), slot.queue() == queue);
-        if is_same {
-            return self.duplicates.push(head, entry).then_some(None);
+        let head = slot.head();
+        if slot.queue() == queue {
+            let tail = self.duplicates[head].before;
+            return self.duplicates[tail].push(entry).then_some(None);
         }
         self.duplicates[head].take_unless_last().map(Some)
     }
@@ -114,7 +107,7 @@ impl Table {
                 && self.row.insert(key, hash, entry.id, (entry.number * NEXT) | queue);
             return is_added.then_some(None);
         };
-        let slot = self.slot(at);
+        let slot = self.row.slot(at);
         let found = (slot.mark & (QUEUES | MANY) == QUEUES ^ queue).then(|| slot.entry())?;
         self.row.remove(at, hash);
         Some(Some(found))
@@ -131,8 +124,7 @@ impl Table {
     ) -> Result<Exchanged, Refused> {
         self.move_some();
         match self.find(key).0 {
-            Some(at) if self.slot(at).queue() != queue => Ok(Some(self.pop(at))),
-            Some(at) => self.push(at, entry).map(|()| None),
+            Some(at) => self.exchange_at(at, queue, entry),
             None => self.insert(key, queue, entry, len).map(|()| None),
         }
     }
@@ -140,7 +132,7 @@ impl Table {
     /// Returns the slot of a key, and the number of keys compared.
     #[inline]
     pub(super) fn find(&self, key: Key) -> (Option<At>, u64) {
-        let hash = self.hash(key);
+        let hash = self.hashing.hash(key);
         let (found, compared) = self.row.find(key, hash);
         if found.is_some() || self.old.is_none() {
             return (found, compared);
@@ -149,17 +141,12 @@ impl Table {
         (found, compared + more)
     }
 
-    #[inline(always)]
-    pub(super) fn slot(&self, at: At) -> &Slot {
-        self.row.slot(at)
-    }
-
     /// Adds an entry to a table with `len` entries. The entry becomes the youngest of its key; other entries
     /// of the key must be in the same queue.
     #[inline(always)]
     pub(super) fn add(&mut self, key: Key, queue: u64, entry: Entry, len: usize) -> Result<(), Refused> {
         if self.is_ready() {
-            let home = self.home(self.hash(key));
+            let home = self.row.home(self.hashing.hash(key));
             let slot = self.row.slot_mut(home);
             if slot.mark == 0 {
                 slot.fill(key, entry.id, (entry.number * NEXT) | queue);
@@ -171,22 +158,24 @@ impl Table {
         Ok(())
     }
 
-    /// Appends an entry to the entries of the key in slot `at`.
-    #[inline]
-    fn push(&mut self, at: At, entry: Entry) -> Result<(), Refused> {
-        let slot = self.slot(at);
-        if slot.has_many() {
-            return self.duplicates.append(slot.head(), entry);
+    /// Does [`exchange`](Self::exchange) for the key in slot `at`.
+    pub(super) fn exchange_at(&mut self, at: At, queue: u64, entry: Entry) -> Result<Exchanged, Refused> {
+        let slot = self.row.slot(at);
+        if slot.queue() != queue {
+            return Ok(Some(self.pop(at)));
         }
-        let head = self.duplicates.allocate(&[slot.entry(), entry])?;
-        self.row.slot_mut(at).set_head(head);
-        Ok(())
+        if slot.has_many() {
+            self.duplicates.append(slot.head(), entry)?;
+        } else {
+            let head = self.duplicates.allocate(&[slot.entry(), entry])?;
+            self.row.slot_mut(at).set_head(head);
+        }
+        Ok(None)
     }
 
     /// The oldest entry of the key in slot `at`.
-    #[inline]
     pub(super) fn first(&self, at: At) -> Found {
-        let slot = self.slot(at);
+        let slot = self.row.slot(at);
         if !slot.has_many() {
             return Found { at, block: Link::NONE, nth: 0, entry: slot.entry() };
         }
@@ -208,7 +197,6 @@ impl Table {
     }
 
     /// Removes an entry, and the key if no entry is left.
-    #[inline]
     pub(super) fn remove(&mut self, Found { at, block: link, nth, .. }: Found) {
         if link != Link::NONE {
             let block = &mut self.duplicates[link];
@@ -223,21 +211,20 @@ impl Table {
             }
             let next = self.duplicates.remove(link);
             if next != Link::NONE {
-                if self.slot(at).head() == link {
+                if self.row.slot(at).head() == link {
                     self.row.slot_mut(at).set_head(next);
                 }
                 return;
             }
         }
-        let hash = self.hash(self.slot(at).key());
+        let hash = self.hashing.hash(self.row.slot(at).key());
         let row = if self.old.has(at) { &mut self.old } else { &mut self.row };
         row.remove(at, hash);
     }
 
     /// Finds the entry of a key that `is_it` accepts. O(duplicates); O(1) near the ends of the ring.
-    #[inline]
     pub(super) fn search(&self, key: Key, queue: u64, is_it: impl Fn(Entry) -> bool) -> Option<Found> {
-        let at = self.find(key).0.filter(|&at| self.slot(at).queue() == queue)?;
+        let at = self.find(key).0.filter(|&at| self.row.slot(at).queue() == queue)?;
         let first = self.first(at);
         if is_it(first.entry) || first.block == Link::NONE {
             return is_it(first.entry).then_some(first);
@@ -250,7 +237,6 @@ impl Table {
     }
 
     /// Takes the entry of a key that [`search`](Self::search) finds.
-    #[inline]
     pub(super) fn take(&mut self, key: Key, queue: u64, is_it: impl Fn(Entry) -> bool) -> Option<Entry> {
         let found = self.search(key, queue, is_it)?;
         self.remove(found);
@@ -267,8 +253,8 @@ impl Table {
         age: impl Fn(u64) -> u64,
     ) -> Result<(), Refused> {
         self.add(key, queue, entry, len)?;
-        let Some(at) = self.find(key).0.filter(|&at| self.slot(at).has_many()) else { return Ok(()) };
-        let head = self.slot(at).head();
+        let Some(at) = self.find(key).0.filter(|&at| self.row.slot(at).has_many()) else { return Ok(()) };
+        let head = self.row.slot(at).head();
         self.duplicates.sort_last(head, |other| age(other.number) > age(entry.number));
         Ok(())
     }
@@ -302,7 +288,6 @@ impl ClassTable {
     }
 
     /// Adds an entry, which becomes the youngest of its key.
-    #[inline]
     pub(super) fn add(&mut self, key: Key, entry: Entry) -> Result<(), Refused> {
         self.table.add(self.class.masked(key), self.queue, entry, self.len)?;
         self.len += 1;
@@ -316,17 +301,15 @@ impl ClassTable {
     }
 
     /// Takes the only entry of a key, if the home slot of the key decides.
-    #[inline]
     pub(super) fn take_at_home(&mut self, key: Key) -> Option<Entry> {
         let key = self.class.masked(key);
-        let home = self.table.is_ready().then(|| self.table.home(self.table.hash(key)))?;
+        let home = self.table.is_ready().then(|| self.table.row.home(self.table.hashing.hash(key)))?;
         let Exchange::Took(entry) = self.table.exchange(key, home, QUEUES ^ self.queue) else { return None };
         self.len -= 1;
         Some(entry)
     }
 
     /// Takes the oldest entry of the key in slot `at`.
-    #[inline]
     pub(super) fn pop(&mut self, at: At) -> Entry {
         self.len -= 1;
         self.table.pop(at)

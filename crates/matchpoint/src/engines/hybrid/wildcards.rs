@@ -20,7 +20,8 @@ const CLASSES: usize = 8;
 /// See the [module's documentation](self).
 #[repr(C)]
 pub(super) struct Wildcards {
-    len: usize,
+    /// Number of posted receives with wildcards.
+    pub(super) len: usize,
     /// Receives in posted order, oldest first.
     list: Vec<(Pattern, Entry)>,
     classes: Vec<ClassTable>,
@@ -30,12 +31,6 @@ pub(super) struct Wildcards {
 impl Wildcards {
     pub(super) fn new(hashing: Hashing) -> Self {
         Wildcards { len: 0, list: Vec::new(), classes: Vec::new(), hashing }
-    }
-
-    /// Number of posted receives with wildcards.
-    #[inline(always)]
-    pub(super) fn len(&self) -> usize {
-        self.len
     }
 
     /// Adds a receive, the youngest of all.
@@ -61,7 +56,6 @@ impl Wildcards {
 
     /// Moves the receives of the list to the tables of their classes. Receives of classes without a table
     /// stay in the list.
-    #[inline(never)]
     fn empty_list(&mut self) {
         let mut list = std::mem::take(&mut self.list);
         list.retain(|&(pattern, entry)| !self.store(pattern, entry));
@@ -80,7 +74,6 @@ impl Wildcards {
     }
 
     /// Creates a table for a class, if fewer than [`CLASSES`] classes have receives in tables.
-    #[inline(never)]
     fn begin(&mut self, class: Class) -> Option<&mut ClassTable> {
         let mut nth = self.classes.iter().position(|posted| posted.len == 0);
         if nth.is_none() && self.classes.len() < CLASSES && self.classes.try_reserve(1).is_ok() {
@@ -90,6 +83,17 @@ impl Wildcards {
         let posted = &mut self.classes[nth?];
         posted.class = class;
         Some(posted)
+    }
+
+    /// Takes the oldest receive that accepts a message, if all receives are in the list. Returns the
+    /// receive's id, and does not count the attempt that matches.
+    #[inline(always)]
+    pub(super) fn take_listed<E: Effort>(&mut self, key: Key, effort: &mut E) -> Option<u64> {
+        let is_in_list = self.list.len() == self.len;
+        let nth = is_in_list.then(|| self.list.iter().position(|(pattern, _)| pattern.accepts(key)))??;
+        effort.examined(Queue::Posted, nth as u64);
+        self.len -= 1;
+        Some(self.list.remove(nth).1.id)
     }
 
     /// Takes the receive for a message, if all receives are in the table of one class, and one slot decides.
@@ -105,13 +109,10 @@ impl Wildcards {
     /// Returns the receive's id.
     #[inline(never)]
     pub(super) fn take<E: Effort>(&mut self, key: Key, before: u64, effort: &mut E) -> Option<u64> {
-        let (mut oldest, mut in_class) = (before, None);
         let listed = self.list.iter().position(|(pattern, _)| pattern.accepts(key));
         effort.examined(Queue::Posted, listed.map_or(self.list.len(), |nth| nth + 1) as u64);
-        let listed = listed.filter(|&nth| self.list[nth].1.number < oldest);
-        if let Some(nth) = listed {
-            oldest = self.list[nth].1.number;
-        }
+        let listed = listed.filter(|&nth| self.list[nth].1.number < before);
+        let (mut oldest, mut in_class) = (listed.map_or(before, |nth| self.list[nth].1.number), None);
         for posted in self.classes.iter_mut().filter(|posted| posted.len > 0) {
             let (at, compared) = posted.find(key);
             effort.examined(Queue::Posted, compared);
@@ -133,23 +134,15 @@ impl Wildcards {
     /// Removes the receive with this pattern that `is_it` accepts.
     pub(super) fn remove(&mut self, pattern: &Pattern, is_it: impl Fn(Entry) -> bool) -> bool {
         let listed = self.list.iter().position(|(of, entry)| of == pattern && is_it(*entry));
-        let was_there = match listed {
-            Some(nth) => {
-                self.list.remove(nth);
-                true
-            }
-            None => {
-                let class = self.classes.iter_mut().find(|posted| posted.class == pattern.class);
-                class.is_some_and(|posted| posted.take(pattern.key, is_it))
-            }
-        };
+        let mut of_class = self.classes.iter_mut().filter(|posted| posted.class == pattern.class);
+        let was_there = listed.map(|nth| self.list.remove(nth)).is_some()
+            || of_class.any(|posted| posted.take(pattern.key, &is_it));
         self.len -= usize::from(was_there);
         was_there
     }
 
     /// Shrinks the list, and the tables that are too large for `keys` keys. An empty table is replaced by a
     /// new table.
-    #[cold]
     pub(super) fn shrink(&mut self, keys: usize, retired: &mut Retired) {
         self.list.shrink_to(keys.max(FEW));
         for posted in &mut self.classes {

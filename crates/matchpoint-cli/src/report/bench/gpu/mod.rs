@@ -18,32 +18,24 @@ use crate::report::schema;
 
 pub use self::read::read;
 
-/// Measurements of a card.
 #[derive(Clone, PartialEq, Debug)]
 pub struct OnCard<'a> {
-    /// Card.
     pub card: Description,
-    /// Finished measurements.
     pub measured: Vec<(&'a Job, Measured)>,
-    /// Missing measurements.
     pub lacking: Vec<Lacking<'a>>,
-    /// Unrequested measurements of an earlier result.
+    /// Measurements of an earlier result that were not requested.
     pub others: Vec<String>,
 }
 
-/// A missing measurement.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Lacking<'a> {
-    /// Job.
     pub job: &'a Job,
-    /// Reason.
     pub why: String,
-    /// Whether the measurement failed; else the earlier result does not contain it.
+    /// Whether the measurement failed. Otherwise the earlier result lacks the measurement.
     pub has_failed: bool,
 }
 
 impl OnCard<'_> {
-    /// Number and figures of missing measurements, if any.
     pub fn missing(&self) -> Option<String> {
         let first = self.lacking.first()?;
         let (lacking, all) = (self.lacking.len(), self.lacking.len() + self.measured.len());
@@ -59,18 +51,15 @@ impl OnCard<'_> {
         ))
     }
 
-    /// Whether a measurement failed.
     pub fn has_failed(&self) -> bool {
         self.lacking.iter().any(|lacking| lacking.has_failed)
     }
 
-    /// Whether a figure has all measurements.
     pub(super) fn is_whole(&self, figure: Figure) -> bool {
         self.lacking.iter().all(|lacking| lacking.job.figure != figure)
     }
 }
 
-/// The report, with its chart.
 pub fn document(on_card: &OnCard<'_>, svg: &str) -> Document {
     let OnCard { card, measured, .. } = on_card;
     let mut document = Document::new("graphics cards", "Matches per second on a graphics card");
@@ -112,7 +101,6 @@ pub fn document(on_card: &OnCard<'_>, svg: &str) -> Document {
     document
 }
 
-/// Description of a card.
 fn described(card: &Description) -> String {
     format!(
         "{}, {} multiprocessors of up to {} MHz, memory of up to {} MHz, CUDA {}.{}",
@@ -125,8 +113,7 @@ fn described(card: &Description) -> String {
     )
 }
 
-/// The paper's Table II next to Matchpoint's order: the gain of each relaxation if every message matches. With
-/// unexpected messages, compaction follows each batch.
+/// Table II of the paper next to Matchpoint's order: the gain of each relaxation if every message matches.
 fn relaxations(measured: &[(&Job, Measured)]) -> Vec<Vec<String>> {
     let row = |algorithm: Algorithm, wildcards: &str, order: &str, compacts: bool| {
         let (_, measured) = measured.iter().find(|(job, _)| match job.what {
@@ -178,7 +165,7 @@ fn row((job, measured): &(&Job, Measured)) -> Vec<String> {
     }
 }
 
-/// Millions per second: median and range of several passes.
+/// Millions per second: the median and the range of several passes.
 fn of_passes(rate: &Rate, passes: usize) -> String {
     match passes {
         0 | 1 => digits(rate.median / 1e6),
@@ -186,7 +173,7 @@ fn of_passes(rate: &Rate, passes: usize) -> String {
     }
 }
 
-/// A job. A recorded job has its own shares instead of the requested ones.
+/// A job. A recorded job has measured shares instead of requested ones.
 fn of_job(job: &Job) -> Value {
     let of = |algorithm: &str, blocks: Option<u32>, compacts: bool, mix: Mix| {
         json!({
@@ -230,15 +217,12 @@ fn posted(posted: PostedOrder) -> &'static str {
     }
 }
 
-/// Members of a result, in the order of the columns.
+/// Members of a result, in the order of the CSV columns.
 const COLUMNS: &str = "figure label algorithm blocks entries queues envelopes posted matched_percent wildcard_percent compacted \
                        rate rate_least rate_most by_host by_card latency_ns latency_p99_ns hybrid \
                        passes by_host_least by_host_most by_card_least by_card_most hybrid_least hybrid_most missing";
 
-/// Writes a row for each measurement, also for missing ones. Rates are matches per second.
-///
-/// # Errors
-/// Those of `out`.
+/// Writes a row for each measurement, and for each missing one. Rates are matches per second.
 pub fn csv(on_card: &OnCard<'_>, out: &mut dyn Write) -> io::Result<()> {
     let columns: Vec<_> = COLUMNS.split(' ').map(|name| (name.to_owned(), format!("/{name}"))).collect();
     let cell = |name: &str, value: &Value| match value {
@@ -249,7 +233,6 @@ pub fn csv(on_card: &OnCard<'_>, out: &mut dyn Write) -> io::Result<()> {
     schema::members(&columns, results(on_card), cell, out)
 }
 
-/// The results as JSON.
 pub fn json(on_card: &OnCard<'_>, load: Option<f64>) -> Value {
     let OnCard { card, lacking, .. } = on_card;
     let results: Vec<Value> = results(on_card).collect();

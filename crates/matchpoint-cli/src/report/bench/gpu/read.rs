@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{Lacking, OnCard};
 
-/// JSON of other commands, by a unique member.
+/// For each command, a member that only its JSON has.
 const KINDS: [(&str, &str); 8] = [
     ("processes", "run --json"),
     ("verdict", "analyze --json"),
@@ -21,11 +21,7 @@ const KINDS: [(&str, &str); 8] = [
     ("queue_search", "predict --json"),
 ];
 
-/// Reads the card, and the results of `jobs`, by figure and label. Of other results only the names are kept, but they
-/// must be valid.
-///
-/// # Errors
-/// A missing member, or a damaged result.
+/// Reads the GPU and the results of `jobs`. Other results must be valid, and only their names are returned.
 pub fn read<'a>(document: &Value, jobs: &'a [Job]) -> Result<OnCard<'a>, String> {
     if document["card"].is_null() {
         let kind = KINDS.iter().find(|(member, _)| document.get(member).is_some());
@@ -92,13 +88,11 @@ fn card(card: &Value) -> Option<Description> {
 struct Row<'a> {
     figure: &'a str,
     label: &'a str,
-    /// Measurement, or the reason why there is none.
+    /// The measurement, or the reason why there is none.
     measured: Result<Measured, String>,
 }
 
 impl<'a> Row<'a> {
-    /// # Errors
-    /// The damage.
     fn of(result: &'a Value) -> Result<Self, String> {
         let text = |key: &str| result[key].as_str().ok_or_else(|| format!("has no text `{key}`"));
         let (figure, label) = (text("figure")?, text("label")?);
@@ -118,7 +112,6 @@ impl<'a> Row<'a> {
     }
 }
 
-/// A finite number that is not negative.
 fn number(result: &Value, key: &'static str) -> Result<f64, &'static str> {
     result[key].as_f64().filter(|number| number.is_finite() && *number >= 0.0).ok_or(key)
 }
@@ -136,7 +129,7 @@ fn rate(result: &Value) -> Result<Measured, &'static str> {
     }))
 }
 
-/// A rate of several passes, or of one pass in files of earlier versions.
+/// A rate of several passes. Files of earlier versions have one pass.
 fn of_passes(
     result: &Value,
     [median, least, most]: [&'static str; 3],

@@ -37,7 +37,7 @@ fn measured(jobs: &[Job]) -> OnCard<'_> {
     OnCard { card: card(), measured, lacking: Vec::new(), others: Vec::new() }
 }
 
-/// These jobs, with failures in one figure.
+/// The jobs, with failures in one figure of the paper.
 fn in_part(jobs: &[Job], figure: Figure) -> OnCard<'_> {
     let mut on_card = measured(jobs);
     on_card.measured.retain(|(job, _)| job.figure != figure);
@@ -82,7 +82,6 @@ fn every_measurement_is_in_every_form() {
     }
 }
 
-/// Every form reports missing measurements and the reason.
 #[test]
 fn missing_measurements_are_in_every_form() {
     let jobs = jobs();
@@ -102,7 +101,6 @@ fn missing_measurements_are_in_every_form() {
         assert_eq!(rows.iter().filter(|row| &row[26] == why).filter(is_empty).count(), count);
         let of = |result: &&Value| result["missing"] == why && result["rate"].is_null();
         assert_eq!(document["results"].as_array().unwrap().iter().filter(of).count(), count);
-        // A partial result remains partial after reading.
         assert_eq!(read(&document, &jobs), Ok(on_card));
     }
 }
@@ -113,11 +111,9 @@ fn gpu_json_is_read_again() {
     let before = measured(&jobs);
     let mut document = written(&before);
     assert_eq!(read(&document, &jobs), Ok(before));
-    // Truncated results.
     document["results"].as_array_mut().unwrap().truncate(100);
     let error = read(&document, &jobs).unwrap_err();
     assert_eq!(error, format!("100 of {} results", jobs.len()));
-    // A result without the number of measurements.
     document.as_object_mut().unwrap().remove("measurements");
     let on_card = read(&document, &jobs).unwrap();
     assert_eq!((on_card.measured.len(), on_card.lacking.len()), (100, jobs.len() - 100));
@@ -130,7 +126,6 @@ fn gpu_json_is_read_again() {
     assert_eq!(read(&document, &jobs), Err("no measurements".to_owned()));
 }
 
-/// A rate of one pass has no range.
 #[test]
 fn single_pass_rates_are_named() {
     let jobs = jobs();
@@ -145,7 +140,7 @@ fn single_pass_rates_are_named() {
     assert!(row.contains("1.00") && !row.contains("–"), "{row}");
 }
 
-/// Each block has its own multiprocessor, unlike in the paper, and labels have the number of blocks.
+/// Each block has a multiprocessor, unlike in the paper, so labels have the number of blocks.
 #[test]
 fn one_multiprocessor_has_one_block() {
     for job in jobs() {
@@ -160,7 +155,6 @@ fn one_multiprocessor_has_one_block() {
     }
 }
 
-/// A damaged result is an error, whether drawn or not.
 #[test]
 fn damaged_result_is_named() {
     let jobs = jobs();

@@ -13,7 +13,6 @@ use crate::report::escape::escape;
 /// First dashed style, for published values.
 const DASHED: usize = 9;
 
-/// The picture.
 pub fn svg(on_card: &OnCard<'_>) -> String {
     let mut charts = charts(&on_card.measured);
     for (chart, figures) in charts.iter_mut().zip(OF_CHARTS) {
@@ -29,7 +28,6 @@ pub fn svg(on_card: &OnCard<'_>) -> String {
     svg.replace("</svg>", &format!("<text class=\"tick\" x=\"4\" y=\"9\">incomplete: {missing}</text></svg>"))
 }
 
-/// The figures of each chart.
 const OF_CHARTS: [&[Figure]; 9] = [
     &[Figure::Matrix],
     &[Figure::Partitioned],
@@ -42,7 +40,7 @@ const OF_CHARTS: [&[Figure]; 9] = [
     &[Figure::Recorded],
 ];
 
-/// Lines by name, in order of their first measurement.
+/// Lines by name, in the order of the measurements.
 fn lines(
     measured: &[(&Job, Measured)],
     place: impl Fn(&Job) -> Option<(String, usize)>,
@@ -84,7 +82,6 @@ fn median(measured: &Measured) -> Option<f64> {
     if let Measured::Rate(rate) = measured { Some(rate.median) } else { None }
 }
 
-/// The stream rate of one multiprocessor, if the job measures it.
 fn stream(job: &Job) -> Option<Run> {
     if let Subject::Stream(run) = job.what { Some(run) } else { None }
 }
@@ -168,7 +165,7 @@ fn charts(measured: &[(&Job, Measured)]) -> [Chart; 9] {
     ]
 }
 
-/// Rates of each algorithm alone, with queues that match completely.
+/// Rates of each algorithm with queues that match completely.
 fn ordered(measured: &[(&Job, Measured)]) -> Vec<Line> {
     let place = |job: &Job| {
         let run = stream(job)?;

@@ -3,6 +3,7 @@
 use matchpoint_bench::rate::Rates;
 
 use crate::format::in_place;
+use crate::stand_in::bare;
 
 struct Named {
     short: String,
@@ -10,11 +11,9 @@ struct Named {
     substitute: Option<String>,
 }
 
-/// All engines of a chart.
 pub struct Key(Vec<Named>);
 
 impl Key {
-    /// The key of the measured engines.
     pub fn of(rates: &Rates) -> Key {
         let mut engines: Vec<(&str, Option<&str>)> = Vec::new();
         for rate in &rates.rates {
@@ -32,13 +31,12 @@ impl Key {
         Key(shorts(&names).into_iter().zip(engines).map(named).collect())
     }
 
-    /// The name of a line, with its substitute.
     pub fn short(&self, engine: &str, substitute: Option<&str>) -> String {
         let named = self.0.iter().find(|named| named.full == engine);
         in_place(named.map_or(engine, |named| &named.short), substitute)
     }
 
-    /// Short and full names, if they differ.
+    /// Short and full names, where they differ.
     pub fn entries(&self) -> Vec<(String, String)> {
         let entry = |named: &Named| {
             let substitute = named.substitute.as_deref();
@@ -48,13 +46,12 @@ impl Key {
     }
 }
 
-/// Names without parameters; equal names are numbered.
+/// Names without parameters. Equal names get numbers.
 fn shorts(names: &[&str]) -> Vec<String> {
-    let bare = |name: &str| name.split(':').next().unwrap_or(name).to_owned();
     let short = |(at, name): (usize, &&str)| {
         let is_same = |other: &&&str| bare(other) == bare(name);
         match names.iter().filter(is_same).count() {
-            ..2 => bare(name),
+            ..2 => bare(name).to_owned(),
             _ => format!("{} {}", bare(name), 1 + names[..at].iter().filter(is_same).count()),
         }
     };

@@ -1,5 +1,5 @@
-//! Charts of time by size: one per workload with several sizes, with a common time scale. Both axes are logarithmic.
-//! Names are at the ends of lines; a stroke through a point is its spread.
+//! Charts of time by size, one for each workload with several sizes. All charts have one time scale, and both axes are
+//! logarithmic. A vertical stroke is the spread of a point.
 
 pub mod gpu;
 pub(super) mod key;
@@ -13,17 +13,13 @@ use super::tables::{names, rows};
 use crate::report::chart::axis::Scale;
 use crate::report::chart::{Chart, Line, STYLES, grid};
 
-/// Type of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {
-    /// A picture.
     Svg,
-    /// The report as a page with the picture.
     Html,
 }
 
 impl Form {
-    /// The type of a file, by its extension.
     pub fn of(path: &Path) -> Option<Self> {
         match path.extension()?.to_str()? {
             "svg" => Some(Form::Svg),
@@ -33,7 +29,7 @@ impl Form {
     }
 }
 
-/// Workloads, except traces, with one size: no chart shows them.
+/// Workloads that no chart shows, because the workload has one size. Traces are not included.
 pub fn of_one_size(results: &Results) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
     let drawn = series(results);
@@ -47,7 +43,6 @@ pub fn of_one_size(results: &Results) -> Vec<&str> {
     names
 }
 
-/// Workloads with several sizes, with their rows.
 fn series(results: &Results) -> Vec<(&str, Vec<&[Cell]>)> {
     let mut series: Vec<(&str, Vec<&[Cell]>)> = Vec::new();
     for row in rows(results) {
@@ -64,10 +59,8 @@ fn series(results: &Results) -> Vec<(&str, Vec<&[Cell]>)> {
     series
 }
 
-/// The picture.
 pub fn svg(results: &Results) -> String {
     let names = names(results);
-    // All charts have one time scale.
     let reach: Vec<f64> = results.cells.iter().flat_map(times).collect();
     let charts = series(results).into_iter().map(|(name, rows)| Chart {
         title: name.to_owned(),
@@ -80,15 +73,14 @@ pub fn svg(results: &Results) -> String {
     grid(&charts.collect::<Vec<_>>(), label, "No workload was measured at several sizes.")
 }
 
-/// Lowest time shown: below the resolution of the clock.
+/// The lowest time shown, below the resolution of the clock.
 fn shown(ns: f64) -> f64 {
     ns.max(0.1)
 }
 
-/// All times of a cell within the chart.
 fn times(cell: &Cell) -> Vec<f64> {
     match &cell.outcome {
-        Outcome::Measured(figures) => [figures.ns_median, figures.ns_p25, figures.ns_p75].map(shown).to_vec(),
+        Outcome::Measured(timing) => [timing.ns_median, timing.ns_p25, timing.ns_p75].map(shown).to_vec(),
         Outcome::TooSlow { above_ns, .. } => vec![shown(*above_ns)],
         Outcome::Differs(_) | Outcome::Full(_) | Outcome::Wrong(_) => Vec::new(),
     }
@@ -103,7 +95,7 @@ fn line(name: &str, rows: &[&[Cell]], engine: usize) -> Line {
                 line.points.push((size, median));
                 line.spreads.push((size, low, high));
             }
-            // The engine was stopped: its time is higher, so no line leads to it.
+            // The engine was stopped, and its time is higher, so no line ends at the point.
             [above] => line.arrows.push((size, above)),
             _ => {}
         }

@@ -1,5 +1,5 @@
-//! Charts of message rate by threads, as in the optimistic paper's Figure 8: one per scenario, window and amount of
-//! protocol work. Published values have their own chart and scale.
+//! Charts of message rate by threads, as in Figure 8 of the optimistic paper: one for each scenario, window and amount
+//! of protocol work. The published rates have a separate chart.
 
 use matchpoint_bench::rate::{Rate, Rates, Scenario, published};
 
@@ -9,7 +9,6 @@ use crate::report::bench::rate::charts;
 use crate::report::chart::axis::Scale;
 use crate::report::chart::{Chart, Line, STYLES, Shape, add, grid};
 
-/// The picture.
 pub fn svg(rates: &Rates) -> String {
     let key = &Key::of(rates);
     let drawn = rates.options.scenarios.iter().flat_map(|&scenario| {
@@ -28,7 +27,7 @@ fn chart(title: String, lines: Vec<Line>) -> Chart {
     Chart { title, axes, lines, scales: (Scale::Ratios, Scale::FromZero), reach: Vec::new() }
 }
 
-/// Engines with threads are lines, others are levels.
+/// Engines with threads are lines, and other engines are levels.
 fn lines(rates: &Rates, key: &Key, of: (Scenario, usize, u32)) -> Vec<Line> {
     let here = |rate: &&Rate| (rate.scenario, rate.window, rate.work_ns) == of;
     let threads = || rates.rates.iter().filter_map(|rate| rate.threads);
@@ -48,7 +47,6 @@ fn lines(rates: &Rates, key: &Key, of: (Scenario, usize, u32)) -> Vec<Line> {
             }
             None => {
                 let points = vec![(least, rate.median), (most, rate.median)];
-                // The spread of a level is at its end, next to its name.
                 let spreads = vec![(most, rate.p25, rate.p75)];
                 lines.push(Line { name, full, points, spreads, shape: Shape::Level, ..Line::default() });
             }

@@ -6,7 +6,6 @@ use super::{charts, label};
 use crate::format::digits;
 use crate::report::bench::tables::substitute;
 
-/// Legend of the work column and of `none`.
 pub fn legend(rates: &Rates) -> String {
     let mut legend =
         "Work: requested with --work-ns. The thread that delivers a message multiplies for about that time."
@@ -19,7 +18,7 @@ pub fn legend(rates: &Rates) -> String {
     legend
 }
 
-/// Best rate of several threads ÷ best rate of one thread; empty without both.
+/// Best rate of several threads ÷ best rate of one thread. Empty if either is missing.
 pub fn paid(rates: &Rates) -> Vec<Vec<String>> {
     let rows: Vec<Vec<String>> = charts(rates)
         .into_iter()
@@ -38,7 +37,6 @@ pub fn paid(rates: &Rates) -> Vec<Vec<String>> {
     if rows.iter().all(|row| row[1..].iter().all(String::is_empty)) { Vec::new() } else { rows }
 }
 
-/// That ratio for one scenario, if both exist.
 fn several_by_one<'a>(here: impl Iterator<Item = &'a Rate>) -> String {
     let (mut several, mut alone): (Option<&Rate>, Option<&Rate>) = (None, None);
     for rate in here.filter(|rate| rate.engine != NO_MATCHING) {
@@ -56,7 +54,7 @@ fn several_by_one<'a>(here: impl Iterator<Item = &'a Rate>) -> String {
     format!("{}{ratio} ({})", if overlap { "≈ " } else { "" }, several.threads.unwrap_or(0))
 }
 
-/// Counts other than 0, with their place.
+/// Counts other than 0, with the row of each count.
 pub fn counted(rates: &Rates) -> Vec<(String, String)> {
     let note = |rate: &Rate| {
         let counts = rate.counted.iter().filter(|(_, count)| *count > 0.0);
@@ -69,7 +67,6 @@ pub fn counted(rates: &Rates) -> Vec<(String, String)> {
     rates.rates.iter().filter_map(note).collect()
 }
 
-/// Substitutes, each once.
 pub fn substitutes(rates: &Rates) -> Vec<String> {
     let mut sentences: Vec<String> = Vec::new();
     for sentence in rates.rates.iter().filter_map(|rate| substitute(&rate.engine, rate.substitute.as_deref()))
@@ -81,7 +78,6 @@ pub fn substitutes(rates: &Rates) -> Vec<String> {
     sentences
 }
 
-/// Description of the measurement.
 pub fn here(rates: &Rates) -> String {
     let options = &rates.options;
     let is_more = |&window: &usize| options.messages_in(window) > options.messages;
@@ -123,7 +119,6 @@ mod tests {
         }
     }
 
-    /// Several threads are compared with the same engine's single thread, however slow other engines are.
     #[test]
     fn thread_rates_are_compared_with_best_single() {
         let mut rates = vec![

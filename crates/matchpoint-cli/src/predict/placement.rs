@@ -9,25 +9,19 @@ use matchpoint_model::{Layout, Locality, Machine, Search, SearchOrder, Setting, 
 use crate::cli::On;
 use crate::failure::Failure;
 
-/// The options about the machine.
-pub struct Place {
-    /// Parameters.
+pub struct Placement {
     pub machine: Machine,
     topology: Option<Topology>,
     ppn: NonZeroU32,
     sockets: NonZeroU32,
-    network: String,
+    pub network: String,
 }
 
-impl Place {
-    /// Reads the files.
-    ///
-    /// # Errors
-    /// A file cannot be read, or the placement of processes is unknown.
+impl Placement {
     pub fn read(on: &On) -> Result<Self, Failure> {
         let machine = read_machine(&on.machine)?;
         let lacks = |key: &str, option: &str| {
-            // A calibration on one host does not show the processes per node of others.
+            // A calibration on one host does not contain the number of processes on other hosts.
             let one_host = if machine.farthest() == Locality::OffNode {
                 ""
             } else {
@@ -47,21 +41,15 @@ impl Place {
             Some(path) => format!("{}, with routes of messages", path.display()),
             None => "a cube of a 3-D torus, as in the paper".to_owned(),
         };
-        Ok(Place { machine, topology, ppn, sockets, network })
+        Ok(Placement { machine, topology, ppn, sockets, network })
     }
 
-    /// Description of the network.
-    pub fn network(&self) -> String {
-        self.network.clone()
-    }
-
-    /// Placement of this number of processes.
     pub fn layout(&self, processes: NonZeroU32) -> Layout {
         Layout { processes, ppn: self.ppn, sockets: self.sockets }
     }
 
-    /// The error for a missing parameter. If one node has no room for the processes, and the machine was measured
-    /// within one node, that is the reason; else `problem`.
+    /// The error for a missing parameter. If the machine was measured within one node and the job needs several, the
+    /// error contains this reason instead of `problem`.
     pub fn missing_parameter(&self, processes: NonZeroU32, problem: String) -> Failure {
         let nodes = processes.get().div_ceil(self.ppn.get());
         if nodes == 1 || self.machine.farthest() == Locality::OffNode {
@@ -74,17 +62,14 @@ impl Place {
         ))
     }
 
-    /// Processes per node.
     pub fn per_node(&self, processes: u32) -> u64 {
         self.ppn.get().min(processes).into()
     }
 
-    /// The input of a prediction with a search order.
     pub fn setting(&self, processes: NonZeroU32, order: SearchOrder) -> Setting<'_> {
         self.setting_of(processes, Search::Order(order))
     }
 
-    /// The input of a prediction with any search model.
     pub fn setting_of<'a>(&'a self, processes: NonZeroU32, search: Search<'a>) -> Setting<'a> {
         Setting {
             machine: &self.machine,
@@ -95,10 +80,7 @@ impl Place {
     }
 }
 
-/// Reads a machine file. The paper's machine needs none.
-///
-/// # Errors
-/// The file cannot be read, or is not a machine file.
+/// Without a file, the machine of the paper is available.
 pub fn read_machine(path: &Path) -> Result<Machine, Failure> {
     let is_built_in = path == Path::new(BLUE_WATERS) && !path.exists();
     Ok(if is_built_in { machine::blue_waters() } else { machine::read(path) }?)
