@@ -31,7 +31,7 @@ impl Destination {
         let folder = root().join(&self.records);
         fs::create_dir_all(&folder)?;
         let path = folder.join(format!("{date}-{kind}-{}.json", self.name));
-        fs::write(&path, format!("{results}\n"))?;
+        fs::write(&path, format!("{results:#}\n"))?;
         println!("\nwrote {}", path.display());
         Ok(())
     }

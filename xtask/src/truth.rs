@@ -164,7 +164,7 @@ impl Stack<'_> {
     /// Arguments of a program with at least `seconds` of work.
     fn with_work(&self, program: &Program, seconds: f64) -> Result<String, Failure> {
         let mut factor = 1;
-        loop {
+        for _ in 0..10 {
             let words = program.multiply_work(factor);
             let took_s = self.time(&[], &words)? - self.time(&[], program.nothing)?;
             if took_s >= seconds {
@@ -172,6 +172,7 @@ impl Stack<'_> {
             }
             factor *= (seconds * 1.2 / took_s).ceil().clamp(2.0, 4.0) as u32;
         }
+        Err(format!("{} takes no {seconds} s with {factor} times the work", program.words).into())
     }
 
     fn compare(&self, words: &str, nothing: &str, runs: usize) -> Result<Row, Failure> {
@@ -192,6 +193,9 @@ impl Stack<'_> {
         by_share.sort_by(|one, other| share_of(one).total_cmp(&share_of(other)));
         let report = by_share[by_share.len() / 2];
         let share = share_of(report);
+        if share.is_nan() {
+            return Err("no verdict has a share".into());
+        }
         let at = &report["verdict"];
         let names = |cause: &&str| {
             report["advice"].as_array().is_some_and(|all| all.iter().any(|of| of["title"] == *cause))

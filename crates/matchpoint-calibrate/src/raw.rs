@@ -33,6 +33,7 @@ pub struct Head {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
+    /// From 0.
     pub round: u32,
     #[serde(flatten)]
     pub measurement: Measurement,
@@ -54,6 +55,7 @@ pub struct Repeated {
     pub measurement: Measurement,
     /// `None` for a missing round.
     pub rounds: Vec<Option<f64>>,
+    /// Typical time of a round over all rounds, in seconds.
     pub whole_s: f64,
 }
 

@@ -26,6 +26,8 @@ pub fn run(arguments: &Analyze) -> Result<(), Failure> {
     delivery.finish(&terminal::render(&report))
 }
 
+/// # Errors
+/// A trace or an engine cannot be used, or [`Progress::stop`] was called.
 pub fn measure(arguments: &Analyze, progress: &Progress) -> Result<Measurements, Failure> {
     let trace = open(&arguments.trace)?;
     let mut measurements = replay(trace.as_ref(), &arguments.options(trace.as_ref()), progress)?;

@@ -322,6 +322,8 @@ fn options(arguments: &EngineBench) -> Options {
     }
 }
 
+/// # Errors
+/// A trace or an engine cannot be used, an engine matched incorrectly, or [`Progress::stop`] was called.
 pub fn results(arguments: &EngineBench, progress: &Progress) -> Result<Results, Failure> {
     let jobs = jobs(arguments, progress)?;
     let report = &mut |done, total, _: &str| {
@@ -388,7 +390,8 @@ fn events_of(
 }
 
 fn fail_if_wrong(wrong: impl Iterator<Item = String>) -> Result<(), Failure> {
-    let wrong: Vec<String> = wrong.collect();
+    let mut wrong: Vec<String> = wrong.collect();
+    wrong.dedup();
     if wrong.is_empty() { Ok(()) } else { Err(Failure::Message(wrong.join("; "))) }
 }
 

@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn load_above_spare_processors_is_busy() {
+    fn load_above_idle_processors_gives_warning() {
         let warning = |average: f64, cores: u64| Load { average, cores }.warning();
         for (average, cores) in [(0.0, 1), (0.09, 1), (1.0, 2), (1.05, 2), (63.0, 64)] {
             assert_eq!(warning(average, cores), None, "{average} {cores}");

@@ -39,9 +39,11 @@ pub struct Verdict {
     /// Cost at `rank` ÷ run time of the replay, at most 1. The replay takes computing times from the trace, and network
     /// times from the LogGP model.
     pub share_of_replay: f64,
+    /// With warm and with cold caches.
     pub range_of_replay: (f64, f64),
     /// Share of the run time without `MPI_Init` and `MPI_Finalize`.
     pub share_without_setup: f64,
+    /// With warm and with cold caches.
     pub range_without_setup: (f64, f64),
     /// Costs at `rank` of the reference engine, and of the cheapest engine if different.
     pub others: Vec<Other>,

@@ -25,7 +25,7 @@ pub struct StreamParameters {
     pub any_tag_percent: u64,
     /// Percentage of masked tags among the receives and probes without any tag.
     pub masked_percent: u64,
-    /// The first masks are usual in programs, the others random.
+    /// Number of tag masks in use: the first ones are usual in programs, the others random.
     pub masks: u64,
     /// Messages with an unknown source.
     pub unknown_percent: u64,

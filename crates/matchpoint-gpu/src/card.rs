@@ -42,7 +42,7 @@ pub enum CardError {
     PersistentKernelRuns(&'static str),
     /// A self-test with known pairs: found, expected.
     PairCount(usize, usize),
-    /// Kernel, shared memory that its smallest block needs, and available shared memory, bytes.
+    /// Kernel, shared memory of the GPU that its smallest thread block needs, and what the GPU has, in bytes.
     SharedMemory(&'static str, u32, u32),
 }
 

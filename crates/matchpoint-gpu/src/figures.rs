@@ -84,6 +84,7 @@ pub struct Published {
     pub figure: Figure,
     /// The card, of which one multiprocessor matches.
     pub card: &'static str,
+    /// Matches per second, approximately.
     pub rate: f64,
 }
 

@@ -51,7 +51,7 @@ pub trait Machine {
     ///
     /// # Safety
     /// `arguments` has the type of the kernel's source. Each address in `arguments` is memory of this machine
-    /// with the content that the source demands, unused until the kernel has ended.
+    /// with the content that the kernel's source demands. Nothing else uses that memory until the kernel has ended.
     #[allow(unsafe_code)]
     unsafe fn launch<A: Copy>(
         &self,

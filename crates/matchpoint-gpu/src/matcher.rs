@@ -15,6 +15,9 @@ use crate::partition::Partition;
 const QUEUES_MAX: usize = 32;
 
 /// Matches one batch in temporary memory. For many batches, keep a [`Matcher`].
+///
+/// # Panics
+/// As [`Matcher::match_batch`].
 pub fn match_batch<M: Machine>(
     machine: &M,
     algorithm: Algorithm,

@@ -120,6 +120,7 @@ impl Mix {
     }
 }
 
+/// Matches per second over several launches.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Rate {
     pub median: f64,

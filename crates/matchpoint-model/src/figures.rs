@@ -28,7 +28,7 @@ const ACTIVE: [u32; 5] = [1, 2, 4, 8, 16];
 /// Processes per node (§3).
 const PPN: u32 = 16;
 
-/// Total bytes per process in figures 4, 5, 7 and 9. The paper's text gives no number.
+/// Total bytes per process in figures 4, 5, 7 and 9. Read from the figures: the paper's text does not state the totals.
 const TOTALS: [u64; 4] = [10_000, 100_000, 1_000_000, 10_000_000];
 
 /// Maximum number of messages of a process in figures 4, 5, 7 and 9 (§4.1).

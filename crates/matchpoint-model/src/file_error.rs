@@ -5,7 +5,9 @@ use std::path::PathBuf;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FileError {
     pub path: PathBuf,
+    /// From 1, if known.
     pub line: Option<u64>,
+    /// The problem, and a hint.
     pub problem: String,
 }
 

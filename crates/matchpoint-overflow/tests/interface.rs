@@ -161,7 +161,7 @@ fn close_writes_report_and_arrivals() {
 }
 
 #[test]
-fn full_table_reports_hybrid() {
+fn full_table_is_replaced_by_hybrid() {
     let folder = tempfile::tempdir().unwrap();
     let engine = Path::new("optimistic:capacity=16,bins=3");
     run("play", &[("MATCHPOINT_REPORT", folder.path()), ("MATCHPOINT_ENGINE", engine)]);

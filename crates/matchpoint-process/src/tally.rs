@@ -32,7 +32,7 @@ pub struct Tally {
     pub unexpected_max: u64,
     /// The posted queue's length, over arrivals: an upper bound of a plain list's attempts.
     pub posted_sum: u64,
-    /// The unexpected queue's length, over posts.
+    /// Sum of the unexpected queue's lengths at all posts.
     pub unexpected_sum: u64,
     /// Timed operations.
     pub timed: u64,

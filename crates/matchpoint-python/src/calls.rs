@@ -55,7 +55,7 @@ impl Calls {
         }
     }
 
-    /// Ranks of the table, in order.
+    /// Ranks with calls in this table, ascending.
     #[getter]
     fn ranks(&self) -> Vec<u32> {
         self.ranks.clone()

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use matchpoint_cli::predict::place::read_machine;
+use matchpoint_cli::predict::placement::read_machine;
 use matchpoint_cli::report::columns::Columns;
 use matchpoint_model::estimate::ParameterEstimate;
 use matchpoint_model::{Locality, Machine as Parameters, Protocol};

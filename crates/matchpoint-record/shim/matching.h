@@ -2,17 +2,6 @@
 
 static char transport[160]; /* empty: unknown */
 
-/* Returns MPICH's network module: from the environment, otherwise the first module of the library's configuration. */
-static const char *network_module(const char *library_version)
-{
-    const char *wanted = getenv("MPIR_CVAR_CH4_NETMOD"), *built = strstr(library_version, "ch4:");
-    const char *module = wanted != NULL && *wanted != 0 ? wanted : built != NULL ? built + strlen("ch4:") : "";
-    if (strncmp(module, "ucx", 3) == 0 || (*module == 0 && is_loaded("/libucp") && !is_loaded("/libfabric")))
-        return "ucx";
-    /* The libfabric module may load UCX. */
-    return strncmp(module, "ofi", 3) == 0 || (*module == 0 && is_loaded("/libfabric")) ? "ofi" : "";
-}
-
 /* MPICH matches in its network module between hosts, and in shared memory within a host. With UCX as the only network
  * module, MPICH leaves shared memory to UCX. */
 static const char *device_layer(const char *library_version)

@@ -204,7 +204,7 @@ impl StepSink for UnexpectedLengths {
     }
 }
 
-fn has_intervals(trace: &dyn Trace, arrivals: Arrivals) -> bool {
+fn has_clock_error(trace: &dyn Trace, arrivals: Arrivals) -> bool {
     arrivals.uses_recorded_times() && trace.description().clock_error_ns.is_some()
 }
 
@@ -263,7 +263,7 @@ impl ReplayInputs<'_> {
                 ended_calls: tally.ended_calls,
                 made_up_messages: tally.made_up_messages,
                 lost_messages: tally.lost_messages,
-                intervals_known: has_intervals(self.trace, self.options.arrivals),
+                intervals_known: has_clock_error(self.trace, self.options.arrivals),
                 arrivals_moved: tally.arrivals_moved,
                 arrivals_outside: tally.arrivals_outside,
                 unexplained_ranks: tally.unexplained_ranks,

@@ -44,10 +44,12 @@ static bool matches_itself(void)
     return layer != NULL && strcmp(layer, "ob1") == 0;
 }
 #else
-/* MPICH and derived libraries match messages in shared memory. UCX or libfabric match other messages. */
+/* Returns whether the network module buffers unexpected messages. UCX does, libfabric may not. */
 static bool matches_itself(void)
 {
-    return !is_loaded("/libfabric");
+    char version[MPI_MAX_LIBRARY_VERSION_STRING];
+    int length;
+    return REAL(Get_library_version)(version, &length) == MPI_SUCCESS && strcmp(network_module(version), "ucx") == 0;
 }
 #endif
 

@@ -2,6 +2,7 @@
  * lock. */
 
 static void write_requested_dump(void);
+static void check_plugins(void);
 
 /* A message in the engine. */
 struct message {
@@ -157,7 +158,7 @@ static long drain_until(struct communicator *communicator, const struct receive 
             return 0;
         refused_message = NULL;
     }
-    for (;;) {
+    while (!overflow.is_disabled) {
         int found = 0;
         struct message *message = take_message();
         if (message == NULL)
@@ -182,6 +183,7 @@ static long drain_until(struct communicator *communicator, const struct receive 
         if (awaited != NULL && awaited->state != RECEIVE_QUEUED)
             return taken;
     }
+    return taken;
 }
 
 static long drain(struct communicator *communicator)
@@ -281,6 +283,8 @@ static void give_back_all(void)
  * might never enter that call. */
 static void give_back(void)
 {
+    if (overflow.queued > 0)
+        check_plugins();
     if (overflow.blocking > 0)
         give_back_all();
 }
@@ -425,6 +429,8 @@ static inline bool finds_message(struct communicator *communicator, int source, 
  * may yield the processor. */
 static enum destination choose_destination(struct communicator *communicator, int source, int tag, struct message **message)
 {
+    if (overflow.takes_all)
+        drain(communicator);
     if (finds_message(communicator, source, tag, message))
         return TO_MESSAGE;
     if (communicator->watched || hot_state.limit_named == 0 || overflow.watches_always) {

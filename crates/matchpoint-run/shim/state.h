@@ -39,6 +39,7 @@ static struct {
     unsigned long long objects; /* loaded objects at the last check of imports */
     bool takes_all;             /* all messages are taken as soon as visible, so that arrival times are exact */
     bool watches_always;
+    bool is_disabled;           /* the library matches all messages that are not in the engine */
     bool may_watch;
     int idle; /* polls without a message */
     unsigned brief_polls;

@@ -122,7 +122,7 @@ impl Process {
         !self.endpoints.is_empty()
     }
 
-    /// True if an endpoint is open in the report.
+    /// True if an endpoint of the process was still open when the report was written.
     pub fn is_open(&self) -> bool {
         self.endpoints.iter().any(|endpoint| endpoint.open)
     }

@@ -15,6 +15,7 @@ pub struct SearchCost {
     /// Unexpected messages, searched by a receive with a source. `None` if the transport does not buffer
     /// enough messages.
     pub unexpected: Option<EntryCost>,
+    /// The same for receives with `MPI_ANY_SOURCE`.
     pub unexpected_any: Option<EntryCost>,
     /// Costs of bursts, in ascending order of messages; empty if not measured.
     #[serde(default)]

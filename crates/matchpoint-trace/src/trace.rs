@@ -17,6 +17,7 @@ pub struct Description {
     pub transport: Option<String>,
     /// Command of the job; empty if unknown.
     pub command: Vec<String>,
+    /// Start of the job, in RFC 3339 format.
     pub started: Option<String>,
     pub path: PathBuf,
     /// Ranks of `MPI_COMM_WORLD`, at least the number of streams.

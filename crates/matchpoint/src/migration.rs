@@ -29,7 +29,7 @@ pub fn migrate_entries(into: &mut dyn Engine, from: &dyn Engine) -> Result<u64, 
 #[cold]
 pub(crate) fn undo_migration(into: &mut dyn Engine, from: &dyn Engine, taken: u64) {
     let mut left = taken;
-    // After an error, the loop stops early.
+    // The error only ends the visit after the entries that were migrated.
     let _ = visit_entries(from, &mut |entry| {
         left = left.checked_sub(1).ok_or(Refused::Full)?;
         match entry {

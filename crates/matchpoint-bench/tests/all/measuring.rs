@@ -113,7 +113,7 @@ fn wrong_name_is_refused_before_work() {
 }
 
 #[test]
-fn single_calls_are_counted_stage_by_stage() {
+fn every_stage_counts_its_calls() {
     let options = LatencyOptions {
         engines: REGISTRY.iter().map(|spec| spec.name.to_owned()).collect(),
         entries: 4000,

@@ -29,6 +29,7 @@ pub struct Segment {
     pub beta_s_per_byte: Range,
     /// Relative residual of each size.
     pub residuals: Vec<(u32, f64)>,
+    /// Robust standard deviation of the residuals.
     pub scale: f64,
 }
 

@@ -52,7 +52,9 @@ pub struct Fit {
     pub parameters: Vec<f64>,
     /// Half width of each interval; infinite with no more rows than parameters.
     pub margins: Vec<f64>,
+    /// Relative residuals.
     pub residuals: Vec<f64>,
+    /// Robust standard deviation of the residuals.
     pub scale: f64,
 }
 

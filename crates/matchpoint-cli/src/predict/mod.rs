@@ -51,6 +51,8 @@ fn predicted(arguments: &Predict, progress: &Progress) -> Result<(Document, Valu
     Ok((prediction::document::document(&of), prediction::json::document(&of)))
 }
 
+/// # Errors
+/// An input cannot be used, or [`Progress::stop`] was called.
 pub fn predict(arguments: &Predict, progress: &Progress) -> Result<Predicted, Failure> {
     match &arguments.what {
         PredictWhat::Spmv(arguments) => sparse::spmv(arguments, progress),

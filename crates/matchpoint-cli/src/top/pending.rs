@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn ranks_are_those_of_the_communicator() {
+    fn communicator_ranks_become_world_ranks() {
         let mut processed = Processed::new();
         let made = |how, parent| Action::CommCreate { parent, how, comm: THERE, request: None };
         processed.with(made(NewComm::Listed { own: 3, tag: None }, CommId::WORLD), &[], &[], &[6, 3, -1]);

@@ -17,8 +17,9 @@ pub struct Snapshot {
     pub ranks: u32,
     /// Messages on communicators with unknown members or in other worlds, which the estimates do not include.
     pub elsewhere: u64,
-    pub behind: bool,
     /// Whether files contain unread data.
+    pub behind: bool,
+    /// Started ranks, ascending.
     pub rows: Vec<Row>,
 }
 

@@ -430,7 +430,7 @@ fn outputs_name_substitute_of_card() {
         let csv_too = if kind == 2 { &["--csv", &csv][..] } else { &[] };
         bench(KINDS[kind].0, &[&["-e", "list", "-e", CARD, "--plot", &plot], csv_too].concat()).succeed();
         let drawn = fs::read_to_string(plot).unwrap();
-        // The visible short name contains the stand-in. The tooltip has the full name.
+        // The visible short name contains the substitute. The tooltip has the full name.
         assert!(drawn.contains(&format!("list for {CARD}")), "{form}: {drawn}");
         assert!(drawn.contains(">list for gpu_"), "{form}: {drawn}");
     }

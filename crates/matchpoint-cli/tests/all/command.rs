@@ -139,10 +139,15 @@ fn unwritable_file_is_reported_before_work() {
             &["predict", "trace", "no/trace", "-m", "blue-waters", "--json", path],
         ] {
             let output = matchpoint(arguments);
-            output.reports("cannot write ").reports(expected);
+            output.reports("cannot write ").reports(expected).reports(path);
             assert_eq!(output.errors(), 1, "{output}");
+            if arguments[0] == "analyze" {
+                output.exit(1);
+            }
         }
     }
+    matchpoint(["analyze", "x", "--engine=list", "--html", &itself]).reports("it is a folder");
+    assert!(folder.path().is_dir());
 }
 
 #[test]
@@ -301,7 +306,7 @@ fn check_names_substitute_of_card() {
     assert!(text.contains(&format!("at the end of {streams} of ")), "{text}");
 }
 
-/// The engine refuses the any-source receives of the workload. The stand-in accepts the receives.
+/// The engine refuses the any-source receives of the workload. The substitute accepts the receives.
 #[test]
 fn demand_of_engine_is_no_fault() {
     let engine = "gpu_partitioned:card=999,fallback=list";

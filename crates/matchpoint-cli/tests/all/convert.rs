@@ -229,7 +229,7 @@ fn name_without_format_is_error() {
 }
 
 #[test]
-fn both_tables_go_to_standard_output() {
+fn dash_writes_table_to_standard_output() {
     let folder = tempdir().unwrap();
     for to in TABLES {
         let path = folder.path().join(format!("calls.{to}"));

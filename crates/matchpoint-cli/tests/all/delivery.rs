@@ -31,7 +31,7 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn all_files_appear_and_others_stay() {
+fn delivery_keeps_unrelated_files() {
     let folder = tempdir().unwrap();
     fs::write(folder.path().join("out.json"), "old").unwrap();
     fs::create_dir(folder.path().join("tables")).unwrap();

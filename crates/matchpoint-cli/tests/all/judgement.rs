@@ -63,7 +63,7 @@ fn crowded_engine_cost_is_doubled() {
 }
 
 #[test]
-fn crowded_ranks_share_matching_cost() {
+fn oversubscribed_rank_waits_for_matching_of_others() {
     let share = |crowding| {
         let measurements = with(|measurements| {
             measurements.crowding = crowding;
@@ -217,7 +217,7 @@ fn truncated_rank_gets_no_queue_advice() {
 }
 
 #[test]
-fn equal_queues_name_rank_of_verdict() {
+fn of_equal_queues_advice_names_verdict_rank() {
     let equal = with(|of| {
         *of = costing(0.2);
         of.ranks.iter_mut().for_each(|rank| rank.posted.length_max = 5000);

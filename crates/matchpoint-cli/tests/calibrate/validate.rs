@@ -117,7 +117,7 @@ fn one_process_of_many_is_played() {
         assert_eq!(row["messages"], of("sent") + of("received"), "{row}");
         assert_eq!(row["bytes"], of("sent_bytes") + of("received_bytes"), "{row}");
         let n = of("received");
-        // A reversed receive order mirrors the positions of the matches: k attempts become n + 1 − k.
+        // A reversed receive order mirrors the positions of the matches: with n posted receives, k attempts become n + 1 − k.
         let attempts = |key: &str| row[key]["attempts"].as_u64().unwrap();
         assert_eq!(attempts("searched") + attempts("searched_reversed"), n * (n + 3) / 2, "{row}");
     }

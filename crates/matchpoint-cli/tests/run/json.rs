@@ -149,7 +149,7 @@ fn overflow_has_separate_columns() {
 }
 
 #[test]
-fn unfinished_rank_hides_no_overflow() {
+fn unfinished_rank_gives_unknown_answer() {
     let answer = |run: Run| verdict::verdict(&run).answer;
     assert_eq!(answer(Run::new(&[overflowing(0, 0)], None)), Answer::No);
     let mut open = overflowing(0, 0);

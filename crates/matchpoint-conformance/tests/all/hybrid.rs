@@ -177,7 +177,7 @@ fn six_hundred_colliding_keys_are_found() {
 }
 
 #[test]
-fn million_wildcard_receives_take_one_lookup() {
+fn arrival_needs_one_lookup_among_million_wildcards() {
     let mut engine = engines::create_counting("hybrid").unwrap();
     for id in 0..1 << 20 {
         post(&mut *engine, id, ANY_SOURCE, tagged(id));

@@ -107,7 +107,11 @@ fn fat_tree(file: &File) -> Result<FatTree, Problem> {
 
 fn check_node_count(nodes: u64, of: &str) -> Result<(), String> {
     let is_more = nodes > ROUTERS_MAX;
-    if is_more { Err(format!("{of} make {nodes} nodes, more than {ROUTERS_MAX}")) } else { Ok(()) }
+    if is_more {
+        Err(format!("{of} give {nodes} nodes, but at most {ROUTERS_MAX} are supported"))
+    } else {
+        Ok(())
+    }
 }
 
 fn build_graph(file: &File) -> Result<Graph, Problem> {

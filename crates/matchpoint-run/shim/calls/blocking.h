@@ -2,14 +2,10 @@
  * constructors of communicators, dynamic processes. Receives with a sender that may wait are given
  * back first. */
 
-static void check_plugins(void);
-
 static __attribute__((noinline)) void enter_blocking(void)
 {
     lock();
     write_requested_dump();
-    if (overflow.queued > 0)
-        check_plugins();
     give_back();
     overflow.blocked_threads++;
     unlock();
@@ -45,11 +41,12 @@ static __attribute__((noinline)) void leave_blocking(void)
     NONBLOCKING(INAME, (UNPACK P, MPI_Request *request), (UNPACK A, request))
 #define PLAIN BLOCKING
 
-/* Lets the library match all messages from now on. */
+/* Lets the library match all messages from now on, except those in the engine. */
 static void disable_overflow(void)
 {
     give_back_all();
-    overflow.may_watch = overflow.takes_all = false;
+    overflow.may_watch = overflow.takes_all = overflow.watches_always = false;
+    overflow.is_disabled = true;
     hot_state.limit_named = hot_state.limit_any = LONG_MAX;
     overflow.counts.limit_named = overflow.counts.limit_any = -1;
 }
@@ -69,19 +66,26 @@ static void disable_overflow(void)
 #define LOSES_MESSAGES false
 #endif
 
-static inline bool must_disable_overflow(const char *name)
+/* Returns whether a function creates a communicator with processes of another MPI_COMM_WORLD. */
+static inline bool connects_processes(const char *name)
 {
-    if (LOSES_MESSAGES)
-        return strcmp(name, "Intercomm_create") == 0 || strcmp(name, "Comm_create_group") == 0;
-    if (!PROBE_CRASHES)
-        return false;
     return strcmp(name, "Comm_spawn") == 0 || strcmp(name, "Comm_spawn_multiple") == 0 || strcmp(name, "Comm_accept") == 0 ||
            strcmp(name, "Comm_connect") == 0 || strcmp(name, "Comm_join") == 0;
 }
 
+static inline bool must_disable_overflow(const char *name)
+{
+    if (LOSES_MESSAGES)
+        return strcmp(name, "Intercomm_create") == 0 || strcmp(name, "Comm_create_group") == 0;
+    return PROBE_CRASHES && connects_processes(name);
+}
+
+/* Other programs may send synchronously, and their messages may pass the network on one host. */
 #define MAKES(NAME, FIELDS, MEMBERS, P, A, ...)                                                          \
     CALL(NAME, P, A)                                                                                     \
     {                                                                                                    \
+        if (connects_processes(#NAME))                                                                   \
+            overflow.eager_bytes = 0;                                                                    \
         if (LIKELY(!hot_state.needs_progress && !must_disable_overflow(#NAME)))                          \
             return REAL(NAME) A;                                                                         \
         enter_blocking();                                                                                \

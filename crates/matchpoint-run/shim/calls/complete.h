@@ -469,6 +469,7 @@ static int start_persistent(struct receive *receive)
         receive->state = RECEIVE_IDLE;
     if (overflow.core == NULL || receive->state != RECEIVE_IDLE)
         return REAL(Start)(&receive->handle);
+    receive->is_blocking = is_sender_blocking(receive->bytes);
     enum destination destination = choose_destination(communicator, receive->source, receive->tag, &message);
     if (destination == TO_MESSAGE) {
         overflow.counts.overflowed++;

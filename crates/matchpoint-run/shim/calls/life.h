@@ -120,7 +120,8 @@ static __attribute__((noinline)) void overflow_begin(bool has_world)
     overflow.counts.rank = rank;
     overflow.takes_all = getenv("MATCHPOINT_ARRIVALS") != NULL;
     overflow.may_watch = true;
-    overflow.eager_bytes = find_eager_bytes(has_world ? size : -1);
+    bool spawned = has_world && is_spawned();
+    overflow.eager_bytes = spawned ? 0 : find_eager_bytes(has_world ? size : -1);
     struct imports imports = find_imports();
     overflow.synchronous = may_send_synchronously(&imports);
     overflow.objects = objects_loaded();
@@ -135,7 +136,7 @@ static __attribute__((noinline)) void overflow_begin(bool has_world)
     if (has_world)
         make_private();
     bool hides = HIDES_MESSAGES && (imports.hidden_messages || !imports.initializes);
-    if (hides || (PROBE_CRASHES && has_world && is_spawned()))
+    if (hides || (PROBE_CRASHES && spawned))
         disable_overflow();
     else
         set_limits();

@@ -29,7 +29,7 @@ static enum probed probe_engine(int source, int tag, MPI_Comm comm, bool takes, 
         *message = take_unexpected(communicator, source, tag);
     else
         *message = (struct message *)(uintptr_t)overflow.functions->probe(overflow.core, &envelope);
-    return *message != NULL ? IN_ENGINE : NOWHERE;
+    return *message != NULL ? IN_ENGINE : overflow.is_disabled ? IN_LIBRARY : NOWHERE;
 }
 
 static __attribute__((noinline)) int iprobe_slow_path(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status)
@@ -69,6 +69,19 @@ static __attribute__((noinline)) int improbe_slow_path(int source, int tag, MPI_
     unlock();
     return result;
 }
+
+#if MPI_VERSION >= 4
+/* The sender may wait for a receive of the engine before MPI_Pready. */
+CALL(Parrived, (MPI_Request request, int partition, int *flag), (request, partition, flag))
+{
+    if (!LIKELY(!hot_state.needs_progress))  {
+        lock();
+        make_progress(NULL);
+        unlock();
+    }
+    return REAL(Parrived)(request, partition, flag);
+}
+#endif
 
 CALL(Iprobe, (int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status), (source, tag, comm, flag, status))
 {

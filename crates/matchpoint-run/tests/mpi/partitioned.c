@@ -25,12 +25,34 @@ static void check_partitioned(void) {
     }
     MPI_Request_free(&send), MPI_Request_free(&receive);
 }
+
+// The partner sends the partition only after a long message that the engine must match.
+static void check_progress_of_parrived(void) {
+    enum { LONG = 1 << 20 };
+    static char out[LONG], in[LONG];
+    int partner = rank ^ 1, value = rank, got = -1, has_arrived = 0;
+    MPI_Request send, receive, waiting;
+    MPI_Precv_init(&got, 1, 1, MPI_INT, partner, 9, MPI_COMM_WORLD, MPI_INFO_NULL, &receive);
+    MPI_Psend_init(&value, 1, 1, MPI_INT, partner, 9, MPI_COMM_WORLD, MPI_INFO_NULL, &send);
+    MPI_Start(&receive), MPI_Start(&send);
+    filler_t filler = fill_queue(MPI_COMM_WORLD);
+    MPI_Irecv(in, LONG, MPI_CHAR, partner, 8, MPI_COMM_WORLD, &waiting);
+    while (rank % 2 == 0 && !has_arrived) MPI_Parrived(receive, 0, &has_arrived);
+    MPI_Send(out, LONG, MPI_CHAR, partner, 8, MPI_COMM_WORLD);
+    MPI_Pready(0, send);
+    while (!has_arrived) MPI_Parrived(receive, 0, &has_arrived);
+    MPI_Wait(&waiting, MPI_STATUS_IGNORE), MPI_Wait(&send, MPI_STATUS_IGNORE), MPI_Wait(&receive, MPI_STATUS_IGNORE);
+    CHECK(got == partner, "the partition has %d", got);
+    empty_queue(MPI_COMM_WORLD, &filler);
+    MPI_Request_free(&send), MPI_Request_free(&receive);
+}
 #endif
 
 int main(int argc, char **argv) {
     begin(&argc, &argv, "partitioned");
 #if HAS_MPI4_CALLS
     step = "partitioned", check_partitioned();
+    if (ranks % 2 == 0) step = "progress of MPI_Parrived", check_progress_of_parrived();
 #else
     report_skip("partitioned", "the library has no partitioned communication");
 #endif

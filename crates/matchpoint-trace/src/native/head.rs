@@ -66,6 +66,7 @@ pub struct Module {
     /// Address in the process of the file's address 0.
     pub base: u64,
     pub from: u64,
+    /// First address after the code.
     pub to: u64,
 }
 

@@ -26,6 +26,7 @@ pub struct Settings {
     pub clock_error_ns: Option<u64>,
     /// True if the calls do not distinguish `MPI_PROC_NULL` from `MPI_ANY_SOURCE`.
     pub null_looks_any: bool,
+    /// Compression level of zstd. 0: no compression.
     pub level: i32,
     /// Size of a block before compression, in bytes.
     pub block_bytes: usize,
@@ -69,6 +70,8 @@ struct Open {
 }
 
 impl<W: Write> Writer<W> {
+    /// # Errors
+    /// The file cannot be written, or the rank is invalid.
     pub fn new(mut out: W, settings: Settings) -> io::Result<Self> {
         if settings.size > MOST_RANKS || settings.rank >= settings.size {
             let problem = format!("there is no rank {} of {}", settings.rank, settings.size);

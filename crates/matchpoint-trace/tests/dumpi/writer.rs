@@ -84,8 +84,7 @@ impl Writer {
         self
     }
 
-    /// Adds a call of thread 3, from 1 s and 10 ns to 2 s and 20 ns after the bias. Parts that the mask
-    /// excludes are omitted.
+    /// Adds a call of thread 3, from 1 s and 10 ns to 2 s and 20 ns after the bias. Fields that the DUMPI mask excludes are omitted.
     pub fn call(self, function: u16, arguments: Bytes) -> Self {
         self.masked(function, mask::USUAL, arguments)
     }

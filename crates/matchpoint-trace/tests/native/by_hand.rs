@@ -144,7 +144,7 @@ fn members_follow_call_that_made_communicator() {
 }
 
 #[test]
-fn ticks_convert_by_pairs_and_offsets() {
+fn ticks_become_ns_by_clock_samples() {
     // First two ticks per nanosecond, then one. The offset to rank 0's host grows from 100 ns to 300 ns.
     let clock = words(kind::CLOCK, &[1000, 1000, 3000, 2000, 4000, 3000]);
     let offset = |ticks, ns| words(kind::OFFSET, &[ticks, ns, 7]);

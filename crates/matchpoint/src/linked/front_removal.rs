@@ -6,7 +6,7 @@ use super::{LinkedQueue, NIL, Slab, SlotIndex};
 /// [unlink](LinkedQueue::unlink_front) these entries before any other operation.
 #[derive(Clone, Copy)]
 pub(crate) struct FrontRemoval {
-    /// [`NIL`] if no entry was removed from this queue.
+    /// The last removed entry. [`NIL`] if no entry was removed from the front.
     tail: SlotIndex,
 }
 

@@ -1,4 +1,4 @@
-//! Runs the operations, and collects their measurements.
+//! Runs the communication operations of a prediction with MPI, and collects the measured times.
 
 use std::time::{Duration, Instant};
 

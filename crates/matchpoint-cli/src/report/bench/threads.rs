@@ -96,7 +96,7 @@ pub fn offload(options: &OffloadOptions, costs: &[OffloadCost]) -> Document {
         let name = in_place(&cost.engine, cost.substitute.as_deref());
         let name = if cost.fell_back { format!("{name}, fell back") } else { name };
         let of_each = match &cost.costs {
-            Ok(costs) => each(costs).map(text),
+            Ok(costs) => all_costs(costs).map(text),
             Err(Full(_)) => [FULL; 4].map(str::to_owned),
         };
         [name].into_iter().chain(of_each).collect()
@@ -120,7 +120,7 @@ pub fn offload(options: &OffloadOptions, costs: &[OffloadCost]) -> Document {
 
 pub(super) const FULL: &str = "full";
 
-fn each(costs: &Costs) -> [&Cost; 4] {
+fn all_costs(costs: &Costs) -> [&Cost; 4] {
     [&costs.post, &costs.post_offloaded, &costs.arrive, &costs.completion_offloaded]
 }
 
@@ -134,7 +134,7 @@ pub fn offload_json(options: &OffloadOptions, costs: &[OffloadCost], load: Optio
     };
     let one = |cost: &OffloadCost| {
         let [post, post_offloaded, arrive, completion_offloaded] =
-            cost.costs.as_ref().map_or([None; 4], |costs| each(costs).map(Some)).map(of);
+            cost.costs.as_ref().map_or([None; 4], |costs| all_costs(costs).map(Some)).map(of);
         let mut value = json!({
             "engine": cost.engine,
             "substitute": cost.substitute,

@@ -31,9 +31,9 @@ pub struct Line {
     pub name: String,
     /// The tooltip, if longer than the name.
     pub full: String,
-    /// Number and value of each point.
+    /// Each point: its place on the horizontal axis, and its value.
     pub points: Vec<(f64, f64)>,
-    /// Numbers, and the range of values at each number.
+    /// Places on the horizontal axis, each with its range of values.
     pub spreads: Vec<(f64, f64, f64)>,
     /// Points with a value that is only a lower bound.
     pub arrows: Vec<(f64, f64)>,

@@ -67,7 +67,7 @@ pub struct Columns<'a> {
     pub series: &'a str,
     pub back: &'a [f64],
     pub front: &'a [f64],
-    /// Label at the top of the scale.
+    /// Label of the highest value on the vertical axis.
     pub top: &'a str,
     pub first_rank: u32,
     pub last_rank: u32,

@@ -103,7 +103,7 @@ macro_rules! layouts {
     };
 }
 
-/// Totals in the footer, entry and exit of instrumented functions, end of the stream.
+/// Labels of records: totals (in the footer), entry and exit of an instrumented function, end of the stream.
 pub(super) mod label {
     pub const TOTALS: u16 = 290;
     pub const ENTER: u16 = 291;

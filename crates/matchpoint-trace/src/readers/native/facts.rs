@@ -225,7 +225,10 @@ fn head(path: &Path, bytes: &[u8]) -> Result<(Head, Vec<Plan>, usize), FactsErro
     let head: Head = serde_json::from_str(&decode_lossy(&content))
         .map_err(|error| bad(format!("the head cannot be understood: {error}"), copy))?;
     if head.size > MOST_RANKS || head.rank >= head.size {
-        return Err(bad(format!("the head has rank {} of {} processes", head.rank, head.size), copy));
+        return Err(bad(
+            format!("the file's head is invalid: rank {} of {} processes", head.rank, head.size),
+            copy,
+        ));
     }
     let plans = head.functions.iter().map(|(name, fields)| Plan::new(name, fields));
     let plans = plans.collect::<Result<_, _>>().map_err(|problem| bad(problem, copy))?;

@@ -133,6 +133,9 @@ impl Follower {
     }
 
     /// Reads new content in the order of calls. Returns true if more content is available.
+    ///
+    /// # Errors
+    /// The file cannot be followed any further. Earlier results remain valid.
     pub fn read(&mut self, each: &mut dyn FnMut(Entry<'_>)) -> Result<bool, FollowError> {
         let Some((mut file, length)) = self.open()? else { return Ok(false) };
         if length <= self.at {

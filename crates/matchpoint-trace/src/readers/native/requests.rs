@@ -1,4 +1,4 @@
-//! Small, reused ids for requests and messages. Several objects may have the same handle.
+//! Small, reused ids for requests and messages. An MPI library may give the handle of a freed object to a new one.
 
 #[derive(Clone, Copy, Default)]
 struct Slot {

@@ -7,7 +7,7 @@
 //! queued.
 //!
 //! The operating system provides the memory of a new table page by page, at the first write. These writes
-//! take longer than additions of messages, so the first searches only write to pages.
+//! take longer than additions of messages, so the first searches only touch the pages of the table, and add no messages.
 
 use super::growth::Retired;
 use super::key::{Class, Entry, Hashing, Key, Pattern};

@@ -109,7 +109,7 @@ impl Log {
         self.mark >> NUMBER
     }
 
-    /// The age of the next message.
+    /// The sequence number ("age") of the next message to arrive.
     pub(super) fn next_age(&self) -> u64 {
         if self.has_room() { self.age - LANE + self.next() % LANE } else { self.age }
     }
@@ -292,7 +292,7 @@ impl Log {
         })
     }
 
-    /// The first block with messages of an age or a higher age. O(1) for age 0, else O(blocks from the found
+    /// The first block with messages that arrived at sequence number `age` or later. O(1) for age 0, else O(blocks from the found
     /// block on).
     fn block_of(&self, age: u64) -> u32 {
         let mut number = if age == 0 { NONE } else { self.last };

@@ -41,7 +41,7 @@ pub(super) type Hashed = (Key, u64);
 pub(super) struct Table {
     pub(super) row: Row,
     pub(super) hashing: Hashing,
-    /// Old row: while the table grows or shrinks, the slots that have not moved to `row` yet. `left` is the
+    /// The previous array of slots: while the table grows or shrinks, the slots that have not moved to `row` yet. `left` is the
     /// number of these slots.
     pub(super) old: Row,
     pub(super) left: usize,

@@ -52,7 +52,7 @@ pub struct Process {
     pub sources: Vec<Source>,
 }
 
-/// A profile, or the part of a profile that was read.
+/// Communication profile of an application, with all its processes or with those that an engine needs.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Profile {
     /// The paper's P.

@@ -114,7 +114,7 @@ pub(super) fn version(first: &[u8]) -> Option<Version> {
     Some(Version(parts.next()??, parts.next()??, parts.next()??))
 }
 
-/// Header, footer, table or performance counter.
+/// True for lines without a call: header, footer, tables, performance counters.
 pub(super) fn is_table(line: &[u8]) -> bool {
     const BEGINNINGS: [&[u8]; 5] =
         [b"Total keyvals", b"Performance counters", b"    ", b"Function address ", b"Datatype "];

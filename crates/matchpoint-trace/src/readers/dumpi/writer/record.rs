@@ -77,7 +77,7 @@ impl Values {
             out.extend(seconds.to_be_bytes());
             int(out, nanoseconds);
         }
-        // The last fields are always written: no rank in a trace equals `NOT_KNOWN`, the rank of the root.
+        // The last fields are always written: the root's rank in the trace never equals `NOT_KNOWN`, the written own rank.
         let parts = [layout.fields, layout.last];
         parts.into_iter().for_each(|fields| self.fields(out, fields));
     }
