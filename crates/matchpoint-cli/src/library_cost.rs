@@ -159,7 +159,7 @@ fn overflow_ns(measurements: &Measurements) -> f64 {
 }
 
 /// The lowest and the highest limit that `matchpoint run` chooses.
-pub const LIMITS: (f64, f64) = (64.0, 256.0);
+pub const LIMITS: (f64, f64) = (72.0, 256.0);
 
 /// The limit of `matchpoint run` if libfabric may carry messages.
 pub const NETWORK_LIMIT: u64 = 1024;

@@ -43,7 +43,7 @@ CALL(Precv_init,
 }
 #endif
 
-static void set_limits(void)
+static void set_limits(bool has_world)
 {
     const char *limit = getenv("MATCHPOINT_LIMIT");
     char *end = NULL;
@@ -53,7 +53,7 @@ static void set_limits(void)
     else if (receives >= 0 && *end == 0)
         hot_state.limit_named = hot_state.limit_any = receives;
     else
-        measure_limits();
+        measure_limits(has_world);
     if (limit != NULL && *limit != 0 && strcmp(limit, "none") != 0 && strcmp(limit, "auto") != 0 && (end == NULL || *end != 0))
         log_error("warning: MATCHPOINT_LIMIT is '%s'; taken as auto. hint: set a number of receives, none or auto", limit);
     overflow.counts.limit_named = hot_state.limit_named == LONG_MAX ? -1 : hot_state.limit_named;
@@ -139,7 +139,7 @@ static __attribute__((noinline)) void overflow_begin(bool has_world)
     if (hides || (PROBE_CRASHES && spawned))
         disable_overflow();
     else
-        set_limits();
+        set_limits(has_world);
     install_dump_handler(); /* after the report, a command may send the signal to this process */
     overflow.functions->report(overflow.core);
     hot_state.until_sample = overflow.may_watch ? SAMPLE : INT_MAX;

@@ -74,7 +74,7 @@ static __attribute__((noinline)) int improbe_slow_path(int source, int tag, MPI_
 /* The sender may wait for a receive of the engine before MPI_Pready. */
 CALL(Parrived, (MPI_Request request, int partition, int *flag), (request, partition, flag))
 {
-    if (!LIKELY(!hot_state.needs_progress))  {
+    if (hot_state.needs_progress) {
         lock();
         make_progress(NULL);
         unlock();
