@@ -203,7 +203,7 @@ const NETWORKS: &[(&str, &str)] = &[
     ("format = 2\nkind = \"torus\"\n", "this version reads format 1"),
     ("format = 1\nkind = \"torus\"\n", "1 to 8 dimensions are needed"),
     ("format = 1\nkind = \"torus\"\ndimensions = [4, 0]\n", "each of 1 router at least"),
-    ("format = 1\nkind = \"torus\"\ndimensions = [4000000, 4000000]\n", "more than 2147483648"),
+    ("format = 1\nkind = \"torus\"\ndimensions = [4000000, 4000000]\n", "at most 2147483648 are supported"),
     ("format = 1\nkind = \"torus\"\ndimensions = [4]\narity = 2\n", "`arity` is of another kind"),
     ("format = 1\nkind = \"ring\"\n", "line 2: unknown variant `ring`"),
     ("format = 1\nkind = \"fat_tree\"\narity = 1\nlevels = 3\n", "arity, 2 at least"),
