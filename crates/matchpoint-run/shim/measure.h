@@ -12,8 +12,8 @@
  * others: the library finds each at the head. */
 #define LEAST_LIMIT 72
 #define MOST_LIMIT 256
-/* The highest limit with many senders. And the limit if libfabric may transport messages: an overflowed message then costs some 700 ns more, which messages
- * to self do not show. */
+/* The highest limit with many senders. It is also the limit if libfabric may transport messages: an overflowed message
+ * then costs some 700 ns more, which messages to self do not show. */
 #define NETWORK_LIMIT 1024
 /* A smaller difference per message, in nanoseconds, is noise. */
 #define NOISE_NS 0.2

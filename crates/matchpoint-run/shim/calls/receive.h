@@ -74,7 +74,6 @@ static __attribute__((noinline)) void record_persistent(void *buffer, MPI_Count 
         receive->source = source;
         receive->tag = tag;
         receive->bytes = known->size * (uint64_t)count;
-        receive->is_blocking = is_sender_blocking(receive->bytes);
         receive->is_derived = known->is_derived && REAL(Type_dup)(type, &receive->type) == MPI_SUCCESS;
         communicator->persistent++;
         register_persistent(receive, handle);
