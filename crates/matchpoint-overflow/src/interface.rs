@@ -3,7 +3,7 @@
 
 use std::ffi::{c_char, c_uint, c_void};
 
-pub const CORE_VERSION: u32 = 2;
+pub const CORE_VERSION: u32 = 3;
 
 pub const CORE_QUEUED: CoreResult = 0;
 pub const CORE_MATCHED: CoreResult = 1;
@@ -60,6 +60,7 @@ structure! {
     entry_any_ns: f64,
     overflow_ns: f64,
     rank: i64,
+    off: u64,
 }
 
 pub type Each = unsafe extern "C" fn(*mut c_void, u64);

@@ -4,6 +4,16 @@ use matchpoint_process::report::or_null;
 
 use crate::interface::CoreCounts;
 
+/// The values of `enum core_off` in `core.h`.
+fn off(reason: u64) -> &'static str {
+    match reason {
+        0 => "null",
+        1 => "\"program\"",
+        2 => "\"library\"",
+        _ => "\"processes\"",
+    }
+}
+
 /// As a JSON object. `null`: no limit, or a time that was not measured.
 pub fn object(counts: &CoreCounts) -> String {
     let limit = |limit: i64| or_null(u64::try_from(limit).ok());
@@ -22,6 +32,7 @@ pub fn object(counts: &CoreCounts) -> String {
         ("entry_named_ns", time(counts.entry_named_ns)),
         ("entry_any_ns", time(counts.entry_any_ns)),
         ("overflow_ns", time(counts.overflow_ns)),
+        ("off", off(counts.off).to_owned()),
     ];
     let members: Vec<_> = members.iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
     format!("{{{}}}", members.join(","))

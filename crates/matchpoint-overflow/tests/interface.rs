@@ -27,6 +27,7 @@ const COUNTS: CoreCounts = CoreCounts {
     entry_any_ns: 0.0,
     overflow_ns: 500.25,
     rank: 3,
+    off: 2,
 };
 
 fn functions() -> &'static CoreFunctions {
@@ -133,7 +134,7 @@ fn close_writes_report_and_arrivals() {
     let expected = json!({
         "receives": 10, "overflowed": 4, "given_back": 1, "give_backs": 1, "taken": 3, "watches": 2,
         "limit_named": 32, "limit_any": null, "eager_bytes": 1024, "synchronous": true,
-        "entry_named_ns": 1.5, "entry_any_ns": null, "overflow_ns": 500.25,
+        "entry_named_ns": 1.5, "entry_any_ns": null, "overflow_ns": 500.25, "off": "library",
     });
     assert_eq!(report["overflow"], expected);
     let endpoint = &report["endpoints"][0];

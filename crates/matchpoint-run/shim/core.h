@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 /* Incremented when a structure below changes. Both parts check it. */
-#define CORE_VERSION 2
+#define CORE_VERSION 3
 
 /* The envelope of a message, or of a receive. -1 in a receive: any source, any tag. */
 struct core_envelope {
@@ -36,6 +36,14 @@ struct core_counts {
     double entry_any_ns;
     double overflow_ns; /* cost of a message through the engine; 0: not measured */
     int64_t rank;       /* in MPI_COMM_WORLD; -1: unknown */
+    uint64_t off;       /* why overflow matching is off: enum core_off */
+};
+
+enum core_off {
+    CORE_ON = 0,
+    CORE_OFF_PROGRAM = 1,  /* the program uses a function that needs all messages in the library */
+    CORE_OFF_LIBRARY = 2,  /* MPI_Imrecv fails in Open MPI's cm */
+    CORE_OFF_PROCESSES = 3 /* the library cannot probe for messages of spawned or connected processes */
 };
 
 enum core_result { CORE_QUEUED = 0, CORE_MATCHED = 1, CORE_REFUSED = 2 /* no memory; unchanged queues */ };

@@ -3,10 +3,10 @@
  *
  * Each process decides alone, because other processes of the job may run without this library. */
 
-/* Every library sends this size eagerly through shared memory. The smallest default limit is 4 KiB (Open MPI, minus
- * its header). */
-#define EAGER_BYTES_KNOWN 1024
-/* The size for unknown transports that buffer unexpected messages. */
+/* Every library sends this size eagerly through shared memory, unless the user sets a limit. The smallest default
+ * limit is 4 KiB (Open MPI, minus its header). */
+#define EAGER_BYTES_MOST 1024
+/* The size for other transports of UCX. */
 #define EAGER_BYTES_UNKNOWN 256
 
 /* Returns the number of the job's processes on this host, from the launcher. -1: unknown. */
@@ -37,13 +37,29 @@ static int find_polls_before_yield(void)
 }
 
 #if defined(OPEN_MPI)
-/* Returns whether Open MPI matches messages itself (ob1). */
-static bool matches_itself(void)
+static bool uses_layer(const char *name)
 {
     const char *layer = selected_component("mca_pml_base_selected_component", false, "pml");
-    return layer != NULL && strcmp(layer, "ob1") == 0;
+    return layer != NULL && strcmp(layer, name) == 0;
+}
+
+/* Returns whether Open MPI matches messages itself. */
+static bool matches_itself(void)
+{
+    return uses_layer("ob1");
+}
+
+/* Over libfabric, MPI_Imrecv of Open MPI 4.1 and 5.0 claims a message with the wrong source address. */
+static bool fails_imrecv(void)
+{
+    return uses_layer("cm");
 }
 #else
+static bool fails_imrecv(void)
+{
+    return false;
+}
+
 /* Returns whether the network module buffers unexpected messages. UCX does, libfabric may not. */
 static bool matches_itself(void)
 {
@@ -53,31 +69,79 @@ static bool matches_itself(void)
 }
 #endif
 
+#if defined(OPEN_MPI)
+/* ob1's header of a message is at most this long. */
+#define HEADER_BYTES 128
+
+/* Returns the longest message that every loaded transport (BTL) sends eagerly, from Open MPI's variables: the
+ * environment, the command line or a file may set them. Messages to self cannot block this process. 0: unknown. */
+static uint64_t asked_eager_bytes(void)
+{
+    static const char *const transports[] = {"sm",  "vader", "smcuda", "tcp",  "uct",   "ofi",
+                                             "usnic", "ugni", "scif",   "openib", "portals4"};
+    int (*find)(const char *, const char *, const char *, const char *) =
+        (__typeof__(find))library_symbol(RTLD_DEFAULT, "mca_base_var_find");
+    int (*get)(int, const void *, void *, const char **) =
+        (__typeof__(get))library_symbol(RTLD_DEFAULT, "mca_base_var_get_value");
+    uint64_t least = UINT64_MAX;
+    for (size_t i = 0; find != NULL && get != NULL && i < sizeof transports / sizeof *transports; i++) {
+        const size_t *bytes = NULL;
+        int variable = find("opal", "btl", transports[i], "eager_limit");
+        if (variable >= 0 && get(variable, &bytes, NULL, NULL) == 0 && bytes != NULL && *bytes < least)
+            least = *bytes;
+    }
+    return least == UINT64_MAX || least < HEADER_BYTES ? 0 : least - HEADER_BYTES;
+}
+#else
+/* Returns whether UCX's configuration, from the environment or a file, has a number as limit of eager sends. */
+static bool has_ucx_limit(void)
+{
+    int (*read)(const char *, const char *, void **) = (__typeof__(read))library_symbol(RTLD_DEFAULT, "ucp_config_read");
+    void (*print)(const void *, FILE *, const char *, int) =
+        (__typeof__(print))library_symbol(RTLD_DEFAULT, "ucp_config_print");
+    void (*release)(void *) = (__typeof__(release))library_symbol(RTLD_DEFAULT, "ucp_config_release");
+    void *configuration;
+    char *text = NULL;
+    size_t length;
+    if (read == NULL || print == NULL || release == NULL || read(NULL, NULL, &configuration) != 0)
+        return false;
+    FILE *file = open_memstream(&text, &length);
+    if (file != NULL) {
+        print(configuration, file, NULL, 1); /* UCS_CONFIG_PRINT_CONFIG */
+        fclose(file);
+    }
+    release(configuration);
+    const char *limit = text != NULL ? strstr(text, "UCX_RNDV_THRESH=") : NULL;
+    bool is_number = limit != NULL && strcspn(limit, "0123456789") < strcspn(limit, "\n");
+    free(text);
+    return is_number;
+}
+
 /* Returns whether the user has set a limit of eager sends. */
 static bool is_eager_set(void)
 {
     for (char **variable = environ; *variable != NULL; variable++)
-        if ((strncmp(*variable, "OMPI_MCA_btl_", 13) == 0 && strstr(*variable, "eager") != NULL) ||
-            (strncmp(*variable, "UCX_", 4) == 0 && strstr(*variable, "RNDV") != NULL) ||
-            (strncmp(*variable, "MPIR_CVAR_", 10) == 0 && strstr(*variable, "EAGER") != NULL))
+        if (strncmp(*variable, "MPIR_CVAR_", 10) == 0 && strstr(*variable, "EAGER") != NULL)
             return true;
-    return false;
+    return matches_itself() && has_ucx_limit();
 }
+#endif
 
 /* Returns the largest receive that may stay in the engine during a blocking call. 0 if libfabric may transport
  * messages: its providers may hold few unexpected messages per sender and then accept no others, including those of
  * collective operations. */
 static uint64_t find_eager_bytes(int processes)
 {
-    bool memory_only = is_on_one_host(processes) && !is_memory_off();
+#if defined(OPEN_MPI)
+    (void)processes;
+    uint64_t asked = matches_itself() ? asked_eager_bytes() : 0;
+    return asked < EAGER_BYTES_MOST ? asked : EAGER_BYTES_MOST;
+#else
     if (is_eager_set())
         return 0;
-#if defined(OPEN_MPI)
-    if (!matches_itself())
-        return 0;
-    return memory_only ? EAGER_BYTES_KNOWN : EAGER_BYTES_UNKNOWN;
-#else
-    return memory_only ? EAGER_BYTES_KNOWN : matches_itself() ? EAGER_BYTES_UNKNOWN : 0;
+    if (is_on_one_host(processes) && !is_memory_off())
+        return EAGER_BYTES_MOST;
+    return matches_itself() ? EAGER_BYTES_UNKNOWN : 0;
 #endif
 }
 
@@ -97,7 +161,7 @@ static bool is_synchronous_name(const char *name)
 struct imports {
     bool synchronous;
     bool initializes;     /* an object imports MPI_Init. Programs that look up functions by name do not */
-    bool hidden_messages; /* an object other than the Python bindings, which import every function: see below */
+    bool needs_library;   /* an object other than the Python bindings, which import every function: see below */
     bool of_bindings;     /* the current object is of the Python bindings */
 };
 
@@ -112,27 +176,24 @@ static bool is_part_of_mpi(const char *path)
     return false;
 }
 
-/* Open MPI implements these functions with messages on the program's communicator and tag. If the shim took them
- * from the unexpected queue, they would be lost. Overflow is therefore off in programs that call these functions. */
-#if defined(OPEN_MPI)
-static bool sends_hidden_messages(const char *name)
+/* Overflow is off in programs that import these functions:
+ * - Fault tolerance: Open MPI's blocking and nonblocking receives report a failed process differently.
+ * - MPICH's streams and threads as ranks have matching queues of their own.
+ * - Open MPI implements the others with messages on the program's communicator and tag. If the shim took them from
+ *   the unexpected queue, they would be lost. */
+static bool needs_library(const char *name)
 {
-    static const char *const names[] = {"mpi_precv_init", "mpi_intercomm_create", "mpi_comm_create_group"};
+    static const char *const names[] = {"mpix_comm_", "mpix_stream_", "mpix_threadcomm_",
+#if defined(OPEN_MPI)
+                                        "mpi_precv_init", "mpi_intercomm_create", "mpi_comm_create_group"
+#endif
+    };
     const char *rest = name[0] == 'P' || name[0] == 'p' ? name + 1 : name;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strncasecmp(rest, names[i], strlen(names[i])) == 0 && strstr(rest, "from_group") == NULL)
             return true;
     return false;
 }
-#define HIDES_MESSAGES true
-#else
-static bool sends_hidden_messages(const char *name)
-{
-    (void)name;
-    return false;
-}
-#define HIDES_MESSAGES false
-#endif
 
 /* Returns the number of symbols of a GNU hash table. The table has the first symbol of each chain, and marks the
  * last. */
@@ -175,7 +236,7 @@ static void read_imports(const ElfW(Dyn) * dynamic, uintptr_t base, struct impor
         if (symbols[i].st_shndx != SHN_UNDEF)
             continue;
         imports->synchronous |= is_synchronous_name(name);
-        imports->hidden_messages |= !imports->of_bindings && sends_hidden_messages(name);
+        imports->needs_library |= !imports->of_bindings && needs_library(name);
         imports->initializes |= strncasecmp(name, "mpi_init", 8) == 0 || strncasecmp(name, "mpi_session_init", 16) == 0;
     }
 }

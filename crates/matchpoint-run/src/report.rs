@@ -44,6 +44,7 @@ pub struct Overflow {
     pub entry_named_ns: Option<f64>,
     pub entry_any_ns: Option<f64>,
     pub overflow_ns: Option<f64>,
+    pub off: Option<String>,
 }
 
 /// Counts of an endpoint, as in `tally.rs` of `matchpoint-process`.
@@ -208,7 +209,7 @@ mod tests {
     fn overflow_member_is_read() {
         let text = r#"{"schema":1,"host":"a","pid":7,"rank":0,"unmatched":[],"overflow":{"receives":10,"overflowed":4,
             "given_back":1,"give_backs":2,"taken":3,"watches":5,"limit_named":32,"limit_any":null,"eager_bytes":1024,
-            "synchronous":true,"entry_named_ns":1.5,"entry_any_ns":null,"overflow_ns":500},"endpoints":[]}"#;
+            "synchronous":true,"entry_named_ns":1.5,"entry_any_ns":null,"overflow_ns":500,"off":"program"},"endpoints":[]}"#;
         let process: Process = serde_json::from_str(text).unwrap();
         let expected = Overflow {
             receives: 10,
@@ -224,6 +225,7 @@ mod tests {
             entry_named_ns: Some(1.5),
             entry_any_ns: None,
             overflow_ns: Some(500.0),
+            off: Some("program".to_owned()),
         };
         assert_eq!((process.overflow, process.libfabric), (Some(expected), String::new()));
         let process: Process = serde_json::from_str(TEXT).unwrap();

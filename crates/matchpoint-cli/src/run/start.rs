@@ -72,13 +72,29 @@ pub fn start_message(job: &Job, reports: &[Process]) -> String {
         }
         Position::Above(_) => {
             let overflow = first.and_then(|process| process.overflow.as_ref());
-            format!("matchpoint: {engine} is ready in {ranks}: overflow begins {}", begins(overflow))
+            match overflow.and_then(|overflow| overflow.off.as_deref()) {
+                Some(reason) => {
+                    format!("matchpoint: overflow matching is off in {ranks}: {}", explain_off(reason))
+                }
+                None => {
+                    format!("matchpoint: {engine} is ready in {ranks}: overflow begins {}", begins(overflow))
+                }
+            }
         }
         Position::Below(below) => format!(
             "matchpoint: {engine} matches for {ranks} over {} (libfabric {}, peer-SRX mode)",
             below.choice.core,
             first.map_or("", |process| &process.libfabric),
         ),
+    }
+}
+
+/// `reason`: member `off` of the report.
+fn explain_off(reason: &str) -> &'static str {
+    match reason {
+        "program" => "the program uses a function that needs all messages in the MPI library",
+        "library" => "MPI_Imrecv fails in Open MPI with pml=cm",
+        _ => "the MPI library cannot probe for messages of spawned or connected processes",
     }
 }
 

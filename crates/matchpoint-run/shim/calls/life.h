@@ -34,7 +34,7 @@ CALL(Precv_init,
      (buffer, partitions, count, type, source, tag, comm, info, request))
 {
     lock();
-    disable_overflow();
+    disable_overflow(CORE_OFF_PROGRAM);
     if (overflow.unexpected > 0)
         log_error("warning: a message that sets partitioned communication up may be lost. hint: set MATCHPOINT_LIMIT=none for "
                   "this program");
@@ -135,9 +135,13 @@ static __attribute__((noinline)) void overflow_begin(bool has_world)
         overflow.ticks_per_ns = (double)(after.ticks - before.ticks) / (double)(after.ns - before.ns);
     if (has_world)
         make_private();
-    bool hides = HIDES_MESSAGES && (imports.hidden_messages || !imports.initializes);
-    if (hides || (PROBE_CRASHES && spawned))
-        disable_overflow();
+    bool hides = LOSES_MESSAGES && !imports.initializes; /* the program may look up these functions by name */
+    if (imports.needs_library || hides)
+        disable_overflow(CORE_OFF_PROGRAM);
+    else if (PROBE_CRASHES && spawned)
+        disable_overflow(CORE_OFF_PROCESSES);
+    else if (fails_imrecv())
+        disable_overflow(CORE_OFF_LIBRARY);
     else
         set_limits(has_world);
     install_dump_handler(); /* after the report, a command may send the signal to this process */
