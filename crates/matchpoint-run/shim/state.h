@@ -9,8 +9,8 @@ static struct {
     bool is_threaded;         /* MPI_THREAD_MULTIPLE: the slow paths acquire the lock */
     int ticks_source;
     int until_sample; /* posting calls until the next timed one */
-    /* Outstanding requests of the library: all, possible receives, possible receives from any source. Upper bounds:
-     * the kind of a completed request is unknown, so the last two reset when no request is outstanding. */
+    /* Outstanding requests of the library: all, receives, receives from any source. The kind of a completed request is
+     * unknown, so the last two are upper bounds, and at most the first. */
     long native, native_receives, native_any;
     /* The numbers of outstanding receives at which overflow begins. */
     long limit_named, limit_any;
@@ -102,16 +102,20 @@ static inline void count_receive(int source)
 /* Requests of the library completed or were freed. */
 static inline void uncount(long requests)
 {
-    if (add_native(-requests) <= 0)
-        hot_state.native = hot_state.native_receives = hot_state.native_any = 0;
+    long left = add_native(-requests);
+    if (left < 0)
+        left = hot_state.native = 0;
+    if (hot_state.native_receives > left)
+        hot_state.native_receives = left;
+    if (hot_state.native_any > left)
+        hot_state.native_any = left;
 }
 
 /* Returns whether the library may get one more receive. */
 static inline bool is_below_limit(int source)
 {
-    long may_be = source == MPI_ANY_SOURCE ? hot_state.native_any : hot_state.native_receives;
-    long limit = source == MPI_ANY_SOURCE ? hot_state.limit_any : hot_state.limit_named;
-    return (may_be < hot_state.native ? may_be : hot_state.native) < limit;
+    return source == MPI_ANY_SOURCE ? hot_state.native_any < hot_state.limit_any
+                                    : hot_state.native_receives < hot_state.limit_named;
 }
 
 static __attribute__((format(printf, 1, 2))) void log_error(const char *format, ...)

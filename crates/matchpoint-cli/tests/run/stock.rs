@@ -101,8 +101,9 @@ impl Program {
         let output = command.args(&self.words).output().unwrap();
         let hangs = begin.elapsed() >= Duration::from_secs(seconds.into());
         let stderr = String::from_utf8_lossy(&output.stderr);
-        let is_ready =
-            ["hybrid is ready in", "hybrid matches for"].iter().any(|words| stderr.contains(words));
+        let is_ready = ["hybrid is ready in", "hybrid matches for", "overflow matching is off in"]
+            .iter()
+            .any(|words| stderr.contains(words));
         let mut lines = BTreeMap::new();
         // The launchers of MPICH report a failed process on standard output, in lines with `=`.
         for line in String::from_utf8_lossy(&output.stdout).lines().filter(|line| !line.starts_with('=')) {
