@@ -95,7 +95,7 @@ impl Watcher for Live {
                 locked(below).show(lines, width);
             }
             None => {
-                let passed = crate::format::seconds(self.begun.elapsed().as_secs_f64().round());
+                let passed = matchpoint_replay::format::seconds(self.begun.elapsed().as_secs_f64().round());
                 anstream::eprintln!("matchpoint: after {passed}: {}", table::totals(&snapshot));
             }
         }

@@ -4,6 +4,9 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use matchpoint_replay::analysis::advice::{Advice, Kind};
+use matchpoint_replay::analysis::derived::{self, index_of};
+use matchpoint_replay::analysis::library_cost;
 use matchpoint_replay::measurements::{CONFLICT_BLOCK, EngineMeasurements, PlaceMeasurements, Totals};
 use matchpoint_replay::{Measurements, library_cost as replayed};
 use matchpoint_trace::{Class, Function};
@@ -12,9 +15,6 @@ use serde_json::{Value, json};
 
 use super::Report;
 use super::schema::{self, SCHEMA};
-use crate::advice::{Advice, Kind};
-use crate::derived::{self, index_of};
-use crate::library_cost;
 
 pub fn write(report: &Report<'_>, out: &mut (dyn Write + Send)) -> io::Result<()> {
     let (of_run, ranks) = (of_run(report), Ranks(report.measurements));

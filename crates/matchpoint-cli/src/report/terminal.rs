@@ -4,9 +4,10 @@ mod facts;
 mod statistics;
 mod tables;
 
+use matchpoint_replay::analysis::advice::{Advice, Kind};
+
 use super::Report;
 use super::document::{Document, WIDTH, answer_style};
-use crate::advice::{Advice, Kind};
 
 pub fn render(report: &Report<'_>) -> String {
     let mut document = Document::default();

@@ -1,9 +1,9 @@
 //! A snapshot as lines of text.
 
 use anstyle::{AnsiColor, Style};
+use matchpoint_replay::format;
 
 use super::snapshot::{JobState, ProcessState, QueueLength, Row, Snapshot};
-use crate::format;
 
 /// Columns without a terminal.
 const WIDTH: usize = 80;

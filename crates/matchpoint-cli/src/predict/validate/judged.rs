@@ -1,8 +1,9 @@
 //! Errors of models, and reasons why a more detailed model is not better.
 
+use matchpoint_replay::analysis::derived::ratio;
+use matchpoint_replay::format::digits;
+
 use super::validated::{Application, Judgement, ModelError, Row, Step};
-use crate::derived::ratio;
-use crate::format::digits;
 
 /// Errors that differ by less, half of the last shown digit, are equal.
 const SAME: f64 = 0.005;

@@ -7,6 +7,7 @@ use matchpoint_calibrate::conversation::Conversation;
 use matchpoint_calibrate::irregular::Arrived;
 use matchpoint_calibrate::plan::{BATCH_S, Measurement, ROUNDS};
 use matchpoint_model::Setting;
+use matchpoint_replay::format;
 
 use super::models::{self, ModelledTimes};
 use super::operations::{Asked, Operation, volume_attempts};
@@ -15,7 +16,6 @@ use super::searched::AttemptCounts;
 use super::validated::{Row, Searched, Times, Worst};
 use crate::benchmark::{MeasurementProgress, ProgressSender};
 use crate::failure::Failure;
-use crate::format;
 
 #[derive(Default)]
 pub(super) struct Measured {

@@ -18,6 +18,7 @@ use std::time::SystemTime;
 use matchpoint_calibrate::conversation::{Conversation, Hello};
 use matchpoint_calibrate::ranks::Ranks;
 use matchpoint_model::{Layout, SearchOrder};
+use matchpoint_replay::format;
 
 use self::operations::{Extent, operations};
 use self::validated::{Job, Validated};
@@ -27,8 +28,8 @@ use super::sparse::sizes;
 use crate::benchmark::{self, ProgressSender};
 use crate::cli::{On, Validate};
 use crate::failure::{Failure, fact};
+use crate::job;
 use crate::load::Load;
-use crate::{format, job};
 
 pub(super) fn validate(arguments: &Validate) -> Result<Validated, Failure> {
     // Errors of files must be reported before the job starts.

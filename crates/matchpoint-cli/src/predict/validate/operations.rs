@@ -6,11 +6,11 @@ use matchpoint_calibrate::plan::{Measurement, Part, PostOrder};
 use matchpoint_model::sparse::Sizes;
 use matchpoint_model::{Exchange, Sent};
 use matchpoint_replay::Progress;
+use matchpoint_replay::format;
 
 use super::played::{self, Played};
 use super::validated::Application;
 use crate::failure::Failure;
-use crate::format;
 use crate::predict::amg::Hierarchy;
 
 const GATHERED_BYTES: [u64; 3] = [8, 1 << 10, 32 << 10];

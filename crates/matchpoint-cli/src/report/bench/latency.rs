@@ -1,10 +1,10 @@
 //! The report of single calls.
 
 use matchpoint_bench::latency::{Latencies, Percentiles, Stage, StageEnd};
+use matchpoint_replay::format::{count, duration_ns, in_place};
 use serde_json::{Value, json};
 
 use super::tables;
-use crate::format::{count, duration_ns, in_place};
 use crate::report::document::Document;
 use crate::report::schema::measured;
 

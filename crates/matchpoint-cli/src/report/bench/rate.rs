@@ -5,11 +5,11 @@ pub(super) mod notes;
 use std::io::{self, Write};
 
 use matchpoint_bench::rate::{Rate, Rates, Scenario, published};
+use matchpoint_replay::format::{in_place, with_spread};
 use serde_json::{Value, json};
 
 use super::plot::key::Key;
 use super::tables::measured_on;
-use crate::format::{in_place, with_spread};
 use crate::report::document::Document;
 use crate::report::schema::{self, measured};
 

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use matchpoint_bench::callers::{CallerRates, Sharing};
 use matchpoint_bench::offload::{Cost, Costs, OffloadCost, OffloadOptions};
 use matchpoint_bench::results::Full;
+use matchpoint_replay::format::{counted, in_place, with_spread};
 use serde_json::{Value, json};
 
 use super::tables;
-use crate::format::{counted, in_place, with_spread};
 use crate::report::document::Document;
 use crate::report::schema::measured;
 

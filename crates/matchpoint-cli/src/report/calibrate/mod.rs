@@ -11,8 +11,7 @@ use matchpoint_calibrate::fit::rates::NodeRate;
 use matchpoint_calibrate::raw::Raw;
 use matchpoint_model::Protocol;
 use matchpoint_model::machine::Machine;
-
-use crate::format::{bytes, count, counted, digits, seconds};
+use matchpoint_replay::format::{bytes, count, counted, digits, seconds};
 
 pub struct Calibration<'a> {
     pub raw: &'a Raw,

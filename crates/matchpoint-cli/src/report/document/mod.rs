@@ -6,8 +6,7 @@ mod terminal;
 use std::mem;
 
 use anstyle::{AnsiColor, Style};
-
-use crate::verdict::Answer;
+use matchpoint_replay::analysis::verdict::Answer;
 
 pub const WIDTH: usize = 80;
 

@@ -1,8 +1,8 @@
+use matchpoint_replay::analysis::call_sites::{compared, short};
+use matchpoint_replay::analysis::derived::ratio;
+use matchpoint_replay::format::{count, counted, share};
 use matchpoint_replay::measurements::PlaceMeasurements;
 
-use crate::derived::ratio;
-use crate::format::{count, counted, share};
-use crate::places::{compared, short};
 use crate::report::Report;
 use crate::report::document::html::captioned;
 

@@ -1,15 +1,17 @@
 //! Cost of matching, by engine and by rank.
 
+use matchpoint_replay::analysis::derived::{
+    RankCost, attempts, cost_at_ns, cost_ns, index_of, ratio, worst_ranks,
+};
+use matchpoint_replay::analysis::library_cost;
+use matchpoint_replay::analysis::stand_in::library_of;
+use matchpoint_replay::format::{at_ranks, bytes, count, digits, duration_ns, seconds, share};
 use matchpoint_replay::measurements::EngineMeasurements;
 
 use super::chart::{Columns, columns};
-use crate::derived::{RankCost, attempts, cost_at_ns, cost_ns, index_of, ratio, worst_ranks};
-use crate::format::{at_ranks, bytes, count, digits, duration_ns, seconds, share};
-use crate::library_cost;
 use crate::report::Report;
 use crate::report::document::html::captioned;
 use crate::report::escape::{escape, prose};
-use crate::stand_in::library_of;
 
 const WORST: usize = 8;
 

@@ -2,13 +2,13 @@
 
 use std::cmp::Reverse;
 
+use matchpoint_replay::analysis::derived::{self, HEADER_BITS, ratio};
+use matchpoint_replay::format::{count, counted, digits, power_bin, share};
 use matchpoint_replay::measurements::{CONFLICT_BLOCK, RankMeasurements, Totals};
 use matchpoint_trace::Class;
 
 use super::chart::{Bar, bars, stack};
 use super::queues::{Map, map};
-use crate::derived::{self, HEADER_BITS, ratio};
-use crate::format::{count, counted, digits, power_bin, share};
 use crate::report::escape::escape;
 use crate::report::{Report, document};
 

@@ -1,9 +1,9 @@
 //! The prediction: answer, bars, facts, tables.
 
 use anstyle::Style;
+use matchpoint_replay::format::{count, seconds, share};
 
 use super::{bars, table};
-use crate::format::{count, seconds, share};
 use crate::predict::predicted::{EngineRow, LIBRARY, Predicted, Row};
 use crate::report::document::Document;
 

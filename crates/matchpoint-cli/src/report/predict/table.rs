@@ -1,8 +1,8 @@
 //! Common parts of the terminal and HTML reports.
 
 use matchpoint_model::{Prediction, ProcessCost, Split};
+use matchpoint_replay::format::{bytes, count, counted, digits, seconds};
 
-use crate::format::{bytes, count, counted, digits, seconds};
 use crate::predict::predicted::{EngineRow, Predicted, Row};
 
 pub const TIMES: &str = "Time of the slowest process";

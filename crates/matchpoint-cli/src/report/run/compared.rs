@@ -1,10 +1,10 @@
 //! Run times of a job with and without an engine of Matchpoint.
 
 use matchpoint_bench::statistics::median;
+use matchpoint_replay::format;
 use matchpoint_run::job::{Job, Position, Way};
 use serde_json::{Value, json};
 
-use crate::format;
 use crate::report::document::{Document, WIDTH};
 
 pub struct Row {

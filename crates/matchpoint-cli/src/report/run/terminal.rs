@@ -1,10 +1,10 @@
 //! The run report for a terminal: verdict, table of ranks, notes.
 
+use matchpoint_replay::format;
 use matchpoint_run::report::Rank;
 
 use super::Run;
 use super::verdict::Verdict;
-use crate::format;
 use crate::record::ranks;
 use crate::report::document::{Document, WIDTH, answer_style};
 

@@ -4,11 +4,11 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use matchpoint_replay::Measurements;
+use matchpoint_replay::analysis::derived::{self, HEADER_BITS, ratio};
+use matchpoint_replay::format::{bytes, count, counted, digits, seconds, share};
 use matchpoint_replay::measurements::{CONFLICT_BLOCK, Totals, TraceFacts};
 use matchpoint_trace::{Class, Function};
 
-use crate::derived::{self, HEADER_BITS, ratio};
-use crate::format::{bytes, count, counted, digits, seconds, share};
 use crate::report::Report;
 use crate::report::document::Document;
 

@@ -1,18 +1,20 @@
 //! Tables of queues, searches, engines, ranks and call sites.
 
 use matchpoint::engines::REGISTRY;
+use matchpoint_replay::analysis::call_sites::{compared, short};
+use matchpoint_replay::analysis::derived::{
+    RankCost, attempts, cost_at_ns, mean_over_ranks, ratio, worst_ranks,
+};
+use matchpoint_replay::analysis::library_cost;
+use matchpoint_replay::analysis::stand_in::library_of;
+use matchpoint_replay::format::{at_ranks, bytes, count, depth_bin, digits, duration_ns, seconds, share};
 use matchpoint_replay::measurements::{
     EngineMeasurements, PlaceMeasurements, QueueMeasurements, RankMeasurements, RankQueue,
 };
 
 use super::statistics::statistics;
-use crate::derived::{RankCost, attempts, cost_at_ns, mean_over_ranks, ratio, worst_ranks};
-use crate::format::{at_ranks, bytes, count, depth_bin, digits, duration_ns, seconds, share};
-use crate::library_cost;
-use crate::places::{compared, short};
 use crate::report::Report;
 use crate::report::document::Document;
-use crate::stand_in::library_of;
 
 const WORST: usize = 5;
 

@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use crate::format::seconds;
+use matchpoint_replay::format::seconds;
+
 use crate::predict::Validated;
 use crate::predict::validate::validated::{Application, Row, Step};
 use crate::report::escape::escape;

@@ -1,6 +1,7 @@
 //! Common parts of the terminal and HTML reports.
 
-use crate::format::{bytes, count, seconds};
+use matchpoint_replay::format::{bytes, count, seconds};
+
 use crate::predict::Validated;
 use crate::predict::validate::validated::{Application, Judgement, Row, Searched, Step, Times, Worst};
 

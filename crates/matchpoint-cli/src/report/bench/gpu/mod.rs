@@ -10,9 +10,9 @@ use matchpoint_gpu::Algorithm;
 use matchpoint_gpu::card::Description;
 use matchpoint_gpu::figures::{Figure, Job, Measured, PUBLISHED, Subject};
 use matchpoint_gpu::measure::{Mix, PostedOrder, Rate};
+use matchpoint_replay::format::{digits, with_spread};
 use serde_json::{Value, json};
 
-use crate::format::{digits, with_spread};
 use crate::report::document::Document;
 use crate::report::schema;
 

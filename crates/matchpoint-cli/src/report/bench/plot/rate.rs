@@ -2,9 +2,9 @@
 //! of protocol work. The published rates have a separate chart.
 
 use matchpoint_bench::rate::{Rate, Rates, Scenario, published};
+use matchpoint_replay::format::in_place;
 
 use super::key::Key;
-use crate::format::in_place;
 use crate::report::bench::rate::charts;
 use crate::report::chart::axis::Scale;
 use crate::report::chart::{Chart, Line, STYLES, Shape, add, grid};

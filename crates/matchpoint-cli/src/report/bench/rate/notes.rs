@@ -1,9 +1,9 @@
 //! Notes and extra tables of the message-rate report.
 
 use matchpoint_bench::rate::{NO_MATCHING, Rate, Rates};
+use matchpoint_replay::format::digits;
 
 use super::{charts, label};
-use crate::format::digits;
 use crate::report::bench::tables::substitute;
 
 pub fn legend(rates: &Rates) -> String {

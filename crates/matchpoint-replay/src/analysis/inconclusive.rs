@@ -1,10 +1,9 @@
 //! Reasons for an inconclusive verdict.
 
-use matchpoint_replay::Measurements;
-
-use crate::derived::engine_label;
+use crate::Measurements;
+use crate::analysis::derived::engine_label;
+use crate::analysis::verdict::{Answer, NEGLIGIBLE, Verdict, WORTHWHILE};
 use crate::format;
-use crate::verdict::{Answer, NEGLIGIBLE, Verdict, WORTHWHILE};
 
 /// Part of the ranks, and of the calls, that the answer *No* requires in the trace.
 const SEEN: f64 = 0.5;
