@@ -1,6 +1,5 @@
 //! `matchpoint convert`: writes the calls of a trace in another format.
 
-pub mod columns;
 mod csv;
 mod folder;
 mod origin;

@@ -1,9 +1,8 @@
 //! A snapshot as lines of text.
 
 use anstyle::{AnsiColor, Style};
+use matchpoint_record::watch::snapshot::{JobState, ProcessState, QueueLength, Row, Snapshot};
 use matchpoint_replay::format;
-
-use super::snapshot::{JobState, ProcessState, QueueLength, Row, Snapshot};
 
 /// Columns without a terminal.
 const WIDTH: usize = 80;

@@ -1,9 +1,9 @@
 //! Common parts of the terminal and HTML reports.
 
+use matchpoint_calibrate::validation::{Application, Judgement, Row, Searched, Step, Times, Worst};
 use matchpoint_replay::format::{bytes, count, seconds};
 
 use crate::predict::Validated;
-use crate::predict::validate::validated::{Application, Judgement, Row, Searched, Step, Times, Worst};
 
 const NOTHING: &str = "·";
 
@@ -209,7 +209,7 @@ pub fn reasons(validated: &Validated) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::predict::validate::validated::ModelError;
+    use matchpoint_calibrate::validation::ModelError;
 
     #[test]
     fn time_below_quartiles_is_marked() {
