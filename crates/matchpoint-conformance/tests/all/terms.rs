@@ -1,77 +1,23 @@
 //! Engines that lack calls: missing calls are not made.
 
-use matchpoint::{
-    ContextId, Drained, Engine, Entry, Footprint, Hints, Message, MsgId, Order, Pair, Queue, Rank,
-    Readdressed, Receive, RecvId, Refused, Selector, Tag, engines,
-};
+use matchpoint::{Engine, Hints, Order, engines, forwarded};
 use matchpoint_conformance::{Law, OptionalCalls, Options, check};
 
 /// Panics in all calls that an engine may lack.
 struct Bare(Box<dyn Engine>, Hints);
 
+impl Bare {
+    fn lacking(&self) -> &mut dyn Engine {
+        panic!("the engine lacks this call")
+    }
+}
+
 impl Engine for Bare {
-    fn post_selector(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
-        self.0.post_selector(id, selector)
-    }
-
-    fn arrive(&mut self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused> {
-        self.0.arrive(id, pair, tag)
-    }
-
-    fn probe(&mut self, selector: &Selector) -> Option<MsgId> {
-        self.0.probe(selector)
-    }
-
-    fn matched_probe(&mut self, selector: &Selector) -> Option<MsgId> {
-        self.0.matched_probe(selector)
-    }
-
-    fn cancel(&mut self, receive: &Receive) -> bool {
-        self.0.cancel(receive)
-    }
-
-    fn retract(&mut self, _: &Message) -> bool {
-        panic!("no retract")
-    }
-
-    fn readdress(&mut self, _: &Message, _: Rank) -> Result<Readdressed, Refused> {
-        panic!("no readdress")
-    }
-
-    fn set_hints(&mut self, _: ContextId, _: Hints) -> Result<(), Refused> {
-        panic!("no set_hints")
-    }
-
-    fn close(&mut self, _: ContextId, _: &mut Drained) {
-        panic!("no close")
-    }
-
-    fn fail_source(&mut self, _: ContextId, _: Rank, _: &mut Drained) {
-        panic!("no fail_source")
-    }
-
-    fn visit(&self, _: Queue, _: &mut dyn FnMut(Entry)) {
-        panic!("no visit")
-    }
-
-    fn posted_len(&self) -> usize {
-        self.0.posted_len()
-    }
-
-    fn unexpected_len(&self) -> usize {
-        self.0.unexpected_len()
-    }
-
-    fn arrive_batch(&mut self, _: &[Message], _: &mut Vec<Option<RecvId>>) -> Result<(), Refused> {
-        panic!("no arrive_batch")
-    }
+    forwarded!(through [0]: post_selector arrive probe matched_probe cancel posted_len unexpected_len);
+    forwarded!(through [lacking()]: arrive_batch retract readdress set_hints close fail_source visit footprint);
 
     fn demands(&self) -> Hints {
         self.1
-    }
-
-    fn footprint(&self) -> Footprint {
-        panic!("no footprint")
     }
 }
 
