@@ -2,7 +2,7 @@
 
 mod facts;
 mod statistics;
-mod tables;
+pub(super) mod tables;
 
 use matchpoint_replay::analysis::advice::{Advice, Kind};
 

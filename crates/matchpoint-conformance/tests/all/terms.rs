@@ -1,23 +1,51 @@
 //! Engines that lack calls: missing calls are not made.
 
-use matchpoint::{Engine, Hints, Order, engines, forwarded};
+use matchpoint::{
+    ContextId, Drained, Engine, Entry, Footprint, Hints, Message, Order, Queue, Rank, Readdressed, RecvId,
+    Refused, engines, forwarded,
+};
 use matchpoint_conformance::{Law, OptionalCalls, Options, check};
 
 /// Panics in all calls that an engine may lack.
 struct Bare(Box<dyn Engine>, Hints);
 
-impl Bare {
-    fn lacking(&self) -> &mut dyn Engine {
-        panic!("the engine lacks this call")
-    }
-}
-
 impl Engine for Bare {
     forwarded!(through [0]: post_selector arrive probe matched_probe cancel posted_len unexpected_len);
-    forwarded!(through [lacking()]: arrive_batch retract readdress set_hints close fail_source visit footprint);
+
+    fn retract(&mut self, _: &Message) -> bool {
+        panic!("no retract")
+    }
+
+    fn readdress(&mut self, _: &Message, _: Rank) -> Result<Readdressed, Refused> {
+        panic!("no readdress")
+    }
+
+    fn set_hints(&mut self, _: ContextId, _: Hints) -> Result<(), Refused> {
+        panic!("no set_hints")
+    }
+
+    fn close(&mut self, _: ContextId, _: &mut Drained) {
+        panic!("no close")
+    }
+
+    fn fail_source(&mut self, _: ContextId, _: Rank, _: &mut Drained) {
+        panic!("no fail_source")
+    }
+
+    fn visit(&self, _: Queue, _: &mut dyn FnMut(Entry)) {
+        panic!("no visit")
+    }
+
+    fn arrive_batch(&mut self, _: &[Message], _: &mut Vec<Option<RecvId>>) -> Result<(), Refused> {
+        panic!("no arrive_batch")
+    }
 
     fn demands(&self) -> Hints {
         self.1
+    }
+
+    fn footprint(&self) -> Footprint {
+        panic!("no footprint")
     }
 }
 

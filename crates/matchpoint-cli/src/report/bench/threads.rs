@@ -9,7 +9,7 @@ use matchpoint_replay::format::{counted, in_place, with_spread};
 use serde_json::{Value, json};
 
 use super::tables;
-use crate::report::document::Document;
+use crate::report::document::{Document, Rows};
 use crate::report::schema::measured;
 
 pub fn callers(rates: &CallerRates) -> Document {
@@ -22,19 +22,23 @@ pub fn callers(rates: &CallerRates) -> Document {
                 shared => shared.title(),
             }
         ));
-        let counts: Vec<String> =
-            rates.options.callers.iter().map(|&callers| counted(callers as u64, "caller")).collect();
-        let header: Vec<&str> = ["engine"].into_iter().chain(counts.iter().map(String::as_str)).collect();
-        let row = |name: &String| {
-            let cells = rates.rates.iter().filter(|rate| rate.sharing == sharing && rate.engine == *name);
-            let substitute = cells.clone().find_map(|rate| rate.substitute.as_deref());
-            let text = cells.map(|rate| match rate.full {
-                Some(_) => FULL.to_owned(),
-                None => with_spread([rate.median, rate.p25, rate.p75]),
-            });
-            [in_place(name, substitute)].into_iter().chain(text).collect()
+        let of_engine = |name: &str| {
+            let name = name.to_owned();
+            rates.rates.iter().filter(move |rate| rate.sharing == sharing && rate.engine == name)
         };
-        document.table(&header, rates.options.engines.iter().map(row).collect());
+        let engines = Rows::of(&rates.options.engines).column("engine", |name| {
+            in_place(name, of_engine(name).find_map(|rate| rate.substitute.as_deref()))
+        });
+        let rows = rates.options.callers.iter().fold(engines, |rows, &callers| {
+            rows.column(counted(callers as u64, "caller"), |name| {
+                match of_engine(name).find(|rate| rate.callers == callers) {
+                    None => String::new(),
+                    Some(rate) if rate.full.is_some() => FULL.to_owned(),
+                    Some(rate) => with_spread([rate.median, rate.p25, rate.p75]),
+                }
+            })
+        });
+        document.rows(rows);
     }
     full_tables(&mut document, rates.rates.iter().map(|rate| (&*rate.engine, rate.full.as_ref())));
     document.item(
@@ -91,20 +95,20 @@ pub fn callers_json(rates: &CallerRates, load: Option<f64>) -> Value {
 pub fn offload(options: &OffloadOptions, costs: &[OffloadCost]) -> Document {
     let mut document = Document::default();
     document.section("Nanoseconds of the application's thread per call (p25–p75)");
-    let text = |cost: &Cost| with_spread([cost.median_ns, cost.p25_ns, cost.p75_ns]);
-    let row = |cost: &OffloadCost| {
-        let name = in_place(&cost.engine, cost.substitute.as_deref());
-        let name = if cost.fell_back { format!("{name}, fell back") } else { name };
-        let of_each = match &cost.costs {
-            Ok(costs) => all_costs(costs).map(text),
-            Err(Full(_)) => [FULL; 4].map(str::to_owned),
-        };
-        [name].into_iter().chain(of_each).collect()
+    let cell = |of: &OffloadCost, cost: fn(&Costs) -> &Cost| match of.costs.as_ref().map(cost) {
+        Ok(cost) => with_spread([cost.median_ns, cost.p25_ns, cost.p75_ns]),
+        Err(Full(_)) => FULL.to_owned(),
     };
-    document.table(
-        &["engine", "post here", "post offloaded", "arrival here", "completion offloaded"],
-        costs.iter().map(row).collect(),
-    );
+    let rows = Rows::of(costs)
+        .column("engine", |of| {
+            let fell_back = if of.fell_back { ", fell back" } else { "" };
+            in_place(&of.engine, of.substitute.as_deref()) + fell_back
+        })
+        .column("post here", |of| cell(of, |costs| &costs.post))
+        .column("post offloaded", |of| cell(of, |costs| &costs.post_offloaded))
+        .column("arrival here", |of| cell(of, |costs| &costs.arrive))
+        .column("completion offloaded", |of| cell(of, |costs| &costs.completion_offloaded));
+    document.rows(rows);
     full_tables(&mut document, costs.iter().map(|cost| (&*cost.engine, cost.costs.as_ref().err())));
     document.item(
         "Here",
@@ -120,10 +124,6 @@ pub fn offload(options: &OffloadOptions, costs: &[OffloadCost]) -> Document {
 
 pub(super) const FULL: &str = "full";
 
-fn all_costs(costs: &Costs) -> [&Cost; 4] {
-    [&costs.post, &costs.post_offloaded, &costs.arrive, &costs.completion_offloaded]
-}
-
 pub fn offload_json(options: &OffloadOptions, costs: &[OffloadCost], load: Option<f64>) -> Value {
     let of = |cost: Option<&Cost>| -> Value {
         json!({
@@ -133,15 +133,14 @@ pub fn offload_json(options: &OffloadOptions, costs: &[OffloadCost], load: Optio
         })
     };
     let one = |cost: &OffloadCost| {
-        let [post, post_offloaded, arrive, completion_offloaded] =
-            cost.costs.as_ref().map_or([None; 4], |costs| all_costs(costs).map(Some)).map(of);
+        let costs = cost.costs.as_ref().ok();
         let mut value = json!({
             "engine": cost.engine,
             "substitute": cost.substitute,
-            "post": post,
-            "post_offloaded": post_offloaded,
-            "arrive": arrive,
-            "completion_offloaded": completion_offloaded,
+            "post": of(costs.map(|costs| &costs.post)),
+            "post_offloaded": of(costs.map(|costs| &costs.post_offloaded)),
+            "arrive": of(costs.map(|costs| &costs.arrive)),
+            "completion_offloaded": of(costs.map(|costs| &costs.completion_offloaded)),
             "fell_back": cost.fell_back,
             "right": cost.is_right,
         });

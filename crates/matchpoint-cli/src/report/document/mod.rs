@@ -32,6 +32,43 @@ enum Block {
     Gap,
 }
 
+/// A description of a table: its rows, and its columns with the text of each cell. The first column names the rows.
+pub struct Rows<R> {
+    rows: Vec<R>,
+    columns: Vec<(Medium, String, Vec<String>)>,
+}
+
+impl<R> Rows<R> {
+    pub fn of(rows: impl IntoIterator<Item = R>) -> Self {
+        Rows { rows: rows.into_iter().collect(), columns: Vec::new() }
+    }
+
+    #[must_use]
+    pub fn column(self, heading: impl Into<String>, cell: impl FnMut(&R) -> String) -> Self {
+        self.with(Medium::Both, heading, cell)
+    }
+
+    /// Adds a column that a terminal has no room for.
+    #[must_use]
+    pub fn column_of_page(self, heading: impl Into<String>, cell: impl FnMut(&R) -> String) -> Self {
+        self.with(Medium::Page, heading, cell)
+    }
+
+    fn with(mut self, on: Medium, heading: impl Into<String>, cell: impl FnMut(&R) -> String) -> Self {
+        self.columns.push((on, heading.into(), self.rows.iter().map(cell).collect()));
+        self
+    }
+
+    fn table(&self, medium: Medium) -> Table {
+        let shown = || self.columns.iter().filter(move |(on, ..)| *on == Medium::Both || *on == medium);
+        Table {
+            header: shown().map(|(_, heading, _)| heading.clone()).collect(),
+            rows: (0..self.rows.len()).map(|at| shown().map(|of| of.2[at].clone()).collect()).collect(),
+            is_marked: false,
+        }
+    }
+}
+
 /// The first cell of a row is its name. Only pages show the further lines of a cell.
 struct Table {
     header: Vec<String>,
@@ -59,6 +96,11 @@ impl Document {
 
     pub fn page(&self) -> String {
         html::render(&self.subject, &self.heading, self.blocks_on(Medium::Page))
+    }
+
+    /// The blocks of the page as HTML, for a part of another page.
+    pub fn fragment(&self) -> String {
+        html::blocks(self.blocks_on(Medium::Page))
     }
 
     fn blocks_on(&self, medium: Medium) -> impl Iterator<Item = &Block> {
@@ -100,6 +142,17 @@ impl Document {
     pub fn table(&mut self, header: &[impl AsRef<str>], rows: Vec<Vec<String>>) {
         let header = header.iter().map(|cell| cell.as_ref().to_owned()).collect();
         self.push(Block::Table(Table { header, rows, is_marked: false }));
+    }
+
+    /// Adds a table with a line for each row.
+    pub fn rows<R>(&mut self, of: Rows<R>) {
+        if of.columns.iter().all(|(on, ..)| *on == Medium::Both) {
+            return self.push(Block::Table(of.table(Medium::Both)));
+        }
+        for medium in [Medium::Terminal, Medium::Page] {
+            self.medium = medium;
+            self.push(Block::Table(of.table(medium)));
+        }
     }
 
     /// Adds a table in which the best cells of a row begin with `*` or `≈`.

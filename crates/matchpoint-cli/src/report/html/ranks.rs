@@ -1,17 +1,16 @@
 //! Cost of matching, by engine and by rank.
 
-use matchpoint_replay::analysis::derived::{
-    RankCost, attempts, cost_at_ns, cost_ns, index_of, ratio, worst_ranks,
-};
+use matchpoint_replay::analysis::derived::{attempts, cost_at_ns, cost_ns, index_of, ratio};
 use matchpoint_replay::analysis::library_cost;
 use matchpoint_replay::analysis::stand_in::library_of;
-use matchpoint_replay::format::{at_ranks, bytes, count, digits, duration_ns, seconds, share};
+use matchpoint_replay::format::{at_ranks, bytes, count, digits, duration_ns, share};
 use matchpoint_replay::measurements::EngineMeasurements;
 
 use super::chart::{Columns, columns};
 use crate::report::Report;
-use crate::report::document::html::captioned;
+use crate::report::document::Document;
 use crate::report::escape::{escape, prose};
+use crate::report::terminal::tables;
 
 const WORST: usize = 8;
 
@@ -105,35 +104,7 @@ pub fn worst(report: &Report<'_>) -> String {
     let Some(engine) = report.measurements.engines.first() else {
         return String::new();
     };
-    if report.measurements.ranks.is_empty() {
-        return String::new();
-    }
-    let caption = format!("Ranks with the largest share of the run time (`{}`)", engine.name);
-    let header = [
-        "Rank",
-        "Share",
-        "Warm",
-        "Cold",
-        "Messages",
-        "Posted",
-        "Unexpected",
-        "Late",
-        "Longest queue at search",
-    ];
-    let ranks = worst_ranks(report.measurements, engine);
-    captioned(&caption, &header, &ranks.iter().take(WORST).map(worst_row).collect::<Vec<_>>())
-}
-
-fn worst_row((rank, at, of_run): &RankCost<'_>) -> Vec<String> {
-    vec![
-        rank.rank.to_string(),
-        share(*of_run),
-        duration_ns(at.match_ns),
-        duration_ns(at.match_cold_ns),
-        count(rank.messages),
-        count(rank.posted.length_max),
-        count(rank.unexpected.length_max),
-        count(rank.late_receives),
-        format!("{} at {}", count(rank.worst_length), seconds(rank.worst_at_s)),
-    ]
+    let mut document = Document::default();
+    tables::ranks(report, engine, WORST, &mut document);
+    document.fragment()
 }
