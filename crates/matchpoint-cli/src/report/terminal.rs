@@ -1,6 +1,6 @@
 //! The summary on a terminal: answer, advice, details, limitations.
 
-mod facts;
+pub(super) mod facts;
 mod statistics;
 pub(super) mod tables;
 

@@ -140,8 +140,17 @@ impl Document {
 
     /// Adds a table. A narrow terminal shows the table in parts.
     pub fn table(&mut self, header: &[impl AsRef<str>], rows: Vec<Vec<String>>) {
+        self.table_of(header, rows, false);
+    }
+
+    /// Adds a table in which the best cells of a row begin with `*` or `≈`.
+    pub fn marked_table(&mut self, header: &[impl AsRef<str>], rows: Vec<Vec<String>>) {
+        self.table_of(header, rows, true);
+    }
+
+    fn table_of(&mut self, header: &[impl AsRef<str>], rows: Vec<Vec<String>>, is_marked: bool) {
         let header = header.iter().map(|cell| cell.as_ref().to_owned()).collect();
-        self.push(Block::Table(Table { header, rows, is_marked: false }));
+        self.push(Block::Table(Table { header, rows, is_marked }));
     }
 
     /// Adds a table with a line for each row.
@@ -153,12 +162,6 @@ impl Document {
             self.medium = medium;
             self.push(Block::Table(of.table(medium)));
         }
-    }
-
-    /// Adds a table in which the best cells of a row begin with `*` or `≈`.
-    pub fn marked_table(&mut self, header: &[impl AsRef<str>], rows: Vec<Vec<String>>) {
-        let header = header.iter().map(|cell| cell.as_ref().to_owned()).collect();
-        self.push(Block::Table(Table { header, rows, is_marked: true }));
     }
 
     pub fn note(&mut self, text: impl Into<String>) {

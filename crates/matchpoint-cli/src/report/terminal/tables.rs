@@ -129,7 +129,7 @@ fn percent(of: f64) -> String {
     if of < 0.0005 { "<0.1".to_owned() } else { format!("{:.1}", of * 100.0) }
 }
 
-fn engines(report: &Report<'_>, document: &mut Document) {
+pub(in crate::report) fn engines(report: &Report<'_>, document: &mut Document) {
     let engines = &report.measurements.engines;
     let rank = report.verdict.rank;
     let rows = Rows::of(engines)
