@@ -34,7 +34,7 @@ pub fn callers(rates: &CallerRates) -> Document {
                 match of_engine(name).find(|rate| rate.callers == callers) {
                     None => String::new(),
                     Some(rate) if rate.full.is_some() => FULL.to_owned(),
-                    Some(rate) => with_spread([rate.median, rate.p25, rate.p75]),
+                    Some(rate) => with_spread(rate.rate.values()),
                 }
             })
         });
@@ -66,38 +66,15 @@ pub(super) fn full_tables<'a>(
 }
 
 pub fn callers_json(rates: &CallerRates, load: Option<f64>) -> Value {
-    let each = |rate: &matchpoint_bench::callers::CallerRate| {
-        let measured = |figure: f64| rate.full.is_none().then_some(figure);
-        json!({
-            "sharing": rate.sharing.name(),
-            "callers": rate.callers,
-            "engine": rate.engine,
-            "substitute": rate.substitute,
-            "rate_millions_per_s": measured(rate.median),
-            "rate_p25": measured(rate.p25),
-            "rate_p75": measured(rate.p75),
-            "full": rate.full.as_ref().map(|Full(when)| when),
-            "right": rate.is_right,
-        })
-    };
-    measured(
-        load,
-        json!({
-            "processors": rates.processors,
-            "burst": rates.options.burst,
-            "bursts": rates.options.bursts,
-            "repetitions": rates.options.repetitions,
-            "callers": rates.rates.iter().map(each).collect::<Vec<_>>(),
-        }),
-    )
+    measured(load, json!(rates))
 }
 
 pub fn offload(options: &OffloadOptions, costs: &[OffloadCost]) -> Document {
     let mut document = Document::default();
     document.section("Nanoseconds of the application's thread per call (p25–p75)");
-    let cell = |of: &OffloadCost, cost: fn(&Costs) -> &Cost| match of.costs.as_ref().map(cost) {
-        Ok(cost) => with_spread([cost.median_ns, cost.p25_ns, cost.p75_ns]),
-        Err(Full(_)) => FULL.to_owned(),
+    let cell = |of: &OffloadCost, cost: fn(&Costs) -> &Cost| match cost(&of.costs) {
+        _ if of.full.is_some() => FULL.to_owned(),
+        cost => with_spread([cost.median_ns, cost.p25_ns, cost.p75_ns]),
     };
     let rows = Rows::of(costs)
         .column("engine", |of| {
@@ -109,7 +86,7 @@ pub fn offload(options: &OffloadOptions, costs: &[OffloadCost]) -> Document {
         .column("arrival here", |of| cell(of, |costs| &costs.arrive))
         .column("completion offloaded", |of| cell(of, |costs| &costs.completion_offloaded));
     document.rows(rows);
-    full_tables(&mut document, costs.iter().map(|cost| (&*cost.engine, cost.costs.as_ref().err())));
+    full_tables(&mut document, costs.iter().map(|cost| (&*cost.engine, cost.full.as_ref())));
     document.item(
         "Here",
         format!(
@@ -125,39 +102,7 @@ pub fn offload(options: &OffloadOptions, costs: &[OffloadCost]) -> Document {
 pub(super) const FULL: &str = "full";
 
 pub fn offload_json(options: &OffloadOptions, costs: &[OffloadCost], load: Option<f64>) -> Value {
-    let of = |cost: Option<&Cost>| -> Value {
-        json!({
-            "median_ns": cost.map(|cost| cost.median_ns),
-            "p25_ns": cost.map(|cost| cost.p25_ns),
-            "p75_ns": cost.map(|cost| cost.p75_ns),
-        })
-    };
-    let one = |cost: &OffloadCost| {
-        let costs = cost.costs.as_ref().ok();
-        let mut value = json!({
-            "engine": cost.engine,
-            "substitute": cost.substitute,
-            "post": of(costs.map(|costs| &costs.post)),
-            "post_offloaded": of(costs.map(|costs| &costs.post_offloaded)),
-            "arrive": of(costs.map(|costs| &costs.arrive)),
-            "completion_offloaded": of(costs.map(|costs| &costs.completion_offloaded)),
-            "fell_back": cost.fell_back,
-            "right": cost.is_right,
-        });
-        if let Err(Full(when)) = &cost.costs {
-            value["full"] = json!(when);
-        }
-        value
-    };
-    measured(
-        load,
-        json!({
-            "messages": options.messages,
-            "depth": options.depth,
-            "budget_bytes": options.budget_bytes,
-            "repeats": options.repeats,
-            "repetitions": options.repetitions,
-            "offload": costs.iter().map(one).collect::<Vec<_>>(),
-        }),
-    )
+    let mut document = json!(options);
+    document["offload"] = json!(costs);
+    measured(load, document)
 }
