@@ -11,30 +11,26 @@ use matchpoint::engines::NameError;
 use matchpoint::{
     ContextId, Envelope, Hints, Message, MsgId, Rank, Receive, RecvId, Refused, Selector, Tag, Wild,
 };
+use serde::Serialize;
 
 use crate::results::Full;
-use crate::statistics::quartiles;
+use crate::statistics::RateSpread;
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub enum Sharing {
     /// All callers use one communicator without hints.
+    #[serde(rename = "one_communicator")]
     Communicator,
     /// All callers use one communicator with `no_any_source`.
+    #[serde(rename = "one_communicator_no_any_source")]
     Hinted,
     /// Each caller has a communicator.
+    #[serde(rename = "communicator_each")]
     Nothing,
 }
 
 impl Sharing {
     pub const ALL: [Sharing; 3] = [Sharing::Communicator, Sharing::Hinted, Sharing::Nothing];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Sharing::Communicator => "one_communicator",
-            Sharing::Hinted => "one_communicator_no_any_source",
-            Sharing::Nothing => "communicator_each",
-        }
-    }
 
     pub fn title(self) -> &'static str {
         match self {
@@ -45,9 +41,11 @@ impl Sharing {
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct CallerOptions {
+    #[serde(skip)]
     pub engines: Vec<String>,
+    #[serde(skip)]
     pub callers: Vec<usize>,
     /// Receives that a caller posts before their messages arrive.
     pub burst: usize,
@@ -55,27 +53,28 @@ pub struct CallerOptions {
     pub repetitions: usize,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct CallerRates {
+    #[serde(flatten)]
     pub options: CallerOptions,
     pub processors: usize,
     /// By sharing, then number of callers, then engine.
+    #[serde(rename = "callers")]
     pub rates: Vec<CallerRate>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct CallerRate {
     pub sharing: Sharing,
     pub callers: usize,
     pub engine: String,
     /// The engine that replaced an inner engine ([`Concurrent::substitute`]).
     pub substitute: Option<String>,
-    /// Million matches per second of all callers, the median of the repetitions.
-    pub median: f64,
-    pub p25: f64,
-    pub p75: f64,
-    /// The position of a full table. The rates are then invalid.
+    #[serde(flatten)]
+    pub rate: RateSpread,
+    /// The position of a full table. The rates are then unknown.
     pub full: Option<Full>,
+    #[serde(rename = "right")]
     pub is_right: bool,
 }
 
@@ -113,21 +112,10 @@ pub fn callers(
                 }
             }
             for ((engine, mut samples, outcome), name) in engines.into_iter().zip(&options.engines) {
-                let [median, p25, p75] = quartiles(&mut samples);
-                let (engine, substitute) = (name.clone(), engine.substitute());
                 let CallerOutcome { full, is_wrong } = outcome;
-                let is_right = !is_wrong;
-                rates.push(CallerRate {
-                    sharing,
-                    callers,
-                    engine,
-                    substitute,
-                    median,
-                    p25,
-                    p75,
-                    full,
-                    is_right,
-                });
+                let rate = RateSpread::of(&mut samples, full.is_none());
+                let (engine, substitute, is_right) = (name.clone(), engine.substitute(), !is_wrong);
+                rates.push(CallerRate { sharing, callers, engine, substitute, rate, full, is_right });
             }
         }
     }

@@ -12,12 +12,14 @@ use matchpoint::offload::{Busy, Completion, Offload, Settings};
 use matchpoint::{
     ContextId, Engine, Envelope, Message, MsgId, Rank, Receive, RecvId, Refused, Selector, Tag,
 };
+use serde::Serialize;
 
 use crate::results::Full;
 use crate::statistics::quartiles;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct OffloadOptions {
+    #[serde(skip)]
     pub engines: Vec<String>,
     /// Memory limit of the matching thread, in bytes.
     pub budget_bytes: u64,
@@ -29,15 +31,15 @@ pub struct OffloadOptions {
     pub repetitions: usize,
 }
 
-/// Nanoseconds per call.
-#[derive(Clone, Copy, Debug, Default)]
+/// Nanoseconds per call. Not a number if unknown.
+#[derive(Clone, Copy, Debug, Serialize)]
 pub struct Cost {
     pub median_ns: f64,
     pub p25_ns: f64,
     pub p75_ns: f64,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Serialize)]
 pub struct Costs {
     /// Nanoseconds of a post in the application's thread.
     pub post: Cost,
@@ -49,14 +51,19 @@ pub struct Costs {
     pub completion_offloaded: Cost,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct OffloadCost {
     pub engine: String,
     /// The engine that replaced this engine ([`Engine::substitute`]).
     pub substitute: Option<String>,
-    pub costs: Result<Costs, Full>,
+    #[serde(flatten)]
+    pub costs: Costs,
+    /// The position of a full table. The costs are then unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub full: Option<Full>,
     /// Whether the memory limit was exceeded, so that the costs are those of the fallback engine.
     pub fell_back: bool,
+    #[serde(rename = "right")]
     pub is_right: bool,
 }
 
@@ -119,22 +126,22 @@ fn of_engine(
         }
         Ok(true)
     };
-    let costs = match play() {
+    let full = match play() {
         Ok(false) => return Ok(None),
-        Ok(true) => {
-            let [post, post_offloaded, arrive, completion_offloaded] = samples.map(cost);
-            Ok(Costs { post, post_offloaded, arrive, completion_offloaded })
-        }
-        Err(full) => Err(full),
+        Ok(true) => None,
+        Err(full) => Some(full),
     };
+    let [post, post_offloaded, arrive, completion_offloaded] =
+        samples.map(|samples| cost(samples, full.is_none()));
+    let costs = Costs { post, post_offloaded, arrive, completion_offloaded };
     let fell_back = offload.fell_back();
     let there = offload.with_engine(|other| other.substitute().map(str::to_owned));
     let substitute = own.substitute().map(str::to_owned).or(there);
-    Ok(Some(OffloadCost { engine: name.to_owned(), substitute, costs, fell_back, is_right }))
+    Ok(Some(OffloadCost { engine: name.to_owned(), substitute, costs, full, fell_back, is_right }))
 }
 
-fn cost(mut samples: Vec<f64>) -> Cost {
-    let [median_ns, p25_ns, p75_ns] = quartiles(&mut samples);
+fn cost(mut samples: Vec<f64>, is_known: bool) -> Cost {
+    let [median_ns, p25_ns, p75_ns] = if is_known { quartiles(&mut samples) } else { [f64::NAN; 3] };
     Cost { median_ns, p25_ns, p75_ns }
 }
 

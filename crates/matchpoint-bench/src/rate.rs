@@ -11,12 +11,14 @@ use matchpoint::engines::{self, NameError, REGISTRY};
 use matchpoint::{
     ContextId, Engine, Envelope, Message, MsgId, Rank, Receive, RecvId, Refused, Selector, Tag, Wild,
 };
+use serde::{Serialize, Serializer};
 
 use crate::cold::Flush;
 use crate::measure::Progress;
-use crate::statistics::quartiles;
+use crate::statistics::RateSpread;
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Scenario {
     /// Every receive has another source and tag (NC in the paper).
     NoConflict,
@@ -86,14 +88,19 @@ impl Scenario {
 
 const CONTEXT: ContextId = ContextId(0);
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct RateOptions {
     /// An engine without the parameter `threads` is measured with each of `threads`.
+    #[serde(skip)]
     pub engines: Vec<String>,
+    #[serde(skip)]
     pub threads: Vec<usize>,
     /// Messages per window.
+    #[serde(skip)]
     pub windows: Vec<usize>,
+    #[serde(skip)]
     pub work_ns: Vec<u32>,
+    #[serde(skip)]
     pub scenarios: Vec<Scenario>,
     /// Messages of a sequence, k in the paper. Larger windows have a multiple.
     pub messages: usize,
@@ -128,15 +135,16 @@ impl RateOptions {
 /// Name of the measurement without an engine, which is only protocol work.
 pub const NO_MATCHING: &str = "none";
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Rates {
+    #[serde(flatten)]
     pub options: RateOptions,
     pub processors: usize,
     /// By window, then work, then scenario, then engine.
     pub rates: Vec<Rate>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Rate {
     pub window: usize,
     pub messages: usize,
@@ -148,16 +156,21 @@ pub struct Rate {
     pub substitute: Option<String>,
     /// Value of the parameter `threads`, if the engine has the parameter.
     pub threads: Option<usize>,
-    /// Million messages per second, the median of the repetitions.
-    pub median: f64,
-    pub p25: f64,
-    pub p75: f64,
+    #[serde(flatten)]
+    pub rate: RateSpread,
     pub samples: usize,
     /// Statistics of an engine with threads, per message of the timed sequences.
+    #[serde(rename = "per_message", serialize_with = "serialize_map")]
     pub counted: Vec<(&'static str, f64)>,
-    /// The position at which the table was full. The rates are then invalid.
+    /// The position at which the table was full. The rates are then unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub full: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub wrong: Option<String>,
+}
+
+fn serialize_map<S: Serializer>(counted: &[(&'static str, f64)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(counted.iter().copied())
 }
 
 /// Warm-up sequences, after which an adaptive engine has chosen its method.
@@ -381,15 +394,12 @@ impl Candidate {
             .map(|(name, count)| (*name, count / messages))
             // `threads` is a column of the report.
             .filter(|(name, _)| *name != "threads");
-        let [median, p25, p75] = quartiles(&mut self.samples);
         Rate {
             window: cell.window,
             messages: self.messages.len(),
             work_ns: cell.work_ns,
             scenario: cell.scenario,
-            median,
-            p25,
-            p75,
+            rate: RateSpread::of(&mut self.samples, self.full.is_none()),
             samples: self.samples.len(),
             engine: self.name,
             substitute: self.engine.as_ref().and_then(|engine| engine.substitute()).map(str::to_owned),

@@ -1,5 +1,7 @@
 //! Results of a run, as plain data for all reports.
 
+use serde::Serialize;
+
 use crate::statistics::quartiles;
 
 #[derive(Clone, Debug)]
@@ -55,7 +57,7 @@ pub enum Outcome {
 
 /// The position at which a table of fixed size was full. A refusal costs less than the refused work, so later times are
 /// invalid.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Full(pub String);
 
 /// Nanoseconds per matched message: one post and one arrival.

@@ -6,7 +6,8 @@
 //! A C program ([`program`]) runs under the user's launcher and makes one measurement per request
 //! ([`conversation`]). The location of the ranks determines the measurements ([`ranks`], [`plan`]), which go
 //! to a file ([`raw`], [`session`]). The fitted ([`fit`]) parameters become the file of a machine
-//! ([`machine`]). The same program makes the exchanges that validate a prediction ([`irregular`]).
+//! ([`machine`]). The same program makes the exchanges that validate a prediction ([`irregular`],
+//! [`validation`]).
 //!
 //! Times are in seconds, sizes in bytes.
 
@@ -22,6 +23,7 @@ pub mod ranks;
 pub mod raw;
 pub mod session;
 pub mod typical;
+pub mod validation;
 
 mod error;
 

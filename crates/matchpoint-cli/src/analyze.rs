@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use matchpoint_replay::analysis::library_cost;
 use matchpoint_replay::{Measurements, Progress, replay};
 use matchpoint_trace::open;
 
 use crate::cli::Analyze;
 use crate::delivery::Delivery;
 use crate::failure::Failure;
-use crate::library_cost;
 use crate::places;
 use crate::progress;
 use crate::report::{Report, terminal};

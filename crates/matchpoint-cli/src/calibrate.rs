@@ -9,16 +9,17 @@ use matchpoint_calibrate::plan::{BATCH_S, Settings};
 use matchpoint_calibrate::raw::Raw;
 use matchpoint_calibrate::session::{Request, Step};
 use matchpoint_calibrate::{CalibrateError, machine};
+use matchpoint_replay::format;
 
 use crate::benchmark::{self, Ended, MeasurementProgress};
 use crate::cli::Calibrate;
 use crate::distinct::canonical;
 use crate::failure::{Failure, INTERRUPTED, fact};
 use crate::files::Files;
+use crate::job;
 use crate::output::{OutputId, is_stdout};
 use crate::report::calibrate::document::document;
 use crate::report::calibrate::{Calibration, json};
-use crate::{format, job};
 
 pub fn run(arguments: &Calibrate) -> Result<(), Failure> {
     let (mut files, place) = prepare(arguments)?;

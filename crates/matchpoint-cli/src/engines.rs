@@ -4,13 +4,13 @@ use std::fmt::Write as _;
 
 use matchpoint::concurrent::KINDS;
 use matchpoint::engines::{Spec, known_specs, register};
+use matchpoint_replay::analysis::stand_in::bare;
 use serde_json::{Value, json};
 
 use crate::cli::Engines;
 use crate::failure::Failure;
 use crate::output::{Outputs, columns};
 use crate::report::schema;
-use crate::stand_in::bare;
 use crate::wrap::wrap;
 
 /// Registers the GPU engines. Prints their substitutes on standard error.

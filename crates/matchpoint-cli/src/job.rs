@@ -99,32 +99,3 @@ pub fn exit_result(status: ExitStatus) -> Result<(), Failure> {
         }
     }
 }
-
-pub fn shell_export(name: &str, value: &str) -> String {
-    format!("export {name}={}\n", quoted(value))
-}
-
-/// The text as a word of the shell, quoted if necessary.
-pub fn shell_word(text: &str) -> String {
-    let is_plain =
-        |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+=:,@%".contains(&byte) || !byte.is_ascii();
-    if !text.is_empty() && text.bytes().all(is_plain) { text.to_owned() } else { quoted(text) }
-}
-
-fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "'\\''"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_with_spaces_are_quoted() {
-        assert_eq!(shell_word("/tmp/a-b_1.trace"), "/tmp/a-b_1.trace");
-        assert_eq!(shell_word("/tmp/sp ace/x.trace"), "'/tmp/sp ace/x.trace'");
-        assert_eq!(shell_word("it's"), "'it'\\''s'");
-        assert_eq!(shell_word("$HOME"), "'$HOME'");
-        assert_eq!(shell_word(""), "''");
-    }
-}

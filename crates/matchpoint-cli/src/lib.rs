@@ -1,12 +1,11 @@
 //! The commands of `matchpoint`. No other crate prints or exits. `main.rs` and the tests use this library.
 //!
-//! The replay supplies measurements. [`judge`] and [`advice`] evaluate the measurements, and [`report`] renders the
-//! results in one file for each output format. These three modules are pure functions.
+//! The replay supplies measurements and conclusions. [`report`] renders the results with pure functions, in one file for
+//! each output format.
 
 #![allow(missing_docs)] // An internal library: items with a clear name need no documentation.
 
 pub mod absent;
-pub mod advice;
 pub mod analyze;
 pub mod bench;
 pub mod benchmark;
@@ -15,17 +14,12 @@ pub mod check;
 pub mod cli;
 pub mod convert;
 pub mod delivery;
-pub mod derived;
 pub mod distinct;
 pub mod engines;
 pub mod failure;
 pub mod files;
-pub mod format;
 pub mod generate;
-pub mod inconclusive;
 pub mod job;
-pub mod judge;
-pub mod library_cost;
 pub mod lines;
 pub mod live;
 pub mod load;
@@ -37,7 +31,5 @@ pub mod progress;
 pub mod record;
 pub mod report;
 pub mod run;
-pub mod stand_in;
 pub mod top;
-pub mod verdict;
 pub mod wrap;

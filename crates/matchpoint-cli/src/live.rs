@@ -10,10 +10,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use matchpoint_record::watch::Watch;
+use matchpoint_record::watch::snapshot::JobState;
+
 use crate::job::Watcher;
 use crate::lines::INTERVAL;
-use crate::top::snapshot::JobState;
-use crate::top::watch::Watch;
 use crate::top::{REFRESH, table};
 
 /// Maximum time of an update. Signals are handled after an update.
@@ -95,7 +96,7 @@ impl Watcher for Live {
                 locked(below).show(lines, width);
             }
             None => {
-                let passed = crate::format::seconds(self.begun.elapsed().as_secs_f64().round());
+                let passed = matchpoint_replay::format::seconds(self.begun.elapsed().as_secs_f64().round());
                 anstream::eprintln!("matchpoint: after {passed}: {}", table::totals(&snapshot));
             }
         }

@@ -3,7 +3,7 @@
 use std::num::NonZero;
 use std::{fs, thread};
 
-use crate::format::{counted, digits};
+use matchpoint_replay::format::{counted, digits};
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Load {

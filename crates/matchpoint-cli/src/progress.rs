@@ -8,8 +8,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use matchpoint_replay::Progress;
-
-use crate::format;
+use matchpoint_replay::format;
 
 const REDRAW: Duration = Duration::from_millis(100);
 

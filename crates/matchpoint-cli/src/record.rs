@@ -6,12 +6,13 @@ use std::process::ExitStatus;
 
 use matchpoint_record::RecordError;
 use matchpoint_record::recording::{Recorded, Recording, Settings};
+use matchpoint_replay::format;
 
 use crate::cli::Record;
 use crate::failure::Failure;
+use crate::job;
 use crate::live::Live;
 use crate::output::print;
-use crate::{format, job};
 
 pub fn run(arguments: &Record) -> Result<(), Failure> {
     let settings = Settings {
@@ -26,7 +27,7 @@ pub fn run(arguments: &Record) -> Result<(), Failure> {
     let mut recording = prepare(settings)?;
     if arguments.dry_run {
         let lines = recording.variables().into_iter();
-        let lines = lines.map(|(name, value)| job::shell_export(name, &value.to_string_lossy()));
+        let lines = lines.map(|(name, value)| format::shell_export(name, &value.to_string_lossy()));
         let text: String = lines.collect();
         return print(&text);
     }
@@ -47,7 +48,7 @@ pub fn run(arguments: &Record) -> Result<(), Failure> {
     }
     anstream::eprintln!("{}", summary(&recorded));
     if recorded.calls > 0 {
-        let trace = job::shell_word(&recorded.output.to_string_lossy());
+        let trace = format::shell_word(&recorded.output.to_string_lossy());
         anstream::eprintln!("matchpoint: next: matchpoint analyze {trace}");
     }
     job::exit_result(status)

@@ -13,8 +13,8 @@ use arrow_array::builder::{
 };
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
-use matchpoint_cli::convert::columns::{Column, Kind, LISTS, Row, VALUES};
 use matchpoint_cli::failure::Failure;
+use matchpoint_trace::columns::{Column, Kind, LISTS, Row, VALUES};
 use matchpoint_trace::{Call, Function, Trace, TraceError};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

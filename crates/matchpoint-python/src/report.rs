@@ -4,12 +4,13 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
 
-use matchpoint_cli::advice::Kind;
+use matchpoint_cli::analyze as command;
 use matchpoint_cli::cli::Command;
 use matchpoint_cli::failure::Failure;
 use matchpoint_cli::report::columns::Columns;
 use matchpoint_cli::report::{self, csv, html, json};
-use matchpoint_cli::{analyze as command, verdict};
+use matchpoint_replay::analysis::advice::Kind;
+use matchpoint_replay::analysis::verdict;
 use matchpoint_replay::{Measurements, Progress};
 use pyo3::prelude::*;
 

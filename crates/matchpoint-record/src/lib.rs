@@ -14,6 +14,7 @@ pub mod preload;
 pub mod recording;
 pub mod shim;
 pub mod sites;
+pub mod watch;
 
 mod error;
 mod folder;

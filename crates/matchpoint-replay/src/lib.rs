@@ -5,6 +5,7 @@
 
 #![allow(missing_docs)] // a name that explains an item needs no comment
 
+pub mod analysis;
 pub mod arrivals;
 mod at_wait;
 mod backlog;
@@ -16,6 +17,7 @@ mod communicators;
 mod entries;
 pub mod events;
 mod flush;
+pub mod format;
 mod growth;
 pub mod host;
 mod inbox;

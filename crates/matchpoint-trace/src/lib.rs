@@ -6,6 +6,7 @@
 #![allow(missing_docs)] // a name that explains an item needs no comment
 
 pub mod call;
+pub mod columns;
 pub mod dumpi;
 pub mod error;
 pub mod function;

@@ -7,107 +7,112 @@
 /// | `inside` | the engine that `self.call`, or `self.read` without changes, passes to its closure |
 /// | `concurrent` | the engine that `self.call` passes to its closure, from `&self` |
 /// | `functions [PATH]` | the function with the method's name in the module `PATH` |
+/// | `through [PLACE]` | the engine at `self.PLACE`, such as `[engine]`, `[0]` or `[engine_mut()]` |
+#[macro_export]
 macro_rules! forwarded {
-    (inside: $($method:ident)*) => { $($crate::forward::forwarded!(@ inside read $method);)* };
-    (concurrent: $($method:ident)*) => { $($crate::forward::forwarded!(@ concurrent concurrent $method);)* };
+    (inside: $($method:ident)*) => { $($crate::forwarded!(@ inside read $method);)* };
+    (concurrent: $($method:ident)*) => { $($crate::forwarded!(@ concurrent concurrent $method);)* };
     (functions $path:tt: $($method:ident)*) => {
-        $($crate::forward::forwarded!(@ (change $path) (read $path) $method);)*
+        $($crate::forwarded!(@ (change $path) (read $path) $method);)*
+    };
+    (through $place:tt: $($method:ident)*) => {
+        $($crate::forwarded!(@ (through_change $place) (through_read $place) $method);)*
     };
 
     (@ $change:tt $read:tt post_selector) => {
-        $crate::forward::forwarded!($change post_selector(
+        $crate::forwarded!($change post_selector(
             id: $crate::RecvId,
             selector: &$crate::Selector
         ) -> Result<Option<$crate::MsgId>, $crate::Refused>);
     };
     (@ $change:tt $read:tt arrive) => {
-        $crate::forward::forwarded!($change arrive(
+        $crate::forwarded!($change arrive(
             id: $crate::MsgId,
             pair: $crate::Pair,
             tag: $crate::Tag
         ) -> Result<Option<$crate::RecvId>, $crate::Refused>);
     };
     (@ $change:tt $read:tt arrive_batch) => {
-        $crate::forward::forwarded!($change arrive_batch(
+        $crate::forwarded!($change arrive_batch(
             messages: &[$crate::Message],
             out: &mut Vec<Option<$crate::RecvId>>
         ) -> Result<(), $crate::Refused>);
     };
     (@ $change:tt $read:tt deliver_batch) => {
-        $crate::forward::forwarded!($change deliver_batch(
+        $crate::forwarded!($change deliver_batch(
             messages: &[$crate::Message],
             out: &mut Vec<Option<$crate::RecvId>>,
             deliver: &$crate::Deliver<'_>
         ) -> Result<(), $crate::Refused>);
     };
     (@ $change:tt $read:tt probe) => {
-        $crate::forward::forwarded!($change probe(selector: &$crate::Selector) -> Option<$crate::MsgId>);
+        $crate::forwarded!($change probe(selector: &$crate::Selector) -> Option<$crate::MsgId>);
     };
     (@ $change:tt $read:tt matched_probe) => {
-        $crate::forward::forwarded!($change matched_probe(
+        $crate::forwarded!($change matched_probe(
             selector: &$crate::Selector
         ) -> Option<$crate::MsgId>);
     };
     (@ $change:tt $read:tt cancel) => {
-        $crate::forward::forwarded!($change cancel(receive: &$crate::Receive) -> bool);
+        $crate::forwarded!($change cancel(receive: &$crate::Receive) -> bool);
     };
     (@ $change:tt $read:tt retract) => {
-        $crate::forward::forwarded!($change retract(message: &$crate::Message) -> bool);
+        $crate::forwarded!($change retract(message: &$crate::Message) -> bool);
     };
     (@ $change:tt $read:tt readdress) => {
-        $crate::forward::forwarded!($change readdress(
+        $crate::forwarded!($change readdress(
             message: &$crate::Message,
             source: $crate::Rank
         ) -> Result<$crate::Readdressed, $crate::Refused>);
     };
     (@ $change:tt $read:tt set_hints) => {
-        $crate::forward::forwarded!($change set_hints(
+        $crate::forwarded!($change set_hints(
             context: $crate::ContextId,
             hints: $crate::Hints
         ) -> Result<(), $crate::Refused>);
     };
     (@ $change:tt $read:tt close) => {
-        $crate::forward::forwarded!($change close(
+        $crate::forwarded!($change close(
             context: $crate::ContextId,
             drained: &mut $crate::Drained
         ));
     };
     (@ $change:tt $read:tt fail_source) => {
-        $crate::forward::forwarded!($change fail_source(
+        $crate::forwarded!($change fail_source(
             context: $crate::ContextId,
             source: $crate::Rank,
             drained: &mut $crate::Drained
         ));
     };
     (@ $change:tt $read:tt visit) => {
-        $crate::forward::forwarded!($read visit(
+        $crate::forwarded!($read visit(
             queue: $crate::Queue,
             each: &mut dyn FnMut($crate::Entry)
         ));
     };
     (@ $change:tt $read:tt queued_in) => {
-        $crate::forward::forwarded!($read queued_in(context: $crate::ContextId) -> (usize, usize));
+        $crate::forwarded!($read queued_in(context: $crate::ContextId) -> (usize, usize));
     };
     (@ $change:tt $read:tt posted_len) => {
-        $crate::forward::forwarded!($read posted_len() -> usize);
+        $crate::forwarded!($read posted_len() -> usize);
     };
     (@ $change:tt $read:tt unexpected_len) => {
-        $crate::forward::forwarded!($read unexpected_len() -> usize);
+        $crate::forwarded!($read unexpected_len() -> usize);
     };
     (@ $change:tt $read:tt order) => {
-        $crate::forward::forwarded!($read order() -> $crate::Order);
+        $crate::forwarded!($read order() -> $crate::Order);
     };
     (@ $change:tt $read:tt demands) => {
-        $crate::forward::forwarded!($read demands() -> $crate::Hints);
+        $crate::forwarded!($read demands() -> $crate::Hints);
     };
     (@ $change:tt $read:tt footprint) => {
-        $crate::forward::forwarded!($read footprint() -> $crate::Footprint);
+        $crate::forwarded!($read footprint() -> $crate::Footprint);
     };
     (@ $change:tt $read:tt attempts) => {
-        $crate::forward::forwarded!($read attempts() -> $crate::Attempts);
+        $crate::forwarded!($read attempts() -> $crate::Attempts);
     };
     (@ $change:tt $read:tt statistics) => {
-        $crate::forward::forwarded!($read statistics() -> Vec<(&'static str, f64)>);
+        $crate::forwarded!($read statistics() -> Vec<(&'static str, f64)>);
     };
 
     (inside $method:ident($($name:ident: $type:ty),*) $(-> $result:ty)?) => {
@@ -135,5 +140,14 @@ macro_rules! forwarded {
             $($path)+::$method(self, $($name),*)
         }
     };
+    ((through_change [$($place:tt)+]) $method:ident($($name:ident: $type:ty),*) $(-> $result:ty)?) => {
+        fn $method(&mut self, $($name: $type),*) $(-> $result)? {
+            self.$($place)+.$method($($name),*)
+        }
+    };
+    ((through_read [$($place:tt)+]) $method:ident($($name:ident: $type:ty),*) $(-> $result:ty)?) => {
+        fn $method(&self, $($name: $type),*) $(-> $result)? {
+            self.$($place)+.$method($($name),*)
+        }
+    };
 }
-pub(crate) use forwarded;

@@ -114,10 +114,10 @@ macro_rules! provided {
         }
     };
     (@ visit) => {
-        $crate::forward::forwarded!(functions [$crate::maintenance]: visit queued_in);
+        $crate::forwarded!(functions [$crate::maintenance]: visit queued_in);
     };
     (@ $method:ident) => {
-        $crate::forward::forwarded!(functions [$crate::maintenance]: $method);
+        $crate::forwarded!(functions [$crate::maintenance]: $method);
     };
 }
 pub(crate) use provided;

@@ -5,10 +5,10 @@ use std::path::Path;
 use matchpoint::{Engine, engines};
 use matchpoint_abi::{Function, Library};
 use matchpoint_conformance::OptionalCalls;
+use matchpoint_replay::analysis::stand_in::bare;
 
 use crate::cli::{ALL, Check, expand_all};
 use crate::failure::Failure;
-use crate::stand_in::bare;
 
 pub(super) struct Candidate {
     pub title: String,

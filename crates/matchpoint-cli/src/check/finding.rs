@@ -5,10 +5,10 @@ use std::process::ExitStatus;
 
 use matchpoint::event::script;
 use matchpoint_conformance::{Law, Report, Violation};
+use matchpoint_replay::format::{count, counted, in_place};
 use serde::{Deserialize, Serialize};
 
 use super::candidate::Candidate;
-use crate::format::{count, counted, in_place};
 
 /// Exit code if a law is broken.
 pub(super) const BROKEN: u8 = 1;

@@ -5,10 +5,11 @@ use std::io::{self, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::process::{Command, ExitStatus};
 
+use matchpoint_replay::format::counted;
+
 use super::finding::{BROKEN, Finding, Findings, UNABLE};
 use crate::cli::Check;
 use crate::failure::Failure;
-use crate::format::counted;
 use crate::output::{OutputId, Outputs, print};
 use crate::report::schema;
 

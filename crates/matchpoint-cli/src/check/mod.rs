@@ -9,13 +9,13 @@ use std::panic;
 use std::path::{Path, PathBuf};
 
 use matchpoint_conformance::{Options, Report, Violation, check_watched};
+use matchpoint_replay::format::{count, counted};
 
 use self::candidate::{Candidate, candidates};
 use self::finding::{BROKEN, Finding, Findings, UNABLE};
 use self::isolated::Trail;
 use crate::cli::Check;
 use crate::failure::Failure;
-use crate::format::{count, counted};
 use crate::lines::ProgressLines;
 use crate::output::{OutputId, Outputs, print};
 use crate::progress::bar;

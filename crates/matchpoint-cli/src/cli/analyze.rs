@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use matchpoint_replay::analysis::stand_in::stand_in;
 use matchpoint_replay::{Arrivals, LogGp, Options};
 use matchpoint_trace::Trace;
 
 use super::{ALL, engine_or_all, expand_all};
-use crate::stand_in::stand_in;
 
 pub(super) const EXAMPLES: &str = "Examples:
   matchpoint analyze traces/lulesh-27

@@ -6,9 +6,9 @@ use clap::{Args, ValueEnum};
 use matchpoint::Order;
 use matchpoint_conformance::generate::SHAPES;
 use matchpoint_conformance::{OptionalCalls, Options};
+use matchpoint_replay::format::count;
 
 use super::number::{at_least, whole};
-use crate::format::count;
 
 const EXAMPLES: &str = "Examples:
   matchpoint check

@@ -3,8 +3,7 @@
 use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
-
-use crate::job;
+use matchpoint_replay::format;
 
 const STARTERS: &[&[&str]] = &[&["record"], &["run"], &["calibrate"], &["predict", "validate"]];
 
@@ -26,7 +25,7 @@ pub(super) fn missing_dashes(error: &Error, words: &[OsString]) -> Option<String
     }
     let at = words.iter().position(|word| word == unknown)?;
     let quoted =
-        |words: &[String]| words.iter().map(|word| job::shell_word(word)).collect::<Vec<_>>().join(" ");
+        |words: &[String]| words.iter().map(|word| format::shell_word(word)).collect::<Vec<_>>().join(" ");
     let behind: Vec<String> = words[at..].iter().filter(|word| *word != "--").cloned().collect();
     Some(format!(
         "'--' is missing before the launcher '{unknown}'\nhint: use matchpoint {} -- {}",

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use matchpoint::concurrent::KINDS;
 use matchpoint::engines::{self, known_specs};
-
-use crate::stand_in::bare;
+use matchpoint_replay::analysis::stand_in::bare;
 
 pub(super) const EXAMPLES: &str = "Examples:
   matchpoint engines | less

@@ -20,8 +20,7 @@ use std::ffi::OsString;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use matchpoint::engines::{REGISTRY, Spec, known_specs};
-
-use crate::stand_in::bare;
+use matchpoint_replay::analysis::stand_in::bare;
 
 pub use analyze::Analyze;
 pub use bench::{

@@ -3,9 +3,9 @@
 use std::io::{self, Write};
 
 use matchpoint_replay::Progress;
+use matchpoint_trace::columns::{Column, Kind, LISTS, Row, VALUES};
 use matchpoint_trace::{Function, Trace};
 
-use super::columns::{Column, Kind, LISTS, Row, VALUES};
 use super::origin::Origin;
 use super::ranks::each_row;
 

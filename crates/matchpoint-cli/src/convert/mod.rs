@@ -1,6 +1,5 @@
 //! `matchpoint convert`: writes the calls of a trace in another format.
 
-pub mod columns;
 mod csv;
 mod folder;
 mod origin;
@@ -15,6 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use matchpoint_replay::Progress;
+use matchpoint_replay::format;
 use matchpoint_trace::{Trace, open};
 
 use self::folder::Folder;
@@ -24,7 +24,6 @@ use crate::absent::print_missing_ranks;
 use crate::analyze::stop_on_interrupt;
 use crate::cli::{Convert, Format};
 use crate::failure::Failure;
-use crate::format;
 use crate::output::{Outputs, is_stdout};
 use crate::progress;
 

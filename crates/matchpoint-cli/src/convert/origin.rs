@@ -3,12 +3,12 @@
 use std::fs;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use matchpoint_replay::format;
 use matchpoint_trace::Trace;
 use matchpoint_trace::native::manifest::{self, Manifest};
 
 use crate::cli::Format;
 use crate::failure::folder_of;
-use crate::format;
 
 pub(super) struct Origin {
     manifest: Option<Manifest>,

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use matchpoint_replay::Progress;
+use matchpoint_trace::columns::{Column, Kind, LISTS, Row, VALUES};
 use matchpoint_trace::{Function, Trace};
 use parquet::basic::{
     Compression, ConvertedType, Encoding, LogicalType, Repetition, Type as Physical, ZstdLevel,
@@ -15,7 +16,6 @@ use parquet::file::properties::{WriterProperties, WriterVersion};
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::{ColumnPath, Type, TypePtr};
 
-use super::columns::{Column, Kind, LISTS, Row, VALUES};
 use super::origin::Origin;
 use super::ranks::each_row;
 

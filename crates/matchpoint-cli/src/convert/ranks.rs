@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
 use matchpoint_replay::Progress;
+use matchpoint_trace::columns::Row;
 use matchpoint_trace::{Call, Trace};
 
-use super::columns::Row;
 use super::origin::Origin;
 
 const CALLS_PER_CHECK: u64 = 4096;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use matchpoint_model::sparse::Sizes;
 use matchpoint_model::{Exchange, Partition, predict};
 use matchpoint_replay::Progress;
+use matchpoint_replay::format::count;
 
 use super::check_stop;
 use super::matrices::{self, Matrix};
@@ -14,7 +15,6 @@ use super::predicted::{Predicted, Row};
 use super::sparse::{begin, require_matching_sizes, searched, sizes};
 use crate::cli::Amg;
 use crate::failure::Failure;
-use crate::format::count;
 
 const LEVELS_MAX: usize = 64;
 

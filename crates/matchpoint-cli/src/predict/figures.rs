@@ -1,11 +1,11 @@
 //! `matchpoint predict figures`: draws the model curves of the paper's figures.
 
 use matchpoint_model::figures::{Figure, figures};
+use matchpoint_replay::format::seconds;
 
 use super::placement::read_machine;
 use crate::cli::Figures;
 use crate::failure::Failure;
-use crate::format::seconds;
 use crate::output::Outputs;
 use crate::report::chart::axis::Scale;
 use crate::report::chart::{Chart, Line, STYLES, Shape, alone, grid};

@@ -10,7 +10,7 @@ pub mod placement;
 pub mod predicted;
 mod sparse;
 mod trace;
-pub mod validate;
+mod validate;
 
 use std::sync::Arc;
 
@@ -25,8 +25,8 @@ use crate::progress;
 use crate::report::document::Document;
 use crate::report::{predict as prediction, validate as validation};
 
+pub use matchpoint_calibrate::validation::Validated;
 pub use predicted::Predicted;
-pub use validate::validated::Validated;
 
 pub fn run(arguments: &Predict) -> Result<(), Failure> {
     match &arguments.what {

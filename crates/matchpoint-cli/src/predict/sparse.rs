@@ -5,6 +5,7 @@ use std::num::NonZeroU32;
 use matchpoint_model::sparse::Sizes;
 use matchpoint_model::{Exchange, Partition, SearchOrder, predict};
 use matchpoint_replay::Progress;
+use matchpoint_replay::format::count;
 
 use super::check_stop;
 use super::engines;
@@ -13,7 +14,6 @@ use super::placement::Placement;
 use super::predicted::{Predicted, Row};
 use crate::cli::{Numbers, Spgemm, Spmv};
 use crate::failure::Failure;
-use crate::format::count;
 
 pub(super) fn spmv(arguments: &Spmv, progress: &Progress) -> Result<Predicted, Failure> {
     let placement = Placement::read(&arguments.product.on)?;

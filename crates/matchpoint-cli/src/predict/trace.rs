@@ -6,6 +6,9 @@
 use std::num::NonZeroU32;
 
 use matchpoint_model::{End, Exchange, Locality, Machine, Search, Sent, predict};
+use matchpoint_replay::analysis::derived::{geometric_mean, ratio};
+use matchpoint_replay::analysis::inconclusive::{Inconclusive, gaps};
+use matchpoint_replay::format::{count, seconds, share};
 use matchpoint_replay::measurements::{EngineAtRank, EngineMeasurements, RankMeasurements};
 use matchpoint_replay::traffic::{PhaseTraffic, TrafficClasses, traffic};
 use matchpoint_replay::{Arrivals, LogGp, Measurements, Options, Progress};
@@ -17,10 +20,7 @@ use super::placement::Placement;
 use super::predicted::{EngineRow, LIBRARY, Predicted, Row};
 use super::sparse::begin;
 use crate::cli::{PredictTrace, expand_all, without_duplicates};
-use crate::derived::{geometric_mean, ratio};
 use crate::failure::Failure;
-use crate::format::{count, seconds, share};
-use crate::inconclusive::{Inconclusive, gaps};
 
 /// Matching times of each process in seconds: low, likely, high.
 type Times = Vec<[f64; 3]>;
@@ -229,14 +229,14 @@ impl Traced<'_> {
         if self.measured.totals.sends_without_size > 0 {
             notes.push(format!(
                 "The trace does not contain the sizes of {}, which count as empty.",
-                crate::format::counted(self.measured.totals.sends_without_size, "message")
+                matchpoint_replay::format::counted(self.measured.totals.sends_without_size, "message")
             ));
         }
         let known: u64 = self.phases.iter().flat_map(|phase| &phase.flows).map(|flow| flow.messages).sum();
         if known < self.measured.totals.sends {
             notes.push(format!(
                 "The trace does not contain the receivers of {}: the times omit them.",
-                crate::format::counted(self.measured.totals.sends - known, "message")
+                matchpoint_replay::format::counted(self.measured.totals.sends - known, "message")
             ));
         }
         if !self.measured.trace.missing.is_empty() {

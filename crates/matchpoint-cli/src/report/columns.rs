@@ -2,7 +2,8 @@
 
 use std::io::{self, Write};
 
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
 
 use super::schema::table;
 
@@ -83,15 +84,40 @@ impl Columns {
         self.with(name, Values::Float(values.collect()))
     }
 
+    /// Adds members of rows, by the words `path` or `name=path`. A default row has the types of the columns.
     #[must_use]
-    pub fn truth(self, name: &str, values: impl Iterator<Item = bool>) -> Self {
-        self.with(name, Values::Truth(values.collect()))
+    pub fn members<R: Serialize + Default>(mut self, rows: &[R], words: &str) -> Self {
+        let (default, rows) = (json!(R::default()), rows.iter().map(|row| json!(row)).collect::<Vec<_>>());
+        for word in words.split_whitespace() {
+            let (name, path) = word.split_once('=').unwrap_or((word, word));
+            let pointer = format!("/{}", path.replace('.', "/"));
+            let cells = rows.iter().map(|row| row.pointer(&pointer).unwrap_or(&Value::Null));
+            let values = match default.pointer(&pointer) {
+                Some(Value::Bool(_)) => Values::Truth(cells.map(|cell| cell == true).collect()),
+                Some(Value::Number(number)) if number.is_f64() => {
+                    Values::Float(cells.map(Value::as_f64).collect())
+                }
+                Some(Value::Number(_)) => Values::Unsigned(cells.filter_map(Value::as_u64).collect()),
+                _ => Values::Text(cells.map(|cell| cell.as_str().map(str::to_owned)).collect()),
+            };
+            self = self.with(name.replace('.', "_"), values);
+        }
+        self
+    }
+
+    fn length(&self) -> usize {
+        self.0.first().map_or(0, |column| column.values.len())
+    }
+
+    /// A JSON object for each row.
+    pub fn objects(&self) -> Vec<Map<String, Value>> {
+        let object = |row| self.0.iter().map(|of| (of.name.clone(), of.values.cell(row))).collect();
+        (0..self.length()).map(object).collect()
     }
 
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        let rows = self.0.first().map_or(0, |column| column.values.len());
         let row = |row: usize| self.0.iter().map(|column| column.values.cell(row)).collect::<Vec<_>>();
-        table(self.0.iter().map(|column| &column.name), (0..rows).map(row), out)
+        table(self.0.iter().map(|column| &column.name), (0..self.length()).map(row), out)
     }
 }
 
@@ -99,17 +125,33 @@ impl Columns {
 mod tests {
     use super::*;
 
+    #[derive(Serialize, Default)]
+    struct Row {
+        name: Option<&'static str>,
+        lengths: (u64, Option<f64>),
+        is_exact: bool,
+    }
+
     #[test]
     fn unknown_values_are_empty_in_csv() {
+        let rows = [
+            Row { name: Some("a,b"), lengths: (1, None), is_exact: true },
+            Row { name: None, lengths: (2, Some(0.5)), is_exact: false },
+        ];
+        let times = rows.iter().map(|row| row.lengths.1);
         let columns = Columns::default()
-            .optional_text("name", [Some("a,b"), None].into_iter())
-            .unsigned("count", [1_u64, 2].into_iter())
+            .members(&rows, "name count=lengths.0")
             .signed("tag", [-1, 7].into_iter())
-            .optional_float("time_ns", [None, Some(0.5)].into_iter())
-            .truth("sampled", [true, false].into_iter());
+            .optional_float("time_ns", times)
+            .members(&rows, "is_exact");
         let mut text = Vec::new();
         columns.write(&mut text).unwrap();
-        let expected = "name,count,tag,time_ns,sampled\n\"a,b\",1,-1,,true\n,2,7,0.5,false\n";
+        let expected = "name,count,tag,time_ns,is_exact\n\"a,b\",1,-1,,true\n,2,7,0.5,false\n";
         assert_eq!(String::from_utf8(text).unwrap(), expected);
+        let values = Columns::default().members(&[] as &[Row], "is_exact lengths.0").0;
+        assert_eq!(
+            [&values[0].values, &values[1].values],
+            [&Values::Truth(vec![]), &Values::Unsigned(vec![])]
+        );
     }
 }

@@ -1,9 +1,6 @@
 //! Tables for spreadsheets and data frames: one file per table, units in the header.
 
-use matchpoint_replay::measurements::{
-    EngineAtRank, EngineMeasurements, PlaceMeasurements, QueueMeasurements, RankMeasurements, RankQueue,
-    SearchCounts,
-};
+use matchpoint_replay::measurements::{EngineAtRank, EngineMeasurements, PlaceMeasurements, SearchCounts};
 
 use super::Report;
 use super::columns::Columns;
@@ -33,64 +30,29 @@ fn calls(report: &Report<'_>) -> Columns {
 }
 
 fn engines(report: &Report<'_>) -> Columns {
-    let engines = || report.measurements.engines.iter();
-    let columns = Columns::default()
-        .text("engine", engines().map(|of| &of.name))
-        .unsigned("matched", engines().map(|of| of.matched))
-        .float("match_ns", engines().map(|of| of.match_ns))
-        .float("match_cold_ns", engines().map(|of| of.match_cold_ns))
-        .unsigned("unmatched_receives", engines().map(|of| of.unmatched_receives))
-        .unsigned("unmatched_messages", engines().map(|of| of.unmatched_messages))
-        .unsigned("disagreements", engines().map(|of| of.disagreements));
-    let columns = queue(columns, "posted", &|| engines().map(|of| &of.posted));
-    queue(columns, "unexpected", &|| engines().map(|of| &of.unexpected))
-        .unsigned("bytes_max", engines().map(|of| of.bytes_max))
-        .unsigned("bytes_sum", engines().map(|of| of.bytes_sum))
-        .text("host", engines().map(|_| &report.measurements.host))
-        .float("sampled", engines().map(|of| of.sampled))
-}
-
-fn queue<'a, I: Iterator<Item = &'a QueueMeasurements>>(
-    columns: Columns,
-    name: &str,
-    queues: &dyn Fn() -> I,
-) -> Columns {
-    columns
-        .unsigned(format!("{name}_length_max"), queues().map(|of| of.length_max))
-        .float(format!("{name}_length_mean_at_search"), queues().map(|of| of.length_mean))
-        .unsigned(format!("{name}_attempts"), queues().map(|of| of.attempts))
-        .unsigned(format!("{name}_searches"), queues().map(|of| of.searches))
-        .unsigned(format!("{name}_hits"), queues().map(|of| of.hits))
+    let engines = &report.measurements.engines;
+    let host = engines.iter().map(|_| &report.measurements.host);
+    Columns::default()
+        .members(
+            engines,
+            "engine=name matched match_ns match_cold_ns unmatched_receives unmatched_messages disagreements \
+             posted.length_max posted_length_mean_at_search=posted.length_mean posted.attempts posted.searches \
+             posted.hits unexpected.length_max unexpected_length_mean_at_search=unexpected.length_mean \
+             unexpected.attempts unexpected.searches unexpected.hits bytes_max bytes_sum",
+        )
+        .text("host", host)
+        .members(engines, "sampled")
 }
 
 fn ranks(report: &Report<'_>) -> Columns {
-    let ranks = || report.measurements.ranks.iter();
-    let lengths = |columns: Columns, name: &str, queue: fn(&RankMeasurements) -> &RankQueue| {
-        columns
-            .unsigned(format!("{name}_length_max"), ranks().map(|of| queue(of).length_max))
-            .float(format!("{name}_length_mean"), ranks().map(|of| queue(of).length_mean))
-    };
-    let columns = Columns::default()
-        .unsigned("rank", ranks().map(|of| of.rank))
-        .unsigned("calls", ranks().map(|of| of.calls))
-        .unsigned("sends", ranks().map(|of| of.sends))
-        .unsigned("receives", ranks().map(|of| of.receives))
-        .unsigned("messages", ranks().map(|of| of.messages))
-        .float("elapsed_s", ranks().map(|of| of.elapsed_s))
-        .unsigned("peers", ranks().map(|of| of.peers))
-        .float("peer_uniformity", ranks().map(|of| of.peer_uniformity))
-        .float("peer_weight_max", ranks().map(|of| of.peer_weight_max))
-        .unsigned("tuples_unique", ranks().map(|of| of.tuples_unique))
-        .truth("tuples_exact", ranks().map(|of| of.tuples_exact))
-        .float("tuple_share_max", ranks().map(|of| of.tuple_share_max))
-        .float("tuples_per_receive", ranks().map(|of| of.tuples_per_receive));
-    let columns = lengths(columns, "posted", |of| &of.posted);
-    let columns = lengths(columns, "unexpected", |of| &of.unexpected)
-        .unsigned("late_receives", ranks().map(|of| of.late_receives))
-        .float("worst_at_s", ranks().map(|of| of.worst_at_s))
-        .unsigned("worst_length", ranks().map(|of| of.worst_length));
-    let count = report.measurements.ranks.len();
-    report.measurements.engines.iter().fold(columns, |columns, of| at_ranks(columns, of, count))
+    let ranks = &report.measurements.ranks;
+    let columns = Columns::default().members(
+        ranks,
+        "rank calls sends receives messages elapsed_s peers peer_uniformity peer_weight_max tuples_unique \
+         tuples_exact tuple_share_max tuples_per_receive posted.length_max posted.length_mean \
+         unexpected.length_max unexpected.length_mean late_receives worst_at_s worst_length",
+    );
+    report.measurements.engines.iter().fold(columns, |columns, of| at_ranks(columns, of, ranks.len()))
 }
 
 fn at_ranks(columns: Columns, of: &EngineMeasurements, count: usize) -> Columns {
@@ -166,7 +128,8 @@ fn tags(report: &Report<'_>) -> Columns {
     Columns::default().signed("tag", tags().map(|of| of.0)).unsigned("sends", tags().map(|of| of.1))
 }
 
-fn sites(report: &Report<'_>) -> Columns {
+/// Also the call sites of the JSON.
+pub(super) fn sites(report: &Report<'_>) -> Columns {
     let places = || report.measurements.places.iter();
     let compared = |columns: Columns, name: &str, counts: fn(&PlaceMeasurements) -> &SearchCounts| {
         columns

@@ -4,17 +4,18 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use matchpoint_replay::measurements::{CONFLICT_BLOCK, EngineMeasurements, PlaceMeasurements, Totals};
+use matchpoint_replay::analysis::advice::{Advice, Kind};
+use matchpoint_replay::analysis::derived::{self, index_of};
+use matchpoint_replay::analysis::library_cost;
+use matchpoint_replay::measurements::{CONFLICT_BLOCK, EngineMeasurements, Totals};
 use matchpoint_replay::{Measurements, library_cost as replayed};
 use matchpoint_trace::{Class, Function};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::Report;
+use super::csv;
 use super::schema::{self, SCHEMA};
-use crate::advice::{Advice, Kind};
-use crate::derived::{self, index_of};
-use crate::library_cost;
 
 pub fn write(report: &Report<'_>, out: &mut (dyn Write + Send)) -> io::Result<()> {
     let (of_run, ranks) = (of_run(report), Ranks(report.measurements));
@@ -94,28 +95,7 @@ fn of_run(report: &Report<'_>) -> Value {
         "replay": replay(measurements),
         "host": measurements.host,
         "timings": measurements.timings,
-        "places": measurements.places.iter().map(place).collect::<Vec<_>>(),
-    })
-}
-
-fn place(of: &PlaceMeasurements) -> Value {
-    let there = &of.receives;
-    json!({
-        "function": of.function,
-        "source": of.source,
-        "module": of.module,
-        "address": of.address,
-        "ranks": of.ranks,
-        "receives": there.posted,
-        "late": there.late,
-        "any_source": there.any_source,
-        "any_tag": there.any_tag,
-        "posted_searches": there.found.searches,
-        "posted_attempts": there.found.attempts,
-        "posted_attempts_max": there.found.attempts_max,
-        "unexpected_searches": there.sought.searches,
-        "unexpected_attempts": there.sought.attempts,
-        "unexpected_attempts_max": there.sought.attempts_max,
+        "places": csv::sites(report).objects(),
     })
 }
 

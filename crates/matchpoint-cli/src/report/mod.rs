@@ -16,10 +16,9 @@ pub mod terminal;
 pub mod validate;
 
 use matchpoint_replay::Measurements;
-
-use crate::advice::{self, Advice};
-use crate::judge::judge;
-use crate::verdict::Verdict;
+use matchpoint_replay::analysis::advice::{self, Advice};
+use matchpoint_replay::analysis::judge;
+use matchpoint_replay::analysis::verdict::Verdict;
 
 pub struct Report<'a> {
     pub measurements: &'a Measurements,

@@ -1,12 +1,13 @@
 //! The summary on a terminal: answer, advice, details, limitations.
 
-mod facts;
+pub(super) mod facts;
 mod statistics;
-mod tables;
+pub(super) mod tables;
+
+use matchpoint_replay::analysis::advice::{Advice, Kind};
 
 use super::Report;
 use super::document::{Document, WIDTH, answer_style};
-use crate::advice::{Advice, Kind};
 
 pub fn render(report: &Report<'_>) -> String {
     let mut document = Document::default();

@@ -4,12 +4,12 @@ use std::process::{Child, ExitStatus};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
+use matchpoint_replay::format;
 use matchpoint_run::job::{Job, Way};
 use matchpoint_run::report::Process;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::failure::Failure;
-use crate::format;
 use crate::job::{self, Watcher, ask_to_stop};
 use crate::report::run::compared::{Compared, Row};
 

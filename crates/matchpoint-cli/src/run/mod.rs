@@ -8,22 +8,23 @@ mod start;
 use std::path::Path;
 use std::process::ExitStatus;
 
+use matchpoint_replay::format;
 use matchpoint_run::job::{Job, Position, Request, Way};
 use matchpoint_run::libfabric;
 use matchpoint_run::overflow::Limit;
 use matchpoint_run::report::{self as reports, Process};
+use queues::Queues;
+use recorder::Recorder;
 use serde_json::{Value, json};
+use start::{StartMessage, start_message};
 
 use crate::cli;
 use crate::failure::Failure;
+use crate::job;
 use crate::output::{OutputId, Outputs, is_stdout, print};
 use crate::report::run::compared::Compared;
 use crate::report::run::{Run, json as json_report, terminal, verdict};
 use crate::report::schema;
-use crate::{format, job};
-use queues::Queues;
-use recorder::Recorder;
-use start::{StartMessage, start_message};
 
 pub fn run(arguments: &cli::Run) -> Result<(), Failure> {
     if arguments.json.as_deref().is_some_and(is_stdout) {
@@ -239,7 +240,7 @@ fn nothing(run: &Run, silent: bool) -> String {
 fn environment(job: &Job) -> String {
     let mut text = format!("# {}\n", job.describe());
     for variable in &job.variables() {
-        text += &format!("# {}\n{}", variable.why, job::shell_export(variable.name, &variable.value));
+        text += &format!("# {}\n{}", variable.why, format::shell_export(variable.name, &variable.value));
     }
     let folder = job.folder.path.display();
     let passed_on = job.passed_on();

@@ -7,6 +7,7 @@ use std::process::ExitStatus;
 
 use matchpoint_record::recording::{Recorded, Recording, Settings};
 use matchpoint_replay::Progress;
+use matchpoint_replay::format;
 use matchpoint_replay::recorded::{AssignedArrivals, Match, assign_arrivals};
 use matchpoint_run::arrivals;
 use matchpoint_run::environment::{ARRIVALS, Variable};
@@ -16,7 +17,7 @@ use matchpoint_trace::native::{self, Summary};
 
 use crate::cli;
 use crate::failure::Failure;
-use crate::{format, job, progress, record};
+use crate::{progress, record};
 
 pub struct Recorder(Recording);
 
@@ -117,6 +118,6 @@ fn arrival_summary(recorded: &Recorded, placed: &[AssignedArrivals]) -> String {
          matchpoint: next: matchpoint analyze --arrivals recorded {}",
         format::count(known as u64),
         format::counted(all, "completed receive"),
-        job::shell_word(&recorded.output.to_string_lossy())
+        format::shell_word(&recorded.output.to_string_lossy())
     )
 }

@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
+use matchpoint_replay::format;
 use matchpoint_run::job::{Job, Position};
 use matchpoint_run::overflow::Limit;
 use matchpoint_run::report::{Overflow, Process};
 
-use crate::format;
 use crate::report::run::Run;
 
 /// Waits for the first reports, and prints one line.

@@ -1,8 +1,7 @@
 //! A snapshot as one line of JSON.
 
+use matchpoint_record::watch::snapshot::{ProcessState, Row, Snapshot};
 use serde_json::{Value, json};
-
-use super::snapshot::{ProcessState, Row, Snapshot};
 
 pub fn line(snapshot: &Snapshot) -> String {
     let rows: Vec<Value> = snapshot.rows.iter().map(row).collect();

@@ -1,32 +1,23 @@
 //! `matchpoint top`: shows the queues of a running job.
 //!
-//! * [`target`]: finds the folder of a trace; [`watch`]: reads its growing files; [`process`]: checks whether the
-//!   processes run.
-//! * [`pending`]: counts operations of one rank; [`flow`]: counts messages between ranks.
-//! * [`snapshot`]: plain data; [`table`], [`json`]: its output; [`screen`]: the terminal.
+//! `matchpoint-record` reads the growing files. [`table`] and [`json`] are the output, [`screen`] is the terminal.
 
-pub mod flow;
 pub mod json;
-pub mod pending;
-mod process;
 pub mod screen;
-pub mod snapshot;
 pub mod table;
-pub mod target;
-pub mod watch;
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+use matchpoint_record::watch::snapshot::Snapshot;
+use matchpoint_record::watch::{Watch, target};
+use screen::Screen;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::cli::Top;
 use crate::failure::Failure;
 use crate::job::signalled;
-use screen::Screen;
-use snapshot::Snapshot;
-use watch::Watch;
 
 /// Interval between updates.
 pub const REFRESH: Duration = Duration::from_secs(1);

@@ -1,9 +1,8 @@
 //! A snapshot as lines of text.
 
 use anstyle::{AnsiColor, Style};
-
-use super::snapshot::{JobState, ProcessState, QueueLength, Row, Snapshot};
-use crate::format;
+use matchpoint_record::watch::snapshot::{JobState, ProcessState, QueueLength, Row, Snapshot};
+use matchpoint_replay::format;
 
 /// Columns without a terminal.
 const WIDTH: usize = 80;

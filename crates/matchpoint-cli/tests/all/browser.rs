@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::{env, fs};
 
-use matchpoint_cli::format;
 use matchpoint_cli::report::{Report, html};
 use matchpoint_replay::Measurements;
+use matchpoint_replay::format;
 
 use crate::left_out::leave_out;
 use crate::synthetic;

@@ -269,7 +269,7 @@ fn reports_name_substitute_of_card() {
     let message = words(&output.stdout);
     assert!(message.contains(&format!("`list` matched instead of `{with_fallback}`")), "{message}");
     let html = fs::read_to_string(html).unwrap();
-    assert!(html.contains("<code>list</code> instead"), "no substitute");
+    assert!(html.contains("<code>list</code> matched instead of"), "no substitute");
     let json: Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
     let [list, instead] = [0, 1].map(|at| &json["engines"][at]);
     assert_eq!((list["substitute"].as_str(), instead["substitute"].as_str()), (None, Some("list")));

@@ -127,7 +127,7 @@ fn parquet_is_refused_without_feature() {
 fn every_column_is_documented() {
     let page = fs::read_to_string(repository("docs/reference/convert.md")).unwrap();
     let page = page.split_once("## Tables").unwrap().1;
-    use matchpoint_cli::convert::columns::{LISTS, VALUES};
+    use matchpoint_trace::columns::{LISTS, VALUES};
     let documented: Vec<&str> =
         page.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
     let columns: Vec<&str> = VALUES.iter().chain(&LISTS).map(|column| column.name).collect();

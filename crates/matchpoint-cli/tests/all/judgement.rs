@@ -1,9 +1,9 @@
 //! Tests of the verdict, the advice and the limitations.
 
-use matchpoint_cli::advice::{Advice, Kind};
 use matchpoint_cli::report::Report;
-use matchpoint_cli::verdict::{Answer, Verdict};
 use matchpoint_replay::Measurements;
+use matchpoint_replay::analysis::advice::{Advice, Kind};
+use matchpoint_replay::analysis::verdict::{Answer, Verdict};
 use matchpoint_replay::library_cost::Curve;
 use matchpoint_replay::measurements::{Substitute, TraceFacts, Wildcards};
 use matchpoint_trace::Function;

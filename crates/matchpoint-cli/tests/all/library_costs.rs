@@ -1,8 +1,8 @@
 //! Tests of the verdict with search costs of the traced library.
 
-use matchpoint_cli::library_cost::apply;
 use matchpoint_cli::report::{Report, terminal};
-use matchpoint_cli::verdict::{Answer, Verdict};
+use matchpoint_replay::analysis::library_cost::apply;
+use matchpoint_replay::analysis::verdict::{Answer, Verdict};
 use matchpoint_replay::library_cost::{Curve, SearchTime};
 
 use crate::judgement::{find, with};

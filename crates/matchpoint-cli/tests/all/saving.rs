@@ -1,9 +1,9 @@
 //! Advice names the saving, and the overflow limit if overflow matching achieves the saving.
 
-use matchpoint_cli::advice::Advice;
-use matchpoint_cli::library_cost;
 use matchpoint_cli::report::{Report, html, terminal};
 use matchpoint_replay::Measurements;
+use matchpoint_replay::analysis::advice::Advice;
+use matchpoint_replay::analysis::library_cost;
 use matchpoint_replay::library_cost::{Curve, LibraryCost};
 use matchpoint_trace::BurstCost;
 use serde_json::Value;

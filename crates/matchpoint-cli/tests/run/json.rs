@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use matchpoint_cli::report::run::{Run, json, terminal, verdict};
-use matchpoint_cli::verdict::Answer;
+use matchpoint_replay::analysis::verdict::Answer;
 use matchpoint_run::report::{Endpoint, Overflow, Process};
 use serde_json::Value;
 

@@ -7,8 +7,8 @@ use std::sync::{Arc, Barrier};
 
 use matchpoint::concurrent::{self, Concurrent};
 use matchpoint::{
-    ContextId, Drained, Engine, Entry, Envelope, Event, Footprint, Hints, Message, MsgId, Outcome, Pair,
-    Queue, Rank, Readdressed, Receive, RecvId, Refused, Selector, Tag, Wild, engines,
+    ContextId, Drained, Engine, Entry, Envelope, Event, Hints, Message, MsgId, Outcome, Pair, Queue, Rank,
+    Readdressed, Receive, RecvId, Refused, Selector, Tag, Wild, engines, forwarded,
 };
 use matchpoint_conformance::{Choices, Options, check};
 
@@ -49,6 +49,9 @@ impl OneThread {
 }
 
 impl Engine for OneThread {
+    forwarded!(through [engine]: probe matched_probe cancel retract readdress set_hints posted_len);
+    forwarded!(through [engine]: unexpected_len footprint);
+
     fn post_selector(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
         let receive = Receive::new(id, *selector);
         self.calls += 1;
@@ -71,30 +74,6 @@ impl Engine for OneThread {
         self.engine.arrive_batch(messages, out)
     }
 
-    fn probe(&mut self, selector: &Selector) -> Option<MsgId> {
-        self.engine.probe(selector)
-    }
-
-    fn matched_probe(&mut self, selector: &Selector) -> Option<MsgId> {
-        self.engine.matched_probe(selector)
-    }
-
-    fn cancel(&mut self, receive: &Receive) -> bool {
-        self.engine.cancel(receive)
-    }
-
-    fn retract(&mut self, message: &Message) -> bool {
-        self.engine.retract(message)
-    }
-
-    fn readdress(&mut self, message: &Message, source: Rank) -> Result<Readdressed, Refused> {
-        self.engine.readdress(message, source)
-    }
-
-    fn set_hints(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {
-        self.engine.set_hints(context, hints)
-    }
-
     fn close(&mut self, context: ContextId, drained: &mut Drained) {
         let before = drained.clone();
         self.engine.close(context, drained);
@@ -115,18 +94,6 @@ impl Engine for OneThread {
             Entry::Message(message) => self.messages[&message.id],
         });
         entries.into_iter().for_each(each);
-    }
-
-    fn posted_len(&self) -> usize {
-        self.engine.posted_len()
-    }
-
-    fn unexpected_len(&self) -> usize {
-        self.engine.unexpected_len()
-    }
-
-    fn footprint(&self) -> Footprint {
-        self.engine.footprint()
     }
 }
 

@@ -1,5 +1,6 @@
 //! Tests of engines under the laws that need no separate process.
 
+mod against_list;
 mod concurrent;
 mod hybrid;
 mod instruction_sets;

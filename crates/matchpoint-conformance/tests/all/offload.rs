@@ -6,8 +6,8 @@ use std::sync::Mutex;
 
 use matchpoint::offload::{self, Busy, Completion, Offload, Settings, Wire};
 use matchpoint::{
-    ContextId, Drained, Engine, Entry, Envelope, Footprint, Hints, Message, MsgId, Order, Pair, Queue, Rank,
-    Readdressed, Receive, RecvId, Refused, Selector, Tag, Wild, engines,
+    ContextId, Engine, Envelope, Message, MsgId, Pair, Rank, Receive, RecvId, Refused, Selector, Tag, Wild,
+    engines, forwarded,
 };
 use matchpoint_conformance::{Options, check};
 
@@ -28,6 +28,10 @@ impl Offloaded {
 
     fn call<A>(&self, call: impl FnOnce(&mut dyn Engine) -> A) -> A {
         self.offload.lock().unwrap().with_engine(call)
+    }
+
+    fn read<A>(&self, read: impl FnOnce(&dyn Engine) -> A) -> A {
+        self.call(|engine| read(engine))
     }
 
     fn answer(&mut self) -> Option<Completion> {
@@ -60,61 +64,8 @@ impl Engine for Offloaded {
         }
     }
 
-    fn probe(&mut self, selector: &Selector) -> Option<MsgId> {
-        self.call(|engine| engine.probe(selector))
-    }
-
-    fn matched_probe(&mut self, selector: &Selector) -> Option<MsgId> {
-        self.call(|engine| engine.matched_probe(selector))
-    }
-
-    fn cancel(&mut self, receive: &Receive) -> bool {
-        self.call(|engine| engine.cancel(receive))
-    }
-
-    fn retract(&mut self, message: &Message) -> bool {
-        self.call(|engine| engine.retract(message))
-    }
-
-    fn readdress(&mut self, message: &Message, source: Rank) -> Result<Readdressed, Refused> {
-        self.call(|engine| engine.readdress(message, source))
-    }
-
-    fn set_hints(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {
-        self.call(|engine| engine.set_hints(context, hints))
-    }
-
-    fn close(&mut self, context: ContextId, drained: &mut Drained) {
-        self.call(|engine| engine.close(context, drained));
-    }
-
-    fn fail_source(&mut self, context: ContextId, source: Rank, drained: &mut Drained) {
-        self.call(|engine| engine.fail_source(context, source, drained));
-    }
-
-    fn visit(&self, queue: Queue, each: &mut dyn FnMut(Entry)) {
-        self.call(|engine| engine.visit(queue, each));
-    }
-
-    fn posted_len(&self) -> usize {
-        self.call(|engine| engine.posted_len())
-    }
-
-    fn unexpected_len(&self) -> usize {
-        self.call(|engine| engine.unexpected_len())
-    }
-
-    fn order(&self) -> Order {
-        self.call(|engine| engine.order())
-    }
-
-    fn demands(&self) -> Hints {
-        self.call(|engine| engine.demands())
-    }
-
-    fn footprint(&self) -> Footprint {
-        self.call(|engine| engine.footprint())
-    }
+    forwarded!(inside: probe matched_probe cancel retract readdress set_hints close fail_source visit);
+    forwarded!(inside: posted_len unexpected_len order demands footprint);
 }
 
 #[test]

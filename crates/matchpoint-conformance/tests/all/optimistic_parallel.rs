@@ -1,23 +1,19 @@
 //! Messages matched by several threads in blocks, compared with the same messages one by one.
 
 use std::hint::black_box;
-use std::panic::{AssertUnwindSafe, catch_unwind, panic_any, resume_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use matchpoint::{
-    ContextId, Drained, Engine, Entry, Envelope, Event, Hints, Message, MsgId, Outcome, Queue, Rank, Receive,
-    RecvId, Refused, Selector, Tag, TagMask, Wild, engines, event::script,
+    ContextId, Engine, Envelope, Message, MsgId, Outcome, Rank, Receive, RecvId, Refused, Selector, Tag, Wild,
 };
-use matchpoint_conformance::{Choices, Issued, Options, check};
+use matchpoint_conformance::{Options, check};
 
+use crate::against_list::{EngineAndList, engine, play, queued, statistic};
 use crate::laws::streams;
-
-fn engine(name: &str) -> Box<dyn Engine> {
-    engines::create(name).unwrap_or_else(|error| panic!("{error}"))
-}
 
 /// More threads than messages in a block, fewer, and only the calling thread.
 const NAMES: [&str; 10] = [
@@ -33,162 +29,12 @@ const NAMES: [&str; 10] = [
     "optimistic_parallel:capacity=0,threads=3,by=optimism",
 ];
 
-fn statistic(engine: &dyn Engine, name: &str) -> f64 {
-    let all = engine.statistics();
-    all.iter().find(|(of, _)| *of == name).unwrap_or_else(|| panic!("{name} is not among {all:?}")).1
-}
-
-/// Oldest first.
-fn queued(engine: &dyn Engine) -> Vec<u64> {
-    let mut ids = Vec::new();
-    for queue in [Queue::Posted, Queue::Unexpected] {
-        engine.visit(queue, &mut |entry| {
-            ids.push(match entry {
-                Entry::Receive(receive) => receive.id.0,
-                Entry::Message(message) => message.id.0,
-            });
-        });
-    }
-    ids
-}
-
-fn play(engine: &mut dyn Engine, text: &str) -> Vec<Outcome> {
-    script::parse(text).unwrap().iter().map(|event| event.play(engine)).collect()
-}
-
 #[test]
 fn laws_hold_with_any_thread_count() {
     let streams = streams(15, 40);
     for name in NAMES {
         let report = check(&|| engine(name), &Options { streams, ..Options::quick() });
         report.unwrap_or_else(|violation| panic!("{name}\n{violation}"));
-    }
-}
-
-/// Few keys cause many conflicts.
-struct Load {
-    contexts: u64,
-    keys: u64,
-    any_source_percent: u64,
-    any_tag_percent: u64,
-    masked_percent: u64,
-    /// Maximum length of a run of duplicate receives.
-    run: u64,
-}
-
-const LOADS: [Load; 9] = [
-    Load { contexts: 2, keys: 1, any_source_percent: 0, any_tag_percent: 0, masked_percent: 0, run: 1 },
-    Load { contexts: 2, keys: 2, any_source_percent: 0, any_tag_percent: 0, masked_percent: 0, run: 9 },
-    Load { contexts: 2, keys: 2, any_source_percent: 50, any_tag_percent: 0, masked_percent: 0, run: 4 },
-    Load { contexts: 2, keys: 3, any_source_percent: 20, any_tag_percent: 20, masked_percent: 20, run: 3 },
-    Load { contexts: 2, keys: 2, any_source_percent: 10, any_tag_percent: 40, masked_percent: 0, run: 30 },
-    Load { contexts: 2, keys: 40, any_source_percent: 3, any_tag_percent: 3, masked_percent: 0, run: 2 },
-    // Threads share the bins.
-    Load { contexts: 1, keys: 20, any_source_percent: 0, any_tag_percent: 0, masked_percent: 0, run: 1 },
-    Load { contexts: 1, keys: 4, any_source_percent: 0, any_tag_percent: 0, masked_percent: 0, run: 5 },
-    Load { contexts: 1, keys: 1, any_source_percent: 0, any_tag_percent: 0, masked_percent: 0, run: 50 },
-];
-
-struct Stream<'a> {
-    crowd: &'a Load,
-    choices: Choices<'static>,
-    next: u64,
-}
-
-impl Stream<'_> {
-    fn id(&mut self) -> u64 {
-        self.next += 1;
-        self.next
-    }
-
-    fn selector(&mut self) -> Selector {
-        let (source, tag) = (self.choices.below(self.crowd.keys), self.choices.below(self.crowd.keys));
-        let source = if self.choices.chance(self.crowd.any_source_percent) {
-            Wild::Any
-        } else {
-            Wild::Is(Rank(source as u32))
-        };
-        let tag = if self.choices.chance(self.crowd.any_tag_percent) {
-            Wild::Any
-        } else if self.choices.chance(self.crowd.masked_percent) {
-            Wild::Masked(TagMask { value: Tag(tag), ignore: 1 })
-        } else {
-            Wild::Is(Tag(tag))
-        };
-        Selector::new(ContextId(self.choices.below(self.crowd.contexts) as u32), source, tag)
-    }
-
-    /// About `about` in total.
-    fn receives(&mut self, about: u64) -> Vec<Receive> {
-        let mut all = Vec::new();
-        while (all.len() as u64) < about {
-            let selector = self.selector();
-            let length = 1 + self.choices.below(self.crowd.run);
-            all.extend((0..length).map(|_| Receive::new(RecvId(self.id()), selector)));
-        }
-        all
-    }
-
-    fn messages(&mut self, count: u64) -> Vec<Message> {
-        let message = |_| {
-            let (source, tag) = (self.choices.below(self.crowd.keys), self.choices.below(self.crowd.keys));
-            let source = if self.choices.chance(3) { Rank::UNKNOWN } else { Rank(source as u32) };
-            let envelope =
-                Envelope::new(ContextId(self.choices.below(self.crowd.contexts) as u32), source, Tag(tag));
-            Message::new(MsgId(self.id()), envelope)
-        };
-        (0..count).map(message).collect()
-    }
-}
-
-#[test]
-fn conflicting_batches_match_like_single_messages() {
-    let rounds = if cfg!(miri) { 3 } else { 300 };
-    for name in NAMES {
-        for (seed, crowd) in (0..).zip(&LOADS) {
-            let (mut ours, mut right) = (engine(name), engine("list"));
-            let mut stream = Stream { crowd, choices: Choices::Seed(seed), next: 0 };
-            for round in 0..rounds {
-                let about = stream.choices.below(200);
-                for receive in stream.receives(about) {
-                    assert_eq!(
-                        ours.post(receive),
-                        right.post(receive),
-                        "{name}, crowd {seed}, round {round}"
-                    );
-                }
-                let count = stream.choices.below(200);
-                let messages = stream.messages(count);
-                let (mut out, mut expected) = (Vec::new(), Vec::new());
-                right.arrive_batch(&messages, &mut expected).unwrap();
-                if round % 2 == 0 {
-                    ours.arrive_batch(&messages, &mut out).unwrap();
-                } else {
-                    let delivered = Mutex::new(Vec::new());
-                    let deliver = |number, receive| delivered.lock().unwrap().push((number, receive));
-                    ours.deliver_batch(&messages, &mut out, &deliver).unwrap();
-                    let mut delivered = delivered.into_inner().unwrap();
-                    delivered.sort_unstable();
-                    let matched =
-                        (0..).zip(&expected).filter_map(|(number, found)| Some((number, (*found)?)));
-                    assert_eq!(delivered, matched.collect::<Vec<_>>(), "{name}, crowd {seed}, round {round}");
-                }
-                assert_eq!(out, expected, "{name}, crowd {seed}, round {round}");
-                assert_eq!(queued(&*ours), queued(&*right), "{name}, crowd {seed}, round {round}");
-                if queued(&*ours).len() > 1000 {
-                    for engine in [&mut ours, &mut right] {
-                        (0..2).for_each(|context| engine.close(ContextId(context), &mut Drained::default()));
-                    }
-                }
-            }
-            let told = |of| statistic(&*ours, of) > 0.0;
-            let is_shared = crowd.contexts == 1 && !name.contains("by=o") && crowd.keys > 1;
-            let threads = statistic(&*ours, "threads");
-            assert!(
-                threads == 1.0 || told(if is_shared { "shared" } else { "jobs" }),
-                "{name}, crowd {seed}"
-            );
-        }
     }
 }
 
@@ -329,260 +175,27 @@ fn first_panic_of_deliveries_is_reported() {
     }
 }
 
-fn one<A: Copy>(choices: &mut Choices<'_>, of: &[A]) -> A {
-    of[choices.below(of.len() as u64) as usize]
-}
-
-struct BatchStreamParameters {
-    contexts: u64,
-    keys: u64,
-    tags: u64,
-    any_source_percent: u64,
-    any_tag_percent: u64,
-    masked_percent: u64,
-    /// Maximum length of runs of duplicate receives and messages.
-    receives_alike: u64,
-    messages_alike: u64,
-    /// Messages of a batch.
-    batch: u64,
-}
-
-impl BatchStreamParameters {
-    fn draw(choices: &mut Choices<'_>) -> Self {
-        BatchStreamParameters {
-            contexts: one(choices, &[1, 1, 1, 2, 3]),
-            keys: one(choices, &[1, 2, 3, 5, 40]),
-            tags: one(choices, &[1, 2, 3, 40]),
-            any_source_percent: one(choices, &[0, 3, 20, 50, 90]),
-            any_tag_percent: one(choices, &[0, 3, 20, 50]),
-            masked_percent: one(choices, &[0, 10, 50]),
-            receives_alike: one(choices, &[1, 3, 9, 60]),
-            messages_alike: one(choices, &[1, 2, 10, 200]),
-            batch: one(choices, &[2, 5, 17, 64, 130, 1024, 3000]),
-        }
-    }
-}
-
-/// The results must be the same.
-struct EngineAndList {
-    ours: Box<dyn Engine>,
-    right: Box<dyn Engine>,
-    choices: Choices<'static>,
-    sort: BatchStreamParameters,
-    issued: Issued,
-    next: u64,
-}
-
-impl EngineAndList {
-    fn new(name: &str, seed: u64) -> Self {
-        let mut choices = Choices::Seed(seed);
-        let sort = BatchStreamParameters::draw(&mut choices);
-        EngineAndList {
-            ours: engine(name),
-            right: engine("list"),
-            choices,
-            sort,
-            issued: Issued::default(),
-            next: 0,
-        }
-    }
-
-    fn same<A: PartialEq + std::fmt::Debug>(&mut self, what: &str, call: impl Fn(&mut dyn Engine) -> A) -> A {
-        let (ours, right) = (call(&mut *self.ours), call(&mut *self.right));
-        assert_eq!(ours, right, "{what}");
-        ours
-    }
-
-    fn id(&mut self) -> u64 {
-        self.next += 1;
-        self.next
-    }
-
-    fn earlier_id(&mut self) -> u64 {
-        1 + self.choices.below(self.next.max(1))
-    }
-
-    fn context(&mut self) -> ContextId {
-        ContextId(self.choices.below(self.sort.contexts) as u32)
-    }
-
-    fn source(&mut self) -> Rank {
-        Rank(self.choices.below(self.sort.keys) as u32)
-    }
-
-    fn selector(&mut self) -> Selector {
-        let (source, tag) = (self.source(), self.choices.below(self.sort.tags));
-        let is_any = self.choices.chance(self.sort.any_source_percent);
-        let source = if is_any { Wild::Any } else { Wild::Is(source) };
-        let tag = if self.choices.chance(self.sort.any_tag_percent) {
-            Wild::Any
-        } else if self.choices.chance(self.sort.masked_percent) {
-            let ignore = one(&mut self.choices, &[1, 3, 0x10, u64::MAX]);
-            Wild::Masked(TagMask { value: Tag(tag & !ignore), ignore })
-        } else {
-            Wild::Is(Tag(tag))
-        };
-        Selector::new(self.context(), source, tag)
-    }
-
-    fn post_some(&mut self) {
-        let about = self.choices.below(2 * self.sort.batch + 4);
-        let mut posted = 0;
-        while posted < about {
-            let selector = self.selector();
-            for _ in 0..=self.choices.below(self.sort.receives_alike) {
-                let receive = Receive::new(RecvId(self.id()), selector);
-                self.issued.note(&Event::Post(receive));
-                self.same("post", |engine| engine.post(receive)).ok();
-                posted += 1;
-            }
-        }
-    }
-
-    fn call_something_else(&mut self) {
-        match self.choices.below(6) {
-            0 => {
-                let id = RecvId(self.earlier_id());
-                let receive = self.issued.receive(id);
-                self.same("cancel", |engine| engine.cancel(&receive));
-            }
-            1 => {
-                let id = MsgId(self.earlier_id());
-                let message = self.issued.message(id);
-                self.same("retract", |engine| engine.retract(&message));
-            }
-            2 => {
-                let any = Selector::new(self.context(), Wild::Any, Wild::Any);
-                self.same("matched_probe", |engine| engine.matched_probe(&any));
-            }
-            3 => {
-                let context = self.context();
-                let hints = Hints {
-                    no_any_source: self.choices.chance(30),
-                    no_any_tag: self.choices.chance(30),
-                    no_unexpected: self.choices.chance(40),
-                    ..Hints::default()
-                };
-                self.same("set_hints", |engine| engine.set_hints(context, hints)).ok();
-            }
-            4 => {
-                let (id, source) = (MsgId(self.earlier_id()), self.source());
-                let message = self.issued.message(id);
-                let _ = self.same("readdress", |engine| engine.readdress(&message, source));
-                self.issued.note(&Event::Readdress(message, source));
-            }
-            _ => {
-                let (context, source) = (self.context(), self.source());
-                if self.choices.chance(20) {
-                    self.drained("fail_source", |engine, drained| {
-                        engine.fail_source(context, source, drained)
-                    });
-                }
-            }
-        }
-    }
-
-    fn drained(&mut self, what: &str, call: impl Fn(&mut dyn Engine, &mut Drained)) {
-        self.same(what, |engine| {
-            let mut drained = Drained::default();
-            call(engine, &mut drained);
-            format!("{drained:?}")
-        });
-    }
-
-    /// Most use one communicator.
-    fn messages(&mut self) -> Vec<Message> {
-        let count = 2 + self.choices.below(self.sort.batch - 1) as usize;
-        let (stays, mut context) = (self.choices.chance(70), self.context());
-        let mut messages = Vec::new();
-        while messages.len() < count {
-            if !stays || self.choices.chance(3) {
-                context = self.context();
-            }
-            let source = if self.choices.chance(2) { Rank::UNKNOWN } else { self.source() };
-            let envelope = Envelope::new(context, source, Tag(self.choices.below(self.sort.tags)));
-            for _ in 0..=self.choices.below(self.sort.messages_alike) {
-                messages.push(Message::new(MsgId(self.id()), envelope));
-            }
-        }
-        messages.truncate(count);
-        self.issued.note(&Event::ArriveBatch(messages.clone()));
-        messages
-    }
-
-    fn batch(&mut self) {
-        let messages = self.messages();
-        let (mut out, mut expected) = (Vec::new(), Vec::new());
-        let right = self.right.arrive_batch(&messages, &mut expected);
-        let ours = if self.choices.chance(40) {
-            self.ours.arrive_batch(&messages, &mut out)
-        } else {
-            let delivered = Mutex::new(Vec::new());
-            let deliver = |number, receive| delivered.lock().unwrap().push((number, receive));
-            let ours = self.ours.deliver_batch(&messages, &mut out, &deliver);
-            let mut delivered = delivered.into_inner().unwrap();
-            delivered.sort_unstable();
-            let matched = (0..).zip(&expected).filter_map(|(number, found)| Some((number, (*found)?)));
-            assert_eq!(delivered, matched.collect::<Vec<_>>(), "deliveries of a batch");
-            ours
-        };
-        assert_eq!((ours, out), (right, expected), "a batch");
-    }
-
-    fn round(&mut self) {
-        self.post_some();
-        for _ in 0..self.choices.below(6) {
-            self.call_something_else();
-        }
-        self.batch();
-        assert_eq!(waiting(&*self.ours), waiting(&*self.right), "queues");
-        if self.same("lengths", |engine| engine.posted_len() + engine.unexpected_len()) > 6000 {
-            for context in 0..self.sort.contexts as u32 {
-                self.drained("close", |engine, drained| engine.close(ContextId(context), drained));
-            }
-        }
-    }
-}
-
-/// Oldest first, with the sources of messages.
-fn waiting(engine: &dyn Engine) -> Vec<(Queue, u64, Option<Rank>)> {
-    let mut all = Vec::new();
-    for queue in [Queue::Posted, Queue::Unexpected] {
-        engine.visit(queue, &mut |entry| {
-            all.push(match entry {
-                Entry::Receive(receive) => (queue, receive.id.0, None),
-                Entry::Message(message) => (queue, message.id.0, Some(message.envelope.source)),
-            });
-        });
-    }
-    all
-}
-
 /// Every path, and runs that are cut off: one or few communicators, wildcards, few bins, batches longer than
 /// a block, other calls in between.
 #[test]
 fn random_streams_match_like_list() {
     let (turns, rounds) = if cfg!(miri) { (1, 1) } else { (2, 12) };
     let mut seed = 0;
-    for _ in 0..turns {
-        for bins in 1..=3 {
-            for by in ["order", "pace", "shares", "optimism"] {
-                for threads in 1..=3 {
-                    seed += 1;
-                    let block = [2, 7, 64][seed as usize / 5 % 3];
-                    let name = format!(
-                        "optimistic_parallel:capacity=0,bins={bins},by={by},threads={threads},block={block}"
-                    );
-                    let play = || {
-                        let mut two = EngineAndList::new(&name, seed);
-                        (0..rounds).for_each(|_| two.round());
-                    };
-                    if let Err(panic) = catch_unwind(play) {
-                        eprintln!("{name}, seed {seed}");
-                        resume_unwind(panic);
-                    }
-                }
+    for by in ["order", "pace", "shares", "optimism"] {
+        let mut worked = [0.0, 0.0];
+        for (bins, threads) in (1..=3).flat_map(|bins| [1, 2, 3, 8].map(|threads| (bins, threads))) {
+            for _ in 0..turns {
+                seed += 1;
+                let block = [2, 7, 64][seed as usize / 5 % 3];
+                let name = format!(
+                    "optimistic_parallel:capacity=0,bins={bins},by={by},threads={threads},block={block}"
+                );
+                let two = EngineAndList::played(&name, seed, rounds, &[2, 5, 17, 64, 130, 1024, 3000]);
+                let of_name = ["jobs", "shared"].map(|of| statistic(&*two.ours, of));
+                worked = [0, 1].map(|at| worked[at] + of_name[at]);
             }
         }
+        let is_shared = ["pace", "shares"].contains(&by);
+        assert!(cfg!(miri) || worked[0] > 0.0 && (!is_shared || worked[1] > 0.0), "{by}: {worked:?}");
     }
 }

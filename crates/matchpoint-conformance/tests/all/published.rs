@@ -1,11 +1,12 @@
 //! Published structures: attempts and bytes, compared with the papers.
 
-use matchpoint::event::script;
 use matchpoint::{
     ContextId, Drained, Engine, Envelope, Footprint, Message, MsgId, Rank, Receive, RecvId, Refused,
     Selector, Tag, Wild, engines,
 };
 use matchpoint_conformance::{Choices, generate};
+
+use crate::against_list::{play, statistic};
 
 fn engine(name: &str) -> Box<dyn Engine> {
     engines::create_counting(name).unwrap_or_else(|error| panic!("{error}"))
@@ -27,17 +28,6 @@ fn message(id: u64, source: u64, tag: u64) -> Message {
 
 fn arrive(engine: &mut dyn Engine, id: u64, source: u64, tag: u64) -> Option<RecvId> {
     engine.arrive_message(message(id, source, tag)).unwrap()
-}
-
-fn play(engine: &mut dyn Engine, text: &str) {
-    for event in script::parse(text).unwrap() {
-        event.play(engine);
-    }
-}
-
-fn statistic(engine: &dyn Engine, name: &str) -> f64 {
-    let all = engine.statistics();
-    all.iter().find(|(of, _)| *of == name).unwrap_or_else(|| panic!("{name} is not among {all:?}")).1
 }
 
 #[test]

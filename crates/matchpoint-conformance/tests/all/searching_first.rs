@@ -1,13 +1,9 @@
 //! The laws hold if a caller first searches and then queues, as network libraries do.
 
-#[path = "../alone/forwarded.rs"]
-mod forwarded;
-
-use forwarded::forwarded;
 use matchpoint::engines::{self, Variant};
 use matchpoint::{
-    Attempts, ContextId, Engine, Envelope, Hints, Message, MsgId, Order, Pair, Place, Rank, Readdressed,
-    Receive, RecvId, Refused, Selector, Tag, Wild,
+    ContextId, Engine, Envelope, Hints, Message, MsgId, Pair, Place, Rank, Readdressed, Receive, RecvId,
+    Refused, Selector, Tag, Wild, forwarded,
 };
 use matchpoint_conformance::{Options, check};
 
@@ -44,19 +40,8 @@ impl<const SAME: bool> Engine for SearchingFirst<SAME> {
         }
     }
 
-    forwarded!();
-
-    fn order(&self) -> Order {
-        self.0.order()
-    }
-
-    fn demands(&self) -> Hints {
-        self.0.demands()
-    }
-
-    fn attempts(&self) -> Attempts {
-        self.0.attempts()
-    }
+    forwarded!(through [0]: probe matched_probe cancel retract readdress set_hints close fail_source visit);
+    forwarded!(through [0]: posted_len unexpected_len order demands attempts footprint);
 }
 
 fn check_variants<const SAME: bool>() {

@@ -1,8 +1,8 @@
 //! Engines that lack calls: missing calls are not made.
 
 use matchpoint::{
-    ContextId, Drained, Engine, Entry, Footprint, Hints, Message, MsgId, Order, Pair, Queue, Rank,
-    Readdressed, Receive, RecvId, Refused, Selector, Tag, engines,
+    ContextId, Drained, Engine, Entry, Footprint, Hints, Message, Order, Queue, Rank, Readdressed, RecvId,
+    Refused, engines, forwarded,
 };
 use matchpoint_conformance::{Law, OptionalCalls, Options, check};
 
@@ -10,25 +10,7 @@ use matchpoint_conformance::{Law, OptionalCalls, Options, check};
 struct Bare(Box<dyn Engine>, Hints);
 
 impl Engine for Bare {
-    fn post_selector(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
-        self.0.post_selector(id, selector)
-    }
-
-    fn arrive(&mut self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused> {
-        self.0.arrive(id, pair, tag)
-    }
-
-    fn probe(&mut self, selector: &Selector) -> Option<MsgId> {
-        self.0.probe(selector)
-    }
-
-    fn matched_probe(&mut self, selector: &Selector) -> Option<MsgId> {
-        self.0.matched_probe(selector)
-    }
-
-    fn cancel(&mut self, receive: &Receive) -> bool {
-        self.0.cancel(receive)
-    }
+    forwarded!(through [0]: post_selector arrive probe matched_probe cancel posted_len unexpected_len);
 
     fn retract(&mut self, _: &Message) -> bool {
         panic!("no retract")
@@ -52,14 +34,6 @@ impl Engine for Bare {
 
     fn visit(&self, _: Queue, _: &mut dyn FnMut(Entry)) {
         panic!("no visit")
-    }
-
-    fn posted_len(&self) -> usize {
-        self.0.posted_len()
-    }
-
-    fn unexpected_len(&self) -> usize {
-        self.0.unexpected_len()
     }
 
     fn arrive_batch(&mut self, _: &[Message], _: &mut Vec<Option<RecvId>>) -> Result<(), Refused> {

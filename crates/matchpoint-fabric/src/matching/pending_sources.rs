@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use matchpoint::{Footprint, Hints, Pair, Selector, Tag};
+use matchpoint::forwarded;
 
 use super::*;
 
@@ -14,25 +14,8 @@ struct OutOfMemoryEngine {
 }
 
 impl Engine for OutOfMemoryEngine {
-    fn post_selector(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
-        self.engine.post_selector(id, selector)
-    }
-
-    fn arrive(&mut self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused> {
-        self.engine.arrive(id, pair, tag)
-    }
-
-    fn probe(&mut self, selector: &Selector) -> Option<MsgId> {
-        self.engine.probe(selector)
-    }
-
-    fn matched_probe(&mut self, selector: &Selector) -> Option<MsgId> {
-        self.engine.matched_probe(selector)
-    }
-
-    fn cancel(&mut self, receive: &Receive) -> bool {
-        self.engine.cancel(receive)
-    }
+    forwarded!(through [engine]: post_selector arrive probe matched_probe cancel set_hints close);
+    forwarded!(through [engine]: fail_source visit posted_len unexpected_len footprint);
 
     fn retract(&mut self, message: &Message) -> bool {
         self.engine.visit(Queue::Unexpected, &mut |entry| match entry {
@@ -49,34 +32,6 @@ impl Engine for OutOfMemoryEngine {
             return Err(Refused::Memory);
         }
         self.engine.readdress(message, source)
-    }
-
-    fn set_hints(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {
-        self.engine.set_hints(context, hints)
-    }
-
-    fn close(&mut self, context: ContextId, drained: &mut Drained) {
-        self.engine.close(context, drained);
-    }
-
-    fn fail_source(&mut self, context: ContextId, source: Rank, drained: &mut Drained) {
-        self.engine.fail_source(context, source, drained);
-    }
-
-    fn visit(&self, queue: Queue, each: &mut dyn FnMut(Entry)) {
-        self.engine.visit(queue, each);
-    }
-
-    fn posted_len(&self) -> usize {
-        self.engine.posted_len()
-    }
-
-    fn unexpected_len(&self) -> usize {
-        self.engine.unexpected_len()
-    }
-
-    fn footprint(&self) -> Footprint {
-        self.engine.footprint()
     }
 }
 

@@ -5,8 +5,8 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use matchpoint::engines::{self, NameError};
 use matchpoint::{
-    Attempts, ContextId, Deliver, Drained, Engine, Entry, Footprint, Hints, Message, MsgId, Order, Pair,
-    Queue, Rank, Readdressed, Receive, RecvId, Refused, Selector, Tag, migrate_entries,
+    Attempts, ContextId, Deliver, Drained, Engine, Footprint, Hints, Message, MsgId, Pair, Receive, RecvId,
+    Refused, Selector, Tag, forwarded, migrate_entries,
 };
 
 use super::KernelEngine;
@@ -181,6 +181,9 @@ fn migrate<M: Machine + Send + Sync>(
 }
 
 impl<M: Machine + Send + Sync + 'static> Engine for Fallback<M> {
+    forwarded!(through [engine_mut()]: cancel retract readdress fail_source);
+    forwarded!(through [engine()]: visit queued_in posted_len unexpected_len order);
+
     fn post_selector(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
         let receive = Receive::new(id, *selector);
         self.admit(&receive.selector)?;
@@ -201,18 +204,6 @@ impl<M: Machine + Send + Sync + 'static> Engine for Fallback<M> {
         self.engine_mut().matched_probe(selector)
     }
 
-    fn cancel(&mut self, receive: &Receive) -> bool {
-        self.engine_mut().cancel(receive)
-    }
-
-    fn retract(&mut self, message: &Message) -> bool {
-        self.engine_mut().retract(message)
-    }
-
-    fn readdress(&mut self, message: &Message, source: Rank) -> Result<Readdressed, Refused> {
-        self.engine_mut().readdress(message, source)
-    }
-
     fn set_hints(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {
         if let Some(waiting) = &mut self.waiting {
             waiting.hints.reserve()?;
@@ -229,26 +220,6 @@ impl<M: Machine + Send + Sync + 'static> Engine for Fallback<M> {
         }
     }
 
-    fn fail_source(&mut self, context: ContextId, source: Rank, drained: &mut Drained) {
-        self.engine_mut().fail_source(context, source, drained);
-    }
-
-    fn visit(&self, queue: Queue, each: &mut dyn FnMut(Entry)) {
-        self.engine().visit(queue, each);
-    }
-
-    fn queued_in(&self, context: ContextId) -> (usize, usize) {
-        self.engine().queued_in(context)
-    }
-
-    fn posted_len(&self) -> usize {
-        self.engine().posted_len()
-    }
-
-    fn unexpected_len(&self) -> usize {
-        self.engine().unexpected_len()
-    }
-
     fn arrive_batch(&mut self, messages: &[Message], out: &mut Vec<Option<RecvId>>) -> Result<(), Refused> {
         // A machine fails before any message of the batch is matched.
         self.call(|engine| engine.arrive_batch(messages, out))
@@ -261,10 +232,6 @@ impl<M: Machine + Send + Sync + 'static> Engine for Fallback<M> {
         deliver: &Deliver<'_>,
     ) -> Result<(), Refused> {
         self.call(|engine| engine.deliver_batch(messages, out, deliver))
-    }
-
-    fn order(&self) -> Order {
-        self.engine().order()
     }
 
     fn demands(&self) -> Hints {

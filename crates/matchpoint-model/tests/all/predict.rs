@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::common::{blue_waters, layout};
 use matchpoint_model::{
-    End, Exchange, Machine, ParameterEstimate, Search, SearchOrder, Sent, Setting, Topology, predict,
+    End, Exchange, Layout, Machine, ParameterEstimate, Search, SearchOrder, Sent, Setting, Topology, predict,
 };
 use proptest::prelude::*;
 
@@ -12,30 +12,21 @@ fn close(one: f64, other: f64) -> bool {
     (one - other).abs() <= 1e-12 * one.abs().max(other.abs())
 }
 
-fn four_node_setting(machine: &Machine) -> Setting<'_> {
-    Setting { machine, layout: layout(4, 1, 1), topology: None, search: Search::Order(SearchOrder::Third) }
-}
-
-fn one_message(from: u32, to: u32, bytes: u64) -> Sent {
-    Sent::one(from, to, bytes)
+fn setting(machine: &Machine, layout: Layout) -> Setting<'_> {
+    Setting { machine, layout, topology: None, search: Search::Order(SearchOrder::Bound) }
 }
 
 /// Four processes on each of four nodes, two nodes per router: three messages of each kind.
 #[test]
 fn small_exchange_costs_sum_by_hand() {
     let machine = blue_waters();
-    let setting = Setting {
-        machine: &machine,
-        layout: layout(16, 4, 2),
-        topology: None,
-        search: Search::Order(SearchOrder::Bound),
-    };
+    let setting = setting(&machine, layout(16, 4, 2));
     let exchange = Exchange {
         messages: vec![
-            one_message(0, 1, 100),
-            one_message(0, 2, 1000),
-            one_message(0, 8, 10_000),
-            one_message(5, 0, 8),
+            Sent::one(0, 1, 100),
+            Sent::one(0, 2, 1000),
+            Sent::one(0, 8, 10_000),
+            Sent::one(5, 0, 8),
         ],
     };
     let predicted = predict(&setting, &exchange).unwrap();
@@ -63,20 +54,11 @@ fn small_exchange_costs_sum_by_hand() {
 #[test]
 fn max_rate_counts_all_senders() {
     let machine = blue_waters();
-    let setting = Setting {
-        machine: &machine,
-        layout: layout(16, 8, 2),
-        topology: None,
-        search: Search::Order(SearchOrder::Bound),
-    };
+    let setting = setting(&machine, layout(16, 8, 2));
     // On the first node, two processes send within their socket, two to other nodes.
     let bytes = 10_000;
-    let messages = vec![
-        one_message(0, 1, bytes),
-        one_message(1, 0, bytes),
-        one_message(2, 8, bytes),
-        one_message(3, 9, bytes),
-    ];
+    let messages =
+        vec![Sent::one(0, 1, bytes), Sent::one(1, 0, bytes), Sent::one(2, 8, bytes), Sent::one(3, 9, bytes)];
     let predicted = predict(&setting, &Exchange { messages }).unwrap();
     let four_share = 3.0e-6 + 4.0 * 10_000.0 / 6.6e9;
     assert!(close(predicted.max_rate_s.unwrap(), four_share), "{predicted:?}");
@@ -87,14 +69,14 @@ fn missing_machine_parameters_are_reported() {
     let mut machine = blue_waters();
     machine.contention.delta_s_per_byte = None;
     machine.queue_search.gamma_s = None;
-    let exchange = Exchange { messages: vec![one_message(0, 3, 100)] };
-    let predicted = predict(&four_node_setting(&machine), &exchange).unwrap();
+    let exchange = Exchange { messages: vec![Sent::one(0, 3, 100)] };
+    let predicted = predict(&setting(&machine, layout(4, 1, 1)), &exchange).unwrap();
     let missing: Vec<&str> = predicted.missing.iter().map(|missing| missing.parameter.as_str()).collect();
     assert_eq!(missing, ["contention.delta_s_per_byte", "queue_search.gamma_s, nor queue_search.attempt_s"]);
     machine.off_node.short.alpha_s = None;
-    let error = predict(&four_node_setting(&machine), &exchange).unwrap_err();
+    let error = predict(&setting(&machine, layout(4, 1, 1)), &exchange).unwrap_err();
     assert!(error.contains("no off_node.short.alpha_s"), "{error}");
-    let within = Setting { layout: layout(4, 4, 1), ..four_node_setting(&machine) };
+    let within = setting(&machine, layout(4, 4, 1));
     let predicted = predict(&within, &exchange).unwrap();
     assert_eq!((predicted.postal_s, predicted.missing.len()), (None, 1));
 }
@@ -103,13 +85,8 @@ fn missing_machine_parameters_are_reported() {
 fn nodes_per_router_have_no_default() {
     let mut machine = blue_waters();
     machine.contention.nodes_per_router = None;
-    let setting = Setting {
-        machine: &machine,
-        layout: layout(2, 1, 1),
-        topology: None,
-        search: Search::Order(SearchOrder::Third),
-    };
-    let predicted = predict(&setting, &Exchange { messages: vec![one_message(0, 1, 100)] }).unwrap();
+    let setting = Setting { search: Search::Order(SearchOrder::Third), ..setting(&machine, layout(2, 1, 1)) };
+    let predicted = predict(&setting, &Exchange { messages: vec![Sent::one(0, 1, 100)] }).unwrap();
     assert_eq!(predicted.missing[0].parameter, "contention.nodes_per_router");
     assert_eq!(predicted.processes[0].split.contention_s, 0.0);
 }
@@ -121,13 +98,8 @@ fn line_of_figure_6_shares_middle_link() {
     let text = "format = 1\nkind = \"mesh\"\ndimensions = [4]\nnodes_per_router = 2\n";
     let line = Topology::parse(text, Path::new("line.toml")).unwrap();
     let machine = blue_waters();
-    let setting = Setting {
-        machine: &machine,
-        layout: layout(128, 16, 2),
-        topology: Some(&line),
-        search: Search::Order(SearchOrder::Bound),
-    };
-    let messages = (0..64).map(|from| one_message(from, from + 64, 1_000_000)).collect();
+    let setting = Setting { topology: Some(&line), ..setting(&machine, layout(128, 16, 2)) };
+    let messages = (0..64).map(|from| Sent::one(from, from + 64, 1_000_000)).collect();
     let predicted = predict(&setting, &Exchange { messages }).unwrap();
     assert_eq!(predicted.link_bytes, 64e6);
     assert_eq!(predicted.hops_mean, 2.0);
@@ -139,16 +111,11 @@ fn oversized_exchange_is_reported() {
     let machine = blue_waters();
     let small = "format = 1\nkind = \"fat_tree\"\narity = 2\nlevels = 1\n";
     let small = Topology::parse(small, Path::new("small.toml")).unwrap();
-    let setting = Setting {
-        machine: &machine,
-        layout: layout(48, 16, 2),
-        topology: Some(&small),
-        search: Search::Order(SearchOrder::Bound),
-    };
+    let setting = Setting { topology: Some(&small), ..setting(&machine, layout(48, 16, 2)) };
     let error = predict(&setting, &Exchange::default()).unwrap_err();
     assert_eq!(error, "the network has 2 nodes, but 48 processes take 3");
     let setting = Setting { topology: None, ..setting };
-    let error = predict(&setting, &Exchange { messages: vec![one_message(0, 48, 1)] }).unwrap_err();
+    let error = predict(&setting, &Exchange { messages: vec![Sent::one(0, 48, 1)] }).unwrap_err();
     assert!(error.contains("process 48"), "{error}");
 }
 
@@ -157,13 +124,8 @@ fn intervals_of_parameters_are_intervals_of_times() {
     let mut machine = blue_waters();
     machine.off_node.short.alpha_s = Some(ParameterEstimate::within(2e-6, 1e-6, 4e-6));
     machine.off_node.short.rate_bytes_per_s = Some(ParameterEstimate::within(1e9, 0.5e9, 2e9));
-    let setting = Setting {
-        machine: &machine,
-        layout: layout(2, 1, 1),
-        topology: None,
-        search: Search::Order(SearchOrder::Bound),
-    };
-    let predicted = predict(&setting, &Exchange { messages: vec![one_message(0, 1, 400)] }).unwrap();
+    let setting = setting(&machine, layout(2, 1, 1));
+    let predicted = predict(&setting, &Exchange { messages: vec![Sent::one(0, 1, 400)] }).unwrap();
     let [shortest, value, longest] = predicted.longest.map(|split| split.transport_s);
     assert!(close(shortest, 1e-6 + 2e-7) && close(value, 2e-6 + 4e-7) && close(longest, 4e-6 + 8e-7));
     assert_eq!(End::ALL[1], End::Value);
@@ -172,15 +134,10 @@ fn intervals_of_parameters_are_intervals_of_times() {
 #[test]
 fn grouped_messages_cost_as_single_messages() {
     let machine = blue_waters();
-    let setting = Setting {
-        machine: &machine,
-        layout: layout(32, 16, 2),
-        topology: None,
-        search: Search::Order(SearchOrder::Third),
-    };
-    let apart = Exchange {
-        messages: vec![one_message(0, 16, 600), one_message(0, 16, 1000), one_message(0, 16, 2000)],
-    };
+    let setting =
+        Setting { search: Search::Order(SearchOrder::Third), ..setting(&machine, layout(32, 16, 2)) };
+    let apart =
+        Exchange { messages: vec![Sent::one(0, 16, 600), Sent::one(0, 16, 1000), Sent::one(0, 16, 2000)] };
     let joined = Exchange { messages: vec![Sent { from: 0, to: 16, messages: 3, bytes: 3600 }] };
     let [apart, joined] = [apart, joined].map(|exchange| predict(&setting, &exchange).unwrap());
     assert_eq!((joined.processes[0].sent, joined.processes[16].received), (3, 3));
@@ -193,8 +150,8 @@ fn grouped_messages_cost_as_single_messages() {
 fn known_matching_times_are_used_unchanged() {
     let machine = blue_waters();
     let known = [[0.0; 3], [1.0, 2.0, 4.0]];
-    let setting = Setting { search: Search::Known(&known), ..four_node_setting(&machine) };
-    let predicted = predict(&setting, &Exchange { messages: vec![one_message(0, 1, 8)] }).unwrap();
+    let setting = Setting { search: Search::Known(&known), ..setting(&machine, layout(4, 1, 1)) };
+    let predicted = predict(&setting, &Exchange { messages: vec![Sent::one(0, 1, 8)] }).unwrap();
     assert_eq!((predicted.worst, predicted.longest.map(|split| split.queue_s)), (1, [1.0, 2.0, 4.0]));
     assert_eq!(predicted.processes[0].split.queue_s, 0.0);
 }
@@ -259,15 +216,9 @@ fn large_graph_is_searched_by_destination() {
     );
     let ring = Topology::parse(&text, Path::new("ring.toml")).unwrap();
     let machine = blue_waters();
-    let setting = Setting {
-        machine: &machine,
-        layout: layout(nodes, 1, 1),
-        topology: Some(&ring),
-        search: Search::Order(SearchOrder::Bound),
-    };
-    let messages = (0..nodes)
-        .flat_map(|from| [1, 2, 1499].map(|by| one_message(from, (from + by) % nodes, 1)))
-        .collect();
+    let setting = Setting { topology: Some(&ring), ..setting(&machine, layout(nodes, 1, 1)) };
+    let messages =
+        (0..nodes).flat_map(|from| [1, 2, 1499].map(|by| Sent::one(from, (from + by) % nodes, 1))).collect();
     let predicted = predict(&setting, &Exchange { messages }).unwrap();
     assert_eq!(predicted.link_bytes, 1502.0);
     assert!(close(predicted.hops_mean, 1502.0 / 3.0));
@@ -276,7 +227,7 @@ fn large_graph_is_searched_by_destination() {
 fn exchanges() -> impl Strategy<Value = Vec<Sent>> {
     let message = (0..64_u32, 1..64_u32, 0..100_000_u64);
     prop::collection::vec(
-        message.prop_map(|(from, by, bytes)| one_message(from, (from + by) % 64, bytes)),
+        message.prop_map(|(from, by, bytes)| Sent::one(from, (from + by) % 64, bytes)),
         0..200,
     )
 }
@@ -285,7 +236,7 @@ proptest! {
     #[test]
     fn prediction_is_complete_and_monotonic(messages in exchanges(), extra in 0..100_000_u64) {
         let machine = blue_waters();
-        let setting = Setting { machine: &machine, layout: layout(64, 8, 2), topology: None, search: Search::Order(SearchOrder::Bound) };
+        let setting = setting(&machine, layout(64, 8, 2));
         let exchange = Exchange { messages };
         let predicted = predict(&setting, &exchange).unwrap();
         let sum = |of: fn(&matchpoint_model::ProcessCost) -> u64| predicted.processes.iter().map(of).sum::<u64>();
@@ -295,7 +246,7 @@ proptest! {
         let worst = predicted.processes[predicted.worst as usize].split.total_s();
         prop_assert!(predicted.processes.iter().all(|process| process.split.total_s() <= worst));
         let mut more = exchange.clone();
-        more.messages.push(one_message(0, 1, extra));
+        more.messages.push(Sent::one(0, 1, extra));
         prop_assert!(predict(&setting, &more).unwrap().longest[1].total_s() >= worst);
     }
 
@@ -305,7 +256,7 @@ proptest! {
         let machine = blue_waters();
         let text = "format = 1\nkind = \"torus\"\ndimensions = [2, 2, 2]\n";
         let torus = Topology::parse(text, Path::new("torus.toml")).unwrap();
-        let setting = Setting { machine: &machine, layout: layout(64, 8, 2), topology: Some(&torus), search: Search::Order(SearchOrder::Bound) };
+        let setting = Setting { topology: Some(&torus), ..setting(&machine, layout(64, 8, 2)) };
         let exchange = Exchange { messages };
         let predicted = predict(&setting, &exchange).unwrap();
         let off_node: u64 = predicted.processes.iter().map(|process| process.off_node_bytes).sum();

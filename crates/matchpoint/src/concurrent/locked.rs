@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use super::Concurrent;
 use crate::engine::Engine;
 use crate::footprint::Footprint;
-use crate::forward::forwarded;
+use crate::forwarded;
 
 /// One engine behind one lock, as in MPI libraries. Benchmarks compare other engines with it.
 pub struct Locked(Mutex<Box<dyn Engine>>);

@@ -15,7 +15,7 @@ use crate::engine::{Drained, Engine, MsgId, Receive, RecvId, Refused};
 use crate::engines::{self, Arguments, Built, Parameter};
 use crate::envelope::{ContextId, Selector};
 use crate::footprint::Footprint;
-use crate::forward::forwarded;
+use crate::forwarded;
 use crate::hints::Hints;
 use crate::migration::{migrate_entries, undo_migration};
 

@@ -11,7 +11,7 @@ use crate::effort::Attempts;
 use crate::engine::{Engine, MsgId, RecvId, Refused};
 use crate::envelope::{Pair, Selector, Tag};
 use crate::footprint::Footprint;
-use crate::forward::forwarded;
+use crate::forwarded;
 
 /// Searches by entries examined, in powers of two. Element 0 counts searches that examined no entry, element
 /// `b` those of 2^(b−1) to 2^b − 1 entries, the last element all longer ones. Counts saturate at `u32::MAX`.

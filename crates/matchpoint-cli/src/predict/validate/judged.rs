@@ -1,8 +1,8 @@
 //! Errors of models, and reasons why a more detailed model is not better.
 
-use super::validated::{Application, Judgement, ModelError, Row, Step};
-use crate::derived::ratio;
-use crate::format::digits;
+use matchpoint_calibrate::validation::{Application, Judgement, ModelError, Row, Step};
+use matchpoint_replay::analysis::derived::ratio;
+use matchpoint_replay::format::digits;
 
 /// Errors that differ by less, half of the last shown digit, are equal.
 const SAME: f64 = 0.005;
@@ -85,8 +85,8 @@ fn compared(rows: &[&Row]) -> String {
 mod tests {
     use matchpoint_model::Split;
 
-    use super::super::validated::{Searched, Times, Worst};
     use super::*;
+    use matchpoint_calibrate::validation::{Searched, Times, Worst};
 
     fn row(measured_s: f64, modelled: [Option<f64>; 6]) -> Row {
         let worst = Worst { process: 0, received: 10, attempts: 25 };

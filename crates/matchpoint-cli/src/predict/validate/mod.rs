@@ -5,30 +5,26 @@
 //! The comparison uses the time of the slowest rank.
 
 mod judged;
-mod measured;
-mod models;
 mod operations;
-mod played;
-mod searched;
-pub mod validated;
 
 use std::num::NonZeroU32;
 use std::time::SystemTime;
 
 use matchpoint_calibrate::conversation::{Conversation, Hello};
 use matchpoint_calibrate::ranks::Ranks;
+use matchpoint_calibrate::validation::{Job, Operation, Validated, measured};
 use matchpoint_model::{Layout, SearchOrder};
+use matchpoint_replay::format;
 
-use self::operations::{Extent, operations};
-use self::validated::{Job, Validated};
+use self::operations::{Extent, beyond_budget, operations};
 use super::amg::Hierarchy;
 use super::placement::{Placement, read_machine};
 use super::sparse::sizes;
-use crate::benchmark::{self, ProgressSender};
+use crate::benchmark::{self, MeasurementProgress, ProgressSender};
 use crate::cli::{On, Validate};
 use crate::failure::{Failure, fact};
+use crate::job;
 use crate::load::Load;
-use crate::{format, job};
 
 pub(super) fn validate(arguments: &Validate) -> Result<Validated, Failure> {
     // Errors of files must be reported before the job starts.
@@ -75,16 +71,15 @@ impl Validation {
         let extent = Extent { processes, ranks, messages_max: self.asked.max_messages };
         let sizes = sizes(&self.asked.sizes);
         let (operations, mut notes) = operations(&self.hierarchy, sizes, extent, &progress.of_files())?;
-        let measured = measured::all(&mut benchmark, &operations, self.asked.seconds, progress)?;
+        let measured =
+            measured::all(&mut benchmark, &operations, self.asked.seconds, &mut |done, total, next| {
+                progress.show(MeasurementProgress { done, total, next: title(next) })
+            })?;
         drop(benchmark);
-        notes.extend(measured::beyond_budget(&measured, self.asked.seconds));
+        notes.extend(beyond_budget(&measured, self.asked.seconds));
         let setting = placement.setting(layout.processes, SearchOrder::Bound);
-        let rows: Result<Vec<_>, Failure> = operations
-            .iter()
-            .zip(&measured)
-            .map(|(operation, times)| times.row(operation, &setting))
-            .collect();
-        let rows = rows?;
+        let rows = operations.iter().zip(&measured).map(|(operation, times)| times.row(operation, &setting));
+        let rows = rows.collect::<Result<Vec<_>, _>>()?;
         Ok(Validated {
             subject: self.subject(processes, ranks),
             machine: placement.machine.clone(),
@@ -145,6 +140,10 @@ impl Validation {
             ranks,
         }
     }
+}
+
+fn title(operation: &Operation) -> String {
+    format!("{} {}", operation.application.title(), operation.name)
 }
 
 /// The models place ranks node by node, so the job must too.

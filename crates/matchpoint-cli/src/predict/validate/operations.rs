@@ -2,15 +2,15 @@
 
 use std::num::NonZeroU32;
 
-use matchpoint_calibrate::plan::{Measurement, Part, PostOrder};
+use matchpoint_calibrate::plan::{Measurement, Part, PostOrder, ROUNDS};
+use matchpoint_calibrate::validation::measured::Measured;
+use matchpoint_calibrate::validation::{Application, Asked, Operation, played};
 use matchpoint_model::sparse::Sizes;
 use matchpoint_model::{Exchange, Sent};
 use matchpoint_replay::Progress;
+use matchpoint_replay::format;
 
-use super::played::{self, Played};
-use super::validated::Application;
 use crate::failure::Failure;
-use crate::format;
 use crate::predict::amg::Hierarchy;
 
 const GATHERED_BYTES: [u64; 3] = [8, 1 << 10, 32 << 10];
@@ -20,18 +20,6 @@ const VOLUME_BYTES: [u32; 3] = [8, 1 << 10, 32 << 10];
 
 /// Maximum bytes of all messages. More bytes would measure the memory.
 const VOLUME_BYTES_MAX: u64 = 4 << 20;
-
-pub(super) struct Operation {
-    pub application: Application,
-    pub name: String,
-    pub asked: Asked,
-}
-
-pub(super) enum Asked {
-    Exchange(Played),
-    /// Algorithm 1 of the paper, between ranks 0 and 1.
-    Volume(Measurement),
-}
 
 #[derive(Clone, Copy)]
 pub(super) struct Extent {
@@ -102,19 +90,44 @@ fn volumes(messages_max: u32) -> Vec<Operation> {
     volumes
 }
 
-/// Attempts of a list for n messages of HighVolumePingPong. In random order, the mean.
-pub(super) fn volume_attempts(order: PostOrder, messages: u32) -> u64 {
-    let n = u64::from(messages);
-    match order {
-        PostOrder::Equal => n,
-        PostOrder::Reversed => n * (n + 1) / 2,
-        PostOrder::Random => n * (n + 3) / 4,
-    }
+/// Tolerated excess for connections and requests.
+const SOME_MORE: f64 = 2.0;
+
+/// A note about operations that took longer than their budget.
+pub(super) fn beyond_budget(all: &[Measured], budget_s: f64) -> Option<String> {
+    let times_s = all.iter().map(|one| one.took.as_secs_f64());
+    let beyond_s: Vec<f64> = times_s.filter(|took_s| *took_s > SOME_MORE * budget_s).collect();
+    (!beyond_s.is_empty()).then(|| {
+        format!(
+            "{} of {} operations took longer than --seconds {budget_s}, {} in all: each of {ROUNDS} rounds needs three \
+             repetitions.",
+            beyond_s.len(),
+            all.len(),
+            format::seconds(beyond_s.iter().sum())
+        )
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+
+    #[test]
+    fn overlong_measurement_is_reported() {
+        let took = |seconds| {
+            let mut measured = Measured::default();
+            measured.took = Duration::from_secs_f64(seconds);
+            measured
+        };
+        assert_eq!(beyond_budget(&[took(0.1), took(0.3)], 0.2), None);
+        let note = beyond_budget(&[took(0.1), took(1.5), took(2.5)], 0.2).unwrap();
+        assert!(
+            note.starts_with("2 of 3 operations took longer than --seconds 0.2, 4.00 s in all"),
+            "{note}"
+        );
+    }
 
     #[test]
     fn gather_sends_to_first_process() {
@@ -134,14 +147,5 @@ mod tests {
         assert!(all.iter().all(|volume| (1..=VOLUME_BYTES_MAX).contains(&most(volume))));
         assert_eq!(all.len() % 3, 0);
         assert_eq!(volumes(10).len(), 3 * 3 * 2);
-    }
-
-    /// Over all orders of n messages, a list compares n (n + 3) ÷ 4 entries on average.
-    #[test]
-    fn volume_attempts_follow_order() {
-        let of =
-            [PostOrder::Equal, PostOrder::Reversed, PostOrder::Random].map(|order| volume_attempts(order, 5));
-        assert_eq!(of, [5, 15, 10]);
-        assert_eq!(volume_attempts(PostOrder::Random, 1), 1);
     }
 }

@@ -1,6 +1,7 @@
 //! The report of engines on workloads.
 
 use matchpoint_bench::{Cell, Outcome, Results};
+use matchpoint_replay::format::digits;
 use serde_json::{Value, json};
 
 use super::ranking::{self, RowRank, best};
@@ -8,7 +9,6 @@ use super::tables::{
     NOTHING, attempts, label, leanest, measured_on, memory, names, reference, rows, split, spread,
     substitutes, time, unfinished, with_halves, without_timing,
 };
-use crate::format::digits;
 use crate::report::document::Document;
 use crate::report::schema::measured;
 

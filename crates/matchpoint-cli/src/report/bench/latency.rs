@@ -1,11 +1,11 @@
 //! The report of single calls.
 
 use matchpoint_bench::latency::{Latencies, Percentiles, Stage, StageEnd};
+use matchpoint_replay::format::{count, duration_ns, in_place};
 use serde_json::{Value, json};
 
 use super::tables;
-use crate::format::{count, duration_ns, in_place};
-use crate::report::document::Document;
+use crate::report::document::{Document, Rows};
 use crate::report::schema::measured;
 
 pub fn document(latencies: &Latencies) -> Document {
@@ -15,17 +15,27 @@ pub fn document(latencies: &Latencies) -> Document {
         count(latencies.entries as u64),
         latencies.repetitions
     ));
-    let mut rows = Vec::new();
-    for engine in &latencies.engines {
+    let lines = latencies.engines.iter().flat_map(|engine| {
         let is_whole = engine.stages.iter().all(|stage| stage.ended.is_none());
         let name = in_place(&engine.engine, engine.substitute.as_deref());
         let name = if is_whole { name } else { format!("{name}, calls so far") };
-        rows.push(line(&name, &engine.all));
-        let stages = engine.stages.iter();
-        rows.extend(stages.map(|stage| line(&format!("  {}", called(stage)), &stage.percentiles)));
-    }
-    rows.push(line("(no engine: clock only)", &latencies.nothing));
-    document.table(&["", "calls", "p50", "p99", "p99.99", "longest", "once"], rows);
+        let stages = engine.stages.iter().map(|stage| (format!("  {}", called(stage)), &stage.percentiles));
+        [(name, &engine.all)].into_iter().chain(stages)
+    });
+    let lines = lines.chain([("(no engine: clock only)".to_owned(), &latencies.nothing)]);
+    let time = |of: &Percentiles, ns: u32| match of.calls {
+        0 => "·".to_owned(),
+        _ => duration_ns(ns.into()),
+    };
+    let rows = Rows::of(lines)
+        .column("", |(name, _)| name.clone())
+        .column("calls", |(_, of)| count(of.calls as u64))
+        .column("p50", |(_, of)| time(of, of.p50_ns))
+        .column("p99", |(_, of)| time(of, of.p99_ns))
+        .column("p99.99", |(_, of)| time(of, of.p9999_ns))
+        .column("longest", |(_, of)| time(of, of.max_ns))
+        .column("once", |(_, of)| time(of, of.p9999_once_ns));
+    document.rows(rows);
     document.note(format!(
         "once: p99.99 of the first of {} repetitions, with interrupts. Other columns: minimum of the repetitions.",
         latencies.repetitions
@@ -71,13 +81,6 @@ fn unfinished(stage: &Stage) -> Option<(&'static str, String)> {
         StageEnd::Differs(what) => ("Differs", tables::differs(what)),
         StageEnd::Wrong(what) => ("WRONG", format!("{what}.")),
     })
-}
-
-fn line(name: &str, of: &Percentiles) -> Vec<String> {
-    let times = [of.p50_ns, of.p99_ns, of.p9999_ns, of.max_ns, of.p9999_once_ns];
-    let times =
-        times.into_iter().map(|ns| if of.calls == 0 { "·".to_owned() } else { duration_ns(ns.into()) });
-    [name.to_owned(), count(of.calls as u64)].into_iter().chain(times).collect()
 }
 
 pub fn json(latencies: &Latencies, load: Option<f64>) -> Value {

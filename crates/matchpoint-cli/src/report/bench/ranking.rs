@@ -2,9 +2,9 @@
 
 use matchpoint_bench::results::Timing;
 use matchpoint_bench::{Cell, Outcome, Results};
+use matchpoint_replay::format::digits;
 
 use super::tables::{label, names, rows, timing};
-use crate::format::digits;
 
 pub fn best(row: &[Cell]) -> Option<&Timing> {
     row.iter().filter_map(timing).min_by(|one, other| one.ns_median.total_cmp(&other.ns_median))

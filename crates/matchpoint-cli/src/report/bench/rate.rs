@@ -5,11 +5,11 @@ pub(super) mod notes;
 use std::io::{self, Write};
 
 use matchpoint_bench::rate::{Rate, Rates, Scenario, published};
+use matchpoint_replay::format::{in_place, with_spread};
 use serde_json::{Value, json};
 
 use super::plot::key::Key;
 use super::tables::measured_on;
-use crate::format::{in_place, with_spread};
 use crate::report::document::Document;
 use crate::report::schema::{self, measured};
 
@@ -107,7 +107,7 @@ fn table(rates: &Rates, window: usize, work_ns: u32) -> Vec<Vec<String>> {
 fn text(rate: &Rate) -> String {
     match without(rate) {
         Some(why) => why.to_owned(),
-        None => with_spread([rate.median, rate.p25, rate.p75]),
+        None => with_spread(rate.rate.values()),
     }
 }
 
@@ -134,24 +134,13 @@ pub fn csv(rates: &Rates, out: &mut dyn Write) -> io::Result<()> {
     let columns: Vec<(String, String)> = fixed.chain(of_each).collect();
     let decimals = |name: &str| if name.ends_with("_per_message") { 6 } else { 4 };
     let cell = |name: &str, value: &Value| schema::cell(value, decimals(name));
-    schema::members(&columns, rates.rates.iter().map(rate), cell, out)
+    schema::members(&columns, rates.rates.iter().map(|rate| json!(rate)), cell, out)
 }
 
 pub fn json(rates: &Rates, load: Option<f64>) -> Value {
-    let options = &rates.options;
-    measured(
-        load,
-        json!({
-            "processors": rates.processors,
-            "messages": options.messages,
-            "repeats": options.repeats,
-            "repetitions": options.repetitions,
-            "depth": options.depth,
-            "cold": options.cold,
-            "published": published_rates(),
-            "rates": rates.rates.iter().map(rate).collect::<Vec<_>>(),
-        }),
-    )
+    let mut document = json!(rates);
+    document["published"] = published_rates();
+    measured(load, document)
 }
 
 /// Published rates on other hardware, in million messages per second.
@@ -170,31 +159,4 @@ fn published_rates() -> Value {
         "lines": lines.collect::<Vec<_>>(),
         "controls": controls.collect::<Vec<_>>(),
     })
-}
-
-fn rate(rate: &Rate) -> Value {
-    let counted: serde_json::Map<String, Value> =
-        rate.counted.iter().map(|(name, count)| ((*name).to_owned(), json!(count))).collect();
-    let measured = |of: f64| rate.full.is_none().then_some(of);
-    let mut value = json!({
-        "window": rate.window,
-        "messages": rate.messages,
-        "work_ns": rate.work_ns,
-        "scenario": rate.scenario.name(),
-        "engine": rate.engine,
-        "substitute": rate.substitute,
-        "threads": rate.threads,
-        "rate_millions_per_s": measured(rate.median),
-        "rate_p25": measured(rate.p25),
-        "rate_p75": measured(rate.p75),
-        "samples": rate.samples,
-        "per_message": counted,
-    });
-    if let Some(full) = &rate.full {
-        value["full"] = json!(full);
-    }
-    if let Some(wrong) = &rate.wrong {
-        value["wrong"] = json!(wrong);
-    }
-    value
 }

@@ -2,8 +2,7 @@
 
 use matchpoint_bench::results::Timing;
 use matchpoint_bench::{Cell, Outcome, Results};
-
-use crate::format::{bytes, digits, in_place};
+use matchpoint_replay::format::{bytes, digits, in_place};
 
 pub fn measured_on(load: Option<f64>) -> String {
     let busy = load.map_or_else(String::new, |load| format!(" Load average before: {}.", digits(load)));

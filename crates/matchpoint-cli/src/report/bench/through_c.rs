@@ -2,12 +2,12 @@
 
 use matchpoint_bench::through_c::stand_ins;
 use matchpoint_bench::{Cell, Results};
+use matchpoint_replay::format::digits;
 use serde_json::{Value, json};
 
 use super::engines::{header, or_nothing, result, rounded, table, timed};
 use super::ranking::{self, best, is_level};
 use super::tables::{NOTHING, label, measured_on, names, reference, rows, spread, timing, unfinished};
-use crate::format::digits;
 use crate::report::document::Document;
 use crate::report::schema::measured;
 

@@ -6,9 +6,9 @@ use matchpoint_calibrate::fit::protocols::Segment;
 use matchpoint_calibrate::fit::rates::NodeRate;
 use matchpoint_calibrate::plan::{Part, PostOrder};
 use matchpoint_calibrate::raw::Repeated;
+use matchpoint_replay::format::{bytes, count, seconds};
 
 use super::Calibration;
-use crate::format::{bytes, count, seconds};
 use crate::report::chart::axis::Scale;
 use crate::report::chart::{Chart, Line, Shape};
 

@@ -1,7 +1,7 @@
 //! The parameters as a table, and charts of the measurements.
 
 use super::charts::groups;
-use super::{Calibration, HEADER, contention, logp, rows, search, where_};
+use super::{Calibration, contention, logp, protocols, search, where_};
 use crate::report::chart::grid;
 use crate::report::document::Document;
 
@@ -12,7 +12,7 @@ pub fn document(of: &Calibration<'_>) -> Document {
     document.fact("MPI", &head.mpi);
     document.on_page().fact("Measured", &head.started);
     if !of.parameters.links.is_empty() {
-        document.table(&HEADER, rows(of.parameters));
+        document.rows(protocols(of.parameters));
         document.note(
             "A message of s bytes takes α + s ÷ R_b. R_N limits all processes of a node that send at once. ±: the \
              wider half of the 95 % interval.",

@@ -11,8 +11,9 @@ use matchpoint_calibrate::fit::rates::NodeRate;
 use matchpoint_calibrate::raw::Raw;
 use matchpoint_model::Protocol;
 use matchpoint_model::machine::Machine;
+use matchpoint_replay::format::{bytes, count, counted, digits, seconds};
 
-use crate::format::{bytes, count, counted, digits, seconds};
+use crate::report::document::Rows;
 
 pub struct Calibration<'a> {
     pub raw: &'a Raw,
@@ -20,32 +21,30 @@ pub struct Calibration<'a> {
     pub machine: &'a Machine,
 }
 
-const HEADER: [&str; 7] = ["", "up to", "α", "", "R_b", "", "R_N"];
-
-fn rows(parameters: &Parameters) -> Vec<Vec<String>> {
-    parameters.links.iter().flat_map(link_rows).collect()
-}
-
-fn link_rows(link: &Link) -> Vec<Vec<String>> {
-    let row = |(index, segment): (usize, &Segment)| {
-        let (alpha, beta) = (segment.alpha_s, segment.beta_s_per_byte);
-        let (rate, of_rate) = match beta.may_be_zero() {
-            // The time per byte is below the scatter of the times.
-            true => ("not determined".to_owned(), String::new()),
-            false => (rate(1.0 / beta.value), margin(&beta)),
-        };
-        let node = link.node_rates.get(index).map_or_else(|| "·".to_owned(), node_rate);
-        vec![
-            format!("{} {}", link.placement.name(), segment.protocol.key()),
-            bytes(largest(link, index).into()),
-            if alpha.value > 0.0 { seconds(alpha.value) } else { "0".to_owned() },
-            margin(&alpha),
-            rate,
-            of_rate,
-            node,
-        ]
-    };
-    link.segments.iter().enumerate().map(row).collect()
+/// The parameters of each protocol on each kind of link.
+fn protocols(parameters: &Parameters) -> Rows<(&Link, usize, &Segment)> {
+    let all = parameters
+        .links
+        .iter()
+        .flat_map(|link| link.segments.iter().enumerate().map(move |(at, segment)| (link, at, segment)));
+    // If the time per byte is below the scatter of the times, the rate is not determined.
+    Rows::of(all)
+        .column("", |(link, _, of)| format!("{} {}", link.placement.name(), of.protocol.key()))
+        .column("up to", |(link, at, _)| bytes(largest(link, *at).into()))
+        .column("α", |(.., of)| match of.alpha_s.value {
+            positive if positive > 0.0 => seconds(positive),
+            _ => "0".to_owned(),
+        })
+        .column("", |(.., of)| margin(&of.alpha_s))
+        .column("R_b", |(.., of)| match of.beta_s_per_byte.may_be_zero() {
+            true => "not determined".to_owned(),
+            false => rate(1.0 / of.beta_s_per_byte.value),
+        })
+        .column("", |(.., of)| match of.beta_s_per_byte.may_be_zero() {
+            true => String::new(),
+            false => margin(&of.beta_s_per_byte),
+        })
+        .column("R_N", |(link, at, _)| link.node_rates.get(*at).map_or_else(|| "·".to_owned(), node_rate))
 }
 
 /// The largest measured message of a protocol, or the largest message that was tested for rendezvous.

@@ -31,9 +31,13 @@ pub(in crate::report) fn file(title: &str, about: &str, main: &str, script: &str
     )
 }
 
-pub(super) fn render<'a>(subject: &str, heading: &str, blocks: impl Iterator<Item = &'a Block>) -> String {
-    let mut main = format!("<h1>{}</h1>\n", prose(heading));
-    let mut open = "";
+pub(super) fn render<'a>(subject: &str, heading: &str, of: impl Iterator<Item = &'a Block>) -> String {
+    let main = format!("<h1>{}</h1>\n{}", prose(heading), blocks(of));
+    file(subject, &format!("<b>{}</b>", escape(subject)), &main, "")
+}
+
+pub(super) fn blocks<'a>(blocks: impl Iterator<Item = &'a Block>) -> String {
+    let (mut main, mut open) = (String::new(), "");
     for block in blocks {
         let list = match block {
             Block::Fact(..) => "dl",
@@ -48,8 +52,7 @@ pub(super) fn render<'a>(subject: &str, heading: &str, blocks: impl Iterator<Ite
         main += &html(block);
         main.push('\n');
     }
-    main += &tag("/", open);
-    file(subject, &format!("<b>{}</b>", escape(subject)), &main, "")
+    main + &tag("/", open)
 }
 
 fn tag(slash: &str, list: &str) -> String {
@@ -68,7 +71,7 @@ fn html(block: &Block) -> String {
         Block::Paragraph(text) => format!("<p>{}</p>", prose(text)),
         Block::Fact(label, text) => fact(label, text),
         Block::Section(title) => format!("<h2>{}</h2>", prose(title)),
-        Block::Table(Table { header, rows, is_marked }) => grid("", header, rows, *is_marked),
+        Block::Table(Table { header, rows, is_marked }) => grid(header, rows, *is_marked),
         Block::Note(text) => format!("<p class=\"about\">{}</p>", prose(text)),
         Block::Item(title, text) => format!("<li><b>{}</b>: {}</li>", prose(title), prose(text)),
         Block::Bullet(text) => format!("<li>{}</li>", prose(text)),
@@ -87,22 +90,14 @@ pub(in crate::report) fn facts(class: &str, facts: &[(&str, String)]) -> String 
     format!("<dl class=\"{class}\">{all}</dl>")
 }
 
-pub(in crate::report) fn captioned(
-    caption: &str,
-    header: &[impl AsRef<str>],
-    rows: &[Vec<String>],
-) -> String {
-    grid(&format!("<caption>{}</caption>", prose(caption)), header, rows, false)
-}
-
-fn grid(caption: &str, header: &[impl AsRef<str>], rows: &[Vec<String>], is_marked: bool) -> String {
+fn grid(header: &[String], rows: &[Vec<String>], is_marked: bool) -> String {
     let class = |column: usize| if !is_marked && is_of_words(rows, column) { "words" } else { "" };
     let classes: Vec<&str> = (0..header.len()).map(class).collect();
-    let mut html = format!(
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Table\"><table class=\"grid\">{caption}<thead><tr>"
-    );
+    let mut html =
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Table\"><table class=\"grid\"><thead><tr>"
+            .to_owned();
     for (cell, class) in header.iter().zip(&classes) {
-        html += &element("th", " scope=\"col\"", class, cell.as_ref());
+        html += &element("th", " scope=\"col\"", class, cell);
     }
     html.push_str("</tr></thead><tbody>");
     for row in rows {
@@ -137,13 +132,13 @@ fn is_of_words(rows: &[Vec<String>], column: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::captioned;
+    use super::grid;
 
     #[test]
     fn column_of_words_is_left_aligned() {
         let rows = [["list", "a<b", "1.5", "1.4"], ["bins", "c", "≈ 7", "6"], ["four_d", "d", "full", ""]];
         let rows = rows.map(|row| row.map(str::to_owned).to_vec());
-        let html = captioned("", &["engine", "what", "rate", "p25"], &rows);
+        let html = grid(&["engine", "what", "rate", "p25"].map(str::to_owned), &rows, false);
         for cell in [
             "<th scope=\"col\" class=\"words\">what</th><th scope=\"col\">rate</th>",
             "<th scope=\"row\" class=\"words\">four_d</th><td class=\"words\">d</td><td>full</td><td></td>",

@@ -6,8 +6,7 @@ mod terminal;
 use std::mem;
 
 use anstyle::{AnsiColor, Style};
-
-use crate::verdict::Answer;
+use matchpoint_replay::analysis::verdict::Answer;
 
 pub const WIDTH: usize = 80;
 
@@ -31,6 +30,43 @@ enum Block {
     Command(String),
     Html(String),
     Gap,
+}
+
+/// A description of a table: its rows, and its columns with the text of each cell. The first column names the rows.
+pub struct Rows<R> {
+    rows: Vec<R>,
+    columns: Vec<(Medium, String, Vec<String>)>,
+}
+
+impl<R> Rows<R> {
+    pub fn of(rows: impl IntoIterator<Item = R>) -> Self {
+        Rows { rows: rows.into_iter().collect(), columns: Vec::new() }
+    }
+
+    #[must_use]
+    pub fn column(self, heading: impl Into<String>, cell: impl FnMut(&R) -> String) -> Self {
+        self.with(Medium::Both, heading, cell)
+    }
+
+    /// Adds a column that a terminal has no room for.
+    #[must_use]
+    pub fn column_of_page(self, heading: impl Into<String>, cell: impl FnMut(&R) -> String) -> Self {
+        self.with(Medium::Page, heading, cell)
+    }
+
+    fn with(mut self, on: Medium, heading: impl Into<String>, cell: impl FnMut(&R) -> String) -> Self {
+        self.columns.push((on, heading.into(), self.rows.iter().map(cell).collect()));
+        self
+    }
+
+    fn table(&self, medium: Medium) -> Table {
+        let shown = || self.columns.iter().filter(move |(on, ..)| *on == Medium::Both || *on == medium);
+        Table {
+            header: shown().map(|(_, heading, _)| heading.clone()).collect(),
+            rows: (0..self.rows.len()).map(|at| shown().map(|of| of.2[at].clone()).collect()).collect(),
+            is_marked: false,
+        }
+    }
 }
 
 /// The first cell of a row is its name. Only pages show the further lines of a cell.
@@ -60,6 +96,11 @@ impl Document {
 
     pub fn page(&self) -> String {
         html::render(&self.subject, &self.heading, self.blocks_on(Medium::Page))
+    }
+
+    /// The blocks of the page as HTML, for a part of another page.
+    pub fn fragment(&self) -> String {
+        html::blocks(self.blocks_on(Medium::Page))
     }
 
     fn blocks_on(&self, medium: Medium) -> impl Iterator<Item = &Block> {
@@ -99,14 +140,28 @@ impl Document {
 
     /// Adds a table. A narrow terminal shows the table in parts.
     pub fn table(&mut self, header: &[impl AsRef<str>], rows: Vec<Vec<String>>) {
-        let header = header.iter().map(|cell| cell.as_ref().to_owned()).collect();
-        self.push(Block::Table(Table { header, rows, is_marked: false }));
+        self.table_of(header, rows, false);
     }
 
     /// Adds a table in which the best cells of a row begin with `*` or `≈`.
     pub fn marked_table(&mut self, header: &[impl AsRef<str>], rows: Vec<Vec<String>>) {
+        self.table_of(header, rows, true);
+    }
+
+    fn table_of(&mut self, header: &[impl AsRef<str>], rows: Vec<Vec<String>>, is_marked: bool) {
         let header = header.iter().map(|cell| cell.as_ref().to_owned()).collect();
-        self.push(Block::Table(Table { header, rows, is_marked: true }));
+        self.push(Block::Table(Table { header, rows, is_marked }));
+    }
+
+    /// Adds a table with a line for each row.
+    pub fn rows<R>(&mut self, of: Rows<R>) {
+        if of.columns.iter().all(|(on, ..)| *on == Medium::Both) {
+            return self.push(Block::Table(of.table(Medium::Both)));
+        }
+        for medium in [Medium::Terminal, Medium::Page] {
+            self.medium = medium;
+            self.push(Block::Table(of.table(medium)));
+        }
     }
 
     pub fn note(&mut self, text: impl Into<String>) {

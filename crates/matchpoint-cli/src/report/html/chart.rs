@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 
-use crate::derived::ratio;
-use crate::format::{count, share};
+use matchpoint_replay::analysis::derived::ratio;
+use matchpoint_replay::format::{count, share};
+
 use crate::report::escape::escape;
 
 /// A table row with a label, a number, and a bar of this length (0 to 1).

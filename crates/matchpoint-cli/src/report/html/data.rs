@@ -3,10 +3,10 @@
 use std::fmt::Write;
 
 use matchpoint_replay::Measurements;
+use matchpoint_replay::analysis::derived::cost_ns;
 use matchpoint_replay::measurements::{RankMeasurements, RankQueue};
 use serde::Serialize;
 
-use crate::derived::cost_ns;
 use crate::report::Report;
 use crate::report::escape::script_json;
 

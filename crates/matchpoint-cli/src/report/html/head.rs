@@ -2,12 +2,13 @@
 
 use std::fmt::Write;
 
-use crate::advice::Kind;
-use crate::derived::{late_share, ratio, wildcard_receives};
-use crate::format::{bytes, capital, count, counted, seconds, share, share_range};
+use matchpoint_replay::analysis::advice::Kind;
+use matchpoint_replay::analysis::derived::{late_share, ratio, wildcard_receives};
+use matchpoint_replay::analysis::verdict::{Answer, NEGLIGIBLE, WORTHWHILE};
+use matchpoint_replay::format::{bytes, capital, count, counted, seconds, share, share_range};
+
 use crate::report::escape::{escape, prose};
 use crate::report::{Report, document};
-use crate::verdict::{Answer, NEGLIGIBLE, WORTHWHILE};
 
 /// Decades of the gauge, which begins at 0.01 %.
 const GAUGE_DECADES: f64 = 4.0;

@@ -1,9 +1,9 @@
 //! The section about the measurement.
 
+use matchpoint_replay::analysis::derived::ratio;
+use matchpoint_replay::format::{count, counted, seconds, share};
 use matchpoint_replay::measurements::ArrivalOrderResult;
 
-use crate::derived::ratio;
-use crate::format::{count, counted, seconds, share};
 use crate::report::escape::prose;
 use crate::report::{Report, document};
 

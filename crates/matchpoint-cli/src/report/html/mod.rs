@@ -7,15 +7,18 @@ mod chart;
 mod data;
 mod head;
 mod method;
-mod places;
 mod queues;
 mod ranks;
 mod traffic;
 
 use super::Report;
+use super::terminal::tables;
+use crate::report::document::Document;
 use crate::report::document::html::file;
 
 const PAGE: &str = include_str!("page.html");
+const CALL_SITES: usize = 20;
+
 const SCRIPT: &[&str] =
     &[include_str!("cursor.js"), include_str!("map.js"), include_str!("columns.js"), include_str!("main.js")];
 
@@ -35,12 +38,22 @@ pub fn render(report: &Report<'_>) -> String {
         "tags" => traffic::tags(report),
         "peers" => traffic::peers(report),
         "matrix" => traffic::matrix(report),
-        "places" => places::places(report),
+        "places" => places(report),
         "method" => method::method(report),
         "data" => data::json(report),
         unknown => unreachable!("the page has no place for `{unknown}`"),
     });
     file(&report.measurements.trace.path, &head::trace(report), &main, &SCRIPT.concat())
+}
+
+fn places(report: &Report<'_>) -> String {
+    let (false, Some(engine)) = (report.measurements.places.is_empty(), report.measurements.engines.first())
+    else {
+        return String::new();
+    };
+    let mut document = Document::default();
+    tables::places(report, engine, CALL_SITES, &mut document);
+    format!("<section id=\"places\"><h2>Call sites of receives</h2>{}</section>", document.fragment())
 }
 
 /// Replaces every `{{name}}` of the template. Replacement texts are not searched.

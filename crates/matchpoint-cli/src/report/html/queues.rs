@@ -2,11 +2,11 @@
 
 use std::fmt::Write;
 
+use matchpoint_replay::analysis::derived::ratio;
+use matchpoint_replay::format::{count, depth_bin, digits, share};
 use matchpoint_replay::measurements::{QueueMeasurements, RankMeasurements, RankQueue};
 
 use super::chart::{Columns, bar, columns};
-use crate::derived::ratio;
-use crate::format::{count, depth_bin, digits, share};
 use crate::report::Report;
 use crate::report::escape::escape;
 

@@ -2,14 +2,15 @@
 
 use std::cmp::Reverse;
 
-use matchpoint_replay::measurements::{CONFLICT_BLOCK, RankMeasurements, Totals};
+use matchpoint_replay::analysis::derived::{self, ratio};
+use matchpoint_replay::format::{capital, count, counted, power_bin};
+use matchpoint_replay::measurements::Totals;
 use matchpoint_trace::Class;
 
 use super::chart::{Bar, bars, stack};
 use super::queues::{Map, map};
-use crate::derived::{self, HEADER_BITS, ratio};
-use crate::format::{count, counted, digits, power_bin, share};
 use crate::report::escape::escape;
+use crate::report::terminal::facts;
 use crate::report::{Report, document};
 
 const ROWS: usize = 12;
@@ -60,21 +61,13 @@ pub fn receives(report: &Report<'_>) -> String {
 }
 
 fn runs(totals: &Totals) -> String {
-    let (runs, mean) = derived::compatible_runs(totals);
     let most = totals.compatible_runs.iter().copied().max().unwrap_or(0);
-    let rows = totals.compatible_runs.iter().enumerate().map(|(bin, runs)| {
-        let label = power_bin(bin);
-        row(label, *runs, most)
-    });
+    let rows = totals.compatible_runs.iter().enumerate().map(|(bin, runs)| row(power_bin(bin), *runs, most));
     format!(
-        "{}<p class=\"about\">{}, {} receives long on average, {} at most. Of the blocks of {CONFLICT_BLOCK} arrivals, {} have \
-         a conflict: {} match the receive of an earlier message of their block.</p>",
+        "{}<p class=\"about\">{}. Conflicts: {}.</p>",
         bars("Consecutive duplicates of receives: runs by length", "", &rows.collect::<Vec<_>>()),
-        counted(runs, "run"),
-        digits(mean),
-        count(totals.compatible_run_max),
-        share(ratio(totals.blocks_with_conflict as f64, totals.blocks as f64)),
-        counted(totals.conflicts, "message")
+        facts::compatible(totals),
+        facts::conflicts(totals)
     )
 }
 
@@ -83,35 +76,16 @@ pub fn tags(report: &Report<'_>) -> String {
     let totals = &measurements.totals;
     let most = totals.sends_per_tag.first().map_or(0, |(_, sends)| *sends);
     let rows = totals.sends_per_tag.iter().take(ROWS).map(|(tag, sends)| row(tag.to_string(), *sends, most));
-    let bits = derived::header_bits(measurements);
     format!(
-        "<h3>Tags</h3>{}<p class=\"about\">{}{} tags. A header needs {} bits (context {}, source {}, tag {}): it {} \
-         {HEADER_BITS}.</p>",
+        "<h3>Tags</h3>{}<p class=\"about\">{}.</p>",
         bars("Sends per tag", "", &rows.collect::<Vec<_>>()),
-        if totals.tags_exact { "" } else { "At least " },
-        count(totals.tags_unique),
-        bits.total(),
-        bits.context,
-        bits.source,
-        bits.tag,
-        if bits.total() <= HEADER_BITS { "fits" } else { "does not fit" }
+        capital(&facts::tags(measurements))
     )
 }
 
 pub fn peers(report: &Report<'_>) -> String {
-    let measurements = report.measurements;
-    let (mean, most) = derived::peers(measurements);
-    let ordinary = |of: fn(&RankMeasurements) -> f64| derived::median_over_receivers(measurements, of);
-    let facts = [
-        ("Peers per rank", format!("{} on average, {most} at most", digits(mean))),
-        ("Messages from the most frequent peer", share(ordinary(|rank| rank.peer_weight_max))),
-        ("Evenness of peers (1: all send equally)", digits(ordinary(|rank| rank.peer_uniformity))),
-        ("Messages with the most frequent source and tag", share(ordinary(|rank| rank.tuple_share_max))),
-        (
-            "Distinct (source, tag) ÷ receives",
-            share(derived::mean_over_ranks(measurements, |rank| rank.tuples_per_receive)),
-        ),
-    ];
+    let facts =
+        [("Peers", facts::peers(report.measurements)), ("(source, tag)", facts::tuples(report.measurements))];
     format!("<h3>Peers</h3>{}{}", document::html::facts("list", &facts), communicators(report))
 }
 

@@ -3,10 +3,10 @@
 use std::fmt::Write;
 
 use matchpoint_model::Split;
+use matchpoint_replay::analysis::derived::ratio;
+use matchpoint_replay::format::seconds;
 
 use super::table;
-use crate::derived::ratio;
-use crate::format::seconds;
 use crate::predict::predicted::{Predicted, Row};
 use crate::report::escape::escape;
 

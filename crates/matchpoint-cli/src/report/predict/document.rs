@@ -1,9 +1,9 @@
 //! The prediction: answer, bars, facts, tables.
 
 use anstyle::Style;
+use matchpoint_replay::format::{count, seconds, share};
 
 use super::{bars, table};
-use crate::format::{count, seconds, share};
 use crate::predict::predicted::{EngineRow, LIBRARY, Predicted, Row};
 use crate::report::document::Document;
 
@@ -20,13 +20,16 @@ pub fn document(predicted: &Predicted) -> Document {
         document.fact(label, text);
     }
     if !predicted.rows.is_empty() {
-        times(predicted, &mut document);
-        traffic(predicted, &mut document);
+        document.section(table::TIMES);
+        document.rows(table::times(predicted));
+        document.rows(table::traffic(predicted));
+        document.note(table::TRAFFIC);
         if let [row] = &predicted.rows[..] {
             document.section("Over processes");
-            document.table(&["", "least", "mean", "most"], table::spread(row));
+            document.rows(table::spread(&row.prediction));
         }
-        knowledge(predicted, &mut document);
+        document.section("Highest transport time of a process, by model");
+        document.rows(table::knowledge(predicted));
     }
     engines(predicted, &mut document);
     document.gap();
@@ -84,55 +87,22 @@ fn library(predicted: &Predicted) -> String {
     )
 }
 
-fn header<'a>(predicted: &'a Predicted, columns: &[&'a str]) -> Vec<&'a str> {
-    [&[predicted.row_name], columns].concat()
-}
-
-fn lines(predicted: &Predicted, of: impl Fn(&Row) -> Vec<String>) -> Vec<Vec<String>> {
-    let line = |row: &Row| [table::name(predicted, row)].into_iter().chain(of(row)).collect();
-    predicted.rows.iter().map(line).collect()
-}
-
-fn times(predicted: &Predicted, document: &mut Document) {
-    document.section(table::TIMES);
-    let rows = lines(predicted, table::times);
-    let has_interval = rows.iter().any(|row| row.last().is_some_and(|interval| interval != "·"));
-    let columns = &table::TIME_COLUMNS[..if has_interval { 5 } else { 4 }];
-    document.table(&header(predicted, columns), rows);
-}
-
-fn traffic(predicted: &Predicted, document: &mut Document) {
-    document.table(&header(predicted, &table::TRAFFIC_COLUMNS), lines(predicted, table::traffic));
-    document.note(table::TRAFFIC);
-}
-
-fn knowledge(predicted: &Predicted, document: &mut Document) {
-    let known = |time: Option<f64>| time.map_or_else(|| "·".to_owned(), seconds);
-    let of = |row: &Row| {
-        let aware =
-            row.prediction.processes.iter().map(|process| process.split.transport_s).fold(0.0, f64::max);
-        vec![known(row.prediction.postal_s), known(row.prediction.max_rate_s), seconds(aware)]
-    };
-    document.section("Highest transport time of a process, by model");
-    document.table(&header(predicted, &["postal", "max-rate", "node-aware"]), lines(predicted, of));
-}
-
 fn shown(document: &mut Document, at: usize) -> &mut Document {
     if at < ENGINE_TABLES { document } else { document.on_page() }
 }
 
 fn engines(predicted: &Predicted, document: &mut Document) {
-    let tables = table::engines(predicted);
-    for (at, of) in tables.iter().enumerate() {
+    let mut tables = table::engines(predicted).into_iter().enumerate().peekable();
+    let more = tables.len().saturating_sub(ENGINE_TABLES);
+    while let Some((at, of)) = tables.next() {
         shown(document, at).section(&of.title);
-        shown(document, at).table(&of.columns, of.rows.clone());
+        shown(document, at).rows(of.rows);
         // Consecutive tables with equal legends print the legend once.
-        if at + 1 == ENGINE_TABLES || tables.get(at + 1).is_none_or(|next| next.meaning != of.meaning) {
+        if at + 1 == ENGINE_TABLES || tables.peek().is_none_or(|(_, next)| next.meaning != of.meaning) {
             shown(document, at).note(&of.meaning);
         }
     }
-    if tables.len() > ENGINE_TABLES {
-        let more = tables.len() - ENGINE_TABLES;
+    if more > 0 {
         document.on_terminal().item("Note", format!("{more} more numbers of processes: --json."));
     }
 }

@@ -1,18 +1,23 @@
 //! Common parts of the terminal and HTML reports.
 
-use matchpoint_model::{Prediction, ProcessCost, Split};
+use matchpoint_model::{Prediction, ProcessCost};
+use matchpoint_replay::analysis::derived::ratio;
+use matchpoint_replay::format::{bytes, count, counted, digits, seconds};
 
-use crate::format::{bytes, count, counted, digits, seconds};
+use crate::cli::without_duplicates;
 use crate::predict::predicted::{EngineRow, Predicted, Row};
+use crate::report::document::Rows;
 
 pub const TIMES: &str = "Time of the slowest process";
 
-pub const TIME_COLUMNS: [&str; 5] = ["transport", "queue search", "contention", "total", "interval"];
-
-pub const TRAFFIC_COLUMNS: [&str; 6] = ["messages", "bytes", "sent", "received", "hops", "on a link"];
-
 pub const TRAFFIC: &str = "messages, bytes: of all processes. sent, received: most messages of one process. hops: \
                            links per byte between nodes, mean. on a link: bytes on the busiest link.";
+
+const NOTHING: &str = "·";
+
+fn rows(predicted: &Predicted) -> Rows<&Row> {
+    Rows::of(&predicted.rows).column(predicted.row_name, |row| name(predicted, row))
+}
 
 /// The name of a row. If the operations of the rows differ, also the operation.
 pub fn name(predicted: &Predicted, row: &Row) -> String {
@@ -20,74 +25,82 @@ pub fn name(predicted: &Predicted, row: &Row) -> String {
     if differs { format!("{} {}", row.operation, row.name) } else { row.name.clone() }
 }
 
-pub fn times(row: &Row) -> Vec<String> {
-    let [_, split, _] = row.prediction.longest;
-    vec![
-        seconds(split.transport_s),
-        unless(row.prediction.lacks_queue(), split.queue_s),
-        unless(row.prediction.lacks_contention(), split.contention_s),
-        seconds(split.total_s()),
-        interval(&row.prediction),
-    ]
+pub fn times(predicted: &Predicted) -> Rows<&Row> {
+    let split = |row: &Row| row.prediction.longest[1];
+    let rows = rows(predicted)
+        .column("transport", |row| seconds(split(row).transport_s))
+        .column("queue search", |row| unless(row.prediction.lacks_queue(), split(row).queue_s))
+        .column("contention", |row| unless(row.prediction.lacks_contention(), split(row).contention_s))
+        .column("total", |row| seconds(split(row).total_s()));
+    let has_interval = predicted.rows.iter().any(|row| interval(&row.prediction) != NOTHING);
+    if has_interval { rows.column("interval", |row| interval(&row.prediction)) } else { rows }
 }
 
 fn unless(is_unknown: bool, time_s: f64) -> String {
     if is_unknown { "unknown".to_owned() } else { seconds(time_s) }
 }
 
-pub fn interval(prediction: &Prediction) -> String {
+fn interval(prediction: &Prediction) -> String {
     let [shortest, value, longest] = prediction.longest.map(|split| split.total_s());
     if shortest == value && value == longest {
-        return "·".to_owned();
+        return NOTHING.to_owned();
     }
     format!("{} to {}", seconds(shortest), seconds(longest))
 }
 
-pub fn traffic(row: &Row) -> Vec<String> {
-    let most = |of: fn(&ProcessCost) -> u64| row.prediction.processes.iter().map(of).max().unwrap_or(0);
-    vec![
-        count(row.messages),
-        bytes(row.bytes),
-        count(most(|process| process.sent)),
-        count(most(|process| process.received)),
-        digits(row.prediction.hops_mean),
-        bytes(row.prediction.link_bytes as u64),
-    ]
+pub fn traffic(predicted: &Predicted) -> Rows<&Row> {
+    let most =
+        |row: &Row, of: fn(&ProcessCost) -> u64| row.prediction.processes.iter().map(of).max().unwrap_or(0);
+    rows(predicted)
+        .column("messages", |row| count(row.messages))
+        .column("bytes", |row| bytes(row.bytes))
+        .column("sent", |row| count(most(row, |process| process.sent)))
+        .column("received", |row| count(most(row, |process| process.received)))
+        .column("hops", |row| digits(row.prediction.hops_mean))
+        .column("on a link", |row| bytes(row.prediction.link_bytes as u64))
 }
+
+pub fn knowledge(predicted: &Predicted) -> Rows<&Row> {
+    let known = |time: Option<f64>| time.map_or_else(|| NOTHING.to_owned(), seconds);
+    rows(predicted)
+        .column("postal", |row| known(row.prediction.postal_s))
+        .column("max-rate", |row| known(row.prediction.max_rate_s))
+        .column("node-aware", |row| {
+            let times_s = row.prediction.processes.iter().map(|process| process.split.transport_s);
+            seconds(times_s.fold(0.0, f64::max))
+        })
+}
+
+/// A quantity of a process, and the text of its values.
+type Quantity = (&'static str, fn(&ProcessCost) -> f64, fn(f64) -> String);
 
 /// Minimum, mean and maximum over the processes.
-pub fn spread(row: &Row) -> Vec<Vec<String>> {
-    let line = |name: &str, of: &dyn Fn(&ProcessCost) -> f64, shown: &dyn Fn(f64) -> String| {
-        let values = || row.prediction.processes.iter().map(of);
-        let mean = values().sum::<f64>() / row.prediction.processes.len().max(1) as f64;
-        let least = values().fold(f64::INFINITY, f64::min);
-        vec![name.to_owned(), shown(least), shown(mean), shown(values().fold(0.0, f64::max))]
-    };
-    let bytes = |value: f64| bytes(value as u64);
-    let time = |of: fn(&Split) -> f64| move |process: &ProcessCost| of(&process.split);
-    vec![
-        line("messages sent", &|process| process.sent as f64, &digits),
-        line("messages received", &|process| process.received as f64, &digits),
-        line("bytes sent", &|process| process.sent_bytes as f64, &bytes),
-        line("… between nodes", &|process| process.off_node_bytes as f64, &bytes),
-        line("hops of a byte", &|process| process.hops_mean, &digits),
-        line("transport", &time(|split| split.transport_s), &seconds),
-        line("queue search", &time(|split| split.queue_s), &|time_s| {
-            unless(row.prediction.lacks_queue(), time_s)
-        }),
-        line("contention", &time(|split| split.contention_s), &|time_s| {
-            unless(row.prediction.lacks_contention(), time_s)
-        }),
-        line("total", &time(Split::total_s), &seconds),
-    ]
+pub fn spread(of: &Prediction) -> Rows<Quantity> {
+    let bytes: fn(f64) -> String = |value| bytes(value as u64);
+    let known = |is_unknown: bool| if is_unknown { |_| "unknown".to_owned() } else { seconds };
+    let quantities: [Quantity; 9] = [
+        ("messages sent", |process| process.sent as f64, digits),
+        ("messages received", |process| process.received as f64, digits),
+        ("bytes sent", |process| process.sent_bytes as f64, bytes),
+        ("… between nodes", |process| process.off_node_bytes as f64, bytes),
+        ("hops of a byte", |process| process.hops_mean, digits),
+        ("transport", |process| process.split.transport_s, seconds),
+        ("queue search", |process| process.split.queue_s, known(of.lacks_queue())),
+        ("contention", |process| process.split.contention_s, known(of.lacks_contention())),
+        ("total", |process| process.split.total_s(), seconds),
+    ];
+    let values = |value: fn(&ProcessCost) -> f64| of.processes.iter().map(value);
+    Rows::of(quantities)
+        .column("", |(name, ..)| (*name).to_owned())
+        .column("least", |(_, value, text)| text(values(*value).fold(f64::INFINITY, f64::min)))
+        .column("mean", |(_, value, text)| text(ratio(values(*value).sum(), of.processes.len() as f64)))
+        .column("most", |(_, value, text)| text(values(*value).fold(0.0, f64::max)))
 }
 
-/// A table for each number of processes with replayed engines. One more table has the memory of engines on other
-/// numbers of processes.
-pub struct Engines {
+/// A table of engines, its title, and the meaning of its columns.
+pub struct Engines<'a> {
     pub title: String,
-    pub columns: Vec<String>,
-    pub rows: Vec<Vec<String>>,
+    pub rows: Rows<&'a EngineRow>,
     pub meaning: String,
 }
 
@@ -106,78 +119,53 @@ const ENGINE_COLUMNS: [Column; 6] = [
     }),
     ("time", "matching time of the slowest process", |row| row.time_s.map(time_range)),
     ("node", "memory of the engines of a node", |row| row.node_bytes.map(bytes)),
-    (ALL_PEERS, "memory of a node after messages from every process to every other", all_peers),
+    ("all peers", "memory of a node after messages from every process to every other", |row| {
+        row.node_bytes_all_peers.map(bytes)
+    }),
 ];
 
-const ALL_PEERS: &str = "all peers";
-
-fn all_peers(row: &EngineRow) -> Option<String> {
-    row.node_bytes_all_peers.map(bytes)
-}
-
-pub fn engines(predicted: &Predicted) -> Vec<Engines> {
+/// A table for each number of processes with replayed engines. One more table has the memory of engines on other
+/// numbers of processes.
+pub fn engines(predicted: &Predicted) -> Vec<Engines<'_>> {
     let (played, others): (Vec<&EngineRow>, Vec<&EngineRow>) =
         predicted.engines.iter().partition(|row| row.node_bytes.is_some() || row.time_s.is_some());
-    let mut numbers: Vec<u32> = played.iter().map(|row| row.processes).collect();
-    numbers.dedup();
-    let mut tables: Vec<Engines> = numbers.into_iter().map(|number| engines_of(&played, number)).collect();
-    tables.extend((!others.is_empty()).then(|| memory(&others)));
-    tables
+    let tables = played.chunk_by(|one, next| one.processes == next.processes).map(engines_of);
+    tables.chain((!others.is_empty()).then(|| memory(&others))).collect()
 }
 
 /// A table without its empty columns.
-fn engines_of(played: &[&EngineRow], processes: u32) -> Engines {
-    let of: Vec<&EngineRow> = played.iter().copied().filter(|row| row.processes == processes).collect();
-    let columns: Vec<Column> =
-        ENGINE_COLUMNS.into_iter().filter(|(.., cell)| of.iter().any(|row| cell(row).is_some())).collect();
-    let row = |row: &&EngineRow| {
-        let cells = columns.iter().map(|(.., cell)| cell(row).unwrap_or_else(|| "·".to_owned()));
-        [row.engine.clone()].into_iter().chain(cells).collect()
-    };
-    let meanings: Vec<String> =
-        columns.iter().map(|(name, meaning, _)| format!("{name}: {meaning}.")).collect();
+fn engines_of<'a>(of: &[&'a EngineRow]) -> Engines<'a> {
+    let used = || ENGINE_COLUMNS.into_iter().filter(|(.., cell)| of.iter().any(|row| cell(row).is_some()));
+    let names = Rows::of(of.iter().copied()).column("engine", |row| row.engine.clone());
+    let meanings: Vec<String> = used().map(|(name, meaning, _)| format!("{name}: {meaning}.")).collect();
     Engines {
         title: format!(
             "Engines, {} processes: {} messages at the process that receives most",
-            count(processes.into()),
+            count(of.first().map_or(0, |row| row.processes).into()),
             count(of.first().map_or(0, |row| row.messages))
         ),
-        columns: ["engine"]
-            .into_iter()
-            .chain(columns.iter().map(|(name, ..)| *name))
-            .map(str::to_owned)
-            .collect(),
-        rows: of.iter().map(row).collect(),
+        rows: used().fold(names, |rows, (name, _, cell)| {
+            rows.column(name, |row| cell(row).unwrap_or_else(|| NOTHING.to_owned()))
+        }),
         meaning: meanings.join(" "),
     }
 }
 
 /// The memory of engines that did not run, with a column for each number of processes.
-fn memory(of: &[&EngineRow]) -> Engines {
-    let (mut engines, mut numbers): (Vec<&str>, Vec<u32>) = Default::default();
-    for row in of {
-        if !engines.contains(&row.engine.as_str()) {
-            engines.push(&row.engine);
-        }
-        if !numbers.contains(&row.processes) {
-            numbers.push(row.processes);
-        }
-    }
-    let cell = |engine: &str, number: u32| {
-        let of = of.iter().find(|row| row.engine == engine && row.processes == number);
-        of.and_then(|row| all_peers(row)).unwrap_or_else(|| "·".to_owned())
-    };
-    let row = |engine: &&str| {
-        let cells = numbers.iter().map(|&number| cell(engine, number));
-        [(*engine).to_owned()].into_iter().chain(cells).collect()
+fn memory<'a>(of: &[&'a EngineRow]) -> Engines<'a> {
+    let numbers = without_duplicates(&of.iter().map(|row| row.processes).collect::<Vec<_>>());
+    let first = of.iter().copied().filter(|row| row.processes == numbers[0]);
+    let names = Rows::of(first).column("engine", |row| row.engine.clone());
+    let bytes_at = |row: &EngineRow, processes: u32| {
+        let here = of.iter().find(|other| other.engine == row.engine && other.processes == processes);
+        here.and_then(|here| here.node_bytes_all_peers)
     };
     Engines {
         title: "Engines, memory of a node by number of processes".to_owned(),
-        columns: ["engine".to_owned()]
-            .into_iter()
-            .chain(numbers.iter().map(|&number| count(number.into())))
-            .collect(),
-        rows: engines.iter().map(row).collect(),
+        rows: numbers.iter().fold(names, |rows, &processes| {
+            let cell = |row: &&EngineRow| bytes_at(row, processes).map_or_else(|| NOTHING.to_owned(), bytes);
+            rows.column(count(processes.into()), cell)
+        }),
         meaning: "After messages from every process to every other.".to_owned(),
     }
 }

@@ -1,11 +1,11 @@
 //! Run times of a job with and without an engine of Matchpoint.
 
 use matchpoint_bench::statistics::median;
+use matchpoint_replay::format;
 use matchpoint_run::job::{Job, Position, Way};
 use serde_json::{Value, json};
 
-use crate::format;
-use crate::report::document::{Document, WIDTH};
+use crate::report::document::{Document, Rows, WIDTH};
 
 pub struct Row {
     pub way: Way,
@@ -27,18 +27,6 @@ impl Row {
         let least = |row: &Row| row.seconds.iter().copied().fold(f64::INFINITY, f64::min);
         let most = |row: &Row| row.seconds.iter().copied().fold(0.0, f64::max);
         least(self) <= most(other) && least(other) <= most(self)
-    }
-
-    fn cells(&self, ours: Option<f64>) -> Vec<String> {
-        let cell = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), format::seconds);
-        let ratio = ours.zip(self.median()).filter(|_| self.way != Way::Ours);
-        vec![
-            self.name.clone(),
-            cell(self.median()),
-            cell(self.seconds.iter().copied().reduce(f64::min)),
-            cell(self.seconds.iter().copied().reduce(f64::max)),
-            ratio.map_or_else(|| "–".to_owned(), |(ours, other)| format::digits(ours / other)),
-        ]
     }
 }
 
@@ -101,10 +89,15 @@ impl Compared {
                 document.paragraph(format!("{}: {words}.", format::capital(first)));
             }
         }
-        document.table(
-            &["Run time", "median", "min", "max", "ratio"],
-            self.0.iter().map(|row| row.cells(ours)).collect(),
-        );
+        let cell = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), format::seconds);
+        let ratio = |of: &Row| Some(ours? / of.median()?).filter(|_| of.way != Way::Ours);
+        let rows = Rows::of(&self.0)
+            .column("Run time", |of| of.name.clone())
+            .column("median", |of| cell(of.median()))
+            .column("min", |of| cell(of.seconds.iter().copied().reduce(f64::min)))
+            .column("max", |of| cell(of.seconds.iter().copied().reduce(f64::max)))
+            .column("ratio", |of| ratio(of).map_or_else(|| "–".to_owned(), format::digits));
+        document.rows(rows);
         document.note(format!(
             "Whole command, with start and end; runs alternate. ratio: median {first} ÷ this median."
         ));

@@ -1,20 +1,14 @@
 //! The run report for a terminal: verdict, table of ranks, notes.
 
-use matchpoint_run::report::Rank;
+use matchpoint_replay::format;
+use matchpoint_run::report::{Overflow, Rank};
 
 use super::Run;
 use super::verdict::Verdict;
-use crate::format;
 use crate::record::ranks;
-use crate::report::document::{Document, WIDTH, answer_style};
+use crate::report::document::{Document, Rows, WIDTH, answer_style};
 
 const ROWS: usize = 10;
-
-const OVERFLOW: [&str; 9] =
-    ["Rank", "receives", "overflowed", "given back", "messages", "PRQ", "UMQ", "matching", "share"];
-
-const HEADER: [&str; 9] =
-    ["Rank", "posts", "arrivals", "unexp.", "PRQ", "UMQ", "length", "matching", "share"];
 
 /// Renders the report. With `all`, the table has every rank.
 pub fn render(run: &Run, verdict: &Verdict, all: bool) -> String {
@@ -34,10 +28,9 @@ pub fn render(run: &Run, verdict: &Verdict, all: bool) -> String {
             rank.rank.is_some() && reported.iter().filter(|other| other.rank == rank.rank).count() > 1
         };
         let several = reported[..shown].iter().any(|rank| of_several(rank));
-        let rows: Vec<Vec<String>> =
-            reported[..shown].iter().map(|rank| row(rank, of_several(rank))).collect();
         let overflows = reported.iter().any(|rank| rank.overflow.is_some());
-        document.table(if overflows { &OVERFLOW } else { &HEADER }, rows);
+        let ranks = Rows::of(&reported[..shown]).column("Rank", |rank| name(rank, of_several(rank)));
+        document.rows(if overflows { overflowed(ranks) } else { matched(ranks) });
         let more = reported.len() - shown;
         let mut more = if more == 0 { String::new() } else { format!(" {more} more ranks: --stats.") };
         if several {
@@ -62,37 +55,52 @@ pub fn render(run: &Run, verdict: &Verdict, all: bool) -> String {
     format!("\n{}", document.text(WIDTH))
 }
 
-fn row(rank: &Rank, of_several: bool) -> Vec<String> {
+fn name(rank: &Rank, of_several: bool) -> String {
     let name = match rank.rank {
         Some(number) if of_several => format!("{number}, pid {}", rank.pid),
         Some(number) => number.to_string(),
         None => format!("{}:{}", rank.host, rank.pid),
     };
-    let name = if rank.complete { name } else { format!("{name}, open") };
-    let matching = rank.matching_ns.map_or_else(|| "–".to_owned(), format::duration_ns);
-    let share = rank.share().map_or_else(|| "–".to_owned(), format::share);
-    if let Some(overflow) = &rank.overflow {
-        if !rank.complete && overflow.receives == 0 {
-            return [name].into_iter().chain((0..8).map(|_| "–".to_owned())).collect();
-        }
-        let counts = [overflow.receives, overflow.overflowed, overflow.given_back, overflow.taken];
-        let queues = [rank.posted_max, rank.unexpected_max];
-        let counts = counts.into_iter().chain(queues).map(format::count);
-        return [name].into_iter().chain(counts).chain([matching, share]).collect();
-    }
-    let mean = rank.list_entries() as f64 / rank.searches().max(1) as f64;
-    let unexpected = rank.unexpected as f64 / rank.arrivals.max(1) as f64;
-    vec![
-        name,
-        format::count(rank.posts),
-        format::count(rank.arrivals),
-        format::share(unexpected),
-        format::count(rank.posted_max),
-        format::count(rank.unexpected_max),
-        format::digits(mean),
-        matching,
-        share,
-    ]
+    if rank.complete { name } else { format!("{name}, open") }
+}
+
+const UNKNOWN: &str = "–";
+
+fn matching(rank: &Rank) -> String {
+    rank.matching_ns.map_or_else(|| UNKNOWN.to_owned(), format::duration_ns)
+}
+
+fn share(rank: &Rank) -> String {
+    rank.share().map_or_else(|| UNKNOWN.to_owned(), format::share)
+}
+
+fn matched<'a>(ranks: Rows<&'a &'a Rank>) -> Rows<&'a &'a Rank> {
+    ranks
+        .column("posts", |rank| format::count(rank.posts))
+        .column("arrivals", |rank| format::count(rank.arrivals))
+        .column("unexp.", |rank| format::share(rank.unexpected as f64 / rank.arrivals.max(1) as f64))
+        .column("PRQ", |rank| format::count(rank.posted_max))
+        .column("UMQ", |rank| format::count(rank.unexpected_max))
+        .column("length", |rank| format::digits(rank.list_entries() as f64 / rank.searches().max(1) as f64))
+        .column("matching", |rank| matching(rank))
+        .column("share", |rank| share(rank))
+}
+
+/// A rank that ended before its first count has unknown numbers.
+fn overflowed<'a>(ranks: Rows<&'a &'a Rank>) -> Rows<&'a &'a Rank> {
+    let known = |rank: &Rank, text: fn(&Rank, &Overflow) -> String| {
+        let counted = rank.overflow.as_ref().filter(|of| rank.complete || of.receives > 0);
+        counted.map_or_else(|| UNKNOWN.to_owned(), |of| text(rank, of))
+    };
+    ranks
+        .column("receives", |rank| known(rank, |_, of| format::count(of.receives)))
+        .column("overflowed", |rank| known(rank, |_, of| format::count(of.overflowed)))
+        .column("given back", |rank| known(rank, |_, of| format::count(of.given_back)))
+        .column("messages", |rank| known(rank, |_, of| format::count(of.taken)))
+        .column("PRQ", |rank| known(rank, |rank, _| format::count(rank.posted_max)))
+        .column("UMQ", |rank| known(rank, |rank, _| format::count(rank.unexpected_max)))
+        .column("matching", |rank| known(rank, |rank, _| matching(rank)))
+        .column("share", |rank| known(rank, |rank, _| share(rank)))
 }
 
 fn notes(run: &Run) -> Vec<(String, String)> {

@@ -1,10 +1,10 @@
 //! The verdict of `matchpoint run`, from times measured during the job.
 
+use matchpoint_replay::analysis::verdict::Answer;
+use matchpoint_replay::format;
 use matchpoint_run::report::Rank;
 
 use super::Run;
-use crate::format;
-use crate::verdict::Answer;
 
 #[derive(Clone, PartialEq, Debug)]
 pub struct Verdict {

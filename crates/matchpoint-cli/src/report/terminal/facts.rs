@@ -4,11 +4,11 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use matchpoint_replay::Measurements;
+use matchpoint_replay::analysis::derived::{self, HEADER_BITS, ratio};
+use matchpoint_replay::format::{bytes, count, counted, digits, seconds, share};
 use matchpoint_replay::measurements::{CONFLICT_BLOCK, Totals, TraceFacts};
 use matchpoint_trace::{Class, Function};
 
-use crate::derived::{self, HEADER_BITS, ratio};
-use crate::format::{bytes, count, counted, digits, seconds, share};
 use crate::report::Report;
 use crate::report::document::Document;
 
@@ -130,7 +130,7 @@ fn communicators(measurements: &Measurements) -> String {
     format!("{}: {}", sorted.len(), named.join(", "))
 }
 
-fn peers(measurements: &Measurements) -> String {
+pub(in crate::report) fn peers(measurements: &Measurements) -> String {
     let (mean, max) = derived::peers(measurements);
     let uniformity = derived::median_over_receivers(measurements, |rank| rank.peer_uniformity);
     let weight = derived::median_over_receivers(measurements, |rank| rank.peer_weight_max);
@@ -143,7 +143,7 @@ fn peers(measurements: &Measurements) -> String {
     )
 }
 
-fn tags(measurements: &Measurements) -> String {
+pub(in crate::report) fn tags(measurements: &Measurements) -> String {
     let totals = &measurements.totals;
     let named = totals
         .sends_per_tag
@@ -166,7 +166,7 @@ fn tags(measurements: &Measurements) -> String {
     )
 }
 
-fn tuples(measurements: &Measurements) -> String {
+pub(in crate::report) fn tuples(measurements: &Measurements) -> String {
     let worst = measurements.ranks.iter().map(|rank| rank.tuple_share_max).fold(0.0, f64::max);
     format!(
         "the most frequent pair has {} of the messages at the median rank, {} at most; distinct pairs ÷ receives: {}",
@@ -176,7 +176,7 @@ fn tuples(measurements: &Measurements) -> String {
     )
 }
 
-fn compatible(totals: &Totals) -> String {
+pub(in crate::report) fn compatible(totals: &Totals) -> String {
     let (_, mean) = derived::compatible_runs(totals);
     format!(
         "{} consecutive receives with the same communicator, source and tag on average, {} at most",
@@ -185,7 +185,7 @@ fn compatible(totals: &Totals) -> String {
     )
 }
 
-fn conflicts(totals: &Totals) -> String {
+pub(in crate::report) fn conflicts(totals: &Totals) -> String {
     format!(
         "in {} of the blocks of {CONFLICT_BLOCK} arrivals; {} match the receive of an earlier message of their block",
         share(ratio(totals.blocks_with_conflict as f64, totals.blocks as f64)),

@@ -1,8 +1,7 @@
 //! Statistics of engines, with words and units.
 
+use matchpoint_replay::format::{bytes, count, digits, duration_ns, share};
 use matchpoint_replay::measurements::{EngineMeasurements, Statistic};
-
-use crate::format::{bytes, count, digits, duration_ns, share};
 
 /// Words for unclear names. Other names are printed as in the JSON.
 const WORDS: &[(&str, &str)] = &[

@@ -1,22 +1,18 @@
 //! Tables of queues, searches, engines, ranks and call sites.
 
 use matchpoint::engines::REGISTRY;
+use matchpoint_replay::analysis::call_sites::{compared, short};
+use matchpoint_replay::analysis::derived::{attempts, cost_at_ns, mean_over_ranks, ratio, worst_ranks};
+use matchpoint_replay::analysis::library_cost;
+use matchpoint_replay::analysis::stand_in::library_of;
+use matchpoint_replay::format::{at_ranks, bytes, count, depth_bin, digits, duration_ns, seconds, share};
 use matchpoint_replay::measurements::{
     EngineMeasurements, PlaceMeasurements, QueueMeasurements, RankMeasurements, RankQueue,
 };
 
 use super::statistics::statistics;
-use crate::derived::{RankCost, attempts, cost_at_ns, mean_over_ranks, ratio, worst_ranks};
-use crate::format::{at_ranks, bytes, count, depth_bin, digits, duration_ns, seconds, share};
-use crate::library_cost;
-use crate::places::{compared, short};
 use crate::report::Report;
-use crate::report::document::Document;
-use crate::stand_in::library_of;
-
-const WORST: usize = 5;
-
-const PLACES: usize = 6;
+use crate::report::document::{Document, Rows};
 
 /// Columns of a histogram that fit into 80 columns of text.
 const BINS: usize = 8;
@@ -26,19 +22,34 @@ pub fn write(report: &Report<'_>, document: &mut Document) {
         queues(report, engine, document);
         depths(engine, document);
         engines(report, document);
-        ranks(report, engine, document);
-        places(report, engine, document);
+        ranks(report, engine, 5, document);
+        places(report, engine, 6, document);
     }
 }
 
-fn places(report: &Report<'_>, engine: &EngineMeasurements, document: &mut Document) {
+/// The `most` call sites with most compared entries.
+pub(in crate::report) fn places(
+    report: &Report<'_>,
+    engine: &EngineMeasurements,
+    most: usize,
+    document: &mut Document,
+) {
     let all = &report.measurements.places;
     if all.is_empty() {
         return;
     }
-    let rows: Vec<_> = all.iter().take(PLACES).map(place_row).collect();
-    document.table(&["Call site", "receives", "late", "any source", "compared", "deepest"], rows);
-    let rest = match all.len().saturating_sub(PLACES) {
+    let of_posted = |of: &PlaceMeasurements, part: u64| share(ratio(part as f64, of.receives.posted as f64));
+    let rows = Rows::of(all.iter().take(most))
+        .column("Call site", |of| format!("{}\n{}", short(of), of.source.as_deref().unwrap_or(&of.module)))
+        .column_of_page("ranks", |of| count(of.ranks))
+        .column("receives", |of| count(of.receives.posted))
+        .column("late", move |of| of_posted(of, of.receives.late))
+        .column("any source", move |of| of_posted(of, of.receives.any_source))
+        .column_of_page("any tag", move |of| of_posted(of, of.receives.any_tag))
+        .column("compared", |of| count(compared(of)))
+        .column("deepest", |of| count(of.receives.found.attempts_max.max(of.receives.sought.attempts_max)));
+    document.rows(rows);
+    let rest = match all.len().saturating_sub(most) {
         0 => String::new(),
         rest => format!(" {rest} more call sites: --json, --csv."),
     };
@@ -49,40 +60,26 @@ fn places(report: &Report<'_>, engine: &EngineMeasurements, document: &mut Docum
     ));
 }
 
-fn place_row(place: &PlaceMeasurements) -> Vec<String> {
-    let there = &place.receives;
-    let of_posted = |part: u64| share(ratio(part as f64, there.posted as f64));
-    vec![
-        short(place),
-        count(there.posted),
-        of_posted(there.late),
-        of_posted(there.any_source),
-        count(compared(place)),
-        count(there.found.attempts_max.max(there.sought.attempts_max)),
-    ]
-}
-
 fn queues(report: &Report<'_>, engine: &EngineMeasurements, document: &mut Document) {
     let mean = |of: fn(&RankMeasurements) -> &RankQueue| {
         mean_over_ranks(report.measurements, |rank| of(rank).length_mean)
     };
-    let rows = vec![
-        queue_row("posted", &engine.posted, mean(|rank| &rank.posted)),
-        queue_row("unexpected", &engine.unexpected, mean(|rank| &rank.unexpected)),
+    let queues = [
+        ("posted", &engine.posted, mean(|rank| &rank.posted)),
+        ("unexpected", &engine.unexpected, mean(|rank| &rank.unexpected)),
     ];
-    document.table(&["Queue", "longest", "mean", "searches", "queue length at search", "search hits"], rows);
+    let rows = Rows::of(queues)
+        .column("Queue", |(name, ..)| (*name).to_owned())
+        .column("longest", |(_, of, _)| count(of.length_max))
+        .column("mean", |(.., mean)| match *mean {
+            tiny if tiny > 0.0 && tiny < 0.001 => "<0.001".to_owned(),
+            mean => digits(mean),
+        })
+        .column("searches", |(_, of, _)| count(of.searches))
+        .column("queue length at search", |(_, of, _)| digits(of.length_mean))
+        .column("search hits", |(_, of, _)| share(ratio(of.hits as f64, of.searches as f64)));
+    document.rows(rows);
     document.note("mean: queue length over time and ranks. search hits: searches with a match.");
-}
-
-fn queue_row(name: &str, queue: &QueueMeasurements, mean_length: f64) -> Vec<String> {
-    vec![
-        name.to_owned(),
-        count(queue.length_max),
-        if mean_length > 0.0 && mean_length < 0.001 { "<0.001".to_owned() } else { digits(mean_length) },
-        count(queue.searches),
-        digits(queue.length_mean),
-        share(ratio(queue.hits as f64, queue.searches as f64)),
-    ]
 }
 
 fn depths(engine: &EngineMeasurements, document: &mut Document) {
@@ -132,12 +129,18 @@ fn percent(of: f64) -> String {
     if of < 0.0005 { "<0.1".to_owned() } else { format!("{:.1}", of * 100.0) }
 }
 
-fn engines(report: &Report<'_>, document: &mut Document) {
+pub(in crate::report) fn engines(report: &Report<'_>, document: &mut Document) {
     let engines = &report.measurements.engines;
     let rank = report.verdict.rank;
-    let rows: Vec<_> = engines.iter().map(|engine| engine_row(report, engine)).collect();
-    let at_rank = format!("at rank {rank}");
-    document.table(&["Engine", "compared", "per search", "warm", "cold", &at_rank, "memory"], rows);
+    let rows = Rows::of(engines)
+        .column("Engine", |of| format!("{}{}", of.name, if of.sampled < 1.0 { " ≈" } else { "" }))
+        .column("compared", |of| count(attempts(of).0))
+        .column("per search", |of| digits(attempts(of).1))
+        .column("warm", |of| duration_ns(of.match_ns))
+        .column("cold", |of| duration_ns(of.match_cold_ns))
+        .column(format!("at rank {rank}"), |of| duration_ns(cost_at_ns(report.measurements, of, rank)))
+        .column("memory", |of| bytes(of.bytes_max));
+    document.rows(rows);
     let ways = engines
         .iter()
         .filter_map(|of| Some(format!("`{}` searches as {} does", of.name, library_of(&of.name)?)));
@@ -165,39 +168,28 @@ fn engines(report: &Report<'_>, document: &mut Document) {
     }
 }
 
-fn engine_row(report: &Report<'_>, engine: &EngineMeasurements) -> Vec<String> {
-    let (attempts, per_search) = attempts(engine);
-    vec![
-        format!("{}{}", engine.name, if engine.sampled < 1.0 { " ≈" } else { "" }),
-        count(attempts),
-        digits(per_search),
-        duration_ns(engine.match_ns),
-        duration_ns(engine.match_cold_ns),
-        duration_ns(cost_at_ns(report.measurements, engine, report.verdict.rank)),
-        bytes(engine.bytes_max),
-    ]
-}
-
-fn ranks(report: &Report<'_>, engine: &EngineMeasurements, document: &mut Document) {
-    let worst = worst_ranks(report.measurements, engine);
-    let rows: Vec<_> = worst.iter().take(WORST).map(rank_row).collect();
-    document.table(&["Worst ranks", "share", "warm", "cold", "posted", "unexpected", "late", "at"], rows);
+/// The `most` ranks with the largest share of the run time.
+pub(in crate::report) fn ranks(
+    report: &Report<'_>,
+    engine: &EngineMeasurements,
+    most: usize,
+    document: &mut Document,
+) {
+    let rows = Rows::of(worst_ranks(report.measurements, engine).into_iter().take(most))
+        .column("Worst ranks", |(rank, ..)| rank.rank.to_string())
+        .column("share", |(.., of_run)| share(*of_run).replace("under ", "<"))
+        .column("warm", |(_, at, _)| duration_ns(at.match_ns))
+        .column("cold", |(_, at, _)| duration_ns(at.match_cold_ns))
+        .column_of_page("messages", |(rank, ..)| count(rank.messages))
+        .column("posted", |(rank, ..)| count(rank.posted.length_max))
+        .column("unexpected", |(rank, ..)| count(rank.unexpected.length_max))
+        .column("late", |(rank, ..)| count(rank.late_receives))
+        .column_of_page("longest search", |(rank, ..)| count(rank.worst_length))
+        .column("at", |(rank, ..)| seconds(rank.worst_at_s));
+    document.rows(rows);
     document.note(format!(
         "share, warm, cold: cost of `{}`. posted, unexpected: longest queues. late: late receives. at: replay time of \
          the longest search.",
         engine.name
     ));
-}
-
-fn rank_row((rank, at, of_run): &RankCost<'_>) -> Vec<String> {
-    vec![
-        rank.rank.to_string(),
-        share(*of_run).replace("under ", "<"),
-        duration_ns(at.match_ns),
-        duration_ns(at.match_cold_ns),
-        count(rank.posted.length_max),
-        count(rank.unexpected.length_max),
-        count(rank.late_receives),
-        seconds(rank.worst_at_s),
-    ]
 }

@@ -2,9 +2,10 @@
 
 use std::fmt::Write;
 
-use crate::format::seconds;
+use matchpoint_calibrate::validation::{Application, Row, Step};
+use matchpoint_replay::format::seconds;
+
 use crate::predict::Validated;
-use crate::predict::validate::validated::{Application, Row, Step};
 use crate::report::escape::escape;
 use crate::report::predict::bars::{legend, reach, strip};
 

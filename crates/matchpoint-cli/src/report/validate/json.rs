@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use matchpoint_calibrate::validation::{Judgement, Row, Step};
 use serde_json::{Value, json};
 
 use crate::predict::Validated;
-use crate::predict::validate::validated::{Judgement, Row, Step};
 use crate::report::predict::json::machine;
 use crate::report::schema::headed;
 

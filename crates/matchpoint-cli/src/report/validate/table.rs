@@ -1,8 +1,10 @@
 //! Common parts of the terminal and HTML reports.
 
-use crate::format::{bytes, count, seconds};
+use matchpoint_calibrate::validation::{Application, Judgement, Row, Step, Times, Worst};
+use matchpoint_replay::format::{bytes, count, seconds};
+
 use crate::predict::Validated;
-use crate::predict::validate::validated::{Application, Judgement, Row, Searched, Step, Times, Worst};
+use crate::report::document::Rows;
 
 const NOTHING: &str = "·";
 
@@ -19,24 +21,20 @@ pub const SEARCHES: &str = "n: messages received by the process with most attemp
                             there, in arrival order. reversed: at the process with most attempts if receives are in \
                             reversed order.";
 
-pub fn error_columns() -> Vec<&'static str> {
-    ["application"].into_iter().chain(Step::ALL.map(Step::title)).collect()
-}
-
-pub fn errors(validated: &Validated) -> Vec<Vec<String>> {
-    validated.judgements.iter().flat_map(|of| [absolute(of), signed(of)]).collect()
-}
-
-fn absolute(of: &Judgement) -> Vec<String> {
-    let cells =
-        of.errors.iter().map(|off| off.map_or(NOTHING.to_owned(), |off| percent(off.absolute, false)));
-    let application = of.application.title().replace("HighVolumePingPong", "HVPP");
-    [application].into_iter().chain(cells).collect()
-}
-
-fn signed(of: &Judgement) -> Vec<String> {
-    let cells = of.errors.iter().map(|off| off.map_or(String::new(), |off| percent(off.signed, true)));
-    [format!("{} of {} within", of.within, of.rows)].into_iter().chain(cells).collect()
+pub fn errors(validated: &Validated) -> Rows<(&Judgement, bool)> {
+    let lines = validated.judgements.iter().flat_map(|of| [(of, false), (of, true)]);
+    let rows = Rows::of(lines).column("application", |(of, is_signed)| match is_signed {
+        true => format!("{} of {} within", of.within, of.rows),
+        false => of.application.title().replace("HighVolumePingPong", "HVPP"),
+    });
+    Step::ALL.into_iter().fold(rows, |rows, step| {
+        rows.column(step.title(), |(of, is_signed)| match (of.errors[step as usize], is_signed) {
+            (Some(off), true) => percent(off.signed, true),
+            (Some(off), false) => percent(off.absolute, false),
+            (None, true) => String::new(),
+            (None, false) => NOTHING.to_owned(),
+        })
+    })
 }
 
 fn percent(share: f64, signed: bool) -> String {
@@ -44,42 +42,31 @@ fn percent(share: f64, signed: bool) -> String {
     if signed { format!("{percent:+.0} %") } else { format!("{percent:.0} %") }
 }
 
-pub const MEASURED_COLUMNS: [&str; 6] =
-    ["operation", "messages", "bytes", "measured", "quartiles", "reversed"];
-
-pub fn measured(validated: &Validated, is_shown: fn(Application) -> bool) -> Vec<Vec<String>> {
-    let line = |row: &Row| {
-        vec![
-            name(row),
-            count(row.messages),
-            bytes(row.bytes),
-            typical(&row.measured),
-            quartiles(&row.measured),
-            row.reversed.as_ref().map_or(NOTHING.to_owned(), typical),
-        ]
-    };
-    validated.rows.iter().filter(|row| is_shown(row.application)).map(line).collect()
+fn operations(validated: &Validated, is_shown: fn(Application) -> bool) -> Rows<&Row> {
+    Rows::of(validated.rows.iter().filter(|row| is_shown(row.application)))
+        .column("operation", |row| name(row))
 }
 
-pub fn modelled_columns() -> Vec<&'static str> {
-    ["operation"].into_iter().chain(Step::ALL.map(Step::title)).collect()
+pub fn measured(validated: &Validated, is_shown: fn(Application) -> bool) -> Rows<&Row> {
+    operations(validated, is_shown)
+        .column("messages", |row| count(row.messages))
+        .column("bytes", |row| bytes(row.bytes))
+        .column("measured", |row| typical(&row.measured))
+        .column("quartiles", |Row { measured: of, .. }| {
+            format!("{} to {}", seconds(of.low_s), seconds(of.high_s))
+        })
+        .column("reversed", |row| row.reversed.as_ref().map_or(NOTHING.to_owned(), typical))
 }
 
-pub fn modelled(validated: &Validated, is_shown: fn(Application) -> bool) -> Vec<Vec<String>> {
-    let line = |row: &Row| {
-        let times = row.modelled.iter().map(|time| time.map_or(NOTHING.to_owned(), seconds));
-        [name(row)].into_iter().chain(times).collect()
-    };
-    validated.rows.iter().filter(|row| is_shown(row.application)).map(line).collect()
+pub fn modelled(validated: &Validated, is_shown: fn(Application) -> bool) -> Rows<&Row> {
+    Step::ALL.into_iter().fold(operations(validated, is_shown), |rows, step| {
+        rows.column(step.title(), |row| row.modelled[step as usize].map_or(NOTHING.to_owned(), seconds))
+    })
 }
 
 /// The typical time, with a mark if the typical time is below the quartiles ([`TIMES`]).
 fn typical(times: &Times) -> String {
     format!("{}{}", seconds(times.typical_s), if times.typical_s < times.low_s { " *" } else { "" })
-}
-
-fn quartiles(times: &Times) -> String {
-    format!("{} to {}", seconds(times.low_s), seconds(times.high_s))
 }
 
 /// `SpMV 2`, or `1,000 × 8 B, reversed`.
@@ -94,28 +81,22 @@ pub fn name(row: &Row) -> String {
     }
 }
 
-pub const SEARCH_COLUMNS: [&str; 7] =
-    ["operation", "n", "n² ÷ 3", "compared", "at process", "reversed", "at process"];
-
 /// A line for each operation with both orders of receives.
-pub fn searches(validated: &Validated) -> Vec<Vec<String>> {
-    validated.rows.iter().filter_map(search).collect()
-}
-
-fn search(row: &Row) -> Option<Vec<String>> {
-    let Searched { natural, reversed } = row.searched?;
-    let reversed = reversed?;
-    let n = u64::from(natural.received);
-    let process = |worst: Worst| count(u64::from(worst.process));
-    Some(vec![
-        name(row),
-        count(n),
-        count(n * n / 3),
-        count(natural.attempts),
-        process(natural),
-        count(reversed.attempts),
-        process(reversed),
-    ])
+pub fn searches(validated: &Validated) -> Rows<(&Row, Worst, Worst)> {
+    let all = validated.rows.iter().filter_map(|row| {
+        let of = row.searched?;
+        Some((row, of.natural, of.reversed?))
+    });
+    let process = |worst: &Worst| count(u64::from(worst.process));
+    let n = |of: &Worst| u64::from(of.received);
+    Rows::of(all)
+        .column("operation", |(row, ..)| name(row))
+        .column("n", |(_, natural, _)| count(n(natural)))
+        .column("n² ÷ 3", |(_, natural, _)| count(n(natural) * n(natural) / 3))
+        .column("compared", |(_, natural, _)| count(natural.attempts))
+        .column("at process", |(_, natural, _)| process(natural))
+        .column("reversed", |(.., reversed)| count(reversed.attempts))
+        .column("at process", |(.., reversed)| process(reversed))
 }
 
 pub fn facts(validated: &Validated) -> Vec<(&'static str, String)> {
@@ -208,7 +189,7 @@ pub fn reasons(validated: &Validated) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::predict::validate::validated::ModelError;
+    use matchpoint_calibrate::validation::ModelError;
 
     #[test]
     fn time_below_quartiles_is_marked() {

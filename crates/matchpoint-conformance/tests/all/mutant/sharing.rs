@@ -2,10 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
-use matchpoint::{
-    ContextId, Drained, Engine, Entry, Footprint, Hints, Message, MsgId, Pair, Queue, Rank, Readdressed,
-    Receive, RecvId, Refused, Selector, Tag,
-};
+use matchpoint::{ContextId, Engine, Hints, Refused, forwarded};
 
 use super::Mutant;
 
@@ -67,33 +64,8 @@ impl Drop for Sharing {
 }
 
 impl Engine for Sharing {
-    fn post_selector(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
-        self.own().post_selector(id, selector)
-    }
-
-    fn arrive(&mut self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused> {
-        self.own().arrive(id, pair, tag)
-    }
-
-    fn probe(&mut self, selector: &Selector) -> Option<MsgId> {
-        self.own().probe(selector)
-    }
-
-    fn matched_probe(&mut self, selector: &Selector) -> Option<MsgId> {
-        self.own().matched_probe(selector)
-    }
-
-    fn cancel(&mut self, receive: &Receive) -> bool {
-        self.own().cancel(receive)
-    }
-
-    fn retract(&mut self, message: &Message) -> bool {
-        self.own().retract(message)
-    }
-
-    fn readdress(&mut self, message: &Message, source: Rank) -> Result<Readdressed, Refused> {
-        self.own().readdress(message, source)
-    }
+    forwarded!(through [own()]: post_selector arrive probe matched_probe cancel retract readdress close);
+    forwarded!(through [own()]: fail_source visit posted_len unexpected_len footprint);
 
     fn set_hints(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {
         self.own().set_hints(context, hints)?;
@@ -104,29 +76,5 @@ impl Engine for Sharing {
             }
         }
         Ok(())
-    }
-
-    fn close(&mut self, context: ContextId, drained: &mut Drained) {
-        self.own().close(context, drained);
-    }
-
-    fn fail_source(&mut self, context: ContextId, source: Rank, drained: &mut Drained) {
-        self.own().fail_source(context, source, drained);
-    }
-
-    fn visit(&self, queue: Queue, each: &mut dyn FnMut(Entry)) {
-        self.own().visit(queue, each);
-    }
-
-    fn posted_len(&self) -> usize {
-        self.own().posted_len()
-    }
-
-    fn unexpected_len(&self) -> usize {
-        self.own().unexpected_len()
-    }
-
-    fn footprint(&self) -> Footprint {
-        self.own().footprint()
     }
 }

@@ -156,20 +156,14 @@ impl Builder {
             self.present.into_iter().map(|(rank, file)| (rank, (file, OnceLock::new()))).unzip();
         let description = Description {
             format,
-            library: None,
-            transport: None,
-            command: Vec::new(),
-            started: None,
             path,
             ranks,
             missing,
             bytes,
             calls_left_out,
-            calls_cut_off: 0,
-            ended_early: Vec::new(),
-            clock_error_ns: None,
             null_looks_any: true,
             notes,
+            ..Description::default()
         };
         Ok(Box::new(Ranks { description, present, files, form }))
     }

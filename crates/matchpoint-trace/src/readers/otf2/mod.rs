@@ -88,20 +88,12 @@ impl ArchiveTrace {
         let missing = missing.into_iter().map(|rank| Missing { rank, why: why.clone() }).collect();
         let description = Description {
             format: "OTF2 (inferred)".to_owned(),
-            library: None,
-            transport: None,
-            command: Vec::new(),
-            started: None,
             path: path.to_owned(),
             ranks,
             missing,
             bytes: bytes.iter().sum(),
-            calls_left_out: 0,
-            calls_cut_off: 0,
-            ended_early: Vec::new(),
-            clock_error_ns: None,
-            null_looks_any: false,
             notes: NOTES.map(str::to_owned).to_vec(),
+            ..Description::default()
         };
         ArchiveTrace { description, present, anchor, definitions: Arc::new(definitions), bytes }
     }

@@ -20,7 +20,7 @@ use crate::effort::Attempts;
 use crate::engine::{Engine, MsgId, RecvId, Refused};
 use crate::envelope::{Pair, Selector, Tag};
 use crate::footprint::Footprint;
-use crate::forward::forwarded;
+use crate::forwarded;
 
 pub(super) const SPEC: Spec = Spec {
     name: "adaptive",

@@ -44,7 +44,7 @@ use super::{Arguments, Built, Parameter, Spec};
 use crate::engine::{Deliver, Engine, Message, Refused};
 use crate::envelope::ContextId;
 use crate::footprint::Footprint;
-use crate::forward::forwarded;
+use crate::forwarded;
 use crate::hashes;
 use crate::hints::Hints;
 

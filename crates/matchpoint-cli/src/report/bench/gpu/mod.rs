@@ -10,10 +10,10 @@ use matchpoint_gpu::Algorithm;
 use matchpoint_gpu::card::Description;
 use matchpoint_gpu::figures::{Figure, Job, Measured, PUBLISHED, Subject};
 use matchpoint_gpu::measure::{Mix, PostedOrder, Rate};
+use matchpoint_replay::format::{digits, with_spread};
 use serde_json::{Value, json};
 
-use crate::format::{digits, with_spread};
-use crate::report::document::Document;
+use crate::report::document::{Document, Rows};
 use crate::report::schema;
 
 pub use self::read::read;
@@ -76,13 +76,31 @@ pub fn document(on_card: &OnCard<'_>, svg: &str) -> Document {
     for figure in Figure::ALL.into_iter().filter(is_measured) {
         let part = if on_card.is_whole(figure) { "" } else { ", in part" };
         document.section(format!("{}{part}", figure.title()));
-        let rows = measured.iter().filter(|(job, _)| job.figure == figure).map(row).collect();
+        let of_figure = measured.iter().filter(|(job, _)| job.figure == figure);
         if figure == Figure::Fed {
-            document.table(&["", "by the host", "by the card", "latency, µs (99 %)", "hybrid"], rows);
+            let fed = of_figure
+                .filter_map(|(job, of)| if let Measured::Fed(of) = of { Some((job, of)) } else { None });
+            let rows = Rows::of(fed)
+                .column("", |(job, _)| job.label.clone())
+                .column("by the host", |(_, of)| of_passes(&of.by_host, of.passes))
+                .column("by the card", |(_, of)| of_passes(&of.by_card, of.passes))
+                .column("latency, µs (99 %)", |(_, of)| {
+                    format!("{} ({})", digits(of.latency_ns.0 / 1e3), digits(of.latency_ns.1 / 1e3))
+                })
+                .column("hybrid", |(_, of)| of_passes(&of.engine.1, of.passes));
+            document.rows(rows);
             document
                 .note("Medians of several passes, with the slowest and the fastest where there are some.");
         } else {
-            document.table(&["", "million matches/s", "slowest–fastest launch"], rows);
+            let rates = of_figure
+                .filter_map(|(job, of)| if let Measured::Rate(of) = of { Some((job, of)) } else { None });
+            let rows = Rows::of(rates)
+                .column("", |(job, _)| job.label.clone())
+                .column("million matches/s", |(_, of)| millions(of.median))
+                .column("slowest–fastest launch", |(_, of)| {
+                    format!("{}–{}", millions(of.least), millions(of.most))
+                });
+            document.rows(rows);
         }
         if let Some(published) = figure.published() {
             let rate = digits(published / 1e6);
@@ -148,21 +166,8 @@ fn relaxations(measured: &[(&Job, Measured)]) -> Vec<Vec<String>> {
     rows.flatten().collect()
 }
 
-fn row((job, measured): &(&Job, Measured)) -> Vec<String> {
-    let millions = |rate: f64| digits(rate / 1e6);
-    let label = job.label.clone();
-    match measured {
-        Measured::Rate(rate) => {
-            vec![label, millions(rate.median), format!("{}–{}", millions(rate.least), millions(rate.most))]
-        }
-        Measured::Fed(fed) => vec![
-            label,
-            of_passes(&fed.by_host, fed.passes),
-            of_passes(&fed.by_card, fed.passes),
-            format!("{} ({})", digits(fed.latency_ns.0 / 1e3), digits(fed.latency_ns.1 / 1e3)),
-            of_passes(&fed.engine.1, fed.passes),
-        ],
-    }
+fn millions(rate: f64) -> String {
+    digits(rate / 1e6)
 }
 
 /// Millions per second: the median and the range of several passes.

@@ -1,9 +1,8 @@
 //! Short names of engines, and their key.
 
 use matchpoint_bench::rate::Rates;
-
-use crate::format::in_place;
-use crate::stand_in::bare;
+use matchpoint_replay::analysis::stand_in::bare;
+use matchpoint_replay::format::in_place;
 
 struct Named {
     short: String,

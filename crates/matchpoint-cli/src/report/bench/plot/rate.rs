@@ -2,9 +2,9 @@
 //! of protocol work. The published rates have a separate chart.
 
 use matchpoint_bench::rate::{Rate, Rates, Scenario, published};
+use matchpoint_replay::format::in_place;
 
 use super::key::Key;
-use crate::format::in_place;
 use crate::report::bench::rate::charts;
 use crate::report::chart::axis::Scale;
 use crate::report::chart::{Chart, Line, STYLES, Shape, add, grid};
@@ -39,15 +39,15 @@ fn lines(rates: &Rates, key: &Key, of: (Scenario, usize, u32)) -> Vec<Line> {
         match rate.threads {
             Some(threads) => {
                 let threads = threads as f64;
-                add(&mut lines, name.clone(), (threads, rate.median));
+                add(&mut lines, name.clone(), (threads, rate.rate.median));
                 if let Some(line) = lines.iter_mut().find(|line| line.name == name) {
-                    line.spreads.push((threads, rate.p25, rate.p75));
+                    line.spreads.push((threads, rate.rate.p25, rate.rate.p75));
                     line.full = full;
                 }
             }
             None => {
-                let points = vec![(least, rate.median), (most, rate.median)];
-                let spreads = vec![(most, rate.p25, rate.p75)];
+                let points = vec![(least, rate.rate.median), (most, rate.rate.median)];
+                let spreads = vec![(most, rate.rate.p25, rate.rate.p75)];
                 lines.push(Line { name, full, points, spreads, shape: Shape::Level, ..Line::default() });
             }
         }

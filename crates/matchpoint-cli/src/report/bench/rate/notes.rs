@@ -1,9 +1,9 @@
 //! Notes and extra tables of the message-rate report.
 
 use matchpoint_bench::rate::{NO_MATCHING, Rate, Rates};
+use matchpoint_replay::format::digits;
 
 use super::{charts, label};
-use crate::format::digits;
 use crate::report::bench::tables::substitute;
 
 pub fn legend(rates: &Rates) -> String {
@@ -44,13 +44,13 @@ fn several_by_one<'a>(here: impl Iterator<Item = &'a Rate>) -> String {
             Some(2..) => &mut several,
             _ => &mut alone,
         };
-        if best.is_none_or(|best| best.median < rate.median) {
+        if best.is_none_or(|best| best.rate.median < rate.rate.median) {
             *best = Some(rate);
         }
     }
     let (Some(several), Some(alone)) = (several, alone) else { return String::new() };
-    let overlap = several.p25 <= alone.p75 && alone.p25 <= several.p75;
-    let ratio = digits(several.median / alone.median.max(f64::MIN_POSITIVE));
+    let overlap = several.rate.p25 <= alone.rate.p75 && alone.rate.p25 <= several.rate.p75;
+    let ratio = digits(several.rate.median / alone.rate.median.max(f64::MIN_POSITIVE));
     format!("{}{ratio} ({})", if overlap { "≈ " } else { "" }, several.threads.unwrap_or(0))
 }
 
@@ -97,6 +97,7 @@ pub fn here(rates: &Rates) -> String {
 #[cfg(test)]
 mod tests {
     use matchpoint_bench::rate::Scenario;
+    use matchpoint_bench::statistics::RateSpread;
 
     use super::*;
 
@@ -109,9 +110,7 @@ mod tests {
             engine: engine.to_owned(),
             substitute: None,
             threads,
-            median,
-            p25: median - 1.0,
-            p75: median + 1.0,
+            rate: RateSpread { median, p25: median - 1.0, p75: median + 1.0 },
             samples: 9,
             counted: Vec::new(),
             full: None,

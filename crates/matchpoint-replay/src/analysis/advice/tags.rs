@@ -1,7 +1,7 @@
 //! Advice about tags and sources.
 
 use super::{Advice, Case, change, with_saving};
-use crate::derived::{HEADER_BITS, compatible_runs, header_bits, median_over_receivers};
+use crate::analysis::derived::{HEADER_BITS, compatible_runs, header_bits, median_over_receivers};
 use crate::format;
 
 /// Share of the most frequent (source, tag) at the median rank, from which most messages are in one hash bin.

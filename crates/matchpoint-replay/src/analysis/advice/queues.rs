@@ -1,11 +1,10 @@
 //! Advice about long queues.
 
-use matchpoint_replay::measurements::RankMeasurements;
-
 use super::{Advice, Case, change, with_saving};
-use crate::derived::whole_ranks;
+use crate::analysis::call_sites;
+use crate::analysis::derived::whole_ranks;
 use crate::format;
-use crate::places;
+use crate::measurements::RankMeasurements;
 
 /// Posted receives from which the match entries of a network card may run out. All processes of a node share the
 /// entries.
@@ -68,7 +67,7 @@ pub fn long_posted(case: &Case<'_>) -> Option<Advice> {
              may fail with 'LE resources not recovered'.{}",
             worst.rank,
             format::count(length),
-            places::most(case.measurements, |there| there.posted - there.late)
+            call_sites::most(case.measurements, |there| there.posted - there.late)
         ),
         vec![("rank", f64::from(worst.rank)), ("posted_length_max", length as f64)],
     );
@@ -88,7 +87,7 @@ pub fn long_unexpected(case: &Case<'_>) -> Option<Advice> {
              queues may overflow. Post receives earlier, or delay the senders.{}",
             worst.rank,
             format::count(length),
-            places::most(case.measurements, |there| there.late)
+            call_sites::most(case.measurements, |there| there.late)
         ),
         vec![("rank", f64::from(worst.rank)), ("unexpected_length_max", length as f64)],
     );

@@ -1,4 +1,16 @@
-//! The growing files of a trace.
+//! The state of a job while it runs, from the growing files of its trace.
+//!
+//! * [`target`] finds the folder of a trace; `process` checks whether the processes run.
+//! * `pending` counts operations of one rank; `flow` counts messages between ranks.
+//! * [`snapshot`] is plain data.
+
+#![allow(missing_docs)] // a name that explains an item needs no comment
+
+mod flow;
+mod pending;
+mod process;
+pub mod snapshot;
+pub mod target;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,10 +20,9 @@ use matchpoint_trace::native::head::Head;
 use matchpoint_trace::native::manifest::{self, Manifest};
 use matchpoint_trace::native::{self, Entry, FollowError, Follower, Queues};
 
-use super::flow::Flow;
-use super::pending::{Pending, RANKS_MAX};
-use super::process;
-use super::snapshot::{JobState, ProcessState, QueueLength, Row, Snapshot};
+use self::flow::Flow;
+use self::pending::{Pending, RANKS_MAX};
+use self::snapshot::{JobState, ProcessState, QueueLength, Row, Snapshot};
 
 /// Age from which a measured queue length is not shown, because other ranks may have sent messages.
 const MEASURED_FOR: Duration = Duration::from_secs(3);

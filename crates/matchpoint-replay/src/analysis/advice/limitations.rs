@@ -1,14 +1,13 @@
 //! Limitations of the results.
 
-use matchpoint_replay::Arrivals;
-use matchpoint_replay::library_cost::TYPICAL_OF;
-use matchpoint_replay::measurements::ArrivalOrderResult;
-
 use super::{Advice, Case, change, limitation};
-use crate::derived::{engine_label, ratio};
+use crate::Arrivals;
+use crate::analysis::derived::{engine_label, ratio};
+use crate::analysis::inconclusive::{if_all_searched, is_mostly_setup};
+use crate::analysis::library_cost::has_library_cost;
 use crate::format;
-use crate::inconclusive::{if_all_searched, is_mostly_setup};
-use crate::library_cost::has_library_cost;
+use crate::library_cost::TYPICAL_OF;
+use crate::measurements::ArrivalOrderResult;
 
 /// Share of recorded wildcard receives with the same message in the replay, below which the share is reported.
 const REPRODUCED: f64 = 0.9;

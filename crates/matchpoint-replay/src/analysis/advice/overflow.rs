@@ -2,10 +2,10 @@
 
 use super::engine::{best, is_reference};
 use super::{Advice, Case, change};
-use crate::derived::index_of;
+use crate::analysis::derived::index_of;
+use crate::analysis::library_cost;
 use crate::format;
-use crate::job::shell_word;
-use crate::library_cost;
+use crate::format::shell_word;
 
 /// Runs of each kind, the minimum for which `matchpoint run` compares run times.
 const TURNS: u32 = 3;

@@ -3,18 +3,20 @@
 //! With as many ranks as processes, each rank is a process. With fewer ranks, rank 0 is one process, and rank 1 is all
 //! its partners. Concurrent sends and shared links are then missing.
 
-use matchpoint_bench::random::{Random, SEED};
-use matchpoint_calibrate::irregular::{Irregular, Message};
 use matchpoint_model::{Exchange, Sent};
 
-use crate::failure::Failure;
+use crate::CalibrateError;
+use crate::irregular::{Irregular, Message};
+
+/// Equal seeds give equal orders of messages and measurements.
+pub(super) const SEED: u64 = 20_190_521;
 
 /// The rank of the played process, and the rank of its partners.
 const SELF: u32 = 0;
 const OTHERS: u32 = 1;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Played {
+pub struct Played {
     pub messages: Irregular,
     /// The played process. `None`: each rank is a process.
     pub process: Option<u32>,
@@ -22,7 +24,7 @@ pub(super) struct Played {
 
 /// All messages of an exchange between as many ranks as processes. Ranks send, and post receives, in ascending order of
 /// peers.
-pub(super) fn all(exchange: &Exchange) -> Result<Played, Failure> {
+pub fn all(exchange: &Exchange) -> Result<Played, CalibrateError> {
     let mut sorted = exchange.messages.clone();
     sorted.sort_unstable();
     let mut messages = Vec::with_capacity(sorted.len());
@@ -37,7 +39,7 @@ pub(super) fn all(exchange: &Exchange) -> Result<Played, Failure> {
 
 /// The messages of the process that receives most messages (then most bytes). The real arrival order is unknown, so the
 /// order of sends is random with a fixed seed.
-pub(super) fn one(exchange: &Exchange, processes: u32) -> Result<Played, Failure> {
+pub fn one(exchange: &Exchange, processes: u32) -> Result<Played, CalibrateError> {
     let process = busiest(exchange, processes);
     let mut sorted = exchange.messages.clone();
     sorted.sort_unstable();
@@ -52,7 +54,7 @@ pub(super) fn one(exchange: &Exchange, processes: u32) -> Result<Played, Failure
             received.push(Message { from: OTHERS, to: SELF, bytes: size(sent)?, place });
         }
     }
-    Random::new(SEED).shuffle(&mut received);
+    fastrand::Rng::with_seed(SEED).shuffle(&mut received);
     messages.extend(received);
     Ok(Played { messages: Irregular { messages }, process: Some(process) })
 }
@@ -69,10 +71,10 @@ fn busiest(exchange: &Exchange, processes: u32) -> u32 {
     busiest as u32
 }
 
-fn size(sent: &Sent) -> Result<u32, Failure> {
+fn size(sent: &Sent) -> Result<u32, CalibrateError> {
     // The benchmark stores a size in an int.
     i32::try_from(sent.bytes).map(|bytes| bytes as u32).map_err(|_| {
-        Failure::Message(format!(
+        CalibrateError(format!(
             "process {} sends {} bytes to process {} in one message, but the benchmark supports 2 GiB\nhint: use more \
              processes",
             sent.from, sent.bytes, sent.to
@@ -156,6 +158,6 @@ mod tests {
     #[test]
     fn message_beyond_int_is_refused() {
         let exchange = Exchange { messages: vec![Sent::one(0, 1, 1 << 31)] };
-        assert!(matches!(all(&exchange), Err(Failure::Message(why)) if why.contains("2147483648 bytes")));
+        assert!(matches!(all(&exchange), Err(CalibrateError(why)) if why.contains("2147483648 bytes")));
     }
 }

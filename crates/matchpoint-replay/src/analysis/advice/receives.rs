@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use matchpoint_trace::Function;
 
 use super::{Advice, Case, change, with_saving};
-use crate::derived::{calls_to, late, late_share, ratio, wildcard_receives};
+use crate::analysis::call_sites;
+use crate::analysis::derived::{calls_to, late, late_share, ratio, wildcard_receives};
 use crate::format;
-use crate::places;
 
 /// Share of late receives from which the report gives advice.
 const LATE: f64 = 0.2;
@@ -49,7 +49,7 @@ pub fn post_earlier(case: &Case<'_>) -> Option<Advice> {
             format::count(late(totals)),
             most(&totals.late_by_function),
             format::bytes(copied),
-            places::most(case.measurements, |there| there.late)
+            call_sites::most(case.measurements, |there| there.late)
         ),
         vec![("late_receives", late(totals) as f64), ("late_share", share)],
     )
@@ -147,7 +147,7 @@ pub fn wildcards_decide(case: &Case<'_>) -> Option<Advice> {
              If the sender is known, name it in the receive.{}",
             format::share(share),
             format::count(any_source),
-            places::most(case.measurements, |there| there.any_source)
+            call_sites::most(case.measurements, |there| there.any_source)
         ),
         vec![("any_source", any_source as f64), ("any_source_share", share)],
     );

@@ -1,4 +1,4 @@
-//! Numbers with three significant digits and a unit.
+//! Text of reports: numbers with three significant digits and a unit, and words of a shell.
 
 /// `1,234,567`. From ten million on, `12.3 M`.
 pub fn count(value: u64) -> String {
@@ -135,6 +135,28 @@ pub fn depth_bin(index: usize) -> String {
     index.checked_sub(1).map_or_else(|| "0".to_owned(), power_bin)
 }
 
+/// A clause about ranks that the trace does not contain.
+pub fn missing_ranks(missing: usize, ranks: u32) -> Option<String> {
+    let are = if missing == 1 { "is" } else { "are" };
+    let counts = format!("{} of {} ranks {are}", count(missing as u64), count(ranks.into()));
+    (missing > 0).then(|| format!("{counts} missing from the trace"))
+}
+
+pub fn shell_export(name: &str, value: &str) -> String {
+    format!("export {name}={}\n", quoted(value))
+}
+
+/// The text as a word of the shell, quoted if necessary.
+pub fn shell_word(text: &str) -> String {
+    let is_plain =
+        |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+=:,@%".contains(&byte) || !byte.is_ascii();
+    if !text.is_empty() && text.bytes().all(is_plain) { text.to_owned() } else { quoted(text) }
+}
+
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -174,5 +196,14 @@ mod tests {
         assert_eq!(share_range(0.002, 0.005), "0.2–0.5 %");
         assert_eq!(share_range(0.0, 0.0), "0 %");
         assert_eq!(share(0.123), "12.3 %");
+    }
+
+    #[test]
+    fn words_with_spaces_are_quoted() {
+        assert_eq!(shell_word("/tmp/a-b_1.trace"), "/tmp/a-b_1.trace");
+        assert_eq!(shell_word("/tmp/sp ace/x.trace"), "'/tmp/sp ace/x.trace'");
+        assert_eq!(shell_word("it's"), "'it'\\''s'");
+        assert_eq!(shell_word("$HOME"), "'$HOME'");
+        assert_eq!(shell_word(""), "''");
     }
 }

@@ -1,8 +1,9 @@
 //! A validation, which is the only input of its reports.
 
-use matchpoint_calibrate::typical::over_rounds;
 use matchpoint_model::{Machine, Split};
 use serde::Serialize;
+
+use crate::typical::over_rounds;
 
 #[derive(Clone, Debug)]
 pub struct Validated {

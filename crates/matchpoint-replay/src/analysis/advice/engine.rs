@@ -1,13 +1,12 @@
 //! Advice about other engines.
 
-use matchpoint_replay::measurements::EngineMeasurements;
-
 use super::{Advice, Case, Saving, change};
-use crate::derived::{cost_ns, engine_label, index_of, ratio};
+use crate::analysis::derived::{cost_ns, engine_label, index_of, ratio};
+use crate::analysis::library_cost;
+use crate::analysis::stand_in::bare;
+use crate::analysis::verdict::{Answer, FASTER, NEGLIGIBLE, REFERENCE};
 use crate::format;
-use crate::library_cost;
-use crate::stand_in::bare;
-use crate::verdict::{Answer, FASTER, NEGLIGIBLE, REFERENCE};
+use crate::measurements::EngineMeasurements;
 
 pub fn none_needed(case: &Case<'_>) -> Option<Advice> {
     if case.verdict.answer != Answer::No {

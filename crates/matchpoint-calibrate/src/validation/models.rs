@@ -5,9 +5,9 @@ use matchpoint_model::transport::TransportModel;
 use matchpoint_model::{End, Exchange, Missing, Search, Sent, Setting, Split, predict};
 
 use super::validated::Modelled;
-use crate::failure::Failure;
+use crate::CalibrateError;
 
-pub(super) struct ModelledTimes {
+pub struct ModelledTimes {
     pub modelled: Modelled,
     /// The parts of the time with γ n² and δ ℓ.
     pub split: Split,
@@ -16,12 +16,12 @@ pub(super) struct ModelledTimes {
 }
 
 /// Models an exchange. `attempts` are the compared entries, by rank.
-pub(super) fn exchange(
+pub fn exchange(
     setting: &Setting<'_>,
     of: &Exchange,
     attempts: &[u64],
-) -> Result<ModelledTimes, Failure> {
-    let predicted = predict(setting, of).map_err(Failure::Message)?;
+) -> Result<ModelledTimes, CalibrateError> {
+    let predicted = predict(setting, of).map_err(CalibrateError)?;
     let most = |time: fn(&Split) -> f64| {
         let times = predicted.processes.iter().map(|process| time(&process.split));
         times.fold(0.0, f64::max)
@@ -31,7 +31,7 @@ pub(super) fn exchange(
     let known = known(setting, attempts, &received).ok();
     let with_attempts =
         known.map(|known| predict(&Setting { search: Search::Known(&known), ..*setting }, of));
-    let with_attempts = with_attempts.transpose().map_err(Failure::Message)?;
+    let with_attempts = with_attempts.transpose().map_err(CalibrateError)?;
     Ok(ModelledTimes {
         modelled: [
             predicted.postal_s,
@@ -59,12 +59,12 @@ fn known(setting: &Setting<'_>, attempts: &[u64], received: &[u64]) -> Result<Ve
 
 /// Models messages from rank 0 to rank 1, as in figures 4, 5 and 9 of the paper: the transport at the sender plus the
 /// search at the receiver.
-pub(super) fn volume(
+pub fn volume(
     setting: &Setting<'_>,
     messages: u64,
     bytes: u64,
     attempts: u64,
-) -> Result<ModelledTimes, Failure> {
+) -> Result<ModelledTimes, CalibrateError> {
     let machine = setting.machine;
     let locality = setting.layout.locality(0, 1);
     let transport = |model, end| {
@@ -72,13 +72,13 @@ pub(super) fn volume(
         Ok::<f64, Missing>(each_s * messages as f64)
     };
     let all = Exchange { messages: vec![Sent { from: 0, to: 1, messages, bytes: messages * bytes }] };
-    let predicted = predict(setting, &all).map_err(Failure::Message)?;
+    let predicted = predict(setting, &all).map_err(CalibrateError)?;
     let at = |end| {
         let transport_s = transport(TransportModel::NodeAware, end)?;
         let queue_s = machine.search_s(SearchOrder::Bound, messages, end).unwrap_or(0.0);
         Ok::<Split, Missing>(Split { transport_s, queue_s, ..predicted.processes[0].split })
     };
-    let lacking = |missing: Missing| Failure::Message(missing.to_string());
+    let lacking = |missing: Missing| CalibrateError(missing.to_string());
     let split = at(End::Value).map_err(lacking)?;
     let interval =
         (at(End::Shortest).map_err(lacking)?.total_s(), at(End::Longest).map_err(lacking)?.total_s());

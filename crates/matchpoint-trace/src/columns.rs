@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use matchpoint_trace::Call;
-use matchpoint_trace::call::{
+use crate::Call;
+use crate::call::{
     Action, CommId, HandleId, NewComm, Peer, ReceiveArgs, RequestId, SendArgs, Status, TagArg,
 };
 
@@ -288,8 +288,8 @@ fn tag(tag: TagArg) -> i32 {
 
 #[cfg(test)]
 mod tests {
-    use matchpoint_trace::Function;
-    use matchpoint_trace::call::{Await, Completion, SendMode};
+    use crate::Function;
+    use crate::call::{Await, Completion, SendMode};
 
     use super::*;
 

@@ -1,10 +1,10 @@
 //! Values of several reports, derived from the measurements.
 
-use matchpoint_replay::Measurements;
-use matchpoint_replay::measurements::{EngineAtRank, EngineMeasurements, RankMeasurements, Totals};
 use matchpoint_trace::{Class, Function};
 
+use crate::Measurements;
 use crate::format::at_ranks;
+use crate::measurements::{EngineAtRank, EngineMeasurements, RankMeasurements, Totals};
 
 /// Bits of an envelope that current network cards compare.
 pub const HEADER_BITS: u32 = 64;

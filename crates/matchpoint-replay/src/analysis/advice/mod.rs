@@ -7,12 +7,11 @@ mod queues;
 mod receives;
 mod tags;
 
-use matchpoint_replay::Measurements;
-
-use crate::derived::{cost_ns, index_of, ratio};
+use crate::Measurements;
+use crate::analysis::derived::{cost_ns, index_of, ratio};
+use crate::analysis::library_cost;
+use crate::analysis::verdict::{Answer, NEGLIGIBLE, Verdict};
 use crate::format;
-use crate::library_cost;
-use crate::verdict::{Answer, NEGLIGIBLE, Verdict};
 
 #[derive(Clone, PartialEq, Debug)]
 pub struct Advice {

@@ -4,10 +4,9 @@
 //! `docs/reference/analyze.md` has the sources. The test `stand_ins` of `matchpoint-conformance` compares each engine
 //! with a model of the library.
 
-use matchpoint_replay::Measurements;
-use matchpoint_replay::measurements::EngineMeasurements;
-
-use crate::derived::matched_by;
+use crate::Measurements;
+use crate::analysis::derived::matched_by;
+use crate::measurements::EngineMeasurements;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StandIn {

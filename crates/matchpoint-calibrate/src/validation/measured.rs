@@ -2,69 +2,49 @@
 
 use std::time::{Duration, Instant};
 
-use matchpoint_bench::random::{Random, SEED};
-use matchpoint_calibrate::conversation::Conversation;
-use matchpoint_calibrate::irregular::Arrived;
-use matchpoint_calibrate::plan::{BATCH_S, Measurement, ROUNDS};
 use matchpoint_model::Setting;
 
 use super::models::{self, ModelledTimes};
-use super::operations::{Asked, Operation, volume_attempts};
-use super::played::Played;
+use super::operation::{Asked, Operation, volume_attempts};
+use super::played::{Played, SEED};
 use super::searched::AttemptCounts;
 use super::validated::{Row, Searched, Times, Worst};
-use crate::benchmark::{MeasurementProgress, ProgressSender};
-use crate::failure::Failure;
-use crate::format;
+use crate::CalibrateError;
+use crate::conversation::Conversation;
+use crate::irregular::Arrived;
+use crate::plan::{BATCH_S, Measurement, ROUNDS};
 
 #[derive(Default)]
-pub(super) struct Measured {
+pub struct Measured {
     /// Times in seconds, by round.
     natural: Vec<Vec<f64>>,
     reversed: Vec<Vec<f64>>,
     arrivals: Vec<Vec<Arrived>>,
-    took: Duration,
+    pub took: Duration,
 }
 
-/// A note about operations that took longer than their budget.
-pub(super) fn beyond_budget(all: &[Measured], budget_s: f64) -> Option<String> {
-    let beyond: Vec<f64> = all
-        .iter()
-        .map(|one| one.took.as_secs_f64())
-        .filter(|took_s| *took_s > SOME_MORE * budget_s)
-        .collect();
-    (!beyond.is_empty()).then(|| {
-        format!(
-            "{} of {} operations took longer than --seconds {budget_s}, {} in all: each of {ROUNDS} rounds needs three \
-             repetitions.",
-            beyond.len(),
-            all.len(),
-            format::seconds(beyond.iter().sum())
-        )
-    })
-}
-
-/// Tolerated excess for connections and requests.
-const SOME_MORE: f64 = 2.0;
-
-pub(super) fn all(
+/// Measures all operations in rounds of random order. `goes_on` gets the number of completed measurements, their total,
+/// and the next operation.
+///
+/// # Errors
+/// The benchmark ends, or `goes_on` returns false.
+pub fn all(
     benchmark: &mut Conversation,
     operations: &[Operation],
     budget_s: f64,
-    progress: &ProgressSender,
-) -> Result<Vec<Measured>, Failure> {
+    goes_on: &mut dyn FnMut(usize, usize, &Operation) -> bool,
+) -> Result<Vec<Measured>, CalibrateError> {
     let mut all: Vec<Measured> = operations.iter().map(|_| Measured::default()).collect();
     let each_s = budget_s / f64::from(ROUNDS);
     let total = operations.len() * ROUNDS as usize;
     let mut done = 0;
     for round in 0..ROUNDS {
         let mut order: Vec<usize> = (0..operations.len()).collect();
-        Random::new(SEED + u64::from(round)).shuffle(&mut order);
+        fastrand::Rng::with_seed(SEED + u64::from(round)).shuffle(&mut order);
         for at in order {
             let (operation, into) = (&operations[at], &mut all[at]);
-            let next = format!("{} {}", operation.application.title(), operation.name);
-            if !progress.show(MeasurementProgress { done, total, next }) {
-                return Err(Failure::Interrupted);
+            if !goes_on(done, total, operation) {
+                return Err(CalibrateError("interrupted".to_owned()));
             }
             let begin = Instant::now();
             match &operation.asked {
@@ -87,7 +67,7 @@ pub(super) fn all(
 }
 
 impl Measured {
-    pub fn row(&self, operation: &Operation, setting: &Setting<'_>) -> Result<Row, Failure> {
+    pub fn row(&self, operation: &Operation, setting: &Setting<'_>) -> Result<Row, CalibrateError> {
         match &operation.asked {
             Asked::Volume(measurement) => self.of_volume(operation, measurement, setting),
             Asked::Exchange(played) => self.of_exchange(operation, played, setting),
@@ -99,7 +79,7 @@ impl Measured {
         operation: &Operation,
         played: &Played,
         setting: &Setting<'_>,
-    ) -> Result<Row, Failure> {
+    ) -> Result<Row, CalibrateError> {
         let exchange = played.exchange();
         let counts = AttemptCounts::of(&self.arrivals);
         let ranks = setting.layout.processes.get();
@@ -123,7 +103,7 @@ impl Measured {
         operation: &Operation,
         of: &Measurement,
         setting: &Setting<'_>,
-    ) -> Result<Row, Failure> {
+    ) -> Result<Row, CalibrateError> {
         let (messages, bytes) = (u64::from(of.messages), u64::from(of.bytes));
         let attempts = volume_attempts(of.order, of.messages);
         let row = self.timed(operation, models::volume(setting, messages, bytes, attempts)?);
@@ -152,21 +132,5 @@ impl Measured {
             interval: model.interval,
             searched: None,
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn overlong_measurement_is_reported() {
-        let took = |seconds| Measured { took: Duration::from_secs_f64(seconds), ..Measured::default() };
-        assert_eq!(beyond_budget(&[took(0.1), took(0.3)], 0.2), None);
-        let note = beyond_budget(&[took(0.1), took(1.5), took(2.5)], 0.2).unwrap();
-        assert!(
-            note.starts_with("2 of 3 operations took longer than --seconds 0.2, 4.00 s in all"),
-            "{note}"
-        );
     }
 }

@@ -4,13 +4,12 @@
 //! entry in 0.6 ns, and MPICH's list of request objects needs 5 ns and more on the same host. The search cost therefore
 //! replaces the time of the stand-in if the cost is higher.
 
-use matchpoint_replay::Measurements;
-use matchpoint_replay::library_cost::{Curve, TYPICAL_OF};
-use matchpoint_replay::measurements::{EngineMeasurements, RankMeasurements};
-
-use crate::derived::{cost_ns, ratio, shared_ns, shared_part};
+use crate::Measurements;
+use crate::analysis::derived::{cost_ns, ratio, shared_ns, shared_part};
+use crate::analysis::stand_in::{is_hashed, is_stand_in};
 use crate::format;
-use crate::stand_in::{is_hashed, is_stand_in};
+use crate::library_cost::{Curve, TYPICAL_OF};
+use crate::measurements::{EngineMeasurements, RankMeasurements};
 
 pub fn has_library_cost(measurements: &Measurements, engine: &EngineMeasurements) -> bool {
     engine.ranks.iter().any(|rank| rank.library.is_some()) && is_stand_in(measurements, engine)

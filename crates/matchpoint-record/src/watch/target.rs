@@ -7,22 +7,22 @@ use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use matchpoint_record::recording::FOLDER;
 use matchpoint_trace::native;
 use matchpoint_trace::native::manifest;
 
 use super::process;
-use crate::failure::{Failure, folder_of};
+use crate::RecordError;
+use crate::recording::FOLDER;
 
 /// The folder `target`, or the folder to which the process `target` or one of its descendants writes.
-pub fn folder(target: &str) -> Result<PathBuf, Failure> {
+pub fn folder(target: &str) -> Result<PathBuf, RecordError> {
     let path = Path::new(target);
     let folder = match target.parse::<u32>() {
         // The name of a folder may be a number.
-        Ok(pid) if !path.is_dir() => of_process(pid).map_err(Failure::Message)?,
-        _ => of_path(path).map_err(Failure::Message)?,
+        Ok(pid) if !path.is_dir() => of_process(pid).map_err(RecordError)?,
+        _ => of_path(path).map_err(RecordError)?,
     };
-    check(&folder).map_err(Failure::Message)?;
+    check(&folder).map_err(RecordError)?;
     Ok(folder)
 }
 
@@ -38,7 +38,7 @@ fn of_path(path: &Path) -> Result<PathBuf, String> {
     if known.is_dir() {
         Ok(path.to_owned())
     } else if inside {
-        Ok(folder_of(path).to_owned())
+        Ok(path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned())
     } else {
         Err(format!("'{}' is not the folder of a trace", path.display()))
     }
@@ -191,10 +191,7 @@ mod tests {
     #[test]
     fn wrong_targets_give_distinct_errors() {
         let folder = tempfile::tempdir().unwrap();
-        let said = |target: &Path| match super::folder(target.to_str().unwrap()) {
-            Err(Failure::Message(message)) => message,
-            other => panic!("{other:?}"),
-        };
+        let said = |target: &Path| super::folder(target.to_str().unwrap()).unwrap_err().to_string();
         assert!(said(folder.path()).contains("contains no recorded trace"));
         assert!(said(&folder.path().join("none")).contains("no such folder"));
         fs::write(folder.path().join("notes.txt"), "").unwrap();

@@ -1,9 +1,8 @@
 //! Attempts of `list` for every rank, from the measured arrival order.
 
-use matchpoint_calibrate::irregular::Arrived;
-
 use super::played::Played;
 use super::validated::{Searched, Worst};
+use crate::irregular::Arrived;
 
 /// Attempts of `list` at a rank that posted its receives in order. `places` are the receives in arrival order. O(n log
 /// n), while `list` takes n² ÷ 2 steps.
@@ -37,7 +36,7 @@ impl Waiting {
 }
 
 /// Attempts of all ranks in several exchanges.
-pub(super) struct AttemptCounts {
+pub struct AttemptCounts {
     /// Receiving ranks, and the number of their messages.
     received: Vec<(u32, u32)>,
     /// Medians over the exchanges, by rank.
@@ -92,10 +91,9 @@ fn median(mut counts: Vec<u64>) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use crate::irregular::Irregular;
     use matchpoint::engines::create_counting;
     use matchpoint::{ContextId, Envelope, Message, MsgId, Rank, Receive, RecvId, Selector, Tag};
-    use matchpoint_bench::random::{Random, SEED};
-    use matchpoint_calibrate::irregular::Irregular;
 
     use super::*;
 
@@ -113,7 +111,7 @@ mod tests {
 
     #[test]
     fn attempts_equal_those_of_list() {
-        let mut random = Random::new(SEED);
+        let mut random = fastrand::Rng::with_seed(super::super::played::SEED);
         for count in [0, 1, 2, 3, 7, 8, 100, 257] {
             let mut places: Vec<u32> = (0..count).collect();
             random.shuffle(&mut places);

@@ -1,10 +1,9 @@
 //! Reasons for an inconclusive verdict.
 
-use matchpoint_replay::Measurements;
-
-use crate::derived::engine_label;
+use crate::Measurements;
+use crate::analysis::derived::engine_label;
+use crate::analysis::verdict::{Answer, NEGLIGIBLE, Verdict, WORTHWHILE};
 use crate::format;
-use crate::verdict::{Answer, NEGLIGIBLE, Verdict, WORTHWHILE};
 
 /// Part of the ranks, and of the calls, that the answer *No* requires in the trace.
 const SEEN: f64 = 0.5;
@@ -17,6 +16,12 @@ const OWN: f64 = 0.5;
 pub struct Inconclusive {
     pub reason: String,
     pub action: String,
+}
+
+impl Inconclusive {
+    fn new(reason: String, action: impl Into<String>) -> Self {
+        Inconclusive { reason, action: action.into() }
+    }
 }
 
 /// How the durations of the traced calls affect the share.
@@ -44,13 +49,10 @@ pub fn inconclusive(
 
 fn full(measurements: &Measurements) -> Option<Inconclusive> {
     let engine = measurements.engines.first().filter(|engine| engine.full)?;
-    Some(Inconclusive {
-        reason: format!(
-            "the table of {} was full, so only a part of the replay was timed.",
-            engine_label(engine)
-        ),
-        action: "Use a larger table, or another engine.".to_owned(),
-    })
+    Some(Inconclusive::new(
+        format!("the table of {} was full, so only a part of the replay was timed.", engine_label(engine)),
+        "Use a larger table, or another engine.",
+    ))
 }
 
 fn range(verdict: &Verdict, call_times: CallTimes) -> Option<Inconclusive> {
@@ -60,14 +62,14 @@ fn range(verdict: &Verdict, call_times: CallTimes) -> Option<Inconclusive> {
         CallTimes::Open => "The times of the traced calls do not decide",
         CallTimes::Unknown => "The memory that the program uses between its calls decides",
     };
-    Some(Inconclusive {
-        reason: format!("{} is within the range of the share.", format::share(threshold)),
-        action: format!(
+    Some(Inconclusive::new(
+        format!("{} is within the range of the share.", format::share(threshold)),
+        format!(
             "{decides}: the share is near {} if caches stay warm, and near {} if they become cold.",
             format::share(verdict.low),
             format::share(verdict.high)
         ),
-    })
+    ))
 }
 
 fn setup(verdict: &Verdict, call_times: CallTimes) -> Option<Inconclusive> {
@@ -79,14 +81,14 @@ fn setup(verdict: &Verdict, call_times: CallTimes) -> Option<Inconclusive> {
         CallTimes::Decide => Answer::to(verdict.share_without_setup) == verdict.answer,
         _ => between(low, high).is_none() && Answer::to(low) == Answer::to(verdict.low),
     };
-    (is_mostly_setup(verdict) && !same).then(|| Inconclusive {
-        reason: format!(
-            "MPI_Init and MPI_Finalize took {} of the run.",
-            format::share(1.0 - verdict.share / verdict.share_without_setup)
-        ),
-        action: format!(
-            "Without MPI_Init and MPI_Finalize, the share is {share}{range}. Trace a longer run."
-        ),
+    (is_mostly_setup(verdict) && !same).then(|| {
+        Inconclusive::new(
+            format!(
+                "MPI_Init and MPI_Finalize took {} of the run.",
+                format::share(1.0 - verdict.share / verdict.share_without_setup)
+            ),
+            format!("Without MPI_Init and MPI_Finalize, the share is {share}{range}. Trace a longer run."),
+        )
     })
 }
 
@@ -102,14 +104,10 @@ fn unseen(measurements: &Measurements, verdict: &Verdict) -> Option<Inconclusive
     let ranks = u64::from(trace.ranks);
     let seen = ranks.saturating_sub(trace.missing.len() as u64);
     if (seen as f64) < SEEN * ranks as f64 {
-        return Some(Inconclusive {
-            reason: format!(
-                "the trace contains {} of {}.",
-                format::count(seen),
-                format::counted(ranks, "rank")
-            ),
-            action: "Trace all ranks.".to_owned(),
-        });
+        return Some(Inconclusive::new(
+            format!("the trace contains {} of {}.", format::count(seen), format::counted(ranks, "rank")),
+            "Trace all ranks.",
+        ));
     }
     unseen_messages(measurements).or_else(|| unseen_calls(measurements, verdict))
 }
@@ -118,13 +116,15 @@ fn unseen(measurements: &Measurements, verdict: &Verdict) -> Option<Inconclusive
 fn unseen_messages(measurements: &Measurements) -> Option<Inconclusive> {
     let arrived: u64 = measurements.ranks.iter().map(|rank| rank.messages).sum();
     let all = arrived + measurements.arrivals.lost_messages;
-    (arrived as f64 / (all.max(1) as f64) < SEEN && all > 0).then(|| Inconclusive {
-        reason: format!(
-            "the trace contains the receivers of {} of {}.",
-            format::count(arrived),
-            format::counted(all, "message"),
-        ),
-        action: "Trace the ranks that receive most messages.".to_owned(),
+    (arrived as f64 / (all.max(1) as f64) < SEEN && all > 0).then(|| {
+        Inconclusive::new(
+            format!(
+                "the trace contains the receivers of {} of {}.",
+                format::count(arrived),
+                format::counted(all, "message"),
+            ),
+            "Trace the ranks that receive most messages.",
+        )
     })
 }
 
@@ -137,29 +137,21 @@ fn unseen_calls(measurements: &Measurements, verdict: &Verdict) -> Option<Inconc
     if trace.calls as f64 >= SEEN * calls as f64 && if_all_searched(measurements, verdict) < NEGLIGIBLE {
         return None;
     }
-    Some(Inconclusive {
-        reason: format!(
-            "the trace contains {} of {}.",
-            format::count(trace.calls),
-            format::counted(calls, "call")
-        ),
-        action: if trace.calls_cut_off > 0 {
-            COPY_AGAIN.to_owned()
+    Some(Inconclusive::new(
+        format!("the trace contains {} of {}.", format::count(trace.calls), format::counted(calls, "call")),
+        if trace.calls_cut_off > 0 {
+            COPY_AGAIN
         } else {
-            "Use a tracer that records every receive and probe.".to_owned()
+            "Use a tracer that records every receive and probe."
         },
-    })
+    ))
 }
 
 pub fn early(measurements: &Measurements, rank: u32, share: f64) -> Inconclusive {
-    Inconclusive {
-        reason: format!("the calls of rank {rank} end early, and cost {}.", format::share(share)),
-        action: if measurements.trace.calls_cut_off > 0 {
-            COPY_AGAIN.to_owned()
-        } else {
-            "Trace a run that ends normally.".to_owned()
-        },
-    }
+    Inconclusive::new(
+        format!("the calls of rank {rank} end early, and cost {}.", format::share(share)),
+        if measurements.trace.calls_cut_off > 0 { COPY_AGAIN } else { "Trace a run that ends normally." },
+    )
 }
 
 const COPY_AGAIN: &str = "Copy the trace again.";
@@ -182,7 +174,7 @@ pub fn gaps(measurements: &Measurements) -> Option<Inconclusive> {
     } else {
         return None;
     };
-    Some(Inconclusive { reason, action: action.to_owned() })
+    Some(Inconclusive::new(reason, action))
 }
 
 /// Number of calls that the trace counts and does not contain.

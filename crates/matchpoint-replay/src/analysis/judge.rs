@@ -9,15 +9,13 @@
 //! The answer is *Cannot tell*, with a reason ([`inconclusive`]), unless both ends give the same answer or the
 //! durations determine the share.
 
-use matchpoint_replay::Measurements;
-use matchpoint_replay::measurements::{EngineAtRank, EngineMeasurements, RankMeasurements};
-
-use crate::absent;
-use crate::derived::{cost_ns, engine_label, index_of, shared_ns, whole_ranks};
+use crate::Measurements;
+use crate::analysis::derived::{cost_ns, engine_label, index_of, shared_ns, whole_ranks};
+use crate::analysis::inconclusive::{self, CallTimes, Inconclusive};
+use crate::analysis::stand_in::{bare, searches_as};
+use crate::analysis::verdict::{Answer, FASTER, NEGLIGIBLE, Other, REFERENCE, Verdict};
 use crate::format;
-use crate::inconclusive::{self, CallTimes, Inconclusive};
-use crate::stand_in::{bare, searches_as};
-use crate::verdict::{Answer, FASTER, NEGLIGIBLE, Other, REFERENCE, Verdict};
+use crate::measurements::{EngineAtRank, EngineMeasurements, RankMeasurements};
 
 pub fn judge(measurements: &Measurements) -> Verdict {
     let Some(engine) = measurements.engines.first() else {
@@ -221,7 +219,7 @@ fn longest_search(rank: &RankMeasurements) -> String {
 fn caveats(measurements: &Measurements) -> String {
     let mut caveats = String::new();
     let trace = &measurements.trace;
-    if let Some(missing) = absent::sentence(trace.missing.len(), trace.ranks) {
+    if let Some(missing) = format::missing_ranks(trace.missing.len(), trace.ranks) {
         caveats += &format!(" {missing}.");
     }
     if measurements.trace.calls_left_out > 0 {
