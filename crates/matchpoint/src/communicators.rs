@@ -1,13 +1,14 @@
-//! State of an engine for each communicator, by context id.
+//! Table of an engine's communicators by context id.
 //!
-//! The first entry opens a context: a peer may create the communicator earlier and send.
+//! The first entry of a context adds its communicator. It may be a message from a peer that created the
+//! communicator earlier.
 
 use crate::engine::Refused;
 use crate::envelope::ContextId;
 
 pub(crate) struct Communicators<C> {
     sorted: Vec<(ContextId, C)>,
-    /// Index of the last communicator found, which most searches use.
+    /// Index of the last communicator found. The next call usually has the same context.
     recent: usize,
 }
 
@@ -34,24 +35,24 @@ impl<C> Communicators<C> {
         found.map(|(_, kept)| kept)
     }
 
-    /// As [`find`](Self::find), but opens a missing communicator.
+    /// As [`find`](Self::find), but adds a missing communicator.
     #[inline]
-    pub(crate) fn find_or_open(
+    pub(crate) fn find_or_insert(
         &mut self,
         context: ContextId,
         make: impl FnOnce() -> C,
     ) -> Result<&mut C, Refused> {
         if self.find(context).is_none() {
-            self.open(context, make())?;
+            self.insert(context, make())?;
         }
         Ok(&mut self.sorted[self.recent].1)
     }
 
     #[cold]
-    fn open(&mut self, context: ContextId, opened: C) -> Result<(), Refused> {
+    fn insert(&mut self, context: ContextId, new: C) -> Result<(), Refused> {
         self.sorted.try_reserve(1).map_err(|_| Refused::Memory)?;
         self.recent = self.bisect(context).unwrap_or_else(|at| at);
-        self.sorted.insert(self.recent, (context, opened));
+        self.sorted.insert(self.recent, (context, new));
         Ok(())
     }
 
