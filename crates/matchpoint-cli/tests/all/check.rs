@@ -144,7 +144,7 @@ fn fault_is_shown_by_shortest_script() {
 fn shared_queues_of_library_are_found() {
     let Some(example) = Example::new(&["BUG_SHARED"]) else { return };
     let output = example.check(&["--streams=5", "--deep=300"]).exit(1);
-    output.prints("Calls on one engine do not change another engine").prints("by turns on two engines\n");
+    output.prints("Calls on one engine do not change another engine").prints("interleaved on two engines\n");
     let script = output.stdout.lines().filter(|line| line.starts_with(['p', 'a']));
     assert_eq!(script.count(), 1, "{output}");
 }

@@ -1,4 +1,4 @@
-//! Laws on the state of an engine between calls.
+//! Laws about the state of an engine between calls.
 
 use matchpoint::{Engine, Entry, Message, Queue};
 
@@ -17,7 +17,7 @@ fn listed(entries: &[Entry]) -> String {
     }
 }
 
-/// Fields that an engine need not store.
+/// The entry without fields that an engine need not store.
 fn without_optional_fields(entry: Entry) -> Entry {
     match entry {
         Entry::Message(message) => Entry::Message(Message::new(message.id, message.envelope)),
@@ -26,7 +26,7 @@ fn without_optional_fields(entry: Entry) -> Entry {
 }
 
 impl Oracle {
-    /// O(1).
+    /// Compares the lengths of both queues. O(1).
     ///
     /// # Errors
     /// If a length differs.
@@ -42,8 +42,8 @@ impl Oracle {
         Ok(())
     }
 
-    /// Compares lengths, contents and order of both queues, and the footprint, as far as the engine reports
-    /// them. O(entries).
+    /// Compares the lengths of both queues, and if the engine has the calls, their contents, order and
+    /// footprint. O(entries).
     ///
     /// # Errors
     /// If a value differs.
@@ -57,7 +57,9 @@ impl Oracle {
         }
         let footprint = engine.footprint();
         let least = 8 * self.queued() as u64;
-        require(footprint.peak_bytes >= footprint.now_bytes(), Law::Footprint, || format!("{footprint:?}."))?;
+        require(footprint.peak_bytes >= footprint.now_bytes(), Law::Footprint, || {
+            format!("The peak of {footprint:?} is less than the sum of its parts.")
+        })?;
         require(footprint.now_bytes() >= least, Law::Footprint, || {
             format!("{footprint:?} is less than the {least} bytes of the queued ids.")
         })

@@ -1,4 +1,4 @@
-//! Messages matched by several threads in blocks, compared with the same messages one by one.
+//! Tests of `optimistic_parallel`: batches matched by several threads, compared with `list`.
 
 use std::hint::black_box;
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any, resume_unwind};
@@ -19,7 +19,7 @@ fn engine(name: &str) -> Box<dyn Engine> {
     engines::create(name).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// More threads than messages in a block, fewer, and only the calling thread.
+/// Engines with more threads than messages in a block, with fewer, and with the calling thread only.
 const NAMES: [&str; 10] = [
     "optimistic_parallel:capacity=0,threads=1",
     "optimistic_parallel:capacity=0,threads=2",
@@ -38,7 +38,7 @@ fn statistic(engine: &dyn Engine, name: &str) -> f64 {
     all.iter().find(|(of, _)| *of == name).unwrap_or_else(|| panic!("{name} is not among {all:?}")).1
 }
 
-/// Oldest first.
+/// Ids of both queues, oldest first.
 fn queued(engine: &dyn Engine) -> Vec<u64> {
     let mut ids = Vec::new();
     for queue in [Queue::Posted, Queue::Unexpected] {
@@ -65,7 +65,7 @@ fn laws_hold_with_any_thread_count() {
     }
 }
 
-/// Few keys cause many conflicts.
+/// Parameters of random receives and messages. Few keys cause many conflicts.
 struct Load {
     contexts: u64,
     keys: u64,
@@ -83,14 +83,14 @@ const LOADS: [Load; 9] = [
     Load { contexts: 2, keys: 3, any_source_percent: 20, any_tag_percent: 20, masked_percent: 20, run: 3 },
     Load { contexts: 2, keys: 2, any_source_percent: 10, any_tag_percent: 40, masked_percent: 0, run: 30 },
     Load { contexts: 2, keys: 40, any_source_percent: 3, any_tag_percent: 3, masked_percent: 0, run: 2 },
-    // Threads share the bins.
+    // Without wildcards, bins are partitioned.
     Load { contexts: 1, keys: 20, any_source_percent: 0, any_tag_percent: 0, masked_percent: 0, run: 1 },
     Load { contexts: 1, keys: 4, any_source_percent: 0, any_tag_percent: 0, masked_percent: 0, run: 5 },
     Load { contexts: 1, keys: 1, any_source_percent: 0, any_tag_percent: 0, masked_percent: 0, run: 50 },
 ];
 
 struct Stream<'a> {
-    crowd: &'a Load,
+    load: &'a Load,
     choices: Choices<'static>,
     next: u64,
 }
@@ -102,28 +102,28 @@ impl Stream<'_> {
     }
 
     fn selector(&mut self) -> Selector {
-        let (source, tag) = (self.choices.below(self.crowd.keys), self.choices.below(self.crowd.keys));
-        let source = if self.choices.chance(self.crowd.any_source_percent) {
+        let (source, tag) = (self.choices.below(self.load.keys), self.choices.below(self.load.keys));
+        let source = if self.choices.chance(self.load.any_source_percent) {
             Wild::Any
         } else {
             Wild::Is(Rank(source as u32))
         };
-        let tag = if self.choices.chance(self.crowd.any_tag_percent) {
+        let tag = if self.choices.chance(self.load.any_tag_percent) {
             Wild::Any
-        } else if self.choices.chance(self.crowd.masked_percent) {
+        } else if self.choices.chance(self.load.masked_percent) {
             Wild::Masked(TagMask { value: Tag(tag), ignore: 1 })
         } else {
             Wild::Is(Tag(tag))
         };
-        Selector::new(ContextId(self.choices.below(self.crowd.contexts) as u32), source, tag)
+        Selector::new(ContextId(self.choices.below(self.load.contexts) as u32), source, tag)
     }
 
-    /// About `about` in total.
+    /// At least `about` receives, in runs.
     fn receives(&mut self, about: u64) -> Vec<Receive> {
         let mut all = Vec::new();
         while (all.len() as u64) < about {
             let selector = self.selector();
-            let length = 1 + self.choices.below(self.crowd.run);
+            let length = 1 + self.choices.below(self.load.run);
             all.extend((0..length).map(|_| Receive::new(RecvId(self.id()), selector)));
         }
         all
@@ -131,10 +131,10 @@ impl Stream<'_> {
 
     fn messages(&mut self, count: u64) -> Vec<Message> {
         let message = |_| {
-            let (source, tag) = (self.choices.below(self.crowd.keys), self.choices.below(self.crowd.keys));
+            let (source, tag) = (self.choices.below(self.load.keys), self.choices.below(self.load.keys));
             let source = if self.choices.chance(3) { Rank::UNKNOWN } else { Rank(source as u32) };
             let envelope =
-                Envelope::new(ContextId(self.choices.below(self.crowd.contexts) as u32), source, Tag(tag));
+                Envelope::new(ContextId(self.choices.below(self.load.contexts) as u32), source, Tag(tag));
             Message::new(MsgId(self.id()), envelope)
         };
         (0..count).map(message).collect()
@@ -145,48 +145,48 @@ impl Stream<'_> {
 fn conflicting_batches_match_like_single_messages() {
     let rounds = if cfg!(miri) { 3 } else { 300 };
     for name in NAMES {
-        for (seed, crowd) in (0..).zip(&LOADS) {
-            let (mut ours, mut right) = (engine(name), engine("list"));
-            let mut stream = Stream { crowd, choices: Choices::Seed(seed), next: 0 };
+        for (seed, load) in (0..).zip(&LOADS) {
+            let (mut tested, mut list) = (engine(name), engine("list"));
+            let mut stream = Stream { load, choices: Choices::Seed(seed), next: 0 };
             for round in 0..rounds {
                 let about = stream.choices.below(200);
                 for receive in stream.receives(about) {
                     assert_eq!(
-                        ours.post(receive),
-                        right.post(receive),
-                        "{name}, crowd {seed}, round {round}"
+                        tested.post(receive),
+                        list.post(receive),
+                        "{name}, load {seed}, round {round}"
                     );
                 }
                 let count = stream.choices.below(200);
                 let messages = stream.messages(count);
                 let (mut out, mut expected) = (Vec::new(), Vec::new());
-                right.arrive_batch(&messages, &mut expected).unwrap();
+                list.arrive_batch(&messages, &mut expected).unwrap();
                 if round % 2 == 0 {
-                    ours.arrive_batch(&messages, &mut out).unwrap();
+                    tested.arrive_batch(&messages, &mut out).unwrap();
                 } else {
                     let delivered = Mutex::new(Vec::new());
                     let deliver = |number, receive| delivered.lock().unwrap().push((number, receive));
-                    ours.deliver_batch(&messages, &mut out, &deliver).unwrap();
+                    tested.deliver_batch(&messages, &mut out, &deliver).unwrap();
                     let mut delivered = delivered.into_inner().unwrap();
                     delivered.sort_unstable();
                     let matched =
                         (0..).zip(&expected).filter_map(|(number, found)| Some((number, (*found)?)));
-                    assert_eq!(delivered, matched.collect::<Vec<_>>(), "{name}, crowd {seed}, round {round}");
+                    assert_eq!(delivered, matched.collect::<Vec<_>>(), "{name}, load {seed}, round {round}");
                 }
-                assert_eq!(out, expected, "{name}, crowd {seed}, round {round}");
-                assert_eq!(queued(&*ours), queued(&*right), "{name}, crowd {seed}, round {round}");
-                if queued(&*ours).len() > 1000 {
-                    for engine in [&mut ours, &mut right] {
+                assert_eq!(out, expected, "{name}, load {seed}, round {round}");
+                assert_eq!(queued(&*tested), queued(&*list), "{name}, load {seed}, round {round}");
+                if queued(&*tested).len() > 1000 {
+                    for engine in [&mut tested, &mut list] {
                         (0..2).for_each(|context| engine.close(ContextId(context), &mut Drained::default()));
                     }
                 }
             }
-            let told = |of| statistic(&*ours, of) > 0.0;
-            let is_shared = crowd.contexts == 1 && !name.contains("by=o") && crowd.keys > 1;
-            let threads = statistic(&*ours, "threads");
+            let reported = |of| statistic(&*tested, of) > 0.0;
+            let is_shared = load.contexts == 1 && !name.contains("by=o") && load.keys > 1;
+            let threads = statistic(&*tested, "threads");
             assert!(
-                threads == 1.0 || told(if is_shared { "shared" } else { "jobs" }),
-                "{name}, crowd {seed}"
+                threads == 1.0 || reported(if is_shared { "shared" } else { "jobs" }),
+                "{name}, load {seed}"
             );
         }
     }
@@ -215,15 +215,15 @@ fn refused_message_takes_no_receive() {
 fn statistics_count_paths_of_messages() {
     for _ in 0..if cfg!(miri) { 1 } else { 50 } {
         let mut engine = engine("optimistic_parallel:threads=3,by=optimism");
-        // Of five duplicate messages, two find the run, one a receive after the run, one a later receive, and
-        // one none.
+        // Of five duplicate messages, two take the run, one the receive after the run, one a later receive,
+        // and one is unexpected.
         play(
             &mut *engine,
             "post r1 0/1/1 \n post r2 0/1/1 \n post r3 0/*/1 \n post r4 0/1/1 \n post r5 0/*/9
              arrive_batch m1=0/1/1 m2=0/1/1 m3=0/1/1 m4=0/1/1 m5=0/1/1 m6=0/5/5 m7=0/3/9",
         );
-        let told = ["blocks", "blocks_no_conflict", "blocks_fast_path", "blocks_slow_path"];
-        assert_eq!(told.map(|name| statistic(&*engine, name)), [1.0, 2.0, 1.0, 3.0]);
+        let reported = ["blocks", "blocks_no_conflict", "blocks_fast_path", "blocks_slow_path"];
+        assert_eq!(reported.map(|name| statistic(&*engine, name)), [1.0, 2.0, 1.0, 3.0]);
         assert_eq!(statistic(&*engine, "blocks_no_candidate"), 1.0);
         assert_eq!(queued(&*engine), [5, 6]);
     }
@@ -232,13 +232,14 @@ fn statistics_count_paths_of_messages() {
 #[test]
 fn panic_in_delivery_loses_no_match() {
     for name in NAMES {
-        let (mut ours, mut right) = (engine(name), engine("list"));
+        let (mut tested, mut list) = (engine(name), engine("list"));
         let posts = (0..100).map(|number| {
             let selector =
                 Selector::new(ContextId(0), Wild::Is(Rank(number % 10)), Wild::Is(Tag((number % 7).into())));
             Receive::new(RecvId(number.into()), selector)
         });
-        posts.for_each(|receive| assert_eq!((ours.post(receive), right.post(receive)), (Ok(None), Ok(None))));
+        posts
+            .for_each(|receive| assert_eq!((tested.post(receive), list.post(receive)), (Ok(None), Ok(None))));
         let messages: Vec<Message> = (0..60)
             .map(|number| {
                 Message::new(
@@ -248,11 +249,11 @@ fn panic_in_delivery_loses_no_match() {
             })
             .collect();
         let (mut out, mut expected) = (Vec::new(), Vec::new());
-        right.arrive_batch(&messages, &mut expected).unwrap();
-        let fails = |number: usize, _| assert_ne!(number, 33, "this one fails");
-        let call = std::panic::AssertUnwindSafe(|| ours.deliver_batch(&messages, &mut out, &fails));
-        assert!(std::panic::catch_unwind(call).is_err(), "{name}: it is told");
-        assert_eq!((&out, queued(&*ours)), (&expected, queued(&*right)), "{name}");
+        list.arrive_batch(&messages, &mut expected).unwrap();
+        let fails = |number: usize, _| assert_ne!(number, 33, "the delivery of message 33 panics");
+        let call = std::panic::AssertUnwindSafe(|| tested.deliver_batch(&messages, &mut out, &fails));
+        assert!(std::panic::catch_unwind(call).is_err(), "{name}: the panic is reported");
+        assert_eq!((&out, queued(&*tested)), (&expected, queued(&*list)), "{name}");
     }
 }
 
@@ -272,11 +273,11 @@ fn delivery_threads_have_default_stack() {
     let (receives, messages) = pairs(8);
     let caller = thread::current().id();
     let has_helped = AtomicBool::new(false);
-    // A tenth of a thread's standard stack size.
+    // 200 KiB: a tenth of a thread's standard stack size.
     let deliver = |number: usize, _| {
         black_box([number as u8; 200 << 10]);
         if thread::current().id() == caller {
-            // Lets the workers get work.
+            // Gives the workers time to start.
             thread::sleep(Duration::from_millis(1));
         } else {
             assert_eq!(thread::current().name(), Some("matchpoint-worker"));
@@ -290,7 +291,7 @@ fn delivery_threads_have_default_stack() {
             return;
         }
     }
-    assert!(cfg!(miri) || has_helped.load(Ordering::Relaxed), "a worker is never there");
+    assert!(cfg!(miri) || has_helped.load(Ordering::Relaxed), "no worker delivered a message");
 }
 
 struct Bomb(usize);
@@ -298,7 +299,7 @@ struct Bomb(usize);
 impl Drop for Bomb {
     fn drop(&mut self) {
         if !thread::panicking() {
-            panic!("what delivery {} panicked with was dropped", self.0);
+            panic!("the panic value of delivery {} was dropped", self.0);
         }
     }
 }
@@ -315,21 +316,23 @@ fn first_panic_of_deliveries_is_reported() {
             panic_any(Bomb(number));
         };
         let call = AssertUnwindSafe(|| engine.deliver_batch(&messages, &mut out, &deliver));
-        let told =
-            catch_unwind(call).expect_err("it is told").downcast::<Bomb>().expect("what it panicked with");
-        let number = told.0;
-        std::mem::forget(told);
+        let reported = catch_unwind(call)
+            .expect_err("the panic is reported")
+            .downcast::<Bomb>()
+            .expect("the value of the panic");
+        let number = reported.0;
+        std::mem::forget(reported);
         assert!(out.iter().all(Option::is_some) && out.len() == 60 && engine.posted_len() == 0, "{name}");
         let mut delivered = delivered.into_inner().unwrap();
         if name.contains("threads=1") {
             assert_eq!((number, delivered[0]), (0, 0), "{name}");
         }
         delivered.sort_unstable();
-        assert!(delivered.into_iter().eq(0..60), "{name}: all are delivered");
+        assert!(delivered.into_iter().eq(0..60), "{name}: not all messages are delivered");
     }
 }
 
-fn one<A: Copy>(choices: &mut Choices<'_>, of: &[A]) -> A {
+fn choose<A: Copy>(choices: &mut Choices<'_>, of: &[A]) -> A {
     of[choices.below(of.len() as u64) as usize]
 }
 
@@ -340,35 +343,35 @@ struct BatchStreamParameters {
     any_source_percent: u64,
     any_tag_percent: u64,
     masked_percent: u64,
-    /// Maximum length of runs of duplicate receives and messages.
-    receives_alike: u64,
-    messages_alike: u64,
-    /// Messages of a batch.
+    /// Maximum length of runs of duplicate receives; the next field is of messages.
+    receive_run_max: u64,
+    message_run_max: u64,
+    /// Maximum messages of a batch.
     batch: u64,
 }
 
 impl BatchStreamParameters {
     fn draw(choices: &mut Choices<'_>) -> Self {
         BatchStreamParameters {
-            contexts: one(choices, &[1, 1, 1, 2, 3]),
-            keys: one(choices, &[1, 2, 3, 5, 40]),
-            tags: one(choices, &[1, 2, 3, 40]),
-            any_source_percent: one(choices, &[0, 3, 20, 50, 90]),
-            any_tag_percent: one(choices, &[0, 3, 20, 50]),
-            masked_percent: one(choices, &[0, 10, 50]),
-            receives_alike: one(choices, &[1, 3, 9, 60]),
-            messages_alike: one(choices, &[1, 2, 10, 200]),
-            batch: one(choices, &[2, 5, 17, 64, 130, 1024, 3000]),
+            contexts: choose(choices, &[1, 1, 1, 2, 3]),
+            keys: choose(choices, &[1, 2, 3, 5, 40]),
+            tags: choose(choices, &[1, 2, 3, 40]),
+            any_source_percent: choose(choices, &[0, 3, 20, 50, 90]),
+            any_tag_percent: choose(choices, &[0, 3, 20, 50]),
+            masked_percent: choose(choices, &[0, 10, 50]),
+            receive_run_max: choose(choices, &[1, 3, 9, 60]),
+            message_run_max: choose(choices, &[1, 2, 10, 200]),
+            batch: choose(choices, &[2, 5, 17, 64, 130, 1024, 3000]),
         }
     }
 }
 
-/// The results must be the same.
+/// The tested engine and `list`, which must give the same results.
 struct EngineAndList {
-    ours: Box<dyn Engine>,
-    right: Box<dyn Engine>,
+    tested: Box<dyn Engine>,
+    list: Box<dyn Engine>,
     choices: Choices<'static>,
-    sort: BatchStreamParameters,
+    parameters: BatchStreamParameters,
     issued: Issued,
     next: u64,
 }
@@ -376,21 +379,21 @@ struct EngineAndList {
 impl EngineAndList {
     fn new(name: &str, seed: u64) -> Self {
         let mut choices = Choices::Seed(seed);
-        let sort = BatchStreamParameters::draw(&mut choices);
+        let parameters = BatchStreamParameters::draw(&mut choices);
         EngineAndList {
-            ours: engine(name),
-            right: engine("list"),
+            tested: engine(name),
+            list: engine("list"),
             choices,
-            sort,
+            parameters,
             issued: Issued::default(),
             next: 0,
         }
     }
 
     fn same<A: PartialEq + std::fmt::Debug>(&mut self, what: &str, call: impl Fn(&mut dyn Engine) -> A) -> A {
-        let (ours, right) = (call(&mut *self.ours), call(&mut *self.right));
-        assert_eq!(ours, right, "{what}");
-        ours
+        let (tested, list) = (call(&mut *self.tested), call(&mut *self.list));
+        assert_eq!(tested, list, "{what}");
+        tested
     }
 
     fn id(&mut self) -> u64 {
@@ -403,21 +406,21 @@ impl EngineAndList {
     }
 
     fn context(&mut self) -> ContextId {
-        ContextId(self.choices.below(self.sort.contexts) as u32)
+        ContextId(self.choices.below(self.parameters.contexts) as u32)
     }
 
     fn source(&mut self) -> Rank {
-        Rank(self.choices.below(self.sort.keys) as u32)
+        Rank(self.choices.below(self.parameters.keys) as u32)
     }
 
     fn selector(&mut self) -> Selector {
-        let (source, tag) = (self.source(), self.choices.below(self.sort.tags));
-        let is_any = self.choices.chance(self.sort.any_source_percent);
+        let (source, tag) = (self.source(), self.choices.below(self.parameters.tags));
+        let is_any = self.choices.chance(self.parameters.any_source_percent);
         let source = if is_any { Wild::Any } else { Wild::Is(source) };
-        let tag = if self.choices.chance(self.sort.any_tag_percent) {
+        let tag = if self.choices.chance(self.parameters.any_tag_percent) {
             Wild::Any
-        } else if self.choices.chance(self.sort.masked_percent) {
-            let ignore = one(&mut self.choices, &[1, 3, 0x10, u64::MAX]);
+        } else if self.choices.chance(self.parameters.masked_percent) {
+            let ignore = choose(&mut self.choices, &[1, 3, 0x10, u64::MAX]);
             Wild::Masked(TagMask { value: Tag(tag & !ignore), ignore })
         } else {
             Wild::Is(Tag(tag))
@@ -426,11 +429,11 @@ impl EngineAndList {
     }
 
     fn post_some(&mut self) {
-        let about = self.choices.below(2 * self.sort.batch + 4);
+        let about = self.choices.below(2 * self.parameters.batch + 4);
         let mut posted = 0;
         while posted < about {
             let selector = self.selector();
-            for _ in 0..=self.choices.below(self.sort.receives_alike) {
+            for _ in 0..=self.choices.below(self.parameters.receive_run_max) {
                 let receive = Receive::new(RecvId(self.id()), selector);
                 self.issued.note(&Event::Post(receive));
                 self.same("post", |engine| engine.post(receive)).ok();
@@ -490,9 +493,9 @@ impl EngineAndList {
         });
     }
 
-    /// Most use one communicator.
+    /// Messages of a batch, mostly of one communicator.
     fn messages(&mut self) -> Vec<Message> {
-        let count = 2 + self.choices.below(self.sort.batch - 1) as usize;
+        let count = 2 + self.choices.below(self.parameters.batch - 1) as usize;
         let (stays, mut context) = (self.choices.chance(70), self.context());
         let mut messages = Vec::new();
         while messages.len() < count {
@@ -500,8 +503,8 @@ impl EngineAndList {
                 context = self.context();
             }
             let source = if self.choices.chance(2) { Rank::UNKNOWN } else { self.source() };
-            let envelope = Envelope::new(context, source, Tag(self.choices.below(self.sort.tags)));
-            for _ in 0..=self.choices.below(self.sort.messages_alike) {
+            let envelope = Envelope::new(context, source, Tag(self.choices.below(self.parameters.tags)));
+            for _ in 0..=self.choices.below(self.parameters.message_run_max) {
                 messages.push(Message::new(MsgId(self.id()), envelope));
             }
         }
@@ -513,20 +516,20 @@ impl EngineAndList {
     fn batch(&mut self) {
         let messages = self.messages();
         let (mut out, mut expected) = (Vec::new(), Vec::new());
-        let right = self.right.arrive_batch(&messages, &mut expected);
-        let ours = if self.choices.chance(40) {
-            self.ours.arrive_batch(&messages, &mut out)
+        let list = self.list.arrive_batch(&messages, &mut expected);
+        let tested = if self.choices.chance(40) {
+            self.tested.arrive_batch(&messages, &mut out)
         } else {
             let delivered = Mutex::new(Vec::new());
             let deliver = |number, receive| delivered.lock().unwrap().push((number, receive));
-            let ours = self.ours.deliver_batch(&messages, &mut out, &deliver);
+            let tested = self.tested.deliver_batch(&messages, &mut out, &deliver);
             let mut delivered = delivered.into_inner().unwrap();
             delivered.sort_unstable();
             let matched = (0..).zip(&expected).filter_map(|(number, found)| Some((number, (*found)?)));
             assert_eq!(delivered, matched.collect::<Vec<_>>(), "deliveries of a batch");
-            ours
+            tested
         };
-        assert_eq!((ours, out), (right, expected), "a batch");
+        assert_eq!((tested, out), (list, expected), "a batch");
     }
 
     fn round(&mut self) {
@@ -535,17 +538,17 @@ impl EngineAndList {
             self.call_something_else();
         }
         self.batch();
-        assert_eq!(waiting(&*self.ours), waiting(&*self.right), "queues");
+        assert_eq!(queued_with_sources(&*self.tested), queued_with_sources(&*self.list), "queues");
         if self.same("lengths", |engine| engine.posted_len() + engine.unexpected_len()) > 6000 {
-            for context in 0..self.sort.contexts as u32 {
+            for context in 0..self.parameters.contexts as u32 {
                 self.drained("close", |engine, drained| engine.close(ContextId(context), drained));
             }
         }
     }
 }
 
-/// Oldest first, with the sources of messages.
-fn waiting(engine: &dyn Engine) -> Vec<(Queue, u64, Option<Rank>)> {
+/// Ids of both queues, oldest first, with the sources of messages.
+fn queued_with_sources(engine: &dyn Engine) -> Vec<(Queue, u64, Option<Rank>)> {
     let mut all = Vec::new();
     for queue in [Queue::Posted, Queue::Unexpected] {
         engine.visit(queue, &mut |entry| {
@@ -558,8 +561,8 @@ fn waiting(engine: &dyn Engine) -> Vec<(Queue, u64, Option<Rank>)> {
     all
 }
 
-/// Every path, and runs that are cut off: one or few communicators, wildcards, few bins, batches longer than
-/// a block, other calls in between.
+/// Few or many communicators, wildcards, few bins, batches longer than a block, and other calls between
+/// batches.
 #[test]
 fn random_streams_match_like_list() {
     let (turns, rounds) = if cfg!(miri) { (1, 1) } else { (2, 12) };

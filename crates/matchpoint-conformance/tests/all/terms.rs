@@ -1,4 +1,4 @@
-//! Engines that lack calls: missing calls are not made.
+//! Tests of checks of engines that lack calls.
 
 use matchpoint::{
     ContextId, Drained, Engine, Entry, Footprint, Hints, Message, MsgId, Order, Pair, Queue, Rank,
@@ -6,7 +6,7 @@ use matchpoint::{
 };
 use matchpoint_conformance::{Law, OptionalCalls, Options, check};
 
-/// Panics in all calls that an engine may lack.
+/// An engine that panics in all calls that an engine may lack.
 struct Bare(Box<dyn Engine>, Hints);
 
 impl Engine for Bare {
@@ -112,10 +112,10 @@ fn present_calls_are_made() {
         ("no visit", OptionalCalls { visit: true, ..NONE }),
         ("no footprint", OptionalCalls { footprint: true, ..NONE }),
     ];
-    for (says, calls) in each {
+    for (panic, calls) in each {
         let violation = check(&bare, &options(calls)).unwrap_err();
         assert_eq!(violation.broken.law, Law::Panic, "{violation}");
-        assert!(violation.broken.how.contains(says), "{violation}");
+        assert!(violation.broken.how.contains(panic), "{violation}");
     }
 }
 

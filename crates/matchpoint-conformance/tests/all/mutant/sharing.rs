@@ -1,4 +1,4 @@
-//! Engines with shared state: each keeps every law while no other engine exists.
+//! Engines with shared state, which keep every law while no other engine exists.
 
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
@@ -11,11 +11,11 @@ use super::Mutant;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Shares {
-    /// As in a shim around an MPI library's global queues.
+    /// All engines have the same queues, as in a shim around an MPI library's global queues.
     Everything,
-    /// Hints for a context hold for every engine.
+    /// Hints set in one engine hold in every engine.
     Hints,
-    /// Dropping one engine empties the others.
+    /// The drop of one engine empties all others.
     End,
 }
 
@@ -99,7 +99,7 @@ impl Engine for Sharing {
         self.own().set_hints(context, hints)?;
         if self.shares == Shares::Hints {
             for other in self.others() {
-                // An engine refuses hints that its queues contradict.
+                // An engine refuses hints that a queued entry breaks.
                 let _ = other.lock().unwrap().set_hints(context, hints);
             }
         }
