@@ -1,4 +1,4 @@
-//! Call sites of a recorded job: functions and source lines of the addresses in its trace.
+//! Call sites: functions and source lines of the return addresses in a trace.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -11,25 +11,25 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::RecordError;
 
-/// Next to the rank files.
+/// File with resolved call sites, next to the rank files.
 pub const FILE: &str = "callsites.json";
 
-/// A place in the application that called MPI.
+/// A call site: code of the application that called MPI.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Site {
     /// File with the code.
     pub module: String,
-    /// Return address, in that file.
+    /// Return address in the file.
     pub address: u64,
-    /// If the file has symbols.
+    /// Function, if the file has symbols.
     pub function: Option<String>,
-    /// File and line, if known.
+    /// Source file and line, if known.
     pub source: Option<String>,
     /// Calls by MPI function, summed over all processes.
     pub calls: BTreeMap<&'static str, u64>,
 }
 
-/// Next to the rank files.
+/// Resolves the call sites of a trace and writes them to [`FILE`].
 ///
 /// # Errors
 /// The trace is damaged, or the file cannot be written.
@@ -43,7 +43,8 @@ pub(crate) fn write(folder: &Path, files: &[Summary]) -> Result<(), RecordError>
     written.map_err(|error| RecordError::file(&path, &error))
 }
 
-/// Most frequent first. Code that is missing on this host keeps its address.
+/// Resolves all call sites of a trace, most frequent first. Code that is missing on this host keeps its
+/// address.
 ///
 /// # Errors
 /// The trace is damaged.
@@ -79,18 +80,18 @@ pub fn resolve(trace: &dyn Trace, files: &[Summary]) -> Result<Vec<Site>, TraceE
 /// The code at an address of a process.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Place {
-    /// File with the code. Empty: unknown.
+    /// File with the code; empty if unknown.
     pub module: String,
-    /// Address in that file.
+    /// Address in the file.
     pub address: u64,
-    /// If the file has symbols.
+    /// Function, if the file has symbols.
     pub function: Option<String>,
-    /// File and line, if known.
+    /// Source file and line, if known.
     pub source: Option<String>,
 }
 
-/// Addresses of ranks, in the given order: from [`FILE`], written on the host of the application, otherwise
-/// from the code files, if they exist here.
+/// Resolves pairs of rank and address, in the given order: from [`FILE`] (written on the host of the
+/// application), else from the code files on this host.
 ///
 /// # Errors
 /// The folder cannot be read.
@@ -119,7 +120,7 @@ pub fn places(folder: &Path, wanted: &[(u32, u64)]) -> Result<Vec<Place>, TraceE
     Ok(wanted.iter().map(&mut place).collect())
 }
 
-/// Resolved after the job.
+/// The places in [`FILE`].
 fn stored_places(folder: &Path) -> BTreeMap<(String, u64), Place> {
     #[derive(Deserialize)]
     struct StoredSite {

@@ -1,5 +1,5 @@
-//! Random calls, recorded and read: the reader returns every call and result. A simulated MPI library returns
-//! results that the program chooses, so the test needs no MPI.
+//! Test: the reader returns every recorded call and result of a program with random calls.\n\nA simulated MPI
+//! library returns results that the program chooses, so the test needs no MPI.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -11,7 +11,7 @@ use matchpoint_record::recording::{Recording, Settings};
 use matchpoint_trace::call::{Action, NewComm, Peer, RequestId, SendArgs, Status, TagArg};
 use matchpoint_trace::{Call, Function};
 
-/// Begins a thread of `program.c`.
+/// Bytes of the first send of each thread of `program.c`.
 const FIRST_BYTES: u64 = 777_777_777;
 
 fn here() -> PathBuf {
@@ -41,7 +41,8 @@ fn build(folder: &Path) -> PathBuf {
     program
 }
 
-/// Requests are numbered in order of their start, as in the program, because ids are reused.
+/// Lines of text of a thread's calls, as `program.c` writes them. Requests are numbered in order of their
+/// start, because ids are reused.
 #[derive(Default)]
 struct Lines {
     begun: BTreeMap<RequestId, usize>,
@@ -150,7 +151,7 @@ fn reader_returns_recorded_calls() {
     assert_eq!((recorded.ranks, recorded.left_out, recorded.incomplete), (2000, 0, vec![]));
 
     let trace = matchpoint_trace::open(&folder.path().join("trace")).unwrap();
-    // Threads that run one after the other share a number in the trace.
+    // Threads that run one after the other have the same number in the trace.
     let mut threads: BTreeMap<i32, Lines> = BTreeMap::new();
     let mut now: BTreeMap<u16, i32> = BTreeMap::new();
     let mut reader = trace.rank(0).unwrap();
