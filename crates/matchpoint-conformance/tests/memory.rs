@@ -1,6 +1,7 @@
-//! Test: a call without memory is refused, changes nothing and never aborts.\n\nThe first or a random
-//! allocation of a call fails. A separate program without the usual test harness, because the limit holds for
-//! all threads.
+//! Test: a call without memory is refused, changes nothing and never aborts.
+//!
+//! The first or a random allocation of a call fails. A separate program without the usual test harness,
+//! because the limit holds for all threads.
 
 mod alone;
 

@@ -1,5 +1,7 @@
 //! Atomics and cells: of the standard library, or under `--cfg loom` of the model checker
-//! [loom](https://docs.rs/loom).\n\nLoom tries every interleaving, and every value that threads may read.
+//! [loom](https://docs.rs/loom).
+//!
+//! Loom tries every interleaving, and every value that threads may read.
 
 #[cfg(all(test, loom))]
 pub(crate) use loom::cell::UnsafeCell;

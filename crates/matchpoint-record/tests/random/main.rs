@@ -1,5 +1,6 @@
-//! Test: the reader returns every recorded call and result of a program with random calls.\n\nA simulated MPI
-//! library returns results that the program chooses, so the test needs no MPI.
+//! Test: the reader returns every recorded call and result of a program with random calls.
+//!
+//! A simulated MPI library returns results that the program chooses, so the test needs no MPI.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -5,16 +5,16 @@
 //!  context          ──▶ shard      other contexts
 //! ```
 //!
-//! **Correctness.* Entries of two contexts never match. In a spread context every receive has a source, so
+//! *Correctness.* Entries of two contexts never match. In a spread context every receive has a source, so
 //! entries of two sources never match. Entries that can match or have an order are in the same shard. A call
 //! takes effect under the shard's lock.
 //!
-//! **End of spreading.* A call withdraws the assertion, or a message with unknown source arrives. This call
+//! *End of spreading.* A call withdraws the assertion, or a message with unknown source arrives. This call
 //! takes all locks, and moves the context's entries in order to a new engine at the context's home shard. The
 //! new engine exists until the context is closed. Timestamps keep the order of messages; receives of
 //! different sources have no order. After a failed allocation the context is still spread.
 //!
-//! **Shard of a call.* A call reads an epoch and the table of spread contexts, takes the lock, and reads the
+//! *Shard of a call.* A call reads an epoch and the table of spread contexts, takes the lock, and reads the
 //! epoch again. Epoch and table change only under all locks. So threads usually write no shared cache line.
 
 use std::collections::HashMap;

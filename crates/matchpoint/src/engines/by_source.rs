@@ -1,6 +1,7 @@
-//! Engine with a pair of queues per source and communicator: the common part of `rank_array` and
-//! `four_d`.\n\nEach communicator also has a queue of any-source receives. The engines differ in the table of
-//! sources ([`Sources`]).
+//! Engine with a pair of queues per source and communicator: the common part of `rank_array` and `four_d`.
+//!
+//! Each communicator also has a queue of any-source receives. The engines differ in the table of sources
+//! ([`Sources`]).
 
 use crate::communicators::Communicators;
 use crate::effort::Effort;

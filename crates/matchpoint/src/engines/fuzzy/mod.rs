@@ -12,7 +12,7 @@
 //! comparison per wildcard class. Receives with two wildcards are always verified. Messages have additional
 //! keys of tag and source.
 //!
-//! ***One queue for all communicators.** The paper has a queue per communicator. Here the context is part of
+//! **One queue for all communicators.** The paper has a queue per communicator. Here the context is part of
 //! the key, and an entry of another communicator costs 1/64 of a comparison. A queue per communicator would
 //! need kilobytes, a lookup per call, and ages.
 

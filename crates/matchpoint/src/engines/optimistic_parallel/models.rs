@@ -1,6 +1,8 @@
 //! Model checking of `optimistic_parallel`: loom tries all interleavings, and all values that threads may
-//! read.\n\nA block must have the results of `list`. If a model omits a step of the protocol, loom must find
-//! a wrong result.
+//! read.
+//!
+//! A block must have the results of `list`. If a model omits a step of the protocol, loom must find a wrong
+//! result.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test --release -p matchpoint --lib --target-dir target/loom models`
 //!

@@ -1,5 +1,6 @@
-//! Pipelined matching: one thread matches a batch in order, while other threads deliver matched
-//! messages.\n\nThreads cannot conflict, and matching data stays in the cache of one core.
+//! Pipelined matching: one thread matches a batch in order, while other threads deliver matched messages.
+//!
+//! Threads cannot conflict, and matching data stays in the cache of one core.
 //!
 //! ```text
 //! caller     matches ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒, then delivers ████

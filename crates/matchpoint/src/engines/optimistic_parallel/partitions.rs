@@ -9,7 +9,7 @@
 //! caller   frees the receives' slots; queues unmatched messages
 //! ```
 //!
-//! **Correctness*: a receive without a wildcard matches one envelope. All messages with this envelope are in
+//! *Correctness*: a receive without a wildcard matches one envelope. All messages with this envelope are in
 //! one bin, and one thread matches this bin in order, as serial matching would. Unexpected messages remain
 //! unexpected, because receives are only removed.
 

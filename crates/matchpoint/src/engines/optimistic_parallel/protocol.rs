@@ -35,17 +35,17 @@
 //!
 //! By induction over *i*: if all earlier messages have the outcome of serial matching, so has *i*.
 //!
-//! **No candidate.* Receives are only removed, so serial matching finds no match for *i* either.
+//! *No candidate.* Receives are only removed, so serial matching finds no match for *i* either.
 //!
-//! **No others.* Let *r₀, r₁, …* be the run from *r* on. Among the messages up to *i*, only the rivals and
+//! *No others.* Let *r₀, r₁, …* be the run from *r* on. Among the messages up to *i*, only the rivals and
 //! *i* match *r*, or any receive of the run. Their oldest match is *r₀*; the next are *r₁, r₂, …*, because no
 //! receive of the communicator was posted within a run. So the first rival takes *r₀*, the next *r₁*, and *i*
 //! the *p*th after *r₀*, whether its rivals are settled or not.
 //!
-//! **Others without rivals.* Unsettled messages before *i* do not match *r*, and no older receive matches
+//! *Others without rivals.* Unsettled messages before *i* do not match *r*, and no older receive matches
 //! *i*. So if *r* is free, *i* takes *r*. (No later message has taken *r*, see below.)
 //!
-//! **Slow path.* All earlier messages are settled. In serial matching, *i* takes its oldest match that no
+//! *Slow path.* All earlier messages are settled. In serial matching, *i* takes its oldest match that no
 //! earlier message took. Here, the search skips all taken receives. The results are equal, unless a *later*
 //! message *j* took the receive *s* that *i* is to take. *j* did not take *s* on the slow path or after a
 //! wait for others: it would have waited for *i*, which matches *s* and is unsettled. So *j* had no others,
@@ -60,7 +60,7 @@
 //!
 //! # Necessity of the steps
 //!
-//! * **Without the barrier*, *i* may miss the booking of an earlier message that still searches, and take
+//! * *Without the barrier*, *i* may miss the booking of an earlier message that still searches, and take
 //!   that message's receive.
 //! * *If the first search skipped taken receives*, messages with one envelope could have different
 //!   candidates. Messages 0, 1, 2 compete for the run *r₀, r₁, r₂*. Message 1 books *r₀*; message 0 takes

@@ -1,4 +1,4 @@
-//! *Mapped context ids: contexts numbered from 0 in the order of their first entry (partner paper §2.1).
+//! Mapped context ids: contexts numbered from 0 in the order of their first entry (partner paper §2.1).
 //!
 //! A key is rank + P × mapped id (Equation 1), equal in all runs with the same order of communicators.
 

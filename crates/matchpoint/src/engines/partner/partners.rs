@@ -36,7 +36,7 @@ fn partners_in_entry(all: &[Partner], mut at: u32) -> impl Iterator<Item = u32> 
 }
 
 enum Table {
-    /// *Round robin (§5.1.3) over ⌈√P⌉ entries, see [`entry_index`]. If `per_entry` is `None`, partners per
+    /// Round robin (§5.1.3) over ⌈√P⌉ entries, see [`entry_index`]. If `per_entry` is `None`, partners per
     /// entry are unlimited, and the table grows with the partners.
     RoundRobin {
         entries: Vec<u32>,

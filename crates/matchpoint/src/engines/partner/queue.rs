@@ -1,6 +1,6 @@
 //! The posted or the unexpected queue, split into a shared queue and a queue per partner.
 //!
-//! ***Levels.** In the paper each level has a non-partner queue (npq₀ for the base level, npq₁, …). If the
+//! **Levels.** In the paper each level has a non-partner queue (npq₀ for the base level, npq₁, …). If the
 //! npq of a level has more than *t* entries, the most frequent sources become partners, and a new level
 //! starts with an empty npq. Entries of npqᵢ are older than those of npqᵢ₊₁. Here all npqs are one ring, and
 //! a level is the age of its first entry. A comparison with a ring entry takes 1 to 3.5 ns; with an entry of
@@ -13,7 +13,7 @@
 //! d        d₁₃                                         a partner since 11
 //! ```
 //!
-//! ***Proof of order.** Let source *s* be a partner since age *y*. Entries of *s* older than *y* are in the
+//! **Proof of order.** Let source *s* be a partner since age *y*. Entries of *s* older than *y* are in the
 //! shared queue, all others in the queue of *s*. Entries never move between both queues.
 //!
 //! * All matching entries of *s* are in the shared queue before age *y* (Algorithm 3, lines 1 and 12 to 14),
