@@ -7,7 +7,7 @@
 //! ```
 //!
 //! The newest entry is stored outside the blocks until the next push: a vector load waits about 5 ns for
-//! recent stores into the same bytes.
+//! recent stores into the same bytes. If the newest entry matches before that push, its key is never written.
 //!
 //! Two adjacent blocks hold more than 32 entries together; a removal that breaks this invariant merges the
 //! blocks. A last block with at most 32 entries is compacted before a new block is used. So at least one

@@ -23,7 +23,7 @@ impl<C> Communicators<C> {
     #[inline]
     pub(crate) fn find(&mut self, context: ContextId) -> Option<&mut C> {
         if self.sorted.get(self.recent).is_none_or(|&(recent, _)| recent != context) {
-            self.recent = self.bisect(context).ok()?;
+            self.recent = self.binary_search(context).ok()?;
         }
         self.sorted.get_mut(self.recent).map(|(_, kept)| kept)
     }
@@ -31,7 +31,7 @@ impl<C> Communicators<C> {
     #[inline]
     pub(crate) fn get(&self, context: ContextId) -> Option<&C> {
         let recent = self.sorted.get(self.recent).filter(|&&(recent, _)| recent == context);
-        let found = recent.or_else(|| self.sorted.get(self.bisect(context).ok()?));
+        let found = recent.or_else(|| self.sorted.get(self.binary_search(context).ok()?));
         found.map(|(_, kept)| kept)
     }
 
@@ -51,12 +51,12 @@ impl<C> Communicators<C> {
     #[cold]
     fn insert(&mut self, context: ContextId, new: C) -> Result<(), Refused> {
         self.sorted.try_reserve(1).map_err(|_| Refused::Memory)?;
-        self.recent = self.bisect(context).unwrap_or_else(|at| at);
+        self.recent = self.binary_search(context).unwrap_or_else(|at| at);
         self.sorted.insert(self.recent, (context, new));
         Ok(())
     }
 
-    fn bisect(&self, context: ContextId) -> Result<usize, usize> {
+    fn binary_search(&self, context: ContextId) -> Result<usize, usize> {
         self.sorted.binary_search_by_key(&context, |&(of, _)| of)
     }
 
@@ -69,7 +69,7 @@ impl<C> Communicators<C> {
     }
 
     pub(crate) fn close(&mut self, context: ContextId) -> Option<C> {
-        let at = self.bisect(context).ok()?;
+        let at = self.binary_search(context).ok()?;
         Some(self.sorted.remove(at).1)
     }
 

@@ -234,8 +234,8 @@ impl<const W: usize> LinkedQueue<W> {
         None
     }
 
-    /// The oldest match of both queues; true if it is in `other`. Searches this queue, then the entries of
-    /// `other` that are older than the match.
+    /// The oldest match of both queues; true if the match is in `other`. Searches this queue, then the
+    /// entries of `other` that are older than the match. Adds the number of compared entries to `examined`.
     #[inline]
     pub(crate) fn search_both<T: Copy, const L: usize>(
         self,
@@ -250,8 +250,8 @@ impl<const W: usize> LinkedQueue<W> {
         older.map(|at| (at, true)).or(own.map(|at| (at, false)))
     }
 
-    /// The oldest match of both queues; true if it is in `other`. Compares the entries of both queues in one
-    /// order, by age.
+    /// The oldest match of both queues; true if the match is in `other`. Compares the entries of both queues
+    /// in one order, by age. Adds the number of compared entries to `examined`.
     #[inline]
     pub(crate) fn search_merged<T: Copy, const L: usize>(
         self,

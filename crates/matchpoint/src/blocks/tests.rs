@@ -46,7 +46,7 @@ impl Pattern<Number, Low> for Number {
 
 type Numbers = Blocks<Number, Low>;
 
-fn all(queue: &Numbers) -> Vec<Number> {
+fn all_values(queue: &Numbers) -> Vec<Number> {
     queue.iter().map(|(_, at)| *queue.get(at)).collect()
 }
 
@@ -89,7 +89,7 @@ fn play(kernel: Kernel, steps: u32, mut choose: impl FnMut(u32) -> u32) {
         assert_eq!(queue.len(), plain.len());
         assert_eq!(effort.posted, examined, "attempts equal those of a list");
         if step % 16 == 0 {
-            assert_eq!(all(&queue), plain);
+            assert_eq!(all_values(&queue), plain);
             assert_invariants(&queue);
         }
     }
@@ -144,14 +144,14 @@ fn freed_blocks_are_reused() {
     }
 }
 
-fn numbers(queue: &Numbers) -> HashMap<usize, u32> {
+fn block_numbers(queue: &Numbers) -> HashMap<usize, u32> {
     queue.order().iter().map(|number| (ptr::from_ref(number).addr(), *number)).collect()
 }
 
-fn written(queue: &mut Numbers, call: impl FnOnce(&mut Numbers)) -> usize {
-    let old = numbers(queue);
+fn count_written_numbers(queue: &mut Numbers, call: impl FnOnce(&mut Numbers)) -> usize {
+    let old = block_numbers(queue);
     call(queue);
-    numbers(queue).iter().filter(|(address, number)| old.get(address) != Some(number)).count()
+    block_numbers(queue).iter().filter(|(address, number)| old.get(address) != Some(number)).count()
 }
 
 fn take(queue: &mut Numbers, number: u32) {
@@ -169,7 +169,7 @@ fn removal_moves_at_most_two_numbers() {
     (0..=last).for_each(|number| queue.push(&(), Number(number)).unwrap());
     // All entries except the oldest, from the front.
     for number in 1..last - LANES as u32 {
-        let moved = written(&mut queue, |queue| take(queue, number));
+        let moved = count_written_numbers(&mut queue, |queue| take(queue, number));
         assert!(
             moved <= 2,
             "removal of entry {number} from the first or second block moved {moved} block numbers"
@@ -179,7 +179,7 @@ fn removal_moves_at_most_two_numbers() {
     let mut queue = Numbers::default();
     (0..=last).for_each(|number| queue.push(&(), Number(number)).unwrap());
     for number in (1..last).rev() {
-        let moved = written(&mut queue, |queue| take(queue, number));
+        let moved = count_written_numbers(&mut queue, |queue| take(queue, number));
         assert!(moved <= 2, "removal of entry {number} from the last blocks moved {moved} block numbers");
     }
 }
@@ -194,7 +194,7 @@ fn push_moves_each_block_number_once() {
     let mut moved = 0;
     let created = 4 * blocks;
     for number in 0..created * LANES as u32 {
-        moved += written(&mut queue, |queue| {
+        moved += count_written_numbers(&mut queue, |queue| {
             queue.push(&(), Number(blocks * LANES as u32 + number)).unwrap();
             take(queue, number);
         });
@@ -215,6 +215,6 @@ fn emptied_queue_is_reusable() {
         slots.into_iter().for_each(|slot| queue.remove(slot));
         queue.compact(&());
         assert_invariants(&queue);
-        assert_eq!(all(&queue), []);
+        assert_eq!(all_values(&queue), []);
     }
 }

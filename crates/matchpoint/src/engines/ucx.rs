@@ -2,8 +2,8 @@
 //!
 //! * UCX has no source. The MPI library puts context, source and tag into the 64 bits; the parameter `tags`
 //!   selects the library.
-//! * A receive without a wildcard has a full mask, and is in the bucket of its tag. Wildcard receives are in
-//!   one list.
+//! * A receive without a wildcard has a full mask ([`Selector::exact`](crate::Selector::exact) returns an
+//!   envelope), and is in the bucket of its tag. Wildcard receives are in one list.
 //! * An arrival compares the receives of its bucket and of the list by sequence number, and takes the first
 //!   match.
 //! * A message is in the bucket of its tag and in the list of all messages. A receive with a full mask

@@ -1,7 +1,8 @@
 //! `vector`: sources in one array, tags in another, both compared by SIMD (fuzzy paper §IV-A).
 //!
 //! A block has 64 sources and 64 tags of 32 bits. In the posted queue, each source and tag also has a mask,
-//! as in Open MPI's `vectors`. An arrival reads masks only in blocks with wildcards.
+//! as in Open MPI's `vectors`. An arrival reads masks only in blocks with wildcards. A wildcard receive
+//! compares messages under its masks.
 //!
 //! Differences from the paper: the upper half of a 64-bit tag is folded into the lower by exclusive or, and
 //! hits are verified. One queue has the entries of all communicators (see [`fuzzy`](super::fuzzy)), and the

@@ -133,10 +133,10 @@ impl Kernel {
     /// The instruction set is unknown or unavailable.
     pub(crate) fn named(name: &str) -> Result<Self, Unavailable> {
         if name != "auto" {
-            return Kernel::require(name, "isa");
+            return Kernel::by_name(name, "isa");
         }
         match std::env::var_os(ENVIRONMENT) {
-            Some(name) if !name.is_empty() => Kernel::require(&name.to_string_lossy(), ENVIRONMENT),
+            Some(name) if !name.is_empty() => Kernel::by_name(&name.to_string_lossy(), ENVIRONMENT),
             _ => Ok(Kernel::fastest_here()),
         }
     }
@@ -150,7 +150,7 @@ impl Kernel {
         Kernel::named("auto").unwrap_or_else(|_| Kernel::fastest_here())
     }
 
-    fn require(name: &str, by: &str) -> Result<Self, Unavailable> {
+    fn by_name(name: &str, by: &str) -> Result<Self, Unavailable> {
         let set = InstructionSet::ALL.into_iter().find(|set| set.name() == name);
         set.and_then(Kernel::of).ok_or_else(|| {
             let known = if set.is_some() { "not available here" } else { "no instruction set" };

@@ -107,7 +107,7 @@ impl<E: Effort, S: Scheme> Bins<E, S> {
     }
 
     #[inline]
-    fn posted_in(&self, bin: usize) -> LinkedQueue {
+    fn posted_queue(&self, bin: usize) -> LinkedQueue {
         self.posted_bins.get(bin).copied().unwrap_or_default()
     }
 
@@ -135,7 +135,7 @@ impl<E: Effort, S: Scheme> Bins<E, S> {
     fn find_posted(&mut self, bin: usize, envelope: &Envelope) -> Option<(SlotIndex, bool)> {
         let mut examined = 0;
         let matches = |receive: &Receive| receive.selector.matches(envelope);
-        let exact = self.posted_in(bin);
+        let exact = self.posted_queue(bin);
         let found = if S::IS_MERGED {
             exact.search_merged(self.wildcards, &self.posted, &mut examined, matches)
         } else {

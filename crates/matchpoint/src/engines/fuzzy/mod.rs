@@ -3,8 +3,8 @@
 //! * `bits=32`: separate windows of source bits and tag bits. For values that fit, the key equals the
 //!   paper's. Larger values, such as LULESH's tags (66.67 % false positives in Fig. 3), are folded into the
 //!   window. A wildcard becomes a mask of compared bits.
-//! * `bits=16`, `bits=8`: upper bits of a sum of products of source, tag and context with odd constants. The
-//!   paper's exclusive or (`fold=xor`) is constant if the tag is the rank.
+//! * `bits=16`, `bits=8`: upper bits of a sum of products of source, tag and context with odd constants.
+//!   `fold=xor` selects the paper's exclusive or.
 //!
 //! With mixed keys, the paper treats a wildcard in one field as a wildcard in both. Because of one such
 //! receive, Open MPI's engine verifies a whole block (2.8 times slower). Here, a receive with one wildcard

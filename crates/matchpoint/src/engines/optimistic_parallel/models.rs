@@ -327,7 +327,7 @@ fn run_two_jobs<const RELEASES: bool>(workers: usize, parts: usize, preemptions:
             let pool = Arc::clone(&pool);
             loom::thread::spawn(move || {
                 for _ in 0..2 {
-                    let assigned = pool.assigned(at);
+                    let assigned = pool.assigned_job(at);
                     if assigned > 0 {
                         pool.run_parts(at, assigned);
                     }

@@ -153,13 +153,13 @@ impl PartitionTable {
         Ok(PartitionTable { plan: PartitionPlan::new(), results })
     }
 
-    fn done(&mut self, threads: usize) -> impl Iterator<Item = PartitionResult> {
+    fn results(&mut self, threads: usize) -> impl Iterator<Item = PartitionResult> {
         // SAFETY: `self` is borrowed mutably: no other thread runs a partition.
         self.results[..threads].iter().map(|result| result.0.with(|at| unsafe { *at }))
     }
 
     pub(super) fn taken(&mut self, threads: usize) -> impl Iterator<Item = RemovedEntries> {
-        self.done(threads).map(|done| done.taken)
+        self.results(threads).map(|done| done.taken)
     }
 
     /// Bytes allocated, without `size_of::<Self>()`.
@@ -199,7 +199,7 @@ pub(super) fn run(
         partitions.run_parts(0..1);
     });
     let (written, unmatched) = table
-        .done(threads)
+        .results(threads)
         .fold((0, 0), |(written, unmatched), done| (written + done.written, unmatched + done.unmatched));
     assert_eq!(written, messages.len(), "a message is in one partition");
     // SAFETY: each message is in one partition, so all outcomes are written; the assertion checks their

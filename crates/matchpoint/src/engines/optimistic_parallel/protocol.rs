@@ -194,11 +194,11 @@ fn bit(message: usize) -> u64 {
     1 << message
 }
 
-fn below(message: usize) -> u64 {
+fn bits_below(message: usize) -> u64 {
     if message < MESSAGES { bit(message) - 1 } else { u64::MAX }
 }
 
-fn messages(mut bits: u64) -> impl Iterator<Item = usize> {
+fn message_indices(mut bits: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let first = (bits != 0).then_some(bits.trailing_zeros() as usize)?;
         bits &= bits - 1;
@@ -257,7 +257,7 @@ impl<R: ProtocolSteps> Block<R> {
         while let Some(part) = self.claim() {
             self.book(part.clone(), receives);
             if R::HAS_BARRIER {
-                self.await_bits(&self.booked, below(part.start));
+                self.await_bits(&self.booked, bits_below(part.start));
             }
             let mut last = None;
             for message in part.clone() {
@@ -324,7 +324,7 @@ impl<R: ProtocolSteps> Block<R> {
             }
         }
         // Pairs with the acquire in `await_bits`.
-        self.booked.fetch_or(below(part.end) & !below(part.start), R::RELEASE);
+        self.booked.fetch_or(bits_below(part.end) & !bits_below(part.start), R::RELEASE);
     }
 
     /// Step 3: settles a message.
@@ -349,8 +349,8 @@ impl<R: ProtocolSteps> Block<R> {
         receives: &impl Receives,
         last: &mut Option<LastShift>,
     ) -> (Option<SlotIndex>, Resolution) {
-        let rivals = self.marks[candidate as usize].bookings.load(Ordering::Relaxed) & below(message);
-        let others = self.others(message, candidate, rivals, receives);
+        let rivals = self.marks[candidate as usize].bookings.load(Ordering::Relaxed) & bits_below(message);
+        let others = self.find_others(message, candidate, rivals, receives);
         if others == 0 {
             let steps = R::shift(rivals, message);
             if let Some(at) = Self::receive_after(candidate, steps, receives, last) {
@@ -363,16 +363,23 @@ impl<R: ProtocolSteps> Block<R> {
             }
         }
         if R::SLOW_PATH_WAITS {
-            self.await_bits(&self.settled, below(message));
+            self.await_bits(&self.settled, bits_below(message));
         }
         (receives.find_oldest(message, |at| self.is_free(at)), Resolution::SlowPath)
     }
 
-    fn others(&self, message: usize, candidate: SlotIndex, rivals: u64, receives: &impl Receives) -> u64 {
+    fn find_others(
+        &self,
+        message: usize,
+        candidate: SlotIndex,
+        rivals: u64,
+        receives: &impl Receives,
+    ) -> u64 {
         if !R::CHECKS_OTHERS || receives.is_exact(candidate) {
             return 0;
         }
-        let accepted = messages(below(message) & !rivals).filter(|&other| receives.matches(candidate, other));
+        let accepted = message_indices(bits_below(message) & !rivals)
+            .filter(|&other| receives.matches(candidate, other));
         accepted.fold(0, |others, other| others | bit(other))
     }
 

@@ -210,7 +210,7 @@ impl<const RELEASES: bool> PoolState<RELEASES> {
         has_claimed
     }
 
-    pub(super) fn assigned(&self, at: usize) -> u64 {
+    pub(super) fn assigned_job(&self, at: usize) -> u64 {
         UnclaimedParts(self.mailboxes[at].left.load(Ordering::Relaxed)).number()
     }
 
@@ -403,7 +403,7 @@ fn run_worker(pool: &PoolState, at: usize) {
     let (mut last_number, mut polls, mut poll_time) = (0, 0, POLL_TIME);
     let mut idle_since = Instant::now();
     loop {
-        let assigned = pool.assigned(at);
+        let assigned = pool.assigned_job(at);
         if assigned != last_number {
             last_number = assigned;
             pool.run_parts(at, assigned);

@@ -77,18 +77,18 @@ fn build(arguments: &Arguments<'_>, is_counting: bool) -> Built {
 }
 
 fn build_engine<E: HasLog>(arguments: &Arguments<'_>) -> Built {
-    Ok(Box::new(Partner::<E>::new(configuration(arguments)?)))
+    Ok(Box::new(Partner::<E>::new(parse_configuration(arguments)?)))
 }
 
-fn configuration(arguments: &Arguments<'_>) -> Result<Configuration, NameError> {
+fn parse_configuration(arguments: &Arguments<'_>) -> Result<Configuration, NameError> {
     // Checks all values, used or not, so that invalid values are reported.
     let over = arguments
         .word("over", &[("processes", MetricScope::Processes), ("senders", MetricScope::Senders)])?;
     let processes = arguments.within("processes", 1..=u32::MAX.into())?;
-    let rule = SelectionRule { metric: metric(arguments)?, over, processes };
+    let rule = SelectionRule { metric: parse_metric(arguments)?, over, processes };
     let threshold: usize = arguments.within("threshold", 1..=1 << 24)?;
     let per_entry = Some(arguments.within("c", 0..=1 << 24)?).filter(|&most| most > 0);
-    let selection = selection(arguments)?;
+    let selection = parse_selection(arguments)?;
     let profile: String = arguments.get("profile")?;
     if !arguments.word("mode", &[("dynamic", false), ("static", true)])? {
         // `process` is allowed, because `at_process` adds `process` to every name.
@@ -122,7 +122,7 @@ fn check_only_for(arguments: &Arguments<'_>, keys: &[&str], what: &str) -> Resul
     }
 }
 
-fn metric(arguments: &Arguments<'_>) -> Result<Metric, NameError> {
+fn parse_metric(arguments: &Arguments<'_>) -> Result<Metric, NameError> {
     let alpha: f64 = arguments.within("alpha", 0.0..=1000.0)?;
     let slope = arguments.word("fence", &[("printed", -alpha), ("tukey", alpha)])?;
     let metric = arguments.word(
@@ -139,7 +139,7 @@ fn metric(arguments: &Arguments<'_>) -> Result<Metric, NameError> {
     Ok(metric)
 }
 
-fn selection(arguments: &Arguments<'_>) -> Result<ProcessSelection, NameError> {
+fn parse_selection(arguments: &Arguments<'_>) -> Result<ProcessSelection, NameError> {
     let process: String = arguments.get("process")?;
     match process.as_str() {
         "first" => Ok(ProcessSelection::First),
@@ -167,7 +167,7 @@ fn configure_from_profile(
     }
     let rule = SelectionRule { processes: profile.processes, ..rule };
     let sources = profile.known.first().map_or(&[][..], |process| &process.sources);
-    let partners = |queue| partners(&rule, sources, queue);
+    let partners = |queue| create_partners(&rule, sources, queue);
     Ok(Configuration {
         rule,
         threshold: None,
@@ -176,7 +176,7 @@ fn configure_from_profile(
     })
 }
 
-fn partners(rule: &SelectionRule, sources: &[Source], queue: Queue) -> Result<Partners, NameError> {
+fn create_partners(rule: &SelectionRule, sources: &[Source], queue: Queue) -> Result<Partners, NameError> {
     let counted = |source: &Source| match queue {
         Queue::Posted => source.posted,
         Queue::Unexpected => source.unexpected,
